@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.h - what the engine's files know of each other, and nobody else.
+ *
+ *   core     the object, its timers, what is due, the order of one turn
+ *   session  connecting, heartbeats, the lease, the end of a session
+ *   lock     one lock's takers: who is first here, the shared listing, watches
+ *   taker    one entry: create, grant, lose, delete
+ *   call     questions: stat, list, mkdir, ...
+ */
+#ifndef LOCKCORE_ENGINE_H
+#define LOCKCORE_ENGINE_H
+
+#include "ensemble.h"
+#include "lease.h"
+#include "lockcore.h"
+#include "queue.h"
+
+#include <stdarg.h>
+#include <uthash.h>
+#include <utlist.h>
+
+/* ---- core.c ---- */
+
+struct timer {
+	int64_t at_us;
+	void (*fire)(void *ctx);
+	void *ctx;
+	bool armed;
+	struct timer *prev, *next;
+};
+
+struct session {
+	enum lc_state state;
+	int why;
+	bool open;                   /* the port has a session for us */
+	bool connected;
+	bool forbidden;              /* refused for good: do not open again */
+	int64_t id;
+	uint64_t half;               /* 64 random bits: our entries' mark in this session */
+	struct lease lease;
+	bool beating;                /* a heartbeat or its making is under way */
+	bool node_made;
+	bool proved;                 /* was ready once: the root is good */
+	int64_t beat_sent_us;
+	struct timer beat;           /* the next heartbeat; or patience with the last one */
+	struct timer limit;          /* the lease's deadline */
+	struct timer retry;          /* opening failed, or no connection yet */
+	char *dir;                   /* ROOT/.zklockfs */
+	char *node;                  /* ROOT/.zklockfs/<half> */
+	unsigned long connections, sessions;
+};
+
+struct lc {
+	struct lc_config config;
+	char *root;
+	char host[LC_HOST_MAX + 1];
+	struct ensemble *ensemble;
+	struct session session;
+	struct timer *timers;        /* by time */
+	struct lock *locks;          /* by path: those with takers here */
+	struct lc_taker *takers;     /* by id: all there are */
+	struct lc_taker *due;        /* to be told, in this order */
+	struct lock *wanted;         /* those that want a listing sent */
+	struct lc_call *calls;
+	size_t entry_bytes;
+	bool draining, dying;
+	unsigned holders, waiters;
+};
+
+int64_t lc_now(struct lc *lc);
+uint64_t lc_random(struct lc *lc);
+void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
+               void *ctx);
+void lc_ignore(void *ctx, const struct ensemble_answer *answer);
+/* ROOT/lock, malloced. */
+char *lc_path(struct lc *lc, const char *lock);
+char *lc_join(const char *directory, const char *name);
+
+void timer_set(struct lc *lc, struct timer *timer, int64_t at_us);
+void timer_clear(struct lc *lc, struct timer *timer);
+
+/* ---- session.c ---- */
+
+int session_begin(struct lc *lc);
+void session_finish(struct lc *lc, bool farewell);
+bool session_ready(const struct lc *lc);
+/* Contact is good, and the lease will do for a grant; otherwise a heartbeat is
+ * on its way, and locks_fresh() follows. */
+bool session_may_grant(struct lc *lc);
+bool session_lease_valid(struct lc *lc);
+/* A write sent then was answered OK. */
+void session_wrote(struct lc *lc, int64_t sent_us);
+/* Holders came or went: the pace of heartbeats may change. */
+void session_pace(struct lc *lc);
+void session_node_lost(struct lc *lc);
+
+/* ---- lock.c ---- */
+
+struct lock {
+	struct lc *lc;
+	char *path;                  /* of the znode */
+	UT_hash_handle hh;
+	struct lc_taker *takers;     /* in order of arrival */
+	unsigned waiting, holding;   /* how many of them do */
+	struct lc_taker *front;      /* the first of them that waits, by the last listing */
+	uint64_t list_sent;          /* listings of this lock so far */
+	unsigned lists_pending;
+	bool want_list;              /* stands in lc->wanted */
+	struct lock *wanted_prev, *wanted_next;
+	bool unresolved;             /* an entry's outcome is unknown: nobody queues before that */
+	bool wants_lease;            /* somebody is first, but the lease would not do */
+	bool behind_leaver;          /* the front waits for an entry we are deleting */
+	char *watched;               /* the foreign entry the front waits for */
+	unsigned watches_pending;
+	bool watch_armed;
+	struct timer recheck;
+};
+
+int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
+void lock_settle(struct lock *lock);     /* frees it when nothing is left of it */
+void lock_want_list(struct lock *lock);
+/* One of ours holds or is the front: a listing will follow when it goes, so
+ * nobody behind it needs one. */
+bool lock_guarded(const struct lock *lock);
+void locks_flush(struct lc *lc);         /* send the listings wanted */
+void locks_resume(struct lc *lc);        /* contact again: bring everything up to date */
+void locks_fresh(struct lc *lc);         /* the lease was extended */
+void locks_lease_over(struct lc *lc);
+void locks_session_ended(struct lc *lc);
+void locks_changed(struct lc *lc, const char *path, bool deleted);
+
+/* ---- taker.c ---- */
+
+/* What the face has been told. */
+enum taker_state {
+	TAKER_WAITING,     /* nothing yet; the entry shall exist */
+	TAKER_HELD,        /* taken(0) is due or was told; the entry shall exist */
+	TAKER_LOST,        /* held, and lost; the entry shall go */
+	TAKER_FAILED,      /* taken(-errno) is due or was told; the entry shall go */
+	TAKER_LEFT,        /* the face is done with it; the entry shall go */
+};
+
+/* What is known of the entry. The two are brought together by taker_step(). */
+enum znode_state {
+	ZNODE_ABSENT,      /* not there: never sent, deleted, or gone with its session */
+	ZNODE_CREATING,    /* the create is under way */
+	ZNODE_UNKNOWN,     /* the create was not answered: it may be there */
+	ZNODE_PRESENT,
+	ZNODE_DELETING,    /* the delete is under way */
+};
+
+struct lc_taker {
+	struct lc *lc;
+	struct lock *lock;
+	enum taker_state state;
+	enum znode_state znode;
+	uint64_t id;                 /* the second half of its entries' UUIDs */
+	UT_hash_handle hh;           /* in lc->takers */
+	struct lc_taker *prev, *next;         /* in lock->takers */
+	struct lc_taker *due_prev, *due_next; /* in lc->due */
+	bool due, told_taken;
+	int error;                   /* TAKER_FAILED: what to tell */
+	bool immediate;              /* EAGAIN rather than wait */
+	bool probing;                /* immediate, and the lock is not known to be free: list first */
+	unsigned pending;            /* answers outstanding that name this taker */
+	char *name;                  /* of the entry; while CREATING or UNKNOWN without its digits */
+	int64_t number, czxid;
+	int64_t sent_us;             /* of the last create or delete */
+	uint64_t present_since;      /* lock->list_sent when the entry was acknowledged */
+	uint64_t listed;             /* the last listing that showed it */
+	bool watch_pending, watch_armed;      /* on its own entry */
+	struct timer limit;          /* waiting: its time is up; leaving: delete again */
+	struct timer settle;         /* holding: arm the watch */
+	int64_t held_since_ms;
+	char *reason;
+	bool reason_dirty, reason_pending;
+	int64_t reason_sent_us;
+	pid_t pid;
+	uid_t uid;
+	enum lc_mode mode;
+	char command[LC_COMMAND_MAX + 1];
+	int64_t limit_us;            /* when its time is up; LC_FOREVER */
+	size_t bytes;                /* its share of lc->entry_bytes */
+	lc_taken_fn *taken;
+	lc_lost_fn *lost;
+	void *ctx;
+};
+
+bool taker_wants(const struct lc_taker *taker);   /* its entry shall exist */
+void taker_step(struct lc_taker *taker);          /* the next thing to do, if any */
+void taker_settle(struct lc_taker *taker);        /* frees it when nothing is left of it */
+void taker_grant(struct lc_taker *taker);
+void taker_lose(struct lc_taker *taker);
+void taker_fail(struct lc_taker *taker, int error);
+void taker_watch_self(struct lc_taker *taker);
+void taker_write_reason(struct lc_taker *taker);
+/* A create of unknown outcome: it was found in a listing; or not. */
+void taker_found(struct lc_taker *taker, const struct queue_entry *entry);
+void taker_not_found(struct lc_taker *taker);
+/* The entry is gone, by nobody's hand here. */
+void taker_vanished(struct lc_taker *taker, int error);
+void taker_session_ended(struct lc_taker *taker);
+void takers_tell(struct lc *lc);                  /* runs what is due */
+
+/* ---- call.c ---- */
+
+void calls_resume(struct lc *lc);                 /* ask again what was not answered */
+void calls_finish(struct lc *lc);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ensemble.h - the port: everything the engine wants of a ZooKeeper ensemble.
+ *
+ * One session at a time, one thread, no waiting: a submitted operation is
+ * answered later, from process(). ensemble_zookeeper.c implements the port
+ * with the ZooKeeper C client; the tests implement it in memory, with every
+ * fault a network and a server can have.
+ *
+ * What an implementation promises:
+ *  - every submit() is answered exactly once, never from inside submit();
+ *  - the answers of one connection come in the order of submission, and what
+ *    they report happened in that order (ZooKeeper's FIFO client order);
+ *  - a change event of a watched node comes before any answer that already
+ *    shows the change;
+ *  - when a connection ends, all that is outstanding is answered UNKNOWN
+ *    after disconnected() and before the next connected(), and nothing of it
+ *    is ever sent again. A watch outlives the connection and dies with the
+ *    session;
+ *  - no path or data handed to a callback is valid after it returns.
+ */
+#ifndef LOCKCORE_ENSEMBLE_H
+#define LOCKCORE_ENSEMBLE_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Operations per transaction, and bytes of their paths and data together. */
+#define ENSEMBLE_OPS_MAX 128
+#define ENSEMBLE_BYTES_MAX (64 * 1024)
+
+enum ensemble_result {
+	ENSEMBLE_OK,
+	ENSEMBLE_NONODE,       /* the node, or the parent of a create, is not there */
+	ENSEMBLE_EXISTS,       /* create: the node is there already */
+	ENSEMBLE_NOTEMPTY,     /* delete: the node has children */
+	ENSEMBLE_BADVERSION,
+	ENSEMBLE_NOCHILDREN,   /* create: the parent is ephemeral */
+	ENSEMBLE_NOAUTH,
+	ENSEMBLE_INVALID,      /* a path or argument ZooKeeper does not take */
+	ENSEMBLE_REFUSED,      /* any other definite no: quota, throttled, ... */
+	ENSEMBLE_UNKNOWN,      /* may have happened, may not; it will not happen later
+	                        * than a write answered OK on the next connection */
+	ENSEMBLE_GONE,         /* the session has ended, its ephemeral nodes with it */
+};
+
+enum ensemble_kind {
+	ENSEMBLE_CREATE,       /* -> path, stat (stat not in a transaction) */
+	ENSEMBLE_DELETE,
+	ENSEMBLE_SET,
+	ENSEMBLE_CHECK,        /* only in a transaction: the node is there */
+	ENSEMBLE_GET,          /* -> data, stat; with watch: one change event.
+	                        * NONODE leaves no watch behind */
+	ENSEMBLE_CHILDREN,     /* -> names, stat */
+	ENSEMBLE_SYNC,         /* later reads see all that was written before it */
+};
+
+#define ENSEMBLE_ANY_VERSION (-1)
+
+struct ensemble_op {
+	enum ensemble_kind kind;
+	const char *path;
+	const void *data;      /* CREATE, SET */
+	int data_len;
+	int version;           /* DELETE, SET, CHECK; or ENSEMBLE_ANY_VERSION */
+	bool ephemeral;        /* CREATE */
+	bool sequence;         /* CREATE: the server appends %010d */
+	bool watch;            /* GET */
+};
+
+struct ensemble_stat {
+	int64_t czxid;
+	int64_t mzxid;
+	int64_t ctime_ms;      /* wall clock of the leader, since 1970 */
+	int64_t mtime_ms;
+	int64_t ephemeral_owner;
+	int32_t version;
+	int32_t children;
+};
+
+struct ensemble_answer {
+	enum ensemble_result result;
+	const char *path;              /* CREATE */
+	const void *data;              /* GET */
+	int data_len;
+	const char *const *names;      /* CHILDREN, in no order */
+	int name_count;
+	const struct ensemble_stat *stat;   /* CREATE, GET, CHILDREN, SET; when OK */
+};
+
+typedef void ensemble_answer_fn(void *ctx, const struct ensemble_answer *answer);
+
+/* Called from process() and never from inside another call of the port. */
+struct ensemble_events {
+	/* A server has accepted the session. `session` is its id, `timeout_us`
+	 * what it grants now, `connect_us` a clock reading from before the
+	 * connection was begun. */
+	void (*connected)(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us);
+	void (*disconnected)(void *ctx);
+	/* The session is over: expired, or refused for good (`refused`: the
+	 * credentials were not accepted). What was outstanding has been answered
+	 * GONE before. The owner may open() a new one from here. */
+	void (*ended)(void *ctx, bool refused);
+	/* A watched node was changed or deleted; its watch is used up. */
+	void (*changed)(void *ctx, const char *path, bool deleted);
+};
+
+struct ensemble;
+
+struct ensemble_port {
+	/* Begin a session. 0 or -errno; returns at once, connected() follows. */
+	int (*open)(struct ensemble *ensemble, int64_t timeout_us,
+	            const struct ensemble_events *events, void *ctx);
+	/* End it; what is outstanding is answered GONE before this returns.
+	 * `farewell`: tell the server, so that the ephemeral nodes go at once
+	 * instead of after the session timeout; may block, only for exit. */
+	void (*close)(struct ensemble *ensemble, bool farewell);
+	/* Give this server up and go to the next one. */
+	void (*drop)(struct ensemble *ensemble);
+	/* One operation, or several that happen all or not at all. */
+	void (*submit)(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
+	               ensemble_answer_fn *answer, void *ctx);
+	/* For the caller's poll(2), asked anew before every call of it: fd -1 when
+	 * there is no socket; returns how long to wait at most. */
+	int64_t (*prepare)(struct ensemble *ensemble, struct pollfd *ret_pollfd);
+	void (*process)(struct ensemble *ensemble, short revents);
+	/* "host:port" of the server in use, or "-". */
+	const char *(*server)(struct ensemble *ensemble);
+};
+
+/* An implementation embeds this as its first member. */
+struct ensemble {
+	const struct ensemble_port *port;
+};
+
+#endif

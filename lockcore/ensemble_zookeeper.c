@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ensemble_zookeeper.c - the port over libzookeeper_st, and the only file that
+ * knows it. What the client does to the unwary, and what is done about it here:
+ *
+ *  - a send error closes the socket without any event, and requests stay in its
+ *    queue until a later reply does not match: the state is looked at after every
+ *    call, and our own table answers UNKNOWN at once; what the client says of
+ *    those requests later is dropped;
+ *  - callbacks also run from zookeeper_interest(), that is from prepare(): they
+ *    are kept and run from process();
+ *  - the socket comes back under the same number: nothing is remembered of it
+ *    beyond one turn;
+ *  - with an even number of addresses it may try only half of them for ever
+ *    (ZOOKEEPER-2466): an odd number is given, one of them twice;
+ *  - connect and disconnect merge all watchers in quadratic time: there is one
+ *    watcher and one context for all;
+ *  - -1, -2, -4 and -7 all mean that the outcome is unknown;
+ *  - it logs up to 400,000 lines a second when things go wrong: its log is off,
+ *    the engine reports what matters.
+ */
+#include "ensemble_zookeeper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <utlist.h>
+#include <zookeeper/zookeeper.h>
+
+/* Replies read in one turn; the client takes one at a time. */
+#define REPLIES_PER_TURN 256
+
+/* How long to stay out of poll(2) at most: the client's timers are longer. */
+#define WAIT_MAX_US 1000000
+
+struct request {
+	struct zookeeper *zk;
+	enum ensemble_kind kind;
+	ensemble_answer_fn *answer;   /* NULL: answered already */
+	void *ctx;
+	struct request *prev, *next;
+	int count;                    /* of a transaction, else 0 */
+	zoo_op_result_t *results;
+	zoo_op_t *ops;
+};
+
+/* What came up where no callback may run. */
+struct later {
+	struct later *prev, *next;
+	enum { LATER_ANSWER, LATER_DISCONNECTED } what;
+	ensemble_answer_fn *answer;
+	void *ctx;
+	enum ensemble_result result;
+};
+
+struct zookeeper {
+	struct ensemble base;
+	char *servers;
+	int64_t (*clock_us)(void *ctx);
+	void *clock_ctx;
+	zhandle_t *handle;
+	const struct ensemble_events *events;
+	void *ctx;
+	struct request *requests;     /* in the order of submission */
+	struct later *later;
+	bool in_process, in_callback; /* answers are given in the first, never in the second */
+	bool connected;               /* as told by connected() and disconnected() */
+	bool ended, refused;          /* the session: to be told when the client has returned */
+	bool closing;
+	int fd;                       /* of this turn's poll(2), or -1 */
+	bool check;                   /* interest failed: let process() find out why */
+	int64_t connect_us;
+	char server[NI_MAXHOST + NI_MAXSERV];
+};
+
+static enum ensemble_result result_of(int rc)
+{
+	switch (rc) {
+	case ZOK: return ENSEMBLE_OK;
+	case ZNONODE: return ENSEMBLE_NONODE;
+	case ZNODEEXISTS: return ENSEMBLE_EXISTS;
+	case ZNOTEMPTY: return ENSEMBLE_NOTEMPTY;
+	case ZBADVERSION: return ENSEMBLE_BADVERSION;
+	case ZNOCHILDRENFOREPHEMERALS: return ENSEMBLE_NOCHILDREN;
+	case ZNOAUTH: return ENSEMBLE_NOAUTH;
+	case ZBADARGUMENTS:
+	case ZINVALIDACL: return ENSEMBLE_INVALID;
+	case ZSYSTEMERROR:
+	case ZRUNTIMEINCONSISTENCY:
+	case ZCONNECTIONLOSS:
+	case ZOPERATIONTIMEOUT: return ENSEMBLE_UNKNOWN;
+	case ZSESSIONEXPIRED:
+	case ZSESSIONMOVED:
+	case ZINVALIDSTATE:
+	case ZAUTHFAILED:
+	case ZCLOSING: return ENSEMBLE_GONE;
+	default: return ENSEMBLE_REFUSED;
+	}
+}
+
+/* ---- answering ---- */
+
+static void keep(struct zookeeper *zk, int what, ensemble_answer_fn *answer, void *ctx,
+                 enum ensemble_result result)
+{
+	struct later *later = calloc(1, sizeof(*later));
+
+	if (!later)
+		abort();   /* an answer that is never given would leak a lock */
+	later->what = what;
+	later->answer = answer;
+	later->ctx = ctx;
+	later->result = result;
+	DL_APPEND(zk->later, later);
+}
+
+static void run_later(struct zookeeper *zk)
+{
+	zk->in_callback = true;
+	while (zk->later) {
+		struct later *later = zk->later;
+
+		DL_DELETE(zk->later, later);
+		if (later->what == LATER_DISCONNECTED)
+			zk->events->disconnected(zk->ctx);
+		else
+			later->answer(later->ctx, &(struct ensemble_answer){.result = later->result});
+		free(later);
+	}
+	zk->in_callback = false;
+}
+
+/* Whether a callback may run right here; what was kept goes first. */
+static bool may_call(struct zookeeper *zk)
+{
+	if (!zk->in_process || zk->in_callback)
+		return false;
+	run_later(zk);
+	return true;
+}
+
+static void give(struct request *request, const struct ensemble_answer *answer)
+{
+	struct zookeeper *zk = request->zk;
+	ensemble_answer_fn *fn = request->answer;
+
+	if (!fn)
+		return;
+	request->answer = NULL;
+	DL_DELETE(zk->requests, request);
+	if (answer->result == ENSEMBLE_GONE)
+		zk->ended = true;
+	if (may_call(zk)) {
+		zk->in_callback = true;
+		fn(request->ctx, answer);
+		zk->in_callback = false;
+	} else {
+		/* The client has nothing to deliver but errors here. */
+		assert(answer->result != ENSEMBLE_OK);
+		keep(zk, LATER_ANSWER, fn, request->ctx, answer->result);
+	}
+}
+
+static void free_request(struct request *request)
+{
+	for (int i = 0; i < request->count; i++)
+		if (request->ops[i].type == ZOO_CREATE_OP)
+			free(request->ops[i].create_op.buf);
+	free(request->ops);
+	free(request->results);
+	free(request);
+}
+
+/* The client has said its last word on it. */
+static void finish(struct request *request, const struct ensemble_answer *answer)
+{
+	give(request, answer);
+	free_request(request);
+}
+
+/* All that is outstanding, in order; the client may still call back for it. */
+static void give_all(struct zookeeper *zk, enum ensemble_result result)
+{
+	while (zk->requests)
+		give(zk->requests, &(struct ensemble_answer){.result = result});
+}
+
+static void lose_connection(struct zookeeper *zk)
+{
+	if (!zk->connected)
+		return;
+	zk->connected = false;
+	zk->fd = -1;
+	keep(zk, LATER_DISCONNECTED, NULL, NULL, ENSEMBLE_OK);
+	(void)may_call(zk);
+	give_all(zk, ENSEMBLE_UNKNOWN);
+}
+
+/* The state after every call of the client: it may have closed its socket. */
+static void look(struct zookeeper *zk)
+{
+	if (zk->connected && zoo_state(zk->handle) != ZOO_CONNECTED_STATE)
+		lose_connection(zk);
+}
+
+static struct ensemble_stat convert(const struct Stat *stat)
+{
+	return (struct ensemble_stat){
+		.czxid = stat->czxid, .mzxid = stat->mzxid, .ctime_ms = stat->ctime,
+		.mtime_ms = stat->mtime, .ephemeral_owner = stat->ephemeralOwner,
+		.version = stat->version, .children = stat->numChildren,
+	};
+}
+
+static void finish_with(const void *data, int rc, struct ensemble_answer answer, const struct Stat *stat)
+{
+	struct ensemble_stat converted;
+
+	answer.result = result_of(rc);
+	if (rc == ZOK && stat) {
+		converted = convert(stat);
+		answer.stat = &converted;
+	}
+	finish((struct request *)data, &answer);
+}
+
+static void on_void(int rc, const void *data)
+{
+	finish_with(data, rc, (struct ensemble_answer){0}, NULL);
+}
+
+static void on_stat(int rc, const struct Stat *stat, const void *data)
+{
+	finish_with(data, rc, (struct ensemble_answer){0}, stat);
+}
+
+static void on_string(int rc, const char *value, const void *data)
+{
+	(void)value;
+	finish_with(data, rc, (struct ensemble_answer){0}, NULL);
+}
+
+static void on_created(int rc, const char *value, const struct Stat *stat, const void *data)
+{
+	finish_with(data, rc, (struct ensemble_answer){.path = value}, stat);
+}
+
+static void on_data(int rc, const char *value, int len, const struct Stat *stat, const void *data)
+{
+	finish_with(data, rc, (struct ensemble_answer){.data = value, .data_len = len > 0 ? len : 0}, stat);
+}
+
+static void on_children(int rc, const struct String_vector *names, const struct Stat *stat,
+                        const void *data)
+{
+	finish_with(data, rc, (struct ensemble_answer){
+		.names = rc == ZOK ? (const char *const *)names->data : NULL,
+		.name_count = rc == ZOK ? names->count : 0}, stat);
+}
+
+static void call_changed(struct zookeeper *zk, const char *path, bool deleted)
+{
+	bool may = may_call(zk);
+
+	assert(may);
+	zk->in_callback = true;
+	zk->events->changed(zk->ctx, path, deleted);
+	zk->in_callback = false;
+}
+
+static void call_connected(struct zookeeper *zk)
+{
+	bool may = may_call(zk);
+
+	assert(may);
+	zk->connected = true;
+	zk->in_callback = true;
+	zk->events->connected(zk->ctx, zoo_client_id(zk->handle)->client_id,
+	                      (int64_t)zoo_recv_timeout(zk->handle) * 1000, zk->connect_us);
+	zk->in_callback = false;
+}
+
+static void watcher(zhandle_t *handle, int type, int state, const char *path, void *ctx)
+{
+	struct zookeeper *zk = ctx;
+
+	(void)handle;
+	if (zk->closing)
+		return;
+	if (type == ZOO_DELETED_EVENT || type == ZOO_CHANGED_EVENT) {
+		call_changed(zk, path, type == ZOO_DELETED_EVENT);
+	} else if (type != ZOO_SESSION_EVENT) {
+		return;
+	} else if (state == ZOO_CONNECTED_STATE) {
+		lose_connection(zk);   /* of which nothing was said */
+		call_connected(zk);
+	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
+		zk->ended = true;
+		zk->refused |= state == ZOO_AUTH_FAILED_STATE;
+		lose_connection(zk);
+	} else {
+		lose_connection(zk);
+	}
+}
+
+/* ---- submitting ---- */
+
+static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct request *request)
+{
+	int flags = (op->ephemeral ? ZOO_EPHEMERAL : 0) | (op->sequence ? ZOO_SEQUENCE : 0);
+
+	switch (op->kind) {
+	case ENSEMBLE_CREATE:
+		return zoo_acreate2(zk->handle, op->path, op->data, op->data ? op->data_len : -1,
+		                    &ZOO_OPEN_ACL_UNSAFE, flags, on_created, request);
+	case ENSEMBLE_DELETE:
+		return zoo_adelete(zk->handle, op->path, op->version, on_void, request);
+	case ENSEMBLE_SET:
+		return zoo_aset(zk->handle, op->path, op->data, op->data_len, op->version, on_stat, request);
+	case ENSEMBLE_GET:
+		return zoo_awget(zk->handle, op->path, op->watch ? watcher : NULL, zk, on_data, request);
+	case ENSEMBLE_CHILDREN:
+		return zoo_awget_children2(zk->handle, op->path, NULL, NULL, on_children, request);
+	case ENSEMBLE_SYNC:
+		return zoo_async(zk->handle, op->path, on_string, request);
+	case ENSEMBLE_CHECK:
+		break;
+	}
+	return ZBADARGUMENTS;
+}
+
+static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int count,
+                      struct request *request)
+{
+	request->ops = calloc((size_t)count, sizeof(*request->ops));
+	request->results = calloc((size_t)count, sizeof(*request->results));
+	if (!request->ops || !request->results)
+		return ZSYSTEMERROR;
+	request->count = count;
+	for (int i = 0; i < count; i++) {
+		const struct ensemble_op *op = &ops[i];
+		zoo_op_t *out = &request->ops[i];
+
+		switch (op->kind) {
+		case ENSEMBLE_CREATE: {
+			int len = (int)strlen(op->path) + 12;
+			char *buf = malloc((size_t)len);
+
+			if (!buf)
+				return ZSYSTEMERROR;
+			zoo_create_op_init(out, op->path, op->data, op->data ? op->data_len : -1,
+			                   &ZOO_OPEN_ACL_UNSAFE,
+			                   (op->ephemeral ? ZOO_EPHEMERAL : 0) |
+			                   (op->sequence ? ZOO_SEQUENCE : 0), buf, len);
+			break;
+		}
+		case ENSEMBLE_DELETE:
+			zoo_delete_op_init(out, op->path, op->version);
+			break;
+		case ENSEMBLE_SET:
+			zoo_set_op_init(out, op->path, op->data, op->data_len, op->version, NULL);
+			break;
+		case ENSEMBLE_CHECK:
+			zoo_check_op_init(out, op->path, op->version);
+			break;
+		case ENSEMBLE_GET:
+		case ENSEMBLE_CHILDREN:
+		case ENSEMBLE_SYNC:
+			return ZBADARGUMENTS;
+		}
+	}
+	return zoo_amulti(zk->handle, count, request->ops, request->results, on_void, request);
+}
+
+static void submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
+                   ensemble_answer_fn *answer, void *ctx)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	struct request *request = calloc(1, sizeof(*request));
+	int rc = ZSYSTEMERROR;
+
+	assert(count >= 1 && count <= ENSEMBLE_OPS_MAX);
+	/* Without a connection it would only be queued in the client, to fail later. */
+	if (!request || !zk->handle || !zk->connected) {
+		keep(zk, LATER_ANSWER, answer, ctx,
+		     zk->handle && !zk->ended ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
+		free(request);
+		return;
+	}
+	*request = (struct request){.zk = zk, .kind = ops[0].kind, .answer = answer, .ctx = ctx};
+	rc = count == 1 ? submit_one(zk, ops, request) : submit_all(zk, ops, count, request);
+	if (rc == ZOK) {
+		DL_APPEND(zk->requests, request);
+	} else {
+		keep(zk, LATER_ANSWER, answer, ctx, result_of(rc));
+		if (result_of(rc) == ENSEMBLE_GONE)
+			zk->ended = true;
+		free_request(request);
+	}
+	look(zk);
+}
+
+/* ---- the session ---- */
+
+static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
+                           const struct ensemble_events *events, void *ctx)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+
+	assert(!zk->handle);
+	zk->events = events;
+	zk->ctx = ctx;
+	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = false;
+	zk->fd = -1;
+	zk->connect_us = zk->clock_us(zk->clock_ctx);
+	zoo_set_debug_level((ZooLogLevel)0);
+	zk->handle = zookeeper_init2(zk->servers, watcher, (int)(timeout_us / 1000), NULL, zk,
+	                             ZOO_NO_LOG_CLIENTENV, NULL);
+	if (!zk->handle)
+		return errno ? -errno : -EINVAL;
+	zoo_set_servers_resolution_delay(zk->handle, -1);
+	return 0;
+}
+
+static void zookeeper_end(struct ensemble *ensemble, bool farewell)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	bool was_in_process = zk->in_process;
+
+	if (!zk->handle)
+		return;
+	assert(!zk->in_callback);
+	zk->in_process = true;
+	run_later(zk);
+	zk->closing = true;
+	/* Without a farewell the server must not see one either: cut the line first. */
+	if (!farewell && zk->fd >= 0)
+		shutdown(zk->fd, SHUT_RDWR);
+	give_all(zk, ENSEMBLE_GONE);
+	zookeeper_close(zk->handle);
+	zk->handle = NULL;
+	zk->fd = -1;
+	zk->connected = false;
+	run_later(zk);
+	zk->in_process = was_in_process;
+}
+
+static void drop(struct ensemble *ensemble)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+
+	if (zk->handle && zk->fd >= 0)
+		shutdown(zk->fd, SHUT_RDWR);
+}
+
+/* ---- the loop ---- */
+
+static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	struct timeval tv = {.tv_sec = 1};
+	int fd = -1, interest = 0, rc, state;
+	int64_t wait;
+
+	*ret_pollfd = (struct pollfd){.fd = -1};
+	if (!zk->handle)
+		return zk->later ? 0 : WAIT_MAX_US;
+	state = zoo_state(zk->handle);
+	/* If this call connects, it does so after now. */
+	if (state != ZOO_CONNECTING_STATE && state != ZOO_ASSOCIATING_STATE &&
+	    state != ZOO_CONNECTED_STATE)
+		zk->connect_us = zk->clock_us(zk->clock_ctx);
+	rc = zookeeper_interest(zk->handle, &fd, &interest, &tv);
+	look(zk);
+	zk->check = rc != ZOK;
+	/* After an error it is the number of a socket that was just closed. */
+	zk->fd = rc == ZOK ? fd : -1;
+	ret_pollfd->fd = zk->fd;
+	ret_pollfd->events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
+	                             (interest & ZOOKEEPER_WRITE ? POLLOUT : 0));
+	wait = (int64_t)tv.tv_sec * 1000000 + tv.tv_usec;
+	if (zk->later || zk->ended)
+		return 0;
+	if (rc != ZOK)
+		return 10000;
+	return wait < WAIT_MAX_US ? wait : WAIT_MAX_US;
+}
+
+static bool readable(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+static void process(struct ensemble *ensemble, short revents)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	int events = (revents & (POLLIN | POLLERR | POLLHUP) ? ZOOKEEPER_READ : 0) |
+	             (revents & POLLOUT ? ZOOKEEPER_WRITE : 0);
+
+	zk->in_process = true;
+	run_later(zk);
+	if (zk->handle && !zk->ended) {
+		int rc = zookeeper_process(zk->handle, zk->check ? ZOOKEEPER_READ : events);
+
+		if (rc != ZOK && rc != ZNOTHING)
+			zk->fd = -1;
+		look(zk);
+		for (int i = 1; i < REPLIES_PER_TURN && rc == ZOK && zk->connected && !zk->ended &&
+		                (events & ZOOKEEPER_READ) && readable(zk->fd); i++) {
+			rc = zookeeper_process(zk->handle, ZOOKEEPER_READ);
+			look(zk);
+		}
+		run_later(zk);
+	}
+	if (zk->handle && zk->ended) {
+		lose_connection(zk);
+		zookeeper_end(ensemble, false);
+		zk->in_process = true;
+		zk->in_callback = true;
+		zk->events->ended(zk->ctx, zk->refused);
+		zk->in_callback = false;
+		run_later(zk);
+	}
+	zk->in_process = false;
+}
+
+static const char *server(struct ensemble *ensemble)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (!zk->handle || !zk->connected ||
+	    !zookeeper_get_connected_host(zk->handle, (struct sockaddr *)&address, &len) ||
+	    getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
+	                NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return "-";
+	snprintf(zk->server, sizeof(zk->server), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+	return zk->server;
+}
+
+int ensemble_zookeeper_create(const char *servers, int64_t (*clock_us)(void *ctx), void *ctx,
+                              struct ensemble **ret_ensemble)
+{
+	static const struct ensemble_port port = {
+		.open = zookeeper_begin, .close = zookeeper_end, .drop = drop, .submit = submit,
+		.prepare = prepare, .process = process, .server = server,
+	};
+	struct zookeeper *zk = calloc(1, sizeof(*zk));
+	int count = 1, r;
+
+	if (!zk)
+		return -ENOMEM;
+	for (const char *comma = strchr(servers, ','); comma; comma = strchr(comma + 1, ','))
+		count++;
+	r = count % 2 ? asprintf(&zk->servers, "%s", servers)
+	              : asprintf(&zk->servers, "%s,%.*s", servers, (int)strcspn(servers, ","), servers);
+	if (r < 0) {
+		free(zk);
+		return -ENOMEM;
+	}
+	zk->base.port = &port;
+	zk->clock_us = clock_us;
+	zk->clock_ctx = ctx;
+	zk->fd = -1;
+	*ret_ensemble = &zk->base;
+	return 0;
+}
+
+void ensemble_zookeeper_destroy(struct ensemble *ensemble)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+
+	if (!zk)
+		return;
+	assert(!zk->handle);
+	free(zk->servers);
+	free(zk);
+}

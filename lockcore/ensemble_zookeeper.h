@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ensemble_zookeeper.h - the port, implemented with the single-threaded ZooKeeper
+ * C client.
+ */
+#ifndef LOCKCORE_ENSEMBLE_ZOOKEEPER_H
+#define LOCKCORE_ENSEMBLE_ZOOKEEPER_H
+
+#include "ensemble.h"
+
+/* `servers`: "1.2.3.4:2181,[2001:db8::1]:2181", numeric only: the client would
+ * resolve names in every turn of the loop, and for ever while disconnected.
+ * `clock_us` as in struct lc_config. 0 or -errno. */
+int ensemble_zookeeper_create(const char *servers, int64_t (*clock_us)(void *ctx), void *ctx,
+                              struct ensemble **ret_ensemble);
+/* After close(). */
+void ensemble_zookeeper_destroy(struct ensemble *ensemble);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lease.c - see lease.h, where every term and its reason stands.
+ */
+#include "lease.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#define SECOND 1000000
+
+/* What a clock of ours that runs 0.2 % slow still grants. */
+static int64_t less_drift(int64_t timeout_us)
+{
+	return timeout_us / 1000 * 998;
+}
+
+static int64_t spacing(int64_t tick_us)
+{
+	return tick_us / 2 + SECOND / 4;
+}
+
+void lease_begin(struct lease *lease, int64_t tick_us)
+{
+	*lease = (struct lease){
+		.tick_us = tick_us, .deadline_us = INT64_MIN, .connect_us = -1,
+	};
+}
+
+void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us)
+{
+	/* Servers may grant different timeouts. What was promised on the larger
+	 * one is taken back. */
+	if (lease->timeout_us == 0 || timeout_us < lease->timeout_us) {
+		if (lease->deadline_us != INT64_MIN)
+			lease->deadline_us -= less_drift(lease->timeout_us) - less_drift(timeout_us);
+		lease->timeout_us = timeout_us;
+	}
+	lease->connect_us = connect_us;
+}
+
+static bool extend(struct lease *lease, int64_t from_us)
+{
+	int64_t deadline = from_us + less_drift(lease->timeout_us) - LEASE_GUARD_US;
+
+	if (deadline <= lease->deadline_us)
+		return false;
+	lease->deadline_us = deadline;
+	return true;
+}
+
+bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
+{
+	bool moved = false;
+
+	assert(lease->timeout_us > 0 && sent_us <= now_us);
+	if (lease->connect_us >= 0) {
+		assert(lease->connect_us <= sent_us);
+		moved = extend(lease, lease->connect_us);
+		lease->connect_us = -1;
+	}
+	if (lease->steps > 0 && sent_us - lease->answered_us < lease_spacing(lease))
+		return moved;
+	lease->sent_us[2] = lease->sent_us[1];
+	lease->sent_us[1] = lease->sent_us[0];
+	lease->sent_us[0] = sent_us;
+	lease->answered_us = now_us;
+	if (lease->steps < 3)
+		lease->steps++;
+	if (lease->steps == 3)
+		moved |= extend(lease, lease->sent_us[2]);
+	return moved;
+}
+
+int64_t lease_left(const struct lease *lease, int64_t now_us)
+{
+	return now_us < lease->deadline_us ? lease->deadline_us - now_us : 0;
+}
+
+bool lease_fresh(const struct lease *lease, int64_t now_us)
+{
+	int64_t left = lease_left(lease, now_us);
+
+	return left > 0 && left >= lease->timeout_us / 8;
+}
+
+int64_t lease_spacing(const struct lease *lease)
+{
+	return spacing(lease->tick_us);
+}
+
+int64_t lease_heartbeat(const struct lease *lease, bool holding)
+{
+	int64_t idle = lease->timeout_us / 6, w = lease_spacing(lease);
+
+	return holding || idle < w ? w : idle;
+}
+
+int64_t lease_patience(const struct lease *lease)
+{
+	return lease->timeout_us / 5;
+}
+
+bool lease_possible(int64_t timeout_us, int64_t tick_us)
+{
+	/* The worst moment: three distances between steps, each with 50 ms for the
+	 * answer, have passed since the step the deadline counts from. */
+	int64_t left = less_drift(timeout_us) - 3 * (spacing(tick_us) + SECOND / 20) - SECOND / 20 -
+	               LEASE_GUARD_US;
+
+	return left >= timeout_us / 8;
+}
+
+int64_t lease_smallest_timeout(int64_t tick_us)
+{
+	int64_t timeout = SECOND;
+
+	while (!lease_possible(timeout, tick_us))
+		timeout += SECOND;
+	return timeout;
+}

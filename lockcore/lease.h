@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lease.h - how long this mount may rely on its session without asking.
+ *
+ * All arithmetic of time and safety stands here, pure: no clock is read, all
+ * times are handed in, microseconds of one clock that goes on while the
+ * machine is suspended.
+ *
+ *   T     the smallest session timeout granted in this session
+ *   tick  the servers' tickTime
+ *   w     tick/2 + 0.25 s   how long a follower may keep a touch of the session to
+ *                           itself: it reports to the leader every half tick
+ *   g     0.3 s             guard, for what has to happen after the deadline is seen
+ *   0.998                   drift allowed between our clock and the servers'
+ *
+ * Evidence is a *step*: a write answered OK that was sent at least w after the
+ * previous step's answer arrived. An answered read or ping proves nothing, a
+ * follower that is cut off from its leader answers both; an acknowledged write
+ * proves that the leader was the leader. That the leader also heard of our
+ * being alive needs one relay more, so the deadline counts from two steps back:
+ *
+ *   step:      1        2        3           deadline = sent(1) + 0.998 T - g
+ *         sent---answer  sent--answer  sent--answer
+ *                  >= w       >= w
+ *
+ * Counting by sending times alone is fooled by requests piled up behind a
+ * stalled link, which are then all answered at once; hence the spacing from
+ * answer to sending.
+ *
+ * A new connection is evidence too, since the leader touches the session when it
+ * creates or validates it: the first write answered OK on a connection gives
+ * (clock before connect) + 0.998 T - g.
+ */
+#ifndef LOCKCORE_LEASE_H
+#define LOCKCORE_LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LEASE_GUARD_US 300000
+
+struct lease {
+	int64_t tick_us;
+	int64_t timeout_us;      /* T; 0 before the first connection of a session */
+	int64_t deadline_us;     /* INT64_MIN: none */
+	int64_t connect_us;      /* of the connection that is still to be proved, or -1 */
+	int64_t sent_us[3];      /* the last three steps, newest first */
+	int64_t answered_us;     /* the newest step's answer */
+	int steps;               /* how many of sent_us[] count, 0 to 3 */
+};
+
+/* A new session: nothing is proved. */
+void lease_begin(struct lease *lease, int64_t tick_us);
+/* A connection was accepted, with the session timeout granted on it. */
+void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us);
+/* A write was answered OK. True if the deadline moved. */
+bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us);
+/* What is left, never below 0. */
+int64_t lease_left(const struct lease *lease, int64_t now_us);
+/* Enough left to grant a lock: less than T/8 wants a heartbeat first. */
+bool lease_fresh(const struct lease *lease, int64_t now_us);
+
+/* w: a write sent earlier than this after a step's answer is no step. */
+int64_t lease_spacing(const struct lease *lease);
+/* Heartbeats keep this distance: w while somebody holds, so that the longest
+ * silence is survived; when idle, a sixth of T keeps a free lock one round trip away. */
+int64_t lease_heartbeat(const struct lease *lease, bool holding);
+/* How long a server may owe an answer before the next one is tried. */
+int64_t lease_patience(const struct lease *lease);
+
+/* Whether these two leave a lease worth having: at the steady pace of one step
+ * every w, at least T/8 must be left at the worst moment. */
+bool lease_possible(int64_t timeout_us, int64_t tick_us);
+/* The smallest whole second that lease_possible() accepts. */
+int64_t lease_smallest_timeout(int64_t tick_us);
+
+#endif

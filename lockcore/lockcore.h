@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lockcore.h - the engine behind the files: locks of one ZooKeeper sub-tree.
+ *
+ * A lock is a persistent node below the root; whoever wants it puts one
+ * ephemeral sequential child there, a taker's *entry*, and holds the lock
+ * when that entry is first. The engine owns every entry from before its create
+ * is sent until ZooKeeper has said that it is gone; the caller owns the taker.
+ *
+ *            lc_take()
+ *               |                      taken(-errno): EAGAIN, ETIMEDOUT, ENOENT,
+ *               v      no               ECANCELED, ENOLCK; then lc_leave()
+ *           [WAITING] -----------------------------------------------.
+ *            |  ^  first in the list, lease valid                     |
+ *            |  `- session ended: queues again                        |
+ *            v  taken(0)                                              |
+ *           [HELD] ---- lease over, session ended, entry deleted      |
+ *            |             v  lost()                                  |
+ *            |          [LOST] for ever; every use says EIO           |
+ *            v             v                                          v
+ *           lc_leave(): at any moment, once; no callback comes after it.
+ *
+ * A lease is what a mount may rely on without asking: until its deadline the
+ * ensemble cannot have given the lock away (lease.h). It is compared with the
+ * clock at each grant and each use, since timers are late after SIGSTOP.
+ *
+ * One thread. Nothing here waits, and no callback runs inside the call that
+ * caused it: callbacks run from lc_process(). They may call anything but
+ * lc_process() and lc_destroy(). Times are microseconds of the clock handed in
+ * unless a name ends in _ms: those are wall clock, since 1970. Errors are
+ * negative errno values. No ZooKeeper code and no znode path passes this door:
+ * a lock is named by its path below the root, "build" or "team/deploy", and the
+ * root itself is "".
+ */
+#ifndef LOCKCORE_H
+#define LOCKCORE_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ensemble;
+struct lc;         /* the engine of one mount */
+struct lc_taker;   /* one taker: one open of a door */
+struct lc_call;    /* one question asked of the ensemble */
+
+#define LC_NAME_MAX 255       /* bytes of one lock's name */
+#define LC_PATH_MAX 1023      /* bytes of a lock's path with the root: ENAMETOOLONG */
+#define LC_REASON_MAX 4096    /* bytes of a reason: EFBIG */
+#define LC_HOST_MAX 15        /* bytes of the host name that go into an entry */
+#define LC_COMMAND_MAX 15     /* bytes of a command's name (comm, TASK_COMM_LEN) */
+#define LC_ENTRY_NAME_MAX 255 /* bytes of an entry's node name, foreign ones too */
+
+/* All entries of one session go with one transaction when it ends; one of more
+ * than about 2 MiB of paths cannot be read back by the servers and takes the
+ * ensemble down (ZOOKEEPER-4306). Beyond this sum takers get ENOLCK. */
+#define LC_ENTRY_BYTES_MAX (1024 * 1024)
+
+/* A question (lc_stat ... lc_confirm) is answered within this time: -EHOSTUNREACH. */
+#define LC_CALL_TIMEOUT_US (2 * 1000 * 1000)
+
+#define LC_FOREVER INT64_MAX
+
+enum lc_level { LC_ERROR, LC_WARNING, LC_NOTICE, LC_INFO };
+
+struct lc_config {
+	const char *root;            /* "/locks": absolute, not "/", no slash at the end */
+	bool make_root;              /* make it when it is absent */
+	const char *host;            /* as the other hosts shall see it in the queue */
+	int64_t session_timeout_us;  /* asked for; the ensemble may grant another */
+	int64_t tick_time_us;        /* the servers' tickTime, never less than it */
+
+	int64_t (*clock_us)(void *ctx);   /* CLOCK_BOOTTIME: goes on while suspended */
+	int64_t (*wall_ms)(void *ctx);
+	void (*random)(void *ctx, void *ret_bytes, size_t len);
+	void (*report)(void *ctx, enum lc_level level, const char *text); /* one line */
+	void *ctx;
+};
+
+/* 0, or -EINVAL (root, host), -ENOMEM, or what opening the session gives. */
+int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct lc **ret_lc);
+/* `farewell`: end the session, which deletes what is left of its entries at
+ * once; may block for some seconds. Otherwise they go with the session timeout. */
+void lc_destroy(struct lc *lc, bool farewell);
+
+/* The caller's loop: fill in the descriptor to poll and return the longest wait;
+ * then hand in what poll(2) said. Both once every turn. */
+int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd);
+void lc_process(struct lc *lc, short revents);
+
+enum lc_state {
+	LC_CONNECTING,    /* no session yet */
+	LC_READY,         /* connected, and a write was answered on this connection */
+	LC_SUSPENDED,     /* contact is lost; the session may still live */
+	LC_UNUSABLE,      /* for good: lc_status() says why */
+};
+
+struct lc_status {
+	enum lc_state state;
+	int why;                     /* LC_UNUSABLE: -EACCES credentials refused; -ENOENT no
+	                              * root; -ERANGE session too short for the lease */
+	int64_t session;
+	int64_t session_timeout_us;  /* the smallest granted in this session; 0: none yet */
+	int64_t tick_time_us;
+	int64_t lease_left_us;       /* never below 0 */
+	const char *server;
+	unsigned holders, waiters;   /* of this mount */
+	unsigned leaving;            /* entries that are still to be deleted */
+	size_t entry_bytes;
+	unsigned long connections, sessions;   /* so far */
+};
+void lc_status(struct lc *lc, struct lc_status *ret_status);
+bool lc_ready(const struct lc *lc);
+const char *lc_state_name(enum lc_state state);
+
+/* ---- taking ---- */
+
+enum lc_mode { LC_EXCLUSIVE, LC_SHARED };
+
+struct lc_request {
+	const char *lock;      /* path below the root */
+	enum lc_mode mode;     /* LC_SHARED: only read from others' entries so far */
+	int64_t wait_us;       /* 0: at once or EAGAIN; LC_FOREVER; else ETIMEDOUT */
+	pid_t pid;             /* 0: not visible */
+	uid_t uid;
+	const char *command;
+};
+
+/* Exactly once, unless lc_leave() comes first. 0: held. */
+typedef void lc_taken_fn(void *ctx, int err);
+/* At most once, after taken(0). */
+typedef void lc_lost_fn(void *ctx);
+
+/* 0, or at once -ENOMEM, -ENAMETOOLONG, -ENOLCK (draining, unusable, too many entries). */
+int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
+            lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker);
+/* Stop waiting, give the lock back, or drop what is left of a lost one. */
+void lc_leave(struct lc_taker *taker);
+
+/* Held at this moment, by the clock. */
+bool lc_holds(struct lc_taker *taker);
+/* The fencing token: the czxid of the entry. */
+int64_t lc_token(const struct lc_taker *taker);
+/* Shown beside the holder. 0, -EFBIG, -EIO: lost; answered from the lease. */
+int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
+
+/* No takers any more: -ENOLCK for new ones and for all that wait. */
+void lc_drain(struct lc *lc);
+/* Nobody holds, and nothing is left to delete. */
+bool lc_idle(const struct lc *lc);
+
+/* ---- looking, making, removing: each answered once, unless cancelled ---- */
+
+typedef void lc_done_fn(void *ctx, int err);
+void lc_cancel(struct lc_call *call);
+
+/* What a lock keeps about itself. */
+struct lc_attributes {
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;           /* of the directory, permission bits */
+	mode_t door_mode;      /* of its doors, rw bits */
+};
+
+struct lc_lock_info {
+	int64_t czxid;         /* another one after it was removed and made again */
+	int64_t ctime_ms, mtime_ms;
+	bool has_attributes;   /* false: made by another client */
+	struct lc_attributes attributes;
+};
+typedef void lc_stat_fn(void *ctx, int err, const struct lc_lock_info *info);
+/* -ENOENT only after the ensemble has said so twice, a sync in between. */
+int lc_stat(struct lc *lc, const char *lock, lc_stat_fn *done, void *ctx, struct lc_call **ret_call);
+
+/* One entry of a queue, from its name alone. */
+struct lc_entry {
+	const char *znode;     /* the node's name */
+	int64_t number;        /* the sequence number */
+	enum lc_mode mode;
+	bool ours;             /* a zklockfs mount's, by the shape of the name */
+	bool held;             /* nobody stands before it that it has to wait for */
+	char host[LC_HOST_MAX + 1];   /* "-" when not ours */
+	pid_t pid;             /* 0 when unknown */
+};
+
+struct lc_listing {
+	const struct lc_entry *entries;   /* in queue order */
+	size_t entry_count;
+	const char *const *locks;         /* the locks below, sorted */
+	size_t lock_count;
+};
+typedef void lc_list_fn(void *ctx, int err, const struct lc_listing *listing);
+int lc_list(struct lc *lc, const char *lock, lc_list_fn *done, void *ctx, struct lc_call **ret_call);
+
+/* One entry with what its taker wrote into it. Missing: -1, 0 or "". */
+struct lc_entry_info {
+	struct lc_entry entry;
+	int64_t token;
+	int64_t session;
+	int64_t since_ms;
+	int64_t held_since_ms;    /* known for this mount's holders, else -1 */
+	int64_t uid;
+	char command[LC_COMMAND_MAX + 1];
+	char reason[LC_REASON_MAX + 1];
+};
+typedef void lc_entries_fn(void *ctx, int err, const struct lc_entry_info *infos, size_t count);
+/* The entry of that node name, or with NULL all holders; 16 at most. -ENOENT:
+ * no such entry or lock. */
+int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn *done, void *ctx,
+               struct lc_call **ret_call);
+/* The same for an entry known from a listing, which is not read again. */
+int lc_entry(struct lc *lc, const char *lock, const struct lc_entry *known, lc_entries_fn *done,
+             void *ctx, struct lc_call **ret_call);
+
+/* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name). */
+int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,
+             void *ctx, struct lc_call **ret_call);
+/* -EBUSY: held or waited for; -ENOTEMPTY: locks below. */
+int lc_rmdir(struct lc *lc, const char *lock, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
+/* fsync: 0 only if the entry was there during the call, else -EIO. */
+int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
+
+/* A name a lock can have: 0, -EINVAL, -ENAMETOOLONG. `ret_why`: a sentence. */
+int lc_check_name(const char *name, const char **ret_why);
+
+#endif

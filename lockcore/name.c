@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * name.c - see name.h.
+ */
+#include "name.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS 10
+
+static bool ends_with(const char *text, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && memcmp(text + len - n, end, n) == 0;
+}
+
+bool name_is_numbered(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len < DIGITS)
+		return false;
+	for (size_t i = len - DIGITS; i < len; i++)
+		if (!isdigit((unsigned char)name[i]))
+			return false;
+	return true;
+}
+
+/* The number, and where the text before it ends. A wrapped counter prints as a
+ * minus sign and ten digits, to be told from the '-' that ends most prefixes. */
+static int64_t parse_number(const char *name, size_t *ret_before)
+{
+	size_t before = strlen(name) - DIGITS;
+	int64_t number = strtoll(name + before, NULL, 10);
+	bool minus = before > 0 && name[before - 1] == '-';
+	bool doubled = before > 1 && minus && name[before - 2] == '-';
+
+	if (doubled || (minus && number > INT32_MAX)) {
+		*ret_before = before - 1;
+		return -number;
+	}
+	*ret_before = before;
+	return number;
+}
+
+/* Reads the hex digits of a UUID at the usual places. */
+static bool parse_uuid(const char *text, uint64_t *ret_high, uint64_t *ret_low)
+{
+	uint64_t half[2] = {0, 0};
+	int digits = 0;
+
+	for (int i = 0; i < 36; i++) {
+		int c = (unsigned char)text[i], value;
+
+		if (i == 8 || i == 13 || i == 18 || i == 23) {
+			if (c != '-')
+				return false;
+			continue;
+		}
+		if (c >= '0' && c <= '9')
+			value = c - '0';
+		else if (c >= 'a' && c <= 'f')
+			value = c - 'a' + 10;
+		else
+			return false;
+		half[digits / 16] = half[digits / 16] << 4 | (uint64_t)value;
+		digits++;
+	}
+	*ret_high = half[0];
+	*ret_low = half[1];
+	return true;
+}
+
+/* `_c_<uuid>-<host>.<pid>-lock-`, without the digits. */
+static bool parse_ours(const char *name, size_t len, struct entry_name *out)
+{
+	size_t tail = out->mode == LC_SHARED ? strlen("-rlock-") : strlen("-lock-");
+	size_t host = 3 + 36 + 1, end, dot;
+	long pid = 0;
+
+	if (len < host + tail || memcmp(name, "_c_", 3) != 0 || name[host - 1] != '-' ||
+	    !parse_uuid(name + 3, &out->session_half, &out->taker_half))
+		return false;
+	end = len - tail;
+	for (dot = end; dot > host && name[dot - 1] != '.'; dot--)
+		if (!isdigit((unsigned char)name[dot - 1]))
+			return false;
+	if (dot <= host + 1 || dot == end || dot - 1 - host > LC_HOST_MAX || end - dot > 10)
+		return false;
+	for (size_t i = dot; i < end; i++)
+		pid = pid * 10 + (name[i] - '0');
+	if (pid > INT32_MAX)
+		return false;
+	memcpy(out->host, name + host, dot - 1 - host);
+	out->host[dot - 1 - host] = '\0';
+	out->pid = (pid_t)pid;
+	return true;
+}
+
+bool name_parse(const char *name, struct entry_name *ret_name)
+{
+	static const char *const shared[] = {"-rlock-", "__rlock__", "__READ__"};
+	struct entry_name out = {.mode = LC_EXCLUSIVE, .host = "-"};
+	size_t len;
+
+	if (!name_is_numbered(name))
+		return false;
+	out.number = parse_number(name, &len);
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+		if (ends_with(name, len, shared[i]))
+			out.mode = LC_SHARED;
+	if ((out.mode == LC_SHARED && ends_with(name, len, "-rlock-")) || ends_with(name, len, "-lock-"))
+		out.ours = parse_ours(name, len, &out);
+	if (!out.ours) {
+		out.session_half = out.taker_half = 0;
+		out.pid = 0;
+		strcpy(out.host, "-");
+	}
+	*ret_name = out;
+	return true;
+}
+
+void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64_t taker_half,
+                 const char *host, pid_t pid, enum lc_mode mode)
+{
+	snprintf(ret_prefix, NAME_PREFIX_MAX,
+	         "_c_%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64 "-%.*s.%d-%s-",
+	         session_half >> 32, session_half >> 16 & 0xffff, session_half & 0xffff, taker_half >> 48,
+	         taker_half & 0xffffffffffff, LC_HOST_MAX, host, (int)pid,
+	         mode == LC_SHARED ? "rlock" : "lock");
+}
+
+void name_host(char ret_host[LC_HOST_MAX + 1], const char *host)
+{
+	size_t n;
+
+	for (n = 0; n < LC_HOST_MAX && host[n] != '\0' && host[n] != '.'; n++)
+		ret_host[n] = isalnum((unsigned char)host[n]) || host[n] == '-' || host[n] == '_'
+		                      ? host[n] : '_';
+	if (n == 0)
+		ret_host[n++] = '_';
+	ret_host[n] = '\0';
+}
+
+/* One UTF-8 character that ZooKeeper takes (PathUtils.validatePath): no control
+ * characters, and nothing from the surrogates on but U+F900 to U+FFEF, which keeps
+ * out everything beyond the BMP. Returns its length, 0 for a refusal. */
+static size_t check_character(const unsigned char *s)
+{
+	uint32_t c;
+
+	if (s[0] < 0x80)
+		return s[0] < 0x20 || s[0] == 0x7f ? 0 : 1;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf && (s[1] & 0xc0) == 0x80) {
+		c = (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
+		return c < 0xa0 ? 0 : 2;
+	}
+	if ((s[0] & 0xf0) == 0xe0 && (s[1] & 0xc0) == 0x80 && (s[2] & 0xc0) == 0x80) {
+		c = (uint32_t)(s[0] & 0x0f) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
+		return c < 0x800 || (c >= 0xd800 && c < 0xf900) || c >= 0xfff0 ? 0 : 3;
+	}
+	return 0;
+}
+
+int lc_check_name(const char *name, const char **ret_why)
+{
+	static const char *const files[] = {"lock", "shared", "try", "reentrant", "flock",
+	                                    "queue", "holder", "value", "slots"};
+	static const char *const doors[] = {"lock@", "shared@", "try@", "reentrant@", "flock@"};
+	const char *why = NULL;
+
+	if (name[0] == '\0' || name[0] == '.')
+		why = "a lock's name does not start with a dot";
+	else if (strlen(name) > LC_NAME_MAX) {
+		*ret_why = "a lock's name has at most 255 bytes";
+		return -ENAMETOOLONG;
+	} else if (name_is_numbered(name))
+		why = "a name that ends in ten digits would be taken for a queue entry";
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !why; i++)
+		if (strcmp(name, files[i]) == 0)
+			why = "this is the name of a file in every lock";
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]) && !why; i++)
+		if (strncmp(name, doors[i], strlen(doors[i])) == 0)
+			why = "this would be a door with a time limit";
+	for (size_t i = 0, n; name[i] != '\0' && !why; i += n) {
+		n = name[i] == '/' ? 0 : check_character((const unsigned char *)name + i);
+		if (n == 0)
+			why = "ZooKeeper takes no control characters, emoji or invalid UTF-8 in names";
+	}
+	if (why) {
+		*ret_why = why;
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * name.h - names, both ways: what our entries are called, what other clients'
+ * entries say, and which names a lock can have. Pure.
+ *
+ *   _c_<uuid>-<host>.<pid>-lock-<seq>      exclusive
+ *   _c_<uuid>-<host>.<pid>-rlock-<seq>     shared
+ *
+ * The shape is Curator's, so that its InterProcessMutex, go-zookeeper and both
+ * recipes of ZooKeeper wait for our entries: 36 characters of UUID after `_c_`,
+ * `lock-` right before the digits. The first half of the UUID is the session's,
+ * the second the taker's: an entry with our first half is ours, whatever else is
+ * in the name (two containers may both be host `app`, pid 7).
+ */
+#ifndef LOCKCORE_NAME_H
+#define LOCKCORE_NAME_H
+
+#include "lockcore.h"
+
+/* From here on the server may repeat numbers instead of counting on (3.6+ sticks at
+ * 2^31-1, older ones turn negative): entries are then ordered by czxid. */
+#define NAME_NUMBER_ZONE (INT64_C(2147483648) - 65536)
+
+struct entry_name {
+	int64_t number;          /* the sequence number, negative once it wrapped */
+	enum lc_mode mode;       /* shared only for the spellings known to mean it */
+	bool ours;               /* by shape; then the fields below are set */
+	uint64_t session_half, taker_half;
+	char host[LC_HOST_MAX + 1];
+	pid_t pid;
+};
+
+/* False: no entry, the name does not end in a sequence number. */
+bool name_parse(const char *name, struct entry_name *ret_name);
+
+/* The name a sequential create is sent with, digits still missing. */
+#define NAME_PREFIX_MAX (3 + 36 + 1 + LC_HOST_MAX + 1 + 10 + 7 + 1)
+void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64_t taker_half,
+                 const char *host, pid_t pid, enum lc_mode mode);
+
+/* Host names as they go into entries: cut to the first label and LC_HOST_MAX,
+ * anything but letters, digits, '-' and '_' replaced; never empty. */
+void name_host(char ret_host[LC_HOST_MAX + 1], const char *host);
+
+/* Ends in ten digits: would be taken for an entry. */
+bool name_is_numbered(const char *name);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.c - contact with the ensemble: connect, prove it by a write, keep the
+ * lease, notice the end.
+ *
+ *              connected, first write answered OK
+ *   [CONNECTING] --------------------------------> [READY]
+ *        ^                                          |   ^
+ *        | session ended                    contact |   | connected again,
+ *        |                                     lost v   | first write OK
+ *        `---------------------------------- [SUSPENDED]
+ *
+ * The first write on every connection is the heartbeat: it makes or sets a small
+ * ephemeral node of this session's own. It is evidence for the lease, and a
+ * barrier: what was sent on the connection before and has not happened by then
+ * will never happen.
+ */
+#include "engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After an error that trying at once would only repeat. */
+#define RETRY_US 1000000
+
+static void beat(struct lc *lc);
+
+static void unusable(struct lc *lc, int why)
+{
+	struct lc_taker *taker, *next;
+
+	lc->session.state = LC_UNUSABLE;
+	lc->session.why = why;
+	HASH_ITER(hh, lc->takers, taker, next)
+		if (taker->state == TAKER_WAITING)
+			taker_fail(taker, -ENOLCK);
+}
+
+bool session_ready(const struct lc *lc)
+{
+	return lc->session.state == LC_READY;
+}
+
+bool session_lease_valid(struct lc *lc)
+{
+	return lease_left(&lc->session.lease, lc_now(lc)) > 0;
+}
+
+bool session_may_grant(struct lc *lc)
+{
+	if (!session_ready(lc))
+		return false;
+	if (lease_fresh(&lc->session.lease, lc_now(lc)))
+		return true;
+	beat(lc);
+	return false;
+}
+
+/* ---- the lease ---- */
+
+static void lease_limit(void *ctx)
+{
+	struct lc *lc = ctx;
+	struct session *session = &lc->session;
+
+	if (session->lease.deadline_us == INT64_MIN)
+		return;
+	if (session_lease_valid(lc)) {
+		timer_set(lc, &session->limit, session->lease.deadline_us);
+		return;
+	}
+	locks_lease_over(lc);
+}
+
+void session_wrote(struct lc *lc, int64_t sent_us)
+{
+	struct session *session = &lc->session;
+
+	/* What ran out before this answer was seen stays lost. */
+	if (!session_lease_valid(lc))
+		locks_lease_over(lc);
+	if (!lease_answered(&session->lease, sent_us, lc_now(lc)))
+		return;
+	if (!session->limit.armed)
+		timer_set(lc, &session->limit, session->lease.deadline_us);
+	if (session_ready(lc))
+		locks_fresh(lc);
+}
+
+/* ---- heartbeats ---- */
+
+/* The next one is due a period after the last step, whichever write that was. */
+static void plan_beat(struct lc *lc)
+{
+	struct session *session = &lc->session;
+
+	if (session->connected && !session->beating && session->state != LC_UNUSABLE)
+		timer_set(lc, &session->beat, session->lease.answered_us +
+		          lease_heartbeat(&session->lease, lc->holders > 0));
+}
+
+void session_pace(struct lc *lc)
+{
+	if (session_ready(lc))
+		plan_beat(lc);
+}
+
+void session_node_lost(struct lc *lc)
+{
+	lc->session.node_made = false;
+	beat(lc);
+}
+
+static void beat_timer(void *ctx)
+{
+	struct lc *lc = ctx;
+	struct session *session = &lc->session;
+
+	if (!session->connected)
+		return;
+	if (session->beating) {
+		/* Patience is over: a server that owes the answer of a small write
+		 * for so long hangs. The client alone would wait 2/3 T. */
+		lc_report(lc, LC_WARNING, "server %s does not answer, trying the next",
+		          lc->ensemble->port->server(lc->ensemble));
+		lc->ensemble->port->drop(lc->ensemble);
+		timer_set(lc, &session->beat, lc_now(lc) + lease_patience(&session->lease));
+		return;
+	}
+	/* Other writes may have been steps meanwhile. */
+	if (session->lease.steps > 0 &&
+	    lc_now(lc) < session->lease.answered_us + lease_heartbeat(&session->lease, lc->holders > 0))
+		plan_beat(lc);
+	else
+		beat(lc);
+}
+
+static void beat_later(struct lc *lc)
+{
+	lc->session.beating = false;
+	timer_set(lc, &lc->session.beat, lc_now(lc) + RETRY_US);
+}
+
+static void become_ready(struct lc *lc)
+{
+	struct session *session = &lc->session;
+	bool again = session->state == LC_SUSPENDED;
+
+	session->state = LC_READY;
+	session->proved = true;
+	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s", (uint64_t)session->id,
+	          again ? "resumed" : "begun", lc->ensemble->port->server(lc->ensemble));
+	locks_resume(lc);
+	calls_resume(lc);
+}
+
+/* The root is made in one go, from the top; EXISTS is as good as OK. */
+static void dir_made(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session_wrote(lc, lc->session.beat_sent_us);
+		lc->session.beating = false;
+		beat(lc);
+		return;
+	case ENSEMBLE_EXISTS:
+		lc->session.beating = false;
+		beat(lc);
+		return;
+	case ENSEMBLE_NONODE:
+	case ENSEMBLE_NOCHILDREN:
+		if (!lc->session.proved) {
+			lc->session.beating = false;
+			unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
+			return;
+		}
+		lc_report(lc, LC_ERROR, "the root %s is gone", lc->root);
+		beat_later(lc);
+		return;
+	case ENSEMBLE_NOAUTH:
+		lc->session.beating = false;
+		unusable(lc, -EACCES);
+		return;
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		lc_report(lc, LC_ERROR, "cannot make %s", lc->session.dir);
+		beat_later(lc);
+		return;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		lc->session.beating = false;
+		return;
+	}
+}
+
+static void make_dir(struct lc *lc)
+{
+	struct session *session = &lc->session;
+	char *path = session->dir;
+
+	session->beat_sent_us = lc_now(lc);
+	if (lc->config.make_root)
+		for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+			*slash = '\0';
+			lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1,
+			          lc_ignore, lc);
+			*slash = '/';
+		}
+	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1, dir_made, lc);
+}
+
+static void beat_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct session *session = &lc->session;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session->beating = false;
+		session->node_made = true;
+		session_wrote(lc, session->beat_sent_us);
+		if (!session_ready(lc))
+			become_ready(lc);
+		else
+			calls_resume(lc);
+		plan_beat(lc);
+		return;
+	case ENSEMBLE_EXISTS:   /* made by a create whose answer was lost */
+		session->beating = false;
+		session->node_made = true;
+		beat(lc);
+		return;
+	case ENSEMBLE_NONODE:   /* no evidence: make it again */
+		if (session->node_made) {
+			session->node_made = false;
+			session->beating = false;
+			beat(lc);
+		} else {
+			make_dir(lc);
+		}
+		return;
+	case ENSEMBLE_NOAUTH:
+		session->beating = false;
+		unusable(lc, -EACCES);
+		return;
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s", session->dir);
+		beat_later(lc);
+		return;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		session->beating = false;
+		return;
+	}
+}
+
+static void beat(struct lc *lc)
+{
+	struct session *session = &lc->session;
+
+	if (!session->connected || session->beating || session->state == LC_UNUSABLE)
+		return;
+	session->beating = true;
+	session->beat_sent_us = lc_now(lc);
+	timer_set(lc, &session->beat, session->beat_sent_us + lease_patience(&session->lease));
+	if (session->node_made)
+		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
+		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
+		                                    .version = ENSEMBLE_ANY_VERSION},
+		          1, beat_answered, lc);
+	else
+		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = session->node,
+		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
+		                                    .ephemeral = true},
+		          1, beat_answered, lc);
+}
+
+/* ---- what the port tells ---- */
+
+static void new_session(struct lc *lc, int64_t id)
+{
+	struct session *session = &lc->session;
+
+	session->id = id;
+	session->half = lc_random(lc);
+	session->sessions++;
+	session->node_made = false;
+	snprintf(session->node + strlen(session->dir), 18, "/%016" PRIx64, session->half);
+}
+
+static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
+{
+	struct lc *lc = ctx;
+	struct session *session = &lc->session;
+
+	timer_clear(lc, &session->retry);
+	session->connected = true;
+	session->connections++;
+	if (session->id != id)
+		new_session(lc, id);
+	lease_connected(&session->lease, timeout_us, connect_us);
+	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us)) {
+		lc_report(lc, LC_ERROR, "the ensemble grants a session of %" PRId64 " ms; with a tick of "
+		          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
+		          session->lease.timeout_us / 1000, lc->config.tick_time_us / 1000,
+		          lease_smallest_timeout(lc->config.tick_time_us) / 1000);
+		unusable(lc, -ERANGE);
+		return;
+	}
+	beat(lc);
+}
+
+static void disconnected(void *ctx)
+{
+	struct lc *lc = ctx;
+	struct session *session = &lc->session;
+
+	session->connected = false;
+	session->beating = false;
+	timer_clear(lc, &session->beat);
+	if (session->state == LC_READY) {
+		session->state = LC_SUSPENDED;
+		lc_report(lc, LC_WARNING, "connection lost, lease left: %" PRId64 " ms",
+		          lease_left(&session->lease, lc_now(lc)) / 1000);
+	}
+	timer_set(lc, &session->retry, lc_now(lc) + lc->config.session_timeout_us / 5);
+}
+
+static void open_session(struct lc *lc);
+
+static void ended(void *ctx, bool refused)
+{
+	struct lc *lc = ctx;
+	struct session *session = &lc->session;
+
+	session->open = session->connected = session->beating = false;
+	session->id = 0;
+	timer_clear(lc, &session->beat);
+	timer_clear(lc, &session->limit);
+	lease_begin(&session->lease, lc->config.tick_time_us);
+	if (session->state != LC_UNUSABLE)
+		session->state = LC_CONNECTING;
+	locks_session_ended(lc);
+	if (refused) {
+		lc_report(lc, LC_ERROR, "the ensemble does not accept our credentials");
+		session->forbidden = true;
+		unusable(lc, -EACCES);
+	} else if (!lc->dying) {
+		lc_report(lc, LC_WARNING, "session ended, beginning a new one");
+		open_session(lc);
+	}
+}
+
+static void changed(void *ctx, const char *path, bool deleted)
+{
+	locks_changed(ctx, path, deleted);
+}
+
+static void open_session(struct lc *lc)
+{
+	static const struct ensemble_events events = {
+		.connected = connected,
+		.disconnected = disconnected,
+		.ended = ended,
+		.changed = changed,
+	};
+	int r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us, &events, lc);
+
+	lc->session.open = r == 0;
+	if (r < 0)
+		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
+	timer_set(lc, &lc->session.retry, lc_now(lc) + (r < 0 ? RETRY_US
+	                                               : lc->config.session_timeout_us / 5));
+}
+
+/* Not connected for a while: a server that takes the connection and says
+ * nothing would be waited for far too long. */
+static void retry(void *ctx)
+{
+	struct lc *lc = ctx;
+	struct session *session = &lc->session;
+
+	if (session->connected || session->forbidden)
+		return;
+	if (!session->open) {
+		open_session(lc);
+		return;
+	}
+	lc->ensemble->port->drop(lc->ensemble);
+	timer_set(lc, &session->retry, lc_now(lc) + lc->config.session_timeout_us / 5);
+}
+
+int session_begin(struct lc *lc)
+{
+	struct session *session = &lc->session;
+
+	session->dir = lc_join(lc->root, ".zklockfs");
+	session->node = session->dir ? malloc(strlen(session->dir) + 18) : NULL;
+	if (!session->node) {
+		free(session->dir);
+		return -ENOMEM;
+	}
+	strcpy(session->node, session->dir);
+	lease_begin(&session->lease, lc->config.tick_time_us);
+	session->beat = (struct timer){.fire = beat_timer, .ctx = lc};
+	session->limit = (struct timer){.fire = lease_limit, .ctx = lc};
+	session->retry = (struct timer){.fire = retry, .ctx = lc};
+	open_session(lc);
+	return 0;
+}
+
+void session_finish(struct lc *lc, bool farewell)
+{
+	struct session *session = &lc->session;
+
+	lc->session.state = LC_UNUSABLE;
+	if (session->open)
+		lc->ensemble->port->close(lc->ensemble, farewell);
+	session->open = session->connected = false;
+	timer_clear(lc, &session->beat);
+	timer_clear(lc, &session->limit);
+	timer_clear(lc, &session->retry);
+	locks_session_ended(lc);
+	free(session->dir);
+	free(session->node);
+}

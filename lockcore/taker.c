@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * taker.c - one taker and its entry.
+ *
+ * Two states, kept apart: what the face has been told (taker->state) says whether
+ * the entry shall exist; what ZooKeeper has said (taker->znode) says whether it
+ * does. taker_step() does whatever brings the second to the first, and is called
+ * whenever either may have changed. So the duty to delete an entry is there from
+ * before its create is sent, and ends only at OK, NONODE or the session's end,
+ * whether or not anybody still waits for it:
+ *
+ *              create             OK                delete            OK, NONODE
+ *   [ABSENT] ---------> [CREATING] -----> [PRESENT] -------> [DELETING] --------> [ABSENT]
+ *                           |  unanswered    ^  ^                |
+ *                           v                |  '----------------'  unanswered, refused
+ *                       [UNKNOWN] -----------'  found in a listing; not found: ABSENT
+ *
+ * A taker is freed when the face is done with it, the entry is absent and no
+ * answer is outstanding.
+ */
+#include "engine.h"
+#include "record.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A hold longer than this watches its own entry: shorter ones, the many, are spared
+ * the request. */
+#define SETTLE_US 20000
+/* Between tries of a delete that the ensemble refuses. */
+#define RETRY_US 1000000
+/* How long one that will not wait gives the ensemble to say whether the lock is free. */
+#define PROBE_US 2000000
+
+bool taker_wants(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_WAITING || taker->state == TAKER_HELD;
+}
+
+/* ---- telling the face ---- */
+
+static void make_due(struct lc_taker *taker)
+{
+	if (taker->due)
+		return;
+	taker->due = true;
+	DL_APPEND2(taker->lc->due, taker, due_prev, due_next);
+}
+
+static void not_due(struct lc_taker *taker)
+{
+	if (!taker->due)
+		return;
+	taker->due = false;
+	DL_DELETE2(taker->lc->due, taker, due_prev, due_next);
+}
+
+/* Out of its queue for good, or into holding. Whoever waited behind it may be first now. */
+static void departed(struct lc_taker *taker)
+{
+	struct lock *lock = taker->lock;
+
+	if (lock->front == taker)
+		lock->front = NULL;
+	if (lock->waiting > 0 && !lock_guarded(lock))
+		lock_want_list(lock);
+}
+
+static void count(struct lc_taker *taker, int by)
+{
+	if (taker->state == TAKER_WAITING) {
+		taker->lc->waiters += (unsigned)by;
+		taker->lock->waiting += (unsigned)by;
+	} else if (taker->state == TAKER_HELD) {
+		taker->lc->holders += (unsigned)by;
+		taker->lock->holding += (unsigned)by;
+	}
+}
+
+static void set_state(struct lc_taker *taker, enum taker_state state)
+{
+	struct lc *lc = taker->lc;
+	enum taker_state old = taker->state;
+
+	assert(old != TAKER_LEFT && old != state);
+	count(taker, -1);
+	taker->state = state;
+	count(taker, +1);
+	timer_clear(lc, &taker->limit);
+	timer_clear(lc, &taker->settle);
+	if (state == TAKER_WAITING && taker->limit_us != LC_FOREVER)
+		timer_set(lc, &taker->limit, taker->limit_us);
+	if (old == TAKER_HELD || state == TAKER_HELD)
+		session_pace(lc);
+	departed(taker);
+}
+
+void taker_grant(struct lc_taker *taker)
+{
+	struct lc *lc = taker->lc;
+
+	assert(taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT);
+	assert(session_ready(lc) && session_lease_valid(lc));
+	set_state(taker, TAKER_HELD);
+	taker->held_since_ms = lc->config.wall_ms(lc->config.ctx);
+	timer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);
+	make_due(taker);
+}
+
+void taker_fail(struct lc_taker *taker, int error)
+{
+	assert(taker->state == TAKER_WAITING && error < 0);
+	taker->error = error;
+	set_state(taker, TAKER_FAILED);
+	make_due(taker);
+	taker_step(taker);
+}
+
+void taker_lose(struct lc_taker *taker)
+{
+	assert(taker->state == TAKER_HELD);
+	if (!taker->told_taken) {
+		/* Nobody knows of the grant yet: it did not happen. */
+		not_due(taker);
+		set_state(taker, TAKER_WAITING);
+		lock_want_list(taker->lock);
+		return;
+	}
+	set_state(taker, TAKER_LOST);
+	make_due(taker);
+	taker_step(taker);
+}
+
+void takers_tell(struct lc *lc)
+{
+	while (lc->due) {
+		struct lc_taker *taker = lc->due;
+
+		if (taker->state == TAKER_HELD && !session_lease_valid(lc)) {
+			locks_lease_over(lc);   /* this one waits again */
+			continue;
+		}
+		not_due(taker);
+		switch (taker->state) {
+		case TAKER_HELD:
+			taker->told_taken = true;
+			taker->taken(taker->ctx, 0);
+			break;
+		case TAKER_FAILED:
+			taker->taken(taker->ctx, taker->error);
+			break;
+		case TAKER_LOST:
+			taker->lost(taker->ctx);
+			break;
+		case TAKER_WAITING:
+		case TAKER_LEFT:
+			assert(false);
+		}
+	}
+}
+
+/* ---- the entry ---- */
+
+static void set_absent(struct lc_taker *taker)
+{
+	taker->znode = ZNODE_ABSENT;
+	taker->watch_armed = false;
+	free(taker->name);
+	taker->name = NULL;
+}
+
+static char *entry_path(const struct lc_taker *taker)
+{
+	return lc_join(taker->lock->path, taker->name);
+}
+
+static size_t format_record(const struct lc_taker *taker, char *ret_data)
+{
+	return record_format_entry(ret_data, &(struct record_entry){
+		.host = taker->lc->host, .pid = taker->pid, .uid = taker->uid,
+		.command = taker->command, .reason = taker->reason,
+		.held_since_ms = taker->state == TAKER_HELD ? taker->held_since_ms : -1,
+	});
+}
+
+/* Present from now on, under this name. */
+static void set_present(struct lc_taker *taker, const char *znode, const struct ensemble_stat *stat)
+{
+	struct entry_name name;
+	char *copy = strdup(znode);
+
+	assert(name_parse(znode, &name) && name.taker_half == taker->id);
+	assert(stat->ephemeral_owner == taker->lc->session.id);
+	if (!copy) {
+		/* Without its name it cannot be deleted; a listing will find it. */
+		taker->znode = ZNODE_UNKNOWN;
+		lock_want_list(taker->lock);
+		return;
+	}
+	free(taker->name);
+	taker->name = copy;
+	taker->number = name.number;
+	taker->czxid = stat->czxid;
+	taker->znode = ZNODE_PRESENT;
+	taker->present_since = taker->lock->list_sent;
+}
+
+/* A failed create: what its taker is told. */
+static int create_error(enum ensemble_result result)
+{
+	switch (result) {
+	case ENSEMBLE_NONODE:
+	case ENSEMBLE_NOCHILDREN:
+		return -ENOENT;
+	case ENSEMBLE_NOAUTH:
+		return -EACCES;
+	case ENSEMBLE_OK:
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		break;
+	}
+	return -ENOLCK;
+}
+
+static void created(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	assert(taker->znode == ZNODE_CREATING);
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session_wrote(taker->lc, taker->sent_us);
+		set_present(taker, strrchr(answer->path, '/') + 1, answer->stat);
+		break;
+	case ENSEMBLE_UNKNOWN:
+		taker->znode = ZNODE_UNKNOWN;
+		taker->lock->unresolved = true;
+		break;
+	case ENSEMBLE_GONE:
+		return;   /* taker_session_ended() follows */
+	case ENSEMBLE_NONODE:
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		set_absent(taker);
+		if (taker->state == TAKER_WAITING)
+			taker_fail(taker, create_error(answer->result));
+		break;
+	}
+	taker_step(taker);
+}
+
+static void create(struct lc_taker *taker)
+{
+	struct lc *lc = taker->lc;
+	char prefix[NAME_PREFIX_MAX], data[RECORD_ENTRY_MAX], *path;
+
+	name_format(prefix, lc->session.half, taker->id, lc->host, taker->pid, taker->mode);
+	taker->name = strdup(prefix);
+	path = taker->name ? entry_path(taker) : NULL;
+	if (!path) {
+		free(taker->name);
+		taker->name = NULL;
+		taker_fail(taker, -ENOLCK);
+		return;
+	}
+	taker->znode = ZNODE_CREATING;
+	taker->sent_us = lc_now(lc);
+	taker->pending++;
+	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path, .data = data,
+	                                    .data_len = (int)format_record(taker, data),
+	                                    .ephemeral = true, .sequence = true},
+	          1, created, taker);
+	/* Sent back to back: a free lock costs one round trip. */
+	if (!lock_guarded(taker->lock))
+		lock_want_list(taker->lock);
+	free(path);
+}
+
+static void deleted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	assert(taker->znode == ZNODE_DELETING && !taker_wants(taker));
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session_wrote(taker->lc, taker->sent_us);
+		set_absent(taker);
+		break;
+	case ENSEMBLE_NONODE:
+		set_absent(taker);
+		break;
+	case ENSEMBLE_GONE:
+		return;
+	case ENSEMBLE_UNKNOWN:
+		taker->znode = ZNODE_PRESENT;   /* as far as we know: delete it again */
+		break;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		taker->znode = ZNODE_PRESENT;
+		lc_report(taker->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
+		          taker->lock->path, taker->name);
+		timer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);
+		break;
+	}
+	if (taker->znode == ZNODE_ABSENT && taker->lock->behind_leaver)
+		lock_want_list(taker->lock);
+	taker_step(taker);
+}
+
+static void delete(struct lc_taker *taker)
+{
+	char *path = entry_path(taker);
+
+	if (!path) {
+		timer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);
+		return;
+	}
+	taker->znode = ZNODE_DELETING;
+	taker->sent_us = lc_now(taker->lc);
+	taker->pending++;
+	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,
+	                                           .version = ENSEMBLE_ANY_VERSION},
+	          1, deleted, taker);
+	free(path);
+}
+
+void taker_step(struct lc_taker *taker)
+{
+	bool ready = session_ready(taker->lc);
+
+	switch (taker->znode) {
+	case ZNODE_ABSENT:
+		if (!taker_wants(taker)) {
+			taker_settle(taker);
+			return;
+		}
+		assert(taker->state == TAKER_WAITING);
+		if (!ready)
+			return;
+		if (taker->probing)
+			lock_want_list(taker->lock);
+		else if (!taker->lock->unresolved)
+			create(taker);
+		return;
+	case ZNODE_PRESENT:
+		/* A delete that was refused waits for its timer. */
+		if (ready && !taker_wants(taker) && !taker->limit.armed)
+			delete(taker);
+		return;
+	case ZNODE_CREATING:
+	case ZNODE_UNKNOWN:
+	case ZNODE_DELETING:
+		return;   /* an answer or a listing goes on from here */
+	}
+}
+
+/* ---- what listings find ---- */
+
+static void adopted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		if (answer->stat->ephemeral_owner == taker->lc->session.id) {
+			char *znode = taker->name;
+
+			taker->name = NULL;
+			set_present(taker, znode, answer->stat);
+			free(znode);
+		}
+		break;
+	case ENSEMBLE_GONE:
+		return;
+	case ENSEMBLE_NONODE:
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+	case ENSEMBLE_UNKNOWN:
+		break;   /* still unknown: the next listing decides */
+	}
+	if (answer->result != ENSEMBLE_UNKNOWN)
+		lock_want_list(taker->lock);
+	taker_step(taker);
+}
+
+void taker_found(struct lc_taker *taker, const struct queue_entry *entry)
+{
+	char *name, *path;
+
+	assert(taker->znode == ZNODE_UNKNOWN);
+	if (taker->pending > 0)
+		return;
+	name = strdup(entry->znode);
+	if (!name)
+		return;
+	free(taker->name);
+	taker->name = name;
+	path = entry_path(taker);
+	if (!path)
+		return;
+	/* Its token and its owner are asked before it counts as ours. */
+	taker->pending++;
+	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, adopted, taker);
+	free(path);
+}
+
+void taker_not_found(struct lc_taker *taker)
+{
+	assert(taker->znode == ZNODE_UNKNOWN && taker->state != TAKER_HELD);
+	set_absent(taker);
+	taker_settle(taker);   /* one that waits is created again by the lock, in order */
+}
+
+void taker_vanished(struct lc_taker *taker, int error)
+{
+	set_absent(taker);
+	switch (taker->state) {
+	case TAKER_WAITING:
+		taker_fail(taker, error);
+		return;
+	case TAKER_HELD:
+		if (taker->told_taken) {
+			taker_lose(taker);
+			return;
+		}
+		not_due(taker);
+		set_state(taker, TAKER_WAITING);
+		taker_fail(taker, error);
+		return;
+	case TAKER_LOST:
+	case TAKER_FAILED:
+	case TAKER_LEFT:
+		taker_settle(taker);
+		return;
+	}
+}
+
+void taker_session_ended(struct lc_taker *taker)
+{
+	if (taker->znode != ZNODE_ABSENT)
+		set_absent(taker);
+	if (taker->state == TAKER_HELD)
+		taker_lose(taker);
+	taker_settle(taker);
+}
+
+/* ---- the entry's own watch, and its data ---- */
+
+static void self_watched(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	taker->watch_pending = false;
+	if (answer->result == ENSEMBLE_GONE)
+		return;
+	if (answer->result == ENSEMBLE_OK)
+		taker->watch_armed = true;
+	else if (taker_wants(taker))
+		lock_want_list(taker->lock);
+	taker_step(taker);
+}
+
+void taker_watch_self(struct lc_taker *taker)
+{
+	char *path;
+
+	if (!session_ready(taker->lc) || taker->znode != ZNODE_PRESENT || taker->watch_armed ||
+	    taker->watch_pending)
+		return;
+	path = entry_path(taker);
+	if (!path)
+		return;
+	taker->watch_pending = true;
+	taker->pending++;
+	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true}, 1,
+	          self_watched, taker);
+	free(path);
+}
+
+static void settled(void *ctx)
+{
+	taker_watch_self(ctx);
+}
+
+static void reason_written(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	taker->reason_pending = false;
+	if (answer->result == ENSEMBLE_GONE)
+		return;
+	if (answer->result == ENSEMBLE_OK)
+		session_wrote(taker->lc, taker->reason_sent_us);
+	else if (answer->result == ENSEMBLE_UNKNOWN)
+		taker->reason_dirty = true;
+	else if (answer->result == ENSEMBLE_NONODE)
+		lock_want_list(taker->lock);
+	taker_write_reason(taker);
+	taker_step(taker);
+}
+
+void taker_write_reason(struct lc_taker *taker)
+{
+	char data[RECORD_ENTRY_MAX], *path;
+
+	if (!taker->reason_dirty || taker->reason_pending || taker->state != TAKER_HELD ||
+	    taker->znode != ZNODE_PRESENT || !session_ready(taker->lc))
+		return;
+	path = entry_path(taker);
+	if (!path)
+		return;
+	taker->reason_dirty = false;
+	taker->reason_pending = true;
+	taker->reason_sent_us = lc_now(taker->lc);
+	taker->pending++;
+	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = path, .data = data,
+	                                           .data_len = (int)format_record(taker, data),
+	                                           .version = ENSEMBLE_ANY_VERSION},
+	          1, reason_written, taker);
+	free(path);
+}
+
+/* ---- from the face ---- */
+
+static void time_is_up(void *ctx)
+{
+	struct lc_taker *taker = ctx;
+
+	if (taker->state == TAKER_WAITING)
+		/* Only the ensemble can say that a lock is not free. */
+		taker_fail(taker, taker->immediate ? -ENOLCK : -ETIMEDOUT);
+	else
+		taker_step(taker);
+}
+
+static int64_t time_limit(struct lc *lc, const struct lc_request *request)
+{
+	int64_t third = lc->config.session_timeout_us / 3;
+
+	if (request->wait_us != 0)
+		return request->wait_us;
+	return third < PROBE_US ? third : PROBE_US;
+}
+
+int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken, lc_lost_fn *lost,
+            void *ctx, struct lc_taker **ret_taker)
+{
+	/* Of the entry's path, its digits, and its length field in the transaction. */
+	size_t longest = strlen(lc->root) + 1 + strlen(request->lock) + 1 + NAME_PREFIX_MAX + 10 + 4;
+	int64_t limit = time_limit(lc, request), now = lc_now(lc);
+	struct lc_taker *taker;
+	struct lock *lock;
+	int r;
+
+	if (strlen(lc->root) + 1 + strlen(request->lock) > LC_PATH_MAX)
+		return -ENAMETOOLONG;
+	if (lc->draining || lc->session.state == LC_UNUSABLE ||
+	    lc->entry_bytes + longest > LC_ENTRY_BYTES_MAX)
+		return -ENOLCK;
+	taker = calloc(1, sizeof(*taker));
+	if (!taker)
+		return -ENOMEM;
+	r = lock_get(lc, request->lock, &lock);
+	if (r < 0) {
+		free(taker);
+		return r;
+	}
+	*taker = (struct lc_taker){
+		.lc = lc, .lock = lock, .state = TAKER_WAITING, .znode = ZNODE_ABSENT,
+		.id = lc_random(lc), .immediate = request->wait_us == 0, .held_since_ms = -1,
+		.pid = request->pid, .uid = request->uid, .mode = request->mode,
+		.limit = {.fire = time_is_up, .ctx = taker}, .settle = {.fire = settled, .ctx = taker},
+		.limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER, .bytes = longest,
+		.taken = taken, .lost = lost, .ctx = ctx,
+	};
+	record_copy_line(taker->command, sizeof(taker->command), request->command,
+	                 strlen(request->command));
+	HASH_ADD(hh, lc->takers, id, sizeof(taker->id), taker);
+	DL_APPEND(lock->takers, taker);
+	lc->entry_bytes += longest;
+	count(taker, +1);
+	if (taker->limit_us != LC_FOREVER)
+		timer_set(lc, &taker->limit, taker->limit_us);
+	*ret_taker = taker;
+	if (taker->immediate && lock_guarded(lock) && session_lease_valid(lc)) {
+		/* One of our own is before it, for certain. */
+		taker_fail(taker, -EAGAIN);
+		return 0;
+	}
+	taker->probing = taker->immediate;
+	taker_step(taker);
+	return 0;
+}
+
+void lc_leave(struct lc_taker *taker)
+{
+	not_due(taker);
+	set_state(taker, TAKER_LEFT);
+	taker_step(taker);
+}
+
+void taker_settle(struct lc_taker *taker)
+{
+	struct lock *lock = taker->lock;
+	struct lc *lc = taker->lc;
+
+	if (taker->state != TAKER_LEFT || taker->znode != ZNODE_ABSENT || taker->pending > 0)
+		return;
+	assert(!taker->due && !taker->name && lock->front != taker);
+	timer_clear(lc, &taker->limit);
+	timer_clear(lc, &taker->settle);
+	lc->entry_bytes -= taker->bytes;
+	HASH_DEL(lc->takers, taker);
+	DL_DELETE(lock->takers, taker);
+	free(taker->reason);
+	free(taker);
+	lock_settle(lock);
+}
+
+bool lc_holds(struct lc_taker *taker)
+{
+	if (taker->state != TAKER_HELD)
+		return false;
+	if (session_lease_valid(taker->lc))
+		return true;
+	locks_lease_over(taker->lc);   /* for ever, whatever comes after this moment */
+	return false;
+}
+
+int64_t lc_token(const struct lc_taker *taker)
+{
+	return taker->czxid;
+}
+
+int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
+{
+	char *reason;
+
+	if (len > LC_REASON_MAX)
+		return -EFBIG;
+	if (!lc_holds(taker))
+		return -EIO;
+	reason = malloc(len + 1);
+	if (!reason)
+		return -ENOMEM;
+	record_copy_line(reason, len + 1, text, len);
+	free(taker->reason);
+	taker->reason = reason;
+	taker->reason_dirty = true;
+	taker_write_reason(taker);
+	return 0;
+}

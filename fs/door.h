@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * door.h - the names in a lock that take it when opened, and how long each waits.
+ * Pure.
+ */
+#ifndef FS_DOOR_H
+#define FS_DOOR_H
+
+#include <stdint.h>
+
+struct door {
+	int64_t wait_us;   /* 0: not at all; LC_FOREVER */
+};
+
+/* 0; -ENOENT: not a door; -EINVAL: would be one, but its time is malformed. */
+int door_parse(const char *name, struct door *ret_door);
+
+/* Those that ls shows. NULL ends them. */
+extern const char *const door_names[];
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * face.h - what the files that serve FUSE requests share.
+ *
+ *   ops     the operations' table, attributes, lookup, mkdir, rmdir
+ *   dir     opendir, readdir
+ *   file    open, read, write ... : which kind of file it is
+ *   handle  one open door: the parked request, the taker, the held descriptor
+ *   parked  a request that waits for an answer of the ensemble
+ *
+ * A request has one owner and gets one answer. No handler waits.
+ */
+#ifndef FS_FACE_H
+#define FS_FACE_H
+
+#define FUSE_USE_VERSION 314
+
+#include "node.h"
+#include "view.h"
+
+#include <fuse_lowlevel.h>
+
+struct face {
+	struct lc *lc;
+	struct nodes *nodes;
+	const char *host;
+	uid_t uid;                /* the mounter, owner of what has no other */
+	gid_t gid;
+	bool serving;             /* the kernel has greeted */
+	bool draining;
+	unsigned open_doors;      /* waiting or held */
+	int64_t (*clock_us)(void);
+};
+
+/* ---- parked.c ---- */
+
+struct parked {
+	struct face *face;
+	fuse_req_t req;
+	struct lc_call *call;     /* cancelled when the request is interrupted */
+	struct node *node;        /* a reference, or NULL */
+	char name[LC_NAME_MAX + 1];
+	struct fuse_file_info fi;
+	size_t size;
+	off_t off;
+	void *open;               /* dir.c: the directory */
+};
+
+/* Takes a reference on the node. NULL: the request is answered ENOMEM. */
+struct parked *park(struct face *face, fuse_req_t req, struct node *node, const char *name);
+/* The call was made, or could not be: r < 0 answers the request. */
+void park_call(struct parked *parked, int r);
+/* The call is answered: nothing interrupts any more. */
+void unpark(struct parked *parked);
+void parked_free(struct parked *parked);
+/* Both answer the request and free. */
+void parked_error(struct parked *parked, int error);
+void parked_done(void *ctx, int err);   /* an lc_done_fn */
+
+/* ---- attributes.c ---- */
+
+#define TIMEOUT_S 1.0             /* what another host changes shows after this */
+#define TIMEOUT_STATIC_S 86400.0  /* names that every lock has */
+
+void attributes(const struct face *face, const struct node *node, struct stat *ret_stat);
+
+/* ---- ops.c, dir.c, file.c ---- */
+
+extern const struct fuse_lowlevel_ops ops;
+
+void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+
+void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
+                struct fuse_file_info *fi);
+void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
+void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph);
+void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
+void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
+void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep);
+
+/* ---- handle.c ---- */
+
+struct handle;
+
+/* Answers the request when the lock is held, or not to be had. */
+void handle_open(struct face *face, fuse_req_t req, struct node *node, const struct fuse_file_info *fi);
+void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off);
+void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_t size);
+void handle_fsync(struct handle *handle, fuse_req_t req);
+void handle_poll(struct handle *handle, fuse_req_t req, struct fuse_pollhandle *ph);
+void handle_release(struct handle *handle);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * log.h - the one sink of what the daemon has to say: stderr while somebody reads
+ * it there, syslog afterwards. Never blocks: what cannot be written now is counted
+ * and dropped. At most LOG_BURST lines in LOG_WINDOW_S, the rest is counted too.
+ */
+#ifndef FS_LOG_H
+#define FS_LOG_H
+
+#include "lockcore.h"
+
+#define LOG_BURST 50
+#define LOG_WINDOW_S 10
+
+/* Keeps errno. */
+void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_level(enum lc_level most);   /* LC_NOTICE at first */
+/* From stderr to the system's log. */
+void log_to_syslog(void);
+
+#endif

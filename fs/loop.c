@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loop.c - see loop.h.
+ *
+ *   one turn:  poll ─► FUSE requests (a bounded number) ─► signals
+ *              ─► lc_process(): ZooKeeper, timers, listings, answers
+ *
+ * The poll array is made anew every turn: the ZooKeeper client's socket comes
+ * back under the same number.
+ *
+ * Told to leave (SIGTERM, SIGINT, SIGHUP): no takers any more, those that wait get
+ * ENOLCK, the mount disappears from the tree, and holders are served until the
+ * last has closed. Told again: leave now; the entries of holders are then not
+ * deleted but left to the session timeout, since they may still be at work.
+ */
+#include "loop.h"
+
+#include "log.h"
+#include "ready.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REQUESTS_PER_TURN 64
+
+int loop_begin(struct loop *loop)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return loop->signals < 0 ? -errno : 0;
+}
+
+void loop_finish(struct loop *loop)
+{
+	close(loop->signals);
+}
+
+/* In a child, since it may wait for this very filesystem. */
+static void unmount_lazily(const struct loop *loop)
+{
+	pid_t child = fork();
+	sigset_t none;
+
+	if (child < 0)
+		log_line(LC_ERROR, "cannot unmount %s: %s", loop->mountpoint, strerror(errno));
+	if (child != 0)
+		return;
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (umount2(loop->mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		_exit(0);
+	execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", loop->mountpoint, (char *)NULL);
+	_exit(1);
+}
+
+static void told_to_leave(struct loop *loop)
+{
+	struct face *face = loop->face;
+
+	loop->terms++;
+	if (loop->terms > 1 || !loop->fuse)
+		return;
+	face->draining = true;
+	ready_stopping();
+	lc_drain(face->lc);
+	unmount_lazily(loop);
+}
+
+static void read_signals(struct loop *loop)
+{
+	struct signalfd_siginfo info;
+
+	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			while (waitpid(-1, NULL, WNOHANG) > 0)
+				;
+		} else {
+			told_to_leave(loop);
+		}
+	}
+}
+
+static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
+{
+	for (int i = 0; i < REQUESTS_PER_TURN && !fuse_session_exited(loop->fuse); i++) {
+		int r = fuse_session_receive_buf(loop->fuse, buffer);
+
+		if (r <= 0)
+			return;   /* nothing more now; ENODEV makes the session exited */
+		fuse_session_process_buf(loop->fuse, buffer);
+	}
+}
+
+/* `until_us` bounds the wait, INT64_MAX for none. */
+static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
+{
+	struct pollfd fds[3] = {
+		{.fd = loop->fuse ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
+		{.fd = loop->signals, .events = POLLIN},
+	};
+	int64_t wait = lc_prepare(loop->face->lc, &fds[2]);
+	struct timespec ts;
+
+	if (until_us != INT64_MAX) {
+		int64_t left = until_us - loop->face->clock_us();
+
+		if (left < wait)
+			wait = left < 0 ? 0 : left;
+	}
+	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
+	if (ppoll(fds, 3, &ts, NULL) < 0)
+		fds[0].revents = fds[1].revents = fds[2].revents = 0;
+	if (fds[0].revents)
+		serve_requests(loop, buffer);
+	if (fds[1].revents)
+		read_signals(loop);
+	lc_process(loop->face->lc, fds[2].revents);
+}
+
+int loop_connect(struct loop *loop, int64_t timeout_us)
+{
+	int64_t until = loop->face->clock_us() + timeout_us;
+	struct lc_status status;
+
+	for (;;) {
+		lc_status(loop->face->lc, &status);
+		if (status.state == LC_READY)
+			return 0;
+		if (status.state == LC_UNUSABLE)
+			return status.why;
+		if (loop->terms > 0)
+			return -EINTR;
+		if (loop->face->clock_us() >= until)
+			return -ETIMEDOUT;
+		turn(loop, NULL, until);
+	}
+}
+
+void loop_serve(struct loop *loop, void (*serving)(void))
+{
+	struct face *face = loop->face;
+	struct fuse_buf buffer = {0};
+	bool told = false;
+
+	while (!fuse_session_exited(loop->fuse) && loop->terms < 2 &&
+	       !(face->draining && face->open_doors == 0)) {
+		turn(loop, &buffer, INT64_MAX);
+		if (face->serving && !told) {
+			told = true;
+			serving();
+		}
+	}
+	free(buffer.mem);
+}
+
+void loop_settle(struct loop *loop, int64_t timeout_us)
+{
+	int64_t until = loop->face->clock_us() + timeout_us;
+
+	loop->fuse = NULL;
+	while (!lc_idle(loop->face->lc) && loop->face->clock_us() < until && loop->terms < 2)
+		turn(loop, NULL, until);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * main.c - the order of starting and stopping, and nothing else.
+ *
+ *   options ─► fork ─► addresses ─► session ready ─► mount ─► the kernel greets
+ *   ─► the command returns 0 ... serve ... ─► unmounted ─► last deletes ─► session ended
+ *
+ * The session comes before the mount, so that a bad ensemble leaves no dead mount.
+ */
+#include "face.h"
+#include "log.h"
+#include "loop.h"
+#include "options.h"
+#include "ready.h"
+#include "resolve.h"
+
+#include "ensemble_zookeeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t read_clock(clockid_t id, int64_t per_second)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return ts.tv_sec * per_second + ts.tv_nsec / (1000000000 / per_second);
+}
+
+/* Goes on while the machine is suspended, as the session does. */
+static int64_t now_us(void)
+{
+	return read_clock(CLOCK_BOOTTIME, 1000000);
+}
+
+static int64_t clock_us(void *ctx)
+{
+	(void)ctx;
+	return now_us();
+}
+
+static int64_t wall_ms(void *ctx)
+{
+	(void)ctx;
+	return read_clock(CLOCK_REALTIME, 1000);
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	(void)ctx;
+	/* Up to 256 bytes it neither fails nor is interrupted. */
+	if (getrandom(ret_bytes, len, 0) != (ssize_t)len)
+		abort();
+}
+
+static void report(void *ctx, enum lc_level level, const char *text)
+{
+	(void)ctx;
+	log_line(level, "%s", text);
+}
+
+static void fuse_log_line(enum fuse_log_level level, const char *format, va_list args)
+{
+	char text[256];
+
+	vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	log_line(level <= FUSE_LOG_ERR ? LC_ERROR : level <= FUSE_LOG_WARNING ? LC_WARNING : LC_INFO,
+	         "%s", text);
+}
+
+/* Each taker costs no descriptor, but the client opens sockets when others are many. */
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void say_why(const struct options *options, struct lc *lc, int error)
+{
+	struct lc_status status;
+
+	lc_status(lc, &status);
+	switch (-error) {
+	case ETIMEDOUT:
+		log_line(LC_ERROR, "no ZooKeeper server answered at %s within %" PRId64 " ms",
+		         options->servers, options->connect_timeout_us / 1000);
+		return;
+	case ENOENT:
+		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made", options->root);
+		return;
+	case ENOTDIR:
+		log_line(LC_ERROR, "%s is an ephemeral node: it cannot hold locks", options->root);
+		return;
+	case EACCES:
+		log_line(LC_ERROR, "the ensemble does not let us write below %s", options->root);
+		return;
+	case ERANGE:
+		return;   /* reported with its numbers */
+	default:
+		log_line(LC_ERROR, "cannot connect: %s", strerror(-error));
+	}
+}
+
+static int set_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+/* From the ready session to the unmounted filesystem. */
+static int serve(struct options *options, struct loop *loop)
+{
+	struct fuse_session *fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), loop->face);
+	bool leave_now;
+	int status = EXIT_MOUNT;
+
+	if (!fuse) {
+		log_line(LC_ERROR, "cannot begin a FUSE session");
+		return status;
+	}
+	if (fuse_session_mount(fuse, options->mountpoint) < 0) {
+		log_line(LC_ERROR, "cannot mount on %s", options->mountpoint);
+	} else if (set_nonblocking(fuse_session_fd(fuse)) < 0) {
+		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
+		fuse_session_unmount(fuse);
+	} else {
+		loop->fuse = fuse;
+		loop_serve(loop, ready_ok);
+		leave_now = loop->terms > 1;
+		log_line(LC_INFO, leave_now ? "leaving at once" : "unmounted");
+		fuse_session_unmount(fuse);
+		lc_drain(loop->face->lc);
+		status = 0;
+	}
+	fuse_session_destroy(fuse);
+	return status;
+}
+
+static int run(struct options *options, struct loop *loop, const char *addresses)
+{
+	struct lc_config config = {
+		.root = options->root, .make_root = options->make_root, .host = options->host,
+		.session_timeout_us = options->session_timeout_us, .tick_time_us = options->tick_time_us,
+		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report,
+	};
+	struct ensemble *ensemble = NULL;
+	struct lc_status status;
+	int r, exit_status = EXIT_MOUNT;
+
+	r = ensemble_zookeeper_create(addresses, clock_us, NULL, &ensemble);
+	if (r == 0)
+		r = lc_create(&config, ensemble, &loop->face->lc);
+	if (r < 0) {
+		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
+		         options->root);
+		ensemble_zookeeper_destroy(ensemble);
+		return EXIT_MOUNT;
+	}
+	r = loop_connect(loop, options->connect_timeout_us);
+	if (r < 0)
+		say_why(options, loop->face->lc, r);
+	else
+		exit_status = serve(options, loop);
+	lc_status(loop->face->lc, &status);
+	if (exit_status == 0)
+		loop_settle(loop, status.session_timeout_us);
+	/* Whoever holds may still be at work: its entry is left to the timeout. */
+	lc_status(loop->face->lc, &status);
+	lc_destroy(loop->face->lc, status.holders == 0);
+	ensemble_zookeeper_destroy(ensemble);
+	return exit_status;
+}
+
+int main(int argc, char **argv)
+{
+	struct face face = {.clock_us = now_us, .uid = getuid(), .gid = getgid()};
+	struct loop loop = {.face = &face, .signals = -1};
+	struct options options;
+	char *addresses;
+	int status;
+
+	if (!options_parse(argc, argv, &options, &status))
+		return status;
+	log_level(options.debug ? LC_INFO : LC_NOTICE);
+	fuse_set_log_func(fuse_log_line);
+	face.host = options.host;
+	loop.mountpoint = options.mountpoint;
+	status = EXIT_MOUNT;
+	if (!ready_begin(options.foreground)) {
+		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
+		ready_fail(status);
+		return status;
+	}
+	raise_limits();
+	addresses = resolve_servers(options.servers);
+	if (addresses && nodes_create(&face.nodes) == 0) {
+		if (loop_begin(&loop) == 0) {
+			status = run(&options, &loop, addresses);
+			loop_finish(&loop);
+		}
+		nodes_destroy(face.nodes);
+	}
+	ready_fail(status);
+	free(addresses);
+	options_free(&options);
+	return status;
+}

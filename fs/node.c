@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node.c - see node.h.
+ */
+#include "node.h"
+
+#include "snapshot.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nodes {
+	struct node *by_ino, *by_name;
+	struct node *root;
+	uint64_t last;
+};
+
+/* A name cannot hold the byte that separates it from the number. */
+static size_t make_key(char *ret_key, uint64_t parent, const char *name)
+{
+	memcpy(ret_key, &parent, sizeof(parent));
+	strcpy(ret_key + sizeof(parent), name);
+	return sizeof(parent) + strlen(name);
+}
+
+static struct node *new_node(struct nodes *nodes, struct node *parent, const char *name,
+                             enum node_kind kind)
+{
+	uint64_t above = parent ? parent->ino : 0;
+	size_t size = sizeof(above) + strlen(name) + 1;
+	struct node *node = calloc(1, sizeof(*node) + size);
+
+	if (!node)
+		return NULL;
+	node->kind = kind;
+	node->parent = parent;
+	node->name = strdup(name);
+	if (kind == NODE_LOCK && parent->kind == NODE_LOCK) {
+		if (asprintf(&node->lock, "%s/%s", parent->lock, name) < 0)
+			node->lock = NULL;
+	} else {
+		node->lock = strdup(kind == NODE_LOCK ? name : parent ? parent->lock : "");
+	}
+	if (!node->name || !node->lock) {
+		free(node->name);
+		free(node->lock);
+		free(node);
+		return NULL;
+	}
+	node->ino = ++nodes->last;
+	if (parent)
+		node_ref(parent);
+	size = make_key(node->key, above, name);
+	HASH_ADD(by_ino, nodes->by_ino, ino, sizeof(node->ino), node);
+	HASH_ADD(by_name, nodes->by_name, key, size, node);
+	return node;
+}
+
+int nodes_create(struct nodes **ret_nodes)
+{
+	struct nodes *nodes = calloc(1, sizeof(*nodes));
+
+	if (nodes)
+		nodes->root = new_node(nodes, NULL, "", NODE_ROOT);
+	if (!nodes || !nodes->root) {
+		free(nodes);
+		return -ENOMEM;
+	}
+	assert(nodes->root->ino == 1);   /* FUSE_ROOT_ID */
+	node_ref(nodes->root);
+	*ret_nodes = nodes;
+	return 0;
+}
+
+static void free_node(struct nodes *nodes, struct node *node)
+{
+	HASH_DELETE(by_ino, nodes->by_ino, node);
+	HASH_DELETE(by_name, nodes->by_name, node);
+	snapshot_free(node->snapshot);
+	free(node->entry);
+	free(node->znode);
+	free(node->name);
+	free(node->lock);
+	free(node);
+}
+
+void nodes_destroy(struct nodes *nodes)
+{
+	struct node *node, *next;
+
+	if (!nodes)
+		return;
+	/* The kernel forgets nothing of what a torn-down mount knew. */
+	HASH_ITER(by_ino, nodes->by_ino, node, next)
+		free_node(nodes, node);
+	free(nodes);
+}
+
+struct node *nodes_root(struct nodes *nodes)
+{
+	return nodes->root;
+}
+
+struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
+{
+	struct node *node;
+
+	HASH_FIND(by_ino, nodes->by_ino, &ino, sizeof(ino), node);
+	return node;
+}
+
+struct node *node_child(struct nodes *nodes, const struct node *parent, const char *name)
+{
+	char key[sizeof(uint64_t) + LC_ENTRY_NAME_MAX + 1];
+	struct node *node;
+
+	if (strlen(name) > LC_ENTRY_NAME_MAX)
+		return NULL;
+	HASH_FIND(by_name, nodes->by_name, key, make_key(key, parent->ino, name), node);
+	return node;
+}
+
+struct node *node_get(struct nodes *nodes, struct node *parent, const char *name, enum node_kind kind)
+{
+	struct node *node = node_child(nodes, parent, name);
+
+	if (!node)
+		node = new_node(nodes, parent, name, kind);
+	if (node)
+		node_ref(node);
+	return node;
+}
+
+void node_ref(struct node *node)
+{
+	node->references++;
+}
+
+void node_unref(struct nodes *nodes, struct node *node)
+{
+	while (node) {
+		struct node *parent = node->parent;
+
+		assert(node->references > 0);
+		node->references--;
+		if (node->references > 0 || node->lookups > 0)
+			return;
+		free_node(nodes, node);
+		node = parent;   /* which has one child less */
+	}
+}
+
+void node_looked_up(struct node *node)
+{
+	node->lookups++;
+}
+
+void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups)
+{
+	assert(node->lookups >= lookups);
+	node->lookups -= lookups;
+	node_ref(node);
+	node_unref(nodes, node);
+}

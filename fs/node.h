@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node.h - inode numbers: what the kernel knows of the tree, and how often.
+ *
+ * A node lives while the kernel remembers it (lookup count), or a child or an open
+ * file needs it. The number of a name stays the same as long.
+ */
+#ifndef FS_NODE_H
+#define FS_NODE_H
+
+#include "door.h"
+#include "lockcore.h"
+
+#include <stdint.h>
+#include <uthash.h>
+
+enum node_kind {
+	NODE_ROOT,     /* the mount */
+	NODE_LOCK,     /* a lock */
+	NODE_DOOR,     /* lock, try, lock@30s: in a lock */
+	NODE_QUEUE,    /* queue/ */
+	NODE_ENTRY,    /* queue/0000000042-... */
+	NODE_HOLDER,   /* holder */
+	NODE_ABOUT,    /* .zklockfs/ */
+	NODE_STATUS,   /* .zklockfs/status */
+};
+
+struct snapshot;   /* of a queue: snapshot.h */
+
+struct node {
+	uint64_t ino;
+	enum node_kind kind;
+	struct node *parent;
+	char *name;
+	char *lock;                    /* path of the lock it belongs to */
+	uint64_t lookups;              /* the kernel's */
+	unsigned references;           /* children, open files, requests under way */
+	struct door door;              /* NODE_DOOR */
+	bool known;                    /* NODE_LOCK: info was read once; it is the memory that */
+	struct lc_lock_info info;      /*   answers while the ensemble is away */
+	struct lc_entry_info *entry;   /* NODE_ENTRY: as it was at lookup */
+	char *znode;                   /* NODE_ENTRY: what the file is bound to */
+	struct snapshot *snapshot;     /* NODE_QUEUE */
+	UT_hash_handle by_ino, by_name;
+	char key[];                    /* parent's number and name */
+};
+
+struct nodes;
+
+int nodes_create(struct nodes **ret_nodes);
+void nodes_destroy(struct nodes *nodes);
+struct node *nodes_root(struct nodes *nodes);
+struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
+/* NULL: not known. */
+struct node *node_child(struct nodes *nodes, const struct node *parent, const char *name);
+/* The child of that name, made if it is not known; with one reference. NULL: no memory. */
+struct node *node_get(struct nodes *nodes, struct node *parent, const char *name, enum node_kind kind);
+void node_ref(struct node *node);
+void node_unref(struct nodes *nodes, struct node *node);
+void node_looked_up(struct node *node);
+void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups);
+
+#endif

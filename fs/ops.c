@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ops.c - the operations' table, and those that are about names: lookup,
+ * attributes, mkdir, rmdir. All else that would change names is EPERM: what stands
+ * in a lock is not the user's to make or remove.
+ *
+ * Deliberately absent: create (the kernel then sends MKNOD and OPEN, and a waiting
+ * open does not hold the directory's lock), xattrs (ENOSYS spares the requests).
+ */
+#include "face.h"
+
+#include "log.h"
+#include "snapshot.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct face *face_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+static void init(void *userdata, struct fuse_conn_info *conn)
+{
+	struct face *face = userdata;
+
+	/* RELEASE is a background request: held back by a small limit, a close would
+	 * be handled after the open that follows it. */
+	conn->max_background = 65535;
+	conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
+	                          FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS);
+	face->serving = true;
+}
+
+/* ---- lookup ---- */
+
+/* Answers with the node, and drops the caller's reference on it. */
+static void reply_entry(struct face *face, fuse_req_t req, struct node *node)
+{
+	struct fuse_entry_param entry = {.ino = node->ino, .attr_timeout = TIMEOUT_S};
+	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
+
+	entry.entry_timeout = fixed ? TIMEOUT_STATIC_S : TIMEOUT_S;
+	attributes(face, node, &entry.attr);
+	node_looked_up(node);
+	if (fuse_reply_entry(req, &entry) < 0)
+		node_forget(face->nodes, node, 1);
+	node_unref(face->nodes, node);
+}
+
+static void reply_child(struct face *face, fuse_req_t req, struct node *parent, const char *name,
+                        enum node_kind kind)
+{
+	struct node *node = node_get(face->nodes, parent, name, kind);
+
+	if (node)
+		reply_entry(face, req, node);
+	else
+		fuse_reply_err(req, ENOMEM);
+}
+
+/* What the mount remembers of a lock while the ensemble is away. */
+static struct node *remembered(struct face *face, const struct node *parent, const char *name)
+{
+	struct node *node = node_child(face->nodes, parent, name);
+
+	return node && node->kind == NODE_LOCK && node->known ? node : NULL;
+}
+
+static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	struct node *node = remembered(face, parked->node, parked->name);
+
+	unpark(parked);
+	if (err == -EHOSTUNREACH && node) {
+		node_ref(node);
+	} else if (err < 0) {
+		parked_error(parked, err);
+		return;
+	} else {
+		node = node_get(face->nodes, parked->node, parked->name, NODE_LOCK);
+		if (!node) {
+			parked_error(parked, -ENOMEM);
+			return;
+		}
+		node->known = true;
+		node->info = *info;
+	}
+	reply_entry(face, parked->req, node);
+	parked_free(parked);
+}
+
+static char *join(const char *lock, const char *name)
+{
+	char *path;
+
+	if (*lock)
+		return asprintf(&path, "%s/%s", lock, name) < 0 ? NULL : path;
+	return strdup(name);
+}
+
+static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
+{
+	struct node *node = remembered(face, parent, name);
+	struct parked *parked;
+	const char *why;
+	char *path;
+
+	if (lc_check_name(name, &why) < 0) {
+		fuse_reply_err(req, strlen(name) > LC_NAME_MAX ? ENAMETOOLONG : ENOENT);
+		return;
+	}
+	if (node && !lc_ready(face->lc)) {
+		node_ref(node);
+		reply_entry(face, req, node);
+		return;
+	}
+	parked = park(face, req, parent, name);
+	if (!parked)
+		return;
+	path = join(parent->lock, name);
+	park_call(parked, path ? lc_stat(face->lc, path, lock_found, parked, &parked->call) : -ENOMEM);
+	free(path);
+}
+
+static void entry_found(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	struct node *node = NULL;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	assert(count == 1);
+	node = node_get(face->nodes, parked->node, parked->name, NODE_ENTRY);
+	if (node) {
+		free(node->znode);
+		node->znode = strdup(infos[0].entry.znode);
+		if (!node->entry)
+			node->entry = malloc(sizeof(*node->entry));
+	}
+	if (!node || !node->znode || !node->entry) {
+		if (node)
+			node_unref(face->nodes, node);
+		parked_error(parked, -ENOMEM);
+		return;
+	}
+	*node->entry = infos[0];
+	node->entry->entry.znode = node->znode;
+	reply_entry(face, parked->req, node);
+	parked_free(parked);
+}
+
+/* The queue was listed: which entry has that name? */
+static void lookup_listed(struct parked *parked)
+{
+	const struct lc_entry *entry = parked->node->snapshot
+		? snapshot_find(parked->node->snapshot, parked->name) : NULL;
+
+	park_call(parked, entry ? lc_entry(parked->face->lc, parked->node->lock, entry, entry_found,
+	                                   parked, &parked->call) : -ENOENT);
+}
+
+static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
+{
+	struct parked *parked = ctx;
+	struct node *queue = parked->node;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	snapshot_free(queue->snapshot);
+	queue->snapshot = snapshot_take(listing, parked->face->clock_us());
+	lookup_listed(parked);
+}
+
+static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, const char *name)
+{
+	struct parked *parked = park(face, req, queue, name);
+
+	if (!parked)
+		return;
+	if (snapshot_fresh(queue->snapshot, face->clock_us()) && snapshot_find(queue->snapshot, name))
+		lookup_listed(parked);
+	else
+		park_call(parked, lc_list(face->lc, queue->lock, queue_listed, parked, &parked->call));
+}
+
+static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
+{
+	struct door door;
+	int r = door_parse(name, &door);
+
+	if (r == -EINVAL) {
+		fuse_reply_err(req, EINVAL);
+	} else if (r == 0) {
+		struct node *node = node_get(face->nodes, parent, name, NODE_DOOR);
+
+		if (!node) {
+			fuse_reply_err(req, ENOMEM);
+			return;
+		}
+		node->door = door;
+		reply_entry(face, req, node);
+	} else if (strcmp(name, "queue") == 0) {
+		reply_child(face, req, parent, name, NODE_QUEUE);
+	} else if (strcmp(name, "holder") == 0) {
+		reply_child(face, req, parent, name, NODE_HOLDER);
+	} else {
+		lookup_lock(face, req, parent, name);
+	}
+}
+
+static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+{
+	struct face *face = face_of(req);
+	struct node *parent = node_by_ino(face->nodes, parent_ino);
+
+	switch (parent->kind) {
+	case NODE_ROOT:
+		if (strcmp(name, ".zklockfs") == 0)
+			reply_child(face, req, parent, name, NODE_ABOUT);
+		else
+			lookup_lock(face, req, parent, name);
+		return;
+	case NODE_LOCK:
+		lookup_in_lock(face, req, parent, name);
+		return;
+	case NODE_QUEUE:
+		lookup_entry(face, req, parent, name);
+		return;
+	case NODE_ABOUT:
+		if (strcmp(name, "status") == 0)
+			reply_child(face, req, parent, name, NODE_STATUS);
+		else
+			fuse_reply_err(req, ENOENT);
+		return;
+	case NODE_DOOR:
+	case NODE_ENTRY:
+	case NODE_HOLDER:
+	case NODE_STATUS:
+		fuse_reply_err(req, ENOTDIR);
+		return;
+	}
+}
+
+static void forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+{
+	struct face *face = face_of(req);
+
+	/* The root is never looked up, but forgotten at unmount by some kernels. */
+	if (ino != FUSE_ROOT_ID)
+		node_forget(face->nodes, node_by_ino(face->nodes, ino), lookups);
+	fuse_reply_none(req);
+}
+
+static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct face *face = face_of(req);
+
+	for (size_t i = 0; i < count; i++)
+		if (forgets[i].ino != FUSE_ROOT_ID)
+			node_forget(face->nodes, node_by_ino(face->nodes, forgets[i].ino),
+			            forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+/* ---- attributes ---- */
+
+static void reply_attr(struct face *face, fuse_req_t req, const struct node *node)
+{
+	struct stat st;
+
+	attributes(face, node, &st);
+	fuse_reply_attr(req, &st, TIMEOUT_S);
+}
+
+static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err == 0)
+		parked->node->info = *info;
+	else if (err != -EHOSTUNREACH || !parked->node->known) {
+		parked_error(parked, err);
+		return;
+	}
+	reply_attr(parked->face, parked->req, parked->node);
+	parked_free(parked);
+}
+
+static void getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_by_ino(face->nodes, ino);
+	struct parked *parked;
+
+	(void)fi;
+	if (node->kind != NODE_LOCK || !lc_ready(face->lc)) {
+		reply_attr(face, req, node);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, lc_stat(face->lc, node->lock, lock_read, parked, &parked->call));
+}
+
+/* A truncation changes nothing, nor do times; owner and mode must stay. */
+static void setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+                    struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	const struct node *node = node_by_ino(face->nodes, ino);
+	struct stat st;
+
+	(void)fi;
+	attributes(face, node, &st);
+	if (((to_set & FUSE_SET_ATTR_MODE) && (attr->st_mode & 07777) != (st.st_mode & 07777)) ||
+	    ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != st.st_uid) ||
+	    ((to_set & FUSE_SET_ATTR_GID) && attr->st_gid != st.st_gid))
+		fuse_reply_err(req, EPERM);
+	else
+		fuse_reply_attr(req, &st, TIMEOUT_S);
+}
+
+/* ---- mkdir, rmdir ---- */
+
+static void made(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	char *path;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	/* The kernel wants the new directory's attributes. */
+	path = join(parked->node->lock, parked->name);
+	park_call(parked, path ? lc_stat(face->lc, path, lock_found, parked, &parked->call) : -ENOMEM);
+	free(path);
+}
+
+/* A class of users may take the lock if it may write in the directory; and who may
+ * take it may read its token. */
+static mode_t door_mode(mode_t mode)
+{
+	mode_t write = mode & 0222;
+
+	return write | write << 1;
+}
+
+static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mode_t mode)
+{
+	struct face *face = face_of(req);
+	struct node *parent = node_by_ino(face->nodes, parent_ino);
+	const struct fuse_ctx *who = fuse_req_ctx(req);
+	struct lc_attributes attributes = {
+		.uid = who->uid, .gid = who->gid, .mode = mode & 0777, .door_mode = door_mode(mode & 0777),
+	};
+	struct parked *parked;
+	const char *why;
+	char *path;
+	int r;
+
+	if (parent->kind != NODE_ROOT && parent->kind != NODE_LOCK) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	r = lc_check_name(name, &why);
+	if (r < 0) {
+		log_line(LC_NOTICE, "mkdir %s: %s", name, why);
+		fuse_reply_err(req, -r);
+		return;
+	}
+	parked = park(face, req, parent, name);
+	if (!parked)
+		return;
+	path = join(parent->lock, name);
+	park_call(parked, path ? lc_mkdir(face->lc, path, &attributes, made, parked, &parked->call)
+	                       : -ENOMEM);
+	free(path);
+}
+
+/* Write permission on the parent, which the kernel has checked, is not enough: the
+ * lock's owner, the parent's owner, or root. */
+static bool may_remove(const struct face *face, const struct node *parent, const struct node *lock,
+                       uid_t uid)
+{
+	struct stat above, st;
+
+	attributes(face, parent, &above);
+	attributes(face, lock, &st);
+	return uid == 0 || uid == above.st_uid || uid == st.st_uid;
+}
+
+static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+{
+	struct face *face = face_of(req);
+	struct node *parent = node_by_ino(face->nodes, parent_ino);
+	struct node *node = node_child(face->nodes, parent, name);
+	struct parked *parked;
+
+	if (!node || node->kind != NODE_LOCK ||
+	    !may_remove(face, parent, node, fuse_req_ctx(req)->uid)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, lc_rmdir(face->lc, node->lock, parked_done, parked, &parked->call));
+}
+
+/* ---- what is not to be done here ---- */
+
+static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	(void)parent, (void)name, (void)mode, (void)rdev;
+	fuse_reply_err(req, EPERM);
+}
+
+static void refuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	(void)parent, (void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void refuse_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
+{
+	(void)link, (void)parent, (void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void refuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	(void)ino, (void)parent, (void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+                          const char *new_name, unsigned flags)
+{
+	(void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
+	fuse_reply_err(req, EPERM);
+}
+
+const struct fuse_lowlevel_ops ops = {
+	.init = init,
+	.lookup = lookup,
+	.forget = forget,
+	.forget_multi = forget_multi,
+	.getattr = getattr,
+	.setattr = setattr,
+	.mknod = refuse_mknod,
+	.mkdir = make_dir,
+	.unlink = refuse_unlink,
+	.rmdir = remove_dir,
+	.symlink = refuse_symlink,
+	.rename = refuse_rename,
+	.link = refuse_link,
+	.open = file_open,
+	.read = file_read,
+	.write = file_write,
+	.release = file_release,
+	.fsync = file_fsync,
+	.opendir = dir_open,
+	.readdir = dir_read,
+	.releasedir = dir_release,
+	.getlk = file_getlk,
+	.setlk = file_setlk,
+	.flock = file_flock,
+	.poll = file_poll,
+};

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.c - see options.h.
+ */
+#include "options.h"
+
+#include "duration.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"usage: zklockfs [-f] [-d] [-o OPTION[,OPTION...]] SERVERS[/ROOT] MOUNTPOINT\n"
+	"\n"
+	"Mounts the locks of a ZooKeeper ensemble: in each directory, opening `lock` for\n"
+	"writing takes the lock, closing it gives it back.\n"
+	"\n"
+	"  SERVERS   host[:port][,...], as zk1:2181,zk2:2181,zk3:2181\n"
+	"  ROOT      the sub-tree to mount, /locks when left out\n"
+	"\n"
+	"  -f   stay in the foreground, log to stderr\n"
+	"  -d   the same, and log more\n"
+	"  -h, --help      this text\n"
+	"  -V, --version   versions\n"
+	"\n"
+	"options (DUR is a number with ms, s, m or h):\n"
+	"  session_timeout=DUR   what a dead host's locks wait for (15s)\n"
+	"  tick_time=DUR         the servers' tickTime, never less than it (2s)\n"
+	"  connect_timeout=DUR   how long to wait for a server at the start (10s)\n"
+	"  mkroot                make ROOT if it is absent; /locks always is\n"
+	"  host=NAME             this host's name in the queues (host name)\n"
+	"  allow_other           let other users in; always when root mounts\n"
+	"  ro, noatime, context=... as for every mount\n";
+
+enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
+
+struct raw {
+	char *session_timeout, *tick_time, *connect_timeout, *host;
+	int mkroot;
+	int help, version, foreground, debug;
+	char *source, *mountpoint;
+	char *bad;                   /* an argument nobody knows */
+	int extra;                   /* one argument too many */
+	struct fuse_args forward;
+};
+
+#define VALUE(name, field) {name "=%s", offsetof(struct raw, field), 0}
+
+static const struct fuse_opt table[] = {
+	VALUE("session_timeout", session_timeout),
+	VALUE("tick_time", tick_time),
+	VALUE("connect_timeout", connect_timeout),
+	VALUE("host", host),
+	{"mkroot", offsetof(struct raw, mkroot), 1},
+	FUSE_OPT_KEY("-h", KEY_HELP),
+	FUSE_OPT_KEY("--help", KEY_HELP),
+	FUSE_OPT_KEY("-V", KEY_VERSION),
+	FUSE_OPT_KEY("--version", KEY_VERSION),
+	FUSE_OPT_KEY("-f", KEY_FOREGROUND),
+	FUSE_OPT_KEY("-d", KEY_DEBUG),
+	FUSE_OPT_KEY("debug", KEY_DEBUG),
+	FUSE_OPT_KEY("allow_other", KEY_FORWARD),
+	FUSE_OPT_KEY("ro", KEY_FORWARD),
+	FUSE_OPT_KEY("noatime", KEY_FORWARD),
+	FUSE_OPT_KEY("context=", KEY_FORWARD),
+	FUSE_OPT_KEY("fscontext=", KEY_FORWARD),
+	FUSE_OPT_KEY("defcontext=", KEY_FORWARD),
+	FUSE_OPT_KEY("rootcontext=", KEY_FORWARD),
+	/* What mount(8), fstab and systemd keep for themselves, and the opposites of
+	 * what is always set. */
+	FUSE_OPT_KEY("rw", KEY_IGNORE),
+	FUSE_OPT_KEY("defaults", KEY_IGNORE),
+	FUSE_OPT_KEY("_netdev", KEY_IGNORE),
+	FUSE_OPT_KEY("nofail", KEY_IGNORE),
+	FUSE_OPT_KEY("auto", KEY_IGNORE),
+	FUSE_OPT_KEY("noauto", KEY_IGNORE),
+	FUSE_OPT_KEY("user", KEY_IGNORE),
+	FUSE_OPT_KEY("nouser", KEY_IGNORE),
+	FUSE_OPT_KEY("users", KEY_IGNORE),
+	FUSE_OPT_KEY("owner", KEY_IGNORE),
+	FUSE_OPT_KEY("group", KEY_IGNORE),
+	FUSE_OPT_KEY("comment=", KEY_IGNORE),
+	FUSE_OPT_KEY("x-", KEY_IGNORE),
+	FUSE_OPT_KEY("dev", KEY_IGNORE),
+	FUSE_OPT_KEY("nodev", KEY_IGNORE),
+	FUSE_OPT_KEY("suid", KEY_IGNORE),
+	FUSE_OPT_KEY("nosuid", KEY_IGNORE),
+	FUSE_OPT_KEY("exec", KEY_IGNORE),
+	FUSE_OPT_KEY("noexec", KEY_IGNORE),
+	FUSE_OPT_KEY("atime", KEY_IGNORE),
+	FUSE_OPT_KEY("async", KEY_IGNORE),
+	FUSE_OPT_KEY("sync", KEY_IGNORE),
+	FUSE_OPT_KEY("default_permissions", KEY_IGNORE),
+	FUSE_OPT_END,
+};
+
+static void take_argument(struct raw *raw, const char *arg)
+{
+	if (!raw->source)
+		raw->source = strdup(arg);
+	else if (!raw->mountpoint)
+		raw->mountpoint = strdup(arg);
+	else
+		raw->extra = 1;
+}
+
+/* 0: taken. Nothing stays for libfuse but what is forwarded. */
+static int process(void *data, const char *arg, int key, struct fuse_args *outargs)
+{
+	struct raw *raw = data;
+
+	(void)outargs;
+	switch (key) {
+	case KEY_HELP:
+		raw->help = 1;
+		return 0;
+	case KEY_VERSION:
+		raw->version = 1;
+		return 0;
+	case KEY_FOREGROUND:
+		raw->foreground = 1;
+		return 0;
+	case KEY_DEBUG:
+		raw->foreground = raw->debug = 1;
+		return 0;
+	case KEY_IGNORE:
+		return 0;
+	case KEY_FORWARD:
+		return fuse_opt_add_arg(&raw->forward, "-o") < 0 ||
+		       fuse_opt_add_arg(&raw->forward, arg) < 0 ? -1 : 0;
+	case FUSE_OPT_KEY_NONOPT:
+		take_argument(raw, arg);
+		return 0;
+	default:
+		/* Userspace's own options: systemd's x-systemd.* among them. */
+		if (strncmp(arg, "x-", 2) == 0 || strncmp(arg, "comment=", 8) == 0)
+			return 0;
+		if (!raw->bad)
+			raw->bad = strdup(arg);
+		return 0;
+	}
+}
+
+static bool complain(int *ret_status, int status, const char *format, const char *detail)
+{
+	fprintf(stderr, "zklockfs: ");
+	fprintf(stderr, format, detail);
+	fprintf(stderr, status == EXIT_USAGE ? "; try zklockfs --help\n" : "\n");
+	*ret_status = status;
+	return false;
+}
+
+static bool valid_port(const char *text, size_t len)
+{
+	long port = 0;
+
+	if (len == 0 || len > 5)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		port = port * 10 + (text[i] - '0');
+	}
+	return port >= 1 && port <= 65535;
+}
+
+/* One of SERVERS: host, host:port, [v6], [v6]:port. */
+static bool valid_server(const char *text, size_t len)
+{
+	const char *colon;
+
+	if (len > 0 && text[0] == '[') {
+		const char *end = memchr(text, ']', len);
+
+		if (!end || end == text + 1)
+			return false;
+		len -= (size_t)(end + 1 - text);
+		return len == 0 || (end[1] == ':' && valid_port(end + 2, len - 1));
+	}
+	for (size_t i = 0; i < len; i++)
+		if (strchr("]@ \t\\", text[i]))
+			return false;
+	colon = memchr(text, ':', len);
+	if (!colon)
+		return len > 0;
+	return colon > text && valid_port(colon + 1, len - (size_t)(colon + 1 - text));
+}
+
+static bool valid_servers(const char *text)
+{
+	for (;;) {
+		size_t len = strcspn(text, ",");
+
+		if (!valid_server(text, len))
+			return false;
+		if (text[len] == '\0')
+			return true;
+		text += len + 1;
+	}
+}
+
+static bool read_source(const struct raw *raw, struct options *options, int *ret_status)
+{
+	char *slash, *end;
+
+	options->source = strdup(raw->source);
+	options->servers = strdup(raw->source);
+	slash = strchr(options->servers, '/');
+	options->root = strdup(slash ? slash : "/locks");
+	if (slash)
+		*slash = '\0';
+	for (end = options->root + strlen(options->root); end > options->root + 1 && end[-1] == '/';)
+		*--end = '\0';
+	if (!valid_servers(options->servers))
+		return complain(ret_status, EXIT_USAGE,
+		                "bad server list '%s': it is host[:port][,host[:port]...]", options->servers);
+	if (strcmp(options->root, "/") == 0)
+		return complain(ret_status, EXIT_MOUNT,
+		                "the whole ensemble cannot be mounted: name a sub-tree, as %s/locks",
+		                options->servers);
+	/* A typo elsewhere would be a private tree that excludes nobody. */
+	options->make_root = raw->mkroot || strcmp(options->root, "/locks") == 0;
+	return true;
+}
+
+static bool read_duration(const char *name, const char *text, int64_t by_default, int64_t *ret_us,
+                          int *ret_status)
+{
+	*ret_us = by_default;
+	if (text && (!duration_parse(text, ret_us) || *ret_us <= 0 || *ret_us > 86400 * 1000000LL)) {
+		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
+		return complain(ret_status, EXIT_USAGE, "%s", "not a duration like 15s or 500ms");
+	}
+	return true;
+}
+
+static bool read_mountpoint(const struct raw *raw, struct options *options, int *ret_status)
+{
+	struct stat st;
+
+	options->mountpoint = realpath(raw->mountpoint, NULL);
+	if (!options->mountpoint || stat(options->mountpoint, &st) < 0) {
+		fprintf(stderr, "zklockfs: %s: ", raw->mountpoint);
+		return complain(ret_status, EXIT_MOUNT, "%s", strerror(errno));
+	}
+	if (!S_ISDIR(st.st_mode))
+		return complain(ret_status, EXIT_MOUNT, "%s: not a directory", raw->mountpoint);
+	return true;
+}
+
+static bool read_fuse_args(struct raw *raw, struct options *options, int *ret_status)
+{
+	char *opts = NULL;
+	bool ok;
+
+	/* Never to be taken off: text of any host's taker stands in files with an x bit. */
+	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec,subtype=zklockfs") == 0;
+	if (ok && geteuid() == 0)
+		ok = fuse_opt_add_opt(&opts, "allow_other") == 0;
+	if (ok) {
+		char *name;
+
+		ok = asprintf(&name, "fsname=%s", options->source) >= 0;
+		ok = ok && fuse_opt_add_opt_escaped(&opts, name) == 0;
+		if (ok)
+			free(name);
+	}
+	ok = ok && fuse_opt_insert_arg(&raw->forward, 0, "zklockfs") == 0 &&
+	     fuse_opt_add_arg(&raw->forward, "-o") == 0 && fuse_opt_add_arg(&raw->forward, opts) == 0;
+	free(opts);
+	options->fuse_args = raw->forward;
+	raw->forward = (struct fuse_args){0};
+	return ok || complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+}
+
+static bool read_host(const struct raw *raw, struct options *options, int *ret_status)
+{
+	char name[256] = "";
+
+	if (!raw->host && gethostname(name, sizeof(name) - 1) < 0)
+		return complain(ret_status, EXIT_MOUNT, "host name: %s", strerror(errno));
+	options->host = strdup(raw->host ? raw->host : name);
+	if (!*options->host)
+		return complain(ret_status, EXIT_USAGE, "%s", "host= is empty");
+	return true;
+}
+
+static void print_version(void)
+{
+	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
+}
+
+static bool read_all(struct raw *raw, struct options *options, int *ret_status)
+{
+	if (raw->help || raw->version) {
+		if (raw->help)
+			fputs(usage, stdout);
+		else
+			print_version();
+		*ret_status = fflush(stdout) == 0 ? 0 : EXIT_USAGE;
+		return false;
+	}
+	if (raw->bad)
+		return complain(ret_status, EXIT_USAGE, "unknown option '%s'", raw->bad);
+	if (raw->extra)
+		return complain(ret_status, EXIT_USAGE, "%s", "too many arguments");
+	if (!raw->source || !raw->mountpoint)
+		return complain(ret_status, EXIT_USAGE, "%s", raw->source ? "no mount point given"
+		                                                        : "no servers given");
+	options->foreground = raw->foreground;
+	options->debug = raw->debug;
+	return read_duration("session_timeout", raw->session_timeout, 15 * 1000000LL,
+	                     &options->session_timeout_us, ret_status) &&
+	       read_duration("tick_time", raw->tick_time, 2 * 1000000LL, &options->tick_time_us,
+	                     ret_status) &&
+	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL,
+	                     &options->connect_timeout_us, ret_status) &&
+	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
+	       read_mountpoint(raw, options, ret_status) && read_fuse_args(raw, options, ret_status);
+}
+
+bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_status)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+	struct options options = {0};
+	struct raw raw = {0};
+	bool ok = false;
+
+	*ret_status = EXIT_USAGE;
+	if (fuse_opt_parse(&args, &raw, table, process) == 0)
+		ok = read_all(&raw, &options, ret_status);
+	fuse_opt_free_args(&args);
+	fuse_opt_free_args(&raw.forward);
+	free(raw.session_timeout);
+	free(raw.tick_time);
+	free(raw.connect_timeout);
+	free(raw.host);
+	free(raw.source);
+	free(raw.mountpoint);
+	free(raw.bad);
+	if (ok)
+		*ret_options = options;
+	else
+		options_free(&options);
+	return ok;
+}
+
+void options_free(struct options *options)
+{
+	free(options->source);
+	free(options->servers);
+	free(options->root);
+	free(options->mountpoint);
+	free(options->host);
+	fuse_opt_free_args(&options->fuse_args);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.h - the command line, as mount(8) and people write it.
+ */
+#ifndef FS_OPTIONS_H
+#define FS_OPTIONS_H
+
+#define FUSE_USE_VERSION 314
+
+#include <fuse_opt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	EXIT_USAGE = 1,
+	EXIT_MOUNT = 32,   /* mount(8): the mount failed */
+};
+
+struct options {
+	char *source;              /* SERVERS[/ROOT] as given */
+	char *servers;             /* its first part */
+	char *root;                /* its second, "/locks" when left out */
+	char *mountpoint;          /* absolute */
+	bool foreground, debug, make_root;
+	int64_t session_timeout_us, tick_time_us, connect_timeout_us;
+	char *host;
+	struct fuse_args fuse_args;   /* what libfuse and the kernel are told */
+};
+
+/* True: go on. False: leave with *ret_status; everything has been said. */
+bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_status);
+void options_free(struct options *options);
+
+#endif

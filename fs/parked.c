@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parked.c - a request that waits for an answer of the ensemble. Interrupted, it is
+ * answered EINTR at once; the engine bounds how long it can wait otherwise.
+ */
+#include "face.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct parked *park(struct face *face, fuse_req_t req, struct node *node, const char *name)
+{
+	struct parked *parked = calloc(1, sizeof(*parked));
+
+	if (!parked) {
+		fuse_reply_err(req, ENOMEM);
+		return NULL;
+	}
+	parked->face = face;
+	parked->req = req;
+	parked->node = node;
+	if (node)
+		node_ref(node);
+	if (name)
+		snprintf(parked->name, sizeof(parked->name), "%s", name);
+	return parked;
+}
+
+void parked_free(struct parked *parked)
+{
+	if (parked->node)
+		node_unref(parked->face->nodes, parked->node);
+	free(parked);
+}
+
+void parked_error(struct parked *parked, int error)
+{
+	fuse_reply_err(parked->req, -error);
+	parked_free(parked);
+}
+
+static void interrupted(fuse_req_t req, void *ctx)
+{
+	struct parked *parked = ctx;
+
+	(void)req;
+	lc_cancel(parked->call);
+	parked_error(parked, -EINTR);
+}
+
+void park_call(struct parked *parked, int r)
+{
+	if (r < 0)
+		parked_error(parked, r);
+	else
+		fuse_req_interrupt_func(parked->req, interrupted, parked);
+}
+
+void unpark(struct parked *parked)
+{
+	fuse_req_interrupt_func(parked->req, NULL, NULL);
+}
+
+void parked_done(void *ctx, int err)
+{
+	unpark(ctx);
+	parked_error(ctx, err);
+}

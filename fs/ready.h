@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ready.h - the daemon forks before anything is set up, and the command returns when
+ * the mount serves, or has failed: with the true exit status.
+ */
+#ifndef FS_READY_H
+#define FS_READY_H
+
+#include <stdbool.h>
+
+/* In the background: only the child returns from here. In the foreground: nothing
+ * but making sure that descriptors 0 to 2 are open. False: it could not. */
+bool ready_begin(bool foreground);
+/* The mount serves: let the command return 0, tell systemd, let go of the
+ * terminal. */
+void ready_ok(void);
+/* It does not, and will not: the status to exit with. */
+void ready_fail(int status);
+/* systemd: the end has begun. */
+void ready_stopping(void);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot.c - see snapshot.h.
+ */
+#include "snapshot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct snapshot {
+	int64_t taken_us;
+	size_t count;
+	struct lc_entry *entries;   /* sorted by number, as listed */
+	char *names;                /* what their znode points to */
+};
+
+void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry)
+{
+	const char *mode = entry->mode == LC_SHARED ? "shared" : "exclusive";
+
+	if (entry->ours)
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-%d-%s", entry->number, mode,
+		         (int)entry->pid, entry->host);
+	else
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-foreign", entry->number, mode);
+}
+
+struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
+{
+	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+	size_t bytes = 1;
+	char *name;
+
+	for (size_t i = 0; i < listing->entry_count; i++)
+		bytes += strlen(listing->entries[i].znode) + 1;
+	if (!snapshot)
+		return NULL;
+	snapshot->taken_us = now_us;
+	snapshot->count = listing->entry_count;
+	snapshot->entries = calloc(listing->entry_count + 1, sizeof(*snapshot->entries));
+	snapshot->names = name = malloc(bytes);
+	if (!snapshot->entries || !name) {
+		snapshot_free(snapshot);
+		return NULL;
+	}
+	for (size_t i = 0; i < listing->entry_count; i++) {
+		snapshot->entries[i] = listing->entries[i];
+		snapshot->entries[i].znode = name;
+		name = stpcpy(name, listing->entries[i].znode) + 1;
+	}
+	return snapshot;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	free(snapshot->entries);
+	free(snapshot->names);
+	free(snapshot);
+}
+
+bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us)
+{
+	return snapshot && now_us - snapshot->taken_us < SNAPSHOT_US;
+}
+
+static int compare_number(const void *key, const void *element)
+{
+	int64_t a = *(const int64_t *)key, b = ((const struct lc_entry *)element)->number;
+
+	return a < b ? -1 : a > b;
+}
+
+const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char *name)
+{
+	int64_t number = strtoll(name, NULL, 10);
+	const struct lc_entry *entry = bsearch(&number, snapshot->entries, snapshot->count,
+	                                       sizeof(*entry), compare_number);
+	char expected[QUEUE_NAME_MAX + 1];
+
+	if (!entry)
+		return NULL;
+	snapshot_name(expected, entry);
+	return strcmp(name, expected) == 0 ? entry : NULL;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * view.c - see view.h.
+ */
+#include "view.h"
+
+#include "snapshot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TIME_MAX 40
+
+static const char *format_time(char buffer[TIME_MAX], int64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+	size_t n;
+
+	if (ms < 0 || !gmtime_r(&seconds, &tm))
+		return "-";
+	n = strftime(buffer, TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buffer + n, TIME_MAX - n, ".%03dZ", (int)(ms % 1000));
+	return buffer;
+}
+
+static const char *format_number(char buffer[TIME_MAX], int64_t number, int64_t none)
+{
+	if (number == none)
+		return "-";
+	snprintf(buffer, TIME_MAX, "%" PRId64, number);
+	return buffer;
+}
+
+static const char *or_dash(const char *text)
+{
+	return *text ? text : "-";
+}
+
+/* A node's name as others may have made it. */
+static void print_safe(FILE *file, const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, file);
+}
+
+static int finish(FILE *file, struct text *text)
+{
+	bool failed = ferror(file);
+
+	if (fclose(file) != 0 || failed) {
+		free(text->data);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int view_entry(const struct lc_entry_info *info, struct text *ret_text)
+{
+	char since[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
+	const struct lc_entry *entry = &info->entry;
+	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
+
+	if (!file)
+		return -ENOMEM;
+	fprintf(file,
+	        "mode: %s\nstate: %s\nhost: %s\npid: %s\nuid: %s\ncommand: %s\nsince: %s\n"
+	        "held_since: %s\ntoken: %" PRId64 "\nsession: 0x%" PRIx64 "\nznode: ",
+	        entry->mode == LC_SHARED ? "shared" : "exclusive", entry->held ? "held" : "waiting",
+	        entry->host, format_number(pid, entry->pid, 0), format_number(uid, info->uid, -1),
+	        or_dash(info->command), format_time(since, info->since_ms),
+	        entry->held ? format_time(held, info->held_since_ms) : "-", info->token,
+	        (uint64_t)info->session);
+	print_safe(file, entry->znode);
+	fprintf(file, "\nreason: %s\n", or_dash(info->reason));
+	return finish(file, ret_text);
+}
+
+int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text)
+{
+	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
+
+	if (!file)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct lc_entry_info *info = &infos[i];
+		char name[QUEUE_NAME_MAX + 1], since[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
+
+		snapshot_name(name, &info->entry);
+		fprintf(file, "%s host=%s pid=%s uid=%s since=%s token=%" PRId64 " reason=%s\n", name,
+		        info->entry.host, format_number(pid, info->entry.pid, 0),
+		        format_number(uid, info->uid, -1), format_time(since, info->since_ms),
+		        info->token, or_dash(info->reason));
+	}
+	return finish(file, ret_text);
+}
+
+int view_status(const struct lc_status *status, const char *host, struct text *ret_text)
+{
+	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
+
+	if (!file)
+		return -ENOMEM;
+	fprintf(file, "state: %s\n", lc_state_name(status->state));
+	if (status->session)
+		fprintf(file, "session: 0x%" PRIx64 "\n", (uint64_t)status->session);
+	else
+		fprintf(file, "session: -\n");
+	fprintf(file,
+	        "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\nlease_left: %" PRId64 "ms\n"
+	        "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nleaving: %u\nentry_bytes: %zu\n"
+	        "connections: %lu\nsessions: %lu\n",
+	        status->session_timeout_us / 1000, status->tick_time_us / 1000,
+	        status->lease_left_us / 1000, status->server, host, status->holders, status->waiters,
+	        status->leaving, status->entry_bytes, status->connections, status->sessions);
+	return finish(file, ret_text);
+}

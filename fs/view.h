@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * view.h - what the text files read as. Pure: from what was learnt to text.
+ *
+ * Nothing that anybody wrote can make a second line or a second field: control
+ * bytes are '?', and the reason, the only free text, stands last. What is not
+ * known is '-'. Times are RFC 3339 in UTC. Users are numbers: names would need a
+ * look-up that may wait.
+ */
+#ifndef FS_VIEW_H
+#define FS_VIEW_H
+
+#include "lockcore.h"
+
+struct text {
+	char *data;
+	size_t len;
+};
+
+/* What stat(2) says of text files: more than they ever have, as in sysfs, since
+ * many programs read nothing from a file of size 0. */
+#define VIEW_SIZE 16384
+
+/* All: 0 or -ENOMEM; the caller frees ret_text->data. */
+int view_entry(const struct lc_entry_info *info, struct text *ret_text);
+int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text);
+int view_status(const struct lc_status *status, const char *host, struct text *ret_text);
+
+#endif

@@ -103,16 +103,18 @@ struct lock {
 	struct lc *lc;
 	char *path;                  /* of the znode */
 	UT_hash_handle hh;
-	struct lc_taker *takers;     /* in order of arrival */
+	struct lc_taker *takers;     /* in the order of their creates, so of their entries */
 	unsigned waiting, holding;   /* how many of them do */
-	struct lc_taker *front;      /* the first of them that waits, by the last listing */
+	struct lc_taker *front;      /* waits for a foreign entry, or for the lease */
+	struct lc_taker *unproved;   /* got the lock by hand-off; that its entry is there is being
+	                              * asked, and no entry before it is deleted until then */
 	uint64_t list_sent;          /* listings of this lock so far */
 	unsigned lists_pending;
 	bool want_list;              /* stands in lc->wanted */
 	struct lock *wanted_prev, *wanted_next;
 	bool unresolved;             /* an entry's outcome is unknown: nobody queues before that */
 	bool wants_lease;            /* somebody is first, but the lease would not do */
-	bool behind_leaver;          /* the front waits for an entry we are deleting */
+	bool behind_leaver;          /* the first that waits is behind an entry we are deleting */
 	char *watched;               /* the foreign entry the front waits for */
 	unsigned watches_pending;
 	bool watch_armed;
@@ -122,9 +124,14 @@ struct lock {
 int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
 void lock_settle(struct lock *lock);     /* frees it when nothing is left of it */
 void lock_want_list(struct lock *lock);
-/* One of ours holds or is the front: a listing will follow when it goes, so
- * nobody behind it needs one. */
+/* One of ours stands before all that wait here: a listing follows when it goes, so
+ * nobody behind it needs one now. */
 bool lock_guarded(const struct lock *lock);
+/* Who follows a holder with nobody else's entry in between; NULL: only a listing can
+ * tell. */
+struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder);
+/* The unproved one is proved, or gone: what waited for it goes on. */
+void lock_proved(struct lock *lock, struct lc_taker *taker);
 void locks_flush(struct lc *lc);         /* send the listings wanted */
 void locks_resume(struct lc *lc);        /* contact again: bring everything up to date */
 void locks_fresh(struct lc *lc);         /* the lease was extended */
@@ -171,7 +178,10 @@ struct lc_taker {
 	int64_t sent_us;             /* of the last create or delete */
 	uint64_t present_since;      /* lock->list_sent when the entry was acknowledged */
 	uint64_t listed;             /* the last listing that showed it */
+	bool adjacent;               /* no other's entry stands, or will ever stand, between this
+	                              * entry and the one of ours before it */
 	bool watch_pending, watch_armed;      /* on its own entry */
+	unsigned long watch_connection;       /* the connection that answered it */
 	struct timer limit;          /* waiting: its time is up; leaving: delete again */
 	struct timer settle;         /* holding: arm the watch */
 	int64_t held_since_ms;
@@ -195,6 +205,8 @@ void taker_settle(struct lc_taker *taker);        /* frees it when nothing is le
 void taker_grant(struct lc_taker *taker);
 void taker_lose(struct lc_taker *taker);
 void taker_fail(struct lc_taker *taker, int error);
+/* Its entry was seen, with a watch, on this connection. */
+bool taker_proved(const struct lc_taker *taker);
 void taker_watch_self(struct lc_taker *taker);
 void taker_write_reason(struct lc_taker *taker);
 /* A create of unknown outcome: it was found in a listing; or not. */

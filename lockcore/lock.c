@@ -4,9 +4,17 @@
  * say who is first.
  *
  * All takers of a lock share its listings, and only the *front* one of them, the
- * first that waits, is ever judged: those behind it cannot be first while it
- * stands. So a queue of any length on one mount costs a listing when its front
- * changes, and two watches: the front's predecessor, and the front itself.
+ * first that waits and has none of ours before it, watches anything: those behind
+ * it cannot be first while it stands. So a queue of any length on one mount costs
+ * a listing when its front changes, and two watches: the front's predecessor, and
+ * the front itself.
+ *
+ * On one mount a lock is handed over without asking: the next one is granted in the turn
+ * of the release if nobody else's entry can stand in between. That is known where a
+ * listing showed the two side by side, or their numbers follow each other: ZooKeeper
+ * numbers upwards, so nothing comes in between later. The leaver's entry guards
+ * the lock until the next one's entry was seen on this connection, and is deleted
+ * only then.
  *
  * A listing judges only entries that appear in it. ZooKeeper numbers entries in the
  * order of their creation, so once a listing shows no entry before ours, none
@@ -80,7 +88,42 @@ void lock_want_list(struct lock *lock)
 
 bool lock_guarded(const struct lock *lock)
 {
-	return lock->holding > 0 || lock->front;
+	return lock->holding > 0 || lock->front || lock->behind_leaver;
+}
+
+static bool in_queue(const struct lc_taker *taker)
+{
+	return taker->znode == ZNODE_PRESENT || taker->znode == ZNODE_DELETING;
+}
+
+struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder)
+{
+	struct lc_taker *taker;
+
+	if (lock->unresolved)
+		return NULL;
+	for (taker = holder->next; taker; taker = taker->next) {
+		if (!in_queue(taker))
+			continue;
+		if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)
+			return NULL;
+		if (taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT)
+			return taker;
+		/* One of ours that leaves: look behind it. */
+	}
+	return NULL;
+}
+
+void lock_proved(struct lock *lock, struct lc_taker *taker)
+{
+	struct lc_taker *leaver, *next;
+
+	if (lock->unproved != taker)
+		return;
+	lock->unproved = NULL;
+	DL_FOREACH_SAFE(lock->takers, leaver, next)
+		if (!taker_wants(leaver) && leaver->znode == ZNODE_PRESENT)
+			taker_step(leaver);
 }
 
 /* ---- watching ---- */
@@ -179,6 +222,8 @@ static void match(struct lock *lock, const struct queue *queue, uint64_t number,
 		if (!taker)
 			continue;
 		taker->listed = number;
+		if (i > 0 && ret_owners[i - 1] && in_queue(ret_owners[i - 1]))
+			taker->adjacent = true;
 		if (taker->znode == ZNODE_UNKNOWN)
 			taker_found(taker, &queue->entries[i]);
 	}
@@ -252,24 +297,25 @@ static void judge_front(struct lock *lock, const struct queue *queue, struct lc_
 		forget_watch(lock);
 		return;
 	}
-	lock->front = owners[i];
 	timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
 	blocker = queue_blocker(queue, i);
-	if (blocker < 0) {
-		forget_watch(lock);
-		if (session_may_grant(lc))
-			taker_grant(lock->front);
-		else
-			lock->wants_lease = true;
-		return;
-	}
-	if (owners[blocker]) {
+	if (blocker >= 0 && owners[blocker]) {
+		/* Behind one of our own, whose going will cause a listing. */
 		forget_watch(lock);
 		lock->behind_leaver = leaves(owners[blocker]);
 		return;
 	}
-	watch(lock, queue->entries[blocker].znode);
-	taker_watch_self(lock->front);
+	lock->front = owners[i];
+	if (blocker >= 0) {
+		watch(lock, queue->entries[blocker].znode);
+		taker_watch_self(lock->front);
+		return;
+	}
+	forget_watch(lock);
+	if (session_may_grant(lc))
+		taker_grant(lock->front);
+	else
+		lock->wants_lease = true;
 }
 
 static void judge(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
@@ -413,7 +459,7 @@ void locks_session_ended(struct lc *lc)
 	struct lc_taker *taker, *after;
 
 	HASH_ITER(hh, lc->locks, lock, next) {
-		lock->front = NULL;
+		lock->front = lock->unproved = NULL;
 		lock->unresolved = lock->wants_lease = lock->behind_leaver = false;
 		forget_watch(lock);
 		timer_clear(lc, &lock->recheck);

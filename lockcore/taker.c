@@ -64,6 +64,8 @@ static void departed(struct lc_taker *taker)
 
 	if (lock->front == taker)
 		lock->front = NULL;
+	if (lock->unproved == taker && taker->state != TAKER_HELD)
+		lock_proved(lock, taker);
 	if (lock->waiting > 0 && !lock_guarded(lock))
 		lock_want_list(lock);
 }
@@ -97,6 +99,16 @@ static void set_state(struct lc_taker *taker, enum taker_state state)
 	departed(taker);
 }
 
+/* The next one's entry is watched while it waits, so that it can be granted the moment
+ * the holder leaves, and so that its loss is noticed. */
+static void watch_next(struct lc_taker *holder)
+{
+	struct lc_taker *next = lock_next(holder->lock, holder);
+
+	if (next)
+		taker_watch_self(next);
+}
+
 void taker_grant(struct lc_taker *taker)
 {
 	struct lc *lc = taker->lc;
@@ -107,6 +119,26 @@ void taker_grant(struct lc_taker *taker)
 	taker->held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);
 	make_due(taker);
+	watch_next(taker);
+}
+
+/* The lock goes to the next of ours, if nobody else can be before it. */
+static void hand_off(struct lc_taker *leaver)
+{
+	struct lock *lock = leaver->lock;
+	struct lc_taker *next;
+
+	if (leaver->state != TAKER_HELD || leaver->znode != ZNODE_PRESENT ||
+	    lock->holding > 1 || !session_may_grant(leaver->lc))
+		return;
+	next = lock_next(lock, leaver);
+	if (!next)
+		return;
+	taker_grant(next);
+	if (!taker_proved(next)) {
+		lock->unproved = next;
+		taker_watch_self(next);
+	}
 }
 
 void taker_fail(struct lc_taker *taker, int error)
@@ -165,8 +197,14 @@ void takers_tell(struct lc *lc)
 
 static void set_absent(struct lc_taker *taker)
 {
+	struct lc_taker *next = taker->next;
+
+	while (next && next->znode != ZNODE_PRESENT && next->znode != ZNODE_DELETING)
+		next = next->next;
+	if (next)
+		next->adjacent &= taker->adjacent;
 	taker->znode = ZNODE_ABSENT;
-	taker->watch_armed = false;
+	taker->adjacent = taker->watch_armed = false;
 	free(taker->name);
 	taker->name = NULL;
 }
@@ -188,6 +226,7 @@ static size_t format_record(const struct lc_taker *taker, char *ret_data)
 /* Present from now on, under this name. */
 static void set_present(struct lc_taker *taker, const char *znode, const struct ensemble_stat *stat)
 {
+	struct lc_taker *before;
 	struct entry_name name;
 	char *copy = strdup(znode);
 
@@ -205,6 +244,13 @@ static void set_present(struct lc_taker *taker, const char *znode, const struct 
 	taker->czxid = stat->czxid;
 	taker->znode = ZNODE_PRESENT;
 	taker->present_since = taker->lock->list_sent;
+	/* The numbers follow each other: nobody is in between. */
+	before = taker == taker->lock->takers ? NULL : taker->prev;
+	while (before && before->znode != ZNODE_PRESENT)
+		before = before == taker->lock->takers ? NULL : before->prev;
+	taker->adjacent = before && before->number + 1 == taker->number && name.number > 0;
+	if (taker->adjacent && before->state == TAKER_HELD)
+		watch_next(before);
 }
 
 /* A failed create: what its taker is told. */
@@ -276,6 +322,9 @@ static void create(struct lc_taker *taker)
 		taker_fail(taker, -ENOLCK);
 		return;
 	}
+	/* To the end: the order of creates is the order of entries. */
+	DL_DELETE(taker->lock->takers, taker);
+	DL_APPEND(taker->lock->takers, taker);
 	taker->znode = ZNODE_CREATING;
 	taker->sent_us = lc_now(lc);
 	taker->pending++;
@@ -363,7 +412,7 @@ void taker_step(struct lc_taker *taker)
 		return;
 	case ZNODE_PRESENT:
 		/* A delete that was refused waits for its timer. */
-		if (ready && !taker_wants(taker) && !taker->limit.armed)
+		if (ready && !taker_wants(taker) && !taker->limit.armed && !taker->lock->unproved)
 			delete(taker);
 		return;
 	case ZNODE_CREATING:
@@ -479,18 +528,26 @@ static void self_watched(void *ctx, const struct ensemble_answer *answer)
 	taker->watch_pending = false;
 	if (answer->result == ENSEMBLE_GONE)
 		return;
-	if (answer->result == ENSEMBLE_OK)
+	if (answer->result == ENSEMBLE_OK) {
 		taker->watch_armed = true;
-	else if (taker_wants(taker))
+		taker->watch_connection = taker->lc->session.connections;
+		lock_proved(taker->lock, taker);
+	} else if (taker_wants(taker)) {
 		lock_want_list(taker->lock);
+	}
 	taker_step(taker);
+}
+
+bool taker_proved(const struct lc_taker *taker)
+{
+	return taker->watch_armed && taker->watch_connection == taker->lc->session.connections;
 }
 
 void taker_watch_self(struct lc_taker *taker)
 {
 	char *path;
 
-	if (!session_ready(taker->lc) || taker->znode != ZNODE_PRESENT || taker->watch_armed ||
+	if (!session_ready(taker->lc) || taker->znode != ZNODE_PRESENT || taker_proved(taker) ||
 	    taker->watch_pending)
 		return;
 	path = entry_path(taker);
@@ -622,6 +679,7 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 void lc_leave(struct lc_taker *taker)
 {
 	not_due(taker);
+	hand_off(taker);
 	set_state(taker, TAKER_LEFT);
 	taker_step(taker);
 }

@@ -6,6 +6,8 @@
  *   session  connecting, heartbeats, the lease, the end of a session
  *   lock     one lock's takers: who is first here, the shared listing, watches
  *   taker    one entry: create, grant, lose, delete
+ *   zone     order by czxid, where the numbers repeat
+ *   sweep    entries that belong to nobody
  *   call     questions: stat, list, mkdir, ...
  */
 #ifndef LOCKCORE_ENGINE_H
@@ -63,7 +65,9 @@ struct lc {
 	struct lc_taker *due;        /* to be told, in this order */
 	struct lock *wanted;         /* those that want a listing sent */
 	struct lc_call *calls;
-	size_t entry_bytes;
+	struct orphan *orphans;
+	struct share *shares;        /* by user */
+	size_t entry_bytes, watch_bytes;
 	bool draining, dying;
 	unsigned holders, waiters;
 };
@@ -118,12 +122,16 @@ struct lock {
 	char *watched;               /* the foreign entry the front waits for */
 	unsigned watches_pending;
 	bool watch_armed;
+	size_t watch_bytes;          /* its share of lc->watch_bytes */
+	struct zone *zone;           /* its entries' czxids are being read */
 	struct timer recheck;
 };
 
 int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
 void lock_settle(struct lock *lock);     /* frees it when nothing is left of it */
 void lock_want_list(struct lock *lock);
+/* Acts on a queue in its true order. */
+void lock_judge(struct lock *lock, const struct queue *queue);
 /* One of ours stands before all that wait here: a listing follows when it goes, so
  * nobody behind it needs one now. */
 bool lock_guarded(const struct lock *lock);
@@ -138,6 +146,13 @@ void locks_fresh(struct lc *lc);         /* the lease was extended */
 void locks_lease_over(struct lc *lc);
 void locks_session_ended(struct lc *lc);
 void locks_changed(struct lc *lc, const char *path, bool deleted);
+
+/* ---- zone.c, sweep.c ---- */
+
+/* Reads the czxids, then lock_judge(). */
+void zone_order(struct lock *lock, const struct queue *queue);
+/* An entry with our mark and no taker. */
+void sweep(struct lock *lock, const struct queue_entry *entry);
 
 /* ---- taker.c ---- */
 
@@ -193,7 +208,8 @@ struct lc_taker {
 	enum lc_mode mode;
 	char command[LC_COMMAND_MAX + 1];
 	int64_t limit_us;            /* when its time is up; LC_FOREVER */
-	size_t bytes;                /* its share of lc->entry_bytes */
+	size_t bytes;                /* its weight in lc->entry_bytes */
+	bool shared;                 /* and in its user's share */
 	lc_taken_fn *taken;
 	lc_lost_fn *lost;
 	void *ctx;

@@ -15,6 +15,9 @@
  *    (ZOOKEEPER-2466): an odd number is given, one of them twice;
  *  - connect and disconnect merge all watchers in quadratic time: there is one
  *    watcher and one context for all;
+ *  - a server of 3.8.0 can leave one write lying for 2/3 of the session timeout
+ *    until another request of the client comes by (ZOOKEEPER-4537): what has waited
+ *    for NUDGE_US is nudged with a small read;
  *  - -1, -2, -4 and -7 all mean that the outcome is unknown;
  *  - it logs up to 400,000 lines a second when things go wrong: its log is off,
  *    the engine reports what matters.
@@ -37,12 +40,15 @@
 /* How long to stay out of poll(2) at most: the client's timers are longer. */
 #define WAIT_MAX_US 1000000
 
+#define NUDGE_US 100000
+
 struct request {
 	struct zookeeper *zk;
 	enum ensemble_kind kind;
 	ensemble_answer_fn *answer;   /* NULL: answered already */
 	void *ctx;
 	struct request *prev, *next;
+	int64_t sent_us;
 	int count;                    /* of a transaction, else 0 */
 	zoo_op_result_t *results;
 	zoo_op_t *ops;
@@ -72,6 +78,8 @@ struct zookeeper {
 	bool ended, refused;          /* the session: to be told when the client has returned */
 	bool closing;
 	int fd;                       /* of this turn's poll(2), or -1 */
+	bool nudging;                 /* a nudge is outstanding */
+	int64_t nudged_us;
 	bool check;                   /* interest failed: let process() find out why */
 	int64_t connect_us;
 	char server[NI_MAXHOST + NI_MAXSERV];
@@ -391,7 +399,8 @@ static void submit(struct ensemble *ensemble, const struct ensemble_op *ops, int
 		free(request);
 		return;
 	}
-	*request = (struct request){.zk = zk, .kind = ops[0].kind, .answer = answer, .ctx = ctx};
+	*request = (struct request){.zk = zk, .kind = ops[0].kind, .answer = answer, .ctx = ctx,
+	                            .sent_us = zk->clock_us(zk->clock_ctx)};
 	rc = count == 1 ? submit_one(zk, ops, request) : submit_all(zk, ops, count, request);
 	if (rc == ZOK) {
 		DL_APPEND(zk->requests, request);
@@ -414,7 +423,7 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	assert(!zk->handle);
 	zk->events = events;
 	zk->ctx = ctx;
-	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = false;
+	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = zk->nudging = false;
 	zk->fd = -1;
 	zk->connect_us = zk->clock_us(zk->clock_ctx);
 	zoo_set_debug_level((ZooLogLevel)0);
@@ -459,16 +468,46 @@ static void drop(struct ensemble *ensemble)
 
 /* ---- the loop ---- */
 
+static void nudged(int rc, const struct Stat *stat, const void *data)
+{
+	struct zookeeper *zk = (struct zookeeper *)data;
+
+	(void)rc;
+	(void)stat;
+	zk->nudging = false;
+}
+
+/* Returns when to look again, INT64_MAX if nothing is outstanding. */
+static int64_t nudge(struct zookeeper *zk)
+{
+	int64_t now, due;
+
+	if (!zk->connected || !zk->requests)
+		return INT64_MAX;
+	now = zk->clock_us(zk->clock_ctx);
+	due = zk->requests->sent_us + NUDGE_US;
+	if (due < zk->nudged_us + NUDGE_US)
+		due = zk->nudged_us + NUDGE_US;
+	if (now < due)
+		return due - now;
+	zk->nudged_us = now;
+	if (!zk->nudging && zoo_awexists(zk->handle, "/", NULL, NULL, nudged, zk) == ZOK)
+		zk->nudging = true;
+	look(zk);
+	return NUDGE_US;
+}
+
 static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 	struct timeval tv = {.tv_sec = 1};
 	int fd = -1, interest = 0, rc, state;
-	int64_t wait;
+	int64_t wait, again;
 
 	*ret_pollfd = (struct pollfd){.fd = -1};
 	if (!zk->handle)
 		return zk->later ? 0 : WAIT_MAX_US;
+	again = nudge(zk);
 	state = zoo_state(zk->handle);
 	/* If this call connects, it does so after now. */
 	if (state != ZOO_CONNECTING_STATE && state != ZOO_ASSOCIATING_STATE &&
@@ -487,6 +526,8 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 		return 0;
 	if (rc != ZOK)
 		return 10000;
+	if (again < wait)
+		wait = again;
 	return wait < WAIT_MAX_US ? wait : WAIT_MAX_US;
 }
 

@@ -57,6 +57,9 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 		lock->lc = lc;
 		lock->path = path;
 		lock->recheck = (struct timer){.fire = recheck, .ctx = lock};
+		/* Its front's predecessor, and one of its own entries. */
+		lock->watch_bytes = 2 * (strlen(path) + 1 + LC_ENTRY_NAME_MAX / 2);
+		lc->watch_bytes += lock->watch_bytes;
 		HASH_ADD_KEYPTR(hh, lc->locks, lock->path, strlen(lock->path), lock);
 	}
 	*ret_lock = lock;
@@ -67,11 +70,12 @@ void lock_settle(struct lock *lock)
 {
 	struct lc *lc = lock->lc;
 
-	if (lock->takers || lock->lists_pending > 0 || lock->watches_pending > 0)
+	if (lock->takers || lock->lists_pending > 0 || lock->watches_pending > 0 || lock->zone)
 		return;
 	if (lock->want_list)
 		DL_DELETE2(lc->wanted, lock, wanted_prev, wanted_next);
 	timer_clear(lc, &lock->recheck);
+	lc->watch_bytes -= lock->watch_bytes;
 	HASH_DEL(lc->locks, lock);
 	free(lock->watched);
 	free(lock->path);
@@ -211,21 +215,25 @@ void locks_changed(struct lc *lc, const char *path, bool deleted)
 /* ---- judging a listing ---- */
 
 /* Who of ours is in it; who should be and is not. */
-static void match(struct lock *lock, const struct queue *queue, uint64_t number,
-                  struct lc_taker **ret_owners)
+static void match(struct lock *lock, const struct queue *queue, uint64_t number)
 {
-	struct lc_taker *taker, *next;
+	struct lc_taker *taker, *next, *before = NULL;
 	bool unresolved = false;
 
-	for (size_t i = 0; i < queue->count; i++) {
-		taker = ret_owners[i] = owner(lock, &queue->entries[i].name);
-		if (!taker)
+	for (size_t i = 0; i < queue->count; i++, before = taker) {
+		const struct queue_entry *entry = &queue->entries[i];
+
+		taker = owner(lock, &entry->name);
+		if (!taker) {
+			if (entry->name.ours && entry->name.session_half == lock->lc->session.half)
+				sweep(lock, entry);
 			continue;
+		}
 		taker->listed = number;
-		if (i > 0 && ret_owners[i - 1] && in_queue(ret_owners[i - 1]))
+		if (before && in_queue(before) && !queue->in_zone)
 			taker->adjacent = true;
 		if (taker->znode == ZNODE_UNKNOWN)
-			taker_found(taker, &queue->entries[i]);
+			taker_found(taker, entry);
 	}
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
 		/* The listing was sent on a connection that was proved by a write:
@@ -318,33 +326,34 @@ static void judge_front(struct lock *lock, const struct queue *queue, struct lc_
 		lock->wants_lease = true;
 }
 
+void lock_judge(struct lock *lock, const struct queue *queue)
+{
+	struct lc_taker **owners = calloc(queue->count + 1, sizeof(*owners));
+
+	if (!owners) {
+		timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);
+		return;
+	}
+	for (size_t i = 0; i < queue->count; i++)
+		owners[i] = owner(lock, &queue->entries[i].name);
+	judge_immediate(lock, queue, owners);
+	judge_front(lock, queue, owners);
+	free(owners);
+}
+
 static void judge(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
 {
-	struct lc_taker **owners, *taker, *next;
 	struct queue queue;
 
 	if (queue_build(answer->names, (size_t)answer->name_count, &queue) < 0) {
 		timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);
 		return;
 	}
-	owners = calloc(queue.count ? queue.count : 1, sizeof(*owners));
-	if (!owners) {
-		timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);
-		queue_finish(&queue);
-		return;
-	}
-	match(lock, &queue, number, owners);
-	if (queue.in_zone) {
-		/* The numbers do not order any more. */
-		lc_report(lock->lc, LC_ERROR, "%s: its sequence numbers are used up; remove the lock and "
-		          "make it again", lock->path);
-		DL_FOREACH_SAFE(lock->takers, taker, next)
-			if (taker->state == TAKER_WAITING)
-				taker_fail(taker, -ENOLCK);
-	}
-	judge_immediate(lock, &queue, owners);
-	judge_front(lock, &queue, owners);
-	free(owners);
+	match(lock, &queue, number);
+	if (queue.in_zone)
+		zone_order(lock, &queue);
+	else
+		lock_judge(lock, &queue);
 	queue_finish(&queue);
 }
 

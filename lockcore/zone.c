@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * zone.c - order where the numbers give none. From 2^31 on a server repeats them
+ * (NAME_NUMBER_ZONE): the czxid of every entry is read, and they are ordered by it.
+ * Slow, one request for each entry, and only there.
+ */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct zone_item {
+	struct zone *zone;
+	char *znode;
+	int64_t czxid;
+	bool gone;
+};
+
+struct zone {
+	struct lock *lock;
+	size_t count;
+	unsigned pending;
+	bool failed;       /* something was not answered: list again */
+	bool again;        /* another listing came meanwhile */
+	struct zone_item items[];
+};
+
+static void free_zone(struct zone *zone)
+{
+	for (size_t i = 0; i < zone->count; i++)
+		free(zone->items[i].znode);
+	free(zone);
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = ((const struct queue_entry *)a)->czxid, y = ((const struct queue_entry *)b)->czxid;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool build(const struct zone *zone, struct queue *ret_queue)
+{
+	struct queue queue = {.entries = calloc(zone->count + 1, sizeof(*queue.entries)),
+	                      .in_zone = true};
+
+	if (!queue.entries)
+		return false;
+	for (size_t i = 0; i < zone->count; i++) {
+		struct queue_entry *entry = &queue.entries[queue.count];
+
+		if (zone->items[i].gone || !name_parse(zone->items[i].znode, &entry->name))
+			continue;
+		entry->znode = zone->items[i].znode;
+		entry->czxid = zone->items[i].czxid;
+		queue.count++;
+	}
+	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare);
+	*ret_queue = queue;
+	return true;
+}
+
+static void finish(struct zone *zone)
+{
+	struct lock *lock = zone->lock;
+	struct queue queue;
+
+	lock->zone = NULL;
+	if (zone->failed || zone->again)
+		lock_want_list(lock);
+	if (!zone->failed && build(zone, &queue)) {
+		lock_judge(lock, &queue);
+		queue_finish(&queue);
+	}
+	free_zone(zone);
+	lock_settle(lock);
+}
+
+static void answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct zone_item *item = ctx;
+	struct zone *zone = item->zone;
+
+	if (answer->result == ENSEMBLE_OK)
+		item->czxid = answer->stat->czxid;
+	else if (answer->result == ENSEMBLE_NONODE)
+		item->gone = true;
+	else
+		zone->failed = true;
+	if (--zone->pending == 0)
+		finish(zone);
+}
+
+void zone_order(struct lock *lock, const struct queue *queue)
+{
+	struct zone *zone;
+
+	if (lock->zone) {
+		lock->zone->again = true;
+		return;
+	}
+	if (queue->count == 0)
+		return;
+	zone = calloc(1, sizeof(*zone) + queue->count * sizeof(zone->items[0]));
+	if (!zone)
+		return;   /* the slow timer looks again */
+	lock->zone = zone;
+	zone->lock = lock;
+	zone->count = queue->count;
+	zone->pending = 1;   /* this function */
+	for (size_t i = 0; i < queue->count; i++) {
+		char *path = lc_join(lock->path, queue->entries[i].znode);
+
+		zone->items[i] = (struct zone_item){.zone = zone, .znode = strdup(queue->entries[i].znode)};
+		if (!path || !zone->items[i].znode) {
+			zone->failed = true;
+		} else {
+			zone->pending++;
+			lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
+			          answered, &zone->items[i]);
+		}
+		free(path);
+	}
+	if (--zone->pending == 0)
+		finish(zone);
+}

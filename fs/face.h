@@ -15,6 +15,7 @@
 
 #define FUSE_USE_VERSION 314
 
+#include "linger.h"
 #include "node.h"
 #include "view.h"
 
@@ -28,7 +29,10 @@ struct face {
 	gid_t gid;
 	bool serving;             /* the kernel has greeted */
 	bool draining;
-	unsigned open_doors;      /* waiting or held */
+	unsigned open_doors;      /* waiting, held or lingering */
+	struct linger linger;
+	struct handle *waiting;   /* in the order of their opens */
+	int64_t kernel_limit_s;   /* kernel_limit.h */
 	int64_t (*clock_us)(void);
 };
 
@@ -94,5 +98,14 @@ void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_
 void handle_fsync(struct handle *handle, fuse_req_t req);
 void handle_poll(struct handle *handle, fuse_req_t req, struct fuse_pollhandle *ph);
 void handle_release(struct handle *handle);
+
+/* Where the process comes back to a lock by another way, its old place is void. */
+void handles_drop(struct face *face, pid_t pid, const char *lock);
+void handles_stop_lingering(struct face *face);
+/* For the loop: how long until one has waited or lingered long enough, and what is
+ * to be done then. */
+int64_t handles_wait(const struct face *face);
+void handles_process(struct face *face, bool process_gone);
+int handles_init(struct face *face);
 
 #endif

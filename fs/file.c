@@ -77,7 +77,7 @@ static void status_open(struct face *face, fuse_req_t req, struct fuse_file_info
 	struct text text = {0};
 
 	lc_status(face->lc, &status);
-	reply_text(req, fi, view_status(&status, face->host, &text), &text);
+	reply_text(req, fi, view_status(&status, face->host, face->kernel_limit_s, &text), &text);
 }
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

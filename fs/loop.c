@@ -3,6 +3,7 @@
  * loop.c - see loop.h.
  *
  *   one turn:  poll ─► FUSE requests (a bounded number) ─► signals
+ *              ─► handles that waited or lingered long enough
  *              ─► lc_process(): ZooKeeper, timers, listings, answers
  *
  * The poll array is made anew every turn: the ZooKeeper client's socket comes
@@ -16,6 +17,7 @@
 #include "loop.h"
 
 #include "log.h"
+#include "mountpoint.h"
 #include "ready.h"
 
 #include <errno.h>
@@ -23,7 +25,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,25 +52,6 @@ void loop_finish(struct loop *loop)
 	close(loop->signals);
 }
 
-/* In a child, since it may wait for this very filesystem. */
-static void unmount_lazily(const struct loop *loop)
-{
-	pid_t child = fork();
-	sigset_t none;
-
-	if (child < 0)
-		log_line(LC_ERROR, "cannot unmount %s: %s", loop->mountpoint, strerror(errno));
-	if (child != 0)
-		return;
-	close_range(STDERR_FILENO + 1, ~0U, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (umount2(loop->mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		_exit(0);
-	execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", loop->mountpoint, (char *)NULL);
-	_exit(1);
-}
-
 static void told_to_leave(struct loop *loop)
 {
 	struct face *face = loop->face;
@@ -80,7 +62,9 @@ static void told_to_leave(struct loop *loop)
 	face->draining = true;
 	ready_stopping();
 	lc_drain(face->lc);
-	unmount_lazily(loop);
+	handles_stop_lingering(face);
+	if (mountpoint_detach(loop->mountpoint) < 0)
+		log_line(LC_ERROR, "cannot unmount %s: %s", loop->mountpoint, strerror(errno));
 }
 
 static void read_signals(struct loop *loop)
@@ -108,30 +92,36 @@ static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 	}
 }
 
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* `until_us` bounds the wait, INT64_MAX for none. */
 static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 {
-	struct pollfd fds[3] = {
+	struct face *face = loop->face;
+	struct pollfd fds[4] = {
 		{.fd = loop->fuse ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		{.fd = loop->signals, .events = POLLIN},
+		{.fd = face->linger.fd, .events = POLLIN},
 	};
-	int64_t wait = lc_prepare(loop->face->lc, &fds[2]);
+	int64_t wait = min(lc_prepare(face->lc, &fds[3]), handles_wait(face));
 	struct timespec ts;
 
-	if (until_us != INT64_MAX) {
-		int64_t left = until_us - loop->face->clock_us();
-
-		if (left < wait)
-			wait = left < 0 ? 0 : left;
-	}
+	if (until_us != INT64_MAX)
+		wait = min(wait, until_us - face->clock_us());
+	if (wait < 0)
+		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
-	if (ppoll(fds, 3, &ts, NULL) < 0)
-		fds[0].revents = fds[1].revents = fds[2].revents = 0;
+	if (ppoll(fds, 4, &ts, NULL) < 0)
+		fds[0].revents = fds[1].revents = fds[2].revents = fds[3].revents = 0;
 	if (fds[0].revents)
 		serve_requests(loop, buffer);
 	if (fds[1].revents)
 		read_signals(loop);
-	lc_process(loop->face->lc, fds[2].revents);
+	handles_process(face, fds[2].revents != 0);
+	lc_process(face->lc, fds[3].revents);
 }
 
 int loop_connect(struct loop *loop, int64_t timeout_us)

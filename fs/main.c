@@ -8,6 +8,7 @@
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
 #include "face.h"
+#include "kernel_limit.h"
 #include "log.h"
 #include "loop.h"
 #include "options.h"
@@ -138,11 +139,16 @@ static int serve(struct options *options, struct loop *loop)
 		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
 		fuse_session_unmount(fuse);
 	} else {
+		if (loop->face->kernel_limit_s > 0)
+			log_line(LC_WARNING, "the kernel aborts mounts whose requests wait %" PRId64 " s "
+			         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
+			         loop->face->kernel_limit_s);
 		loop->fuse = fuse;
 		loop_serve(loop, ready_ok);
 		leave_now = loop->terms > 1;
 		log_line(LC_INFO, leave_now ? "leaving at once" : "unmounted");
 		fuse_session_unmount(fuse);
+		handles_stop_lingering(loop->face);
 		lc_drain(loop->face->lc);
 		status = 0;
 	}
@@ -197,6 +203,7 @@ int main(int argc, char **argv)
 		return status;
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	fuse_set_log_func(fuse_log_line);
+	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;
 	loop.mountpoint = options.mountpoint;
 	status = EXIT_MOUNT;
@@ -208,9 +215,12 @@ int main(int argc, char **argv)
 	raise_limits();
 	addresses = resolve_servers(options.servers);
 	if (addresses && nodes_create(&face.nodes) == 0) {
-		if (loop_begin(&loop) == 0) {
-			status = run(&options, &loop, addresses);
-			loop_finish(&loop);
+		if (handles_init(&face) == 0) {
+			if (loop_begin(&loop) == 0) {
+				status = run(&options, &loop, addresses);
+				loop_finish(&loop);
+			}
+			linger_finish(&face.linger);
 		}
 		nodes_destroy(face.nodes);
 	}

@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "duration.h"
+#include "mountpoint.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -147,13 +147,19 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	}
 }
 
-static bool complain(int *ret_status, int status, const char *format, const char *detail)
+/* The end of a line that says what is wrong. */
+static bool complain_more(int *ret_status, int status, const char *format, const char *detail)
 {
-	fprintf(stderr, "zklockfs: ");
 	fprintf(stderr, format, detail);
 	fprintf(stderr, status == EXIT_USAGE ? "; try zklockfs --help\n" : "\n");
 	*ret_status = status;
 	return false;
+}
+
+static bool complain(int *ret_status, int status, const char *format, const char *detail)
+{
+	fprintf(stderr, "zklockfs: ");
+	return complain_more(ret_status, status, format, detail);
 }
 
 static bool valid_port(const char *text, size_t len)
@@ -235,23 +241,20 @@ static bool read_duration(const char *name, const char *text, int64_t by_default
 	*ret_us = by_default;
 	if (text && (!duration_parse(text, ret_us) || *ret_us <= 0 || *ret_us > 86400 * 1000000LL)) {
 		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
-		return complain(ret_status, EXIT_USAGE, "%s", "not a duration like 15s or 500ms");
+		return complain_more(ret_status, EXIT_USAGE, "%s", "not a duration like 15s or 500ms");
 	}
 	return true;
 }
 
 static bool read_mountpoint(const struct raw *raw, struct options *options, int *ret_status)
 {
-	struct stat st;
+	const char *why;
 
-	options->mountpoint = realpath(raw->mountpoint, NULL);
-	if (!options->mountpoint || stat(options->mountpoint, &st) < 0) {
-		fprintf(stderr, "zklockfs: %s: ", raw->mountpoint);
-		return complain(ret_status, EXIT_MOUNT, "%s", strerror(errno));
-	}
-	if (!S_ISDIR(st.st_mode))
-		return complain(ret_status, EXIT_MOUNT, "%s: not a directory", raw->mountpoint);
-	return true;
+	options->mountpoint = mountpoint_prepare(raw->mountpoint, &why);
+	if (options->mountpoint)
+		return true;
+	fprintf(stderr, "zklockfs: %s: ", raw->mountpoint);
+	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
 }
 
 static bool read_fuse_args(struct raw *raw, struct options *options, int *ret_status)

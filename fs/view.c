@@ -99,7 +99,8 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 	return finish(file, ret_text);
 }
 
-int view_status(const struct lc_status *status, const char *host, struct text *ret_text)
+int view_status(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
+                struct text *ret_text)
 {
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
 
@@ -117,5 +118,9 @@ int view_status(const struct lc_status *status, const char *host, struct text *r
 	        status->session_timeout_us / 1000, status->tick_time_us / 1000,
 	        status->lease_left_us / 1000, status->server, host, status->holders, status->waiters,
 	        status->leaving, status->entry_bytes, status->connections, status->sessions);
+	if (kernel_limit_s > 0)
+		fprintf(file, "kernel_request_timeout: %" PRId64 "s\n", kernel_limit_s);
+	else
+		fprintf(file, "kernel_request_timeout: -\n");
 	return finish(file, ret_text);
 }

@@ -24,6 +24,8 @@ struct text {
 /* All: 0 or -ENOMEM; the caller frees ret_text->data. */
 int view_entry(const struct lc_entry_info *info, struct text *ret_text);
 int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text);
-int view_status(const struct lc_status *status, const char *host, struct text *ret_text);
+/* `kernel_limit_s`: 0 for none. */
+int view_status(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
+                struct text *ret_text);
 
 #endif

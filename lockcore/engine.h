@@ -97,7 +97,7 @@ bool session_may_grant(struct lc *lc);
 bool session_lease_valid(struct lc *lc);
 /* A write sent then was answered OK. */
 void session_wrote(struct lc *lc, int64_t sent_us);
-/* Holders came or went: the pace of heartbeats may change. */
+/* The first taker came or the last went: the pace of heartbeats changes. */
 void session_pace(struct lc *lc);
 void session_node_lost(struct lc *lc);
 
@@ -191,6 +191,7 @@ struct lc_taker {
 	char *name;                  /* of the entry; while CREATING or UNKNOWN without its digits */
 	int64_t number, czxid;
 	int64_t sent_us;             /* of the last create or delete */
+	uint64_t created_at;         /* lock->list_sent when its create was sent */
 	uint64_t present_since;      /* lock->list_sent when the entry was acknowledged */
 	uint64_t listed;             /* the last listing that showed it */
 	bool adjacent;               /* no other's entry stands, or will ever stand, between this

@@ -89,11 +89,11 @@ int64_t lease_spacing(const struct lease *lease)
 	return spacing(lease->tick_us);
 }
 
-int64_t lease_heartbeat(const struct lease *lease, bool holding)
+int64_t lease_heartbeat(const struct lease *lease, bool busy)
 {
 	int64_t idle = lease->timeout_us / 6, w = lease_spacing(lease);
 
-	return holding || idle < w ? w : idle;
+	return busy || idle < w ? w : idle;
 }
 
 int64_t lease_patience(const struct lease *lease)

@@ -62,9 +62,9 @@ bool lease_fresh(const struct lease *lease, int64_t now_us);
 
 /* w: a write sent earlier than this after a step's answer is no step. */
 int64_t lease_spacing(const struct lease *lease);
-/* Heartbeats keep this distance: w while somebody holds, so that the longest
+/* Heartbeats keep this distance: w while somebody holds or waits, so that the longest
  * silence is survived; when idle, a sixth of T keeps a free lock one round trip away. */
-int64_t lease_heartbeat(const struct lease *lease, bool holding);
+int64_t lease_heartbeat(const struct lease *lease, bool busy);
 /* How long a server may owe an answer before the next one is tried. */
 int64_t lease_patience(const struct lease *lease);
 

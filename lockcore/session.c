@@ -100,7 +100,7 @@ static void plan_beat(struct lc *lc)
 
 	if (session->connected && !session->beating && session->state != LC_UNUSABLE)
 		timer_set(lc, &session->beat, session->lease.answered_us +
-		          lease_heartbeat(&session->lease, lc->holders > 0));
+		          lease_heartbeat(&session->lease, lc->holders + lc->waiters > 0));
 }
 
 void session_pace(struct lc *lc)
@@ -133,7 +133,7 @@ static void beat_timer(void *ctx)
 	}
 	/* Other writes may have been steps meanwhile. */
 	if (session->lease.steps > 0 &&
-	    lc_now(lc) < session->lease.answered_us + lease_heartbeat(&session->lease, lc->holders > 0))
+	    lc_now(lc) < session->lease.answered_us + lease_heartbeat(&session->lease, lc->holders + lc->waiters > 0))
 		plan_beat(lc);
 	else
 		beat(lc);

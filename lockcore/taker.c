@@ -72,6 +72,9 @@ static void departed(struct lc_taker *taker)
 
 static void count(struct lc_taker *taker, int by)
 {
+	struct lc *lc = taker->lc;
+	bool busy = lc->waiters + lc->holders > 0;
+
 	if (taker->state == TAKER_WAITING) {
 		taker->lc->waiters += (unsigned)by;
 		taker->lock->waiting += (unsigned)by;
@@ -79,6 +82,8 @@ static void count(struct lc_taker *taker, int by)
 		taker->lc->holders += (unsigned)by;
 		taker->lock->holding += (unsigned)by;
 	}
+	if (busy != (lc->waiters + lc->holders > 0))
+		session_pace(lc);
 }
 
 static void set_state(struct lc_taker *taker, enum taker_state state)
@@ -94,8 +99,6 @@ static void set_state(struct lc_taker *taker, enum taker_state state)
 	timer_clear(lc, &taker->settle);
 	if (state == TAKER_WAITING && taker->limit_us != LC_FOREVER)
 		timer_set(lc, &taker->limit, taker->limit_us);
-	if (old == TAKER_HELD || state == TAKER_HELD)
-		session_pace(lc);
 	departed(taker);
 }
 
@@ -285,6 +288,10 @@ static void created(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_OK:
 		session_wrote(taker->lc, taker->sent_us);
 		set_present(taker, strrchr(answer->path, '/') + 1, answer->stat);
+		/* Whoever guarded it when it was sent may have gone meanwhile. */
+		if (taker->state == TAKER_WAITING && !lock_guarded(taker->lock) &&
+		    taker->lock->list_sent == taker->created_at)
+			lock_want_list(taker->lock);
 		break;
 	case ENSEMBLE_UNKNOWN:
 		taker->znode = ZNODE_UNKNOWN;
@@ -326,6 +333,7 @@ static void create(struct lc_taker *taker)
 	DL_DELETE(taker->lock->takers, taker);
 	DL_APPEND(taker->lock->takers, taker);
 	taker->znode = ZNODE_CREATING;
+	taker->created_at = taker->lock->list_sent;
 	taker->sent_us = lc_now(lc);
 	taker->pending++;
 	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path, .data = data,

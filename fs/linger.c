@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * linger.c - see linger.h. An epoll of pidfds, which the loop polls as one
+ * descriptor: unlike the ZooKeeper client's socket these never come back.
+ */
+#include "linger.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+#include <utlist.h>
+
+int linger_init(struct linger *linger, int64_t (*clock_us)(void),
+                void (*drop)(struct lingering *place))
+{
+	*linger = (struct linger){.fd = epoll_create1(EPOLL_CLOEXEC), .clock_us = clock_us, .drop = drop};
+	return linger->fd < 0 ? -errno : 0;
+}
+
+void linger_finish(struct linger *linger)
+{
+	close(linger->fd);
+}
+
+bool linger_begin(struct linger *linger, struct lingering *place, pid_t pid)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = place};
+	int fd = pid > 0 ? pidfd_open(pid, 0) : -1;
+
+	assert(!place->active);
+	if (fd < 0)
+		return false;
+	if (epoll_ctl(linger->fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+		close(fd);
+		return false;
+	}
+	*place = (struct lingering){
+		.pid = pid, .active = true, .pidfd = fd, .until_us = linger->clock_us() + LINGER_US,
+	};
+	DL_APPEND(linger->waiting, place);
+	return true;
+}
+
+void linger_at_head(struct linger *linger, struct lingering *place)
+{
+	int64_t until = linger->clock_us() + LINGER_HEAD_US;
+
+	assert(place->active && !place->head);
+	DL_DELETE(linger->waiting, place);
+	place->head = true;
+	if (until < place->until_us)
+		place->until_us = until;
+	DL_APPEND(linger->heads, place);
+}
+
+void linger_end(struct linger *linger, struct lingering *place)
+{
+	if (!place->active)
+		return;
+	if (place->head)
+		DL_DELETE(linger->heads, place);
+	else
+		DL_DELETE(linger->waiting, place);
+	place->active = false;
+	close(place->pidfd);   /* leaves the epoll with it */
+}
+
+static int64_t first(const struct lingering *list, int64_t now)
+{
+	if (!list)
+		return INT64_MAX;
+	return list->until_us > now ? list->until_us - now : 0;
+}
+
+int64_t linger_wait(const struct linger *linger)
+{
+	int64_t now, a, b;
+
+	if (!linger->waiting && !linger->heads)
+		return INT64_MAX;
+	now = linger->clock_us();
+	a = first(linger->waiting, now);
+	b = first(linger->heads, now);
+	return a < b ? a : b;
+}
+
+static void drop(struct linger *linger, struct lingering *place)
+{
+	linger_end(linger, place);
+	linger->drop(place);
+}
+
+void linger_process(struct linger *linger, bool ready)
+{
+	struct epoll_event events[64];
+	int64_t now;
+	int n = ready ? epoll_wait(linger->fd, events, 64, 0) : 0;
+
+	/* Each descriptor is in it once, and dropping one touches no other. */
+	for (int i = 0; i < n; i++)
+		drop(linger, events[i].data.ptr);
+	if (!linger->waiting && !linger->heads)
+		return;
+	now = linger->clock_us();
+	while (linger->waiting && linger->waiting->until_us <= now)
+		drop(linger, linger->waiting);
+	while (linger->heads && linger->heads->until_us <= now)
+		drop(linger, linger->heads);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * linger.h - the place in the queue of a process whose open was interrupted.
+ *
+ * SIGCHLD, ^Z, strace and freezers all interrupt an open, and bash, dash, ksh and
+ * Python then simply open again: without this they would do so at the back of the
+ * queue. The place is kept for LINGER_US while others are before it, and for
+ * LINGER_HEAD_US once the lock is its own, since then everybody waits; it goes at
+ * once with its process, which a pidfd tells.
+ */
+#ifndef FS_LINGER_H
+#define FS_LINGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define LINGER_US 2000000
+#define LINGER_HEAD_US 250000
+
+struct lingering {
+	pid_t pid;
+	bool active;
+	bool head;
+	int64_t until_us;
+	int pidfd;
+	struct lingering *prev, *next;
+};
+
+struct linger {
+	int fd;                         /* for the loop's poll(2): readable when a process went */
+	int64_t (*clock_us)(void);
+	void (*drop)(struct lingering *place);   /* its time is up; not active any more */
+	struct lingering *waiting, *heads;       /* each in the order of their ends */
+};
+
+int linger_init(struct linger *linger, int64_t (*clock_us)(void),
+                void (*drop)(struct lingering *place));
+void linger_finish(struct linger *linger);
+
+/* False: the process cannot be watched, or is gone. */
+bool linger_begin(struct linger *linger, struct lingering *place, pid_t pid);
+/* The lock is its own now. */
+void linger_at_head(struct linger *linger, struct lingering *place);
+void linger_end(struct linger *linger, struct lingering *place);
+
+/* How long until the next is up; INT64_MAX. */
+int64_t linger_wait(const struct linger *linger);
+/* Every turn; `ready`: the descriptor polled readable. */
+void linger_process(struct linger *linger, bool ready);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mountpoint.c - see mountpoint.h.
+ */
+#include "mountpoint.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int mountpoint_detach(const char *path)
+{
+	pid_t child = fork();
+	sigset_t none;
+
+	if (child != 0)
+		return child < 0 ? -errno : 0;
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		_exit(0);
+	execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, (char *)NULL);
+	_exit(1);
+}
+
+/* mountinfo writes blanks and backslashes as \ooo. */
+static void unescape(char *text)
+{
+	char *out = text;
+
+	while (*text) {
+		if (text[0] == '\\' && text[1] && text[2] && text[3]) {
+			*out++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+			text += 4;
+		} else {
+			*out++ = *text++;
+		}
+	}
+	*out = '\0';
+}
+
+/* Whether the topmost mount there is one of ours. */
+static bool is_ours(const char *path)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool ours = false;
+
+	if (!file)
+		return false;
+	while (getline(&line, &size, file) >= 0) {
+		char where[4096], *rest = strstr(line, " - ");
+
+		if (!rest || sscanf(line, "%*s %*s %*s %*s %4095s", where) != 1)
+			continue;
+		unescape(where);
+		if (strcmp(where, path) == 0)
+			ours = strncmp(rest + 3, MOUNTPOINT_TYPE " ", strlen(MOUNTPOINT_TYPE " ")) == 0;
+	}
+	free(line);
+	fclose(file);
+	return ours;
+}
+
+/* Without looking at the last part, which may be dead. */
+static char *absolute(const char *path)
+{
+	char *copy = strdup(path), *slash, *parent, *result = NULL;
+	size_t len = copy ? strlen(copy) : 0;
+
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	slash = copy ? strrchr(copy, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	parent = copy ? realpath(!slash ? "." : slash == copy ? "/" : copy, NULL) : NULL;
+	if (parent && asprintf(&result, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent,
+	                       slash ? slash + 1 : copy) < 0)
+		result = NULL;
+	free(parent);
+	free(copy);
+	return result;
+}
+
+static char *fail(char *path, const char **ret_why, const char *why)
+{
+	free(path);
+	*ret_why = why;
+	return NULL;
+}
+
+/* ENOTCONN: its daemon is dead. ECONNABORTED: was aborted. */
+static bool is_dead(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+char *mountpoint_prepare(const char *path, const char **ret_why)
+{
+	char *result;
+	struct stat st;
+
+	if (is_dead(path)) {
+		result = absolute(path);
+		if (!result || !is_ours(result))
+			return fail(result, ret_why, "a dead mount that is not ours stands there");
+		if (mountpoint_detach(result) == 0)
+			(void)wait(NULL);
+		if (is_dead(result))
+			return fail(result, ret_why, "the dead mount there cannot be taken off");
+		free(result);
+	}
+	result = realpath(path, NULL);
+	if (!result || stat(result, &st) < 0)
+		return fail(result, ret_why, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return fail(result, ret_why, strerror(ENOTDIR));
+	if (is_ours(result))
+		return fail(result, ret_why, "zklockfs is mounted there already");
+	return result;
+}

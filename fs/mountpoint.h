@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mountpoint.h - the directory to mount on: is it one, is it free, is it the dead
+ * mount of a daemon that was killed?
+ */
+#ifndef FS_MOUNTPOINT_H
+#define FS_MOUNTPOINT_H
+
+#define MOUNTPOINT_TYPE "fuse.zklockfs"
+
+/* Its absolute path, malloced. A dead mount of ours there is taken off. NULL: not to
+ * be mounted on, and why: *ret_why. */
+char *mountpoint_prepare(const char *path, const char **ret_why);
+/* Takes a mount off the tree, in a child, since it may wait for this very
+ * filesystem. Whoever has files open there keeps them. 0, or -errno. */
+int mountpoint_detach(const char *path);
+
+#endif

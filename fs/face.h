@@ -32,6 +32,7 @@ struct face {
 	unsigned open_doors;      /* waiting, held or lingering */
 	struct linger linger;
 	struct handle *waiting;   /* in the order of their opens */
+	struct handle *held;
 	int64_t kernel_limit_s;   /* kernel_limit.h */
 	int64_t (*clock_us)(void);
 };
@@ -102,6 +103,9 @@ void handle_release(struct handle *handle);
 /* Where the process comes back to a lock by another way, its old place is void. */
 void handles_drop(struct face *face, pid_t pid, const char *lock);
 void handles_stop_lingering(struct face *face);
+/* No RELEASE will come any more. `leave`: all descriptors are closed, give the locks
+ * back; otherwise the engine is gone already. */
+void handles_end(struct face *face, bool leave);
 /* For the loop: how long until one has waited or lingered long enough, and what is
  * to be done then. */
 int64_t handles_wait(const struct face *face);

@@ -33,7 +33,8 @@ struct handle {
 	struct face *face;
 	struct node *node;
 	struct lc_taker *taker;
-	struct handle *prev, *next;   /* in face->waiting, while it waits */
+	struct handle *prev, *next;   /* in face->waiting or face->held, or lingering */
+	bool held;                    /* the kernel's open file: RELEASE will come */
 	fuse_req_t req;               /* while it waits */
 	int64_t since_us;             /* of this wait */
 	struct lingering place;       /* after an interrupt */
@@ -59,7 +60,10 @@ static void handle_free(struct handle *handle)
 	struct face *face = handle->face;
 
 	linger_end(&face->linger, &handle->place);
-	lc_leave(handle->taker);
+	if (handle->held)
+		DL_DELETE(face->held, handle);
+	if (handle->taker)
+		lc_leave(handle->taker);
 	if (handle->poll)
 		fuse_pollhandle_destroy(handle->poll);
 	node_unref(face->nodes, handle->node);
@@ -117,6 +121,8 @@ static void answer(struct handle *handle, int err)
 	/* Every read and write reaches us; a close of one of many copies need not. */
 	handle->fi.direct_io = 1;
 	handle->fi.noflush = 1;
+	handle->held = true;
+	DL_APPEND(handle->face->held, handle);
 	if (fuse_reply_open(req, &handle->fi) < 0)
 		handle_free(handle);
 }
@@ -246,6 +252,22 @@ void handles_drop(struct face *face, pid_t pid, const char *lock)
 void handles_stop_lingering(struct face *face)
 {
 	handles_drop(face, 0, NULL);
+}
+
+void handles_end(struct face *face, bool leave)
+{
+	struct handle *lists[] = {face->waiting, face->held}, *handle, *next;
+
+	if (leave)
+		handles_stop_lingering(face);
+	for (size_t i = 0; i < 2; i++)
+		DL_FOREACH_SAFE(lists[i], handle, next) {
+			if (handle->req)
+				stop_waiting(handle);
+			if (!leave)
+				handle->taker = NULL;
+			handle_free(handle);
+		}
 }
 
 /* When the first that waits has to be answered for the kernel's sake. */

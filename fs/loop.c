@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define REQUESTS_PER_TURN 64
+#define REQUEST_BYTES (1024 * 1024 + 4096)   /* the largest write there can be, and its header */
 
 int loop_begin(struct loop *loop)
 {
@@ -81,14 +82,25 @@ static void read_signals(struct loop *loop)
 	}
 }
 
+/* libfuse's own reading prints what is no error here. */
 static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 {
-	for (int i = 0; i < REQUESTS_PER_TURN && !fuse_session_exited(loop->fuse); i++) {
-		int r = fuse_session_receive_buf(loop->fuse, buffer);
+	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
+		ssize_t n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
 
-		if (r <= 0)
-			return;   /* nothing more now; ENODEV makes the session exited */
+		if (n < 0) {
+			/* ENODEV, ECONNABORTED: unmounted, or aborted. ENOENT: the
+			 * request was interrupted before it was read. */
+			if (errno == ENODEV || errno == ECONNABORTED)
+				loop->gone = true;
+			if (errno != ENOENT && errno != EINTR)
+				return;
+			continue;
+		}
+		buffer->size = (size_t)n;
 		fuse_session_process_buf(loop->fuse, buffer);
+		if (fuse_session_exited(loop->fuse))
+			return;
 	}
 }
 
@@ -143,13 +155,13 @@ int loop_connect(struct loop *loop, int64_t timeout_us)
 	}
 }
 
-void loop_serve(struct loop *loop, void (*serving)(void))
+bool loop_serve(struct loop *loop, void (*serving)(void))
 {
 	struct face *face = loop->face;
-	struct fuse_buf buffer = {0};
+	struct fuse_buf buffer = {.mem = malloc(REQUEST_BYTES)};
 	bool told = false;
 
-	while (!fuse_session_exited(loop->fuse) && loop->terms < 2 &&
+	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
 	       !(face->draining && face->open_doors == 0)) {
 		turn(loop, &buffer, INT64_MAX);
 		if (face->serving && !told) {
@@ -158,6 +170,7 @@ void loop_serve(struct loop *loop, void (*serving)(void))
 		}
 	}
 	free(buffer.mem);
+	return told;
 }
 
 void loop_settle(struct loop *loop, int64_t timeout_us)

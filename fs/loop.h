@@ -13,6 +13,7 @@ struct loop {
 	const char *mountpoint;
 	int signals;                 /* a signalfd */
 	unsigned terms;              /* how often we were told to leave */
+	bool gone;                   /* the kernel's side has ended */
 };
 
 int loop_begin(struct loop *loop);
@@ -22,8 +23,8 @@ void loop_finish(struct loop *loop);
  * engine is unusable (lc_status). */
 int loop_connect(struct loop *loop, int64_t timeout_us);
 /* Until nothing is left to serve. `serving` is called once, when the kernel has
- * greeted. */
-void loop_serve(struct loop *loop, void (*serving)(void));
+ * greeted; false: it never did. */
+bool loop_serve(struct loop *loop, void (*serving)(void));
 /* Afterwards: entries that are still to be deleted, for a time at most. */
 void loop_settle(struct loop *loop, int64_t timeout_us);
 

@@ -11,6 +11,7 @@
 #include "kernel_limit.h"
 #include "log.h"
 #include "loop.h"
+#include "mountpoint.h"
 #include "options.h"
 #include "ready.h"
 #include "resolve.h"
@@ -122,11 +123,18 @@ static int set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
+/* Whether every descriptor on the mount is known to be closed. An aborted mount still
+ * stands there, and its holders may be at work. */
+static bool all_closed(const struct loop *loop)
+{
+	return loop->gone && (loop->face->draining || !mountpoint_is_ours(loop->mountpoint));
+}
+
 /* From the ready session to the unmounted filesystem. */
 static int serve(struct options *options, struct loop *loop)
 {
 	struct fuse_session *fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), loop->face);
-	bool leave_now;
+	struct face *face = loop->face;
 	int status = EXIT_MOUNT;
 
 	if (!fuse) {
@@ -139,18 +147,19 @@ static int serve(struct options *options, struct loop *loop)
 		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
 		fuse_session_unmount(fuse);
 	} else {
-		if (loop->face->kernel_limit_s > 0)
+		if (face->kernel_limit_s > 0)
 			log_line(LC_WARNING, "the kernel aborts mounts whose requests wait %" PRId64 " s "
 			         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
-			         loop->face->kernel_limit_s);
+			         face->kernel_limit_s);
 		loop->fuse = fuse;
-		loop_serve(loop, ready_ok);
-		leave_now = loop->terms > 1;
-		log_line(LC_INFO, leave_now ? "leaving at once" : "unmounted");
-		fuse_session_unmount(fuse);
-		handles_stop_lingering(loop->face);
-		lc_drain(loop->face->lc);
-		status = 0;
+		status = loop_serve(loop, ready_ok) ? 0 : EXIT_MOUNT;
+		log_line(LC_INFO, loop->terms > 1 ? "leaving at once" : "unmounted");
+		if (all_closed(loop))
+			handles_end(face, true);
+		if (!face->draining)
+			fuse_session_unmount(fuse);
+		handles_stop_lingering(face);
+		lc_drain(face->lc);
 	}
 	fuse_session_destroy(fuse);
 	return status;
@@ -182,11 +191,12 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 	else
 		exit_status = serve(options, loop);
 	lc_status(loop->face->lc, &status);
-	if (exit_status == 0)
+	/* Who still holds has no descriptor any more, but may be at work: its entry is
+	 * left to the session timeout. */
+	if (status.holders == 0 && exit_status == 0)
 		loop_settle(loop, status.session_timeout_us);
-	/* Whoever holds may still be at work: its entry is left to the timeout. */
-	lc_status(loop->face->lc, &status);
 	lc_destroy(loop->face->lc, status.holders == 0);
+	handles_end(loop->face, false);
 	ensemble_zookeeper_destroy(ensemble);
 	return exit_status;
 }

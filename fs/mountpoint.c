@@ -47,8 +47,7 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-/* Whether the topmost mount there is one of ours. */
-static bool is_ours(const char *path)
+bool mountpoint_is_ours(const char *path)
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
@@ -113,7 +112,7 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 
 	if (is_dead(path)) {
 		result = absolute(path);
-		if (!result || !is_ours(result))
+		if (!result || !mountpoint_is_ours(result))
 			return fail(result, ret_why, "a dead mount that is not ours stands there");
 		if (mountpoint_detach(result) == 0)
 			(void)wait(NULL);
@@ -126,7 +125,7 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 		return fail(result, ret_why, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return fail(result, ret_why, strerror(ENOTDIR));
-	if (is_ours(result))
+	if (mountpoint_is_ours(result))
 		return fail(result, ret_why, "zklockfs is mounted there already");
 	return result;
 }

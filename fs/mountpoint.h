@@ -6,11 +6,15 @@
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
 
+#include <stdbool.h>
+
 #define MOUNTPOINT_TYPE "fuse.zklockfs"
 
 /* Its absolute path, malloced. A dead mount of ours there is taken off. NULL: not to
  * be mounted on, and why: *ret_why. */
 char *mountpoint_prepare(const char *path, const char **ret_why);
+/* A mount of ours stands there. */
+bool mountpoint_is_ours(const char *path);
 /* Takes a mount off the tree, in a child, since it may wait for this very
  * filesystem. Whoever has files open there keeps them. 0, or -errno. */
 int mountpoint_detach(const char *path);

@@ -80,8 +80,9 @@ int64_t lease_left(const struct lease *lease, int64_t now_us)
 bool lease_fresh(const struct lease *lease, int64_t now_us)
 {
 	int64_t left = lease_left(lease, now_us);
+	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
 
-	return left > 0 && left >= lease->timeout_us / 8;
+	return left > 0 && left >= lease->timeout_us / 8 && lease->deadline_us >= next_answer;
 }
 
 int64_t lease_spacing(const struct lease *lease)
@@ -103,9 +104,8 @@ int64_t lease_patience(const struct lease *lease)
 
 bool lease_possible(int64_t timeout_us, int64_t tick_us)
 {
-	/* The worst moment: three distances between steps, each with 50 ms for the
-	 * answer, have passed since the step the deadline counts from. */
-	int64_t left = less_drift(timeout_us) - 3 * (spacing(tick_us) + SECOND / 20) - SECOND / 20 -
+	/* The worst moment: three distances between steps, each with its answer, have passed since the step the deadline counts from. */
+	int64_t left = less_drift(timeout_us) - 3 * (spacing(tick_us) + LEASE_ANSWER_US) - LEASE_ANSWER_US -
 	               LEASE_GUARD_US;
 
 	return left >= timeout_us / 8;

@@ -38,6 +38,8 @@
 #include <stdint.h>
 
 #define LEASE_GUARD_US 300000
+/* What the answer of a small write is given. */
+#define LEASE_ANSWER_US 50000
 
 struct lease {
 	int64_t tick_us;
@@ -57,7 +59,8 @@ void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us
 bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us);
 /* What is left, never below 0. */
 int64_t lease_left(const struct lease *lease, int64_t now_us);
-/* Enough left to grant a lock: less than T/8 wants a heartbeat first. */
+/* Enough left to grant a lock: T/8, and until the next step can have been answered, or
+ * the lock would be lost as soon as it is had. Otherwise a heartbeat comes first. */
 bool lease_fresh(const struct lease *lease, int64_t now_us);
 
 /* w: a write sent earlier than this after a step's answer is no step. */

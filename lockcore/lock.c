@@ -357,19 +357,33 @@ static void judge(struct lock *lock, const struct ensemble_answer *answer, uint6
 	queue_finish(&queue);
 }
 
-/* Nobody can wait here any more: the lock is gone, or closed to us. */
-static void fail_all(struct lock *lock, int error, bool removed)
+/* A server says that the lock is not there. Entries went with it; but it may have
+ * been made again, and a server that lags may not know yet: who has no entry there
+ * tries to make one, which the leader answers. */
+static void removed(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
 
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
-		if (removed && (taker->znode == ZNODE_PRESENT ||
-		                (taker->znode == ZNODE_UNKNOWN && !taker->pending)))
-			taker_vanished(taker, error);
-		else if (taker->state == TAKER_WAITING && taker->znode != ZNODE_CREATING)
-			taker_fail(taker, error);
-	}
 	lock->unresolved = false;
+	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		taker->probing = false;
+		if (taker->znode == ZNODE_PRESENT)
+			taker_vanished(taker, -ENOENT);
+		else if (taker->znode == ZNODE_UNKNOWN && !taker->pending)
+			taker_not_found(taker);
+	}
+	DL_FOREACH_SAFE(lock->takers, taker, next)
+		taker_step(taker);
+}
+
+/* The lock is closed to us. */
+static void refuse_all(struct lock *lock, int error)
+{
+	struct lc_taker *taker, *next;
+
+	DL_FOREACH_SAFE(lock->takers, taker, next)
+		if (taker->state == TAKER_WAITING && taker->znode != ZNODE_CREATING)
+			taker_fail(taker, error);
 }
 
 static void listed(void *ctx, const struct ensemble_answer *answer)
@@ -384,10 +398,10 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 		judge(lock, answer, number);
 		break;
 	case ENSEMBLE_NONODE:
-		fail_all(lock, -ENOENT, true);
+		removed(lock);
 		break;
 	case ENSEMBLE_NOAUTH:
-		fail_all(lock, -EACCES, false);
+		refuse_all(lock, -EACCES);
 		break;
 	case ENSEMBLE_EXISTS:
 	case ENSEMBLE_NOTEMPTY:
@@ -395,7 +409,7 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_NOCHILDREN:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED:
-		fail_all(lock, -ENOLCK, false);
+		refuse_all(lock, -ENOLCK);
 		break;
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:

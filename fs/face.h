@@ -15,6 +15,7 @@
 
 #define FUSE_USE_VERSION 314
 
+#include "guardian.h"
 #include "linger.h"
 #include "node.h"
 #include "view.h"
@@ -31,6 +32,7 @@ struct face {
 	bool draining;
 	unsigned open_doors;      /* waiting, held or lingering */
 	struct linger linger;
+	struct guardian *guardian;   /* NULL: on_lost=none */
 	struct handle *waiting;   /* in the order of their opens */
 	struct handle *held;
 	int64_t kernel_limit_s;   /* kernel_limit.h */
@@ -109,7 +111,7 @@ void handles_end(struct face *face, bool leave);
 /* For the loop: how long until one has waited or lingered long enough, and what is
  * to be done then. */
 int64_t handles_wait(const struct face *face);
-void handles_process(struct face *face, bool process_gone);
+void handles_process(struct face *face, bool process_gone, bool guardian_spoke);
 int handles_init(struct face *face);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "family.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,4 +44,102 @@ void family_identify(pid_t thread, struct person *ret_person)
 		snprintf(ret_person->command, sizeof(ret_person->command), "%.*s",
 		         (int)strcspn(text, "\n"), text);
 	}
+}
+
+bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
+{
+	char text[1024], *rest;
+	unsigned long long start;
+	int parent;
+
+	if (pid <= 0 || !read_proc(pid, "stat", text, sizeof(text)))
+		return false;
+	/* The name in brackets may itself hold brackets and blanks. */
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+	                    "%*d %*d %*d %llu", &parent, &start) != 2)
+		return false;
+	*ret_ancestry = (struct ancestry){.parent = parent, .start = start};
+	return true;
+}
+
+/* "ino:" is in fdinfo since Linux 5.14. */
+static bool read_fdinfo(pid_t pid, const char *fd, struct open_file *file)
+{
+	char name[64], text[1024], *ino, *mount;
+
+	snprintf(name, sizeof(name), "fdinfo/%.20s", fd);
+	if (!read_proc(pid, name, text, sizeof(text)))
+		return false;
+	ino = strstr(text, "\nino:");
+	mount = strstr(text, "\nmnt_id:");
+	if (!ino || !mount)
+		return false;
+	file->ino = strtoull(ino + strlen("\nino:"), NULL, 10);
+	file->mount_id = (int)strtol(mount + strlen("\nmnt_id:"), NULL, 10);
+	return true;
+}
+
+static void look_into(pid_t pid, bool (*wanted)(void *ctx, const char *name),
+                      void (*found)(void *ctx, const struct open_file *file), void *ctx)
+{
+	char path[64], target[4096];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		struct open_file file = {.pid = pid};
+		ssize_t n = entry->d_name[0] == '.'
+			? -1 : readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		if (n <= 0 || target[0] != '/')
+			continue;
+		target[n] = '\0';
+		file.name = strrchr(target, '/') + 1;
+		if (wanted(ctx, file.name) && read_fdinfo(pid, entry->d_name, &file))
+			found(ctx, &file);
+	}
+	closedir(dir);
+}
+
+void family_open_files(bool (*wanted)(void *ctx, const char *name),
+                       void (*found)(void *ctx, const struct open_file *file), void *ctx)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 1)
+			look_into(pid, wanted, found, ctx);
+	}
+	closedir(dir);
+}
+
+bool family_mount_device(pid_t pid, int mount_id, char *ret_device, size_t size)
+{
+	char path[64], device[32], *line = NULL;
+	bool found = false;
+	size_t room = 0;
+	FILE *file;
+	int id;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (!found && getline(&line, &room, file) >= 0)
+		found = sscanf(line, "%d %*d %31s", &id, device) == 2 && id == mount_id;
+	free(line);
+	fclose(file);
+	if (found)
+		snprintf(ret_device, size, "%s", device);
+	return found;
 }

@@ -16,4 +16,27 @@ struct person {
 /* Only while the request is pending: afterwards the number may be another's. */
 void family_identify(pid_t thread, struct person *ret_person);
 
+/* For the guardian, which may take its time. */
+
+struct ancestry {
+	pid_t parent;
+	uint64_t start;       /* in clock ticks since boot: with the pid, the process itself */
+};
+
+bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry);
+
+struct open_file {
+	pid_t pid;
+	uint64_t ino;
+	int mount_id;         /* of mountinfo(5), in the process's own namespace */
+	const char *name;     /* the last part of its path */
+};
+
+/* Every descriptor of every process we may look into whose file is called as wanted.
+ * Nothing is looked up below a mount. */
+void family_open_files(bool (*wanted)(void *ctx, const char *name),
+                       void (*found)(void *ctx, const struct open_file *file), void *ctx);
+/* The device of a mount as that process sees it, "0:57". */
+bool family_mount_device(pid_t pid, int mount_id, char *ret_device, size_t size);
+
 #endif

@@ -34,6 +34,7 @@ struct handle {
 	struct node *node;
 	struct lc_taker *taker;
 	struct handle *prev, *next;   /* in face->waiting or face->held, or lingering */
+	int slot;                     /* the guardian's */
 	bool held;                    /* the kernel's open file: RELEASE will come */
 	fuse_req_t req;               /* while it waits */
 	int64_t since_us;             /* of this wait */
@@ -62,6 +63,7 @@ static void handle_free(struct handle *handle)
 	linger_end(&face->linger, &handle->place);
 	if (handle->held)
 		DL_DELETE(face->held, handle);
+	guardian_release(face->guardian, handle->slot);
 	if (handle->taker)
 		lc_leave(handle->taker);
 	if (handle->poll)
@@ -106,12 +108,28 @@ static void wait_on(struct handle *handle, fuse_req_t req, const struct fuse_fil
 	DL_APPEND(handle->face->waiting, handle);
 }
 
+static int guard(struct handle *handle)
+{
+	struct face *face = handle->face;
+
+	if (!face->guardian)
+		return 0;
+	if (handle->pid == 0)
+		log_line(LC_WARNING, "%s: its taker is not visible here, and could not be stopped "
+		         "if it lost the lock", handle->node->lock);
+	handle->slot = guardian_hold(face->guardian, handle->pid, handle->node->ino,
+	                             handle->node->name, handle);
+	return handle->slot < 0 ? -ENOLCK : 0;
+}
+
 /* Answers the request: with the held descriptor, or an error. */
 static void answer(struct handle *handle, int err)
 {
 	fuse_req_t req = handle->req;
 
 	stop_waiting(handle);
+	if (err == 0)
+		err = guard(handle);
 	if (err < 0) {
 		fuse_reply_err(req, -err);
 		handle_free(handle);
@@ -149,6 +167,8 @@ static void lost(void *ctx)
 	         lc_token(handle->taker));
 	if (handle->poll)
 		fuse_lowlevel_notify_poll(handle->poll);
+	if (guardian_lose(handle->face->guardian, handle->slot))
+		lc_lost_done(handle->taker);
 }
 
 /* A place this process left here by an interrupt. At another door of the lock it is
@@ -214,7 +234,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 	}
 	request.pid = person.pid;
 	request.command = person.command;
-	*handle = (struct handle){.face = face, .node = node, .pid = person.pid};
+	*handle = (struct handle){.face = face, .node = node, .pid = person.pid, .slot = -1};
 	r = lc_take(face->lc, &request, taken, lost, handle, &handle->taker);
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -287,8 +307,12 @@ int64_t handles_wait(const struct face *face)
 	return wait;
 }
 
-void handles_process(struct face *face, bool process_gone)
+void handles_process(struct face *face, bool process_gone, bool guardian_spoke)
 {
+	struct handle *handle;
+
+	while (guardian_spoke && (handle = guardian_finished(face->guardian)) != NULL)
+		lc_lost_done(handle->taker);
 	linger_process(&face->linger, process_gone);
 	if (!face->waiting || face->kernel_limit_s == 0)
 		return;

@@ -43,6 +43,11 @@ bool linger_begin(struct linger *linger, struct lingering *place, pid_t pid)
 	return true;
 }
 
+static int compare_ends(const struct lingering *a, const struct lingering *b)
+{
+	return a->until_us < b->until_us ? -1 : a->until_us > b->until_us;
+}
+
 void linger_at_head(struct linger *linger, struct lingering *place)
 {
 	int64_t until = linger->clock_us() + LINGER_HEAD_US;
@@ -52,7 +57,7 @@ void linger_at_head(struct linger *linger, struct lingering *place)
 	place->head = true;
 	if (until < place->until_us)
 		place->until_us = until;
-	DL_APPEND(linger->heads, place);
+	DL_INSERT_INORDER(linger->heads, place, compare_ends);
 }
 
 void linger_end(struct linger *linger, struct lingering *place)

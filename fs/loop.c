@@ -113,12 +113,13 @@ static int64_t min(int64_t a, int64_t b)
 static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 {
 	struct face *face = loop->face;
-	struct pollfd fds[4] = {
+	struct pollfd fds[5] = {
 		{.fd = loop->fuse ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		{.fd = loop->signals, .events = POLLIN},
 		{.fd = face->linger.fd, .events = POLLIN},
+		{.fd = guardian_fd(face->guardian), .events = POLLIN},
 	};
-	int64_t wait = min(lc_prepare(face->lc, &fds[3]), handles_wait(face));
+	int64_t wait = min(lc_prepare(face->lc, &fds[4]), handles_wait(face));
 	struct timespec ts;
 
 	if (until_us != INT64_MAX)
@@ -126,14 +127,15 @@ static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 	if (wait < 0)
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
-	if (ppoll(fds, 4, &ts, NULL) < 0)
-		fds[0].revents = fds[1].revents = fds[2].revents = fds[3].revents = 0;
+	if (ppoll(fds, 5, &ts, NULL) < 0)
+		fds[0].revents = fds[1].revents = fds[2].revents = fds[3].revents =
+			fds[4].revents = 0;
 	if (fds[0].revents)
 		serve_requests(loop, buffer);
 	if (fds[1].revents)
 		read_signals(loop);
-	handles_process(face, fds[2].revents != 0);
-	lc_process(face->lc, fds[3].revents);
+	handles_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
+	lc_process(face->lc, fds[4].revents);
 }
 
 int loop_connect(struct loop *loop, int64_t timeout_us)

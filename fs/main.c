@@ -2,7 +2,7 @@
  *
  * main.c - the order of starting and stopping, and nothing else.
  *
- *   options ─► fork ─► addresses ─► session ready ─► mount ─► the kernel greets
+ *   options ─► fork ─► guardian ─► addresses ─► session ready ─► mount ─► the kernel greets
  *   ─► the command returns 0 ... serve ... ─► unmounted ─► last deletes ─► session ended
  *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
@@ -69,6 +69,13 @@ static void report(void *ctx, enum lc_level level, const char *text)
 	log_line(level, "%s", text);
 }
 
+static void deadline(void *ctx, int64_t deadline_us)
+{
+	const struct loop *loop = ctx;
+
+	guardian_deadline(loop->face->guardian, deadline_us);
+}
+
 static void fuse_log_line(enum fuse_log_level level, const char *format, va_list args)
 {
 	char text[256];
@@ -130,12 +137,28 @@ static bool all_closed(const struct loop *loop)
 	return loop->gone && (loop->face->draining || !mountpoint_is_ours(loop->mountpoint));
 }
 
+/* The mount is off the tree already, and libfuse would say that it cannot unmount it:
+ * put a descriptor in the place of its own that looks like the device of an
+ * unmounted filesystem. Closes the device, too. */
+static void end_detached(struct fuse_session *fuse)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == 0) {
+		close(fds[0]);   /* a pipe nobody reads polls POLLERR */
+		dup2(fds[1], fuse_session_fd(fuse));
+		close(fds[1]);
+	}
+	fuse_session_unmount(fuse);
+}
+
 /* From the ready session to the unmounted filesystem. */
 static int serve(struct options *options, struct loop *loop)
 {
 	struct fuse_session *fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), loop->face);
 	struct face *face = loop->face;
-	int status = EXIT_MOUNT;
+	int status = EXIT_MOUNT, mount_id;
+	char device[32];
 
 	if (!fuse) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
@@ -151,12 +174,16 @@ static int serve(struct options *options, struct loop *loop)
 			log_line(LC_WARNING, "the kernel aborts mounts whose requests wait %" PRId64 " s "
 			         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
 			         face->kernel_limit_s);
+		if (mountpoint_identify(options->mountpoint, &mount_id, device))
+			guardian_mounted(face->guardian, mount_id, device);
 		loop->fuse = fuse;
 		status = loop_serve(loop, ready_ok) ? 0 : EXIT_MOUNT;
 		log_line(LC_INFO, loop->terms > 1 ? "leaving at once" : "unmounted");
 		if (all_closed(loop))
 			handles_end(face, true);
-		if (!face->draining)
+		if (face->draining)
+			end_detached(fuse);
+		else
 			fuse_session_unmount(fuse);
 		handles_stop_lingering(face);
 		lc_drain(face->lc);
@@ -170,7 +197,9 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 	struct lc_config config = {
 		.root = options->root, .make_root = options->make_root, .host = options->host,
 		.session_timeout_us = options->session_timeout_us, .tick_time_us = options->tick_time_us,
+		.loss_lead_us = guardian_lead_us(options->on_lost),
 		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report,
+		.deadline = deadline, .ctx = loop,
 	};
 	struct ensemble *ensemble = NULL;
 	struct lc_status status;
@@ -197,6 +226,8 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 		loop_settle(loop, status.session_timeout_us);
 	lc_destroy(loop->face->lc, status.holders == 0);
 	handles_end(loop->face, false);
+	guardian_end(loop->face->guardian, status.holders == 0);
+	loop->face->guardian = NULL;
 	ensemble_zookeeper_destroy(ensemble);
 	return exit_status;
 }
@@ -219,6 +250,11 @@ int main(int argc, char **argv)
 	status = EXIT_MOUNT;
 	if (!ready_begin(options.foreground)) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
+		ready_fail(status);
+		return status;
+	}
+	if (options.on_lost != ON_LOST_NONE && guardian_start(options.on_lost, &face.guardian) < 0) {
+		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(errno));
 		ready_fail(status);
 		return status;
 	}

@@ -47,7 +47,8 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-bool mountpoint_is_ours(const char *path)
+/* The topmost mount there, if it is one of ours. */
+bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
@@ -57,17 +58,29 @@ bool mountpoint_is_ours(const char *path)
 	if (!file)
 		return false;
 	while (getline(&line, &size, file) >= 0) {
-		char where[4096], *rest = strstr(line, " - ");
+		char where[4096], device[32], *rest = strstr(line, " - ");
+		int id;
 
-		if (!rest || sscanf(line, "%*s %*s %*s %*s %4095s", where) != 1)
+		if (!rest || sscanf(line, "%d %*s %31s %*s %4095s", &id, device, where) != 3)
 			continue;
 		unescape(where);
-		if (strcmp(where, path) == 0)
-			ours = strncmp(rest + 3, MOUNTPOINT_TYPE " ", strlen(MOUNTPOINT_TYPE " ")) == 0;
+		if (strcmp(where, path) != 0)
+			continue;
+		ours = strncmp(rest + 3, MOUNTPOINT_TYPE " ", strlen(MOUNTPOINT_TYPE " ")) == 0;
+		*ret_mount_id = id;
+		strcpy(ret_device, device);
 	}
 	free(line);
 	fclose(file);
 	return ours;
+}
+
+bool mountpoint_is_ours(const char *path)
+{
+	char device[32];
+	int id;
+
+	return mountpoint_identify(path, &id, device);
 }
 
 /* Without looking at the last part, which may be dead. */

@@ -15,6 +15,8 @@
 char *mountpoint_prepare(const char *path, const char **ret_why);
 /* A mount of ours stands there. */
 bool mountpoint_is_ours(const char *path);
+/* What mountinfo(5) says of it: its number, and its device as "0:57". */
+bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32]);
 /* Takes a mount off the tree, in a child, since it may wait for this very
  * filesystem. Whoever has files open there keeps them. 0, or -errno. */
 int mountpoint_detach(const char *path);

@@ -114,10 +114,10 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
 
 struct node *node_child(struct nodes *nodes, const struct node *parent, const char *name)
 {
-	char key[sizeof(uint64_t) + LC_ENTRY_NAME_MAX + 1];
+	char key[sizeof(uint64_t) + LC_NAME_MAX + 1];
 	struct node *node;
 
-	if (strlen(name) > LC_ENTRY_NAME_MAX)
+	if (strlen(name) > LC_NAME_MAX)
 		return NULL;
 	HASH_FIND(by_name, nodes->by_name, key, make_key(key, parent->ino, name), node);
 	return node;

@@ -34,6 +34,7 @@ static const char usage[] =
 	"  tick_time=DUR         the servers' tickTime, never less than it (2s)\n"
 	"  connect_timeout=DUR   how long to wait for a server at the start (10s)\n"
 	"  mkroot                make ROOT if it is absent; /locks always is\n"
+	"  on_lost=none|term|kill  stop who loses a lock before the next one has it (none)\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
 	"  allow_other           let other users in; always when root mounts\n"
 	"  ro, noatime, context=... as for every mount\n";
@@ -41,13 +42,13 @@ static const char usage[] =
 enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
 
 struct raw {
-	char *session_timeout, *tick_time, *connect_timeout, *host;
+	char *session_timeout, *tick_time, *connect_timeout, *host, *on_lost;
 	int mkroot;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
 	char *bad;                   /* an argument nobody knows */
 	int extra;                   /* one argument too many */
-	struct fuse_args forward;
+	char *forward;               /* options for libfuse and the kernel */
 };
 
 #define VALUE(name, field) {name "=%s", offsetof(struct raw, field), 0}
@@ -57,6 +58,7 @@ static const struct fuse_opt table[] = {
 	VALUE("tick_time", tick_time),
 	VALUE("connect_timeout", connect_timeout),
 	VALUE("host", host),
+	VALUE("on_lost", on_lost),
 	{"mkroot", offsetof(struct raw, mkroot), 1},
 	FUSE_OPT_KEY("-h", KEY_HELP),
 	FUSE_OPT_KEY("--help", KEY_HELP),
@@ -94,6 +96,17 @@ static const struct fuse_opt table[] = {
 	FUSE_OPT_KEY("exec", KEY_IGNORE),
 	FUSE_OPT_KEY("noexec", KEY_IGNORE),
 	FUSE_OPT_KEY("atime", KEY_IGNORE),
+	FUSE_OPT_KEY("diratime", KEY_IGNORE),
+	FUSE_OPT_KEY("nodiratime", KEY_IGNORE),
+	FUSE_OPT_KEY("relatime", KEY_IGNORE),
+	FUSE_OPT_KEY("norelatime", KEY_IGNORE),
+	FUSE_OPT_KEY("strictatime", KEY_IGNORE),
+	FUSE_OPT_KEY("nostrictatime", KEY_IGNORE),
+	FUSE_OPT_KEY("lazytime", KEY_IGNORE),
+	FUSE_OPT_KEY("nolazytime", KEY_IGNORE),
+	FUSE_OPT_KEY("-v", KEY_IGNORE),
+	FUSE_OPT_KEY("-n", KEY_IGNORE),
+	FUSE_OPT_KEY("-s", KEY_IGNORE),
 	FUSE_OPT_KEY("async", KEY_IGNORE),
 	FUSE_OPT_KEY("sync", KEY_IGNORE),
 	FUSE_OPT_KEY("default_permissions", KEY_IGNORE),
@@ -132,8 +145,8 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case KEY_IGNORE:
 		return 0;
 	case KEY_FORWARD:
-		return fuse_opt_add_arg(&raw->forward, "-o") < 0 ||
-		       fuse_opt_add_arg(&raw->forward, arg) < 0 ? -1 : 0;
+		/* Commas in it, as in context=, were given escaped and must stay so. */
+		return fuse_opt_add_opt_escaped(&raw->forward, arg);
 	case FUSE_OPT_KEY_NONOPT:
 		take_argument(raw, arg);
 		return 0;
@@ -150,7 +163,13 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 /* The end of a line that says what is wrong. */
 static bool complain_more(int *ret_status, int status, const char *format, const char *detail)
 {
-	fprintf(stderr, format, detail);
+	char line[1024];
+
+	snprintf(line, sizeof(line), format, detail);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < 0x20)
+			*c = '?';   /* one line, whatever was typed */
+	fputs(line, stderr);
 	fprintf(stderr, status == EXIT_USAGE ? "; try zklockfs --help\n" : "\n");
 	*ret_status = status;
 	return false;
@@ -190,7 +209,7 @@ static bool valid_server(const char *text, size_t len)
 		return len == 0 || (end[1] == ':' && valid_port(end + 2, len - 1));
 	}
 	for (size_t i = 0; i < len; i++)
-		if (strchr("]@ \t\\", text[i]))
+		if (strchr("]@ \t\n\\", text[i]))
 			return false;
 	colon = memchr(text, ':', len);
 	if (!colon)
@@ -257,11 +276,12 @@ static bool read_mountpoint(const struct raw *raw, struct options *options, int 
 	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
 }
 
-static bool read_fuse_args(struct raw *raw, struct options *options, int *ret_status)
+static bool read_fuse_args(const struct raw *raw, struct options *options, int *ret_status)
 {
 	char *opts = NULL;
 	bool ok;
 
+	options->fuse_args = (struct fuse_args)FUSE_ARGS_INIT(0, NULL);
 	/* Never to be taken off: text of any host's taker stands in files with an x bit. */
 	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec,subtype=zklockfs") == 0;
 	if (ok && geteuid() == 0)
@@ -274,11 +294,12 @@ static bool read_fuse_args(struct raw *raw, struct options *options, int *ret_st
 		if (ok)
 			free(name);
 	}
-	ok = ok && fuse_opt_insert_arg(&raw->forward, 0, "zklockfs") == 0 &&
-	     fuse_opt_add_arg(&raw->forward, "-o") == 0 && fuse_opt_add_arg(&raw->forward, opts) == 0;
+	if (ok && raw->forward)
+		ok = fuse_opt_add_opt(&opts, raw->forward) == 0;
+	ok = ok && fuse_opt_add_arg(&options->fuse_args, "zklockfs") == 0 &&
+	     fuse_opt_add_arg(&options->fuse_args, "-o") == 0 &&
+	     fuse_opt_add_arg(&options->fuse_args, opts) == 0;
 	free(opts);
-	options->fuse_args = raw->forward;
-	raw->forward = (struct fuse_args){0};
 	return ok || complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
 }
 
@@ -294,12 +315,26 @@ static bool read_host(const struct raw *raw, struct options *options, int *ret_s
 	return true;
 }
 
+static bool read_on_lost(const struct raw *raw, struct options *options, int *ret_status)
+{
+	static const char *const names[] = {"none", "term", "kill"};
+
+	if (!raw->on_lost)
+		return true;
+	for (int i = 0; i < 3; i++)
+		if (strcmp(raw->on_lost, names[i]) == 0) {
+			options->on_lost = (enum on_lost)i;
+			return true;
+		}
+	return complain(ret_status, EXIT_USAGE, "on_lost=%s: it is none, term or kill", raw->on_lost);
+}
+
 static void print_version(void)
 {
 	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
 }
 
-static bool read_all(struct raw *raw, struct options *options, int *ret_status)
+static bool read_all(const struct raw *raw, struct options *options, int *ret_status)
 {
 	if (raw->help || raw->version) {
 		if (raw->help)
@@ -324,6 +359,7 @@ static bool read_all(struct raw *raw, struct options *options, int *ret_status)
 	                     ret_status) &&
 	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL,
 	                     &options->connect_timeout_us, ret_status) &&
+	       read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
 	       read_mountpoint(raw, options, ret_status) && read_fuse_args(raw, options, ret_status);
 }
@@ -339,11 +375,12 @@ bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_
 	if (fuse_opt_parse(&args, &raw, table, process) == 0)
 		ok = read_all(&raw, &options, ret_status);
 	fuse_opt_free_args(&args);
-	fuse_opt_free_args(&raw.forward);
+	free(raw.forward);
 	free(raw.session_timeout);
 	free(raw.tick_time);
 	free(raw.connect_timeout);
 	free(raw.host);
+	free(raw.on_lost);
 	free(raw.source);
 	free(raw.mountpoint);
 	free(raw.bad);

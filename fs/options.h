@@ -7,6 +7,8 @@
 
 #define FUSE_USE_VERSION 314
 
+#include "guardian.h"
+
 #include <fuse_opt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +26,7 @@ struct options {
 	bool foreground, debug, make_root;
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us;
 	char *host;
+	enum on_lost on_lost;
 	struct fuse_args fuse_args;   /* what libfuse and the kernel are told */
 };
 

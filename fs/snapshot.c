@@ -19,12 +19,16 @@ struct snapshot {
 void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry)
 {
 	const char *mode = entry->mode == LC_SHARED ? "shared" : "exclusive";
+	char repeat[12] = "";
 
+	if (entry->repeat > 0)
+		snprintf(repeat, sizeof(repeat), ".%u", entry->repeat);
 	if (entry->ours)
-		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-%d-%s", entry->number, mode,
-		         (int)entry->pid, entry->host);
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-%d-%s%s", entry->number, mode,
+		         (int)entry->pid, entry->host, repeat);
 	else
-		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-foreign", entry->number, mode);
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-foreign%s", entry->number, mode,
+		         repeat);
 }
 
 struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
@@ -79,10 +83,15 @@ const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char
 	int64_t number = strtoll(name, NULL, 10);
 	const struct lc_entry *entry = bsearch(&number, snapshot->entries, snapshot->count,
 	                                       sizeof(*entry), compare_number);
+	const struct lc_entry *end = snapshot->entries + snapshot->count;
 	char expected[QUEUE_NAME_MAX + 1];
 
-	if (!entry)
-		return NULL;
-	snapshot_name(expected, entry);
-	return strcmp(name, expected) == 0 ? entry : NULL;
+	while (entry && entry > snapshot->entries && entry[-1].number == number)
+		entry--;
+	for (; entry && entry < end && entry->number == number; entry++) {
+		snapshot_name(expected, entry);
+		if (strcmp(name, expected) == 0)
+			return entry;
+	}
+	return NULL;
 }

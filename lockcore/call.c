@@ -35,7 +35,7 @@ struct lc_call {
 	size_t data_len;
 	char *znode;                             /* lc_entries(): the one asked for */
 	struct lc_entry_info *infos;
-	char (*names)[LC_ENTRY_NAME_MAX + 1];    /* what infos[].entry.znode points to */
+	char *names[ENTRIES_MAX];                /* what infos[].entry.znode points to */
 	size_t count, asked;
 	union {
 		lc_stat_fn *stat;
@@ -48,6 +48,15 @@ struct lc_call {
 
 /* ---- life ---- */
 
+static void free_entries(struct lc_call *call)
+{
+	for (size_t i = 0; i < ENTRIES_MAX; i++)
+		free(call->names[i]);
+	memset(call->names, 0, sizeof(call->names));
+	free(call->infos);
+	call->infos = NULL;
+}
+
 static void settle(struct lc_call *call)
 {
 	if (!call->told || call->pending)
@@ -58,8 +67,7 @@ static void settle(struct lc_call *call)
 	}
 	free(call->path);
 	free(call->znode);
-	free(call->infos);
-	free(call->names);
+	free_entries(call);
 	free(call);
 }
 
@@ -247,6 +255,10 @@ static void fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret
 		.ours = entry->name.ours, .held = queue_blocker(queue, i) < 0, .pid = entry->name.pid,
 	};
 	strcpy(ret_entry->host, entry->name.host);
+	while (i > 0 && queue->entries[i - 1].name.number == entry->name.number) {
+		ret_entry->repeat++;
+		i--;
+	}
 }
 
 static int compare_names(const void *a, const void *b)
@@ -397,6 +409,10 @@ static void entries_listed(void *ctx, const struct ensemble_answer *answer)
 		fail(call, -ENOMEM);
 		return;
 	}
+	for (size_t i = 0; i < ENTRIES_MAX; i++) {
+		free(call->names[i]);
+		call->names[i] = NULL;
+	}
 	call->count = call->asked = 0;
 	for (size_t i = 0; i < queue.count && call->count < ENTRIES_MAX; i++) {
 		const char *znode = queue.entries[i].znode;
@@ -405,7 +421,10 @@ static void entries_listed(void *ctx, const struct ensemble_answer *answer)
 		if (call->znode ? strcmp(znode, call->znode) != 0 : queue_blocker(&queue, i) >= 0)
 			continue;
 		fill_entry(&queue, i, entry);
-		entry->znode = strcpy(call->names[call->count], znode);
+		/* Of any length: other clients may choose it. */
+		entry->znode = call->names[call->count] = strdup(znode);
+		if (!entry->znode)
+			break;
 		call->count++;
 	}
 	queue_finish(&queue);
@@ -424,25 +443,23 @@ static int begin_entries(struct lc *lc, const char *lock, const char *znode,
 	struct lc_call model = {
 		.ask = known ? entry_ask : entries_ask, .fail = entries_failed, .tell.entries = done,
 		.ctx = ctx, .infos = calloc(ENTRIES_MAX, sizeof(*model.infos)),
-		.names = calloc(ENTRIES_MAX, sizeof(*model.names)),
 		.znode = znode ? strdup(znode) : NULL,
 	};
+	bool ok = model.infos && (model.znode || !znode);
 	int r = -ENOMEM;
 
-	if (model.infos && model.names && (model.znode || !znode)) {
-		if (known) {
-			model.count = 1;
-			model.infos[0].entry = *known;
-			model.infos[0].entry.znode = strcpy(model.names[0], known->znode);
-		}
+	if (ok && known) {
+		model.count = 1;
+		model.infos[0].entry = *known;
+		model.infos[0].entry.znode = model.names[0] = strdup(known->znode);
+		ok = model.names[0];
+	}
+	if (ok)
 		r = begin(lc, lc_path(lc, lock), &model, ret_call);
-	} else {
+	else
 		free(model.znode);
-	}
-	if (r < 0) {
-		free(model.infos);
-		free(model.names);
-	}
+	if (r < 0)
+		free_entries(&model);
 	return r;
 }
 

@@ -41,6 +41,7 @@ struct session {
 	int64_t id;
 	uint64_t half;               /* 64 random bits: our entries' mark in this session */
 	struct lease lease;
+	int64_t granted_us;          /* T, kept beyond the session's end */
 	bool beating;                /* a heartbeat or its making is under way */
 	bool node_made;
 	bool proved;                 /* was ready once: the root is good */
@@ -160,7 +161,7 @@ void sweep(struct lock *lock, const struct queue_entry *entry);
 enum taker_state {
 	TAKER_WAITING,     /* nothing yet; the entry shall exist */
 	TAKER_HELD,        /* taken(0) is due or was told; the entry shall exist */
-	TAKER_LOST,        /* held, and lost; the entry shall go */
+	TAKER_LOST,        /* held, and lost; the entry shall go once lost_done */
 	TAKER_FAILED,      /* taken(-errno) is due or was told; the entry shall go */
 	TAKER_LEFT,        /* the face is done with it; the entry shall go */
 };
@@ -184,6 +185,7 @@ struct lc_taker {
 	struct lc_taker *prev, *next;         /* in lock->takers */
 	struct lc_taker *due_prev, *due_next; /* in lc->due */
 	bool due, told_taken;
+	bool lost_done;              /* nobody works under the lost lock any more */
 	int error;                   /* TAKER_FAILED: what to tell */
 	bool immediate;              /* EAGAIN rather than wait */
 	bool probing;                /* immediate, and the lock is not known to be free: list first */
@@ -191,8 +193,8 @@ struct lc_taker {
 	char *name;                  /* of the entry; while CREATING or UNKNOWN without its digits */
 	int64_t number, czxid;
 	int64_t sent_us;             /* of the last create or delete */
-	uint64_t created_at;         /* lock->list_sent when its create was sent */
-	uint64_t present_since;      /* lock->list_sent when the entry was acknowledged */
+	uint64_t created_at;         /* lock->list_sent when its create was sent: every later
+	                              * listing of this connection shows the entry */
 	uint64_t listed;             /* the last listing that showed it */
 	bool adjacent;               /* no other's entry stands, or will ever stand, between this
 	                              * entry and the one of ours before it */

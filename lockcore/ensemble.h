@@ -100,8 +100,8 @@ struct ensemble_events {
 	void (*connected)(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us);
 	void (*disconnected)(void *ctx);
 	/* The session is over: expired, or refused for good (`refused`: the
-	 * credentials were not accepted). What was outstanding has been answered
-	 * GONE before. The owner may open() a new one from here. */
+	 * credentials were not accepted). The port has closed it, and answered what
+	 * was outstanding GONE before. The owner may open() a new one from here. */
 	void (*ended)(void *ctx, bool refused);
 	/* A watched node was changed or deleted; its watch is used up. */
 	void (*changed)(void *ctx, const char *path, bool deleted);

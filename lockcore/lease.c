@@ -102,20 +102,21 @@ int64_t lease_patience(const struct lease *lease)
 	return lease->timeout_us / 5;
 }
 
-bool lease_possible(int64_t timeout_us, int64_t tick_us)
+bool lease_possible(int64_t timeout_us, int64_t tick_us, int64_t lead_us)
 {
-	/* The worst moment: three distances between steps, each with its answer, have passed since the step the deadline counts from. */
-	int64_t left = less_drift(timeout_us) - 3 * (spacing(tick_us) + LEASE_ANSWER_US) - LEASE_ANSWER_US -
-	               LEASE_GUARD_US;
+	/* The worst moment: three distances between steps, each with its answer, have
+	 * passed since the step that the deadline counts from. */
+	int64_t left = less_drift(timeout_us) - 3 * (spacing(tick_us) + LEASE_ANSWER_US) -
+	               LEASE_ANSWER_US - LEASE_GUARD_US;
 
-	return left >= timeout_us / 8;
+	return left - lead_us >= timeout_us / 8;
 }
 
-int64_t lease_smallest_timeout(int64_t tick_us)
+int64_t lease_smallest_timeout(int64_t tick_us, int64_t lead_us)
 {
 	int64_t timeout = SECOND;
 
-	while (!lease_possible(timeout, tick_us))
+	while (!lease_possible(timeout, tick_us, lead_us))
 		timeout += SECOND;
 	return timeout;
 }

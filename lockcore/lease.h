@@ -71,10 +71,11 @@ int64_t lease_heartbeat(const struct lease *lease, bool busy);
 /* How long a server may owe an answer before the next one is tried. */
 int64_t lease_patience(const struct lease *lease);
 
-/* Whether these two leave a lease worth having: at the steady pace of one step
- * every w, at least T/8 must be left at the worst moment. */
-bool lease_possible(int64_t timeout_us, int64_t tick_us);
+/* Whether these leave a lease worth having: at the steady pace of one step every w, at
+ * least T/8 must be left at the worst moment, and what stopping those who lose their
+ * lock takes (`lead_us`, else 0). */
+bool lease_possible(int64_t timeout_us, int64_t tick_us, int64_t lead_us);
 /* The smallest whole second that lease_possible() accepts. */
-int64_t lease_smallest_timeout(int64_t tick_us);
+int64_t lease_smallest_timeout(int64_t tick_us, int64_t lead_us);
 
 #endif

@@ -58,7 +58,7 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 		lock->path = path;
 		lock->recheck = (struct timer){.fire = recheck, .ctx = lock};
 		/* Its front's predecessor, and one of its own entries. */
-		lock->watch_bytes = 2 * (strlen(path) + 1 + LC_ENTRY_NAME_MAX / 2);
+		lock->watch_bytes = 2 * (strlen(path) + 1 + NAME_PREFIX_MAX + 10);
 		lc->watch_bytes += lock->watch_bytes;
 		HASH_ADD_KEYPTR(hh, lc->locks, lock->path, strlen(lock->path), lock);
 	}
@@ -241,7 +241,7 @@ static void match(struct lock *lock, const struct queue *queue, uint64_t number)
 		if (taker->listed != number && taker->znode == ZNODE_UNKNOWN && !taker->pending)
 			taker_not_found(taker);
 		else if (taker->listed != number && taker->znode == ZNODE_PRESENT &&
-		         number > taker->present_since)
+		         number > taker->created_at)
 			taker_vanished(taker, -ECANCELED);
 		else if (taker->state == TAKER_HELD && !taker->settle.armed)
 			taker_watch_self(taker);
@@ -301,11 +301,12 @@ static void judge_front(struct lock *lock, const struct queue *queue, struct lc_
 	timer_clear(lc, &lock->recheck);
 	while (i < queue->count && !waits_in_queue(owners[i]))
 		i++;
+	if (lock->waiting > 0)
+		timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
 	if (i == queue->count) {
 		forget_watch(lock);
 		return;
 	}
-	timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
 	blocker = queue_blocker(queue, i);
 	if (blocker >= 0 && owners[blocker]) {
 		/* Behind one of our own, whose going will cause a listing. */

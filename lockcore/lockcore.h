@@ -51,7 +51,6 @@ struct lc_call;    /* one question asked of the ensemble */
 #define LC_REASON_MAX 4096    /* bytes of a reason: EFBIG */
 #define LC_HOST_MAX 15        /* bytes of the host name that go into an entry */
 #define LC_COMMAND_MAX 15     /* bytes of a command's name (comm, TASK_COMM_LEN) */
-#define LC_ENTRY_NAME_MAX 255 /* bytes of an entry's node name, foreign ones too */
 
 /* All entries of one session go with one transaction when it ends; one of more
  * than about 2 MiB of paths cannot be read back by the servers and takes the
@@ -76,11 +75,17 @@ struct lc_config {
 	const char *host;            /* as the other hosts shall see it in the queue */
 	int64_t session_timeout_us;  /* asked for; the ensemble may grant another */
 	int64_t tick_time_us;        /* the servers' tickTime, never less than it */
+	/* How long before the lease's end the caller begins to stop those who lose a
+	 * lock; an entry that is lost is then deleted only after lc_lost_done(), or
+	 * after a session timeout. 0: nobody is stopped, and it is deleted at once. */
+	int64_t loss_lead_us;
 
 	int64_t (*clock_us)(void *ctx);   /* CLOCK_BOOTTIME: goes on while suspended */
 	int64_t (*wall_ms)(void *ctx);
 	void (*random)(void *ctx, void *ret_bytes, size_t len);
 	void (*report)(void *ctx, enum lc_level level, const char *text); /* one line */
+	/* The lease's end has moved; INT64_MIN: there is none. May be NULL. */
+	void (*deadline)(void *ctx, int64_t deadline_us);
 	void *ctx;
 };
 
@@ -144,6 +149,9 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 /* Stop waiting, give the lock back, or drop what is left of a lost one. */
 void lc_leave(struct lc_taker *taker);
 
+/* Those who lost it are gone: its entry may go too. Ignored unless it is lost. */
+void lc_lost_done(struct lc_taker *taker);
+
 /* Held at this moment, by the clock. */
 bool lc_holds(struct lc_taker *taker);
 /* The fencing token: the czxid of the entry. */
@@ -181,8 +189,9 @@ int lc_stat(struct lc *lc, const char *lock, lc_stat_fn *done, void *ctx, struct
 
 /* One entry of a queue, from its name alone. */
 struct lc_entry {
-	const char *znode;     /* the node's name */
+	const char *znode;     /* the node's name, of any length: others may have made it */
 	int64_t number;        /* the sequence number */
+	unsigned repeat;       /* how many entries before it have the same number */
 	enum lc_mode mode;
 	bool ours;             /* a zklockfs mount's, by the shape of the name */
 	bool held;             /* nobody stands before it that it has to wait for */

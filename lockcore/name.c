@@ -32,8 +32,9 @@ bool name_is_numbered(const char *name)
 	return true;
 }
 
-/* The number, and where the text before it ends. A wrapped counter prints as a
- * minus sign and ten digits, to be told from the '-' that ends most prefixes. */
+/* The number, and where the text before it ends. A wrapped counter prints as a minus
+ * sign and ten digits from -2147483648 to -1000000000, to be told from the '-' that
+ * ends most prefixes. */
 static int64_t parse_number(const char *name, size_t *ret_before)
 {
 	size_t before = strlen(name) - DIGITS;
@@ -41,7 +42,7 @@ static int64_t parse_number(const char *name, size_t *ret_before)
 	bool minus = before > 0 && name[before - 1] == '-';
 	bool doubled = before > 1 && minus && name[before - 2] == '-';
 
-	if (doubled || (minus && number > INT32_MAX)) {
+	if ((doubled && number >= 1000000000) || (minus && number > INT32_MAX)) {
 		*ret_before = before - 1;
 		return -number;
 	}
@@ -77,6 +78,11 @@ static bool parse_uuid(const char *text, uint64_t *ret_high, uint64_t *ret_low)
 	return true;
 }
 
+static bool host_character(char c)
+{
+	return isalnum((unsigned char)c) || c == '-' || c == '_';
+}
+
 /* `_c_<uuid>-<host>.<pid>-lock-`, without the digits. */
 static bool parse_ours(const char *name, size_t len, struct entry_name *out)
 {
@@ -93,6 +99,10 @@ static bool parse_ours(const char *name, size_t len, struct entry_name *out)
 			return false;
 	if (dot <= host + 1 || dot == end || dot - 1 - host > LC_HOST_MAX || end - dot > 10)
 		return false;
+	/* Nothing that could pass for another field where it is shown. */
+	for (size_t i = host; i < dot - 1; i++)
+		if (!host_character(name[i]))
+			return false;
 	for (size_t i = dot; i < end; i++)
 		pid = pid * 10 + (name[i] - '0');
 	if (pid > INT32_MAX)
@@ -141,8 +151,7 @@ void name_host(char ret_host[LC_HOST_MAX + 1], const char *host)
 	size_t n;
 
 	for (n = 0; n < LC_HOST_MAX && host[n] != '\0' && host[n] != '.'; n++)
-		ret_host[n] = isalnum((unsigned char)host[n]) || host[n] == '-' || host[n] == '_'
-		                      ? host[n] : '_';
+		ret_host[n] = host_character(host[n]) ? host[n] : '_';
 	if (n == 0)
 		ret_host[n++] = '_';
 	ret_host[n] = '\0';

@@ -62,6 +62,12 @@ bool session_may_grant(struct lc *lc)
 
 /* ---- the lease ---- */
 
+static void tell_deadline(struct lc *lc)
+{
+	if (lc->config.deadline)
+		lc->config.deadline(lc->config.ctx, lc->session.lease.deadline_us);
+}
+
 static void lease_limit(void *ctx)
 {
 	struct lc *lc = ctx;
@@ -87,6 +93,7 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 		return;
 	if (!session->limit.armed)
 		timer_set(lc, &session->limit, session->lease.deadline_us);
+	tell_deadline(lc);
 	if (session_ready(lc))
 		locks_fresh(lc);
 }
@@ -94,13 +101,20 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 /* ---- heartbeats ---- */
 
 /* The next one is due a period after the last step, whichever write that was. */
+static int64_t beat_due(struct lc *lc)
+{
+	const struct lease *lease = &lc->session.lease;
+	bool busy = lc->holders + lc->waiters > 0 || !lease_fresh(lease, lc_now(lc));
+
+	return lease->answered_us + lease_heartbeat(lease, busy);
+}
+
 static void plan_beat(struct lc *lc)
 {
 	struct session *session = &lc->session;
 
 	if (session->connected && !session->beating && session->state != LC_UNUSABLE)
-		timer_set(lc, &session->beat, session->lease.answered_us +
-		          lease_heartbeat(&session->lease, lc->holders + lc->waiters > 0));
+		timer_set(lc, &session->beat, beat_due(lc));
 }
 
 void session_pace(struct lc *lc)
@@ -132,8 +146,7 @@ static void beat_timer(void *ctx)
 		return;
 	}
 	/* Other writes may have been steps meanwhile. */
-	if (session->lease.steps > 0 &&
-	    lc_now(lc) < session->lease.answered_us + lease_heartbeat(&session->lease, lc->holders + lc->waiters > 0))
+	if (session->lease.steps > 0 && lc_now(lc) < beat_due(lc))
 		plan_beat(lc);
 	else
 		beat(lc);
@@ -311,11 +324,13 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 	if (session->id != id)
 		new_session(lc, id);
 	lease_connected(&session->lease, timeout_us, connect_us);
-	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us)) {
+	session->granted_us = session->lease.timeout_us;
+	tell_deadline(lc);
+	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us, lc->config.loss_lead_us)) {
 		lc_report(lc, LC_ERROR, "the ensemble grants a session of %" PRId64 " ms; with a tick of "
 		          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
 		          session->lease.timeout_us / 1000, lc->config.tick_time_us / 1000,
-		          lease_smallest_timeout(lc->config.tick_time_us) / 1000);
+		          lease_smallest_timeout(lc->config.tick_time_us, lc->config.loss_lead_us) / 1000);
 		unusable(lc, -ERANGE);
 		return;
 	}
@@ -350,6 +365,7 @@ static void ended(void *ctx, bool refused)
 	timer_clear(lc, &session->beat);
 	timer_clear(lc, &session->limit);
 	lease_begin(&session->lease, lc->config.tick_time_us);
+	tell_deadline(lc);
 	if (session->state != LC_UNUSABLE)
 		session->state = LC_CONNECTING;
 	locks_session_ended(lc);

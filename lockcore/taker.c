@@ -36,7 +36,8 @@
 
 bool taker_wants(const struct lc_taker *taker)
 {
-	return taker->state == TAKER_WAITING || taker->state == TAKER_HELD;
+	return taker->state == TAKER_WAITING || taker->state == TAKER_HELD ||
+	       (taker->state == TAKER_LOST && !taker->lost_done);
 }
 
 /* ---- telling the face ---- */
@@ -155,6 +156,8 @@ void taker_fail(struct lc_taker *taker, int error)
 
 void taker_lose(struct lc_taker *taker)
 {
+	struct lc *lc = taker->lc;
+
 	assert(taker->state == TAKER_HELD);
 	if (!taker->told_taken) {
 		/* Nobody knows of the grant yet: it did not happen. */
@@ -164,8 +167,22 @@ void taker_lose(struct lc_taker *taker)
 		return;
 	}
 	set_state(taker, TAKER_LOST);
+	taker->lost_done = lc->config.loss_lead_us == 0;
+	if (!taker->lost_done)
+		timer_set(lc, &taker->limit, lc_now(lc) + lc->session.granted_us);
 	make_due(taker);
 	taker_step(taker);
+}
+
+void lc_lost_done(struct lc_taker *taker)
+{
+	if (taker->state != TAKER_LOST || taker->lost_done)
+		return;
+	taker->lost_done = true;
+	timer_clear(taker->lc, &taker->limit);
+	taker_step(taker);
+	if (taker->lock->waiting > 0)
+		lock_want_list(taker->lock);
 }
 
 void takers_tell(struct lc *lc)
@@ -246,7 +263,6 @@ static void set_present(struct lc_taker *taker, const char *znode, const struct 
 	taker->number = name.number;
 	taker->czxid = stat->czxid;
 	taker->znode = ZNODE_PRESENT;
-	taker->present_since = taker->lock->list_sent;
 	/* The numbers follow each other: nobody is in between. */
 	before = taker == taker->lock->takers ? NULL : taker->prev;
 	while (before && before->znode != ZNODE_PRESENT)
@@ -410,8 +426,7 @@ void taker_step(struct lc_taker *taker)
 			taker_settle(taker);
 			return;
 		}
-		assert(taker->state == TAKER_WAITING);
-		if (!ready)
+		if (!ready || taker->state != TAKER_WAITING)
 			return;
 		if (taker->probing)
 			lock_want_list(taker->lock);
@@ -443,6 +458,7 @@ static void adopted(void *ctx, const struct ensemble_answer *answer)
 			char *znode = taker->name;
 
 			taker->name = NULL;
+			taker->created_at = taker->lock->list_sent;
 			set_present(taker, znode, answer->stat);
 			free(znode);
 		}
@@ -621,7 +637,9 @@ static void time_is_up(void *ctx)
 	if (taker->state == TAKER_WAITING)
 		/* Only the ensemble can say that a lock is not free. */
 		taker_fail(taker, taker->immediate ? -ENOLCK : -ETIMEDOUT);
-	else
+	else if (taker->state == TAKER_LOST)
+		lc_lost_done(taker);   /* they cannot be stopped */
+	if (taker->state != TAKER_WAITING)
 		taker_step(taker);
 }
 

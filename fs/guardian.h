@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * guardian.h - stops those who lose their lock, early enough to be gone when the next
+ * holder starts: -o on_lost=term|kill.
+ *
+ * A small process of its own, forked before anything else is set up, so that it acts
+ * when the lease runs out whether the daemon is running, stopped or dead. Both share
+ * a page: the daemon writes the lease's deadline and who holds; the guardian looks at
+ * it when the deadline it knows comes near.
+ *
+ *            deadline - 2.5 s        - 0.8 s        deadline
+ *   term         SIGTERM                SIGKILL (2 s after SIGTERM)
+ *   kill                                SIGKILL
+ *
+ * Who is stopped: of the processes that have the door open, the opener, its
+ * descendants, and those whose opener cannot be told any more (a child outlives its
+ * parent); never one whose nearest known opener holds a lock that is not lost.
+ */
+#ifndef FS_GUARDIAN_H
+#define FS_GUARDIAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum on_lost { ON_LOST_NONE, ON_LOST_TERM, ON_LOST_KILL };
+
+#define GUARDIAN_TERM_LEAD_US 2500000
+#define GUARDIAN_KILL_LEAD_US 800000
+#define GUARDIAN_TERM_TO_KILL_US 2000000
+
+/* How long before the deadline it begins; 0 for none. */
+int64_t guardian_lead_us(enum on_lost on_lost);
+
+/* More holders than this are not guarded: the caller must not grant them. */
+#define GUARDIAN_SLOTS 16384
+
+struct guardian;
+
+/* 0, or -errno. The child closes every descriptor it has but its own. */
+int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian);
+/* `clean`: nobody holds any more. Otherwise it stays until the deadline and acts. */
+void guardian_end(struct guardian *guardian, bool clean);
+
+/* All for the daemon; a NULL guardian is no guardian. */
+/* Which mount's doors these are: mountpoint_identify(). */
+void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
+void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
+/* Holds now: a slot, or -1 when there is none left. `door`: the file's inode number
+ * and the last part of its name. */
+int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t ino, const char *door, void *owner);
+void guardian_release(struct guardian *guardian, int slot);
+/* Lost: the deadline came, or before it, evicted or with the session. True: those who
+ * had it open are gone already (or there is no guardian). */
+bool guardian_lose(struct guardian *guardian, int slot);
+
+/* For the loop's poll(2), -1 without one; then whose slots are finished, one a call,
+ * NULL for no more. */
+int guardian_fd(const struct guardian *guardian);
+void *guardian_finished(struct guardian *guardian);
+
+#endif

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The help: on stdout, readable in 80 columns, and with the same options as the man
+# page. A mistake is answered by one line on stderr.
+
+set -eu
+root=${1:?usage: help.sh ROOT ZKLOCKFS}
+zklockfs=${2:?usage: help.sh ROOT ZKLOCKFS}
+man=$root/fs/zklockfs.8.scd
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+
+wrong() {
+    printf '%s\n' "$1" >&2
+    bad=1
+}
+
+for option in --help -h; do
+    status=0
+    "$zklockfs" "$option" >"$work/out" 2>"$work/err" || status=$?
+    [ "$status" -eq 0 ] || wrong "$option: status $status"
+    [ -s "$work/err" ] && wrong "$option says on stderr: $(cat "$work/err")"
+    grep -q '^usage: zklockfs ' "$work/out" || wrong "$option gives no usage"
+    long=$(awk 'length > 80' "$work/out")
+    [ -z "$long" ] || wrong "wider than 80 columns: $long"
+done
+
+for option in --nonsense -Z -ononsense; do
+    status=0
+    "$zklockfs" "$option" zk1 / >"$work/out" 2>"$work/err" || status=$?
+    [ "$status" -eq 1 ] || wrong "$option: status $status"
+    [ -s "$work/out" ] && wrong "$option says on stdout: $(cat "$work/out")"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || wrong "$option says: $(cat "$work/err")"
+done
+
+# One name each, without its value; `-o` is no option of its own, and `context=...`
+# stands for the four of SELinux.
+names() {
+    tr ',' '\n' | sed -E 's/^ +//; s/\\//g; s/[*= ].*//; s/^(fs|def|root)context$/context/' |
+        grep -E '^-?-?[a-z_]+$|^-[A-Z]$' | grep -vx -e -o | sort -u
+}
+
+# In the help a line of options begins with two blanks, their text stands behind
+# two more; a word in capitals is an argument.
+"$zklockfs" --help | sed -nE 's/^  ([^ ].*)/\1/p' |
+    sed -E 's/  .*//; s/ as for .*//' | names >"$work/help"
+[ "$(wc -l <"$work/help")" -ge 8 ] ||
+    wrong "only these options were found: $(tr '\n' ' ' <"$work/help")"
+
+# In the man page a paragraph of options begins with *bold* below a heading OPTIONS.
+if [ -e "$man" ]; then
+    awk '/^#/ { inside = /OPTIONS/ } inside && /^\*/' "$man" |
+        sed -E 's/^\*|, \*/,/g' | names >"$work/man"
+    difference=$(diff "$work/help" "$work/man") ||
+        wrong "--help (<) and zklockfs.8 (>) do not have the same options:
+$difference"
+fi
+exit $bad

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The man pages are well-formed. Skipped without the tools, or while there are none.
+
+set -eu
+cd "${1:?usage: man.sh ROOT}/fs"
+command -v scdoc >/dev/null && command -v mandoc >/dev/null || exit 77
+set -- *.scd
+[ -e "$1" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+for page; do
+    # scdoc dates a page by the clock unless it is told.
+    if ! SOURCE_DATE_EPOCH=0 scdoc <"$page" >"$work/page"; then
+        printf '%s: scdoc refuses it\n' "$page" >&2
+        bad=1
+    # What scdoc itself writes behind each heading is not the page's fault.
+    elif { mandoc -Tlint -Wwarning "$work/page" || :; } |
+        sed "s|.*/page:|$page, line of the output |" |
+        grep -v 'skipping paragraph macro: PP \(empty\|after S[HS]\)$' >&2; then
+        bad=1
+    fi
+done
+exit $bad

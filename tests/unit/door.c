@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which names take a lock when they are opened, and how long each waits.
+ */
+#include "door.h"
+
+#include "lockcore.h"
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void doors(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t wait_us;
+	} rows[] = {
+		{"lock", LC_FOREVER},
+		{"try", 0},
+		{"lock@30s", 30000000},
+		{"lock@500ms", 500000},
+		{"lock@5m", 300000000},
+		{"lock@1h", 3600000000},
+		{"lock@0s", 0},
+		{"lock@0ms", 0},
+		{"lock@9223372036854775ms", 9223372036854775000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct door door = {.wait_us = -1};
+
+		expect(door_parse(rows[i].name, &door) == 0, "%s is no door", rows[i].name);
+		expect(door.wait_us == rows[i].wait_us, "%s waits %lld us", rows[i].name,
+		       (long long)door.wait_us);
+	}
+}
+
+static void malformed(void **state)
+{
+	static const char *const rows[] = {
+		"lock@", "lock@30", "lock@s", "lock@1.5s", "lock@1h30m", "lock@-1s", "lock@ 1s",
+		"lock@1s ",
+		"lock@lock", "lock@30s@30s", "lock@99999999999999999999s",
+		"lock@9223372036854776ms",
+		"lock@30S", "try@", "try@30s", "try@0s", "try@x",
+	};
+	struct door door;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		expect(door_parse(rows[i], &door) == -EINVAL, "%s", rows[i]);
+}
+
+static void no_doors(void **state)
+{
+	static const char *const rows[] = {
+		"", "l", "loc", "lock ", " lock", "locks", "lock2", "lock.30s", "lock30s", "Lock",
+		"LOCK",
+		"try ", "tr", "tryx", "Try@", "xlock@30s", "@", "@30s", "lo@30s", "queue", "holder",
+		"value",
+		"slots", "build", "backup@home.service", "lock\n",
+	};
+	struct door door;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		expect(door_parse(rows[i], &door) == -ENOENT, "'%s'", rows[i]);
+}
+
+/* What ls shows can be opened, and no lock below can be called so. */
+static void listed_doors(void **state)
+{
+	size_t count = 0;
+
+	(void)state;
+	for (const char *const *name = door_names; *name; name++, count++) {
+		struct door door;
+		const char *why;
+
+		expect(door_parse(*name, &door) == 0, "%s is shown and no door", *name);
+		expect(!strchr(*name, '@'), "%s: timed names are not shown", *name);
+		expect(lc_check_name(*name, &why) == -EINVAL, "a lock can be called %s", *name);
+	}
+	assert_true(count >= 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(doors),
+		cmocka_unit_test(malformed),
+		cmocka_unit_test(no_doors),
+		cmocka_unit_test(listed_doors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

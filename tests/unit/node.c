@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inode numbers: one per name while anybody knows it, and none that is forgotten
+ * too early or never.
+ */
+#include "node.h"
+
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int set_up(void **state)
+{
+	return nodes_create((struct nodes **)state);
+}
+
+static int tear_down(void **state)
+{
+	nodes_destroy(*state);
+	return 0;
+}
+
+static void the_root(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *root = nodes_root(nodes);
+
+	assert_int_equal(root->ino, 1);
+	assert_int_equal(root->kind, NODE_ROOT);
+	assert_string_equal(root->lock, "");
+	assert_ptr_equal(node_by_ino(nodes, 1), root);
+	/* The kernel forgets the root when it unmounts; it is needed longer. */
+	node_looked_up(root);
+	node_forget(nodes, root, 1);
+	assert_ptr_equal(node_by_ino(nodes, 1), root);
+}
+
+static void which_lock_a_file_belongs_to(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *root = nodes_root(nodes);
+	struct node *team = node_get(nodes, root, "team", NODE_LOCK);
+	struct node *deploy = node_get(nodes, team, "deploy", NODE_LOCK);
+	struct node *door = node_get(nodes, deploy, "lock@30s", NODE_DOOR);
+	struct node *queue = node_get(nodes, deploy, "queue", NODE_QUEUE);
+	struct node *entry = node_get(nodes, queue, "0000000001-exclusive-foreign", NODE_ENTRY);
+	struct node *about = node_get(nodes, root, ".zklockfs", NODE_ABOUT);
+
+	assert_string_equal(team->lock, "team");
+	assert_string_equal(deploy->lock, "team/deploy");
+	assert_string_equal(door->lock, "team/deploy");
+	assert_string_equal(queue->lock, "team/deploy");
+	assert_string_equal(entry->lock, "team/deploy");
+	assert_string_equal(about->lock, "");
+	assert_string_equal(door->name, "lock@30s");
+	assert_ptr_equal(door->parent, deploy);
+}
+
+static void one_number_for_one_name(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *root = nodes_root(nodes);
+	struct node *a = node_get(nodes, root, "a", NODE_LOCK);
+	struct node *b = node_get(nodes, root, "b", NODE_LOCK);
+	struct node *inner = node_get(nodes, a, "b", NODE_LOCK);
+
+	assert_true(a->ino != b->ino && b->ino != inner->ino && a->ino != inner->ino);
+	assert_ptr_equal(node_get(nodes, root, "a", NODE_LOCK), a);
+	assert_int_equal(a->references, 3);   /* two of ours, one of its child */
+	assert_ptr_equal(node_child(nodes, root, "b"), b);
+	assert_ptr_equal(node_child(nodes, a, "b"), inner);
+	assert_ptr_equal(node_by_ino(nodes, inner->ino), inner);
+	assert_null(node_child(nodes, b, "b"));
+	assert_null(node_child(nodes, root, "A"));
+	assert_null(node_child(nodes, root, ""));
+	assert_null(node_by_ino(nodes, 0));
+	assert_null(node_by_ino(nodes, 4711));
+}
+
+static void names_of_any_length(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *root = nodes_root(nodes), *longest;
+	char name[LC_NAME_MAX + 2];
+
+	memset(name, 'x', sizeof(name));
+	name[LC_NAME_MAX + 1] = '\0';
+	assert_null(node_child(nodes, root, name));
+	name[LC_NAME_MAX] = '\0';
+	longest = node_get(nodes, root, name, NODE_LOCK);
+	assert_ptr_equal(node_child(nodes, root, name), longest);
+	name[LC_NAME_MAX - 1] = '\0';
+	assert_null(node_child(nodes, root, name));
+}
+
+static void references_keep_a_node(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *a = node_get(nodes, nodes_root(nodes), "a", NODE_LOCK);
+	uint64_t ino = a->ino;
+
+	node_ref(a);
+	node_unref(nodes, a);
+	assert_non_null(node_by_ino(nodes, ino));
+	node_unref(nodes, a);
+	assert_null(node_by_ino(nodes, ino));
+	assert_null(node_child(nodes, nodes_root(nodes), "a"));
+	/* A new node is a new file, never the old number. */
+	assert_true(node_get(nodes, nodes_root(nodes), "a", NODE_LOCK)->ino > ino);
+}
+
+static void lookups_keep_a_node(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *a = node_get(nodes, nodes_root(nodes), "a", NODE_LOCK);
+	uint64_t ino = a->ino;
+
+	for (int i = 0; i < 3; i++)
+		node_looked_up(a);
+	node_unref(nodes, a);
+	assert_non_null(node_by_ino(nodes, ino));
+	node_forget(nodes, a, 2);
+	assert_non_null(node_by_ino(nodes, ino));
+	node_forget(nodes, a, 0);
+	assert_non_null(node_by_ino(nodes, ino));
+	node_forget(nodes, a, 1);
+	assert_null(node_by_ino(nodes, ino));
+}
+
+/* A file that is open outlives what the kernel remembers. */
+static void an_open_file_keeps_a_forgotten_node(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *a = node_get(nodes, nodes_root(nodes), "a", NODE_LOCK);
+	uint64_t ino = a->ino;
+
+	node_looked_up(a);
+	node_forget(nodes, a, 1);
+	assert_ptr_equal(node_by_ino(nodes, ino), a);
+	node_unref(nodes, a);
+	assert_null(node_by_ino(nodes, ino));
+}
+
+static void a_child_keeps_its_parents(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *a = node_get(nodes, nodes_root(nodes), "a", NODE_LOCK);
+	struct node *b = node_get(nodes, a, "b", NODE_LOCK);
+	struct node *door = node_get(nodes, b, "lock", NODE_DOOR);
+	uint64_t inos[] = {a->ino, b->ino, door->ino};
+
+	node_unref(nodes, a);
+	node_unref(nodes, b);
+	for (size_t i = 0; i < 3; i++)
+		assert_non_null(node_by_ino(nodes, inos[i]));
+	/* The last one takes all with it that only it needed. */
+	node_unref(nodes, door);
+	for (size_t i = 0; i < 3; i++)
+		assert_null(node_by_ino(nodes, inos[i]));
+	assert_non_null(node_by_ino(nodes, 1));
+}
+
+/* Torn down with everything still known: a leak would be seen by the sanitizer. */
+static void destroyed_with_all_known(void **state)
+{
+	struct nodes *nodes;
+
+	(void)state;
+	assert_int_equal(nodes_create(&nodes), 0);
+	for (int i = 0; i < 100; i++) {
+		char name[] = {(char)('a' + i % 26), (char)('a' + i / 26), '\0'};
+		struct node *lock = node_get(nodes, nodes_root(nodes), name, NODE_LOCK);
+		struct node *entry = node_get(nodes, lock, "queue", NODE_QUEUE);
+
+		node_looked_up(lock);
+		entry->znode = strdup("x-0000000001");
+		entry->entry = calloc(1, sizeof(*entry->entry));
+	}
+	nodes_destroy(nodes);
+	nodes_destroy(NULL);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_root),
+		TEST(which_lock_a_file_belongs_to),
+		TEST(one_number_for_one_name),
+		TEST(names_of_any_length),
+		TEST(references_keep_a_node),
+		TEST(lookups_keep_a_node),
+		TEST(an_open_file_keeps_a_forgotten_node),
+		TEST(a_child_keeps_its_parents),
+		cmocka_unit_test(destroyed_with_all_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line as people, mount(8), fstab and systemd write it: what comes out,
+ * and for each refusal the status and one line on stderr.
+ */
+#include "options.h"
+
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ARGS_MAX 16
+
+struct run {
+	bool ok;
+	int status;
+	struct options options;
+	char out[8192], err[8192];
+};
+
+/* Points a standard descriptor at a file without a name; returns the old one. */
+static int capture(int fd, FILE *stream, int *ret_saved)
+{
+	int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (file < 0)
+		file = fileno(tmpfile());
+	assert_true(file >= 0);
+	fflush(stream);
+	*ret_saved = dup(fd);
+	assert_true(dup2(file, fd) == fd);
+	return file;
+}
+
+static void restore(int fd, FILE *stream, int file, int saved, char *ret_text, size_t size)
+{
+	ssize_t n;
+
+	fflush(stream);
+	dup2(saved, fd);
+	close(saved);
+	n = pread(file, ret_text, size - 1, 0);
+	ret_text[n > 0 ? n : 0] = '\0';
+	close(file);
+}
+
+/* args[] ends with NULL; "zklockfs" comes before it. */
+static void parse(struct run *run, const char *const *args)
+{
+	char *argv[ARGS_MAX] = {(char *)"zklockfs"};
+	int argc = 1, out, err, saved_out, saved_err;
+
+	for (; *args; args++) {
+		assert_true(argc < ARGS_MAX - 1);
+		argv[argc++] = (char *)*args;
+	}
+	memset(run, 0, sizeof(*run));
+	run->status = -1;
+	out = capture(STDOUT_FILENO, stdout, &saved_out);
+	err = capture(STDERR_FILENO, stderr, &saved_err);
+	run->ok = options_parse(argc, argv, &run->options, &run->status);
+	restore(STDERR_FILENO, stderr, err, saved_err, run->err, sizeof(run->err));
+	restore(STDOUT_FILENO, stdout, out, saved_out, run->out, sizeof(run->out));
+}
+
+#define PARSE(run, ...) parse(run, (const char *const[]){__VA_ARGS__, NULL})
+
+#define ACCEPT(run, ...) \
+	do { \
+		PARSE(run, __VA_ARGS__); \
+		expect((run)->ok, "%s", (run)->err); \
+		assert_string_equal((run)->err, ""); \
+		assert_string_equal((run)->out, ""); \
+	} while (0)
+
+/* What libfuse is told, as libfuse reads it. */
+struct told {
+	char *fsname, *subtype, *context;
+	int default_permissions, nosuid, nodev, noexec, allow_other, ro, noatime;
+	int other;
+};
+
+static int count_other(void *data, const char *arg, int key, struct fuse_args *outargs)
+{
+	(void)arg;
+	(void)key;
+	(void)outargs;
+	((struct told *)data)->other++;
+	return 0;
+}
+
+static struct told told(const struct options *options)
+{
+	static const struct fuse_opt table[] = {
+		{"fsname=%s", offsetof(struct told, fsname), 0},
+		{"subtype=%s", offsetof(struct told, subtype), 0},
+		{"context=%s", offsetof(struct told, context), 0},
+		{"default_permissions", offsetof(struct told, default_permissions), 1},
+		{"nosuid", offsetof(struct told, nosuid), 1},
+		{"nodev", offsetof(struct told, nodev), 1},
+		{"noexec", offsetof(struct told, noexec), 1},
+		{"allow_other", offsetof(struct told, allow_other), 1},
+		{"ro", offsetof(struct told, ro), 1},
+		{"noatime", offsetof(struct told, noatime), 1},
+		FUSE_OPT_END,
+	};
+	struct fuse_args args = FUSE_ARGS_INIT(options->fuse_args.argc, options->fuse_args.argv);
+	struct told told = {0};
+
+	assert_int_equal(fuse_opt_parse(&args, &told, table, count_other), 0);
+	fuse_opt_free_args(&args);
+	return told;
+}
+
+static void told_free(struct told *told)
+{
+	free(told->fsname);
+	free(told->subtype);
+	free(told->context);
+}
+
+static void expect_always(const struct told *told)
+{
+	assert_int_equal(told->default_permissions, 1);
+	assert_int_equal(told->nosuid, 1);
+	assert_int_equal(told->nodev, 1);
+	assert_int_equal(told->noexec, 1);
+	assert_string_equal(told->subtype, "zklockfs");
+	assert_int_equal(told->other, 0);
+}
+
+static void defaults(void **state)
+{
+	char host[256] = "";
+	struct run run;
+	struct told what;
+
+	(void)state;
+	gethostname(host, sizeof(host) - 1);
+	ACCEPT(&run, "zk1", "/");
+	assert_string_equal(run.options.source, "zk1");
+	assert_string_equal(run.options.servers, "zk1");
+	assert_string_equal(run.options.root, "/locks");
+	assert_true(run.options.make_root);
+	assert_string_equal(run.options.mountpoint, "/");
+	assert_false(run.options.foreground);
+	assert_false(run.options.debug);
+	assert_int_equal(run.options.session_timeout_us, 15000000);
+	assert_int_equal(run.options.tick_time_us, 2000000);
+	assert_int_equal(run.options.connect_timeout_us, 10000000);
+	assert_string_equal(run.options.host, host);
+	assert_int_equal(run.options.on_lost, ON_LOST_NONE);
+	assert_string_equal(run.options.fuse_args.argv[0], "zklockfs");
+	what = told(&run.options);
+	expect_always(&what);
+	assert_string_equal(what.fsname, "zk1");
+	assert_int_equal(what.allow_other, geteuid() == 0);
+	assert_int_equal(what.ro, 0);
+	assert_int_equal(what.noatime, 0);
+	assert_null(what.context);
+	told_free(&what);
+	options_free(&run.options);
+}
+
+static void every_option(void **state)
+{
+	struct run run;
+	struct told what;
+
+	(void)state;
+	ACCEPT(&run, "-o",
+	       "session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1",
+	       "-oallow_other,ro,noatime,context=system_u:object_r:x_t:s0", "zk1:2181/team/locks",
+	       "/", "-f");
+	assert_int_equal(run.options.session_timeout_us, 30000000);
+	assert_int_equal(run.options.tick_time_us, 500000);
+	assert_int_equal(run.options.connect_timeout_us, 60000000);
+	assert_true(run.options.make_root);
+	assert_string_equal(run.options.host, "web1");
+	assert_string_equal(run.options.source, "zk1:2181/team/locks");
+	assert_string_equal(run.options.servers, "zk1:2181");
+	assert_string_equal(run.options.root, "/team/locks");
+	assert_true(run.options.foreground);
+	assert_false(run.options.debug);
+	what = told(&run.options);
+	expect_always(&what);
+	assert_int_equal(what.allow_other, 1);
+	assert_int_equal(what.ro, 1);
+	assert_int_equal(what.noatime, 1);
+	assert_string_equal(what.context, "system_u:object_r:x_t:s0");
+	told_free(&what);
+	options_free(&run.options);
+}
+
+static void debug_stays_in_the_foreground(void **state)
+{
+	static const char *const ways[][2] = {{"-d", NULL}, {"-odebug", NULL}};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(ways); i++) {
+		struct run run;
+
+		ACCEPT(&run, ways[i][0], "zk1", "/");
+		assert_true(run.options.foreground);
+		assert_true(run.options.debug);
+		options_free(&run.options);
+	}
+}
+
+static void what_happens_on_loss(void **state)
+{
+	static const struct {
+		const char *option;
+		enum on_lost on_lost;
+	} rows[] = {
+		{"on_lost=none", ON_LOST_NONE}, {"on_lost=term", ON_LOST_TERM},
+		{"on_lost=kill", ON_LOST_KILL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct run run;
+
+		ACCEPT(&run, "-o", rows[i].option, "zk1", "/");
+		assert_int_equal(run.options.on_lost, rows[i].on_lost);
+		options_free(&run.options);
+	}
+}
+
+static void the_last_of_two_counts(void **state)
+{
+	struct run run;
+
+	(void)state;
+	ACCEPT(&run, "-o", "host=a,host=b", "-o", "session_timeout=20s", "-o",
+	       "session_timeout=30s", "zk1", "/");
+	assert_string_equal(run.options.host, "b");
+	assert_int_equal(run.options.session_timeout_us, 30000000);
+	options_free(&run.options);
+}
+
+/* As mount(8) calls its helper: the options last, fstab's among them. */
+static void options_of_userspace(void **state)
+{
+	static const char *const lists[] = {
+		"rw", "defaults", "_netdev", "nofail", "auto", "noauto", "user", "nouser", "users",
+		"owner",
+		"group", "comment=x", "x-systemd.automount",
+		"x-systemd.requires=network-online.target",
+		"x-gvfs-hide", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime", "async",
+		"sync",
+		"default_permissions",
+		"rw,dev,suid,exec,_netdev,nofail,user,x-systemd.mount-timeout=30,comment=y",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(lists); i++) {
+		struct run run;
+		struct told what;
+
+		ACCEPT(&run, "zk1/locks", "/", "-o", lists[i]);
+		what = told(&run.options);
+		/* dev, suid and exec are not to be had. */
+		expect_always(&what);
+		assert_int_equal(what.ro, 0);
+		told_free(&what);
+		options_free(&run.options);
+	}
+}
+
+static void servers_and_roots(void **state)
+{
+	static const struct {
+		const char *source, *servers, *root;
+		bool make_root;
+	} rows[] = {
+		{"zk1", "zk1", "/locks", true},
+		{"zk1/locks", "zk1", "/locks", true},
+		{"zk1/locks/", "zk1", "/locks", true},
+		{"zk1/locks///", "zk1", "/locks", true},
+		{"zk1/lock", "zk1", "/lock", false},
+		{"zk1/locks/a", "zk1", "/locks/a", false},
+		{"zk1:1", "zk1:1", "/locks", true},
+		{"zk1:65535", "zk1:65535", "/locks", true},
+		{"zk1:2181,zk2:2182,zk3/team", "zk1:2181,zk2:2182,zk3", "/team", false},
+		{"10.0.0.1:2181", "10.0.0.1:2181", "/locks", true},
+		{"[::1]", "[::1]", "/locks", true},
+		{"[::1]:2181", "[::1]:2181", "/locks", true},
+		{"[2001:db8::2]:2182,[::1],zk1:1/a", "[2001:db8::2]:2182,[::1],zk1:1", "/a", false},
+		{"[fe80::1%eth0]:2181", "[fe80::1%eth0]:2181", "/locks", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct run run;
+		struct told what;
+
+		ACCEPT(&run, rows[i].source, "/");
+		assert_string_equal(run.options.source, rows[i].source);
+		assert_string_equal(run.options.servers, rows[i].servers);
+		assert_string_equal(run.options.root, rows[i].root);
+		assert_int_equal(run.options.make_root, rows[i].make_root);
+		/* Shown by mount and df; commas would begin another option of libfuse. */
+		what = told(&run.options);
+		expect_always(&what);
+		assert_string_equal(what.fsname, rows[i].source);
+		told_free(&what);
+		options_free(&run.options);
+	}
+}
+
+/* An option in the source stays a part of the name. */
+static void fsname_cannot_bring_options(void **state)
+{
+	struct run run;
+	struct told what;
+
+	(void)state;
+	ACCEPT(&run, "zk1/a,ro,b\\,noatime", "/");
+	assert_string_equal(run.options.root, "/a,ro,b\\,noatime");
+	what = told(&run.options);
+	expect_always(&what);
+	assert_string_equal(what.fsname, "zk1/a,ro,b\\,noatime");
+	assert_int_equal(what.ro, 0);
+	assert_int_equal(what.noatime, 0);
+	told_free(&what);
+	options_free(&run.options);
+}
+
+static void mount_points_are_absolute(void **state)
+{
+	char directory[] = "/tmp/zklockfs-options-XXXXXX", real[PATH_MAX], path[PATH_MAX];
+	struct run run;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_non_null(realpath(directory, real));
+	snprintf(path, sizeof(path), "%s/link", directory);
+	assert_int_equal(symlink(directory, path), 0);
+	ACCEPT(&run, "zk1", path);
+	assert_string_equal(run.options.mountpoint, real);
+	options_free(&run.options);
+	snprintf(path, sizeof(path), "%s/../%s/.", directory, strrchr(directory, '/') + 1);
+	ACCEPT(&run, "zk1", path);
+	assert_string_equal(run.options.mountpoint, real);
+	options_free(&run.options);
+	snprintf(path, sizeof(path), "%s/link", directory);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
+/* The line says who speaks, once, and has an end. */
+static void expect_refused(const struct run *run, int status, const char *word, const char *what)
+{
+	size_t len = strlen(run->err);
+
+	expect(!run->ok, "%s is accepted", what);
+	expect(run->status == status, "%s: status %d", what, run->status);
+	assert_string_equal(run->out, "");
+	expect(len > 0 && strchr(run->err, '\n') == run->err + len - 1, "%s: '%s'", what, run->err);
+	expect(strstr(run->err, word) != NULL, "%s: '%s'", what, run->err);
+	expect(strncmp(run->err, "zklockfs: ", 10) == 0 || strncmp(run->err, "fuse: ", 6) == 0,
+	       "%s: '%s'", what, run->err);
+	expect(!strstr(run->err + 1, "zklockfs: "), "%s: named twice: '%s'", what, run->err);
+	/* Whoever used it wrongly is told where to read on. */
+	expect(!!strstr(run->err, "zklockfs --help") == (status == 1 && run->err[0] == 'z'),
+	       "%s: '%s'", what, run->err);
+}
+
+static void bad_usage(void **state)
+{
+	static const struct {
+		const char *args[6];
+		const char *word;
+	} rows[] = {
+		{{NULL}, "no servers"},
+		{{"zk1"}, "no mount point"},
+		{{"zk1", "/", "more"}, "too many"},
+		{{"-x", "zk1", "/"}, "'-x'"},
+		{{"--nonsense", "zk1", "/"}, "'--nonsense'"},
+		{{"-o", "nonsense", "zk1", "/"}, "'nonsense'"},
+		{{"-o", "nonsense=1", "zk1", "/"}, "'nonsense=1'"},
+		{{"-o", "ro,nonsense,bad", "zk1", "/"}, "'nonsense'"},
+		{{"-o", "fsname=x", "zk1", "/"}, "'fsname=x'"},
+		{{"-o", "hosts=x", "zk1", "/"}, "'hosts=x'"},
+		{{"-o", "mkroot=1", "zk1", "/"}, "'mkroot=1'"},
+		{{"-o", "host=", "zk1", "/"}, "host="},
+		{{"-o", "on_lost=", "zk1", "/"}, "on_lost="},
+		{{"-o", "on_lost=KILL", "zk1", "/"}, "on_lost=KILL"},
+		{{"-o", "on_lost=killed", "zk1", "/"}, "on_lost=killed"},
+		{{"-o", "on_lost", "zk1", "/"}, "'on_lost'"},
+		{{"-o"}, "-o"},
+		{{"zk1", "/", "-o"}, "-o"},
+		{{"", "/"}, "server list"},
+		{{"/locks", "/"}, "server list"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char what[32];
+		struct run run;
+
+		snprintf(what, sizeof(what), "row %zu", i);
+		parse(&run, rows[i].args);
+		expect_refused(&run, 1, rows[i].word, what);
+	}
+}
+
+static void bad_servers(void **state)
+{
+	static const char *const sources[] = {
+		":2181", "zk1:", "zk1:x", "zk1:0", "zk1:65536", "zk1:99999", "zk1:100000", "zk1:-1",
+		"zk1:+1",
+		"zk1: 1", "zk1:2181:2181", ",", "zk1,", ",zk1", "zk1,,zk2", "zk1:2181,zk2:x",
+		"zk1 ,zk2",
+		"user@zk1", "zk1\\", "zk]", "::1", "2001:db8::2", "[]", "[]:2181", "[::1", "[::1]x",
+		"[::1]:",
+		"[::1]:0", "[::1]2181", "zk1:/locks", ":/locks", ",/locks",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(sources); i++) {
+		struct run run;
+
+		PARSE(&run, sources[i], "/");
+		expect_refused(&run, 1, "server list", sources[i]);
+	}
+}
+
+static void bad_durations(void **state)
+{
+	static const char *const names[] = {"session_timeout", "tick_time", "connect_timeout"};
+	static const char *const values[] = {
+		"", "15", "s", "1.5s", "-1s", "15 s", "1h30m", "x", "0s", "0ms",
+		"99999999999999999999s",
+		"25h", "1441m", "86401s", "86400001ms",
+	};
+	struct run run;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(names); i++) {
+		char option[64];
+
+		for (size_t k = 0; k < LENGTH(values); k++) {
+			snprintf(option, sizeof(option), "%s=%s", names[i], values[k]);
+			PARSE(&run, "-o", option, "zk1", "/");
+			expect_refused(&run, 1, option, option);
+			expect(strstr(run.err, "duration") != NULL, "%s", run.err);
+		}
+		snprintf(option, sizeof(option), "%s=24h", names[i]);
+		ACCEPT(&run, "-o", option, "zk1", "/");
+		options_free(&run.options);
+		snprintf(option, sizeof(option), "%s=1ms", names[i]);
+		ACCEPT(&run, "-o", option, "zk1", "/");
+		options_free(&run.options);
+	}
+}
+
+static void what_cannot_be_mounted(void **state)
+{
+	static const struct {
+		const char *source, *mountpoint, *word;
+	} rows[] = {
+		{"zk1/", "/", "whole ensemble"},
+		{"zk1//", "/", "whole ensemble"},
+		{"zk1:2181,zk2/", "/", "whole ensemble"},
+		{"zk1", "/nonexistent/mount", "/nonexistent/mount"},
+		{"zk1", "", "No such file"},
+		{"zk1", "/dev/null", "/dev/null: Not a directory"},
+		{"zk1", "/dev/null/x", "Not a directory"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char what[64];
+		struct run run;
+
+		snprintf(what, sizeof(what), "%s on '%s'", rows[i].source, rows[i].mountpoint);
+		PARSE(&run, rows[i].source, rows[i].mountpoint);
+		expect_refused(&run, 32, rows[i].word, what);
+	}
+}
+
+/* Nothing of what was asked for can be wrong enough to hide the help. */
+static void help_and_version(void **state)
+{
+	static const char *const words[] = {
+		"usage: zklockfs ", "SERVERS", "MOUNTPOINT", "session_timeout=", "tick_time=",
+		"connect_timeout=", "mkroot", "host=", "allow_other",
+	};
+	static const char *const helps[] = {"-h", "--help"};
+	static const char *const versions[] = {"-V", "--version"};
+	struct run run;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		PARSE(&run, helps[i]);
+		assert_false(run.ok);
+		assert_int_equal(run.status, 0);
+		assert_string_equal(run.err, "");
+		for (size_t k = 0; k < LENGTH(words); k++)
+			expect(strstr(run.out, words[k]) != NULL, "no %s", words[k]);
+		PARSE(&run, "-o", "nonsense", helps[i], "zk1", "/nonexistent", "more");
+		assert_int_equal(run.status, 0);
+		assert_string_equal(run.err, "");
+
+		PARSE(&run, versions[i]);
+		assert_false(run.ok);
+		assert_int_equal(run.status, 0);
+		assert_string_equal(run.err, "");
+		assert_ptr_equal(strstr(run.out, "zklockfs " ZKLOCKFS_VERSION "\nfuse "), run.out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(every_option),
+		cmocka_unit_test(debug_stays_in_the_foreground),
+		cmocka_unit_test(what_happens_on_loss),
+		cmocka_unit_test(the_last_of_two_counts),
+		cmocka_unit_test(options_of_userspace),
+		cmocka_unit_test(servers_and_roots),
+		cmocka_unit_test(fsname_cannot_bring_options),
+		cmocka_unit_test(mount_points_are_absolute),
+		cmocka_unit_test(bad_usage),
+		cmocka_unit_test(bad_servers),
+		cmocka_unit_test(bad_durations),
+		cmocka_unit_test(what_cannot_be_mounted),
+		cmocka_unit_test(help_and_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From child names to the order of a queue and to who waits for whom.
+ */
+#include "queue.h"
+
+#include "unit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OURS "_c_01234567-89ab-cdef-fedc-ba9876543210-web1.42-"
+
+static struct queue built(const char *const *names, size_t count)
+{
+	struct queue queue;
+
+	assert_int_equal(queue_build(names, count, &queue), 0);
+	return queue;
+}
+
+static void nothing(void **state)
+{
+	static const char *const locks[] = {"build", "deploy", "order-17", ".zklockfs", ""};
+	struct queue queue = built(NULL, 0);
+
+	(void)state;
+	assert_int_equal(queue.count, 0);
+	assert_false(queue.in_zone);
+	queue_finish(&queue);
+	assert_null(queue.entries);
+
+	queue = built(locks, LENGTH(locks));
+	assert_int_equal(queue.count, 0);
+	assert_false(queue.in_zone);
+	queue_finish(&queue);
+}
+
+static void ordered_by_number_only(void **state)
+{
+	static const char *const names[] = {
+		"zz-0000000003", "build", OURS "lock-0000000010", "aa-0000000009",
+		"_c_00000000-0000-0000-0000-000000000000-a.1-lock-0000000002",
+		"x__rlock__0000000000", "deploy", "x-99-0000000001",
+	};
+	static const size_t order[] = {5, 7, 4, 0, 3, 2};
+	struct queue queue = built(names, LENGTH(names));
+
+	(void)state;
+	assert_int_equal(queue.count, LENGTH(order));
+	assert_false(queue.in_zone);
+	for (size_t i = 0; i < LENGTH(order); i++)
+		/* Not copied: the names stay the caller's. */
+		assert_ptr_equal(queue.entries[i].znode, names[order[i]]);
+	assert_true(queue.entries[5].name.ours);
+	assert_string_equal(queue.entries[5].name.host, "web1");
+	assert_int_equal(queue.entries[5].name.number, 10);
+	queue_finish(&queue);
+}
+
+/* E and S stand for an exclusive and a shared entry; whom each waits for. */
+static void blockers(void **state)
+{
+	static const struct {
+		const char *queue;
+		int blockers[8];
+	} rows[] = {
+		{"E", {-1}},
+		{"S", {-1}},
+		{"EE", {-1, 0}},
+		{"ES", {-1, 0}},
+		{"SE", {-1, 0}},
+		{"SS", {-1, -1}},
+		{"EEEE", {-1, 0, 1, 2}},
+		{"SSSS", {-1, -1, -1, -1}},
+		/* A writer waits for the last reader; readers behind it for the writer, */
+		{"SSESS", {-1, -1, 1, 2, 2}},
+		/* the nearest one, not the first; */
+		{"ESESE", {-1, 0, 1, 2, 3}},
+		{"EESS", {-1, 0, 1, 1}},
+		/* readers never for a writer that came later. */
+		{"SSSE", {-1, -1, -1, 2}},
+		{"ESSSESSS", {-1, 0, 0, 0, 3, 4, 4, 4}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		size_t count = strlen(rows[i].queue);
+		const char *names[8];
+		char text[8][32];
+		struct queue queue;
+
+		/* From the back, so that the order is the queue's own. */
+		for (size_t k = 0; k < count; k++) {
+			bool shared = rows[i].queue[k] == 'S';
+
+			snprintf(text[k], sizeof(text[k]), "x-%s-%010zu", shared ? "rlock" : "lock",
+			         k);
+			names[count - 1 - k] = text[k];
+		}
+		queue = built(names, count);
+		for (size_t k = 0; k < count; k++)
+			expect(queue_blocker(&queue, k) == rows[i].blockers[k],
+			       "%s: entry %zu waits for %zd", rows[i].queue, k,
+			       queue_blocker(&queue, k));
+		queue_finish(&queue);
+	}
+}
+
+static void other_clients_are_waited_for(void **state)
+{
+	static const char *const names[] = {
+		"a__lock__0000000001", OURS "lock-0000000002", "x-7-0000000003",
+		"b__READ__0000000004",
+		OURS "rlock-0000000005", "c__WRIT__0000000006", OURS "rlock-0000000007",
+	};
+	static const ssize_t wanted[] = {-1, 0, 1, 2, 2, 4, 5};
+	struct queue queue = built(names, LENGTH(names));
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(names); i++)
+		assert_int_equal(queue_blocker(&queue, i), wanted[i]);
+	queue_finish(&queue);
+}
+
+static void the_zone(void **state)
+{
+	static const struct {
+		const char *name;
+		bool in_zone;
+	} rows[] = {
+		{"x-0000000000", false},
+		{"x-2147418111", false},
+		{"x-2147418112", true},
+		{"x-2147483647", true},
+		{"x--2147483648", true},
+		{"x-2147483648", true},
+		{"x--1000000000", true},
+		/* No entry, no zone. */
+		{"x-214748364", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const char *const names[] = {"a-0000000001", rows[i].name, "b-0000000002"};
+		struct queue queue = built(names, 3), alone = built(names + 1, 1);
+
+		expect(queue.in_zone == rows[i].in_zone, "%s", rows[i].name);
+		expect(alone.in_zone == rows[i].in_zone, "%s alone", rows[i].name);
+		queue_finish(&queue);
+		queue_finish(&alone);
+	}
+}
+
+static void negative_numbers_come_first(void **state)
+{
+	static const char *const names[] = {"x-0000000000", "x--2147483647", "x--2147483648"};
+	struct queue queue = built(names, 3);
+
+	(void)state;
+	assert_int_equal(queue.entries[0].name.number, INT32_MIN);
+	assert_int_equal(queue.entries[1].name.number, -INT32_MAX);
+	assert_int_equal(queue.entries[2].name.number, 0);
+	queue_finish(&queue);
+}
+
+/* A counter that is stuck, or a vandal: all who look see the same order. */
+static void equal_numbers_have_one_order(void **state)
+{
+	static const char *const names[] = {"d-2147483647", "b-2147483647", "a-2147483647",
+	                                    "c-2147483647"};
+	const char *turned[4];
+
+	(void)state;
+	for (size_t shift = 0; shift < 4; shift++) {
+		struct queue queue;
+
+		for (size_t i = 0; i < 4; i++)
+			turned[i] = names[(i + shift) % 4];
+		queue = built(turned, 4);
+		assert_int_equal(queue.count, 4);
+		assert_true(queue.in_zone);
+		for (size_t i = 0; i < 4; i++) {
+			assert_int_equal(queue.entries[i].znode[0], "abcd"[i]);
+			assert_int_equal(queue_blocker(&queue, i), (ssize_t)i - 1);
+		}
+		queue_finish(&queue);
+	}
+}
+
+#define MANY 10000
+
+static void ten_thousand(void **state)
+{
+	char (*text)[80] = calloc(MANY, sizeof(*text));
+	const char **names = calloc(MANY, sizeof(*names));
+	struct queue queue;
+
+	(void)state;
+	assert_non_null(text);
+	assert_non_null(names);
+	/* 7919 is prime to 10,000: each number once, in no order. */
+	for (size_t i = 0; i < MANY; i++) {
+		size_t number = i * 7919 % MANY;
+
+		snprintf(text[i], sizeof(text[i]), OURS "%s-%010zu",
+		         number % 10 == 0 ? "lock" : "rlock", number);
+		names[i] = text[i];
+	}
+	queue = built(names, MANY);
+	assert_int_equal(queue.count, MANY);
+	assert_false(queue.in_zone);
+	for (size_t i = 0; i < MANY; i++) {
+		ssize_t wanted = i == 0 ? -1 : i % 10 == 0 ? (ssize_t)i - 1 : (ssize_t)(i - i % 10);
+
+		expect(queue.entries[i].name.number == (int64_t)i, "place %zu", i);
+		expect(queue_blocker(&queue, i) == wanted, "entry %zu", i);
+	}
+	queue_finish(&queue);
+	free(names);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing),
+		cmocka_unit_test(ordered_by_number_only),
+		cmocka_unit_test(blockers),
+		cmocka_unit_test(other_clients_are_waited_for),
+		cmocka_unit_test(the_zone),
+		cmocka_unit_test(negative_numbers_come_first),
+		cmocka_unit_test(equal_numbers_have_one_order),
+		cmocka_unit_test(ten_thousand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

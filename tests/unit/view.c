@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The text files to the letter, and that nobody's text can make a line or a
+ * field of its own. lc_state_name() comes from the engine.
+ */
+#include "view.h"
+
+#include "record.h"
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ZNODE "_c_01234567-89ab-cdef-fedc-ba9876543210-web1.4242-lock-0000000042"
+
+static struct lc_entry_info holder(void)
+{
+	return (struct lc_entry_info){
+		.entry = {
+			.znode = ZNODE, .number = 42, .mode = LC_EXCLUSIVE, .ours = true,
+			.held = true, .host = "web1", .pid = 4242,
+		},
+		.token = 4294967301, .session = 0x1000000000000ab, .since_ms = 1700000000123,
+		.held_since_ms = 1700000001004, .uid = 1000, .command = "make",
+		.reason = "deploying v42",
+	};
+}
+
+static struct lc_entry_info foreign(void)
+{
+	return (struct lc_entry_info){
+		.entry = {
+			.znode = "x__rlock__0000000007", .number = 7, .mode = LC_SHARED,
+			.host = "-",
+		},
+		.token = 9, .session = -1, .since_ms = -1, .held_since_ms = -1, .uid = -1,
+	};
+}
+
+static void expect_entry(const struct lc_entry_info *info, const char *wanted)
+{
+	struct text text = {0};
+
+	assert_int_equal(view_entry(info, &text), 0);
+	assert_string_equal(text.data, wanted);
+	assert_int_equal(text.len, strlen(wanted));
+	free(text.data);
+}
+
+static void expect_holders(const struct lc_entry_info *infos, size_t count, const char *wanted)
+{
+	struct text text = {0};
+
+	assert_int_equal(view_holders(infos, count, &text), 0);
+	assert_string_equal(text.data, wanted);
+	assert_int_equal(text.len, strlen(wanted));
+	free(text.data);
+}
+
+static size_t count_lines(const struct text *text)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		lines += text->data[i] == '\n';
+	assert_true(text->len == 0 || text->data[text->len - 1] == '\n');
+	return lines;
+}
+
+static void entry_of_a_holder(void **state)
+{
+	struct lc_entry_info info = holder();
+
+	(void)state;
+	expect_entry(&info,
+	             "mode: exclusive\n"
+	             "state: held\n"
+	             "host: web1\n"
+	             "pid: 4242\n"
+	             "uid: 1000\n"
+	             "command: make\n"
+	             "since: 2023-11-14T22:13:20.123Z\n"
+	             "held_since: 2023-11-14T22:13:21.004Z\n"
+	             "token: 4294967301\n"
+	             "session: 0x1000000000000ab\n"
+	             "znode: " ZNODE "\n"
+	             "reason: deploying v42\n");
+}
+
+static void entry_of_a_waiter(void **state)
+{
+	struct lc_entry_info info = holder();
+
+	(void)state;
+	info.entry.held = false;
+	info.entry.mode = LC_SHARED;
+	info.uid = 0;
+	info.since_ms = 0;
+	info.reason[0] = '\0';
+	/* held_since may be left from what was written: it does not count. */
+	expect_entry(&info,
+	             "mode: shared\nstate: waiting\nhost: web1\npid: 4242\nuid: 0\ncommand: make\n"
+	             "since: 1970-01-01T00:00:00.000Z\nheld_since: -\ntoken: 4294967301\n"
+	             "session: 0x1000000000000ab\nznode: " ZNODE "\nreason: -\n");
+}
+
+static void entry_with_nothing_known(void **state)
+{
+	struct lc_entry_info info = foreign();
+
+	(void)state;
+	expect_entry(&info,
+	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nsince: -\n"
+	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
+	             "znode: x__rlock__0000000007\n"
+	             "reason: -\n");
+	info.entry.held = true;
+	info.entry.mode = LC_EXCLUSIVE;
+	expect_entry(&info,
+	             "mode: exclusive\nstate: held\nhost: -\npid: -\nuid: -\ncommand: -\nsince: -\n"
+	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
+	             "znode: x__rlock__0000000007\n"
+	             "reason: -\n");
+}
+
+/* Clients may set any time; the text stays a time or '-'. */
+static void times_at_the_edges(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *line;
+	} rows[] = {
+		{-1, "\nsince: -\n"},
+		{INT64_MIN, "\nsince: -\n"},
+		{999, "\nsince: 1970-01-01T00:00:00.999Z\n"},
+		{253402300799999, "\nsince: 9999-12-31T23:59:59.999Z\n"},
+		{INT64_MAX, "\nsince: 292278994-08-17T07:12:55.807Z\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct lc_entry_info info = holder();
+		struct text text = {0};
+
+		info.since_ms = rows[i].ms;
+		assert_int_equal(view_entry(&info, &text), 0);
+		expect(strstr(text.data, rows[i].line) != NULL, "%lld ms: %s",
+		       (long long)rows[i].ms, text.data);
+		free(text.data);
+	}
+}
+
+static void holders(void **state)
+{
+	struct lc_entry_info infos[] = {holder(), foreign()};
+
+	(void)state;
+	expect_holders(NULL, 0, "");
+	expect_holders(infos, 1,
+	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
+	               " since=2023-11-14T22:13:20.123Z token=4294967301 reason=deploying v42\n");
+	expect_holders(infos, 2,
+	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
+	               " since=2023-11-14T22:13:20.123Z token=4294967301 reason=deploying v42\n"
+	               "0000000007-shared-foreign host=- pid=- uid=- since=- token=9 reason=-\n");
+}
+
+/* As the daemon does it: what stands in the node is read, then shown. */
+static void hostile_data_makes_no_line(void **state)
+{
+	static const char *const data[] = {
+		"reason: a\rtoken: 1\x0b\x0c\x1b[2J\x7f\ncommand: b\rstate: held\n",
+		"command: \x01\x02\x03\x04\x05\x06\x07\x08\nreason: \t\t\n",
+		"reason: a\n\ntoken: 1\n", "reason: \ncommand: \n", "reason: x", "\xff\xff\xff",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(data); i++) {
+		struct lc_entry_info info = holder();
+		struct text text = {0};
+
+		record_parse_entry(data[i], strlen(data[i]), &info);
+		assert_int_equal(view_entry(&info, &text), 0);
+		assert_int_equal(count_lines(&text), 12);
+		for (size_t k = 0; k < text.len; k++)
+			expect(text.data[k] == '\n' || ((unsigned char)text.data[k] >= 0x20 &&
+			                                text.data[k] != 0x7f),
+			       "row %zu: %s", i, text.data);
+		free(text.data);
+		assert_int_equal(view_holders(&info, 1, &text), 0);
+		assert_int_equal(count_lines(&text), 1);
+		free(text.data);
+	}
+}
+
+static void foreign_names_make_no_line(void **state)
+{
+	struct lc_entry_info info = foreign();
+
+	(void)state;
+	info.entry.znode = "a\nreason: b\r\x1b\x7f\x01 \xc3\xbc-0000000007";
+	expect_entry(&info,
+	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nsince: -\n"
+	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
+	             "znode: a?reason: b???? \xc3\xbc-0000000007\nreason: -\n");
+	/* `holder` does not show them at all. */
+	expect_holders(&info, 1,
+	               "0000000007-shared-foreign host=- pid=- uid=- since=- token=9 reason=-\n");
+}
+
+/* The reason stands last because it alone may hold blanks and '='. */
+static void reasons_are_the_last_field(void **state)
+{
+	struct lc_entry_info info = holder();
+	struct text text = {0};
+	const char *at;
+
+	(void)state;
+	strcpy(info.reason, "x token=1 host=evil");
+	assert_int_equal(view_holders(&info, 1, &text), 0);
+	at = strstr(text.data, " reason=");
+	assert_non_null(at);
+	assert_string_equal(at, " reason=x token=1 host=evil\n");
+	free(text.data);
+}
+
+static void longest_texts_fit_the_size(void **state)
+{
+	struct lc_entry_info info = holder();
+	char znode[4096];   /* other clients may be generous */
+	struct text text = {0};
+
+	(void)state;
+	memset(info.reason, 'r', LC_REASON_MAX);
+	memset(info.command, 'c', LC_COMMAND_MAX);
+	memset(info.entry.host, 'h', LC_HOST_MAX);
+	memset(znode, 'z', sizeof(znode) - 1);
+	znode[sizeof(znode) - 1] = '\0';
+	info.entry.znode = znode;
+	assert_int_equal(view_entry(&info, &text), 0);
+	assert_true(text.len > LC_REASON_MAX + strlen(znode) && text.len <= VIEW_SIZE);
+	free(text.data);
+}
+
+static void status_of_a_mount(void **state)
+{
+	struct lc_status status = {
+		.state = LC_READY, .session = 0x1000000000000ab, .session_timeout_us = 15000000,
+		.tick_time_us = 2000000, .lease_left_us = 12345678, .server = "10.0.0.1:2181",
+		.holders = 1, .waiters = 2, .leaving = 3, .entry_bytes = 270, .connections = 4,
+		.sessions = 5,
+	};
+	struct text text = {0};
+
+	(void)state;
+	assert_int_equal(view_status(&status, "web1", 20, &text), 0);
+	assert_string_equal(text.data,
+	                    "state: ready\n"
+	                    "session: 0x1000000000000ab\n"
+	                    "session_timeout: 15000ms\n"
+	                    "tick_time: 2000ms\n"
+	                    "lease_left: 12345ms\n"
+	                    "server: 10.0.0.1:2181\n"
+	                    "host: web1\n"
+	                    "holders: 1\n"
+	                    "waiters: 2\n"
+	                    "leaving: 3\n"
+	                    "entry_bytes: 270\n"
+	                    "connections: 4\n"
+	                    "sessions: 5\n"
+	                    "kernel_request_timeout: 20s\n");
+	assert_int_equal(text.len, strlen(text.data));
+	free(text.data);
+}
+
+static void status_without_a_session(void **state)
+{
+	static const char *const words[] = {
+		[LC_CONNECTING] = "state: connecting\n", [LC_READY] = "state: ready\n",
+		[LC_SUSPENDED] = "state: suspended\n", [LC_UNUSABLE] = "state: unusable\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(words); i++) {
+		struct lc_status status = {.state = (enum lc_state)i, .server = "-"};
+		struct text text = {0};
+
+		assert_int_equal(view_status(&status, "web1", 0, &text), 0);
+		assert_ptr_equal(strstr(text.data, words[i]), text.data);
+		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
+		assert_non_null(strstr(text.data, "\nserver: -\n"));
+		assert_non_null(strstr(text.data, "\nkernel_request_timeout: -\n"));
+		free(text.data);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(entry_of_a_holder),
+		cmocka_unit_test(entry_of_a_waiter),
+		cmocka_unit_test(entry_with_nothing_known),
+		cmocka_unit_test(times_at_the_edges),
+		cmocka_unit_test(holders),
+		cmocka_unit_test(hostile_data_makes_no_line),
+		cmocka_unit_test(foreign_names_make_no_line),
+		cmocka_unit_test(reasons_are_the_last_field),
+		cmocka_unit_test(longest_texts_fit_the_size),
+		cmocka_unit_test(status_of_a_mount),
+		cmocka_unit_test(status_without_a_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fault.c - what breaks, where, and for how long. Every fault ends by itself;
+ * faults_end_us is when the last one has.
+ */
+#include "sim.h"
+
+#include "mutation.h"
+
+#include <stdlib.h>
+
+const char *const fault_names[FAULT_KINDS] = {
+	"cut", "cut-before", "cut-after", "stall-up", "stall-down", "stall-both", "hang", "crash", "isolate",
+	"link", "greeting", "elect", "pause", "refuse", "crash-mount", "evict", "remake", "kill-session",
+};
+
+static void break_connection(struct mount *mount, enum fault_kind kind)
+{
+	struct conn *conn = mount->wire.conn;
+
+	if (!conn)
+		return;
+	if (kind == FAULT_CUT_BEFORE)
+		conn_break(conn, 0);
+	else if (kind == FAULT_CUT_AFTER)
+		conn_break(conn, -1);
+	else
+		conn_break(conn, (int)rng_below(&mount->sim->rng, (uint64_t)conn_under_way(conn, UP) + 1));
+}
+
+static void stall_connection(struct mount *mount, enum fault_kind kind, int64_t duration_us)
+{
+	struct conn *conn = mount->wire.conn;
+	int64_t until_us = mount->sim->agenda.now_us + duration_us;
+
+	/* Some never come back: a firewall that forgot the connection. */
+	if (rng_chance(&mount->sim->rng, 150))
+		until_us = INT64_MAX / 2;
+	if (!conn)
+		return;
+	if (kind != FAULT_STALL_DOWN)
+		conn_stall(conn, UP, until_us);
+	if (kind != FAULT_STALL_UP)
+		conn_stall(conn, DOWN, until_us);
+}
+
+/* The server goes, and the mount cannot go to another one. */
+static void strand(void *ctx, uint64_t arg)
+{
+	struct mount *mount = ctx;
+	struct sim *sim = mount->sim;
+	int64_t duration_us = sim->plan.timeout_us * 3 / 2;
+
+	(void)arg;
+	if (!sim->faulty)
+		return;
+	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
+		sim->faults_end_us = sim->agenda.now_us + duration_us;
+	trace("fault: %s is stranded on server %d", mount->host, mount->wire.cursor);
+	world_cut(&sim->world, mount->wire.cursor, duration_us);
+	if (rng_chance(&sim->rng, 800))
+		mount_pause(mount, duration_us);
+}
+
+static void when_greeted(void *ctx, uint64_t tries)
+{
+	struct mount *mount = ctx;
+	struct sim *sim = mount->sim;
+
+	if (mount->wire.state == WIRE_CONNECTED && !mount->wire.late_greeting_us)
+		agenda_in(&sim->agenda, rng_between(&sim->rng, 2000, sim->plan.tick_us / 2), strand, mount, 0);
+	else if (tries)
+		agenda_in(&sim->agenda, 5000, when_greeted, mount, tries - 1);
+}
+
+/* The session is touched when the handshake comes to the leader. If the client
+ * hears of it much later, and the leader hears no more of the client, then it
+ * counts from which moment the lease is reckoned. */
+static void greeting(struct mount *mount)
+{
+	break_connection(mount, FAULT_CUT);
+	mount->wire.late_greeting_us = rng_between(&mount->sim->rng, 100000, mount->sim->plan.timeout_us / 5);
+	agenda_in(&mount->sim->agenda, 10000, when_greeted, mount, 1000);
+}
+
+static void crash_mount(struct mount *mount)
+{
+	if (mount->paused)
+		return;
+	users_abandon(mount);
+	mount_stop(mount, rng_chance(&mount->sim->rng, 300));
+	mount_start(mount);
+}
+
+static void inject(struct sim *sim, enum fault_kind kind)
+{
+	struct mount *mount = &sim->mounts[rng_below(&sim->rng, (uint64_t)sim->plan.mounts)];
+	int server = (int)rng_below(&sim->rng, (uint64_t)sim->plan.world.servers);
+	/* The leader has more to break. */
+	int target = sim->world.leader >= 0 && rng_chance(&sim->rng, 300) ? sim->world.leader : server;
+	int64_t most_us = sim->plan.timeout_us * 3 / 2;
+	int64_t duration_us = rng_chance(&sim->rng, 300) ? rng_between(&sim->rng, 10000, most_us)
+	                                                 : rng_spread(&sim->rng, 10000, most_us);
+
+	/* What a holder stands on is worth more than the rest. */
+	if (sim->held && rng_chance(&sim->rng, 500)) {
+		mount = sim->held->mount;
+		target = server = mount->wire.cursor;
+	}
+	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host, target, (int)(duration_us / 1000));
+	sim->totals->faults[kind]++;
+	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
+		sim->faults_end_us = sim->agenda.now_us + duration_us;
+	switch (kind) {
+	case FAULT_CUT:
+	case FAULT_CUT_BEFORE:
+	case FAULT_CUT_AFTER:
+		break_connection(mount, kind);
+		return;
+	case FAULT_STALL_UP:
+	case FAULT_STALL_DOWN:
+	case FAULT_STALL_BOTH:
+		stall_connection(mount, kind, duration_us);
+		return;
+	case FAULT_HANG:
+		world_hang(&sim->world, target, duration_us);
+		return;
+	case FAULT_CRASH:
+		world_crash(&sim->world, target, duration_us);
+		return;
+	case FAULT_ISOLATE:
+		world_cut(&sim->world, target, duration_us);
+		return;
+	case FAULT_LINK:
+		world_stall_link(&sim->world, server, rng_chance(&sim->rng, 500) ? UP : DOWN, duration_us);
+		return;
+	case FAULT_GREETING:
+		greeting(mount);
+		return;
+	case FAULT_ELECT:
+		world_elect(&sim->world);
+		return;
+	case FAULT_PAUSE:
+		mount_pause(mount, duration_us);
+		return;
+	case FAULT_REFUSE:
+		sim->world.refuse_next += (unsigned)rng_between(&sim->rng, 1, 3);
+		return;
+	case FAULT_CRASH_MOUNT:
+		crash_mount(mount);
+		return;
+	case FAULT_EVICT:
+		outsider_evict(sim);
+		return;
+	case FAULT_REMAKE:
+		outsider_remake(sim);
+		return;
+	case FAULT_KILL_SESSION:
+		outsider_kill_session(sim);
+		return;
+	case FAULT_KINDS:
+		break;
+	}
+	abort();
+}
+
+static void strike(void *ctx, uint64_t arg)
+{
+	struct sim *sim = ctx;
+	unsigned sum = 0, dice;
+	int kind;
+
+	(void)arg;
+	if (!sim->faulty)
+		return;
+	for (kind = 0; kind < FAULT_KINDS; kind++)
+		sum += sim->plan.weight[kind];
+	dice = (unsigned)rng_below(&sim->rng, sum);
+	for (kind = 0; dice >= sim->plan.weight[kind]; kind++)
+		dice -= sim->plan.weight[kind];
+	inject(sim, (enum fault_kind)kind);
+	agenda_in(&sim->agenda, rng_between(&sim->rng, 0, 2 * sim->plan.fault_gap_us), strike, sim, 0);
+}
+
+/* A lie about speed: everything is slow, and nobody calls it a fault. */
+static void slow_down(void *ctx, uint64_t arg)
+{
+	struct sim *sim = ctx;
+
+	(void)arg;
+	sim->world.config.delay_max_us = sim->world.config.commit_max_us = sim->plan.timeout_us * 9 / 10;
+}
+
+void faults_begin(struct sim *sim)
+{
+	sim->faulty = true;
+	sim->faults_end_us = sim->agenda.now_us;
+	if (sim->plan.fault_gap_us)
+		agenda_in(&sim->agenda, sim->plan.fault_gap_us, strike, sim, 0);
+	if (mutation == MUTATE_slow_answers)
+		agenda_in(&sim->agenda, 5000000, slow_down, sim, 0);
+}

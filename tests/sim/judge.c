@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * judge.c - what must hold in every run. The judge sees the world as no client
+ * can: what is proposed, what is committed, who was told what.
+ *
+ *   a  one holder: whoever may believe to hold has its entry in the ensemble, and
+ *      nobody else believes so
+ *   b  grants in the order of creation, past own leavers only
+ *   c  fencing tokens rise
+ *   d  no entry without a taker; nobody waits for a free lock
+ *   e  each take and each call has one answer
+ *   f  try and timed takes keep their time, errors have their reason
+ *   g  lost only with a cause
+ *
+ * Bounds count from the last moment of trouble for the mount in question.
+ */
+#include "sim.h"
+
+#include "mutation.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define LOOK_US 250000            /* how often slow wrongs are looked for */
+#define LAG_US 500000             /* a server without trouble shows what is committed */
+#define NOTICE_US 2000000         /* an evicted holder has heard of it */
+#define SETTLED_US 4000000        /* after trouble, before brisk answers are asked for */
+/* Some round trips: an entry without a taker is deleted, who is first is granted. */
+#define BRISK_US(sim) (200000 + 15 * (sim)->plan.world.delay_max_us + 5 * (sim)->plan.world.commit_max_us)
+/* After a silence the lease wants two more steps, each w after the other, or T/6
+ * while nobody waits. */
+#define AFTER_TROUBLE_US(sim) (2500000 + (sim)->plan.tick_us + (sim)->plan.timeout_us / 3)
+#define ALONE_US 4000000          /* who waits has an entry */
+#define UNHELD_US 1000000         /* who does not hold any more is told */
+#define SLACK_US 1000000          /* of a time limit */
+
+void sim_violation(struct sim *sim, const char *format, ...)
+{
+	va_list args;
+
+	if (sim->violation[0])
+		return;
+	va_start(args, format);
+	vsnprintf(sim->violation, sizeof(sim->violation), format, args);
+	va_end(args);
+	trace("VIOLATION: %s", sim->violation);
+}
+
+static int64_t now_us(const struct sim *sim)
+{
+	return sim->agenda.now_us;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- whose entry ---- */
+
+bool judge_is_entry(const struct node *node)
+{
+	size_t len = strlen(node->name);
+
+	if (len < 10)
+		return false;
+	for (size_t i = len - 10; i < len; i++)
+		if (!isdigit((unsigned char)node->name[i]))
+			return false;
+	return true;
+}
+
+/* Our names end in "-<host>.<pid>-lock-<number>". */
+static int read_pid(const char *name)
+{
+	const char *lock = strstr(name, "-lock-");
+	const char *dot = lock;
+
+	while (dot && dot > name && *dot != '.')
+		dot--;
+	if (!dot || *dot != '.')
+		return WHO_FOREIGN;
+	return atoi(dot + 1);
+}
+
+static int who(struct node *node)
+{
+	if (node->who == WHO_UNREAD)
+		node->who = node->stat.ephemeral_owner && judge_is_entry(node) ? read_pid(node->name) : WHO_FOREIGN;
+	return node->who;
+}
+
+struct taker *judge_owner(struct sim *sim, struct node *node)
+{
+	int number = who(node) - PID_BASE;
+
+	return number >= 0 && number < sim->taker_count ? sim->all[number] : NULL;
+}
+
+struct node *judge_entry(const struct tree *tree, const struct taker *taker)
+{
+	struct node *parent = tree_find(tree, taker->lock->path);
+	struct node *node;
+
+	if (!parent)
+		return NULL;
+	DL_FOREACH(parent->children, node)
+		if (node->stat.czxid == taker->token && who(node) == taker->pid)
+			return node;
+	return NULL;
+}
+
+/* Its own mount may pass this entry by: it is going to be deleted. */
+static bool leaving(const struct taker *owner, const struct mount *mount)
+{
+	return owner && owner->mount == mount && owner->life == mount->life && owner->phase != T_WAITING &&
+	       owner->phase != T_HELD;
+}
+
+/* A family that ignores our names: a mount may refuse to queue with it. */
+static bool strange(const struct node *node)
+{
+	return strstr(node->name, "__lock__") || strstr(node->name, "__WRIT__") || !node->stat.ephemeral_owner ||
+	       !strstr(node->name, "-lock-");
+}
+
+/* ---- one look at the trees, when they have changed ---- */
+
+static void look_at_lock(struct sim *sim, struct lock_state *lock)
+{
+	struct node *both[2] = {tree_find(&sim->world.proposed, lock->path),
+	                        tree_find(&sim->world.committed, lock->path)};
+	struct node *node;
+	bool first = true;
+
+	if (!both[0] || !both[1])
+		lock->absent_us = now_us(sim);
+	if (both[0] || both[1])
+		lock->present_us = now_us(sim);
+	for (int tree = 0; tree < 2; tree++) {
+		if (!both[tree])
+			continue;
+		DL_FOREACH(both[tree]->children, node) {
+			struct taker *owner;
+
+			if (!judge_is_entry(node))
+				continue;
+			owner = judge_owner(sim, node);
+			if (!owner && strange(node))
+				lock->refusing_us = now_us(sim);
+			for (int i = 0; i < sim->plan.mounts; i++)
+				if (!leaving(owner, &sim->mounts[i]))
+					lock->contended_us[i] = now_us(sim);
+			if (tree == 1 && first && !node->front_since_us)
+				node->front_since_us = now_us(sim);
+			if (tree == 1)
+				first = false;
+		}
+	}
+}
+
+static void look_at_locks(struct sim *sim)
+{
+	for (int i = 0; i < sim->plan.locks; i++)
+		look_at_lock(sim, &sim->locks[i]);
+	sim->changes_seen = sim->world.changes;
+}
+
+/* ---- a: one holder ---- */
+
+static void judge_evicted(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	int64_t since_us = later(taker->evicted_us, mount_trouble(taker->mount));
+
+	/* Nobody sees before it has contact; then the watch tells. */
+	if (now_us(sim) - since_us > NOTICE_US)
+		sim_violation(sim, "a: taker %d was evicted and still holds %s", taker->pid, taker->lock->name);
+	if (now_us(sim) - taker->evicted_us > sim->plan.timeout_us + NOTICE_US && taker->mount->paused)
+		sim_violation(sim, "a: taker %d was evicted, its lease never ends", taker->pid);
+}
+
+/* Evicted before a local hand-off made it a holder: nobody can have known, but
+ * until it is known the leaver's entry has to stand guard. */
+static bool guarded(struct taker *taker)
+{
+	struct node *parent = tree_find(&taker->sim->world.proposed, taker->lock->path);
+	struct node *node;
+
+	if (parent)
+		DL_FOREACH(parent->children, node)
+			if (leaving(judge_owner(taker->sim, node), taker->mount))
+				return true;
+	return false;
+}
+
+/* Or so shortly before the grant that the news was on its way. */
+static bool evicted_as_holder(const struct taker *taker)
+{
+	return taker->evicted_us >= 0 && (taker->evicted_us >= taker->granted_us - BRISK_US(taker->sim) ||
+	                                  taker->mount->trouble_us >= taker->evicted_us);
+}
+
+static void judge_holders(struct sim *sim)
+{
+	struct taker *taker, *other;
+
+	DL_FOREACH2(sim->held, taker, held_next) {
+		if (!lc_holds(taker->lc)) {
+			if (taker->unheld_running_us < 0)
+				taker->unheld_running_us = mount_running_us(taker->mount);
+			continue;
+		}
+		if (taker->unheld_running_us >= 0)
+			sim_violation(sim, "a: taker %d holds %s again", taker->pid, taker->lock->name);
+		if (evicted_as_holder(taker)) {
+			judge_evicted(taker);
+			continue;
+		}
+		if (taker->evicted_us >= 0 && !guarded(taker))
+			sim_violation(sim, "a: taker %d on %s was evicted while it waited, and holds %s", taker->pid,
+			              taker->mount->host, taker->lock->name);
+		if (taker->evicted_us < 0 && !judge_entry(&sim->world.proposed, taker))
+			sim_violation(sim, "a: taker %d on %s holds %s, its entry is gone", taker->pid,
+			              taker->mount->host, taker->lock->name);
+		DL_FOREACH2(sim->held, other, held_next)
+			if (other != taker && other->lock == taker->lock && !evicted_as_holder(other) &&
+			    lc_holds(other->lc))
+				sim_violation(sim, "a: takers %d and %d both hold %s", taker->pid, other->pid,
+				              taker->lock->name);
+	}
+}
+
+/* ---- b, c: grants ---- */
+
+void judge_granted(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	struct lock_state *lock = taker->lock;
+	struct node *parent = tree_find(&sim->world.committed, lock->path);
+	struct node *node;
+
+	taker->granted_us = now_us(sim);
+	/* Evicted while it waited, or with an earlier session. */
+	if (taker->evicted_token != taker->token)
+		taker->evicted_us = -1;
+	if (!lc_holds(taker->lc)) {
+		sim_violation(sim, "a: taker %d is told that it holds, and does not", taker->pid);
+		return;
+	}
+	/* Who was evicted while its mount was stopped may be granted by an old listing. */
+	if (taker->evicted_us >= 0)
+		return;
+	if (taker->token <= lock->last_token)
+		sim_violation(sim, "c: taker %d has token %" PRIx64 " after %" PRIx64, taker->pid,
+		              (uint64_t)taker->token, (uint64_t)lock->last_token);
+	lock->last_token = taker->token;
+	if (!judge_entry(&sim->world.proposed, taker)) {
+		sim_violation(sim, "b: taker %d on %s is granted %s without an entry", taker->pid, taker->mount->host,
+		              lock->name);
+		return;
+	}
+	DL_FOREACH(parent->children, node) {
+		struct taker *owner;
+
+		if (who(node) == taker->pid)
+			break;
+		owner = judge_owner(sim, node);
+		if (judge_is_entry(node) && !leaving(owner, taker->mount))
+			sim_violation(sim, "b: taker %d is granted %s past %s", taker->pid, lock->name, node->name);
+	}
+}
+
+/* ---- f: errors and their reasons ---- */
+
+void judge_failed(struct taker *taker, int err)
+{
+	struct sim *sim = taker->sim;
+	struct lock_state *lock = taker->lock;
+	int64_t waited_us = mount_clock_us(taker->mount) - taker->took_clock_us;
+	struct lc_status status;
+
+	look_at_lock(sim, lock);
+	lc_status(taker->mount->lc, &status);
+	if (err == -EAGAIN) {
+		if (taker->wait_us != 0)
+			sim_violation(sim, "f: EAGAIN for taker %d that would wait", taker->pid);
+		else if (lock->contended_us[taker->mount->index] < taker->took_us - LAG_US &&
+		         mount_trouble(taker->mount) < taker->took_us - LAG_US)
+			sim_violation(sim, "f: EAGAIN for taker %d, and nobody else was there", taker->pid);
+	} else if (err == -ETIMEDOUT) {
+		if (taker->wait_us == 0 || taker->wait_us == LC_FOREVER || waited_us < taker->wait_us)
+			sim_violation(sim, "f: ETIMEDOUT for taker %d after %" PRId64 " us", taker->pid, waited_us);
+	} else if (err == -ENOENT) {
+		if (lock->absent_us < taker->took_us)
+			sim_violation(sim, "f: ENOENT for taker %d, and %s was there", taker->pid, lock->name);
+	} else if (err == -ECANCELED) {
+		if (!taker->evicted_token)
+			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted", taker->pid);
+	} else if (err == -ENOLCK) {
+		bool wanted = status.state == LC_UNUSABLE || lock->refusing_us >= taker->took_us ||
+		              taker->mount->drained;
+
+		/* A try gives up when the ensemble is out of reach; a refused create is final. */
+		wanted |= mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(sim);
+		if (!wanted)
+			sim_violation(sim, "f: ENOLCK for taker %d without a reason", taker->pid);
+	} else {
+		sim_violation(sim, "f: error %d for taker %d", err, taker->pid);
+	}
+}
+
+/* ---- g: losses ---- */
+
+void judge_lost(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	int64_t silence_us = now_us(sim) - taker->mount->wire.write_answered_us;
+
+	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->wire.refused)
+		return;
+	if (taker->mount->wire.state == WIRE_ENDED && !world_session_alive(&sim->world, taker->mount->wire.session))
+		return;
+	/* Otherwise the lease must have run out for want of answers. */
+	if (silence_us < sim->plan.timeout_us / 4 && mount_trouble(taker->mount) < now_us(sim) - NOTICE_US)
+		sim_violation(sim, "g: taker %d on %s has lost %s, a write was answered %" PRId64 " ms ago", taker->pid,
+		              taker->mount->host, taker->lock->name, silence_us / 1000);
+}
+
+/* ---- questions ---- */
+
+void judge_answered(struct question *question, int err)
+{
+	struct sim *sim = question->sim;
+	struct lock_state *lock = question->lock;
+
+	look_at_lock(sim, lock);
+	if (question->kind == Q_STAT && err == -ENOENT && lock->absent_us < question->asked_us)
+		sim_violation(sim, "f: lc_stat says that %s is not there", lock->name);
+	if (question->kind == Q_MKDIR && err == 0 && lock->present_us < question->asked_us)
+		sim_violation(sim, "f: lc_mkdir has not made %s", lock->name);
+	if (question->kind == Q_RMDIR && err == 0 && lock->absent_us < question->asked_us)
+		sim_violation(sim, "f: lc_rmdir has not removed %s", lock->name);
+	if (question->kind == Q_CONFIRM && err == 0 && question->entry_gone)
+		sim_violation(sim, "a: lc_confirm says that taker %d holds", question->taker->pid);
+	if (question->kind == Q_CONFIRM && err == -EIO && question->taker->phase == T_HELD &&
+	    lc_holds(question->taker->lc) && judge_entry(&sim->world.proposed, question->taker))
+		sim_violation(sim, "f: lc_confirm says EIO to taker %d that holds", question->taker->pid);
+}
+
+/* What a listing shows of a lock that only knows exclusive takers. */
+void judge_listing(struct sim *sim, const struct lc_listing *listing)
+{
+	for (size_t i = 0; i < listing->entry_count; i++) {
+		const struct lc_entry *entry = &listing->entries[i];
+
+		if (entry->mode == LC_EXCLUSIVE && entry->held != (i == 0))
+			sim_violation(sim, "lc_list shows %s as %s, in place %zu", entry->znode,
+			              entry->held ? "held" : "waiting", i);
+		if (i && !sim->plan.near_overflow && entry->number <= entry[-1].number)
+			sim_violation(sim, "lc_list shows %s after %s", entry->znode, entry[-1].znode);
+	}
+	for (size_t i = 1; i < listing->lock_count; i++)
+		if (strcmp(listing->locks[i - 1], listing->locks[i]) >= 0)
+			sim_violation(sim, "lc_list shows lock %s after %s", listing->locks[i], listing->locks[i - 1]);
+}
+
+static void judge_questions(struct sim *sim)
+{
+	struct question *question;
+
+	DL_FOREACH(sim->questions, question)
+		if (mount_running_us(question->mount) - question->asked_running_us > LC_CALL_TIMEOUT_US + SLACK_US)
+			sim_violation(sim, "e: question %d about %s is not answered", question->kind,
+			              question->lock->name);
+}
+
+/* ---- d: what takes too long ---- */
+
+static void judge_waiter(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	struct mount *mount = taker->mount;
+	int64_t waited_us = mount_running_us(mount) - taker->took_running_us;
+	int64_t limit_us = taker->wait_us == 0 ? sim->plan.timeout_us / 3 : taker->wait_us;
+
+	if (taker->wait_us != LC_FOREVER && waited_us > limit_us + SLACK_US)
+		sim_violation(sim, "f: taker %d on %s waits for %" PRId64 " ms, %" PRId64 " were asked", taker->pid,
+		              mount->host, waited_us / 1000, limit_us / 1000);
+	/* Only a mount's first waiter watches its entry; the others hear of an
+	 * eviction when they are looked at next. */
+	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token) {
+		taker->alone_since_us = -1;
+		return;
+	}
+	if (taker->alone_since_us < 0)
+		taker->alone_since_us = now_us(sim);
+	if (now_us(sim) - later(taker->alone_since_us, mount_trouble(mount)) > ALONE_US)
+		sim_violation(sim, "d: taker %d on %s waits for %s without an entry", taker->pid, mount->host,
+		              taker->lock->name);
+}
+
+static void judge_node(struct sim *sim, struct lock_state *lock, struct node *node)
+{
+	struct taker *owner = judge_owner(sim, node);
+	int64_t trouble_us;
+	bool lone;
+
+	if (!owner || owner->life != owner->mount->life)
+		return;
+	trouble_us = mount_trouble(owner->mount);
+	owner->entries++;
+	lone = owner->phase == T_LEFT || owner->phase == T_FAILED || owner->entries > 1;
+	if (!lone || !world_session_alive(&sim->world, node->stat.ephemeral_owner))
+		node->lone_since_us = 0;
+	else if (!node->lone_since_us)
+		node->lone_since_us = now_us(sim);
+	/* An old session that its client gave up dies by itself. */
+	if (node->stat.ephemeral_owner != owner->mount->wire.session)
+		return;
+	if (node->lone_since_us && now_us(sim) - node->lone_since_us > BRISK_US(sim) &&
+	    now_us(sim) - trouble_us > SETTLED_US)
+		sim_violation(sim, "d: %s of %s stays in %s, its taker has %s", node->name, owner->mount->host,
+		              lock->name, owner->entries > 1 ? "another" : taker_phase_name(owner->phase));
+	if (node->front_since_us && owner->phase == T_WAITING && now_us(sim) - node->front_since_us > BRISK_US(sim) &&
+	    now_us(sim) - trouble_us > AFTER_TROUBLE_US(sim))
+		sim_violation(sim, "d: taker %d on %s is first in %s and waits", owner->pid, owner->mount->host,
+		              lock->name);
+}
+
+static void look_slowly(void *ctx, uint64_t arg)
+{
+	struct sim *sim = ctx;
+	struct taker *taker;
+	struct node *parent, *node;
+
+	(void)arg;
+	look_at_locks(sim);
+	DL_FOREACH(sim->takers, taker)
+		taker->entries = 0;
+	for (int i = 0; i < sim->plan.locks; i++) {
+		parent = tree_find(&sim->world.committed, sim->locks[i].path);
+		if (parent)
+			DL_FOREACH(parent->children, node)
+				judge_node(sim, &sim->locks[i], node);
+	}
+	DL_FOREACH(sim->takers, taker) {
+		if (!taker->told)
+			judge_waiter(taker);
+		if (taker->phase == T_HELD && taker->unheld_running_us >= 0 &&
+		    mount_running_us(taker->mount) - taker->unheld_running_us > UNHELD_US)
+			sim_violation(sim, "a: taker %d does not hold %s any more and is not told", taker->pid,
+			              taker->lock->name);
+	}
+	judge_questions(sim);
+	agenda_in(&sim->agenda, LOOK_US, look_slowly, sim, 0);
+}
+
+void judge_step(struct sim *sim)
+{
+	/* What was injected to be refused may make anybody's next steps fail, and
+	 * the lease needs some to be good for a grant again. */
+	bool refusing = sim->world.refuse_next > 0;
+
+	for (int i = 0; i < sim->plan.mounts; i++) {
+		mount_trouble(&sim->mounts[i]);
+		if (refusing)
+			sim->mounts[i].trouble_us = later(sim->mounts[i].trouble_us,
+			                                  now_us(sim) + sim->plan.timeout_us / 2);
+	}
+	if (sim->changes_seen != sim->world.changes)
+		look_at_locks(sim);
+	judge_holders(sim);
+}
+
+void judge_begin(struct sim *sim)
+{
+	for (int i = 0; i < sim->plan.locks; i++)
+		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].refusing_us = -1;
+	look_at_locks(sim);
+	agenda_in(&sim->agenda, LOOK_US, look_slowly, sim, 0);
+}
+
+/* ---- the end ---- */
+
+static struct node *some_entry(struct sim *sim)
+{
+	struct node *parent, *node;
+
+	for (int i = 0; i < sim->plan.locks; i++) {
+		parent = tree_find(&sim->world.committed, sim->locks[i].path);
+		if (!parent)
+			continue;
+		DL_FOREACH(parent->children, node)
+			if (judge_is_entry(node))
+				return node;
+	}
+	return NULL;
+}
+
+bool judge_all_clear(struct sim *sim)
+{
+	if (sim->programs_left || sim->outsiders_left || sim->takers || sim->questions || some_entry(sim))
+		return false;
+	for (int i = 0; i < sim->plan.mounts; i++)
+		if (!lc_idle(sim->mounts[i].lc))
+			return false;
+	return true;
+}
+
+static void trace_entries(struct sim *sim)
+{
+	struct node *parent, *node;
+
+	for (int i = 0; i < sim->plan.locks; i++) {
+		parent = tree_find(&sim->world.committed, sim->locks[i].path);
+		if (!parent)
+			continue;
+		DL_FOREACH(parent->children, node)
+			trace("left: %s, owner %" PRIx64 ", alive %d, taker %s", node->path,
+			      (uint64_t)node->stat.ephemeral_owner,
+			      world_session_alive(&sim->world, node->stat.ephemeral_owner),
+			      judge_owner(sim, node) ? taker_phase_name(judge_owner(sim, node)->phase) : "-");
+	}
+}
+
+void judge_leftovers(struct sim *sim)
+{
+	struct node *node = some_entry(sim);
+
+	trace_entries(sim);
+
+	if (sim->takers)
+		sim_violation(sim, "d: at the end taker %d on %s is still %s for %s", sim->takers->pid,
+		              sim->takers->mount->host, taker_phase_name(sim->takers->phase), sim->takers->lock->name);
+	if (sim->questions)
+		sim_violation(sim, "e: at the end question %d is not answered", sim->questions->kind);
+	if (node)
+		sim_violation(sim, "d: at the end there is %s", node->path);
+	for (int i = 0; i < sim->plan.mounts; i++)
+		if (!lc_idle(sim->mounts[i].lc))
+			sim_violation(sim, "d: at the end %s is not idle", sim->mounts[i].host);
+	sim_violation(sim, "d: at the end %d programs and %d outsiders are not done", sim->programs_left,
+	              sim->outsiders_left);
+}

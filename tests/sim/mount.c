@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mount.c - one mount: an engine, the loop around it, a clock with a drift.
+ *
+ * The loop is prepare, poll, requests, process; a paused mount does nothing at
+ * all while its sockets fill.
+ */
+#include "sim.h"
+
+#include "mutation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So many turns within 10 ms are a loop that spins. */
+#define SPIN_TURNS 5000
+
+static void turn(void *ctx, uint64_t serial);
+
+int64_t mount_clock_us(const struct mount *mount)
+{
+	int64_t now_us = mount->sim->agenda.now_us;
+
+	return mount->clock_base_us + now_us + now_us / 1000000 * mount->drift_ppm +
+	       now_us % 1000000 * mount->drift_ppm / 1000000;
+}
+
+static int64_t clock_us(void *ctx)
+{
+	return mount_clock_us(ctx);
+}
+
+static int64_t wall_ms(void *ctx)
+{
+	struct mount *mount = ctx;
+
+	return world_wall_ms(&mount->sim->world) + mount->index * 7000;
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	struct mount *mount = ctx;
+	unsigned char *bytes = ret_bytes;
+
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (unsigned char)rng_next(&mount->rng);
+}
+
+static void report(void *ctx, enum lc_level level, const char *text)
+{
+	struct mount *mount = ctx;
+
+	trace("%s: says (%d) %s", mount->host, level, text);
+}
+
+int64_t mount_running_us(const struct mount *mount)
+{
+	int64_t running = mount->sim->agenda.now_us - mount->paused_total_us;
+
+	return mount->paused ? running - (mount->sim->agenda.now_us - mount->paused_since_us) : running;
+}
+
+int64_t mount_trouble(struct mount *mount)
+{
+	int64_t until = mount->paused || mount->wire.refused ? mount->sim->agenda.now_us : wire_trouble(&mount->wire);
+
+	if (mount->trouble_us < until)
+		mount->trouble_us = until;
+	return mount->trouble_us;
+}
+
+static void schedule(struct mount *mount, int64_t when_us)
+{
+	if (mount->turn_at_us <= when_us)
+		return;
+	mount->turn_at_us = when_us;
+	agenda_at(&mount->sim->agenda, when_us, turn, mount, ++mount->turn_serial);
+}
+
+void mount_wake(struct mount *mount)
+{
+	schedule(mount, mount->sim->agenda.now_us + (int64_t)rng_below(&mount->rng, 150));
+}
+
+static void wire_wake(void *ctx)
+{
+	mount_wake(ctx);
+}
+
+static void watch_spinning(struct mount *mount)
+{
+	int64_t window_us = mount->sim->agenda.now_us / 10000;
+
+	if (mount->spin_window_us != window_us) {
+		mount->spin_window_us = window_us;
+		mount->spin_turns = 0;
+	}
+	if (++mount->spin_turns == SPIN_TURNS)
+		sim_violation(mount->sim, "%s: the loop spins", mount->host);
+}
+
+static void plan_turn(struct mount *mount)
+{
+	struct pollfd pollfd;
+	int64_t wait_us = lc_prepare(mount->lc, &pollfd);
+	int64_t now_us = mount->sim->agenda.now_us;
+
+	mount->turn_at_us = INT64_MAX;
+	if (wait_us < INT64_MAX / 4)
+		schedule(mount, now_us + wait_us + wait_us / 1000000 * -mount->drift_ppm + 1 +
+		                        (int64_t)rng_below(&mount->rng, 100));
+}
+
+static void turn(void *ctx, uint64_t serial)
+{
+	struct mount *mount = ctx;
+
+	if (serial != mount->turn_serial)
+		return;
+	mount->turn_at_us = INT64_MAX;
+	if (mount->paused)
+		return;
+	watch_spinning(mount);
+	lc_process(mount->lc, POLLIN);
+	plan_turn(mount);
+}
+
+static void resume(void *ctx, uint64_t arg)
+{
+	struct mount *mount = ctx;
+
+	(void)arg;
+	mount->paused = false;
+	mount->paused_total_us += mount->sim->agenda.now_us - mount->paused_since_us;
+	trace("%s: goes on", mount->host);
+	mount_wake(mount);
+}
+
+void mount_pause(struct mount *mount, int64_t duration_us)
+{
+	if (mount->paused)
+		return;
+	mount->paused = true;
+	mount->paused_since_us = mount->sim->agenda.now_us;
+	agenda_in(&mount->sim->agenda, duration_us, resume, mount, 0);
+}
+
+static void wire_freeze(void *ctx, int64_t duration_us)
+{
+	mount_pause(ctx, duration_us);
+}
+
+static void wire_up(struct mount *mount)
+{
+	wire_init(&mount->wire, &mount->sim->world, rng_fork(&mount->rng), clock_us, wire_wake, mount);
+	mount->wire.freeze = wire_freeze;
+}
+
+void mount_begin(struct mount *mount, struct sim *sim, int index)
+{
+	*mount = (struct mount){.sim = sim, .index = index, .turn_at_us = INT64_MAX};
+	mount->host[0] = 'm';
+	mount->host[1] = (char)('0' + index);
+	mount->rng = rng_fork(&sim->rng);
+	mount->clock_base_us = rng_between(&mount->rng, 1000000, 1000000000000);
+	if (rng_chance(&mount->rng, 500))
+		mount->drift_ppm = rng_between(&mount->rng, -1000, 1000);
+	if (mutation == MUTATE_slow_clock)
+		mount->drift_ppm = -200000;
+	wire_up(mount);
+}
+
+void mount_start(struct mount *mount)
+{
+	struct plan *plan = &mount->sim->plan;
+	struct lc_config config = {
+		.root = SIM_ROOT,
+		.make_root = true,
+		.host = mount->host,
+		.session_timeout_us = plan->timeout_us,
+		.tick_time_us = plan->tick_us,
+		.clock_us = clock_us,
+		.wall_ms = wall_ms,
+		.random = random_bytes,
+		.report = report,
+		.ctx = mount,
+	};
+
+	if (lc_create(&config, &mount->wire.ensemble, &mount->lc) < 0)
+		abort();
+	plan_turn(mount);
+}
+
+void mount_stop(struct mount *mount, bool farewell)
+{
+	lc_destroy(mount->lc, farewell);
+	mount->lc = NULL;
+	mount->drained = false;
+	mount->life++;
+	mount->turn_serial++;
+	mount->turn_at_us = INT64_MAX;
+	wire_finish(&mount->wire);
+	wire_up(mount);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * outsider.c - whom the engine shares the ensemble with: other clients' entries
+ * of every family, and operators with zkCli.
+ */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <utlist.h>
+
+struct outsider {
+	struct sim *sim;
+	struct rng rng;
+	int64_t session;
+	char path[1280];
+};
+
+static void arrives(void *ctx, uint64_t arg);
+
+/* Prefixes of the families; only the first kinds are ones that wait for us. */
+static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char *prefix, size_t size)
+{
+	uint64_t a = rng_next(&outsider->rng), b = rng_next(&outsider->rng);
+	unsigned kind = (unsigned)rng_below(&outsider->rng, outsider->sim->plan.foreign_families ? 6 : 3);
+
+	switch (kind) {
+	case 0:
+	case 1:
+		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "-lock-", lock->path, a, b);
+		return;
+	case 2:
+		snprintf(prefix, size, "%s/x-%" PRIx64 "-lock-", lock->path, a);
+		return;
+	case 3:
+		snprintf(prefix, size, "%s/%016" PRIx64 "%016" PRIx64 "__lock__", lock->path, a, b);
+		return;
+	case 4:
+		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "__WRIT__", lock->path, a, b);
+		return;
+	default:
+		snprintf(prefix, size, "%s/job", lock->path);
+		return;
+	}
+}
+
+static void departs(void *ctx, uint64_t arg)
+{
+	struct outsider *outsider = ctx;
+	struct sim *sim = outsider->sim;
+	struct ensemble_op op = {.kind = ENSEMBLE_DELETE, .path = outsider->path, .version = ENSEMBLE_ANY_VERSION};
+
+	if (world_do(&sim->world, 0, &op, 1, NULL) == ENSEMBLE_UNKNOWN) {
+		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
+		return;
+	}
+	if (sim->stopping) {
+		sim->outsiders_left--;
+		return;
+	}
+	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 20000000), arrives, outsider, 0);
+}
+
+static void arrives(void *ctx, uint64_t arg)
+{
+	struct outsider *outsider = ctx;
+	struct sim *sim = outsider->sim;
+	struct lock_state *lock = &sim->locks[rng_below(&outsider->rng, (uint64_t)sim->plan.locks)];
+	char prefix[1024];
+	const char *path = NULL;
+	struct ensemble_op op = {.kind = ENSEMBLE_CREATE, .path = prefix, .sequence = true,
+	                         .ephemeral = !rng_chance(&outsider->rng, 100)};
+
+	(void)arg;
+	if (sim->stopping) {
+		sim->outsiders_left--;
+		return;
+	}
+	pick_prefix(outsider, lock, prefix, sizeof(prefix));
+	if (world_do(&sim->world, op.ephemeral ? outsider->session : 0, &op, 1, &path) != ENSEMBLE_OK) {
+		agenda_in(&sim->agenda, 1000000, arrives, outsider, 0);
+		return;
+	}
+	snprintf(outsider->path, sizeof(outsider->path), "%s", path);
+	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), departs, outsider, 0);
+}
+
+void outsiders_begin(struct sim *sim)
+{
+	sim->outsiders_left = sim->plan.outsiders;
+	for (int i = 0; i < sim->plan.outsiders; i++) {
+		struct outsider *outsider = arena_zalloc(&sim->arena, sizeof(*outsider));
+
+		outsider->sim = sim;
+		outsider->rng = rng_fork(&sim->rng);
+		outsider->session = world_foreign_session(&sim->world);
+		agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), arrives, outsider, 0);
+	}
+}
+
+/* ---- operators ---- */
+
+static void mark_evicted(struct sim *sim, struct node *node)
+{
+	struct taker *taker = judge_owner(sim, node);
+
+	if (!taker || taker->evicted_token == node->stat.czxid)
+		return;
+	taker->evicted_us = sim->agenda.now_us;
+	taker->evicted_token = node->stat.czxid;
+}
+
+void outsider_evict(struct sim *sim)
+{
+	struct lock_state *lock = &sim->locks[rng_below(&sim->rng, (uint64_t)sim->plan.locks)];
+	struct node *parent = tree_find(&sim->world.proposed, lock->path);
+	struct node *node;
+	uint64_t pick;
+
+	if (!parent || !parent->stat.children || sim->world.leader < 0)
+		return;
+	pick = rng_chance(&sim->rng, 400) ? 0 : rng_below(&sim->rng, (uint64_t)parent->stat.children);
+	DL_FOREACH(parent->children, node)
+		if (pick-- == 0)
+			break;
+	if (!node || !judge_owner(sim, node))
+		return;
+	mark_evicted(sim, node);
+	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
+	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+}
+
+void outsider_remake(struct sim *sim)
+{
+	struct lock_state *lock = &sim->locks[rng_below(&sim->rng, (uint64_t)sim->plan.locks)];
+	struct node *parent = tree_find(&sim->world.proposed, lock->path);
+	struct node *node, *next;
+
+	if (!parent || sim->world.leader < 0)
+		return;
+	DL_FOREACH(parent->children, node)
+		if (!judge_is_entry(node))
+			return;   /* locks below: leave it */
+	DL_FOREACH_SAFE(parent->children, node, next) {
+		mark_evicted(sim, node);
+		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
+		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	}
+	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = lock->path,
+	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	lock->absent_us = sim->agenda.now_us;
+	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = lock->path}, 1, NULL);
+}
+
+void outsider_kill_session(struct sim *sim)
+{
+	struct mount *mount = &sim->mounts[rng_below(&sim->rng, (uint64_t)sim->plan.mounts)];
+	struct node *node, *next;
+
+	if (!mount->wire.session || sim->world.leader < 0)
+		return;
+	HASH_ITER(hh, sim->world.proposed.nodes, node, next)
+		if (node->stat.ephemeral_owner == mount->wire.session && node->parent)
+			mark_evicted(sim, node);
+	world_close_session(&sim->world, mount->wire.session);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.c - what a seed chooses. Each profile leaves most faults out, so that
+ * the bounds that only hold in calm are tested too.
+ */
+#include "sim.h"
+
+struct profile {
+	const char *name;
+	unsigned share;
+	int64_t gap_us;
+	unsigned weight[FAULT_KINDS];
+};
+
+static const struct profile profiles[] = {
+	{"calm", 13, 0, {0}},
+	{"operators", 8, 3000000, {[FAULT_EVICT] = 6, [FAULT_REMAKE] = 1, [FAULT_KILL_SESSION] = 1}},
+	{"cuts", 12, 3000000, {[FAULT_CUT] = 3, [FAULT_CUT_BEFORE] = 2, [FAULT_CUT_AFTER] = 4}},
+	{"stalls", 15, 6000000, {[FAULT_STALL_UP] = 2, [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 1,
+	                         [FAULT_CUT] = 1}},
+	{"servers", 15, 8000000, {[FAULT_HANG] = 3, [FAULT_CRASH] = 2, [FAULT_ISOLATE] = 3, [FAULT_LINK] = 4,
+	                          [FAULT_ELECT] = 2}},
+	{"pauses", 10, 5000000, {[FAULT_PAUSE] = 5, [FAULT_CUT] = 1, [FAULT_HANG] = 1}},
+	{"refusals", 4, 5000000, {[FAULT_REFUSE] = 3, [FAULT_CUT] = 1}},
+	{"leases", 10, 9000000, {[FAULT_ISOLATE] = 4, [FAULT_STALL_UP] = 2, [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 2,
+	                         [FAULT_PAUSE] = 3, [FAULT_LINK] = 2, [FAULT_GREETING] = 6}},
+	{"storm", 13, 2500000, {[FAULT_CUT] = 2, [FAULT_CUT_BEFORE] = 2, [FAULT_CUT_AFTER] = 3, [FAULT_STALL_UP] = 2,
+	                        [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 1, [FAULT_HANG] = 2, [FAULT_CRASH] = 1,
+	                        [FAULT_ISOLATE] = 2, [FAULT_LINK] = 2, [FAULT_ELECT] = 1, [FAULT_PAUSE] = 2,
+	                        [FAULT_REFUSE] = 1, [FAULT_CRASH_MOUNT] = 1, [FAULT_EVICT] = 2, [FAULT_REMAKE] = 1,
+	                        [FAULT_KILL_SESSION] = 1}},
+};
+
+static const struct profile *pick_profile(struct rng *rng)
+{
+	unsigned dice = (unsigned)rng_below(rng, 100);
+	const struct profile *profile = profiles;
+
+	for (; dice >= profile->share; profile++)
+		dice -= profile->share;
+	return profile;
+}
+
+void plan_choose(struct plan *plan, struct rng *rng)
+{
+	/* T, tick: pairs that leave a lease worth having (SAFETY.md rule 4). */
+	static const int64_t pairs[][2] = {
+		{15000000, 2000000}, {15000000, 2000000}, {30000000, 2000000}, {8000000, 2000000},
+		{6000000, 2000000},  {4000000, 500000},   {10000000, 500000},
+	};
+	const int64_t *pair = pairs[rng_below(rng, sizeof(pairs) / sizeof(pairs[0]))];
+	const struct profile *profile = pick_profile(rng);
+
+	*plan = (struct plan){
+		.profile = profile->name,
+		.mounts = (int)rng_between(rng, 1, MOUNTS_MAX),
+		.locks = (int)rng_between(rng, 1, LOCKS_MAX),
+		.programs = rng_chance(rng, 950) ? (int)rng_between(rng, 1, 6) : (int)rng_between(rng, 10, 40),
+		.timeout_us = pair[0],
+		.tick_us = pair[1],
+		.chaos_us = rng_between(rng, 10000000, 60000000),
+		.long_holds = 150,
+		.hold_us = rng_spread(rng, 100000, 30000000),
+		.fault_gap_us = profile->gap_us,
+		.outsiders = rng_chance(rng, 300) ? (int)rng_between(rng, 1, 3) : 0,
+		.foreign_families = rng_chance(rng, 300),
+		.near_overflow = rng_chance(rng, 40),
+	};
+	for (int i = 0; i < FAULT_KINDS; i++)
+		plan->weight[i] = profile->weight[i];
+	if (plan->weight[FAULT_GREETING]) {
+		plan->long_holds = 900;
+		plan->hold_us = 2 * plan->timeout_us;
+	}
+	/* So that a run has some hundreds of takers at most. */
+	plan->think_us = plan->chaos_us / rng_spread(rng, 10, 400) * plan->mounts * plan->programs * 2;
+	plan->world = (struct world_config){
+		.servers = rng_chance(rng, 700) ? 3 : (int)rng_between(rng, 1, 2),
+		.tick_us = plan->tick_us,
+		.delay_max_us = rng_spread(rng, 200, 100000),
+		.commit_max_us = rng_spread(rng, 200, 30000),
+	};
+	if (rng_chance(rng, 100))
+		plan->world.timeout_max_us[rng_below(rng, 3)] = plan->timeout_us * 9 / 10;
+	if (plan->weight[FAULT_CUT] && rng_chance(rng, 500))
+		plan->world.snap_per_mille = (unsigned)rng_between(rng, 2, 50);
+	if (rng_chance(rng, 100) && !plan->weight[FAULT_LINK])
+		plan->world.lose_touch_ppm = 5000;
+	if (profile->gap_us && rng_chance(rng, 30))
+		plan->world.refuse_session_ppm = 100000;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sim.h - one run: what the files of the simulation know of each other.
+ *
+ *   plan       what a seed chooses: sizes, timeouts, which faults, how often
+ *   mount      an engine, its loop, its clock
+ *   user       programs that take, hold, ask and leave
+ *   outsider   other clients' entries, operators that evict
+ *   fault      what breaks, and for how long
+ *   judge      the invariants
+ *   sim        the course of a run, and main()
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "lockcore.h"
+#include "trace.h"
+#include "wire.h"
+#include "world.h"
+
+#define MOUNTS_MAX 4
+#define LOCKS_MAX 4
+#define PID_BASE 1000          /* a taker's pid is its number from here */
+#define SIM_ROOT "/locks"
+
+struct sim;
+
+enum fault_kind {
+	FAULT_CUT,             /* a connection, and some of what was under way */
+	FAULT_CUT_BEFORE,      /* nothing under way arrives */
+	FAULT_CUT_AFTER,       /* all of it arrives, no answer does */
+	FAULT_STALL_UP,        /* one direction is silent, then delivers all at once */
+	FAULT_STALL_DOWN,
+	FAULT_STALL_BOTH,
+	FAULT_HANG,            /* a server stops for a while */
+	FAULT_CRASH,
+	FAULT_ISOLATE,         /* a server, the leader perhaps, from its peers */
+	FAULT_LINK,            /* a follower lags or is not heard */
+	FAULT_GREETING,        /* a handshake's answer is late; then the server is cut off */
+	FAULT_ELECT,
+	FAULT_PAUSE,           /* SIGSTOP of a mount */
+	FAULT_REFUSE,          /* a write gets a definite no */
+	FAULT_CRASH_MOUNT,
+	FAULT_EVICT,           /* an entry is deleted by somebody else */
+	FAULT_REMAKE,          /* a lock is removed with all entries and made again */
+	FAULT_KILL_SESSION,
+	FAULT_KINDS,
+};
+
+struct plan {
+	const char *profile;
+	int mounts, locks, programs;   /* programs of each mount */
+	int64_t timeout_us, tick_us;
+	int64_t chaos_us;
+	int64_t think_us, hold_us;     /* at most */
+	unsigned long_holds;           /* per mille; the others take a tenth at most */
+	int64_t fault_gap_us;          /* on average; 0: no faults */
+	unsigned weight[FAULT_KINDS];
+	int outsiders;
+	bool foreign_families;         /* entries that a mount may refuse to queue with */
+	bool near_overflow;
+	struct world_config world;
+};
+
+struct lock_state {
+	const char *name;              /* for the engine */
+	const char *path;              /* for the world */
+	int64_t absent_us, present_us; /* last time seen so; -1: never */
+	int64_t last_token;
+	int64_t refusing_us;           /* last time that a strange family's entry stood there */
+	int64_t contended_us[MOUNTS_MAX]; /* last time that others than own leavers stood there */
+};
+
+enum taker_phase { T_WAITING, T_HELD, T_LOST, T_FAILED, T_LEFT };
+
+struct taker {
+	struct sim *sim;
+	struct mount *mount;
+	struct program *program;
+	struct lock_state *lock;
+	struct lc_taker *lc;
+	enum taker_phase phase;
+	int pid, life;
+	int64_t wait_us, took_us, took_running_us, took_clock_us;
+	int64_t token, granted_us;
+	bool told;                     /* taken() was called */
+	int64_t unheld_running_us;     /* lc_holds() was seen false; -1: not yet */
+	int64_t evicted_us;            /* -1: not */
+	int64_t evicted_token;         /* which of its entries; 0: none ever */
+	int64_t alone_since_us;        /* waits and has no entry; -1 */
+	int entries;                   /* seen at the last look */
+	struct taker *prev, *next;     /* all that have not left */
+	struct taker *held_prev, *held_next;
+};
+
+enum question_kind { Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR, Q_CONFIRM };
+
+struct question {
+	struct sim *sim;
+	struct mount *mount;
+	enum question_kind kind;
+	struct lock_state *lock;
+	struct taker *taker;
+	struct lc_call *call;
+	int64_t asked_us, asked_running_us;
+	bool root;                     /* LIST: of the root, not of the lock */
+	bool deaf;                     /* MUTATE_swallow_done */
+	bool entry_gone;               /* CONFIRM: before it was asked */
+	struct question *prev, *next;  /* all that are not answered */
+};
+
+struct mount {
+	struct sim *sim;
+	int index, life;
+	char host[8];
+	struct lc *lc;
+	struct wire wire;
+	struct rng rng;
+	int64_t clock_base_us, drift_ppm;
+	bool paused, drained;
+	int64_t paused_since_us, paused_total_us;
+	int64_t turn_at_us;
+	uint64_t turn_serial;
+	int64_t trouble_us;            /* the last moment of it so far */
+	int64_t spin_window_us;
+	unsigned spin_turns;
+};
+
+struct sim_totals {
+	unsigned long seeds, steps, takes, grants, losses, eagain, etimedout, enolck, enoent, ecanceled, questions;
+	unsigned long unreachable, session_ends, virtual_s;
+	unsigned long faults[FAULT_KINDS];
+};
+
+struct sim {
+	uint64_t seed;
+	struct plan plan;
+	struct agenda agenda;
+	struct rng rng;
+	struct arena arena;
+	struct world world;
+	struct mount mounts[MOUNTS_MAX];
+	struct lock_state locks[LOCKS_MAX];
+	struct taker **all;            /* by pid - PID_BASE */
+	int taker_count, taker_room;
+	struct taker *takers, *held;
+	struct question *questions;
+	struct program *programs;
+	int program_count, programs_left;
+	int outsiders_left;
+	bool stopping;                 /* nobody takes any more */
+	bool faulty;                   /* faults may begin */
+	int64_t faults_end_us;
+	bool inside_call;              /* a callback now is one too many */
+	uint64_t changes_seen;
+	char violation[512];
+	struct sim_totals *totals;
+};
+
+/* The first one counts. */
+void sim_violation(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, char *ret_violation, size_t size);
+
+void plan_choose(struct plan *plan, struct rng *rng);
+
+/* ---- mount.c ---- */
+
+void mount_begin(struct mount *mount, struct sim *sim, int index);
+void mount_start(struct mount *mount);
+/* As after SIGKILL, or farewell: as umount does. */
+void mount_stop(struct mount *mount, bool farewell);
+/* A request came in: the loop will turn. */
+void mount_wake(struct mount *mount);
+void mount_pause(struct mount *mount, int64_t duration_us);
+int64_t mount_clock_us(const struct mount *mount);
+/* Virtual time without the pauses. */
+int64_t mount_running_us(const struct mount *mount);
+/* Until when it may notice a fault. */
+int64_t mount_trouble(struct mount *mount);
+
+/* ---- user.c ---- */
+
+void users_begin(struct sim *sim);
+void users_stop(struct sim *sim);
+void users_finish(struct sim *sim);
+/* The mount is gone, and everything on it. */
+void users_abandon(struct mount *mount);
+const char *taker_phase_name(enum taker_phase phase);
+
+/* ---- outsider.c ---- */
+
+void outsiders_begin(struct sim *sim);
+/* Delete a taker's entry, as an operator would. */
+void outsider_evict(struct sim *sim);
+void outsider_remake(struct sim *sim);
+void outsider_kill_session(struct sim *sim);
+
+/* ---- fault.c ---- */
+
+extern const char *const fault_names[FAULT_KINDS];
+void faults_begin(struct sim *sim);
+
+/* ---- judge.c ---- */
+
+void judge_begin(struct sim *sim);
+void judge_step(struct sim *sim);         /* after everything that happens */
+void judge_granted(struct taker *taker);
+void judge_failed(struct taker *taker, int err);
+void judge_lost(struct taker *taker);
+void judge_answered(struct question *question, int err);
+void judge_listing(struct sim *sim, const struct lc_listing *listing);
+/* Everything healed, everybody has left: what is left over? */
+bool judge_all_clear(struct sim *sim);
+void judge_leftovers(struct sim *sim);
+/* The taker whose entry this is, or NULL. */
+struct taker *judge_owner(struct sim *sim, struct node *node);
+bool judge_is_entry(const struct node *node);
+struct node *judge_entry(const struct tree *tree, const struct taker *taker);
+
+#endif

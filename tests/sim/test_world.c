@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_world.c - the world itself keeps ZooKeeper's rules, and the wire the
+ * promises of the port; otherwise the simulation proves nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "wire.h"
+#include "world.h"
+
+#define SECOND INT64_C(1000000)
+#define TIMEOUT (10 * SECOND)
+#define LOG_MAX 64
+
+/* One client of the port that notes all it is told. */
+struct client {
+	struct wire wire;
+	struct bench *bench;
+	bool paused;
+	int64_t session, timeout_us, connect_us;
+	int connects, disconnects, ends;
+	int answers;
+	struct {
+		enum ensemble_result result;
+		char path[128], data[64];
+		int data_len, name_count;
+		char names[16][64];
+		struct ensemble_stat stat;
+		int disconnects;     /* before this answer */
+	} log[LOG_MAX];
+	int changes;
+	char changed[128];
+	bool deleted;
+	int answers_before_change;
+};
+
+struct bench {
+	struct agenda agenda;
+	struct world world;
+	struct client client[2];
+};
+
+static int64_t clock_us(void *ctx)
+{
+	struct client *client = ctx;
+
+	return client->bench->agenda.now_us;
+}
+
+static void wake(void *ctx)
+{
+	(void)ctx;
+}
+
+static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+{
+	struct client *client = ctx;
+
+	client->connects++;
+	client->session = session;
+	client->timeout_us = timeout_us;
+	client->connect_us = connect_us;
+}
+
+static void disconnected(void *ctx)
+{
+	((struct client *)ctx)->disconnects++;
+}
+
+static void ended(void *ctx, bool refused)
+{
+	assert_false(refused);
+	((struct client *)ctx)->ends++;
+}
+
+static void changed(void *ctx, const char *path, bool deleted)
+{
+	struct client *client = ctx;
+
+	client->changes++;
+	snprintf(client->changed, sizeof(client->changed), "%s", path);
+	client->deleted = deleted;
+	client->answers_before_change = client->answers;
+}
+
+static const struct ensemble_events events = {connected, disconnected, ended, changed};
+
+static void answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct client *client = ctx;
+	int i = client->answers++;
+
+	assert_true(i < LOG_MAX);
+	assert_true(client->wire.inside);
+	client->log[i].result = answer->result;
+	client->log[i].disconnects = client->disconnects;
+	if (answer->path)
+		snprintf(client->log[i].path, sizeof(client->log[i].path), "%s", answer->path);
+	if (answer->data)
+		memcpy(client->log[i].data, answer->data, (size_t)answer->data_len);
+	client->log[i].data_len = answer->data_len;
+	client->log[i].name_count = answer->name_count;
+	for (int n = 0; n < answer->name_count && n < 16; n++)
+		snprintf(client->log[i].names[n], sizeof(client->log[i].names[n]), "%s", answer->names[n]);
+	if (answer->stat)
+		client->log[i].stat = *answer->stat;
+}
+
+/* Let the world go on for so long; clients turn every 10 ms. */
+static void run(struct bench *bench, int64_t duration_us)
+{
+	int64_t until_us = bench->agenda.now_us + duration_us;
+	struct pollfd pollfd;
+
+	while (bench->agenda.now_us < until_us) {
+		int64_t next_us = bench->agenda.now_us + 10000;
+
+		while (bench->agenda.count && bench->agenda.heap[0].when_us <= next_us)
+			agenda_step(&bench->agenda);
+		bench->agenda.now_us = next_us;
+		for (int i = 0; i < 2; i++) {
+			struct client *client = &bench->client[i];
+
+			if (client->paused || client->wire.state == WIRE_CLOSED)
+				continue;
+			client->wire.ensemble.port->prepare(&client->wire.ensemble, &pollfd);
+			client->wire.ensemble.port->process(&client->wire.ensemble, POLLIN);
+		}
+	}
+}
+
+static void submit(struct client *client, const struct ensemble_op *ops, int count)
+{
+	int before = client->answers;
+
+	client->wire.ensemble.port->submit(&client->wire.ensemble, ops, count, answered, client);
+	assert_int_equal(client->answers, before);
+}
+
+#define SUBMIT(client, ...) submit(client, &(struct ensemble_op){__VA_ARGS__, ANY}, 1)
+#define ANY .version = ENSEMBLE_ANY_VERSION
+#define LAST(client) (client)->log[(client)->answers - 1]
+
+static struct bench *begin(int servers, uint64_t seed)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+	struct world_config config = {.servers = servers, .tick_us = 2 * SECOND, .delay_max_us = 2000,
+	                              .commit_max_us = 2000};
+
+	agenda_init(&bench->agenda, 100 * SECOND);
+	world_init(&bench->world, &bench->agenda, (struct rng){seed}, &config);
+	for (int i = 0; i < 2; i++) {
+		struct client *client = &bench->client[i];
+
+		client->bench = bench;
+		wire_init(&client->wire, &bench->world, (struct rng){seed + 17 + (uint64_t)i}, clock_us, wake, client);
+		assert_int_equal(client->wire.ensemble.port->open(&client->wire.ensemble, TIMEOUT, &events, client), 0);
+	}
+	run(bench, SECOND);
+	assert_int_equal(bench->client[0].connects, 1);
+	assert_int_equal(bench->client[1].connects, 1);
+	return bench;
+}
+
+static void finish(struct bench *bench)
+{
+	for (int i = 0; i < 2; i++)
+		wire_finish(&bench->client[i].wire);
+	world_finish(&bench->world);
+	agenda_finish(&bench->agenda);
+	free(bench);
+}
+
+/* ---- nodes ---- */
+
+static void test_errors(void **state)
+{
+	struct bench *bench = begin(1, 1);
+	struct client *client = &bench->client[0];
+
+	(void)state;
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/b");
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/e", .ephemeral = true, .data = "xy", .data_len = 2);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/e/f");
+	SUBMIT(client, .kind = ENSEMBLE_DELETE, .path = "/a");
+	submit(client, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = "/a/e", .version = 3}, 1);
+	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/a/e");
+	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/nowhere");
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "a//b");
+	run(bench, SECOND);
+	assert_int_equal(client->answers, 10);
+	assert_int_equal(client->log[0].result, ENSEMBLE_NONODE);
+	assert_int_equal(client->log[1].result, ENSEMBLE_OK);
+	assert_int_equal(client->log[2].result, ENSEMBLE_EXISTS);
+	assert_int_equal(client->log[3].result, ENSEMBLE_OK);
+	assert_int_equal(client->log[4].result, ENSEMBLE_NOCHILDREN);
+	assert_int_equal(client->log[5].result, ENSEMBLE_NOTEMPTY);
+	assert_int_equal(client->log[6].result, ENSEMBLE_BADVERSION);
+	assert_int_equal(client->log[7].result, ENSEMBLE_OK);
+	assert_memory_equal(client->log[7].data, "xy", 2);
+	assert_int_equal(client->log[7].stat.ephemeral_owner, client->session);
+	assert_int_equal(client->log[7].stat.czxid, client->log[3].stat.czxid);
+	assert_int_equal(client->log[8].result, ENSEMBLE_NONODE);
+	assert_int_equal(client->log[9].result, ENSEMBLE_INVALID);
+	finish(bench);
+}
+
+static void test_sequence(void **state)
+{
+	struct bench *bench = begin(3, 2);
+	struct client *client = &bench->client[0];
+
+	(void)state;
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
+	run(bench, SECOND);
+	for (int i = 0; i < 3; i++)
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/n-", .sequence = true, .ephemeral = true);
+	SUBMIT(client, .kind = ENSEMBLE_DELETE, .path = "/a/n-0000000002");
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/n-", .sequence = true);
+	SUBMIT(client, .kind = ENSEMBLE_CHILDREN, .path = "/a");
+	run(bench, SECOND);
+	assert_string_equal(client->log[1].path, "/a/n-0000000000");
+	assert_string_equal(client->log[3].path, "/a/n-0000000002");
+	assert_string_equal(client->log[5].path, "/a/n-0000000003");
+	assert_true(client->log[3].stat.czxid < client->log[5].stat.czxid);
+	/* A listing sent behind a create shows it. */
+	assert_int_equal(client->log[6].name_count, 3);
+	/* After 2^31 - 1 the number repeats. */
+	world_set_counter(&bench->world, "/a", INT32_MAX - 1);
+	for (int i = 0; i < 3; i++)
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = i ? "/a/y-" : "/a/x-", .sequence = true);
+	run(bench, SECOND);
+	assert_string_equal(client->log[7].path, "/a/x-2147483646");
+	assert_string_equal(client->log[8].path, "/a/y-2147483647");
+	assert_int_equal(client->log[9].result, ENSEMBLE_EXISTS);
+	finish(bench);
+}
+
+static void test_multi(void **state)
+{
+	struct bench *bench = begin(3, 3);
+	struct client *client = &bench->client[0];
+	struct ensemble_op ops[] = {
+		{.kind = ENSEMBLE_CREATE, .path = "/a"},
+		{.kind = ENSEMBLE_CREATE, .path = "/a/b"},
+		{.kind = ENSEMBLE_CHECK, .path = "/missing", .version = ENSEMBLE_ANY_VERSION},
+	};
+
+	(void)state;
+	submit(client, ops, 3);
+	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/a");
+	submit(client, ops, 2);
+	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/a/b");
+	run(bench, SECOND);
+	assert_int_equal(client->log[0].result, ENSEMBLE_NONODE);
+	assert_int_equal(client->log[1].result, ENSEMBLE_NONODE);
+	assert_int_equal(client->log[2].result, ENSEMBLE_OK);
+	assert_string_equal(client->log[2].path, "/a");
+	assert_int_equal(client->log[3].result, ENSEMBLE_OK);
+	finish(bench);
+}
+
+/* ---- watches ---- */
+
+static void test_watch(void **state)
+{
+	struct bench *bench = begin(3, 4);
+	struct client *one = &bench->client[0], *two = &bench->client[1];
+
+	(void)state;
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a");
+	run(bench, SECOND);
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a", .watch = true);
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/b", .watch = true);
+	run(bench, SECOND);
+	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a", .data = "1", .data_len = 1);
+	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a", .data = "2", .data_len = 1);
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/b");
+	run(bench, SECOND);
+	/* Once, and none for the node that was not there. */
+	assert_int_equal(one->changes, 1);
+	assert_string_equal(one->changed, "/a");
+	assert_false(one->deleted);
+	/* The event comes before an answer that shows the change. */
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a", .watch = true);
+	SUBMIT(one, .kind = ENSEMBLE_DELETE, .path = "/a");
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a");
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 2);
+	assert_true(one->deleted);
+	assert_int_equal(one->answers_before_change, 3);
+	finish(bench);
+}
+
+static void test_watch_over_reconnect(void **state)
+{
+	struct bench *bench = begin(3, 5);
+	struct client *one = &bench->client[0], *two = &bench->client[1];
+
+	(void)state;
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/gone");
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/kept");
+	run(bench, SECOND);
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/gone", .watch = true);
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/kept", .watch = true);
+	run(bench, SECOND);
+	conn_break(one->wire.conn, -1);
+	one->paused = true;
+	SUBMIT(two, .kind = ENSEMBLE_DELETE, .path = "/gone");
+	run(bench, SECOND);
+	one->paused = false;
+	run(bench, SECOND);
+	assert_int_equal(one->disconnects, 1);
+	assert_int_equal(one->connects, 2);
+	assert_int_equal(one->changes, 1);
+	assert_string_equal(one->changed, "/gone");
+	assert_true(one->deleted);
+	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/kept");
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 2);
+	assert_string_equal(one->changed, "/kept");
+	finish(bench);
+}
+
+/* ---- connections ---- */
+
+static void test_unknown(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 10; seed < 40; seed++) {
+		struct bench *bench = begin(3, seed);
+		struct client *client = &bench->client[0];
+		bool before = seed % 2;
+		int present;
+
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
+		conn_break(client->wire.conn, before ? 0 : -1);
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/lost");
+		run(bench, 3 * SECOND);
+		assert_int_equal(client->answers, 2);
+		assert_int_equal(client->log[0].result, ENSEMBLE_UNKNOWN);
+		assert_int_equal(client->log[0].disconnects, 1);
+		assert_int_equal(client->connects, 2);
+		/* What has not happened when a write is answered never will. */
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/barrier");
+		SUBMIT(client, .kind = ENSEMBLE_CHILDREN, .path = "/");
+		run(bench, SECOND);
+		assert_int_equal(client->log[2].result, ENSEMBLE_OK);
+		present = client->log[3].name_count;
+		if (before)
+			assert_int_equal(present, 1);
+		run(bench, 5 * SECOND);
+		SUBMIT(client, .kind = ENSEMBLE_CHILDREN, .path = "/");
+		run(bench, SECOND);
+		assert_int_equal(client->log[4].name_count, present);
+		finish(bench);
+	}
+}
+
+/* Piled up behind a stalled direction, everything comes at once. */
+static void test_stall(void **state)
+{
+	struct bench *bench = begin(3, 6);
+	struct client *client = &bench->client[0];
+
+	(void)state;
+	conn_stall(client->wire.conn, UP, bench->agenda.now_us + 4 * SECOND);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
+	run(bench, 2 * SECOND);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/b");
+	assert_int_equal(client->answers, 0);
+	run(bench, 3 * SECOND);
+	assert_int_equal(client->answers, 2);
+	assert_int_equal(client->disconnects, 0);
+	/* A black hole: given up after 2/3 T. */
+	conn_stall(client->wire.conn, DOWN, INT64_MAX / 2);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/c");
+	run(bench, TIMEOUT * 2 / 3 - SECOND);
+	assert_int_equal(client->disconnects, 0);
+	run(bench, 3 * SECOND);
+	assert_int_equal(client->disconnects, 1);
+	assert_int_equal(client->log[2].result, ENSEMBLE_UNKNOWN);
+	finish(bench);
+}
+
+/* ---- sessions ---- */
+
+/* Never before touch + T, at the latest with the tick after, and the relay. */
+static void test_expiry(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 50; seed < 70; seed++) {
+		struct bench *bench = begin(seed % 2 ? 3 : 1, seed);
+		struct client *client = &bench->client[0];
+		int64_t sent_us;
+
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/e", .ephemeral = true);
+		run(bench, SECOND + (int64_t)seed * 70000);
+		sent_us = bench->agenda.now_us;
+		SUBMIT(client, .kind = ENSEMBLE_SET, .path = "/e");
+		run(bench, 20000);
+		client->paused = true;
+		run(bench, TIMEOUT - 40000);
+		assert_true(world_session_alive(&bench->world, client->session));
+		run(bench, sent_us + TIMEOUT + 4 * SECOND - bench->agenda.now_us);
+		assert_false(world_session_alive(&bench->world, client->session));
+		assert_null(tree_find(&bench->world.proposed, "/e"));
+		client->paused = false;
+		run(bench, 2 * SECOND);
+		assert_int_equal(client->ends, 1);
+		assert_int_equal(client->disconnects, 1);
+		finish(bench);
+	}
+}
+
+/* A follower that is cut off answers pings and reads, not writes, while the
+ * leader ends the session. */
+static void test_isolated_follower(void **state)
+{
+	struct bench *bench = begin(3, 7);
+	struct client *client = &bench->client[0];
+	int server;
+
+	(void)state;
+	while (client->wire.conn->server == bench->world.leader) {
+		conn_break(client->wire.conn, -1);
+		run(bench, SECOND);
+	}
+	server = client->wire.conn->server;
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/e", .ephemeral = true);
+	run(bench, 3 * SECOND);
+	bench->world.servers[server].cut = true;
+	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/e");
+	run(bench, SECOND);
+	assert_int_equal(LAST(client).result, ENSEMBLE_OK);
+	/* Reads go on for ever here; the leader hears of none of them. */
+	for (int i = 0; i < 16; i++) {
+		SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/e");
+		run(bench, SECOND);
+	}
+	assert_int_equal(client->disconnects, 0);
+	assert_int_equal(LAST(client).result, ENSEMBLE_OK);
+	assert_false(world_session_alive(&bench->world, client->session));
+	assert_null(tree_find(&bench->world.committed, "/e"));
+	finish(bench);
+}
+
+static void test_election_gives_a_full_timeout(void **state)
+{
+	struct bench *bench = begin(3, 8);
+	struct client *client = &bench->client[0];
+
+	(void)state;
+	client->paused = true;
+	run(bench, 8 * SECOND);
+	world_elect(&bench->world);
+	run(bench, 8 * SECOND);
+	assert_true(world_session_alive(&bench->world, client->session));
+	assert_true(bench->world.leader >= 0);
+	run(bench, 8 * SECOND);
+	assert_false(world_session_alive(&bench->world, client->session));
+	finish(bench);
+}
+
+static void test_timeout_is_negotiated(void **state)
+{
+	struct bench *bench = begin(1, 9);
+	struct client *client = &bench->client[0];
+	const struct ensemble_port *port = client->wire.ensemble.port;
+
+	(void)state;
+	assert_int_equal(client->timeout_us, TIMEOUT);
+	port->close(&client->wire.ensemble, true);
+	assert_false(world_session_alive(&bench->world, client->session));
+	port->open(&client->wire.ensemble, SECOND, &events, client);
+	run(bench, SECOND);
+	assert_int_equal(client->timeout_us, 4 * SECOND);
+	assert_true(client->connect_us < bench->agenda.now_us);
+	port->close(&client->wire.ensemble, false);
+	assert_true(world_session_alive(&bench->world, client->session));
+	finish(bench);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_sequence),
+		cmocka_unit_test(test_multi),
+		cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_watch_over_reconnect),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_expiry),
+		cmocka_unit_test(test_isolated_follower),
+		cmocka_unit_test(test_election_gives_a_full_timeout),
+		cmocka_unit_test(test_timeout_is_negotiated),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tree.h - one copy of the znodes: the leader's proposals, what is committed,
+ * or what one server has applied. Knows ZooKeeper's rules for nodes, nothing of
+ * sessions or time.
+ */
+#ifndef SIM_TREE_H
+#define SIM_TREE_H
+
+#include <uthash.h>
+
+#include "ensemble.h"
+#include "arena.h"
+
+/* Who has made a node, as the judge reads its name. */
+#define WHO_UNREAD 0
+#define WHO_FOREIGN (-1)
+
+struct node {
+	const char *path;
+	const char *name;
+	struct node *parent, *children, *prev, *next;
+	struct ensemble_stat stat;
+	int32_t counter;       /* creates under this node so far: the next sequence number */
+	const void *data;
+	int data_len;
+	/* the judge's notes, on the committed tree */
+	int who;
+	int64_t lone_since_us, front_since_us;
+	UT_hash_handle hh;
+};
+
+struct tree {
+	struct arena *arena;
+	struct node *nodes;
+};
+
+enum change_kind { CHANGE_CREATE, CHANGE_DELETE, CHANGE_SET };
+
+/* What a transaction does to every copy of the tree; its outcome was decided
+ * when it was proposed. */
+struct change {
+	enum change_kind kind;
+	const char *path;
+	const void *data;
+	int data_len;
+	int64_t owner;
+};
+
+void tree_init(struct tree *tree, struct arena *arena);
+void tree_finish(struct tree *tree);
+void tree_copy(struct tree *tree, const struct tree *from);
+struct node *tree_find(const struct tree *tree, const char *path);
+/* What `op` would do, or why it cannot. `ret_change` is untouched by a CHECK. */
+enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_op *op, int64_t session,
+                                struct change *ret_change);
+void tree_apply(struct tree *tree, const struct change *change, int64_t zxid, int64_t wall_ms);
+
+#endif

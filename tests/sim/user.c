@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * user.c - programs: each takes a lock, holds it, writes a reason, asks things,
+ * gives up too early, leaves inside callbacks, and begins again.
+ */
+#include "sim.h"
+
+#include "mutation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+struct program {
+	struct sim *sim;
+	struct mount *mount;
+	struct rng rng;
+	struct taker *taker;
+	bool done;
+};
+
+static void next(void *ctx, uint64_t arg);
+
+const char *taker_phase_name(enum taker_phase phase)
+{
+	static const char *const names[] = {"waiting", "held", "lost", "failed", "left"};
+
+	return names[phase];
+}
+
+static struct taker *taker_of(struct sim *sim, uint64_t number)
+{
+	return sim->all[number];
+}
+
+/* Requests of a stopped mount wait in the kernel. */
+static bool put_off(struct mount *mount, agenda_fn *fn, void *ctx, uint64_t arg)
+{
+	if (!mount->paused)
+		return false;
+	agenda_in(&mount->sim->agenda, 50000, fn, ctx, arg);
+	return true;
+}
+
+static void think(struct program *program)
+{
+	int64_t pause_us = program->sim->stopping ? 0 : rng_chance(&program->rng, 300) ? 0 : (int64_t)rng_below(&program->rng, (uint64_t)program->sim->plan.think_us);
+
+	agenda_in(&program->sim->agenda, pause_us, next, program, 0);
+}
+
+/* ---- leaving ---- */
+
+static void cancel(struct question *question)
+{
+	question->sim->inside_call = true;
+	if (!question->deaf)
+		lc_cancel(question->call);
+	question->sim->inside_call = false;
+	DL_DELETE(question->sim->questions, question);
+}
+
+static void really_leave(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number);
+
+	if (taker->life != taker->mount->life)
+		return;
+	taker->sim->inside_call = true;
+	lc_leave(taker->lc);
+	taker->sim->inside_call = false;
+	mount_wake(taker->mount);
+}
+
+static void forget(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	struct question *question, *after;
+
+	/* A confirmation's taker must not go before it. */
+	DL_FOREACH_SAFE(sim->questions, question, after)
+		if (question->taker == taker)
+			cancel(question);
+	if (taker->phase == T_HELD)
+		DL_DELETE2(sim->held, taker, held_prev, held_next);
+	DL_DELETE(sim->takers, taker);
+	taker->phase = T_LEFT;
+}
+
+static void leave(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+
+	trace("%s: taker %d leaves %s, %s", taker->mount->host, taker->pid, taker->lock->name,
+	      taker_phase_name(taker->phase));
+	forget(taker);
+	if (mutation == MUTATE_late_leave && rng_chance(&taker->program->rng, 300)) {
+		agenda_in(&sim->agenda, 20000, really_leave, sim, (uint64_t)(taker->pid - PID_BASE));
+	} else {
+		sim->inside_call = true;
+		lc_leave(taker->lc);
+		sim->inside_call = false;
+		mount_wake(taker->mount);
+	}
+	taker->program->taker = NULL;
+	think(taker->program);
+}
+
+static void leave_later(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number);
+
+	if (taker->phase == T_LEFT || put_off(taker->mount, leave_later, ctx, number))
+		return;
+	leave(taker);
+}
+
+static void plan_leave(struct taker *taker, int64_t delay_us)
+{
+	agenda_in(&taker->sim->agenda, delay_us, leave_later, taker->sim, (uint64_t)(taker->pid - PID_BASE));
+}
+
+/* ---- questions ---- */
+
+static void answered(struct question *question, int err)
+{
+	struct sim *sim = question->sim;
+
+	if (mutation == MUTATE_swallow_done && rng_chance(&sim->rng, 50)) {
+		question->deaf = true;
+		return;
+	}
+	if (sim->inside_call)
+		sim_violation(sim, "a call's answer came from inside a call");
+	judge_answered(question, err);
+	sim->totals->questions++;
+	if (err == -EHOSTUNREACH)
+		sim->totals->unreachable++;
+	DL_DELETE(sim->questions, question);
+}
+
+static void done(void *ctx, int err)
+{
+	answered(ctx, err);
+}
+
+static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
+{
+	(void)info;
+	answered(ctx, err);
+}
+
+static void list_done(void *ctx, int err, const struct lc_listing *listing)
+{
+	if (err == 0)
+		judge_listing(((struct question *)ctx)->sim, listing);
+	answered(ctx, err);
+}
+
+static void entries_done(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	(void)infos;
+	(void)count;
+	answered(ctx, err);
+}
+
+static void cancel_later(void *ctx, uint64_t arg)
+{
+	struct question *question = ctx, *other;
+	struct sim *sim = question->sim;
+
+	DL_FOREACH(sim->questions, other)
+		if (other == question)
+			break;
+	if (!other || put_off(question->mount, cancel_later, ctx, arg))
+		return;
+	cancel(question);
+}
+
+static int put_question(struct question *question, struct rng *rng)
+{
+	static const struct lc_attributes attributes = {.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
+	struct lc *lc = question->mount->lc;
+	const char *lock = question->lock->name;
+
+	switch (question->kind) {
+	case Q_STAT:
+		return lc_stat(lc, lock, stat_done, question, &question->call);
+	case Q_LIST:
+		return lc_list(lc, rng_chance(rng, 100) ? "" : lock, list_done, question, &question->call);
+	case Q_ENTRIES:
+		return lc_entries(lc, lock, NULL, entries_done, question, &question->call);
+	case Q_MKDIR:
+		return lc_mkdir(lc, lock, &attributes, done, question, &question->call);
+	case Q_RMDIR:
+		return lc_rmdir(lc, lock, done, question, &question->call);
+	case Q_CONFIRM:
+		return lc_confirm(question->taker->lc, done, question, &question->call);
+	}
+	return -EINVAL;
+}
+
+static void ask(struct program *program, enum question_kind kind, struct lock_state *lock, struct taker *taker)
+{
+	struct sim *sim = program->sim;
+	struct question *question = arena_zalloc(&sim->arena, sizeof(*question));
+	int err;
+
+	*question = (struct question){.sim = sim, .mount = program->mount, .kind = kind, .lock = lock,
+	                              .taker = taker, .asked_us = sim->agenda.now_us,
+	                              .asked_running_us = mount_running_us(program->mount)};
+	if (taker)
+		question->entry_gone = !judge_entry(&sim->world.proposed, taker) &&
+		                       !judge_entry(&sim->world.committed, taker);
+	DL_APPEND(sim->questions, question);
+	sim->inside_call = true;
+	err = put_question(question, &program->rng);
+	sim->inside_call = false;
+	trace("%s: question %d about %s: %d", program->mount->host, kind, lock->name, err);
+	mount_wake(program->mount);
+	if (err < 0) {
+		DL_DELETE(sim->questions, question);
+		return;
+	}
+	if (rng_chance(&program->rng, 100))
+		agenda_in(&sim->agenda, rng_spread(&program->rng, 100, 1000000), cancel_later, question, 0);
+}
+
+static void ask_something(struct program *program)
+{
+	struct sim *sim = program->sim;
+	struct lock_state *lock = &sim->locks[rng_below(&program->rng, (uint64_t)sim->plan.locks)];
+	unsigned dice = (unsigned)rng_below(&program->rng, 100);
+	enum question_kind kind = dice < 30 ? Q_STAT : dice < 60 ? Q_LIST : dice < 80 ? Q_ENTRIES
+	                          : dice < 93 ? Q_MKDIR : Q_RMDIR;
+
+	ask(program, kind, lock, NULL);
+	/* Whoever removes a lock makes it again, at some time. */
+	if (kind == Q_RMDIR)
+		ask(program, Q_MKDIR, lock, NULL);
+}
+
+/* ---- holding ---- */
+
+static void use_it(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number);
+	struct sim *sim = taker->sim;
+	struct program *program = taker->program;
+	char reason[64];
+	int err, len;
+
+	if ((taker->phase != T_HELD && taker->phase != T_LOST) || put_off(taker->mount, use_it, ctx, number))
+		return;
+	if (rng_chance(&program->rng, 500)) {
+		ask(program, Q_CONFIRM, taker->lock, taker);
+		return;
+	}
+	len = snprintf(reason, sizeof(reason), "because of %d", taker->pid);
+	sim->inside_call = true;
+	err = lc_set_reason(taker->lc, reason, (size_t)len);
+	if (err == 0 && !lc_holds(taker->lc))
+		sim_violation(sim, "taker %d: a reason was taken without a hold", taker->pid);
+	if (err == -EIO && lc_holds(taker->lc))
+		sim_violation(sim, "taker %d: EIO for a reason, while it holds", taker->pid);
+	sim->inside_call = false;
+	mount_wake(taker->mount);
+}
+
+/* ---- taking ---- */
+
+static void granted(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	struct rng *rng = &taker->program->rng;
+	int64_t hold_us = rng_chance(rng, sim->plan.long_holds) ? (int64_t)rng_below(rng, (uint64_t)sim->plan.hold_us)
+	                                       : rng_spread(rng, 0, sim->plan.hold_us / 10);
+
+	taker->phase = T_HELD;
+	DL_APPEND2(sim->held, taker, held_prev, held_next);
+	taker->token = lc_token(taker->lc);
+	sim->totals->grants++;
+	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid, taker->lock->name,
+	      (uint64_t)taker->token);
+	judge_granted(taker);
+	if (sim->stopping)
+		hold_us = hold_us > 20000 ? 20000 : hold_us;
+	if (rng_chance(rng, 300))
+		agenda_in(&sim->agenda, (int64_t)rng_below(rng, (uint64_t)hold_us + 1), use_it, sim,
+		          (uint64_t)(taker->pid - PID_BASE));
+	if (rng_chance(rng, 100))
+		leave(taker);
+	else
+		plan_leave(taker, hold_us);
+}
+
+static void count_error(struct sim_totals *totals, int err)
+{
+	totals->eagain += err == -EAGAIN;
+	totals->etimedout += err == -ETIMEDOUT;
+	totals->enolck += err == -ENOLCK;
+	totals->enoent += err == -ENOENT;
+	totals->ecanceled += err == -ECANCELED;
+}
+
+static void taken(void *ctx, int err)
+{
+	struct taker *taker = ctx;
+	struct sim *sim = taker->sim;
+
+	if (mutation == MUTATE_swallow_taken && rng_chance(&sim->rng, 50))
+		return;
+	if (sim->inside_call)
+		sim_violation(sim, "taker %d: taken() from inside a call", taker->pid);
+	if (taker->phase == T_LEFT || taker->told) {
+		sim_violation(sim, "taker %d: taken(%d) %s", taker->pid, err,
+		              taker->told ? "for the second time" : "after it left");
+		return;
+	}
+	taker->told = true;
+	if (err == 0) {
+		granted(taker);
+		return;
+	}
+	trace("%s: taker %d of %s: error %d", taker->mount->host, taker->pid, taker->lock->name, err);
+	count_error(sim->totals, err);
+	taker->phase = T_FAILED;
+	judge_failed(taker, err);
+	if (rng_chance(&taker->program->rng, 500))
+		leave(taker);
+	else
+		plan_leave(taker, rng_spread(&taker->program->rng, 10, 100000));
+}
+
+static void lost(void *ctx)
+{
+	struct taker *taker = ctx;
+	struct sim *sim = taker->sim;
+
+	if (sim->inside_call)
+		sim_violation(sim, "taker %d: lost() from inside a call", taker->pid);
+	if (taker->phase != T_HELD) {
+		sim_violation(sim, "taker %d: lost() while it is %s", taker->pid, taker_phase_name(taker->phase));
+		return;
+	}
+	trace("%s: taker %d has lost %s", taker->mount->host, taker->pid, taker->lock->name);
+	sim->totals->losses++;
+	DL_DELETE2(sim->held, taker, held_prev, held_next);
+	taker->phase = T_LOST;
+	judge_lost(taker);
+	if (rng_chance(&taker->program->rng, 300))
+		leave(taker);
+	else
+		plan_leave(taker, rng_spread(&taker->program->rng, 10, 3000000));
+}
+
+static struct taker *taker_new(struct program *program)
+{
+	struct sim *sim = program->sim;
+	struct taker *taker = arena_zalloc(&sim->arena, sizeof(*taker));
+	struct rng *rng = &program->rng;
+
+	if (sim->taker_count == sim->taker_room) {
+		sim->taker_room = sim->taker_room ? sim->taker_room * 2 : 64;
+		sim->all = realloc(sim->all, (size_t)sim->taker_room * sizeof(struct taker *));
+		if (!sim->all)
+			abort();
+	}
+	*taker = (struct taker){.sim = sim, .mount = program->mount, .program = program,
+	                        .lock = &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)],
+	                        .pid = PID_BASE + sim->taker_count, .life = program->mount->life,
+	                        .wait_us = LC_FOREVER, .took_us = sim->agenda.now_us,
+	                        .took_running_us = mount_running_us(program->mount),
+	                        .took_clock_us = mount_clock_us(program->mount),
+	                        .unheld_running_us = -1, .evicted_us = -1, .alone_since_us = -1};
+	if (rng_chance(rng, 250))
+		taker->wait_us = 0;
+	else if (rng_chance(rng, 300))
+		taker->wait_us = rng_spread(rng, 1000, 10000000);
+	sim->all[sim->taker_count++] = taker;
+	return taker;
+}
+
+static void take(struct program *program)
+{
+	struct sim *sim = program->sim;
+	struct taker *taker = taker_new(program);
+	struct lc_status status;
+	int err;
+
+	sim->inside_call = true;
+	err = lc_take(program->mount->lc,
+	              &(struct lc_request){.lock = taker->lock->name, .mode = LC_EXCLUSIVE, .wait_us = taker->wait_us,
+	                                   .pid = taker->pid, .uid = 1000, .command = "prog"},
+	              taken, lost, taker, &taker->lc);
+	sim->inside_call = false;
+	sim->totals->takes++;
+	trace("%s: taker %d takes %s, wait %" PRId64 ": %d", program->mount->host, taker->pid, taker->lock->name,
+	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
+	mount_wake(program->mount);
+	if (err < 0) {
+		lc_status(program->mount->lc, &status);
+		if (err != -ENOLCK || (status.state != LC_UNUSABLE && !program->mount->drained))
+			sim_violation(sim, "lc_take: %d while the engine is %s", err, lc_state_name(status.state));
+		taker->phase = T_LEFT;
+		agenda_in(&sim->agenda, 1000000, next, program, 0);
+		return;
+	}
+	program->taker = taker;
+	DL_APPEND(sim->takers, taker);
+	if (rng_chance(&program->rng, 120))
+		plan_leave(taker, rng_spread(&program->rng, 0, 3000000));
+}
+
+static void next(void *ctx, uint64_t arg)
+{
+	struct program *program = ctx;
+
+	if (program->taker || program->done)
+		return;
+	if (program->sim->stopping) {
+		program->done = true;
+		program->sim->programs_left--;
+		return;
+	}
+	if (put_off(program->mount, next, ctx, arg))
+		return;
+	if (rng_chance(&program->rng, 200))
+		ask_something(program);
+	take(program);
+}
+
+void users_abandon(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+	struct question *question, *q;
+	struct taker *taker, *t;
+
+	sim->inside_call = true;
+	DL_FOREACH_SAFE(sim->questions, question, q)
+		if (question->mount == mount)
+			cancel(question);
+	DL_FOREACH_SAFE(sim->takers, taker, t)
+		if (taker->mount == mount) {
+			forget(taker);
+			sim->inside_call = true;
+			lc_leave(taker->lc);
+			taker->program->taker = NULL;
+			think(taker->program);
+		}
+	sim->inside_call = false;
+}
+
+/* Who is thinking does not take any more; the others finish what they do. */
+void users_stop(struct sim *sim)
+{
+	sim->stopping = true;
+	for (int i = 0; i < sim->program_count; i++)
+		if (!sim->programs[i].taker)
+			next(&sim->programs[i], 0);
+}
+
+void users_begin(struct sim *sim)
+{
+	int count = sim->plan.mounts * sim->plan.programs;
+
+	sim->programs = arena_zalloc(&sim->arena, (size_t)count * sizeof(*sim->programs));
+	sim->program_count = sim->programs_left = count;
+	for (int i = 0; i < count; i++) {
+		struct program *program = &sim->programs[i];
+
+		*program = (struct program){.sim = sim, .mount = &sim->mounts[i % sim->plan.mounts],
+		                            .rng = rng_fork(&sim->rng)};
+		think(program);
+	}
+}
+
+void users_finish(struct sim *sim)
+{
+	free(sim->all);
+	sim->all = NULL;
+}

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wire.c - the client's side of a session.
+ */
+#include "wire.h"
+
+#include "mutation.h"
+#include "trace.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* One submit() that is not answered yet. */
+struct pending {
+	ensemble_answer_fn *answer;
+	void *ctx;
+	int64_t serial;
+	enum ensemble_kind kind;
+	bool watch, sequence, sent, muted;
+	char *path;                    /* of the first operation */
+	struct ensemble_op *ops;       /* while it is not sent */
+	int count;
+	enum ensemble_result doom;
+	struct pending *prev, *next;
+};
+
+static struct wire *wire_of(struct ensemble *ensemble)
+{
+	return (struct wire *)ensemble;
+}
+
+static void *check(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static void drop_ops(struct pending *pending)
+{
+	for (int i = 0; pending->ops && i < pending->count; i++) {
+		free((void *)pending->ops[i].path);
+		free((void *)pending->ops[i].data);
+	}
+	free(pending->ops);
+	pending->ops = NULL;
+}
+
+/* The lie swallow_answer: it is kept back until the engine ends. */
+static bool swallow(struct wire *wire, struct pending *pending)
+{
+	if (!pending->muted)
+		return false;
+	pending->muted = false;
+	pending->doom = ENSEMBLE_GONE;
+	DL_APPEND(wire->swallowed, pending);
+	return true;
+}
+
+static void pending_free(struct pending *pending)
+{
+	drop_ops(pending);
+	free(pending->path);
+	free(pending);
+}
+
+/* ---- answering ---- */
+
+/* A promise of the port is that nothing of an answer lives longer than the
+ * callback: it gets copies, and they are spoilt afterwards. */
+static void tell(struct wire *wire, struct pending *pending, const struct letter *letter,
+                 enum ensemble_result result)
+{
+	char path[1280] = "";
+	char *data = NULL;
+	char **names = NULL;
+	struct ensemble_stat stat = {0};
+	struct ensemble_answer answer = {.result = result};
+
+	if (letter && letter->path && pending->kind != ENSEMBLE_SYNC) {
+		snprintf(path, sizeof(path), "%s", letter->path);
+		answer.path = path;
+	}
+	if (letter && pending->kind == ENSEMBLE_GET && result == ENSEMBLE_OK) {
+		data = check(malloc((size_t)letter->data_len + 1));
+		if (letter->data_len)
+			memcpy(data, letter->data, (size_t)letter->data_len);
+		answer.data = data;
+		answer.data_len = letter->data_len;
+	}
+	if (letter && letter->has_stat) {
+		stat = letter->stat;
+		answer.stat = &stat;
+	}
+	if (letter && letter->names) {
+		names = check(malloc((size_t)(letter->name_count + 1) * sizeof(*names)));
+		for (int i = 0; i < letter->name_count; i++)
+			names[i] = check(strdup(letter->names[i]));
+		answer.names = (const char *const *)names;
+		answer.name_count = letter->name_count;
+	}
+	pending->answer(pending->ctx, &answer);
+	memset(path, '#', sizeof(path) - 1);
+	memset(&stat, '#', sizeof(stat));
+	free(data);
+	for (int i = 0; names && i < letter->name_count; i++)
+		free(names[i]);
+	free(names);
+	(void)wire;
+}
+
+static void lie_ok(struct wire *wire, struct pending *pending)
+{
+	struct letter letter = {.kind = LETTER_ANSWER, .has_stat = true, .zxid = wire->last_zxid};
+	char path[1280];
+
+	snprintf(path, sizeof(path), "%s%010d", pending->path, (int)rng_below(&wire->rng, 100000));
+	letter.path = path;
+	letter.stat.czxid = letter.stat.mzxid = wire->last_zxid;
+	letter.stat.ephemeral_owner = wire->session;
+	tell(wire, pending, &letter, ENSEMBLE_OK);
+}
+
+static bool is_write(enum ensemble_kind kind)
+{
+	return kind == ENSEMBLE_CREATE || kind == ENSEMBLE_DELETE || kind == ENSEMBLE_SET ||
+	       kind == ENSEMBLE_CHECK;
+}
+
+static void answer_doomed(struct wire *wire)
+{
+	struct pending *pending;
+
+	while ((pending = wire->doomed)) {
+		DL_DELETE(wire->doomed, pending);
+		if (swallow(wire, pending))
+			continue;
+		if (mutation == MUTATE_unknown_as_ok && pending->doom == ENSEMBLE_UNKNOWN && is_write(pending->kind))
+			lie_ok(wire, pending);
+		else
+			tell(wire, pending, NULL, pending->doom);
+		pending_free(pending);
+	}
+}
+
+static void doom_all(struct wire *wire, enum ensemble_result result)
+{
+	struct pending *pending, *next;
+
+	DL_FOREACH_SAFE(wire->pending, pending, next) {
+		DL_DELETE(wire->pending, pending);
+		pending->doom = result;
+		DL_APPEND(wire->doomed, pending);
+	}
+}
+
+/* ---- watches, as the client remembers them ---- */
+
+static void add_watch(struct wire *wire, const char *path)
+{
+	for (int i = 0; i < wire->watch_count; i++)
+		if (!strcmp(wire->watches[i], path))
+			return;
+	if (wire->watch_count == wire->watch_room) {
+		wire->watch_room = wire->watch_room ? wire->watch_room * 2 : 16;
+		wire->watches = check(realloc(wire->watches, (size_t)wire->watch_room * sizeof(*wire->watches)));
+	}
+	wire->watches[wire->watch_count++] = check(strdup(path));
+}
+
+static bool remove_watch(struct wire *wire, const char *path)
+{
+	for (int i = 0; i < wire->watch_count; i++)
+		if (!strcmp(wire->watches[i], path)) {
+			free(wire->watches[i]);
+			wire->watches[i] = wire->watches[--wire->watch_count];
+			return true;
+		}
+	return false;
+}
+
+static void forget_watches(struct wire *wire)
+{
+	while (wire->watch_count)
+		free(wire->watches[--wire->watch_count]);
+}
+
+/* ---- connecting and losing it ---- */
+
+static void arrived(void *ctx)
+{
+	struct wire *wire = ctx;
+
+	wire->wake(wire->ctx);
+}
+
+static void connect_next(struct wire *wire)
+{
+	wire->connect_us = wire->heard_us = wire->sent_us = wire->clock_us(wire->ctx);
+	wire->cursor = (wire->cursor + 1) % wire->world->config.servers;
+	wire->conn = conn_open(wire->world, wire->cursor, wire->session, wire->timeout_us, wire->last_zxid, arrived,
+	                       wire);
+	wire->state = WIRE_GREETING;
+	wire->conn_count++;
+	if (wire->late_greeting_us)
+		conn_stall(wire->conn, DOWN, wire->world->agenda->now_us + wire->late_greeting_us);
+	wire->late_greeting_us = 0;
+}
+
+/* How much of what is under way still reaches the server is the network's whim. */
+static int some_of_it(struct wire *wire)
+{
+	int under_way = conn_under_way(wire->conn, UP);
+
+	switch (rng_below(&wire->rng, 3)) {
+	case 0:
+		return 0;
+	case 1:
+		return -1;
+	default:
+		return (int)rng_below(&wire->rng, (uint64_t)under_way + 1);
+	}
+}
+
+/* The lie: what was cut off is done at last, though a later write was answered. */
+static void remember_late(struct wire *wire)
+{
+	struct pending *pending;
+
+	DL_FOREACH(wire->pending, pending)
+		if (pending->sent && pending->kind == ENSEMBLE_CREATE && pending->sequence && !wire->late)
+			wire->late = check(strdup(pending->path));
+}
+
+static void do_late(struct wire *wire)
+{
+	struct ensemble_op op = {.kind = ENSEMBLE_CREATE, .path = wire->late, .ephemeral = true, .sequence = true};
+
+	if (!wire->late || rng_chance(&wire->rng, 800))
+		return;
+	world_do(wire->world, wire->session, &op, 1, NULL);
+	free(wire->late);
+	wire->late = NULL;
+}
+
+static void lose_connection(struct wire *wire)
+{
+	bool told = wire->told_connected;
+
+	if (mutation == MUTATE_late_write)
+		remember_late(wire);
+	conn_abandon(wire->conn, some_of_it(wire));
+	wire->conn = NULL;
+	wire->state = WIRE_RESTING;
+	wire->told_connected = wire->drop_asked = false;
+	wire->retry_us = wire->clock_us(wire->ctx) + rng_spread(&wire->rng, 100, wire->timeout_us / 60);
+	/* While it is not connected, what was queued fails with the attempt or waits for the next. */
+	if (told || rng_chance(&wire->rng, 500))
+		doom_all(wire, ENSEMBLE_UNKNOWN);
+	if (told)
+		wire->events->disconnected(wire->events_ctx);
+	answer_doomed(wire);
+}
+
+/* Like the real one: whatever is outstanding is answered first, and open() may
+ * follow at once. */
+static void end_session(struct wire *wire, bool refused)
+{
+	bool told = wire->told_connected;
+
+	trace("wire: session %" PRIx64 " ended%s", (uint64_t)wire->session, refused ? ", refused" : "");
+	if (wire->conn)
+		conn_abandon(wire->conn, -1);
+	wire->conn = NULL;
+	wire->state = WIRE_ENDED;
+	wire->refused = refused;
+	wire->told_connected = wire->drop_asked = false;
+	forget_watches(wire);
+	doom_all(wire, told ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
+	if (told)
+		wire->events->disconnected(wire->events_ctx);
+	answer_doomed(wire);
+	wire->events->ended(wire->events_ctx, refused);
+	answer_doomed(wire);
+}
+
+/* ---- packets ---- */
+
+static void send_pending(struct wire *wire, struct pending *pending)
+{
+	pending->sent = true;
+	wire->sent_us = wire->clock_us(wire->ctx);
+	conn_request(wire->conn, pending->ops, pending->count, pending->serial);
+	drop_ops(pending);
+}
+
+static void accepted(struct wire *wire, const struct letter *letter)
+{
+	struct pending *pending;
+
+	trace("wire: session %" PRIx64 " accepted by server %d", (uint64_t)letter->session, wire->conn->server);
+	wire->state = WIRE_CONNECTED;
+	wire->session = letter->session;
+	wire->timeout_us = letter->timeout_us;
+	wire->told_connected = true;
+	wire->connected_at_us = wire->world->agenda->now_us;
+	if (mutation == MUTATE_late_stamp)
+		wire->connect_us = wire->clock_us(wire->ctx);
+	if (wire->watch_count)
+		conn_set_watches(wire->conn, wire->watches, wire->watch_count, wire->last_zxid);
+	DL_FOREACH(wire->pending, pending)
+		send_pending(wire, pending);
+	wire->events->connected(wire->events_ctx, wire->session, wire->timeout_us, wire->connect_us);
+}
+
+static void changed(struct wire *wire, const struct letter *letter)
+{
+	char path[1280];
+
+	if (!remove_watch(wire, letter->path))
+		return;
+	if (mutation == MUTATE_drop_changed)
+		return;
+	snprintf(path, sizeof(path), "%s", letter->path);
+	wire->events->changed(wire->events_ctx, path, letter->deleted);
+}
+
+static void answered(struct wire *wire, struct letter *letter)
+{
+	struct pending *pending = wire->pending;
+
+	assert(pending && pending->serial == letter->serial);
+	DL_DELETE(wire->pending, pending);
+	if (letter->zxid > wire->last_zxid)
+		wire->last_zxid = letter->zxid;
+	if (pending->kind == ENSEMBLE_GET && pending->watch && letter->result == ENSEMBLE_OK)
+		add_watch(wire, pending->path);
+	if (is_write(pending->kind) && letter->result == ENSEMBLE_OK) {
+		wire->write_answers++;
+		wire->write_answered_us = wire->world->agenda->now_us;
+		do_late(wire);
+	}
+	if (mutation == MUTATE_crosstalk && pending->kind == ENSEMBLE_CHILDREN && rng_chance(&wire->rng, 200))
+		letter->name_count = 0;
+	if (mutation == MUTATE_lose_create && pending->kind == ENSEMBLE_CREATE && letter->path &&
+	    rng_chance(&wire->rng, 100))
+		world_do(wire->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = letter->path,
+		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	if (swallow(wire, pending))
+		return;
+	tell(wire, pending, letter, letter->result);
+	pending_free(pending);
+}
+
+/* False when the connection is no more. */
+static bool handle(struct wire *wire, struct letter *letter)
+{
+	wire->heard_us = wire->clock_us(wire->ctx);
+	switch (letter->kind) {
+	case LETTER_ACCEPTED:
+		accepted(wire, letter);
+		return wire->conn;
+	case LETTER_EXPIRED:
+		end_session(wire, false);
+		return false;
+	case LETTER_REFUSED:
+		end_session(wire, true);
+		return false;
+	case LETTER_CLOSED:
+		lose_connection(wire);
+		return false;
+	case LETTER_ANSWER:
+		answered(wire, letter);
+		return wire->conn;
+	case LETTER_CHANGED:
+		changed(wire, letter);
+		return wire->conn;
+	case LETTER_PONG:
+		if (letter->zxid > wire->last_zxid)
+			wire->last_zxid = letter->zxid;
+		return true;
+	}
+	return true;
+}
+
+static void read_letters(struct wire *wire)
+{
+	/* The real client reads one packet each time; sometimes so do we. */
+	int most = rng_chance(&wire->rng, 700) ? INT32_MAX : (int)rng_between(&wire->rng, 1, 3);
+	struct letter *letter;
+
+	while (most-- > 0 && wire->conn && (letter = conn_receive(wire->conn)))
+		if (!handle(wire, letter))
+			return;
+}
+
+/* Silent too long: the client gives up by itself. */
+static void keep_time(struct wire *wire)
+{
+	int64_t now_us = wire->clock_us(wire->ctx);
+
+	if (!wire->conn)
+		return;
+	if (wire->drop_asked || now_us - wire->heard_us >= wire->timeout_us * 2 / 3) {
+		trace("wire: session %" PRIx64 " gives server %d up%s", (uint64_t)wire->session, wire->conn->server,
+		      wire->drop_asked ? ", asked to" : "");
+		lose_connection(wire);
+		return;
+	}
+	if (wire->state == WIRE_CONNECTED && !wire->pending && now_us - wire->sent_us >= wire->timeout_us / 3) {
+		wire->sent_us = now_us;
+		conn_ping(wire->conn);
+	}
+	if (mutation == MUTATE_false_end && wire->state == WIRE_CONNECTED && rng_chance(&wire->rng, 2))
+		end_session(wire, false);
+}
+
+/* ---- the port ---- */
+
+/* Faults at random times seldom meet a request on its way: these do. */
+static void snap(void *ctx, uint64_t serial)
+{
+	struct wire *wire = ctx;
+	int64_t until_us = wire->world->agenda->now_us + rng_spread(&wire->rng, 1000, wire->timeout_us / 2);
+
+	if (!wire->conn || wire->state != WIRE_CONNECTED || (uint64_t)wire->conn_count != serial)
+		return;
+	trace("wire: session %" PRIx64 " snaps", (uint64_t)wire->session);
+	if (wire->freeze && rng_chance(&wire->rng, 100))
+		wire->freeze(wire->ctx, rng_spread(&wire->rng, 1000, wire->timeout_us));
+	else if (rng_chance(&wire->rng, 200))
+		conn_stall(wire->conn, rng_chance(&wire->rng, 500) ? UP : DOWN, until_us);
+	else
+		conn_break(wire->conn, some_of_it(wire));
+}
+
+static void maybe_snap(struct wire *wire)
+{
+	const struct world_config *config = &wire->world->config;
+
+	if (rng_chance(&wire->rng, config->snap_per_mille))
+		agenda_in(wire->world->agenda,
+		          (int64_t)rng_below(&wire->rng, (uint64_t)(3 * config->delay_max_us + config->commit_max_us)),
+		          snap, wire, wire->conn_count);
+}
+
+static int wire_open(struct ensemble *ensemble, int64_t timeout_us, const struct ensemble_events *events, void *ctx)
+{
+	struct wire *wire = wire_of(ensemble);
+
+	if (wire->state != WIRE_CLOSED && wire->state != WIRE_ENDED)
+		return -EALREADY;
+	wire->events = events;
+	wire->events_ctx = ctx;
+	wire->timeout_us = timeout_us;
+	wire->session = 0;
+	wire->last_zxid = 0;
+	wire->state = WIRE_RESTING;
+	wire->retry_us = wire->clock_us(wire->ctx);
+	return 0;
+}
+
+static void wire_close(struct ensemble *ensemble, bool farewell)
+{
+	struct wire *wire = wire_of(ensemble);
+	struct pending *pending;
+
+	trace("wire: session %" PRIx64 " closed by its owner", (uint64_t)wire->session);
+	if (wire->conn && wire->state == WIRE_CONNECTED && farewell && wire_trouble(wire) < wire->world->agenda->now_us)
+		world_close_session(wire->world, wire->session);
+	if (wire->conn)
+		conn_abandon(wire->conn, -1);
+	wire->conn = NULL;
+	wire->state = WIRE_CLOSED;
+	wire->told_connected = wire->drop_asked = false;
+	forget_watches(wire);
+	doom_all(wire, ENSEMBLE_GONE);
+	DL_FOREACH(wire->doomed, pending)
+		pending->muted = false;
+	DL_CONCAT(wire->doomed, wire->swallowed);
+	wire->swallowed = NULL;
+	/* As the real client does; in the middle of process() it comes a little later. */
+	if (!wire->inside)
+		answer_doomed(wire);
+}
+
+static void wire_drop(struct ensemble *ensemble)
+{
+	struct wire *wire = wire_of(ensemble);
+
+	if (wire->conn)
+		wire->drop_asked = true;
+}
+
+static void wire_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
+                        ensemble_answer_fn *answer, void *ctx)
+{
+	struct wire *wire = wire_of(ensemble);
+	struct pending *pending = check(calloc(1, sizeof(*pending)));
+
+	assert(count > 0 && count <= ENSEMBLE_OPS_MAX);
+	assert(count == 1 || is_write(ops[0].kind));
+	pending->answer = answer;
+	pending->ctx = ctx;
+	pending->serial = ++wire->serial;
+	pending->kind = ops[0].kind;
+	pending->watch = ops[0].watch;
+	pending->sequence = ops[0].sequence;
+	pending->path = check(strdup(ops[0].path));
+	pending->count = count;
+	pending->ops = check(malloc((size_t)count * sizeof(*ops)));
+	pending->muted = mutation == MUTATE_swallow_answer && rng_chance(&wire->rng, 100);
+	for (int i = 0; i < count; i++) {
+		pending->ops[i] = ops[i];
+		pending->ops[i].path = check(strdup(ops[i].path));
+		pending->ops[i].data = check(malloc((size_t)ops[i].data_len + 1));
+		if (ops[i].data_len)
+			memcpy((void *)pending->ops[i].data, ops[i].data, (size_t)ops[i].data_len);
+	}
+	if (wire->state == WIRE_CLOSED || wire->state == WIRE_ENDED) {
+		pending->doom = ENSEMBLE_GONE;
+		DL_APPEND(wire->doomed, pending);
+		return;
+	}
+	DL_APPEND(wire->pending, pending);
+	if (wire->state == WIRE_CONNECTED && !wire->drop_asked) {
+		send_pending(wire, pending);
+		maybe_snap(wire);
+	}
+}
+
+static int64_t earliest(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t wire_prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
+{
+	struct wire *wire = wire_of(ensemble);
+	int64_t now_us = wire->clock_us(wire->ctx);
+	int64_t next_us = INT64_MAX;
+
+	*ret_pollfd = (struct pollfd){.fd = -1};
+	if (wire->doomed || wire->drop_asked || (wire->conn && wire->conn->inbox))
+		return 0;
+	if (wire->state == WIRE_RESTING)
+		next_us = wire->retry_us;
+	if (wire->conn)
+		next_us = wire->heard_us + wire->timeout_us * 2 / 3;
+	if (wire->state == WIRE_CONNECTED && !wire->pending)
+		next_us = earliest(next_us, wire->sent_us + wire->timeout_us / 3);
+	if (next_us == INT64_MAX)
+		return INT64_MAX;
+	return next_us > now_us ? next_us - now_us : 0;
+}
+
+static void wire_process(struct ensemble *ensemble, short revents)
+{
+	struct wire *wire = wire_of(ensemble);
+
+	(void)revents;
+	assert(!wire->inside);
+	wire->inside = true;
+	answer_doomed(wire);
+	/* After a long sleep either may come first. */
+	if (rng_chance(&wire->rng, 500))
+		keep_time(wire);
+	read_letters(wire);
+	keep_time(wire);
+	if (wire->state == WIRE_RESTING && wire->clock_us(wire->ctx) >= wire->retry_us)
+		connect_next(wire);
+	wire->inside = false;
+}
+
+static const char *wire_server(struct ensemble *ensemble)
+{
+	struct wire *wire = wire_of(ensemble);
+
+	if (wire->state != WIRE_CONNECTED)
+		return "-";
+	snprintf(wire->server_name, sizeof(wire->server_name), "10.0.0.%d:2181", wire->cursor + 1);
+	return wire->server_name;
+}
+
+static const struct ensemble_port wire_port = {
+	.open = wire_open,
+	.close = wire_close,
+	.drop = wire_drop,
+	.submit = wire_submit,
+	.prepare = wire_prepare,
+	.process = wire_process,
+	.server = wire_server,
+};
+
+int64_t wire_trouble(const struct wire *wire)
+{
+	int64_t now_us = wire->world->agenda->now_us;
+	int64_t until = wire->connected_at_us;
+	int64_t other;
+
+	if (wire->state != WIRE_CONNECTED || wire->drop_asked || wire->conn->broken || !wire->conn->open_there)
+		return now_us;
+	for (int i = 0; i < 2; i++)
+		if (until < wire->conn->way[i].stalled_until_us)
+			until = wire->conn->way[i].stalled_until_us;
+	other = world_trouble(wire->world, wire->conn->server);
+	return until > other ? until : other;
+}
+
+void wire_init(struct wire *wire, struct world *world, struct rng rng, int64_t (*clock_us)(void *ctx),
+               void (*wake)(void *ctx), void *ctx)
+{
+	*wire = (struct wire){.ensemble = {.port = &wire_port}, .world = world, .rng = rng, .clock_us = clock_us,
+	                      .wake = wake, .ctx = ctx};
+	wire->cursor = (int)rng_below(&wire->rng, (uint64_t)world->config.servers);
+}
+
+void wire_finish(struct wire *wire)
+{
+	struct pending *pending;
+
+	if (wire->state != WIRE_CLOSED)
+		wire_close(&wire->ensemble, false);
+	DL_CONCAT(wire->doomed, wire->swallowed);
+	while ((pending = wire->doomed)) {
+		DL_DELETE(wire->doomed, pending);
+		pending_free(pending);
+	}
+	free(wire->watches);
+	wire->watches = NULL;
+	free(wire->late);
+	wire->late = NULL;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wire.h - the port (lockcore/ensemble.h) on the world: what the ZooKeeper C
+ * client is to the real engine.
+ *
+ * It connects to one server after the other, pings when idle for T/3, gives a
+ * server up that was silent for 2/3 T, tells the servers its watches again, and
+ * answers all that was outstanding on a lost connection with UNKNOWN, whether it
+ * was done or not. It never resends.
+ */
+#ifndef SIM_WIRE_H
+#define SIM_WIRE_H
+
+#include "world.h"
+
+enum wire_state {
+	WIRE_CLOSED,       /* open() was not called, or close() was */
+	WIRE_RESTING,      /* between two attempts */
+	WIRE_GREETING,     /* connecting, or the handshake is not answered */
+	WIRE_CONNECTED,
+	WIRE_ENDED,        /* waits for close() */
+};
+
+struct pending;
+
+struct wire {
+	struct ensemble ensemble;      /* first */
+	struct world *world;
+	struct rng rng;
+	int64_t (*clock_us)(void *ctx);
+	/* There is something to process. */
+	void (*wake)(void *ctx);
+	/* Injected: the client's process is stopped. */
+	void (*freeze)(void *ctx, int64_t duration_us);
+	void *ctx;
+
+	enum wire_state state;
+	const struct ensemble_events *events;
+	void *events_ctx;
+	struct conn *conn;
+	int64_t session, timeout_us, last_zxid;
+	int64_t connect_us, retry_us, heard_us, sent_us;
+	int cursor;
+	uint64_t conn_count;
+	bool drop_asked, told_connected;
+	bool refused;                  /* for good */
+	bool inside;                   /* process(): submit() may be called, process() not */
+	struct pending *pending, *doomed, *swallowed;
+	int64_t serial;
+	char **watches;
+	int watch_count, watch_room;
+	char server_name[32];
+	int64_t late_greeting_us;      /* injected: how long the next handshake takes */
+	char *late;                    /* MUTATE_late_write */
+	int64_t connected_at_us;       /* world time */
+	unsigned long write_answers;
+	int64_t write_answered_us;     /* world time of the last write answered OK */
+};
+
+void wire_init(struct wire *wire, struct world *world, struct rng rng, int64_t (*clock_us)(void *ctx),
+               void (*wake)(void *ctx), void *ctx);
+void wire_finish(struct wire *wire);
+/* Until when, in world time, this client may notice a fault. */
+int64_t wire_trouble(const struct wire *wire);
+
+#endif

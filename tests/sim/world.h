@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * world.h - a ZooKeeper ensemble in memory, in virtual time.
+ *
+ *   client ==conn==> server ==link==> leader: proposes, logs, commits
+ *          <=======         <=======
+ *
+ * Every arrow is a FIFO with a delay of its own that can be stalled. A server's
+ * tree is a prefix of the one log; reads and watches are served from there, a
+ * write is answered when the client's server has applied it. Sessions live and
+ * die at the leader: a touch of a follower's client reaches it with the next
+ * half tick's ping, a forwarded write does not touch, the earliest end is later
+ * than touch + T and falls on a tick, an election gives all sessions a full T.
+ *
+ * The log has two heads: what is proposed (where outcomes are decided; a tail
+ * of it may be lost in an election) and what is committed.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "agenda.h"
+#include "rng.h"
+#include "tree.h"
+
+#define WORLD_SERVERS_MAX 3
+#define WORLD_SYNC_TICKS 5     /* syncLimit: how long a server that is cut off goes on */
+
+struct world;
+struct conn;
+
+struct world_config {
+	int servers;
+	int64_t tick_us;
+	int64_t timeout_max_us[WORLD_SERVERS_MAX];   /* 0: 20 ticks */
+	int64_t delay_max_us;        /* one way, client and server, when all is well */
+	int64_t commit_max_us;
+	unsigned snap_per_mille;     /* requests whose connection breaks or stalls at once */
+	unsigned lose_touch_ppm;     /* a learner's race: touches lost in the handing over */
+	unsigned refuse_session_ppm; /* a handshake ends with credentials refused */
+};
+
+/* A client's request, on its way or done. */
+struct request {
+	struct ensemble_op *ops;
+	int count;
+	int64_t serial;              /* the client's */
+	struct conn *conn;
+	struct request *next;        /* in the server's queue for this connection */
+	bool ready;                  /* nothing to wait for any more */
+	int64_t wait_applied;        /* SYNC: ready when so much is applied; -1: not known yet */
+	struct letter *letter;       /* the answer, when ready */
+};
+
+enum letter_kind {
+	LETTER_ACCEPTED,       /* session, timeout_us */
+	LETTER_EXPIRED,
+	LETTER_REFUSED,        /* credentials */
+	LETTER_CLOSED,
+	LETTER_ANSWER,
+	LETTER_CHANGED,
+	LETTER_PONG,
+};
+
+/* One packet to a client. */
+struct letter {
+	enum letter_kind kind;
+	int64_t serial, zxid;
+	int64_t session, timeout_us;
+	enum ensemble_result result;
+	const char *path;
+	const void *data;
+	int data_len;
+	const char **names;
+	int name_count;
+	bool has_stat, deleted;
+	struct ensemble_stat stat;
+	struct letter *next;
+};
+
+struct transaction {
+	int64_t zxid, wall_ms;
+	struct change *changes;
+	int count;
+	int server;                  /* whose client waits for it, or -1 */
+	struct request *request;
+	struct conn *newborn;        /* createSession */
+	int64_t closes;              /* closeSession */
+	bool outside;                /* world_do(): is not lost in elections */
+};
+
+struct session {
+	int64_t id;
+	int64_t timeout_us;          /* as created */
+	int64_t expiry_us;
+	int owner;                   /* server, or -1 */
+	bool closed;
+	struct session *next;
+};
+
+/* Client and server, or server and leader. */
+enum direction { UP, DOWN };
+
+struct link {
+	struct parcel *first, *last;
+	int64_t last_arrival_us, stalled_until_us;
+};
+
+struct server {
+	int index;
+	bool down;                   /* takes no connections, applies nothing */
+	bool cut;                    /* from the other servers */
+	int64_t hung_until_us;
+	struct tree tree;
+	int64_t applied;             /* how much of the log */
+	struct link link[2];
+	uint64_t link_generation;
+	struct { int64_t session, timeout_us; } touches[64];
+	int touch_count;
+};
+
+struct world {
+	struct agenda *agenda;
+	struct rng rng;
+	struct world_config config;
+	struct arena arena;
+	struct server servers[WORLD_SERVERS_MAX];
+	int leader;                  /* -1: none */
+	uint64_t reign;              /* elections so far */
+	bool electing;
+	struct tree proposed, committed;
+	struct transaction **log;
+	int64_t log_count, log_room, committed_count;
+	int64_t last_commit_us;
+	int64_t epoch, counter;
+	struct session *sessions;
+	int64_t session_count;
+	struct conn *conns;
+	uint64_t changes;            /* counts what either head of the log has gone through */
+	unsigned refuse_next;        /* injected: so many writes are refused */
+	int64_t calm_since_us;       /* last time that leadership was in question */
+};
+
+void world_init(struct world *world, struct agenda *agenda, struct rng rng, const struct world_config *config);
+void world_finish(struct world *world);
+int64_t world_wall_ms(const struct world *world);
+
+/* From outside, at the leader: a foreign client, an operator. */
+enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops, int count,
+                              const char **ret_path);
+/* A session that nobody has to keep alive. */
+int64_t world_foreign_session(struct world *world);
+void world_close_session(struct world *world, int64_t id);
+bool world_session_alive(const struct world *world, int64_t id);
+/* Before the run: what the next sequential child of this node gets. */
+void world_set_counter(struct world *world, const char *path, int32_t counter);
+
+/* ---- faults ---- */
+
+void world_hang(struct world *world, int server, int64_t duration_us);
+void world_crash(struct world *world, int server, int64_t duration_us);
+void world_cut(struct world *world, int server, int64_t duration_us);
+void world_stall_link(struct world *world, int server, enum direction direction, int64_t duration_us);
+void world_elect(struct world *world);
+/* Until when clients of this server may notice a fault; INT64_MIN: they do not. */
+int64_t world_trouble(const struct world *world, int server);
+
+/* ---- connections (conn.c) ---- */
+
+typedef void conn_arrived_fn(void *ctx);
+
+struct conn {
+	struct world *world;
+	int server;
+	int64_t session, timeout_us;
+	int64_t last_zxid;           /* the client's, at the handshake */
+	bool open_here;              /* as the client sees it */
+	bool open_there;             /* as the server sees it */
+	bool accepted;
+	bool broken;                 /* nothing more comes down but the close */
+	struct conn_queue { struct parcel *first, *last; int64_t last_arrival_us, stalled_until_us; } way[2];
+	int deliver_left;            /* after an abandon: so many packets still get through; -1: all */
+	struct request *first, *last;   /* at the server */
+	const char **watches;
+	int watch_count, watch_room;
+	struct letter *inbox, *inbox_last;
+	conn_arrived_fn *arrived;
+	void *ctx;
+	struct conn *next;
+};
+
+/* Session 0: a new one. */
+struct conn *conn_open(struct world *world, int server, int64_t session, int64_t timeout_us, int64_t last_zxid,
+                       conn_arrived_fn *arrived, void *ctx);
+/* The ops are copied. */
+void conn_request(struct conn *conn, const struct ensemble_op *ops, int count, int64_t serial);
+void conn_ping(struct conn *conn);
+void conn_set_watches(struct conn *conn, char **paths, int count, int64_t zxid);
+/* The next packet that has arrived, or NULL. */
+struct letter *conn_receive(struct conn *conn);
+/* The client gives up; of what is under way to the server this many packets
+ * still arrive (-1: all of it). */
+void conn_abandon(struct conn *conn, int deliver);
+/* What is under way to the client is lost, and it hears a close. */
+void conn_break(struct conn *conn, int deliver_up);
+void conn_stall(struct conn *conn, enum direction direction, int64_t until_us);
+int conn_under_way(const struct conn *conn, enum direction direction);
+
+enum parcel_kind {
+	/* client to server */
+	PARCEL_HELLO, PARCEL_REQUEST, PARCEL_PING, PARCEL_WATCHES,
+	/* server to client */
+	PARCEL_LETTER,
+	/* server to leader */
+	PARCEL_FORWARD, PARCEL_VALIDATE, PARCEL_TOUCHES,
+	/* leader to server */
+	PARCEL_COMMIT, PARCEL_TICK, PARCEL_VALIDATED, PARCEL_SYNCED,
+};
+
+struct parcel {
+	enum parcel_kind kind;
+	struct conn *conn;
+	struct request *request;
+	struct letter *letter;
+	const char **paths;
+	int path_count;
+	int64_t zxid;
+	int64_t applied;             /* COMMIT, SYNCED */
+	bool valid;
+	struct { int64_t session, timeout_us; } *touches;
+	int touch_count;
+	struct parcel *next;
+};
+
+#endif

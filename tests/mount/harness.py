@@ -1,0 +1,654 @@
+# SPDX-License-Identifier: MIT
+"""harness.py - what the mount tests share.
+
+A test is one file: it calls run(test), and test(case) starts what it needs
+
+    server = case.server()          a ZooKeeper server of its own
+    a = case.mount(server, 'a')     a mount of it, known to the others as host a
+    t = a.take('build')             a process that opens the door build/lock
+
+In the end every mount must come off, its daemon must have ended with status 0
+without a word that looks like an error, and no entry may be left in ZooKeeper.
+Whatever happens to the test, SIGKILL included, a janitor in a session of its own
+kills what is left and removes the private directory. The mounts are in a mount
+namespace of the test's own and go with its last process.
+
+Nothing here waits by sleeping: until() polls a condition against a deadline.
+"""
+
+import contextlib
+import ctypes
+import errno
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import rawzk
+
+SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
+
+CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 100))   # below meson's timeout
+WAIT_SECONDS = 20       # until(): far longer than anything takes that works
+NOBODY = 65534
+
+_TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning', re.IGNORECASE)
+_MARK = 'ZKLOCKFS_CASE'
+_JARS = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
+_PR_SET_PDEATHSIG = 1
+_CLONE_NEWNS = 0x20000
+_MS_REC, _MS_PRIVATE, _MNT_DETACH = 0x4000, 1 << 18, 2
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+# ---- checking and waiting ----
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def check_equal(got, wanted, what):
+    check(got == wanted, f'{what}: {got!r} and not {wanted!r}')
+
+
+def until(condition, what, seconds=WAIT_SECONDS):
+    """Wait for the condition and return what it gave."""
+    deadline = time.monotonic() + seconds
+    pause = 0.001
+    while True:
+        value = condition()
+        if value:
+            return value
+        check(time.monotonic() < deadline, f'not within {seconds} s: {what}')
+        time.sleep(pause)
+        pause = min(pause * 2, 0.02)
+
+
+def error_name(code):
+    return errno.errorcode.get(code, str(code))
+
+
+def errno_of(function, *args, **kwargs):
+    """The errno of a call, 0 if it succeeds. A descriptor it gave is closed."""
+    try:
+        result = function(*args, **kwargs)
+    except OSError as err:
+        return err.errno
+    if function is os.open:
+        os.close(result)
+    return 0
+
+
+def check_errno(wanted, function, *args, **kwargs):
+    got = errno_of(function, *args, **kwargs)
+    check(got == wanted, f'{function.__name__}{args}: {error_name(got)} and not {error_name(wanted)}')
+
+
+def raw_open(path, flags):
+    """open(2) itself: Python's own opens again after EINTR."""
+    fd = libc.open(os.fsencode(path), flags | os.O_CLOEXEC, 0o666)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), 'open', path)
+    return fd
+
+
+class Stopwatch:
+    def __init__(self):
+        self.start = time.monotonic()
+
+    def seconds(self):
+        return time.monotonic() - self.start
+
+    def check(self, least, most, what):
+        took = self.seconds()
+        print(f'{what}: {took:.3f} s')
+        check(least <= took <= most, f'{what} took {took:.3f} s, not {least} to {most} s')
+
+
+# ---- processes ----
+
+def _die_with_parent():
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _before_exec():
+    _die_with_parent()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def spawn(args, **options):
+    """A process that does not outlive the test; Popen's options."""
+    return subprocess.Popen(args, preexec_fn=_before_exec, **options)
+
+
+def command(args, seconds=30, **options):
+    """Run to the end; status, stdout, stderr as text."""
+    with spawn(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+               text=True, **options) as process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:
+            process.kill()
+            raise
+        return process.returncode, out, err
+
+
+def shells():
+    return [[name] for name in ('bash', 'dash') if shutil.which(name)] + \
+           [['busybox', 'sh'] for name in ('busybox',) if shutil.which(name)]
+
+
+def mounted(path):
+    """The mountinfo line of a mount point, or None."""
+    with open('/proc/self/mountinfo', encoding='utf-8', errors='replace') as lines:
+        return next((line for line in lines if line.split()[4] == path), None)
+
+
+class Taker:
+    """A process of its own that opens one door and then does what it is told."""
+
+    def __init__(self, path, flags, uid):
+        self.path = path
+        self.status = None
+        self.conn, theirs = multiprocessing.Pipe()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self._child(theirs, flags, uid)
+            finally:
+                os._exit(1)
+        theirs.close()
+        self.conn.recv()
+
+    def _child(self, conn, flags, uid):
+        signal.alarm(0)
+        for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGUSR1, lambda *_: None)   # a handler, for EINTR
+        # Above all the doors that the test itself holds.
+        os.closerange(3, conn.fileno())
+        os.closerange(conn.fileno() + 1, 65536)
+        if uid:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+        _die_with_parent()
+        conn.send('started')
+        fd = None
+
+        def obey(function, *args):
+            try:
+                result = function(*args)
+                return 0, result, time.monotonic()
+            except OSError as err:
+                return err.errno, None, time.monotonic()
+
+        reply = obey(raw_open, self.path, flags)
+        fd = reply[1]
+        while True:
+            conn.send(reply)
+            name, args = conn.recv()
+            reply = obey(getattr(os, name), fd, *args)
+
+    def answered(self, seconds=0):
+        return self.conn.poll(seconds)
+
+    def _answer(self, seconds=WAIT_SECONDS):
+        check(self.conn.poll(seconds), f'taker {self.pid} of {self.path}: no answer in {seconds} s')
+        return self.conn.recv()
+
+    def held(self, seconds=WAIT_SECONDS):
+        """It got the lock; `when` says at what time."""
+        code, _, self.when = self._answer(seconds)
+        check(code == 0, f'open {self.path}: {error_name(code)}')
+        return self
+
+    def refused(self, wanted, seconds=WAIT_SECONDS):
+        code, _, self.when = self._answer(seconds)
+        check(code == wanted, f'open {self.path}: {error_name(code)} and not {error_name(wanted)}')
+
+    def do(self, name, *args):
+        """os.NAME(fd, ...) over there."""
+        self.conn.send((name, args))
+        code, result, _ = self._answer()
+        if code:
+            raise OSError(code, name)
+        return result
+
+    def token(self):
+        return int(self.do('pread', 64, 0))
+
+    def release(self):
+        self.do('close')
+
+    def kill(self, number=signal.SIGKILL):
+        os.kill(self.pid, number)
+
+    def ended(self):
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = status
+        return self.status is not None
+
+    def gone(self, seconds=WAIT_SECONDS):
+        until(self.ended, f'taker {self.pid} of {self.path} ends', seconds)
+
+
+# ---- servers ----
+
+class Server:
+    """One ZooKeeper server. What it stored outlives stop() and start()."""
+
+    def __init__(self, case, tick_ms):
+        self.case = case
+        self.tick_ms = tick_ms
+        self.directory = tempfile.mkdtemp(prefix='server', dir=case.directory)
+        self.process = None
+        self.raw = None
+        for _ in range(20):
+            # Below the range that outgoing connections take their ports from.
+            self.port = random.randrange(15000, 31000)
+            if self._port_is_free() and self._started():
+                return
+        raise AssertionError('no ZooKeeper server: ' + self.log())
+
+    def _port_is_free(self):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            return errno_of(probe.bind, ('127.0.0.1', self.port)) == 0
+
+    def log(self):
+        with open(self.directory + '/log', encoding='utf-8', errors='replace') as log:
+            return log.read()
+
+    def _started(self):
+        with open(self.directory + '/zoo.cfg', 'w', encoding='utf-8') as config:
+            config.write(f'tickTime={self.tick_ms}\ndataDir={self.directory}/data\n'
+                         f'clientPort={self.port}\nclientPortAddress=127.0.0.1\n'
+                         f'maxSessionTimeout={rawzk.SESSION_MS}\nmaxClientCnxns=0\n'
+                         '4lw.commands.whitelist=*\nadmin.enableServer=false\n')
+        with open(self.directory + '/log', 'a', encoding='utf-8') as log:
+            self.process = spawn(
+                ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
+                 '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024',
+                 '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-cp', _JARS,
+                 'org.apache.zookeeper.server.quorum.QuorumPeerMain', self.directory + '/zoo.cfg'],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+        def answers():
+            # A connection that came too early may never be answered: ask again soon.
+            with contextlib.suppress(OSError):
+                return 'Mode:' in self.ask('srvr', 0.3)
+            return self.process.poll() is not None
+        until(answers, 'the ZooKeeper server starts', 60)
+        return self.process.poll() is None
+
+    def start(self):
+        check(self._started(), 'the ZooKeeper server did not start again: ' + self.log())
+
+    def stop(self):
+        self.raw = None
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def ask(self, word, timeout=10):
+        return rawzk.four_letters(self.port, word, timeout)
+
+    def client(self):
+        """A session of its own, closed with the case."""
+        client = rawzk.Client(self.port)
+        self.case.cleanups.callback(client.close)
+        return client
+
+    @property
+    def zk(self):
+        if self.raw is None:
+            self.raw = self.client()
+        return self.raw
+
+    def entries(self, lock, root='/locks'):
+        """The numbered children of a lock, in the order of their numbers."""
+        names = [name for name in self.zk.children(f'{root}/{lock}') if re.search(r'\d{10}$', name)]
+        return sorted(names, key=lambda name: name[-10:])
+
+    def connections(self):
+        """Session id -> the server's counters of its connection."""
+        found = {}
+        for line in self.ask('cons').splitlines():
+            values = dict(re.findall(r'(\w+)=(\w+)', line))
+            if 'sid' in values:
+                found[int(values['sid'], 16)] = values
+        return found
+
+    def watches(self, session):
+        """The paths that a session watches."""
+        found, current = [], None
+        for line in self.ask('wchc').splitlines():
+            if line.startswith('0x'):
+                current = int(line, 16)
+            elif line.strip() and current == session:
+                found.append(line.strip())
+        return found
+
+    def metric(self, name):
+        return int(re.search(rf'^{name}\t(\d+)', self.ask('mntr'), re.MULTILINE).group(1))
+
+
+class Relay:
+    """A way to a server that can be frozen: the link hangs, nothing is refused."""
+
+    def __init__(self, case, server):
+        listener = socket.create_server(('127.0.0.1', 0))
+        self.port = listener.getsockname()[1]
+        self.tick_ms = server.tick_ms
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                _die_with_parent()
+                signal.alarm(0)
+                self._forward(listener, server.port)
+            finally:
+                os._exit(1)
+        listener.close()
+        case.cleanups.callback(self.end)
+
+    @staticmethod
+    def _forward(listener, port):
+        import selectors
+        selector = selectors.DefaultSelector()
+        selector.register(listener, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is listener:
+                    near = listener.accept()[0]
+                    far = socket.create_connection(('127.0.0.1', port))
+                    selector.register(near, selectors.EVENT_READ, far)
+                    selector.register(far, selectors.EVENT_READ, near)
+                    continue
+                try:
+                    data = key.fileobj.recv(65536)
+                    key.data.sendall(data)
+                except OSError:
+                    data = b''
+                if not data:
+                    for conn in (key.fileobj, key.data):
+                        if conn.fileno() >= 0 and conn in selector.get_map():
+                            selector.unregister(conn)
+                        conn.close()
+
+    def freeze(self):
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self):
+        os.kill(self.pid, signal.SIGCONT)
+
+    def end(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+# ---- mounts ----
+
+class Mount:
+    def __init__(self, case, server, host, session, servers, root, options):
+        self.case = case
+        self.server = server
+        self.host = host
+        self.directory = tempfile.mkdtemp(prefix='mount', dir=case.directory)
+        self.log_path = self.directory + '.log'
+        self.allowed = None
+        self.checked = False
+        every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}']
+        with open(self.log_path, 'w', encoding='utf-8') as log:
+            self.process = spawn([ZKLOCKFS, '-f', '-o', ','.join(every + list(options)),
+                                  servers + root, self.directory],
+                                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        until(lambda: mounted(self.directory) or self.process.poll() is not None, 'the mount appears')
+        check(self.process.poll() is None, f'zklockfs ended with {self.process.poll()}: {self.log()}')
+        self.ready()
+
+    def path(self, *parts):
+        return os.path.join(self.directory, *parts)
+
+    def mkdir(self, lock, mode=0o777):
+        os.mkdir(self.path(lock), mode)
+
+    def take(self, lock, door='lock', flags=os.O_RDWR, uid=0):
+        taker = Taker(self.path(lock, door), flags, uid)
+        self.case.takers.append(taker)
+        return taker
+
+    def locks(self):
+        return sorted(name for name in os.listdir(self.directory) if name != '.zklockfs')
+
+    def queue(self, lock):
+        return sorted(os.listdir(self.path(lock, 'queue')))
+
+    def read(self, *parts):
+        with open(self.path(*parts), encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def fields(self, *parts):
+        """A file of `key: value` lines."""
+        return dict(line.split(': ', 1) for line in self.read(*parts).splitlines() if ': ' in line)
+
+    def status(self):
+        return self.fields('.zklockfs', 'status')
+
+    def ready(self):
+        until(lambda: self.status().get('state') == 'ready', 'the mount is ready')
+
+    def session(self):
+        return int(self.status()['session'], 16)
+
+    def process_status(self, key):
+        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as lines:
+            return next(line.split(':')[1].strip() for line in lines if line.startswith(key + ':'))
+
+    def allow(self, pattern):
+        """Lines of the daemon that match are no reason to fail."""
+        self.allowed = re.compile(pattern, re.IGNORECASE)
+
+    def log(self):
+        with open(self.log_path, encoding='utf-8', errors='replace') as log:
+            return log.read()
+
+    def unmount(self):
+        status, _, err = command(['fusermount3', '-u', self.directory])
+        check(status == 0, f'fusermount3 -u {self.host}: {err}')
+        self.check_end()
+
+    def check_end(self, seconds=WAIT_SECONDS):
+        """The daemon has ended, and well."""
+        if self.checked:
+            return
+        self.checked = True
+        until(lambda: self.process.poll() is not None, f'the daemon of {self.host} ends', seconds)
+        check_equal(self.process.returncode, 0, f'exit status of the daemon of {self.host}')
+        trouble = [line for line in self.log().splitlines() if _TROUBLE.search(line)
+                   and not (self.allowed and self.allowed.search(line))]
+        check(not trouble, 'the daemon said:\n' + '\n'.join(trouble))
+        check(mounted(self.directory) is None, f'{self.host} is still mounted')
+
+
+# ---- the case ----
+
+class Case:
+    def __init__(self, directory):
+        self.directory = directory
+        self.servers, self.mounts, self.takers = [], [], []
+        self.cleanups = contextlib.ExitStack()
+
+    def server(self, tick_ms=2000):
+        self.servers.append(Server(self, tick_ms))
+        return self.servers[-1]
+
+    def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=()):
+        servers = servers or f'127.0.0.1:{server.port}'
+        self.mounts.append(Mount(self, server, host, session, servers, root, options))
+        return self.mounts[-1]
+
+    def relay(self, server):
+        return Relay(self, server)
+
+    def mount_point(self):
+        return tempfile.mkdtemp(prefix='mount', dir=self.directory)
+
+    def daemons(self):
+        """The pids of all zklockfs processes of this case."""
+        return [pid for pid in _marked(self.directory)
+                if _executable(pid) == os.path.realpath(ZKLOCKFS)]
+
+    def _drop_takers(self):
+        for taker in self.takers:
+            with contextlib.suppress(OSError):
+                if not taker.ended():
+                    taker.kill()
+        for taker in self.takers:
+            taker.gone()
+        for name in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                if os.readlink('/proc/self/fd/' + name).startswith(self.directory + '/mount'):
+                    os.close(int(name))
+
+    def finish(self):
+        """The end of a test that has passed so far: all must come off cleanly."""
+        self._drop_takers()
+        for mount in self.mounts:
+            if not mount.checked:
+                mount.unmount()
+        for server in self.servers:
+            if server.process.poll() is None:
+                self._no_entries(server, '/locks')
+
+    def _no_entries(self, server, path):
+        for name in server.zk.children(path) if server.zk.exists(path) else ():
+            stat = server.zk.exists(f'{path}/{name}')
+            if stat and not stat.ephemeral_owner:
+                self._no_entries(server, f'{path}/{name}')
+            elif stat:
+                check(not re.match(r'_c_.*\.\d+-r?lock-\d{10}$', name), f'left behind: {path}/{name}')
+
+    def story(self):
+        for mount in self.mounts:
+            print(f'---- daemon of {mount.host}, status {mount.process.poll()}:\n{mount.log()}',
+                  file=sys.stderr)
+
+
+def _executable(pid):
+    with contextlib.suppress(OSError):
+        return os.readlink(f'/proc/{pid}/exe')
+    return None
+
+
+def _marked(directory):
+    """All processes that were started with this case's directory as their mark."""
+    mark = f'{_MARK}={directory}'.encode()
+    found = []
+    for name in os.listdir('/proc'):
+        with contextlib.suppress(OSError):
+            if name.isdigit():
+                with open(f'/proc/{name}/environ', 'rb') as environ:
+                    if mark in environ.read().split(b'\0'):
+                        found.append(int(name))
+    return found
+
+
+def _clean_up(directory):
+    deadline = time.monotonic() + 20
+    while os.path.exists(directory) and time.monotonic() < deadline:
+        pids = _marked(directory)
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not pids:
+            shutil.rmtree(directory, ignore_errors=True)
+        time.sleep(0.01)
+
+
+def _start_janitor(directory):
+    """Fork the process that cleans up when this one is gone, however it went."""
+    end, ours = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(end)
+        return pid, ours
+    os.setsid()
+    os.close(ours)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3):
+        os.dup2(null, fd)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        os.read(end, 1)
+        _clean_up(directory)
+    finally:
+        os._exit(0)
+
+
+def _own_namespace():
+    """A mount lives until the last namespace that has a copy of it is gone: keep
+    ours out of the namespaces that others make, and theirs out of this one."""
+    check(libc.unshare(_CLONE_NEWNS) == 0, 'unshare: ' + os.strerror(ctypes.get_errno()))
+    check(libc.mount(None, b'/', None, _MS_REC | _MS_PRIVATE, None) == 0, 'a private tree')
+    with open('/proc/self/mountinfo', encoding='utf-8', errors='replace') as lines:
+        foreign = [line.split()[4] for line in lines if ' - fuse.zklockfs ' in line]
+    for path in foreign:
+        libc.umount2(os.fsencode(path), _MNT_DETACH)
+
+
+def _too_late(*_):
+    raise TimeoutError(f'the test ran for more than {CASE_SECONDS} s')
+
+
+def _stop(*_):
+    raise SystemExit('stopped by a signal')
+
+
+def run(test):
+    """Run test(case) and exit: 0, or 1 with the story on stderr."""
+    base = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+    directory = os.path.realpath(tempfile.mkdtemp(prefix='zklockfs-', dir=base))
+    os.chmod(directory, 0o755)
+    os.environ[_MARK] = directory
+    janitor, alive = _start_janitor(directory)
+    _own_namespace()
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGALRM, _too_late)
+    signal.alarm(CASE_SECONDS)
+    case = Case(directory)
+    status = 1
+    try:
+        with case.cleanups:
+            test(case)
+            case.finish()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+        case.story()
+    signal.alarm(0)
+    sys.stdout.flush()
+    os.close(alive)
+    os.waitpid(janitor, 0)
+    os._exit(status)

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`holder` has one line for the holder, with its entry, pid and token and the
+reason at the end, on every mount; it is empty when the lock is free."""
+
+import os
+import shutil
+
+from harness import check, check_equal, run, until
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.mkdir('build')
+    for mount in (a, b):
+        check_equal(mount.read('build', 'holder'), '', 'holder of a free lock')
+
+    taker = a.take('build').held()
+    waiter = b.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
+    taker.do('write', b'deploying v42\n')
+    entry = a.queue('build')[0]
+    for mount in (a, b):
+        until(lambda: 'deploying' in mount.read('build', 'holder'), 'the reason is shown')
+        text = mount.read('build', 'holder')
+        check_equal(text.count('\n'), 1, f'lines in {text!r}')
+        check(text.endswith('deploying v42\n'), f'the reason is not last: {text!r}')
+        for word in (entry, str(taker.pid), str(taker.token()), 'a'):
+            check(any(word == part or part.endswith('=' + word) for part in text.split()),
+                  f'no {word} in {text!r}')
+        check(os.stat(mount.path('build', 'holder')).st_size >= len(text), 'the size is no upper bound')
+        copy = case.directory + '/copy'
+        shutil.copyfile(mount.path('build', 'holder'), copy)
+        with open(copy, encoding='utf-8') as file:
+            check_equal(file.read(), text, 'a copy')
+
+    taker.release()
+    waiter.held()
+    check(b.queue('build')[0] in b.read('build', 'holder'), 'the next holder is not shown')
+    waiter.release()
+    until(lambda: a.read('build', 'holder') == '', 'nobody holds it')
+
+
+run(test)

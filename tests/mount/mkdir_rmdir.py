@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""mkdir makes a lock and rmdir removes one, for all mounts, at any depth; never
+one that is held or waited for (EBUSY) or that has locks below (ENOTEMPTY)."""
+
+import errno
+import os
+
+from harness import check_equal, check_errno, run, until
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    for path in ('team', 'team/build', 'team/build/deploy'):
+        a.mkdir(path)
+        check_errno(errno.EEXIST, os.mkdir, a.path(path))
+        check_errno(errno.EEXIST, os.mkdir, b.path(path))
+        until(lambda: os.path.isdir(b.path(path)), 'b sees it')
+        stat = server.zk.exists('/locks/' + path)
+        check_equal(stat.ephemeral_owner, 0, 'a lock is persistent')
+    check_errno(errno.ENOENT, os.mkdir, a.path('nobody/build'))
+    check_errno(errno.ENOENT, os.rmdir, a.path('nobody'))
+    for path in ('team', 'team/build'):
+        check_errno(errno.ENOTEMPTY, os.rmdir, a.path(path))
+
+    # Each is a lock of its own: those above and below stay free.
+    lock = 'team/build/deploy'
+    holder = b.take(lock).held()
+    for other in ('team', 'team/build'):
+        a.take(other, 'try').held().release()
+    for mount in (a, b):
+        check_errno(errno.EBUSY, os.rmdir, mount.path(lock))
+    waiter = a.take(lock)
+    until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
+    check_errno(errno.EBUSY, os.rmdir, a.path(lock))
+    holder.release()
+    waiter.held().release()
+    until(lambda: not server.entries(lock), 'the lock is free')
+
+    # Waited for, but by nobody of ours held: another client's entry.
+    planted = server.zk.create(f'/locks/{lock}/x-', ephemeral=True, sequence=True)
+    check_errno(errno.EBUSY, os.rmdir, a.path(lock))
+    server.zk.delete(planted)
+
+    for path in (lock, 'team/build', 'team'):
+        os.rmdir(a.path(path))
+        check_equal(server.zk.exists('/locks/' + path), None, 'the node')
+        until(lambda: not os.path.exists(b.path(path)), 'b sees that it is gone')
+    check_errno(errno.ENOENT, os.open, a.path(lock, 'lock'), os.O_RDWR)
+
+    # rmdir right after the last close meets no dying entry of its own.
+    for _ in range(20):
+        a.mkdir('short')
+        os.close(os.open(a.path('short', 'lock'), os.O_RDWR))
+        os.rmdir(a.path('short'))
+
+
+run(test)

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`mount -t fuse.zklockfs`, as a line of fstab gives it, and umount."""
+
+import os
+
+from harness import ZKLOCKFS, check, check_equal, command, mounted, run, until
+
+
+def install():
+    """In the test's own view of the tree: mount(8) knows no other PATH than the default."""
+    check_equal(command(['mount', '-t', 'tmpfs', 'none', '/usr/local/sbin'])[0], 0, 'mount of a tmpfs')
+    os.symlink(ZKLOCKFS, '/usr/local/sbin/zklockfs')
+
+
+def test(case):
+    install()
+    server = case.server()
+    path = case.mount_point()
+    source = f'127.0.0.1:{server.port}/locks'
+    for options in ('defaults', 'session_timeout=20s,tick_time=2s,host=web1', '_netdev,nofail,noatime'):
+        status, out, err = command(['mount', '-t', 'fuse.zklockfs', '-o', options, source, path])
+        check_equal((status, out, err), (0, '', ''), f'mount -o {options}')
+        line = mounted(path)
+        check(line and f' - fuse.zklockfs {source} ' in line, f'mountinfo: {line}')
+        for option in ('nosuid', 'nodev', 'noexec'):
+            check(option in line.split()[5].split(','), f'{option} is missing: {line}')
+        if not os.path.isdir(path + '/build'):
+            os.mkdir(path + '/build')
+        fd = os.open(path + '/build/try', os.O_RDWR)
+        if 'host=web1' in options:
+            entry, = server.entries('build')
+            check(f'-web1.{os.getpid()}-lock-' in entry, f'the option came to nothing: {entry}')
+        os.close(fd)
+        check_equal(command(['umount', path]), (0, '', ''), 'umount')
+        until(lambda: not case.daemons(), 'the daemon ends')
+
+    status, _, err = command(['mount', '-t', 'fuse.zklockfs', '-o', 'session_timeout=1', source, path])
+    check(status != 0 and err, 'a bad option passes')
+    check(mounted(path) is None, 'mounted in spite of it')
+
+
+run(test)

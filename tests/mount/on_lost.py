@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""on_lost: the opener and its descendants that have the door open are gone before the
+next one holds, also when the daemon is stopped or dead; nobody else is touched."""
+
+import os
+import signal
+import time
+
+from harness import Stopwatch, check, run, spawn, until
+
+# The holder's shell; one child that has the door open, and one that has not. What TERM
+# did to the shell is told by a file.
+HOLDER = '''
+trap 'touch "$2.term"; exit 1' TERM
+exec 9<>"$1" || exit 75
+sleep 1000 & echo $! >"$2.child"
+sleep 1000 9>&- & echo $! >"$2.free"
+echo $$ >"$2.held.new"; mv "$2.held.new" "$2.held"
+while :; do sleep 0.05 9>&-; done
+'''
+
+
+def alive(pid):
+    try:
+        with open(f'/proc/{pid}/stat', encoding='ascii') as file:
+            return file.read().rsplit(')', 1)[1].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
+def number_in(path):
+    with open(path, encoding='ascii') as file:
+        return int(file.read())
+
+
+def lose(case, server, mode, fault):
+    relay = case.relay(server)
+    a = case.mount(relay, 'a', session='6s', options=[f'on_lost={mode}'])
+    b = case.mount(server, 'b', session='6s')
+    a.allow('.')
+    lock = f'{mode}-{fault}'
+    b.mkdir(lock)
+    b.mkdir(lock + '-other')
+    note = os.path.join(case.directory, lock)
+    other = a.take(lock + '-other') if fault == 'deleted' else None
+    shell = spawn(['bash', '-c', HOLDER, 'holder', a.path(lock, 'lock'), note])
+    until(lambda: os.path.exists(note + '.held'), 'the shell holds')
+    child, free = number_in(note + '.child'), number_in(note + '.free')
+    waiter = b.take(lock)
+    until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
+
+    watch = Stopwatch()
+    if fault == 'silence':
+        relay.freeze()
+    elif fault == 'stopped':
+        a.process.send_signal(signal.SIGSTOP)
+    elif fault == 'killed':
+        a.process.kill()
+    else:
+        server.zk.delete(f'/locks/{lock}/{server.entries(lock)[0]}')
+    if fault != 'deleted':
+        # An evicted entry is another's decision: the next one may be first.
+        until(lambda: shell.poll() is not None and not alive(child), 'both are stopped')
+        check(not waiter.answered(), 'the next one held before they were gone')
+    waiter.held()
+    until(lambda: shell.poll() is not None and not alive(child), 'both are stopped')
+    watch.check(0, 15, fault)
+    check(os.path.exists(note + '.term') == (mode == 'term'), 'SIGTERM, if that was asked for')
+    check(alive(free), 'a child without the door was touched')
+    if other:
+        check(not other.ended(), 'the holder of another lock was touched')
+        other.held()
+        other.release()
+    os.kill(free, signal.SIGKILL)
+    waiter.release()
+
+    if fault == 'stopped':
+        a.process.send_signal(signal.SIGCONT)
+    relay.thaw()
+    if fault == 'killed':
+        a.process.wait()
+        os.system(f'fusermount3 -uz {a.path()}')
+        until(lambda: not guards(a), 'the guardian ends by itself')
+    else:
+        a.ready()
+        a.unmount()
+    b.unmount()
+
+
+def guards(mount):
+    """Guardians of that mount's daemon: its children, or orphans of its session."""
+    found = []
+    for name in os.listdir('/proc'):
+        if name.isdigit():
+            try:
+                with open(f'/proc/{name}/cmdline', encoding='utf-8') as file:
+                    if mount.path() in file.read() and int(name) != mount.process.pid:
+                        found.append(int(name))
+            except OSError:
+                pass
+    return found
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    for mode in ('kill', 'term'):
+        for fault in ('silence', 'stopped', 'killed', 'deleted'):
+            began = time.monotonic()
+            lose(case, server, mode, fault)
+            print(f'{mode}, {fault}: {time.monotonic() - began:.1f} s')
+
+
+run(test)

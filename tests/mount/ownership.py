@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A lock belongs to who made it, with 0777 & ~umask, on all mounts. Its doors
+are rw for those who can write the directory and closed for others, root apart."""
+
+import errno
+import os
+import stat
+
+from harness import NOBODY, check_equal, run
+
+
+def modes(mount, lock):
+    return tuple(oct(stat.S_IMODE(os.stat(mount.path(lock, name)).st_mode)) for name in ('', 'lock', 'try'))
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    os.umask(0o022)
+    a.mkdir('private')
+    os.umask(0)
+    a.mkdir('open')
+    os.umask(0o002)
+    a.mkdir('group')
+
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        os.umask(0o077)
+        try:
+            os.mkdir(a.path('open', 'own'))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    check_equal(os.waitpid(child, 0)[1], 0, 'mkdir by a user')
+
+    for mount in (a, b):
+        check_equal(modes(mount, 'private'), ('0o755', '0o600', '0o600'), 'umask 022')
+        check_equal(modes(mount, 'open'), ('0o777', '0o666', '0o666'), 'umask 0')
+        check_equal(modes(mount, 'group'), ('0o775', '0o660', '0o660'), 'umask 002')
+        check_equal(modes(mount, 'open/own'), ('0o700', '0o600', '0o600'), 'umask 077')
+        for name in ('', 'lock', 'try'):
+            found = os.stat(mount.path('open/own', name))
+            check_equal((found.st_uid, found.st_gid), (NOBODY, NOBODY), 'owner')
+        mount.take('private', uid=NOBODY).refused(errno.EACCES)
+        mount.take('group', uid=NOBODY).refused(errno.EACCES)
+        mount.take('group', 'lock@1s', uid=NOBODY).refused(errno.EACCES)
+        mount.take('open', uid=NOBODY).held().release()
+        mount.take('open/own', uid=NOBODY).held().release()
+
+
+run(test)

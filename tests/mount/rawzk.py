@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""rawzk.py - a second, independent view into the ensemble.
+
+A ZooKeeper client of the few requests that the tests need, written from the
+protocol (jute over a socket) and not from the library the daemon uses. One
+connection, one request at a time; it never pings, so it asks for a session far
+longer than any test.
+"""
+
+import collections
+import socket
+import struct
+
+NONODE, NODEEXISTS, NOTEMPTY = -101, -110, -111
+SESSION_MS = 600 * 1000
+
+_CREATE, _DELETE, _EXISTS, _GET, _SET, _CHILDREN2, _MULTI = 1, 2, 3, 4, 5, 12, 14
+_CLOSE = -11
+
+_STAT = struct.Struct('>qqqqiiiqiiq')
+Stat = collections.namedtuple('Stat', 'czxid mzxid ctime mtime version cversion aversion '
+                              'ephemeral_owner data_length children pzxid')
+
+
+class ZkError(Exception):
+    def __init__(self, code):
+        super().__init__(f'ZooKeeper error {code}')
+        self.code = code
+
+
+def _buffer(data):
+    return struct.pack('>i', len(data)) + data
+
+
+def _string(text):
+    return _buffer(text.encode('utf-8', 'surrogateescape'))
+
+
+class _Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, layout):
+        values = struct.unpack_from(layout, self.data, self.at)
+        self.at += struct.calcsize(layout)
+        return values if len(values) > 1 else values[0]
+
+    def buffer(self):
+        length = max(self.take('>i'), 0)
+        self.at += length
+        return self.data[self.at - length:self.at]
+
+    def string(self):
+        return self.buffer().decode('utf-8', 'surrogateescape')
+
+    def stat(self):
+        return Stat(*self.take(_STAT.format))
+
+
+def four_letters(port, word, timeout):
+    """The answer to one of the server's four-letter words."""
+    with socket.create_connection(('127.0.0.1', port), timeout) as conn:
+        conn.sendall(word.encode())
+        return b''.join(iter(lambda: conn.recv(65536), b'')).decode()
+
+
+class Client:
+    def __init__(self, port):
+        self.conn = socket.create_connection(('127.0.0.1', port), 10)
+        self.xid = 0
+        self._send(struct.pack('>iqiq', 0, 0, SESSION_MS, 0) + _buffer(bytes(16)) + b'\0')
+        answer = _Reader(self._receive())
+        _, _, self.session = answer.take('>iiq')
+
+    def _send(self, packet):
+        self.conn.sendall(_buffer(packet))
+
+    def _exactly(self, length):
+        data = b''
+        while len(data) < length:
+            more = self.conn.recv(length - len(data))
+            if not more:
+                raise ConnectionError('the server closed the connection')
+            data += more
+        return data
+
+    def _receive(self):
+        return self._exactly(struct.unpack('>i', self._exactly(4))[0])
+
+    def _ask(self, kind, body):
+        self.xid += 1
+        self._send(struct.pack('>ii', self.xid, kind) + body)
+        answer = _Reader(self._receive())
+        xid, _, code = answer.take('>iqi')
+        assert xid == self.xid, (xid, self.xid)
+        if code:
+            raise ZkError(code)
+        return answer
+
+    def create(self, path, data=b'', ephemeral=False, sequence=False):
+        """Make a node; return its path, with the number of a sequential one."""
+        open_acl = struct.pack('>ii', 1, 31) + _string('world') + _string('anyone')
+        flags = struct.pack('>i', ephemeral | sequence << 1)
+        return self._ask(_CREATE, _string(path) + _buffer(data) + open_acl + flags).string()
+
+    def delete(self, *paths):
+        """Delete the nodes, all of them or none."""
+        body = b''
+        for path in paths:
+            body += struct.pack('>i?i', _DELETE, False, -1) + _string(path) + struct.pack('>i', -1)
+        answer = self._ask(_MULTI, body + struct.pack('>i?i', -1, True, -1))
+        for _ in paths:
+            kind, _, code = answer.take('>i?i')
+            if kind == -1:
+                code = answer.take('>i') or code
+                if code:
+                    raise ZkError(code)
+
+    def exists(self, path):
+        """The node's Stat, or None."""
+        try:
+            return self._ask(_EXISTS, _string(path) + b'\0').stat()
+        except ZkError as err:
+            if err.code != NONODE:
+                raise
+            return None
+
+    def get(self, path):
+        answer = self._ask(_GET, _string(path) + b'\0')
+        return answer.buffer(), answer.stat()
+
+    def set(self, path, data):
+        self._ask(_SET, _string(path) + _buffer(data) + struct.pack('>i', -1))
+
+    def children(self, path):
+        answer = self._ask(_CHILDREN2, _string(path) + b'\0')
+        return [answer.string() for _ in range(answer.take('>i'))]
+
+    def close(self):
+        """End the session: what was ephemeral goes at once."""
+        try:
+            self._ask(_CLOSE, b'')
+        except OSError:
+            pass   # the server is away, and the session with it
+        self.conn.close()

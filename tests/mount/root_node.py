@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The sub-tree that is mounted: /locks is made when it is absent and is what is
+meant when none is named, another one only with mkroot."""
+
+from harness import check, check_equal, run
+
+
+def test(case):
+    server = case.server()
+    check(server.zk.exists('/locks') is None, 'a new server has /locks')
+    default = case.mount(server, 'a', root='')
+    check(server.zk.exists('/locks'), '/locks was not made')
+    named = case.mount(server, 'b', root='/locks')
+    deep = case.mount(server, 'c', root='/team/build/locks', options=['mkroot'])
+    check(server.zk.exists('/team/build/locks'), 'mkroot made nothing')
+
+    default.mkdir('one')
+    check_equal(named.locks(), ['one'], 'locks in the same root')
+    check_equal(deep.locks(), [], 'locks in another root')
+    deep.mkdir('two')
+    check(server.zk.exists('/team/build/locks/two'), 'the path is not the path')
+    case.mount(server, 'd', root='/team/build/locks').take('two').held()
+
+
+run(test)

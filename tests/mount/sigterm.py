@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""SIGTERM ends an idle mount. With a holder the mount point goes, new takers
+and waiters are refused, the holder keeps its lock, and the daemon ends with it."""
+
+import errno
+import os
+import signal
+
+from harness import check, check_equal, check_errno, libc, mounted, run, until
+
+
+def test(case):
+    server = case.server()
+    idle, mount, b = case.mount(server, 'idle'), case.mount(server, 'a'), case.mount(server, 'b')
+    idle.process.send_signal(signal.SIGTERM)
+    idle.check_end()
+
+    mount.mkdir('build')
+    holder = mount.take('build').held()
+    token = holder.token()
+    waiter = mount.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
+    remote = b.take('build')
+    until(lambda: len(server.entries('build')) == 3, 'the remote waiter queues')
+    directory = os.open(mount.path('build'), os.O_PATH | os.O_DIRECTORY)
+
+    mount.process.send_signal(signal.SIGTERM)
+    waiter.refused(errno.ENOLCK)
+    until(lambda: mounted(mount.directory) is None, 'the mount point goes')
+    check_errno(errno.ENOLCK, os.open, 'lock', os.O_RDWR, dir_fd=directory)
+    check_errno(errno.ENOLCK, os.open, 'try', os.O_RDWR, dir_fd=directory)
+    os.close(directory)
+
+    until(lambda: len(server.entries('build')) == 2, 'the refused waiter leaves the queue')
+    check_equal(holder.token(), token, 'the token')
+    check_equal(holder.do('write', b'finishing\n'), 10, 'a write')
+    holder.do('fsync')
+    check(not remote.answered(), 'the lock was given away')
+    check_equal(mount.process.poll(), None, 'the daemon')
+    # The bare directory is free to be mounted again; the draining daemon stays apart.
+    check_equal(os.listdir(mount.directory), [], 'the bare mount point')
+
+    holder.release()
+    remote.held()
+    mount.check_end()
+    check_equal(libc.umount2(mount.directory.encode(), 0), -1, 'umount of nothing')
+
+
+run(test)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,12 +111,13 @@ static char *fail(char *path, const char **ret_why, const char *why)
 	return NULL;
 }
 
-/* ENOTCONN: its daemon is dead. ECONNABORTED: was aborted. */
+/* ENOTCONN: its daemon is dead. ECONNABORTED: was aborted. stat(2) would not do: the
+ * kernel remembers a directory's attributes for a while. */
 static bool is_dead(const char *path)
 {
-	struct stat st;
+	struct statfs st;
 
-	return stat(path, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+	return statfs(path, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 char *mountpoint_prepare(const char *path, const char **ret_why)

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from harness import Stopwatch, check, run, spawn, until
+from harness import Stopwatch, check, command, run, spawn, until
 
 # The holder's shell; one child that has the door open, and one that has not. What TERM
 # did to the shell is told by a file.
@@ -80,7 +80,8 @@ def lose(case, server, mode, fault):
     relay.thaw()
     if fault == 'killed':
         a.process.wait()
-        os.system(f'fusermount3 -uz {a.path()}')
+        a.checked = True
+        command(['fusermount3', '-uz', a.directory])
         until(lambda: not guards(a), 'the guardian ends by itself')
     else:
         a.ready()

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""After kill -9 of the daemon: waiters get ECONNABORTED, holders ENOTCONN, the lock passes on
+after the session timeout; and a daemon started again clears the dead mount and serves.
+On a living mount a second one is refused."""
+
+import errno
+import os
+import subprocess
+
+from harness import ZKLOCKFS, Stopwatch, check, check_equal, check_errno, command, mounted, run, spawn, until
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    a, b = case.mount(server, 'a', session='3s'), case.mount(server, 'b', session='3s')
+    a.mkdir('build')
+    holder = a.take('build').held()
+    waiter = a.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
+    elsewhere = b.take('build')
+
+    again = [ZKLOCKFS, '-f', '-o', f'session_timeout=3s,tick_time=500ms,host=a',
+             f'127.0.0.1:{server.port}/locks', a.directory]
+    status, _, err = command(again)
+    check_equal(status, 32, 'a second mount on a living one')
+    check('already' in err and err.count('\n') == 1, err)
+
+    watch = Stopwatch()
+    a.process.kill()
+    a.process.wait()
+    a.checked = True
+    waiter.refused(errno.ECONNABORTED)
+    try:
+        holder.token()
+        check(False, 'a descriptor of a dead mount works')
+    except OSError as error:
+        check_equal(error.errno, errno.ENOTCONN, 'the holder')
+    check_errno(errno.ENOTCONN, os.listdir, a.directory)
+
+    daemon = spawn(again, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until(lambda: mounted(a.directory) and os.path.exists(a.path('.zklockfs', 'status')), 'it serves again')
+    elsewhere.held()
+    watch.check(1, 15, 'the lock of the killed daemon')
+    elsewhere.release()
+    holder.kill()
+    os.close(os.open(a.path('build', 'lock'), os.O_RDWR))
+    status, _, err = command(['fusermount3', '-u', a.directory])
+    check_equal((status, err), (0, ''), 'fusermount3 -u')
+    _, err = daemon.communicate(timeout=20)
+    check_equal((daemon.returncode, err), (0, ''), 'the second daemon')
+
+
+run(test)

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""An interrupted open keeps its place for a while: the same process at the same door
+gets it back; another door, the end of its process or 2 s give it up; at the head of
+the queue it lasts a quarter of a second."""
+
+import errno
+import os
+import signal
+import subprocess
+
+from harness import Stopwatch, check, check_equal, raw_open, run, spawn, until
+
+# Opens again after each interrupt, as shells do, and says what came of it.
+STUBBORN = '''
+import os, signal, sys
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+from harness import raw_open
+signal.signal(signal.SIGUSR1, lambda *_: None)
+for path in sys.argv[2:]:
+    try:
+        fd = raw_open(path, os.O_RDWR)
+        print('taken', os.pread(fd, 64, 0).decode().strip(), flush=True)
+        break
+    except OSError as err:
+        print(os.strerror(err.errno), flush=True)
+signal.pause()
+'''
+
+
+def test(case):
+    server = case.server()
+    mount = case.mount(server, session='30s')
+    mount.mkdir('build')
+    door, timed = mount.path('build', 'lock'), mount.path('build', 'lock@1h')
+    harness = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'harness.py')
+
+    def queued(count):
+        return until(lambda: len(server.entries('build')) == count and server.entries('build'),
+                     f'{count} in the queue')
+
+    def stubborn(*paths):
+        return spawn(['python3', '-c', STUBBORN, harness, *paths], stdout=subprocess.PIPE, text=True)
+
+    # The same door: the place is kept, and others stay behind.
+    holder = mount.take('build').held()
+    first = stubborn(door, door, door)
+    queued(2)
+    behind = mount.take('build')
+    before = queued(3)
+    for _ in range(2):
+        first.send_signal(signal.SIGUSR1)
+        check_equal(first.stdout.readline(), 'Interrupted system call\n', 'the first open')
+    check_equal(server.entries('build'), before, 'the queue after two interrupts')
+    holder.release()
+    check(first.stdout.readline().startswith('taken'), 'the first in the queue has it')
+    check(not behind.answered(), 'the one behind waits')
+    first.kill()
+    behind.held()
+
+    # Another door of the lock: the old place is void, the new one is at the end.
+    other = stubborn(door, timed)
+    queued(2)
+    third = mount.take('build')
+    queued(3)
+    other.send_signal(signal.SIGUSR1)
+    other.stdout.readline()
+    until(lambda: len(server.entries('build')) == 3 and mount.queue('build')[1].split('-')[2] ==
+          str(third.pid), 'the third is second now')
+    other.kill()
+    queued(2)
+
+    # Its time: 2 s in the queue.
+    idle = mount.take('build')
+    queued(3)
+    watch = Stopwatch()
+    idle.kill(signal.SIGUSR1)
+    idle.refused(errno.EINTR)
+    queued(2)
+    watch.check(1.5, 10, 'the place of one that does not come back')
+
+    # At the head: a quarter of a second.
+    third.kill()
+    idle = mount.take('build')
+    queued(2)
+    idle.kill(signal.SIGUSR1)
+    idle.refused(errno.EINTR)
+    watch = Stopwatch()
+    behind.release()
+    check(mount.take('build').held(), 'the next one')
+    watch.check(0, 1.5, 'the head of one that does not come back')
+    check_equal(raw_open.__name__, 'raw_open', 'the helper that STUBBORN imports')
+
+
+run(test)

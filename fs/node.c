@@ -51,11 +51,20 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 		return NULL;
 	}
 	node->ino = ++nodes->last;
-	if (parent)
-		node_ref(parent);
 	size = make_key(node->key, above, name);
 	HASH_ADD(by_ino, nodes->by_ino, ino, sizeof(node->ino), node);
-	HASH_ADD(by_name, nodes->by_name, key, size, node);
+	if (node->by_ino.tbl)
+		HASH_ADD(by_name, nodes->by_name, key, size, node);
+	if (!node->by_name.tbl) {
+		if (node->by_ino.tbl)
+			HASH_DELETE(by_ino, nodes->by_ino, node);
+		free(node->name);
+		free(node->lock);
+		free(node);
+		return NULL;
+	}
+	if (parent)
+		node_ref(parent);
 	return node;
 }
 

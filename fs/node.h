@@ -12,6 +12,7 @@
 #include "lockcore.h"
 
 #include <stdint.h>
+#define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
 #include <uthash.h>
 
 enum node_kind {

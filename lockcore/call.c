@@ -97,6 +97,7 @@ static void time_is_up(void *ctx)
 {
 	struct lc_call *call = ctx;
 
+	call->lc->stalled |= call->pending;
 	fail(call, call->error ? call->error : -EHOSTUNREACH);
 }
 
@@ -132,6 +133,18 @@ void calls_finish(struct lc *lc)
 		lc_cancel(call);
 }
 
+/* While the ensemble is away one question after the other may come, each of them only
+ * when the one before has failed (the kernel looks a name up for one process at a
+ * time): they share one time limit, from the moment contact was lost. */
+static int64_t patience(struct lc *lc)
+{
+	int64_t left = lc->session.away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
+
+	if (session_ready(lc))
+		return lc->stalled ? LC_CALL_TIMEOUT_US / 20 : LC_CALL_TIMEOUT_US;
+	return left > 0 ? left : 0;
+}
+
 static int begin(struct lc *lc, char *path, const struct lc_call *model, struct lc_call **ret_call)
 {
 	struct lc_call *call = path ? malloc(sizeof(*call)) : NULL;
@@ -145,7 +158,7 @@ static int begin(struct lc *lc, char *path, const struct lc_call *model, struct 
 	call->lc = lc;
 	call->path = path;
 	call->limit = (struct timer){.fire = time_is_up, .ctx = call};
-	timer_set(lc, &call->limit, lc_now(lc) + LC_CALL_TIMEOUT_US);
+	timer_set(lc, &call->limit, lc_now(lc) + patience(lc));
 	DL_APPEND(lc->calls, call);
 	*ret_call = call;
 	ask(call);
@@ -181,6 +194,7 @@ static int errno_of(enum ensemble_result result)
 static bool answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
 	call->pending = false;
+	call->lc->stalled = false;
 	if (answer->result == ENSEMBLE_OK && call->writes)
 		session_wrote(call->lc, call->sent_us);
 	if (call->told) {

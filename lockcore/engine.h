@@ -19,6 +19,8 @@
 #include "queue.h"
 
 #include <stdarg.h>
+/* An element for which there is no memory is not added: its hh.tbl stays NULL. */
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 #include <utlist.h>
 
@@ -42,6 +44,7 @@ struct session {
 	uint64_t half;               /* 64 random bits: our entries' mark in this session */
 	struct lease lease;
 	int64_t granted_us;          /* T, kept beyond the session's end */
+	int64_t away_us;             /* not ready: since when */
 	bool beating;                /* a heartbeat or its making is under way */
 	bool node_made;
 	bool proved;                 /* was ready once: the root is good */
@@ -70,6 +73,7 @@ struct lc {
 	struct share *shares;        /* by user */
 	size_t entry_bytes, watch_bytes;
 	bool draining, dying;
+	bool stalled;                /* a question was not answered in time, nor any since */
 	unsigned holders, waiters;
 };
 

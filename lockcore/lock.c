@@ -61,6 +61,12 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 		lock->watch_bytes = 2 * (strlen(path) + 1 + NAME_PREFIX_MAX + 10);
 		lc->watch_bytes += lock->watch_bytes;
 		HASH_ADD_KEYPTR(hh, lc->locks, lock->path, strlen(lock->path), lock);
+		if (!lock->hh.tbl) {
+			lc->watch_bytes -= lock->watch_bytes;
+			free(lock->path);
+			free(lock);
+			return -ENOMEM;
+		}
 	}
 	*ret_lock = lock;
 	return 0;

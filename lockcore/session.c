@@ -347,6 +347,7 @@ static void disconnected(void *ctx)
 	timer_clear(lc, &session->beat);
 	if (session->state == LC_READY) {
 		session->state = LC_SUSPENDED;
+		session->away_us = lc_now(lc);
 		lc_report(lc, LC_WARNING, "connection lost, lease left: %" PRId64 " ms",
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
@@ -360,6 +361,8 @@ static void ended(void *ctx, bool refused)
 	struct lc *lc = ctx;
 	struct session *session = &lc->session;
 
+	if (session->state == LC_READY)
+		session->away_us = lc_now(lc);
 	session->open = session->connected = session->beating = false;
 	session->id = 0;
 	timer_clear(lc, &session->beat);
@@ -429,6 +432,7 @@ int session_begin(struct lc *lc)
 		return -ENOMEM;
 	}
 	strcpy(session->node, session->dir);
+	session->away_us = lc_now(lc);
 	lease_begin(&session->lease, lc->config.tick_time_us);
 	session->beat = (struct timer){.fire = beat_timer, .ctx = lc};
 	session->limit = (struct timer){.fire = lease_limit, .ctx = lc};

@@ -669,6 +669,10 @@ static void weigh(struct lc_taker *taker)
 			return;   /* then it counts for all only */
 		share->uid = taker->uid;
 		HASH_ADD(hh, taker->lc->shares, uid, sizeof(share->uid), share);
+		if (!share->hh.tbl) {
+			free(share);
+			return;
+		}
 	}
 	share->bytes += taker->bytes;
 	taker->shared = true;
@@ -739,6 +743,11 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 	record_copy_line(taker->command, sizeof(taker->command), request->command,
 	                 strlen(request->command));
 	HASH_ADD(hh, lc->takers, id, sizeof(taker->id), taker);
+	if (!taker->hh.tbl) {
+		free(taker);
+		lock_settle(lock);
+		return -ENOMEM;
+	}
 	DL_APPEND(lock->takers, taker);
 	weigh(taker);
 	count(taker, +1);

@@ -34,7 +34,7 @@ static const char usage[] =
 	"  tick_time=DUR         the servers' tickTime, never less than it (2s)\n"
 	"  connect_timeout=DUR   how long to wait for a server at the start (10s)\n"
 	"  mkroot                make ROOT if it is absent; /locks always is\n"
-	"  on_lost=none|term|kill  stop who loses a lock before the next one has it (none)\n"
+	"  on_lost=none|term|kill  stop who loses a lock, in time (none)\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
 	"  allow_other           let other users in; always when root mounts\n"
 	"  ro, noatime, context=... as for every mount\n";

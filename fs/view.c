@@ -41,6 +41,13 @@ static const char *or_dash(const char *text)
 	return *text ? text : "-";
 }
 
+static const char *reason_of(const struct lc_entry_info *info)
+{
+	if (info->entry.deaf)
+		return "its client does not wait for zklockfs, which takes nothing beside it";
+	return or_dash(info->reason);
+}
+
 /* A node's name as others may have made it. */
 static void print_safe(FILE *file, const char *text)
 {
@@ -76,7 +83,7 @@ int view_entry(const struct lc_entry_info *info, struct text *ret_text)
 	        entry->held ? format_time(held, info->held_since_ms) : "-", info->token,
 	        (uint64_t)info->session);
 	print_safe(file, entry->znode);
-	fprintf(file, "\nreason: %s\n", or_dash(info->reason));
+	fprintf(file, "\nreason: %s\n", reason_of(info));
 	return finish(file, ret_text);
 }
 
@@ -94,7 +101,7 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		fprintf(file, "%s host=%s pid=%s uid=%s since=%s token=%" PRId64 " reason=%s\n", name,
 		        info->entry.host, format_number(pid, info->entry.pid, 0),
 		        format_number(uid, info->uid, -1), format_time(since, info->since_ms),
-		        info->token, or_dash(info->reason));
+		        info->token, reason_of(info));
 	}
 	return finish(file, ret_text);
 }

@@ -266,7 +266,7 @@ static void fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret
 
 	*ret_entry = (struct lc_entry){
 		.znode = entry->znode, .number = entry->name.number, .mode = entry->name.mode,
-		.ours = entry->name.ours, .held = queue_blocker(queue, i) < 0, .pid = entry->name.pid,
+		.ours = entry->name.ours, .deaf = entry->name.deaf, .held = queue_blocker(queue, i) < 0, .pid = entry->name.pid,
 	};
 	strcpy(ret_entry->host, entry->name.host);
 	while (i > 0 && queue->entries[i - 1].name.number == entry->name.number) {

@@ -333,6 +333,25 @@ static void judge_front(struct lock *lock, const struct queue *queue, struct lc_
 		lock->wants_lease = true;
 }
 
+/* Where entries stand whose clients would not wait for ours, excluding each other
+ * cannot be promised: nobody is let in until they are gone. */
+static void refuse_beside_deaf(struct lock *lock, const struct queue *queue)
+{
+	const struct queue_entry *deaf = NULL;
+	struct lc_taker *taker, *next;
+
+	for (size_t i = 0; i < queue->count && !deaf; i++)
+		if (queue->entries[i].name.deaf)
+			deaf = &queue->entries[i];
+	if (!deaf || lock->waiting == 0)
+		return;
+	lc_report(lock->lc, LC_ERROR, "%s: %s is of a client that does not wait for our entries; "
+	          "it is not taken beside that", lock->path, deaf->znode);
+	DL_FOREACH_SAFE(lock->takers, taker, next)
+		if (taker->state == TAKER_WAITING)
+			taker_fail(taker, -ENOLCK);
+}
+
 void lock_judge(struct lock *lock, const struct queue *queue)
 {
 	struct lc_taker **owners = calloc(queue->count + 1, sizeof(*owners));
@@ -343,6 +362,7 @@ void lock_judge(struct lock *lock, const struct queue *queue)
 	}
 	for (size_t i = 0; i < queue->count; i++)
 		owners[i] = owner(lock, &queue->entries[i].name);
+	refuse_beside_deaf(lock, queue);
 	judge_immediate(lock, queue, owners);
 	judge_front(lock, queue, owners);
 	free(owners);

@@ -194,6 +194,8 @@ struct lc_entry {
 	unsigned repeat;       /* how many entries before it have the same number */
 	enum lc_mode mode;
 	bool ours;             /* a zklockfs mount's, by the shape of the name */
+	bool deaf;             /* of a client that would not wait for ours: takers get ENOLCK
+	                        * while it stands there */
 	bool held;             /* nobody stands before it that it has to wait for */
 	char host[LC_HOST_MAX + 1];   /* "-" when not ours */
 	pid_t pid;             /* 0 when unknown */

@@ -17,6 +17,9 @@
 
 #define ENTRIES_MAX 16
 
+/* What a question waits at least while the ensemble is away. */
+#define AWAY_US 200000
+
 struct lc_call {
 	struct lc *lc;
 	void (*ask)(struct lc_call *call);       /* sends the request of this stage */
@@ -135,14 +138,15 @@ void calls_finish(struct lc *lc)
 
 /* While the ensemble is away one question after the other may come, each of them only
  * when the one before has failed (the kernel looks a name up for one process at a
- * time): they share one time limit, from the moment contact was lost. */
+ * time): they share one time limit, from the moment contact was lost. None fails at
+ * once, or whoever tries again would spin. */
 static int64_t patience(struct lc *lc)
 {
 	int64_t left = lc->session.away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
 
 	if (session_ready(lc))
-		return lc->stalled ? LC_CALL_TIMEOUT_US / 20 : LC_CALL_TIMEOUT_US;
-	return left > 0 ? left : 0;
+		return lc->stalled ? AWAY_US : LC_CALL_TIMEOUT_US;
+	return left > AWAY_US ? left : AWAY_US;
 }
 
 static int begin(struct lc *lc, char *path, const struct lc_call *model, struct lc_call **ret_call)

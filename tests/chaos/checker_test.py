@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""checker_test.py - the checker on histories made by hand: a good one, and for each
+thing that must not happen one that shows it. Times are milliseconds."""
+
+import errno
+import os
+import sys
+import unittest
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+sys.dont_write_bytecode = True
+
+import checker
+from holds import History
+
+MS = 10**6
+
+
+class Story:
+    """What one worker wrote."""
+
+    def __init__(self, worker='w', mount=0, guarded=False):
+        self.worker, self.mount, self.guarded, self.events = worker, mount, guarded, []
+
+    def say(self, kind, c=None, r=None, **fields):
+        event = {'e': kind, **fields}
+        if c is not None:
+            event['c'] = c * MS
+        if r is not None:
+            event['r'] = r * MS
+        self.events.append(event)
+        return self
+
+    def take(self, token, c, r, door='lock', lock='hot'):
+        self.say('open', c=c, lock=lock, door=door, signal=False).say('held', c, r)
+        return self if token is None else self.check(token, r, r + 1)
+
+    def refused(self, code, c, r, door='lock', signal=False):
+        return self.say('open', c=c, lock='hot', door=door, signal=signal).say('fail', c, r, errno=code)
+
+    def check(self, token, c, r, how='read', code=0):
+        return self.say('check', c, r, how=how, errno=code, token=None if code else token)
+
+    def lost(self, c, r, how='read'):
+        return self.check(None, c, r, how, errno.EIO)
+
+    def release(self, c):
+        return self.say('release', c)
+
+    def update(self, value, c, r, checked=None, store='naive'):
+        """Reads at c, has written value + 1 at r."""
+        self.say('read', c, c + 1, store=store, value=value)
+        return self.say('write', r - 1, r, store=store, value=value + 1,
+                        checked=None if checked is None else checked * MS)
+
+    def fence(self, op, ok, value, c):
+        return self.say('fence', c, c + 1, op=op, ok=ok, value=value)
+
+    def end(self, c):
+        return self.say('done', c, c + 1, lock='hot').say('exit')
+
+
+class Checker(unittest.TestCase):
+    def judge(self, *stories, faults=(), records=(), left=(), problems=(), killed=(), ends=True):
+        result = checker.Result()
+        journal = [{'e': 'begin', 'locks': ['hot']}]
+        journal += [{'e': 'fault', 'kind': kind, 'target': target, 'c': c * MS, 'r': r * MS}
+                    for kind, target, c, r in faults]
+        journal += [{'e': 'kill', 'worker': name, 'c': c * MS} for name, c in killed]
+        journal += [{'e': 'quiet', 'c': 0}, {'e': 'end', 'left': left, 'problems': problems}]
+        gone = {name for name, _ in killed}
+        histories = []
+        for story in stories:
+            if ends and story.worker not in gone:
+                story.end(100000)
+            histories.append(History(story.worker, story.mount, story.guarded, story.events,
+                                     result.complain))
+        checker.judge(result, journal, histories, {'hot': records})
+        return result
+
+    def good(self, *stories, **more):
+        result = self.judge(*stories, **more)
+        self.assertEqual(result.violations, [])
+        return result
+
+    def bad(self, what, *stories, **more):
+        found = {kind for kind, _ in self.judge(*stories, **more).violations}
+        self.assertIn(what, found)
+
+    # ---- one holder ----
+
+    def test_one_after_the_other(self):
+        self.good(Story('a').take(1, 0, 10).check(1, 20, 21).release(30),
+                  Story('b').take(2, 5, 31).check(2, 40, 41).release(50))
+
+    def test_two_at_once(self):
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 40, 41).release(50),
+                 Story('b').take(2, 5, 30).check(2, 35, 36).release(60))
+
+    def test_one_inside_the_other(self):
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 90, 91).release(95),
+                 Story('c').take(2, 15, 20).release(22), Story('b').take(3, 5, 50).release(60))
+
+    def test_overlap_that_proves_nothing(self):
+        """a was not seen to hold after 20; the lock may have passed on then."""
+        self.good(Story('a').take(1, 0, 10).check(1, 20, 21).lost(60, 61).release(70),
+                  Story('b').take(2, 5, 30).check(2, 50, 51).release(80))
+
+    def test_success_without_an_instant(self):
+        """a's check returned before b's open did, but b's was used before a's was asked:
+        whatever instant each had, none fits."""
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 60, 90).release(95),
+                 Story('b').take(2, 5, 50).check(2, 51, 52).release(55))
+
+    def test_success_with_an_instant(self):
+        """a's check took long: it held when it was asked, b came while it was answered."""
+        self.good(Story('a').take(1, 0, 10).check(1, 20, 90).lost(95, 96).release(97),
+                  Story('b').take(2, 5, 50).check(2, 60, 61).release(62))
+
+    def test_chain_without_an_instant(self):
+        """Pair by pair it fits, all three do not: c's open has to be after b's check."""
+        self.bad('two holders', Story('a').take(1, 0, 40).check(1, 30, 41).release(42),
+                 Story('b').take(2, 0, 39).check(2, 38, 45).release(46),
+                 Story('c').take(3, 0, 29).release(47))
+
+    def test_opened_inside_another_hold_without_token(self):
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 90, 91).release(95),
+                 Story('b').take(None, 20, 30).lost(31, 32).release(33))
+
+    def test_killed_worker_claims_nothing_more(self):
+        self.good(Story('a').take(1, 0, 10), Story('b').take(2, 5, 30).release(40), killed=[('a', 20)])
+
+    def test_stopped_daemon_claims_nothing_more(self):
+        self.good(Story('a').take(1, 0, 10).lost(11, 9000).release(9001),
+                  Story('b', 1).take(2, 5, 5000).check(2, 6000, 6001).release(7000),
+                  faults=[('daemon-pause-long', 0, 11, 8999)])
+
+    def test_stopped_daemon_that_still_says_yes(self):
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 8000, 9000).release(9001),
+                 Story('b', 1).take(2, 5, 5000).check(2, 6000, 6001).check(2, 9500, 9501).release(9600),
+                 faults=[('daemon-pause-long', 0, 11, 8999)])
+
+    # ---- tokens ----
+
+    def test_token_twice(self):
+        self.bad('token', Story('a').take(1, 0, 10).release(20), Story('b').take(1, 5, 30).release(40))
+
+    def test_token_falls(self):
+        self.bad('token', Story('a').take(5, 0, 10).release(20), Story('b').take(4, 15, 30).release(40))
+
+    def test_grants_out_of_order(self):
+        """Both waited at the same time; the later entry was served first."""
+        self.bad('two holders', Story('a').take(5, 0, 10).check(5, 12, 13).release(20),
+                 Story('b').take(4, 0, 30).check(4, 32, 33).release(40))
+
+    def test_token_changes(self):
+        self.bad('token', Story('a').take(1, 0, 10).check(2, 20, 21).release(30))
+
+    def test_lost_lock_comes_back(self):
+        self.bad('came back', Story('a').take(1, 0, 10).lost(20, 21).check(1, 22, 23).release(30))
+
+    def test_ensemble_could_not_be_asked(self):
+        story = (Story('a').take(1, 0, 10).check(None, 20, 2020, 'fsync', errno.EHOSTUNREACH)
+                 .check(1, 2022, 2023).release(2030).refused(errno.EHOSTUNREACH, 2040, 2041))
+        self.good(story, faults=[('leader-stop', 1, 15, 2000), ('reset', 2, 1000, 1001)])
+
+    def test_ensemble_could_be_asked(self):
+        for story in (Story('a').take(1, 0, 10).check(None, 20, 2020, 'fsync', errno.EHOSTUNREACH),
+                      Story('a').refused(errno.EHOSTUNREACH, 2040, 2041)):
+            self.bad('errno', story, faults=[('worker-kill', 'b', 15, 2000), ('reset', 2, 30000, 30001)])
+
+    # ---- errors and times ----
+
+    def test_errors_promised(self):
+        self.good(Story('a').refused(errno.EINTR, 0, 1, signal=True)
+                  .refused(errno.EAGAIN, 2, 3, 'try').refused(errno.ETIMEDOUT, 4, 104, 'lock@100ms')
+                  .refused(errno.ENOTCONN, 200, 201), faults=[('daemon-kill', 0, 150, 300)])
+
+    def test_errors_not_promised(self):
+        for code, door in ((errno.EINTR, 'lock'), (errno.EAGAIN, 'lock'), (errno.ENOENT, 'lock'),
+                           (errno.ENOLCK, 'lock'), (errno.ETIMEDOUT, 'lock'), (errno.ENOTCONN, 'try'),
+                           (errno.EHOSTUNREACH, 'lock'), (errno.ENOSYS, 'lock')):
+            self.bad('errno', Story('a').refused(code, 0, 200, door))
+
+    def test_daemon_of_another_mount_was_killed(self):
+        self.bad('errno', Story('a', 1).refused(errno.ENOTCONN, 200, 201),
+                 faults=[('daemon-kill', 0, 150, 300)])
+
+    def test_check_gives_a_strange_error(self):
+        self.bad('errno', Story('a').take(1, 0, 10).check(None, 20, 21, code=errno.EINVAL).release(22))
+
+    def test_gives_up_early(self):
+        self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 99, 'lock@100ms'))
+
+    def test_gives_up_late(self):
+        self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 6500, 'lock@100ms'))
+        self.bad('time', Story('a').refused(errno.EAGAIN, 0, 8500, 'try'))
+
+    def test_late_because_it_was_stopped(self):
+        self.good(Story('a').refused(errno.ETIMEDOUT, 0, 12000, 'lock@100ms'),
+                  faults=[('daemon-pause-long', 0, 50, 7999)])
+
+    # ---- the stores ----
+
+    def test_fenced(self):
+        self.good(Story('a').take(1, 0, 10).fence('read', True, 0, 12).fence('write', True, 1, 14)
+                  .check(1, 16, 17).release(20),
+                  records=[('R', 1, 0), ('W', 1, 1), ('R', 2, 1), ('W', 2, 2)])
+
+    def test_fenced_loses(self):
+        self.bad('fenced', Story('a').take(1, 0, 10).release(20),
+                 records=[('R', 1, 0), ('W', 1, 1), ('W', 2, 1)])
+
+    def test_fenced_takes_an_old_token(self):
+        self.bad('fenced', Story('a').take(1, 0, 10).release(20),
+                 records=[('R', 2, 0), ('W', 1, 1)])
+
+    def test_fenced_forgets(self):
+        self.bad('fenced', Story('a').take(1, 0, 10).fence('write', True, 1, 14).release(20), records=[])
+
+    def test_holder_is_refused(self):
+        self.bad('fenced', Story('a').take(1, 0, 10).fence('write', False, 1, 14).check(1, 16, 17)
+                 .release(20))
+
+    def test_loser_is_refused(self):
+        self.good(Story('a').take(1, 0, 10).fence('write', False, 1, 14).lost(16, 17).release(20))
+
+    def test_unfenced_loses_without_a_reason(self):
+        self.bad('unfenced', Story('a').take(1, 0, 10).update(7, 12, 14).check(1, 15, 16).release(17),
+                 Story('b').take(2, 5, 20).update(7, 22, 24).check(2, 25, 26).release(27))
+
+    def test_unfenced_loses_after_a_loss(self):
+        """a was stopped in the middle and wrote over what b had written."""
+        result = self.good(
+            Story('a').take(1, 0, 10).update(7, 12, 5000).lost(5001, 5002).release(5003),
+            Story('b').take(2, 5, 4000).update(7, 4001, 4003).check(2, 4004, 4005).release(4006),
+            Story('c').take(3, 5, 5100).update(8, 5101, 5103).check(3, 5104, 5105).release(5106))
+        self.assertEqual(result.figures['lost updates, plain store, naive'], 1)
+
+    def test_unfenced_loses_though_the_loser_is_killed(self):
+        self.bad('unfenced',
+                 Story('a', guarded=True).take(1, 0, 10).update(7, 12, 5000).lost(5001, 5002).release(5003),
+                 Story('b').take(2, 5, 4000).update(7, 4001, 4003).check(2, 4004, 4005).release(4006))
+
+    def test_unfenced_loses_between_two_by_a_third(self):
+        """c wrote late, so that b reads what a had read."""
+        self.good(Story('c').take(1, 0, 1).update(6, 3, 4010).lost(4011, 4012).release(4013),
+                  Story('a').take(2, 0, 4000).update(7, 4001, 4003).check(2, 4004, 4005).release(4006),
+                  Story('b').take(3, 5, 4020).update(7, 4021, 4023).check(3, 4024, 4025).release(4027))
+
+    def test_careful_loses_though_it_had_looked(self):
+        """Right after a successful check no write may meet the next holder."""
+        self.bad('unfenced', Story('a').take(1, 0, 10).check(1, 4990, 4991)
+                 .update(7, 12, 5000, 4990, 'careful').lost(5001, 5002).release(5003),
+                 Story('b').take(2, 5, 4992).update(7, 4994, 4996, 4993, 'careful').check(2, 4998, 4999)
+                 .release(5006))
+
+    # ---- the end ----
+
+    def test_waits_for_ever(self):
+        self.bad('stuck', Story('a').say('open', 0, lock='hot', door='lock', signal=False), ends=False)
+
+    def test_waits_for_ever_killed(self):
+        self.good(Story('a').say('open', 0, lock='hot', door='lock', signal=False), killed=[('a', 5)])
+
+    def test_entry_left(self):
+        self.bad('stuck', Story('a').take(1, 0, 10).release(20), left=['hot/_c_x-lock-0000000001'])
+
+    def test_what_the_runner_saw(self):
+        self.bad('other', Story('a').take(1, 0, 10).release(20), problems=['a daemon crashed'])
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""crew.py - the worker processes: as many as asked for on each mount, whoever is
+killed is replaced by a new one with a name and a history of its own. On a mount
+with on_lost=kill that is also who lost a lock."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+from harness import until
+from history import now
+
+_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'worker.py')
+
+
+class Crew:
+    def __init__(self, mounts, workers, sentries, locks, seed, directory, journal):
+        self.mounts, self.locks, self.seed = mounts, locks, seed
+        self.directory, self.journal = directory, journal
+        self.finish_file = directory + '/finish'
+        self.alive = {}                # name -> process
+        self.killed = {}
+        self.generation = 0
+        self.lock = threading.Lock()
+        os.mkdir(directory + '/stores')
+        os.mkdir(directory + '/histories')
+        for mount in mounts:
+            for number in range(workers + sentries):
+                self._hire(mount, 'sentry' if number >= workers else 'worker')
+        self.finishing = threading.Event()
+        threading.Thread(target=self._replace_losers, daemon=True).start()
+
+    def _hire(self, mount, role):
+        name = f'm{mount.number}-{role}-{self.generation}'
+        self.generation += 1
+        self.journal.write('worker', worker=name, mount=mount.number)
+        with open(self.directory + '/workers.log', 'a', encoding='utf-8') as log:
+            self.alive[name] = subprocess.Popen(
+                [sys.executable, _WORKER, '--mount', mount.directory, '--locks', ','.join(self.locks),
+                 '--history', f'{self.directory}/histories/{name}', '--finish', self.finish_file,
+                 '--stores', self.directory + '/stores', '--seed', f'{self.seed} {name}'] +
+                (['--sentry'] if role == 'sentry' else []),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _mount(self, name):
+        return next(mount for mount in self.mounts if name.startswith(f'm{mount.number}-'))
+
+    def _gone(self, name):
+        """Killed; another one takes its place as long as faults come."""
+        self.killed[name] = self.alive.pop(name)
+        if not self.finishing.is_set():
+            self._hire(self._mount(name), name.split('-')[1])
+
+    def _replace_losers(self):
+        while not self.finishing.wait(0.05):
+            self._find_losers()
+
+    def _find_losers(self):
+        with self.lock:
+            for name, process in list(self.alive.items()):
+                if self._mount(name).on_lost == 'kill' and process.poll() == -signal.SIGKILL:
+                    self.journal.write('lost', worker=name, c=now())
+                    self._gone(name)
+
+    def kill_one(self, pick):
+        self._find_losers()
+        with self.lock:
+            name = sorted(self.alive)[int(pick * len(self.alive))]
+            self.journal.write('kill', worker=name, c=now())
+            # Not waited for: one that asks a stopped daemon dies when that goes on.
+            self.alive[name].kill()
+            self._gone(name)
+        return name
+
+    def finish(self, seconds):
+        """Tell all to come to an end; the names of those who do not in time."""
+        with open(self.finish_file, 'w', encoding='ascii'):
+            pass
+        self.finishing.set()
+
+        def running():
+            return sorted(name for name, process in {**self.alive, **self.killed}.items()
+                          if process.poll() is None)
+        try:
+            until(lambda: not running(), 'the workers end', seconds)
+        except AssertionError:
+            pass
+        self._find_losers()
+        return running()
+
+    def dismiss(self):
+        """Kill those who are left, so that the mounts can come off."""
+        for process in self.alive.values():
+            process.kill()
+        for process in self.alive.values():
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                pass               # the mount will say that it is busy
+
+    def failures(self):
+        return [f'worker {name} ended with {process.returncode}'
+                for name, process in sorted(self.alive.items()) if process.poll()]
+
+    def log(self):
+        with open(self.directory + '/workers.log', encoding='utf-8', errors='replace') as log:
+            return log.read()

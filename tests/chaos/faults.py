@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""faults.py - carries out what schedule.py has planned.
+
+Each track is a thread that waits for the time of its next fault, begins it, lets
+it last, and ends it. That the duration is slept is what is meant here: nothing is
+waited for. Every fault is written into the journal, the runner's history.
+"""
+
+import collections
+import contextlib
+import threading
+import time
+
+import proxy as proxies
+from harness import until
+from history import now
+
+_SHOT_KINDS = (('create',), ('delete',), ('create', 'delete', 'multi'), ('set',))
+
+
+class Faults:
+    def __init__(self, plan, bench):
+        self.bench = bench             # network, proxy, ensemble, mounts, workers, journal
+        self.counts = collections.Counter()
+        self.errors = []
+        self.stopping = threading.Event()
+        self.start = time.monotonic()
+        tracks = {fault.track for fault in plan}
+        self.threads = [threading.Thread(target=self._track, daemon=True,
+                                         args=([fault for fault in plan if fault.track == track],))
+                        for track in sorted(tracks)]
+        for thread in self.threads:
+            thread.start()
+
+    def finish(self):
+        for thread in self.threads:
+            thread.join()
+
+    def stop(self):
+        self.stopping.set()
+
+    def _track(self, plan):
+        for fault in plan:
+            if self.stopping.wait(max(0, self.start + fault.at - time.monotonic())):
+                return
+            began = now()
+            try:
+                what = getattr(self, '_' + fault.kind.replace('-', '_'))(fault)
+            except Exception as err:   # a bug of the bench: the run is worth nothing
+                self.errors.append(f'{fault.kind}: {err!r}')
+                return
+            if what is None:
+                continue               # nobody there it could have hit
+            self.counts[fault.kind] += 1
+            self.bench.journal.write('fault', kind=fault.kind, target=what, c=began, r=now())
+
+    def _last(self, fault):
+        self.stopping.wait(fault.seconds)
+
+    @staticmethod
+    def _pick(fault, things):
+        return things[int(fault.pick * len(things))] if things else None
+
+    # ---- servers ----
+
+    def _kill_server(self, fault, server):
+        if server is None:
+            return None
+        server.kill()
+        self._last(fault)
+        server.start()
+        # One at a time: the next one is touched when this one serves again.
+        with contextlib.suppress(AssertionError):
+            until(server.mode, 'the server serves again', 20)
+        return server.number
+
+    def _stop_server(self, fault, server):
+        if server is None:
+            return None
+        server.freeze()
+        try:
+            self._last(fault)
+        finally:
+            server.thaw()
+        return server.number
+
+    def _server_kill(self, fault):
+        return self._kill_server(fault, self._pick(fault, self.bench.ensemble.servers))
+
+    def _server_stop(self, fault):
+        return self._stop_server(fault, self._pick(fault, self.bench.ensemble.servers))
+
+    def _leader_kill(self, fault):
+        return self._kill_server(fault, self.bench.ensemble.leader())
+
+    def _leader_stop(self, fault):
+        return self._stop_server(fault, self.bench.ensemble.leader())
+
+    def _quorum_lost(self, fault):
+        """Two of three stop at the same time."""
+        pair = [server for server in self.bench.ensemble.servers
+                if server is not self._pick(fault, self.bench.ensemble.servers)]
+        try:
+            for server in pair:
+                server.freeze()
+            self._last(fault)
+        finally:
+            for server in pair:
+                server.thaw()
+        return [server.number for server in pair]
+
+    def _cut(self, fault, server, directions):
+        """Cut a server from the others; its clients still reach it."""
+        if server is None:
+            return None
+        others = [other.number for other in self.bench.ensemble.servers if other is not server]
+        wires = []
+        for other in others:
+            wires += [(server.number, other)] if 'out' in directions else []
+            wires += [(other, server.number)] if 'in' in directions else []
+        try:
+            for wire in wires:
+                self.bench.network.cut(*wire)
+            self._last(fault)
+        finally:
+            for wire in wires:
+                self.bench.network.mend(*wire)
+        return server.number
+
+    def _follower(self, fault):
+        return self._pick(fault, self.bench.ensemble.followers())
+
+    def _follower_isolated(self, fault):
+        return self._cut(fault, self._follower(fault), ('in', 'out'))
+
+    def _follower_deaf(self, fault):
+        return self._cut(fault, self._follower(fault), ('in',))
+
+    def _follower_mute(self, fault):
+        return self._cut(fault, self._follower(fault), ('out',))
+
+    def _leader_isolated(self, fault):
+        return self._cut(fault, self.bench.ensemble.leader(), ('in', 'out'))
+
+    # ---- mounts ----
+
+    def _free_mount(self, fault):
+        """None when a fault of another track has it in hand."""
+        mount = self._pick(fault, self.bench.mounts)
+        return mount if mount.take_in_hand() else None
+
+    def _pause(self, fault):
+        mount = self._free_mount(fault)
+        if mount is None:
+            return None
+        with mount.in_hand():
+            mount.freeze()
+            try:
+                self._last(fault)
+            finally:
+                mount.thaw()
+        return mount.number
+
+    _daemon_pause_short = _daemon_pause_long = _pause
+
+    def _daemon_kill(self, fault):
+        mount = self._free_mount(fault)
+        if mount is None:
+            return None
+        with mount.in_hand():
+            mount.kill()
+            self._last(fault)
+            while not mount.start() and not self.stopping.is_set():
+                pass    # it ends by itself when no server can be reached for 10 s
+        return mount.number
+
+    # ---- links ----
+
+    def _links(self, mount):
+        return [link for name, link in self.bench.proxy.links.items() if name[0] == mount]
+
+    def _busy_link(self, fault):
+        """The link some mount uses now."""
+        mounts = self.bench.mounts
+        mount = self._pick(fault, mounts).number
+        links = self._links(mount)
+        return next((link for link in links if link.connections), links[0])
+
+    def _shoot(self, fault):
+        link = self._busy_link(fault)
+        kinds = _SHOT_KINDS[int(fault.pick * 1000) % len(_SHOT_KINDS)]
+        # All of the mount's links: it may use another one by the time.
+        links = self._links(link.name[0])
+        for each in links:
+            each.shoot(fault.kind, kinds, fault.seconds)
+        deadline = time.monotonic() + fault.seconds
+        # Sooner if it has hit: the others are disarmed.
+        while all(each.shots for each in links) and time.monotonic() < deadline:
+            if self.stopping.wait(0.02):
+                break
+        for each in links:
+            each.shots = []
+        return link.name
+
+    _cut_before_request = _half_request = _cut_before_answer = _half_answer = _shoot
+
+    def _hold(self, fault, direction):
+        link = self._busy_link(fault)
+        link.hold(direction, fault.seconds)
+        self._last(fault)
+        return link.name
+
+    def _black_hole_up(self, fault):
+        return self._hold(fault, 'up')
+
+    def _black_hole_down(self, fault):
+        return self._hold(fault, 'down')
+
+    def _black_hole_both(self, fault):
+        return self._hold(fault, 'both')
+
+    def _mount_cut_off(self, fault):
+        """One mount reaches no server at all."""
+        mount = self._pick(fault, self.bench.mounts).number
+        for link in self._links(mount):
+            link.hold('both', fault.seconds)
+        self._last(fault)
+        return mount
+
+    _mount_cut_off_long = _mount_cut_off
+
+    def _server_answers_stall(self, fault):
+        server = self._busy_link(fault).name[1]
+        for name, link in self.bench.proxy.links.items():
+            if name[1] == server and name[0] != 'observer':
+                link.hold('down', fault.seconds)
+        self._last(fault)
+        return server
+
+    def _delay(self, fault):
+        link = self._busy_link(fault)
+        link.delay(proxies.DIRECTIONS[int(fault.pick * 1000) % 3], 0.01 + fault.pick * 0.4, fault.seconds)
+        self._last(fault)
+        return link.name
+
+    def _reset(self, fault):
+        link = self._busy_link(fault)
+        if not link.connections:
+            return None
+        link.reset()
+        return link.name
+
+    def _refuse(self, fault):
+        link = self._busy_link(fault)
+        link.refuse(fault.seconds)
+        link.reset()
+        self._last(fault)
+        return link.name
+
+    # ---- workers ----
+
+    def _worker_kill(self, fault):
+        worker = self.bench.workers.kill_one(fault.pick)
+        self._last(fault)
+        return worker

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""holds.py - turns one worker's history into its attempts and holds.
+
+What a hold proves: success of open or of a use of the descriptor means that the
+lock was held at some instant during the call, and between two such instants it
+was held all the time. So a hold that was opened during [opened, got] and last
+used with success during [used, used_ret] certainly lasted from `got` to `used`,
+and had an instant in each of the two. Nothing is claimed beyond: a worker that is
+killed, or whose daemon stops, claims what it had proved until then.
+"""
+
+
+class Attempt:
+    """One open of a door, and what followed."""
+
+    def __init__(self, worker, mount, guarded, event):
+        self.worker, self.mount = worker, mount
+        self.guarded = guarded         # who loses the lock here is killed in time
+        self.lock, self.door, self.signal = event['lock'], event['door'], event['signal']
+        self.opened = event['c']
+        self.answered = None           # when open returned, either way
+        self.errno = None              # 0: held
+        self.token = None
+        self.used = self.used_ret = None
+        self.checks = []               # events
+        self.lost = None               # the first read or write that failed
+        self.stores = []               # read, write, fence events
+        self.ended = False             # released, or failed
+
+    @property
+    def held(self):
+        return self.errno == 0
+
+    @property
+    def got(self):
+        return self.answered if self.held else None
+
+    @property
+    def proved(self):
+        """Until when it certainly held."""
+        return max(self.got, self.used) if self.used is not None else self.got
+
+    def __repr__(self):
+        return f'{self.worker} {self.lock}/{self.door} token {self.token}'
+
+
+class History:
+    def __init__(self, worker, mount, guarded, events, complain):
+        self.worker, self.mount, self.guarded = worker, mount, guarded
+        self.attempts, self.done, self.exited = [], {}, False
+        for event in events:
+            self._take(event, complain)
+
+    def _take(self, event, complain):
+        kind = event['e']
+        if kind == 'open':
+            self.attempts.append(Attempt(self.worker, self.mount, self.guarded, event))
+            return
+        if kind == 'exit':
+            self.exited = True
+            return
+        if kind == 'done':
+            self.done[event['lock']] = event
+            return
+        attempt = self.attempts[-1]
+        if kind in ('held', 'fail'):
+            attempt.opened, attempt.answered = event['c'], event['r']
+            attempt.errno = event.get('errno', 0)
+            attempt.ended = kind == 'fail'
+        elif kind == 'check':
+            self._check(attempt, event, complain)
+        elif kind == 'release':
+            attempt.ended = True
+        else:
+            attempt.stores.append(event)
+
+    @staticmethod
+    def _check(attempt, event, complain):
+        attempt.checks.append(event)
+        if event['errno']:
+            # An fsync that could not ask need not be the end; a read or write is.
+            if event['how'] != 'fsync' and (attempt.lost is None or event['r'] < attempt.lost['r']):
+                attempt.lost = event
+            return
+        # Threads check side by side: what counts is what was asked after the answer.
+        if attempt.lost and event['c'] > attempt.lost['r']:
+            complain('came back', f'{attempt}: {event["how"]} succeeds at {event["c"]} '
+                     f'after {attempt.lost["how"]} had failed at {attempt.lost["c"]}')
+        if event['token'] is not None:
+            if attempt.token not in (None, event['token']):
+                complain('token', f'{attempt}: now {event["token"]}')
+            attempt.token = event['token']
+        if attempt.used is None or event['c'] > attempt.used:
+            attempt.used, attempt.used_ret = event['c'], event['r']

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""proxy_test.py - each fault of the proxy does what it is called, in front of a
+server made for it that answers every request with its xid and remembers it."""
+
+import contextlib
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+import unittest
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+sys.dont_write_bytecode = True
+
+import wire
+from proxy import SHOTS, Proxy
+
+CREATE, DELETE, GET = 15, 2, 4
+
+
+def _frame(*numbers):
+    return struct.pack('>i', 4 * len(numbers)) + struct.pack(f'>{len(numbers)}i', *numbers)
+
+
+class Server:
+    def __init__(self):
+        self.seen = []                 # xids
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.address = self.listener.getsockname()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self._serve, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def _serve(self, conn):
+        splitter, greeted = wire.Splitter(), False
+        with contextlib.suppress(OSError), conn:
+            while data := conn.recv(65536):
+                for frame in splitter.feed(data):
+                    xid = wire.request(frame)[0] if greeted else -100
+                    if greeted:
+                        self.seen.append(xid)
+                    conn.sendall(_frame(xid, 0, 0, 0))
+                    greeted = True
+
+
+class Client:
+    def __init__(self, link):
+        self.conn = socket.create_connection(('127.0.0.1', link.port), 5)
+        self.splitter, self.frames, self.raw = wire.Splitter(), [], b''
+        self.conn.sendall(_frame(0, 0, 0))
+        assert self.answer() == -100
+
+    def send(self, xid, kind):
+        self.conn.sendall(_frame(xid, kind, 7, 7))
+
+    def answer(self):
+        """The xid, or None: the connection was cut."""
+        while not self.frames:
+            try:
+                data = self.conn.recv(65536)
+            except ConnectionResetError:
+                data = b''
+            if not data:
+                return None
+            self.raw += data
+            self.frames += self.splitter.feed(data)
+        return wire.answer_xid(self.frames.pop(0))
+
+    def ask(self, xid, kind):
+        self.send(xid, kind)
+        return self.answer()
+
+
+class ProxyTest(unittest.TestCase):
+    def setUp(self):
+        self.server, self.proxy = Server(), Proxy()
+        self.addCleanup(self.server.listener.close)
+        self.link = self.proxy.link(('mount', 1), self.server.address)
+
+    def test_passes_on(self):
+        client = Client(self.link)
+        self.assertEqual([client.ask(xid, CREATE) for xid in (1, 2, 3)], [1, 2, 3])
+        self.assertEqual(self.server.seen, [1, 2, 3])
+
+    def test_shots(self):
+        applied = {'cut-before-request': False, 'half-request': False,
+                   'cut-before-answer': True, 'half-answer': True}
+        for shot in SHOTS:
+            client = Client(self.link)
+            self.server.seen.clear()
+            self.link.shoot(shot, ('create',), 5)
+            self.assertEqual(client.ask(1, GET), 1)
+            self.assertEqual(client.ask(2, DELETE), 2)
+            length = len(client.raw)
+            self.assertIsNone(client.ask(3, CREATE), shot)
+            self.assertEqual(3 in self.server.seen, applied[shot], shot)
+            self.assertEqual(len(client.raw) > length, shot == 'half-answer', shot)
+            self.assertEqual(self.proxy.fired[f'{shot}: create'], 1)
+            # Once only.
+            self.assertEqual(Client(self.link).ask(4, CREATE), 4)
+
+    def test_shot_runs_out(self):
+        self.link.shoot('cut-before-request', ('create',), -1)
+        self.assertEqual(Client(self.link).ask(1, CREATE), 1)
+
+    def test_hold_up(self):
+        client = Client(self.link)
+        self.link.hold('up', 0.3)
+        start = time.monotonic()
+        client.send(1, CREATE)
+        client.send(2, CREATE)
+        self.assertEqual(self.server.seen, [])
+        self.assertEqual([client.answer(), client.answer()], [1, 2])
+        self.assertGreaterEqual(time.monotonic() - start, 0.3)
+
+    def test_hold_down(self):
+        client = Client(self.link)
+        self.link.hold('down', 0.3)
+        start = time.monotonic()
+        client.send(1, CREATE)
+        while not self.server.seen:    # applied long before it is answered
+            self.assertLess(time.monotonic() - start, 0.25)
+        self.assertEqual(client.answer(), 1)
+        self.assertGreaterEqual(time.monotonic() - start, 0.3)
+
+    def test_end_of_connection_is_held_back(self):
+        """What was sent before a client gave up arrives late, and is still applied."""
+        client = Client(self.link)
+        self.link.hold('up', 0.2)
+        client.send(1, CREATE)
+        client.conn.close()
+        deadline = time.monotonic() + 5
+        while not self.server.seen:
+            self.assertLess(time.monotonic(), deadline)
+        self.assertEqual(self.server.seen, [1])
+
+    def test_delay(self):
+        client = Client(self.link)
+        self.link.delay('both', 0.1, 5)
+        start = time.monotonic()
+        for xid in range(1, 6):
+            client.send(xid, CREATE)
+        self.assertEqual([client.answer() for _ in range(5)], [1, 2, 3, 4, 5])
+        self.assertTrue(0.2 <= time.monotonic() - start < 0.45, 'late, but not one by one')
+
+    def test_reset_and_refuse(self):
+        client = Client(self.link)
+        self.link.refuse(5)
+        self.link.reset()
+        self.assertIsNone(client.answer())
+        with self.assertRaises((OSError, AssertionError)):
+            Client(self.link)
+        self.link.clear()
+        self.assertEqual(Client(self.link).ask(1, CREATE), 1)
+
+    def test_dead_server(self):
+        self.server.listener.shutdown(socket.SHUT_RDWR)   # close() waits for accept()
+        with self.assertRaises((OSError, AssertionError)):
+            Client(self.link)
+
+
+if __name__ == '__main__':
+    unittest.main(warnings='ignore')   # sockets are left to the end of the process

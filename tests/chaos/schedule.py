@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""schedule.py - which fault comes when, decided by the seed alone.
+
+Tracks run side by side, so that a server dies while a mount is stopped. On one
+track faults come one after the other: at most one server is away at a time unless
+the fault is the loss of the quorum itself.
+
+What is meant by `the leader`, or by the server a mount uses, is found out when the
+fault happens; everything else is fixed by the seed.
+"""
+
+import collections
+import random
+
+Fault = collections.namedtuple('Fault', 'at track kind seconds pick')
+# pick: a number in [0, 1) that chooses the target
+
+PAUSE_SHORT, PAUSE_LONG = (0.2, 2.5), (5.5, 9.0)    # a session lasts 4 s
+
+# kind: (weight, shortest, longest)
+TRACKS = {
+    'server': {
+        'server-kill': (3, 0.0, 3.0), 'server-stop': (3, 0.3, 5.0),
+        'leader-kill': (2, 0.0, 3.0), 'leader-stop': (2, 0.5, 5.0),
+        'follower-isolated': (4, 1.0, 6.0), 'follower-deaf': (2, 1.0, 5.0),
+        'follower-mute': (2, 1.0, 5.0), 'leader-isolated': (2, 1.0, 5.0),
+        'quorum-lost': (1, 0.5, 3.0),
+    },
+    'mount': {
+        'daemon-pause-short': (3, *PAUSE_SHORT), 'daemon-pause-long': (4, *PAUSE_LONG),
+        'daemon-kill': (1, 0.1, 5.0), 'mount-cut-off-long': (3, *PAUSE_LONG),
+    },
+    'link': {
+        'cut-before-request': (3, 1.0, 2.0), 'half-request': (2, 1.0, 2.0),
+        'cut-before-answer': (5, 1.0, 2.0), 'half-answer': (2, 1.0, 2.0),
+        'black-hole-up': (2, 0.2, 6.0), 'black-hole-down': (2, 0.2, 6.0),
+        'black-hole-both': (2, 0.2, 6.0), 'mount-cut-off': (2, 0.5, 6.0),
+        'delay': (3, 0.5, 3.0), 'reset': (3, 0.0, 0.1), 'refuse': (2, 0.3, 2.0),
+        'server-answers-stall': (2, 0.3, 3.0),
+    },
+    'worker': {'worker-kill': (1, 0.0, 0.2)},
+}
+
+# How many of a track there are, and the mean of the seconds between the end of a
+# fault and the next one on it.
+_TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'worker': (1, 1.5)}
+
+
+def plan(seed, seconds):
+    """All faults, in the order of their beginning; each ends before `seconds`."""
+    faults = []
+    for group, kinds in TRACKS.items():
+        for number in range(_TRACKS[group][0]):
+            _plan_track(faults, random.Random(f'{seed} {group} {number}'), f'{group}{number}', kinds,
+                        _TRACKS[group][1], seconds)
+    return sorted(faults)
+
+
+def _plan_track(faults, rng, track, kinds, gap, seconds):
+    at = rng.uniform(0, 2)
+    while True:
+        kind = rng.choices(list(kinds), [weight for weight, _, _ in kinds.values()])[0]
+        _, shortest, longest = kinds[kind]
+        fault = Fault(at, track, kind, rng.uniform(shortest, longest), rng.random())
+        if fault.at + fault.seconds > seconds:
+            break
+        faults.append(fault)
+        at = fault.at + fault.seconds + rng.expovariate(1 / gap)

@@ -22,6 +22,8 @@ int door_parse(const char *name, struct door *ret_door)
 		ret_door->wait_us = 0;
 		return 0;
 	}
+	if (strncmp(name, "lock@", 5) == 0 && strlen(name) > DOOR_NAME_MAX)
+		return -EINVAL;
 	if (strncmp(name, "lock@", 5) == 0)
 		return duration_parse(name + 5, &ret_door->wait_us) ? 0 : -EINVAL;
 	if (strncmp(name, "try@", 4) == 0)

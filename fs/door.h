@@ -8,6 +8,9 @@
 
 #include <stdint.h>
 
+/* Longer ones are malformed. */
+#define DOOR_NAME_MAX 31
+
 struct door {
 	int64_t wait_us;   /* 0: not at all; LC_FOREVER */
 };

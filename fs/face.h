@@ -22,6 +22,9 @@
 
 #include <fuse_lowlevel.h>
 
+/* Bytes of one write; the loop's buffer is that and a header. */
+#define MAX_WRITE (128 * 1024)
+
 struct face {
 	struct lc *lc;
 	struct nodes *nodes;
@@ -31,6 +34,7 @@ struct face {
 	bool serving;             /* the kernel has greeted */
 	bool draining;
 	unsigned open_doors;      /* waiting, held or lingering */
+	unsigned parked;          /* requests that wait for an answer of the ensemble */
 	struct linger linger;
 	struct guardian *guardian;   /* NULL: on_lost=none */
 	struct handle *waiting;   /* in the order of their opens */

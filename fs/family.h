@@ -36,7 +36,9 @@ struct open_file {
  * Nothing is looked up below a mount. */
 void family_open_files(bool (*wanted)(void *ctx, const char *name),
                        void (*found)(void *ctx, const struct open_file *file), void *ctx);
-/* The device of a mount as that process sees it, "0:57". */
-bool family_mount_device(pid_t pid, int mount_id, char *ret_device, size_t size);
-
+/* On the mount of that number; in another mount namespace it has another one, but the
+ * same device. */
+bool family_is_on_mount(const struct open_file *file, int mount_id, const char *device);
+/* Whether its descriptors can be seen at all. */
+bool family_can_look_into(pid_t pid);
 #endif

@@ -5,6 +5,7 @@
  */
 #include "guardian.h"
 
+#include "door.h"
 #include "family.h"
 
 #include <errno.h>
@@ -22,8 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between two looks at whether those that were signalled are gone. */
-#define LOOK_NS 10000000
+/* Between two looks at whether those that were signalled are gone: at first, and when
+ * somebody cannot be stopped. */
+#define LOOK_US 10000
+#define LOOK_SLOWLY_US 500000
+#define LOOK_SLOWLY_AFTER_US 3000000
 
 enum slot_state {
 	SLOT_FREE,
@@ -32,12 +36,19 @@ enum slot_state {
 	SLOT_FINISHED,   /* said by the guardian: nobody has the door open any more */
 };
 
+/* State and generation in one word: a slot that was freed and used again meanwhile is
+ * another one. */
+#define STATE_BITS 2
+#define STATE_OF(word) ((enum slot_state)((word) & ((1U << STATE_BITS) - 1)))
+#define WITH_STATE(word, state) (((word) & ~((1U << STATE_BITS) - 1)) | (unsigned)(state))
+#define NEXT_GENERATION(word, state) ((((word) >> STATE_BITS) + 1) << STATE_BITS | (unsigned)(state))
+
 struct slot {
-	_Atomic int state;
+	_Atomic unsigned word;
 	pid_t pid;
 	uint64_t start;      /* of the process, with pid its identity */
 	uint64_t ino;
-	char door[32];
+	char door[DOOR_NAME_MAX + 1];
 };
 
 struct page {
@@ -72,6 +83,21 @@ int64_t guardian_lead_us(enum on_lost on_lost)
 
 /* ---- the child ---- */
 
+/* What the guardian itself knows of a slot. */
+struct loss {
+	unsigned word;       /* the slot's, as it was before this round's look at /proc */
+	int64_t since_us;    /* first seen lost */
+	bool termed;         /* those who had it open then were sent SIGTERM */
+	bool open;           /* somebody has it open */
+};
+
+struct round {
+	const struct guardian *guardian;
+	int used;
+	int64_t now_us;
+	struct loss losses[GUARDIAN_SLOTS];
+};
+
 static int64_t now_us(void)
 {
 	struct timespec ts;
@@ -80,167 +106,181 @@ static int64_t now_us(void)
 	return ts.tv_sec * 1000000LL + ts.tv_nsec / 1000;
 }
 
-/* Which slot's opener this process descends from, or is: the nearest one. -1: none. */
-static int nearest_opener(const struct page *page, pid_t pid)
+static bool is_lost(const struct round *round, int i)
 {
-	int used = atomic_load(&page->used);
+	return STATE_OF(round->losses[i].word) == SLOT_LOST;
+}
+
+static bool is_held(const struct round *round, int i)
+{
+	return STATE_OF(round->losses[i].word) == SLOT_HELD;
+}
+
+/* Which hold of this door the process descends from, or is the opener of: the nearest.
+ * -1: none that is known. */
+static int nearest_opener(const struct round *round, pid_t pid, uint64_t ino)
+{
+	const struct slot *slots = round->guardian->page->slots;
 
 	for (int generations = 0; pid > 1 && generations < 128; generations++) {
 		struct ancestry ancestry;
 
 		if (!family_ancestry(pid, &ancestry))
 			return -1;
-		for (int i = 0; i < used; i++) {
-			const struct slot *slot = &page->slots[i];
-			int state = atomic_load(&slot->state);
-
-			if ((state == SLOT_HELD || state == SLOT_LOST) && slot->pid == pid &&
-			    slot->start == ancestry.start)
+		for (int i = 0; i < round->used; i++)
+			if ((is_held(round, i) || is_lost(round, i)) && slots[i].ino == ino &&
+			    slots[i].pid == pid && slots[i].start == ancestry.start)
 				return i;
-		}
 		pid = ancestry.parent;
 	}
 	return -1;
 }
 
-struct round {
-	struct guardian *guardian;
-	int signal;
-	unsigned found;
-	bool open[GUARDIAN_SLOTS];   /* somebody has this slot's door open */
-};
-
-static int slot_of_door(const struct page *page, uint64_t ino, const char *door)
-{
-	int used = atomic_load(&page->used);
-
-	for (int i = 0; i < used; i++)
-		if (atomic_load(&page->slots[i].state) == SLOT_LOST && page->slots[i].ino == ino &&
-		    strcmp(page->slots[i].door, door) == 0)
-			return i;
-	return -1;
-}
-
-static bool door_is_held(const struct page *page, uint64_t ino)
-{
-	int used = atomic_load(&page->used);
-
-	for (int i = 0; i < used; i++)
-		if (atomic_load(&page->slots[i].state) == SLOT_HELD && page->slots[i].ino == ino)
-			return true;
-	return false;
-}
-
 static bool is_lost_door(void *ctx, const char *name)
 {
-	const struct page *page = ((struct round *)ctx)->guardian->page;
-	int used = atomic_load(&page->used);
+	const struct round *round = ctx;
 
-	for (int i = 0; i < used; i++)
-		if (atomic_load(&page->slots[i].state) == SLOT_LOST && strcmp(page->slots[i].door, name) == 0)
+	for (int i = 0; i < round->used; i++)
+		if (is_lost(round, i) && strcmp(round->guardian->page->slots[i].door, name) == 0)
 			return true;
 	return false;
 }
 
-/* Numbers and names are the same on every mount. In another mount namespace the mount
- * has another number, but the same device. */
-static bool is_our_mount(const struct page *page, const struct open_file *file)
+static void stop(const struct round *round, const struct loss *loss, pid_t pid)
 {
-	char device[32];
+	if (round->guardian->on_lost == ON_LOST_KILL ||
+	    round->now_us >= loss->since_us + GUARDIAN_TERM_TO_KILL_US)
+		kill(pid, SIGKILL);
+	else if (!loss->termed)
+		kill(pid, SIGTERM);
+}
 
-	return file->mount_id == page->mount_id ||
-	       (family_mount_device(file->pid, file->mount_id, device, sizeof(device)) &&
-	        strcmp(device, page->device) == 0);
+/* An orphan's opener is gone: whose hold it shares cannot be told if there is a live
+ * one of that door. */
+static void look_at_orphan(struct round *round, const struct open_file *file)
+{
+	const struct slot *slots = round->guardian->page->slots;
+	struct loss *lost = NULL;
+
+	for (int i = 0; i < round->used; i++) {
+		if (slots[i].ino != file->ino)
+			continue;
+		if (is_held(round, i))
+			return;
+		if (is_lost(round, i))
+			lost = &round->losses[i];
+	}
+	if (!lost)
+		return;
+	for (int i = 0; i < round->used; i++)
+		if (is_lost(round, i) && slots[i].ino == file->ino)
+			round->losses[i].open = true;
+	stop(round, lost, file->pid);
 }
 
 /* One descriptor of one process. */
 static void look_at_file(void *ctx, const struct open_file *file)
 {
 	struct round *round = ctx;
-	struct page *page = round->guardian->page;
-	int slot = slot_of_door(page, file->ino, file->name), opener;
+	const struct page *page = round->guardian->page;
+	int opener;
 
-	if (slot < 0 || !is_our_mount(page, file))
+	/* Numbers and names are the same on every mount. */
+	if (!family_is_on_mount(file, page->mount_id, page->device))
 		return;
-	opener = nearest_opener(page, file->pid);
-	if (opener >= 0 && atomic_load(&page->slots[opener].state) == SLOT_HELD)
-		return;
-	/* An orphan: whose hold it shares cannot be told if there is a live one too. */
-	if (opener < 0 && door_is_held(page, file->ino))
-		return;
-	round->open[opener >= 0 ? opener : slot] = true;
-	round->found++;
-	if (round->signal)
-		kill(file->pid, round->signal);
-}
-
-/* Signals all who have a lost door open, and marks the slots that nobody has. */
-static unsigned look_round(struct guardian *guardian, int signal)
-{
-	static struct round round;
-	struct page *page = guardian->page;
-	int used = atomic_load(&page->used);
-	bool finished = false;
-
-	memset(round.open, 0, sizeof(round.open));
-	round.guardian = guardian;
-	round.signal = signal;
-	round.found = 0;
-	family_open_files(is_lost_door, look_at_file, &round);
-	for (int i = 0; i < used; i++) {
-		int lost = SLOT_LOST;
-
-		if (!round.open[i] && atomic_load(&page->slots[i].state) == SLOT_LOST)
-			finished |= atomic_compare_exchange_strong(&page->slots[i].state, &lost,
-			                                           SLOT_FINISHED);
+	opener = nearest_opener(round, file->pid, file->ino);
+	if (opener < 0) {
+		look_at_orphan(round, file);
+	} else if (is_lost(round, opener)) {
+		round->losses[opener].open = true;
+		stop(round, &round->losses[opener], file->pid);
 	}
-	if (finished)
-		(void)send(guardian->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return round.found;
 }
 
-static bool any_in(const struct page *page, enum slot_state state)
+/* An opener that lives and cannot be looked into may have it open. */
+static void look_at_opener(struct round *round, int i)
 {
-	int used = atomic_load(&page->used);
+	const struct slot *slot = &round->guardian->page->slots[i];
+	struct ancestry ancestry;
 
-	for (int i = 0; i < used; i++)
-		if (atomic_load(&page->slots[i].state) == (int)state)
-			return true;
-	return false;
+	if (slot->pid > 0 && family_ancestry(slot->pid, &ancestry) && ancestry.start == slot->start &&
+	    !family_can_look_into(slot->pid)) {
+		round->losses[i].open = true;
+		stop(round, &round->losses[i], slot->pid);
+	}
 }
 
-/* The lease is as good as over: whoever holds has lost. */
+/* The lease is as good as over, or there is none: whoever holds has lost. */
 static void lose_all(struct page *page)
 {
 	int used = atomic_load(&page->used);
 
 	for (int i = 0; i < used; i++) {
-		int held = SLOT_HELD;
+		unsigned word = atomic_load(&page->slots[i].word);
 
-		atomic_compare_exchange_strong(&page->slots[i].state, &held, SLOT_LOST);
+		if (STATE_OF(word) == SLOT_HELD)
+			atomic_compare_exchange_strong(&page->slots[i].word, &word,
+			                               WITH_STATE(word, SLOT_LOST));
 	}
 }
 
-static void act(struct guardian *guardian)
+/* What is lost now: only that is looked for, and only that may be finished. Returns how
+ * many, and the newest one's time. */
+static int begin_round(struct round *round, int64_t *ret_newest_us)
 {
-	const struct timespec look = {.tv_nsec = LOOK_NS};
-	int64_t kill_at = now_us();
-	int signal = SIGKILL;
+	struct page *page = round->guardian->page;
+	int lost = 0;
 
-	if (guardian->on_lost == ON_LOST_TERM) {
-		kill_at += GUARDIAN_TERM_TO_KILL_US;
-		signal = SIGTERM;
+	round->now_us = now_us();
+	round->used = atomic_load(&page->used);
+	for (int i = 0; i < round->used; i++) {
+		struct loss *loss = &round->losses[i];
+		unsigned word = atomic_load(&page->slots[i].word);
+
+		if (STATE_OF(word) == SLOT_LOST && loss->word != word)
+			*loss = (struct loss){.since_us = round->now_us};
+		loss->word = word;
+		loss->open = false;
+		if (STATE_OF(word) != SLOT_LOST)
+			continue;
+		lost++;
+		if (loss->since_us > *ret_newest_us)
+			*ret_newest_us = loss->since_us;
 	}
-	/* Signalled once each round would be often for SIGTERM: once, and then only those
-	 * that came since are not told; SIGKILL reaches them. */
-	while (look_round(guardian, signal) > 0 || any_in(guardian->page, SLOT_LOST)) {
-		nanosleep(&look, NULL);
-		signal = now_us() >= kill_at ? SIGKILL : 0;
-	}
+	return lost;
 }
 
-/* Until the time to act, or a word of the daemon. False: it is gone. */
-static bool wait_until(struct guardian *guardian, int timer, int64_t until_us, bool daemon)
+static void end_round(struct round *round)
+{
+	bool finished = false;
+
+	for (int i = 0; i < round->used; i++) {
+		struct loss *loss = &round->losses[i];
+		unsigned word = loss->word;
+
+		if (!is_lost(round, i))
+			continue;
+		loss->termed = true;
+		if (!loss->open)
+			finished |= atomic_compare_exchange_strong(&round->guardian->page->slots[i].word,
+			                                           &word, WITH_STATE(word, SLOT_FINISHED));
+	}
+	if (finished)
+		(void)send(round->guardian->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool any_held(const struct page *page)
+{
+	int used = atomic_load(&page->used);
+
+	for (int i = 0; i < used; i++)
+		if (STATE_OF(atomic_load(&page->slots[i].word)) == SLOT_HELD)
+			return true;
+	return false;
+}
+
+/* Until that time, or a word of the daemon. False: it is gone. */
+static bool wait_until(const struct guardian *guardian, int timer, int64_t until_us, bool daemon)
 {
 	struct itimerspec spec = {0};
 	struct pollfd fds[2] = {{.fd = daemon ? guardian->fd : -1, .events = POLLIN},
@@ -259,28 +299,36 @@ static bool wait_until(struct guardian *guardian, int timer, int64_t until_us, b
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static void guard(struct guardian *guardian)
+static void guard(const struct guardian *guardian)
 {
+	static struct round round;
 	struct page *page = guardian->page;
 	int64_t lead = guardian_lead_us(guardian->on_lost);
 	int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	bool daemon = true;
 
+	round.guardian = guardian;
 	while (!atomic_load(&page->clean)) {
-		int64_t deadline = atomic_load(&page->deadline_us);
+		int64_t deadline = atomic_load(&page->deadline_us), newest = 0, now = now_us();
 		int64_t at = deadline == INT64_MIN ? INT64_MAX : deadline - lead;
+		bool held = any_held(page);
 
-		if (at <= now_us() && any_in(page, SLOT_HELD))
+		if (held && (deadline == INT64_MIN || at <= now))
 			lose_all(page);
-		if (any_in(page, SLOT_LOST)) {
-			act(guardian);
-			continue;
-		}
-		if (!daemon && !any_in(page, SLOT_HELD))
+		if (begin_round(&round, &newest) > 0) {
+			family_open_files(is_lost_door, look_at_file, &round);
+			for (int i = 0; i < round.used; i++)
+				if (is_lost(&round, i) && !round.losses[i].open)
+					look_at_opener(&round, i);
+			end_round(&round);
+			at = now_us() + (now - newest < LOOK_SLOWLY_AFTER_US ? LOOK_US : LOOK_SLOWLY_US);
+		} else if (!daemon && !held) {
 			return;   /* nobody is left to guard, and nobody will come */
-		/* A deadline that has passed with nobody holding is waited out: the next
-		 * holder's grant moves it. */
-		if (!wait_until(guardian, timer, at <= now_us() ? now_us() + lead / 4 : at, daemon))
+		} else if (at <= now) {
+			/* Nobody holds; the next holder's lease moves the deadline. */
+			at = now + lead / 4;
+		}
+		if (!wait_until(guardian, timer, at, daemon))
 			daemon = false;
 	}
 }
@@ -310,7 +358,8 @@ static void child(struct guardian *guardian)
 
 static void wake(struct guardian *guardian)
 {
-	(void)send(guardian->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (guardian->fd >= 0)
+		(void)send(guardian->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
@@ -363,7 +412,8 @@ void guardian_end(struct guardian *guardian, bool clean)
 		atomic_store(&guardian->page->clean, 1);
 		wake(guardian);
 	}
-	close(guardian->fd);
+	if (guardian->fd >= 0)
+		close(guardian->fd);
 	munmap(guardian->page, sizeof(*guardian->page));
 	free(guardian);
 }
@@ -394,7 +444,7 @@ int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t ino, const char
 	struct slot *slot;
 	int i;
 
-	if (!guardian || guardian->free_count == 0)
+	if (guardian->fd < 0 || guardian->free_count == 0)
 		return -1;
 	i = guardian->free[--guardian->free_count];
 	guardian->owners[i] = owner;
@@ -405,27 +455,34 @@ int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t ino, const char
 	snprintf(slot->door, sizeof(slot->door), "%s", door);
 	if (i >= atomic_load(&guardian->page->used))
 		atomic_store(&guardian->page->used, i + 1);
-	atomic_store(&slot->state, SLOT_HELD);
+	atomic_store(&slot->word, NEXT_GENERATION(atomic_load(&slot->word), SLOT_HELD));
 	return i;
 }
 
 void guardian_release(struct guardian *guardian, int slot)
 {
+	struct slot *s;
+
 	if (!guardian || slot < 0)
 		return;
-	atomic_store(&guardian->page->slots[slot].state, SLOT_FREE);
+	s = &guardian->page->slots[slot];
+	atomic_store(&s->word, NEXT_GENERATION(atomic_load(&s->word), SLOT_FREE));
 	guardian->free[guardian->free_count++] = slot;
 }
 
 bool guardian_lose(struct guardian *guardian, int slot)
 {
-	int held = SLOT_HELD;
+	struct slot *s;
+	unsigned word;
 
 	if (!guardian || slot < 0)
 		return true;
-	if (atomic_compare_exchange_strong(&guardian->page->slots[slot].state, &held, SLOT_LOST))
+	s = &guardian->page->slots[slot];
+	word = atomic_load(&s->word);
+	if (STATE_OF(word) == SLOT_HELD &&
+	    atomic_compare_exchange_strong(&s->word, &word, WITH_STATE(word, SLOT_LOST)))
 		wake(guardian);
-	return held == SLOT_FINISHED;
+	return STATE_OF(word) == SLOT_FINISHED;
 }
 
 int guardian_fd(const struct guardian *guardian)
@@ -433,17 +490,29 @@ int guardian_fd(const struct guardian *guardian)
 	return guardian ? guardian->fd : -1;
 }
 
-void *guardian_finished(struct guardian *guardian)
+bool guardian_listen(struct guardian *guardian)
 {
 	char bytes[64];
+	ssize_t n;
+
+	do
+		n = recv(guardian->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	if (n < 0 && errno == EAGAIN)
+		return true;
+	close(guardian->fd);
+	guardian->fd = -1;
+	return false;
+}
+
+void *guardian_finished(struct guardian *guardian)
+{
 	int used = atomic_load(&guardian->page->used);
 
-	while (recv(guardian->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-		;
 	while (guardian->looked < used) {
 		int slot = guardian->looked++;
 
-		if (atomic_load(&guardian->page->slots[slot].state) == SLOT_FINISHED)
+		if (STATE_OF(atomic_load(&guardian->page->slots[slot].word)) == SLOT_FINISHED)
 			return guardian->owners[slot];
 	}
 	guardian->looked = 0;

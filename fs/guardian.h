@@ -12,9 +12,9 @@
  *   term         SIGTERM                SIGKILL (2 s after SIGTERM)
  *   kill                                SIGKILL
  *
- * Who is stopped: of the processes that have the door open, the opener, its
- * descendants, and those whose opener cannot be told any more (a child outlives its
- * parent); never one whose nearest known opener holds a lock that is not lost.
+ * Who is stopped: of the processes that have the lost door open, its opener, the
+ * opener's descendants, and those whose opener cannot be told any more (a child outlives
+ * its parent); never one whose nearest opener of that door holds it still.
  */
 #ifndef FS_GUARDIAN_H
 #define FS_GUARDIAN_H
@@ -46,7 +46,7 @@ void guardian_end(struct guardian *guardian, bool clean);
 /* Which mount's doors these are: mountpoint_identify(). */
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
-/* Holds now: a slot, or -1 when there is none left. `door`: the file's inode number
+/* Holds now: a slot, or -1 when it cannot be guarded. `door`: the file's inode number
  * and the last part of its name. */
 int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t ino, const char *door, void *owner);
 void guardian_release(struct guardian *guardian, int slot);
@@ -54,9 +54,11 @@ void guardian_release(struct guardian *guardian, int slot);
  * had it open are gone already (or there is no guardian). */
 bool guardian_lose(struct guardian *guardian, int slot);
 
-/* For the loop's poll(2), -1 without one; then whose slots are finished, one a call,
- * NULL for no more. */
+/* For the loop's poll(2), -1 without one. When it is readable: listen, false if the
+ * guardian is dead, and guardian_hold() fails from then on; then whose slots are
+ * finished, one a call, NULL for no more. */
 int guardian_fd(const struct guardian *guardian);
+bool guardian_listen(struct guardian *guardian);
 void *guardian_finished(struct guardian *guardian);
 
 #endif

@@ -284,8 +284,10 @@ void handles_end(struct face *face, bool leave)
 		DL_FOREACH_SAFE(lists[i], handle, next) {
 			if (handle->req)
 				stop_waiting(handle);
-			if (!leave)
+			if (!leave) {
 				handle->taker = NULL;
+				handle->slot = -1;   /* the guardian still looks after it */
+			}
 			handle_free(handle);
 		}
 }
@@ -311,6 +313,8 @@ void handles_process(struct face *face, bool process_gone, bool guardian_spoke)
 {
 	struct handle *handle;
 
+	if (guardian_spoke && !guardian_listen(face->guardian))
+		log_line(LC_ERROR, "the guardian was killed: no lock is granted any more, start anew");
 	while (guardian_spoke && (handle = guardian_finished(face->guardian)) != NULL)
 		lc_lost_done(handle->taker);
 	linger_process(&face->linger, process_gone);

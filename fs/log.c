@@ -81,29 +81,34 @@ static bool put(enum lc_level level, const char *text)
 	return to_syslog ? send_syslog(level, text) : write_stderr(text);
 }
 
+/* What users can cause at will has a window of its own, and cannot silence the rest. */
+static struct window {
+	time_t since;
+	unsigned lines, dropped;
+} windows[2];
+
 /* True while the window has room; says afterwards how much it had not. */
-static bool admit(void)
+static bool admit(enum lc_level level)
 {
-	static time_t window;
-	static unsigned lines, dropped;
+	struct window *window = &windows[level > LC_WARNING];
 	struct timespec now;
 	char text[64];
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if (now.tv_sec - window >= LOG_WINDOW_S) {
-		window = now.tv_sec;
-		lines = 0;
+	if (now.tv_sec - window->since >= LOG_WINDOW_S) {
+		unsigned dropped = window->dropped;
+
+		*window = (struct window){.since = now.tv_sec};
 		if (dropped > 0) {
 			snprintf(text, sizeof(text), "%u lines were not written", dropped);
-			dropped = 0;
 			put(LC_NOTICE, text);
 		}
 	}
-	if (lines < LOG_BURST) {
-		lines++;
+	if (window->lines < LOG_BURST) {
+		window->lines++;
 		return true;
 	}
-	dropped++;
+	window->dropped++;
 	return false;
 }
 
@@ -113,10 +118,13 @@ void log_line(enum lc_level level, const char *format, ...)
 	char text[512];
 	va_list args;
 
-	if (level <= most_level && admit()) {
+	if (level <= most_level && admit(level)) {
 		va_start(args, format);
 		vsnprintf(text, sizeof(text), format, args);
 		va_end(args);
+		for (char *c = text; *c; c++)
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				*c = '?';   /* names are users' text: one line stays one line */
 		put(level, text);
 	}
 	errno = saved;

@@ -2,7 +2,8 @@
  *
  * log.h - the one sink of what the daemon has to say: stderr while somebody reads
  * it there, syslog afterwards. Never blocks: what cannot be written now is counted
- * and dropped. At most LOG_BURST lines in LOG_WINDOW_S, the rest is counted too.
+ * and dropped. At most LOG_BURST lines in LOG_WINDOW_S, warnings and errors apart from
+ * the rest; what is more is counted too.
  */
 #ifndef FS_LOG_H
 #define FS_LOG_H

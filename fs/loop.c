@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define REQUESTS_PER_TURN 64
-#define REQUEST_BYTES (1024 * 1024 + 4096)   /* the largest write there can be, and its header */
+#define REQUEST_BYTES (MAX_WRITE + 4096)
 
 int loop_begin(struct loop *loop)
 {
@@ -59,7 +59,7 @@ static void told_to_leave(struct loop *loop)
 
 	loop->terms++;
 	if (loop->terms > 1 || !loop->fuse)
-		return;
+		return;   /* before the mount: loop_connect() sees it */
 	face->draining = true;
 	ready_stopping();
 	lc_drain(face->lc);
@@ -89,13 +89,16 @@ static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 		ssize_t n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
 
 		if (n < 0) {
-			/* ENODEV, ECONNABORTED: unmounted, or aborted. ENOENT: the
-			 * request was interrupted before it was read. */
-			if (errno == ENODEV || errno == ECONNABORTED)
-				loop->gone = true;
-			if (errno != ENOENT && errno != EINTR)
+			/* ENOENT: the request was interrupted before it was read. */
+			if (errno == ENOENT || errno == EINTR)
+				continue;
+			if (errno == EAGAIN)
 				return;
-			continue;
+			/* ENODEV, ECONNABORTED: unmounted, or aborted. */
+			if (errno != ENODEV && errno != ECONNABORTED)
+				log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
+			loop->gone = true;
+			return;
 		}
 		buffer->size = (size_t)n;
 		fuse_session_process_buf(loop->fuse, buffer);
@@ -145,12 +148,12 @@ int loop_connect(struct loop *loop, int64_t timeout_us)
 
 	for (;;) {
 		lc_status(loop->face->lc, &status);
+		if (loop->terms > 0)
+			return -EINTR;
 		if (status.state == LC_READY)
 			return 0;
 		if (status.state == LC_UNUSABLE)
 			return status.why;
-		if (loop->terms > 0)
-			return -EINTR;
 		if (loop->face->clock_us() >= until)
 			return -ETIMEDOUT;
 		turn(loop, NULL, until);
@@ -164,7 +167,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	bool told = false;
 
 	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
-	       !(face->draining && face->open_doors == 0)) {
+	       !(face->draining && face->open_doors == 0 && face->parked == 0)) {
 		turn(loop, &buffer, INT64_MAX);
 		if (face->serving && !told) {
 			told = true;

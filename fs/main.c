@@ -8,6 +8,7 @@
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
 #include "face.h"
+#include "family.h"
 #include "kernel_limit.h"
 #include "log.h"
 #include "loop.h"
@@ -130,11 +131,37 @@ static int set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* Whether every descriptor on the mount is known to be closed. An aborted mount still
- * stands there, and its holders may be at work. */
-static bool all_closed(const struct loop *loop)
+struct mount {
+	struct fuse_session *fuse;
+	int id;
+	char device[32];
+	bool open;                   /* somebody has a door of it open */
+};
+
+static bool is_door(void *ctx, const char *name)
 {
-	return loop->gone && (loop->face->draining || !mountpoint_is_ours(loop->mountpoint));
+	struct door door;
+
+	(void)ctx;
+	return door_parse(name, &door) == 0;
+}
+
+static void found_open(void *ctx, const struct open_file *file)
+{
+	struct mount *mount = ctx;
+
+	mount->open |= family_is_on_mount(file, mount->id, mount->device);
+}
+
+/* Whether every door is known to be closed. That the kernel's side has ended proves
+ * nothing: `umount -lf` and an abort end it under holders that may be at work. */
+static bool all_closed(const struct loop *loop, struct mount *mount)
+{
+	if (!loop->gone || mountpoint_is_ours(loop->mountpoint))
+		return false;
+	mount->open = false;
+	family_open_files(is_door, found_open, mount);
+	return !mount->open;
 }
 
 /* The mount is off the tree already, and libfuse would say that it cannot unmount it:
@@ -153,42 +180,42 @@ static void end_detached(struct fuse_session *fuse)
 }
 
 /* From the ready session to the unmounted filesystem. */
-static int serve(struct options *options, struct loop *loop)
+static int serve(struct options *options, struct loop *loop, struct mount *mount)
 {
-	struct fuse_session *fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), loop->face);
 	struct face *face = loop->face;
-	int status = EXIT_MOUNT, mount_id;
-	char device[32];
+	int status = EXIT_MOUNT;
 
-	if (!fuse) {
+	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
+	if (!mount->fuse) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return status;
 	}
-	if (fuse_session_mount(fuse, options->mountpoint) < 0) {
+	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0) {
 		log_line(LC_ERROR, "cannot mount on %s", options->mountpoint);
-	} else if (set_nonblocking(fuse_session_fd(fuse)) < 0) {
-		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
-		fuse_session_unmount(fuse);
-	} else {
-		if (face->kernel_limit_s > 0)
-			log_line(LC_WARNING, "the kernel aborts mounts whose requests wait %" PRId64 " s "
-			         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
-			         face->kernel_limit_s);
-		if (mountpoint_identify(options->mountpoint, &mount_id, device))
-			guardian_mounted(face->guardian, mount_id, device);
-		loop->fuse = fuse;
-		status = loop_serve(loop, ready_ok) ? 0 : EXIT_MOUNT;
-		log_line(LC_INFO, loop->terms > 1 ? "leaving at once" : "unmounted");
-		if (all_closed(loop))
-			handles_end(face, true);
-		if (face->draining)
-			end_detached(fuse);
-		else
-			fuse_session_unmount(fuse);
-		handles_stop_lingering(face);
-		lc_drain(face->lc);
+		return status;
 	}
-	fuse_session_destroy(fuse);
+	if (set_nonblocking(fuse_session_fd(mount->fuse)) < 0 ||
+	    !mountpoint_identify(options->mountpoint, &mount->id, mount->device)) {
+		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
+		fuse_session_unmount(mount->fuse);
+		return status;
+	}
+	guardian_mounted(face->guardian, mount->id, mount->device);
+	if (face->kernel_limit_s > 0)
+		log_line(LC_WARNING, "the kernel aborts mounts whose requests wait %" PRId64 " s "
+		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
+		         face->kernel_limit_s);
+	loop->fuse = mount->fuse;
+	status = loop_serve(loop, ready_ok) ? 0 : EXIT_MOUNT;
+	log_line(LC_INFO, loop->terms > 1 ? "leaving at once" : "unmounted");
+	if (all_closed(loop, mount))
+		handles_end(face, true);
+	if (face->draining)
+		end_detached(mount->fuse);
+	else
+		fuse_session_unmount(mount->fuse);
+	handles_stop_lingering(face);
+	lc_drain(face->lc);
 	return status;
 }
 
@@ -202,8 +229,10 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 		.deadline = deadline, .ctx = loop,
 	};
 	struct ensemble *ensemble = NULL;
+	struct mount mount = {0};
 	struct lc_status status;
 	int r, exit_status = EXIT_MOUNT;
+	bool clean;
 
 	r = ensemble_zookeeper_create(addresses, clock_us, NULL, &ensemble);
 	if (r == 0)
@@ -218,16 +247,19 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 	if (r < 0)
 		say_why(options, loop->face->lc, r);
 	else
-		exit_status = serve(options, loop);
+		exit_status = serve(options, loop, &mount);
 	lc_status(loop->face->lc, &status);
-	/* Who still holds has no descriptor any more, but may be at work: its entry is
-	 * left to the session timeout. */
-	if (status.holders == 0 && exit_status == 0)
+	/* Who still holds, or is being stopped, has no good descriptor any more, but may be
+	 * at work: its entry is left to the session timeout. */
+	clean = status.holders == 0 && status.losing == 0;
+	if (clean && exit_status == 0)
 		loop_settle(loop, status.session_timeout_us);
-	lc_destroy(loop->face->lc, status.holders == 0);
+	lc_destroy(loop->face->lc, clean);
 	handles_end(loop->face, false);
-	guardian_end(loop->face->guardian, status.holders == 0);
+	guardian_end(loop->face->guardian, clean);
 	loop->face->guardian = NULL;
+	if (mount.fuse)
+		fuse_session_destroy(mount.fuse);   /* last: requests were answered until now */
 	ensemble_zookeeper_destroy(ensemble);
 	return exit_status;
 }

@@ -32,6 +32,7 @@ static void init(void *userdata, struct fuse_conn_info *conn)
 	/* RELEASE is a background request: held back by a small limit, a close would
 	 * be handled after the open that follows it. */
 	conn->max_background = 65535;
+	conn->max_write = MAX_WRITE;
 	conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
 	                          FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS);
 	face->serving = true;
@@ -114,7 +115,7 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 	char *path;
 
 	if (lc_check_name(name, &why) < 0) {
-		fuse_reply_err(req, strlen(name) > LC_NAME_MAX ? ENAMETOOLONG : ENOENT);
+		fuse_reply_err(req, ENOENT);
 		return;
 	}
 	if (node && !lc_ready(face->lc)) {
@@ -228,6 +229,10 @@ static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	struct face *face = face_of(req);
 	struct node *parent = node_by_ino(face->nodes, parent_ino);
 
+	if (strlen(name) > LC_NAME_MAX) {
+		fuse_reply_err(req, ENAMETOOLONG);
+		return;
+	}
 	switch (parent->kind) {
 	case NODE_ROOT:
 		if (strcmp(name, ".zklockfs") == 0)

@@ -18,6 +18,7 @@ struct parked *park(struct face *face, fuse_req_t req, struct node *node, const 
 		return NULL;
 	}
 	parked->face = face;
+	face->parked++;
 	parked->req = req;
 	parked->node = node;
 	if (node)
@@ -31,6 +32,7 @@ void parked_free(struct parked *parked)
 {
 	if (parked->node)
 		node_unref(parked->face->nodes, parked->node);
+	parked->face->parked--;
 	free(parked);
 }
 

@@ -48,22 +48,26 @@ static const char *reason_of(const struct lc_entry_info *info)
 	return or_dash(info->reason);
 }
 
+/* A stream in memory that cannot grow says so here, not by ferror(). */
+#define PRINT(...) (ok &= fprintf(__VA_ARGS__) >= 0)
+
 /* A node's name as others may have made it. */
-static void print_safe(FILE *file, const char *text)
+static bool print_safe(FILE *file, const char *text)
 {
+	bool ok = true;
+
 	for (; *text; text++)
-		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, file);
+		ok &= fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, file) != EOF;
+	return ok;
 }
 
-static int finish(FILE *file, struct text *text)
+/* The last allocation is fclose()'s, which leaves NULL and says 0. */
+static int finish(FILE *file, struct text *text, bool ok)
 {
-	bool failed = ferror(file);
-
-	if (fclose(file) != 0 || failed) {
-		free(text->data);
-		return -ENOMEM;
-	}
-	return 0;
+	if (fclose(file) == 0 && ok && text->data)
+		return 0;
+	free(text->data);
+	return -ENOMEM;
 }
 
 int view_entry(const struct lc_entry_info *info, struct text *ret_text)
@@ -71,25 +75,27 @@ int view_entry(const struct lc_entry_info *info, struct text *ret_text)
 	char since[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
 	const struct lc_entry *entry = &info->entry;
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
+	bool ok = true;
 
 	if (!file)
 		return -ENOMEM;
-	fprintf(file,
-	        "mode: %s\nstate: %s\nhost: %s\npid: %s\nuid: %s\ncommand: %s\nsince: %s\n"
-	        "held_since: %s\ntoken: %" PRId64 "\nsession: 0x%" PRIx64 "\nznode: ",
-	        entry->mode == LC_SHARED ? "shared" : "exclusive", entry->held ? "held" : "waiting",
-	        entry->host, format_number(pid, entry->pid, 0), format_number(uid, info->uid, -1),
-	        or_dash(info->command), format_time(since, info->since_ms),
-	        entry->held ? format_time(held, info->held_since_ms) : "-", info->token,
-	        (uint64_t)info->session);
-	print_safe(file, entry->znode);
-	fprintf(file, "\nreason: %s\n", reason_of(info));
-	return finish(file, ret_text);
+	PRINT(file,
+	      "mode: %s\nstate: %s\nhost: %s\npid: %s\nuid: %s\ncommand: %s\nsince: %s\n"
+	      "held_since: %s\ntoken: %" PRId64 "\nsession: 0x%" PRIx64 "\nznode: ",
+	      entry->mode == LC_SHARED ? "shared" : "exclusive", entry->held ? "held" : "waiting",
+	      entry->host, format_number(pid, entry->pid, 0), format_number(uid, info->uid, -1),
+	      or_dash(info->command), format_time(since, info->since_ms),
+	      entry->held ? format_time(held, info->held_since_ms) : "-", info->token,
+	      (uint64_t)info->session);
+	ok &= print_safe(file, entry->znode);
+	PRINT(file, "\nreason: %s\n", reason_of(info));
+	return finish(file, ret_text, ok);
 }
 
 int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text)
 {
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
+	bool ok = true;
 
 	if (!file)
 		return -ENOMEM;
@@ -98,36 +104,37 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		char name[QUEUE_NAME_MAX + 1], since[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
 
 		snapshot_name(name, &info->entry);
-		fprintf(file, "%s host=%s pid=%s uid=%s since=%s token=%" PRId64 " reason=%s\n", name,
-		        info->entry.host, format_number(pid, info->entry.pid, 0),
-		        format_number(uid, info->uid, -1), format_time(since, info->since_ms),
-		        info->token, reason_of(info));
+		PRINT(file, "%s host=%s pid=%s uid=%s since=%s token=%" PRId64 " reason=%s\n", name,
+		      info->entry.host, format_number(pid, info->entry.pid, 0),
+		      format_number(uid, info->uid, -1), format_time(since, info->since_ms),
+		      info->token, reason_of(info));
 	}
-	return finish(file, ret_text);
+	return finish(file, ret_text, ok);
 }
 
 int view_status(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
                 struct text *ret_text)
 {
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
+	bool ok = true;
 
 	if (!file)
 		return -ENOMEM;
-	fprintf(file, "state: %s\n", lc_state_name(status->state));
+	PRINT(file, "state: %s\n", lc_state_name(status->state));
 	if (status->session)
-		fprintf(file, "session: 0x%" PRIx64 "\n", (uint64_t)status->session);
+		PRINT(file, "session: 0x%" PRIx64 "\n", (uint64_t)status->session);
 	else
-		fprintf(file, "session: -\n");
-	fprintf(file,
-	        "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\nlease_left: %" PRId64 "ms\n"
-	        "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nleaving: %u\nentry_bytes: %zu\n"
-	        "connections: %lu\nsessions: %lu\n",
-	        status->session_timeout_us / 1000, status->tick_time_us / 1000,
-	        status->lease_left_us / 1000, status->server, host, status->holders, status->waiters,
-	        status->leaving, status->entry_bytes, status->connections, status->sessions);
+		PRINT(file, "session: -\n");
+	PRINT(file,
+	      "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\nlease_left: %" PRId64 "ms\n"
+	      "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nleaving: %u\nentry_bytes: %zu\n"
+	      "connections: %lu\nsessions: %lu\n",
+	      status->session_timeout_us / 1000, status->tick_time_us / 1000,
+	      status->lease_left_us / 1000, status->server, host, status->holders, status->waiters,
+	      status->leaving, status->entry_bytes, status->connections, status->sessions);
 	if (kernel_limit_s > 0)
-		fprintf(file, "kernel_request_timeout: %" PRId64 "s\n", kernel_limit_s);
+		PRINT(file, "kernel_request_timeout: %" PRId64 "s\n", kernel_limit_s);
 	else
-		fprintf(file, "kernel_request_timeout: -\n");
-	return finish(file, ret_text);
+		PRINT(file, "kernel_request_timeout: -\n");
+	return finish(file, ret_text, ok);
 }

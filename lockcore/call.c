@@ -441,8 +441,11 @@ static void entries_listed(void *ctx, const struct ensemble_answer *answer)
 		fill_entry(&queue, i, entry);
 		/* Of any length: other clients may choose it. */
 		entry->znode = call->names[call->count] = strdup(znode);
-		if (!entry->znode)
-			break;
+		if (!entry->znode) {
+			queue_finish(&queue);
+			fail(call, -ENOMEM);
+			return;
+		}
 		call->count++;
 	}
 	queue_finish(&queue);

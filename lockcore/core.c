@@ -233,17 +233,20 @@ const char *lc_state_name(enum lc_state state)
 void lc_status(struct lc *lc, struct lc_status *ret_status)
 {
 	const struct session *session = &lc->session;
-	unsigned leaving = 0;
+	unsigned leaving = 0, losing = 0;
 
-	for (struct lc_taker *taker = lc->takers; taker; taker = taker->hh.next)
+	for (struct lc_taker *taker = lc->takers; taker; taker = taker->hh.next) {
 		leaving += !taker_wants(taker);
+		losing += taker->state == TAKER_LOST && !taker->lost_done;
+	}
 	*ret_status = (struct lc_status){
 		.state = session->state, .why = session->why, .session = session->id,
 		.session_timeout_us = session->lease.timeout_us,
 		.tick_time_us = lc->config.tick_time_us,
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.server = lc->ensemble->port->server(lc->ensemble),
-		.holders = lc->holders, .waiters = lc->waiters, .leaving = leaving,
+		.holders = lc->holders, .waiters = lc->waiters, .losing = losing,
+		.leaving = leaving,
 		.entry_bytes = lc->entry_bytes,
 		.connections = session->connections, .sessions = session->sessions,
 	};

@@ -135,6 +135,8 @@ struct lock {
 int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
 void lock_settle(struct lock *lock);     /* frees it when nothing is left of it */
 void lock_want_list(struct lock *lock);
+/* No memory now. */
+void lock_look_later(struct lock *lock);
 /* Acts on a queue in its true order. */
 void lock_judge(struct lock *lock, const struct queue *queue);
 /* One of ours stands before all that wait here: a listing follows when it goes, so

@@ -30,6 +30,8 @@
 
 /* A waiter that nothing has woken looks again: the net below every other rule. */
 #define RECHECK_US (60 * 1000000LL)
+/* One that found no memory to look. */
+#define LATER_US 1000000
 
 static void recheck(void *ctx)
 {
@@ -94,6 +96,11 @@ void lock_want_list(struct lock *lock)
 		return;
 	lock->want_list = true;
 	DL_APPEND2(lock->lc->wanted, lock, wanted_prev, wanted_next);
+}
+
+void lock_look_later(struct lock *lock)
+{
+	timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + LATER_US);
 }
 
 bool lock_guarded(const struct lock *lock)
@@ -176,7 +183,8 @@ static void watch(struct lock *lock, const char *znode)
 		lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true},
 		          1, watch_answered, lock);
 	} else {
-		forget_watch(lock);   /* no memory: the slow timer looks again */
+		forget_watch(lock);
+		lock_look_later(lock);
 	}
 	free(path);
 }
@@ -307,7 +315,7 @@ static void judge_front(struct lock *lock, const struct queue *queue, struct lc_
 	timer_clear(lc, &lock->recheck);
 	while (i < queue->count && !waits_in_queue(owners[i]))
 		i++;
-	if (lock->waiting > 0)
+	if (lock->waiting > 0 || lock->unresolved)
 		timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
 	if (i == queue->count) {
 		forget_watch(lock);
@@ -357,7 +365,7 @@ void lock_judge(struct lock *lock, const struct queue *queue)
 	struct lc_taker **owners = calloc(queue->count + 1, sizeof(*owners));
 
 	if (!owners) {
-		timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);
+		lock_look_later(lock);
 		return;
 	}
 	for (size_t i = 0; i < queue->count; i++)
@@ -373,7 +381,7 @@ static void judge(struct lock *lock, const struct ensemble_answer *answer, uint6
 	struct queue queue;
 
 	if (queue_build(answer->names, (size_t)answer->name_count, &queue) < 0) {
-		timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);
+		lock_look_later(lock);
 		return;
 	}
 	match(lock, &queue, number);

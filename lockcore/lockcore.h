@@ -117,6 +117,7 @@ struct lc_status {
 	int64_t lease_left_us;       /* never below 0 */
 	const char *server;
 	unsigned holders, waiters;   /* of this mount */
+	unsigned losing;             /* lost, and not lc_lost_done() yet */
 	unsigned leaving;            /* entries that are still to be deleted */
 	size_t entry_bytes;
 	unsigned long connections, sessions;   /* so far */

@@ -118,7 +118,7 @@ void taker_grant(struct lc_taker *taker)
 	struct lc *lc = taker->lc;
 
 	assert(taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT);
-	assert(session_ready(lc) && session_lease_valid(lc));
+	assert(session_ready(lc));   /* the lease is looked at once more when it is told */
 	set_state(taker, TAKER_HELD);
 	taker->held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);
@@ -249,8 +249,10 @@ static void set_present(struct lc_taker *taker, const char *znode, const struct 
 	struct lc_taker *before;
 	struct entry_name name;
 	char *copy = strdup(znode);
+	bool parsed = name_parse(znode, &name);
 
-	assert(name_parse(znode, &name) && name.taker_half == taker->id);
+	(void)parsed;
+	assert(parsed && name.taker_half == taker->id);
 	assert(stat->ephemeral_owner == taker->lc->session.id);
 	if (!copy) {
 		/* Without its name it cannot be deleted; a listing will find it. */
@@ -575,8 +577,10 @@ void taker_watch_self(struct lc_taker *taker)
 	    taker->watch_pending)
 		return;
 	path = entry_path(taker);
-	if (!path)
+	if (!path) {
+		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
 		return;
+	}
 	taker->watch_pending = true;
 	taker->pending++;
 	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true}, 1,
@@ -584,9 +588,11 @@ void taker_watch_self(struct lc_taker *taker)
 	free(path);
 }
 
+/* It watches now; or what found no memory is tried again. */
 static void settled(void *ctx)
 {
 	taker_watch_self(ctx);
+	taker_write_reason(ctx);
 }
 
 static void reason_written(void *ctx, const struct ensemble_answer *answer)
@@ -615,8 +621,10 @@ void taker_write_reason(struct lc_taker *taker)
 	    taker->znode != ZNODE_PRESENT || !session_ready(taker->lc))
 		return;
 	path = entry_path(taker);
-	if (!path)
+	if (!path) {
+		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
 		return;
+	}
 	taker->reason_dirty = false;
 	taker->reason_pending = true;
 	taker->reason_sent_us = lc_now(taker->lc);

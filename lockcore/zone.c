@@ -68,7 +68,9 @@ static void finish(struct zone *zone)
 	lock->zone = NULL;
 	if (zone->failed || zone->again)
 		lock_want_list(lock);
-	if (!zone->failed && build(zone, &queue)) {
+	if (!zone->failed && !build(zone, &queue)) {
+		lock_look_later(lock);
+	} else if (!zone->failed) {
 		lock_judge(lock, &queue);
 		queue_finish(&queue);
 	}
@@ -102,8 +104,10 @@ void zone_order(struct lock *lock, const struct queue *queue)
 	if (queue->count == 0)
 		return;
 	zone = calloc(1, sizeof(*zone) + queue->count * sizeof(zone->items[0]));
-	if (!zone)
-		return;   /* the slow timer looks again */
+	if (!zone) {
+		lock_look_later(lock);
+		return;
+	}
 	lock->zone = zone;
 	zone->lock = lock;
 	zone->count = queue->count;

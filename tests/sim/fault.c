@@ -107,6 +107,8 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		mount = sim->held->mount;
 		target = server = mount->wire.cursor;
 	}
+	if (sim->plan.lossless && target == sim->world.leader)
+		return;
 	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host, target, (int)(duration_us / 1000));
 	sim->totals->faults[kind]++;
 	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
@@ -179,7 +181,9 @@ static void strike(void *ctx, uint64_t arg)
 	for (kind = 0; dice >= sim->plan.weight[kind]; kind++)
 		dice -= sim->plan.weight[kind];
 	inject(sim, (enum fault_kind)kind);
-	agenda_in(&sim->agenda, rng_between(&sim->rng, 0, 2 * sim->plan.fault_gap_us), strike, sim, 0);
+	agenda_in(&sim->agenda, sim->plan.lossless ? sim->plan.fault_gap_us
+	                                           : rng_between(&sim->rng, 0, 2 * sim->plan.fault_gap_us),
+	          strike, sim, 0);
 }
 
 /* A lie about speed: everything is slow, and nobody calls it a fault. */

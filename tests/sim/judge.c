@@ -33,6 +33,7 @@
 #define SETTLED_US 4000000        /* after trouble, before brisk answers are asked for */
 /* Some round trips: an entry without a taker is deleted, who is first is granted. */
 #define BRISK_US(sim) (200000 + 15 * (sim)->plan.world.delay_max_us + 5 * (sim)->plan.world.commit_max_us)
+#define NEWS_US 50000             /* where nothing is slow: a watch tells */
 /* After a silence the lease wants two more steps, each w after the other, or T/6
  * while nobody waits. */
 #define AFTER_TROUBLE_US(sim) (2500000 + (sim)->plan.tick_us + (sim)->plan.timeout_us / 3)
@@ -116,10 +117,26 @@ struct node *judge_entry(const struct tree *tree, const struct taker *taker)
 	return NULL;
 }
 
+/* Lost, and somebody may still work under it: for a session timeout at most. */
+static bool works_on(const struct taker *taker)
+{
+	const struct plan *plan = &taker->sim->plan;
+
+	return taker->phase == T_LOST && plan->loss_lead_us && !taker->stopped &&
+	       mount_clock_us(taker->mount) - taker->lost_clock_us < plan->timeout_us * 8 / 10;
+}
+
+/* Lost, and its entry is to be deleted. */
+static bool may_go(const struct taker *taker)
+{
+	return taker->stopped || !taker->sim->plan.loss_lead_us ||
+	       mount_clock_us(taker->mount) - taker->lost_clock_us > taker->sim->plan.timeout_us + UNHELD_US;
+}
+
 /* Its own mount may pass this entry by: it is going to be deleted. */
 static bool leaving(const struct taker *owner, const struct mount *mount)
 {
-	return owner && owner->mount == mount && owner->life == mount->life && owner->phase != T_WAITING &&
+	return owner && !works_on(owner) && owner->mount == mount && owner->life == mount->life && owner->phase != T_WAITING &&
 	       owner->phase != T_HELD;
 }
 
@@ -165,10 +182,97 @@ static void look_at_lock(struct sim *sim, struct lock_state *lock)
 	}
 }
 
+/* Who loses its session loses its place, not its turn among those of its mount. */
+static void judge_places(struct sim *sim, struct lock_state *lock)
+{
+	struct node *parent = tree_find(&sim->world.committed, lock->path);
+	struct taker *last[MOUNTS_MAX] = {NULL};
+	struct node *node;
+
+	if (!parent)
+		return;
+	DL_FOREACH(parent->children, node) {
+		struct taker *taker = judge_owner(sim, node), *before;
+		bool again;
+
+		if (!taker || taker->life != taker->mount->life)
+			continue;
+		again = node->stat.ephemeral_owner != taker->entry_session;
+		if (taker->look == sim->looks && !again)
+			sim_violation(sim, "d: taker %d on %s has two entries in %s", taker->pid, taker->mount->host,
+			              lock->name);
+		taker->look = sim->looks;
+		if (node->stat.czxid != taker->entry_token && (again || node->stat.czxid > taker->entry_token)) {
+			taker->former_token = again ? taker->entry_token : taker->former_token;
+			taker->former_session = again ? taker->entry_session : taker->former_session;
+			taker->entry_token = node->stat.czxid;
+			taker->entry_session = node->stat.ephemeral_owner;
+		}
+		before = last[taker->mount->index];
+		/* Unless its first create was refused, and nobody heard of it. */
+		if (before && before->entry_session == taker->entry_session && !before->former_token &&
+		    !sim->plan.weight[FAULT_REFUSE] &&
+		    !taker->former_token && before->wait_us && taker->wait_us && before->took_us > taker->took_us)
+			sim_violation(sim, "b: taker %d on %s came before %d to %s, and stands behind it", taker->pid,
+			              taker->mount->host, before->pid, lock->name);
+		if (before && before->entry_session == taker->entry_session && before->former_token &&
+		    taker->former_token && before->former_session == taker->former_session &&
+		    before->former_token > taker->former_token)
+			sim_violation(sim, "b: taker %d on %s stands in %s before %d, which was before it", before->pid,
+			              taker->mount->host, lock->name, taker->pid);
+		last[taker->mount->index] = taker;
+	}
+}
+
+/* Whoever will not wait looks first, so as not to be in the way of others. */
+static void judge_try(struct sim *sim, struct lock_state *lock)
+{
+	struct node *parent = tree_find(&sim->world.committed, lock->path);
+	struct node *node, *front = NULL;
+
+	if (parent)
+		DL_FOREACH(parent->children, node) {
+			struct taker *taker = judge_owner(sim, node);
+			struct taker *first = front ? judge_owner(sim, front) : NULL;
+
+			if (!judge_is_entry(node))
+				continue;
+			if (!front)
+				front = node;
+			else if (taker && taker->wait_us == 0 && taker->phase == T_WAITING && !leaving(first, taker->mount) &&
+			         front->front_since_us && front->front_since_us < taker->took_us - LAG_US &&
+			         mount_trouble(taker->mount) < taker->took_us - LAG_US)
+				sim_violation(sim, "f: taker %d would not wait and queues behind %s", taker->pid, front->name);
+		}
+}
+
+/* Who loses a lock may work on until it is stopped. */
+static void judge_guards(struct sim *sim)
+{
+	struct taker *taker;
+
+	DL_FOREACH(sim->takers, taker) {
+		if (taker->phase != T_LOST || !taker->guarding)
+			continue;
+		if (!works_on(taker) || taker->evicted_token == taker->token ||
+		    !world_session_alive(&sim->world, taker->entry_session))
+			taker->guarding = false;
+		else if (!judge_entry(&sim->world.proposed, taker))
+			sim_violation(sim, "a: taker %d has lost %s and may still work, its entry is gone", taker->pid,
+			              taker->lock->name);
+	}
+}
+
 static void look_at_locks(struct sim *sim)
 {
-	for (int i = 0; i < sim->plan.locks; i++)
+	sim->looks++;
+	for (int i = 0; i < sim->plan.locks; i++) {
 		look_at_lock(sim, &sim->locks[i]);
+		judge_places(sim, &sim->locks[i]);
+		judge_try(sim, &sim->locks[i]);
+	}
+	if (sim->plan.loss_lead_us)
+		judge_guards(sim);
 	sim->changes_seen = sim->world.changes;
 }
 
@@ -195,7 +299,7 @@ static bool guarded(struct taker *taker)
 
 	if (parent)
 		DL_FOREACH(parent->children, node)
-			if (leaving(judge_owner(taker->sim, node), taker->mount))
+			if (node->stat.czxid < taker->token && leaving(judge_owner(taker->sim, node), taker->mount))
 				return true;
 	return false;
 }
@@ -203,8 +307,18 @@ static bool guarded(struct taker *taker)
 /* Or so shortly before the grant that the news was on its way. */
 static bool evicted_as_holder(const struct taker *taker)
 {
-	return taker->evicted_us >= 0 && (taker->evicted_us >= taker->granted_us - BRISK_US(taker->sim) ||
+	int64_t under_way_us = taker->sim->plan.evict_waiters ? NEWS_US : BRISK_US(taker->sim);
+
+	return taker->evicted_us >= 0 && (taker->evicted_us >= taker->granted_us - under_way_us ||
 	                                  taker->mount->trouble_us >= taker->evicted_us);
+}
+
+static int64_t lease_left_us(struct mount *mount)
+{
+	struct lc_status status;
+
+	lc_status(mount->lc, &status);
+	return status.lease_left_us;
 }
 
 static void judge_holders(struct sim *sim)
@@ -212,7 +326,12 @@ static void judge_holders(struct sim *sim)
 	struct taker *taker, *other;
 
 	DL_FOREACH2(sim->held, taker, held_next) {
-		if (!lc_holds(taker->lc)) {
+		/* Without asking lc_holds(), from which the engine would learn it. */
+		bool over = lease_left_us(taker->mount) == 0;
+
+		if (over && sim->seed % 2 && lc_holds(taker->lc))
+			sim_violation(sim, "a: taker %d holds %s without a lease", taker->pid, taker->lock->name);
+		if (over || !lc_holds(taker->lc)) {
 			if (taker->unheld_running_us < 0)
 				taker->unheld_running_us = mount_running_us(taker->mount);
 			continue;
@@ -231,7 +350,7 @@ static void judge_holders(struct sim *sim)
 			              taker->mount->host, taker->lock->name);
 		DL_FOREACH2(sim->held, other, held_next)
 			if (other != taker && other->lock == taker->lock && !evicted_as_holder(other) &&
-			    lc_holds(other->lc))
+			    lease_left_us(other->mount) > 0 && lc_holds(other->lc))
 				sim_violation(sim, "a: takers %d and %d both hold %s", taker->pid, other->pid,
 				              taker->lock->name);
 	}
@@ -254,6 +373,9 @@ void judge_granted(struct taker *taker)
 		sim_violation(sim, "a: taker %d is told that it holds, and does not", taker->pid);
 		return;
 	}
+	if (!taker->mount->wire.proved && taker->mount->wire.state == WIRE_CONNECTED)
+		sim_violation(sim, "b: taker %d on %s is granted %s without a barrier", taker->pid, taker->mount->host,
+		              lock->name);
 	/* Who was evicted while its mount was stopped may be granted by an old listing. */
 	if (taker->evicted_us >= 0)
 		return;
@@ -323,6 +445,11 @@ void judge_lost(struct taker *taker)
 	struct sim *sim = taker->sim;
 	int64_t silence_us = now_us(sim) - taker->mount->wire.write_answered_us;
 
+	taker->lost_clock_us = mount_clock_us(taker->mount);
+	taker->guarding = sim->plan.loss_lead_us && judge_entry(&sim->world.proposed, taker);
+	if (sim->plan.lossless)
+		sim_violation(sim, "g: taker %d on %s has lost %s, one server hangs", taker->pid, taker->mount->host,
+		              taker->lock->name);
 	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->wire.refused)
 		return;
 	if (taker->mount->wire.state == WIRE_ENDED && !world_session_alive(&sim->world, taker->mount->wire.session))
@@ -393,6 +520,10 @@ static void judge_waiter(struct taker *taker)
 	if (taker->wait_us != LC_FOREVER && waited_us > limit_us + SLACK_US)
 		sim_violation(sim, "f: taker %d on %s waits for %" PRId64 " ms, %" PRId64 " were asked", taker->pid,
 		              mount->host, waited_us / 1000, limit_us / 1000);
+	if (taker->evicted_front && !taker->entries && taker->evicted_us >= 0 &&
+	    now_us(sim) - later(taker->evicted_us, mount_trouble(mount)) > NOTICE_US)
+		sim_violation(sim, "d: taker %d on %s was evicted from %s and is not told", taker->pid, mount->host,
+		              taker->lock->name);
 	/* Only a mount's first waiter watches its entry; the others hear of an
 	 * eviction when they are looked at next. */
 	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token) {
@@ -416,7 +547,8 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 		return;
 	trouble_us = mount_trouble(owner->mount);
 	owner->entries++;
-	lone = owner->phase == T_LEFT || owner->phase == T_FAILED || owner->entries > 1;
+	lone = owner->phase == T_LEFT || owner->phase == T_FAILED || owner->entries > 1 ||
+	       (owner->phase == T_LOST && may_go(owner));
 	if (!lone || !world_session_alive(&sim->world, node->stat.ephemeral_owner))
 		node->lone_since_us = 0;
 	else if (!node->lone_since_us)
@@ -434,6 +566,23 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 		              lock->name);
 }
 
+static void judge_mount(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+	int64_t told_us = mount->deadline_us == INT64_MIN ? 0 : later(mount->deadline_us - mount_clock_us(mount), 0);
+	struct lc_status status;
+
+	lc_status(mount->lc, &status);
+	if (told_us != status.lease_left_us)
+		sim_violation(sim, "a: %s has a lease of %" PRId64 " us, the guardian was told %" PRId64, mount->host,
+		              status.lease_left_us, told_us);
+	if (status.state == LC_READY && !mount->wire.proved)
+		sim_violation(sim, "b: %s is ready, and no write was answered on this connection", mount->host);
+	if (sim->plan.short_sessions && status.state == LC_READY)
+		sim_violation(sim, "a: %s is ready with a session of %" PRId64 " ms", mount->host,
+		              status.session_timeout_us / 1000);
+}
+
 static void look_slowly(void *ctx, uint64_t arg)
 {
 	struct sim *sim = ctx;
@@ -442,6 +591,8 @@ static void look_slowly(void *ctx, uint64_t arg)
 
 	(void)arg;
 	look_at_locks(sim);
+	for (int i = 0; i < sim->plan.mounts; i++)
+		judge_mount(&sim->mounts[i]);
 	DL_FOREACH(sim->takers, taker)
 		taker->entries = 0;
 	for (int i = 0; i < sim->plan.locks; i++) {

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 /* So many turns within 10 ms are a loop that spins. */
 #define SPIN_TURNS 5000
@@ -30,11 +31,30 @@ static int64_t clock_us(void *ctx)
 	return mount_clock_us(ctx);
 }
 
+void mount_stumble(struct mount *mount)
+{
+	if (!mount->sim->plan.jump_us || !mount->sim->faulty || !rng_chance(&mount->jump_rng, 30))
+		return;
+	trace("%s: is stopped in the middle of a turn", mount->host);
+	mount->clock_base_us += mount->sim->plan.jump_us;
+	mount->trouble_us = mount->sim->agenda.now_us;
+}
+
 static int64_t wall_ms(void *ctx)
 {
 	struct mount *mount = ctx;
 
+	mount_stumble(mount);   /* asked at a grant, before anybody is told of it */
 	return world_wall_ms(&mount->sim->world) + mount->index * 7000;
+}
+
+static void deadline(void *ctx, int64_t deadline_us)
+{
+	struct mount *mount = ctx;
+
+	if (deadline_us > mount->deadline_us && !mount->wire.evidence)
+		sim_violation(mount->sim, "a: %s extends its lease, and no write was answered OK", mount->host);
+	mount->deadline_us = deadline_us;
 }
 
 static void random_bytes(void *ctx, void *ret_bytes, size_t len)
@@ -111,6 +131,27 @@ static void plan_turn(struct mount *mount)
 		                        (int64_t)rng_below(&mount->rng, 100));
 }
 
+/* Answers lie in the socket, and the lease is over before they are read. What ran out
+ * is lost, whatever they say. */
+static void oversleep(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+	struct taker *taker;
+	struct lc_status status;
+
+	if (!sim->plan.jump_us || !sim->faulty || !rng_chance(&mount->jump_rng, 1))
+		return;
+	lc_status(mount->lc, &status);
+	if (status.lease_left_us == 0)
+		return;
+	trace("%s: is stopped until its lease is over", mount->host);
+	mount->clock_base_us += status.lease_left_us + (int64_t)rng_below(&mount->jump_rng, 1000000);
+	mount->trouble_us = sim->agenda.now_us;
+	DL_FOREACH2(sim->held, taker, held_next)
+		if (taker->mount == mount && taker->unheld_running_us < 0)
+			taker->unheld_running_us = mount_running_us(mount);
+}
+
 static void turn(void *ctx, uint64_t serial)
 {
 	struct mount *mount = ctx;
@@ -121,6 +162,7 @@ static void turn(void *ctx, uint64_t serial)
 	if (mount->paused)
 		return;
 	watch_spinning(mount);
+	oversleep(mount);
 	lc_process(mount->lc, POLLIN);
 	plan_turn(mount);
 }
@@ -158,7 +200,8 @@ static void wire_up(struct mount *mount)
 
 void mount_begin(struct mount *mount, struct sim *sim, int index)
 {
-	*mount = (struct mount){.sim = sim, .index = index, .turn_at_us = INT64_MAX};
+	*mount = (struct mount){.sim = sim, .index = index, .turn_at_us = INT64_MAX,
+	                        .jump_rng = {sim->seed * 31 + (uint64_t)index}};
 	mount->host[0] = 'm';
 	mount->host[1] = (char)('0' + index);
 	mount->rng = rng_fork(&sim->rng);
@@ -176,16 +219,19 @@ void mount_start(struct mount *mount)
 	struct lc_config config = {
 		.root = SIM_ROOT,
 		.make_root = true,
-		.host = mount->host,
+		.host = plan->namesakes ? "app" : mount->host,
 		.session_timeout_us = plan->timeout_us,
 		.tick_time_us = plan->tick_us,
+		.loss_lead_us = plan->loss_lead_us,
 		.clock_us = clock_us,
 		.wall_ms = wall_ms,
 		.random = random_bytes,
 		.report = report,
+		.deadline = deadline,
 		.ctx = mount,
 	};
 
+	mount->deadline_us = INT64_MIN;
 	if (lc_create(&config, &mount->wire.ensemble, &mount->lc) < 0)
 		abort();
 	plan_turn(mount);

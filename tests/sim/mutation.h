@@ -2,8 +2,7 @@
  *
  * mutation.h - one lie at a time: ways in which the world, the port or the
  * harness can be made to break a promise, so that each invariant is seen to
- * fail when it should. Mutations of the engine's own sources are other
- * executables, built with -DLC_MUTATE_xxx (meson.build).
+ * fail when it should. Mutations of the engine's own sources: mutants.py.
  */
 #ifndef SIM_MUTATION_H
 #define SIM_MUTATION_H

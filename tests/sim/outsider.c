@@ -13,11 +13,29 @@
 struct outsider {
 	struct sim *sim;
 	struct rng rng;
-	int64_t session;
+	int64_t session, arrived_us;
+	struct lock_state *lock;
 	char path[1280];
 };
 
 static void arrives(void *ctx, uint64_t arg);
+
+/* Somebody made an entry by hand, after the pattern of one that stood there: its
+ * session's mark, but no taker's, and another owner. */
+static bool copy_mark(const struct outsider *outsider, const struct lock_state *lock, char *prefix, size_t size)
+{
+	struct node *parent = tree_find(&outsider->sim->world.proposed, lock->path);
+	struct node *node;
+
+	if (parent)
+		DL_FOREACH(parent->children, node)
+			if (judge_owner(outsider->sim, node)) {
+				snprintf(prefix, size, "%s/%.21s-0000-%012" PRIx64 "-app.99-lock-", lock->path, node->name,
+				         (uint64_t)outsider->sim->agenda.now_us);
+				return true;
+			}
+	return false;
+}
 
 /* Prefixes of the families; only the first kinds are ones that wait for us. */
 static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char *prefix, size_t size)
@@ -25,6 +43,8 @@ static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char
 	uint64_t a = rng_next(&outsider->rng), b = rng_next(&outsider->rng);
 	unsigned kind = (unsigned)rng_below(&outsider->rng, outsider->sim->plan.foreign_families ? 6 : 3);
 
+	if (outsider->sim->plan.namesakes && copy_mark(outsider, lock, prefix, size))
+		return;
 	switch (kind) {
 	case 0:
 	case 1:
@@ -51,10 +71,14 @@ static void departs(void *ctx, uint64_t arg)
 	struct sim *sim = outsider->sim;
 	struct ensemble_op op = {.kind = ENSEMBLE_DELETE, .path = outsider->path, .version = ENSEMBLE_ANY_VERSION};
 
-	if (world_do(&sim->world, 0, &op, 1, NULL) == ENSEMBLE_UNKNOWN) {
+	enum ensemble_result result = world_do(&sim->world, 0, &op, 1, NULL);
+
+	if (result == ENSEMBLE_UNKNOWN) {
 		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
 		return;
 	}
+	if (result == ENSEMBLE_NONODE && outsider->lock->absent_us < outsider->arrived_us)
+		sim_violation(sim, "d: somebody has deleted %s, which is not theirs", outsider->path);
 	if (sim->stopping) {
 		sim->outsiders_left--;
 		return;
@@ -83,6 +107,8 @@ static void arrives(void *ctx, uint64_t arg)
 		return;
 	}
 	snprintf(outsider->path, sizeof(outsider->path), "%s", path);
+	outsider->lock = lock;
+	outsider->arrived_us = sim->agenda.now_us;
 	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), departs, outsider, 0);
 }
 
@@ -104,14 +130,48 @@ void outsiders_begin(struct sim *sim)
 static void mark_evicted(struct sim *sim, struct node *node)
 {
 	struct taker *taker = judge_owner(sim, node);
+	struct node *other;
 
 	if (!taker || taker->evicted_token == node->stat.czxid)
 		return;
 	taker->evicted_us = sim->agenda.now_us;
 	taker->evicted_token = node->stat.czxid;
+	taker->evicted_front = taker->phase == T_WAITING && node->parent->children != node;
+	DL_FOREACH(node->parent->children, other) {
+		struct taker *owner = judge_owner(sim, other);
+
+		if (other == node)
+			break;
+		taker->evicted_front &= judge_is_entry(other) && (!owner || owner->mount != taker->mount);
+	}
+	if (taker->phase == T_HELD && rng_chance(&sim->rng, 300)) {
+		if (sim->plan.weight[FAULT_LINK])
+			world_stall_link(&sim->world, taker->mount->wire.cursor, DOWN, 1000000);
+		user_confirm(taker, rng_spread(&sim->rng, 10, 500000));
+	}
 }
 
+/* A heartbeat node: nothing may depend on its staying. */
+static void delete_node(struct sim *sim)
+{
+	struct node *parent = tree_find(&sim->world.proposed, SIM_ROOT "/.zklockfs");
+
+	if (parent && parent->children)
+		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = parent->children->path,
+		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+}
+
+static void delete_entry(struct sim *sim);
+
 void outsider_evict(struct sim *sim)
+{
+	if (rng_chance(&sim->rng, 100))
+		delete_node(sim);
+	else
+		delete_entry(sim);
+}
+
+static void delete_entry(struct sim *sim)
 {
 	struct lock_state *lock = &sim->locks[rng_below(&sim->rng, (uint64_t)sim->plan.locks)];
 	struct node *parent = tree_find(&sim->world.proposed, lock->path);
@@ -120,7 +180,9 @@ void outsider_evict(struct sim *sim)
 
 	if (!parent || !parent->stat.children || sim->world.leader < 0)
 		return;
-	pick = rng_chance(&sim->rng, 400) ? 0 : rng_below(&sim->rng, (uint64_t)parent->stat.children);
+	pick = !sim->plan.evict_waiters && rng_chance(&sim->rng, 400) ? 0 : rng_below(&sim->rng, (uint64_t)parent->stat.children);
+	if (sim->plan.evict_waiters && pick < (uint64_t)parent->stat.children / 2)
+		return;
 	DL_FOREACH(parent->children, node)
 		if (pick-- == 0)
 			break;

@@ -5,6 +5,8 @@
  */
 #include "sim.h"
 
+#include "lease.h"
+
 struct profile {
 	const char *name;
 	unsigned share;
@@ -41,7 +43,69 @@ static const struct profile *pick_profile(struct rng *rng)
 	return profile;
 }
 
-void plan_choose(struct plan *plan, struct rng *rng)
+/* Rare worlds, drawn apart so that all other seeds stay what they are. */
+static void make_rare(struct plan *plan, uint64_t seed)
+{
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 5};
+	unsigned dice = (unsigned)rng_below(&rng, 1000);
+
+	if (plan->near_overflow)
+		plan->profile = "overflow";
+	if (plan->weight[FAULT_PAUSE] && rng_chance(&rng, 700))
+		plan->jump_us = plan->timeout_us;
+	if (rng_chance(&rng, plan->jump_us ? 600 : 100)) {
+		plan->loss_lead_us = rng_chance(&rng, 500) ? 800000 : 2500000;
+		if (!lease_possible(plan->timeout_us * 9 / 10, plan->tick_us, plan->loss_lead_us))
+			plan->loss_lead_us = 0;
+	}
+	if (dice < 30) {
+		plan->profile = "namesakes";
+		plan->namesakes = true;
+		plan->outsiders = 4;
+	} else if (dice < 50) {
+		plan->profile = "hung";
+		plan->lossless = true;
+		plan->timeout_us = 8000000;
+		plan->world.tick_us = plan->tick_us = 2000000;
+		plan->hold_us = 2 * plan->timeout_us;
+		plan->long_holds = 900;
+		plan->loss_lead_us = plan->jump_us = 0;
+		plan->fault_gap_us = 3 * plan->timeout_us;
+		plan->world.servers = 3;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
+		for (int i = 0; i < FAULT_KINDS; i++)
+			plan->weight[i] = i == FAULT_HANG;
+	} else if (dice < 62) {
+		/* A long queue that moves on briskly, while its entries vanish. */
+		plan->profile = "evictions";
+		plan->mounts = 1;
+		plan->evict_waiters = true;
+		plan->locks = 1;
+		plan->programs = 30;
+		plan->outsiders = 0;
+		plan->chaos_us = 3000000;
+		plan->timeout_us = 4000000;
+		plan->world.tick_us = plan->tick_us = 500000;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
+		plan->think_us = 100000;
+		plan->hold_us = 1000000;
+		plan->long_holds = 0;
+		plan->loss_lead_us = plan->jump_us = 0;
+		plan->fault_gap_us = 200000;
+		plan->world.delay_max_us = plan->world.commit_max_us = 5000;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
+		for (int i = 0; i < FAULT_KINDS; i++)
+			plan->weight[i] = i == FAULT_EVICT;
+	} else if (dice < 67) {
+		plan->profile = "short";
+		plan->short_sessions = true;
+		plan->loss_lead_us = 0;
+		for (int i = 0; i < 3; i++)
+			plan->world.timeout_max_us[i] = plan->tick_us * 3 / 2;
+	}
+}
+
+void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 {
 	/* T, tick: pairs that leave a lease worth having (SAFETY.md rule 4). */
 	static const int64_t pairs[][2] = {
@@ -88,4 +152,5 @@ void plan_choose(struct plan *plan, struct rng *rng)
 		plan->world.lose_touch_ppm = 5000;
 	if (profile->gap_us && rng_chance(rng, 30))
 		plan->world.refuse_session_ppm = 100000;
+	make_rare(plan, seed);
 }

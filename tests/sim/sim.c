@@ -48,10 +48,15 @@ static void make_locks(struct sim *sim)
 			                          : INT32_MAX - 65535 - (int32_t)rng_below(&sim->rng, 8));
 }
 
+static struct rng sim_rng(uint64_t seed)
+{
+	return (struct rng){seed * 0x2545f4914f6cdd1du + 1};
+}
+
 static void sim_init(struct sim *sim, uint64_t seed, struct sim_totals *totals, enum trace_mode mode)
 {
-	*sim = (struct sim){.seed = seed, .rng = {seed * 0x2545f4914f6cdd1du + 1}, .totals = totals};
-	plan_choose(&sim->plan, &sim->rng);
+	*sim = (struct sim){.seed = seed, .rng = sim_rng(seed), .totals = totals};
+	plan_choose(&sim->plan, seed, &sim->rng);
 	agenda_init(&sim->agenda, rng_between(&sim->rng, 1000000, 1000000000));
 	trace_start(mode, &sim->agenda.now_us);
 	world_init(&sim->world, &sim->agenda, rng_fork(&sim->rng), &sim->plan.world);
@@ -220,13 +225,14 @@ static enum mutation find_mutation(const char *name)
 static void usage(void)
 {
 	fprintf(stderr, "usage: sim --seed N [--trace] | --seeds A..B [--keep-going] [--expect-violation]\n"
-	                "           [--mutation NAME | --all-mutations]\n");
+	                "           [--profile NAME] [--mutation NAME | --all-mutations]\n");
 	exit(2);
 }
 
 struct options {
 	uint64_t first, last;
 	bool live, keep_going, expect, all;
+	const char *profile;   /* only seeds that choose it; NULL: all */
 };
 
 static void parse(int argc, char **argv, struct options *ret)
@@ -240,6 +246,8 @@ static void parse(int argc, char **argv, struct options *ret)
 			ret->expect = true;
 		else if (!strcmp(argv[i], "--all-mutations"))
 			ret->all = true;
+		else if (!strcmp(argv[i], "--profile") && i + 1 < argc)
+			ret->profile = argv[++i];
 		else if (!strcmp(argv[i], "--mutation") && i + 1 < argc)
 			mutation = find_mutation(argv[++i]);
 		else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
@@ -252,6 +260,17 @@ static void parse(int argc, char **argv, struct options *ret)
 	}
 	if (mutation != MUTATE_none)
 		ret->expect = true;
+}
+
+static bool wanted(uint64_t seed, const struct options *options)
+{
+	struct rng rng = sim_rng(seed);
+	struct plan plan;
+
+	if (!options->profile)
+		return true;
+	plan_choose(&plan, seed, &rng);
+	return strcmp(plan.profile, options->profile) == 0;
 }
 
 /* Once without a trace, which is fast; what fails is run again. */
@@ -304,7 +323,7 @@ static int expect_violation(const struct options *options)
 	struct sim_totals totals = {0};
 
 	for (uint64_t seed = options->first; seed <= options->last; seed++)
-		if (fails(seed, options, &totals))
+		if (wanted(seed, options) && fails(seed, options, &totals))
 			return 0;
 	fprintf(stderr, "%s: no violation up to seed %" PRIu64 "\n", mutation_name(mutation), options->last);
 	return 1;
@@ -340,7 +359,7 @@ int main(int argc, char **argv)
 	signal(SIGSEGV, crashed);
 #endif
 	for (uint64_t seed = options.first; seed <= options.last; seed++) {
-		if (run_seed(seed, &options, &totals))
+		if (!wanted(seed, &options) || run_seed(seed, &options, &totals))
 			continue;
 		violations++;
 		if (!options.keep_going)

@@ -59,6 +59,12 @@ struct plan {
 	int outsiders;
 	bool foreign_families;         /* entries that a mount may refuse to queue with */
 	bool near_overflow;
+	bool namesakes;                /* all mounts call themselves the same; others use their marks */
+	bool evict_waiters;            /* operators leave holders alone */
+	bool lossless;                 /* one server hangs at a time: nobody may lose anything */
+	bool short_sessions;           /* too short for a lease: every mount has to refuse them */
+	int64_t loss_lead_us;          /* who loses a lock is stopped, which takes time */
+	int64_t jump_us;               /* mounts may be stopped in the middle of a turn, so long */
 	struct world_config world;
 };
 
@@ -87,6 +93,13 @@ struct taker {
 	int64_t unheld_running_us;     /* lc_holds() was seen false; -1: not yet */
 	int64_t evicted_us;            /* -1: not */
 	int64_t evicted_token;         /* which of its entries; 0: none ever */
+	int64_t lost_clock_us;         /* T_LOST: since when */
+	bool evicted_front;            /* it was its mount's first waiter then */
+	bool stopped;                  /* T_LOST: nobody works under it any more */
+	bool guarding;                 /* T_LOST: its entry was there, and has to stay until then */
+	int64_t entry_token, entry_session;   /* as last seen */
+	uint64_t look;                 /* in this look */
+	int64_t former_token, former_session; /* the one before it, of an earlier session */
 	int64_t alone_since_us;        /* waits and has no entry; -1 */
 	int entries;                   /* seen at the last look */
 	struct taker *prev, *next;     /* all that have not left */
@@ -119,8 +132,10 @@ struct mount {
 	int64_t clock_base_us, drift_ppm;
 	bool paused, drained;
 	int64_t paused_since_us, paused_total_us;
+	struct rng jump_rng;
 	int64_t turn_at_us;
 	uint64_t turn_serial;
+	int64_t deadline_us;           /* as the engine has told it */
 	int64_t trouble_us;            /* the last moment of it so far */
 	int64_t spin_window_us;
 	unsigned spin_turns;
@@ -152,7 +167,7 @@ struct sim {
 	bool faulty;                   /* faults may begin */
 	int64_t faults_end_us;
 	bool inside_call;              /* a callback now is one too many */
-	uint64_t changes_seen;
+	uint64_t changes_seen, looks;
 	char violation[512];
 	struct sim_totals *totals;
 };
@@ -161,7 +176,9 @@ struct sim {
 void sim_violation(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, char *ret_violation, size_t size);
 
-void plan_choose(struct plan *plan, struct rng *rng);
+/* ---- plan.c ---- */
+
+void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng);
 
 /* ---- mount.c ---- */
 
@@ -172,6 +189,8 @@ void mount_stop(struct mount *mount, bool farewell);
 /* A request came in: the loop will turn. */
 void mount_wake(struct mount *mount);
 void mount_pause(struct mount *mount, int64_t duration_us);
+/* Perhaps it is stopped for a moment right now, whatever it is doing. */
+void mount_stumble(struct mount *mount);
 int64_t mount_clock_us(const struct mount *mount);
 /* Virtual time without the pauses. */
 int64_t mount_running_us(const struct mount *mount);
@@ -185,6 +204,8 @@ void users_stop(struct sim *sim);
 void users_finish(struct sim *sim);
 /* The mount is gone, and everything on it. */
 void users_abandon(struct mount *mount);
+/* It asks whether it still holds the lock. */
+void user_confirm(struct taker *taker, int64_t delay_us);
 const char *taker_phase_name(enum taker_phase phase);
 
 /* ---- outsider.c ---- */

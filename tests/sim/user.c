@@ -249,6 +249,7 @@ static void use_it(void *ctx, uint64_t number)
 	struct taker *taker = taker_of(ctx, number);
 	struct sim *sim = taker->sim;
 	struct program *program = taker->program;
+	struct lc_status status;
 	char reason[64];
 	int err, len;
 
@@ -260,13 +261,29 @@ static void use_it(void *ctx, uint64_t number)
 	}
 	len = snprintf(reason, sizeof(reason), "because of %d", taker->pid);
 	sim->inside_call = true;
+	lc_status(taker->mount->lc, &status);
 	err = lc_set_reason(taker->lc, reason, (size_t)len);
+	if (err == 0 && status.lease_left_us == 0)
+		sim_violation(sim, "a: taker %d: a reason was taken without a lease", taker->pid);
 	if (err == 0 && !lc_holds(taker->lc))
 		sim_violation(sim, "taker %d: a reason was taken without a hold", taker->pid);
 	if (err == -EIO && lc_holds(taker->lc))
 		sim_violation(sim, "taker %d: EIO for a reason, while it holds", taker->pid);
 	sim->inside_call = false;
 	mount_wake(taker->mount);
+}
+
+static void confirm_it(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number);
+
+	if (taker->phase == T_HELD && !put_off(taker->mount, confirm_it, ctx, number))
+		ask(taker->program, Q_CONFIRM, taker->lock, taker);
+}
+
+void user_confirm(struct taker *taker, int64_t delay_us)
+{
+	agenda_in(&taker->sim->agenda, delay_us, confirm_it, taker->sim, (uint64_t)(taker->pid - PID_BASE));
 }
 
 /* ---- taking ---- */
@@ -322,6 +339,7 @@ static void taken(void *ctx, int err)
 	taker->told = true;
 	if (err == 0) {
 		granted(taker);
+		mount_stumble(taker->mount);
 		return;
 	}
 	trace("%s: taker %d of %s: error %d", taker->mount->host, taker->pid, taker->lock->name, err);
@@ -332,6 +350,32 @@ static void taken(void *ctx, int err)
 		leave(taker);
 	else
 		plan_leave(taker, rng_spread(&taker->program->rng, 10, 100000));
+}
+
+/* Those who lose their lock are stopped. That takes a while, and some cannot be. */
+static void stopped(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number);
+
+	if (taker->phase != T_LOST || put_off(taker->mount, stopped, ctx, number))
+		return;
+	trace("%s: taker %d is stopped", taker->mount->host, taker->pid);
+	taker->stopped = true;
+	taker->sim->inside_call = true;
+	lc_lost_done(taker->lc);
+	taker->sim->inside_call = false;
+	mount_wake(taker->mount);
+}
+
+static void plan_stop(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	struct rng *rng = &taker->program->rng;
+	int64_t delay_us = rng_spread(rng, 10, 3000000);
+
+	if (rng_chance(rng, 700))
+		agenda_in(&sim->agenda, delay_us, stopped, sim, (uint64_t)(taker->pid - PID_BASE));
+	plan_leave(taker, delay_us + (rng_chance(rng, 500) ? 2 * sim->plan.timeout_us : 10000));
 }
 
 static void lost(void *ctx)
@@ -350,7 +394,9 @@ static void lost(void *ctx)
 	DL_DELETE2(sim->held, taker, held_prev, held_next);
 	taker->phase = T_LOST;
 	judge_lost(taker);
-	if (rng_chance(&taker->program->rng, 300))
+	if (sim->plan.loss_lead_us)
+		plan_stop(taker);
+	else if (rng_chance(&taker->program->rng, 300))
 		leave(taker);
 	else
 		plan_leave(taker, rng_spread(&taker->program->rng, 10, 3000000));

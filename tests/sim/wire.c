@@ -308,6 +308,7 @@ static void accepted(struct wire *wire, const struct letter *letter)
 	wire->session = letter->session;
 	wire->timeout_us = letter->timeout_us;
 	wire->told_connected = true;
+	wire->proved = false;
 	wire->connected_at_us = wire->world->agenda->now_us;
 	if (mutation == MUTATE_late_stamp)
 		wire->connect_us = wire->clock_us(wire->ctx);
@@ -353,7 +354,10 @@ static void answered(struct wire *wire, struct letter *letter)
 		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
 	if (swallow(wire, pending))
 		return;
+	wire->evidence = is_write(pending->kind) && letter->result == ENSEMBLE_OK;
+	wire->proved |= wire->evidence;
 	tell(wire, pending, letter, letter->result);
+	wire->evidence = false;
 	pending_free(pending);
 }
 

@@ -55,6 +55,8 @@ struct wire {
 	int64_t connected_at_us;       /* world time */
 	unsigned long write_answers;
 	int64_t write_answered_us;     /* world time of the last write answered OK */
+	bool evidence;                 /* such an answer is just being told */
+	bool proved;                   /* there was one on this connection */
 };
 
 void wire_init(struct wire *wire, struct world *world, struct rng rng, int64_t (*clock_us)(void *ctx),

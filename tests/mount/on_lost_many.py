@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""on_lost where it is not simple: a process that holds two locks and loses one; many
+losers at once; a second SIGTERM; another mount's holders; a dead guardian; `umount -lf`."""
+
+import errno
+import os
+import signal
+import subprocess
+
+from harness import Stopwatch, check, check_errno, command, raw_open, run, spawn, until
+
+# Holds all the doors it is given, says so, and stays.
+HOLDER = '''
+import os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+fds = [os.open(path, os.O_RDWR) for path in sys.argv[2:]]
+print('held', flush=True)
+signal.pause()
+'''
+
+
+def holder(*paths):
+    here = os.path.abspath(__file__)
+    process = spawn(['python3', '-c', HOLDER, here, *paths], stdout=subprocess.PIPE, text=True)
+    check(process.stdout.readline() == 'held\n', 'it holds')
+    return process
+
+
+def guardian_of(mount):
+    for name in os.listdir('/proc'):
+        if name.isdigit() and name != str(mount.process.pid):
+            try:
+                with open(f'/proc/{name}/stat', encoding='ascii') as file:
+                    text = file.read()
+                if '(zklockfs-guard)' in text and text.rsplit(')', 1)[1].split()[1] == str(mount.process.pid):
+                    return int(name)
+            except OSError:
+                pass
+    return None
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    b = case.mount(server, 'b', session='6s')
+
+    def mount(mode='kill'):
+        a = case.mount(server, 'a', session='6s', options=[f'on_lost={mode}'])
+        a.allow('.')
+        return a
+
+    def evict(lock):
+        entry, = server.entries(lock)
+        server.zk.delete(f'/locks/{lock}/{entry}')
+
+    # Two locks, one lost; the same doors held by the same number on another mount.
+    a = mount()
+    for lock in ('one', 'two'):
+        b.mkdir(lock)
+    both = holder(a.path('one', 'lock'), a.path('two', 'lock'))
+    elsewhere = case.mount(server, 'c', session='6s')
+    os.mkdir(elsewhere.path('three'))
+    other = holder(elsewhere.path('three', 'lock'))
+    evict('two')
+    until(lambda: both.poll() is not None, 'the loser of one of two locks is stopped')
+    check(other.poll() is None, 'a holder on another mount was stopped')
+    other.kill()
+    other.wait()
+
+    # Many at once.
+    crowd = []
+    for number in range(30):
+        b.mkdir(f'crowd{number}')
+        crowd.append(holder(a.path(f'crowd{number}', 'lock')))
+    for number in range(30):
+        evict(f'crowd{number}')
+    until(lambda: all(process.poll() is not None for process in crowd), 'all 30 losers are stopped')
+    a.unmount()
+
+    # A second SIGTERM leaves the lock to the timeout, and its holder to the guardian.
+    a = mount()
+    last = holder(a.path('one', 'lock'))
+    waiter = b.take('one')
+    until(lambda: len(server.entries('one')) == 2, 'the waiter queues')
+    watch = Stopwatch()
+    a.process.send_signal(signal.SIGTERM)
+    until(lambda: not os.path.ismount(a.directory), 'the mount is off the tree')
+    a.process.send_signal(signal.SIGTERM)
+    until(lambda: last.poll() is not None, 'the holder is stopped')
+    check(not waiter.answered(), 'the next one held before the holder was gone')
+    waiter.held()
+    watch.check(2, 15, 'after the second SIGTERM')
+    waiter.release()
+    a.check_end()
+
+    # `umount -lf` ends the mount under its holder, who may still be at work.
+    a = mount('none')
+    last = holder(a.path('one', 'lock'))
+    waiter = b.take('one')
+    until(lambda: len(server.entries('one')) == 2, 'the waiter queues')
+    watch = Stopwatch()
+    check(command(['umount', '-lf', a.directory])[0] == 0, 'umount -lf')
+    waiter.held()
+    watch.check(2, 15, 'the lock after umount -lf')
+    check(last.poll() is None, 'on_lost=none stops nobody')
+    last.kill()
+    waiter.release()
+    a.check_end()
+
+    # A dead guardian guards nobody: nothing is granted any more.
+    a = mount()
+    os.kill(guardian_of(a), signal.SIGKILL)
+    until(lambda: 'guardian was killed' in a.log(), 'the log says so')
+    check_errno(errno.ENOLCK, raw_open, a.path('one', 'lock'), os.O_RDWR)
+    a.unmount()
+
+
+run(test)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bench.h - engines on the simulation's world (tests/sim), for short scenarios that
+ * are the same in each run but for the allocation that fails.
+ *
+ * What is required of each run, wherever memory was short:
+ *  - a take is refused at once or answered exactly once, a question too; nothing comes
+ *    after leaving or cancelling;
+ *  - answers are those of the run with enough memory, or say that there was none;
+ *  - never two holders whose leases are valid; a grant only to the first entry;
+ *  - nobody waits longer for a free lock than the engine's slow timer takes;
+ *  - when all have left: no entry in the world, the engines idle, nothing allocated.
+ */
+#ifndef OOM_BENCH_H
+#define OOM_BENCH_H
+
+#include "lockcore.h"
+#include "memory.h"
+#include "wire.h"
+#include "world.h"
+
+#define MS INT64_C(1000)
+#define SECOND INT64_C(1000000)
+#define ROOT "/locks"
+#define MOUNTS_MAX 2
+#define LOCKS_MAX 4
+#define TAKERS_MAX 640
+#define QUESTIONS_MAX 48
+#define TIMEOUT_US (10 * SECOND)
+
+/* The engine's net below every other rule looks this often. */
+#define RECHECK_US (60 * SECOND)
+/* A wait for a free lock beyond this counts as ended by that timer: sessions that
+ * end, lost connections and retries take less. */
+#define RESCUED_US (30 * SECOND)
+#define SLACK_US (15 * SECOND)
+
+#define UNTIL_TOLD (-1)   /* hold until leave() */
+
+struct bench;
+
+struct mount {
+	struct bench *bench;
+	int index;
+	bool used;
+	struct lc *lc;               /* NULL: not made yet, or destroyed */
+	struct wire wire;
+	struct rng rng;
+	int64_t turn_at_us;
+	uint64_t turn_serial;
+	int64_t lead_us;
+	int64_t paused_until_us;
+};
+
+enum phase { NEVER, WAITING, HELD, LOST, LEFT };
+
+struct taker {
+	struct bench *bench;
+	struct mount *mount;
+	struct lc_taker *lc;
+	enum phase phase;
+	int lock;
+	bool told;
+	bool evicted;                /* somebody took its entry away */
+	int result;                  /* of lc_take(), or what taken() said; 1: nothing yet */
+	int64_t wait_us, hold_us, took_us;
+};
+
+struct question {
+	struct bench *bench;
+	struct mount *mount;
+	struct lc_call *call;        /* NULL: answered, cancelled or never begun */
+	bool cancelled;
+	int result;                  /* 1: nothing yet */
+	int also;                    /* not 0: this, or success, if something before failed */
+	size_t count;                /* entries, or locks */
+	bool loose;                  /* whose number depends on takers */
+	int64_t asked_us;
+};
+
+struct outcome {
+	int takers[TAKERS_MAX];
+	int questions[QUESTIONS_MAX];
+	size_t counts[QUESTIONS_MAX];
+};
+
+struct bench {
+	struct agenda agenda;
+	struct world world;
+	struct mount mounts[MOUNTS_MAX];
+	struct taker takers[TAKERS_MAX];
+	struct question questions[QUESTIONS_MAX];
+	int taker_count, question_count;
+	struct { const char *name; char path[64]; int64_t busy_us; } locks[LOCKS_MAX];
+	int lock_count;
+	int64_t foreign;             /* an outsider's session */
+	bool ending;                 /* whoever gets a lock leaves it at once */
+	bool inside;                 /* a call of the engine: no callback may come */
+	int64_t longest_wait_us;     /* for a free lock */
+	const struct outcome *expected;   /* NULL: this run tells what to expect */
+	int64_t spell_us;
+	char violation[256];         /* the first one */
+};
+
+void bench_begin(struct bench *bench, const struct outcome *expected, int64_t spell_us);
+/* Everybody leaves, time passes, the engines go; what is left over? */
+void bench_end(struct bench *bench);
+void bench_outcome(const struct bench *bench, struct outcome *ret_outcome);
+void bench_violation(struct bench *bench, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void run(struct bench *bench, int64_t duration_us);
+
+/* A lock that somebody else has made; its number. */
+int make_lock(struct bench *bench, const char *name);
+void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path[128]);
+void remove_node(struct bench *bench, const char *path);
+
+struct mount *begin_mount(struct bench *bench, int64_t lead_us);
+void end_mount(struct mount *mount, bool farewell);
+/* SIGSTOP, and SIGCONT after that time. */
+void pause_mount(struct mount *mount, int64_t duration_us);
+/* By an operator: the mount's leases do not know of it. */
+void end_session(struct mount *mount);
+
+/* wait_us as in lc_request. It leaves `hold_us` after it was granted. */
+struct taker *take(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us);
+void leave(struct taker *taker);
+void evict(struct taker *taker);
+/* Its node in the world, or NULL. */
+struct node *taker_node(struct taker *taker);
+
+struct question *ask_stat(struct mount *mount, const char *lock, int also);
+struct question *ask_list(struct mount *mount, const char *lock, int also);
+struct question *ask_entries(struct mount *mount, const char *lock, const char *znode, int also);
+struct question *ask_entry(struct mount *mount, const char *lock, const char *znode, int also);
+struct question *ask_mkdir(struct mount *mount, const char *lock, int also);
+struct question *ask_rmdir(struct mount *mount, const char *lock, int also);
+struct question *ask_confirm(struct taker *taker, int also);
+void cancel(struct question *question);
+
+#endif

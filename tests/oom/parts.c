@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parts.c - node.c, snapshot.c and view.c of fs/. Whatever fails, what was there
+ * before is still right, and what is returned is whole or says ENOMEM.
+ */
+#include "parts.h"
+
+#include "memory.h"
+#include "node.h"
+#include "snapshot.h"
+#include "view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CROWD 600
+
+static const char *play_nodes(void)
+{
+	struct nodes *nodes;
+	struct node *root, *lock, *below, *door;
+	const char *wrong = NULL;
+
+	if (nodes_create(&nodes) < 0)
+		return NULL;
+	root = nodes_root(nodes);
+	lock = node_get(nodes, root, "a", NODE_LOCK);
+	below = lock ? node_get(nodes, lock, "b", NODE_LOCK) : NULL;
+	door = below ? node_get(nodes, below, "lock@30s", NODE_DOOR) : NULL;
+	if (root->ino != 1 || node_by_ino(nodes, 1) != root)
+		wrong = "the root is lost";
+	if (below && (strcmp(below->lock, "a/b") != 0 || node_child(nodes, lock, "b") != below))
+		wrong = "a node is lost";
+	if (door && node_get(nodes, below, "lock@30s", NODE_DOOR) != door)
+		wrong = "a node is made again";
+	if (door) {
+		node_unref(nodes, door);
+		node_looked_up(door);
+		node_unref(nodes, door);
+		node_forget(nodes, door, 1);
+	}
+	if (below)
+		node_unref(nodes, below);
+	if (lock) {
+		node_unref(nodes, lock);
+		if (node_child(nodes, root, "a"))
+			wrong = "a node outlives its references";
+	}
+	nodes_destroy(nodes);
+	return wrong;
+}
+
+/* So many that the tables grow; the numbers of those that were refused stay unused. */
+static const char *play_many_nodes(void)
+{
+	static struct node *made[CROWD];
+	struct nodes *nodes;
+	const char *wrong = NULL;
+	char name[16];
+
+	if (nodes_create(&nodes) < 0)
+		return NULL;
+	for (int i = 0; i < CROWD; i++) {
+		snprintf(name, sizeof(name), "lock%d", i);
+		made[i] = node_get(nodes, nodes_root(nodes), name, NODE_LOCK);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		snprintf(name, sizeof(name), "lock%d", i);
+		if (node_child(nodes, nodes_root(nodes), name) != made[i] ||
+		    (made[i] && node_by_ino(nodes, made[i]->ino) != made[i]))
+			wrong = "a node is lost";
+		if (made[i] && i % 2)
+			node_unref(nodes, made[i]);
+	}
+	nodes_destroy(nodes);
+	return wrong;
+}
+
+static const char *play_snapshot(void)
+{
+	struct lc_entry entries[3] = {
+		{.znode = "other-lock-0000000003", .number = 3, .host = "-"},
+		{.znode = "other-lock-0000000003", .number = 3, .repeat = 1, .host = "-"},
+		{.znode = "_c_x-web.7-lock-0000000004", .number = 4, .ours = true, .host = "web", .pid = 7},
+	};
+	struct lc_listing listing = {.entries = entries, .entry_count = 3};
+	const char *wrong = NULL;
+	struct snapshot *snapshot = snapshot_take(&listing, 5);
+	char name[QUEUE_NAME_MAX + 1];
+
+	if (!snapshot)
+		return NULL;
+	for (int i = 0; i < 3; i++) {
+		const struct lc_entry *found;
+
+		snapshot_name(name, &entries[i]);
+		found = snapshot_find(snapshot, name);
+		if (!found || strcmp(found->znode, entries[i].znode) != 0 || found->repeat != entries[i].repeat)
+			wrong = "an entry is lost";
+	}
+	snapshot_free(snapshot);
+	return wrong;
+}
+
+/* Whole, or refused. */
+static const char *judge_text(int r, struct text *text, const char *end, size_t len)
+{
+	const char *wrong = NULL;
+
+	if (r == 0 && (!text->data || text->len < strlen(end) || (len && text->len != len) ||
+	               text->data[text->len] != '\0' ||
+	               strcmp(text->data + text->len - strlen(end), end) != 0))
+		wrong = "success, and the text is not whole";
+	else if (r != 0 && r != -ENOMEM)
+		wrong = "another error than ENOMEM";
+	if (r == 0)
+		free(text->data);
+	memory_libc(false);
+	return wrong;
+}
+
+static struct lc_entry_info *infos(void)
+{
+	static struct lc_entry_info made[16];
+
+	for (int i = 0; i < 16; i++) {
+		made[i] = (struct lc_entry_info){
+			.entry = {.znode = "_c_x-web.7-lock-0000000004", .number = 4, .ours = true, .held = true,
+			          .host = "web", .pid = 7},
+			.token = 9, .session = 8, .since_ms = 1, .held_since_ms = 2, .uid = 3, .command = "make",
+		};
+		memset(made[i].reason, 'r', LC_REASON_MAX);
+	}
+	return made;
+}
+
+/* libc's allocations count from where the stream is opened (memory.c) to judge_text(). */
+static const char *play_view_entry(void)
+{
+	struct lc_entry_info *info = infos();
+	struct text text = {.data = (char *)info, .len = 12345};   /* not to be trusted */
+
+	return judge_text(view_entry(info, &text), &text, "rrrr\n", 0);
+}
+
+static const char *play_view_holders(void)
+{
+	struct lc_entry_info *info = infos();
+	struct text text = {.data = (char *)info, .len = 12345};
+	static size_t len;
+	int r = view_holders(info, 16, &text);
+	const char *wrong;
+	size_t now = r == 0 ? text.len : 0;
+
+	wrong = judge_text(r, &text, "rrrr\n", len);
+	if (len == 0)
+		len = now;   /* the first run has memory enough */
+	return wrong;
+}
+
+static const char *play_view_status(void)
+{
+	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
+	struct text text = {.data = (char *)&status, .len = 12345};
+
+	return judge_text(view_status(&status, "web", 20, &text), &text, "kernel_request_timeout: 20s\n", 0);
+}
+
+const struct part parts[] = {
+	{"nodes", play_nodes},
+	{"many-nodes", play_many_nodes},
+	{"snapshot", play_snapshot},
+	{"view-entry", play_view_entry},
+	{"view-holders", play_view_holders},
+	{"view-status", play_view_status},
+};
+const int part_count = sizeof(parts) / sizeof(parts[0]);

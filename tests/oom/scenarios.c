@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scenarios.c - the engine's scenarios: straight down, and whatever a take or a
+ * question came to in this run, the next line follows at the same time.
+ */
+#include "scenarios.h"
+
+#include "name.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define HOLD (50 * MS)
+
+static void settle(struct bench *bench)
+{
+	run(bench, SECOND);
+}
+
+static void play_create(struct bench *bench)
+{
+	begin_mount(bench, 0);
+	begin_mount(bench, SECOND);
+	settle(bench);
+}
+
+static void play_take(struct bench *bench)
+{
+	int lock = make_lock(bench, "a"), below = make_lock(bench, "a/b");
+	struct mount *mount = begin_mount(bench, 0);
+	struct taker *taker;
+
+	settle(bench);
+	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	take(mount, below, LC_FOREVER, 0);
+	run(bench, HOLD);
+	leave(taker);
+	run(bench, HOLD);
+	take(mount, lock, LC_FOREVER, HOLD);
+	run(bench, SECOND);
+}
+
+/* Before there is a session. */
+static void play_early(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	struct taker *third;
+
+	take(mount, lock, LC_FOREVER, HOLD);
+	take(mount, lock, LC_FOREVER, 0);
+	third = take(mount, lock, LC_FOREVER, 0);
+	ask_stat(mount, "a", 0);
+	leave(third);
+	settle(bench);
+}
+
+static void play_hand_off(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+
+	settle(bench);
+	take(mount, lock, LC_FOREVER, HOLD);
+	take(mount, lock, LC_FOREVER, 0);
+	take(mount, lock, LC_FOREVER, HOLD);
+	run(bench, 2 * HOLD);
+	take(mount, lock, LC_FOREVER, 2 * HOLD);
+	take(mount, lock, LC_FOREVER, 5 * MS);
+	run(bench, SECOND);
+}
+
+static void play_two_mounts(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+
+	settle(bench);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, 5 * MS);
+	take(two, lock, LC_FOREVER, HOLD);
+	run(bench, 5 * MS);
+	take(one, lock, LC_FOREVER, 0);
+	run(bench, 5 * MS);
+	take(two, lock, LC_FOREVER, 10 * MS);
+	take(two, lock, LC_FOREVER, 0);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, SECOND);
+}
+
+static void play_try_timed(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *holder;
+
+	settle(bench);
+	take(one, lock, 0, 5 * MS);
+	run(bench, 2 * HOLD);
+	holder = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	take(one, lock, 0, 0);
+	take(two, lock, 0, 0);
+	take(one, lock, 200 * MS, 0);
+	take(two, lock, 200 * MS, 0);
+	run(bench, SECOND);
+	leave(holder);
+	take(one, lock, 200 * MS, HOLD);
+	take(one, lock, 0, 0);
+	run(bench, SECOND);
+	take(two, lock, 0, 0);
+	run(bench, SECOND);
+}
+
+/* At every stage of its entry. */
+static void play_cancel(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *taker, *other;
+
+	settle(bench);
+	leave(take(one, lock, LC_FOREVER, 0));
+	taker = take(one, lock, LC_FOREVER, 0);
+	run(bench, MS);
+	leave(taker);
+	run(bench, HOLD);
+	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	other = take(two, lock, LC_FOREVER, 0);
+	run(bench, HOLD);
+	leave(other);
+	other = take(one, lock, LC_FOREVER, 0);
+	run(bench, 3 * MS);
+	take(one, lock, LC_FOREVER, 0);
+	leave(other);
+	run(bench, HOLD);
+	leave(taker);
+	run(bench, SECOND);
+}
+
+static void break_connection(struct mount *mount, int deliver)
+{
+	if (mount->lc && mount->wire.conn)
+		conn_break(mount->wire.conn, deliver);
+}
+
+/* The request arrives and its answer does not; or neither. */
+static void cut(struct bench *bench, int deliver)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *taker;
+
+	settle(bench);
+	/* Creating. */
+	take(one, lock, LC_FOREVER, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	break_connection(one, deliver);
+	run(bench, MS);
+	take(two, lock, LC_FOREVER, HOLD);
+	run(bench, SECOND);
+	/* Creating, and nobody wants it any more when it is found. */
+	taker = take(one, lock, LC_FOREVER, HOLD);
+	break_connection(one, deliver);
+	run(bench, MS);
+	leave(taker);
+	run(bench, SECOND);
+	/* Deleting, with one behind it. */
+	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	take(one, lock, LC_FOREVER, 0);
+	take(two, lock, LC_FOREVER, 0);
+	run(bench, HOLD);
+	leave(taker);
+	break_connection(one, deliver);
+	break_connection(two, deliver);
+	run(bench, SECOND);
+}
+
+static void play_cut_after(struct bench *bench)
+{
+	cut(bench, -1);
+}
+
+static void play_cut_before(struct bench *bench)
+{
+	cut(bench, 0);
+}
+
+/* Nobody waits for the answer, and nothing else looks at the lock afterwards. */
+static void play_cut_left(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	struct taker *taker;
+
+	settle(bench);
+	taker = take(mount, lock, LC_FOREVER, 0);
+	break_connection(mount, -1);
+	run(bench, MS);
+	leave(taker);
+	run(bench, SECOND);
+}
+
+/* A holder loses, those that wait queue again. */
+static void session_end(struct bench *bench, int64_t lead_us, bool pause)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, lead_us), *two = begin_mount(bench, 0);
+
+	settle(bench);
+	take(one, lock, LC_FOREVER, 30 * SECOND);
+	run(bench, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	take(two, lock, LC_FOREVER, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD);
+	if (pause)
+		pause_mount(one, 2 * TIMEOUT_US);
+	else
+		end_session(one);
+	run(bench, MS);
+	if (pause)
+		run(bench, 2 * TIMEOUT_US);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, 5 * SECOND);
+}
+
+static void play_session_killed(struct bench *bench)
+{
+	session_end(bench, 0, false);
+}
+
+static void play_session_killed_lead(struct bench *bench)
+{
+	session_end(bench, SECOND, false);
+}
+
+static void play_session_expired(struct bench *bench)
+{
+	session_end(bench, SECOND, true);
+}
+
+static void play_eviction(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *holder, *waiter, *remote;
+
+	settle(bench);
+	holder = take(one, lock, LC_FOREVER, 500 * MS);
+	run(bench, 5 * MS);
+	waiter = take(one, lock, LC_FOREVER, HOLD);
+	run(bench, 5 * MS);
+	remote = take(two, lock, LC_FOREVER, HOLD);
+	take(two, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD);
+	evict(remote);
+	run(bench, HOLD);
+	evict(waiter);
+	evict(holder);
+	run(bench, SECOND);
+	/* A holder is told in bounded time, whatever failed when it was granted. */
+	holder = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, 5 * SECOND + bench->spell_us);
+	if (holder->phase == HELD) {
+		evict(holder);
+		run(bench, 3 * SECOND + bench->spell_us);
+		if (holder->phase == HELD)
+			bench_violation(bench, "a holder whose entry was deleted is not told");
+	}
+}
+
+static void play_removed(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *takers[4];
+
+	settle(bench);
+	takers[0] = take(one, lock, LC_FOREVER, SECOND);
+	run(bench, 5 * MS);
+	takers[1] = take(one, lock, LC_FOREVER, HOLD);
+	takers[2] = take(two, lock, LC_FOREVER, HOLD);
+	takers[3] = take(two, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD);
+	for (int i = 0; i < 4; i++) {
+		evict(takers[i]);
+		takers[i]->evicted = true;   /* if not now, then with the next look at the lock */
+	}
+	remove_node(bench, bench->locks[lock].path);
+	world_do(&bench->world, 0,
+	         &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path}, 1, NULL);
+	run(bench, MS);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, SECOND);
+}
+
+static bool shows(struct taker *taker, const char *reason)
+{
+	struct node *node = taker_node(taker);
+
+	return !node || taker->phase != HELD ||
+	       (node->data && memmem(node->data, (size_t)node->data_len, reason, strlen(reason)));
+}
+
+static int set_reason(struct taker *taker, const char *reason)
+{
+	return taker->phase == HELD ? lc_set_reason(taker->lc, reason, strlen(reason)) : -EIO;
+}
+
+static void play_reason(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	struct taker *taker;
+	int r;
+
+	settle(bench);
+	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	set_reason(taker, "first");
+	set_reason(taker, "second");
+	run(bench, HOLD);
+	set_reason(taker, "third");
+	break_connection(mount, 0);
+	run(bench, SECOND);
+	r = set_reason(taker, "fourth");
+	run(bench, 5 * SECOND + bench->spell_us);
+	if (r == 0 && !shows(taker, "reason: fourth"))
+		bench_violation(bench, "a reason that was accepted is not shown");
+}
+
+static void play_confirm(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	struct taker *taker;
+	struct node *about, *node;
+
+	settle(bench);
+	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	ask_confirm(taker, 0);
+	run(bench, HOLD);
+	cancel(ask_confirm(taker, 0));
+	run(bench, HOLD);
+	/* The heartbeat's node is gone. */
+	about = tree_find(&bench->world.committed, ROOT "/.zklockfs");
+	node = about ? about->children : NULL;
+	if (node)
+		remove_node(bench, node->path);
+	ask_confirm(taker, 0);
+	run(bench, SECOND);
+	evict(taker);
+	ask_confirm(taker, 0);
+	run(bench, SECOND);
+}
+
+static void play_questions(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	char one[128], two[128];
+
+	make_lock(bench, "a/x");
+	make_lock(bench, "a/y");
+	make_entry(bench, lock, "_c_12345678-1234-1234-1234-123456789abc-host.77-lock-", one);
+	make_entry(bench, lock, "other-lock-", two);
+	settle(bench);
+	ask_stat(mount, "a", 0);
+	ask_stat(mount, "nowhere", 0);
+	ask_list(mount, "a", 0);
+	ask_list(mount, "", 0);
+	ask_entries(mount, "a", NULL, 0);
+	ask_entries(mount, "a", strrchr(two, '/') + 1, 0);
+	ask_entries(mount, "a", "none-lock-0000000007", 0);
+	ask_entry(mount, "a", strrchr(one, '/') + 1, 0);
+	run(bench, HOLD);
+	ask_mkdir(mount, "new", 0);
+	run(bench, HOLD);
+	ask_mkdir(mount, "new", -EEXIST);
+	ask_stat(mount, "new", -ENOENT);
+	run(bench, HOLD);
+	ask_rmdir(mount, "new", -ENOENT);
+	ask_rmdir(mount, "a", 0);
+	ask_rmdir(mount, "a/x", 0);
+	run(bench, HOLD);
+	ask_rmdir(mount, "nowhere", 0);
+	ask_mkdir(mount, "nowhere/b", 0);
+	run(bench, HOLD);
+	/* The entry goes between the listing and its reading. */
+	ask_entries(mount, "a", NULL, 0)->loose = true;
+	remove_node(bench, one);
+	run(bench, SECOND);
+}
+
+static void play_questions_cancelled(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	struct question *asked[8];
+	char entry[128];
+
+	make_entry(bench, lock, "other-lock-", entry);
+	settle(bench);
+	for (int delay = 0; delay < 3; delay++) {
+		asked[0] = ask_stat(mount, "a", 0);
+		asked[1] = ask_list(mount, "a", 0);
+		asked[2] = ask_entries(mount, "a", NULL, 0);
+		asked[3] = ask_entry(mount, "a", strrchr(entry, '/') + 1, 0);
+		asked[4] = ask_mkdir(mount, "new", -EEXIST);
+		asked[5] = ask_rmdir(mount, "a", 0);
+		asked[6] = ask_stat(mount, "nowhere", 0);
+		asked[7] = ask_rmdir(mount, "new", -ENOENT);
+		run(bench, delay * 3 * MS);
+		for (int i = 0; i < 8; i++)
+			cancel(asked[i]);
+		run(bench, HOLD);
+	}
+	/* Unanswered, and asked again; those that write are not. */
+	for (int i = 0; i < 2; i++) {
+		ask_list(mount, "a", 0);
+		ask_entries(mount, "a", NULL, 0);
+		ask_mkdir(mount, i ? "late" : "later", 0);
+		run(bench, MS / 5);
+		break_connection(mount, i ? -1 : 0);
+		run(bench, SECOND);
+	}
+}
+
+/* Numbers that repeat. */
+static void play_zone(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *taker;
+	char entry[128];
+
+	settle(bench);
+	world_set_counter(&bench->world, bench->locks[lock].path, INT32_MAX - 2);
+	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	take(two, lock, LC_FOREVER, HOLD);
+	run(bench, 5 * MS);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, 5 * MS);
+	make_entry(bench, lock, "other-lock-", entry);
+	take(two, lock, LC_FOREVER, 0);
+	take(one, lock, 0, 0);
+	take(two, lock, LC_FOREVER, 0);
+	ask_list(one, "a", 0)->loose = true;
+	run(bench, HOLD);
+	leave(taker);
+	run(bench, SECOND);
+	remove_node(bench, entry);
+	run(bench, SECOND);
+}
+
+/* An entry with this session's mark that belongs to nobody. */
+static void play_sweep(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0);
+	struct taker *taker;
+	struct node *node;
+	struct entry_name name;
+	char path[128];
+
+	settle(bench);
+	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	node = taker_node(taker);
+	if (node && name_parse(node->name, &name)) {
+		int len = snprintf(path, sizeof(path), "%s/", bench->locks[lock].path);
+
+		name_format(path + len, name.session_half, 42, "m0", 4242, LC_EXCLUSIVE);
+		world_do(&bench->world, one->wire.session,
+		         &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
+		                               .sequence = true}, 1, NULL);
+	}
+	run(bench, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD);
+	leave(taker);
+	run(bench, SECOND + bench->spell_us);
+	/* Whoever looks at the lock next sees it, if it is still there. */
+	take(one, lock, LC_FOREVER, 0);
+	run(bench, SECOND);
+}
+
+static void play_drain(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	struct taker *holder;
+
+	settle(bench);
+	holder = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	take(mount, lock, LC_FOREVER, 0);
+	run(bench, HOLD);
+	take(mount, lock, LC_FOREVER, 0);
+	run(bench, MS / 5);
+	if (mount->lc)
+		lc_drain(mount->lc);
+	take(mount, lock, LC_FOREVER, 0);
+	run(bench, HOLD);
+	leave(holder);
+	run(bench, SECOND);
+}
+
+/* In the middle of everything. */
+static void play_destroy(struct bench *bench)
+{
+	int lock = make_lock(bench, "a"), other = make_lock(bench, "b");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, SECOND);
+	char entry[128];
+
+	settle(bench);
+	take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	take(one, lock, LC_FOREVER, 0);
+	take(two, lock, LC_FOREVER, UNTIL_TOLD);
+	make_entry(bench, other, "other-lock-", entry);
+	take(two, other, LC_FOREVER, 0);
+	run(bench, HOLD);
+	take(two, other, LC_FOREVER, 0);
+	ask_list(one, "a", 0)->loose = true;
+	ask_entries(one, "a", NULL, 0)->loose = true;
+	ask_entries(two, "a", NULL, 0)->loose = true;
+	ask_mkdir(two, "new", 0);
+	run(bench, 2 * MS);
+	take(one, other, 0, 0);
+	take(one, lock, LC_FOREVER, 0);
+	end_mount(one, false);
+	run(bench, 20 * SECOND);
+	ask_confirm(&bench->takers[2], 0);
+	run(bench, MS / 5);
+	end_mount(two, true);
+	run(bench, SECOND);
+}
+
+/* So many that the tables grow. */
+static void play_crowd(struct bench *bench)
+{
+	int lock = make_lock(bench, "a"), other = make_lock(bench, "b");
+	struct mount *mount = begin_mount(bench, 0);
+
+	for (int i = 0; i < 600; i++)
+		take(mount, i % 2 ? lock : other, LC_FOREVER, 0);
+	settle(bench);
+}
+
+const struct scenario scenarios[] = {
+	{"create", play_create, 0},
+	{"take", play_take, 0},
+	{"early", play_early, 0},
+	{"hand-off", play_hand_off, 0},
+	{"two-mounts", play_two_mounts, 0},
+	{"try-timed", play_try_timed, 0},
+	{"cancel", play_cancel, 0},
+	{"cut-after", play_cut_after, 0},
+	{"cut-before", play_cut_before, 0},
+	{"cut-left", play_cut_left, 0},
+	{"session-killed", play_session_killed, 0},
+	{"session-lead", play_session_killed_lead, 0},
+	{"session-expired", play_session_expired, 0},
+	{"eviction", play_eviction, 0},
+	{"removed", play_removed, 0},
+	{"reason", play_reason, 0},
+	{"confirm", play_confirm, 0},
+	{"questions", play_questions, 0},
+	{"questions-cut", play_questions_cancelled, 0},
+	{"zone", play_zone, 0},
+	{"sweep", play_sweep, 0},
+	{"drain", play_drain, 0},
+	{"destroy", play_destroy, 0},
+	{"crowd", play_crowd, 1000},
+};
+const int scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

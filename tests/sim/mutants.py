@@ -1,0 +1,620 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Is every rule of the engine tested? One rule after the other is taken out of a copy of
+lockcore/, and the simulation, or a unit test, has to notice.
+
+    mutants.py [--keep-going] [--jobs N] [NAME...]
+
+A row of the table names the rule (SAFETY), the file, a text that stands there exactly
+once, what replaces it, and who has to find out: seeds of the simulation of one profile from
+a first one on (a little before the first seed that does, to be quick; any of the
+next thousands will do), or a unit test. Whatever convicts a mutant must acquit the
+engine as it is."""
+
+import argparse
+import collections
+import concurrent.futures
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CC = os.environ.get('CC', 'cc').split()
+FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O1', '-w']
+SEEDS = 20000      # tried at most for each mutant
+SECONDS = 40       # so long, too
+
+Mutant = collections.namedtuple('Mutant', 'rule name edits judge')
+Sim = collections.namedtuple('Sim', 'profile first')
+Unit = collections.namedtuple('Unit', 'source')
+
+
+class Stale(Exception):
+    """The text that a mutant replaces is not there, or not once."""
+
+
+def sim(profile='any', first=1):
+    return Sim(profile, first)
+
+
+def unit(source):
+    return Unit(source)
+
+
+MUTANTS = []
+
+
+def mutant(rule, name, file, old, new, judge, *more):
+    """`more`: further (file, old, new)."""
+    MUTANTS.append(Mutant(rule, name, [(file, old, new), *more], judge))
+
+
+LEASE = unit('tests/unit/lease.c')
+QUEUE = unit('tests/unit/queue.c')
+
+# ---- 1: evidence ----
+
+mutant(1, 'lease_from_reads', 'call.c',
+       'if (answer->result == ENSEMBLE_OK && call->writes)',
+       'if (answer->result == ENSEMBLE_OK)',
+       sim())
+mutant(1, 'lease_by_sending_times_alone', 'lease.c',
+       'sent_us - lease->answered_us < lease_spacing(lease)',
+       'sent_us - lease->sent_us[0] < lease_spacing(lease)',
+       LEASE)
+mutant(1, 'lease_without_spacing', 'lease.c',
+       'if (lease->steps > 0 && sent_us - lease->answered_us < lease_spacing(lease))',
+       'if (0)',
+       LEASE)
+mutant(1, 'lease_from_the_newest_step', 'lease.c',
+       'moved |= extend(lease, lease->sent_us[2]);',
+       'moved |= extend(lease, lease->sent_us[0]);',
+       sim())
+mutant(1, 'lease_from_the_answer', 'lease.c',
+       'lease->sent_us[0] = sent_us;',
+       'lease->sent_us[0] = now_us;',
+       LEASE)
+mutant(1, 'lease_without_drift', 'lease.c',
+       'return timeout_us / 1000 * 998;',
+       'return timeout_us;',
+       LEASE)
+mutant(1, 'lease_without_guard', 'lease.c',
+       'less_drift(lease->timeout_us) - LEASE_GUARD_US;',
+       'less_drift(lease->timeout_us);',
+       LEASE)
+mutant(1, 'largest_timeout_counts', 'lease.c',
+       'timeout_us < lease->timeout_us',
+       'timeout_us > lease->timeout_us',
+       LEASE)
+
+# ---- 2: connecting ----
+
+mutant(2, 'stamp_when_connected', 'session.c',
+       'lease_connected(&session->lease, timeout_us, connect_us);',
+       'lease_connected(&session->lease, timeout_us, lc_now(lc));',
+       sim('leases'))
+mutant(2, 'connected_is_proof', 'lease.c',
+       '\tlease->connect_us = connect_us;\n}',
+       '\tlease->connect_us = connect_us;\n\tlease->deadline_us = connect_us + less_drift(timeout_us) - LEASE_GUARD_US;\n}',
+       LEASE)
+mutant(2, 'connection_is_no_evidence', 'lease.c',
+       'moved = extend(lease, lease->connect_us);',
+       ';',
+       LEASE)
+
+# ---- 3: a valid lease at every grant and use ----
+
+mutant(3, 'lease_not_checked_at_use', 'taker.c',
+       '\tif (session_lease_valid(taker->lc))\n\t\treturn true;\n\tlocks_lease_over',
+       '\treturn true;\n\tlocks_lease_over',
+       sim('leases'))
+mutant(3, 'lease_not_checked_at_grant', 'session.c',
+       '\tif (lease_fresh(&lc->session.lease, lc_now(lc)))\n\t\treturn true;\n\tbeat(lc);',
+       '\treturn true;\n\tbeat(lc);',
+       sim('leases', 2230))
+mutant(3, 'grant_told_without_lease', 'taker.c',
+       'if (taker->state == TAKER_HELD && !session_lease_valid(lc))',
+       'if (0)',
+       sim('leases', 220))
+mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
+       'left > 0 && left >= lease->timeout_us / 8 && lease->deadline_us >= next_answer',
+       'left > 0',
+       LEASE)
+mutant(3, 'idle_mount_does_not_beat', 'session.c',
+       'lease->answered_us + lease_heartbeat(lease, busy);',
+       '(busy ? lease->answered_us + lease_heartbeat(lease, busy) : INT64_MAX);',
+       sim())
+mutant(3, 'fresh_lease_is_not_noticed', 'session.c',
+       '\tif (session_ready(lc))\n\t\tlocks_fresh(lc);',
+       '',
+       sim('leases', 1930))
+mutant(3, 'missing_node_is_evidence', 'session.c',
+       '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n',
+       '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n'
+       '\t\tif (session->node_made) {\n\t\t\tsession->beating = false;\n'
+       '\t\t\tsession_wrote(lc, session->beat_sent_us);\n\t\t\tplan_beat(lc);\n\t\t\treturn;\n\t\t}\n',
+       sim('operators'))
+
+# ---- 4: the arithmetic is checked ----
+
+mutant(4, 'short_session_accepted', 'session.c',
+       'if (!lease_possible(session->lease.timeout_us,',
+       'if (0 && !lease_possible(session->lease.timeout_us,',
+       sim('short'))
+mutant(4, 'arithmetic_off_by_a_step', 'lease.c',
+       'less_drift(timeout_us) - 3 *',
+       'less_drift(timeout_us) - 2 *',
+       LEASE)
+mutant(4, 'hung_server_waited_for', 'session.c',
+       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\ttimer_set(lc, &session->beat,',
+       '\t\ttimer_set(lc, &session->beat,',
+       sim('hung', 1460))
+
+# ---- 5: the guardian is told ----
+
+mutant(5, 'deadline_not_told', 'session.c',
+       '\ttell_deadline(lc);\n\tif (session_ready(lc))',
+       '\tif (session_ready(lc))',
+       sim())
+mutant(5, 'no_deadline_not_told', 'session.c',
+       '\tlease_begin(&session->lease, lc->config.tick_time_us);\n\ttell_deadline(lc);\n\tif',
+       '\tlease_begin(&session->lease, lc->config.tick_time_us);\n\tif',
+       sim('any', 220))
+
+# ---- 6: lost stays lost ----
+
+mutant(6, 'lost_revived_by_a_late_answer', 'session.c',
+       '\tif (!session_lease_valid(lc))\n\t\tlocks_lease_over(lc);\n\tif (!lease_answered',
+       '\tif (!lease_answered',
+       sim('pauses', 6560))
+mutant(6, 'lost_waits_again', 'taker.c',
+       'set_state(taker, TAKER_LOST);',
+       'set_state(taker, TAKER_WAITING);\n\treturn;',
+       sim('leases'))
+mutant(6, 'lost_entry_deleted_at_once', 'taker.c',
+       'taker->lost_done = lc->config.loss_lead_us == 0;',
+       'taker->lost_done = true;',
+       sim('pauses', 150))
+mutant(6, 'lost_entry_kept_for_ever', 'taker.c',
+       '\tif (!taker->lost_done)\n\t\ttimer_set(lc, &taker->limit, lc_now(lc) + lc->session.granted_us);',
+       '',
+       sim('leases', 660))
+mutant(6, 'lost_done_ignored', 'taker.c',
+       '\ttaker->lost_done = true;\n\ttimer_clear(taker->lc, &taker->limit);\n\ttaker_step(taker);',
+       '',
+       sim('leases'))
+
+# ---- 7: fsync ----
+
+mutant(7, 'fsync_by_read', 'call.c',
+       '''{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = call->lc->host,
+		 .data_len = (int)strlen(call->lc->host), .version = ENSEMBLE_ANY_VERSION},
+	}, 2,''',
+       '{.kind = ENSEMBLE_GET, .path = path}}, 1,',
+       sim('storm'))
+mutant(7, 'fsync_asks_nobody', 'call.c',
+       '{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},',
+       '{.kind = ENSEMBLE_CHECK, .path = call->path, .version = ENSEMBLE_ANY_VERSION},',
+       sim('operators', 440))
+
+# ---- 8: what a listing says ----
+
+mutant(8, 'own_vanished_entry_not_noticed', 'lock.c',
+       '\t\t\ttaker_vanished(taker, -ECANCELED);',
+       '\t\t\t;',
+       sim('operators', 170))
+mutant(8, 'numbers_apart_are_adjacent', 'taker.c',
+       'before->number + 1 == taker->number',
+       'before->number < taker->number',
+       sim())
+mutant(8, 'adjacent_across_a_gap', 'taker.c',
+       'next->adjacent &= taker->adjacent;',
+       'next->adjacent |= taker->adjacent;',
+       sim())
+mutant(8, 'lock_removed_is_not_noticed', 'lock.c',
+       '\t\t\ttaker_vanished(taker, -ENOENT);',
+       '\t\t\t;',
+       sim('operators', 7800))
+
+
+# ---- 9: watches ----
+
+mutant(9, 'exists_watch', 'lock.c',
+       'if (!lock->watch_armed && answer->result != ENSEMBLE_GONE)',
+       'if (!lock->watch_armed && answer->result != ENSEMBLE_GONE && answer->result != ENSEMBLE_NONODE)',
+       sim())
+mutant(9, 'deletion_grants_without_a_list', 'lock.c',
+       '\t\tlock->watch_armed = false;\n\t\tlock_want_list(lock);',
+       '\t\tlock->watch_armed = false;\n\t\tif (deleted && lock->front && session_may_grant(lc))\n'
+       '\t\t\ttaker_grant(lock->front);\n\t\telse\n\t\t\tlock_want_list(lock);',
+       sim())
+mutant(9, 'reconnect_taken_as_deletion', 'lock.c',
+       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       '\t\tif (lock->front && lock->front->znode == ZNODE_PRESENT && session_may_grant(lc))\n'
+       '\t\t\ttaker_grant(lock->front);\n'
+       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       sim('cuts'))
+mutant(9, 'event_ignored', 'lock.c',
+       '\t\tlock->watch_armed = false;\n\t\tlock_want_list(lock);',
+       '\t\tlock->watch_armed = false;',
+       sim())
+mutant(9, 'front_does_not_watch_itself', 'lock.c',
+       '\t\ttaker_watch_self(lock->front);\n',
+       '',
+       sim('operators', 170))
+mutant(9, 'own_watch_not_armed_again', 'lock.c',
+       '\t\telse\n\t\t\ttaker_watch_self(taker);',
+       '',
+       sim('any', 1450))
+
+# ---- 10: first, present, of this session ----
+
+mutant(10, 'barrier_left_out', 'session.c',
+       '\t\treturn;\n\t}\n\tbeat(lc);\n}\n\nstatic void disconnected',
+       '\t\treturn;\n\t}\n\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
+       sim('cuts', 170))
+mutant(10, 'grant_when_not_first', 'lock.c',
+       '\tif (blocker >= 0) {\n\t\twatch(lock',
+       '\tif (blocker >= 1) {\n\t\twatch(lock',
+       sim())
+mutant(10, 'entry_outlives_its_session', 'taker.c',
+       '\tif (taker->znode != ZNODE_ABSENT)\n\t\tset_absent(taker);\n\tif (taker->state == TAKER_HELD)',
+       '\tif (taker->state == TAKER_HELD)',
+       sim())
+mutant(10, 'grant_after_cancel', 'taker.c',
+       '\tnot_due(taker);\n\thand_off(taker);',
+       '\thand_off(taker);',
+       sim())
+mutant(10, 'leaver_granted', 'lock.c',
+       'return taker && taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT;',
+       'return taker && taker->state != TAKER_HELD && taker->znode == ZNODE_PRESENT;',
+       sim())
+
+# ---- 11: local hand-off ----
+
+mutant(11, 'hand_off_past_a_remote_entry', 'lock.c',
+       'if (!taker->adjacent || taker->number',
+       'if (taker->number',
+       sim())
+mutant(11, 'hand_off_unguarded', 'taker.c',
+       '\tif (!taker_proved(next)) {\n\t\tlock->unproved = next;\n\t\ttaker_watch_self(next);\n\t}\n',
+       '',
+       sim('evictions', 220))
+mutant(11, 'leaver_deleted_before_the_next_is_proved', 'taker.c',
+       '!taker->limit.armed && !taker->lock->unproved)',
+       '!taker->limit.armed)',
+       sim('evictions', 400))
+mutant(11, 'hand_off_without_lease', 'taker.c',
+       'lock->holding > 1 || !session_may_grant(leaver->lc))',
+       'lock->holding > 1)',
+       sim('leases', 440))
+mutant(11, 'leaver_kept_for_ever', 'taker.c',
+       '\tif (lock->unproved == taker && taker->state != TAKER_HELD)\n\t\tlock_proved(lock, taker);\n',
+       '',
+       sim())
+
+# ---- 12: order ----
+
+mutant(12, 'zone_by_number', 'lock.c',
+       '\tif (queue.in_zone)\n\t\tzone_order',
+       '\tif (0)\n\t\tzone_order',
+       sim('overflow'))
+mutant(12, 'zone_begins_at_the_overflow', 'queue.c',
+       'entry->name.number >= NAME_NUMBER_ZONE',
+       'entry->name.number > INT32_MAX',
+       QUEUE)
+mutant(12, 'neighbours_in_the_zone', 'lock.c',
+       'if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)',
+       'if (!taker->adjacent)',
+       sim('overflow', 440),
+       ('lock.c', 'if (before && in_queue(before) && !queue->in_zone)', 'if (before && in_queue(before))'))
+mutant(12, 'shared_waits_for_its_neighbour_only', 'queue.c',
+       '\twhile (i-- > 0)\n',
+       '\tif (i-- > 0)\n',
+       QUEUE)
+mutant(12, 'exclusive_passes_shared', 'queue.c',
+       '\tif (queue->entries[i].name.mode == LC_EXCLUSIVE)\n\t\treturn (ssize_t)i - 1;\n',
+       '',
+       QUEUE)
+
+# ---- 14: try ----
+
+mutant(14, 'try_judged_by_own_leavers', 'lock.c',
+       'taken |= !leaves(owners[i]);',
+       'taken = true;',
+       sim('any', 300))
+mutant(14, 'try_does_not_list_first', 'taker.c',
+       'taker->probing = taker->immediate;',
+       'taker->probing = false;',
+       sim())
+mutant(14, 'try_waits', 'lock.c',
+       'if (taken && waits_in_queue(owners[i]) && owners[i]->immediate)',
+       'if (0)',
+       sim('any', 1590))
+mutant(14, 'try_waits_for_contact', 'taker.c',
+       '\tif (request->wait_us != 0)\n\t\treturn request->wait_us;',
+       '\tif (request->wait_us != 0)\n\t\treturn request->wait_us;\n\treturn LC_FOREVER;',
+       sim('servers', 180))
+
+# ---- 17: whose entry ----
+
+mutant(17, 'sweep_by_host', 'lock.c',
+       'if (entry->name.ours && entry->name.session_half == lock->lc->session.half)',
+       'if (entry->name.ours && strcmp(entry->name.host, lock->lc->host) == 0)',
+       sim('namesakes'),
+       ('sweep.c', ' || answer->stat->ephemeral_owner != lc->session.id', ''))
+mutant(17, 'sweep_without_asking_the_owner', 'sweep.c',
+       'answer->stat->ephemeral_owner != lc->session.id',
+       '0',
+       sim('namesakes'))
+mutant(17, 'adopted_without_asking', 'taker.c',
+       '	/* Its token and its owner are asked before it counts as ours. */\n',
+       '	taker->created_at = taker->lock->list_sent;\n'
+       '	taker->name = NULL;\n'
+       '	set_present(taker, name, &(struct ensemble_stat){.ephemeral_owner = taker->lc->session.id,\n'
+       '	                                                 .czxid = taker->czxid});\n'
+       '	free(name);\n	free(path);\n	taker_step(taker);\n	return;\n',
+       sim('cuts'))
+
+# ---- 18: unknown outcomes ----
+
+mutant(18, 'create_again_before_the_list', 'taker.c',
+       '\t\ttaker->znode = ZNODE_UNKNOWN;\n\t\ttaker->lock->unresolved = true;\n\t\tbreak;\n\tcase ENSEMBLE_GONE',
+       '\t\tset_absent(taker);\n\t\tbreak;\n\tcase ENSEMBLE_GONE',
+       sim('cuts'))
+mutant(18, 'others_queue_before_the_outcome', 'taker.c',
+       'else if (!taker->lock->unresolved)\n',
+       'else\n',
+       sim())
+mutant(18, 'unknown_not_adopted', 'lock.c',
+       '\t\t\ttaker_found(taker, entry);',
+       '\t\t\t;',
+       sim('cuts'))
+mutant(18, 'unknown_not_created_again', 'lock.c',
+       '\t\t\ttaker_not_found(taker);\n\t\telse if (taker->listed',
+       '\t\t\t;\n\t\telse if (taker->listed',
+       sim('cuts'))
+mutant(18, 'no_list_after_reconnect', 'lock.c',
+       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       sim('cuts'))
+
+# ---- 22, 23: weight ----
+
+mutant(23, 'entries_without_limit', 'taker.c',
+       'return lc->entry_bytes + bytes <= LC_ENTRY_BYTES_MAX &&\n',
+       'return\n',
+       unit('tests/sim/test_limits.c'))
+mutant(23, 'one_user_takes_all', 'taker.c',
+       '(uid == 0 || !share || share->bytes + bytes <= LC_USER_BYTES_MAX)',
+       '1',
+       unit('tests/sim/test_limits.c'))
+mutant(23, 'order_reversed_after_a_session', 'lock.c',
+       '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {\n\t\t\ttaker_write_reason',
+       '\t\tfor (taker = lock->takers->prev; taker; taker = after) {\n'
+       '\t\t\tafter = taker == lock->takers ? NULL : taker->prev;\n\t\t\ttaker_write_reason',
+       sim())
+mutant(23, 'not_queued_again_after_a_session', 'lock.c',
+       '\t\t\ttaker_write_reason(taker);\n\t\t\ttaker_step(taker);',
+       '\t\t\ttaker_write_reason(taker);\n\t\t\tif (taker->state != TAKER_WAITING)\n\t\t\t\ttaker_step(taker);',
+       sim())
+
+# ---- 24, 25: watches of holders, strangers ----
+
+mutant(24, 'holder_does_not_watch_itself', 'taker.c',
+       '\ttimer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);\n',
+       '',
+       sim('operators', 290))
+mutant(25, 'other_families_do_not_count', 'queue.c',
+       '\t\tif (!name_parse(names[i], &entry->name))',
+       '\t\tif (!name_parse(names[i], &entry->name) || !entry->name.ours)',
+       sim())
+
+# ---- 27: the duty to delete ----
+
+mutant(27, 'delete_dropped_when_unknown', 'taker.c',
+       'taker->znode = ZNODE_PRESENT;   /* as far as we know: delete it again */',
+       'set_absent(taker);',
+       sim('cuts', 690))
+mutant(27, 'delete_dropped_when_refused', 'taker.c',
+       '\t\ttimer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);\n\t\tbreak;\n\t}\n\tif (taker->znode',
+       '\t\tset_absent(taker);\n\t\tbreak;\n\t}\n\tif (taker->znode',
+       sim('refusals', 1120))
+mutant(27, 'delete_dropped_by_a_leaver_being_created', 'taker.c',
+       '\t\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
+       '\t\tif (taker->state == TAKER_LEFT) {\n\t\t\tset_absent(taker);\n\t\t\tbreak;\n\t\t}\n'
+       '\t\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
+       sim())
+mutant(27, 'no_look_behind_a_leaver', 'taker.c',
+       '\tif (taker->znode == ZNODE_ABSENT && taker->lock->behind_leaver)\n\t\tlock_want_list(taker->lock);\n',
+       '',
+       sim())
+mutant(27, 'departure_wakes_nobody', 'taker.c',
+       '\tif (lock->waiting > 0 && !lock_guarded(lock))\n\t\tlock_want_list(lock);\n',
+       '',
+       sim())
+
+# ---- 28: the token ----
+
+mutant(28, 'token_of_the_first_entry', 'taker.c',
+       '\ttaker->czxid = stat->czxid;',
+       '\ttaker->czxid = taker->czxid ? taker->czxid : stat->czxid;',
+       sim())
+mutant(28, 'token_is_the_number', 'taker.c',
+       'return taker->czxid;',
+       'return taker->number;',
+       sim())
+
+
+# ---- building ----
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors='replace', check=False, **options)
+
+
+def compile_file(source, target):
+    done = run([*CC, *FLAGS, '-I' + ROOT + '/lockcore', '-I' + os.path.dirname(source), '-c', source,
+                '-o', target])
+    if done.returncode:
+        raise RuntimeError(f'{source} does not compile:\n{done.stdout}')
+    return target
+
+
+def stem(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+class Works:
+    """All that is compiled, in one temporary directory."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.engine, self.simulation, self.units = {}, [], {}
+
+    def sources(self):
+        engine = [path for path in sorted(glob.glob(ROOT + '/lockcore/*.c'))
+                  if stem(path) != 'ensemble_zookeeper']
+        simulation = [path for path in sorted(glob.glob(ROOT + '/tests/sim/*.c'))
+                      if not stem(path).startswith('test_')]
+        units = [ROOT + '/' + m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)]
+        return engine, simulation, sorted(set(units))
+
+    def build(self, pool):
+        engine, simulation, units = self.sources()
+        todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
+                for i, path in enumerate(engine + simulation + units)}
+        objects = {path: future.result() for path, future in todo.items()}
+        self.engine = {os.path.basename(path): objects[path] for path in engine}
+        self.simulation = [objects[path] for path in simulation]
+        self.units = {os.path.relpath(path, ROOT): objects[path] for path in units}
+
+    def link(self, judge, replaced, name):
+        program = f'{self.directory}/{name}'
+        engine = list({**self.engine, **replaced}.values())
+        rest = self.simulation if isinstance(judge, Sim) else [self.units[judge.source], '-lcmocka']
+        done = run([*CC, '-o', program, *engine, *rest])
+        if done.returncode:
+            raise RuntimeError(f'{name} does not link:\n{done.stdout}')
+        return program
+
+    def mutate(self, this):
+        """Compiles the files that it changes, and links."""
+        place = f'{self.directory}/{this.name}.d'
+        os.mkdir(place)
+        replaced = {}
+        for file, old, new in this.edits:
+            target = f'{place}/{file}'
+            source = target if os.path.exists(target) else f'{ROOT}/lockcore/{file}'
+            with open(source, encoding='utf-8') as stream:
+                text = stream.read()
+            if text.count(old) != 1:
+                raise Stale(f'{this.name} is stale: its text is {text.count(old)} times in {file}:\n{old}')
+            with open(target, 'w', encoding='utf-8') as stream:
+                stream.write(text.replace(old, new))
+            replaced[file] = None
+        for file in replaced:
+            replaced[file] = compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o')
+        return self.link(this.judge, replaced, this.name)
+
+
+# ---- judging ----
+
+def stale():
+    """All of them at once, before anything is compiled."""
+    words = []
+    for this in MUTANTS:
+        for file, old, _ in this.edits:
+            with open(f'{ROOT}/lockcore/{file}', encoding='utf-8') as stream:
+                count = stream.read().count(old)
+            if count != 1:
+                words.append(f'{this.name} is stale: its text is {count} times in {file}:\n{old}')
+    return words
+
+
+def sim_command(program, judge, last):
+    command = [program, '--seeds', f'{judge.first}..{last}']
+    return command + (['--profile', judge.profile] if judge.profile != 'any' else [])
+
+
+def convict(program, judge):
+    """How it was caught, and by which seed; or None."""
+    if isinstance(judge, Unit):
+        try:
+            done = run([program], timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return stem(judge.source) + ': hangs', None
+        if done.returncode == 0:
+            return None
+        failed = [line.split()[-1] for line in done.stdout.splitlines() if '[  FAILED  ]' in line]
+        return f'{stem(judge.source)}: {failed[0] if failed else "crash"}', None
+    try:
+        done = run([*sim_command(program, judge, judge.first + SEEDS - 1), '--expect-violation'],
+                   timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    word = done.stdout.strip().splitlines()[0] if done.stdout.strip() else ''
+    if done.returncode or not word.startswith('seed '):
+        return None
+    seed, what = word[5:].split(': ', 1)
+    return what, int(seed)
+
+
+def examine(works, this):
+    program = works.mutate(this)
+    caught = convict(program, this.judge)
+    os.unlink(program)
+    shutil.rmtree(f'{works.directory}/{this.name}.d')
+    return caught
+
+
+def acquit(works, pool, verdicts):
+    """The engine as it is, by the same judges: a list of complaints."""
+    ranges, jobs = collections.defaultdict(list), []
+    program = None
+    for this, caught in verdicts:
+        if isinstance(this.judge, Sim) and caught:
+            ranges[this.judge.profile].append((this.judge.first, caught[1]))
+    for profile, spans in ranges.items():
+        program = program or works.link(sim(), {}, 'sim')
+        seeds = sorted({seed for first, last in spans for seed in range(first, last + 1)})
+        while seeds:
+            end = next((i for i in range(1, len(seeds)) if seeds[i] != seeds[i - 1] + 1), len(seeds))
+            jobs.append(sim_command(program, sim(profile, seeds[0]), seeds[end - 1]))
+            seeds = seeds[end:]
+    for source in sorted({this.judge.source for this, _ in verdicts if isinstance(this.judge, Unit)}):
+        jobs.append([works.link(unit(source), {}, 'unit-' + stem(source))])
+    return [f'the engine itself fails {" ".join(job)}:\n{done.stdout}'
+            for job, done in zip(jobs, pool.map(run, jobs)) if done.returncode]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
+    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('names', nargs='*', metavar='NAME')
+    options = parser.parse_args()
+    chosen = [this for this in MUTANTS if not options.names or this.name in options.names]
+    words = stale()
+    if words or not chosen:
+        sys.exit('\n'.join(words) or 'no such mutant')
+    verdicts = []
+    with tempfile.TemporaryDirectory() as directory, \
+            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        works = Works(directory)
+        works.build(pool)
+        print('rule  mutant                                    seed  caught by')
+        for this, caught in zip(chosen, pool.map(lambda this: examine(works, this), chosen)):
+            what, seed = caught or ('NOBODY', None)
+            print(f'{this.rule:4}  {this.name:40} {seed or "-":>5}  {what}', flush=True)
+            verdicts.append((this, caught))
+        words = acquit(works, pool, verdicts)
+    print('\n'.join(words + [f'{len(verdicts)} mutants, {sum(1 for _, c in verdicts if c)} caught']))
+    sys.exit(1 if words or not all(caught for _, caught in verdicts) else 0)
+
+
+if __name__ == '__main__':
+    main()

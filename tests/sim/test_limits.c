@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What one session may put into the ensemble: no more than it can take back at once,
+ * and no user's takers more than half of it. There is no ensemble: all wait for one.
+ */
+#include "unit.h"
+
+#include "ensemble.h"
+#include "lockcore.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAKERS_MAX 20000
+
+static int64_t now_us = 1000000000;
+
+/* ---- a port that connects to nothing ---- */
+
+static int port_open(struct ensemble *ensemble, int64_t timeout_us, const struct ensemble_events *events, void *ctx)
+{
+	(void)ensemble;
+	(void)timeout_us;
+	(void)events;
+	(void)ctx;
+	return 0;
+}
+
+static void port_close(struct ensemble *ensemble, bool farewell)
+{
+	(void)ensemble;
+	(void)farewell;
+}
+
+static void port_drop(struct ensemble *ensemble)
+{
+	(void)ensemble;
+}
+
+static void port_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
+                        ensemble_answer_fn *answer, void *ctx)
+{
+	(void)ensemble;
+	(void)answer;
+	(void)ctx;
+	fail_msg("%d operations on %s without a connection", count, ops[0].path);
+}
+
+static int64_t port_prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
+{
+	(void)ensemble;
+	*ret_pollfd = (struct pollfd){.fd = -1};
+	return INT64_MAX;
+}
+
+static void port_process(struct ensemble *ensemble, short revents)
+{
+	(void)ensemble;
+	(void)revents;
+}
+
+static const char *port_server(struct ensemble *ensemble)
+{
+	(void)ensemble;
+	return "-";
+}
+
+static const struct ensemble_port port = {
+	.open = port_open, .close = port_close, .drop = port_drop, .submit = port_submit,
+	.prepare = port_prepare, .process = port_process, .server = port_server,
+};
+static struct ensemble nowhere = {&port};
+
+/* ---- an engine ---- */
+
+static int64_t clock_us(void *ctx)
+{
+	(void)ctx;
+	return now_us;
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	static uint64_t count;
+
+	(void)ctx;
+	assert_int_equal(len, sizeof(count));
+	count++;
+	memcpy(ret_bytes, &count, len);
+}
+
+static void report(void *ctx, enum lc_level level, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	(void)text;
+}
+
+static void taken(void *ctx, int err)
+{
+	(void)ctx;
+	fail_msg("taken(%d)", err);
+}
+
+static struct lc *begin(void)
+{
+	struct lc_config config = {
+		.root = "/locks", .host = "host", .session_timeout_us = 15000000, .tick_time_us = 2000000,
+		.clock_us = clock_us, .wall_ms = clock_us, .random = random_bytes, .report = report,
+	};
+	struct lc *lc;
+
+	assert_int_equal(lc_create(&config, &nowhere, &lc), 0);
+	return lc;
+}
+
+static int take(struct lc *lc, const char *lock, uid_t uid)
+{
+	struct lc_request request = {.lock = lock, .wait_us = LC_FOREVER, .pid = 1, .uid = uid, .command = "x"};
+	struct lc_taker *taker;
+
+	return lc_take(lc, &request, taken, NULL, NULL, &taker);
+}
+
+/* How many it takes until it refuses. */
+static unsigned fill(struct lc *lc, const char *lock, uid_t uid)
+{
+	unsigned count = 0;
+	int r = 0;
+
+	while (count < TAKERS_MAX && (r = take(lc, lock, uid)) == 0)
+		count++;
+	assert_int_equal(r, -ENOLCK);
+	return count;
+}
+
+static size_t weight(struct lc *lc)
+{
+	struct lc_status status;
+
+	lc_status(lc, &status);
+	return status.entry_bytes;
+}
+
+static void one_session_has_a_limit(void **state)
+{
+	struct lc *lc = begin();
+	unsigned count = fill(lc, "build", 0);
+
+	(void)state;
+	/* ZOOKEEPER-4306: from 2 MiB on the ensemble does not come up again. */
+	assert_true(weight(lc) <= LC_ENTRY_BYTES_MAX);
+	assert_true(weight(lc) > LC_ENTRY_BYTES_MAX - 200);
+	assert_true(count > 9000);
+	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
+	lc_destroy(lc, false);
+}
+
+static void long_names_weigh_more(void **state)
+{
+	struct lc *lc = begin();
+	char lock[LC_NAME_MAX + 1];
+
+	(void)state;
+	memset(lock, 'x', LC_NAME_MAX);
+	lock[LC_NAME_MAX] = '\0';
+	assert_in_range(fill(lc, lock, 0), 2500, 3500);
+	assert_true(weight(lc) <= LC_ENTRY_BYTES_MAX);
+	lc_destroy(lc, false);
+}
+
+static void a_user_has_half_of_it(void **state)
+{
+	struct lc *lc = begin();
+
+	(void)state;
+	fill(lc, "build", 1000);
+	assert_in_range(weight(lc), LC_USER_BYTES_MAX - 200, LC_USER_BYTES_MAX);
+	fill(lc, "other", 1001);
+	assert_in_range(weight(lc), LC_ENTRY_BYTES_MAX - 400, LC_ENTRY_BYTES_MAX);
+	lc_destroy(lc, false);
+}
+
+static void root_is_left_room(void **state)
+{
+	struct lc *lc = begin();
+
+	(void)state;
+	fill(lc, "build", 1000);
+	assert_int_equal(take(lc, "build", 0), 0);
+	assert_int_equal(take(lc, "build", 1001), 0);
+	lc_destroy(lc, false);
+}
+
+static void who_leaves_gives_it_back(void **state)
+{
+	struct lc *lc = begin();
+	struct lc_request request = {.lock = "build", .wait_us = LC_FOREVER, .pid = 1, .uid = 1000, .command = "x"};
+	struct lc_taker *taker;
+
+	(void)state;
+	assert_int_equal(lc_take(lc, &request, taken, NULL, NULL, &taker), 0);
+	fill(lc, "build", 1000);
+	lc_leave(taker);
+	assert_int_equal(lc_take(lc, &request, taken, NULL, NULL, &taker), 0);
+	assert_int_equal(lc_take(lc, &request, taken, NULL, NULL, &taker), -ENOLCK);
+	lc_destroy(lc, false);
+}
+
+/* All watches go into one request when a client connects again (ZOOKEEPER-706). */
+static void watches_have_a_limit(void **state)
+{
+	struct lc *lc = begin();
+	char lock[LC_NAME_MAX + 1];
+	unsigned count = 0;
+	int r = 0;
+
+	(void)state;
+	while (count < TAKERS_MAX && r == 0) {
+		snprintf(lock, sizeof(lock), "%0200u", count++);
+		r = take(lc, lock, 0);
+	}
+	assert_int_equal(r, -ENOLCK);
+	assert_true(weight(lc) < LC_ENTRY_BYTES_MAX - 10000);
+	assert_in_range(count, 1000, 1500);
+	lc_destroy(lc, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_session_has_a_limit),
+		cmocka_unit_test(long_names_weigh_more),
+		cmocka_unit_test(a_user_has_half_of_it),
+		cmocka_unit_test(root_is_left_room),
+		cmocka_unit_test(who_leaves_gives_it_back),
+		cmocka_unit_test(watches_have_a_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -8,6 +8,7 @@
  *   taker    one entry: create, grant, lose, delete
  *   zone     order by czxid, where the numbers repeat
  *   sweep    entries that belong to nobody
+ *   share    how much of the session each user's takers use up
  *   call     questions: stat, list, mkdir, ...
  */
 #ifndef LOCKCORE_ENGINE_H
@@ -241,6 +242,12 @@ void taker_not_found(struct lc_taker *taker);
 void taker_vanished(struct lc_taker *taker, int error);
 void taker_session_ended(struct lc_taker *taker);
 void takers_tell(struct lc *lc);                  /* runs what is due */
+
+/* ---- share.c ---- */
+
+bool share_has_room(struct lc *lc, uid_t uid, size_t bytes);
+void share_take(struct lc_taker *taker);      /* taker->bytes of taker->uid */
+void share_return(struct lc_taker *taker);
 
 /* ---- call.c ---- */
 

@@ -651,64 +651,6 @@ static void time_is_up(void *ctx)
 		taker_step(taker);
 }
 
-/* What one user's takers weigh. */
-struct share {
-	uid_t uid;
-	size_t bytes;
-	UT_hash_handle hh;
-};
-
-static struct share *share_of(struct lc *lc, uid_t uid)
-{
-	struct share *share;
-
-	HASH_FIND(hh, lc->shares, &uid, sizeof(uid), share);
-	return share;
-}
-
-static void weigh(struct lc_taker *taker)
-{
-	struct share *share = share_of(taker->lc, taker->uid);
-
-	taker->lc->entry_bytes += taker->bytes;
-	if (!share) {
-		share = calloc(1, sizeof(*share));
-		if (!share)
-			return;   /* then it counts for all only */
-		share->uid = taker->uid;
-		HASH_ADD(hh, taker->lc->shares, uid, sizeof(share->uid), share);
-		if (!share->hh.tbl) {
-			free(share);
-			return;
-		}
-	}
-	share->bytes += taker->bytes;
-	taker->shared = true;
-}
-
-static void unweigh(struct lc_taker *taker)
-{
-	struct share *share = taker->shared ? share_of(taker->lc, taker->uid) : NULL;
-
-	taker->lc->entry_bytes -= taker->bytes;
-	if (!share)
-		return;
-	share->bytes -= taker->bytes;
-	if (share->bytes == 0) {
-		HASH_DEL(taker->lc->shares, share);
-		free(share);
-	}
-}
-
-static bool has_room(struct lc *lc, uid_t uid, size_t bytes)
-{
-	const struct share *share = share_of(lc, uid);
-
-	return lc->entry_bytes + bytes <= LC_ENTRY_BYTES_MAX &&
-	       lc->watch_bytes <= LC_WATCH_BYTES_MAX &&
-	       (uid == 0 || !share || share->bytes + bytes <= LC_USER_BYTES_MAX);
-}
-
 static int64_t time_limit(struct lc *lc, const struct lc_request *request)
 {
 	int64_t third = lc->config.session_timeout_us / 3;
@@ -730,7 +672,7 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 
 	if (strlen(lc->root) + 1 + strlen(request->lock) > LC_PATH_MAX)
 		return -ENAMETOOLONG;
-	if (lc->draining || lc->session.state == LC_UNUSABLE || !has_room(lc, request->uid, longest))
+	if (lc->draining || lc->session.state == LC_UNUSABLE || !share_has_room(lc, request->uid, longest))
 		return -ENOLCK;
 	taker = calloc(1, sizeof(*taker));
 	if (!taker)
@@ -757,7 +699,7 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 		return -ENOMEM;
 	}
 	DL_APPEND(lock->takers, taker);
-	weigh(taker);
+	share_take(taker);
 	count(taker, +1);
 	if (taker->limit_us != LC_FOREVER)
 		timer_set(lc, &taker->limit, taker->limit_us);
@@ -790,7 +732,7 @@ void taker_settle(struct lc_taker *taker)
 	assert(!taker->due && !taker->name && lock->front != taker);
 	timer_clear(lc, &taker->limit);
 	timer_clear(lc, &taker->settle);
-	unweigh(taker);
+	share_return(taker);
 	HASH_DEL(lc->takers, taker);
 	DL_DELETE(lock->takers, taker);
 	free(taker->reason);

@@ -385,11 +385,11 @@ mutant(18, 'no_list_after_reconnect', 'lock.c',
 
 # ---- 22, 23: weight ----
 
-mutant(23, 'entries_without_limit', 'taker.c',
+mutant(23, 'entries_without_limit', 'share.c',
        'return lc->entry_bytes + bytes <= LC_ENTRY_BYTES_MAX &&\n',
        'return\n',
        unit('tests/sim/test_limits.c'))
-mutant(23, 'one_user_takes_all', 'taker.c',
+mutant(23, 'one_user_takes_all', 'share.c',
        '(uid == 0 || !share || share->bytes + bytes <= LC_USER_BYTES_MAX)',
        '1',
        unit('tests/sim/test_limits.c'))
@@ -458,8 +458,8 @@ def run(command, **options):
 
 
 def compile_file(source, target):
-    done = run([*CC, *FLAGS, '-I' + ROOT + '/lockcore', '-I' + os.path.dirname(source), '-c', source,
-                '-o', target])
+    include = ['-I' + ROOT + '/lockcore', '-I' + ROOT + '/tests/unit', '-I' + os.path.dirname(source)]
+    done = run([*CC, *FLAGS, *include, '-c', source, '-o', target])
     if done.returncode:
         raise RuntimeError(f'{source} does not compile:\n{done.stdout}')
     return target

@@ -201,7 +201,8 @@ struct lc_taker {
 	int64_t number, czxid;
 	int64_t sent_us;             /* of the last create or delete */
 	uint64_t created_at;         /* lock->list_sent when its create was sent: every later
-	                              * listing of this connection shows the entry */
+	                              * listing of this connection shows the entry. While
+	                              * probing: when it began to ask */
 	uint64_t listed;             /* the last listing that showed it */
 	bool adjacent;               /* no other's entry stands, or will ever stand, between this
 	                              * entry and the one of ours before it */

@@ -280,6 +280,12 @@ static bool leaves(const struct lc_taker *taker)
 	return taker && !taker_wants(taker);
 }
 
+/* Began to ask before this listing was sent. */
+static bool asks(const struct lc_taker *taker, const struct queue *queue)
+{
+	return taker->state == TAKER_WAITING && taker->probing && queue->listing > taker->created_at;
+}
+
 /* Those that will not wait: refused when anybody but a leaver of ours is before
  * them. Where only leavers are, their deletes are on their way. */
 static void judge_immediate(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
@@ -293,7 +299,7 @@ static void judge_immediate(struct lock *lock, const struct queue *queue, struct
 		taken |= !leaves(owners[i]);
 	}
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
-		if (taker->state != TAKER_WAITING || !taker->probing)
+		if (!asks(taker, queue))
 			continue;
 		if (taken) {
 			taker_fail(taker, -EAGAIN);
@@ -343,7 +349,7 @@ static void judge_front(struct lock *lock, const struct queue *queue, struct lc_
 
 /* Where entries stand whose clients would not wait for ours, excluding each other
  * cannot be promised: nobody is let in until they are gone. */
-static void refuse_beside_deaf(struct lock *lock, const struct queue *queue)
+static void refuse_beside_deaf(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
 {
 	const struct queue_entry *deaf = NULL;
 	struct lc_taker *taker, *next;
@@ -355,8 +361,11 @@ static void refuse_beside_deaf(struct lock *lock, const struct queue *queue)
 		return;
 	lc_report(lock->lc, LC_ERROR, "%s: %s is of a client that does not wait for our entries; "
 	          "it is not taken beside that", lock->path, deaf->znode);
+	for (size_t i = 0; i < queue->count; i++)
+		if (waits_in_queue(owners[i]))
+			taker_fail(owners[i], -ENOLCK);
 	DL_FOREACH_SAFE(lock->takers, taker, next)
-		if (taker->state == TAKER_WAITING)
+		if (asks(taker, queue))
 			taker_fail(taker, -ENOLCK);
 }
 
@@ -370,7 +379,7 @@ void lock_judge(struct lock *lock, const struct queue *queue)
 	}
 	for (size_t i = 0; i < queue->count; i++)
 		owners[i] = owner(lock, &queue->entries[i].name);
-	refuse_beside_deaf(lock, queue);
+	refuse_beside_deaf(lock, queue, owners);
 	judge_immediate(lock, queue, owners);
 	judge_front(lock, queue, owners);
 	free(owners);
@@ -384,6 +393,7 @@ static void judge(struct lock *lock, const struct ensemble_answer *answer, uint6
 		lock_look_later(lock);
 		return;
 	}
+	queue.listing = number;
 	match(lock, &queue, number);
 	if (queue.in_zone)
 		zone_order(lock, &queue);

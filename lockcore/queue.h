@@ -18,6 +18,7 @@ struct queue_entry {
 struct queue {
 	struct queue_entry *entries;   /* in queue order */
 	size_t count;
+	uint64_t listing;      /* which listing of the lock it is: the engine's count */
 	bool in_zone;          /* a number that does not order any more: see NAME_NUMBER_ZONE */
 };
 

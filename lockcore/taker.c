@@ -710,6 +710,7 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 		return 0;
 	}
 	taker->probing = taker->immediate;
+	taker->created_at = lock->list_sent;   /* an older listing says nothing to it */
 	taker_step(taker);
 	return 0;
 }

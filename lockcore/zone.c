@@ -18,6 +18,7 @@ struct zone_item {
 
 struct zone {
 	struct lock *lock;
+	uint64_t listing;
 	size_t count;
 	unsigned pending;
 	bool failed;       /* something was not answered: list again */
@@ -42,7 +43,7 @@ static int compare(const void *a, const void *b)
 static bool build(const struct zone *zone, struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(zone->count + 1, sizeof(*queue.entries)),
-	                      .in_zone = true};
+	                      .in_zone = true, .listing = zone->listing};
 
 	if (!queue.entries)
 		return false;
@@ -110,6 +111,7 @@ void zone_order(struct lock *lock, const struct queue *queue)
 	}
 	lock->zone = zone;
 	zone->lock = lock;
+	zone->listing = queue->listing;
 	zone->count = queue->count;
 	zone->pending = 1;   /* this function */
 	for (size_t i = 0; i < queue->count; i++) {

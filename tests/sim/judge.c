@@ -426,8 +426,9 @@ void judge_failed(struct taker *taker, int err)
 		if (!taker->evicted_token)
 			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted", taker->pid);
 	} else if (err == -ENOLCK) {
-		bool wanted = status.state == LC_UNUSABLE || lock->refusing_us >= taker->took_us ||
-		              taker->mount->drained;
+		/* What a follower that lags still shows is reason enough, as for EAGAIN. */
+		bool wanted = status.state == LC_UNUSABLE || taker->mount->drained ||
+		              lock->refusing_us >= taker->took_us - LAG_US;
 
 		/* A try gives up when the ensemble is out of reach; a refused create is final. */
 		wanted |= mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(sim);

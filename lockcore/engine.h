@@ -40,7 +40,6 @@ struct session {
 	int why;
 	bool open;                   /* the port has a session for us */
 	bool connected;
-	bool forbidden;              /* refused for good: do not open again */
 	int64_t id;
 	uint64_t half;               /* 64 random bits: our entries' mark in this session */
 	struct lease lease;

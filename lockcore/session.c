@@ -35,6 +35,8 @@ static void unusable(struct lc *lc, int why)
 
 	lc->session.state = LC_UNUSABLE;
 	lc->session.why = why;
+	/* Its entries go with the session, which must not be kept alive for nothing. */
+	timer_set(lc, &lc->session.retry, lc_now(lc));
 	HASH_ITER(hh, lc->takers, taker, next)
 		if (taker->state == TAKER_WAITING)
 			taker_fail(taker, -ENOLCK);
@@ -356,9 +358,8 @@ static void disconnected(void *ctx)
 
 static void open_session(struct lc *lc);
 
-static void ended(void *ctx, bool refused)
+static void forget_session(struct lc *lc)
 {
-	struct lc *lc = ctx;
 	struct session *session = &lc->session;
 
 	if (session->state == LC_READY)
@@ -372,9 +373,15 @@ static void ended(void *ctx, bool refused)
 	if (session->state != LC_UNUSABLE)
 		session->state = LC_CONNECTING;
 	locks_session_ended(lc);
+}
+
+static void ended(void *ctx, bool refused)
+{
+	struct lc *lc = ctx;
+
+	forget_session(lc);
 	if (refused) {
 		lc_report(lc, LC_ERROR, "the ensemble does not accept our credentials");
-		session->forbidden = true;
 		unusable(lc, -EACCES);
 	} else if (!lc->dying) {
 		lc_report(lc, LC_WARNING, "session ended, beginning a new one");
@@ -411,7 +418,14 @@ static void retry(void *ctx)
 	struct lc *lc = ctx;
 	struct session *session = &lc->session;
 
-	if (session->connected || session->forbidden)
+	if (session->state == LC_UNUSABLE) {
+		if (session->open) {
+			lc->ensemble->port->close(lc->ensemble, false);
+			forget_session(lc);
+		}
+		return;
+	}
+	if (session->connected)
 		return;
 	if (!session->open) {
 		open_session(lc);

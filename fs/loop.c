@@ -64,7 +64,8 @@ static void told_to_leave(struct loop *loop)
 	ready_stopping();
 	lc_drain(face->lc);
 	handles_stop_lingering(face);
-	if (mountpoint_detach(loop->mountpoint) < 0)
+	loop->detacher = mountpoint_detach(loop->mountpoint);
+	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->mountpoint, strerror(errno));
 }
 
@@ -74,8 +75,11 @@ static void read_signals(struct loop *loop)
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			while (waitpid(-1, NULL, WNOHANG) > 0)
-				;
+			pid_t pid;
+
+			while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+				if (pid == loop->detacher)
+					loop->detacher = 0;
 		} else {
 			told_to_leave(loop);
 		}
@@ -167,7 +171,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	bool told = false;
 
 	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
-	       !(face->draining && face->open_doors == 0 && face->parked == 0)) {
+	       !(face->draining && face->open_doors == 0 && face->parked == 0 && loop->detacher <= 0)) {
 		turn(loop, &buffer, INT64_MAX);
 		if (face->serving && !told) {
 			told = true;

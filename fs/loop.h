@@ -12,6 +12,7 @@ struct loop {
 	struct fuse_session *fuse;   /* NULL before the mount */
 	const char *mountpoint;
 	int signals;                 /* a signalfd */
+	pid_t detacher;              /* takes the mount off the tree; 0: none is at work */
 	unsigned terms;              /* how often we were told to leave */
 	bool gone;                   /* the kernel's side has ended */
 };

@@ -16,13 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int mountpoint_detach(const char *path)
+pid_t mountpoint_detach(const char *path)
 {
 	pid_t child = fork();
 	sigset_t none;
 
 	if (child != 0)
-		return child < 0 ? -errno : 0;
+		return child < 0 ? -errno : child;
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -129,8 +129,10 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 		result = absolute(path);
 		if (!result || !mountpoint_is_ours(result))
 			return fail(result, ret_why, "a dead mount that is not ours stands there");
-		if (mountpoint_detach(result) == 0)
-			(void)wait(NULL);
+		pid_t child = mountpoint_detach(result);
+
+		if (child > 0)
+			(void)waitpid(child, NULL, 0);
 		if (is_dead(result))
 			return fail(result, ret_why, "the dead mount there cannot be taken off");
 		free(result);

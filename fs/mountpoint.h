@@ -7,6 +7,7 @@
 #define FS_MOUNTPOINT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define MOUNTPOINT_TYPE "fuse.zklockfs"
 
@@ -18,7 +19,7 @@ bool mountpoint_is_ours(const char *path);
 /* What mountinfo(5) says of it: its number, and its device as "0:57". */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32]);
 /* Takes a mount off the tree, in a child, since it may wait for this very
- * filesystem. Whoever has files open there keeps them. 0, or -errno. */
-int mountpoint_detach(const char *path);
+ * filesystem. Whoever has files open there keeps them. The child, or -errno. */
+pid_t mountpoint_detach(const char *path);
 
 #endif

@@ -66,7 +66,7 @@ def test(case):
     used.open.clear()
     until(lambda: used.nudges > 0, 'what is not answered is nudged')
     until(lambda: mount.status()['server'] not in (used.address(), '-'), 'the other way is used')
-    watch.check(0, 10, 'to the other server')
+    watch.check(0, 12, 'to the other server, within the lease')
     mount.ready()
     check(mount.session() == session, 'the same session')
     holder.do('fsync')

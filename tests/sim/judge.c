@@ -455,10 +455,8 @@ void judge_lost(struct taker *taker)
 		return;
 	if (taker->mount->wire.state == WIRE_ENDED && !world_session_alive(&sim->world, taker->mount->wire.session))
 		return;
-	/* Otherwise the lease must have run out for want of answers; it counts from two steps
-	 * back, so trouble of up to a session timeout ago may be the cause. */
-	if (silence_us < sim->plan.timeout_us / 4 &&
-	    mount_trouble(taker->mount) < now_us(sim) - sim->plan.timeout_us)
+	/* Otherwise the lease must have run out for want of answers. */
+	if (silence_us < sim->plan.timeout_us / 4 && mount_trouble(taker->mount) < now_us(sim) - NOTICE_US)
 		sim_violation(sim, "g: taker %d on %s has lost %s, a write was answered %" PRId64 " ms ago", taker->pid,
 		              taker->mount->host, taker->lock->name, silence_us / 1000);
 }

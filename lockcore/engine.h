@@ -152,7 +152,7 @@ void locks_resume(struct lc *lc);        /* contact again: bring everything up t
 void locks_fresh(struct lc *lc);         /* the lease was extended */
 void locks_lease_over(struct lc *lc);
 void locks_session_ended(struct lc *lc);
-void locks_changed(struct lc *lc, const char *path, bool deleted);
+void locks_changed(struct lc *lc, const char *path, enum ensemble_change change);
 
 /* ---- zone.c, sweep.c ---- */
 

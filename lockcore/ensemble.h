@@ -53,7 +53,7 @@ enum ensemble_kind {
 	ENSEMBLE_CHECK,        /* only in a transaction: the node is there */
 	ENSEMBLE_GET,          /* -> data, stat; with watch: one change event.
 	                        * NONODE leaves no watch behind */
-	ENSEMBLE_CHILDREN,     /* -> names, stat */
+	ENSEMBLE_CHILDREN,     /* -> names, stat; with watch: one change event, as for GET */
 	ENSEMBLE_SYNC,         /* later reads see all that was written before it */
 };
 
@@ -67,7 +67,7 @@ struct ensemble_op {
 	int version;           /* DELETE, SET, CHECK; or ENSEMBLE_ANY_VERSION */
 	bool ephemeral;        /* CREATE */
 	bool sequence;         /* CREATE: the server appends %010d */
-	bool watch;            /* GET */
+	bool watch;            /* GET, CHILDREN */
 };
 
 struct ensemble_stat {
@@ -90,6 +90,12 @@ struct ensemble_answer {
 	const struct ensemble_stat *stat;   /* CREATE, GET, CHILDREN, SET; when OK */
 };
 
+enum ensemble_change {
+	ENSEMBLE_DATA,         /* a watch of GET: other data */
+	ENSEMBLE_NAMES,        /* a watch of CHILDREN: one more, or one less */
+	ENSEMBLE_DELETED,      /* both: the node is gone */
+};
+
 typedef void ensemble_answer_fn(void *ctx, const struct ensemble_answer *answer);
 
 /* Called from process() and never from inside another call of the port. */
@@ -103,8 +109,8 @@ struct ensemble_events {
 	 * credentials were not accepted). The port has closed it, and answered what
 	 * was outstanding GONE before. The owner may open() a new one from here. */
 	void (*ended)(void *ctx, bool refused);
-	/* A watched node was changed or deleted; its watch is used up. */
-	void (*changed)(void *ctx, const char *path, bool deleted);
+	/* A watched node was changed; the watch is used up. */
+	void (*changed)(void *ctx, const char *path, enum ensemble_change change);
 };
 
 struct ensemble;

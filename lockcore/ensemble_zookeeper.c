@@ -270,13 +270,13 @@ static void on_children(int rc, const struct String_vector *names, const struct 
 		.name_count = rc == ZOK ? names->count : 0}, stat);
 }
 
-static void call_changed(struct zookeeper *zk, const char *path, bool deleted)
+static void call_changed(struct zookeeper *zk, const char *path, enum ensemble_change change)
 {
 	bool may = may_call(zk);
 
 	assert(may);
 	zk->in_callback = true;
-	zk->events->changed(zk->ctx, path, deleted);
+	zk->events->changed(zk->ctx, path, change);
 	zk->in_callback = false;
 }
 
@@ -299,8 +299,12 @@ static void watcher(zhandle_t *handle, int type, int state, const char *path, vo
 	(void)handle;
 	if (zk->closing)
 		return;
-	if (type == ZOO_DELETED_EVENT || type == ZOO_CHANGED_EVENT) {
-		call_changed(zk, path, type == ZOO_DELETED_EVENT);
+	if (type == ZOO_DELETED_EVENT) {
+		call_changed(zk, path, ENSEMBLE_DELETED);
+	} else if (type == ZOO_CHANGED_EVENT) {
+		call_changed(zk, path, ENSEMBLE_DATA);
+	} else if (type == ZOO_CHILD_EVENT) {
+		call_changed(zk, path, ENSEMBLE_NAMES);
 	} else if (type != ZOO_SESSION_EVENT) {
 		return;
 	} else if (state == ZOO_CONNECTED_STATE) {
@@ -332,7 +336,8 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct
 	case ENSEMBLE_GET:
 		return zoo_awget(zk->handle, op->path, op->watch ? watcher : NULL, zk, on_data, request);
 	case ENSEMBLE_CHILDREN:
-		return zoo_awget_children2(zk->handle, op->path, NULL, NULL, on_children, request);
+		return zoo_awget_children2(zk->handle, op->path, op->watch ? watcher : NULL, zk,
+		                           on_children, request);
 	case ENSEMBLE_SYNC:
 		return zoo_async(zk->handle, op->path, on_string, request);
 	case ENSEMBLE_CHECK:

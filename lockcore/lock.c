@@ -199,7 +199,7 @@ static struct lc_taker *owner(struct lock *lock, const struct entry_name *name)
 	return taker && taker->lock == lock ? taker : NULL;
 }
 
-void locks_changed(struct lc *lc, const char *path, bool deleted)
+void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 {
 	const char *znode = strrchr(path, '/');
 	struct entry_name name;
@@ -219,7 +219,7 @@ void locks_changed(struct lc *lc, const char *path, bool deleted)
 	taker = name_parse(znode, &name) ? owner(lock, &name) : NULL;
 	if (taker && taker_wants(taker)) {
 		taker->watch_armed = false;
-		if (deleted)
+		if (change == ENSEMBLE_DELETED)
 			lock_want_list(lock);
 		else
 			taker_watch_self(taker);

@@ -51,6 +51,8 @@ struct lc_call;    /* one question asked of the ensemble */
 #define LC_REASON_MAX 4096    /* bytes of a reason: EFBIG */
 #define LC_HOST_MAX 15        /* bytes of the host name that go into an entry */
 #define LC_COMMAND_MAX 15     /* bytes of a command's name (comm, TASK_COMM_LEN) */
+#define LC_VALUE_MAX (64 * 1024)   /* bytes of a lock's value: EFBIG */
+#define LC_SLOTS_MAX 10000    /* how many may hold a lock exclusively at a time */
 
 /* All entries of one session go with one transaction when it ends; one of more
  * than about 2 MiB of paths cannot be read back by the servers and takes the
@@ -132,7 +134,11 @@ enum lc_mode { LC_EXCLUSIVE, LC_SHARED };
 
 struct lc_request {
 	const char *lock;      /* path below the root */
-	enum lc_mode mode;     /* LC_SHARED: only read from others' entries so far */
+	enum lc_mode mode;     /* LC_SHARED: beside other shared takers */
+	/* Shared, held, of the same lock: the new one is to take its place. It does not wait
+	 * for that one, and when it holds the caller leaves that one. EDEADLK (EAGAIN if
+	 * wait_us is 0): an exclusive entry stands in between, which waits for it. */
+	struct lc_taker *instead;
 	int64_t wait_us;       /* 0: at once or EAGAIN; LC_FOREVER; else ETIMEDOUT */
 	pid_t pid;             /* 0: not visible */
 	uid_t uid;
@@ -183,6 +189,7 @@ struct lc_lock_info {
 	int64_t ctime_ms, mtime_ms;
 	bool has_attributes;   /* false: made by another client */
 	struct lc_attributes attributes;
+	unsigned slots;        /* how many may hold it exclusively at a time; 1 unless written */
 };
 typedef void lc_stat_fn(void *ctx, int err, const struct lc_lock_info *info);
 /* -ENOENT only after the ensemble has said so twice, a sync in between. */
@@ -236,8 +243,41 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
              void *ctx, struct lc_call **ret_call);
 /* -EBUSY: held or waited for; -ENOTEMPTY: locks below. */
 int lc_rmdir(struct lc *lc, const char *lock, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
+/* Change what a lock keeps about itself, by compare-and-set on its data. -EPERM: the
+ * data is another client's and is left alone. */
+struct lc_change {
+	bool set_uid, set_gid, set_mode, set_door_mode;
+	struct lc_attributes attributes;   /* what is set; the rest only if it has none yet */
+	unsigned slots;                    /* 1 to LC_SLOTS_MAX; 0: as it is */
+};
+int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done, void *ctx,
+              struct lc_call **ret_call);
+
+/* The text that stays with a lock from holder to holder. */
+typedef void lc_value_fn(void *ctx, int err, const char *value, size_t len);
+int lc_value(struct lc *lc, const char *lock, lc_value_fn *done, void *ctx, struct lc_call **ret_call);
+/* By its exclusive holder, in one transaction with the check that its entry is still
+ * there: -EIO if not. `append`: behind what is there. -EFBIG, -EPERM as above. */
+int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool append, lc_done_fn *done,
+                 void *ctx, struct lc_call **ret_call);
+
+/* Take an entry away from its taker: one of another client at once; one of a mount
+ * is marked, and its mount tells the taker (ECANCELED, or it loses the lock), stops who
+ * has to be stopped and deletes it. After a session timeout it is deleted here.
+ * `by`: who does it, for the logs. -ENOENT: it is gone. */
+int lc_evict(struct lc *lc, const char *lock, const char *znode, const char *by, lc_done_fn *done,
+             void *ctx, struct lc_call **ret_call);
+
 /* fsync: 0 only if the entry was there during the call, else -EIO. */
 int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
+
+/* Whether somebody waits behind it, time to yield: `err` 1 for yes, 0 for no, or as of
+ * every question. */
+int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
+/* Tell, once, from lc_process(), when the answer of lc_waited_for() may have changed;
+ * NULL: do not. To be set before asking. */
+typedef void lc_stirred_fn(void *ctx);
+void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred);
 
 /* A name a lock can have: 0, -EINVAL, -ENAMETOOLONG. `ret_why`: a sentence. */
 int lc_check_name(const char *name, const char **ret_why);

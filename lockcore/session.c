@@ -389,9 +389,9 @@ static void ended(void *ctx, bool refused)
 	}
 }
 
-static void changed(void *ctx, const char *path, bool deleted)
+static void changed(void *ctx, const char *path, enum ensemble_change change)
 {
-	locks_changed(ctx, path, deleted);
+	locks_changed(ctx, path, change);
 }
 
 static void open_session(struct lc *lc)

@@ -83,13 +83,13 @@ static void ended(void *ctx, bool refused)
 	((struct client *)ctx)->ends++;
 }
 
-static void changed(void *ctx, const char *path, bool deleted)
+static void changed(void *ctx, const char *path, enum ensemble_change change)
 {
 	struct client *client = ctx;
 
 	client->changes++;
 	snprintf(client->changed, sizeof(client->changed), "%s", path);
-	client->deleted = deleted;
+	client->deleted = change == ENSEMBLE_DELETED;
 	client->answers_before_change = client->answers;
 }
 

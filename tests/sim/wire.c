@@ -328,7 +328,7 @@ static void changed(struct wire *wire, const struct letter *letter)
 	if (mutation == MUTATE_drop_changed)
 		return;
 	snprintf(path, sizeof(path), "%s", letter->path);
-	wire->events->changed(wire->events_ctx, path, letter->deleted);
+	wire->events->changed(wire->events_ctx, path, letter->deleted ? ENSEMBLE_DELETED : ENSEMBLE_DATA);
 }
 
 static void answered(struct wire *wire, struct letter *letter)

@@ -13,12 +13,12 @@ trap 'rm -rf "$work"' EXIT
 bad=0
 for page; do
     # scdoc dates a page by the clock unless it is told.
-    if ! SOURCE_DATE_EPOCH=0 scdoc <"$page" >"$work/page"; then
+    if ! SOURCE_DATE_EPOCH=0 scdoc <"$page" >"$work/${page%.scd}"; then
         printf '%s: scdoc refuses it\n' "$page" >&2
         bad=1
     # What scdoc itself writes behind each heading is not the page's fault.
-    elif { mandoc -Tlint -Wwarning "$work/page" || :; } |
-        sed "s|.*/page:|$page, line of the output |" |
+    elif { mandoc -Tlint -Wwarning "$work/${page%.scd}" || :; } |
+        sed "s|^mandoc: [^:]*:|$page, line of the output |" |
         grep -v 'skipping paragraph macro: PP \(empty\|after S[HS]\)$' >&2; then
         bad=1
     fi

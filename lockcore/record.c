@@ -4,11 +4,16 @@
  */
 #include "record.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC "zklockfs: 1\n"
+
+/* What this version writes into a lock's data. */
+static const char *const lock_keys[] = {"uid", "gid", "mode", "door_mode", "slots"};
 
 void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 {
@@ -19,27 +24,50 @@ void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 	ret_text[n] = '\0';
 }
 
-/* The value of the first line with that key; stops at an empty line. */
+/* The lines of the head, up to an empty line. Begin with line NULL; what follows is
+ * behind the last one. */
+struct head {
+	const char *rest;
+	size_t rest_len;
+	const char *line;
+	size_t line_len;     /* without the newline */
+};
+
+static bool next_line(struct head *head)
+{
+	const char *end = head->rest_len > 0 ? memchr(head->rest, '\n', head->rest_len) : NULL;
+	size_t taken;
+
+	if (head->rest_len == 0 || *head->rest == '\n')
+		return false;
+	head->line = head->rest;
+	head->line_len = end ? (size_t)(end - head->rest) : head->rest_len;
+	taken = head->line_len + (end ? 1 : 0);
+	head->rest += taken;
+	head->rest_len -= taken;
+	return true;
+}
+
+static bool has_key(const struct head *head, const char *key)
+{
+	size_t len = strlen(key);
+
+	return head->line_len >= len + 2 && memcmp(head->line, key, len) == 0 &&
+	       memcmp(head->line + len, ": ", 2) == 0;
+}
+
+/* The value of the first line with that key. */
 static bool find(const char *data, size_t len, const char *key, const char **ret_value,
                  size_t *ret_len)
 {
-	size_t key_len = strlen(key);
+	struct head head = {.rest = data, .rest_len = len};
 
-	while (len > 0 && *data != '\n') {
-		const char *end = memchr(data, '\n', len);
-		size_t line = end ? (size_t)(end - data) : len;
-
-		if (line >= key_len + 2 && memcmp(data, key, key_len) == 0 &&
-		    memcmp(data + key_len, ": ", 2) == 0) {
-			*ret_value = data + key_len + 2;
-			*ret_len = line - key_len - 2;
+	while (next_line(&head))
+		if (has_key(&head, key)) {
+			*ret_value = head.line + strlen(key) + 2;
+			*ret_len = head.line_len - strlen(key) - 2;
 			return true;
 		}
-		if (!end)
-			break;
-		len -= line + 1;
-		data = end + 1;
-	}
 	return false;
 }
 
@@ -105,11 +133,129 @@ void record_parse_entry(const void *data, size_t len, struct lc_entry_info *ret_
 		record_copy_line(ret_info->reason, sizeof(ret_info->reason), value, value_len);
 }
 
+size_t record_format_evicted(char ret_data[RECORD_ENTRY_MAX], const void *data, size_t len,
+                             const char *by)
+{
+	char line[RECORD_BY_MAX + 1];
+	size_t head;
+
+	record_copy_line(line, sizeof(line), by, strlen(by));
+	head = (size_t)snprintf(ret_data, RECORD_ENTRY_MAX, "evict: %s\n", line);
+	if (len > RECORD_ENTRY_MAX - head)
+		len = RECORD_ENTRY_MAX - head;
+	if (len > 0)
+		memcpy(ret_data + head, data, len);
+	return head + len;
+}
+
+bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX + 1])
+{
+	const char *value;
+	size_t value_len;
+
+	if (!find(data, len, "evict", &value, &value_len))
+		return false;
+	if (ret_by)
+		record_copy_line(ret_by, RECORD_BY_MAX + 1, value, value_len);
+	return true;
+}
+
+/* ---- a lock's data ---- */
+
+static bool has_magic(const void *data, size_t len)
+{
+	return len >= strlen(MAGIC) && memcmp(data, MAGIC, strlen(MAGIC)) == 0;
+}
+
+enum record_kind record_kind(const void *data, size_t len)
+{
+	if (len == 0)
+		return RECORD_NONE;
+	return has_magic(data, len) && len <= RECORD_DATA_MAX ? RECORD_OURS : RECORD_FOREIGN;
+}
+
+unsigned record_slots(const void *data, size_t len)
+{
+	int64_t slots;
+
+	if (!has_magic(data, len) || !find_number(data, len, "slots", 10, LC_SLOTS_MAX, &slots) ||
+	    slots < 1)
+		return 1;
+	return (unsigned)slots;
+}
+
+void record_value(const void *data, size_t len, const char **ret_value, size_t *ret_len)
+{
+	struct head head = {.rest = data, .rest_len = len};
+
+	if (has_magic(data, len)) {
+		while (next_line(&head))
+			;
+		if (head.rest_len > 0) {   /* the empty line */
+			head.rest++;
+			head.rest_len--;
+		}
+	}
+	*ret_value = head.rest;
+	*ret_len = head.rest_len;
+}
+
+static bool is_known(const struct head *head)
+{
+	for (size_t i = 0; i < sizeof(lock_keys) / sizeof(lock_keys[0]); i++)
+		if (has_key(head, lock_keys[i]))
+			return true;
+	return false;
+}
+
+/* The lines this version does not know, behind the first, as they are. */
+static size_t copy_unknown(char *ret_text, const void *data, size_t len)
+{
+	struct head head = {.rest = data, .rest_len = len};
+	char *end = ret_text;
+
+	if (!has_magic(data, len) || !next_line(&head))
+		return 0;
+	while (next_line(&head))
+		if (!is_known(&head)) {
+			memcpy(end, head.line, head.line_len);
+			end[head.line_len] = '\n';
+			end += head.line_len + 1;
+		}
+	return (size_t)(end - ret_text);
+}
+
+int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes *attributes,
+                        unsigned slots, const char *value, size_t value_len, char **ret_data,
+                        size_t *ret_len)
+{
+	/* One byte more: the last line may lack its newline. */
+	char *text = malloc(RECORD_LOCK_MAX + len + 1 + value_len);
+	size_t n;
+
+	if (!text)
+		return -ENOMEM;
+	n = record_format_lock(text, attributes) - 1;   /* the empty line comes last */
+	if (slots != 1)
+		n += (size_t)snprintf(text + n, 24, "slots: %u\n", slots);
+	n += copy_unknown(text + n, data, len);
+	text[n++] = '\n';
+	if (n + value_len > RECORD_DATA_MAX) {
+		free(text);
+		return -EFBIG;
+	}
+	if (value_len > 0)
+		memcpy(text + n, value, value_len);
+	*ret_data = text;
+	*ret_len = n + value_len;
+	return 0;
+}
+
 bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_attributes)
 {
 	int64_t uid, gid, mode, door_mode;
 
-	if (len < strlen(MAGIC) || memcmp(data, MAGIC, strlen(MAGIC)) != 0 ||
+	if (!has_magic(data, len) ||
 	    !find_number(data, len, "uid", 10, UINT32_MAX - 1, &uid) ||
 	    !find_number(data, len, "gid", 10, UINT32_MAX - 1, &gid) ||
 	    !find_number(data, len, "mode", 8, 07777, &mode) ||

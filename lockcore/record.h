@@ -2,10 +2,11 @@
  *
  * record.h - what stands in the data of nodes: `key: value` lines. Pure.
  *
- * An entry's data tells who took it; a lock's data starts with the line
- * `zklockfs: 1` and tells owner and modes. Both are read as other clients, other
- * versions and vandals may have left them: unknown lines are passed over,
- * missing ones mean "unknown", control bytes come out as '?'.
+ * An entry's data tells who took it. A lock's data starts with the line `zklockfs: 1`
+ * and tells owner, modes and slots; behind an empty line stands its value, any
+ * bytes. Both are read as other clients, other versions and vandals may have left
+ * them: unknown lines are passed over and kept, missing ones mean "unknown", control
+ * bytes come out as '?'.
  */
 #ifndef LOCKCORE_RECORD_H
 #define LOCKCORE_RECORD_H
@@ -14,7 +15,13 @@
 
 /* The longest record of an entry. */
 #define RECORD_ENTRY_MAX (LC_REASON_MAX + 256)
+/* A new lock's. */
 #define RECORD_LOCK_MAX 256
+/* The longest data of a lock that is changed: whatever others have left in it, what is
+ * written back must stay far below the megabyte at which a server drops the connection. */
+#define RECORD_DATA_MAX (LC_VALUE_MAX + 16 * 1024)
+/* Bytes of the name of who evicts. */
+#define RECORD_BY_MAX 127
 
 struct record_entry {
 	const char *host;
@@ -31,8 +38,34 @@ size_t record_format_lock(char ret_data[RECORD_LOCK_MAX], const struct lc_attrib
 
 /* Fills in uid, command, held_since_ms and reason of an entry read back. */
 void record_parse_entry(const void *data, size_t len, struct lc_entry_info *ret_info);
-/* False: no record of ours. */
+
+/* An entry that somebody wants to go is marked: its data, with a line in front that says
+ * who. Returns the length written; what does not fit is cut. */
+size_t record_format_evicted(char ret_data[RECORD_ENTRY_MAX], const void *data, size_t len,
+                             const char *by);
+/* Whether an entry is marked. `ret_by` may be NULL. */
+bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX + 1]);
+
+/* ---- a lock's data ---- */
+
+enum record_kind {
+	RECORD_NONE,      /* no data: made by another client, free for our record */
+	RECORD_OURS,
+	RECORD_FOREIGN,   /* another client's, never to be overwritten; or too long */
+};
+enum record_kind record_kind(const void *data, size_t len);
+
+/* False: no record of ours, or no complete one. */
 bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_attributes);
+/* How many may hold the lock: 1 unless our record says otherwise. */
+unsigned record_slots(const void *data, size_t len);
+/* Where its value stands; what is not ours is a value as a whole. */
+void record_value(const void *data, size_t len, const char **ret_value, size_t *ret_len);
+/* The data anew, with those attributes and slots and that value, and all lines that this
+ * version does not know; malloced. 0, -ENOMEM; -EFBIG: longer than RECORD_DATA_MAX. */
+int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes *attributes,
+                        unsigned slots, const char *value, size_t value_len, char **ret_data,
+                        size_t *ret_len);
 
 /* Copy one line's worth of text: up to a newline, `size` - 1 or `len` bytes,
  * control bytes as '?'. */

@@ -219,6 +219,64 @@ static void fuzz_record_lock(const uint8_t *data, size_t size)
 	free(copy);
 }
 
+/* A lock's data as others left it is changed: what is set is there, the value is the
+ * one given, and to change it again changes nothing. */
+static void fuzz_record_rewrite(const uint8_t *data, size_t size)
+{
+	const struct lc_attributes attributes = {.uid = 1, .gid = 2, .mode = 02755, .door_mode = 0644};
+	void *copy = exact_bytes(data, size);
+	char *text, *again;
+	struct lc_attributes out;
+	const char *value, *back;
+	size_t value_len, back_len, len, again_len;
+	unsigned slots = record_slots(copy, size);
+
+	MUST(slots >= 1 && slots <= LC_SLOTS_MAX);
+	record_value(copy, size, &value, &value_len);
+	MUST(value_len <= size && value + value_len == (char *)copy + size);
+	if (record_kind(copy, size) != RECORD_OURS) {
+		MUST(value_len == size || size > RECORD_DATA_MAX);
+		MUST(slots == 1 || size > RECORD_DATA_MAX);
+		MUST(!record_parse_lock(copy, size, &out) || size > RECORD_DATA_MAX);
+	}
+	if (record_rewrite_lock(copy, size, &attributes, slots, value, value_len, &text, &len) == 0) {
+		MUST(record_kind(text, len) == RECORD_OURS);
+		MUST(record_parse_lock(text, len, &out));
+		MUST(memcmp(&out, &attributes, sizeof(out)) == 0 && record_slots(text, len) == slots);
+		record_value(text, len, &back, &back_len);
+		MUST(back_len == value_len && memcmp(back, value, value_len) == 0);
+		MUST(record_rewrite_lock(text, len, &attributes, slots, back, back_len, &again,
+		                         &again_len) == 0);
+		MUST(again_len == len && memcmp(again, text, len) == 0);
+		free(again);
+		free(text);
+	}
+	free(copy);
+}
+
+static void fuzz_record_evicted(const uint8_t *data, size_t size)
+{
+	static struct lc_entry_info before, after;
+	char text[RECORD_ENTRY_MAX], by[RECORD_BY_MAX + 1], again[RECORD_BY_MAX + 1];
+	void *copy = exact_bytes(data, size);
+	size_t len;
+
+	if (!record_is_evicted(copy, size, by))
+		strcpy(by, "uid 0 pid 1 (sh) on h");
+	check_line(by, sizeof(by));
+	len = record_format_evicted(text, copy, size, by);
+	MUST(len <= sizeof(text));
+	MUST(record_is_evicted(text, len, again) && strcmp(by, again) == 0);
+	if (len < sizeof(text)) {
+		record_parse_entry(copy, size, &before);
+		record_parse_entry(text, len, &after);
+		MUST(before.uid == after.uid && before.held_since_ms == after.held_since_ms);
+		MUST(strcmp(before.command, after.command) == 0 &&
+		     strcmp(before.reason, after.reason) == 0);
+	}
+	free(copy);
+}
+
 /* The characters of a name, decoded bit by bit: another way than name.c's. */
 static bool zookeeper_takes(const char *name)
 {
@@ -301,7 +359,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const readers[])(const uint8_t *data, size_t size) = {
 		fuzz_name, fuzz_host, fuzz_queue, fuzz_record_entry, fuzz_record_lock,
-		fuzz_lock_name, fuzz_duration, fuzz_door,
+		fuzz_lock_name, fuzz_duration, fuzz_door, fuzz_record_rewrite, fuzz_record_evicted,
 	};
 
 	if (size > 0)

@@ -7,6 +7,7 @@
 
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -394,6 +395,242 @@ static void lines(void **state)
 	}
 }
 
+/* ---- what else stands in a lock's data ---- */
+
+#define ATTRIBUTES "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n"
+
+static void kinds(void **state)
+{
+	static char big[RECORD_DATA_MAX + 1];
+
+	(void)state;
+	assert_int_equal(record_kind("", 0), RECORD_NONE);
+	assert_int_equal(record_kind(MAGIC, strlen(MAGIC)), RECORD_OURS);
+	assert_int_equal(record_kind(MAGIC, strlen(MAGIC) - 1), RECORD_FOREIGN);
+	assert_int_equal(record_kind("10.0.0.1", 8), RECORD_FOREIGN);
+	assert_int_equal(record_kind("\n", 1), RECORD_FOREIGN);
+	memcpy(big, MAGIC, strlen(MAGIC));
+	assert_int_equal(record_kind(big, sizeof(big) - 1), RECORD_OURS);
+	assert_int_equal(record_kind(big, sizeof(big)), RECORD_FOREIGN);
+}
+
+static void slots(void **state)
+{
+	static const struct {
+		const char *data;
+		unsigned slots;
+	} rows[] = {
+		{"", 1},
+		{"slots: 5\n", 1},
+		{MAGIC, 1},
+		{MAGIC "slots: 5\n", 5},
+		{MAGIC "slots: 5", 5},
+		{MAGIC ATTRIBUTES "slots: 1\n\n", 1},
+		{MAGIC ATTRIBUTES "slots: 10000\n\n", LC_SLOTS_MAX},
+		/* what is no number of slots is none: the lock excludes */
+		{MAGIC ATTRIBUTES "slots: 10001\n\n", 1},
+		{MAGIC "slots: 0\n", 1},
+		{MAGIC "slots: -2\n", 1},
+		{MAGIC "slots: \n", 1},
+		{MAGIC "slots: 5x\n", 1},
+		{MAGIC "slots:5\n", 1},
+		{MAGIC "slots: 99999999999999999999\n", 1},
+		/* the first of two counts */
+		{MAGIC "slots: 3\nslots: 4\n", 3},
+		{MAGIC "slots: x\nslots: 4\n", 1},
+		/* the value is no head */
+		{MAGIC ATTRIBUTES "\nslots: 5\n", 1},
+		{"zklockfs: 2\nslots: 5\n", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		size_t len = strlen(rows[i].data);
+		char *copy = malloc(len ? len : 1);
+		unsigned out;
+
+		assert_non_null(copy);
+		memcpy(copy, rows[i].data, len);
+		out = record_slots(copy, len);
+		free(copy);
+		expect(out == rows[i].slots, "row %zu: %u", i, out);
+	}
+}
+
+static void values(void **state)
+{
+	static const struct {
+		const char *data, *value;
+	} rows[] = {
+		{"", ""},
+		{MAGIC, ""},
+		{MAGIC "\n", ""},
+		{MAGIC ATTRIBUTES, ""},
+		{MAGIC "\nv42\n", "v42\n"},
+		{MAGIC ATTRIBUTES "\nv42", "v42"},
+		{MAGIC ATTRIBUTES "future: x\n\n\n\na\n", "\n\na\n"},
+		/* another client's data is a value as a whole */
+		{"10.0.0.1", "10.0.0.1"},
+		{"\n\nx", "\n\nx"},
+		{"zklockfs: 1", "zklockfs: 1"},
+		{"zklockfs: 2\n\nx", "zklockfs: 2\n\nx"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const char *value;
+		size_t len;
+
+		record_value(rows[i].data, strlen(rows[i].data), &value, &len);
+		expect(len == strlen(rows[i].value) && memcmp(value, rows[i].value, len) == 0,
+		       "row %zu: '%.*s'", i, (int)len, value);
+	}
+}
+
+/* From memory of exactly that size; as a string of static storage. */
+static const char *rewritten(const char *data, size_t data_len,
+                             const struct lc_attributes *attributes, unsigned wanted_slots,
+                             const char *value)
+{
+	static char text[1000];
+	char *copy = malloc(data_len ? data_len : 1), *out;
+	size_t len;
+
+	assert_non_null(copy);
+	memcpy(copy, data, data_len);
+	assert_int_equal(record_rewrite_lock(copy, data_len, attributes, wanted_slots, value,
+	                                     strlen(value), &out, &len), 0);
+	free(copy);
+	assert_true(len < sizeof(text));
+	memcpy(text, out, len);
+	text[len] = '\0';
+	free(out);
+	return text;
+}
+
+static void rewriting(void **state)
+{
+	static const struct lc_attributes attributes = {
+		.uid = 7, .gid = 8, .mode = 02770, .door_mode = 0660,
+	};
+	static const struct {
+		const char *data;
+		unsigned slots;
+		const char *value, *wanted;
+	} rows[] = {
+#define WANTED MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\n"
+		{"", 1, "", WANTED "\n"},
+		{"", 3, "v", WANTED "slots: 3\n\nv"},
+		{MAGIC ATTRIBUTES "\n", 1, "", WANTED "\n"},
+		{MAGIC ATTRIBUTES "slots: 9\n\nold", 1, "new", WANTED "\nnew"},
+		{MAGIC ATTRIBUTES "slots: 9\n\n", 10000, "\nx\n", WANTED "slots: 10000\n\n\nx\n"},
+		/* later versions' lines stay, in their order and as they are */
+		{MAGIC "future: 1\n" ATTRIBUTES "uids: 5\nslots:4\n more\n\nold", 2, "",
+		 WANTED "slots: 2\nfuture: 1\nuids: 5\nslots:4\n more\n\n"},
+		{MAGIC "future: 1", 1, "v", WANTED "future: 1\n\nv"},
+		/* twice, incomplete, no numbers: ours stand there once */
+		{MAGIC "uid: x\nuid: 5\nslots: 2\nslots: 3\n", 1, "", WANTED "\n"},
+		/* what is in the value is no line */
+		{MAGIC ATTRIBUTES "\nfuture: 1\n", 1, "v", WANTED "\nv"},
+		{"other: 1\n\nx", 1, "", WANTED "\n"},
+#undef WANTED
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const char *out = rewritten(rows[i].data, strlen(rows[i].data), &attributes,
+		                            rows[i].slots, rows[i].value);
+		struct lc_attributes back;
+		const char *value;
+		size_t len;
+
+		expect(strcmp(out, rows[i].wanted) == 0, "row %zu: '%s'", i, out);
+		assert_true(record_parse_lock(out, strlen(out), &back));
+		assert_memory_equal(&back, &attributes, sizeof(back));
+		assert_int_equal(record_slots(out, strlen(out)), rows[i].slots);
+		record_value(out, strlen(out), &value, &len);
+		assert_string_equal(value, rows[i].value);
+	}
+}
+
+static void longest_data(void **state)
+{
+	static char data[RECORD_DATA_MAX], value[LC_VALUE_MAX];
+	static const struct lc_attributes attributes = {.uid = 7};
+	const char *back;
+	char *out;
+	size_t len, back_len;
+
+	(void)state;
+	memset(data, 'x', sizeof(data));
+	memcpy(data, MAGIC, strlen(MAGIC));
+	for (size_t i = 0; i < sizeof(value); i++)
+		value[i] = (char)i;
+	assert_int_equal(record_rewrite_lock(data, 16 * 1024, &attributes, 1, value, sizeof(value),
+	                                     &out, &len), -EFBIG);
+	assert_int_equal(record_rewrite_lock(data, 15 * 1024, &attributes, 1, value, sizeof(value),
+	                                     &out, &len), 0);
+	assert_int_equal(record_kind(out, len), RECORD_OURS);
+	record_value(out, len, &back, &back_len);
+	assert_int_equal(back_len, sizeof(value));
+	assert_memory_equal(back, value, sizeof(value));
+	free(out);
+}
+
+/* ---- marked to go ---- */
+
+static void evicted(void **state)
+{
+	static const char by[] = "uid 0 pid 17 (sh) on web2";
+	char data[RECORD_ENTRY_MAX], who[RECORD_BY_MAX + 1], long_by[2 * RECORD_BY_MAX];
+	const char *text = formatted(&full);
+	struct lc_entry_info *info;
+	size_t len;
+
+	(void)state;
+	assert_false(record_is_evicted(text, strlen(text), who));
+	assert_false(record_is_evicted("", 0, NULL));
+	len = record_format_evicted(data, text, strlen(text), by);
+	assert_true(record_is_evicted(data, len, who));
+	assert_true(record_is_evicted(data, len, NULL));
+	assert_string_equal(who, by);
+	/* all else stays */
+	info = read_entry(data, len);
+	assert_int_equal(info->uid, full.uid);
+	assert_string_equal(info->command, full.command);
+	assert_string_equal(info->reason, full.reason);
+	/* whatever stood there: no data, a leading empty line, far too much */
+	len = record_format_evicted(data, "", 0, "x\ny");
+	assert_true(record_is_evicted(data, len, who));
+	assert_string_equal(who, "x");
+	len = record_format_evicted(data, "\n\nreason: x", 11, "");
+	assert_true(record_is_evicted(data, len, who));
+	assert_string_equal(who, "");
+	memset(long_by, 'b', sizeof(long_by) - 1);
+	long_by[sizeof(long_by) - 1] = '\0';
+	len = record_format_evicted(data, long_by, 0, long_by);
+	assert_true(record_is_evicted(data, len, who));
+	assert_int_equal(strlen(who), RECORD_BY_MAX);
+	{
+		static char big[100000];
+
+		assert_int_equal(record_format_evicted(data, big, sizeof(big), by), sizeof(data));
+		assert_true(record_is_evicted(data, sizeof(data), who));
+	}
+}
+
+/* A taker cannot mark itself, nor hide the mark, by what it writes. */
+static void nobody_forges_a_mark(void **state)
+{
+	struct record_entry entry = full;
+	const char *text;
+
+	(void)state;
+	entry.command = entry.reason = "x\nevict: me\n\n";
+	text = formatted(&entry);
+	assert_false(record_is_evicted(text, strlen(text), NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +645,13 @@ int main(void)
 		cmocka_unit_test(lock_both_ways),
 		cmocka_unit_test(locks_of_others),
 		cmocka_unit_test(truncated_locks),
+		cmocka_unit_test(kinds),
+		cmocka_unit_test(slots),
+		cmocka_unit_test(values),
+		cmocka_unit_test(rewriting),
+		cmocka_unit_test(longest_data),
+		cmocka_unit_test(evicted),
+		cmocka_unit_test(nobody_forges_a_mark),
 		cmocka_unit_test(lines),
 	};
 

@@ -43,6 +43,7 @@ void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
                void *ctx)
 {
+	lc->counters.requests++;
 	lc->ensemble->port->submit(lc->ensemble, ops, count, answer, ctx);
 }
 
@@ -249,5 +250,6 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.leaving = leaving,
 		.entry_bytes = lc->entry_bytes,
 		.connections = session->connections, .sessions = session->sessions,
+		.counters = lc->counters,
 	};
 }

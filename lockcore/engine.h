@@ -9,6 +9,7 @@
  *   zone     order by czxid, where the numbers repeat
  *   sweep    entries that belong to nobody
  *   share    how much of the session each user's takers use up
+ *   tally    what has happened so far, for those who measure
  *   call     questions: stat, list, mkdir, ...
  */
 #ifndef LOCKCORE_ENGINE_H
@@ -75,6 +76,7 @@ struct lc {
 	bool draining, dying;
 	bool stalled;                /* a question was not answered in time, nor any since */
 	unsigned holders, waiters;
+	struct lc_counters counters;
 };
 
 int64_t lc_now(struct lc *lc);
@@ -217,6 +219,7 @@ struct lc_taker {
 	uid_t uid;
 	enum lc_mode mode;
 	char command[LC_COMMAND_MAX + 1];
+	int64_t asked_us;            /* when it was taken */
 	int64_t limit_us;            /* when its time is up; LC_FOREVER */
 	size_t bytes;                /* its weight in lc->entry_bytes */
 	bool shared;                 /* and in its user's share */
@@ -248,6 +251,11 @@ void takers_tell(struct lc *lc);                  /* runs what is due */
 bool share_has_room(struct lc *lc, uid_t uid, size_t bytes);
 void share_take(struct lc_taker *taker);      /* taker->bytes of taker->uid */
 void share_return(struct lc_taker *taker);
+
+/* ---- tally.c ---- */
+
+void tally_granted(struct lc_taker *taker);       /* told so */
+void tally_failed(struct lc *lc, int error);      /* told so */
 
 /* ---- call.c ---- */
 

@@ -109,6 +109,30 @@ enum lc_state {
 	LC_UNUSABLE,      /* for good: lc_status() says why */
 };
 
+/* What has happened since the start. takes = grants + failures + abandoned + those that
+ * are not told yet. */
+#define LC_WAIT_BUCKETS 12
+#define LC_FAILURES 9
+
+struct lc_counters {
+	unsigned long takes;         /* of lc_take() */
+	unsigned long grants;        /* told taken(0) */
+	unsigned long hand_offs;     /* granted by a holder of this mount, without asking */
+	unsigned long losses;        /* told lost() */
+	unsigned long evictions;     /* entries taken away from their takers here */
+	unsigned long abandoned;     /* left before they were told anything */
+	/* Told, or returned by lc_take(): by errno, in the order of lc_failure_codes. */
+	unsigned long failures[LC_FAILURES];
+	unsigned long requests;      /* sent to the ensemble; a transaction is one */
+	/* Grants by how long they waited: at most lc_wait_bounds_us[i], and more than the one
+	 * before; the last is for all above. */
+	unsigned long waits[LC_WAIT_BUCKETS + 1];
+	int64_t waited_us;           /* the sum */
+};
+/* Positive; the last, 0, is for all others. */
+extern const int lc_failure_codes[LC_FAILURES];
+extern const int64_t lc_wait_bounds_us[LC_WAIT_BUCKETS];
+
 struct lc_status {
 	enum lc_state state;
 	int why;                     /* LC_UNUSABLE: -EACCES credentials refused; -ENOENT no
@@ -123,6 +147,7 @@ struct lc_status {
 	unsigned leaving;            /* entries that are still to be deleted */
 	size_t entry_bytes;
 	unsigned long connections, sessions;   /* so far */
+	struct lc_counters counters;
 };
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);

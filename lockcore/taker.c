@@ -139,6 +139,7 @@ static void hand_off(struct lc_taker *leaver)
 	if (!next)
 		return;
 	taker_grant(next);
+	leaver->lc->counters.hand_offs++;
 	if (!taker_proved(next)) {
 		lock->unproved = next;
 		taker_watch_self(next);
@@ -198,12 +199,15 @@ void takers_tell(struct lc *lc)
 		switch (taker->state) {
 		case TAKER_HELD:
 			taker->told_taken = true;
+			tally_granted(taker);
 			taker->taken(taker->ctx, 0);
 			break;
 		case TAKER_FAILED:
+			tally_failed(lc, taker->error);
 			taker->taken(taker->ctx, taker->error);
 			break;
 		case TAKER_LOST:
+			lc->counters.losses++;
 			taker->lost(taker->ctx);
 			break;
 		case TAKER_WAITING:
@@ -514,6 +518,7 @@ void taker_not_found(struct lc_taker *taker)
 void taker_vanished(struct lc_taker *taker, int error)
 {
 	set_absent(taker);
+	taker->lc->counters.evictions += error == -ECANCELED && taker_wants(taker);
 	switch (taker->state) {
 	case TAKER_WAITING:
 		taker_fail(taker, error);
@@ -660,8 +665,8 @@ static int64_t time_limit(struct lc *lc, const struct lc_request *request)
 	return third < PROBE_US ? third : PROBE_US;
 }
 
-int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken, lc_lost_fn *lost,
-            void *ctx, struct lc_taker **ret_taker)
+static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
+                lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker)
 {
 	/* Of the entry's path, its digits, and its length field in the transaction. */
 	size_t longest = strlen(lc->root) + 1 + strlen(request->lock) + 1 + NAME_PREFIX_MAX + 10 + 4;
@@ -687,7 +692,8 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 		.id = lc_random(lc), .immediate = request->wait_us == 0, .held_since_ms = -1,
 		.pid = request->pid, .uid = request->uid, .mode = request->mode,
 		.limit = {.fire = time_is_up, .ctx = taker}, .settle = {.fire = settled, .ctx = taker},
-		.limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER, .bytes = longest,
+		.asked_us = now, .limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER,
+		.bytes = longest,
 		.taken = taken, .lost = lost, .ctx = ctx,
 	};
 	record_copy_line(taker->command, sizeof(taker->command), request->command,
@@ -715,8 +721,22 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 	return 0;
 }
 
+int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken, lc_lost_fn *lost,
+            void *ctx, struct lc_taker **ret_taker)
+{
+	int r = take(lc, request, taken, lost, ctx, ret_taker);
+
+	lc->counters.takes++;
+	if (r < 0)
+		tally_failed(lc, r);
+	return r;
+}
+
 void lc_leave(struct lc_taker *taker)
 {
+	/* Neither granted nor refused, as far as the face knows. */
+	if (taker->state == TAKER_WAITING || (taker->due && taker->state != TAKER_LOST))
+		taker->lc->counters.abandoned++;
 	not_due(taker);
 	hand_off(taker);
 	set_state(taker, TAKER_LEFT);

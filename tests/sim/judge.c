@@ -666,6 +666,33 @@ bool judge_all_clear(struct sim *sim)
 	return true;
 }
 
+void judge_counters(struct sim *sim)
+{
+	for (int i = 0; i < sim->plan.mounts; i++) {
+		struct mount *mount = &sim->mounts[i];
+		unsigned long failures = 0, waits = 0;
+		struct lc_counters *counters;
+		struct lc_status status;
+
+		lc_status(mount->lc, &status);
+		counters = &status.counters;
+		for (int j = 0; j < LC_FAILURES; j++)
+			failures += counters->failures[j];
+		for (int j = 0; j <= LC_WAIT_BUCKETS; j++)
+			waits += counters->waits[j];
+		if (counters->takes != mount->told.takes || counters->grants != mount->told.grants ||
+		    counters->losses != mount->told.losses || failures != mount->told.failures ||
+		    counters->abandoned != mount->told.abandoned || waits != counters->grants ||
+		    counters->takes != counters->grants + failures + counters->abandoned ||
+		    counters->hand_offs > counters->takes)
+			sim_violation(sim, "%s counts %lu takes, %lu grants, %lu losses, %lu failures, %lu abandoned "
+			              "and %lu waits; %lu, %lu, %lu, %lu, %lu there were", mount->host,
+			              counters->takes, counters->grants, counters->losses, failures,
+			              counters->abandoned, waits, mount->told.takes, mount->told.grants,
+			              mount->told.losses, mount->told.failures, mount->told.abandoned);
+	}
+}
+
 static void trace_entries(struct sim *sim)
 {
 	struct node *parent, *node;

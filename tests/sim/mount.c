@@ -242,6 +242,7 @@ void mount_stop(struct mount *mount, bool farewell)
 	lc_destroy(mount->lc, farewell);
 	mount->lc = NULL;
 	mount->drained = false;
+	memset(&mount->told, 0, sizeof(mount->told));
 	mount->life++;
 	mount->turn_serial++;
 	mount->turn_at_us = INT64_MAX;

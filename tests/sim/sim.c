@@ -112,6 +112,7 @@ static void sim_close(struct sim *sim)
 		until_us += 100000;
 		step_until(sim, until_us);
 	}
+	judge_counters(sim);
 }
 
 static void sim_finish(struct sim *sim)

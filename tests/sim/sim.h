@@ -139,6 +139,7 @@ struct mount {
 	int64_t trouble_us;            /* the last moment of it so far */
 	int64_t spin_window_us;
 	unsigned spin_turns;
+	struct { unsigned long takes, grants, losses, failures, abandoned; } told;   /* by this engine */
 };
 
 struct sim_totals {
@@ -232,6 +233,8 @@ void judge_answered(struct question *question, int err);
 void judge_listing(struct sim *sim, const struct lc_listing *listing);
 /* Everything healed, everybody has left: what is left over? */
 bool judge_all_clear(struct sim *sim);
+/* Then: what the engines have counted is what was told. */
+void judge_counters(struct sim *sim);
 void judge_leftovers(struct sim *sim);
 /* The taker whose entry this is, or NULL. */
 struct taker *judge_owner(struct sim *sim, struct node *node);

@@ -86,6 +86,7 @@ static void forget(struct taker *taker)
 	if (taker->phase == T_HELD)
 		DL_DELETE2(sim->held, taker, held_prev, held_next);
 	DL_DELETE(sim->takers, taker);
+	taker->mount->told.abandoned += !taker->told;
 	taker->phase = T_LEFT;
 }
 
@@ -298,6 +299,7 @@ static void granted(struct taker *taker)
 	taker->phase = T_HELD;
 	DL_APPEND2(sim->held, taker, held_prev, held_next);
 	taker->token = lc_token(taker->lc);
+	taker->mount->told.grants++;
 	sim->totals->grants++;
 	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid, taker->lock->name,
 	      (uint64_t)taker->token);
@@ -343,6 +345,7 @@ static void taken(void *ctx, int err)
 		return;
 	}
 	trace("%s: taker %d of %s: error %d", taker->mount->host, taker->pid, taker->lock->name, err);
+	taker->mount->told.failures++;
 	count_error(sim->totals, err);
 	taker->phase = T_FAILED;
 	judge_failed(taker, err);
@@ -390,6 +393,7 @@ static void lost(void *ctx)
 		return;
 	}
 	trace("%s: taker %d has lost %s", taker->mount->host, taker->pid, taker->lock->name);
+	taker->mount->told.losses++;
 	sim->totals->losses++;
 	DL_DELETE2(sim->held, taker, held_prev, held_next);
 	taker->phase = T_LOST;
@@ -442,6 +446,8 @@ static void take(struct program *program)
 	                                   .pid = taker->pid, .uid = 1000, .command = "prog"},
 	              taken, lost, taker, &taker->lc);
 	sim->inside_call = false;
+	program->mount->told.takes++;
+	program->mount->told.failures += err < 0;
 	sim->totals->takes++;
 	trace("%s: taker %d takes %s, wait %" PRId64 ": %d", program->mount->host, taker->pid, taker->lock->name,
 	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);

@@ -210,6 +210,19 @@ void lc_drain(struct lc *lc)
 			taker_fail(taker, -ENOLCK);
 }
 
+void lc_forfeit(struct lc *lc)
+{
+	struct lc_taker *taker, *next;
+
+	HASH_ITER(hh, lc->takers, taker, next) {
+		if (taker->state != TAKER_HELD)
+			continue;
+		taker->forfeited = true;
+		taker_lose(taker);
+	}
+	lc_drain(lc);   /* those who had not been told that they hold, too */
+}
+
 bool lc_idle(const struct lc *lc)
 {
 	return lc->holders == 0 && !lc->takers && !lc->due;

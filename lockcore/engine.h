@@ -194,6 +194,7 @@ struct lc_taker {
 	struct lc_taker *due_prev, *due_next; /* in lc->due */
 	bool due, told_taken;
 	bool lost_done;              /* nobody works under the lost lock any more */
+	bool forfeited;              /* its entry stays until it leaves */
 	int error;                   /* TAKER_FAILED: what to tell */
 	bool immediate;              /* EAGAIN rather than wait */
 	bool probing;                /* immediate, and the lock is not known to be free: list first */

@@ -193,6 +193,9 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
 
 /* No takers any more: -ENOLCK for new ones and for all that wait. */
 void lc_drain(struct lc *lc);
+/* The same, and whoever holds has lost it. Their entries stay until they leave, whatever
+ * lc_lost_done() says: they may be at work. */
+void lc_forfeit(struct lc *lc);
 /* Nobody holds, and nothing is left to delete. */
 bool lc_idle(const struct lc *lc);
 

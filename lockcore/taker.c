@@ -168,7 +168,7 @@ void taker_lose(struct lc_taker *taker)
 		return;
 	}
 	set_state(taker, TAKER_LOST);
-	taker->lost_done = lc->config.loss_lead_us == 0;
+	taker->lost_done = lc->config.loss_lead_us == 0 && !taker->forfeited;
 	if (!taker->lost_done)
 		timer_set(lc, &taker->limit, lc_now(lc) + lc->session.granted_us);
 	make_due(taker);
@@ -177,7 +177,7 @@ void taker_lose(struct lc_taker *taker)
 
 void lc_lost_done(struct lc_taker *taker)
 {
-	if (taker->state != TAKER_LOST || taker->lost_done)
+	if (taker->state != TAKER_LOST || taker->lost_done || taker->forfeited)
 		return;
 	taker->lost_done = true;
 	timer_clear(taker->lc, &taker->limit);

@@ -122,13 +122,16 @@ static bool works_on(const struct taker *taker)
 {
 	const struct plan *plan = &taker->sim->plan;
 
-	return taker->phase == T_LOST && plan->loss_lead_us && !taker->stopped &&
+	return taker->phase == T_LOST && taker->forfeited ? true
+	       : taker->phase == T_LOST && plan->loss_lead_us && !taker->stopped &&
 	       mount_clock_us(taker->mount) - taker->lost_clock_us < plan->timeout_us * 8 / 10;
 }
 
 /* Lost, and its entry is to be deleted. */
 static bool may_go(const struct taker *taker)
 {
+	if (taker->forfeited)
+		return false;
 	return taker->stopped || !taker->sim->plan.loss_lead_us ||
 	       mount_clock_us(taker->mount) - taker->lost_clock_us > taker->sim->plan.timeout_us + UNHELD_US;
 }
@@ -271,8 +274,7 @@ static void look_at_locks(struct sim *sim)
 		judge_places(sim, &sim->locks[i]);
 		judge_try(sim, &sim->locks[i]);
 	}
-	if (sim->plan.loss_lead_us)
-		judge_guards(sim);
+	judge_guards(sim);
 	sim->changes_seen = sim->world.changes;
 }
 
@@ -447,7 +449,11 @@ void judge_lost(struct taker *taker)
 	int64_t silence_us = now_us(sim) - taker->mount->wire.write_answered_us;
 
 	taker->lost_clock_us = mount_clock_us(taker->mount);
-	taker->guarding = sim->plan.loss_lead_us && judge_entry(&sim->world.proposed, taker);
+	taker->forfeited = taker->mount->forfeited;
+	taker->guarding = (taker->forfeited || sim->plan.loss_lead_us) &&
+	                  judge_entry(&sim->world.proposed, taker);
+	if (taker->forfeited)
+		return;
 	if (sim->plan.lossless)
 		sim_violation(sim, "g: taker %d on %s has lost %s, one server hangs", taker->pid, taker->mount->host,
 		              taker->lock->name);

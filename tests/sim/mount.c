@@ -241,7 +241,7 @@ void mount_stop(struct mount *mount, bool farewell)
 {
 	lc_destroy(mount->lc, farewell);
 	mount->lc = NULL;
-	mount->drained = false;
+	mount->drained = mount->forfeited = false;
 	memset(&mount->told, 0, sizeof(mount->told));
 	mount->life++;
 	mount->turn_serial++;

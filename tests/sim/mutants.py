@@ -175,9 +175,17 @@ mutant(6, 'lost_waits_again', 'taker.c',
        'set_state(taker, TAKER_WAITING);\n\treturn;',
        sim('leases'))
 mutant(6, 'lost_entry_deleted_at_once', 'taker.c',
-       'taker->lost_done = lc->config.loss_lead_us == 0;',
+       'taker->lost_done = lc->config.loss_lead_us == 0 && !taker->forfeited;',
        'taker->lost_done = true;',
        sim('pauses', 150))
+mutant(6, 'forfeited_entry_deleted_at_once', 'taker.c',
+       'lc->config.loss_lead_us == 0 && !taker->forfeited;',
+       'lc->config.loss_lead_us == 0;',
+       sim('refusals', 300))
+mutant(6, 'forfeited_entry_deleted_when_stopped', 'taker.c',
+       ' || taker->lost_done || taker->forfeited)',
+       ' || taker->lost_done)',
+       sim('leases', 800))
 mutant(6, 'lost_entry_kept_for_ever', 'taker.c',
        '\tif (!taker->lost_done)\n\t\ttimer_set(lc, &taker->limit, lc_now(lc) + lc->session.granted_us);',
        '',

@@ -84,7 +84,8 @@ static void step_until(struct sim *sim, int64_t until_us)
 	}
 }
 
-/* As at SIGTERM: no new takers, and who waits is told. */
+/* As at SIGTERM: no new takers, and who waits is told; or, its patience being over, who
+ * holds as well. */
 static void drain_some(struct sim *sim)
 {
 	for (int i = 0; i < sim->plan.mounts; i++) {
@@ -92,10 +93,14 @@ static void drain_some(struct sim *sim)
 
 		if (!rng_chance(&sim->rng, 150) || mount->paused)
 			continue;
-		trace("%s: drains", mount->host);
 		mount->drained = true;
+		mount->forfeited = sim->seed % 2 == 0;
+		trace("%s: drains%s", mount->host, mount->forfeited ? ", all is lost" : "");
 		sim->inside_call = true;
-		lc_drain(mount->lc);
+		if (mount->forfeited)
+			lc_forfeit(mount->lc);
+		else
+			lc_drain(mount->lc);
 		sim->inside_call = false;
 		mount_wake(mount);
 	}

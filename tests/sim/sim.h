@@ -95,6 +95,7 @@ struct taker {
 	int64_t evicted_token;         /* which of its entries; 0: none ever */
 	int64_t lost_clock_us;         /* T_LOST: since when */
 	bool evicted_front;            /* it was its mount's first waiter then */
+	bool forfeited;                /* T_LOST, and its entry has to stay until it leaves */
 	bool stopped;                  /* T_LOST: nobody works under it any more */
 	bool guarding;                 /* T_LOST: its entry was there, and has to stay until then */
 	int64_t entry_token, entry_session;   /* as last seen */
@@ -130,7 +131,7 @@ struct mount {
 	struct wire wire;
 	struct rng rng;
 	int64_t clock_base_us, drift_ppm;
-	bool paused, drained;
+	bool paused, drained, forfeited;
 	int64_t paused_since_us, paused_total_us;
 	struct rng jump_rng;
 	int64_t turn_at_us;

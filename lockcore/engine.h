@@ -69,6 +69,8 @@ struct lc {
 	struct lc_taker *takers;     /* by id: all there are */
 	struct lc_taker *due;        /* to be told, in this order */
 	struct lock *wanted;         /* those that want a listing sent */
+	struct lock *idle;           /* without takers, kept for what is known of them */
+	unsigned idle_count;
 	struct lc_call *calls;
 	struct orphan *orphans;
 	struct share *shares;        /* by user */
@@ -116,7 +118,9 @@ struct lock {
 	UT_hash_handle hh;
 	struct lc_taker *takers;     /* in the order of their creates, so of their entries */
 	unsigned waiting, holding;   /* how many of them do */
-	struct lc_taker *front;      /* waits for a foreign entry, or for the lease */
+	unsigned writing;            /* how many hold exclusively */
+	struct lc_taker *front;      /* the first that waits, if nobody of ours stands before it
+	                              * whose going would be seen without a watch */
 	struct lc_taker *unproved;   /* got the lock by hand-off; that its entry is there is being
 	                              * asked, and no entry before it is deleted until then */
 	uint64_t list_sent;          /* listings of this lock so far */
@@ -129,9 +133,18 @@ struct lock {
 	char *watched;               /* the foreign entry the front waits for */
 	unsigned watches_pending;
 	bool watch_armed;
+	int64_t czxid;               /* of the lock as last seen; 0: not yet */
+	unsigned slots;              /* how many may hold it exclusively; 0: not known */
+	int32_t version;             /* of the data that said so */
+	bool data_pending, data_armed;   /* the watch on that data, and on the lock's life */
+	unsigned long data_connection;   /* the connection that answered it */
+	bool doubtful;               /* who does not wait is to be judged when the slots are known */
+	bool judging;                /* a listing: grants find who is next themselves */
 	size_t watch_bytes;          /* its share of lc->watch_bytes */
 	struct zone *zone;           /* its entries' czxids are being read */
 	struct timer recheck;
+	struct lock *idle_prev, *idle_next;
+	bool idle;                   /* in lc->idle: no takers, but watched still */
 };
 
 int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
@@ -141,9 +154,15 @@ void lock_want_list(struct lock *lock);
 void lock_look_later(struct lock *lock);
 /* Acts on a queue in its true order. */
 void lock_judge(struct lock *lock, const struct queue *queue);
-/* One of ours stands before all that wait here: a listing follows when it goes, so
- * nobody behind it needs one now. */
+/* What the first of those that wait here waits for will be noticed: a watch tells, or it is
+ * one of ours, and a listing follows when it goes. So nobody needs one now. */
 bool lock_guarded(const struct lock *lock);
+/* One of ours bars the way of any new taker of that mode, for certain. */
+bool lock_bars(const struct lock *lock, enum lc_mode mode);
+/* The lock itself is watched, on this connection: it has not been removed and made again,
+ * and its number of slots is known. */
+bool lock_watched(const struct lock *lock);
+void lock_watch_data(struct lock *lock);
 /* Who follows a holder with nobody else's entry in between; NULL: only a listing can
  * tell. */
 struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder);
@@ -206,6 +225,8 @@ struct lc_taker {
 	                              * listing of this connection shows the entry. While
 	                              * probing: when it began to ask */
 	uint64_t listed;             /* the last listing that showed it */
+	bool first;                  /* held: nobody stood before it, so that the one behind it comes
+	                              * next; not so for one of several slots */
 	bool adjacent;               /* no other's entry stands, or will ever stand, between this
 	                              * entry and the one of ours before it */
 	bool watch_pending, watch_armed;      /* on its own entry */
@@ -230,9 +251,11 @@ struct lc_taker {
 };
 
 bool taker_wants(const struct lc_taker *taker);   /* its entry shall exist */
+bool taker_queues(const struct lc_taker *taker);  /* waits, and its entry is there or may be */
 void taker_step(struct lc_taker *taker);          /* the next thing to do, if any */
 void taker_settle(struct lc_taker *taker);        /* frees it when nothing is left of it */
-void taker_grant(struct lc_taker *taker);
+/* `first`: nobody stands before it. */
+void taker_grant(struct lc_taker *taker, bool first);
 void taker_lose(struct lc_taker *taker);
 void taker_fail(struct lc_taker *taker, int error);
 /* Its entry was seen, with a watch, on this connection. */

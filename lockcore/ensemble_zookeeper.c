@@ -338,6 +338,10 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct
 	case ENSEMBLE_CHILDREN:
 		return zoo_awget_children2(zk->handle, op->path, op->watch ? watcher : NULL, zk,
 		                           on_children, request);
+	case ENSEMBLE_UNWATCH:
+		/* Declared to take a pointer to the function pointer, it takes the latter. */
+		return zoo_aremove_watches(zk->handle, op->path, ZWATCHTYPE_DATA, watcher, zk, 0,
+		                           (void_completion_t *)on_void, request);
 	case ENSEMBLE_SYNC:
 		return zoo_async(zk->handle, op->path, on_string, request);
 	case ENSEMBLE_CHECK:
@@ -382,6 +386,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 			break;
 		case ENSEMBLE_GET:
 		case ENSEMBLE_CHILDREN:
+		case ENSEMBLE_UNWATCH:
 		case ENSEMBLE_SYNC:
 			return ZBADARGUMENTS;
 		}

@@ -22,6 +22,7 @@
  * but that it is time to look again.
  */
 #include "engine.h"
+#include "record.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,12 +33,23 @@
 #define RECHECK_US (60 * 1000000LL)
 /* One that found no memory to look. */
 #define LATER_US 1000000
+/* Locks without takers that stay watched, at most. */
+#define IDLE_MAX 256
 
 static void recheck(void *ctx)
 {
 	struct lock *lock = ctx;
 
 	lock_want_list(lock);
+}
+
+static void not_idle(struct lock *lock)
+{
+	if (!lock->idle)
+		return;
+	lock->idle = false;
+	DL_DELETE2(lock->lc->idle, lock, idle_prev, idle_next);
+	lock->lc->idle_count--;
 }
 
 int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
@@ -50,6 +62,7 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 	HASH_FIND_STR(lc->locks, path, lock);
 	if (lock) {
 		free(path);
+		not_idle(lock);
 	} else {
 		lock = calloc(1, sizeof(*lock));
 		if (!lock) {
@@ -59,8 +72,8 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 		lock->lc = lc;
 		lock->path = path;
 		lock->recheck = (struct timer){.fire = recheck, .ctx = lock};
-		/* Its front's predecessor, and one of its own entries. */
-		lock->watch_bytes = 2 * (strlen(path) + 1 + NAME_PREFIX_MAX + 10);
+		/* Its front's predecessor, one of its own entries, and the lock itself. */
+		lock->watch_bytes = 3 * strlen(path) + 2 * (1 + NAME_PREFIX_MAX + 10);
 		lc->watch_bytes += lock->watch_bytes;
 		HASH_ADD_KEYPTR(hh, lc->locks, lock->path, strlen(lock->path), lock);
 		if (!lock->hh.tbl) {
@@ -74,12 +87,11 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 	return 0;
 }
 
-void lock_settle(struct lock *lock)
+static void free_lock(struct lock *lock)
 {
 	struct lc *lc = lock->lc;
 
-	if (lock->takers || lock->lists_pending > 0 || lock->watches_pending > 0 || lock->zone)
-		return;
+	not_idle(lock);
 	if (lock->want_list)
 		DL_DELETE2(lc->wanted, lock, wanted_prev, wanted_next);
 	timer_clear(lc, &lock->recheck);
@@ -88,6 +100,42 @@ void lock_settle(struct lock *lock)
 	free(lock->watched);
 	free(lock->path);
 	free(lock);
+}
+
+/* A watch that nobody needs would be carried from connection to connection. */
+static void unwatch(struct lock *lock)
+{
+	if (lock->data_armed && session_ready(lock->lc))
+		lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_UNWATCH, .path = lock->path}, 1,
+		          lc_ignore, NULL);
+}
+
+/* Locks that two hosts take in turn come back soon: what is known of the last ones is kept. */
+static void become_idle(struct lock *lock)
+{
+	struct lc *lc = lock->lc;
+
+	if (lock->idle)
+		return;
+	lock->idle = true;
+	lc->idle_count++;
+	DL_APPEND2(lc->idle, lock, idle_prev, idle_next);
+	if (lc->idle_count > IDLE_MAX) {
+		lock = lc->idle;   /* the one that has been so for longest */
+		unwatch(lock);
+		free_lock(lock);
+	}
+}
+
+void lock_settle(struct lock *lock)
+{
+	if (lock->takers || lock->lists_pending > 0 || lock->watches_pending > 0 || lock->zone ||
+	    lock->data_pending)
+		return;
+	if (lock->data_armed)
+		become_idle(lock);
+	else
+		free_lock(lock);
 }
 
 void lock_want_list(struct lock *lock)
@@ -105,7 +153,26 @@ void lock_look_later(struct lock *lock)
 
 bool lock_guarded(const struct lock *lock)
 {
-	return lock->holding > 0 || lock->front || lock->behind_leaver;
+	const struct lc_taker *taker;
+
+	if (lock->front || lock->behind_leaver)
+		return true;
+	if (lock->holding == 0 || lock->slots != 1 || !lock_watched(lock))
+		return false;
+	if (lock->writing > 0)
+		return true;
+	/* Those that share: they keep out an exclusive one, and all behind that. */
+	DL_FOREACH(lock->takers, taker)
+		if (taker_queues(taker))
+			return taker->mode == LC_EXCLUSIVE;
+	return false;
+}
+
+bool lock_bars(const struct lock *lock, enum lc_mode mode)
+{
+	if (lock->slots != 1 || !lock_watched(lock))
+		return false;
+	return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;
 }
 
 static bool in_queue(const struct lc_taker *taker)
@@ -113,19 +180,21 @@ static bool in_queue(const struct lc_taker *taker)
 	return taker->znode == ZNODE_PRESENT || taker->znode == ZNODE_DELETING;
 }
 
+/* Only from one exclusive holder, before whom nobody stands, to the next: those that
+ * share are let in by a listing, all of them at once. */
 struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder)
 {
 	struct lc_taker *taker;
 
-	if (lock->unresolved)
+	if (lock->unresolved || !holder->first || holder->mode != LC_EXCLUSIVE)
 		return NULL;
 	for (taker = holder->next; taker; taker = taker->next) {
 		if (!in_queue(taker))
 			continue;
 		if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)
 			return NULL;
-		if (taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT)
-			return taker;
+		if (taker_wants(taker))
+			return taker->state == TAKER_WAITING && taker->mode == LC_EXCLUSIVE ? taker : NULL;
 		/* One of ours that leaves: look behind it. */
 	}
 	return NULL;
@@ -199,19 +268,82 @@ static struct lc_taker *owner(struct lock *lock, const struct entry_name *name)
 	return taker && taker->lock == lock ? taker : NULL;
 }
 
-void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
-{
-	const char *znode = strrchr(path, '/');
-	struct entry_name name;
-	struct lc_taker *taker;
-	struct lock *lock;
+/* ---- the lock itself ---- */
 
-	if (!znode)
+/* Removed and made again since it was last seen: what is remembered of entries is void. */
+static void see_czxid(struct lock *lock, int64_t czxid)
+{
+	struct lc_taker *taker;
+
+	if (lock->czxid != 0 && lock->czxid != czxid)
+		DL_FOREACH(lock->takers, taker)
+			taker->adjacent = taker->first = false;
+	lock->czxid = czxid;
+}
+
+bool lock_watched(const struct lock *lock)
+{
+	return lock->data_armed && lock->data_connection == lock->lc->session.connections;
+}
+
+static void data_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lock *lock = ctx;
+	unsigned slots;
+
+	lock->data_pending = false;
+	if (answer->result == ENSEMBLE_OK) {
+		slots = record_slots(answer->data, (size_t)answer->data_len);
+		see_czxid(lock, answer->stat->czxid);
+		lock->data_armed = true;
+		lock->data_connection = lock->lc->session.connections;
+		lock->version = answer->stat->version;
+		/* The last listing was judged for one slot if it was not known better. */
+		if (slots != 1 || lock->slots > 1 || lock->doubtful)
+			lock_want_list(lock);
+		lock->slots = slots;
+		lock->doubtful = false;
+	} else if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE) {
+		lock_want_list(lock);
+	}
+	lock_settle(lock);
+}
+
+void lock_watch_data(struct lock *lock)
+{
+	if (lock->data_pending || lock_watched(lock) || !session_ready(lock->lc))
 		return;
-	HASH_FIND(hh, lc->locks, path, (size_t)(znode - path), lock);
-	if (!lock)
-		return;
-	znode++;
+	lock->data_pending = true;
+	lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = lock->path, .watch = true},
+	          1, data_answered, lock);
+}
+
+/* A watch on the lock's own node. */
+static void lock_changed(struct lock *lock, enum ensemble_change change)
+{
+	switch (change) {
+	case ENSEMBLE_DATA:
+		lock->data_armed = false;
+		if (lock->waiting > 0)
+			lock_watch_data(lock);
+		break;
+	case ENSEMBLE_DELETED:
+		lock->data_armed = false;
+		lock_want_list(lock);
+		break;
+	case ENSEMBLE_NAMES:
+		if (lock->waiting > 0)
+			lock_want_list(lock);
+		break;
+	}
+	lock_settle(lock);
+}
+
+static void entry_changed(struct lock *lock, const char *znode, enum ensemble_change change)
+{
+	struct lc_taker *taker;
+	struct entry_name name;
+
 	if (lock->watched && strcmp(lock->watched, znode) == 0) {
 		lock->watch_armed = false;
 		lock_want_list(lock);
@@ -224,6 +356,19 @@ void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 		else
 			taker_watch_self(taker);
 	}
+}
+
+void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
+{
+	const char *slash = strrchr(path, '/');
+	struct lock *lock;
+
+	HASH_FIND(hh, lc->locks, path, (size_t)(slash - path), lock);
+	if (lock)
+		entry_changed(lock, slash + 1, change);
+	HASH_FIND_STR(lc->locks, path, lock);
+	if (lock)
+		lock_changed(lock, change);
 }
 
 /* ---- judging a listing ---- */
@@ -286,65 +431,107 @@ static bool asks(const struct lc_taker *taker, const struct queue *queue)
 	return taker->state == TAKER_WAITING && taker->probing && queue->listing > taker->created_at;
 }
 
-/* Those that will not wait: refused when anybody but a leaver of ours is before
- * them. Where only leavers are, their deletes are on their way. */
+/* Who stands in the way, own leavers aside: their deletes are on their way. */
+struct crowd {
+	unsigned all, exclusive;
+	unsigned apart;        /* shared or foreign: those that fill no slot */
+};
+
+static bool bars(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
+{
+	return mode == LC_SHARED ? crowd->exclusive > 0
+	                         : crowd->all >= slots || (crowd->apart > 0 && crowd->all > 0);
+}
+
+/* True: it is told, or will be. */
+static bool refuse_immediate(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
+                             struct lc_taker *taker)
+{
+	if (!bars(crowd, taker->mode, queue->slots))
+		return false;
+	if (queue->slots_known || bars(crowd, taker->mode, LC_SLOTS_MAX)) {
+		taker_fail(taker, -EAGAIN);
+	} else {
+		lock->doubtful = true;
+		lock_watch_data(lock);
+	}
+	return true;
+}
+
+/* Those that will not wait. Where more slots than are known of would help, they are
+ * judged when the number is known. */
 static void judge_immediate(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
 {
 	struct lc_taker *taker, *next;
-	bool taken = false;
+	struct crowd crowd = {0};
 
 	for (size_t i = 0; i < queue->count; i++) {
-		if (taken && waits_in_queue(owners[i]) && owners[i]->immediate)
-			taker_fail(owners[i], -EAGAIN);
-		taken |= !leaves(owners[i]);
+		const struct entry_name *name = &queue->entries[i].name;
+
+		if (waits_in_queue(owners[i]) && owners[i]->immediate)
+			refuse_immediate(lock, queue, &crowd, owners[i]);
+		if (leaves(owners[i]))
+			continue;
+		crowd.all++;
+		crowd.exclusive += name->mode == LC_EXCLUSIVE;
+		crowd.apart += name->mode == LC_SHARED || !name->ours;
 	}
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
-		if (!asks(taker, queue))
+		if (!asks(taker, queue) || refuse_immediate(lock, queue, &crowd, taker))
 			continue;
-		if (taken) {
-			taker_fail(taker, -EAGAIN);
-		} else {
-			taker->probing = false;
-			taker_step(taker);
-		}
+		taker->probing = false;
+		taker_step(taker);
 	}
 }
 
-static void judge_front(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
+/* The first that waits, and so all behind it. What it waits for is watched, or is ours. */
+static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_taker **owners, size_t i)
 {
-	struct lc *lc = lock->lc;
-	ssize_t blocker;
-	size_t i = 0;
+	ssize_t blocker = queue_blocker(queue, i);
 
-	lock->front = NULL;
-	lock->wants_lease = lock->behind_leaver = false;
-	timer_clear(lc, &lock->recheck);
-	while (i < queue->count && !waits_in_queue(owners[i]))
-		i++;
-	if (lock->waiting > 0 || lock->unresolved)
-		timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
-	if (i == queue->count) {
-		forget_watch(lock);
-		return;
-	}
-	blocker = queue_blocker(queue, i);
-	if (blocker >= 0 && owners[blocker]) {
-		/* Behind one of our own, whose going will cause a listing. */
+	lock_watch_data(lock);
+	taker_watch_self(owners[i]);
+	if (queue->slots == 1 && owners[blocker]) {
+		/* Its going will cause a listing. */
 		forget_watch(lock);
 		lock->behind_leaver = leaves(owners[blocker]);
 		return;
 	}
 	lock->front = owners[i];
-	if (blocker >= 0) {
+	if (queue->slots == 1)
 		watch(lock, queue->entries[blocker].znode);
-		taker_watch_self(lock->front);
-		return;
-	}
-	forget_watch(lock);
-	if (session_may_grant(lc))
-		taker_grant(lock->front);
 	else
+		forget_watch(lock);   /* any of several may go: the listing was watched */
+}
+
+static void judge_waiters(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
+{
+	struct lc *lc = lock->lc;
+	size_t i;
+
+	lock->front = NULL;
+	lock->wants_lease = lock->behind_leaver = false;
+	timer_clear(lc, &lock->recheck);
+	if (lock->waiting > 0 || lock->unresolved)
+		timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
+	lock->judging = true;
+	for (i = 0; i < queue->count; i++) {
+		if (!waits_in_queue(owners[i]))
+			continue;
+		if (queue_blocker(queue, i) >= 0 || !session_may_grant(lc))
+			break;
+		taker_grant(owners[i], i == 0);
+	}
+	lock->judging = false;
+	if (i == queue->count) {
+		forget_watch(lock);
+	} else if (queue_blocker(queue, i) >= 0) {
+		wait_behind(lock, queue, owners, i);
+	} else {
+		forget_watch(lock);
+		lock->front = owners[i];
 		lock->wants_lease = true;
+	}
 }
 
 /* Where entries stand whose clients would not wait for ours, excluding each other
@@ -381,7 +568,7 @@ void lock_judge(struct lock *lock, const struct queue *queue)
 		owners[i] = owner(lock, &queue->entries[i].name);
 	refuse_beside_deaf(lock, queue, owners);
 	judge_immediate(lock, queue, owners);
-	judge_front(lock, queue, owners);
+	judge_waiters(lock, queue, owners);
 	free(owners);
 }
 
@@ -394,6 +581,11 @@ static void judge(struct lock *lock, const struct ensemble_answer *answer, uint6
 		return;
 	}
 	queue.listing = number;
+	see_czxid(lock, answer->stat->czxid);
+	queue.slots_known = lock->slots > 0 && lock->version == answer->stat->version;
+	if (!queue.slots_known)
+		lock->data_armed = false;   /* or its event is on its way */
+	queue_judge(&queue, queue.slots_known ? lock->slots : 1);
 	match(lock, &queue, number);
 	if (queue.in_zone)
 		zone_order(lock, &queue);
@@ -477,7 +669,8 @@ void locks_flush(struct lc *lc)
 			continue;
 		lock->list_sent++;
 		lock->lists_pending++;
-		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = lock->path}, 1,
+		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = lock->path,
+		                                    .watch = lock->slots > 1 && lock->waiting > 0}, 1,
 		          listed, lock);
 	}
 }
@@ -529,6 +722,7 @@ void locks_session_ended(struct lc *lc)
 	HASH_ITER(hh, lc->locks, lock, next) {
 		lock->front = lock->unproved = NULL;
 		lock->unresolved = lock->wants_lease = lock->behind_leaver = false;
+		lock->data_armed = lock->doubtful = false;
 		forget_watch(lock);
 		timer_clear(lc, &lock->recheck);
 		lock->lists_pending++;   /* keeps the lock while its takers go */

@@ -38,6 +38,7 @@ int queue_build(const char *const *names, size_t count, struct queue *ret_queue)
 		queue.count++;
 	}
 	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare);
+	queue_judge(&queue, 1);
 	*ret_queue = queue;
 	return 0;
 }
@@ -48,13 +49,31 @@ void queue_finish(struct queue *queue)
 	*queue = (struct queue){0};
 }
 
+void queue_judge(struct queue *queue, unsigned slots)
+{
+	ssize_t exclusive = -1, apart = -1;   /* the last exclusive; the last that fills no slot */
+
+	assert(slots >= 1);
+	queue->slots = slots;
+	for (size_t i = 0; i < queue->count; i++) {
+		struct queue_entry *entry = &queue->entries[i];
+		bool shared = entry->name.mode == LC_SHARED;
+
+		if (shared)
+			entry->blocker = exclusive;
+		else if (apart >= 0 && slots > 1)
+			entry->blocker = apart;
+		else
+			entry->blocker = i < slots ? -1 : (ssize_t)i - 1;
+		if (!shared)
+			exclusive = (ssize_t)i;
+		if (shared || !entry->name.ours)
+			apart = (ssize_t)i;
+	}
+}
+
 ssize_t queue_blocker(const struct queue *queue, size_t i)
 {
 	assert(i < queue->count);
-	if (queue->entries[i].name.mode == LC_EXCLUSIVE)
-		return (ssize_t)i - 1;
-	while (i-- > 0)
-		if (queue->entries[i].name.mode == LC_EXCLUSIVE)
-			return (ssize_t)i;
-	return -1;
+	return queue->entries[i].blocker;
 }

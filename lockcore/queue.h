@@ -13,22 +13,30 @@ struct queue_entry {
 	const char *znode;     /* points into the names given to queue_build() */
 	struct entry_name name;
 	int64_t czxid;         /* known only where it orders: zone.c */
+	ssize_t blocker;       /* queue_judge() */
 };
 
 struct queue {
 	struct queue_entry *entries;   /* in queue order */
 	size_t count;
 	uint64_t listing;      /* which listing of the lock it is: the engine's count */
+	unsigned slots;        /* as last judged */
+	bool slots_known;      /* they were what the lock said when it was listed */
 	bool in_zone;          /* a number that does not order any more: see NAME_NUMBER_ZONE */
 };
 
-/* Takes the numbered children, leaves the others. 0 or -ENOMEM. */
+/* Takes the numbered children, leaves the others, judges for one slot. 0 or -ENOMEM. */
 int queue_build(const char *const *names, size_t count, struct queue *ret_queue);
 void queue_finish(struct queue *queue);
 
-/* The index of the entry that entry i waits for, the nearest one that stands in its way:
- * for an exclusive one its predecessor, for a shared one the nearest exclusive
- * before it (readers do not wait for writers that came later). -1: none. */
+/* Finds for each entry the one that it waits for, the nearest that stands in its way, or -1:
+ *   shared     the nearest exclusive before it (readers do not wait for writers that came
+ *              later)
+ *   exclusive  the nearest shared or foreign one before it; else its predecessor, when
+ *              `slots` or more stand before it
+ * Who waits for none may hold. If one waits, all later ones do: each later one of its own
+ * kind waits for the same reason, and each of the other kind for it. */
+void queue_judge(struct queue *queue, unsigned slots);
 ssize_t queue_blocker(const struct queue *queue, size_t i);
 
 #endif

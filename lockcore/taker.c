@@ -40,6 +40,13 @@ bool taker_wants(const struct lc_taker *taker)
 	       (taker->state == TAKER_LOST && !taker->lost_done);
 }
 
+bool taker_queues(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_WAITING &&
+	       (taker->znode == ZNODE_PRESENT || taker->znode == ZNODE_CREATING ||
+	        taker->znode == ZNODE_UNKNOWN);
+}
+
 /* ---- telling the face ---- */
 
 static void make_due(struct lc_taker *taker)
@@ -67,7 +74,7 @@ static void departed(struct lc_taker *taker)
 		lock->front = NULL;
 	if (lock->unproved == taker && taker->state != TAKER_HELD)
 		lock_proved(lock, taker);
-	if (lock->waiting > 0 && !lock_guarded(lock))
+	if (lock->waiting > 0 && !lock->judging && !lock_guarded(lock))
 		lock_want_list(lock);
 }
 
@@ -82,6 +89,8 @@ static void count(struct lc_taker *taker, int by)
 	} else if (taker->state == TAKER_HELD) {
 		taker->lc->holders += (unsigned)by;
 		taker->lock->holding += (unsigned)by;
+		if (taker->mode == LC_EXCLUSIVE)
+			taker->lock->writing += (unsigned)by;
 	}
 	if (busy != (lc->waiters + lc->holders > 0))
 		session_pace(lc);
@@ -103,42 +112,47 @@ static void set_state(struct lc_taker *taker, enum taker_state state)
 	departed(taker);
 }
 
-/* The next one's entry is watched while it waits, so that it can be granted the moment
- * the holder leaves, and so that its loss is noticed. */
+/* The next one's entry is watched while it waits, and so is the lock, so that it can be
+ * granted the moment the holder leaves, and so that its loss is noticed. */
 static void watch_next(struct lc_taker *holder)
 {
 	struct lc_taker *next = lock_next(holder->lock, holder);
 
-	if (next)
-		taker_watch_self(next);
+	if (!next)
+		return;
+	lock_watch_data(holder->lock);
+	taker_watch_self(next);
 }
 
-void taker_grant(struct lc_taker *taker)
+void taker_grant(struct lc_taker *taker, bool first)
 {
 	struct lc *lc = taker->lc;
 
 	assert(taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT);
 	assert(session_ready(lc));   /* the lease is looked at once more when it is told */
 	set_state(taker, TAKER_HELD);
+	taker->first = first;
 	taker->held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);
 	make_due(taker);
 	watch_next(taker);
 }
 
-/* The lock goes to the next of ours, if nobody else can be before it. */
+/* The lock goes to the next of ours, if nobody else can be before it. That both are
+ * still there is known while the lock is watched: it was not removed and made again, and
+ * one of two entries may be deleted by somebody, but the other then guards it. */
 static void hand_off(struct lc_taker *leaver)
 {
 	struct lock *lock = leaver->lock;
 	struct lc_taker *next;
 
 	if (leaver->state != TAKER_HELD || leaver->znode != ZNODE_PRESENT ||
-	    lock->holding > 1 || !session_may_grant(leaver->lc))
+	    lock->holding > 1 || !lock_watched(lock) || !session_may_grant(leaver->lc))
 		return;
 	next = lock_next(lock, leaver);
 	if (!next)
 		return;
-	taker_grant(next);
+	taker_grant(next, true);
 	leaver->lc->counters.hand_offs++;
 	if (!taker_proved(next)) {
 		lock->unproved = next;
@@ -710,8 +724,7 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 	if (taker->limit_us != LC_FOREVER)
 		timer_set(lc, &taker->limit, taker->limit_us);
 	*ret_taker = taker;
-	if (taker->immediate && lock_guarded(lock) && session_lease_valid(lc)) {
-		/* One of our own is before it, for certain. */
+	if (taker->immediate && lock_bars(lock, taker->mode) && session_lease_valid(lc)) {
 		taker_fail(taker, -EAGAIN);
 		return 0;
 	}

@@ -19,6 +19,8 @@ struct zone_item {
 struct zone {
 	struct lock *lock;
 	uint64_t listing;
+	unsigned slots;
+	bool slots_known;
 	size_t count;
 	unsigned pending;
 	bool failed;       /* something was not answered: list again */
@@ -43,7 +45,8 @@ static int compare(const void *a, const void *b)
 static bool build(const struct zone *zone, struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(zone->count + 1, sizeof(*queue.entries)),
-	                      .in_zone = true, .listing = zone->listing};
+	                      .in_zone = true, .listing = zone->listing,
+	                      .slots_known = zone->slots_known};
 
 	if (!queue.entries)
 		return false;
@@ -57,6 +60,7 @@ static bool build(const struct zone *zone, struct queue *ret_queue)
 		queue.count++;
 	}
 	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare);
+	queue_judge(&queue, zone->slots);
 	*ret_queue = queue;
 	return true;
 }
@@ -112,6 +116,8 @@ void zone_order(struct lock *lock, const struct queue *queue)
 	lock->zone = zone;
 	zone->lock = lock;
 	zone->listing = queue->listing;
+	zone->slots = queue->slots;
+	zone->slots_known = queue->slots_known;
 	zone->count = queue->count;
 	zone->pending = 1;   /* this function */
 	for (size_t i = 0; i < queue->count; i++) {

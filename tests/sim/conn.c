@@ -269,14 +269,20 @@ static void send_changed(struct conn *conn, const char *path, bool deleted)
 	conn_send(conn, letter);
 }
 
-static void fire_watch(struct conn *conn, const char *path, bool deleted)
+static bool remove_watch(struct conn *conn, const char *path)
 {
 	for (int i = 0; i < conn->watch_count; i++)
 		if (!strcmp(conn->watches[i], path)) {
 			conn->watches[i] = conn->watches[--conn->watch_count];
-			send_changed(conn, path, deleted);
-			return;
+			return true;
 		}
+	return false;
+}
+
+static void fire_watch(struct conn *conn, const char *path, bool deleted)
+{
+	if (remove_watch(conn, path))
+		send_changed(conn, path, deleted);
 }
 
 static int64_t applied_zxid(const struct world *world, int server)
@@ -361,6 +367,9 @@ static void read_now(struct conn *conn, struct request *request)
 	case ENSEMBLE_SYNC:
 		letter->path = op->path;
 		return;
+	case ENSEMBLE_UNWATCH:
+		remove_watch(conn, op->path);
+		return;
 	case ENSEMBLE_CREATE:
 	case ENSEMBLE_DELETE:
 	case ENSEMBLE_SET:
@@ -375,6 +384,7 @@ static bool is_write(const struct request *request)
 	case ENSEMBLE_GET:
 	case ENSEMBLE_CHILDREN:
 	case ENSEMBLE_SYNC:
+	case ENSEMBLE_UNWATCH:
 		return false;
 	case ENSEMBLE_CREATE:
 	case ENSEMBLE_DELETE:

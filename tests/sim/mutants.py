@@ -237,13 +237,13 @@ mutant(9, 'exists_watch', 'lock.c',
        sim())
 mutant(9, 'deletion_grants_without_a_list', 'lock.c',
        '\t\tlock->watch_armed = false;\n\t\tlock_want_list(lock);',
-       '\t\tlock->watch_armed = false;\n\t\tif (deleted && lock->front && session_may_grant(lc))\n'
-       '\t\t\ttaker_grant(lock->front);\n\t\telse\n\t\t\tlock_want_list(lock);',
+       '\t\tlock->watch_armed = false;\n\t\tif (change == ENSEMBLE_DELETED && lock->front && session_may_grant(lock->lc))\n'
+       '\t\t\ttaker_grant(lock->front, true);\n\t\telse\n\t\t\tlock_want_list(lock);',
        sim())
 mutant(9, 'reconnect_taken_as_deletion', 'lock.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        '\t\tif (lock->front && lock->front->znode == ZNODE_PRESENT && session_may_grant(lc))\n'
-       '\t\t\ttaker_grant(lock->front);\n'
+       '\t\t\ttaker_grant(lock->front, true);\n'
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
 mutant(9, 'event_ignored', 'lock.c',
@@ -251,7 +251,7 @@ mutant(9, 'event_ignored', 'lock.c',
        '\t\tlock->watch_armed = false;',
        sim())
 mutant(9, 'front_does_not_watch_itself', 'lock.c',
-       '\t\ttaker_watch_self(lock->front);\n',
+       '\ttaker_watch_self(owners[i]);\n',
        '',
        sim('operators', 170))
 mutant(9, 'own_watch_not_armed_again', 'lock.c',
@@ -266,8 +266,8 @@ mutant(10, 'barrier_left_out', 'session.c',
        '\t\treturn;\n\t}\n\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
        sim('cuts', 170))
 mutant(10, 'grant_when_not_first', 'lock.c',
-       '\tif (blocker >= 0) {\n\t\twatch(lock',
-       '\tif (blocker >= 1) {\n\t\twatch(lock',
+       'if (queue_blocker(queue, i) >= 0 || !session_may_grant(lc))',
+       'if (queue_blocker(queue, i) >= 1 || !session_may_grant(lc))',
        sim())
 mutant(10, 'entry_outlives_its_session', 'taker.c',
        '\tif (taker->znode != ZNODE_ABSENT)\n\t\tset_absent(taker);\n\tif (taker->state == TAKER_HELD)',
@@ -297,8 +297,8 @@ mutant(11, 'leaver_deleted_before_the_next_is_proved', 'taker.c',
        '!taker->limit.armed)',
        sim('evictions', 400))
 mutant(11, 'hand_off_without_lease', 'taker.c',
-       'lock->holding > 1 || !session_may_grant(leaver->lc))',
-       'lock->holding > 1)',
+       '!lock_watched(lock) || !session_may_grant(leaver->lc))',
+       '!lock_watched(lock))',
        sim('leases', 440))
 mutant(11, 'leaver_kept_for_ever', 'taker.c',
        '\tif (lock->unproved == taker && taker->state != TAKER_HELD)\n\t\tlock_proved(lock, taker);\n',
@@ -321,26 +321,26 @@ mutant(12, 'neighbours_in_the_zone', 'lock.c',
        sim('overflow', 440),
        ('lock.c', 'if (before && in_queue(before) && !queue->in_zone)', 'if (before && in_queue(before))'))
 mutant(12, 'shared_waits_for_its_neighbour_only', 'queue.c',
-       '\twhile (i-- > 0)\n',
-       '\tif (i-- > 0)\n',
+       'entry->blocker = exclusive;',
+       'entry->blocker = exclusive == (ssize_t)i - 1 ? exclusive : -1;',
        QUEUE)
 mutant(12, 'exclusive_passes_shared', 'queue.c',
-       '\tif (queue->entries[i].name.mode == LC_EXCLUSIVE)\n\t\treturn (ssize_t)i - 1;\n',
-       '',
+       'entry->blocker = i < slots ? -1 : (ssize_t)i - 1;',
+       'entry->blocker = exclusive;',
        QUEUE)
 
 # ---- 14: try ----
 
 mutant(14, 'try_judged_by_own_leavers', 'lock.c',
-       'taken |= !leaves(owners[i]);',
-       'taken = true;',
+       '\t\tif (leaves(owners[i]))\n\t\t\tcontinue;\n\t\tcrowd.all++;',
+       '\t\tcrowd.all++;',
        sim('any', 300))
 mutant(14, 'try_does_not_list_first', 'taker.c',
        'taker->probing = taker->immediate;',
        'taker->probing = false;',
        sim())
 mutant(14, 'try_waits', 'lock.c',
-       'if (taken && waits_in_queue(owners[i]) && owners[i]->immediate)',
+       'if (waits_in_queue(owners[i]) && owners[i]->immediate)',
        'if (0)',
        sim('any', 1590))
 mutant(14, 'try_waits_for_contact', 'taker.c',
@@ -442,7 +442,7 @@ mutant(27, 'no_look_behind_a_leaver', 'taker.c',
        '',
        sim())
 mutant(27, 'departure_wakes_nobody', 'taker.c',
-       '\tif (lock->waiting > 0 && !lock_guarded(lock))\n\t\tlock_want_list(lock);\n',
+       '\tif (lock->waiting > 0 && !lock->judging && !lock_guarded(lock))\n\t\tlock_want_list(lock);\n',
        '',
        sim())
 

@@ -224,7 +224,7 @@ static void watches_have_a_limit(void **state)
 	}
 	assert_int_equal(r, -ENOLCK);
 	assert_true(weight(lc) < LC_ENTRY_BYTES_MAX - 10000);
-	assert_in_range(count, 1000, 1500);
+	assert_in_range(count, 800, 1200);
 	lc_destroy(lc, false);
 }
 

@@ -144,6 +144,7 @@ enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_o
 	case ENSEMBLE_GET:
 	case ENSEMBLE_CHILDREN:
 	case ENSEMBLE_SYNC:
+	case ENSEMBLE_UNWATCH:
 		break;
 	}
 	abort();

@@ -341,6 +341,8 @@ static void answered(struct wire *wire, struct letter *letter)
 		wire->last_zxid = letter->zxid;
 	if (pending->kind == ENSEMBLE_GET && pending->watch && letter->result == ENSEMBLE_OK)
 		add_watch(wire, pending->path);
+	if (pending->kind == ENSEMBLE_UNWATCH && letter->result == ENSEMBLE_OK)
+		remove_watch(wire, pending->path);
 	if (is_write(pending->kind) && letter->result == ENSEMBLE_OK) {
 		wire->write_answers++;
 		wire->write_answered_us = wire->world->agenda->now_us;

@@ -223,6 +223,60 @@ static void ten_thousand(void **state)
 	free(text);
 }
 
+/* The rule in its own words, slowly. */
+static bool may_hold(const struct queue *queue, size_t i, unsigned slots)
+{
+	bool shared = queue->entries[i].name.mode == LC_SHARED;
+	size_t before = 0;
+
+	for (size_t k = 0; k < i; k++) {
+		const struct entry_name *name = &queue->entries[k].name;
+
+		if (shared && name->mode == LC_EXCLUSIVE)
+			return false;
+		if (!shared && (name->mode == LC_SHARED || !name->ours))
+			return false;
+		before++;
+	}
+	return shared || before < slots;
+}
+
+/* All queues of up to six, of three kinds of entries, with up to four slots. */
+static void slots(void **state)
+{
+	static const char *const kinds[] = {OURS "lock-", OURS "rlock-", "other-"};
+	int queues = 0;
+
+	(void)state;
+	for (int code = 0; code < 729; code++)
+		for (unsigned slots = 1; slots <= 4; slots++) {
+			char text[6][80];
+			const char *names[6];
+			struct queue queue;
+			bool waits = false;
+
+			for (int i = 0, rest = code; i < 6; i++, rest /= 3) {
+				snprintf(text[i], sizeof(text[i]), "%s%010d", kinds[rest % 3], i);
+				names[i] = text[i];
+			}
+			queue = built(names, 6);
+			queue_judge(&queue, slots);
+			for (size_t i = 0; i < 6; i++) {
+				bool may = may_hold(&queue, i, slots);
+
+				expect((queue_blocker(&queue, i) < 0) == may, "queue %d, %u slots, entry %zu", code,
+				       slots, i);
+				expect(queue_blocker(&queue, i) < (ssize_t)i, "queue %d, entry %zu", code, i);
+				/* The first that waits is the one to watch for. */
+				expect(!(waits && may), "queue %d, %u slots: %zu passes", code, slots, i);
+				waits |= !may;
+			}
+			queue_finish(&queue);
+			queues++;
+		}
+	assert_int_equal(queues, 729 * 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +288,7 @@ int main(void)
 		cmocka_unit_test(negative_numbers_come_first),
 		cmocka_unit_test(equal_numbers_have_one_order),
 		cmocka_unit_test(ten_thousand),
+		cmocka_unit_test(slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

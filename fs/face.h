@@ -5,7 +5,9 @@
  *   ops     the operations' table, attributes, lookup, mkdir, rmdir
  *   dir     opendir, readdir
  *   file    open, read, write ... : which kind of file it is
- *   handle  one open door: the parked request, the taker, the held descriptor
+ *   hold    one taker: the parked request, its place in the queue, who holds by it
+ *   handle  the open file of a door
+ *   held    what a descriptor by which a lock is held answers
  *   parked  a request that waits for an answer of the ensemble
  *
  * A request has one owner and gets one answer. No handler waits.
@@ -33,12 +35,13 @@ struct face {
 	gid_t gid;
 	bool serving;             /* the kernel has greeted */
 	bool draining;
-	unsigned open_doors;      /* waiting, held or lingering */
+	unsigned holds;           /* waiting, lingering or held */
 	unsigned parked;          /* requests that wait for an answer of the ensemble */
 	struct linger linger;
 	struct guardian *guardian;   /* NULL: on_lost=none */
-	struct handle *waiting;   /* in the order of their opens */
-	struct handle *held;
+	struct hold *waiting;     /* in the order of their requests */
+	struct hold *held;
+	struct handle *handles;   /* open files of doors, held or lost */
 	int64_t kernel_limit_s;   /* kernel_limit.h */
 	int64_t (*clock_us)(void);
 };
@@ -94,6 +97,10 @@ void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int o
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep);
 
+/* No RELEASE will come any more. `leave`: all descriptors are closed, give the locks
+ * back; otherwise the engine is gone already. */
+void files_end(struct face *face, bool leave);
+
 /* ---- handle.c ---- */
 
 struct handle;
@@ -105,17 +112,20 @@ void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_
 void handle_fsync(struct handle *handle, fuse_req_t req);
 void handle_poll(struct handle *handle, fuse_req_t req, struct fuse_pollhandle *ph);
 void handle_release(struct handle *handle);
+/* No RELEASE will come any more; after holds_end(). */
+void handles_end(struct face *face);
 
-/* Where the process comes back to a lock by another way, its old place is void. */
-void handles_drop(struct face *face, pid_t pid, const char *lock);
-void handles_stop_lingering(struct face *face);
-/* No RELEASE will come any more. `leave`: all descriptors are closed, give the locks
- * back; otherwise the engine is gone already. */
-void handles_end(struct face *face, bool leave);
-/* For the loop: how long until one has waited or lingered long enough, and what is
- * to be done then. */
-int64_t handles_wait(const struct face *face);
-void handles_process(struct face *face, bool process_gone, bool guardian_spoke);
-int handles_init(struct face *face);
+/* ---- held.c ---- */
+
+/* Where in the file the token stands, for the reader. */
+struct cursor {
+	off_t base;
+	bool rewind;   /* a write came: the next read starts anew */
+};
+
+void held_read(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, size_t size, off_t off);
+void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
+                size_t size);
+void held_fsync(struct lc_taker *taker, struct face *face, fuse_req_t req, struct node *node);
 
 #endif

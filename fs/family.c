@@ -29,8 +29,32 @@ static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
 	return true;
 }
 
+/* One process by /proc/PID/stat, and its command's name if asked for. */
+static bool read_stat(pid_t pid, struct ancestry *ret_ancestry, char *ret_command, size_t size)
+{
+	char text[1024], *name, *rest;
+	unsigned long long start;
+	int parent;
+
+	if (pid <= 0 || !read_proc(pid, "stat", text, sizeof(text)))
+		return false;
+	/* The name in brackets may itself hold brackets and blanks. */
+	name = strchr(text, '(');
+	rest = strrchr(text, ')');
+	if (!name || !rest ||
+	    sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+	           "%*d %*d %*d %llu", &parent, &start) != 2)
+		return false;
+	*ret_ancestry = (struct ancestry){.parent = parent, .start = start};
+	*rest = '\0';
+	if (ret_command)
+		snprintf(ret_command, size, "%.*s", (int)strcspn(name + 1, "\n"), name + 1);
+	return true;
+}
+
 void family_identify(pid_t thread, struct person *ret_person)
 {
+	struct ancestry ancestry;
 	char text[1024], *line;
 
 	*ret_person = (struct person){.command = "-"};
@@ -40,27 +64,13 @@ void family_identify(pid_t thread, struct person *ret_person)
 	if (!line)
 		return;
 	ret_person->pid = (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
-	if (read_proc(ret_person->pid, "comm", text, sizeof(text))) {
-		snprintf(ret_person->command, sizeof(ret_person->command), "%.*s",
-		         (int)strcspn(text, "\n"), text);
-	}
+	if (read_stat(ret_person->pid, &ancestry, ret_person->command, sizeof(ret_person->command)))
+		ret_person->start = ancestry.start;
 }
 
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 {
-	char text[1024], *rest;
-	unsigned long long start;
-	int parent;
-
-	if (pid <= 0 || !read_proc(pid, "stat", text, sizeof(text)))
-		return false;
-	/* The name in brackets may itself hold brackets and blanks. */
-	rest = strrchr(text, ')');
-	if (!rest || sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	                    "%*d %*d %*d %llu", &parent, &start) != 2)
-		return false;
-	*ret_ancestry = (struct ancestry){.parent = parent, .start = start};
-	return true;
+	return read_stat(pid, ret_ancestry, NULL, 0);
 }
 
 /* "ino:" is in fdinfo since Linux 5.14. */

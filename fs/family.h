@@ -10,6 +10,7 @@
 
 struct person {
 	pid_t pid;                          /* 0: not visible */
+	uint64_t start;                     /* as of ancestry; 0 then */
 	char command[LC_COMMAND_MAX + 1];   /* "-" then */
 };
 

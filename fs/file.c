@@ -5,6 +5,8 @@
  */
 #include "face.h"
 
+#include "hold.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -159,6 +161,12 @@ void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	else
 		text_free(text_of(fi));
 	fuse_reply_err(req, 0);
+}
+
+void files_end(struct face *face, bool leave)
+{
+	holds_end(face, leave);
+	handles_end(face);
 }
 
 /* Left to the kernel these would be locks on this host alone, and look like success. */

@@ -438,9 +438,9 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 	snprintf(guardian->page->device, sizeof(guardian->page->device), "%s", device);
 }
 
-int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t ino, const char *door, void *owner)
+int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino,
+                  const char *door, void *owner)
 {
-	struct ancestry ancestry;
 	struct slot *slot;
 	int i;
 
@@ -450,7 +450,7 @@ int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t ino, const char
 	guardian->owners[i] = owner;
 	slot = &guardian->page->slots[i];
 	slot->pid = pid;
-	slot->start = family_ancestry(pid, &ancestry) ? ancestry.start : 0;
+	slot->start = start;
 	slot->ino = ino;
 	snprintf(slot->door, sizeof(slot->door), "%s", door);
 	if (i >= atomic_load(&guardian->page->used))

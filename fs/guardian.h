@@ -46,9 +46,10 @@ void guardian_end(struct guardian *guardian, bool clean);
 /* Which mount's doors these are: mountpoint_identify(). */
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
-/* Holds now: a slot, or -1 when it cannot be guarded. `door`: the file's inode number
- * and the last part of its name. */
-int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t ino, const char *door, void *owner);
+/* Holds now: a slot, or -1 when it cannot be guarded. `start`: the process's, by
+ * family.h; `ino`, `door`: the file's inode number and the last part of its name. */
+int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino,
+                  const char *door, void *owner);
 void guardian_release(struct guardian *guardian, int slot);
 /* Lost: the deadline came, or before it, evicted or with the session. True: those who
  * had it open are gone already (or there is no guardian). */

@@ -3,7 +3,7 @@
  * loop.c - see loop.h.
  *
  *   one turn:  poll ─► FUSE requests (a bounded number) ─► signals
- *              ─► handles that waited or lingered long enough
+ *              ─► holds that waited or lingered long enough
  *              ─► lc_process(): ZooKeeper, timers, listings, answers
  *
  * The poll array is made anew every turn: the ZooKeeper client's socket comes
@@ -16,6 +16,7 @@
  */
 #include "loop.h"
 
+#include "hold.h"
 #include "log.h"
 #include "mountpoint.h"
 #include "ready.h"
@@ -63,7 +64,7 @@ static void told_to_leave(struct loop *loop)
 	face->draining = true;
 	ready_stopping();
 	lc_drain(face->lc);
-	handles_stop_lingering(face);
+	holds_drop(face, 0, NULL);
 	loop->detacher = mountpoint_detach(loop->mountpoint);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->mountpoint, strerror(errno));
@@ -126,7 +127,7 @@ static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 		{.fd = face->linger.fd, .events = POLLIN},
 		{.fd = guardian_fd(face->guardian), .events = POLLIN},
 	};
-	int64_t wait = min(lc_prepare(face->lc, &fds[4]), handles_wait(face));
+	int64_t wait = min(lc_prepare(face->lc, &fds[4]), holds_wait(face));
 	struct timespec ts;
 
 	if (until_us != INT64_MAX)
@@ -141,7 +142,7 @@ static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 		serve_requests(loop, buffer);
 	if (fds[1].revents)
 		read_signals(loop);
-	handles_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
+	holds_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
 	lc_process(face->lc, fds[4].revents);
 }
 
@@ -171,7 +172,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	bool told = false;
 
 	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
-	       !(face->draining && face->open_doors == 0 && face->parked == 0 && loop->detacher <= 0)) {
+	       !(face->draining && face->holds == 0 && face->parked == 0 && loop->detacher <= 0)) {
 		turn(loop, &buffer, INT64_MAX);
 		if (face->serving && !told) {
 			told = true;

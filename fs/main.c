@@ -9,6 +9,7 @@
  */
 #include "face.h"
 #include "family.h"
+#include "hold.h"
 #include "kernel_limit.h"
 #include "log.h"
 #include "loop.h"
@@ -209,12 +210,12 @@ static int serve(struct options *options, struct loop *loop, struct mount *mount
 	status = loop_serve(loop, ready_ok) ? 0 : EXIT_MOUNT;
 	log_line(LC_INFO, loop->terms > 1 ? "leaving at once" : "unmounted");
 	if (all_closed(loop, mount))
-		handles_end(face, true);
+		files_end(face, true);
 	if (face->draining)
 		end_detached(mount->fuse);
 	else
 		fuse_session_unmount(mount->fuse);
-	handles_stop_lingering(face);
+	holds_drop(face, 0, NULL);
 	lc_drain(face->lc);
 	return status;
 }
@@ -255,7 +256,7 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 	if (clean && exit_status == 0)
 		loop_settle(loop, status.session_timeout_us);
 	lc_destroy(loop->face->lc, clean);
-	handles_end(loop->face, false);
+	files_end(loop->face, false);
 	guardian_end(loop->face->guardian, clean);
 	loop->face->guardian = NULL;
 	if (mount.fuse)
@@ -293,7 +294,7 @@ int main(int argc, char **argv)
 	raise_limits();
 	addresses = resolve_servers(options.servers);
 	if (addresses && nodes_create(&face.nodes) == 0) {
-		if (handles_init(&face) == 0) {
+		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
 				status = run(&options, &loop, addresses);
 				loop_finish(&loop);

@@ -10,6 +10,7 @@
 #include "face.h"
 
 #include "family.h"
+#include "hold.h"
 #include "log.h"
 #include "snapshot.h"
 
@@ -428,7 +429,7 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	}
 	family_identify(fuse_req_ctx(req)->pid, &person);
 	if (person.pid > 0)
-		handles_drop(face, person.pid, node->lock);
+		holds_drop(face, person.pid, node->lock);
 	parked = park(face, req, node, NULL);
 	if (parked)
 		park_call(parked, lc_rmdir(face->lc, node->lock, parked_done, parked, &parked->call));

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold.c - see hold.h.
+ */
+#include "hold.h"
+
+#include "kernel_limit.h"
+#include "log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+static struct hold *hold_of_place(struct lingering *place)
+{
+	return (struct hold *)((char *)place - offsetof(struct hold, place));
+}
+
+static void hold_free(struct hold *hold)
+{
+	struct face *face = hold->face;
+
+	linger_end(&face->linger, &hold->place);
+	if (hold->state == HOLD_HELD)
+		DL_DELETE(face->held, hold);
+	else
+		hold->kind->dropped(hold->ctx);
+	if (hold->taker)
+		lc_leave(hold->taker);
+	node_unref(face->nodes, hold->node);
+	face->holds--;
+	free(hold);
+}
+
+static void stop_lingering(struct lingering *place)
+{
+	hold_free(hold_of_place(place));
+}
+
+/* ---- waiting ---- */
+
+/* The caller answers the request right after, which also ends its interrupts (and
+ * libfuse holds the request's lock while it calls one). */
+static fuse_req_t stop_waiting(struct hold *hold)
+{
+	fuse_req_t req = hold->req;
+
+	hold->req = NULL;
+	hold->state = HOLD_NEW;
+	DL_DELETE(hold->face->waiting, hold);
+	return req;
+}
+
+/* Answered before the lock came; after EINTR the place is kept for a while. */
+static void interrupt(struct hold *hold, int error)
+{
+	struct face *face = hold->face;
+
+	fuse_reply_err(stop_waiting(hold), error);
+	if (error == EINTR && !face->draining &&
+	    linger_begin(&face->linger, &hold->place, hold->person.pid))
+		hold->state = HOLD_LINGERING;
+	else
+		hold_free(hold);
+}
+
+static void interrupted(fuse_req_t req, void *ctx)
+{
+	(void)req;
+	interrupt(ctx, EINTR);
+}
+
+static void answer(struct hold *hold, int err)
+{
+	fuse_req_t req = stop_waiting(hold);
+
+	if (err < 0) {
+		fuse_reply_err(req, -err);
+		hold_free(hold);
+		return;
+	}
+	hold->state = HOLD_HELD;
+	DL_APPEND(hold->face->held, hold);
+	hold->kind->granted(hold, req);
+}
+
+static void taken(void *ctx, int err)
+{
+	struct hold *hold = ctx;
+
+	if (hold->state == HOLD_WAITING) {
+		answer(hold, err);
+		return;
+	}
+	hold->answered = true;
+	hold->error = err;
+	if (err == 0)
+		linger_at_head(&hold->face->linger, &hold->place);
+}
+
+/* ---- loss ---- */
+
+/* The entry may go when the last who worked under the lock has stopped. */
+static void settle_loss(struct hold *hold)
+{
+	const struct holder *holder;
+
+	DL_FOREACH(hold->holders, holder)
+		if (!holder->finished)
+			return;
+	if (!hold->loss_done && hold->taker)
+		lc_lost_done(hold->taker);
+	hold->loss_done = true;
+}
+
+static void lost(void *ctx)
+{
+	struct hold *hold = ctx;
+	struct holder *holder;
+
+	log_line(LC_WARNING, "%s: the lock is lost, token %" PRId64, hold->node->lock,
+	         lc_token(hold->taker));
+	hold->lost = true;
+	DL_FOREACH(hold->holders, holder)
+		hold->kind->lost(holder);
+	DL_FOREACH(hold->holders, holder)
+		holder->finished = guardian_lose(hold->face->guardian, holder->slot);
+	settle_loss(hold);
+}
+
+/* ---- asking ---- */
+
+/* A lock that was lost while its place was kept is nobody's. */
+static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
+{
+	return request->wait_us > 0 && hold->where == request->where &&
+	       hold->owner == request->owner && hold->mode == request->mode &&
+	       !(hold->answered && hold->error == 0 && !lc_holds(hold->taker));
+}
+
+struct hold *hold_adopt(struct face *face, const struct hold_request *request)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+	pid_t pid = request->person.pid;
+
+	for (size_t i = 0; i < 2 && pid > 0; i++)
+		for (struct lingering *place = lists[i], *next; place; place = next) {
+			struct hold *hold = hold_of_place(place);
+
+			next = place->next;
+			if (place->pid != pid || strcmp(hold->node->lock, request->node->lock) != 0)
+				continue;
+			if (!is_adoptable(hold, request)) {
+				hold_free(hold);
+				continue;
+			}
+			linger_end(&face->linger, place);
+			hold->state = HOLD_NEW;
+			return hold;
+		}
+	return NULL;
+}
+
+int hold_take(struct face *face, const struct hold_request *request, void *ctx,
+              struct hold **ret_hold)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+	struct lc_request ask = {
+		.lock = request->node->lock, .mode = request->mode, .wait_us = request->wait_us,
+		.instead = request->instead ? request->instead->taker : NULL,
+		.pid = request->person.pid, .uid = request->uid, .command = request->person.command,
+	};
+	int r;
+
+	if (!hold)
+		return -ENOMEM;
+	*hold = (struct hold){
+		.kind = request->kind, .ctx = ctx, .face = face, .node = request->node,
+		.mode = request->mode, .person = request->person, .where = request->where,
+		.owner = request->owner,
+	};
+	r = lc_take(face->lc, &ask, taken, lost, hold, &hold->taker);
+	if (r < 0) {
+		free(hold);
+		return r;
+	}
+	node_ref(hold->node);
+	face->holds++;
+	*ret_hold = hold;
+	return 0;
+}
+
+void hold_wait(struct hold *hold, fuse_req_t req)
+{
+	hold->req = req;
+	hold->state = HOLD_WAITING;
+	hold->since_us = hold->face->clock_us();
+	DL_APPEND(hold->face->waiting, hold);
+	if (hold->answered)
+		answer(hold, hold->error);
+	else
+		fuse_req_interrupt_func(req, interrupted, hold);
+}
+
+/* ---- holding ---- */
+
+int hold_join(struct hold *hold, struct holder *holder, const struct person *person,
+              const struct node *door)
+{
+	struct guardian *guardian = hold->face->guardian;
+
+	*holder = (struct holder){.slot = -1};
+	if (guardian) {
+		if (person->pid == 0)
+			log_line(LC_WARNING, "%s: its taker is not visible here, and could not be "
+			         "stopped if it lost the lock", door->lock);
+		holder->slot = guardian_hold(guardian, person->pid, person->start, door->ino, door->name,
+		                             holder);
+		if (holder->slot < 0)
+			return -ENOLCK;
+	}
+	holder->hold = hold;
+	DL_APPEND(hold->holders, holder);
+	return 0;
+}
+
+void hold_part(struct holder *holder)
+{
+	struct hold *hold = holder->hold;
+
+	guardian_release(hold->face->guardian, holder->slot);
+	DL_DELETE(hold->holders, holder);
+	holder->hold = NULL;
+	if (!hold->holders)
+		hold_free(hold);
+	else if (hold->lost)
+		settle_loss(hold);
+}
+
+void hold_give_back(struct hold *hold)
+{
+	hold_free(hold);
+}
+
+/* ---- all of a mount ---- */
+
+int holds_init(struct face *face)
+{
+	return linger_init(&face->linger, face->clock_us, stop_lingering);
+}
+
+void holds_drop(struct face *face, pid_t pid, const char *lock)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+
+	for (size_t i = 0; i < 2; i++)
+		for (struct lingering *place = lists[i], *next; place; place = next) {
+			struct hold *hold = hold_of_place(place);
+
+			next = place->next;
+			if ((pid == 0 || place->pid == pid) &&
+			    (!lock || strcmp(hold->node->lock, lock) == 0))
+				hold_free(hold);
+		}
+}
+
+void holds_drop_where(struct face *face, const void *where, const uint64_t *owner)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+
+	for (size_t i = 0; i < 2; i++)
+		for (struct lingering *place = lists[i], *next; place; place = next) {
+			struct hold *hold = hold_of_place(place);
+
+			next = place->next;
+			if (hold->where == where && (!owner || hold->owner == *owner))
+				hold_free(hold);
+		}
+}
+
+void holds_end(struct face *face, bool leave)
+{
+	struct hold *hold, *next;
+	struct holder *holder;
+
+	if (leave)
+		holds_drop(face, 0, NULL);
+	DL_FOREACH_SAFE(face->waiting, hold, next) {
+		stop_waiting(hold);
+		if (!leave)
+			hold->taker = NULL;
+		hold_free(hold);
+	}
+	DL_FOREACH(face->held, hold) {
+		if (leave)
+			break;
+		hold->taker = NULL;
+		DL_FOREACH(hold->holders, holder)
+			holder->slot = -1;
+	}
+}
+
+/* When the first that waits has to be answered for the kernel's sake. */
+static int64_t waits_until(const struct face *face)
+{
+	int64_t wait = kernel_limit_wait_us(face->kernel_limit_s);
+
+	return face->waiting && wait != INT64_MAX ? face->waiting->since_us + wait : INT64_MAX;
+}
+
+int64_t holds_wait(const struct face *face)
+{
+	int64_t until = waits_until(face), wait = linger_wait(&face->linger);
+
+	if (until != INT64_MAX && until - face->clock_us() < wait)
+		wait = until - face->clock_us();
+	return wait;
+}
+
+void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
+{
+	struct holder *holder;
+
+	if (guardian_spoke && !guardian_listen(face->guardian))
+		log_line(LC_ERROR, "the guardian was killed: no lock is granted any more, start anew");
+	while (guardian_spoke && (holder = guardian_finished(face->guardian)) != NULL) {
+		holder->finished = true;
+		settle_loss(holder->hold);
+	}
+	linger_process(&face->linger, process_gone);
+	if (!face->waiting || face->kernel_limit_s == 0)
+		return;
+	for (int64_t now = face->clock_us(); waits_until(face) <= now;)
+		interrupt(face->waiting, face->waiting->kind->too_long);
+}

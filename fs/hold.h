@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold.h - one hold: one taker of the engine, from the request that asks for it to
+ * the last who has the lock by it.
+ *
+ *   hold_take() ─► hold_wait() ──taken(0)──► kind->granted ─► hold_join() ... hold_part()
+ *                     │   ▲ \                                    the last one: the lock
+ *                     │   │  taken(-errno): answered, gone         is given back
+ *                     │   └──────── hold_adopt(): the same asker came back
+ *                  INTERRUPT: EINTR at once, then lingers ─► or gone; the engine
+ *                                                            deletes the entry
+ *
+ * Whoever asks is parked here, interrupted, answered in time for the kernel, and kept
+ * its place for a while. What was asked for differs, and so does who holds:
+ *
+ *   a door               an OPEN asks; the open file is the one holder
+ *   a reentrant door     an OPEN asks; the open files of a family are the holders
+ *   the flock door       a SETLK asks; the owner of the advisory lock is the holder,
+ *                        and one open file may have several owners
+ *
+ * Which of grant and interrupt came first is decided here, in one thread: whoever
+ * answers the request.
+ */
+#ifndef FS_HOLD_H
+#define FS_HOLD_H
+
+#include "face.h"
+#include "family.h"
+
+struct hold;
+
+/* One who has the lock by a hold; part of what the face keeps of it. The guardian
+ * looks after each of its own. */
+struct holder {
+	struct hold *hold;            /* NULL: none */
+	int slot;                     /* the guardian's; -1: not guarded */
+	bool finished;                /* the lock is lost, and nobody works under it any more */
+	struct holder *prev, *next;   /* in hold->holders */
+};
+
+/* Where the kinds of asking differ. */
+struct hold_kind {
+	/* What a wait is answered when the kernel would not let it last longer. EINTR
+	 * keeps the place; where a program would see an EINTR without a signal as an
+	 * unknown error (SETLK) it has to be another one, and the place is given up. */
+	int too_long;
+	/* The lock is held, and the request is to be answered. Either hold_join() and
+	 * answer, and if nobody is there to hear it (-ENOENT) hold_part() at once, since
+	 * no RELEASE will come; or answer an error and hold_give_back(). From here on
+	 * `ctx` is the kind's own. */
+	void (*granted)(struct hold *hold, fuse_req_t req);
+	/* This one has lost the lock: wake who polls. It may not part here. */
+	void (*lost)(struct holder *holder);
+	/* The hold ends and never was granted, its request is answered: free `ctx`. */
+	void (*dropped)(void *ctx);
+};
+
+/* What is asked for, and by whom. */
+struct hold_request {
+	const struct hold_kind *kind;
+	struct node *node;            /* the door; a reference is taken */
+	enum lc_mode mode;
+	int64_t wait_us;              /* as of lc_request */
+	struct hold *instead;         /* as of lc_request; NULL */
+	struct person person;         /* identified while the request is pending */
+	uid_t uid;
+	/* An interrupted place is for the same process with the same two, in the same mode:
+	 * the door, and 0; or the open file, and the owner of the advisory lock. */
+	const void *where;
+	uint64_t owner;
+};
+
+/* To be read by all, written by hold.c. */
+struct hold {
+	const struct hold_kind *kind;
+	void *ctx;                    /* the kind's, for what it asked */
+	struct face *face;
+	struct node *node;
+	struct lc_taker *taker;       /* NULL: the engine is gone */
+	enum lc_mode mode;
+	struct person person;         /* who asked first */
+	const void *where;
+	uint64_t owner;
+	struct holder *holders;       /* in the order in which they joined; NULL: not granted */
+	bool lost;
+	/* Nobody else's: */
+	enum { HOLD_NEW, HOLD_WAITING, HOLD_LINGERING, HOLD_HELD } state;
+	fuse_req_t req;               /* while it waits */
+	int64_t since_us;             /* of this wait */
+	struct lingering place;       /* after an interrupt; its `drop` finds the hold by it */
+	bool answered;                /* what came while nobody asked: */
+	int error;                    /*   the lock, or an error */
+	bool loss_done;               /* said so to the engine */
+	struct hold *prev, *next;     /* in face->waiting or face->held */
+};
+
+/* A place that this asker left here by an interrupt: change `ctx` as the new request
+ * wants it, then hold_wait(). NULL: none; what the same process left elsewhere at this
+ * lock is given up, as is everything if it does not want to wait now. */
+struct hold *hold_adopt(struct face *face, const struct hold_request *request);
+/* 0: hold_wait() is to follow; or an error at once (lc_take), and `ctx` stays the
+ * caller's. */
+int hold_take(struct face *face, const struct hold_request *request, void *ctx,
+              struct hold **ret_hold);
+/* Takes the request: it is answered with granted() or an error, maybe at once. The hold
+ * may be gone when this returns. */
+void hold_wait(struct hold *hold, fuse_req_t req);
+
+/* One more has the lock by it, as the opener of that door's file: 0, or -ENOLCK: it
+ * could not be stopped, should the lock get lost. */
+int hold_join(struct hold *hold, struct holder *holder, const struct person *person,
+              const struct node *door);
+/* It has not any more; with the last one the hold is gone. */
+void hold_part(struct holder *holder);
+/* Granted, but nobody has joined. */
+void hold_give_back(struct hold *hold);
+
+/* ---- all of a mount ---- */
+
+int holds_init(struct face *face);
+/* Give up the interrupted places of that process (0: of all) at that lock (NULL: at
+ * all): it comes back by another way. */
+void holds_drop(struct face *face, pid_t pid, const char *lock);
+/* And those left at one place, which ends: an open file of the flock door. `owner`: only
+ * those of it, NULL for all. */
+void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);
+/* Nobody waits any more. `leave`: every descriptor is closed, and the holders, which part
+ * next, give their locks back. Otherwise the engine is gone already, and the guardian
+ * still looks after them. */
+void holds_end(struct face *face, bool leave);
+
+/* For the loop: how long until one has waited or lingered long enough, and what is to
+ * be done then. */
+int64_t holds_wait(const struct face *face);
+void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
+
+#endif

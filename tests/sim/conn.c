@@ -177,15 +177,23 @@ void conn_ping(struct conn *conn)
 	dispatch(conn, UP, parcel);
 }
 
-void conn_set_watches(struct conn *conn, char **paths, int count, int64_t zxid)
+static struct watches copy_watches(struct arena *arena, const struct watches *watches)
+{
+	struct watches copy = {.count = watches->count, .room = watches->count};
+
+	copy.paths = arena_zalloc(arena, (size_t)copy.count * sizeof(*copy.paths));
+	for (int i = 0; i < copy.count; i++)
+		copy.paths[i] = arena_strdup(arena, watches->paths[i]);
+	return copy;
+}
+
+void conn_set_watches(struct conn *conn, const struct watches *data, const struct watches *child, int64_t zxid)
 {
 	struct parcel *parcel = parcel_new(conn->world);
 
 	parcel->kind = PARCEL_WATCHES;
-	parcel->paths = arena_zalloc(&conn->world->arena, (size_t)count * sizeof(*paths));
-	for (int i = 0; i < count; i++)
-		parcel->paths[i] = arena_strdup(&conn->world->arena, paths[i]);
-	parcel->path_count = count;
+	parcel->data_watches = copy_watches(&conn->world->arena, data);
+	parcel->child_watches = copy_watches(&conn->world->arena, child);
 	parcel->zxid = zxid;
 	dispatch(conn, UP, parcel);
 }
@@ -236,53 +244,70 @@ void conn_close_there(struct conn *conn)
 		return;
 	conn->open_there = false;
 	conn->first = conn->last = NULL;
-	conn->watch_count = 0;
+	conn->data_watches.count = conn->child_watches.count = 0;
 	conn_send(conn, letter_new(conn->world, LETTER_CLOSED));
 }
 
-static void add_watch(struct conn *conn, const char *path)
+static void add_watch(struct conn *conn, struct watches *watches, const char *path)
 {
-	for (int i = 0; i < conn->watch_count; i++)
-		if (!strcmp(conn->watches[i], path))
+	for (int i = 0; i < watches->count; i++)
+		if (!strcmp(watches->paths[i], path))
 			return;
-	if (conn->watch_count == conn->watch_room) {
+	if (watches->count == watches->room) {
 		const char **more;
 
-		conn->watch_room = conn->watch_room ? conn->watch_room * 2 : 8;
-		more = arena_zalloc(&conn->world->arena, (size_t)conn->watch_room * sizeof(*more));
-		for (int i = 0; i < conn->watch_count; i++)
-			more[i] = conn->watches[i];
-		conn->watches = more;
+		watches->room = watches->room ? watches->room * 2 : 8;
+		more = arena_zalloc(&conn->world->arena, (size_t)watches->room * sizeof(*more));
+		for (int i = 0; i < watches->count; i++)
+			more[i] = watches->paths[i];
+		watches->paths = more;
 	}
-	conn->watches[conn->watch_count++] = path;
+	watches->paths[watches->count++] = path;
 }
 
-static void send_changed(struct conn *conn, const char *path, bool deleted)
+static void send_changed(struct conn *conn, const char *path, enum ensemble_change change)
 {
+	static const char *const words[] = {"is changed", "has other children", "is deleted"};
 	struct letter *letter = letter_new(conn->world, LETTER_CHANGED);
 
-	trace("server %d: tells %" PRIx64 " that %s is %s", conn->server, (uint64_t)conn->session, path,
-	      deleted ? "deleted" : "changed");
+	trace("server %d: tells %" PRIx64 " that %s %s", conn->server, (uint64_t)conn->session, path,
+	      words[change]);
 	letter->path = path;
-	letter->deleted = deleted;
+	letter->change = change;
 	letter->zxid = -1;
 	conn_send(conn, letter);
 }
 
-static bool remove_watch(struct conn *conn, const char *path)
+/* The path as it was watched; NULL: it was not. */
+static const char *take_watch(struct watches *watches, const char *path, size_t len)
 {
-	for (int i = 0; i < conn->watch_count; i++)
-		if (!strcmp(conn->watches[i], path)) {
-			conn->watches[i] = conn->watches[--conn->watch_count];
-			return true;
+	for (int i = 0; i < watches->count; i++)
+		if (!strncmp(watches->paths[i], path, len) && watches->paths[i][len] == '\0') {
+			const char *watched = watches->paths[i];
+
+			watches->paths[i] = watches->paths[--watches->count];
+			return watched;
 		}
-	return false;
+	return NULL;
 }
 
-static void fire_watch(struct conn *conn, const char *path, bool deleted)
+/* In the order of the real server: first the node, then the one above. */
+static void fire_watches(struct conn *conn, const struct change *change)
 {
-	if (remove_watch(conn, path))
-		send_changed(conn, path, deleted);
+	size_t len = strlen(change->path), parent = (size_t)(strrchr(change->path, '/') - change->path);
+	const char *data = NULL, *names = NULL, *above = NULL;
+
+	if (change->kind != CHANGE_CREATE)
+		data = take_watch(&conn->data_watches, change->path, len);
+	if (change->kind == CHANGE_DELETE)
+		names = take_watch(&conn->child_watches, change->path, len);
+	if (change->kind != CHANGE_SET)
+		above = take_watch(&conn->child_watches, change->path, parent ? parent : 1);
+	if (data || names)
+		send_changed(conn, data ? data : names,
+		             change->kind == CHANGE_DELETE ? ENSEMBLE_DELETED : ENSEMBLE_DATA);
+	if (above)
+		send_changed(conn, above, ENSEMBLE_NAMES);
 }
 
 static int64_t applied_zxid(const struct world *world, int server)
@@ -297,15 +322,27 @@ static void watches_again(struct conn *conn, const struct parcel *parcel)
 {
 	struct tree *tree = &conn->world->servers[conn->server].tree;
 
-	for (int i = 0; i < parcel->path_count; i++) {
-		struct node *node = tree_find(tree, parcel->paths[i]);
+	for (int i = 0; i < parcel->data_watches.count; i++) {
+		const char *path = parcel->data_watches.paths[i];
+		struct node *node = tree_find(tree, path);
 
 		if (!node)
-			send_changed(conn, parcel->paths[i], true);
+			send_changed(conn, path, ENSEMBLE_DELETED);
 		else if (node->stat.mzxid > parcel->zxid)
-			send_changed(conn, parcel->paths[i], false);
+			send_changed(conn, path, ENSEMBLE_DATA);
 		else
-			add_watch(conn, parcel->paths[i]);
+			add_watch(conn, &conn->data_watches, path);
+	}
+	for (int i = 0; i < parcel->child_watches.count; i++) {
+		const char *path = parcel->child_watches.paths[i];
+		struct node *node = tree_find(tree, path);
+
+		if (!node)
+			send_changed(conn, path, ENSEMBLE_DELETED);
+		else if (node->pzxid > parcel->zxid)
+			send_changed(conn, path, ENSEMBLE_NAMES);
+		else
+			add_watch(conn, &conn->child_watches, path);
 	}
 }
 
@@ -324,7 +361,7 @@ static void answer_get(struct conn *conn, const struct ensemble_op *op, struct l
 	letter->stat = node->stat;
 	letter->has_stat = true;
 	if (op->watch)
-		add_watch(conn, op->path);
+		add_watch(conn, &conn->data_watches, op->path);
 }
 
 static void answer_children(struct conn *conn, const struct ensemble_op *op, struct letter *letter)
@@ -350,6 +387,8 @@ static void answer_children(struct conn *conn, const struct ensemble_op *op, str
 	}
 	letter->stat = node->stat;
 	letter->has_stat = true;
+	if (op->watch)
+		add_watch(conn, &conn->child_watches, op->path);
 }
 
 static void read_now(struct conn *conn, struct request *request)
@@ -368,7 +407,7 @@ static void read_now(struct conn *conn, struct request *request)
 		letter->path = op->path;
 		return;
 	case ENSEMBLE_UNWATCH:
-		remove_watch(conn, op->path);
+		take_watch(&conn->data_watches, op->path, strlen(op->path));
 		return;
 	case ENSEMBLE_CREATE:
 	case ENSEMBLE_DELETE:
@@ -540,9 +579,7 @@ void conn_applied(struct world *world, int server, const struct transaction *tra
 		if (conn->server != server || !conn->open_there)
 			continue;
 		for (int i = 0; i < transaction->count; i++)
-			if (transaction->changes[i].kind != CHANGE_CREATE)
-				fire_watch(conn, transaction->changes[i].path,
-				           transaction->changes[i].kind == CHANGE_DELETE);
+			fire_watches(conn, &transaction->changes[i]);
 	}
 	if (transaction->server == server && transaction->request) {
 		transaction->request->ready = true;

@@ -40,7 +40,7 @@ struct client {
 	} log[LOG_MAX];
 	int changes;
 	char changed[128];
-	bool deleted;
+	enum ensemble_change change;
 	int answers_before_change;
 };
 
@@ -89,7 +89,7 @@ static void changed(void *ctx, const char *path, enum ensemble_change change)
 
 	client->changes++;
 	snprintf(client->changed, sizeof(client->changed), "%s", path);
-	client->deleted = change == ENSEMBLE_DELETED;
+	client->change = change;
 	client->answers_before_change = client->answers;
 }
 
@@ -292,14 +292,14 @@ static void test_watch(void **state)
 	/* Once, and none for the node that was not there. */
 	assert_int_equal(one->changes, 1);
 	assert_string_equal(one->changed, "/a");
-	assert_false(one->deleted);
+	assert_int_equal(one->change, ENSEMBLE_DATA);
 	/* The event comes before an answer that shows the change. */
 	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a", .watch = true);
 	SUBMIT(one, .kind = ENSEMBLE_DELETE, .path = "/a");
 	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a");
 	run(bench, SECOND);
 	assert_int_equal(one->changes, 2);
-	assert_true(one->deleted);
+	assert_int_equal(one->change, ENSEMBLE_DELETED);
 	assert_int_equal(one->answers_before_change, 3);
 	finish(bench);
 }
@@ -326,11 +326,147 @@ static void test_watch_over_reconnect(void **state)
 	assert_int_equal(one->connects, 2);
 	assert_int_equal(one->changes, 1);
 	assert_string_equal(one->changed, "/gone");
-	assert_true(one->deleted);
+	assert_int_equal(one->change, ENSEMBLE_DELETED);
 	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/kept");
 	run(bench, SECOND);
 	assert_int_equal(one->changes, 2);
 	assert_string_equal(one->changed, "/kept");
+	finish(bench);
+}
+
+/* Who watches the names below a node hears of each one that comes or goes, once. */
+static void test_watch_names(void **state)
+{
+	struct bench *bench = begin(3, 11);
+	struct client *one = &bench->client[0], *two = &bench->client[1];
+
+	(void)state;
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a");
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a/b");
+	run(bench, SECOND);
+	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a", .watch = true);
+	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/missing", .watch = true);
+	run(bench, SECOND);
+	/* Not of data, neither its own nor its children's, nor of what is further below. */
+	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a", .data = "1", .data_len = 1);
+	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a/b", .data = "1", .data_len = 1);
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a/b/c");
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/missing");
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 0);
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a/n-", .sequence = true);
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a/n-", .sequence = true);
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 1);
+	assert_string_equal(one->changed, "/a");
+	assert_int_equal(one->change, ENSEMBLE_NAMES);
+	/* The event comes before an answer that shows the change. */
+	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a", .watch = true);
+	SUBMIT(one, .kind = ENSEMBLE_DELETE, .path = "/a/b/c");
+	SUBMIT(one, .kind = ENSEMBLE_DELETE, .path = "/a/b");
+	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a");
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 2);
+	assert_int_equal(one->change, ENSEMBLE_NAMES);
+	assert_int_equal(one->answers_before_change, one->answers - 2);
+	assert_int_equal(LAST(one).name_count, 2);
+	finish(bench);
+}
+
+/* Both kinds of watch on one node: its end is told once, other changes apart. */
+static void test_watch_both(void **state)
+{
+	struct bench *bench = begin(3, 12);
+	struct client *one = &bench->client[0], *two = &bench->client[1];
+
+	(void)state;
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a");
+	run(bench, SECOND);
+	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a", .watch = true);
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a", .watch = true);
+	run(bench, SECOND);
+	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a");
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 1);
+	assert_int_equal(one->change, ENSEMBLE_DATA);
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a", .watch = true);
+	SUBMIT(two, .kind = ENSEMBLE_DELETE, .path = "/a");
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 2);
+	assert_string_equal(one->changed, "/a");
+	assert_int_equal(one->change, ENSEMBLE_DELETED);
+	finish(bench);
+}
+
+static void test_watch_names_over_reconnect(void **state)
+{
+	static const char *const nodes[] = {"/gone", "/more", "/less", "/less/b", "/kept"};
+	struct bench *bench = begin(3, 13);
+	struct client *one = &bench->client[0], *two = &bench->client[1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = nodes[i]);
+	run(bench, SECOND);
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (i != 3)
+			SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = nodes[i], .watch = true);
+	run(bench, SECOND);
+	conn_break(one->wire.conn, -1);
+	one->paused = true;
+	SUBMIT(two, .kind = ENSEMBLE_DELETE, .path = "/gone");
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/more/x");
+	SUBMIT(two, .kind = ENSEMBLE_DELETE, .path = "/less/b");
+	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/kept");
+	run(bench, SECOND);
+	one->paused = false;
+	run(bench, SECOND);
+	assert_int_equal(one->connects, 2);
+	assert_int_equal(one->changes, 3);
+	assert_string_equal(one->changed, "/less");
+	assert_int_equal(one->change, ENSEMBLE_NAMES);
+	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/kept/x");
+	run(bench, SECOND);
+	assert_int_equal(one->changes, 4);
+	assert_string_equal(one->changed, "/kept");
+	finish(bench);
+}
+
+/* ---- compare and set ---- */
+
+static void test_versions(void **state)
+{
+	struct bench *bench = begin(3, 14);
+	struct client *one = &bench->client[0];
+	struct ensemble_op ops[] = {
+		{.kind = ENSEMBLE_CHECK, .path = "/e", .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_SET, .path = "/a", .data = "x", .data_len = 1, .version = 1},
+	};
+
+	(void)state;
+	SUBMIT(one, .kind = ENSEMBLE_CREATE, .path = "/a");
+	SUBMIT(one, .kind = ENSEMBLE_CREATE, .path = "/e", .ephemeral = true);
+	submit(one, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = "/a", .version = 1}, 1);
+	submit(one, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = "/a", .data = "0", .data_len = 1}, 1);
+	/* A listing tells the version of the node's data. */
+	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a");
+	submit(one, ops, 2);
+	submit(one, ops, 2);
+	SUBMIT(one, .kind = ENSEMBLE_DELETE, .path = "/e");
+	ops[1].version = 2;
+	submit(one, ops, 2);
+	SUBMIT(one, .kind = ENSEMBLE_GET, .path = "/a");
+	run(bench, SECOND);
+	assert_int_equal(one->answers, 10);
+	assert_int_equal(one->log[2].result, ENSEMBLE_BADVERSION);
+	assert_int_equal(one->log[3].result, ENSEMBLE_OK);
+	assert_int_equal(one->log[3].stat.version, 1);
+	assert_int_equal(one->log[4].stat.version, 1);
+	assert_int_equal(one->log[5].result, ENSEMBLE_OK);
+	assert_int_equal(one->log[6].result, ENSEMBLE_BADVERSION);
+	assert_int_equal(one->log[8].result, ENSEMBLE_NONODE);
+	assert_memory_equal(one->log[9].data, "x", 1);
+	assert_int_equal(one->log[9].stat.version, 2);
 	finish(bench);
 }
 
@@ -501,6 +637,10 @@ int main(void)
 		cmocka_unit_test(test_multi),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_watch_over_reconnect),
+		cmocka_unit_test(test_watch_names),
+		cmocka_unit_test(test_watch_both),
+		cmocka_unit_test(test_watch_names_over_reconnect),
+		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_stall),
 		cmocka_unit_test(test_expiry),

@@ -69,6 +69,7 @@ void tree_copy(struct tree *tree, const struct tree *from)
 			root->stat = node->stat;
 			root->stat.children = 0;
 			root->counter = node->counter;
+			root->pzxid = node->pzxid;
 			continue;
 		}
 		copy = arena_copy(from->arena, node, sizeof(*node));
@@ -162,6 +163,7 @@ static void apply_create(struct tree *tree, const struct change *change, int64_t
 	                                    .ephemeral_owner = change->owner};
 	if (mutation == MUTATE_falling_token)
 		node->stat.czxid = ((int64_t)1 << 60) - zxid;
+	node->pzxid = parent->pzxid = zxid;
 	attach(tree, node, parent);
 	/* The servers refuse to store what comes after 2^31 - 1: the number repeats. */
 	if (parent->counter < INT32_MAX)
@@ -179,6 +181,7 @@ void tree_apply(struct tree *tree, const struct change *change, int64_t zxid, in
 	node = tree_find(tree, change->path);
 	if (change->kind == CHANGE_DELETE) {
 		DL_DELETE(node->parent->children, node);
+		node->parent->pzxid = zxid;
 		node->parent->stat.children--;
 		HASH_DELETE(hh, tree->nodes, node);
 		return;

@@ -19,7 +19,7 @@
 struct pending {
 	ensemble_answer_fn *answer;
 	void *ctx;
-	int64_t serial;
+	int64_t serial, sent_us;
 	enum ensemble_kind kind;
 	bool watch, sequence, sent, muted;
 	char *path;                    /* of the first operation */
@@ -161,24 +161,24 @@ static void doom_all(struct wire *wire, enum ensemble_result result)
 
 /* ---- watches, as the client remembers them ---- */
 
-static void add_watch(struct wire *wire, const char *path)
+static void add_watch(struct watches *watches, const char *path)
 {
-	for (int i = 0; i < wire->watch_count; i++)
-		if (!strcmp(wire->watches[i], path))
+	for (int i = 0; i < watches->count; i++)
+		if (!strcmp(watches->paths[i], path))
 			return;
-	if (wire->watch_count == wire->watch_room) {
-		wire->watch_room = wire->watch_room ? wire->watch_room * 2 : 16;
-		wire->watches = check(realloc(wire->watches, (size_t)wire->watch_room * sizeof(*wire->watches)));
+	if (watches->count == watches->room) {
+		watches->room = watches->room ? watches->room * 2 : 16;
+		watches->paths = check(realloc(watches->paths, (size_t)watches->room * sizeof(*watches->paths)));
 	}
-	wire->watches[wire->watch_count++] = check(strdup(path));
+	watches->paths[watches->count++] = check(strdup(path));
 }
 
-static bool remove_watch(struct wire *wire, const char *path)
+static bool remove_watch(struct watches *watches, const char *path)
 {
-	for (int i = 0; i < wire->watch_count; i++)
-		if (!strcmp(wire->watches[i], path)) {
-			free(wire->watches[i]);
-			wire->watches[i] = wire->watches[--wire->watch_count];
+	for (int i = 0; i < watches->count; i++)
+		if (!strcmp(watches->paths[i], path)) {
+			free((void *)watches->paths[i]);
+			watches->paths[i] = watches->paths[--watches->count];
 			return true;
 		}
 	return false;
@@ -186,8 +186,10 @@ static bool remove_watch(struct wire *wire, const char *path)
 
 static void forget_watches(struct wire *wire)
 {
-	while (wire->watch_count)
-		free(wire->watches[--wire->watch_count]);
+	while (wire->data_watches.count)
+		free((void *)wire->data_watches.paths[--wire->data_watches.count]);
+	while (wire->child_watches.count)
+		free((void *)wire->child_watches.paths[--wire->child_watches.count]);
 }
 
 /* ---- connecting and losing it ---- */
@@ -312,23 +314,31 @@ static void accepted(struct wire *wire, const struct letter *letter)
 	wire->connected_at_us = wire->world->agenda->now_us;
 	if (mutation == MUTATE_late_stamp)
 		wire->connect_us = wire->clock_us(wire->ctx);
-	if (wire->watch_count)
-		conn_set_watches(wire->conn, wire->watches, wire->watch_count, wire->last_zxid);
+	if (wire->data_watches.count || wire->child_watches.count)
+		conn_set_watches(wire->conn, &wire->data_watches, &wire->child_watches, wire->last_zxid);
 	DL_FOREACH(wire->pending, pending)
 		send_pending(wire, pending);
+	if (wire->joined)
+		wire->joined(wire->ctx, wire->timeout_us, wire->connect_us);
 	wire->events->connected(wire->events_ctx, wire->session, wire->timeout_us, wire->connect_us);
 }
 
 static void changed(struct wire *wire, const struct letter *letter)
 {
 	char path[1280];
+	bool watched = false;
 
-	if (!remove_watch(wire, letter->path))
+	/* One event, though both kinds were watched. */
+	if (letter->change != ENSEMBLE_NAMES)
+		watched |= remove_watch(&wire->data_watches, letter->path);
+	if (letter->change != ENSEMBLE_DATA)
+		watched |= remove_watch(&wire->child_watches, letter->path);
+	if (!watched)
 		return;
 	if (mutation == MUTATE_drop_changed)
 		return;
 	snprintf(path, sizeof(path), "%s", letter->path);
-	wire->events->changed(wire->events_ctx, path, letter->deleted ? ENSEMBLE_DELETED : ENSEMBLE_DATA);
+	wire->events->changed(wire->events_ctx, path, letter->change);
 }
 
 static void answered(struct wire *wire, struct letter *letter)
@@ -339,10 +349,10 @@ static void answered(struct wire *wire, struct letter *letter)
 	DL_DELETE(wire->pending, pending);
 	if (letter->zxid > wire->last_zxid)
 		wire->last_zxid = letter->zxid;
-	if (pending->kind == ENSEMBLE_GET && pending->watch && letter->result == ENSEMBLE_OK)
-		add_watch(wire, pending->path);
+	if (pending->watch && letter->result == ENSEMBLE_OK)
+		add_watch(pending->kind == ENSEMBLE_GET ? &wire->data_watches : &wire->child_watches, pending->path);
 	if (pending->kind == ENSEMBLE_UNWATCH && letter->result == ENSEMBLE_OK)
-		remove_watch(wire, pending->path);
+		remove_watch(&wire->data_watches, pending->path);
 	if (is_write(pending->kind) && letter->result == ENSEMBLE_OK) {
 		wire->write_answers++;
 		wire->write_answered_us = wire->world->agenda->now_us;
@@ -357,6 +367,8 @@ static void answered(struct wire *wire, struct letter *letter)
 	if (swallow(wire, pending))
 		return;
 	wire->evidence = is_write(pending->kind) && letter->result == ENSEMBLE_OK;
+	if (wire->evidence && wire->wrote)
+		wire->wrote(wire->ctx, pending->sent_us, pending->kind, pending->path);
 	wire->proved |= wire->evidence;
 	tell(wire, pending, letter, letter->result);
 	wire->evidence = false;
@@ -514,6 +526,7 @@ static void wire_submit(struct ensemble *ensemble, const struct ensemble_op *ops
 	pending->answer = answer;
 	pending->ctx = ctx;
 	pending->serial = ++wire->serial;
+	pending->sent_us = wire->clock_us(wire->ctx);
 	pending->kind = ops[0].kind;
 	pending->watch = ops[0].watch;
 	pending->sequence = ops[0].sequence;
@@ -637,8 +650,9 @@ void wire_finish(struct wire *wire)
 		DL_DELETE(wire->doomed, pending);
 		pending_free(pending);
 	}
-	free(wire->watches);
-	wire->watches = NULL;
+	free(wire->data_watches.paths);
+	free(wire->child_watches.paths);
+	wire->data_watches = wire->child_watches = (struct watches){0};
 	free(wire->late);
 	wire->late = NULL;
 }

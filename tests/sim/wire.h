@@ -32,6 +32,10 @@ struct wire {
 	void (*wake)(void *ctx);
 	/* Injected: the client's process is stopped. */
 	void (*freeze)(void *ctx, int64_t duration_us);
+	/* What a lease may be reckoned from, before the engine is told: a connection, and a
+	 * write answered OK. Both may be NULL. */
+	void (*joined)(void *ctx, int64_t timeout_us, int64_t connect_us);
+	void (*wrote)(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path);
 	void *ctx;
 
 	enum wire_state state;
@@ -47,8 +51,7 @@ struct wire {
 	bool inside;                   /* process(): submit() may be called, process() not */
 	struct pending *pending, *doomed, *swallowed;
 	int64_t serial;
-	char **watches;
-	int watch_count, watch_room;
+	struct watches data_watches, child_watches;
 	char server_name[32];
 	int64_t late_greeting_us;      /* injected: how long the next handshake takes */
 	char *late;                    /* MUTATE_late_write */

@@ -38,6 +38,8 @@ void log_commit(struct world *world, int64_t upto)
 	while (world->committed_count < upto) {
 		const struct transaction *transaction = world->log[world->committed_count++];
 
+		if (world->committing && transaction->count)
+			world->committing(world->committing_ctx, transaction);
 		for (int i = 0; i < transaction->count; i++)
 			tree_apply(&world->committed, &transaction->changes[i], transaction->zxid,
 			           transaction->wall_ms);

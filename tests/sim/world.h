@@ -72,7 +72,8 @@ struct letter {
 	int data_len;
 	const char **names;
 	int name_count;
-	bool has_stat, deleted;
+	bool has_stat;
+	enum ensemble_change change;
 	struct ensemble_stat stat;
 	struct letter *next;
 };
@@ -135,6 +136,9 @@ struct world {
 	struct session *sessions;
 	int64_t session_count;
 	struct conn *conns;
+	/* Injected: sees what is committed, before the committed tree does. */
+	void (*committing)(void *ctx, const struct transaction *transaction);
+	void *committing_ctx;
 	uint64_t changes;            /* counts what either head of the log has gone through */
 	unsigned refuse_next;        /* injected: so many writes are refused */
 	int64_t calm_since_us;       /* last time that leadership was in question */
@@ -168,6 +172,12 @@ int64_t world_trouble(const struct world *world, int server);
 
 typedef void conn_arrived_fn(void *ctx);
 
+/* Of one kind: a node's data and its children's names are watched apart. */
+struct watches {
+	const char **paths;
+	int count, room;
+};
+
 struct conn {
 	struct world *world;
 	int server;
@@ -180,8 +190,7 @@ struct conn {
 	struct conn_queue { struct parcel *first, *last; int64_t last_arrival_us, stalled_until_us; } way[2];
 	int deliver_left;            /* after an abandon: so many packets still get through; -1: all */
 	struct request *first, *last;   /* at the server */
-	const char **watches;
-	int watch_count, watch_room;
+	struct watches data_watches, child_watches;
 	struct letter *inbox, *inbox_last;
 	conn_arrived_fn *arrived;
 	void *ctx;
@@ -194,7 +203,7 @@ struct conn *conn_open(struct world *world, int server, int64_t session, int64_t
 /* The ops are copied. */
 void conn_request(struct conn *conn, const struct ensemble_op *ops, int count, int64_t serial);
 void conn_ping(struct conn *conn);
-void conn_set_watches(struct conn *conn, char **paths, int count, int64_t zxid);
+void conn_set_watches(struct conn *conn, const struct watches *data, const struct watches *child, int64_t zxid);
 /* The next packet that has arrived, or NULL. */
 struct letter *conn_receive(struct conn *conn);
 /* The client gives up; of what is under way to the server this many packets
@@ -221,8 +230,7 @@ struct parcel {
 	struct conn *conn;
 	struct request *request;
 	struct letter *letter;
-	const char **paths;
-	int path_count;
+	struct watches data_watches, child_watches;
 	int64_t zxid;
 	int64_t applied;             /* COMMIT, SYNCED */
 	bool valid;

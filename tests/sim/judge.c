@@ -368,6 +368,7 @@ void judge_granted(struct taker *taker)
 	struct node *node;
 
 	taker->granted_us = now_us(sim);
+	taker->granted_clock_us = mount_clock_us(taker->mount);
 	/* Evicted while it waited, or with an earlier session. */
 	if (taker->evicted_token != taker->token)
 		taker->evicted_us = -1;
@@ -446,7 +447,6 @@ void judge_failed(struct taker *taker, int err)
 void judge_lost(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
-	int64_t silence_us = now_us(sim) - taker->mount->wire.write_answered_us;
 
 	taker->lost_clock_us = mount_clock_us(taker->mount);
 	taker->forfeited = taker->mount->forfeited;
@@ -462,9 +462,9 @@ void judge_lost(struct taker *taker)
 	if (taker->mount->wire.state == WIRE_ENDED && !world_session_alive(&sim->world, taker->mount->wire.session))
 		return;
 	/* Otherwise the lease must have run out for want of answers. */
-	if (silence_us < sim->plan.timeout_us / 4 && mount_trouble(taker->mount) < now_us(sim) - NOTICE_US)
-		sim_violation(sim, "g: taker %d on %s has lost %s, a write was answered %" PRId64 " ms ago", taker->pid,
-		              taker->mount->host, taker->lock->name, silence_us / 1000);
+	if (!mount_lease_was_over(taker->mount, taker->granted_clock_us))
+		sim_violation(sim, "g: taker %d on %s has lost %s, and the lease was good all the time", taker->pid,
+		              taker->mount->host, taker->lock->name);
 }
 
 /* ---- questions ---- */
@@ -583,6 +583,9 @@ static void judge_mount(struct mount *mount)
 	if (told_us != status.lease_left_us)
 		sim_violation(sim, "a: %s has a lease of %" PRId64 " us, the guardian was told %" PRId64, mount->host,
 		              status.lease_left_us, told_us);
+	if (mount->deadline_us != INT64_MIN && mount->deadline_us != mount->lease.deadline_us)
+		sim_violation(sim, "a: %s has a lease until %" PRId64 " us, by what was answered it is %" PRId64,
+		              mount->host, mount->deadline_us, mount->lease.deadline_us);
 	if (status.state == LC_READY && !mount->wire.proved)
 		sim_violation(sim, "b: %s is ready, and no write was answered on this connection", mount->host);
 	if (sim->plan.short_sessions && status.state == LC_READY)

@@ -9,6 +9,7 @@
 
 #include "mutation.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -44,7 +45,11 @@ static int64_t wall_ms(void *ctx)
 {
 	struct mount *mount = ctx;
 
-	mount_stumble(mount);   /* asked at a grant, before anybody is told of it */
+	/* Asked at a grant, before anybody is told of it. */
+	if (!lease_fresh(&mount->lease, mount_clock_us(mount)))
+		sim_violation(mount->sim, "b: %s grants a lock, its lease lasts for %" PRId64 " ms", mount->host,
+		              lease_left(&mount->lease, mount_clock_us(mount)) / 1000);
+	mount_stumble(mount);
 	return world_wall_ms(&mount->sim->world) + mount->index * 7000;
 }
 
@@ -54,7 +59,45 @@ static void deadline(void *ctx, int64_t deadline_us)
 
 	if (deadline_us > mount->deadline_us && !mount->wire.evidence)
 		sim_violation(mount->sim, "a: %s extends its lease, and no write was answered OK", mount->host);
+	if (deadline_us != INT64_MIN && deadline_us != mount->lease.deadline_us)
+		sim_violation(mount->sim, "a: %s has a lease until %" PRId64 " us, by what was answered it is %" PRId64,
+		              mount->host, deadline_us, mount->lease.deadline_us);
 	mount->deadline_us = deadline_us;
+}
+
+/* The same evidence once more, from the wire. */
+static void note_lease_over(struct mount *mount)
+{
+	if (lease_left(&mount->lease, mount_clock_us(mount)) == 0)
+		mount->lease_over_us = mount_clock_us(mount);
+}
+
+static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
+{
+	struct mount *mount = ctx;
+
+	note_lease_over(mount);
+	if (mount->lease_session != mount->wire.session) {
+		mount->lease_session = mount->wire.session;
+		lease_begin(&mount->lease, mount->sim->plan.tick_us);
+	}
+	lease_connected(&mount->lease, timeout_us, connect_us);
+	note_lease_over(mount);
+}
+
+static void wrote(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path)
+{
+	struct mount *mount = ctx;
+
+	(void)kind;
+	(void)path;
+	note_lease_over(mount);
+	lease_answered(&mount->lease, sent_us, mount_clock_us(mount));
+}
+
+bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us)
+{
+	return lease_left(&mount->lease, mount_clock_us(mount)) == 0 || mount->lease_over_us >= since_clock_us;
 }
 
 static void random_bytes(void *ctx, void *ret_bytes, size_t len)
@@ -196,6 +239,8 @@ static void wire_up(struct mount *mount)
 {
 	wire_init(&mount->wire, &mount->sim->world, rng_fork(&mount->rng), clock_us, wire_wake, mount);
 	mount->wire.freeze = wire_freeze;
+	mount->wire.joined = joined;
+	mount->wire.wrote = wrote;
 }
 
 void mount_begin(struct mount *mount, struct sim *sim, int index)
@@ -232,6 +277,9 @@ void mount_start(struct mount *mount)
 	};
 
 	mount->deadline_us = INT64_MIN;
+	mount->lease_session = 0;
+	mount->lease_over_us = -1;
+	lease_begin(&mount->lease, plan->tick_us);
 	if (lc_create(&config, &mount->wire.ensemble, &mount->lc) < 0)
 		abort();
 	plan_turn(mount);

@@ -114,7 +114,7 @@ mutant(3, 'lease_not_checked_at_use', 'taker.c',
 mutant(3, 'lease_not_checked_at_grant', 'session.c',
        '\tif (lease_fresh(&lc->session.lease, lc_now(lc)))\n\t\treturn true;\n\tbeat(lc);',
        '\treturn true;\n\tbeat(lc);',
-       sim('leases', 2230))
+       sim('leases'))
 mutant(3, 'grant_told_without_lease', 'taker.c',
        'if (taker->state == TAKER_HELD && !session_lease_valid(lc))',
        'if (0)',
@@ -526,7 +526,10 @@ class Works:
                 stream.write(text.replace(old, new))
             replaced[file] = None
         for file in replaced:
-            replaced[file] = compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o')
+            try:
+                replaced[file] = compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o')
+            except RuntimeError as error:
+                raise Stale(f'{this.name} is stale: {error}') from error
         return self.link(this.judge, replaced, this.name)
 
 
@@ -573,7 +576,11 @@ def convict(program, judge):
 
 
 def examine(works, this):
-    program = works.mutate(this)
+    try:
+        program = works.mutate(this)
+    except Stale as error:
+        print(error, flush=True)
+        return None
     caught = convict(program, this.judge)
     os.unlink(program)
     shutil.rmtree(f'{works.directory}/{this.name}.d')

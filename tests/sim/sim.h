@@ -13,6 +13,7 @@
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
+#include "lease.h"
 #include "lockcore.h"
 #include "trace.h"
 #include "wire.h"
@@ -88,7 +89,7 @@ struct taker {
 	enum taker_phase phase;
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
-	int64_t token, granted_us;
+	int64_t token, granted_us, granted_clock_us;
 	bool told;                     /* taken() was called */
 	int64_t unheld_running_us;     /* lc_holds() was seen false; -1: not yet */
 	int64_t evicted_us;            /* -1: not */
@@ -137,6 +138,9 @@ struct mount {
 	int64_t turn_at_us;
 	uint64_t turn_serial;
 	int64_t deadline_us;           /* as the engine has told it */
+	struct lease lease;            /* from what was answered, reckoned apart */
+	int64_t lease_session;
+	int64_t lease_over_us;         /* last time that it was over, by the mount's clock; -1 */
 	int64_t trouble_us;            /* the last moment of it so far */
 	int64_t spin_window_us;
 	unsigned spin_turns;
@@ -196,6 +200,8 @@ void mount_stumble(struct mount *mount);
 int64_t mount_clock_us(const struct mount *mount);
 /* Virtual time without the pauses. */
 int64_t mount_running_us(const struct mount *mount);
+/* By what the ensemble has answered, the lease was over at some moment since then. */
+bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us);
 /* Until when it may notice a fault. */
 int64_t mount_trouble(struct mount *mount);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * door.h - the names in a lock that take it when opened, and how long each waits.
- * Pure.
+ * door.h - the names in a lock that take it when opened, what each takes and how long
+ * it waits. Pure.
  */
 #ifndef FS_DOOR_H
 #define FS_DOOR_H
+
+#include "lockcore.h"
 
 #include <stdint.h>
 
@@ -12,6 +14,7 @@
 #define DOOR_NAME_MAX 31
 
 struct door {
+	enum lc_mode mode;
 	int64_t wait_us;   /* 0: not at all; LC_FOREVER */
 };
 

@@ -92,7 +92,7 @@ static const struct hold_kind open_kind = {
 void handle_open(struct face *face, fuse_req_t req, struct node *node, const struct fuse_file_info *fi)
 {
 	struct hold_request request = {
-		.kind = &open_kind, .node = node, .mode = LC_EXCLUSIVE, .uid = fuse_req_ctx(req)->uid,
+		.kind = &open_kind, .node = node, .mode = node->door.mode, .uid = fuse_req_ctx(req)->uid,
 		.wait_us = fi->flags & O_NONBLOCK ? 0 : node->door.wait_us, .where = node,
 	};
 	struct handle *handle;

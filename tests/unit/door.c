@@ -14,17 +14,21 @@ static void doors(void **state)
 {
 	static const struct {
 		const char *name;
+		enum lc_mode mode;
 		int64_t wait_us;
 	} rows[] = {
-		{"lock", LC_FOREVER},
-		{"try", 0},
-		{"lock@30s", 30000000},
-		{"lock@500ms", 500000},
-		{"lock@5m", 300000000},
-		{"lock@1h", 3600000000},
-		{"lock@0s", 0},
-		{"lock@0ms", 0},
-		{"lock@9223372036854775ms", 9223372036854775000},
+		{"lock", LC_EXCLUSIVE, LC_FOREVER},
+		{"shared", LC_SHARED, LC_FOREVER},
+		{"try", LC_EXCLUSIVE, 0},
+		{"lock@30s", LC_EXCLUSIVE, 30000000},
+		{"lock@500ms", LC_EXCLUSIVE, 500000},
+		{"lock@5m", LC_EXCLUSIVE, 300000000},
+		{"lock@1h", LC_EXCLUSIVE, 3600000000},
+		{"lock@0s", LC_EXCLUSIVE, 0},
+		{"lock@0ms", LC_EXCLUSIVE, 0},
+		{"lock@9223372036854775ms", LC_EXCLUSIVE, 9223372036854775000},
+		{"shared@30s", LC_SHARED, 30000000},
+		{"shared@0s", LC_SHARED, 0},
 	};
 
 	(void)state;
@@ -34,6 +38,7 @@ static void doors(void **state)
 		expect(door_parse(rows[i].name, &door) == 0, "%s is no door", rows[i].name);
 		expect(door.wait_us == rows[i].wait_us, "%s waits %lld us", rows[i].name,
 		       (long long)door.wait_us);
+		expect(door.mode == rows[i].mode, "%s takes in mode %d", rows[i].name, (int)door.mode);
 	}
 }
 
@@ -45,6 +50,7 @@ static void malformed(void **state)
 		"lock@lock", "lock@30s@30s", "lock@99999999999999999999s",
 		"lock@9223372036854776ms",
 		"lock@30S", "try@", "try@30s", "try@0s", "try@x",
+		"shared@", "shared@30", "shared@x",
 	};
 	struct door door;
 
@@ -60,7 +66,8 @@ static void no_doors(void **state)
 		"LOCK",
 		"try ", "tr", "tryx", "Try@", "xlock@30s", "@", "@30s", "lo@30s", "queue", "holder",
 		"value",
-		"slots", "build", "backup@home.service", "lock\n",
+		"slots", "build", "backup@home.service", "lock\n", "share", "shared ", "shared2",
+		"sharedlock", "lockshared",
 	};
 	struct door door;
 

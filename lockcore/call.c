@@ -591,6 +591,8 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 	struct lc_call *call = ctx;
 	bool lost = call->taker->state != TAKER_HELD;
 
+	if (answer->result == ENSEMBLE_OK)
+		session_node_written(call->lc);
 	if (answer->result == ENSEMBLE_NONODE && !call->told && !lost) {
 		/* The entry, or our heartbeat node: the listing tells the first, the
 		 * next heartbeat makes the second again, then we ask again. */

@@ -6,6 +6,7 @@
  *   session  connecting, heartbeats, the lease, the end of a session
  *   lock     one lock's takers: who is first here, the shared listing, watches
  *   taker    one entry: create, grant, lose, delete
+ *   entry    what stands in its data, and the watch on it: reason, eviction
  *   zone     order by czxid, where the numbers repeat
  *   sweep    entries that belong to nobody
  *   share    how much of the session each user's takers use up
@@ -48,6 +49,7 @@ struct session {
 	int64_t away_us;             /* not ready: since when */
 	bool beating;                /* a heartbeat or its making is under way */
 	bool node_made;
+	int32_t node_version;        /* of the heartbeat node: somebody else's write is a poke */
 	bool proved;                 /* was ready once: the root is good */
 	int64_t beat_sent_us;
 	struct timer beat;           /* the next heartbeat; or patience with the last one */
@@ -109,6 +111,8 @@ void session_wrote(struct lc *lc, int64_t sent_us);
 /* The first taker came or the last went: the pace of heartbeats changes. */
 void session_pace(struct lc *lc);
 void session_node_lost(struct lc *lc);
+/* The heartbeat node was written in a transaction. */
+void session_node_written(struct lc *lc);
 
 /* ---- lock.c ---- */
 
@@ -153,7 +157,7 @@ void lock_want_list(struct lock *lock);
 /* No memory now. */
 void lock_look_later(struct lock *lock);
 /* Acts on a queue in its true order. */
-void lock_judge(struct lock *lock, const struct queue *queue);
+void lock_judge(struct lock *lock, struct queue *queue);
 /* What the first of those that wait here waits for will be noticed: a watch tells, or it is
  * one of ours, and a listing follows when it goes. So nobody needs one now. */
 bool lock_guarded(const struct lock *lock);
@@ -220,6 +224,9 @@ struct lc_taker {
 	unsigned pending;            /* answers outstanding that name this taker */
 	char *name;                  /* of the entry; while CREATING or UNKNOWN without its digits */
 	int64_t number, czxid;
+	int32_t version;             /* of its data */
+	struct lc_taker *instead;    /* shared and held: this one is to take its place */
+	struct lc_taker *heir;       /* and the way back */
 	int64_t sent_us;             /* of the last create or delete */
 	uint64_t created_at;         /* lock->list_sent when its create was sent: every later
 	                              * listing of this connection shows the entry. While
@@ -258,16 +265,15 @@ void taker_settle(struct lc_taker *taker);        /* frees it when nothing is le
 void taker_grant(struct lc_taker *taker, bool first);
 void taker_lose(struct lc_taker *taker);
 void taker_fail(struct lc_taker *taker, int error);
-/* Its entry was seen, with a watch, on this connection. */
-bool taker_proved(const struct lc_taker *taker);
-void taker_watch_self(struct lc_taker *taker);
-void taker_write_reason(struct lc_taker *taker);
 /* A create of unknown outcome: it was found in a listing; or not. */
 void taker_found(struct lc_taker *taker, const struct queue_entry *entry);
 void taker_not_found(struct lc_taker *taker);
 /* The entry is gone, by nobody's hand here. */
 void taker_vanished(struct lc_taker *taker, int error);
+/* Somebody has marked it. */
+void taker_evicted(struct lc_taker *taker, const char *by);
 void taker_session_ended(struct lc_taker *taker);
+char *taker_path(const struct lc_taker *taker);   /* of its entry, malloced */
 void takers_tell(struct lc *lc);                  /* runs what is due */
 
 /* ---- share.c ---- */
@@ -275,6 +281,17 @@ void takers_tell(struct lc *lc);                  /* runs what is due */
 bool share_has_room(struct lc *lc, uid_t uid, size_t bytes);
 void share_take(struct lc_taker *taker);      /* taker->bytes of taker->uid */
 void share_return(struct lc_taker *taker);
+
+/* ---- entry.c ---- */
+
+/* Its entry was seen, with a watch, on this connection. */
+bool taker_proved(const struct lc_taker *taker);
+void taker_watch_self(struct lc_taker *taker);
+void taker_write_reason(struct lc_taker *taker);
+size_t entry_format(const struct lc_taker *taker, char *ret_data);   /* RECORD_ENTRY_MAX */
+/* In the answer of a get. */
+void entry_read_mark(struct lc_taker *taker, const struct ensemble_answer *answer);
+void takers_look(struct lc *lc);                  /* for marks that no watch tells of */
 
 /* ---- tally.c ---- */
 

@@ -164,7 +164,7 @@ bool lock_guarded(const struct lock *lock)
 	/* Those that share: they keep out an exclusive one, and all behind that. */
 	DL_FOREACH(lock->takers, taker)
 		if (taker_queues(taker))
-			return taker->mode == LC_EXCLUSIVE;
+			return taker->mode == LC_EXCLUSIVE && !taker->instead;
 	return false;
 }
 
@@ -468,7 +468,7 @@ static void judge_immediate(struct lock *lock, const struct queue *queue, struct
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct entry_name *name = &queue->entries[i].name;
 
-		if (waits_in_queue(owners[i]) && owners[i]->immediate)
+		if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)
 			refuse_immediate(lock, queue, &crowd, owners[i]);
 		if (leaves(owners[i]))
 			continue;
@@ -482,6 +482,27 @@ static void judge_immediate(struct lock *lock, const struct queue *queue, struct
 		taker->probing = false;
 		taker_step(taker);
 	}
+}
+
+/* Who is to take the place of a shared one does not wait for that one. An exclusive one in
+ * between waits for it in turn, so that both would wait for ever. */
+static void judge_upgrade(struct queue *queue, struct lc_taker **owners, size_t i)
+{
+	struct lc_taker *taker = owners[i];
+	ssize_t blocker = -1;
+	bool barred = false, leavers_only = true;
+
+	for (size_t k = 0; k < i; k++) {
+		if (owners[k] == taker->instead)
+			continue;
+		blocker = (ssize_t)k;
+		leavers_only &= leaves(owners[k]);
+		barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);
+	}
+	if (barred || (taker->immediate && !leavers_only))
+		taker_fail(taker, taker->immediate ? -EAGAIN : -EDEADLK);
+	else
+		queue->entries[i].blocker = blocker;
 }
 
 /* The first that waits, and so all behind it. What it waits for is watched, or is ours. */
@@ -556,7 +577,7 @@ static void refuse_beside_deaf(struct lock *lock, const struct queue *queue, str
 			taker_fail(taker, -ENOLCK);
 }
 
-void lock_judge(struct lock *lock, const struct queue *queue)
+void lock_judge(struct lock *lock, struct queue *queue)
 {
 	struct lc_taker **owners = calloc(queue->count + 1, sizeof(*owners));
 
@@ -567,6 +588,9 @@ void lock_judge(struct lock *lock, const struct queue *queue)
 	for (size_t i = 0; i < queue->count; i++)
 		owners[i] = owner(lock, &queue->entries[i].name);
 	refuse_beside_deaf(lock, queue, owners);
+	for (size_t i = 0; i < queue->count; i++)
+		if (waits_in_queue(owners[i]) && owners[i]->instead)
+			judge_upgrade(queue, owners, i);
 	judge_immediate(lock, queue, owners);
 	judge_waiters(lock, queue, owners);
 	free(owners);

@@ -131,6 +131,11 @@ void session_node_lost(struct lc *lc)
 	beat(lc);
 }
 
+void session_node_written(struct lc *lc)
+{
+	lc->session.node_version++;
+}
+
 static void beat_timer(void *ctx)
 {
 	struct lc *lc = ctx;
@@ -236,9 +241,13 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct session *session = &lc->session;
+	bool poked = false;
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
+		/* Each write counts; what others have written is a poke (see entry.c). */
+		poked = session->node_made && answer->stat->version != session->node_version + 1;
+		session->node_version = answer->stat->version;
 		session->beating = false;
 		session->node_made = true;
 		session_wrote(lc, session->beat_sent_us);
@@ -246,6 +255,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 			become_ready(lc);
 		else
 			calls_resume(lc);
+		if (poked)
+			takers_look(lc);
 		plan_beat(lc);
 		return;
 	case ENSEMBLE_EXISTS:   /* made by a create whose answer was lost */

@@ -160,9 +160,20 @@ static void hand_off(struct lc_taker *leaver)
 	}
 }
 
+/* Neither it nor what it was to replace goes on knowing of the other. */
+static void part(struct lc_taker *taker)
+{
+	if (taker->instead)
+		taker->instead->heir = NULL;
+	if (taker->heir)
+		taker->heir->instead = NULL;
+	taker->instead = taker->heir = NULL;
+}
+
 void taker_fail(struct lc_taker *taker, int error)
 {
 	assert(taker->state == TAKER_WAITING && error < 0);
+	part(taker);
 	taker->error = error;
 	set_state(taker, TAKER_FAILED);
 	make_due(taker);
@@ -247,18 +258,9 @@ static void set_absent(struct lc_taker *taker)
 	taker->name = NULL;
 }
 
-static char *entry_path(const struct lc_taker *taker)
+char *taker_path(const struct lc_taker *taker)
 {
 	return lc_join(taker->lock->path, taker->name);
-}
-
-static size_t format_record(const struct lc_taker *taker, char *ret_data)
-{
-	return record_format_entry(ret_data, &(struct record_entry){
-		.host = taker->lc->host, .pid = taker->pid, .uid = taker->uid,
-		.command = taker->command, .reason = taker->reason,
-		.held_since_ms = taker->state == TAKER_HELD ? taker->held_since_ms : -1,
-	});
 }
 
 /* Present from now on, under this name. */
@@ -282,6 +284,7 @@ static void set_present(struct lc_taker *taker, const char *znode, const struct 
 	taker->name = copy;
 	taker->number = name.number;
 	taker->czxid = stat->czxid;
+	taker->version = stat->version;
 	taker->znode = ZNODE_PRESENT;
 	/* The numbers follow each other: nobody is in between. */
 	before = taker == taker->lock->takers ? NULL : taker->prev;
@@ -358,7 +361,7 @@ static void create(struct lc_taker *taker)
 
 	name_format(prefix, lc->session.half, taker->id, lc->host, taker->pid, taker->mode);
 	taker->name = strdup(prefix);
-	path = taker->name ? entry_path(taker) : NULL;
+	path = taker->name ? taker_path(taker) : NULL;
 	if (!path) {
 		free(taker->name);
 		taker->name = NULL;
@@ -373,7 +376,7 @@ static void create(struct lc_taker *taker)
 	taker->sent_us = lc_now(lc);
 	taker->pending++;
 	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path, .data = data,
-	                                    .data_len = (int)format_record(taker, data),
+	                                    .data_len = (int)entry_format(taker, data),
 	                                    .ephemeral = true, .sequence = true},
 	          1, created, taker);
 	/* Sent back to back: a free lock costs one round trip. */
@@ -421,7 +424,7 @@ static void deleted(void *ctx, const struct ensemble_answer *answer)
 
 static void delete(struct lc_taker *taker)
 {
-	char *path = entry_path(taker);
+	char *path = taker_path(taker);
 
 	if (!path) {
 		timer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);
@@ -481,6 +484,7 @@ static void adopted(void *ctx, const struct ensemble_answer *answer)
 			taker->created_at = taker->lock->list_sent;
 			set_present(taker, znode, answer->stat);
 			free(znode);
+			entry_read_mark(taker, answer);
 		}
 		break;
 	case ENSEMBLE_GONE:
@@ -513,7 +517,7 @@ void taker_found(struct lc_taker *taker, const struct queue_entry *entry)
 		return;
 	free(taker->name);
 	taker->name = name;
-	path = entry_path(taker);
+	path = taker_path(taker);
 	if (!path)
 		return;
 	/* Its token and its owner are asked before it counts as ours. */
@@ -529,9 +533,9 @@ void taker_not_found(struct lc_taker *taker)
 	taker_settle(taker);   /* one that waits is created again by the lock, in order */
 }
 
-void taker_vanished(struct lc_taker *taker, int error)
+/* What its taker waits for or has is taken away from it. */
+static void take_away(struct lc_taker *taker, int error)
 {
-	set_absent(taker);
 	taker->lc->counters.evictions += error == -ECANCELED && taker_wants(taker);
 	switch (taker->state) {
 	case TAKER_WAITING:
@@ -554,6 +558,20 @@ void taker_vanished(struct lc_taker *taker, int error)
 	}
 }
 
+void taker_vanished(struct lc_taker *taker, int error)
+{
+	set_absent(taker);
+	take_away(taker, error);
+}
+
+void taker_evicted(struct lc_taker *taker, const char *by)
+{
+	if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)
+		return;
+	lc_report(taker->lc, LC_NOTICE, "%s/%s: evicted by %s", taker->lock->path, taker->name, by);
+	take_away(taker, -ECANCELED);
+}
+
 void taker_session_ended(struct lc_taker *taker)
 {
 	if (taker->znode != ZNODE_ABSENT)
@@ -563,49 +581,7 @@ void taker_session_ended(struct lc_taker *taker)
 	taker_settle(taker);
 }
 
-/* ---- the entry's own watch, and its data ---- */
-
-static void self_watched(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_taker *taker = ctx;
-
-	taker->pending--;
-	taker->watch_pending = false;
-	if (answer->result == ENSEMBLE_GONE)
-		return;
-	if (answer->result == ENSEMBLE_OK) {
-		taker->watch_armed = true;
-		taker->watch_connection = taker->lc->session.connections;
-		lock_proved(taker->lock, taker);
-	} else if (taker_wants(taker)) {
-		lock_want_list(taker->lock);
-	}
-	taker_step(taker);
-}
-
-bool taker_proved(const struct lc_taker *taker)
-{
-	return taker->watch_armed && taker->watch_connection == taker->lc->session.connections;
-}
-
-void taker_watch_self(struct lc_taker *taker)
-{
-	char *path;
-
-	if (!session_ready(taker->lc) || taker->znode != ZNODE_PRESENT || taker_proved(taker) ||
-	    taker->watch_pending)
-		return;
-	path = entry_path(taker);
-	if (!path) {
-		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
-		return;
-	}
-	taker->watch_pending = true;
-	taker->pending++;
-	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true}, 1,
-	          self_watched, taker);
-	free(path);
-}
+/* ---- from the face ---- */
 
 /* It watches now; or what found no memory is tried again. */
 static void settled(void *ctx)
@@ -613,49 +589,6 @@ static void settled(void *ctx)
 	taker_watch_self(ctx);
 	taker_write_reason(ctx);
 }
-
-static void reason_written(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_taker *taker = ctx;
-
-	taker->pending--;
-	taker->reason_pending = false;
-	if (answer->result == ENSEMBLE_GONE)
-		return;
-	if (answer->result == ENSEMBLE_OK)
-		session_wrote(taker->lc, taker->reason_sent_us);
-	else if (answer->result == ENSEMBLE_UNKNOWN)
-		taker->reason_dirty = true;
-	else if (answer->result == ENSEMBLE_NONODE)
-		lock_want_list(taker->lock);
-	taker_write_reason(taker);
-	taker_step(taker);
-}
-
-void taker_write_reason(struct lc_taker *taker)
-{
-	char data[RECORD_ENTRY_MAX], *path;
-
-	if (!taker->reason_dirty || taker->reason_pending || taker->state != TAKER_HELD ||
-	    taker->znode != ZNODE_PRESENT || !session_ready(taker->lc))
-		return;
-	path = entry_path(taker);
-	if (!path) {
-		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
-		return;
-	}
-	taker->reason_dirty = false;
-	taker->reason_pending = true;
-	taker->reason_sent_us = lc_now(taker->lc);
-	taker->pending++;
-	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = path, .data = data,
-	                                           .data_len = (int)format_record(taker, data),
-	                                           .version = ENSEMBLE_ANY_VERSION},
-	          1, reason_written, taker);
-	free(path);
-}
-
-/* ---- from the face ---- */
 
 static void time_is_up(void *ctx)
 {
@@ -724,6 +657,14 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 	if (taker->limit_us != LC_FOREVER)
 		timer_set(lc, &taker->limit, taker->limit_us);
 	*ret_taker = taker;
+	if (request->instead && lc_holds(request->instead)) {
+		assert(request->mode == LC_EXCLUSIVE && request->instead->lock == lock &&
+		       request->instead->mode == LC_SHARED && !request->instead->heir);
+		taker->instead = request->instead;
+		taker->instead->heir = taker;
+		taker_step(taker);
+		return 0;
+	}
 	if (taker->immediate && lock_bars(lock, taker->mode) && session_lease_valid(lc)) {
 		taker_fail(taker, -EAGAIN);
 		return 0;
@@ -747,6 +688,7 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 
 void lc_leave(struct lc_taker *taker)
 {
+	part(taker);
 	/* Neither granted nor refused, as far as the face knows. */
 	if (taker->state == TAKER_WAITING || (taker->due && taker->state != TAKER_LOST))
 		taker->lc->counters.abandoned++;
@@ -787,23 +729,4 @@ bool lc_holds(struct lc_taker *taker)
 int64_t lc_token(const struct lc_taker *taker)
 {
 	return taker->czxid;
-}
-
-int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
-{
-	char *reason;
-
-	if (len > LC_REASON_MAX)
-		return -EFBIG;
-	if (!lc_holds(taker))
-		return -EIO;
-	reason = malloc(len + 1);
-	if (!reason)
-		return -ENOMEM;
-	record_copy_line(reason, len + 1, text, len);
-	free(taker->reason);
-	taker->reason = reason;
-	taker->reason_dirty = true;
-	taker_write_reason(taker);
-	return 0;
 }

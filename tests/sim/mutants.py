@@ -340,7 +340,7 @@ mutant(14, 'try_does_not_list_first', 'taker.c',
        'taker->probing = false;',
        sim())
 mutant(14, 'try_waits', 'lock.c',
-       'if (waits_in_queue(owners[i]) && owners[i]->immediate)',
+       'if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)',
        'if (0)',
        sim('any', 1590))
 mutant(14, 'try_waits_for_contact', 'taker.c',

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry.c - what stands in a taker's entry, and the watch on it: who took it, why, and the
+ * mark of somebody who takes it away.
+ *
+ * The mark is a line in the data that the one who evicts has added, with
+ * compare-and-set; so the data is written here with the version it is known to have, or
+ * a mark could be wiped out unread. It is looked for each time the data is read. Who
+ * holds or is the first to wait is told of it by the watch; who stands further behind, by a
+ * poke at the session's heartbeat node (session.c).
+ */
+#include "engine.h"
+#include "record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What found no memory is tried again. */
+#define RETRY_US 1000000
+
+size_t entry_format(const struct lc_taker *taker, char *ret_data)
+{
+	return record_format_entry(ret_data, &(struct record_entry){
+		.host = taker->lc->host, .pid = taker->pid, .uid = taker->uid,
+		.command = taker->command, .reason = taker->reason,
+		.held_since_ms = taker->state == TAKER_HELD ? taker->held_since_ms : -1,
+	});
+}
+
+void entry_read_mark(struct lc_taker *taker, const struct ensemble_answer *answer)
+{
+	char by[RECORD_BY_MAX + 1];
+
+	taker->version = answer->stat->version;
+	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
+		taker_evicted(taker, by);
+}
+
+/* ---- looking ---- */
+
+static void looked(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	if (answer->result == ENSEMBLE_GONE)
+		return;
+	if (answer->result == ENSEMBLE_OK)
+		entry_read_mark(taker, answer);
+	else if (answer->result == ENSEMBLE_NONODE && taker_wants(taker))
+		lock_want_list(taker->lock);
+	taker_step(taker);
+}
+
+static void look(struct lc_taker *taker)
+{
+	char *path = taker_path(taker);
+
+	if (!path)
+		return;   /* who has evicted it deletes it in the end */
+	taker->pending++;
+	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, looked, taker);
+	free(path);
+}
+
+/* Somebody has poked: which of them it is about, the entries themselves tell. */
+void takers_look(struct lc *lc)
+{
+	struct lc_taker *taker, *next;
+
+	HASH_ITER(hh, lc->takers, taker, next)
+		if (taker_wants(taker) && taker->znode == ZNODE_PRESENT && !taker_proved(taker))
+			look(taker);
+}
+
+/* ---- watching ---- */
+
+static void self_watched(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	taker->watch_pending = false;
+	if (answer->result == ENSEMBLE_GONE)
+		return;
+	if (answer->result == ENSEMBLE_OK) {
+		taker->watch_armed = true;
+		taker->watch_connection = taker->lc->session.connections;
+		lock_proved(taker->lock, taker);
+		entry_read_mark(taker, answer);
+		taker_write_reason(taker);
+	} else if (taker_wants(taker)) {
+		lock_want_list(taker->lock);
+	}
+	taker_step(taker);
+}
+
+bool taker_proved(const struct lc_taker *taker)
+{
+	return taker->watch_armed && taker->watch_connection == taker->lc->session.connections;
+}
+
+void taker_watch_self(struct lc_taker *taker)
+{
+	char *path;
+
+	if (!session_ready(taker->lc) || taker->znode != ZNODE_PRESENT || taker_proved(taker) ||
+	    taker->watch_pending)
+		return;
+	path = taker_path(taker);
+	if (!path) {
+		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
+		return;
+	}
+	taker->watch_pending = true;
+	taker->pending++;
+	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true}, 1,
+	          self_watched, taker);
+	free(path);
+}
+
+/* ---- the reason ---- */
+
+static void reason_written(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_taker *taker = ctx;
+
+	taker->pending--;
+	taker->reason_pending = false;
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session_wrote(taker->lc, taker->reason_sent_us);
+		taker->version = answer->stat->version;
+		break;
+	case ENSEMBLE_UNKNOWN:
+		taker->reason_dirty = true;
+		break;
+	case ENSEMBLE_BADVERSION:
+		/* Somebody has written to it: read that first. */
+		taker->reason_dirty = true;
+		taker->watch_armed = false;
+		taker_watch_self(taker);
+		break;
+	case ENSEMBLE_NONODE:
+		lock_want_list(taker->lock);
+		break;
+	case ENSEMBLE_GONE:
+		return;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		break;
+	}
+	if (!taker->watch_pending)
+		taker_write_reason(taker);
+	taker_step(taker);
+}
+
+void taker_write_reason(struct lc_taker *taker)
+{
+	char data[RECORD_ENTRY_MAX], *path;
+
+	if (!taker->reason_dirty || taker->reason_pending || taker->state != TAKER_HELD ||
+	    taker->znode != ZNODE_PRESENT || !session_ready(taker->lc))
+		return;
+	path = taker_path(taker);
+	if (!path) {
+		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
+		return;
+	}
+	taker->reason_dirty = false;
+	taker->reason_pending = true;
+	taker->reason_sent_us = lc_now(taker->lc);
+	taker->pending++;
+	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = path, .data = data,
+	                                           .data_len = (int)entry_format(taker, data),
+	                                           .version = taker->version},
+	          1, reason_written, taker);
+	free(path);
+}
+
+int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
+{
+	char *reason;
+
+	if (len > LC_REASON_MAX)
+		return -EFBIG;
+	if (!lc_holds(taker))
+		return -EIO;
+	reason = malloc(len + 1);
+	if (!reason)
+		return -ENOMEM;
+	record_copy_line(reason, len + 1, text, len);
+	free(taker->reason);
+	taker->reason = reason;
+	taker->reason_dirty = true;
+	taker_write_reason(taker);
+	return 0;
+}

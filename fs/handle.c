@@ -56,10 +56,18 @@ void handles_end(struct face *face)
 
 /* ---- opening ---- */
 
+static void wake(struct holder *holder)
+{
+	struct handle *handle = handle_of(holder);
+
+	if (handle->poll)
+		fuse_lowlevel_notify_poll(handle->poll);
+}
+
 static void granted(struct hold *hold, fuse_req_t req)
 {
 	struct handle *handle = hold->ctx;
-	int r = hold_join(hold, &handle->holder, &hold->person, handle->node);
+	int r = hold_join(hold, &handle->holder, wake, &hold->person, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -77,16 +85,8 @@ static void granted(struct hold *hold, fuse_req_t req)
 		handle_release(handle);   /* the opener is gone: no RELEASE will come */
 }
 
-static void lost(struct holder *holder)
-{
-	struct handle *handle = handle_of(holder);
-
-	if (handle->poll)
-		fuse_lowlevel_notify_poll(handle->poll);
-}
-
 static const struct hold_kind open_kind = {
-	.too_long = EINTR, .granted = granted, .lost = lost, .dropped = free,
+	.too_long = EINTR, .granted = granted, .dropped = free,
 };
 
 void handle_open(struct face *face, fuse_req_t req, struct node *node, const struct fuse_file_info *fi)

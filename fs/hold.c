@@ -125,7 +125,7 @@ static void lost(void *ctx)
 	         lc_token(hold->taker));
 	hold->lost = true;
 	DL_FOREACH(hold->holders, holder)
-		hold->kind->lost(holder);
+		holder->wake(holder);
 	DL_FOREACH(hold->holders, holder)
 		holder->finished = guardian_lose(hold->face->guardian, holder->slot);
 	settle_loss(hold);
@@ -207,12 +207,14 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 
 /* ---- holding ---- */
 
-int hold_join(struct hold *hold, struct holder *holder, const struct person *person,
-              const struct node *door)
+int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
+              const struct person *person, const struct node *door)
 {
 	struct guardian *guardian = hold->face->guardian;
 
-	*holder = (struct holder){.slot = -1};
+	*holder = (struct holder){
+		.wake = wake, .pid = person->pid, .start = person->start, .slot = -1,
+	};
 	if (guardian) {
 		if (person->pid == 0)
 			log_line(LC_WARNING, "%s: its taker is not visible here, and could not be "

@@ -29,10 +29,14 @@
 
 struct hold;
 
-/* One who has the lock by a hold; part of what the face keeps of it. The guardian
- * looks after each of its own. */
+/* One who has the lock by a hold; part of what the face keeps of it. Each has a slot of
+ * its own with the guardian. */
 struct holder {
 	struct hold *hold;            /* NULL: none */
+	void (*wake)(struct holder *holder);   /* who polls it: the lock is lost. It may not
+	                                        * part here */
+	pid_t pid;                    /* who opened or locked: with its start, the process */
+	uint64_t start;               /* 0: not known */
 	int slot;                     /* the guardian's; -1: not guarded */
 	bool finished;                /* the lock is lost, and nobody works under it any more */
 	struct holder *prev, *next;   /* in hold->holders */
@@ -49,8 +53,6 @@ struct hold_kind {
 	 * no RELEASE will come; or answer an error and hold_give_back(). From here on
 	 * `ctx` is the kind's own. */
 	void (*granted)(struct hold *hold, fuse_req_t req);
-	/* This one has lost the lock: wake who polls. It may not part here. */
-	void (*lost)(struct holder *holder);
 	/* The hold ends and never was granted, its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
 };
@@ -108,8 +110,8 @@ void hold_wait(struct hold *hold, fuse_req_t req);
 
 /* One more has the lock by it, as the opener of that door's file: 0, or -ENOLCK: it
  * could not be stopped, should the lock get lost. */
-int hold_join(struct hold *hold, struct holder *holder, const struct person *person,
-              const struct node *door);
+int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
+              const struct person *person, const struct node *door);
 /* It has not any more; with the last one the hold is gone. */
 void hold_part(struct holder *holder);
 /* Granted, but nobody has joined. */

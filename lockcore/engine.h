@@ -4,7 +4,8 @@
  *
  *   core     the object, its timers, what is due, the order of one turn
  *   session  connecting, heartbeats, the lease, the end of a session
- *   lock     one lock's takers: who is first here, the shared listing, watches
+ *   lock     one lock's takers on this mount: what is watched, when it is listed
+ *   judge    what a listing means to them
  *   taker    one entry: create, grant, lose, delete
  *   entry    what stands in its data, and the watch on it: reason, eviction
  *   zone     order by czxid, where the numbers repeat
@@ -156,8 +157,6 @@ void lock_settle(struct lock *lock);     /* frees it when nothing is left of it 
 void lock_want_list(struct lock *lock);
 /* No memory now. */
 void lock_look_later(struct lock *lock);
-/* Acts on a queue in its true order. */
-void lock_judge(struct lock *lock, struct queue *queue);
 /* What the first of those that wait here waits for will be noticed: a watch tells, or it is
  * one of ours, and a listing follows when it goes. So nobody needs one now. */
 bool lock_guarded(const struct lock *lock);
@@ -166,6 +165,11 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode);
 /* The lock itself is watched, on this connection: it has not been removed and made again,
  * and its number of slots is known. */
 bool lock_watched(const struct lock *lock);
+/* The foreign entry that the front waits for; or none any more. */
+void lock_watch_entry(struct lock *lock, const char *znode);
+void lock_watch_none(struct lock *lock);
+/* The taker of ours that an entry belongs to. */
+struct lc_taker *lock_owner(struct lock *lock, const struct entry_name *name);
 void lock_watch_data(struct lock *lock);
 /* Who follows a holder with nobody else's entry in between; NULL: only a listing can
  * tell. */
@@ -178,6 +182,13 @@ void locks_fresh(struct lc *lc);         /* the lease was extended */
 void locks_lease_over(struct lc *lc);
 void locks_session_ended(struct lc *lc);
 void locks_changed(struct lc *lc, const char *path, enum ensemble_change change);
+
+/* ---- judge.c ---- */
+
+/* Who of ours is in it; who should be and is not. */
+void lock_match(struct lock *lock, const struct queue *queue, uint64_t number);
+/* Acts on a queue in its true order. */
+void lock_judge(struct lock *lock, struct queue *queue);
 
 /* ---- zone.c, sweep.c ---- */
 
@@ -258,6 +269,7 @@ struct lc_taker {
 };
 
 bool taker_wants(const struct lc_taker *taker);   /* its entry shall exist */
+bool taker_in_queue(const struct lc_taker *taker);   /* its entry stands there */
 bool taker_queues(const struct lc_taker *taker);  /* waits, and its entry is there or may be */
 void taker_step(struct lc_taker *taker);          /* the next thing to do, if any */
 void taker_settle(struct lc_taker *taker);        /* frees it when nothing is left of it */

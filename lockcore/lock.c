@@ -3,18 +3,19 @@
  * lock.c - one lock as this mount sees it: its takers here, and the listings that
  * say who is first.
  *
- * All takers of a lock share its listings, and only the *front* one of them, the
- * first that waits and has none of ours before it, watches anything: those behind
- * it cannot be first while it stands. So a queue of any length on one mount costs
- * a listing when its front changes, and two watches: the front's predecessor, and
- * the front itself.
+ * All takers of a lock share its listings, and only the first that waits, the *front*,
+ * watches anything: while it waits, all behind it do (queue.h). So a queue of any length on
+ * one mount costs a listing when its front changes, and three watches: what the front
+ * waits for, the front itself, and the lock, which tells the number of slots and that it was
+ * not removed and made again. With several slots anybody may make room: then the names in
+ * the lock are watched.
  *
- * On one mount a lock is handed over without asking: the next one is granted in the turn
- * of the release if nobody else's entry can stand in between. That is known where a
- * listing showed the two side by side, or their numbers follow each other: ZooKeeper
- * numbers upwards, so nothing comes in between later. The leaver's entry guards
- * the lock until the next one's entry was seen on this connection, and is deleted
- * only then.
+ * On one mount an exclusive lock is handed over without asking: the next one is granted
+ * in the turn of the release if nobody else's entry can stand in between. That is known
+ * where a listing showed the two side by side, or their numbers follow each other:
+ * ZooKeeper numbers upwards, so nothing comes in between later, unless the lock is made
+ * anew, and that a watch would have told. The leaver's entry guards the lock until the
+ * next one's entry was seen on this connection, and is deleted only then.
  *
  * A listing judges only entries that appear in it. ZooKeeper numbers entries in the
  * order of their creation, so once a listing shows no entry before ours, none
@@ -29,8 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A waiter that nothing has woken looks again: the net below every other rule. */
-#define RECHECK_US (60 * 1000000LL)
 /* One that found no memory to look. */
 #define LATER_US 1000000
 /* Locks without takers that stay watched, at most. */
@@ -175,11 +174,6 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode)
 	return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;
 }
 
-static bool in_queue(const struct lc_taker *taker)
-{
-	return taker->znode == ZNODE_PRESENT || taker->znode == ZNODE_DELETING;
-}
-
 /* Only from one exclusive holder, before whom nobody stands, to the next: those that
  * share are let in by a listing, all of them at once. */
 struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder)
@@ -189,7 +183,7 @@ struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder)
 	if (lock->unresolved || !holder->first || holder->mode != LC_EXCLUSIVE)
 		return NULL;
 	for (taker = holder->next; taker; taker = taker->next) {
-		if (!in_queue(taker))
+		if (!taker_in_queue(taker))
 			continue;
 		if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)
 			return NULL;
@@ -214,7 +208,7 @@ void lock_proved(struct lock *lock, struct lc_taker *taker)
 
 /* ---- watching ---- */
 
-static void forget_watch(struct lock *lock)
+void lock_watch_none(struct lock *lock)
 {
 	free(lock->watched);
 	lock->watched = NULL;
@@ -237,14 +231,14 @@ static void watch_answered(void *ctx, const struct ensemble_answer *answer)
 }
 
 /* Get, not exists: a watch on a name that is gone would stay for ever. */
-static void watch(struct lock *lock, const char *znode)
+void lock_watch_entry(struct lock *lock, const char *znode)
 {
 	char *path;
 
 	if (lock->watched && strcmp(lock->watched, znode) == 0 &&
 	    (lock->watch_armed || lock->watches_pending > 0))
 		return;
-	forget_watch(lock);
+	lock_watch_none(lock);
 	lock->watched = strdup(znode);
 	path = lc_join(lock->path, znode);
 	if (lock->watched && path) {
@@ -252,14 +246,13 @@ static void watch(struct lock *lock, const char *znode)
 		lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true},
 		          1, watch_answered, lock);
 	} else {
-		forget_watch(lock);
+		lock_watch_none(lock);
 		lock_look_later(lock);
 	}
 	free(path);
 }
 
-/* The taker of ours that an entry belongs to. */
-static struct lc_taker *owner(struct lock *lock, const struct entry_name *name)
+struct lc_taker *lock_owner(struct lock *lock, const struct entry_name *name)
 {
 	struct lc_taker *taker = NULL;
 
@@ -348,7 +341,7 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 		lock->watch_armed = false;
 		lock_want_list(lock);
 	}
-	taker = name_parse(znode, &name) ? owner(lock, &name) : NULL;
+	taker = name_parse(znode, &name) ? lock_owner(lock, &name) : NULL;
 	if (taker && taker_wants(taker)) {
 		taker->watch_armed = false;
 		if (change == ENSEMBLE_DELETED)
@@ -371,230 +364,7 @@ void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 		lock_changed(lock, change);
 }
 
-/* ---- judging a listing ---- */
-
-/* Who of ours is in it; who should be and is not. */
-static void match(struct lock *lock, const struct queue *queue, uint64_t number)
-{
-	struct lc_taker *taker, *next, *before = NULL;
-	bool unresolved = false;
-
-	for (size_t i = 0; i < queue->count; i++, before = taker) {
-		const struct queue_entry *entry = &queue->entries[i];
-
-		taker = owner(lock, &entry->name);
-		if (!taker) {
-			if (entry->name.ours && entry->name.session_half == lock->lc->session.half)
-				sweep(lock, entry);
-			continue;
-		}
-		taker->listed = number;
-		if (before && in_queue(before) && !queue->in_zone)
-			taker->adjacent = true;
-		if (taker->znode == ZNODE_UNKNOWN)
-			taker_found(taker, entry);
-	}
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
-		/* The listing was sent on a connection that was proved by a write:
-		 * what is not in it was never made, or is deleted. */
-		if (taker->listed != number && taker->znode == ZNODE_UNKNOWN && !taker->pending)
-			taker_not_found(taker);
-		else if (taker->listed != number && taker->znode == ZNODE_PRESENT &&
-		         number > taker->created_at)
-			taker_vanished(taker, -ECANCELED);
-		else if (taker->state == TAKER_HELD && !taker->settle.armed)
-			taker_watch_self(taker);
-	}
-	DL_FOREACH(lock->takers, taker)
-		unresolved |= taker->znode == ZNODE_UNKNOWN;
-	if (lock->unresolved && !unresolved) {
-		lock->unresolved = false;
-		DL_FOREACH_SAFE(lock->takers, taker, next)
-			taker_step(taker);
-	}
-	lock->unresolved = unresolved;
-}
-
-static bool waits_in_queue(const struct lc_taker *taker)
-{
-	return taker && taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT;
-}
-
-static bool leaves(const struct lc_taker *taker)
-{
-	return taker && !taker_wants(taker);
-}
-
-/* Began to ask before this listing was sent. */
-static bool asks(const struct lc_taker *taker, const struct queue *queue)
-{
-	return taker->state == TAKER_WAITING && taker->probing && queue->listing > taker->created_at;
-}
-
-/* Who stands in the way, own leavers aside: their deletes are on their way. */
-struct crowd {
-	unsigned all, exclusive;
-	unsigned apart;        /* shared or foreign: those that fill no slot */
-};
-
-static bool bars(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
-{
-	return mode == LC_SHARED ? crowd->exclusive > 0
-	                         : crowd->all >= slots || (crowd->apart > 0 && crowd->all > 0);
-}
-
-/* True: it is told, or will be. */
-static bool refuse_immediate(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
-                             struct lc_taker *taker)
-{
-	if (!bars(crowd, taker->mode, queue->slots))
-		return false;
-	if (queue->slots_known || bars(crowd, taker->mode, LC_SLOTS_MAX)) {
-		taker_fail(taker, -EAGAIN);
-	} else {
-		lock->doubtful = true;
-		lock_watch_data(lock);
-	}
-	return true;
-}
-
-/* Those that will not wait. Where more slots than are known of would help, they are
- * judged when the number is known. */
-static void judge_immediate(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
-{
-	struct lc_taker *taker, *next;
-	struct crowd crowd = {0};
-
-	for (size_t i = 0; i < queue->count; i++) {
-		const struct entry_name *name = &queue->entries[i].name;
-
-		if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)
-			refuse_immediate(lock, queue, &crowd, owners[i]);
-		if (leaves(owners[i]))
-			continue;
-		crowd.all++;
-		crowd.exclusive += name->mode == LC_EXCLUSIVE;
-		crowd.apart += name->mode == LC_SHARED || !name->ours;
-	}
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
-		if (!asks(taker, queue) || refuse_immediate(lock, queue, &crowd, taker))
-			continue;
-		taker->probing = false;
-		taker_step(taker);
-	}
-}
-
-/* Who is to take the place of a shared one does not wait for that one. An exclusive one in
- * between waits for it in turn, so that both would wait for ever. */
-static void judge_upgrade(struct queue *queue, struct lc_taker **owners, size_t i)
-{
-	struct lc_taker *taker = owners[i];
-	ssize_t blocker = -1;
-	bool barred = false, leavers_only = true;
-
-	for (size_t k = 0; k < i; k++) {
-		if (owners[k] == taker->instead)
-			continue;
-		blocker = (ssize_t)k;
-		leavers_only &= leaves(owners[k]);
-		barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);
-	}
-	if (barred || (taker->immediate && !leavers_only))
-		taker_fail(taker, taker->immediate ? -EAGAIN : -EDEADLK);
-	else
-		queue->entries[i].blocker = blocker;
-}
-
-/* The first that waits, and so all behind it. What it waits for is watched, or is ours. */
-static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_taker **owners, size_t i)
-{
-	ssize_t blocker = queue_blocker(queue, i);
-
-	lock_watch_data(lock);
-	taker_watch_self(owners[i]);
-	if (queue->slots == 1 && owners[blocker]) {
-		/* Its going will cause a listing. */
-		forget_watch(lock);
-		lock->behind_leaver = leaves(owners[blocker]);
-		return;
-	}
-	lock->front = owners[i];
-	if (queue->slots == 1)
-		watch(lock, queue->entries[blocker].znode);
-	else
-		forget_watch(lock);   /* any of several may go: the listing was watched */
-}
-
-static void judge_waiters(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
-{
-	struct lc *lc = lock->lc;
-	size_t i;
-
-	lock->front = NULL;
-	lock->wants_lease = lock->behind_leaver = false;
-	timer_clear(lc, &lock->recheck);
-	if (lock->waiting > 0 || lock->unresolved)
-		timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
-	lock->judging = true;
-	for (i = 0; i < queue->count; i++) {
-		if (!waits_in_queue(owners[i]))
-			continue;
-		if (queue_blocker(queue, i) >= 0 || !session_may_grant(lc))
-			break;
-		taker_grant(owners[i], i == 0);
-	}
-	lock->judging = false;
-	if (i == queue->count) {
-		forget_watch(lock);
-	} else if (queue_blocker(queue, i) >= 0) {
-		wait_behind(lock, queue, owners, i);
-	} else {
-		forget_watch(lock);
-		lock->front = owners[i];
-		lock->wants_lease = true;
-	}
-}
-
-/* Where entries stand whose clients would not wait for ours, excluding each other
- * cannot be promised: nobody is let in until they are gone. */
-static void refuse_beside_deaf(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
-{
-	const struct queue_entry *deaf = NULL;
-	struct lc_taker *taker, *next;
-
-	for (size_t i = 0; i < queue->count && !deaf; i++)
-		if (queue->entries[i].name.deaf)
-			deaf = &queue->entries[i];
-	if (!deaf || lock->waiting == 0)
-		return;
-	lc_report(lock->lc, LC_ERROR, "%s: %s is of a client that does not wait for our entries; "
-	          "it is not taken beside that", lock->path, deaf->znode);
-	for (size_t i = 0; i < queue->count; i++)
-		if (waits_in_queue(owners[i]))
-			taker_fail(owners[i], -ENOLCK);
-	DL_FOREACH_SAFE(lock->takers, taker, next)
-		if (asks(taker, queue))
-			taker_fail(taker, -ENOLCK);
-}
-
-void lock_judge(struct lock *lock, struct queue *queue)
-{
-	struct lc_taker **owners = calloc(queue->count + 1, sizeof(*owners));
-
-	if (!owners) {
-		lock_look_later(lock);
-		return;
-	}
-	for (size_t i = 0; i < queue->count; i++)
-		owners[i] = owner(lock, &queue->entries[i].name);
-	refuse_beside_deaf(lock, queue, owners);
-	for (size_t i = 0; i < queue->count; i++)
-		if (waits_in_queue(owners[i]) && owners[i]->instead)
-			judge_upgrade(queue, owners, i);
-	judge_immediate(lock, queue, owners);
-	judge_waiters(lock, queue, owners);
-	free(owners);
-}
+/* ---- listings ---- */
 
 static void judge(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
 {
@@ -610,7 +380,7 @@ static void judge(struct lock *lock, const struct ensemble_answer *answer, uint6
 	if (!queue.slots_known)
 		lock->data_armed = false;   /* or its event is on its way */
 	queue_judge(&queue, queue.slots_known ? lock->slots : 1);
-	match(lock, &queue, number);
+	lock_match(lock, &queue, number);
 	if (queue.in_zone)
 		zone_order(lock, &queue);
 	else
@@ -747,7 +517,7 @@ void locks_session_ended(struct lc *lc)
 		lock->front = lock->unproved = NULL;
 		lock->unresolved = lock->wants_lease = lock->behind_leaver = false;
 		lock->data_armed = lock->doubtful = false;
-		forget_watch(lock);
+		lock_watch_none(lock);
 		timer_clear(lc, &lock->recheck);
 		lock->lists_pending++;   /* keeps the lock while its takers go */
 		DL_FOREACH_SAFE(lock->takers, taker, after)

@@ -40,6 +40,11 @@ bool taker_wants(const struct lc_taker *taker)
 	       (taker->state == TAKER_LOST && !taker->lost_done);
 }
 
+bool taker_in_queue(const struct lc_taker *taker)
+{
+	return taker->znode == ZNODE_PRESENT || taker->znode == ZNODE_DELETING;
+}
+
 bool taker_queues(const struct lc_taker *taker)
 {
 	return taker->state == TAKER_WAITING &&

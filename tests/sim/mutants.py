@@ -211,7 +211,7 @@ mutant(7, 'fsync_asks_nobody', 'call.c',
 
 # ---- 8: what a listing says ----
 
-mutant(8, 'own_vanished_entry_not_noticed', 'lock.c',
+mutant(8, 'own_vanished_entry_not_noticed', 'judge.c',
        '\t\t\ttaker_vanished(taker, -ECANCELED);',
        '\t\t\t;',
        sim('operators', 170))
@@ -250,7 +250,7 @@ mutant(9, 'event_ignored', 'lock.c',
        '\t\tlock->watch_armed = false;\n\t\tlock_want_list(lock);',
        '\t\tlock->watch_armed = false;',
        sim())
-mutant(9, 'front_does_not_watch_itself', 'lock.c',
+mutant(9, 'front_does_not_watch_itself', 'judge.c',
        '\ttaker_watch_self(owners[i]);\n',
        '',
        sim('operators', 170))
@@ -265,7 +265,7 @@ mutant(10, 'barrier_left_out', 'session.c',
        '\t\treturn;\n\t}\n\tbeat(lc);\n}\n\nstatic void disconnected',
        '\t\treturn;\n\t}\n\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
        sim('cuts', 170))
-mutant(10, 'grant_when_not_first', 'lock.c',
+mutant(10, 'grant_when_not_first', 'judge.c',
        'if (queue_blocker(queue, i) >= 0 || !session_may_grant(lc))',
        'if (queue_blocker(queue, i) >= 1 || !session_may_grant(lc))',
        sim())
@@ -277,7 +277,7 @@ mutant(10, 'grant_after_cancel', 'taker.c',
        '\tnot_due(taker);\n\thand_off(taker);',
        '\thand_off(taker);',
        sim())
-mutant(10, 'leaver_granted', 'lock.c',
+mutant(10, 'leaver_granted', 'judge.c',
        'return taker && taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT;',
        'return taker && taker->state != TAKER_HELD && taker->znode == ZNODE_PRESENT;',
        sim())
@@ -319,7 +319,8 @@ mutant(12, 'neighbours_in_the_zone', 'lock.c',
        'if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)',
        'if (!taker->adjacent)',
        sim('overflow', 440),
-       ('lock.c', 'if (before && in_queue(before) && !queue->in_zone)', 'if (before && in_queue(before))'))
+       ('judge.c', 'if (before && taker_in_queue(before) && !queue->in_zone)',
+        'if (before && taker_in_queue(before))'))
 mutant(12, 'shared_waits_for_its_neighbour_only', 'queue.c',
        'entry->blocker = exclusive;',
        'entry->blocker = exclusive == (ssize_t)i - 1 ? exclusive : -1;',
@@ -331,7 +332,7 @@ mutant(12, 'exclusive_passes_shared', 'queue.c',
 
 # ---- 14: try ----
 
-mutant(14, 'try_judged_by_own_leavers', 'lock.c',
+mutant(14, 'try_judged_by_own_leavers', 'judge.c',
        '\t\tif (leaves(owners[i]))\n\t\t\tcontinue;\n\t\tcrowd.all++;',
        '\t\tcrowd.all++;',
        sim('any', 300))
@@ -339,7 +340,7 @@ mutant(14, 'try_does_not_list_first', 'taker.c',
        'taker->probing = taker->immediate;',
        'taker->probing = false;',
        sim())
-mutant(14, 'try_waits', 'lock.c',
+mutant(14, 'try_waits', 'judge.c',
        'if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)',
        'if (0)',
        sim('any', 1590))
@@ -350,7 +351,7 @@ mutant(14, 'try_waits_for_contact', 'taker.c',
 
 # ---- 17: whose entry ----
 
-mutant(17, 'sweep_by_host', 'lock.c',
+mutant(17, 'sweep_by_host', 'judge.c',
        'if (entry->name.ours && entry->name.session_half == lock->lc->session.half)',
        'if (entry->name.ours && strcmp(entry->name.host, lock->lc->host) == 0)',
        sim('namesakes'),
@@ -378,11 +379,11 @@ mutant(18, 'others_queue_before_the_outcome', 'taker.c',
        'else if (!taker->lock->unresolved)\n',
        'else\n',
        sim())
-mutant(18, 'unknown_not_adopted', 'lock.c',
+mutant(18, 'unknown_not_adopted', 'judge.c',
        '\t\t\ttaker_found(taker, entry);',
        '\t\t\t;',
        sim('cuts'))
-mutant(18, 'unknown_not_created_again', 'lock.c',
+mutant(18, 'unknown_not_created_again', 'judge.c',
        '\t\t\ttaker_not_found(taker);\n\t\telse if (taker->listed',
        '\t\t\t;\n\t\telse if (taker->listed',
        sim('cuts'))

@@ -7,6 +7,7 @@
  *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
+#include "credentials.h"
 #include "face.h"
 #include "family.h"
 #include "hold.h"
@@ -116,7 +117,12 @@ static void say_why(const struct options *options, struct lc *lc, int error)
 		log_line(LC_ERROR, "%s is an ephemeral node: it cannot hold locks", options->root);
 		return;
 	case EACCES:
-		log_line(LC_ERROR, "the ensemble does not let us write below %s", options->root);
+		log_line(LC_ERROR, "the ensemble does not let us write below %s%s", options->root,
+		         options->credentials ? " with these credentials" : ", and no credentials are given");
+		return;
+	case EKEYREJECTED:
+		log_line(LC_ERROR, options->credentials ? "the ensemble does not accept these credentials"
+		                                        : "the ensemble wants credentials, and none are given");
 		return;
 	case ERANGE:
 		return;   /* reported with its numbers */
@@ -235,7 +241,7 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 	int r, exit_status = EXIT_MOUNT;
 	bool clean;
 
-	r = ensemble_zookeeper_create(addresses, clock_us, NULL, &ensemble);
+	r = ensemble_zookeeper_create(addresses, options->credentials, clock_us, NULL, &ensemble);
 	if (r == 0)
 		r = lc_create(&config, ensemble, &loop->face->lc);
 	if (r < 0) {
@@ -286,6 +292,7 @@ int main(int argc, char **argv)
 		ready_fail(status);
 		return status;
 	}
+	credentials_confine(options.credentials);
 	if (options.on_lost != ON_LOST_NONE && guardian_start(options.on_lost, &face.guardian) < 0) {
 		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(errno));
 		ready_fail(status);

@@ -4,6 +4,7 @@
  */
 #include "options.h"
 
+#include "credentials.h"
 #include "duration.h"
 #include "mountpoint.h"
 
@@ -33,6 +34,7 @@ static const char usage[] =
 	"  session_timeout=DUR   what a dead host's locks wait for (15s)\n"
 	"  tick_time=DUR         the servers' tickTime, never less than it (2s)\n"
 	"  connect_timeout=DUR   how long to wait for a server at the start (10s)\n"
+	"  credentials=FILE      user:password to show the ensemble (none)\n"
 	"  mkroot                make ROOT if it is absent; /locks always is\n"
 	"  on_lost=none|term|kill  stop who loses a lock, in time (none)\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
@@ -42,7 +44,7 @@ static const char usage[] =
 enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
 
 struct raw {
-	char *session_timeout, *tick_time, *connect_timeout, *host, *on_lost;
+	char *session_timeout, *tick_time, *connect_timeout, *host, *on_lost, *credentials;
 	int mkroot;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
@@ -59,6 +61,7 @@ static const struct fuse_opt table[] = {
 	VALUE("connect_timeout", connect_timeout),
 	VALUE("host", host),
 	VALUE("on_lost", on_lost),
+	VALUE("credentials", credentials),
 	{"mkroot", offsetof(struct raw, mkroot), 1},
 	FUSE_OPT_KEY("-h", KEY_HELP),
 	FUSE_OPT_KEY("--help", KEY_HELP),
@@ -329,6 +332,19 @@ static bool read_on_lost(const struct raw *raw, struct options *options, int *re
 	return complain(ret_status, EXIT_USAGE, "on_lost=%s: it is none, term or kill", raw->on_lost);
 }
 
+static bool read_credentials(const struct raw *raw, struct options *options, int *ret_status)
+{
+	const char *why;
+
+	if (!raw->credentials)
+		return true;
+	options->credentials = credentials_read(raw->credentials, &why);
+	if (options->credentials)
+		return true;
+	fprintf(stderr, "zklockfs: credentials=%s: ", raw->credentials);
+	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
+}
+
 static void print_version(void)
 {
 	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
@@ -361,6 +377,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	                     &options->connect_timeout_us, ret_status) &&
 	       read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
+	       read_credentials(raw, options, ret_status) &&
 	       read_mountpoint(raw, options, ret_status) && read_fuse_args(raw, options, ret_status);
 }
 
@@ -381,6 +398,7 @@ bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_
 	free(raw.connect_timeout);
 	free(raw.host);
 	free(raw.on_lost);
+	free(raw.credentials);
 	free(raw.source);
 	free(raw.mountpoint);
 	free(raw.bad);
@@ -398,5 +416,6 @@ void options_free(struct options *options)
 	free(options->root);
 	free(options->mountpoint);
 	free(options->host);
+	credentials_wipe(options->credentials);
 	fuse_opt_free_args(&options->fuse_args);
 }

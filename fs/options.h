@@ -26,6 +26,7 @@ struct options {
 	bool foreground, debug, make_root;
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us;
 	char *host;
+	char *credentials;         /* credentials.h, or NULL */
 	enum on_lost on_lost;
 	struct fuse_args fuse_args;   /* what libfuse and the kernel are told */
 };

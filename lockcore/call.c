@@ -116,7 +116,7 @@ static void ask(struct lc_call *call)
 	if (session_ready(call->lc))
 		call->ask(call);
 	else if (call->lc->session.state == LC_UNUSABLE)
-		fail_soon(call, -EHOSTUNREACH);
+		fail_soon(call, call->lc->session.why == -EACCES ? -EACCES : -EHOSTUNREACH);
 }
 
 void calls_resume(struct lc *lc)

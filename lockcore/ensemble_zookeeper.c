@@ -19,6 +19,8 @@
  *    until another request of the client comes by (ZOOKEEPER-4537): what has waited
  *    for NUDGE_US is nudged with a small read;
  *  - -1, -2, -4 and -7 all mean that the outcome is unknown;
+ *  - credentials that are added while connected may go out in the middle of another
+ *    request: they are added once, right after each init;
  *  - it logs up to 400,000 lines a second when things go wrong: its log is off,
  *    the engine reports what matters.
  */
@@ -66,6 +68,7 @@ struct later {
 struct zookeeper {
 	struct ensemble base;
 	char *servers;
+	const char *digest;           /* "user:password", or NULL */
 	int64_t (*clock_us)(void *ctx);
 	void *clock_ctx;
 	zhandle_t *handle;
@@ -105,6 +108,7 @@ static enum ensemble_result result_of(int rc)
 	case ZSESSIONMOVED:
 	case ZINVALIDSTATE:
 	case ZAUTHFAILED:
+	case ZSESSIONCLOSEDREQUIRESASLAUTH:
 	case ZCLOSING: return ENSEMBLE_GONE;
 	default: return ENSEMBLE_REFUSED;
 	}
@@ -226,8 +230,12 @@ static struct ensemble_stat convert(const struct Stat *stat)
 
 static void finish_with(const void *data, int rc, struct ensemble_answer answer, const struct Stat *stat)
 {
+	struct zookeeper *zk = ((const struct request *)data)->zk;
 	struct ensemble_stat converted;
 
+	/* No server will ever say anything else. */
+	if (rc == ZAUTHFAILED || rc == ZSESSIONCLOSEDREQUIRESASLAUTH)
+		zk->ended = zk->refused = true;
 	answer.result = result_of(rc);
 	if (rc == ZOK && stat) {
 		converted = convert(stat);
@@ -321,6 +329,11 @@ static void watcher(zhandle_t *handle, int type, int state, const char *path, vo
 
 /* ---- submitting ---- */
 
+static const struct ACL_vector *acl(const struct zookeeper *zk)
+{
+	return zk->digest ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+}
+
 static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct request *request)
 {
 	int flags = (op->ephemeral ? ZOO_EPHEMERAL : 0) | (op->sequence ? ZOO_SEQUENCE : 0);
@@ -328,7 +341,7 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct
 	switch (op->kind) {
 	case ENSEMBLE_CREATE:
 		return zoo_acreate2(zk->handle, op->path, op->data, op->data ? op->data_len : -1,
-		                    &ZOO_OPEN_ACL_UNSAFE, flags, on_created, request);
+		                    acl(zk), flags, on_created, request);
 	case ENSEMBLE_DELETE:
 		return zoo_adelete(zk->handle, op->path, op->version, on_void, request);
 	case ENSEMBLE_SET:
@@ -370,8 +383,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 			if (!buf)
 				return ZSYSTEMERROR;
 			zoo_create_op_init(out, op->path, op->data, op->data ? op->data_len : -1,
-			                   &ZOO_OPEN_ACL_UNSAFE,
-			                   (op->ephemeral ? ZOO_EPHEMERAL : 0) |
+			                   acl(zk), (op->ephemeral ? ZOO_EPHEMERAL : 0) |
 			                   (op->sequence ? ZOO_SEQUENCE : 0), buf, len);
 			break;
 		}
@@ -442,6 +454,12 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	if (!zk->handle)
 		return errno ? -errno : -EINVAL;
 	zoo_set_servers_resolution_delay(zk->handle, -1);
+	if (zk->digest && zoo_add_auth(zk->handle, "digest", zk->digest, (int)strlen(zk->digest), NULL,
+	                               NULL) != ZOK) {
+		zookeeper_close(zk->handle);
+		zk->handle = NULL;
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -597,8 +615,8 @@ static const char *server(struct ensemble *ensemble)
 	return zk->server;
 }
 
-int ensemble_zookeeper_create(const char *servers, int64_t (*clock_us)(void *ctx), void *ctx,
-                              struct ensemble **ret_ensemble)
+int ensemble_zookeeper_create(const char *servers, const char *digest, int64_t (*clock_us)(void *ctx),
+                              void *ctx, struct ensemble **ret_ensemble)
 {
 	static const struct ensemble_port port = {
 		.open = zookeeper_begin, .close = zookeeper_end, .drop = drop, .submit = submit,
@@ -618,6 +636,7 @@ int ensemble_zookeeper_create(const char *servers, int64_t (*clock_us)(void *ctx
 		return -ENOMEM;
 	}
 	zk->base.port = &port;
+	zk->digest = digest;
 	zk->clock_us = clock_us;
 	zk->clock_ctx = ctx;
 	zk->fd = -1;

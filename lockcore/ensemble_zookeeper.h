@@ -10,9 +10,11 @@
 
 /* `servers`: "1.2.3.4:2181,[2001:db8::1]:2181", numeric only: the client would
  * resolve names in every turn of the loop, and for ever while disconnected.
+ * `digest`: "user:password", which stays the caller's and has to stay there, or NULL. With
+ * it, all nodes are made for this user alone; otherwise for everybody.
  * `clock_us` as in struct lc_config. 0 or -errno. */
-int ensemble_zookeeper_create(const char *servers, int64_t (*clock_us)(void *ctx), void *ctx,
-                              struct ensemble **ret_ensemble);
+int ensemble_zookeeper_create(const char *servers, const char *digest, int64_t (*clock_us)(void *ctx),
+                              void *ctx, struct ensemble **ret_ensemble);
 /* After close(). */
 void ensemble_zookeeper_destroy(struct ensemble *ensemble);
 

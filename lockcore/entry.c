@@ -89,6 +89,8 @@ static void self_watched(void *ctx, const struct ensemble_answer *answer)
 		lock_proved(taker->lock, taker);
 		entry_read_mark(taker, answer);
 		taker_write_reason(taker);
+	} else if (answer->result == ENSEMBLE_NOAUTH) {
+		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
 	} else if (taker_wants(taker)) {
 		lock_want_list(taker->lock);
 	}

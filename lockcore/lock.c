@@ -224,7 +224,9 @@ static void watch_answered(void *ctx, const struct ensemble_answer *answer)
 	 * found but the entry itself, look again. */
 	if (lock->watches_pending == 0 && lock->watched) {
 		lock->watch_armed = answer->result == ENSEMBLE_OK;
-		if (!lock->watch_armed && answer->result != ENSEMBLE_GONE)
+		if (answer->result == ENSEMBLE_NOAUTH)
+			lock_look_later(lock);   /* not ours to read: nothing tells of its going */
+		else if (!lock->watch_armed && answer->result != ENSEMBLE_GONE)
 			lock_want_list(lock);
 	}
 	lock_settle(lock);

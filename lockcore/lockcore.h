@@ -135,8 +135,10 @@ extern const int64_t lc_wait_bounds_us[LC_WAIT_BUCKETS];
 
 struct lc_status {
 	enum lc_state state;
-	int why;                     /* LC_UNUSABLE: -EACCES credentials refused; -ENOENT no
-	                              * root; -ERANGE session too short for the lease */
+	int why;                     /* LC_UNUSABLE: -EKEYREJECTED credentials refused, or none
+	                              * given and some wanted; -EACCES no right to write the
+	                              * root; -ENOENT no root; -ENOTDIR an ephemeral node;
+	                              * -ERANGE session too short for the lease (reported) */
 	int64_t session;
 	int64_t session_timeout_us;  /* the smallest granted in this session; 0: none yet */
 	int64_t tick_time_us;

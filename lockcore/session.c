@@ -392,8 +392,7 @@ static void ended(void *ctx, bool refused)
 
 	forget_session(lc);
 	if (refused) {
-		lc_report(lc, LC_ERROR, "the ensemble does not accept our credentials");
-		unusable(lc, -EACCES);
+		unusable(lc, -EKEYREJECTED);
 	} else if (!lc->dying) {
 		lc_report(lc, LC_WARNING, "session ended, beginning a new one");
 		open_session(lc);

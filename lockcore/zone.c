@@ -71,8 +71,10 @@ static void finish(struct zone *zone)
 	struct queue queue;
 
 	lock->zone = NULL;
-	if (zone->failed || zone->again)
+	if (zone->again)
 		lock_want_list(lock);
+	else if (zone->failed)
+		lock_look_later(lock);
 	if (!zone->failed && !build(zone, &queue)) {
 		lock_look_later(lock);
 	} else if (!zone->failed) {

@@ -253,9 +253,11 @@ class Taker:
 class Server:
     """One ZooKeeper server. What it stored outlives stop() and start()."""
 
-    def __init__(self, case, tick_ms):
+    def __init__(self, case, tick_ms, properties):
         self.case = case
         self.tick_ms = tick_ms
+        self.properties = list(properties)
+        self.credentials = None         # what self.zk shows
         self.directory = tempfile.mkdtemp(prefix='server', dir=case.directory)
         self.process = None
         self.raw = None
@@ -285,7 +287,8 @@ class Server:
             self.process = spawn(
                 ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
                  '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024',
-                 '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-cp', _JARS,
+                 '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+                 *('-Dzookeeper.' + name for name in self.properties), '-cp', _JARS,
                  'org.apache.zookeeper.server.quorum.QuorumPeerMain', self.directory + '/zoo.cfg'],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -297,7 +300,9 @@ class Server:
         until(answers, 'the ZooKeeper server starts', 60)
         return self.process.poll() is None
 
-    def start(self):
+    def start(self, properties=()):
+        """Again, with Java properties as `enforce.auth.enabled=true`."""
+        self.properties = list(properties)
         check(self._started(), 'the ZooKeeper server did not start again: ' + self.log())
 
     def stop(self):
@@ -314,16 +319,16 @@ class Server:
     def ask(self, word, timeout=10):
         return rawzk.four_letters(self.port, word, timeout)
 
-    def client(self):
+    def client(self, credentials=None):
         """A session of its own, closed with the case."""
-        client = rawzk.Client(self.port)
+        client = rawzk.Client(self.port, credentials)
         self.case.cleanups.callback(client.close)
         return client
 
     @property
     def zk(self):
         if self.raw is None:
-            self.raw = self.client()
+            self.raw = self.client(self.credentials)
         return self.raw
 
     def entries(self, lock, root='/locks'):
@@ -499,8 +504,8 @@ class Case:
         self.servers, self.mounts, self.takers = [], [], []
         self.cleanups = contextlib.ExitStack()
 
-    def server(self, tick_ms=2000):
-        self.servers.append(Server(self, tick_ms))
+    def server(self, tick_ms=2000, properties=()):
+        self.servers.append(Server(self, tick_ms, properties))
         return self.servers[-1]
 
     def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=()):

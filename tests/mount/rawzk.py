@@ -7,15 +7,21 @@ connection, one request at a time; it never pings, so it asks for a session far
 longer than any test.
 """
 
+import base64
 import collections
+import hashlib
 import socket
 import struct
 
-NONODE, NODEEXISTS, NOTEMPTY = -101, -110, -111
+NONODE, NOAUTH, NODEEXISTS, NOTEMPTY = -101, -102, -110, -111
 SESSION_MS = 600 * 1000
 
-_CREATE, _DELETE, _EXISTS, _GET, _SET, _CHILDREN2, _MULTI = 1, 2, 3, 4, 5, 12, 14
-_CLOSE = -11
+_CREATE, _DELETE, _EXISTS, _GET, _SET, _GET_ACL, _SET_ACL = 1, 2, 3, 4, 5, 6, 7
+_CHILDREN2, _MULTI, _AUTH, _CLOSE = 12, 14, 100, -11
+_AUTH_XID = -4
+
+READ, WRITE, CREATE, DELETE, ADMIN, ALL = 1, 2, 4, 8, 16, 31
+OPEN_ACL = [(ALL, 'world', 'anyone')]
 
 _STAT = struct.Struct('>qqqqiiiqiiq')
 Stat = collections.namedtuple('Stat', 'czxid mzxid ctime mtime version cversion aversion '
@@ -34,6 +40,17 @@ def _buffer(data):
 
 def _string(text):
     return _buffer(text.encode('utf-8', 'surrogateescape'))
+
+
+def digest_id(credentials):
+    """The id that the server makes of `user:password`."""
+    digest = hashlib.sha1(credentials.encode()).digest()
+    return credentials.split(':')[0] + ':' + base64.b64encode(digest).decode()
+
+
+def _acl(acl):
+    return struct.pack('>i', len(acl)) + b''.join(
+        struct.pack('>i', perms) + _string(scheme) + _string(who) for perms, scheme, who in acl)
 
 
 class _Reader:
@@ -65,12 +82,19 @@ def four_letters(port, word, timeout):
 
 
 class Client:
-    def __init__(self, port):
+    def __init__(self, port, credentials=None):
         self.conn = socket.create_connection(('127.0.0.1', port), 10)
         self.xid = 0
         self._send(struct.pack('>iqiq', 0, 0, SESSION_MS, 0) + _buffer(bytes(16)) + b'\0')
         answer = _Reader(self._receive())
         _, _, self.session = answer.take('>iiq')
+        if credentials:
+            self._send(struct.pack('>iii', _AUTH_XID, _AUTH, 0) + _string('digest') +
+                       _string(credentials))
+            xid, _, code = _Reader(self._receive()).take('>iqi')
+            assert xid == _AUTH_XID, xid
+            if code:
+                raise ZkError(code)
 
     def _send(self, packet):
         self.conn.sendall(_buffer(packet))
@@ -97,11 +121,19 @@ class Client:
             raise ZkError(code)
         return answer
 
-    def create(self, path, data=b'', ephemeral=False, sequence=False):
+    def create(self, path, data=b'', ephemeral=False, sequence=False, acl=()):
         """Make a node; return its path, with the number of a sequential one."""
-        open_acl = struct.pack('>ii', 1, 31) + _string('world') + _string('anyone')
         flags = struct.pack('>i', ephemeral | sequence << 1)
-        return self._ask(_CREATE, _string(path) + _buffer(data) + open_acl + flags).string()
+        return self._ask(_CREATE, _string(path) + _buffer(data) + _acl(acl or OPEN_ACL) + flags).string()
+
+    def acl(self, path):
+        """The (permissions, scheme, id) of a node."""
+        answer = self._ask(_GET_ACL, _string(path))
+        return [(answer.take('>i'), answer.string(), answer.string())
+                for _ in range(answer.take('>i'))]
+
+    def set_acl(self, path, acl):
+        self._ask(_SET_ACL, _string(path) + _acl(acl) + struct.pack('>i', -1))
 
     def delete(self, *paths):
         """Delete the nodes, all of them or none."""

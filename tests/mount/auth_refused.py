@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Servers that want credentials and get none, or do not take those that they get: the
+mount command says so at once; a mount that meets one later ends what it has begun."""
+
+import errno
+import os
+
+from harness import Stopwatch, ZKLOCKFS, check, check_equal, command, run, until
+
+WANTED = ['enforce.auth.enabled=true', 'enforce.auth.schemes=digest']
+NOT_TAKEN = ['DigestAuthenticationProvider.enabled=false']
+
+
+def refused(server, point, word, *options):
+    watch = Stopwatch()
+    status, _, err = command([ZKLOCKFS, *options, f'127.0.0.1:{server.port}', point])
+    check_equal(status, 32, f'mount with {options}: {err}')
+    check(err.count('\n') == 1 and word in err, f'stderr: {err!r}')
+    watch.check(0, 5, err.strip())
+
+
+def test(case):
+    server = case.server(properties=WANTED)
+    server.credentials = 'team:word'
+    file = case.directory + '/secret'
+    with open(file, 'w', encoding='ascii', opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+        out.write('team:word')
+    option = 'credentials=' + file
+    point = case.mount_point()
+    refused(server, point, 'wants credentials')
+    mount = case.mount(server, 'a', '6s', options=[option])
+    mount.mkdir('build')
+    holder = mount.take('build').held()
+    waiter = mount.take('build')
+    check_equal(mount.status()['state'], 'ready', 'state')
+
+    server.stop()
+    server.start(NOT_TAKEN)
+    refused(server, point, 'not accept', '-o', option)
+    mount.allow('credentials|connection lost|session|the lock is lost')
+    waiter.refused(errno.ENOLCK)
+    for call in (('write', b'x'), ('pread', 64, 0), ('fsync',)):
+        try:
+            holder.do(*call)
+            check(False, f'{call} after the loss')
+        except OSError as err:
+            check_equal(err.errno, errno.EIO, f'{call} after the loss')
+    check_equal(mount.status()['state'], 'unusable', 'state')
+    holder.release()
+    mount.unmount()
+    server.stop()
+    server.start()
+    until(lambda: not server.entries('build'), 'the entries go with their session')
+
+
+run(test)

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Entries that a mount may not read: it waits for another client's without asking on and
+on, gets the lock when it goes, and keeps its own place and hold when its own is closed."""
+
+import errno
+import os
+import time
+
+import rawzk
+from harness import check, check_errno, run, until
+
+CLOSED = [(rawzk.ALL, 'digest', rawzk.digest_id('other:word'))]
+
+
+def test(case):
+    server = case.server()
+    mount = case.mount(server)
+    mount.mkdir('build')
+    other = server.client('other:word')
+    planted = other.create('/locks/build/_c_12345678-1234-1234-1234-123456789012-lock-',
+                           ephemeral=True, sequence=True, acl=CLOSED)
+    first, second = mount.take('build'), mount.take('build')
+    until(lambda: len(mount.queue('build')) == 3, 'both queue')
+    name = next(name for name in mount.queue('build') if not name.endswith('-a'))
+    check_errno(errno.EACCES, os.open, mount.path('build/queue', name), os.O_RDONLY)
+
+    def requests(seconds):
+        # What is counted is what is done in that time.
+        before = int(server.connections()[mount.session()]['recved'])
+        time.sleep(seconds)
+        return int(server.connections()[mount.session()]['recved']) - before
+    check(requests(2) < 30, 'it asks on and on while it waits')
+    other.delete(planted)
+    first.held(3)
+
+    for entry in server.entries('build'):
+        other.set_acl(f'/locks/build/{entry}', CLOSED)
+    server.stop()
+    mount.allow('connection lost|resumed')
+    server.start()
+    mount.ready()   # and has asked for its entries again
+    check(requests(2) < 30, 'it asks on and on while it holds')
+    first.release()
+    second.held()
+    second.release()
+    mount.take('build', door='try').held().release()
+
+
+run(test)

@@ -18,7 +18,6 @@
 
 #include "mutation.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -65,41 +64,9 @@ static int64_t later(int64_t a, int64_t b)
 
 /* ---- whose entry ---- */
 
-bool judge_is_entry(const struct node *node)
-{
-	size_t len = strlen(node->name);
-
-	if (len < 10)
-		return false;
-	for (size_t i = len - 10; i < len; i++)
-		if (!isdigit((unsigned char)node->name[i]))
-			return false;
-	return true;
-}
-
-/* Our names end in "-<host>.<pid>-lock-<number>". */
-static int read_pid(const char *name)
-{
-	const char *lock = strstr(name, "-lock-");
-	const char *dot = lock;
-
-	while (dot && dot > name && *dot != '.')
-		dot--;
-	if (!dot || *dot != '.')
-		return WHO_FOREIGN;
-	return atoi(dot + 1);
-}
-
-static int who(struct node *node)
-{
-	if (node->who == WHO_UNREAD)
-		node->who = node->stat.ephemeral_owner && judge_is_entry(node) ? read_pid(node->name) : WHO_FOREIGN;
-	return node->who;
-}
-
 struct taker *judge_owner(struct sim *sim, struct node *node)
 {
-	int number = who(node) - PID_BASE;
+	int number = order_pid(node) - PID_BASE;
 
 	return number >= 0 && number < sim->taker_count ? sim->all[number] : NULL;
 }
@@ -112,7 +79,7 @@ struct node *judge_entry(const struct tree *tree, const struct taker *taker)
 	if (!parent)
 		return NULL;
 	DL_FOREACH(parent->children, node)
-		if (node->stat.czxid == taker->token && who(node) == taker->pid)
+		if (node->stat.czxid == taker->token && order_pid(node) == taker->pid)
 			return node;
 	return NULL;
 }
@@ -143,46 +110,102 @@ static bool leaving(const struct taker *owner, const struct mount *mount)
 	       owner->phase != T_HELD;
 }
 
-/* A family that ignores our names: a mount may refuse to queue with it. */
-static bool strange(const struct node *node)
+bool judge_passes(const struct taker *taker, int pid)
 {
-	return strstr(node->name, "__lock__") || strstr(node->name, "__WRIT__") || !node->stat.ephemeral_owner ||
-	       !strstr(node->name, "-lock-");
+	int number = pid - PID_BASE;
+
+	return number >= 0 && number < taker->sim->taker_count && leaving(taker->sim->all[number], taker->mount);
 }
 
 /* ---- one look at the trees, when they have changed ---- */
 
+static struct crowd without(const struct crowd *crowd, const struct crowd *leavers)
+{
+	return (struct crowd){crowd->all - leavers->all, crowd->exclusive - leavers->exclusive,
+	                      crowd->apart - leavers->apart};
+}
+
+/* Whoever will not wait, and has no entry yet, would have to. */
+static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct crowd *crowd,
+                          const struct crowd *leavers, unsigned slots)
+{
+	struct taker *taker;
+
+	DL_FOREACH(sim->takers, taker) {
+		struct crowd left;
+
+		if (taker->lock != lock || taker->wait_us || taker->phase != T_WAITING || taker->seen == sim->trees_seen)
+			continue;
+		left = without(crowd, &leavers[taker->mount->index]);
+		if (!crowd_admits(&left, taker->mode, slots))
+			taker->unfree_us = now_us(sim);
+	}
+}
+
+static bool somebody_deaf(struct node *parent)
+{
+	struct node *node;
+
+	DL_FOREACH(parent->children, node)
+		if (order_shape(node) & SHAPE_DEAF)
+			return true;
+	return false;
+}
+
+static void look_at_entries(struct sim *sim, struct lock_state *lock, struct node *parent, bool committed)
+{
+	struct crowd leavers[MOUNTS_MAX] = {0};   /* surely so */
+	unsigned slots = order_slots(parent);
+	bool deaf = sim->plan.foreign_families && somebody_deaf(parent);
+	struct crowd crowd = {0}, left;
+	struct node *node;
+
+	sim->trees_seen++;
+	if (deaf)
+		lock->deaf_us = now_us(sim);
+	DL_FOREACH(parent->children, node) {
+		unsigned shape = order_shape(node);
+		struct taker *owner = judge_owner(sim, node);
+		enum lc_mode mode = shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE;
+
+		if (!(shape & SHAPE_ENTRY))
+			continue;
+		if (committed && (deaf || !crowd_admits(&crowd, mode, slots)))
+			node->could_since_us = 0;
+		else if (committed && !node->could_since_us)
+			node->could_since_us = now_us(sim);
+		if (owner && !owner->wait_us && owner->phase == T_WAITING) {
+			left = without(&crowd, &leavers[owner->mount->index]);
+			owner->seen = sim->trees_seen;
+			if (!crowd_admits(&left, mode, slots))
+				owner->unfree_us = now_us(sim);
+		}
+		crowd_add(&crowd, shape);
+		if (owner && leaving(owner, owner->mount) && (owner->phase != T_LOST || may_go(owner)))
+			crowd_add(&leavers[owner->mount->index], shape);
+	}
+	for (int i = 0; i < sim->plan.mounts; i++)
+		for (enum lc_mode mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++) {
+			left = without(&crowd, &leavers[i]);
+			if (!crowd_admits(&left, mode, slots))
+				lock->contended_us[i][mode] = now_us(sim);
+		}
+	look_at_tries(sim, lock, &crowd, leavers, slots);
+}
+
 static void look_at_lock(struct sim *sim, struct lock_state *lock)
 {
-	struct node *both[2] = {tree_find(&sim->world.proposed, lock->path),
-	                        tree_find(&sim->world.committed, lock->path)};
-	struct node *node;
-	bool first = true;
+	struct node *proposed = tree_find(&sim->world.proposed, lock->path);
+	struct node *committed = tree_find(&sim->world.committed, lock->path);
 
-	if (!both[0] || !both[1])
+	if (!proposed || !committed)
 		lock->absent_us = now_us(sim);
-	if (both[0] || both[1])
+	if (proposed || committed)
 		lock->present_us = now_us(sim);
-	for (int tree = 0; tree < 2; tree++) {
-		if (!both[tree])
-			continue;
-		DL_FOREACH(both[tree]->children, node) {
-			struct taker *owner;
-
-			if (!judge_is_entry(node))
-				continue;
-			owner = judge_owner(sim, node);
-			if (!owner && strange(node))
-				lock->refusing_us = now_us(sim);
-			for (int i = 0; i < sim->plan.mounts; i++)
-				if (!leaving(owner, &sim->mounts[i]))
-					lock->contended_us[i] = now_us(sim);
-			if (tree == 1 && first && !node->front_since_us)
-				node->front_since_us = now_us(sim);
-			if (tree == 1)
-				first = false;
-		}
-	}
+	if (proposed)
+		look_at_entries(sim, lock, proposed, false);
+	if (committed)
+		look_at_entries(sim, lock, committed, true);
 }
 
 /* Who loses its session loses its place, not its turn among those of its mount. */
@@ -227,26 +250,33 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 	}
 }
 
+static int64_t made_us(const struct sim *sim, const struct node *node)
+{
+	return now_us(sim) - (world_wall_ms(&sim->world) - node->stat.ctime_ms) * 1000;
+}
+
 /* Whoever will not wait looks first, so as not to be in the way of others. */
 static void judge_try(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
-	struct node *node, *front = NULL;
+	struct node *node, *before;
 
-	if (parent)
-		DL_FOREACH(parent->children, node) {
-			struct taker *taker = judge_owner(sim, node);
-			struct taker *first = front ? judge_owner(sim, front) : NULL;
+	if (!parent)
+		return;
+	DL_FOREACH(parent->children, node) {
+		struct taker *taker = judge_owner(sim, node);
+		struct crowd crowd = {0};
 
-			if (!judge_is_entry(node))
-				continue;
-			if (!front)
-				front = node;
-			else if (taker && taker->wait_us == 0 && taker->phase == T_WAITING && !leaving(first, taker->mount) &&
-			         front->front_since_us && front->front_since_us < taker->took_us - LAG_US &&
-			         mount_trouble(taker->mount) < taker->took_us - LAG_US)
-				sim_violation(sim, "f: taker %d would not wait and queues behind %s", taker->pid, front->name);
-		}
+		if (!taker || taker->wait_us != 0 || taker->phase != T_WAITING ||
+		    mount_trouble(taker->mount) >= taker->took_us - LAG_US)
+			continue;
+		for (before = parent->children; before != node; before = before->next)
+			if (made_us(sim, before) < taker->took_us - LAG_US && !judge_passes(taker, order_pid(before)))
+				crowd_add(&crowd, order_shape(before));
+		if (!crowd_admits(&crowd, taker->mode, sim->plan.slots_max))
+			sim_violation(sim, "f: taker %d would not wait and queues in %s, which was not free",
+			              taker->pid, lock->name);
+	}
 }
 
 /* Who loses a lock may work on until it is stopped. */
@@ -315,25 +345,46 @@ static bool evicted_as_holder(const struct taker *taker)
 	                                  taker->mount->trouble_us >= taker->evicted_us);
 }
 
-static int64_t lease_left_us(struct mount *mount)
-{
-	struct lc_status status;
+/* Who holds a lock at this moment, by what they believe. */
+struct band {
+	struct taker *exclusive, *shared;   /* the last one of them in the queue */
+	int count;                          /* exclusive */
+};
 
-	lc_status(mount->lc, &status);
-	return status.lease_left_us;
+static void judge_band(struct band *band, struct taker *taker)
+{
+	struct taker **last = taker->mode == LC_SHARED ? &band->shared : &band->exclusive;
+
+	if (!*last || (*last)->token < taker->token)
+		*last = taker;
+	band->count += taker->mode == LC_EXCLUSIVE;
+	if (band->exclusive && band->shared)
+		sim_violation(taker->sim, "a: takers %d, exclusive, and %d, shared, both hold %s", band->exclusive->pid,
+		              band->shared->pid, taker->lock->name);
+	/* Each of them was let in with all those before it. */
+	if (band->count > 1 && band->count > (int)band->exclusive->most_slots)
+		sim_violation(taker->sim, "a: %d hold %s, among them taker %d; there were %u slots", band->count,
+		              taker->lock->name, band->exclusive->pid, band->exclusive->most_slots);
 }
 
 static void judge_holders(struct sim *sim)
 {
-	struct taker *taker, *other;
+	struct band bands[LOCKS_MAX] = {0};
+	bool over[MOUNTS_MAX] = {0};
+	struct taker *taker;
 
+	/* Without asking lc_holds(), from which the engine would learn it. */
+	for (int i = 0; sim->held && i < sim->plan.mounts; i++) {
+		struct mount *mount = &sim->mounts[i];
+
+		over[i] = mount->deadline_us == INT64_MIN || mount->deadline_us <= mount_clock_us(mount);
+	}
 	DL_FOREACH2(sim->held, taker, held_next) {
-		/* Without asking lc_holds(), from which the engine would learn it. */
-		bool over = lease_left_us(taker->mount) == 0;
+		bool lease_over = over[taker->mount->index];
 
-		if (over && sim->seed % 2 && lc_holds(taker->lc))
+		if (lease_over && sim->seed % 2 && lc_holds(taker->lc))
 			sim_violation(sim, "a: taker %d holds %s without a lease", taker->pid, taker->lock->name);
-		if (over || !lc_holds(taker->lc)) {
+		if (lease_over || !lc_holds(taker->lc)) {
 			if (taker->unheld_running_us < 0)
 				taker->unheld_running_us = mount_running_us(taker->mount);
 			continue;
@@ -350,22 +401,50 @@ static void judge_holders(struct sim *sim)
 		if (taker->evicted_us < 0 && !judge_entry(&sim->world.proposed, taker))
 			sim_violation(sim, "a: taker %d on %s holds %s, its entry is gone", taker->pid,
 			              taker->mount->host, taker->lock->name);
-		DL_FOREACH2(sim->held, other, held_next)
-			if (other != taker && other->lock == taker->lock && !evicted_as_holder(other) &&
-			    lease_left_us(other->mount) > 0 && lc_holds(other->lc))
-				sim_violation(sim, "a: takers %d and %d both hold %s", taker->pid, other->pid,
-				              taker->lock->name);
+		judge_band(&bands[taker->lock - sim->locks], taker);
 	}
 }
 
 /* ---- b, c: grants ---- */
 
+static void judge_order(struct taker *taker)
+{
+	struct node *parent = tree_find(&taker->sim->world.committed, taker->lock->path);
+	struct node *node, *blocker = NULL;
+
+	if (order_justified(taker, &taker->most_slots))
+		return;
+	if (parent)
+		DL_FOREACH(parent->children, node) {
+			if (order_pid(node) == taker->pid)
+				break;
+			if (judge_is_entry(node) && !judge_passes(taker, order_pid(node)) &&
+			    (taker->mode == LC_EXCLUSIVE || !(order_shape(node) & SHAPE_SHARED)))
+				blocker = node;
+		}
+	sim_violation(taker->sim, "b: taker %d, %s, is granted %s past %s", taker->pid,
+	              taker->mode == LC_SHARED ? "shared" : "exclusive", taker->lock->name,
+	              blocker ? blocker->name : "one that does not wait");
+}
+
+/* Those that share, or fill a slot each, come in any order. */
+static void judge_token(struct taker *taker)
+{
+	int64_t *last = taker->lock->last_token;
+	bool alone = taker->mode == LC_EXCLUSIVE && taker->most_slots == 1;
+
+	for (enum lc_mode mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++)
+		if ((mode != taker->mode || alone) && taker->token <= last[mode])
+			sim_violation(taker->sim, "c: taker %d has token %" PRIx64 " after %" PRIx64, taker->pid,
+			              (uint64_t)taker->token, (uint64_t)last[mode]);
+	if (last[taker->mode] < taker->token)
+		last[taker->mode] = taker->token;
+}
+
 void judge_granted(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
 	struct lock_state *lock = taker->lock;
-	struct node *parent = tree_find(&sim->world.committed, lock->path);
-	struct node *node;
 
 	taker->granted_us = now_us(sim);
 	taker->granted_clock_us = mount_clock_us(taker->mount);
@@ -382,24 +461,15 @@ void judge_granted(struct taker *taker)
 	/* Who was evicted while its mount was stopped may be granted by an old listing. */
 	if (taker->evicted_us >= 0)
 		return;
-	if (taker->token <= lock->last_token)
-		sim_violation(sim, "c: taker %d has token %" PRIx64 " after %" PRIx64, taker->pid,
-		              (uint64_t)taker->token, (uint64_t)lock->last_token);
-	lock->last_token = taker->token;
 	if (!judge_entry(&sim->world.proposed, taker)) {
 		sim_violation(sim, "b: taker %d on %s is granted %s without an entry", taker->pid, taker->mount->host,
 		              lock->name);
 		return;
 	}
-	DL_FOREACH(parent->children, node) {
-		struct taker *owner;
-
-		if (who(node) == taker->pid)
-			break;
-		owner = judge_owner(sim, node);
-		if (judge_is_entry(node) && !leaving(owner, taker->mount))
-			sim_violation(sim, "b: taker %d is granted %s past %s", taker->pid, lock->name, node->name);
-	}
+	if (!(order_shape(judge_entry(&sim->world.proposed, taker)) & SHAPE_SHARED) != (taker->mode == LC_EXCLUSIVE))
+		sim_violation(sim, "b: the entry of taker %d is of the other mode", taker->pid);
+	judge_order(taker);
+	judge_token(taker);
 }
 
 /* ---- f: errors and their reasons ---- */
@@ -416,7 +486,7 @@ void judge_failed(struct taker *taker, int err)
 	if (err == -EAGAIN) {
 		if (taker->wait_us != 0)
 			sim_violation(sim, "f: EAGAIN for taker %d that would wait", taker->pid);
-		else if (lock->contended_us[taker->mount->index] < taker->took_us - LAG_US &&
+		else if (taker->unfree_us < taker->took_us - LAG_US &&
 		         mount_trouble(taker->mount) < taker->took_us - LAG_US)
 			sim_violation(sim, "f: EAGAIN for taker %d, and nobody else was there", taker->pid);
 	} else if (err == -ETIMEDOUT) {
@@ -431,7 +501,7 @@ void judge_failed(struct taker *taker, int err)
 	} else if (err == -ENOLCK) {
 		/* What a follower that lags still shows is reason enough, as for EAGAIN. */
 		bool wanted = status.state == LC_UNUSABLE || taker->mount->drained ||
-		              lock->refusing_us >= taker->took_us - LAG_US;
+		              lock->deaf_us >= taker->took_us - LAG_US;
 
 		/* A try gives up when the ensemble is out of reach; a refused create is final. */
 		wanted |= mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(sim);
@@ -488,15 +558,27 @@ void judge_answered(struct question *question, int err)
 		sim_violation(sim, "f: lc_confirm says EIO to taker %d that holds", question->taker->pid);
 }
 
-/* What a listing shows of a lock that only knows exclusive takers. */
+/* How many slots there are is not in the names. */
+static void judge_shown(struct sim *sim, const struct lc_entry *entry, const struct crowd *before)
+{
+	bool could = crowd_admits(before, entry->mode, sim->plan.slots_max);
+	bool surely = crowd_admits(before, entry->mode, 1);
+
+	if (entry->held ? !could : surely)
+		sim_violation(sim, "lc_list shows %s as %s, behind %u exclusive of %u", entry->znode,
+		              entry->held ? "held" : "waiting", before->exclusive, before->all);
+}
+
 void judge_listing(struct sim *sim, const struct lc_listing *listing)
 {
+	struct crowd crowd = {0};
+
 	for (size_t i = 0; i < listing->entry_count; i++) {
 		const struct lc_entry *entry = &listing->entries[i];
 
-		if (entry->mode == LC_EXCLUSIVE && entry->held != (i == 0))
-			sim_violation(sim, "lc_list shows %s as %s, in place %zu", entry->znode,
-			              entry->held ? "held" : "waiting", i);
+		judge_shown(sim, entry, &crowd);
+		crowd_add(&crowd, SHAPE_ENTRY | (entry->mode == LC_SHARED ? SHAPE_SHARED : 0) |
+		                  (entry->ours ? SHAPE_OURS : 0));
 		if (i && !sim->plan.near_overflow && entry->number <= entry[-1].number)
 			sim_violation(sim, "lc_list shows %s after %s", entry->znode, entry[-1].znode);
 	}
@@ -567,10 +649,10 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 	    now_us(sim) - trouble_us > SETTLED_US)
 		sim_violation(sim, "d: %s of %s stays in %s, its taker has %s", node->name, owner->mount->host,
 		              lock->name, owner->entries > 1 ? "another" : taker_phase_name(owner->phase));
-	if (node->front_since_us && owner->phase == T_WAITING && now_us(sim) - node->front_since_us > BRISK_US(sim) &&
+	if (node->could_since_us && owner->phase == T_WAITING && now_us(sim) - node->could_since_us > BRISK_US(sim) &&
 	    now_us(sim) - trouble_us > AFTER_TROUBLE_US(sim))
-		sim_violation(sim, "d: taker %d on %s is first in %s and waits", owner->pid, owner->mount->host,
-		              lock->name);
+		sim_violation(sim, "d: taker %d, %s, on %s could hold %s and waits", owner->pid,
+		              owner->mode == LC_SHARED ? "shared" : "exclusive", owner->mount->host, lock->name);
 }
 
 static void judge_mount(struct mount *mount)
@@ -643,7 +725,7 @@ void judge_step(struct sim *sim)
 void judge_begin(struct sim *sim)
 {
 	for (int i = 0; i < sim->plan.locks; i++)
-		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].refusing_us = -1;
+		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].deaf_us = -1;
 	look_at_locks(sim);
 	agenda_in(&sim->agenda, LOOK_US, look_slowly, sim, 0);
 }

@@ -12,7 +12,7 @@
 
 struct outsider {
 	struct sim *sim;
-	struct rng rng;
+	struct rng rng, mode_rng;
 	int64_t session, arrived_us;
 	struct lock_state *lock;
 	char path[1280];
@@ -42,22 +42,23 @@ static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char
 {
 	uint64_t a = rng_next(&outsider->rng), b = rng_next(&outsider->rng);
 	unsigned kind = (unsigned)rng_below(&outsider->rng, outsider->sim->plan.foreign_families ? 6 : 3);
+	bool shared = rng_chance(&outsider->mode_rng, outsider->sim->plan.shared);
 
 	if (outsider->sim->plan.namesakes && copy_mark(outsider, lock, prefix, size))
 		return;
 	switch (kind) {
 	case 0:
 	case 1:
-		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "-lock-", lock->path, a, b);
+		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "-%s-", lock->path, a, b, shared ? "rlock" : "lock");
 		return;
 	case 2:
-		snprintf(prefix, size, "%s/x-%" PRIx64 "-lock-", lock->path, a);
+		snprintf(prefix, size, "%s/x-%" PRIx64 "-%s-", lock->path, a, shared ? "rlock" : "lock");
 		return;
 	case 3:
-		snprintf(prefix, size, "%s/%016" PRIx64 "%016" PRIx64 "__lock__", lock->path, a, b);
+		snprintf(prefix, size, "%s/%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b, shared ? "rlock" : "lock");
 		return;
 	case 4:
-		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "__WRIT__", lock->path, a, b);
+		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b, shared ? "READ" : "WRIT");
 		return;
 	default:
 		snprintf(prefix, size, "%s/job", lock->path);
@@ -120,9 +121,61 @@ void outsiders_begin(struct sim *sim)
 
 		outsider->sim = sim;
 		outsider->rng = rng_fork(&sim->rng);
+		outsider->mode_rng = (struct rng){sim->seed * 0x9e3779b97f4a7c15u + 3000 + (uint64_t)i};
 		outsider->session = world_foreign_session(&sim->world);
 		agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), arrives, outsider, 0);
 	}
+}
+
+/* ---- a lock's owner ---- */
+
+/* With zkCli: the data again, with another number of slots, nothing else changed. */
+static char *with_slots(struct arena *arena, const struct node *node, unsigned slots, int *ret_len)
+{
+	static const char fresh[] = "zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\n\n";
+	const char *data = node->data_len ? node->data : fresh, *line = data;
+	size_t len = node->data_len ? (size_t)node->data_len : sizeof(fresh) - 1;
+	const char *end = data + len;
+	char *text = arena_zalloc(arena, len + 32), *to = text;
+
+	while (line < end && *line != '\n') {
+		const char *next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+
+		if (memcmp(line, "slots: ", 7) != 0)
+			to = mempcpy(to, line, (size_t)(next - line));
+		line = next;
+	}
+	to += sprintf(to, "slots: %u\n", slots);
+	to = mempcpy(to, line, (size_t)(end - line));
+	*ret_len = (int)(to - text);
+	return text;
+}
+
+static void other_slots(void *ctx, uint64_t state)
+{
+	struct sim *sim = ctx;
+	struct rng rng = {state};
+	struct lock_state *lock = &sim->locks[rng_below(&rng, (uint64_t)sim->plan.locks)];
+	struct node *node = tree_find(&sim->world.proposed, lock->path);
+	unsigned slots = rng_chance(&rng, 300) ? 1 : (unsigned)rng_between(&rng, 1, sim->plan.slots_max);
+	struct ensemble_op op = {.kind = ENSEMBLE_SET, .path = lock->path, .version = ENSEMBLE_ANY_VERSION};
+
+	if (sim->stopping)
+		return;
+	if (node) {
+		op.data = with_slots(&sim->arena, node, slots, &op.data_len);
+		trace("outside: %s gets %u slots", lock->name, slots);
+		world_do(&sim->world, 0, &op, 1, NULL);
+	}
+	agenda_in(&sim->agenda, rng_spread(&rng, 1000, sim->plan.chaos_us / 5), other_slots, sim, rng.state);
+}
+
+void owners_begin(struct sim *sim)
+{
+	struct rng rng = {sim->seed * 0x9e3779b97f4a7c15u + 5000};
+
+	for (int i = 0; i < sim->plan.locks && sim->plan.slots_max > 1; i++)
+		other_slots(sim, rng_next(&rng));
 }
 
 /* ---- operators ---- */

@@ -105,6 +105,19 @@ static void make_rare(struct plan *plan, uint64_t seed)
 	}
 }
 
+/* Half of all seeds know exclusive takers and one slot only. */
+static void choose_modes(struct plan *plan, uint64_t seed)
+{
+	static const unsigned shares[] = {100, 300, 500, 800, 950};
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 11};
+
+	plan->slots_max = 1;
+	if (rng_chance(&rng, 400))
+		plan->shared = shares[rng_below(&rng, sizeof(shares) / sizeof(shares[0]))];
+	if (rng_chance(&rng, 200) && !plan->evict_waiters)
+		plan->slots_max = (unsigned)rng_spread(&rng, 2, 10);
+}
+
 void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 {
 	/* T, tick: pairs that leave a lease worth having (SAFETY.md rule 4). */
@@ -153,4 +166,5 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 	if (profile->gap_us && rng_chance(rng, 30))
 		plan->world.refuse_session_ppm = 100000;
 	make_rare(plan, seed);
+	choose_modes(plan, seed);
 }

@@ -48,6 +48,11 @@ static void make_locks(struct sim *sim)
 			                          : INT32_MAX - 65535 - (int32_t)rng_below(&sim->rng, 8));
 }
 
+static void committing(void *ctx, const struct transaction *transaction)
+{
+	order_committing(ctx, transaction);
+}
+
 static struct rng sim_rng(uint64_t seed)
 {
 	return (struct rng){seed * 0x2545f4914f6cdd1du + 1};
@@ -61,6 +66,8 @@ static void sim_init(struct sim *sim, uint64_t seed, struct sim_totals *totals, 
 	trace_start(mode, &sim->agenda.now_us);
 	world_init(&sim->world, &sim->agenda, rng_fork(&sim->rng), &sim->plan.world);
 	make_locks(sim);
+	sim->world.committing = committing;
+	sim->world.committing_ctx = sim;
 	trace("seed %" PRIu64 ": %s, %d mounts, %d locks, %d programs each, %d servers, T %d ms, tick %d ms%s", seed,
 	      sim->plan.profile, sim->plan.mounts, sim->plan.locks, sim->plan.programs, sim->plan.world.servers,
 	      (int)(sim->plan.timeout_us / 1000), (int)(sim->plan.tick_us / 1000),
@@ -72,6 +79,7 @@ static void sim_init(struct sim *sim, uint64_t seed, struct sim_totals *totals, 
 	}
 	users_begin(sim);
 	outsiders_begin(sim);
+	owners_begin(sim);
 	faults_begin(sim);
 }
 
@@ -205,7 +213,7 @@ static void print_totals(const struct sim_totals *totals, double took)
 {
 	printf("%lu seeds in %.1f s: %.1f seeds/s, %.0f steps/s, %lu s of virtual time\n", totals->seeds, took,
 	       (double)totals->seeds / took, (double)totals->steps / took, totals->virtual_s);
-	printf("takes %lu, grants %lu, losses %lu, sessions ended %lu\n", totals->takes, totals->grants,
+	printf("takes %lu, grants %lu, %lu of them shared, losses %lu, sessions ended %lu\n", totals->takes, totals->grants, totals->shared_grants,
 	       totals->losses, totals->session_ends);
 	printf("EAGAIN %lu, ETIMEDOUT %lu, ENOLCK %lu, ENOENT %lu, ECANCELED %lu; questions %lu, unreachable %lu\n",
 	       totals->eagain, totals->etimedout, totals->enolck, totals->enoent, totals->ecanceled,

@@ -7,6 +7,7 @@
  *   user       programs that take, hold, ask and leave
  *   outsider   other clients' entries, operators that evict
  *   fault      what breaks, and for how long
+ *   order      who has to wait for whom, now and before
  *   judge      the invariants
  *   sim        the course of a run, and main()
  */
@@ -55,6 +56,8 @@ struct plan {
 	int64_t chaos_us;
 	int64_t think_us, hold_us;     /* at most */
 	unsigned long_holds;           /* per mille; the others take a tenth at most */
+	unsigned shared;               /* per mille of the takers; 0: none */
+	unsigned slots_max;            /* locks have so many at most; 1: nobody changes them */
 	int64_t fault_gap_us;          /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
@@ -73,9 +76,11 @@ struct lock_state {
 	const char *name;              /* for the engine */
 	const char *path;              /* for the world */
 	int64_t absent_us, present_us; /* last time seen so; -1: never */
-	int64_t last_token;
-	int64_t refusing_us;           /* last time that a strange family's entry stood there */
-	int64_t contended_us[MOUNTS_MAX]; /* last time that others than own leavers stood there */
+	int64_t last_token[2];         /* the highest that was granted, by mode */
+	int64_t deaf_us;               /* last time that one deaf to our entries stood there */
+	/* Last time that a taker of that mode would have had to wait there, own leavers aside. */
+	int64_t contended_us[MOUNTS_MAX][2];
+	struct span *spans;
 };
 
 enum taker_phase { T_WAITING, T_HELD, T_LOST, T_FAILED, T_LEFT };
@@ -86,10 +91,13 @@ struct taker {
 	struct program *program;
 	struct lock_state *lock;
 	struct lc_taker *lc;
+	enum lc_mode mode;
 	enum taker_phase phase;
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
 	int64_t token, granted_us, granted_clock_us;
+	int64_t unfree_us;             /* does not wait: last time that it would have had to */
+	unsigned most_slots;           /* granted: there were, since it queued */
 	bool told;                     /* taken() was called */
 	int64_t unheld_running_us;     /* lc_holds() was seen false; -1: not yet */
 	int64_t evicted_us;            /* -1: not */
@@ -101,6 +109,7 @@ struct taker {
 	bool guarding;                 /* T_LOST: its entry was there, and has to stay until then */
 	int64_t entry_token, entry_session;   /* as last seen */
 	uint64_t look;                 /* in this look */
+	uint64_t seen;                 /* in this tree */
 	int64_t former_token, former_session; /* the one before it, of an earlier session */
 	int64_t alone_since_us;        /* waits and has no entry; -1 */
 	int entries;                   /* seen at the last look */
@@ -148,7 +157,7 @@ struct mount {
 };
 
 struct sim_totals {
-	unsigned long seeds, steps, takes, grants, losses, eagain, etimedout, enolck, enoent, ecanceled, questions;
+	unsigned long seeds, steps, takes, grants, shared_grants, losses, eagain, etimedout, enolck, enoent, ecanceled, questions;
 	unsigned long unreachable, session_ends, virtual_s;
 	unsigned long faults[FAULT_KINDS];
 };
@@ -173,7 +182,7 @@ struct sim {
 	bool faulty;                   /* faults may begin */
 	int64_t faults_end_us;
 	bool inside_call;              /* a callback now is one too many */
-	uint64_t changes_seen, looks;
+	uint64_t changes_seen, looks, trees_seen;
 	char violation[512];
 	struct sim_totals *totals;
 };
@@ -219,6 +228,8 @@ const char *taker_phase_name(enum taker_phase phase);
 /* ---- outsider.c ---- */
 
 void outsiders_begin(struct sim *sim);
+/* Those who say how many may hold a lock. */
+void owners_begin(struct sim *sim);
 /* Delete a taker's entry, as an operator would. */
 void outsider_evict(struct sim *sim);
 void outsider_remake(struct sim *sim);
@@ -228,6 +239,29 @@ void outsider_kill_session(struct sim *sim);
 
 extern const char *const fault_names[FAULT_KINDS];
 void faults_begin(struct sim *sim);
+
+/* ---- order.c ---- */
+
+unsigned order_shape(struct node *node);
+/* As in its name; WHO_FOREIGN. */
+int order_pid(struct node *node);
+/* Of a lock, by its data. */
+unsigned order_slots(struct node *node);
+unsigned order_read_slots(const char *data, int len);
+
+/* Those who stand before somebody. */
+struct crowd {
+	unsigned all, exclusive;
+	unsigned apart;                /* shared or foreign: they fill no slot */
+};
+void crowd_add(struct crowd *crowd, unsigned shape);
+bool crowd_admits(const struct crowd *crowd, enum lc_mode mode, unsigned slots);
+
+/* Before the committed tree goes one further. */
+void order_committing(struct sim *sim, const struct transaction *transaction);
+/* At some moment since its entry came, all before it let it in. `ret_slots`: the most that
+ * there were since. */
+bool order_justified(const struct taker *taker, unsigned *ret_slots);
 
 /* ---- judge.c ---- */
 
@@ -245,7 +279,9 @@ void judge_counters(struct sim *sim);
 void judge_leftovers(struct sim *sim);
 /* The taker whose entry this is, or NULL. */
 struct taker *judge_owner(struct sim *sim, struct node *node);
-bool judge_is_entry(const struct node *node);
+bool judge_is_entry(struct node *node);
+/* Its mount may pass by the entry of that pid: it is going to be deleted. */
+bool judge_passes(const struct taker *taker, int pid);
 struct node *judge_entry(const struct tree *tree, const struct taker *taker);
 
 #endif

@@ -188,6 +188,7 @@ void tree_apply(struct tree *tree, const struct change *change, int64_t zxid, in
 	}
 	node->data = change->data;
 	node->data_len = change->data_len;
+	node->slots = 0;
 	node->stat.version++;
 	node->stat.mzxid = zxid;
 	node->stat.mtime_ms = wall_ms;

@@ -12,9 +12,15 @@
 #include "ensemble.h"
 #include "arena.h"
 
-/* Who has made a node, as the judge reads its name. */
-#define WHO_UNREAD 0
+/* Who has made a node, and what it is, as the judge reads its name. */
 #define WHO_FOREIGN (-1)
+enum shape {
+	SHAPE_READ = 1,
+	SHAPE_ENTRY = 2,       /* numbered */
+	SHAPE_SHARED = 4,
+	SHAPE_OURS = 8,
+	SHAPE_DEAF = 16,       /* its client does not wait for ours */
+};
 
 struct node {
 	const char *path;
@@ -25,9 +31,11 @@ struct node {
 	int32_t counter;       /* creates under this node so far: the next sequence number */
 	const void *data;
 	int data_len;
-	/* the judge's notes, on the committed tree */
+	/* the judge's notes */
 	int who;
-	int64_t lone_since_us, front_since_us;
+	unsigned shape;        /* 0: not read yet, nor is `who` */
+	unsigned slots;        /* 0: not read yet */
+	int64_t lone_since_us, could_since_us;
 	UT_hash_handle hh;
 };
 

@@ -16,7 +16,7 @@
 struct program {
 	struct sim *sim;
 	struct mount *mount;
-	struct rng rng;
+	struct rng rng, mode_rng;
 	struct taker *taker;
 	bool done;
 };
@@ -301,6 +301,7 @@ static void granted(struct taker *taker)
 	taker->token = lc_token(taker->lc);
 	taker->mount->told.grants++;
 	sim->totals->grants++;
+	sim->totals->shared_grants += taker->mode == LC_SHARED;
 	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid, taker->lock->name,
 	      (uint64_t)taker->token);
 	judge_granted(taker);
@@ -429,6 +430,9 @@ static struct taker *taker_new(struct program *program)
 		taker->wait_us = 0;
 	else if (rng_chance(rng, 300))
 		taker->wait_us = rng_spread(rng, 1000, 10000000);
+	if (rng_chance(&program->mode_rng, sim->plan.shared))
+		taker->mode = LC_SHARED;
+	taker->unfree_us = taker->lock->contended_us[program->mount->index][taker->mode];
 	sim->all[sim->taker_count++] = taker;
 	return taker;
 }
@@ -442,14 +446,15 @@ static void take(struct program *program)
 
 	sim->inside_call = true;
 	err = lc_take(program->mount->lc,
-	              &(struct lc_request){.lock = taker->lock->name, .mode = LC_EXCLUSIVE, .wait_us = taker->wait_us,
+	              &(struct lc_request){.lock = taker->lock->name, .mode = taker->mode, .wait_us = taker->wait_us,
 	                                   .pid = taker->pid, .uid = 1000, .command = "prog"},
 	              taken, lost, taker, &taker->lc);
 	sim->inside_call = false;
 	program->mount->told.takes++;
 	program->mount->told.failures += err < 0;
 	sim->totals->takes++;
-	trace("%s: taker %d takes %s, wait %" PRId64 ": %d", program->mount->host, taker->pid, taker->lock->name,
+	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", program->mount->host, taker->pid, taker->lock->name,
+	      taker->mode == LC_SHARED ? ", shared" : "",
 	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
 	mount_wake(program->mount);
 	if (err < 0) {
@@ -524,7 +529,8 @@ void users_begin(struct sim *sim)
 		struct program *program = &sim->programs[i];
 
 		*program = (struct program){.sim = sim, .mount = &sim->mounts[i % sim->plan.mounts],
-		                            .rng = rng_fork(&sim->rng)};
+		                            .rng = rng_fork(&sim->rng),
+		                            .mode_rng = {sim->seed * 0x9e3779b97f4a7c15u + 1000 + (uint64_t)i}};
 		think(program);
 	}
 }

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * order.c - who has to wait for whom, as the judge reads it from the nodes: modes,
+ * slots, other clients' entries, and how all that was before.
+ *
+ *   shared     waits while an exclusive entry stands before it
+ *   exclusive  waits while as many entries as there are slots stand before it, or one
+ *              that fills no slot: a shared or a foreign one
+ *
+ * A mount knows the queue and the slots as some server showed them, so a grant is right
+ * if the ensemble's state justifies it at some moment between the creation of the entry
+ * and the grant. Nobody ever comes in before an entry: as long as the slots stay what
+ * they are, and nobody stands there that is deaf to our entries, the last moment is the
+ * best one. So what is kept of the past is the last moment of each such span.
+ */
+#include "sim.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* ---- what a name says ---- */
+
+static bool ends_with(const char *text, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && !memcmp(text + len - n, end, n);
+}
+
+/* Ours end in "-<host>.<pid>-lock-<number>", or "-rlock-". -1: not ours. */
+static int read_pid(const char *name, size_t len)
+{
+	size_t tail = ends_with(name, len, "-rlock-") ? 7 : 6, end;
+
+	if (strncmp(name, "_c_", 3) != 0 || (tail == 6 && !ends_with(name, len, "-lock-")))
+		return -1;
+	end = len - tail;
+	while (end > 0 && isdigit((unsigned char)name[end - 1]))
+		end--;
+	return end > 0 && end < len - tail && name[end - 1] == '.' ? atoi(name + end) : -1;
+}
+
+static unsigned read_shape(const struct node *node, int *ret_pid)
+{
+	static const char *const deaf[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
+	size_t len = strlen(node->name);
+	unsigned shape = SHAPE_READ;
+
+	*ret_pid = -1;
+	if (len < 10)
+		return shape;
+	len -= 10;
+	for (size_t i = 0; i < 10; i++)
+		if (!isdigit((unsigned char)node->name[len + i]))
+			return shape;
+	shape |= SHAPE_ENTRY;
+	if (ends_with(node->name, len, "-rlock-") || ends_with(node->name, len, "__rlock__") ||
+	    ends_with(node->name, len, "__READ__"))
+		shape |= SHAPE_SHARED;
+	for (size_t i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
+		if (ends_with(node->name, len, deaf[i]))
+			shape |= SHAPE_DEAF;
+	*ret_pid = read_pid(node->name, len);
+	if (*ret_pid >= 0)
+		shape |= SHAPE_OURS;
+	return shape;
+}
+
+unsigned order_shape(struct node *node)
+{
+	int pid;
+
+	if (!node->shape) {
+		node->shape = read_shape(node, &pid);
+		node->who = node->stat.ephemeral_owner && pid >= 0 ? pid : WHO_FOREIGN;
+	}
+	return node->shape;
+}
+
+int order_pid(struct node *node)
+{
+	order_shape(node);
+	return node->who;
+}
+
+bool judge_is_entry(struct node *node)
+{
+	return order_shape(node) & SHAPE_ENTRY;
+}
+
+/* "zklockfs: 1", lines, among them "slots: N", an empty line, the value. */
+unsigned order_read_slots(const char *data, int len)
+{
+	const char *end = data + len;
+	unsigned slots = 0;
+
+	if (len < 12 || memcmp(data, "zklockfs: 1\n", 12) != 0)
+		return 1;
+	for (const char *line = data + 12; line < end && *line != '\n';) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+
+		if (end - line > 7 && !memcmp(line, "slots: ", 7) && !slots)
+			for (line += 7; line < end && isdigit((unsigned char)*line); line++)
+				slots = slots * 10 + (unsigned)(*line - '0');
+		if (!next)
+			break;
+		line = next + 1;
+	}
+	return slots ? slots : 1;
+}
+
+unsigned order_slots(struct node *node)
+{
+	if (!node->slots)
+		node->slots = order_read_slots(node->data, node->data_len);
+	return node->slots;
+}
+
+/* ---- who waits ---- */
+
+void crowd_add(struct crowd *crowd, unsigned shape)
+{
+	if (!(shape & SHAPE_ENTRY))
+		return;
+	crowd->all++;
+	crowd->exclusive += !(shape & SHAPE_SHARED);
+	crowd->apart += shape & SHAPE_SHARED || !(shape & SHAPE_OURS);
+}
+
+bool crowd_admits(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
+{
+	if (mode == LC_SHARED)
+		return crowd->exclusive == 0;
+	return crowd->apart == 0 && crowd->all < slots;
+}
+
+/* ---- the past ---- */
+
+/* One who stood there. */
+struct stander {
+	int64_t czxid;
+	int who;
+	unsigned shape;
+};
+
+/* The last moment of a span, newest first. */
+struct span {
+	unsigned slots;
+	bool deaf;
+	int count;
+	struct span *before;
+	struct stander standers[];
+};
+
+static bool deaf_below(struct node *parent)
+{
+	struct node *node;
+
+	DL_FOREACH(parent->children, node)
+		if (order_shape(node) & SHAPE_DEAF)
+			return true;
+	return false;
+}
+
+static void close_span(struct sim *sim, struct lock_state *lock, struct node *parent)
+{
+	struct span *span = arena_zalloc(&sim->arena, sizeof(*span) + (size_t)parent->stat.children * sizeof(span->standers[0]));
+	struct node *node;
+
+	span->slots = order_slots(parent);
+	DL_FOREACH(parent->children, node) {
+		struct stander *stander = &span->standers[span->count++];
+
+		*stander = (struct stander){node->stat.czxid, order_pid(node), order_shape(node)};
+		span->deaf |= stander->shape & SHAPE_DEAF;
+	}
+	span->before = lock->spans;
+	lock->spans = span;
+}
+
+/* Does it end the span: other slots, the lock gone, the first one that is deaf? */
+static bool ends_span(const struct lock_state *lock, struct node *parent, const struct change *change)
+{
+	size_t len = strlen(lock->path);
+	struct node child = {.path = change->path};
+
+	if (strncmp(change->path, lock->path, len) != 0)
+		return false;
+	if (change->path[len] == '\0')
+		return change->kind == CHANGE_DELETE || (change->kind == CHANGE_SET &&
+		       order_read_slots(change->data, change->data_len) != order_slots(parent));
+	child.name = change->path + len + 1;
+	return change->kind == CHANGE_CREATE && !strchr(child.name, '/') && order_shape(&child) & SHAPE_DEAF &&
+	       !deaf_below(parent);
+}
+
+void order_committing(struct sim *sim, const struct transaction *transaction)
+{
+	for (int i = 0; i < sim->plan.locks; i++) {
+		struct node *parent = tree_find(&sim->world.committed, sim->locks[i].path);
+		bool ends = false;
+
+		for (int j = 0; parent && j < transaction->count; j++)
+			ends |= ends_span(&sim->locks[i], parent, &transaction->changes[j]);
+		if (ends)
+			close_span(sim, &sim->locks[i], parent);
+	}
+}
+
+/* Nobody that it has to wait for stood before it then, but those that its mount is rid of. */
+static bool admitted(const struct taker *taker, const struct stander *standers, int count, unsigned slots, bool deaf,
+                     bool *ret_there)
+{
+	struct crowd crowd = {0};
+
+	*ret_there = false;
+	for (int i = 0; i < count; i++) {
+		if (standers[i].czxid == taker->token) {
+			*ret_there = true;
+			return !deaf && crowd_admits(&crowd, taker->mode, slots);
+		}
+		if (!judge_passes(taker, standers[i].who))
+			crowd_add(&crowd, standers[i].shape);
+	}
+	return false;
+}
+
+bool order_justified(const struct taker *taker, unsigned *ret_slots)
+{
+	struct node *parent = tree_find(&taker->sim->world.committed, taker->lock->path);
+	struct span *span, *last = taker->lock->spans;
+	bool there = true, justified = false;
+
+	*ret_slots = 1;
+	if (!parent)
+		return false;
+	close_span(taker->sim, taker->lock, parent);   /* now: looked at like the past, and forgotten */
+	for (span = taker->lock->spans; span && there; span = span->before) {
+		justified |= admitted(taker, span->standers, span->count, span->slots, span->deaf, &there);
+		if (there && *ret_slots < span->slots)
+			*ret_slots = span->slots;
+	}
+	taker->lock->spans = last;
+	return justified;
+}

@@ -7,10 +7,9 @@
 #include "duration.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
-const char *const door_names[] = {"lock", "shared", "try", NULL};
+const char *const door_names[] = {"lock", "shared", "try", "reentrant", NULL};
 
 static const struct {
 	const char *name;
@@ -20,6 +19,7 @@ static const struct {
 	{"lock", true, {.mode = LC_EXCLUSIVE, .wait_us = LC_FOREVER}},
 	{"shared", true, {.mode = LC_SHARED, .wait_us = LC_FOREVER}},
 	{"try", false, {.mode = LC_EXCLUSIVE, .wait_us = 0}},
+	{"reentrant", true, {.mode = LC_EXCLUSIVE, .wait_us = LC_FOREVER, .joins = true}},
 };
 
 int door_parse(const char *name, struct door *ret_door)

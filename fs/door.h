@@ -8,6 +8,7 @@
 
 #include "lockcore.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Longer ones are malformed. */
@@ -16,6 +17,7 @@
 struct door {
 	enum lc_mode mode;
 	int64_t wait_us;   /* 0: not at all; LC_FOREVER */
+	bool joins;        /* reentrant: what its own process or an ancestor holds is enough */
 };
 
 /* 0; -ENOENT: not a door; -EINVAL: would be one, but its time is malformed. */

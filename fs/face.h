@@ -40,6 +40,7 @@ struct face {
 	struct linger linger;
 	struct guardian *guardian;   /* NULL: on_lost=none */
 	struct hold *waiting;     /* in the order of their requests */
+	unsigned seekers;         /* how many of them would join their family's */
 	struct hold *held;
 	struct handle *handles;   /* open files of doors, held or lost */
 	int64_t kernel_limit_s;   /* kernel_limit.h */

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Further up nobody is looked for: /proc is read in the loop. */
+#define GENERATIONS_MAX 64
+
 static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
 {
 	char path[64];
@@ -71,6 +74,38 @@ void family_identify(pid_t thread, struct person *ret_person)
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 {
 	return read_stat(pid, ret_ancestry, NULL, 0);
+}
+
+struct lineage *family_lineage(const struct person *person)
+{
+	struct process line[GENERATIONS_MAX];
+	struct lineage *lineage;
+	struct ancestry ancestry;
+	size_t count = 0;
+
+	for (pid_t pid = person->pid; count < GENERATIONS_MAX && family_ancestry(pid, &ancestry);
+	     pid = ancestry.parent) {
+		/* A number that was given to another one meanwhile: no child is older than its
+		 * parent. */
+		if (count == 0 ? ancestry.start != person->start
+		               : pid == 1 || ancestry.start > line[count - 1].start)
+			break;
+		line[count++] = (struct process){.pid = pid, .start = ancestry.start};
+	}
+	lineage = count > 0 ? malloc(sizeof(*lineage) + count * sizeof(line[0])) : NULL;
+	if (!lineage)
+		return NULL;
+	lineage->count = count;
+	memcpy(lineage->of, line, count * sizeof(line[0]));
+	return lineage;
+}
+
+int lineage_find(const struct lineage *lineage, pid_t pid, uint64_t start)
+{
+	for (size_t i = 0; i < lineage->count; i++)
+		if (lineage->of[i].pid == pid && lineage->of[i].start == start)
+			return (int)i;
+	return -1;
 }
 
 /* "ino:" is in fdinfo since Linux 5.14. */

@@ -17,14 +17,31 @@ struct person {
 /* Only while the request is pending: afterwards the number may be another's. */
 void family_identify(pid_t thread, struct person *ret_person);
 
-/* For the guardian, which may take its time. */
-
 struct ancestry {
 	pid_t parent;
 	uint64_t start;       /* in clock ticks since boot: with the pid, the process itself */
 };
 
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry);
+
+struct process {
+	pid_t pid;
+	uint64_t start;
+};
+
+/* A process and those it descends from, nearest first; without init, which is
+ * everybody's. All of them lived when this was read. */
+struct lineage {
+	size_t count;
+	struct process of[];
+};
+
+/* Only while its request is pending. Malloced; NULL: it is not visible, or no memory. */
+struct lineage *family_lineage(const struct person *person);
+/* How far up that process stands, 0 for itself; -1: it is none of them. */
+int lineage_find(const struct lineage *lineage, pid_t pid, uint64_t start);
+
+/* For the guardian, which may take its time. */
 
 struct open_file {
 	pid_t pid;

@@ -64,15 +64,15 @@ static void wake(struct holder *holder)
 		fuse_lowlevel_notify_poll(handle->poll);
 }
 
-static void granted(struct hold *hold, fuse_req_t req)
+/* One more by that hold: answers the OPEN. */
+static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
+                    const struct person *person)
 {
-	struct handle *handle = hold->ctx;
-	int r = hold_join(hold, &handle->holder, wake, &hold->person, handle->node);
+	int r = hold_join(hold, &handle->holder, wake, person, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		free(handle);
-		hold_give_back(hold);
 		return;
 	}
 	node_ref(handle->node);
@@ -85,9 +85,58 @@ static void granted(struct hold *hold, fuse_req_t req)
 		handle_release(handle);   /* the opener is gone: no RELEASE will come */
 }
 
+static void granted(struct hold *hold, fuse_req_t req)
+{
+	open_by(hold, hold->ctx, req, &hold->person);
+}
+
+static void found(struct hold *waiting, struct hold *family, fuse_req_t req)
+{
+	open_by(family, waiting->ctx, req, &waiting->person);
+}
+
 static const struct hold_kind open_kind = {
-	.too_long = EINTR, .granted = granted, .dropped = free,
+	.too_long = EINTR, .granted = granted, .found = found, .dropped = free,
 };
+
+static struct handle *new_handle(struct face *face, struct node *node,
+                                 const struct fuse_file_info *fi)
+{
+	struct handle *handle = malloc(sizeof(*handle));
+
+	if (handle)
+		*handle = (struct handle){.face = face, .node = node, .fi = *fi};
+	return handle;
+}
+
+static void join(struct hold *family, fuse_req_t req, const struct hold_request *request,
+                 const struct fuse_file_info *fi)
+{
+	struct handle *handle = new_handle(family->face, request->node, fi);
+
+	/* It has come back by this way, should it have been interrupted here. */
+	holds_drop(family->face, request->person.pid, request->node->lock);
+	if (handle)
+		open_by(family, handle, req, &request->person);
+	else
+		fuse_reply_err(req, ENOMEM);
+}
+
+static void ask(struct face *face, fuse_req_t req, const struct hold_request *request,
+                const struct fuse_file_info *fi)
+{
+	struct handle *handle = new_handle(face, request->node, fi);
+	struct hold *hold;
+	int r = handle ? hold_take(face, request, handle, &hold) : -ENOMEM;
+
+	if (r == 0) {
+		hold_wait(hold, req);
+		return;
+	}
+	fuse_reply_err(req, -r);
+	free(handle);
+	free(request->lineage);
+}
 
 void handle_open(struct face *face, fuse_req_t req, struct node *node, const struct fuse_file_info *fi)
 {
@@ -95,9 +144,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 		.kind = &open_kind, .node = node, .mode = node->door.mode, .uid = fuse_req_ctx(req)->uid,
 		.wait_us = fi->flags & O_NONBLOCK ? 0 : node->door.wait_us, .where = node,
 	};
-	struct handle *handle;
 	struct hold *hold;
-	int r;
 
 	/* It would look like a lock and be none. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY) {
@@ -109,26 +156,21 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 		return;
 	}
 	family_identify(fuse_req_ctx(req)->pid, &request.person);
+	if (node->door.joins)
+		request.lineage = family_lineage(&request.person);
+	hold = request.lineage ? hold_of_family(face, node->lock, request.lineage) : NULL;
+	if (hold) {
+		join(hold, req, &request, fi);
+		free(request.lineage);
+		return;
+	}
 	hold = hold_adopt(face, &request);
 	if (hold) {
-		handle = hold->ctx;
-		handle->fi = *fi;
+		((struct handle *)hold->ctx)->fi = *fi;
 		hold_wait(hold, req);
 		return;
 	}
-	handle = calloc(1, sizeof(*handle));
-	if (!handle) {
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	*handle = (struct handle){.face = face, .node = node, .fi = *fi};
-	r = hold_take(face, &request, handle, &hold);
-	if (r < 0) {
-		fuse_reply_err(req, -r);
-		free(handle);
-		return;
-	}
-	hold_wait(hold, req);
+	ask(face, req, &request, fi);
 }
 
 /* ---- the held descriptor ---- */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,12 @@ static void hold_free(struct hold *hold)
 	linger_end(&face->linger, &hold->place);
 	if (hold->state == HOLD_HELD)
 		DL_DELETE(face->held, hold);
-	else
+	else if (hold->ctx)
 		hold->kind->dropped(hold->ctx);
 	if (hold->taker)
 		lc_leave(hold->taker);
 	node_unref(face->nodes, hold->node);
+	free(hold->lineage);
 	face->holds--;
 	free(hold);
 }
@@ -51,6 +53,8 @@ static fuse_req_t stop_waiting(struct hold *hold)
 	hold->req = NULL;
 	hold->state = HOLD_NEW;
 	DL_DELETE(hold->face->waiting, hold);
+	if (hold->lineage)
+		hold->face->seekers--;
 	return req;
 }
 
@@ -73,6 +77,63 @@ static void interrupted(fuse_req_t req, void *ctx)
 	interrupt(ctx, EINTR);
 }
 
+/* ---- families ---- */
+
+/* How far up the nearest who has the lock by it stands; INT_MAX: none of them has. */
+static int distance_to(const struct hold *hold, const struct lineage *lineage)
+{
+	const struct holder *holder;
+	int least = INT_MAX;
+
+	DL_FOREACH(hold->holders, holder) {
+		int distance = lineage_find(lineage, holder->pid, holder->start);
+
+		if (distance >= 0 && distance < least)
+			least = distance;
+	}
+	return least;
+}
+
+struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)
+{
+	struct hold *hold, *nearest = NULL;
+	int least = INT_MAX;
+
+	DL_FOREACH(face->held, hold) {
+		int distance;
+
+		if (hold->mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		    !lc_holds(hold->taker))
+			continue;
+		distance = distance_to(hold, lineage);
+		if (distance < least) {
+			nearest = hold;
+			least = distance;
+		}
+	}
+	return nearest;
+}
+
+/* Those who asked before their family had it. Who descends from whom was read while both
+ * requests were pending. */
+static void let_family_in(struct hold *family)
+{
+	struct hold *hold, *next;
+
+	if (family->face->seekers == 0 || family->mode != LC_EXCLUSIVE)
+		return;
+	DL_FOREACH_SAFE(family->face->waiting, hold, next) {
+		if (!hold->lineage || strcmp(hold->node->lock, family->node->lock) != 0 ||
+		    distance_to(family, hold->lineage) == INT_MAX)
+			continue;
+		hold->kind->found(hold, family, stop_waiting(hold));
+		hold->ctx = NULL;
+		hold_free(hold);
+	}
+}
+
+/* ---- the answer ---- */
+
 static void answer(struct hold *hold, int err)
 {
 	fuse_req_t req = stop_waiting(hold);
@@ -84,7 +145,13 @@ static void answer(struct hold *hold, int err)
 	}
 	hold->state = HOLD_HELD;
 	DL_APPEND(hold->face->held, hold);
+	hold->granting = true;
 	hold->kind->granted(hold, req);
+	hold->granting = false;
+	if (hold->holders)
+		let_family_in(hold);
+	else
+		hold_free(hold);
 }
 
 static void taken(void *ctx, int err)
@@ -159,6 +226,8 @@ struct hold *hold_adopt(struct face *face, const struct hold_request *request)
 			}
 			linger_end(&face->linger, place);
 			hold->state = HOLD_NEW;
+			free(hold->lineage);
+			hold->lineage = request->lineage;
 			return hold;
 		}
 	return NULL;
@@ -180,7 +249,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	*hold = (struct hold){
 		.kind = request->kind, .ctx = ctx, .face = face, .node = request->node,
 		.mode = request->mode, .person = request->person, .where = request->where,
-		.owner = request->owner,
+		.owner = request->owner, .lineage = request->lineage,
 	};
 	r = lc_take(face->lc, &ask, taken, lost, hold, &hold->taker);
 	if (r < 0) {
@@ -199,6 +268,8 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 	hold->state = HOLD_WAITING;
 	hold->since_us = hold->face->clock_us();
 	DL_APPEND(hold->face->waiting, hold);
+	if (hold->lineage)
+		hold->face->seekers++;
 	if (hold->answered)
 		answer(hold, hold->error);
 	else
@@ -236,15 +307,12 @@ void hold_part(struct holder *holder)
 	guardian_release(hold->face->guardian, holder->slot);
 	DL_DELETE(hold->holders, holder);
 	holder->hold = NULL;
+	if (hold->granting)
+		return;   /* answer() looks after it */
 	if (!hold->holders)
 		hold_free(hold);
 	else if (hold->lost)
 		settle_loss(hold);
-}
-
-void hold_give_back(struct hold *hold)
-{
-	hold_free(hold);
 }
 
 /* ---- all of a mount ---- */

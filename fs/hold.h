@@ -48,12 +48,16 @@ struct hold_kind {
 	 * keeps the place; where a program would see an EINTR without a signal as an
 	 * unknown error (SETLK) it has to be another one, and the place is given up. */
 	int too_long;
-	/* The lock is held, and the request is to be answered. Either hold_join() and
-	 * answer, and if nobody is there to hear it (-ENOENT) hold_part() at once, since
-	 * no RELEASE will come; or answer an error and hold_give_back(). From here on
-	 * `ctx` is the kind's own. */
+	/* The lock is held, and the request is to be answered: hold_join() and answer, and
+	 * if nobody is there to hear it (-ENOENT) hold_part() at once, since no RELEASE will
+	 * come; or answer an error. If nobody has joined then the lock is given back. From
+	 * here on `ctx` is the kind's own. */
 	void (*granted)(struct hold *hold, fuse_req_t req);
-	/* The hold ends and never was granted, its request is answered: free `ctx`. */
+	/* Of those who told their lineage: while this one waited, the lock was granted to its
+	 * process or one it descends from. hold_join() that hold and answer the request.
+	 * `ctx` is the kind's own again; `waiting` is gone afterwards. */
+	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
+	/* The hold ends and was not granted, its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
 };
 
@@ -66,6 +70,8 @@ struct hold_request {
 	struct hold *instead;         /* as of lc_request; NULL */
 	struct person person;         /* identified while the request is pending */
 	uid_t uid;
+	struct lineage *lineage;      /* of the person, if its family's hold would do; the hold
+	                               * takes it. NULL: only one of its own will */
 	/* An interrupted place is for the same process with the same two, in the same mode:
 	 * the door, and 0; or the open file, and the owner of the advisory lock. */
 	const void *where;
@@ -83,10 +89,12 @@ struct hold {
 	struct person person;         /* who asked first */
 	const void *where;
 	uint64_t owner;
+	struct lineage *lineage;
 	struct holder *holders;       /* in the order in which they joined; NULL: not granted */
 	bool lost;
 	/* Nobody else's: */
 	enum { HOLD_NEW, HOLD_WAITING, HOLD_LINGERING, HOLD_HELD } state;
+	bool granting;                /* the first is about to join */
 	fuse_req_t req;               /* while it waits */
 	int64_t since_us;             /* of this wait */
 	struct lingering place;       /* after an interrupt; its `drop` finds the hold by it */
@@ -100,8 +108,8 @@ struct hold {
  * wants it, then hold_wait(). NULL: none; what the same process left elsewhere at this
  * lock is given up, as is everything if it does not want to wait now. */
 struct hold *hold_adopt(struct face *face, const struct hold_request *request);
-/* 0: hold_wait() is to follow; or an error at once (lc_take), and `ctx` stays the
- * caller's. */
+/* 0: hold_wait() is to follow; or an error at once (lc_take), and `ctx` and the lineage
+ * stay the caller's. */
 int hold_take(struct face *face, const struct hold_request *request, void *ctx,
               struct hold **ret_hold);
 /* Takes the request: it is answered with granted() or an error, maybe at once. The hold
@@ -114,8 +122,9 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
               const struct person *person, const struct node *door);
 /* It has not any more; with the last one the hold is gone. */
 void hold_part(struct holder *holder);
-/* Granted, but nobody has joined. */
-void hold_give_back(struct hold *hold);
+/* The lock as the nearest of them, living, has it for itself alone: an exclusive hold of
+ * this mount, not lost. NULL: none has. */
+struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);
 
 /* ---- all of a mount ---- */
 

@@ -13,7 +13,7 @@ def test(case):
     server = case.server()
     mount = case.mount(server)
     mount.mkdir('build')
-    for name in ('lock', 'shared', 'try', 'lock@5s', 'shared@5s'):
+    for name in ('lock', 'shared', 'try', 'reentrant', 'lock@5s', 'shared@5s', 'reentrant@5s'):
         check_errno(errno.EACCES, os.open, mount.path('build', name), os.O_RDONLY)
         check_errno(errno.EACCES, os.open, mount.path('build', name), os.O_RDONLY | os.O_NONBLOCK)
     check_equal(server.entries('build'), [], 'the queue')

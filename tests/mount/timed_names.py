@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """lock@TIME waits at most that long, then ETIMEDOUT; lock@0s is a try; shared@TIME
-likewise; a name that is no time is EINVAL when it is opened."""
+and reentrant@TIME likewise; a name that is no time is EINVAL when it is opened."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from harness import Stopwatch, check_errno, run, until
 MALFORMED = ('lock@', 'lock@30', 'lock@s', 'lock@x', 'lock@1.5s', 'lock@1h30m', 'lock@-1s', 'lock@+1s',
              'lock@ 1s', 'lock@1s ', 'lock@1S', 'lock@0x1s', 'lock@1d', 'lock@99999999999999999999s',
              'lock@9223372036854775807h', 'try@5s')
-TIMED = ('lock', 'shared')
+TIMED = ('lock', 'shared', 'reentrant')
 
 
 def test(case):

@@ -16,19 +16,22 @@ static void doors(void **state)
 		const char *name;
 		enum lc_mode mode;
 		int64_t wait_us;
+		bool joins;
 	} rows[] = {
-		{"lock", LC_EXCLUSIVE, LC_FOREVER},
-		{"shared", LC_SHARED, LC_FOREVER},
-		{"try", LC_EXCLUSIVE, 0},
-		{"lock@30s", LC_EXCLUSIVE, 30000000},
-		{"lock@500ms", LC_EXCLUSIVE, 500000},
-		{"lock@5m", LC_EXCLUSIVE, 300000000},
-		{"lock@1h", LC_EXCLUSIVE, 3600000000},
-		{"lock@0s", LC_EXCLUSIVE, 0},
-		{"lock@0ms", LC_EXCLUSIVE, 0},
-		{"lock@9223372036854775ms", LC_EXCLUSIVE, 9223372036854775000},
-		{"shared@30s", LC_SHARED, 30000000},
-		{"shared@0s", LC_SHARED, 0},
+		{"lock", LC_EXCLUSIVE, LC_FOREVER, false},
+		{"shared", LC_SHARED, LC_FOREVER, false},
+		{"try", LC_EXCLUSIVE, 0, false},
+		{"lock@30s", LC_EXCLUSIVE, 30000000, false},
+		{"lock@500ms", LC_EXCLUSIVE, 500000, false},
+		{"lock@5m", LC_EXCLUSIVE, 300000000, false},
+		{"lock@1h", LC_EXCLUSIVE, 3600000000, false},
+		{"lock@0s", LC_EXCLUSIVE, 0, false},
+		{"lock@0ms", LC_EXCLUSIVE, 0, false},
+		{"lock@9223372036854775ms", LC_EXCLUSIVE, 9223372036854775000, false},
+		{"shared@30s", LC_SHARED, 30000000, false},
+		{"shared@0s", LC_SHARED, 0, false},
+		{"reentrant", LC_EXCLUSIVE, LC_FOREVER, true},
+		{"reentrant@5m", LC_EXCLUSIVE, 300000000, true},
 	};
 
 	(void)state;
@@ -39,6 +42,7 @@ static void doors(void **state)
 		expect(door.wait_us == rows[i].wait_us, "%s waits %lld us", rows[i].name,
 		       (long long)door.wait_us);
 		expect(door.mode == rows[i].mode, "%s takes in mode %d", rows[i].name, (int)door.mode);
+		expect(door.joins == rows[i].joins, "%s joins: %d", rows[i].name, door.joins);
 	}
 }
 
@@ -50,7 +54,7 @@ static void malformed(void **state)
 		"lock@lock", "lock@30s@30s", "lock@99999999999999999999s",
 		"lock@9223372036854776ms",
 		"lock@30S", "try@", "try@30s", "try@0s", "try@x",
-		"shared@", "shared@30", "shared@x",
+		"shared@", "shared@30", "shared@x", "reentrant@", "reentrant@30",
 	};
 	struct door door;
 
@@ -67,7 +71,7 @@ static void no_doors(void **state)
 		"try ", "tr", "tryx", "Try@", "xlock@30s", "@", "@30s", "lo@30s", "queue", "holder",
 		"value",
 		"slots", "build", "backup@home.service", "lock\n", "share", "shared ", "shared2",
-		"sharedlock", "lockshared",
+		"sharedlock", "lockshared", "re", "reentran", "reentrants",
 	};
 	struct door door;
 

@@ -11,8 +11,10 @@
  *
  * Told to leave (SIGTERM, SIGINT, SIGHUP): no takers any more, those that wait get
  * ENOLCK, the mount disappears from the tree, and holders are served until the
- * last has closed. Told again: leave now; the entries of holders are then not
- * deleted but left to the session timeout, since they may still be at work.
+ * last has closed, or the time for it is over. Then they lose their locks, on_lost
+ * acts, and after a moment the daemon ends. Told again: leave now. The entries of those
+ * who have not closed are not deleted but left to the session timeout, since they may
+ * still be at work.
  */
 #include "loop.h"
 
@@ -32,6 +34,9 @@
 
 #define REQUESTS_PER_TURN 64
 #define REQUEST_BYTES (MAX_WRITE + 4096)
+
+/* For those who have lost their locks to close them: on_lost=term needs 2 s. */
+#define GRACE_US 3000000
 
 int loop_begin(struct loop *loop)
 {
@@ -62,12 +67,33 @@ static void told_to_leave(struct loop *loop)
 	if (loop->terms > 1 || !loop->fuse)
 		return;   /* before the mount: loop_connect() sees it */
 	face->draining = true;
+	loop->patience_us = face->clock_us() + loop->drain_us;
 	ready_stopping();
 	lc_drain(face->lc);
 	holds_drop(face, 0, NULL);
 	loop->detacher = mountpoint_detach(loop->mountpoint);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->mountpoint, strerror(errno));
+}
+
+static void lose_patience(struct loop *loop)
+{
+	struct face *face = loop->face;
+	int64_t now = face->clock_us();
+	struct lc_status status;
+
+	if (!face->draining || now < loop->patience_us)
+		return;
+	if (loop->forfeited) {
+		loop->over = true;
+		return;
+	}
+	lc_status(face->lc, &status);
+	log_line(LC_WARNING, "the time to drain is over: %u locks that are still held are lost",
+	         status.holders);
+	loop->forfeited = true;
+	loop->patience_us = now + GRACE_US;
+	lc_forfeit(face->lc);
 }
 
 static void read_signals(struct loop *loop)
@@ -172,8 +198,10 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	bool told = false;
 
 	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
+	       !loop->over &&
 	       !(face->draining && face->holds == 0 && face->parked == 0 && loop->detacher <= 0)) {
-		turn(loop, &buffer, INT64_MAX);
+		turn(loop, &buffer, face->draining ? loop->patience_us : INT64_MAX);
+		lose_patience(loop);
 		if (face->serving && !told) {
 			told = true;
 			serving();

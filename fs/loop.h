@@ -14,6 +14,10 @@ struct loop {
 	int signals;                 /* a signalfd */
 	pid_t detacher;              /* takes the mount off the tree; 0: none is at work */
 	unsigned terms;              /* how often we were told to leave */
+	int64_t drain_us;            /* how long holders are served then */
+	int64_t patience_us;         /* until when they are, or INT64_MAX */
+	bool forfeited;              /* that time is over, and they have lost what they held */
+	bool over;                   /* and the time to close it, too */
 	bool gone;                   /* the kernel's side has ended */
 };
 

@@ -100,6 +100,12 @@ static void raise_limits(void)
 	}
 }
 
+static int64_t patience_us(const struct options *options)
+{
+	return options->retry_us > options->connect_timeout_us ? options->retry_us
+	                                                        : options->connect_timeout_us;
+}
+
 static void say_why(const struct options *options, struct lc *lc, int error)
 {
 	struct lc_status status;
@@ -108,7 +114,7 @@ static void say_why(const struct options *options, struct lc *lc, int error)
 	switch (-error) {
 	case ETIMEDOUT:
 		log_line(LC_ERROR, "no ZooKeeper server answered at %s within %" PRId64 " ms",
-		         options->servers, options->connect_timeout_us / 1000);
+		         options->servers, patience_us(options) / 1000);
 		return;
 	case ENOENT:
 		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made", options->root);
@@ -214,7 +220,7 @@ static int serve(struct options *options, struct loop *loop, struct mount *mount
 		         face->kernel_limit_s);
 	loop->fuse = mount->fuse;
 	status = loop_serve(loop, ready_ok) ? 0 : EXIT_MOUNT;
-	log_line(LC_INFO, loop->terms > 1 ? "leaving at once" : "unmounted");
+	log_line(LC_INFO, loop->terms > 1 || loop->over ? "leaving" : "unmounted");
 	if (all_closed(loop, mount))
 		files_end(face, true);
 	if (face->draining)
@@ -250,7 +256,7 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 		ensemble_zookeeper_destroy(ensemble);
 		return EXIT_MOUNT;
 	}
-	r = loop_connect(loop, options->connect_timeout_us);
+	r = loop_connect(loop, patience_us(options));
 	if (r < 0)
 		say_why(options, loop->face->lc, r);
 	else
@@ -286,6 +292,7 @@ int main(int argc, char **argv)
 	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;
 	loop.mountpoint = options.mountpoint;
+	loop.drain_us = options.drain_us;
 	status = EXIT_MOUNT;
 	if (!ready_begin(options.foreground)) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));

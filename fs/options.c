@@ -34,6 +34,8 @@ static const char usage[] =
 	"  session_timeout=DUR   what a dead host's locks wait for (15s)\n"
 	"  tick_time=DUR         the servers' tickTime, never less than it (2s)\n"
 	"  connect_timeout=DUR   how long to wait for a server at the start (10s)\n"
+	"  retry=DUR             go on trying so long, if that is longer (0s)\n"
+	"  drain=DUR             how long holders are served after SIGTERM (60s)\n"
 	"  credentials=FILE      user:password to show the ensemble (none)\n"
 	"  mkroot                make ROOT if it is absent; /locks always is\n"
 	"  on_lost=none|term|kill  stop who loses a lock, in time (none)\n"
@@ -44,7 +46,8 @@ static const char usage[] =
 enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
 
 struct raw {
-	char *session_timeout, *tick_time, *connect_timeout, *host, *on_lost, *credentials;
+	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
+	char *host, *on_lost, *credentials;
 	int mkroot;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
@@ -59,6 +62,8 @@ static const struct fuse_opt table[] = {
 	VALUE("session_timeout", session_timeout),
 	VALUE("tick_time", tick_time),
 	VALUE("connect_timeout", connect_timeout),
+	VALUE("retry", retry),
+	VALUE("drain", drain),
 	VALUE("host", host),
 	VALUE("on_lost", on_lost),
 	VALUE("credentials", credentials),
@@ -257,15 +262,28 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 	return true;
 }
 
-static bool read_duration(const char *name, const char *text, int64_t by_default, int64_t *ret_us,
-                          int *ret_status)
+/* Not below `least_us`. */
+static bool read_duration(const char *name, const char *text, int64_t by_default, int64_t least_us,
+                          int64_t *ret_us, int *ret_status)
 {
 	*ret_us = by_default;
-	if (text && (!duration_parse(text, ret_us) || *ret_us <= 0 || *ret_us > 86400 * 1000000LL)) {
+	if (text && (!duration_parse(text, ret_us) || *ret_us < least_us || *ret_us > 86400 * 1000000LL)) {
 		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
 		return complain_more(ret_status, EXIT_USAGE, "%s", "not a duration like 15s or 500ms");
 	}
 	return true;
+}
+
+static bool read_durations(const struct raw *raw, struct options *options, int *ret_status)
+{
+	return read_duration("session_timeout", raw->session_timeout, 15 * 1000000LL, 1,
+	                     &options->session_timeout_us, ret_status) &&
+	       read_duration("tick_time", raw->tick_time, 2 * 1000000LL, 1, &options->tick_time_us,
+	                     ret_status) &&
+	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL, 1,
+	                     &options->connect_timeout_us, ret_status) &&
+	       read_duration("retry", raw->retry, 0, 0, &options->retry_us, ret_status) &&
+	       read_duration("drain", raw->drain, 60 * 1000000LL, 0, &options->drain_us, ret_status);
 }
 
 static bool read_mountpoint(const struct raw *raw, struct options *options, int *ret_status)
@@ -369,13 +387,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 		                                                        : "no servers given");
 	options->foreground = raw->foreground;
 	options->debug = raw->debug;
-	return read_duration("session_timeout", raw->session_timeout, 15 * 1000000LL,
-	                     &options->session_timeout_us, ret_status) &&
-	       read_duration("tick_time", raw->tick_time, 2 * 1000000LL, &options->tick_time_us,
-	                     ret_status) &&
-	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL,
-	                     &options->connect_timeout_us, ret_status) &&
-	       read_on_lost(raw, options, ret_status) &&
+	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
 	       read_credentials(raw, options, ret_status) &&
 	       read_mountpoint(raw, options, ret_status) && read_fuse_args(raw, options, ret_status);
@@ -396,6 +408,8 @@ bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_
 	free(raw.session_timeout);
 	free(raw.tick_time);
 	free(raw.connect_timeout);
+	free(raw.retry);
+	free(raw.drain);
 	free(raw.host);
 	free(raw.on_lost);
 	free(raw.credentials);

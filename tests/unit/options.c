@@ -156,6 +156,9 @@ static void defaults(void **state)
 	assert_int_equal(run.options.session_timeout_us, 15000000);
 	assert_int_equal(run.options.tick_time_us, 2000000);
 	assert_int_equal(run.options.connect_timeout_us, 10000000);
+	assert_int_equal(run.options.retry_us, 0);
+	assert_int_equal(run.options.drain_us, 60000000);
+	assert_null(run.options.credentials);
 	assert_string_equal(run.options.host, host);
 	assert_int_equal(run.options.on_lost, ON_LOST_NONE);
 	assert_string_equal(run.options.fuse_args.argv[0], "zklockfs");
@@ -177,12 +180,15 @@ static void every_option(void **state)
 
 	(void)state;
 	ACCEPT(&run, "-o",
-	       "session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1",
+	       "session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1,"
+	       "retry=5m,drain=0s",
 	       "-oallow_other,ro,noatime,context=system_u:object_r:x_t:s0", "zk1:2181/team/locks",
 	       "/", "-f");
 	assert_int_equal(run.options.session_timeout_us, 30000000);
 	assert_int_equal(run.options.tick_time_us, 500000);
 	assert_int_equal(run.options.connect_timeout_us, 60000000);
+	assert_int_equal(run.options.retry_us, 300000000);
+	assert_int_equal(run.options.drain_us, 0);
 	assert_true(run.options.make_root);
 	assert_string_equal(run.options.host, "web1");
 	assert_string_equal(run.options.source, "zk1:2181/team/locks");
@@ -437,7 +443,8 @@ static void bad_servers(void **state)
 
 static void bad_durations(void **state)
 {
-	static const char *const names[] = {"session_timeout", "tick_time", "connect_timeout"};
+	static const char *const names[] = {"session_timeout", "tick_time", "connect_timeout",
+	                                    "retry", "drain"};
 	static const char *const values[] = {
 		"", "15", "s", "1.5s", "-1s", "15 s", "1h30m", "x", "0s", "0ms",
 		"99999999999999999999s",
@@ -450,6 +457,8 @@ static void bad_durations(void **state)
 		char option[64];
 
 		for (size_t k = 0; k < LENGTH(values); k++) {
+			if (i >= 3 && values[k][0] == '0')
+				continue;   /* not at all is fine for these */
 			snprintf(option, sizeof(option), "%s=%s", names[i], values[k]);
 			PARSE(&run, "-o", option, "zk1", "/");
 			expect_refused(&run, 1, option, option);
@@ -462,6 +471,19 @@ static void bad_durations(void **state)
 		ACCEPT(&run, "-o", option, "zk1", "/");
 		options_free(&run.options);
 	}
+}
+
+static void bad_credentials(void **state)
+{
+	struct run run;
+
+	(void)state;
+	PARSE(&run, "-o", "credentials=/nonexistent", "zk1", "/");
+	expect_refused(&run, 32, "No such file", "no file");
+	PARSE(&run, "-o", "credentials=/", "zk1", "/");
+	expect_refused(&run, 32, "regular", "a directory");
+	PARSE(&run, "-o", "credentials=", "zk1", "/");
+	expect_refused(&run, 32, "credentials", "no name");
 }
 
 static void what_cannot_be_mounted(void **state)
@@ -494,7 +516,8 @@ static void help_and_version(void **state)
 {
 	static const char *const words[] = {
 		"usage: zklockfs ", "SERVERS", "MOUNTPOINT", "session_timeout=", "tick_time=",
-		"connect_timeout=", "mkroot", "host=", "allow_other",
+		"connect_timeout=", "retry=", "drain=", "credentials=", "mkroot", "host=",
+		"allow_other",
 	};
 	static const char *const helps[] = {"-h", "--help"};
 	static const char *const versions[] = {"-V", "--version"};
@@ -535,6 +558,7 @@ int main(void)
 		cmocka_unit_test(bad_usage),
 		cmocka_unit_test(bad_servers),
 		cmocka_unit_test(bad_durations),
+		cmocka_unit_test(bad_credentials),
 		cmocka_unit_test(what_cannot_be_mounted),
 		cmocka_unit_test(help_and_version),
 	};

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""After SIGTERM holders are served until -o drain= is over; then they have lost their
+locks. Who closes is followed at once; the lock of one who does not passes on only when
+the session times out. With on_lost they are stopped, and nobody has to wait for that."""
+
+import errno
+import signal
+import time
+
+from harness import check, check_equal, run, until
+
+WARNING = 'time to drain is over|the lock is lost'
+
+
+def lost(taker):
+    try:
+        taker.do('pread', 64, 0)
+    except OSError as err:
+        return err.errno == errno.EIO
+    return False
+
+
+def left_alone(case, server, other):
+    mount = case.mount(server, 'a', '6s', options=['drain=2s'])
+    mount.allow(WARNING)
+    closing, staying = mount.take('closed').held(), mount.take('kept').held()
+    followers = [other.take(lock) for lock in ('closed', 'kept')]
+    until(lambda: all(len(server.entries(lock)) == 2 for lock in ('closed', 'kept')), 'two queue')
+    start = time.monotonic()
+    mount.process.send_signal(signal.SIGTERM)
+    until(lambda: mount.process_status('State') and not lost(closing), 'the holder is served')
+    closing.do('write', b'still at it\n')
+    until(lambda: lost(staying), 'the time is over')
+    took = time.monotonic() - start
+    check(1.9 < took < 4, f'served for {took:.1f} s and not for 2')
+    check(lost(closing) and not any(taker.answered() for taker in followers), 'a lock was given away')
+    closing.release()
+    followers[0].held(2)
+
+    until(lambda: mount.process.poll() is not None, 'the daemon ends', 5)
+    ended = time.monotonic()
+    mount.check_end()
+    check_equal(len(server.entries('kept')), 2, 'entries of the lock that is still open')
+    followers[1].held()
+    check(followers[1].when > ended + 3, 'it passed on before the session had timed out')
+    for taker in followers:
+        taker.release()
+
+
+def stopped(case, server, other, on_lost, host):
+    mount = case.mount(server, host, '15s', options=['drain=1s', 'on_lost=' + on_lost])
+    mount.allow(WARNING)
+    holder = mount.take('closed').held()
+    follower = other.take('closed')
+    until(lambda: len(server.entries('closed')) == 2, 'two queue')
+    mount.process.send_signal(signal.SIGTERM)
+    sent = time.monotonic()
+    holder.gone()
+    check_equal(holder.status, signal.SIGTERM if on_lost == 'term' else signal.SIGKILL, 'how it ended')
+    follower.held(2)
+    check(0.9 < follower.when - sent < 4, f'{on_lost}: after {follower.when - sent:.1f} s')
+    mount.check_end()
+    follower.release()
+
+
+def test(case):
+    server = case.server()
+    other = case.mount(server, 'b')
+    for lock in ('closed', 'kept'):
+        other.mkdir(lock)
+    left_alone(case, server, other)
+    stopped(case, server, other, 'term', 'c')
+    stopped(case, server, other, 'kill', 'd')
+
+    # Not at all.
+    mount = case.mount(server, 'e', options=['drain=0s'])
+    mount.allow(WARNING)
+    holder = mount.take('closed').held()
+    mount.process.send_signal(signal.SIGTERM)
+    until(lambda: lost(holder), 'it is lost', 1)
+    holder.release()
+    mount.check_end(2)
+
+
+run(test)

@@ -12,7 +12,7 @@
  *   sweep    entries that belong to nobody
  *   share    how much of the session each user's takers use up
  *   tally    what has happened so far, for those who measure
- *   call     questions: stat, list, mkdir, ...
+ *   call     questions, and how they live: call.h
  */
 #ifndef LOCKCORE_ENGINE_H
 #define LOCKCORE_ENGINE_H

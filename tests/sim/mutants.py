@@ -197,14 +197,14 @@ mutant(6, 'lost_done_ignored', 'taker.c',
 
 # ---- 7: fsync ----
 
-mutant(7, 'fsync_by_read', 'call.c',
+mutant(7, 'fsync_by_read', 'change.c',
        '''{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
 		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = call->lc->host,
 		 .data_len = (int)strlen(call->lc->host), .version = ENSEMBLE_ANY_VERSION},
 	}, 2,''',
        '{.kind = ENSEMBLE_GET, .path = path}}, 1,',
        sim('storm'))
-mutant(7, 'fsync_asks_nobody', 'call.c',
+mutant(7, 'fsync_asks_nobody', 'change.c',
        '{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},',
        '{.kind = ENSEMBLE_CHECK, .path = call->path, .version = ENSEMBLE_ANY_VERSION},',
        sim('operators', 440))

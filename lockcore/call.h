@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call.h - what the kinds of questions share: see call.c for their life.
+ *
+ *   look     stat, list, entries, value: what only reads
+ *   change   mkdir, rmdir, attributes, slots, value, confirm: what writes
+ *   evict    taking an entry away
+ *   attend   whether somebody waits behind a holder
+ */
+#ifndef LOCKCORE_CALL_H
+#define LOCKCORE_CALL_H
+
+#include "engine.h"
+
+/* Each kind embeds this as its first member. */
+struct lc_call {
+	struct lc *lc;
+	void (*ask)(struct lc_call *call);       /* sends the requests of this stage */
+	void (*fail)(struct lc_call *call, int error);   /* tells the face */
+	void (*finish)(struct lc_call *call);    /* frees what the kind has of its own, or NULL */
+	struct timer limit;
+	struct lc_call *prev, *next;             /* in lc->calls, until told */
+	unsigned pending;                        /* answers outstanding */
+	bool told;                               /* or cancelled: the face is done with it */
+	bool writes;                             /* what is outstanding */
+	bool repeatable;                         /* asked again when unanswered, though it writes */
+	bool synced;                             /* "not there" was said after a sync */
+	char *path;
+	struct lc_taker *taker;                  /* NULL, or kept from being freed */
+	int error;                               /* to tell when the timer fires; 0: EHOSTUNREACH */
+	int64_t sent_us;
+	lc_done_fn *done;                        /* of those that answer nothing else */
+	void *ctx;
+};
+
+/* A copy of the model at the start of `size` zeroed bytes; NULL: no memory. */
+void *call_new(size_t size, const struct lc_call *model);
+/* Takes the call and the path; without a path: -ENOMEM. */
+int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call **ret_call);
+/* Its next stage: now, or when there is contact again. */
+void call_ask(struct lc_call *call);
+void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
+               ensemble_answer_fn *answer, void *ctx);
+/* Common to all answers. True: it is OK and somebody waits for it. False: the call
+ * may be gone. */
+bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
+/* An answer that means something else than its result: the kind goes on. */
+void call_heard(struct lc_call *call);
+/* From here on the call is its own: the face is told right after, then settle. */
+void call_close(struct lc_call *call);
+void call_settle(struct lc_call *call);
+void call_fail(struct lc_call *call, int error);
+/* From the timers, never from inside the call that asked. */
+void call_fail_soon(struct lc_call *call, int error);
+
+/* For those with `done`. */
+void call_done_failed(struct lc_call *call, int error);
+void call_succeed(struct lc_call *call, int result);
+void call_done_answered(void *ctx, const struct ensemble_answer *answer);
+
+#endif

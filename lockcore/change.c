@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * change.c - questions that write: make a lock, remove it, change what it keeps about
+ * itself, and whether an entry is still there, which only a write can tell.
+ *
+ * What a lock keeps about itself stands in the data of its node, which several hosts
+ * may change: it is read, changed and written only if its version is still the same,
+ * and from the start otherwise. So it may also be done again when an answer was lost,
+ * all but appending to a value: what was written is then looked for first.
+ */
+#include "call.h"
+#include "record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- mkdir ---- */
+
+struct mkdir_call {
+	struct lc_call call;
+	char data[RECORD_LOCK_MAX];
+	size_t len;
+};
+
+static void mkdir_ask(struct lc_call *call)
+{
+	const struct mkdir_call *make = (struct mkdir_call *)call;
+
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = call->path,
+	                                      .data = make->data, .data_len = (int)make->len},
+	          1, call_done_answered, call);
+}
+
+int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,
+             void *ctx, struct lc_call **ret_call)
+{
+	const char *name = strrchr(lock, '/'), *why;
+	struct mkdir_call *make;
+	int r = lc_check_name(name ? name + 1 : lock, &why);
+
+	if (r == 0 && strlen(lc->root) + 1 + strlen(lock) > LC_PATH_MAX)
+		r = -ENAMETOOLONG;
+	if (r < 0)
+		return r;
+	make = call_new(sizeof(*make), &(struct lc_call){
+		.ask = mkdir_ask, .fail = call_done_failed, .done = done, .ctx = ctx});
+	if (!make)
+		return -ENOMEM;
+	make->len = record_format_lock(make->data, attributes);
+	return call_begin(&make->call, lc, lc_path(lc, lock), ret_call);
+}
+
+/* ---- rmdir ---- */
+
+/* Why it could not be deleted. */
+static void rmdir_listed(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+	bool busy = false;
+
+	if (!call_answered(call, answer))
+		return;
+	for (int i = 0; i < answer->name_count; i++)
+		busy |= name_is_numbered(answer->names[i]);
+	call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
+}
+
+static void rmdir_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result != ENSEMBLE_NOTEMPTY || call->told) {
+		call_done_answered(ctx, answer);
+		return;
+	}
+	call_heard(call);
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path}, 1,
+	          rmdir_listed, call);
+}
+
+static void rmdir_ask(struct lc_call *call)
+{
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = call->path,
+	                                      .version = ENSEMBLE_ANY_VERSION},
+	          1, rmdir_answered, call);
+}
+
+int lc_rmdir(struct lc *lc, const char *lock, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	struct lc_call *call = call_new(sizeof(*call), &(struct lc_call){
+		.ask = rmdir_ask, .fail = call_done_failed, .done = done, .ctx = ctx});
+
+	return call ? call_begin(call, lc, lc_path(lc, lock), ret_call) : -ENOMEM;
+}
+
+/* ---- a lock's data ---- */
+
+struct data_call {
+	struct lc_call call;
+	struct lc_change change;
+	/* Of a taker: the value. */
+	char *value;
+	size_t value_len;
+	bool append;
+	/* Sent, and not answered: the whole value, and which version it was to replace. */
+	char *meant;
+	size_t meant_len;
+	int32_t version;
+	bool unsure;
+};
+
+static void data_finish(struct lc_call *call)
+{
+	struct data_call *change = (struct data_call *)call;
+
+	free(change->value);
+	free(change->meant);
+}
+
+static struct lc_attributes changed_attributes(const struct lc_change *change,
+                                               const struct lc_attributes *now)
+{
+	const struct lc_attributes *set = &change->attributes;
+
+	return (struct lc_attributes){
+		.uid = change->set_uid ? set->uid : now->uid,
+		.gid = change->set_gid ? set->gid : now->gid,
+		.mode = change->set_mode ? set->mode : now->mode,
+		.door_mode = change->set_door_mode ? set->door_mode : now->door_mode,
+	};
+}
+
+static int new_attributes(const struct data_call *change, const struct ensemble_answer *answer,
+                          char **ret_data, size_t *ret_len)
+{
+	struct lc_attributes attributes = change->change.attributes;
+	size_t len = (size_t)answer->data_len, value_len;
+	unsigned slots = change->change.slots;
+	const char *value;
+
+	if (record_parse_lock(answer->data, len, &attributes))
+		attributes = changed_attributes(&change->change, &attributes);
+	record_value(answer->data, len, &value, &value_len);
+	return record_rewrite_lock(answer->data, len, &attributes,
+	                           slots ? slots : record_slots(answer->data, len), value, value_len,
+	                           ret_data, ret_len);
+}
+
+static int new_value(struct data_call *change, const struct ensemble_answer *answer, char **ret_data,
+                     size_t *ret_len)
+{
+	size_t len = (size_t)answer->data_len, old_len;
+	struct lc_attributes attributes;
+	const char *old;
+	bool known = record_parse_lock(answer->data, len, &attributes);
+
+	record_value(answer->data, len, &old, &old_len);
+	if (!change->append)
+		old_len = 0;
+	if (old_len + change->value_len > LC_VALUE_MAX)
+		return -EFBIG;
+	free(change->meant);
+	change->meant_len = old_len + change->value_len;
+	change->meant = malloc(change->meant_len + 1);
+	if (!change->meant)
+		return -ENOMEM;
+	if (old_len > 0)
+		memcpy(change->meant, old, old_len);
+	if (change->value_len > 0)
+		memcpy(change->meant + old_len, change->value, change->value_len);
+	return record_rewrite_lock(answer->data, len, known ? &attributes : NULL,
+	                           record_slots(answer->data, len), change->meant, change->meant_len,
+	                           ret_data, ret_len);
+}
+
+enum fate { HAPPENED, DID_NOT, NOBODY_KNOWS };
+
+/* Whether what was appended and not answered is there. */
+static enum fate appended(const struct data_call *change, const struct ensemble_answer *answer)
+{
+	const char *now;
+	size_t len;
+
+	if (answer->stat->version == change->version)
+		return DID_NOT;
+	record_value(answer->data, (size_t)answer->data_len, &now, &len);
+	if (len == change->meant_len && memcmp(now, change->meant, len) == 0)
+		return HAPPENED;
+	if (len == change->meant_len - change->value_len && memcmp(now, change->meant, len) == 0)
+		return DID_NOT;   /* somebody has changed something else */
+	return NOBODY_KNOWS;
+}
+
+static void data_written(void *ctx, const struct ensemble_answer *answer)
+{
+	struct data_call *change = ctx;
+	struct lc_call *call = ctx;
+
+	if (call->told) {
+		call_answered(call, answer);
+		return;
+	}
+	change->unsure = answer->result == ENSEMBLE_UNKNOWN;
+	if (answer->result == ENSEMBLE_BADVERSION) {
+		call_heard(call);
+		call_ask(call);
+	} else if (answer->result == ENSEMBLE_NONODE && call->taker) {
+		call_heard(call);
+		lock_want_list(call->taker->lock);
+		call_fail(call, -EIO);
+	} else {
+		call_done_answered(ctx, answer);
+	}
+}
+
+static void write_data(struct data_call *change, const char *data, size_t len)
+{
+	struct lc_call *call = &change->call;
+	struct ensemble_op set = {.kind = ENSEMBLE_SET, .path = call->path, .data = data,
+	                          .data_len = (int)len, .version = change->version};
+	char *entry;
+
+	if (!call->taker) {
+		call_send(call, &set, 1, data_written, change);
+		return;
+	}
+	entry = lc_join(call->taker->lock->path, call->taker->name);
+	if (!entry) {
+		call_fail(call, -ENOMEM);
+		return;
+	}
+	call_send(call, (struct ensemble_op[]){
+		{.kind = ENSEMBLE_CHECK, .path = entry, .version = ENSEMBLE_ANY_VERSION}, set,
+	}, 2, data_written, change);
+	free(entry);
+}
+
+static bool holds_entry(struct lc_taker *taker)
+{
+	return lc_holds(taker) && taker->znode == ZNODE_PRESENT;
+}
+
+static void data_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct data_call *change = ctx;
+	struct lc_call *call = ctx;
+	char *data;
+	size_t len;
+	int r;
+
+	if (!call_answered(call, answer))
+		return;
+	if (answer->stat->ephemeral_owner != 0) {
+		call_fail(call, -ENOENT);   /* an entry, not a lock */
+		return;
+	}
+	if (call->taker && !holds_entry(call->taker)) {
+		call_fail(call, -EIO);
+		return;
+	}
+	if (record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN) {
+		call_fail(call, -EPERM);
+		return;
+	}
+	if (change->unsure && change->append)
+		switch (appended(change, answer)) {
+		case HAPPENED:
+			call_succeed(call, 0);
+			return;
+		case NOBODY_KNOWS:
+			call_fail(call, -EHOSTUNREACH);
+			return;
+		case DID_NOT:
+			break;
+		}
+	r = call->taker ? new_value(change, answer, &data, &len)
+	                : new_attributes(change, answer, &data, &len);
+	if (r < 0) {
+		call_fail(call, r);
+		return;
+	}
+	/* Also when it is the same already: the server that was asked may lag behind. */
+	change->version = answer->stat->version;
+	write_data(change, data, len);
+	free(data);
+}
+
+static void data_ask(struct lc_call *call)
+{
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, data_read,
+	          call);
+}
+
+static struct data_call *new_data_call(struct lc_taker *taker, lc_done_fn *done, void *ctx)
+{
+	return call_new(sizeof(struct data_call), &(struct lc_call){
+		.ask = data_ask, .fail = call_done_failed, .finish = data_finish, .repeatable = true,
+		.taker = taker, .done = done, .ctx = ctx});
+}
+
+int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done,
+              void *ctx, struct lc_call **ret_call)
+{
+	struct data_call *call;
+
+	if (change->slots > LC_SLOTS_MAX)
+		return -EINVAL;
+	call = new_data_call(NULL, done, ctx);
+	if (!call)
+		return -ENOMEM;
+	call->change = *change;
+	return call_begin(&call->call, lc, lc_path(lc, lock), ret_call);
+}
+
+int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool append, lc_done_fn *done,
+                 void *ctx, struct lc_call **ret_call)
+{
+	struct data_call *call;
+
+	if (len > LC_VALUE_MAX)
+		return -EFBIG;
+	if (!lc_holds(holder))
+		return -EIO;
+	call = new_data_call(holder, done, ctx);
+	if (!call)
+		return -ENOMEM;
+	call->value = malloc(len + 1);
+	if (!call->value) {
+		free(call);
+		return -ENOMEM;
+	}
+	if (len > 0)
+		memcpy(call->value, value, len);
+	call->value_len = len;
+	call->append = append;
+	return call_begin(&call->call, holder->lc, strdup(holder->lock->path), ret_call);
+}
+
+/* ---- confirm ---- */
+
+/* One transaction that writes: a read could be answered by a follower that is cut
+ * off, seconds after the lock was given away. */
+static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_OK)
+		session_node_written(call->lc);
+	if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		if (call->taker->state != TAKER_HELD) {
+			call_fail(call, -EIO);
+			return;
+		}
+		/* The entry, or our heartbeat node: the listing tells the first, the
+		 * next heartbeat makes the second again, then we ask again. */
+		lock_want_list(call->taker->lock);
+		session_node_lost(call->lc);
+		return;
+	}
+	if (!call_answered(call, answer))
+		return;
+	if (lc_holds(call->taker))
+		call_succeed(call, 0);
+	else
+		call_fail(call, -EIO);
+}
+
+static void confirm_ask(struct lc_call *call)
+{
+	struct lc_taker *taker = call->taker;
+	char *path;
+
+	if (!holds_entry(taker)) {
+		call_fail_soon(call, -EIO);
+		return;
+	}
+	path = lc_join(taker->lock->path, taker->name);
+	if (!path) {
+		call_fail_soon(call, -ENOMEM);
+		return;
+	}
+	call_send(call, (struct ensemble_op[]){
+		{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = call->lc->host,
+		 .data_len = (int)strlen(call->lc->host), .version = ENSEMBLE_ANY_VERSION},
+	}, 2, confirm_answered, call);
+	free(path);
+}
+
+int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	struct lc_call *call;
+
+	if (!lc_holds(taker))
+		return -EIO;
+	call = call_new(sizeof(*call), &(struct lc_call){
+		.ask = confirm_ask, .fail = call_done_failed, .repeatable = true, .taker = taker,
+		.done = done, .ctx = ctx});
+	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
+}

@@ -167,11 +167,12 @@ void lc_destroy(struct lc *lc, bool farewell)
 	calls_finish(lc);
 	/* Answers what is outstanding, and ends every entry. */
 	session_finish(lc, farewell);
+	evictions_finish(lc);
 	HASH_ITER(hh, lc->takers, taker, next)
 		if (taker->state != TAKER_LEFT)
 			lc_leave(taker);
 	assert(!lc->locks && !lc->takers && !lc->due && !lc->timers && !lc->calls && !lc->orphans &&
-	       !lc->shares && lc->entry_bytes == 0 && lc->watch_bytes == 0);
+	       !lc->stirred && !lc->shares && lc->entry_bytes == 0 && lc->watch_bytes == 0);
 	free(lc->root);
 	free(lc);
 }
@@ -197,6 +198,7 @@ void lc_process(struct lc *lc, short revents)
 	run_timers(lc);
 	locks_flush(lc);
 	takers_tell(lc);
+	attend_tell(lc);
 	locks_flush(lc);
 }
 

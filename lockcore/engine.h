@@ -76,6 +76,8 @@ struct lc {
 	unsigned idle_count;
 	struct lc_call *calls;
 	struct orphan *orphans;
+	struct eviction *evictions;
+	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */
 	struct share *shares;        /* by user */
 	size_t entry_bytes, watch_bytes;
 	bool draining, dying;
@@ -265,6 +267,9 @@ struct lc_taker {
 	bool shared;                 /* and in its user's share */
 	lc_taken_fn *taken;
 	lc_lost_fn *lost;
+	lc_stirred_fn *stirred;      /* somebody attends */
+	bool stir_due;
+	struct lc_taker *stir_prev, *stir_next;   /* in lc->stirred */
 	void *ctx;
 };
 
@@ -310,9 +315,13 @@ void takers_look(struct lc *lc);                  /* for marks that no watch tel
 void tally_granted(struct lc_taker *taker);       /* told so */
 void tally_failed(struct lc *lc, int error);      /* told so */
 
-/* ---- call.c ---- */
+/* ---- call.c, evict.c, attend.c ---- */
 
 void calls_resume(struct lc *lc);                 /* ask again what was not answered */
 void calls_finish(struct lc *lc);
+void evictions_finish(struct lc *lc);             /* those that were answered, and are still to act */
+/* The children of a node have changed. */
+void attend_changed(struct lc *lc, const char *path);
+void attend_tell(struct lc *lc);                  /* runs what is due */
 
 #endif

@@ -23,6 +23,7 @@ size_t entry_format(const struct lc_taker *taker, char *ret_data)
 	return record_format_entry(ret_data, &(struct record_entry){
 		.host = taker->lc->host, .pid = taker->pid, .uid = taker->uid,
 		.command = taker->command, .reason = taker->reason,
+		.timeout_ms = taker->lc->session.granted_us / 1000,
 		.held_since_ms = taker->state == TAKER_HELD ? taker->held_since_ms : -1,
 	});
 }

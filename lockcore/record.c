@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define MAGIC "zklockfs: 1\n"
+/* Longer ones nobody configures. */
+#define TIMEOUT_MAX_MS (60 * 60 * 1000)
 
 /* What this version writes into a lock's data. */
 static const char *const lock_keys[] = {"uid", "gid", "mode", "door_mode", "slots"};
@@ -95,6 +97,7 @@ static bool find_number(const char *data, size_t len, const char *key, unsigned 
 size_t record_format_entry(char ret_data[RECORD_ENTRY_MAX], const struct record_entry *entry)
 {
 	char reason[LC_REASON_MAX + 1] = "", command[LC_COMMAND_MAX + 1] = "", held[48] = "";
+	char timeout[48] = "";
 
 	if (entry->command)
 		record_copy_line(command, sizeof(command), entry->command, strlen(entry->command));
@@ -102,9 +105,11 @@ size_t record_format_entry(char ret_data[RECORD_ENTRY_MAX], const struct record_
 		record_copy_line(reason, sizeof(reason), entry->reason, strlen(entry->reason));
 	if (entry->held_since_ms >= 0)
 		snprintf(held, sizeof(held), "held_since: %" PRId64 "\n", entry->held_since_ms);
+	if (entry->timeout_ms > 0)
+		snprintf(timeout, sizeof(timeout), "session_timeout: %" PRId64 "\n", entry->timeout_ms);
 	return (size_t)snprintf(ret_data, RECORD_ENTRY_MAX,
-	                        "host: %.*s\npid: %d\nuid: %" PRId64 "\ncommand: %s\n%s%s%s%s",
-	                        LC_HOST_MAX, entry->host, (int)entry->pid, entry->uid, command, held,
+	                        "host: %.*s\npid: %d\nuid: %" PRId64 "\ncommand: %s\n%s%s%s%s%s",
+	                        LC_HOST_MAX, entry->host, (int)entry->pid, entry->uid, command, timeout, held,
 	                        *reason ? "reason: " : "", reason, *reason ? "\n" : "");
 }
 
@@ -146,6 +151,13 @@ size_t record_format_evicted(char ret_data[RECORD_ENTRY_MAX], const void *data, 
 	if (len > 0)
 		memcpy(ret_data + head, data, len);
 	return head + len;
+}
+
+int64_t record_timeout_ms(const void *data, size_t len)
+{
+	int64_t timeout_ms;
+
+	return find_number(data, len, "session_timeout", 10, TIMEOUT_MAX_MS, &timeout_ms) ? timeout_ms : 0;
 }
 
 bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX + 1])

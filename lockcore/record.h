@@ -28,6 +28,7 @@ struct record_entry {
 	pid_t pid;
 	int64_t uid;              /* -1: unknown */
 	const char *command;
+	int64_t timeout_ms;       /* of its session; 0: not written */
 	int64_t held_since_ms;    /* -1: not written */
 	const char *reason;
 };
@@ -43,6 +44,8 @@ void record_parse_entry(const void *data, size_t len, struct lc_entry_info *ret_
  * who. Returns the length written; what does not fit is cut. */
 size_t record_format_evicted(char ret_data[RECORD_ENTRY_MAX], const void *data, size_t len,
                              const char *by);
+/* What its mount has to give it up, as long as a session that is cut off; 0: unknown. */
+int64_t record_timeout_ms(const void *data, size_t len);
 /* Whether an entry is marked. `ret_by` may be NULL. */
 bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX + 1]);
 

@@ -402,6 +402,7 @@ static void ended(void *ctx, bool refused)
 static void changed(void *ctx, const char *path, enum ensemble_change change)
 {
 	locks_changed(ctx, path, change);
+	attend_changed(ctx, path);
 }
 
 static void open_session(struct lc *lc)

@@ -698,6 +698,7 @@ void lc_leave(struct lc_taker *taker)
 	if (taker->state == TAKER_WAITING || (taker->due && taker->state != TAKER_LOST))
 		taker->lc->counters.abandoned++;
 	not_due(taker);
+	lc_attend(taker, NULL);
 	hand_off(taker);
 	set_state(taker, TAKER_LEFT);
 	taker_step(taker);

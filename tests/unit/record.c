@@ -73,6 +73,10 @@ static void entry_text(void **state)
 	                                       "reason: deploying v42\n");
 	entry.reason = NULL;
 	assert_string_equal(formatted(&entry), "host: web1\npid: 4242\nuid: 1000\ncommand: make\n");
+	entry.timeout_ms = 15000;
+	assert_string_equal(formatted(&entry), "host: web1\npid: 4242\nuid: 1000\ncommand: make\n"
+	                                       "session_timeout: 15000\n");
+	entry.timeout_ms = 0;
 	entry.reason = entry.command = "";
 	entry.uid = -1;
 	entry.pid = 0;
@@ -110,7 +114,8 @@ static void longest_entry(void **state)
 	static char reason[LC_REASON_MAX + 2];
 	struct record_entry entry = {
 		.host = "fifteen-bytes-x", .pid = INT32_MAX, .uid = UINT32_MAX - 1,
-		.command = "fifteen bytes x", .held_since_ms = INT64_MAX, .reason = reason,
+		.command = "fifteen bytes x", .timeout_ms = INT64_MAX, .held_since_ms = INT64_MAX,
+		.reason = reason,
 	};
 
 	(void)state;
@@ -579,6 +584,21 @@ static void longest_data(void **state)
 
 /* ---- marked to go ---- */
 
+static void timeouts(void **state)
+{
+	struct record_entry entry = full;
+	const char *text;
+
+	(void)state;
+	text = formatted(&entry);
+	assert_int_equal(record_timeout_ms(text, strlen(text)), 0);
+	entry.timeout_ms = 15000;
+	text = formatted(&entry);
+	assert_int_equal(record_timeout_ms(text, strlen(text)), 15000);
+	assert_int_equal(record_timeout_ms("session_timeout: x\n", 19), 0);
+	assert_int_equal(record_timeout_ms("session_timeout: 3600001\n", 25), 0);
+}
+
 static void evicted(void **state)
 {
 	static const char by[] = "uid 0 pid 17 (sh) on web2";
@@ -650,6 +670,7 @@ int main(void)
 		cmocka_unit_test(values),
 		cmocka_unit_test(rewriting),
 		cmocka_unit_test(longest_data),
+		cmocka_unit_test(timeouts),
 		cmocka_unit_test(evicted),
 		cmocka_unit_test(nobody_forges_a_mark),
 		cmocka_unit_test(lines),

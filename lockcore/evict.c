@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * evict.c - taking an entry away from its taker.
+ *
+ * An entry of a zklockfs mount is not deleted at once: the next one would hold the lock
+ * before the former holder is told, let alone stopped. It is marked, and its mount
+ * poked; that marks it lost, waits until those who worked under it are gone, and deletes
+ * it. A mount that does not do so has its session timeout to do it, as one that is cut
+ * off would have (which its entry tells); then the entry is deleted here. The entry of another client is deleted
+ * at once, as is one that is not ephemeral: nobody looks after it.
+ */
+#include "call.h"
+#include "record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Between tries of the delete. */
+#define RETRY_US 1000000
+
+/* ---- what is left to do when the entry is marked ---- */
+
+struct eviction {
+	struct lc *lc;
+	char *path;
+	struct timer due;
+	bool pending;
+	struct eviction *prev, *next;   /* in lc->evictions */
+};
+
+static void free_eviction(struct eviction *eviction)
+{
+	timer_clear(eviction->lc, &eviction->due);
+	DL_DELETE(eviction->lc->evictions, eviction);
+	free(eviction->path);
+	free(eviction);
+}
+
+static void deleted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct eviction *eviction = ctx;
+	struct lc *lc = eviction->lc;
+
+	eviction->pending = false;
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		lc_report(lc, LC_WARNING, "%s: its mount did not take it away in time, deleted",
+		          eviction->path);
+		free_eviction(eviction);
+		return;
+	case ENSEMBLE_NONODE:   /* as it should be */
+		free_eviction(eviction);
+		return;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+		lc_report(lc, LC_WARNING, "%s: cannot be deleted", eviction->path);
+		free_eviction(eviction);
+		return;
+	case ENSEMBLE_REFUSED:
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		timer_set(lc, &eviction->due, lc_now(lc) + RETRY_US);
+		return;
+	}
+}
+
+static void time_is_up(void *ctx)
+{
+	struct eviction *eviction = ctx;
+	struct lc *lc = eviction->lc;
+
+	if (!session_ready(lc)) {
+		timer_set(lc, &eviction->due, lc_now(lc) + RETRY_US);
+		return;
+	}
+	eviction->pending = true;
+	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = eviction->path,
+	                                    .version = ENSEMBLE_ANY_VERSION},
+	          1, deleted, eviction);
+}
+
+void evictions_finish(struct lc *lc)
+{
+	while (lc->evictions)
+		free_eviction(lc->evictions);
+}
+
+/* ---- the question ---- */
+
+struct evict_call {
+	struct lc_call call;
+	char *by;
+	bool deleting;               /* a delete was sent */
+	struct entry_name name;
+	int64_t wait_us;             /* how long its mount has */
+	struct eviction *eviction;   /* made beforehand: what is marked must go */
+};
+
+static void evict_finish(struct lc_call *call)
+{
+	struct evict_call *evict = (struct evict_call *)call;
+
+	free(evict->by);
+	if (evict->eviction)
+		free(evict->eviction->path);
+	free(evict->eviction);
+}
+
+/* Its mount watches its heartbeat's node, or sees a version there that is not its own. */
+static void poke(struct evict_call *evict)
+{
+	struct lc *lc = evict->call.lc;
+	char *node;
+
+	if (asprintf(&node, "%s/%016" PRIx64, lc->session.dir, evict->name.session_half) < 0)
+		return;   /* then it sees the mark when it looks at the entry */
+	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = node, .data = evict->name.host,
+	                                    .data_len = (int)strlen(evict->name.host),
+	                                    .version = ENSEMBLE_ANY_VERSION},
+	          1, lc_ignore, NULL);
+	free(node);
+}
+
+static void is_marked(struct evict_call *evict)
+{
+	struct lc *lc = evict->call.lc;
+	struct eviction *eviction = evict->eviction;
+
+	evict->eviction = NULL;
+	DL_APPEND(lc->evictions, eviction);
+	timer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);
+	poke(evict);
+	call_succeed(&evict->call, 0);
+}
+
+static void mark_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
+		call_heard(call);
+		call_ask(call);
+	} else if (call_answered(call, answer)) {
+		is_marked(ctx);
+	}
+}
+
+static void delete_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		call_succeed(call, 0);
+	} else {
+		call_done_answered(ctx, answer);
+	}
+}
+
+static void entry_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct evict_call *evict = ctx;
+	struct lc_call *call = ctx;
+	char data[RECORD_ENTRY_MAX];
+
+	if (answer->result == ENSEMBLE_NONODE && evict->deleting && !call->told) {
+		call_heard(call);
+		call_succeed(call, 0);
+		return;
+	}
+	if (!call_answered(call, answer))
+		return;
+	if (!evict->name.ours || answer->stat->ephemeral_owner == 0) {
+		lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
+		evict->deleting = true;
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = call->path,
+		                                      .version = ENSEMBLE_ANY_VERSION},
+		          1, delete_answered, call);
+		return;
+	}
+	evict->wait_us = record_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
+	if (evict->wait_us < call->lc->session.granted_us)
+		evict->wait_us = call->lc->session.granted_us;
+	if (record_is_evicted(answer->data, (size_t)answer->data_len, NULL)) {
+		is_marked(evict);
+		return;
+	}
+	lc_report(call->lc, LC_NOTICE, "%s: marked to be evicted by %s", call->path, evict->by);
+	call_send(call, &(struct ensemble_op){
+		.kind = ENSEMBLE_SET, .path = call->path, .data = data,
+		.data_len = (int)record_format_evicted(data, answer->data, (size_t)answer->data_len,
+		                                       evict->by),
+		.version = answer->stat->version}, 1, mark_answered, call);
+}
+
+static void evict_ask(struct lc_call *call)
+{
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, entry_read,
+	          call);
+}
+
+/* What is left to do is made before anything is done. */
+static bool prepare(struct evict_call *evict, struct lc *lc, const char *path, const char *by)
+{
+	struct eviction *eviction = evict->eviction = calloc(1, sizeof(*eviction));
+
+	evict->by = strdup(by);
+	if (!eviction || !evict->by || !path)
+		return false;
+	eviction->lc = lc;
+	eviction->due = (struct timer){.fire = time_is_up, .ctx = eviction};
+	eviction->path = strdup(path);
+	return eviction->path;
+}
+
+int lc_evict(struct lc *lc, const char *lock, const char *znode, const char *by, lc_done_fn *done,
+             void *ctx, struct lc_call **ret_call)
+{
+	struct evict_call *evict;
+	struct entry_name name;
+	char *directory, *path;
+
+	if (!name_parse(znode, &name))
+		return -ENOENT;   /* no entry */
+	evict = call_new(sizeof(*evict), &(struct lc_call){
+		.ask = evict_ask, .fail = call_done_failed, .finish = evict_finish, .repeatable = true,
+		.done = done, .ctx = ctx});
+	if (!evict)
+		return -ENOMEM;
+	evict->name = name;
+	directory = lc_path(lc, lock);
+	path = directory ? lc_join(directory, znode) : NULL;
+	free(directory);
+	if (!prepare(evict, lc, path, by)) {
+		evict_finish(&evict->call);
+		free(evict);
+		free(path);
+		return -ENOMEM;
+	}
+	return call_begin(&evict->call, lc, path, ret_call);
+}

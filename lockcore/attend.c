@@ -19,13 +19,15 @@ static bool leaves(const struct lc *lc, const struct entry_name *name)
 	return taker && !taker_wants(taker);
 }
 
-/* Where the numbers give no order, everybody may stand behind it. */
+/* Those that left do not count, nor do those that only wait for one that left. Where the
+ * numbers give no order, everybody may stand behind it. */
 static bool waits_behind(const struct lc_taker *holder, const struct queue *queue, size_t place)
 {
 	for (size_t i = queue->in_zone ? 0 : place + 1; i < queue->count; i++) {
 		const struct entry_name *name = &queue->entries[i].name;
 
-		if (i != place && !leaves(holder->lc, name) &&
+		if (i != place && (queue->in_zone || queue_blocker(queue, i) >= 0) &&
+		    !leaves(holder->lc, name) &&
 		    (holder->mode == LC_EXCLUSIVE || name->mode == LC_EXCLUSIVE))
 			return true;
 	}
@@ -46,7 +48,7 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 		call_fail(call, -EIO);
 		return;
 	}
-	if (queue_build(answer->names, (size_t)answer->name_count, &queue) < 0) {
+	if (look_build_queue(ctx, answer, &queue) < 0) {
 		call_fail(call, -ENOMEM);
 		return;
 	}
@@ -61,20 +63,18 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 
 static void list(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path,
-	                                      .watch = call->taker->stirred != NULL},
-	          1, listed, call);
+	look_at_queue((struct queue_call *)call, call->taker->stirred != NULL, listed);
 }
 
 int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	struct lc_call *call;
+	struct queue_call *queue;
 
 	if (!lc_holds(taker))
 		return -EIO;
-	call = call_new(sizeof(*call), &(struct lc_call){
+	queue = call_new(sizeof(*queue), &(struct lc_call){
 		.ask = list, .fail = call_done_failed, .taker = taker, .done = done, .ctx = ctx});
-	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
+	return queue ? call_begin(&queue->call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
 }
 
 void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred)

@@ -58,4 +58,17 @@ void call_done_failed(struct lc_call *call, int error);
 void call_succeed(struct lc_call *call, int result);
 void call_done_answered(void *ctx, const struct ensemble_answer *answer);
 
+/* ---- look.c: a queue's names, and how many may hold the lock at a time ---- */
+
+struct queue_call {
+	struct lc_call call;
+	unsigned slots;
+};
+
+/* `listed`: with the call as its context. */
+void look_at_queue(struct queue_call *queue, bool watch, ensemble_answer_fn *listed);
+/* From the answer. 0 or -ENOMEM. */
+int look_build_queue(const struct queue_call *call, const struct ensemble_answer *answer,
+                     struct queue *ret_queue);
+
 #endif

@@ -110,10 +110,45 @@ int lc_value(struct lc *lc, const char *lock, lc_value_fn *done, void *ctx, stru
 	return call_begin(&value->call, lc, lc_path(lc, lock), ret_call);
 }
 
+/* ---- a queue ---- */
+
+/* Whatever is wrong with the lock, the answer to the listing says it too. */
+static void slots_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct queue_call *queue = ctx;
+
+	call_heard(&queue->call);
+	if (answer->result == ENSEMBLE_OK)
+		queue->slots = record_slots(answer->data, (size_t)answer->data_len);
+	call_settle(&queue->call);
+}
+
+void look_at_queue(struct queue_call *queue, bool watch, ensemble_answer_fn *listed)
+{
+	struct lc_call *call = &queue->call;
+
+	queue->slots = 1;
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1,
+	          slots_answered, call);
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path,
+	                                      .watch = watch},
+	          1, listed, call);
+}
+
+int look_build_queue(const struct queue_call *call, const struct ensemble_answer *answer,
+                     struct queue *ret_queue)
+{
+	int r = queue_build(answer->names, (size_t)answer->name_count, ret_queue);
+
+	if (r == 0)
+		queue_judge(ret_queue, call->slots);
+	return r;
+}
+
 /* ---- list ---- */
 
 struct list_call {
-	struct lc_call call;
+	struct queue_call queue;
 	lc_list_fn *tell;
 };
 
@@ -162,7 +197,7 @@ static void list_answered(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(call, answer))
 		return;
 	count = (size_t)answer->name_count;
-	if (queue_build(answer->names, count, &queue) < 0) {
+	if (look_build_queue(ctx, answer, &queue) < 0) {
 		call_fail(call, -ENOMEM);
 		return;
 	}
@@ -191,8 +226,7 @@ static void list_answered(void *ctx, const struct ensemble_answer *answer)
 
 static void list_ask(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path}, 1,
-	          list_answered, call);
+	look_at_queue((struct queue_call *)call, false, list_answered);
 }
 
 int lc_list(struct lc *lc, const char *lock, lc_list_fn *done, void *ctx, struct lc_call **ret_call)
@@ -203,7 +237,7 @@ int lc_list(struct lc *lc, const char *lock, lc_list_fn *done, void *ctx, struct
 	if (!list)
 		return -ENOMEM;
 	list->tell = done;
-	return call_begin(&list->call, lc, lc_path(lc, lock), ret_call);
+	return call_begin(&list->queue.call, lc, lc_path(lc, lock), ret_call);
 }
 
 /* ---- entries: known from a listing, or listed first; then all are read at once ---- */
@@ -217,7 +251,7 @@ struct item {
 };
 
 struct entries_call {
-	struct lc_call call;
+	struct queue_call queue;
 	lc_entries_fn *tell;
 	char *znode;                 /* the one asked for, or NULL: all holders */
 	size_t count;
@@ -289,7 +323,7 @@ static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 /* All that are still there, when each has been read. */
 static void tell_entries(struct entries_call *entries)
 {
-	struct lc_call *call = &entries->call;
+	struct lc_call *call = &entries->queue.call;
 	size_t count = 0;
 
 	for (size_t i = 0; i < entries->count; i++) {
@@ -310,23 +344,24 @@ static void entry_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct item *item = ctx;
 	struct entries_call *entries = item->of;
+	struct lc_call *call = &entries->queue.call;
 	struct lc_entry_info *info = &entries->infos[item - entries->items];
 
-	if (answer->result == ENSEMBLE_NONODE && !entries->call.told) {
-		call_heard(&entries->call);
+	if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
 		item->state = ITEM_GONE;   /* since the listing */
 		tell_entries(entries);
 		return;
 	}
 	item->state = ITEM_WANTED;
-	if (!call_answered(&entries->call, answer))
+	if (!call_answered(call, answer))
 		return;
 	item->state = ITEM_READ;
 	info->token = answer->stat->czxid;
 	info->session = answer->stat->ephemeral_owner;
 	info->since_ms = answer->stat->ctime_ms;
 	record_parse_entry(answer->data, (size_t)answer->data_len, info);
-	add_own_knowledge(&entries->call, info);
+	add_own_knowledge(call, info);
 	tell_entries(entries);
 }
 
@@ -381,7 +416,7 @@ static void entries_listed(void *ctx, const struct ensemble_answer *answer)
 
 	if (!call_answered(call, answer))
 		return;
-	ok = queue_build(answer->names, (size_t)answer->name_count, &queue) == 0;
+	ok = look_build_queue(ctx, answer, &queue) == 0;
 	if (ok) {
 		ok = choose(entries, &queue);
 		queue_finish(&queue);
@@ -398,8 +433,7 @@ static void entries_listed(void *ctx, const struct ensemble_answer *answer)
 
 static void entries_list(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path}, 1,
-	          entries_listed, call);
+	look_at_queue((struct queue_call *)call, false, entries_listed);
 }
 
 static int begin_entries(struct lc *lc, const char *lock, const char *znode,
@@ -417,11 +451,11 @@ static int begin_entries(struct lc *lc, const char *lock, const char *znode,
 		entries->znode = strdup(znode);
 	if ((znode && !entries->znode) ||
 	    (known && (!make_room(entries, 1) || !add_entry(entries, known)))) {
-		entries_finish(&entries->call);
+		entries_finish(&entries->queue.call);
 		free(entries);
 		return -ENOMEM;
 	}
-	return call_begin(&entries->call, lc, lc_path(lc, lock), ret_call);
+	return call_begin(&entries->queue.call, lc, lc_path(lc, lock), ret_call);
 }
 
 int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn *done, void *ctx,

@@ -14,8 +14,6 @@
 /* Longer ones nobody configures. */
 #define TIMEOUT_MAX_MS (60 * 60 * 1000)
 
-/* What this version writes into a lock's data. */
-static const char *const lock_keys[] = {"uid", "gid", "mode", "door_mode", "slots"};
 
 void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 {
@@ -212,16 +210,14 @@ void record_value(const void *data, size_t len, const char **ret_value, size_t *
 	*ret_len = head.rest_len;
 }
 
-static bool is_known(const struct head *head)
+static bool is_attribute(const struct head *head)
 {
-	for (size_t i = 0; i < sizeof(lock_keys) / sizeof(lock_keys[0]); i++)
-		if (has_key(head, lock_keys[i]))
-			return true;
-	return false;
+	return has_key(head, "uid") || has_key(head, "gid") || has_key(head, "mode") ||
+	       has_key(head, "door_mode");
 }
 
-/* The lines this version does not know, behind the first, as they are. */
-static size_t copy_unknown(char *ret_text, const void *data, size_t len)
+/* The lines behind the first that are not written anew, as they are. */
+static size_t copy_others(char *ret_text, const void *data, size_t len, bool with_attributes)
 {
 	struct head head = {.rest = data, .rest_len = len};
 	char *end = ret_text;
@@ -229,7 +225,7 @@ static size_t copy_unknown(char *ret_text, const void *data, size_t len)
 	if (!has_magic(data, len) || !next_line(&head))
 		return 0;
 	while (next_line(&head))
-		if (!is_known(&head)) {
+		if (!has_key(&head, "slots") && (with_attributes || !is_attribute(&head))) {
 			memcpy(end, head.line, head.line_len);
 			end[head.line_len] = '\n';
 			end += head.line_len + 1;
@@ -247,10 +243,13 @@ int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes
 
 	if (!text)
 		return -ENOMEM;
-	n = record_format_lock(text, attributes) - 1;   /* the empty line comes last */
+	if (attributes)
+		n = record_format_lock(text, attributes) - 1;   /* the empty line comes last */
+	else
+		n = (size_t)(stpcpy(text, MAGIC) - text);
 	if (slots != 1)
 		n += (size_t)snprintf(text + n, 24, "slots: %u\n", slots);
-	n += copy_unknown(text + n, data, len);
+	n += copy_others(text + n, data, len, !attributes);
 	text[n++] = '\n';
 	if (n + value_len > RECORD_DATA_MAX) {
 		free(text);

@@ -697,8 +697,8 @@ void lc_leave(struct lc_taker *taker)
 	/* Neither granted nor refused, as far as the face knows. */
 	if (taker->state == TAKER_WAITING || (taker->due && taker->state != TAKER_LOST))
 		taker->lc->counters.abandoned++;
-	not_due(taker);
 	lc_attend(taker, NULL);
+	not_due(taker);
 	hand_off(taker);
 	set_state(taker, TAKER_LEFT);
 	taker_step(taker);

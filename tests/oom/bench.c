@@ -524,6 +524,64 @@ struct question *ask_confirm(struct taker *taker, int also)
 	return asked(q, taker->phase == HELD ? lc_confirm(taker->lc, done, q, &q->call) : -ENOMEM);
 }
 
+static void value_done(void *ctx, int err, const char *value, size_t len)
+{
+	(void)value;
+	answered(ctx, err, len);
+}
+
+struct question *ask_value(struct mount *mount, const char *lock, int also)
+{
+	struct question *q = new_question(mount, also);
+
+	return asked(q, mount->lc ? lc_value(mount->lc, lock, value_done, q, &q->call) : -ENOMEM);
+}
+
+struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change, int also)
+{
+	struct question *q = new_question(mount, also);
+
+	return asked(q, mount->lc ? lc_change(mount->lc, lock, change, done, q, &q->call) : -ENOMEM);
+}
+
+struct question *ask_set_value(struct taker *taker, const char *value, bool append, int also)
+{
+	struct question *q = new_question(taker->mount, also);
+
+	return asked(q, taker->phase == HELD ? lc_set_value(taker->lc, value, strlen(value), append, done, q,
+	                                                    &q->call) : -ENOMEM);
+}
+
+struct question *ask_evict(struct mount *mount, const char *lock, const char *znode, int also)
+{
+	struct question *q = new_question(mount, also);
+
+	return asked(q, mount->lc ? lc_evict(mount->lc, lock, znode, "somebody", done, q, &q->call) : -ENOMEM);
+}
+
+/* Yes is told by the count. */
+static void waited_for(void *ctx, int err)
+{
+	answered(ctx, err == 1 ? 0 : err, err == 1);
+}
+
+static void stirred(void *ctx)
+{
+	struct taker *taker = ctx;
+
+	expect_callback(taker);
+	taker->stirred++;
+}
+
+struct question *ask_waited_for(struct taker *taker, bool attend, int also)
+{
+	struct question *q = new_question(taker->mount, also);
+
+	if (taker->phase == HELD)
+		lc_attend(taker->lc, attend ? stirred : NULL);
+	return asked(q, taker->phase == HELD ? lc_waited_for(taker->lc, waited_for, q, &q->call) : -ENOMEM);
+}
+
 void cancel(struct question *question)
 {
 	if (!question->call)

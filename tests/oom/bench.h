@@ -63,6 +63,7 @@ struct taker {
 	bool told;
 	bool evicted;                /* somebody took its entry away */
 	int result;                  /* of lc_take(), or what taken() said; 1: nothing yet */
+	int stirred;                 /* so often it was told that somebody came or went */
 	int64_t wait_us, hold_us, took_us;
 };
 
@@ -135,6 +136,12 @@ struct question *ask_entry(struct mount *mount, const char *lock, const char *zn
 struct question *ask_mkdir(struct mount *mount, const char *lock, int also);
 struct question *ask_rmdir(struct mount *mount, const char *lock, int also);
 struct question *ask_confirm(struct taker *taker, int also);
+struct question *ask_value(struct mount *mount, const char *lock, int also);
+struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change, int also);
+struct question *ask_set_value(struct taker *taker, const char *value, bool append, int also);
+struct question *ask_evict(struct mount *mount, const char *lock, const char *znode, int also);
+/* Whoever is told that somebody came or went asks again. */
+struct question *ask_waited_for(struct taker *taker, bool attend, int also);
 void cancel(struct question *question);
 
 #endif

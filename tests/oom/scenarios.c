@@ -358,6 +358,88 @@ static void play_confirm(struct bench *bench)
 	run(bench, SECOND);
 }
 
+static void play_data(struct bench *bench)
+{
+	struct lc_change mode = {.set_mode = true, .attributes = {.uid = 1, .mode = 0700}}, slots = {.slots = 3};
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	struct taker *taker;
+
+	settle(bench);
+	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	ask_change(mount, "a", &mode, 0);
+	ask_change(mount, "a", &slots, 0);
+	ask_set_value(taker, "v42", false, 0);
+	run(bench, HOLD);
+	ask_set_value(taker, "v43", true, 0);
+	ask_value(mount, "a", 0)->loose = true;
+	cancel(ask_change(mount, "a", &slots, 0));
+	cancel(ask_value(mount, "a", 0));
+	run(bench, MS);
+	cancel(ask_set_value(taker, "v44", true, 0));
+	ask_change(mount, "nowhere", &mode, 0);
+	ask_value(mount, "nowhere", 0);
+	run(bench, MS);
+	break_connection(mount, -1);
+	run(bench, SECOND);
+	evict(taker);
+	ask_set_value(taker, "v45", false, 0);
+	run(bench, SECOND);
+}
+
+static void play_evicting(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *mount = begin_mount(bench, 0);
+	char ours[128], other[128];
+
+	make_entry(bench, lock, "_c_12345678-1234-1234-1234-123456789abc-host.77-lock-", ours);
+	make_entry(bench, lock, "other-lock-", other);
+	settle(bench);
+	ask_evict(mount, "a", strrchr(other, '/') + 1, -ENOENT);
+	run(bench, HOLD);
+	ask_evict(mount, "a", strrchr(other, '/') + 1, -ENOENT);
+	cancel(ask_evict(mount, "a", strrchr(ours, '/') + 1, 0));
+	ask_evict(mount, "a", strrchr(ours, '/') + 1, 0);
+	run(bench, HOLD);
+	ask_evict(mount, "a", strrchr(ours, '/') + 1, 0);
+	run(bench, MS);
+	break_connection(mount, 0);
+	run(bench, 2 * TIMEOUT_US);
+	/* One that is still to be deleted when the engine ends. */
+	make_entry(bench, lock, "_c_12345678-1234-1234-1234-123456789abc-host.78-lock-", ours);
+	ask_evict(mount, "a", strrchr(ours, '/') + 1, 0);
+	run(bench, HOLD);
+	remove_node(bench, ours);
+}
+
+static void play_attend(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *holder, *waiter;
+
+	settle(bench);
+	holder = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	run(bench, HOLD);
+	ask_waited_for(holder, true, 0)->loose = true;
+	run(bench, HOLD);
+	waiter = take(two, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD);
+	ask_waited_for(holder, true, 0)->loose = true;
+	run(bench, HOLD);
+	cancel(ask_waited_for(holder, true, 0));
+	leave(waiter);
+	run(bench, HOLD);
+	ask_waited_for(holder, false, 0)->loose = true;
+	run(bench, HOLD);
+	leave(holder);
+	if (!bench->expected && holder->stirred != 2)
+		bench_violation(bench, "told %d times that somebody came or went", holder->stirred);
+	run(bench, SECOND);
+}
+
 static void play_questions(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -571,6 +653,9 @@ const struct scenario scenarios[] = {
 	{"removed", play_removed, 0},
 	{"reason", play_reason, 0},
 	{"confirm", play_confirm, 0},
+	{"data", play_data, 0},
+	{"evicting", play_evicting, 0},
+	{"attend", play_attend, 0},
 	{"questions", play_questions, 0},
 	{"questions-cut", play_questions_cancelled, 0},
 	{"zone", play_zone, 0},

@@ -54,6 +54,10 @@ def mutant(rule, name, file, old, new, judge, *more):
 
 LEASE = unit('tests/unit/lease.c')
 QUEUE = unit('tests/unit/queue.c')
+CALLS = unit('tests/sim/test_calls.c')
+# What a test of tests/sim without the simulation is made of.
+WORLD = {'agenda', 'arena', 'conn', 'link', 'mutation', 'quorum', 'sessions', 'trace', 'tree', 'wire',
+         'world'}
 
 # ---- 1: evidence ----
 
@@ -392,6 +396,60 @@ mutant(18, 'no_list_after_reconnect', 'lock.c',
        '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
 
+# ---- 20: a lock's data ----
+
+mutant(20, 'data_by_any_version', 'change.c',
+       '.data_len = (int)len, .version = change->version};',
+       '.data_len = (int)len, .version = ENSEMBLE_ANY_VERSION};',
+       CALLS)
+mutant(20, 'value_without_a_check', 'change.c',
+       '{.kind = ENSEMBLE_CHECK, .path = entry, .version = ENSEMBLE_ANY_VERSION}, set,\n\t}, 2,',
+       'set,\n\t}, 1,',
+       CALLS)
+mutant(20, 'data_of_others_overwritten', 'change.c',
+       'if (record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN)',
+       'if (0)',
+       CALLS)
+mutant(20, 'value_appended_twice', 'change.c',
+       'change->unsure = answer->result == ENSEMBLE_UNKNOWN;',
+       'change->unsure = false;',
+       CALLS)
+mutant(20, 'change_given_up', 'change.c',
+       '.finish = data_finish, .repeatable = true,',
+       '.finish = data_finish,',
+       CALLS)
+
+# ---- 21: eviction ----
+
+mutant(21, 'evicted_at_once', 'evict.c',
+       'if (!evict->name.ours || answer->stat->ephemeral_owner == 0)',
+       'if (1)',
+       CALLS)
+mutant(21, 'evicted_by_nobody', 'evict.c',
+       'if (!evict->name.ours || answer->stat->ephemeral_owner == 0)',
+       'if (!evict->name.ours)',
+       CALLS)
+mutant(21, 'mark_by_any_version', 'evict.c',
+       '.version = answer->stat->version}, 1, mark_answered, call);',
+       '.version = ENSEMBLE_ANY_VERSION}, 1, mark_answered, call);',
+       CALLS)
+mutant(21, 'evicted_without_a_poke', 'evict.c',
+       '\tpoke(evict);\n',
+       '',
+       CALLS)
+mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
+       '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);\n',
+       '\ttimer_set(lc, &eviction->due, lc_now(lc) + 1000 * evict->wait_us);\n',
+       CALLS)
+mutant(21, 'evicted_in_our_time', 'evict.c',
+       'if (evict->wait_us < call->lc->session.granted_us)',
+       'if (1)',
+       CALLS)
+mutant(21, 'mark_given_up', 'evict.c',
+       '.finish = evict_finish, .repeatable = true,',
+       '.finish = evict_finish,',
+       CALLS)
+
 # ---- 22, 23: weight ----
 
 mutant(23, 'entries_without_limit', 'share.c',
@@ -423,6 +481,12 @@ mutant(25, 'other_families_do_not_count', 'queue.c',
        '\t\tif (!name_parse(names[i], &entry->name) || !entry->name.ours)',
        sim())
 
+# ---- 24: who waits behind ----
+
+mutant(24, 'nobody_is_watched_coming', 'attend.c',
+       'call->taker->stirred != NULL, listed',
+       'false, listed',
+       CALLS)
 # ---- 27: the duty to delete ----
 
 mutant(27, 'delete_dropped_when_unknown', 'taker.c',
@@ -483,7 +547,7 @@ class Works:
 
     def __init__(self, directory):
         self.directory = directory
-        self.engine, self.simulation, self.units = {}, [], {}
+        self.engine, self.simulation, self.world, self.units = {}, [], [], {}
 
     def sources(self):
         engine = [path for path in sorted(glob.glob(ROOT + '/lockcore/*.c'))
@@ -500,12 +564,17 @@ class Works:
         objects = {path: future.result() for path, future in todo.items()}
         self.engine = {os.path.basename(path): objects[path] for path in engine}
         self.simulation = [objects[path] for path in simulation]
+        self.world = [objects[path] for path in simulation if stem(path) in WORLD]
         self.units = {os.path.relpath(path, ROOT): objects[path] for path in units}
 
     def link(self, judge, replaced, name):
         program = f'{self.directory}/{name}'
         engine = list({**self.engine, **replaced}.values())
-        rest = self.simulation if isinstance(judge, Sim) else [self.units[judge.source], '-lcmocka']
+        if isinstance(judge, Sim):
+            rest = self.simulation
+        else:
+            world = self.world if judge.source.startswith('tests/sim/') else []
+            rest = [self.units[judge.source], *world, '-lcmocka']
         done = run([*CC, '-o', program, *engine, *rest])
         if done.returncode:
             raise RuntimeError(f'{name} does not link:\n{done.stdout}')

@@ -558,6 +558,25 @@ static void rewriting(void **state)
 	}
 }
 
+/* Whose lock it is stays open, or as it is. */
+static void rewriting_without_attributes(void **state)
+{
+	static const struct {
+		const char *data, *wanted;
+	} rows[] = {
+		{"", MAGIC "slots: 3\n\nv"},
+		{MAGIC ATTRIBUTES "slots: 7\nfuture: 1\n\nold", MAGIC "slots: 3\n" ATTRIBUTES "future: 1\n\nv"},
+		{MAGIC "uid: 5\n", MAGIC "slots: 3\nuid: 5\n\nv"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const char *out = rewritten(rows[i].data, strlen(rows[i].data), NULL, 3, "v");
+
+		expect(strcmp(out, rows[i].wanted) == 0, "row %zu: '%s'", i, out);
+	}
+}
+
 static void longest_data(void **state)
 {
 	static char data[RECORD_DATA_MAX], value[LC_VALUE_MAX];
@@ -669,6 +688,7 @@ int main(void)
 		cmocka_unit_test(slots),
 		cmocka_unit_test(values),
 		cmocka_unit_test(rewriting),
+		cmocka_unit_test(rewriting_without_attributes),
 		cmocka_unit_test(longest_data),
 		cmocka_unit_test(timeouts),
 		cmocka_unit_test(evicted),

@@ -1,0 +1,861 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What changes a lock's data, takes entries away and looks at who waits: two engines on
+ * an ensemble in memory, with answers lost at every moment.
+ */
+#include "unit.h"
+
+#include "lockcore.h"
+#include "wire.h"
+#include "world.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define MS INT64_C(1000)
+#define SECOND INT64_C(1000000)
+#define ROOT "/locks"
+#define TIMEOUT_US (10 * SECOND)
+#define MAGIC "zklockfs: 1\n"
+#define NONE 1   /* not answered; no error is positive */
+
+struct bench;
+
+struct mount {
+	struct bench *bench;
+	struct lc *lc;
+	struct wire wire;
+	struct rng rng;
+	int64_t turn_at_us;
+	uint64_t turn_serial;
+};
+
+struct bench {
+	struct agenda agenda;
+	struct world world;
+	struct mount mounts[2];
+	bool inside;             /* a call of the engine: no callback may come */
+};
+
+/* ---- engines on a world ---- */
+
+static int64_t clock_us(void *ctx)
+{
+	return ((struct mount *)ctx)->bench->agenda.now_us;
+}
+
+static int64_t wall_ms(void *ctx)
+{
+	return world_wall_ms(&((struct mount *)ctx)->bench->world);
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	struct mount *mount = ctx;
+	uint64_t bits = rng_next(&mount->rng);
+
+	assert_int_equal(len, sizeof(bits));
+	memcpy(ret_bytes, &bits, len);
+}
+
+static void report(void *ctx, enum lc_level level, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	(void)text;
+}
+
+static void turn(void *ctx, uint64_t serial);
+
+static void schedule(struct mount *mount, int64_t when_us)
+{
+	if (mount->turn_at_us <= when_us)
+		return;
+	mount->turn_at_us = when_us;
+	agenda_at(&mount->bench->agenda, when_us, turn, mount, ++mount->turn_serial);
+}
+
+static void wake(void *ctx)
+{
+	struct mount *mount = ctx;
+
+	schedule(mount, mount->bench->agenda.now_us + 50);
+}
+
+static void plan_turn(struct mount *mount)
+{
+	struct pollfd pollfd;
+	int64_t wait_us = lc_prepare(mount->lc, &pollfd);
+
+	mount->turn_at_us = INT64_MAX;
+	if (wait_us < INT64_MAX / 4)
+		schedule(mount, mount->bench->agenda.now_us + wait_us + 50);
+}
+
+static void turn(void *ctx, uint64_t serial)
+{
+	struct mount *mount = ctx;
+
+	if (serial != mount->turn_serial || !mount->lc)
+		return;
+	mount->turn_at_us = INT64_MAX;
+	lc_process(mount->lc, POLLIN);
+	plan_turn(mount);
+}
+
+static void run(struct bench *bench, int64_t duration_us)
+{
+	int64_t until_us = bench->agenda.now_us + duration_us;
+
+	while (bench->agenda.count && bench->agenda.heap[0].when_us <= until_us)
+		agenda_step(&bench->agenda);
+	bench->agenda.now_us = until_us;
+}
+
+static struct bench *begin(uint64_t seed)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+	struct world_config config = {.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000,
+	                              .commit_max_us = 1000};
+
+	assert_non_null(bench);
+	agenda_init(&bench->agenda, 1000 * SECOND);
+	world_init(&bench->world, &bench->agenda, (struct rng){seed}, &config);
+	for (int i = 0; i < 2; i++) {
+		struct mount *mount = &bench->mounts[i];
+		struct lc_config lc_config = {
+			.root = ROOT, .make_root = true, .host = i ? "m1" : "m0",
+			.session_timeout_us = TIMEOUT_US, .tick_time_us = 2 * SECOND,
+			.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes,
+			.report = report, .ctx = mount,
+		};
+
+		*mount = (struct mount){.bench = bench, .turn_at_us = INT64_MAX,
+		                        .rng = {seed + 77 + (uint64_t)i}};
+		wire_init(&mount->wire, &bench->world, (struct rng){seed + 177 + (uint64_t)i}, clock_us,
+		          wake, mount);
+		assert_int_equal(lc_create(&lc_config, &mount->wire.ensemble, &mount->lc), 0);
+		plan_turn(mount);
+		run(bench, SECOND);
+		assert_true(lc_ready(mount->lc));
+	}
+	return bench;
+}
+
+static void finish(struct bench *bench)
+{
+	for (int i = 0; i < 2; i++) {
+		lc_destroy(bench->mounts[i].lc, true);
+		wire_finish(&bench->mounts[i].wire);
+	}
+	world_finish(&bench->world);
+	agenda_finish(&bench->agenda);
+	free(bench);
+}
+
+static struct node *node_of(struct bench *bench, const char *path)
+{
+	return tree_find(&bench->world.committed, path);
+}
+
+/* As an operator, or another client. */
+static void put(struct bench *bench, const char *path, const char *data)
+{
+	enum ensemble_kind kind = node_of(bench, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
+
+	assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
+		.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
+		.version = ENSEMBLE_ANY_VERSION}, 1, NULL), ENSEMBLE_OK);
+	run(bench, 10 * MS);
+}
+
+static void take_away(struct bench *bench, const char *path)
+{
+	assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
+		.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION}, 1, NULL),
+		ENSEMBLE_OK);
+}
+
+static void assert_data(struct bench *bench, const char *path, const char *data)
+{
+	const struct node *node = node_of(bench, path);
+
+	assert_non_null(node);
+	expect((size_t)node->data_len == strlen(data) &&
+	       (node->data_len == 0 || memcmp(node->data, data, strlen(data)) == 0),
+	       "%s holds '%.*s' instead of '%s'", path, node->data_len, (const char *)node->data, data);
+}
+
+/* ---- questions ---- */
+
+struct question {
+	struct mount *mount;
+	struct lc_call *call;
+	int result;
+	struct lc_lock_info info;
+	char value[LC_VALUE_MAX + 1];
+	size_t len;
+	char entry[256];         /* lc_list(): the first */
+	size_t count, held;
+};
+
+static struct question *begin_question(struct mount *mount)
+{
+	struct question *question = calloc(1, sizeof(*question));
+
+	assert_non_null(question);
+	question->mount = mount;
+	question->result = NONE;
+	mount->bench->inside = true;
+	return question;
+}
+
+static struct question *asked(struct question *question, int r)
+{
+	question->mount->bench->inside = false;
+	if (r < 0)
+		question->result = r;
+	wake(question->mount);
+	return question;
+}
+
+static void done(void *ctx, int err)
+{
+	struct question *question = ctx;
+
+	assert_false(question->mount->bench->inside);
+	assert_int_equal(question->result, NONE);
+	question->result = err == 1 ? 100 : err;   /* lc_waited_for(): yes */
+}
+
+static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
+{
+	if (err == 0)
+		((struct question *)ctx)->info = *info;
+	done(ctx, err);
+}
+
+static void value_done(void *ctx, int err, const char *value, size_t len)
+{
+	struct question *question = ctx;
+
+	if (err == 0) {
+		assert_true(len <= LC_VALUE_MAX);
+		memcpy(question->value, value, len);
+		question->len = len;
+	}
+	done(ctx, err);
+}
+
+static void list_done(void *ctx, int err, const struct lc_listing *listing)
+{
+	struct question *question = ctx;
+
+	if (err == 0) {
+		question->count = listing->entry_count;
+		for (size_t i = 0; i < listing->entry_count; i++)
+			question->held += listing->entries[i].held;
+		if (listing->entry_count > 0)
+			snprintf(question->entry, sizeof(question->entry), "%s",
+			         listing->entries[0].znode);
+	}
+	done(ctx, err);
+}
+
+static int answer_of(struct question *question)
+{
+	int result;
+
+	run(question->mount->bench, 3 * SECOND);
+	result = question->result;
+	assert_int_not_equal(result, NONE);
+	free(question);
+	return result;
+}
+
+static struct question *ask_change(struct mount *mount, const char *lock, struct lc_change change)
+{
+	struct question *q = begin_question(mount);
+
+	return asked(q, lc_change(mount->lc, lock, &change, done, q, &q->call));
+}
+
+static struct lc_lock_info info_of(struct mount *mount, const char *lock)
+{
+	struct question *q = begin_question(mount);
+	struct lc_lock_info info;
+
+	asked(q, lc_stat(mount->lc, lock, stat_done, q, &q->call));
+	run(mount->bench, 100 * MS);
+	assert_int_equal(q->result, 0);
+	info = q->info;
+	free(q);
+	return info;
+}
+
+static void assert_value(struct mount *mount, const char *lock, const char *value)
+{
+	struct question *q = begin_question(mount);
+
+	asked(q, lc_value(mount->lc, lock, value_done, q, &q->call));
+	run(mount->bench, 100 * MS);
+	assert_int_equal(q->result, 0);
+	assert_int_equal(q->len, strlen(value));
+	assert_memory_equal(q->value, value, q->len);
+	free(q);
+}
+
+static int evict(struct mount *mount, const char *lock, const char *znode)
+{
+	struct question *q = begin_question(mount);
+
+	return answer_of(asked(q, lc_evict(mount->lc, lock, znode, "uid 0 pid 1 (sh) on m9", done, q,
+	                                   &q->call)));
+}
+
+/* ---- takers ---- */
+
+struct taker {
+	struct mount *mount;
+	struct lc_taker *lc;
+	int result;
+	unsigned lost, stirred;
+};
+
+static void taken(void *ctx, int err)
+{
+	struct taker *taker = ctx;
+
+	assert_int_equal(taker->result, NONE);
+	taker->result = err;
+}
+
+static void lost(void *ctx)
+{
+	((struct taker *)ctx)->lost++;
+}
+
+static void stirred(void *ctx)
+{
+	struct taker *taker = ctx;
+
+	assert_false(taker->mount->bench->inside);
+	taker->stirred++;
+}
+
+static void take(struct taker *taker, struct mount *mount, const char *lock, enum lc_mode mode)
+{
+	struct lc_request request = {.lock = lock, .mode = mode, .wait_us = LC_FOREVER, .pid = 7,
+	                             .command = "test"};
+
+	*taker = (struct taker){.mount = mount, .result = NONE};
+	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
+	wake(mount);
+	run(mount->bench, 200 * MS);
+}
+
+static void leave(struct taker *taker)
+{
+	lc_leave(taker->lc);
+	wake(taker->mount);
+	run(taker->mount->bench, 200 * MS);
+}
+
+static struct question *ask_set_value(struct taker *taker, const char *value, bool append)
+{
+	struct question *q = begin_question(taker->mount);
+
+	return asked(q, lc_set_value(taker->lc, value, strlen(value), append, done, q, &q->call));
+}
+
+static const char *first_entry(struct bench *bench, const char *lock)
+{
+	static char znode[256];
+	struct question *q = begin_question(&bench->mounts[0]);
+
+	asked(q, lc_list(q->mount->lc, lock, list_done, q, &q->call));
+	run(bench, 100 * MS);
+	assert_int_equal(q->result, 0);
+	assert_true(q->count > 0);
+	snprintf(znode, sizeof(znode), "%s", q->entry);
+	free(q);
+	return znode;
+}
+
+/* ---- attributes and slots ---- */
+
+#define BUILD ROOT "/build"
+
+static const struct lc_attributes defaults = {.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0644};
+
+static void attributes(void **state)
+{
+	struct bench *bench = begin(1);
+	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct lc_attributes set = {.uid = 7, .gid = 8, .mode = 02770, .door_mode = 0660};
+	struct lc_lock_info info;
+
+	(void)state;
+	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nfuture: x\n\nv42");
+	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
+		.set_mode = true, .attributes = set})), 0);
+	assert_data(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 2770\ndoor_mode: 644\nfuture: x\n\nv42");
+	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
+		.set_uid = true, .set_gid = true, .attributes = set})), 0);
+	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
+		.set_door_mode = true, .attributes = set})), 0);
+	assert_data(bench, BUILD, MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nfuture: x\n\nv42");
+	assert_int_equal(answer_of(ask_change(two, "build", (struct lc_change){.slots = 5})), 0);
+	assert_data(bench, BUILD, MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nslots: 5\n"
+	                                "future: x\n\nv42");
+	info = info_of(two, "build");
+	assert_true(info.has_attributes);
+	assert_memory_equal(&info.attributes, &set, sizeof(set));
+	assert_int_equal(info.slots, 5);
+	assert_int_equal(answer_of(ask_change(two, "build", (struct lc_change){.slots = 1})), 0);
+	assert_int_equal(info_of(one, "build").slots, 1);
+	assert_int_equal(answer_of(ask_change(two, "build", (struct lc_change){.slots = 10001})),
+	                 -EINVAL);
+	finish(bench);
+}
+
+/* What another client keeps in a lock's node is its own; what it left empty is not. */
+static void data_of_others(void **state)
+{
+	static const char *const foreign[] = {"10.0.0.1", "\n", "zklockfs: 2\nuid: 1\n", "zklockfs: 1"};
+	struct bench *bench = begin(2);
+	struct mount *mount = &bench->mounts[0];
+	struct lc_change change = {.set_mode = true, .attributes = {.mode = 0700}};
+	struct taker holder;
+
+	(void)state;
+	put(bench, BUILD, "");
+	for (size_t i = 0; i < LENGTH(foreign); i++) {
+		put(bench, BUILD, foreign[i]);
+		assert_int_equal(answer_of(ask_change(mount, "build", change)), -EPERM);
+		assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){.slots = 2})),
+		                 -EPERM);
+		take(&holder, mount, "build", LC_EXCLUSIVE);
+		assert_int_equal(answer_of(ask_set_value(&holder, "v", false)), -EPERM);
+		leave(&holder);
+		assert_data(bench, BUILD, foreign[i]);
+		assert_value(mount, "build", foreign[i]);
+	}
+	put(bench, BUILD, "");
+	change.attributes = (struct lc_attributes){.uid = 5, .gid = 6, .mode = 0700, .door_mode = 0600};
+	assert_int_equal(answer_of(ask_change(mount, "build", change)), 0);
+	assert_data(bench, BUILD, MAGIC "uid: 5\ngid: 6\nmode: 700\ndoor_mode: 600\n\n");
+	/* A value does not settle whose it is. */
+	put(bench, BUILD, "");
+	take(&holder, mount, "build", LC_EXCLUSIVE);
+	assert_int_equal(answer_of(ask_set_value(&holder, "v", false)), 0);
+	assert_data(bench, BUILD, MAGIC "\nv");
+	assert_false(info_of(mount, "build").has_attributes);
+	/* An entry is no lock. */
+	{
+		char entry[512];
+
+		snprintf(entry, sizeof(entry), "build/%s", first_entry(bench, "build"));
+		assert_int_equal(answer_of(ask_change(mount, entry, change)), -ENOENT);
+	}
+	leave(&holder);
+	assert_int_equal(answer_of(ask_change(mount, "nowhere", change)), -ENOENT);
+	finish(bench);
+}
+
+/* Both read before either writes: nobody's change is lost. */
+static void at_the_same_time(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		struct bench *bench = begin(seed);
+		struct question *mode, *slots, *doors;
+		struct lc_attributes set = {.mode = 0700, .door_mode = 0600};
+
+		put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\nv");
+		mode = ask_change(&bench->mounts[0], "build", (struct lc_change){
+			.set_mode = true, .attributes = set});
+		slots = ask_change(&bench->mounts[1], "build", (struct lc_change){.slots = 3});
+		doors = ask_change(&bench->mounts[1], "build", (struct lc_change){
+			.set_door_mode = true, .attributes = set});
+		assert_int_equal(answer_of(mode), 0);
+		assert_int_equal(answer_of(slots), 0);
+		assert_int_equal(answer_of(doors), 0);
+		assert_data(bench, BUILD,
+		            MAGIC "uid: 1\ngid: 2\nmode: 700\ndoor_mode: 600\nslots: 3\n\nv");
+		finish(bench);
+	}
+}
+
+/* A connection that breaks at every moment, the request done or not. */
+static void lost_answers(void **state)
+{
+	struct bench *bench = begin(3);
+	struct mount *mount = &bench->mounts[0];
+	char wanted[64] = "", chunk[2] = "a";
+	struct taker holder;
+	int both[2] = {0};
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, mount, "build", LC_EXCLUSIVE);
+	for (int i = 0; i < 60; i++) {
+		struct question *mode = ask_change(mount, "build", (struct lc_change){
+			.set_mode = true, .attributes = {.mode = (mode_t)(0700 + i)}});
+		struct question *value = ask_set_value(&holder, chunk, strlen(wanted) % 20 != 0);
+
+		if (strlen(wanted) % 20 == 0)
+			*wanted = '\0';
+		strcat(wanted, chunk);
+		run(bench, i * 200);
+		if (mount->wire.conn)
+			conn_break(mount->wire.conn, i % 3 - 1);
+		run(bench, 2 * SECOND);
+		both[mode->result == 0 && value->result == 0]++;
+		assert_int_equal(answer_of(mode), 0);
+		assert_int_equal(answer_of(value), 0);
+		assert_int_equal(info_of(mount, "build").attributes.mode, 0700 + i);
+		assert_value(mount, "build", wanted);
+		*chunk = (char)('a' + i % 26);
+	}
+	assert_int_equal(both[1], 60);
+	assert_true(lc_holds(holder.lc));
+	leave(&holder);
+	finish(bench);
+}
+
+/* ---- the value ---- */
+
+static void values(void **state)
+{
+	static char big[LC_VALUE_MAX + 1];
+	struct bench *bench = begin(4);
+	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct taker holder, other;
+	struct question *q;
+
+	(void)state;
+	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 1\n\n");
+	take(&holder, one, "build", LC_EXCLUSIVE);
+	assert_value(two, "build", "");
+	assert_int_equal(answer_of(ask_set_value(&holder, "v42\n", false)), 0);
+	assert_value(two, "build", "v42\n");
+	assert_int_equal(answer_of(ask_set_value(&holder, "more", true)), 0);
+	assert_value(two, "build", "v42\nmore");
+	assert_int_equal(answer_of(ask_set_value(&holder, "\n\nv43", false)), 0);
+	assert_value(one, "build", "\n\nv43");
+	assert_data(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\n\n\nv43");
+	assert_int_equal(answer_of(ask_set_value(&holder, "", false)), 0);
+	assert_value(one, "build", "");
+	/* the longest, and a byte more */
+	memset(big, 'x', sizeof(big));
+	q = begin_question(one);
+	asked(q, lc_set_value(holder.lc, big, LC_VALUE_MAX, false, done, q, &q->call));
+	assert_int_equal(answer_of(q), 0);
+	assert_int_equal(answer_of(ask_set_value(&holder, "x", true)), -EFBIG);
+	assert_int_equal(answer_of(ask_set_value(&holder, "", true)), 0);
+	q = begin_question(one);
+	asked(q, lc_set_value(holder.lc, big, LC_VALUE_MAX + 1, false, done, q, &q->call));
+	assert_int_equal(answer_of(q), -EFBIG);
+	/* what was written is there for the next holder */
+	take(&other, two, "build", LC_EXCLUSIVE);
+	assert_int_equal(other.result, NONE);
+	assert_int_equal(answer_of(ask_set_value(&holder, "done", false)), 0);
+	leave(&holder);
+	assert_int_equal(other.result, 0);
+	assert_value(two, "build", "done");
+	leave(&other);
+	finish(bench);
+}
+
+/* Whose entry is gone does not write, even before it knows. */
+static void value_of_a_loser(void **state)
+{
+	struct bench *bench = begin(5);
+	struct taker holder;
+	struct question *q;
+	char entry[512];
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, &bench->mounts[0], "build", LC_EXCLUSIVE);
+	assert_int_equal(answer_of(ask_set_value(&holder, "mine", false)), 0);
+	snprintf(entry, sizeof(entry), BUILD "/%s", first_entry(bench, "build"));
+	take_away(bench, entry);
+	q = ask_set_value(&holder, "not mine", false);
+	assert_int_equal(answer_of(q), -EIO);
+	assert_value(&bench->mounts[0], "build", "mine");
+	assert_int_equal(holder.lost, 1);
+	assert_int_equal(answer_of(ask_set_value(&holder, "not mine", true)), -EIO);
+	assert_value(&bench->mounts[0], "build", "mine");
+	leave(&holder);
+	finish(bench);
+}
+
+/* ---- eviction ---- */
+
+static void make_entry(struct bench *bench, int64_t session, const char *prefix, const char *data,
+                       char ret_znode[256])
+{
+	char path[256];
+	const char *made = NULL;
+
+	snprintf(path, sizeof(path), BUILD "/%s", prefix);
+	assert_int_equal(world_do(&bench->world, session, &(struct ensemble_op){
+		.kind = ENSEMBLE_CREATE, .path = path, .data = data, .data_len = (int)strlen(data),
+		.ephemeral = session != 0, .sequence = true}, 1, &made), ENSEMBLE_OK);
+	snprintf(ret_znode, 256, "%s", strrchr(made, '/') + 1);
+	run(bench, 10 * MS);
+}
+
+static bool is_there(struct bench *bench, const char *znode)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), BUILD "/%s", znode);
+	return node_of(bench, path);
+}
+
+#define OURS "_c_01234567-89ab-cdef-0011-223344556677-web9.7-lock-"
+
+static void evicting_others(void **state)
+{
+	struct bench *bench = begin(6);
+	struct mount *mount = &bench->mounts[0];
+	int64_t session = world_foreign_session(&bench->world);
+	char znode[256];
+
+	(void)state;
+	put(bench, BUILD, "");
+	/* Another client's, and one that no session looks after: at once. */
+	make_entry(bench, session, "other-lock-", "10.0.0.1", znode);
+	assert_int_equal(evict(mount, "build", znode), 0);
+	assert_false(is_there(bench, znode));
+	assert_int_equal(evict(mount, "build", znode), -ENOENT);
+	make_entry(bench, 0, OURS, "", znode);
+	assert_int_equal(evict(mount, "build", znode), 0);
+	assert_false(is_there(bench, znode));
+	assert_int_equal(evict(mount, "build", "no-number"), -ENOENT);
+	/* No lock is deleted in an entry's stead. */
+	put(bench, BUILD "/below", "");
+	assert_int_equal(evict(mount, "build", "below"), -ENOENT);
+	assert_non_null(node_of(bench, BUILD "/below"));
+	finish(bench);
+}
+
+/* One of a mount that does nothing is deleted after the session timeout that it tells,
+ * or the evictor's own, whichever is longer. */
+static void evicting_from_the_dead(void **state)
+{
+	static const struct {
+		const char *data;
+		int64_t wait_us;
+	} rows[] = {
+		{"host: web9\npid: 7\nsession_timeout: 25000\n", 25 * SECOND},
+		{"host: web9\npid: 7\nsession_timeout: 4000\n", TIMEOUT_US},
+		{"", TIMEOUT_US},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct bench *bench = begin(7);
+		int64_t session = world_foreign_session(&bench->world);
+		char znode[256], path[512], node[256], data[512];
+		const struct node *marked;
+
+		put(bench, BUILD, "");
+		snprintf(node, sizeof(node), ROOT "/.zklockfs/0123456789abcdef");
+		put(bench, node, "web9");
+		make_entry(bench, session, OURS, rows[i].data, znode);
+		assert_int_equal(evict(&bench->mounts[0], "build", znode), 0);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		snprintf(data, sizeof(data), "evict: uid 0 pid 1 (sh) on m9\n%s", rows[i].data);
+		assert_data(bench, path, data);
+		assert_data(bench, node, "web9");
+		assert_int_equal(node_of(bench, node)->stat.version, 1);
+		/* A second one changes nothing, and is told so. */
+		marked = node_of(bench, path);
+		assert_int_equal(marked->stat.version, 1);
+		assert_int_equal(evict(&bench->mounts[1], "build", znode), 0);
+		assert_int_equal(marked->stat.version, 1);
+		assert_int_equal(node_of(bench, node)->stat.version, 2);
+		run(bench, rows[i].wait_us - 7 * SECOND);
+		assert_true(is_there(bench, znode));
+		run(bench, 2 * SECOND);
+		assert_false(is_there(bench, znode));
+		finish(bench);
+	}
+}
+
+/* Its mount goes on changing it meanwhile; the connection breaks; the engine ends. */
+static void evicting_with_trouble(void **state)
+{
+	char znode[256], path[512];
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		struct bench *bench = begin(8);
+		struct mount *mount = &bench->mounts[0];
+		int64_t session = world_foreign_session(&bench->world);
+		struct question *q = begin_question(mount);
+
+		put(bench, BUILD, "");
+		make_entry(bench, session, OURS, "host: web9\n", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		asked(q, lc_evict(mount->lc, "build", znode, "me", done, q, &q->call));
+		run(bench, i * 200);
+		if (i % 2)
+			conn_break(mount->wire.conn, -1);
+		else
+			world_do(&bench->world, 0, &(struct ensemble_op){
+				.kind = ENSEMBLE_SET, .path = path, .data = "reason: x\n", .data_len = 10,
+				.version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+		assert_int_equal(answer_of(q), 0);
+		/* The last to write may have been its mount, which then has seen the mark. */
+		if (i % 2)
+			assert_data(bench, path, "evict: me\nhost: web9\n");
+		else if (node_of(bench, path)->data_len > 10)
+			assert_data(bench, path, "evict: me\nreason: x\n");
+		if (i % 4 < 2) {
+			run(bench, TIMEOUT_US);
+			assert_false(is_there(bench, znode));
+		}
+		finish(bench);
+	}
+}
+
+/* ---- who waits behind a holder ---- */
+
+static int waited_for(struct taker *taker)
+{
+	struct question *q = begin_question(taker->mount);
+
+	return answer_of(asked(q, lc_waited_for(taker->lc, done, q, &q->call)));
+}
+
+static void waiting_behind(void **state)
+{
+	struct bench *bench = begin(9);
+	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct taker first, second, third;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&first, one, "build", LC_EXCLUSIVE);
+	assert_int_equal(first.result, 0);
+	assert_int_equal(waited_for(&first), 0);
+	take(&second, two, "build", LC_SHARED);
+	assert_int_equal(waited_for(&first), 100);
+	leave(&second);
+	assert_int_equal(waited_for(&first), 0);
+	take(&second, one, "build", LC_EXCLUSIVE);
+	assert_int_equal(waited_for(&first), 100);
+	leave(&first);
+	assert_int_equal(second.result, 0);
+	assert_int_equal(waited_for(&second), 0);
+	leave(&second);
+	/* Who shares does not wait; who would have it alone does. */
+	take(&first, one, "build", LC_SHARED);
+	take(&second, two, "build", LC_SHARED);
+	assert_int_equal(second.result, 0);
+	assert_int_equal(waited_for(&first), 0);
+	take(&third, two, "build", LC_EXCLUSIVE);
+	assert_int_equal(waited_for(&first), 100);
+	assert_int_equal(waited_for(&second), 100);
+	leave(&third);
+	assert_int_equal(waited_for(&first), 0);
+	leave(&second);
+	leave(&first);
+	/* Nor does one of several at a time. */
+	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
+		.slots = 2, .attributes = defaults})), 0);
+	take(&first, one, "build", LC_EXCLUSIVE);
+	take(&second, two, "build", LC_EXCLUSIVE);
+	assert_int_equal(first.result, 0);
+	assert_int_equal(second.result, 0);
+	assert_int_equal(waited_for(&first), 0);
+	{
+		struct question *q = begin_question(one);
+
+		asked(q, lc_list(one->lc, "build", list_done, q, &q->call));
+		run(bench, 100 * MS);
+		assert_int_equal(q->count, 2);
+		assert_int_equal(q->held, 2);
+		free(q);
+	}
+	take(&third, one, "build", LC_EXCLUSIVE);
+	assert_int_equal(third.result, NONE);
+	assert_int_equal(waited_for(&first), 100);
+	leave(&third);
+	leave(&second);
+	leave(&first);
+	finish(bench);
+}
+
+static void attending(void **state)
+{
+	struct bench *bench = begin(10);
+	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct taker holder, waiter;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, one, "build", LC_EXCLUSIVE);
+	/* Nobody attends: nobody is told. */
+	assert_int_equal(waited_for(&holder), 0);
+	take(&waiter, two, "build", LC_EXCLUSIVE);
+	assert_int_equal(holder.stirred, 0);
+	leave(&waiter);
+	lc_attend(holder.lc, stirred);
+	assert_int_equal(waited_for(&holder), 0);
+	assert_int_equal(holder.stirred, 0);
+	take(&waiter, two, "build", LC_EXCLUSIVE);
+	assert_int_equal(holder.stirred, 1);
+	assert_int_equal(waited_for(&holder), 100);
+	/* Once: whoever wants to know more says so. */
+	leave(&waiter);
+	assert_int_equal(holder.stirred, 1);
+	lc_attend(holder.lc, stirred);
+	assert_int_equal(waited_for(&holder), 0);
+	/* It does not need the connection that it was asked on. */
+	conn_break(one->wire.conn, -1);
+	run(bench, 100 * MS);
+	take(&waiter, two, "build", LC_EXCLUSIVE);
+	run(bench, 2 * SECOND);
+	assert_int_equal(holder.stirred, 2);
+	leave(&waiter);
+	lc_attend(holder.lc, stirred);
+	assert_int_equal(waited_for(&holder), 0);
+	lc_attend(holder.lc, NULL);
+	take(&waiter, two, "build", LC_EXCLUSIVE);
+	assert_int_equal(holder.stirred, 2);
+	/* Who has left is not told either. */
+	lc_attend(holder.lc, stirred);
+	assert_int_equal(waited_for(&holder), 100);
+	lc_leave(holder.lc);
+	leave(&waiter);
+	assert_int_equal(holder.stirred, 2);
+	finish(bench);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attributes),
+		cmocka_unit_test(data_of_others),
+		cmocka_unit_test(at_the_same_time),
+		cmocka_unit_test(lost_answers),
+		cmocka_unit_test(values),
+		cmocka_unit_test(value_of_a_loser),
+		cmocka_unit_test(evicting_others),
+		cmocka_unit_test(evicting_from_the_dead),
+		cmocka_unit_test(evicting_with_trouble),
+		cmocka_unit_test(waiting_behind),
+		cmocka_unit_test(attending),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -79,6 +79,8 @@ static void departed(struct lc_taker *taker)
 		lock->front = NULL;
 	if (lock->unproved == taker && taker->state != TAKER_HELD)
 		lock_proved(lock, taker);
+	if (lock->waiting == 0)
+		lock->behind_leaver = lock->wants_lease = false;   /* nobody is any more */
 	if (lock->waiting > 0 && !lock->judging && !lock_guarded(lock))
 		lock_want_list(lock);
 }
@@ -197,6 +199,7 @@ void taker_lose(struct lc_taker *taker)
 		lock_want_list(taker->lock);
 		return;
 	}
+	part(taker);   /* what is guarded now bars the way of who was to replace it, too */
 	set_state(taker, TAKER_LOST);
 	taker->lost_done = lc->config.loss_lead_us == 0 && !taker->forfeited;
 	if (!taker->lost_done)
@@ -385,7 +388,7 @@ static void create(struct lc_taker *taker)
 	                                    .ephemeral = true, .sequence = true},
 	          1, created, taker);
 	/* Sent back to back: a free lock costs one round trip. */
-	if (!lock_guarded(taker->lock))
+	if (taker->instead || !lock_guarded(taker->lock))
 		lock_want_list(taker->lock);
 	free(path);
 }

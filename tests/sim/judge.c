@@ -110,10 +110,13 @@ static bool leaving(const struct taker *owner, const struct mount *mount)
 	       owner->phase != T_HELD;
 }
 
+/* Or it is to take that one's place. */
 bool judge_passes(const struct taker *taker, int pid)
 {
 	int number = pid - PID_BASE;
 
+	if (taker->instead && taker->instead->pid == pid && taker->instead->phase == T_HELD)
+		return true;
 	return number >= 0 && number < taker->sim->taker_count && leaving(taker->sim->all[number], taker->mount);
 }
 
@@ -142,6 +145,24 @@ static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct
 	}
 }
 
+/* Whether it has to be told something: it could hold, or never will. `crowd`: those before it. */
+static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struct crowd *leavers, unsigned slots)
+{
+	struct crowd left;
+
+	if (taker->instead && taker->instead->phase == T_HELD) {
+		crowd->all--;
+		crowd->apart--;
+	}
+	left = without(crowd, leavers);
+	taker->seen = taker->sim->trees_seen;
+	if (!crowd_admits(&left, taker->mode, slots))
+		taker->unfree_us = now_us(taker->sim);
+	if (left.exclusive)
+		taker->barred_us = now_us(taker->sim);
+	return crowd_admits(crowd, taker->mode, slots) || (taker->instead && crowd->exclusive);
+}
+
 static bool somebody_deaf(struct node *parent)
 {
 	struct node *node;
@@ -167,19 +188,19 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		unsigned shape = order_shape(node);
 		struct taker *owner = judge_owner(sim, node);
 		enum lc_mode mode = shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE;
+		bool could;
 
 		if (!(shape & SHAPE_ENTRY))
 			continue;
-		if (committed && (deaf || !crowd_admits(&crowd, mode, slots)))
+		left = crowd;
+		if (owner && owner->phase == T_WAITING)
+			could = look_at_waiter(owner, &left, &leavers[owner->mount->index], slots);
+		else
+			could = crowd_admits(&left, mode, slots);
+		if (committed && (deaf || !could))
 			node->could_since_us = 0;
 		else if (committed && !node->could_since_us)
 			node->could_since_us = now_us(sim);
-		if (owner && !owner->wait_us && owner->phase == T_WAITING) {
-			left = without(&crowd, &leavers[owner->mount->index]);
-			owner->seen = sim->trees_seen;
-			if (!crowd_admits(&left, mode, slots))
-				owner->unfree_us = now_us(sim);
-		}
 		crowd_add(&crowd, shape);
 		if (owner && leaving(owner, owner->mount) && (owner->phase != T_LOST || may_go(owner)))
 			crowd_add(&leavers[owner->mount->index], shape);
@@ -267,7 +288,7 @@ static void judge_try(struct sim *sim, struct lock_state *lock)
 		struct taker *taker = judge_owner(sim, node);
 		struct crowd crowd = {0};
 
-		if (!taker || taker->wait_us != 0 || taker->phase != T_WAITING ||
+		if (!taker || taker->wait_us != 0 || taker->upgrades || taker->phase != T_WAITING ||
 		    mount_trouble(taker->mount) >= taker->took_us - LAG_US)
 			continue;
 		for (before = parent->children; before != node; before = before->next)
@@ -355,6 +376,9 @@ static void judge_band(struct band *band, struct taker *taker)
 {
 	struct taker **last = taker->mode == LC_SHARED ? &band->shared : &band->exclusive;
 
+	/* Both of one owner: that is one. */
+	if (taker->heir && taker->heir->phase == T_HELD)
+		return;
 	if (!*last || (*last)->token < taker->token)
 		*last = taker;
 	band->count += taker->mode == LC_EXCLUSIVE;
@@ -382,7 +406,7 @@ static void judge_holders(struct sim *sim)
 	DL_FOREACH2(sim->held, taker, held_next) {
 		bool lease_over = over[taker->mount->index];
 
-		if (lease_over && sim->seed % 2 && lc_holds(taker->lc))
+		if (lease_over && sim->seed % 2 && !taker->mount->paused && lc_holds(taker->lc))
 			sim_violation(sim, "a: taker %d holds %s without a lease", taker->pid, taker->lock->name);
 		if (lease_over || !lc_holds(taker->lc)) {
 			if (taker->unheld_running_us < 0)
@@ -489,6 +513,9 @@ void judge_failed(struct taker *taker, int err)
 		else if (taker->unfree_us < taker->took_us - LAG_US &&
 		         mount_trouble(taker->mount) < taker->took_us - LAG_US)
 			sim_violation(sim, "f: EAGAIN for taker %d, and nobody else was there", taker->pid);
+	} else if (err == -EDEADLK) {
+		if (!taker->upgrades || taker->wait_us == 0 || taker->barred_us < taker->took_us)
+			sim_violation(sim, "f: EDEADLK for taker %d, and nothing exclusive stood before it", taker->pid);
 	} else if (err == -ETIMEDOUT) {
 		if (taker->wait_us == 0 || taker->wait_us == LC_FOREVER || waited_us < taker->wait_us)
 			sim_violation(sim, "f: ETIMEDOUT for taker %d after %" PRId64 " us", taker->pid, waited_us);

@@ -114,6 +114,8 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 	plan->slots_max = 1;
 	if (rng_chance(&rng, 400))
 		plan->shared = shares[rng_below(&rng, sizeof(shares) / sizeof(shares[0]))];
+	if (plan->shared && rng_chance(&rng, 500))
+		plan->upgrades = rng_chance(&rng, 300) ? 500 : 50;
 	if (rng_chance(&rng, 200) && !plan->evict_waiters)
 		plan->slots_max = (unsigned)rng_spread(&rng, 2, 10);
 }

@@ -215,9 +215,10 @@ static void print_totals(const struct sim_totals *totals, double took)
 	       (double)totals->seeds / took, (double)totals->steps / took, totals->virtual_s);
 	printf("takes %lu, grants %lu, %lu of them shared, losses %lu, sessions ended %lu\n", totals->takes, totals->grants, totals->shared_grants,
 	       totals->losses, totals->session_ends);
-	printf("EAGAIN %lu, ETIMEDOUT %lu, ENOLCK %lu, ENOENT %lu, ECANCELED %lu; questions %lu, unreachable %lu\n",
-	       totals->eagain, totals->etimedout, totals->enolck, totals->enoent, totals->ecanceled,
-	       totals->questions, totals->unreachable);
+	printf("EAGAIN %lu, ETIMEDOUT %lu, ENOLCK %lu, ENOENT %lu, ECANCELED %lu, EDEADLK %lu; upgrades %lu\n",
+	       totals->eagain, totals->etimedout, totals->enolck, totals->enoent, totals->ecanceled, totals->edeadlk,
+	       totals->upgrades);
+	printf("questions %lu, unreachable %lu\n", totals->questions, totals->unreachable);
 	printf("faults:");
 	for (int i = 0; i < FAULT_KINDS; i++)
 		printf(" %s %lu", fault_names[i], totals->faults[i]);

@@ -57,6 +57,7 @@ struct plan {
 	int64_t think_us, hold_us;     /* at most */
 	unsigned long_holds;           /* per mille; the others take a tenth at most */
 	unsigned shared;               /* per mille of the takers; 0: none */
+	unsigned upgrades;             /* per mille of them want it exclusively, then */
 	unsigned slots_max;            /* locks have so many at most; 1: nobody changes them */
 	int64_t fault_gap_us;          /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
@@ -113,6 +114,9 @@ struct taker {
 	int64_t former_token, former_session; /* the one before it, of an earlier session */
 	int64_t alone_since_us;        /* waits and has no entry; -1 */
 	int entries;                   /* seen at the last look */
+	struct taker *instead, *heir;  /* whose place it is to take; and the way back */
+	bool upgrades;                 /* it was to take another's place */
+	int64_t barred_us;             /* last time that an exclusive one stood before it */
 	struct taker *prev, *next;     /* all that have not left */
 	struct taker *held_prev, *held_next;
 };
@@ -157,7 +161,7 @@ struct mount {
 };
 
 struct sim_totals {
-	unsigned long seeds, steps, takes, grants, shared_grants, losses, eagain, etimedout, enolck, enoent, ecanceled, questions;
+	unsigned long seeds, steps, takes, grants, shared_grants, losses, eagain, etimedout, enolck, enoent, ecanceled, edeadlk, upgrades, questions;
 	unsigned long unreachable, session_ends, virtual_s;
 	unsigned long faults[FAULT_KINDS];
 };

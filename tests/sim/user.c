@@ -83,6 +83,10 @@ static void forget(struct taker *taker)
 	DL_FOREACH_SAFE(sim->questions, question, after)
 		if (question->taker == taker)
 			cancel(question);
+	if (taker->instead)
+		taker->instead->heir = NULL;
+	if (taker->heir)
+		taker->heir->instead = NULL;
 	if (taker->phase == T_HELD)
 		DL_DELETE2(sim->held, taker, held_prev, held_next);
 	DL_DELETE(sim->takers, taker);
@@ -93,6 +97,8 @@ static void forget(struct taker *taker)
 static void leave(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
+	struct program *program = taker->program;
+	struct taker *heir = taker->heir;
 
 	trace("%s: taker %d leaves %s, %s", taker->mount->host, taker->pid, taker->lock->name,
 	      taker_phase_name(taker->phase));
@@ -105,8 +111,12 @@ static void leave(struct taker *taker)
 		sim->inside_call = false;
 		mount_wake(taker->mount);
 	}
-	taker->program->taker = NULL;
-	think(taker->program);
+	if (program->taker != taker)
+		return;
+	/* What it has taken to replace this one is its own. */
+	program->taker = heir;
+	if (!heir)
+		think(program);
 }
 
 static void leave_later(void *ctx, uint64_t number)
@@ -289,6 +299,8 @@ void user_confirm(struct taker *taker, int64_t delay_us)
 
 /* ---- taking ---- */
 
+static void upgrade(void *ctx, uint64_t number);
+
 static void granted(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
@@ -305,15 +317,24 @@ static void granted(struct taker *taker)
 	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid, taker->lock->name,
 	      (uint64_t)taker->token);
 	judge_granted(taker);
+	if (taker->instead) {
+		taker->program->taker = taker;
+		sim->totals->upgrades++;
+		leave(taker->instead);
+	}
 	if (sim->stopping)
 		hold_us = hold_us > 20000 ? 20000 : hold_us;
 	if (rng_chance(rng, 300))
 		agenda_in(&sim->agenda, (int64_t)rng_below(rng, (uint64_t)hold_us + 1), use_it, sim,
 		          (uint64_t)(taker->pid - PID_BASE));
-	if (rng_chance(rng, 100))
+	if (rng_chance(rng, 100)) {
 		leave(taker);
-	else
-		plan_leave(taker, hold_us);
+		return;
+	}
+	plan_leave(taker, hold_us);
+	if (taker->mode == LC_SHARED && rng_chance(&taker->program->mode_rng, sim->plan.upgrades))
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), upgrade, sim,
+		          (uint64_t)(taker->pid - PID_BASE));
 }
 
 static void count_error(struct sim_totals *totals, int err)
@@ -323,6 +344,7 @@ static void count_error(struct sim_totals *totals, int err)
 	totals->enolck += err == -ENOLCK;
 	totals->enoent += err == -ENOENT;
 	totals->ecanceled += err == -ECANCELED;
+	totals->edeadlk += err == -EDEADLK;
 }
 
 static void taken(void *ctx, int err)
@@ -407,11 +429,10 @@ static void lost(void *ctx)
 		plan_leave(taker, rng_spread(&taker->program->rng, 10, 3000000));
 }
 
-static struct taker *taker_new(struct program *program)
+static struct taker *taker_new(struct program *program, struct lock_state *lock)
 {
 	struct sim *sim = program->sim;
 	struct taker *taker = arena_zalloc(&sim->arena, sizeof(*taker));
-	struct rng *rng = &program->rng;
 
 	if (sim->taker_count == sim->taker_room) {
 		sim->taker_room = sim->taker_room ? sim->taker_room * 2 : 64;
@@ -420,55 +441,96 @@ static struct taker *taker_new(struct program *program)
 			abort();
 	}
 	*taker = (struct taker){.sim = sim, .mount = program->mount, .program = program,
-	                        .lock = &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)],
+	                        .lock = lock,
 	                        .pid = PID_BASE + sim->taker_count, .life = program->mount->life,
 	                        .wait_us = LC_FOREVER, .took_us = sim->agenda.now_us,
 	                        .took_running_us = mount_running_us(program->mount),
 	                        .took_clock_us = mount_clock_us(program->mount),
-	                        .unheld_running_us = -1, .evicted_us = -1, .alone_since_us = -1};
+	                        .unheld_running_us = -1, .evicted_us = -1, .alone_since_us = -1, .barred_us = -1};
+	sim->all[sim->taker_count++] = taker;
+	return taker;
+}
+
+static void choose_wait(struct taker *taker, struct rng *rng)
+{
 	if (rng_chance(rng, 250))
 		taker->wait_us = 0;
 	else if (rng_chance(rng, 300))
 		taker->wait_us = rng_spread(rng, 1000, 10000000);
-	if (rng_chance(&program->mode_rng, sim->plan.shared))
-		taker->mode = LC_SHARED;
-	taker->unfree_us = taker->lock->contended_us[program->mount->index][taker->mode];
-	sim->all[sim->taker_count++] = taker;
-	return taker;
+}
+
+/* False: it was refused at once. */
+static bool request(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	struct mount *mount = taker->mount;
+	struct lc_status status;
+	int err;
+
+	taker->unfree_us = taker->lock->contended_us[mount->index][taker->mode];
+	sim->inside_call = true;
+	err = lc_take(mount->lc,
+	              &(struct lc_request){.lock = taker->lock->name, .mode = taker->mode,
+	                                   .instead = taker->instead ? taker->instead->lc : NULL,
+	                                   .wait_us = taker->wait_us, .pid = taker->pid, .uid = 1000,
+	                                   .command = "prog"},
+	              taken, lost, taker, &taker->lc);
+	sim->inside_call = false;
+	mount->told.takes++;
+	mount->told.failures += err < 0;
+	sim->totals->takes++;
+	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", mount->host, taker->pid, taker->lock->name,
+	      taker->instead ? ", no more shared" : taker->mode == LC_SHARED ? ", shared" : "",
+	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
+	mount_wake(mount);
+	if (err == 0) {
+		DL_APPEND(sim->takers, taker);
+		return true;
+	}
+	lc_status(mount->lc, &status);
+	if (err != -ENOLCK || (status.state != LC_UNUSABLE && !mount->drained))
+		sim_violation(sim, "lc_take: %d while the engine is %s", err, lc_state_name(status.state));
+	taker->phase = T_LEFT;
+	return false;
 }
 
 static void take(struct program *program)
 {
 	struct sim *sim = program->sim;
-	struct taker *taker = taker_new(program);
-	struct lc_status status;
-	int err;
+	struct rng *rng = &program->rng;
+	struct taker *taker = taker_new(program, &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)]);
 
-	sim->inside_call = true;
-	err = lc_take(program->mount->lc,
-	              &(struct lc_request){.lock = taker->lock->name, .mode = taker->mode, .wait_us = taker->wait_us,
-	                                   .pid = taker->pid, .uid = 1000, .command = "prog"},
-	              taken, lost, taker, &taker->lc);
-	sim->inside_call = false;
-	program->mount->told.takes++;
-	program->mount->told.failures += err < 0;
-	sim->totals->takes++;
-	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", program->mount->host, taker->pid, taker->lock->name,
-	      taker->mode == LC_SHARED ? ", shared" : "",
-	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
-	mount_wake(program->mount);
-	if (err < 0) {
-		lc_status(program->mount->lc, &status);
-		if (err != -ENOLCK || (status.state != LC_UNUSABLE && !program->mount->drained))
-			sim_violation(sim, "lc_take: %d while the engine is %s", err, lc_state_name(status.state));
-		taker->phase = T_LEFT;
+	choose_wait(taker, rng);
+	if (rng_chance(&program->mode_rng, sim->plan.shared))
+		taker->mode = LC_SHARED;
+	if (!request(taker)) {
 		agenda_in(&sim->agenda, 1000000, next, program, 0);
 		return;
 	}
 	program->taker = taker;
-	DL_APPEND(sim->takers, taker);
-	if (rng_chance(&program->rng, 120))
-		plan_leave(taker, rng_spread(&program->rng, 0, 3000000));
+	if (rng_chance(rng, 120))
+		plan_leave(taker, rng_spread(rng, 0, 3000000));
+}
+
+/* fcntl(2): from a read lock to a write lock. */
+static void upgrade(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number), *heir;
+	struct program *program = taker->program;
+	struct rng *rng = &program->mode_rng;
+
+	if (taker->phase != T_HELD || taker->heir || put_off(taker->mount, upgrade, ctx, number) ||
+	    !lc_holds(taker->lc))
+		return;
+	heir = taker_new(program, taker->lock);
+	choose_wait(heir, rng);
+	heir->instead = taker;
+	heir->upgrades = true;
+	if (!request(heir))
+		return;
+	taker->heir = heir;
+	if (rng_chance(rng, 120))
+		plan_leave(heir, rng_spread(rng, 0, 3000000));
 }
 
 static void next(void *ctx, uint64_t arg)
@@ -504,9 +566,12 @@ void users_abandon(struct mount *mount)
 			forget(taker);
 			sim->inside_call = true;
 			lc_leave(taker->lc);
-			taker->program->taker = NULL;
-			think(taker->program);
+			if (taker->program->taker == taker)
+				think(taker->program);
 		}
+	for (int i = 0; i < sim->program_count; i++)
+		if (sim->programs[i].mount == mount)
+			sim->programs[i].taker = NULL;
 	sim->inside_call = false;
 }
 

@@ -64,6 +64,7 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		break;
 	case NODE_HOLDER:
 	case NODE_STATUS:
+	case NODE_METRICS:
 		st.st_mode = S_IFREG | 0444;
 		st.st_size = VIEW_SIZE;
 		break;

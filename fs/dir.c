@@ -83,8 +83,10 @@ static void add_static(struct dir *dir, const struct node *node)
 	add(dir, "..", S_IFDIR);
 	if (node->kind == NODE_ROOT)
 		add(dir, ".zklockfs", S_IFDIR);
-	if (node->kind == NODE_ABOUT)
+	if (node->kind == NODE_ABOUT) {
+		add(dir, "metrics", S_IFREG);
 		add(dir, "status", S_IFREG);
+	}
 	if (node->kind == NODE_LOCK) {
 		for (size_t i = 0; door_names[i]; i++)
 			add(dir, door_names[i], S_IFREG);

@@ -73,13 +73,15 @@ static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, 
 	parked_free(parked);
 }
 
-static void status_open(struct face *face, fuse_req_t req, struct fuse_file_info *fi)
+static void about_open(struct face *face, fuse_req_t req, const struct node *node,
+                       struct fuse_file_info *fi)
 {
 	struct lc_status status;
 	struct text text = {0};
 
 	lc_status(face->lc, &status);
-	reply_text(req, fi, view_status(&status, face->host, face->kernel_limit_s, &text), &text);
+	reply_text(req, fi, (node->kind == NODE_METRICS ? view_metrics : view_status)
+	           (&status, face->host, face->kernel_limit_s, &text), &text);
 }
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -96,8 +98,8 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	if (node->kind == NODE_STATUS) {
-		status_open(face, req, fi);
+	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS) {
+		about_open(face, req, node, fi);
 		return;
 	}
 	parked = park(face, req, node, NULL);

@@ -24,6 +24,7 @@ enum node_kind {
 	NODE_HOLDER,   /* holder */
 	NODE_ABOUT,    /* .zklockfs/ */
 	NODE_STATUS,   /* .zklockfs/status */
+	NODE_METRICS,  /* .zklockfs/metrics */
 };
 
 struct snapshot;   /* of a queue: snapshot.h */

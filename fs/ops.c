@@ -250,6 +250,8 @@ static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	case NODE_ABOUT:
 		if (strcmp(name, "status") == 0)
 			reply_child(face, req, parent, name, NODE_STATUS);
+		else if (strcmp(name, "metrics") == 0)
+			reply_child(face, req, parent, name, NODE_METRICS);
 		else
 			fuse_reply_err(req, ENOENT);
 		return;
@@ -257,6 +259,7 @@ static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	case NODE_ENTRY:
 	case NODE_HOLDER:
 	case NODE_STATUS:
+	case NODE_METRICS:
 		fuse_reply_err(req, ENOTDIR);
 		return;
 	}

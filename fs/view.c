@@ -112,6 +112,13 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 	return finish(file, ret_text, ok);
 }
 
+const char *view_state(const struct lc_status *status)
+{
+	if (status->state == LC_SUSPENDED && status->lease_left_us == 0)
+		return "lost";
+	return lc_state_name(status->state);
+}
+
 int view_status(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
                 struct text *ret_text)
 {
@@ -120,7 +127,7 @@ int view_status(const struct lc_status *status, const char *host, int64_t kernel
 
 	if (!file)
 		return -ENOMEM;
-	PRINT(file, "state: %s\n", lc_state_name(status->state));
+	PRINT(file, "state: %s\n", view_state(status));
 	if (status->session)
 		PRINT(file, "session: 0x%" PRIx64 "\n", (uint64_t)status->session);
 	else

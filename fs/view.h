@@ -27,5 +27,10 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 /* `kernel_limit_s`: 0 for none. */
 int view_status(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
                 struct text *ret_text);
+int view_metrics(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
+                 struct text *ret_text);
+
+/* In one word. What is suspended for longer than its lease is lost. */
+const char *view_state(const struct lc_status *status);
 
 #endif

@@ -249,11 +249,12 @@ const char *lc_state_name(enum lc_state state)
 void lc_status(struct lc *lc, struct lc_status *ret_status)
 {
 	const struct session *session = &lc->session;
-	unsigned leaving = 0, losing = 0;
+	unsigned leaving = 0, losing = 0, entries = 0;
 
 	for (struct lc_taker *taker = lc->takers; taker; taker = taker->hh.next) {
 		leaving += !taker_wants(taker);
 		losing += taker->state == TAKER_LOST && !taker->lost_done;
+		entries += taker->znode != ZNODE_ABSENT;
 	}
 	*ret_status = (struct lc_status){
 		.state = session->state, .why = session->why, .session = session->id,
@@ -262,7 +263,7 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.server = lc->ensemble->port->server(lc->ensemble),
 		.holders = lc->holders, .waiters = lc->waiters, .losing = losing,
-		.leaving = leaving,
+		.leaving = leaving, .entries = entries,
 		.entry_bytes = lc->entry_bytes,
 		.connections = session->connections, .sessions = session->sessions,
 		.counters = lc->counters,

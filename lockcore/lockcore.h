@@ -147,6 +147,7 @@ struct lc_status {
 	unsigned holders, waiters;   /* of this mount */
 	unsigned losing;             /* lost, and not lc_lost_done() yet */
 	unsigned leaving;            /* entries that are still to be deleted */
+	unsigned entries;            /* that are there, or may be */
 	size_t entry_bytes;
 	unsigned long connections, sessions;   /* so far */
 	struct lc_counters counters;

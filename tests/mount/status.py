@@ -9,7 +9,7 @@ from harness import check, check_equal, run, until
 
 def test(case):
     server = case.server()
-    mount = case.mount(server)
+    mount = case.mount(server, session='6s')
     text = mount.read('.zklockfs', 'status')
     for line in text.splitlines():
         check(': ' in line, f'no key and value: {line!r}')
@@ -23,7 +23,13 @@ def test(case):
 
     server.stop()
     mount.allow('.')
-    until(lambda: mount.status()['state'] != 'ready', 'it sees that the server has gone')
+    status = until(lambda: mount.status() if mount.status()['state'] != 'ready' else None,
+                   'it sees that the server has gone')
+    check_equal(status['state'], 'suspended', 'while the lease runs')
+    check(0 < int(status['lease_left'][:-2]) < 6000, f'the lease: {status["lease_left"]}')
+    status = until(lambda: mount.status() if mount.status()['state'] != 'suspended' else None,
+                   'the lease ends')
+    check_equal((status['state'], status['lease_left']), ('lost', '0ms'), 'after that')
     server.start()
     mount.ready()
 

@@ -167,6 +167,14 @@ static const char *play_view_status(void)
 	return judge_text(view_status(&status, "web", 20, &text), &text, "kernel_request_timeout: 20s\n", 0);
 }
 
+static const char *play_view_metrics(void)
+{
+	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
+	struct text text = {.data = (char *)&status, .len = 12345};
+
+	return judge_text(view_metrics(&status, "web", 20, &text), &text, "zklockfs_wait_seconds_count 0\n", 0);
+}
+
 const struct part parts[] = {
 	{"nodes", play_nodes},
 	{"many-nodes", play_many_nodes},
@@ -174,5 +182,6 @@ const struct part parts[] = {
 	{"view-entry", play_view_entry},
 	{"view-holders", play_view_holders},
 	{"view-status", play_view_status},
+	{"view-metrics", play_view_metrics},
 };
 const int part_count = sizeof(parts) / sizeof(parts[0]);

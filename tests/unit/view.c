@@ -8,6 +8,7 @@
 #include "record.h"
 #include "unit.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,7 +278,7 @@ static void status_without_a_session(void **state)
 {
 	static const char *const words[] = {
 		[LC_CONNECTING] = "state: connecting\n", [LC_READY] = "state: ready\n",
-		[LC_SUSPENDED] = "state: suspended\n", [LC_UNUSABLE] = "state: unusable\n",
+		[LC_SUSPENDED] = "state: lost\n", [LC_UNUSABLE] = "state: unusable\n",
 	};
 
 	(void)state;
@@ -294,6 +295,39 @@ static void status_without_a_session(void **state)
 	}
 }
 
+/* Until its lease is over. */
+static void status_without_contact(void **state)
+{
+	struct lc_status status = {.state = LC_SUSPENDED, .server = "-", .lease_left_us = 1};
+
+	(void)state;
+	assert_string_equal(view_state(&status), "suspended");
+	status.lease_left_us = 0;
+	assert_string_equal(view_state(&status), "lost");
+	status.state = LC_READY;
+	assert_string_equal(view_state(&status), "ready");
+}
+
+/* The largest numbers, and a host that needs quoting. */
+static void metrics_fit_the_size(void **state)
+{
+	struct lc_status status = {.state = LC_READY, .server = "[2001:db8::1]:65535"};
+	struct text text = {0};
+
+	(void)state;
+	memset(&status.session_timeout_us, 0x7f, sizeof(status.session_timeout_us));
+	status.lease_left_us = status.tick_time_us = status.session_timeout_us;
+	status.holders = status.waiters = status.losing = status.leaving = status.entries = UINT_MAX;
+	status.entry_bytes = SIZE_MAX;
+	status.connections = status.sessions = ULONG_MAX;
+	memset(&status.counters, 0x7f, sizeof(status.counters));
+	assert_int_equal(view_metrics(&status, "a\"b\\c\nd", INT32_MAX, &text), 0);
+	assert_int_equal(text.len, strlen(text.data));
+	assert_true(text.len < VIEW_SIZE);
+	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));
+	free(text.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +342,8 @@ int main(void)
 		cmocka_unit_test(longest_texts_fit_the_size),
 		cmocka_unit_test(status_of_a_mount),
 		cmocka_unit_test(status_without_a_session),
+		cmocka_unit_test(status_without_contact),
+		cmocka_unit_test(metrics_fit_the_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,10 +59,14 @@ struct parked {
 	size_t size;
 	off_t off;
 	void *open;               /* dir.c: the directory */
+	void (*refuse)(fuse_req_t req, int error);   /* answers it otherwise than asked for */
 };
 
 /* Takes a reference on the node. NULL: the request is answered ENOMEM. */
 struct parked *park(struct face *face, fuse_req_t req, struct node *node, const char *name);
+/* The same for a request that is not answered with an errno. */
+struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, const char *name,
+                       void (*refuse)(fuse_req_t req, int error));
 /* The call was made, or could not be: r < 0 answers the request. */
 void park_call(struct parked *parked, int r);
 /* The call is answered: nothing interrupts any more. */
@@ -111,12 +115,14 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off);
 void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_t size);
 void handle_fsync(struct handle *handle, fuse_req_t req);
-void handle_poll(struct handle *handle, fuse_req_t req, struct fuse_pollhandle *ph);
+void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph);
 void handle_release(struct handle *handle);
 /* No RELEASE will come any more; after holds_end(). */
 void handles_end(struct face *face);
 
 /* ---- held.c ---- */
+
+struct holder;
 
 /* Where in the file the token stands, for the reader. */
 struct cursor {
@@ -128,5 +134,7 @@ void held_read(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, si
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
                 size_t size);
 void held_fsync(struct lc_taker *taker, struct face *face, fuse_req_t req, struct node *node);
+/* `asked`: for which events; `waits`: who polls will be woken, should they come later. */
+void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked, bool waits);
 
 #endif

@@ -148,7 +148,7 @@ void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_i
 void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
 {
 	if (is_door(req, ino)) {
-		handle_poll(handle_of(fi), req, ph);
+		handle_poll(handle_of(fi), req, fi->poll_events, ph);
 		return;
 	}
 	if (ph)

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <utlist.h>
@@ -190,17 +189,12 @@ void handle_fsync(struct handle *handle, fuse_req_t req)
 	held_fsync(taker_of(handle), handle->face, req, handle->node);
 }
 
-void handle_poll(struct handle *handle, fuse_req_t req, struct fuse_pollhandle *ph)
+void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph)
 {
-	unsigned events = POLLIN | POLLOUT;
-
 	if (ph) {
 		if (handle->poll)
 			fuse_pollhandle_destroy(handle->poll);
 		handle->poll = ph;
 	}
-	/* select(2) sees nothing of loss but POLLPRI. */
-	if (!lc_holds(taker_of(handle)))
-		events |= POLLERR | POLLHUP | POLLPRI;
-	fuse_reply_poll(req, events);
+	held_poll(&handle->holder, req, handle->node, asked, ph);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * held.c - what a descriptor by which a lock is held answers: the token, the reason,
- * and fsync. Once the lock is lost all of it is EIO.
+ * fsync and poll. Once the lock is lost all of it is EIO, and poll says so.
  */
 #include "face.h"
 
+#include "hold.h"
+
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 
 /* The token stands at offset 0, and wherever the first read after a write is:
@@ -52,4 +55,51 @@ void held_fsync(struct lc_taker *taker, struct face *face, fuse_req_t req, struc
 
 	if (parked)
 		park_call(parked, lc_confirm(taker, parked_done, parked, &parked->call));
+}
+
+/* ---- poll ---- */
+
+#define ALWAYS (POLLIN | POLLOUT)
+/* select(2) sees nothing of loss but POLLPRI. */
+#define LOST (ALWAYS | POLLERR | POLLHUP | POLLPRI)
+
+/* To the kernel an errno would be POLLERR, a loss. */
+static void not_known(fuse_req_t req, int error)
+{
+	fuse_reply_poll(req, error == -EIO ? LOST : ALWAYS);
+}
+
+static void waited_for(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	fuse_reply_poll(parked->req, err > 0 ? ALWAYS | POLLPRI : ALWAYS);
+	parked_free(parked);
+}
+
+/* Whether somebody waits behind it only the ensemble knows, so it is asked only for those
+ * who want to know. */
+void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked, bool waits)
+{
+	struct hold *hold = holder->hold;
+	struct parked *parked;
+
+	if (!lc_holds(hold->taker)) {
+		fuse_reply_poll(req, LOST);
+		return;
+	}
+	if (!(asked & POLLPRI)) {
+		fuse_reply_poll(req, ALWAYS);
+		return;
+	}
+	if (waits)
+		hold_attend(holder);
+	parked = park_or(hold->face, req, node, NULL, not_known);
+	if (parked)
+		park_call(parked, lc_waited_for(hold->taker, waited_for, parked, &parked->call));
 }

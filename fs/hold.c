@@ -300,6 +300,34 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 	return 0;
 }
 
+static bool anybody_attends(const struct hold *hold)
+{
+	const struct holder *holder;
+
+	DL_FOREACH(hold->holders, holder)
+		if (holder->attends)
+			return true;
+	return false;
+}
+
+static void stirred(void *ctx)
+{
+	struct hold *hold = ctx;
+	struct holder *holder;
+
+	DL_FOREACH(hold->holders, holder)
+		if (holder->attends) {
+			holder->attends = false;
+			holder->wake(holder);
+		}
+}
+
+void hold_attend(struct holder *holder)
+{
+	holder->attends = true;
+	lc_attend(holder->hold->taker, stirred);
+}
+
 void hold_part(struct holder *holder)
 {
 	struct hold *hold = holder->hold;
@@ -307,6 +335,8 @@ void hold_part(struct holder *holder)
 	guardian_release(hold->face->guardian, holder->slot);
 	DL_DELETE(hold->holders, holder);
 	holder->hold = NULL;
+	if (holder->attends && hold->holders && hold->taker && !anybody_attends(hold))
+		lc_attend(hold->taker, NULL);
 	if (hold->granting)
 		return;   /* answer() looks after it */
 	if (!hold->holders)

@@ -33,12 +33,13 @@ struct hold;
  * its own with the guardian. */
 struct holder {
 	struct hold *hold;            /* NULL: none */
-	void (*wake)(struct holder *holder);   /* who polls it: the lock is lost. It may not
-	                                        * part here */
+	void (*wake)(struct holder *holder);   /* who polls it: the lock is lost, or what
+	                                        * hold_attend() tells. It may not part here */
 	pid_t pid;                    /* who opened or locked: with its start, the process */
 	uint64_t start;               /* 0: not known */
 	int slot;                     /* the guardian's; -1: not guarded */
 	bool finished;                /* the lock is lost, and nobody works under it any more */
+	bool attends;
 	struct holder *prev, *next;   /* in hold->holders */
 };
 
@@ -122,6 +123,8 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
               const struct person *person, const struct node *door);
 /* It has not any more; with the last one the hold is gone. */
 void hold_part(struct holder *holder);
+/* Wake it, once, when it may have changed whether somebody waits behind the lock. */
+void hold_attend(struct holder *holder);
 /* The lock as the nearest of them, living, has it for itself alone: an exclusive hold of
  * this mount, not lost. NULL: none has. */
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);

@@ -9,14 +9,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void refuse_with_errno(fuse_req_t req, int error)
+{
+	fuse_reply_err(req, -error);
+}
+
 struct parked *park(struct face *face, fuse_req_t req, struct node *node, const char *name)
+{
+	return park_or(face, req, node, name, refuse_with_errno);
+}
+
+struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, const char *name,
+                       void (*refuse)(fuse_req_t req, int error))
 {
 	struct parked *parked = calloc(1, sizeof(*parked));
 
 	if (!parked) {
-		fuse_reply_err(req, ENOMEM);
+		refuse(req, -ENOMEM);
 		return NULL;
 	}
+	parked->refuse = refuse;
 	parked->face = face;
 	face->parked++;
 	parked->req = req;
@@ -38,7 +50,7 @@ void parked_free(struct parked *parked)
 
 void parked_error(struct parked *parked, int error)
 {
-	fuse_reply_err(parked->req, -error);
+	parked->refuse(parked->req, error);
 	parked_free(parked);
 }
 

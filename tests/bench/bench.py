@@ -17,33 +17,56 @@ import time
 
 sys.dont_write_bytecode = True
 
+import counting
+import others
 import peers
+import plot
+import points
 import report
+import scale
 from processes import BenchError, run
-from scenarios import EXCLUDING, SCENARIOS, Clients, Lengths
+from scenarios import EVERYWHERE, EXCLUDING, SCENARIOS, Clients, Lengths
 from servers import Place, ZooKeeper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIBRARIES = {'files': [], 'zookeeper': ['-lzookeeper_st']}
+LIBRARIES = {'files': [], 'zookeeper': ['-lzookeeper_st'], 'redis': ['-lhiredis'], 'postgres': ['-lpq']}
+# Name, on a disk and synchronous, servers.
+VARIANTS = {'tmpfs': (False, 1), 'disk': (True, 1), 'tmpfs-3': (False, 3), 'disk-3': (True, 3)}
+PARTS = ('rounds', 'requests', 'scale')
+COUNTED = ('zklockfs', 'curator', 'kazoo', 'go-zookeeper', 'recipe', 'herd')
+
+
+def say(line):
+    print(line, file=sys.stderr, flush=True)
 
 
 class Bench:
-    """What all peers share: a place for files, the tools, the servers."""
+    """What all peers share: a place for files, the tools, the servers of one variant."""
 
     def __init__(self, directory, zklockfs):
         self.directory, self.zklockfs = directory, zklockfs
         self.zookeeper = None
-        self.built = {}
+        self.built, self.servers = {}, {}
+        self.place, self.count, self.variants = None, 0, 0
 
     def path(self, name):
         return os.path.join(self.directory, name)
 
+    # ---- tools, built when they are first asked for ----
+
     def tool(self, name):
-        """A worker in C, built when it is first asked for."""
         if name not in self.built:
             self.built[name] = self.path('worker-' + name)
             run(['gcc', '-O2', '-std=gnu11', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-o', self.built[name],
                  f'{HERE}/workers/{name}.c', f'{HERE}/workers/actor.c', *LIBRARIES[name], '-pthread'])
+        return self.built[name]
+
+    def go_tool(self, name):
+        if name not in self.built:
+            self.built[name] = self.path('worker-' + name)
+            run(['go', 'build', '-o', self.built[name], f'{HERE}/workers/actor.go', f'{HERE}/workers/{name}.go'],
+                env=dict(os.environ, GO111MODULE='off', GOPATH='/usr/share/gocode', GOFLAGS='',
+                         GOCACHE=self.path('go-cache')))
         return self.built[name]
 
     def classes(self):
@@ -54,41 +77,116 @@ class Bench:
                  HERE + '/workers/Actor.java', HERE + '/workers/Curator.java'])
         return self.built['classes']
 
+    # ---- servers ----
 
-def say(line):
-    print(line, file=sys.stderr, flush=True)
+    def begin(self, variant):
+        synchronous, self.count = VARIANTS[variant]
+        self.variants += 1
+        directory = self.path(f'{variant}-{self.variants}')
+        os.makedirs(directory)
+        if not synchronous:
+            subprocess.run(['mount', '-t', 'tmpfs', '-o', 'mode=755', 'bench', directory], check=True)
+        self.place = Place(directory, synchronous)
+        self.zookeeper = ZooKeeper(self.place, self.count)
 
+    def warm_up(self, seconds):
+        """Its JVM compiles what it runs: whoever is measured first is not to pay for that."""
+        clients = Clients(peers.CRecipe(self))
+        worker = clients.worker()
+        for number in range(8):
+            worker.make(f'bench{number}')
+        worker.start_cycles(8, 8, 0, seconds)
+        worker.cycles(seconds)
+        clients.close()
+
+    def server(self, kind):
+        """A server that is no ZooKeeper, started when it is first asked for."""
+        if kind not in self.servers:
+            made = {'etcd': others.Etcd, 'redis': others.Redis, 'postgres': others.Postgres}[kind]
+            self.servers[kind] = made(self.place, self.count)
+        return self.servers[kind]
+
+    def end(self):
+        for server in [*self.servers.values(), self.zookeeper]:
+            server.end()
+        self.servers = {}
+        if not self.place.synchronous:
+            subprocess.run(['umount', '-l', self.place.directory], check=False)
+
+
+# ---- the parts ----
 
 def measure(scenario, clients, lengths):
-    if scenario in EXCLUDING and not clients.peer.excludes:
+    if scenario in EXCLUDING and not clients.peer.excludes or scenario == 'shared' and not clients.peer.shared:
         return {}
     try:
         return SCENARIOS[scenario](clients, lengths)
     except BenchError as err:
         say(f'  {scenario} {clients.peer.name}: {err}')
+        # Whatever its workers were doing, they are to do it no more.
+        clients.close()
         return {}
 
 
-def rounds(bench, args, lengths):
+def rounds(bench, args, lengths, scenarios):
     """[{scenario: {peer: {figure: value}}}], one for each round."""
     everybody = [Clients(peer(bench)) for peer in peers.by_name(args.only)]
     results = []
     try:
         for number in range(args.rounds):
             results.append({})
-            for scenario in args.scenario:
+            for scenario in scenarios:
                 results[-1][scenario] = row = {}
                 # Each goes first once.
                 turn = number % len(everybody)
                 for clients in everybody[turn:] + everybody[:turn]:
                     row[clients.peer.name] = figures = measure(scenario, clients, lengths)
-                    say(f'round {number + 1} {scenario:15} {clients.peer.name:10} '
-                        + ' '.join(f'{name}={value:.0f}' for name, value in figures.items()))
+                    if figures:
+                        say(f'round {number + 1} {scenario:15} {clients.peer.name:13} '
+                            + ' '.join(f'{name}={value:.0f}' for name, value in figures.items()))
     finally:
         for clients in everybody:
             clients.close()
     return results
 
+
+def requests(bench, args):
+    found = {}
+    for peer in peers.by_name([name for name in args.only if name in COUNTED]):
+        try:
+            found[peer.name] = counting.requests(bench, lambda peer=peer: Clients(peer(bench)),
+                                                 (2, 100) if args.quick else (2, 1000))
+        except BenchError as err:
+            say(f'  requests {peer.name}: {err}')
+        say(f'requests {peer.name}: ' + ' '.join(
+            f'{case}={figures["requests"]:.2f}' for case, figures in found.get(peer.name, {}).items()))
+    return found
+
+
+def at_scale(bench, args):
+    found = {}
+
+    def part(name, function, *values):
+        clients = Clients(peers.Zklockfs(bench))
+        try:
+            found[name] = function(clients, *values)
+        except BenchError as err:
+            say(f'  {name}: {err}')
+            return
+        finally:
+            clients.close()
+        say(f'{name}: ' + ' '.join(f'{figure}={value:.3g}' for figure, value in found[name].items()))
+    many = 2000 if args.quick else 10000
+    for waiters in (1000, many):
+        part(f'{waiters} waiters', lambda clients, waiters=waiters: scale.waiting(bench, clients, waiters))
+    part(f'{many} locks', scale.locks, many)
+    part('100 mounts', scale.mounts, 100, 3 if args.quick else 10)
+    found['idle mount'] = scale.idle(bench, lambda: Clients(peers.Zklockfs(bench)), 15 if args.quick else 60)
+    say('idle mount: ' + ' '.join(f'{figure}={value:.3g}' for figure, value in found['idle mount'].items()))
+    return found
+
+
+# ---- the command ----
 
 def leave_others_alone():
     """Our copy of the mount table would keep every file system of it alive."""
@@ -101,15 +199,24 @@ def leave_others_alone():
 
 def arguments():
     parser = argparse.ArgumentParser(prog='tests/bench/run', description=__doc__.split('\n', maxsplit=1)[0])
-    parser.add_argument('--quick', action='store_true', help='short runs: a few minutes in all')
+    parser.add_argument('--quick', action='store_true',
+                        help='short runs, tmpfs, one server, the main peers: some ten minutes')
     parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--part', action='append', choices=PARTS, help='again for more; all unless named')
     parser.add_argument('--scenario', action='append', choices=list(SCENARIOS), help='again for more')
-    parser.add_argument('--only', action='append', metavar='PEER', help='again for more; zklockfs is always there')
+    parser.add_argument('--only', action='append', metavar='PEER',
+                        help='again for more: ' + ', '.join(peer.name for peer in peers.PEERS)
+                        + '; zklockfs is always there')
+    parser.add_argument('--variant', action='append', choices=list(VARIANTS), help='where data goes, and servers')
     parser.add_argument('--json', metavar='FILE', help='all figures')
+    parser.add_argument('--plot', metavar='FILE', help='an SVG of the ratios')
     parser.add_argument('--directory', required=True, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    args.scenario = args.scenario or list(SCENARIOS)
-    args.only = args.only or [peer.name for peer in peers.PEERS]
+    if args.scenario and not args.part:
+        args.part = ['rounds']
+    args.part = args.part or list(PARTS)
+    args.only = args.only or (list(peers.MAIN) if args.quick else [peer.name for peer in peers.PEERS])
+    args.variant = args.variant or (['tmpfs'] if args.quick else list(VARIANTS))
     if 'zklockfs' not in args.only:
         args.only.insert(0, 'zklockfs')
     return args
@@ -117,25 +224,36 @@ def arguments():
 
 def main():
     args = arguments()
-    zklockfs = os.environ['ZKLOCKFS']
     leave_others_alone()
-    bench = Bench(args.directory, zklockfs)
-    memory = args.directory + '/tmpfs'
-    os.makedirs(memory)
-    subprocess.run(['mount', '-t', 'tmpfs', 'bench', memory], check=True)
+    bench = Bench(args.directory, os.environ['ZKLOCKFS'])
     lengths = Lengths(args.quick)
+    results = {'variants': {}, 'requests': {}, 'scale': {}}
     began = time.monotonic()
-    bench.zookeeper = ZooKeeper(Place(memory, synchronous=False), 1)
-    try:
-        results = rounds(bench, args, lengths)
-    finally:
-        bench.zookeeper.end()
-    say(f'{time.monotonic() - began:.0f} s')
-    table = report.medians(results)
-    report.show(table)
+    for variant in args.variant:
+        first = variant == args.variant[0]
+        bench.begin(variant)
+        try:
+            bench.warm_up(2 * lengths.first_warm)
+            if 'rounds' in args.part:
+                scenarios = args.scenario or (list(SCENARIOS) if first else list(EVERYWHERE))
+                say(f'---- {variant}')
+                measured = rounds(bench, args, lengths, scenarios)
+                results['variants'][variant] = {'rounds': measured, 'medians': report.medians(measured)}
+            if first and 'requests' in args.part:
+                results['requests'] = requests(bench, args)
+            if first and 'scale' in args.part:
+                results['scale'] = at_scale(bench, args)
+        finally:
+            bench.end()
+    results['points'] = points.judge(results)
+    report.show(results)
+    print(f'\n{time.monotonic() - began:.0f} s')
     if args.json:
         with open(args.json, 'w', encoding='utf-8') as file:
-            json.dump({'rounds': results, 'medians': table}, file, indent=1)
+            json.dump(results, file, indent=1)
+    if args.plot and results['variants']:
+        with open(args.plot, 'w', encoding='utf-8') as file:
+            file.write(plot.svg(results))
     return 0
 
 

@@ -7,6 +7,7 @@ its own. worker() is a process on it that takes locks.
 """
 
 import os
+import tempfile
 
 from processes import BenchError, Worker
 from servers import Mount
@@ -41,6 +42,10 @@ class Peer:
     shared = False             # has a shared mode
     one_client = False         # its threads share one client, as a mount's do
     excludes = True            # is a lock at all
+    queues = True              # a waiter leaves an entry, and they are served in order
+    settle_seconds = 0.04      # a waiter has found its place, and the holder is at rest, long before
+    dead_seconds = 0.0         # how long a lock outlives its process, as configured here
+    dead_note = ''             # the same as its documentation has it
     note = ''
 
     def __init__(self, bench):
@@ -77,8 +82,9 @@ class Zklockfs(Peer):
     def host(self, number):
         while len(self.mounts) <= number:
             host = f'host{len(self.mounts)}'
-            self.mounts.append(Mount(self.bench.zklockfs, self.bench.zookeeper.address,
-                                     self.bench.path(f'{self.name}-{host}'), host, self.options))
+            self.mounts.append(Mount(self.bench.zklockfs, self.bench.zookeeper.way,
+                                     tempfile.mkdtemp(prefix=f'{self.name}-{host}-', dir=self.bench.directory),
+                                     host, self.options))
         return MountHost(self, self.mounts[number])
 
     def close(self):
@@ -91,12 +97,13 @@ class Zklockfs(Peer):
 class Curator(Peer):
     name, title, server = 'curator', 'Curator InterProcessMutex', 'zookeeper'
     one_client = True
+    dead_seconds, dead_note = 15.0, 'session timeout, 60 s unless set'
     kind = 'mutex'
 
     def args(self):
         classpath = ':'.join([self.bench.classes()] + [JAVA + jar + '.jar' for jar in JARS])
         return ['java', '-Xms256m', '-Xmx512m', '-Xshare:auto', '-XX:-UsePerfData', '-cp', classpath,
-                'Curator', self.kind, self.bench.zookeeper.address]
+                'Curator', self.kind, self.bench.zookeeper.way]
 
 
 class CuratorReadWrite(Curator):
@@ -108,19 +115,36 @@ class CuratorReadWrite(Curator):
 class Kazoo(Peer):
     name, title, server = 'kazoo', 'kazoo Lock', 'zookeeper'
     one_client = True
+    dead_seconds, dead_note = 15.0, 'session timeout, 10 s unless set'
     kind = 'lock'
 
     def args(self):
-        return ['/usr/bin/python3', HERE + '/workers/kazoo_locks.py', self.kind, self.bench.zookeeper.address]
+        return ['/usr/bin/python3', HERE + '/workers/kazoo_locks.py', self.kind, self.bench.zookeeper.way]
+
+
+class KazooReadWrite(Kazoo):
+    name, title = 'kazoo-rw', 'kazoo ReadLock, WriteLock'
+    kind = 'readwrite'
+    shared = True
+
+
+class GoZooKeeper(Peer):
+    name, title, server = 'go-zookeeper', 'go-zookeeper Lock', 'zookeeper'
+    one_client = True
+    dead_seconds, dead_note = 15.0, 'session timeout, as its caller sets it'
+
+    def args(self):
+        return [self.bench.go_tool('gozk'), self.bench.zookeeper.way]
 
 
 class CRecipe(Peer):
     name, title, server = 'recipe', 'recipe in C', 'zookeeper'
+    dead_seconds, dead_note = 15.0, 'session timeout, as its caller sets it'
     kind = 'recipe'
     note = 'create, list, delete; one session per thread'
 
     def args(self):
-        return [self.bench.tool('zookeeper'), self.kind, self.bench.zookeeper.address]
+        return [self.bench.tool('zookeeper'), self.kind, self.bench.zookeeper.way]
 
 
 class Create(CRecipe):
@@ -133,7 +157,38 @@ class Create(CRecipe):
 class Herd(CRecipe):
     name, title = 'herd', 'herd lock in C'
     kind = 'herd'
+    queues = False
     note = 'one node that everybody watches'
+
+
+class Etcd(Peer):
+    name, title, server = 'etcd', 'etcd concurrency.Mutex', 'etcd'
+    dead_seconds, dead_note = 10.0, 'TTL of the lease, 60 s unless set'
+    note = 'one lease per thread'
+    # Its servers look at a new watch ten times a second.
+    settle_seconds = 0.15
+
+    def args(self):
+        return [self.bench.go_tool('etcd'), self.bench.server('etcd').address]
+
+
+class Redis(Peer):
+    name, title, server = 'redis', 'Redis SET NX PX', 'redis'
+    queues = False
+    dead_seconds, dead_note = 10.0, 'TTL, as its caller sets it'
+    note = 'tried again every millisecond; no queue'
+
+    def args(self):
+        self.bench.server('redis')
+        return [self.bench.tool('redis'), '127.0.0.1', '6379']
+
+
+class Postgres(Peer):
+    name, title, server = 'postgres', 'PostgreSQL unique row', 'postgres'
+    note = 'the inserting transaction stays open'
+
+    def args(self):
+        return [self.bench.tool('postgres'), self.bench.server('postgres').conninfo]
 
 
 class Flock(Peer):
@@ -146,7 +201,10 @@ class Flock(Peer):
         return [self.bench.tool('files'), 'flock', directory]
 
 
-PEERS = (Zklockfs, Curator, CuratorReadWrite, Kazoo, CRecipe, Create, Herd, Flock)
+PEERS = (Zklockfs, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper, CRecipe, Create, Herd,
+         Etcd, Redis, Postgres, Flock)
+# The time limit is on these: --quick measures them and no others.
+MAIN = ('zklockfs', 'curator', 'curator-rw', 'kazoo', 'recipe', 'create', 'flock')
 
 
 def by_name(names):

@@ -125,8 +125,12 @@ class Worker:
     def dropped(self, slot, seconds=WAIT_SECONDS):
         return tuple(map(int, self.wait(('dropped', slot), seconds).split()))
 
-    def start_cycles(self, threads, locks, warm, seconds, mode='exclusive'):
-        self._tell(f'cycles {threads} {locks} {mode} {int(warm * 1000)} {int(seconds * 1000)}')
+    def visit(self, slot, lock, mode='exclusive'):
+        """Take, and drop as soon as it is held; C workers only."""
+        self._tell(f'visit {slot} {lock} {mode}')
+
+    def start_cycles(self, threads, locks, warm, seconds, mode='exclusive', pause_us=0):
+        self._tell(f'cycles {threads} {locks} {mode} {int(warm * 1000)} {int(seconds * 1000)} {pause_us}')
 
     def cycles(self, seconds):
         return json.loads(self.wait('cycles', seconds + WAIT_SECONDS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""report.py - medians and ratios, as a table."""
+"""report.py - medians and ratios, as tables."""
 
 import statistics
 
@@ -19,8 +19,8 @@ def medians(results):
         table[scenario] = {}
         for peer in results[0][scenario]:
             row = table[scenario][peer] = {}
-            figures = {figure for each in results for figure in each[scenario][peer]}
-            for figure in sorted(figures):
+            figures = dict.fromkeys(figure for each in results for figure in each[scenario][peer])
+            for figure in figures:
                 pairs = [(each[scenario]['zklockfs'].get(figure), each[scenario][peer].get(figure))
                          for each in results]
                 values = [theirs for _, theirs in pairs if theirs is not None]
@@ -32,23 +32,63 @@ def medians(results):
 
 
 def number(value):
-    return f'{value:,.0f}' if value >= 100 else f'{value:.3g}'
+    return f'{value:,.0f}' if abs(value) >= 100 else f'{value:.3g}'
 
 
-def show(table):
-    for scenario, row in table.items():
-        figures = list(dict.fromkeys(figure for each in row.values() for figure in each))
-        print(f'\n{scenario}')
-        print(f'  {"":34}' + ''.join(f'{figure:>24}' for figure in figures))
-        for peer, values in row.items():
-            if not values:
-                continue
-            cells = ''
-            for figure in figures:
-                cell = values.get(figure)
-                text = '-' if cell is None else number(cell['median'])
-                if cell and cell['ratio'] and peer != 'zklockfs':
-                    text += f' ({cell["ratio"]:.2f}x)'
-                cells += f'{text:>24}'
-            print(f'  {TITLES[peer]:34}{cells}')
-    print('\nIn brackets: how many times better zklockfs is, within the same round; below 1 it is worse.')
+def _show_scenario(title, row):
+    figures = list(dict.fromkeys(figure for each in row.values() for figure in each))
+    if not figures:
+        return
+    print(f'\n{title}')
+    print(f'  {"":34}' + ''.join(f'{figure:>21}' for figure in figures))
+    # Our own first, the others in the order in which they are known.
+    for peer in [peer for peer in TITLES if row.get(peer)]:
+        cells = ''
+        for figure in figures:
+            cell = row[peer].get(figure)
+            text = '-' if cell is None else number(cell['median'])
+            if cell and cell['ratio'] and peer != 'zklockfs':
+                ratio = cell['ratio']
+                text += f' ({number(ratio)}x)' if ratio >= 10 else f' ({ratio:.2f}x)'
+            cells += f'{text:>21}'
+        print(f'  {TITLES[peer]:34}{cells}')
+
+
+def _show_requests(requests):
+    if not requests:
+        return
+    cases = list(dict.fromkeys(case for each in requests.values() for case in each))
+    print('\nRequests at the server per cycle (and notifications; watches on the server)')
+    print(f'  {"":34}' + ''.join(f'{case:>24}' for case in cases))
+    for peer, row in requests.items():
+        cells = ''
+        for case in cases:
+            figures = row.get(case)
+            text = '-'
+            if figures:
+                text = f'{figures["requests"]:.2f}'
+                if figures['notifications']:
+                    text += f' + {figures["notifications"]:.2f}'
+                if 'watches' in figures:
+                    text += f' ; {figures["watches"]}'
+            cells += f'{text:>24}'
+        print(f'  {TITLES[peer]:34}{cells}')
+    for case, figures in requests.get('zklockfs', {}).items():
+        print(f'  zklockfs, {case}: ' + ', '.join(f'{kind} {count:.2f}' for kind, count
+                                                   in sorted(figures['kinds'].items())))
+
+
+def show(results):
+    for variant, each in results['variants'].items():
+        print(f'\n==== {variant}')
+        for scenario, row in each['medians'].items():
+            _show_scenario(scenario, row)
+    _show_requests(results['requests'])
+    for name, figures in results['scale'].items():
+        print(f'\n{name}: ' + ', '.join(f'{figure} {number(value)}' for figure, value in figures.items()))
+    if results['variants']:
+        print('\nIn brackets: how many times better zklockfs is, within the same round; below 1 it is worse.')
+    print()
+    for point in results['points']:
+        print(f'{"yes" if point["ok"] else "NO ":4} {point["point"]:62} {point["wanted"]:>20}   '
+              f'{number(point["got"]) if point["got"] >= 100 else format(point["got"], ".2f")}')

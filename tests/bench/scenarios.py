@@ -9,10 +9,7 @@ and returns figures by name; a figure's ending says its unit:
 import statistics
 import time
 
-from processes import until
-
-# A waiter has found its place, and the holder is at rest, long before this.
-SETTLE_SECONDS = 0.04
+PAUSE_US = 500
 
 
 class Lengths:
@@ -24,13 +21,13 @@ class Lengths:
         self.kills = 5 if quick else 20
 
 
-def _cycles(worker, threads, locks, lengths, mode='exclusive'):
+def _cycles(worker, threads, locks, lengths, mode='exclusive', pause_us=0):
     for number in range(locks):
         worker.make(f'bench{number}')
     # The first time in a worker's life it is also warmed up.
     warm = lengths.warm if getattr(worker, 'warmed', False) else lengths.first_warm
     worker.warmed = True
-    worker.start_cycles(threads, locks, warm, lengths.run, mode)
+    worker.start_cycles(threads, locks, warm, lengths.run, mode, pause_us)
     result = worker.cycles(warm + lengths.run)
     return {'cycles/s': result['cycles'] / result['seconds'], 'acquire p50 us': result['p50'] / 1e3,
             'acquire p99 us': result['p99'] / 1e3, 'release p50 us': result['drop_p50'] / 1e3}
@@ -39,6 +36,13 @@ def _cycles(worker, threads, locks, lengths, mode='exclusive'):
 def uncontended(clients, lengths):
     """One thread, one lock."""
     return _cycles(clients.worker(), 1, 1, lengths)
+
+
+def rested(clients, lengths):
+    """One thread, one lock, and time between release and acquire for both to be done with."""
+    figures = _cycles(clients.worker(), 1, 1, lengths, pause_us=PAUSE_US)
+    del figures['cycles/s']
+    return figures
 
 
 def hot(clients, lengths):
@@ -51,7 +55,24 @@ def many(clients, lengths):
     return _cycles(clients.worker(), 64, 64, lengths)
 
 
-def _hand_offs(one, other, lengths):
+def shared(clients, lengths):
+    """16 threads of one process share one lock."""
+    return _cycles(clients.worker(), 16, 1, lengths, 'shared')
+
+
+def fair(clients, lengths):
+    """16 threads of one host hammer a lock; how long does the one of another host wait?"""
+    crowd, one = clients.worker(0), clients.worker(1)
+    crowd.make('bench0')
+    seconds = lengths.warm + lengths.run
+    crowd.start_cycles(16, 1, lengths.warm, lengths.run)
+    one.start_cycles(1, 1, lengths.warm, lengths.run)
+    theirs, result = crowd.cycles(seconds), one.cycles(seconds)
+    return {'p50 us': result['p50'] / 1e3, 'p99 us': result['p99'] / 1e3, 'max us': result['max'] / 1e3,
+            'all cycles/s': (theirs['cycles'] + result['cycles']) / result['seconds']}
+
+
+def _hand_offs(one, other, settle_seconds, lengths):
     """From before the release until the other's take returns, holder and waiter settled."""
     one.make('handoff')
     holder, waiter, slot = one, other, 0
@@ -60,7 +81,7 @@ def _hand_offs(one, other, lengths):
     took = []
     for _ in range(lengths.hand_offs):
         waiter.take(slot + 1, 'handoff')
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(settle_seconds)
         holder.drop(slot)
         before, _ = holder.dropped(slot)
         _, after = waiter.held(slot + 1)
@@ -74,25 +95,30 @@ def _hand_offs(one, other, lengths):
 
 def hand_off_local(clients, lengths):
     """Two threads of one host."""
-    return _hand_offs(clients.worker(), clients.worker(), lengths)
+    return _hand_offs(clients.worker(), clients.worker(), clients.peer.settle_seconds, lengths)
 
 
 def hand_off_remote(clients, lengths):
     """Two hosts: two mounts, two JVMs, two processes."""
-    return _hand_offs(clients.worker(0), clients.worker(1), lengths)
+    return _hand_offs(clients.worker(0), clients.worker(1), clients.peer.settle_seconds, lengths)
 
 
 def killed(clients, lengths):
-    """SIGKILL of the holder's process until the next one, on the same host, holds."""
+    """SIGKILL of the holder's process until the next one, on the same host, holds. Where
+    that takes the time of a session or a TTL, once is enough."""
     took = []
+    slow = clients.peer.dead_seconds > 0
+    if slow and clients.killed:
+        return {}
+    clients.killed = True
     waiter = clients.worker()
     waiter.make('killed')
-    for _ in range(lengths.kills):
+    for _ in range(1 if slow else lengths.kills):
         holder = clients.fresh()
         holder.take(0, 'killed')
         holder.held(0)
         waiter.take(1, 'killed')
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(clients.peer.settle_seconds)
         killed_at = holder.kill()
         _, after = waiter.held(1, clients.peer.dead_seconds + 60)
         took.append((after - killed_at) / 1e6)
@@ -102,15 +128,21 @@ def killed(clients, lengths):
 
 
 # Those that need a lock that excludes.
-EXCLUDING = ('hot', 'handoff-local', 'handoff-remote', 'killed')
+EXCLUDING = ('hot', 'shared', 'fair', 'handoff-local', 'handoff-remote', 'killed')
 
 SCENARIOS = {
     'uncontended': uncontended,
+    'rested': rested,
     'hot': hot,
     'many': many,
+    'shared': shared,
     'handoff-local': hand_off_local,
     'handoff-remote': hand_off_remote,
+    'killed': killed,
+    'fair': fair,
 }
+# Measured on every storage, alone and as an ensemble; the others do not depend on it.
+EVERYWHERE = ('uncontended', 'hot', 'many', 'handoff-local', 'handoff-remote')
 
 
 class Clients:
@@ -119,6 +151,7 @@ class Clients:
     def __init__(self, peer):
         self.peer = peer
         self.kept = {}
+        self.killed = False      # once
 
     def worker(self, host=0):
         if host not in self.kept:

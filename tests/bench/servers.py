@@ -45,6 +45,7 @@ class ZooKeeper:
     def __init__(self, place, count):
         self.ports = [2181 + number for number in range(count)]
         self.processes = []
+        self.way = self.address        # where clients go: a relay perhaps
         members = ''.join(f'server.{n + 1}=127.0.0.1:{2888 + n}:{3888 + n}\n' for n in range(count))
         for number, port in enumerate(self.ports):
             directory = place.path(f'zookeeper{number}')
@@ -99,7 +100,6 @@ class ZooKeeper:
 class Mount:
     def __init__(self, program, server, directory, host, options=()):
         self.directory = directory
-        os.makedirs(directory)
         self.log = directory + '.log'
         self.process = start([program, '-f', '-o', ','.join([f'host={host}', 'tick_time=2s', *options]),
                               server + '/locks', directory], self.log)
@@ -117,8 +117,20 @@ class Mount:
                 return dict(line.rstrip('\n').split(': ', 1) for line in file if ': ' in line)
         return {}
 
-    def session(self):
-        return int(self.status()['session'], 16)
+    def cpu_seconds(self):
+        with open(f'/proc/{self.process.pid}/stat', encoding='ascii') as file:
+            values = file.read().rsplit(')', 1)[1].split()
+        return (int(values[11]) + int(values[12])) / os.sysconf('SC_CLK_TCK')
+
+    def _process_status(self, key):
+        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as lines:
+            return int(next(line for line in lines if line.startswith(key + ':')).split()[1])
+
+    def memory_kib(self):
+        return self._process_status('VmRSS')
+
+    def threads(self):
+        return self._process_status('Threads')
 
     def end(self):
         run(['umount', '-l', self.directory])

@@ -7,6 +7,7 @@ import java.io.InputStreamReader;
 import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
 
 final class Actor {
     /** What one thread needs to take one lock. */
@@ -79,11 +80,13 @@ final class Actor {
         final Session session;
         final CountDownLatch go;
         final long[] window;    // when the run begins, when it ends
+        final int pauseUs;
         long[] takes = new long[4096], drops = new long[4096];
         int length;
         Thread thread;
 
-        Cycler(Session session, CountDownLatch go, long[] window) {
+        Cycler(Session session, CountDownLatch go, long[] window, int pauseUs) {
+            this.pauseUs = pauseUs;
             this.session = session;
             this.go = go;
             this.window = window;
@@ -99,6 +102,8 @@ final class Actor {
                 long held = System.nanoTime();
                 session.drop();
                 gone = System.nanoTime();
+                if (pauseUs > 0)
+                    LockSupport.parkNanos(pauseUs * 1000L);
                 if (began < window[0] || gone > window[1])
                     continue;
                 if (length == takes.length) {
@@ -115,12 +120,13 @@ final class Actor {
         return sorted.length == 0 ? 0 : sorted[(int) (p * (sorted.length - 1))];
     }
 
-    private void cycles(int threads, int locks, boolean shared, long warmMs, long runMs) throws Exception {
+    private void cycles(int threads, int locks, boolean shared, long warmMs, long runMs, int pauseUs)
+        throws Exception {
         CountDownLatch go = new CountDownLatch(1);
         long[] window = new long[2];
         Cycler[] cyclers = new Cycler[threads];
         for (int i = 0; i < threads; i++) {
-            cyclers[i] = new Cycler(peer.session("bench" + i % locks, shared), go, window);
+            cyclers[i] = new Cycler(peer.session("bench" + i % locks, shared), go, window, pauseUs);
             cyclers[i].thread = thread(cyclers[i]);
         }
         window[0] = System.nanoTime() + warmMs * 1000000;
@@ -163,7 +169,7 @@ final class Actor {
                 break;
             case "cycles":
                 cycles(Integer.parseInt(words[1]), Integer.parseInt(words[2]), words[3].equals("shared"),
-                       Long.parseLong(words[4]), Long.parseLong(words[5]));
+                       Long.parseLong(words[4]), Long.parseLong(words[5]), Integer.parseInt(words[6]));
                 break;
             default:
                 throw new IllegalArgumentException(words[0]);

@@ -13,7 +13,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 final class Curator {
-    private static final int SESSION_MS = 30000, CONNECT_MS = 15000;
+    private static final int SESSION_MS = 15000, CONNECT_MS = 15000;
     private static final String ROOT = "/bench/";
 
     public static void main(String[] args) throws Exception {

@@ -91,6 +91,22 @@ struct slot {
 static struct slot **slots;
 static unsigned slots_length;
 
+/* Waits for a second at most. */
+static bool slot_told(struct slot *slot)
+{
+	struct timespec until;
+	bool told;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_mutex_lock(&slot->mutex);
+	if (!slot->told)
+		pthread_cond_timedwait(&slot->change, &slot->mutex, &until);
+	told = slot->told;
+	pthread_mutex_unlock(&slot->mutex);
+	return told;
+}
+
 static void *slot_run(void *argument)
 {
 	struct slot *slot = argument;
@@ -100,10 +116,9 @@ static void *slot_run(void *argument)
 	peer->take(session);
 	after = actor_now();
 	actor_say("held %u %llu %llu", slot->number, (unsigned long long)before, (unsigned long long)after);
-	pthread_mutex_lock(&slot->mutex);
-	while (!slot->told)
-		pthread_cond_wait(&slot->change, &slot->mutex);
-	pthread_mutex_unlock(&slot->mutex);
+	while (!slot_told(slot))
+		if (peer->idle)
+			peer->idle(session);
 	before = actor_now();
 	peer->drop(session);
 	after = actor_now();
@@ -114,7 +129,7 @@ static void *slot_run(void *argument)
 	return NULL;
 }
 
-static void slot_take(unsigned number, const char *lock, bool shared)
+static void slot_take(unsigned number, const char *lock, bool shared, bool visit)
 {
 	struct slot *slot = actor_alloc(sizeof(*slot));
 	pthread_t thread;
@@ -127,10 +142,12 @@ static void slot_take(unsigned number, const char *lock, bool shared)
 	}
 	slot->number = number;
 	slot->shared = shared;
+	slot->told = visit;
 	snprintf(slot->lock, sizeof(slot->lock), "%s", lock);
 	pthread_mutex_init(&slot->mutex, NULL);
 	pthread_cond_init(&slot->change, NULL);
-	slots[number] = slot;
+	/* A visitor's thread frees it at any time. */
+	slots[number] = visit ? NULL : slot;
 	thread_start(&thread, slot_run, slot);
 	pthread_detach(thread);
 }
@@ -156,6 +173,7 @@ struct cycler {
 	pthread_t thread;
 	const uint64_t *window;    /* when the run begins, when it ends */
 	pthread_barrier_t *barrier;
+	useconds_t pause_us;
 	uint64_t *takes, *drops;   /* durations */
 	size_t length, room;
 };
@@ -187,6 +205,8 @@ static void *cycler_run(void *argument)
 		gone = actor_now();
 		if (began >= cycler->window[0] && gone <= cycler->window[1])
 			cycler_note(cycler, held - began, gone - leaving);
+		if (cycler->pause_us)
+			usleep(cycler->pause_us);
 	} while (gone < cycler->window[1]);
 	return NULL;
 }
@@ -234,7 +254,8 @@ static void cycles_report(struct cycler *cyclers, unsigned threads, double secon
 	free(drops);
 }
 
-static void cycles(unsigned threads, unsigned locks, bool shared, unsigned warm_ms, unsigned run_ms)
+static void cycles(unsigned threads, unsigned locks, bool shared, unsigned warm_ms, unsigned run_ms,
+                   unsigned pause_us)
 {
 	struct cycler *cyclers = actor_alloc(threads * sizeof(*cyclers));
 	pthread_barrier_t barrier;
@@ -245,7 +266,8 @@ static void cycles(unsigned threads, unsigned locks, bool shared, unsigned warm_
 	for (unsigned i = 0; i < threads; i++) {
 		snprintf(lock, sizeof(lock), "bench%u", i % locks);
 		cyclers[i] = (struct cycler){.session = peer->session_create(lock, shared),
-		                             .window = window, .barrier = &barrier};
+		                             .window = window, .barrier = &barrier,
+		                             .pause_us = pause_us};
 	}
 	window[0] = actor_now() + (uint64_t)warm_ms * 1000000u;
 	window[1] = window[0] + (uint64_t)run_ms * 1000000u;
@@ -269,19 +291,22 @@ static void cycles(unsigned threads, unsigned locks, bool shared, unsigned warm_
 static void obey(const char *line)
 {
 	char lock[LOCK_NAME_MAX], mode[16];
-	unsigned number, threads, locks, warm_ms, run_ms;
+	unsigned number, threads, locks, warm_ms, run_ms, pause_us;
 
 	if (sscanf(line, "make %63s", lock) == 1) {
 		peer->make(lock);
 		actor_say("made");
 	} else if (sscanf(line, "take %u %63s %15s", &number, lock, mode) == 3) {
-		slot_take(number, lock, !strcmp(mode, "shared"));
+		slot_take(number, lock, !strcmp(mode, "shared"), false);
+	} else if (sscanf(line, "visit %u %63s %15s", &number, lock, mode) == 3) {
+		slot_take(number, lock, !strcmp(mode, "shared"), true);
 	} else if (sscanf(line, "drop %u", &number) == 1) {
 		slot_drop(number);
-	} else if (sscanf(line, "cycles %u %u %15s %u %u", &threads, &locks, mode, &warm_ms, &run_ms) == 5) {
-		cycles(threads, locks, !strcmp(mode, "shared"), warm_ms, run_ms);
-	} else if (!strncmp(line, "count", 5) && peer->count) {
-		peer->count();
+	} else if (sscanf(line, "cycles %u %u %15s %u %u %u", &threads, &locks, mode, &warm_ms, &run_ms,
+	                  &pause_us) == 6) {
+		cycles(threads, locks, !strcmp(mode, "shared"), warm_ms, run_ms, pause_us);
+	} else if (!strcmp(line, "count\n") && peer->count) {
+		actor_say("count %lu", peer->count());
 	} else {
 		actor_fail("what is %s", line);
 	}

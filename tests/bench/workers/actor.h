@@ -8,16 +8,20 @@
  *     make LOCK                             made
  *     take SLOT LOCK MODE                   held SLOT BEFORE AFTER
  *     drop SLOT                             dropped SLOT BEFORE AFTER
- *     cycles THREADS LOCKS MODE WARM RUN    cycles {...}
+ *     visit SLOT LOCK MODE                  both answers; dropped as soon as it is held
+ *     cycles THREADS LOCKS MODE WARM RUN PAUSE
+ *                                           cycles {...}
+ *     count                                 count N
  *     quit
  *
  * MODE is exclusive or shared. A take is waited for in a thread of its own, so that
  * answers come in any order. Times are nanoseconds of CLOCK_MONOTONIC, which all
- * processes of a host share; WARM and RUN are milliseconds. What fails is answered
- * with `failed REASON` and ends the process.
+ * processes of a host share; WARM and RUN are milliseconds, PAUSE microseconds. What
+ * fails is answered with `failed REASON` and ends the process.
  *
  * cycles: each of THREADS threads takes and gives back one lock, the thread's number
- * modulo LOCKS, as fast as it can; it counts the cycles that began and ended in RUN.
+ * modulo LOCKS, as fast as it can, with a pause after each; it counts the cycles that
+ * began and ended in RUN. Actors in other languages may lack visit and count.
  */
 #ifndef BENCH_ACTOR_H
 #define BENCH_ACTOR_H
@@ -35,8 +39,10 @@ struct peer {
 	void (*session_destroy)(void *session);
 	void (*take)(void *session);
 	void (*drop)(void *session);
-	/* A line about what was counted, or NULL. */
-	void (*count)(void);
+	/* Called now and then while a lock is held, or NULL. */
+	void (*idle)(void *session);
+	/* Notifications so far, or NULL. */
+	unsigned long (*count)(void);
 };
 
 int actor_main(const struct peer *peer, int argc, char **argv);

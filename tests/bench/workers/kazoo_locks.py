@@ -17,7 +17,7 @@ import time
 from kazoo.client import KazooClient
 
 ROOT = '/bench/'
-SESSION_SECONDS = 30
+SESSION_SECONDS = 15
 
 output = threading.Lock()
 
@@ -77,7 +77,7 @@ class Actor:
     def drop(self, slot):
         self.slots.pop(slot).set()
 
-    def cycler(self, lock, go, window, takes, drops):
+    def cycler(self, lock, go, window, pause, takes, drops):
         go.wait()
         gone = 0
         while gone < window[1]:
@@ -89,13 +89,16 @@ class Actor:
             if began >= window[0] and gone <= window[1]:
                 takes.append(held - began)
                 drops.append(gone - held)
+            if pause:
+                time.sleep(pause)
 
-    def cycles(self, threads, locks, mode, warm_ms, run_ms):
+    def cycles(self, threads, locks, mode, warm_ms, run_ms, pause_us):
         go, window, threads_started, results = threading.Event(), [0, 0], [], []
         for number in range(int(threads)):
             lock = self.lock(f'bench{number % int(locks)}', mode)
             results.append(([], []))
-            threads_started.append(guarded(self.cycler, lock, go, window, *results[-1]))
+            threads_started.append(guarded(self.cycler, lock, go, window, int(pause_us) / 1e6,
+                                           *results[-1]))
         window[0] = time.monotonic_ns() + int(warm_ms) * 1000000
         window[1] = window[0] + int(run_ms) * 1000000
         go.set()

@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
-#define SESSION_MS 30000
+#define SESSION_MS 15000
 #define ROOT "/bench"
 
 struct session {
@@ -97,6 +97,12 @@ static void on_created(int rc, const char *name, const void *context)
 static void on_data(int rc, const char *value, int length, const struct Stat *stat, const void *context)
 {
 	(void)value, (void)length, (void)stat;
+	answered((struct session *)context, rc);
+}
+
+static void on_stat(int rc, const struct Stat *stat, const void *context)
+{
+	(void)stat;
 	answered((struct session *)context, rc);
 }
 
@@ -258,9 +264,17 @@ static void drop(void *argument)
 	must(session, zoo_adelete(session->zk, session->entry, -1, on_done, session), "delete");
 }
 
-static void count(void)
+static unsigned long count(void)
 {
-	actor_say("count %lu", atomic_load(&notifications));
+	return atomic_load(&notifications);
+}
+
+/* The session lives only as long as somebody pings. */
+static void idle(void *argument)
+{
+	struct session *session = argument;
+
+	must(session, zoo_aexists(session->zk, ROOT, 0, on_stat, session), "exists");
 }
 
 static void start(int argc, char **argv)
@@ -277,7 +291,7 @@ int main(int argc, char **argv)
 	static const struct peer zookeeper = {
 		.usage = "zookeeper recipe|create|herd SERVERS", .start = start, .make = make,
 		.session_create = session_create, .session_destroy = session_destroy,
-		.take = take, .drop = drop, .count = count,
+		.take = take, .drop = drop, .idle = idle, .count = count,
 	};
 
 	return actor_main(&zookeeper, argc, argv);

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""points.py - what the benchmark is to show, and whether it does.
+
+A ratio says how many times better zklockfs is than a peer, as the median of the
+ratios within each round.
+"""
+
+
+def _ratio(table, scenario, figure, peer):
+    return table.get(scenario, {}).get(peer, {}).get(figure, {}).get('ratio')
+
+
+def _value(table, scenario, figure):
+    return table.get(scenario, {}).get('zklockfs', {}).get(figure, {}).get('median')
+
+
+def _at_least(found, text, got, wanted, unit='x'):
+    if got is not None:
+        found.append({'point': text, 'wanted': f'>= {wanted:g} {unit}', 'got': got, 'ok': got >= wanted})
+
+
+def _at_most(found, text, got, wanted, unit):
+    if got is not None:
+        found.append({'point': text, 'wanted': f'<= {wanted:g} {unit}', 'got': got, 'ok': got <= wanted})
+
+
+def _of_rounds(found, table):
+    _at_least(found, '1 uncontended, cycles/s, beside Curator',
+              _ratio(table, 'uncontended', 'cycles/s', 'curator'), 1.8)
+    _at_least(found, '1 uncontended, cycles/s, beside kazoo', _ratio(table, 'uncontended', 'cycles/s', 'kazoo'), 3)
+    for scenario in ('uncontended', 'rested'):
+        _at_least(found, f'1 {scenario}, acquire p50, beside Curator',
+                  _ratio(table, scenario, 'acquire p50 us', 'curator'), 1)
+        _at_least(found, f'1 {scenario}, acquire p50, beside a bare create',
+                  _ratio(table, scenario, 'acquire p50 us', 'create'), 1 / 1.8)
+    _at_least(found, '2 one hot lock, 16 threads, beside Curator', _ratio(table, 'hot', 'cycles/s', 'curator'), 6)
+    _at_least(found, '3 64 threads on 64 locks, beside Curator', _ratio(table, 'many', 'cycles/s', 'curator'), 3)
+    _at_least(found, '4 hand-off, same host, p50, beside Curator',
+              _ratio(table, 'handoff-local', 'p50 us', 'curator'), 5)
+    _at_least(found, '5 hand-off, two hosts, p50, beside Curator',
+              _ratio(table, 'handoff-remote', 'p50 us', 'curator'), 1 / 0.7)
+    _at_most(found, '6 SIGKILL of the holder until the next holds', _value(table, 'killed', 'max ms'), 20, 'ms')
+
+
+def _of_requests(found, cases):
+    get = {case: figures['requests'] for case, figures in cases.items()}
+    _at_most(found, '7 requests, uncontended', get.get('uncontended'), 3, 'requests')
+    _at_most(found, '7 requests, held 50 ms', get.get('held 50 ms'), 4, 'requests')
+    queues = [number for case, number in get.items() if case.startswith('hand-off')]
+    if len(queues) > 1:
+        _at_most(found, '7 a hand-off with many waiting, beside one with 2', queues[-1] / queues[0], 1.05, 'times')
+
+
+def _of_scale(found, scale):
+    crowds = [(name, figures) for name, figures in scale.items() if name.endswith('waiters')]
+    if crowds:
+        name, figures = crowds[-1]
+        waiters = int(name.split()[0])
+        _at_most(found, f'8 {name}, beyond 20 MiB', max(figures['RSS MiB'] - 20, 0) * 1024 / waiters, 1,
+                 'KiB per waiter')
+        _at_most(found, f'8 {name}, ls of the queue', figures['ls queue ms'], 150, 'ms')
+        _at_most(found, f'8 {name}, threads of the daemon', figures['threads'], 1, 'thread')
+        _at_most(found, f'9 {name}, CPU while they wait', figures['CPU % while waiting'], 1, '%')
+    if len(crowds) > 1:
+        _at_most(found, f'8 time per grant, {name} beside {crowds[0][0]}',
+                 figures['grant us'] / crowds[0][1]['grant us'], 2, 'times')
+    if 'idle mount' in scale:
+        _at_most(found, '9 idle mount, requests but heartbeats and pings', scale['idle mount']['other requests'], 0,
+                 'requests')
+        _at_most(found, '9 idle mount, heartbeats', scale['idle mount']['heartbeats/s'], 0.5, 'a second')
+
+
+def judge(results):
+    """One line for each point that was measured, on the first variant."""
+    found = []
+    for each in list(results['variants'].values())[:1]:
+        _of_rounds(found, each['medians'])
+    _of_requests(found, results['requests'].get('zklockfs', {}))
+    _of_scale(found, results['scale'])
+    return found

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-const char *const door_names[] = {"lock", "shared", "try", "reentrant", NULL};
+const char *const door_names[] = {"lock", "shared", "try", "reentrant", "flock", NULL};
 
 static const struct {
 	const char *name;
@@ -20,6 +20,7 @@ static const struct {
 	{"shared", true, {.mode = LC_SHARED, .wait_us = LC_FOREVER}},
 	{"try", false, {.mode = LC_EXCLUSIVE, .wait_us = 0}},
 	{"reentrant", true, {.mode = LC_EXCLUSIVE, .wait_us = LC_FOREVER, .joins = true}},
+	{"flock", false, {.advisory = true}},
 };
 
 int door_parse(const char *name, struct door *ret_door)

@@ -7,6 +7,7 @@
  *   file    open, read, write ... : which kind of file it is
  *   hold    one taker: the parked request, its place in the queue, who holds by it
  *   handle  the open file of a door
+ *   advisory  the open file of the door flock; claim: who has the lock by it
  *   held    what a descriptor by which a lock is held answers
  *   parked  a request that waits for an answer of the ensemble
  *
@@ -43,6 +44,8 @@ struct face {
 	unsigned seekers;         /* how many of them would join their family's */
 	struct hold *held;
 	struct handle *handles;   /* open files of doors, held or lost */
+	struct advisory *advisories;   /* open files of flock doors */
+	bool read_only;           /* the mount: nothing is to be taken */
 	int64_t kernel_limit_s;   /* kernel_limit.h */
 	int64_t (*clock_us)(void);
 };
@@ -97,6 +100,7 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, o
                 struct fuse_file_info *fi);
 void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
 void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph);
+void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);

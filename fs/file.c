@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * file.c - open files: doors go to handle.c, text files are read as they were at
- * the moment of opening.
+ * file.c - open files: doors go to handle.c and advisory.c, text files are read as
+ * they were at the moment of opening.
  */
 #include "face.h"
 
+#include "advisory.h"
 #include "hold.h"
 
 #include <errno.h>
@@ -21,6 +22,14 @@ static struct face *face_of(fuse_req_t req)
 static bool is_door(fuse_req_t req, fuse_ino_t ino)
 {
 	return node_by_ino(face_of(req)->nodes, ino)->kind == NODE_DOOR;
+}
+
+/* The open file of a door by which flock(2) and fcntl(2) take the lock; NULL. */
+static struct advisory *advisory_of(fuse_req_t req, fuse_ino_t ino, const struct fuse_file_info *fi)
+{
+	const struct node *node = node_by_ino(face_of(req)->nodes, ino);
+
+	return node->kind == NODE_DOOR && node->door.advisory ? (struct advisory *)(uintptr_t)fi->fh : NULL;
 }
 
 static struct handle *handle_of(const struct fuse_file_info *fi)
@@ -91,7 +100,10 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct parked *parked;
 
 	if (node->kind == NODE_DOOR) {
-		handle_open(face, req, node, fi);
+		if (node->door.advisory)
+			advisory_open(face, req, node, fi);
+		else
+			handle_open(face, req, node, fi);
 		return;
 	}
 	if ((fi->flags & O_ACCMODE) != O_RDONLY) {
@@ -114,9 +126,14 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
+	struct advisory *file = advisory_of(req, ino, fi);
 	const struct text *text;
 	size_t left;
 
+	if (file) {
+		advisory_read(file, req, size, off);
+		return;
+	}
 	if (is_door(req, ino)) {
 		handle_read(handle_of(fi), req, size, off);
 		return;
@@ -129,7 +146,13 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
                 struct fuse_file_info *fi)
 {
+	struct advisory *file = advisory_of(req, ino, fi);
+
 	(void)off;
+	if (file) {
+		advisory_write(file, req, data, size);
+		return;
+	}
 	if (is_door(req, ino))
 		handle_write(handle_of(fi), req, data, size);
 	else
@@ -138,7 +161,13 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, o
 
 void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
+	struct advisory *file = advisory_of(req, ino, fi);
+
 	(void)datasync;
+	if (file) {
+		advisory_fsync(file, req);
+		return;
+	}
 	if (is_door(req, ino))
 		handle_fsync(handle_of(fi), req);
 	else
@@ -147,6 +176,12 @@ void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_i
 
 void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
 {
+	struct advisory *file = advisory_of(req, ino, fi);
+
+	if (file) {
+		advisory_poll(file, req, ph);
+		return;
+	}
 	if (is_door(req, ino)) {
 		handle_poll(handle_of(fi), req, fi->poll_events, ph);
 		return;
@@ -156,9 +191,22 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct
 	fuse_reply_poll(req, POLLIN);
 }
 
+/* Only the flock door's files ask for it. */
+void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct advisory *file = advisory_of(req, ino, fi);
+
+	if (file)
+		advisory_flush(file, req, fi->lock_owner);
+	else
+		fuse_reply_err(req, 0);
+}
+
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	if (is_door(req, ino))
+	if (advisory_of(req, ino, fi))
+		advisory_release(advisory_of(req, ino, fi));
+	else if (is_door(req, ino))
 		handle_release(handle_of(fi));
 	else
 		text_free(text_of(fi));
@@ -169,29 +217,39 @@ void files_end(struct face *face, bool leave)
 {
 	holds_end(face, leave);
 	handles_end(face);
+	advisories_end(face);
 }
 
-/* Left to the kernel these would be locks on this host alone, and look like success. */
+/* ---- flock(2), fcntl(2) ---- */
+
+/* On other files they are refused: left to the kernel these would be locks on this host
+ * alone, and look like success. */
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
 {
-	(void)ino;
-	(void)fi;
-	/* An unlock comes with every last close. */
-	fuse_reply_err(req, op & LOCK_UN ? 0 : EINVAL);
+	struct advisory *file = advisory_of(req, ino, fi);
+
+	if (file)
+		advisory_flock(file, req, fi->lock_owner, op);
+	else
+		fuse_reply_err(req, op & LOCK_UN ? 0 : EINVAL);
 }
 
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
 {
-	(void)ino;
-	(void)fi;
-	(void)lock;
-	fuse_reply_err(req, EINVAL);
+	struct advisory *file = advisory_of(req, ino, fi);
+
+	if (file)
+		advisory_getlk(file, req, fi, lock);
+	else
+		fuse_reply_err(req, EINVAL);
 }
 
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep)
 {
-	(void)ino;
-	(void)fi;
-	(void)sleep;
-	fuse_reply_err(req, lock->l_type == F_UNLCK ? 0 : EINVAL);
+	struct advisory *file = advisory_of(req, ino, fi);
+
+	if (file)
+		advisory_setlk(file, req, fi->lock_owner, lock, sleep);
+	else
+		fuse_reply_err(req, lock->l_type == F_UNLCK ? 0 : EINVAL);
 }

@@ -65,7 +65,7 @@ static void interrupt(struct hold *hold, int error)
 
 	fuse_reply_err(stop_waiting(hold), error);
 	if (error == EINTR && !face->draining &&
-	    linger_begin(&face->linger, &hold->place, hold->person.pid))
+	    linger_begin(&face->linger, &hold->place, hold->asker))
 		hold->state = HOLD_LINGERING;
 	else
 		hold_free(hold);
@@ -208,10 +208,15 @@ static bool is_adoptable(const struct hold *hold, const struct hold_request *req
 	       !(hold->answered && hold->error == 0 && !lc_holds(hold->taker));
 }
 
+static pid_t asker_of(const struct hold_request *request)
+{
+	return request->asker ? request->asker : request->person.pid;
+}
+
 struct hold *hold_adopt(struct face *face, const struct hold_request *request)
 {
 	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
-	pid_t pid = request->person.pid;
+	pid_t pid = asker_of(request);
 
 	for (size_t i = 0; i < 2 && pid > 0; i++)
 		for (struct lingering *place = lists[i], *next; place; place = next) {
@@ -248,8 +253,8 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		return -ENOMEM;
 	*hold = (struct hold){
 		.kind = request->kind, .ctx = ctx, .face = face, .node = request->node,
-		.mode = request->mode, .person = request->person, .where = request->where,
-		.owner = request->owner, .lineage = request->lineage,
+		.mode = request->mode, .person = request->person, .asker = asker_of(request),
+		.where = request->where, .owner = request->owner, .lineage = request->lineage,
 	};
 	r = lc_take(face->lc, &ask, taken, lost, hold, &hold->taker);
 	if (r < 0) {
@@ -274,6 +279,14 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 		answer(hold, hold->error);
 	else
 		fuse_req_interrupt_func(req, interrupted, hold);
+}
+
+fuse_req_t hold_withdraw(struct hold *hold)
+{
+	fuse_req_t req = hold->state == HOLD_WAITING ? stop_waiting(hold) : NULL;
+
+	hold_free(hold);
+	return req;
 }
 
 /* ---- holding ---- */

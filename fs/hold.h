@@ -70,6 +70,7 @@ struct hold_request {
 	int64_t wait_us;              /* as of lc_request */
 	struct hold *instead;         /* as of lc_request; NULL */
 	struct person person;         /* identified while the request is pending */
+	pid_t asker;                  /* who would come back after an interrupt; 0: that person */
 	uid_t uid;
 	struct lineage *lineage;      /* of the person, if its family's hold would do; the hold
 	                               * takes it. NULL: only one of its own will */
@@ -88,6 +89,7 @@ struct hold {
 	struct lc_taker *taker;       /* NULL: the engine is gone */
 	enum lc_mode mode;
 	struct person person;         /* who asked first */
+	pid_t asker;
 	const void *where;
 	uint64_t owner;
 	struct lineage *lineage;
@@ -116,6 +118,9 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 /* Takes the request: it is answered with granted() or an error, maybe at once. The hold
  * may be gone when this returns. */
 void hold_wait(struct hold *hold, fuse_req_t req);
+/* What was asked for is had by another way, or not to be had: gone. The request, which
+ * the caller answers at once, or NULL: it was interrupted before. */
+fuse_req_t hold_withdraw(struct hold *hold);
 
 /* One more has the lock by it, as the opener of that door's file: 0, or -ENOLCK: it
  * could not be stopped, should the lock get lost. */

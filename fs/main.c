@@ -291,6 +291,7 @@ int main(int argc, char **argv)
 	fuse_set_log_func(fuse_log_line);
 	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;
+	face.read_only = options.read_only;
 	loop.mountpoint = options.mountpoint;
 	loop.drain_us = options.drain_us;
 	status = EXIT_MOUNT;

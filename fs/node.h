@@ -28,6 +28,8 @@ enum node_kind {
 };
 
 struct snapshot;   /* of a queue: snapshot.h */
+struct claim;      /* of the door flock: claim.h */
+struct ask;
 
 struct node {
 	uint64_t ino;
@@ -38,6 +40,8 @@ struct node {
 	uint64_t lookups;              /* the kernel's */
 	unsigned references;           /* children, open files, requests under way */
 	struct door door;              /* NODE_DOOR */
+	struct claim *claims;          /*   and flock: who has the lock by it, */
+	struct ask *asks;              /*   and who waits */
 	bool known;                    /* NODE_LOCK: info was read once; it is the memory that */
 	struct lc_lock_info info;      /*   answers while the ensemble is away */
 	struct lc_entry_info *entry;   /* NODE_ENTRY: as it was at lookup */

@@ -488,6 +488,7 @@ const struct fuse_lowlevel_ops ops = {
 	.open = file_open,
 	.read = file_read,
 	.write = file_write,
+	.flush = file_flush,
 	.release = file_release,
 	.fsync = file_fsync,
 	.opendir = dir_open,

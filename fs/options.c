@@ -49,6 +49,7 @@ struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *on_lost, *credentials;
 	int mkroot;
+	bool read_only;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
 	char *bad;                   /* an argument nobody knows */
@@ -153,6 +154,7 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 	case KEY_IGNORE:
 		return 0;
 	case KEY_FORWARD:
+		raw->read_only |= strcmp(arg, "ro") == 0;
 		/* Commas in it, as in context=, were given escaped and must stay so. */
 		return fuse_opt_add_opt_escaped(&raw->forward, arg);
 	case FUSE_OPT_KEY_NONOPT:
@@ -258,6 +260,7 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 		                "the whole ensemble cannot be mounted: name a sub-tree, as %s/locks",
 		                options->servers);
 	/* A typo elsewhere would be a private tree that excludes nobody. */
+	options->read_only = raw->read_only;
 	options->make_root = raw->mkroot || strcmp(options->root, "/locks") == 0;
 	return true;
 }

@@ -235,6 +235,11 @@ bool lc_ready(const struct lc *lc)
 	return session_ready(lc);
 }
 
+const char *lc_host(const struct lc *lc)
+{
+	return lc->host;
+}
+
 const char *lc_state_name(enum lc_state state)
 {
 	switch (state) {

@@ -154,6 +154,8 @@ struct lc_status {
 };
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);
+/* This mount's host, as it stands in the names of its entries. */
+const char *lc_host(const struct lc *lc);
 const char *lc_state_name(enum lc_state state);
 
 /* ---- taking ---- */
@@ -191,6 +193,8 @@ void lc_lost_done(struct lc_taker *taker);
 bool lc_holds(struct lc_taker *taker);
 /* The fencing token: the czxid of the entry. */
 int64_t lc_token(const struct lc_taker *taker);
+/* The node name of its entry; NULL: it has none, or not yet. */
+const char *lc_znode(const struct lc_taker *taker);
 /* Shown beside the holder. 0, -EFBIG, -EIO: lost; answered from the lease. */
 int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
 

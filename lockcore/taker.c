@@ -739,3 +739,8 @@ int64_t lc_token(const struct lc_taker *taker)
 {
 	return taker->czxid;
 }
+
+const char *lc_znode(const struct lc_taker *taker)
+{
+	return taker->znode == ZNODE_PRESENT || taker->znode == ZNODE_DELETING ? taker->name : NULL;
+}

@@ -187,21 +187,23 @@ class Taker:
             os.setuid(uid)
         _die_with_parent()
         conn.send('started')
-        fd = None
+        self._serve(conn, flags)
 
-        def obey(function, *args):
-            try:
-                result = function(*args)
-                return 0, result, time.monotonic()
-            except OSError as err:
-                return err.errno, None, time.monotonic()
+    @staticmethod
+    def _obey(function, *args):
+        try:
+            result = function(*args)
+            return 0, result, time.monotonic()
+        except OSError as err:
+            return err.errno, None, time.monotonic()
 
-        reply = obey(raw_open, self.path, flags)
+    def _serve(self, conn, flags):
+        reply = self._obey(raw_open, self.path, flags)
         fd = reply[1]
         while True:
             conn.send(reply)
             name, args = conn.recv()
-            reply = obey(getattr(os, name), fd, *args)
+            reply = self._obey(getattr(os, name), fd, *args)
 
     def answered(self, seconds=0):
         return self.conn.poll(seconds)

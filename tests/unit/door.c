@@ -55,6 +55,7 @@ static void malformed(void **state)
 		"lock@9223372036854776ms",
 		"lock@30S", "try@", "try@30s", "try@0s", "try@x",
 		"shared@", "shared@30", "shared@x", "reentrant@", "reentrant@30",
+		"flock@", "flock@30s", "flock@0s",
 	};
 	struct door door;
 
@@ -71,7 +72,7 @@ static void no_doors(void **state)
 		"try ", "tr", "tryx", "Try@", "xlock@30s", "@", "@30s", "lo@30s", "queue", "holder",
 		"value",
 		"slots", "build", "backup@home.service", "lock\n", "share", "shared ", "shared2",
-		"sharedlock", "lockshared", "re", "reentran", "reentrants",
+		"sharedlock", "lockshared", "re", "reentran", "reentrants", "floc", "flocks",
 	};
 	struct door door;
 
@@ -97,6 +98,18 @@ static void listed_doors(void **state)
 	assert_true(count >= 2);
 }
 
+static void advisory(void **state)
+{
+	struct door door;
+
+	(void)state;
+	assert_int_equal(door_parse("flock", &door), 0);
+	assert_true(door.advisory);
+	for (const char *const *name = door_names; *name; name++)
+		expect(door_parse(*name, &door) == 0 && door.advisory == (strcmp(*name, "flock") == 0),
+		       "opening %s takes nothing?", *name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +117,7 @@ int main(void)
 		cmocka_unit_test(malformed),
 		cmocka_unit_test(no_doors),
 		cmocka_unit_test(listed_doors),
+		cmocka_unit_test(advisory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

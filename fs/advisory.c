@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * advisory.c - see advisory.h.
+ */
+#include "advisory.h"
+
+#include "claim.h"
+#include "family.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <utlist.h>
+
+struct advisory {
+	struct face *face;
+	struct node *node;            /* a reference */
+	struct person opener;
+	struct fuse_pollhandle *poll; /* somebody polls */
+	struct cursor cursor;
+	struct advisory *prev, *next; /* in face->advisories */
+};
+
+/* ---- opening and closing ---- */
+
+void advisory_open(struct face *face, fuse_req_t req, struct node *node,
+                   const struct fuse_file_info *fi)
+{
+	struct advisory *file = calloc(1, sizeof(*file));
+	struct fuse_file_info reply = *fi;
+
+	if (!file) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	file->face = face;
+	file->node = node;
+	family_identify(fuse_req_ctx(req)->pid, &file->opener);
+	node_ref(node);
+	DL_APPEND(face->advisories, file);
+	reply.fh = (uint64_t)(uintptr_t)file;
+	reply.direct_io = 1;
+	if (fuse_reply_open(req, &reply) < 0)
+		advisory_release(file);
+}
+
+/* Those of that owner that are not an open file's; any owner's if it is NULL. */
+static void drop_claims(struct advisory *file, const uint64_t *owner)
+{
+	struct claim *claim, *next;
+
+	DL_FOREACH_SAFE(file->node->claims, claim, next)
+		if (owner ? claim->kind == CLAIM_FCNTL && claim->owner == *owner : claim->file == file)
+			claim_drop(claim);
+	holds_drop_where(file->face, file, owner);
+}
+
+/* It may have given the file away, to a child: what that one holds is not shared with its
+ * parent any more. Nor with whoever gets the number of a process that has ended. */
+static void part_from(struct advisory *file, pid_t thread)
+{
+	struct claim *claim;
+	struct person person = {.pid = 0};
+
+	DL_FOREACH(file->node->claims, claim) {
+		if (claim->file != file || claim->kind != CLAIM_FLOCK)
+			continue;
+		if (!person.pid)
+			family_identify(thread, &person);
+		if (claim->pid == person.pid)
+			claim->pid = 0;
+	}
+}
+
+/* A thread that still waits by that owner goes on: another descriptor may be open. If
+ * none is, the kernel tells it EBADF, and us by the RELEASE. */
+void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner)
+{
+	drop_claims(file, &owner);
+	part_from(file, fuse_req_ctx(req)->pid);
+	fuse_reply_err(req, 0);
+}
+
+void advisory_release(struct advisory *file)
+{
+	struct face *face = file->face;
+
+	drop_claims(file, NULL);
+	DL_DELETE(face->advisories, file);
+	if (file->poll)
+		fuse_pollhandle_destroy(file->poll);
+	node_unref(face->nodes, file->node);
+	free(file);
+}
+
+void advisories_end(struct face *face)
+{
+	struct advisory *file, *next;
+
+	DL_FOREACH_SAFE(face->advisories, file, next)
+		advisory_release(file);
+}
+
+/* ---- locking ---- */
+
+static void take(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
+                 enum lc_mode mode, bool wait)
+{
+	struct claim_request request = {
+		.file = file, .node = file->node, .kind = kind, .owner = owner, .mode = mode,
+		.wait_us = wait ? LC_FOREVER : 0, .opener = file->opener, .uid = fuse_req_ctx(req)->uid,
+	};
+
+	if (file->face->read_only) {
+		fuse_reply_err(req, EROFS);
+		return;
+	}
+	if (fuse_req_interrupted(req)) {
+		fuse_reply_err(req, EINTR);
+		return;
+	}
+	family_identify(fuse_req_ctx(req)->pid, &request.asker);
+	claim_take(file->face, req, &request);
+}
+
+static void unlock(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner)
+{
+	struct claim *claim = claim_find(file->node, kind, owner);
+
+	if (claim)
+		claim_drop(claim);
+	holds_drop_where(file->face, file, &owner);
+	fuse_reply_err(req, 0);
+}
+
+void advisory_flock(struct advisory *file, fuse_req_t req, uint64_t owner, int op)
+{
+	if (op & LOCK_UN)
+		unlock(file, req, CLAIM_FLOCK, owner);
+	else
+		take(file, req, CLAIM_FLOCK, owner, op & LOCK_SH ? LC_SHARED : LC_EXCLUSIVE, !(op & LOCK_NB));
+}
+
+static bool is_whole(const struct flock *lock)
+{
+	return lock->l_start == 0 && lock->l_len == 0;
+}
+
+void advisory_setlk(struct advisory *file, fuse_req_t req, uint64_t owner, const struct flock *lock,
+                    bool wait)
+{
+	if (!is_whole(lock))
+		fuse_reply_err(req, EINVAL);
+	else if (lock->l_type == F_UNLCK)
+		unlock(file, req, CLAIM_FCNTL, owner);
+	else
+		take(file, req, CLAIM_FCNTL, owner, lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE, wait);
+}
+
+/* ---- asking who is in the way ---- */
+
+/* Who could not be told by its number in the queue: of an entry of this mount, its claim. */
+static const struct claim *claim_of_entry(const struct node *node, const struct lc_entry *entry)
+{
+	const struct claim *claim;
+
+	DL_FOREACH(node->claims, claim) {
+		const char *znode = lc_znode(claim->holder.hold->taker);
+
+		if (znode && strcmp(znode, entry->znode) == 0)
+			return claim;
+	}
+	return NULL;
+}
+
+static bool is_own(const struct claim *claim, uint64_t owner, const struct hold *companion)
+{
+	return claim && ((claim->kind == CLAIM_FCNTL && claim->owner == owner) ||
+	                 claim->holder.hold == companion);
+}
+
+static unsigned slots_of(const struct node *node)
+{
+	unsigned slots = node->parent->info.slots;
+
+	return slots > 1 ? slots : 1;
+}
+
+/* The first entry that one of that mode would have to wait for, but for its own. */
+static const struct lc_entry *in_the_way(const struct node *node, const struct lc_listing *listing,
+                                         enum lc_mode mode, uint64_t owner,
+                                         const struct hold *companion)
+{
+	const struct lc_entry *first = NULL;
+	unsigned alike = 0;
+
+	for (size_t i = 0; i < listing->entry_count; i++) {
+		const struct lc_entry *entry = &listing->entries[i];
+
+		if (is_own(claim_of_entry(node, entry), owner, companion))
+			continue;
+		if (mode == LC_SHARED && entry->mode == LC_SHARED && !entry->deaf)
+			continue;
+		if (!first)
+			first = entry;
+		/* One of several slots may be left. */
+		if (mode == LC_SHARED || entry->mode == LC_SHARED || !entry->ours ||
+		    ++alike >= slots_of(node))
+			return first;
+	}
+	return NULL;
+}
+
+static void describe(const struct face *face, const struct node *node, const struct lc_entry *entry,
+                     enum lc_mode wanted, struct flock *ret_lock)
+{
+	const struct claim *claim = claim_of_entry(node, entry);
+	bool shared = entry->mode == LC_SHARED;
+
+	/* An exclusive one that is not used as such any more. */
+	if (claim && claim->kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
+		shared = claim->mode == LC_SHARED;
+	ret_lock->l_type = shared ? F_RDLCK : F_WRLCK;
+	/* The kernel knows no process of that number, and says 0. */
+	ret_lock->l_pid = entry->ours && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0
+		? entry->pid : -1;
+}
+
+static void listed(void *ctx, int err, const struct lc_listing *listing)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	struct node *node = parked->node;
+	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+	enum lc_mode mode = (enum lc_mode)parked->size;
+	const struct lc_entry *first;
+	struct person asker;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	family_identify(fuse_req_ctx(parked->req)->pid, &asker);
+	first = in_the_way(node, listing, mode, parked->fi.lock_owner,
+	                   claim_companion(node, CLAIM_FCNTL, &asker));
+	if (first)
+		describe(face, node, first, mode, &lock);
+	fuse_reply_lock(parked->req, &lock);
+	parked_free(parked);
+}
+
+/* He could have at once what he has. */
+static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
+                        const struct person *asker)
+{
+	const struct claim *own = claim_find(file->node, CLAIM_FCNTL, owner);
+	const struct hold *hold = own ? own->holder.hold
+	                              : claim_companion(file->node, CLAIM_FCNTL, asker);
+
+	return hold && (hold->mode == LC_EXCLUSIVE || mode == LC_SHARED) && lc_holds(hold->taker);
+}
+
+void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_file_info *fi,
+                    const struct flock *lock)
+{
+	enum lc_mode mode = lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE;
+	struct flock free_lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+	struct parked *parked;
+	struct person asker;
+
+	if (!is_whole(lock)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	family_identify(fuse_req_ctx(req)->pid, &asker);
+	if (has_already(file, fi->lock_owner, mode, &asker)) {
+		fuse_reply_lock(req, &free_lock);
+		return;
+	}
+	parked = park(file->face, req, file->node, NULL);
+	if (!parked)
+		return;
+	parked->fi = *fi;
+	parked->size = mode;
+	park_call(parked, lc_list(file->face->lc, file->node->lock, listed, parked, &parked->call));
+}
+
+/* ---- the descriptor ---- */
+
+/* The lock that whoever asks has by this file; NULL. What its process has by fcntl it
+ * has by every open file of the door. */
+static struct lc_taker *taker_of(const struct advisory *file, pid_t thread)
+{
+	const struct claim *claim, *found = NULL;
+	struct person person = {.pid = 0};
+
+	DL_FOREACH(file->node->claims, claim) {
+		if (claim->file == file && claim->kind == CLAIM_FLOCK)
+			return claim->holder.hold->taker;
+		if (claim->kind != CLAIM_FCNTL)
+			continue;
+		if (!person.pid)
+			family_identify(thread, &person);
+		if (claim->pid == person.pid && person.pid > 0)
+			found = claim;
+		else if (claim->file == file && !found)
+			found = claim;
+	}
+	return found ? found->holder.hold->taker : NULL;
+}
+
+void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off)
+{
+	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
+
+	if (taker)
+		held_read(taker, &file->cursor, req, size, off);
+	else
+		fuse_reply_buf(req, NULL, 0);
+}
+
+void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size)
+{
+	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
+
+	if (taker)
+		held_write(taker, &file->cursor, req, data, size);
+	else
+		fuse_reply_err(req, ENOLCK);
+}
+
+void advisory_fsync(struct advisory *file, fuse_req_t req)
+{
+	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
+
+	if (taker)
+		held_fsync(taker, file->face, req, file->node);
+	else
+		fuse_reply_err(req, ENOLCK);
+}
+
+void advisory_poll(struct advisory *file, fuse_req_t req, struct fuse_pollhandle *ph)
+{
+	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
+	unsigned events = POLLIN | POLLOUT;
+
+	if (ph) {
+		if (file->poll)
+			fuse_pollhandle_destroy(file->poll);
+		file->poll = ph;
+	}
+	if (taker && !lc_holds(taker))
+		events |= POLLERR | POLLHUP | POLLPRI;
+	fuse_reply_poll(req, events);
+}
+
+void advisory_wake(struct advisory *file)
+{
+	if (file->poll)
+		fuse_lowlevel_notify_poll(file->poll);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * advisory.h - an open file of a lock's `flock` door. Opening takes nothing; flock(2)
+ * and fcntl(2) do, and each of them is a place in the same queue as an open of another
+ * door. What they mean stands in claim.h.
+ *
+ * The kernel asks for nothing that it does not know of: no unlock comes at close, but
+ * a FLUSH for every close of a descriptor, which ends the process's fcntl locks, and
+ * a RELEASE after the last, which ends the rest.
+ */
+#ifndef FS_ADVISORY_H
+#define FS_ADVISORY_H
+
+#include "face.h"
+
+struct advisory;
+
+void advisory_open(struct face *face, fuse_req_t req, struct node *node,
+                   const struct fuse_file_info *fi);
+void advisory_flock(struct advisory *file, fuse_req_t req, uint64_t owner, int op);
+void advisory_setlk(struct advisory *file, fuse_req_t req, uint64_t owner, const struct flock *lock,
+                    bool wait);
+void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_file_info *fi,
+                    const struct flock *lock);
+
+/* As of a held door while a lock is held through the file, or by the asking process's
+ * fcntl lock. Otherwise there is nothing to read, and nothing to write to. */
+void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off);
+void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size);
+void advisory_fsync(struct advisory *file, fuse_req_t req);
+void advisory_poll(struct advisory *file, fuse_req_t req, struct fuse_pollhandle *ph);
+
+/* One descriptor of it was closed. */
+void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner);
+/* The last one was. */
+void advisory_release(struct advisory *file);
+/* No RELEASE will come any more; after holds_end(). */
+void advisories_end(struct face *face);
+
+/* For claim.c: who polls it shall look again. */
+void advisory_wake(struct advisory *file);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * claim.c - see claim.h. What each lock's door knows of claims, and of those who ask
+ * for one and wait, hangs on its node.
+ */
+#include "claim.h"
+
+#include "advisory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+/* One who waits, or is away after an interrupt. */
+struct ask {
+	struct claim_request request;
+	struct hold *hold;            /* his place */
+	struct hold *instead;         /* what it is to replace; NULL */
+	struct ask *prev, *next;      /* in node->asks */
+};
+
+static struct claim *claim_of(struct holder *holder)
+{
+	return (struct claim *)((char *)holder - offsetof(struct claim, holder));
+}
+
+struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner)
+{
+	struct claim *claim;
+
+	DL_FOREACH(node->claims, claim)
+		if (claim->kind == kind && claim->owner == owner)
+			return claim;
+	return NULL;
+}
+
+static bool has_kind(const struct node *node, const struct hold *hold, enum claim_kind kind)
+{
+	const struct claim *claim;
+
+	DL_FOREACH(node->claims, claim)
+		if (claim->holder.hold == hold && claim->kind == kind)
+			return true;
+	return false;
+}
+
+static bool is_of(const struct claim *claim, const struct person *person)
+{
+	return claim->pid > 0 && claim->pid == person->pid && claim->start == person->start;
+}
+
+struct hold *claim_companion(const struct node *node, enum claim_kind kind,
+                             const struct person *person)
+{
+	const struct claim *claim;
+
+	DL_FOREACH(node->claims, claim)
+		if (claim->kind != kind && is_of(claim, person) && lc_holds(claim->holder.hold->taker) &&
+		    !has_kind(node, claim->holder.hold, kind))
+			return claim->holder.hold;
+	return NULL;
+}
+
+void claim_drop(struct claim *claim)
+{
+	struct node *node = claim->holder.hold->node;
+	struct hold *hold = claim->holder.hold;
+	struct ask *ask;
+
+	/* Whoever was to replace it keeps his place, as one who replaces nobody. */
+	if (hold->holders == &claim->holder && !claim->holder.next)
+		DL_FOREACH(node->asks, ask)
+			if (ask->instead == hold)
+				ask->instead = NULL;
+	DL_DELETE(node->claims, claim);
+	hold_part(&claim->holder);
+	free(claim);
+}
+
+/* ---- joining a hold ---- */
+
+/* An open file goes from process to process: who opened it has it at heart, while who
+ * called flock(2) may be a flock(1) that is gone already. A process's lock is its own. */
+static const struct person *keeper(const struct claim_request *request)
+{
+	const struct person *opener = &request->opener;
+	struct ancestry ancestry;
+
+	if (request->kind == CLAIM_FLOCK && family_ancestry(opener->pid, &ancestry) &&
+	    ancestry.start == opener->start)
+		return opener;
+	return &request->asker;
+}
+
+static void wake(struct holder *holder);
+
+static int join(struct hold *hold, const struct claim_request *request)
+{
+	struct claim *claim = calloc(1, sizeof(*claim));
+	int r = claim ? hold_join(hold, &claim->holder, wake, keeper(request), request->node) : -ENOMEM;
+
+	if (r < 0) {
+		free(claim);
+		return r;
+	}
+	claim->file = request->file;
+	claim->kind = request->kind;
+	claim->owner = request->owner;
+	claim->mode = request->mode;
+	claim->pid = request->asker.pid;
+	claim->start = request->asker.start;
+	DL_APPEND(request->node->claims, claim);
+	return 0;
+}
+
+/* Answers the request, with the lock or an error. */
+static void give(struct hold *hold, fuse_req_t req, const struct claim_request *request)
+{
+	fuse_reply_err(req, -join(hold, request));
+}
+
+/* All who have the lock by the shared hold have it by the exclusive one now, `by` among
+ * them. The guardian has room for one more at a time. */
+static int move_up(struct hold *from, struct hold *to, const struct claim_request *by)
+{
+	struct claim *own = claim_find(by->node, by->kind, by->owner), *claim, *next;
+	struct holder first = {.hold = NULL};
+	int r = own ? hold_join(to, &first, wake, keeper(by), by->node) : join(to, by);
+
+	if (r < 0)
+		return r;
+	DL_FOREACH_SAFE(by->node->claims, claim, next) {
+		struct person person = {.pid = claim->holder.pid, .start = claim->holder.start};
+
+		if (claim->holder.hold != from)
+			continue;
+		hold_part(&claim->holder);
+		r = hold_join(to, &claim->holder, wake, &person, by->node);
+		assert(r == 0);
+	}
+	if (own) {
+		hold_part(&first);
+		own->mode = by->mode;
+	}
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+static void dropped(void *ctx)
+{
+	struct ask *ask = ctx;
+
+	DL_DELETE(ask->request.node->asks, ask);
+	free(ask);
+}
+
+/* It waits no more: the request is to be answered. NULL: it was interrupted before. */
+static fuse_req_t withdraw(struct ask *ask, struct claim_request *ret_request)
+{
+	*ret_request = ask->request;
+	return hold_withdraw(ask->hold);   /* frees it */
+}
+
+/* Has the process, or the owner himself, asked elsewhere for what the hold gives him
+ * already? Then he would wait for himself. */
+static bool is_served(const struct ask *ask, const struct hold *hold)
+{
+	const struct claim_request *request = &ask->request;
+	const struct claim *own = claim_find(request->node, request->kind, request->owner);
+
+	if (hold->mode == LC_SHARED && request->mode == LC_EXCLUSIVE)
+		return false;
+	if (own)
+		return own->holder.hold == hold &&
+		       (request->kind == CLAIM_FCNTL || own->mode == request->mode);
+	return claim_companion(request->node, request->kind, &request->asker) == hold;
+}
+
+static void serve_others(struct node *node, struct hold *hold)
+{
+	struct claim_request request;
+	struct ask *ask, *next;
+
+	DL_FOREACH_SAFE(node->asks, ask, next) {
+		struct claim *own;
+		fuse_req_t req;
+
+		if (!is_served(ask, hold))
+			continue;
+		req = withdraw(ask, &request);
+		own = claim_find(node, request.kind, request.owner);
+		if (!req)
+			continue;
+		if (own) {
+			own->mode = request.mode;
+			fuse_reply_err(req, 0);
+		} else {
+			give(hold, req, &request);
+		}
+	}
+}
+
+static void granted(struct hold *hold, fuse_req_t req)
+{
+	struct ask *ask = hold->ctx;
+	struct claim_request request = ask->request;
+	struct hold *instead = ask->instead;
+
+	dropped(ask);
+	if (instead)
+		fuse_reply_err(req, -move_up(instead, hold, &request));
+	else
+		give(hold, req, &request);
+	if (hold->holders)
+		serve_others(request.node, hold);
+}
+
+/* Who waits to replace what is lost has lost it, too. */
+static void wake(struct holder *holder)
+{
+	struct hold *hold = holder->hold;
+	struct claim_request request;
+	struct ask *ask, *next;
+
+	DL_FOREACH_SAFE(hold->node->asks, ask, next)
+		if (ask->instead == hold) {
+			fuse_req_t req = withdraw(ask, &request);
+
+			if (req)
+				fuse_reply_err(req, ENOLCK);
+		}
+	advisory_wake(claim_of(holder)->file);
+}
+
+static const struct hold_kind setlk_kind = {
+	.too_long = ENOLCK, .granted = granted, .dropped = dropped,
+};
+
+/* The place it has left here by an interrupt. */
+static struct hold *come_back(struct face *face, const struct hold_request *place,
+                              const struct claim_request *request)
+{
+	struct hold *hold = hold_adopt(face, place);
+	struct ask *ask = hold ? hold->ctx : NULL;
+
+	if (!ask)
+		return NULL;
+	if (ask->instead != place->instead) {
+		hold_withdraw(hold);
+		return NULL;
+	}
+	ask->request = *request;
+	return hold;
+}
+
+static bool is_replaced(const struct node *node, const struct hold *hold)
+{
+	const struct ask *ask;
+
+	DL_FOREACH(node->asks, ask)
+		if (ask->instead == hold)
+			return true;
+	return false;
+}
+
+/* A new place in the queue. */
+static int queue_up(struct face *face, const struct hold_request *place,
+                    const struct claim_request *request, struct hold **ret_hold)
+{
+	struct ask *ask;
+	int r;
+
+	/* Another thread is about to: both wait for the other to unlock. */
+	if (place->instead && is_replaced(request->node, place->instead))
+		return request->wait_us == 0 ? -EAGAIN : -EDEADLK;
+	ask = calloc(1, sizeof(*ask));
+	if (!ask)
+		return -ENOMEM;
+	r = hold_take(face, place, ask, ret_hold);
+	if (r < 0) {
+		free(ask);
+		return r;
+	}
+	*ask = (struct ask){.request = *request, .hold = *ret_hold, .instead = place->instead};
+	DL_APPEND(request->node->asks, ask);
+	return 0;
+}
+
+static void wait_for(struct face *face, fuse_req_t req, const struct claim_request *request,
+                     struct hold *instead)
+{
+	struct hold_request place = {
+		.kind = &setlk_kind, .node = request->node, .mode = request->mode,
+		.wait_us = request->wait_us, .instead = instead, .person = *keeper(request),
+		.asker = request->asker.pid, .uid = request->uid, .where = request->file,
+		.owner = request->owner,
+	};
+	struct hold *hold = come_back(face, &place, request);
+	int r = hold ? 0 : queue_up(face, &place, request, &hold);
+
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		hold_wait(hold, req);
+}
+
+/* ---- asking ---- */
+
+/* What he has is enough. */
+static bool suffices(struct claim *claim, enum lc_mode mode)
+{
+	if (claim->kind == CLAIM_FCNTL && claim->holder.hold->mode == LC_EXCLUSIVE)
+		claim->mode = mode;
+	return claim->mode == mode;
+}
+
+void claim_take(struct face *face, fuse_req_t req, const struct claim_request *request)
+{
+	struct claim *own = claim_find(request->node, request->kind, request->owner);
+	struct hold *hold;
+
+	if (own && !lc_holds(own->holder.hold->taker)) {
+		fuse_reply_err(req, ENOLCK);
+		return;
+	}
+	if (own && suffices(own, request->mode)) {
+		fuse_reply_err(req, 0);
+		return;
+	}
+	if (own && own->kind == CLAIM_FLOCK) {
+		claim_drop(own);
+		own = NULL;
+	}
+	hold = own ? own->holder.hold
+	           : claim_companion(request->node, request->kind, &request->asker);
+	if (hold && (hold->mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
+		give(hold, req, request);
+	else
+		wait_for(face, req, request, hold);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * claim.h - who has a lock by flock(2) or fcntl(2) on its `flock` door, and who asks.
+ *
+ *   kind     its owner, as the kernel tells it     given back
+ *   flock    the open file                         LOCK_UN, or its last close
+ *   fcntl    the process, or for an OFD lock the   F_UNLCK, or any close of the file by
+ *            open file                             the process, or the last close
+ *
+ * A claim is the holder of a hold. One process may lock a file in both ways, and on a
+ * local file neither would see the other: its two claims have one hold together. Two
+ * claims of one kind never have: they conflict as those of two processes do.
+ *
+ *   ask     same mode        other mode
+ *   flock   nothing to do    gives back, and asks anew at the end of the queue
+ *   fcntl   nothing to do    shared after exclusive: the entry stays as it is;
+ *                            exclusive after shared: a new entry in place of the old one,
+ *                            EDEADLK if one that is exclusive waits in between
+ *
+ * Who has lost the lock gets ENOLCK until he unlocks.
+ */
+#ifndef FS_CLAIM_H
+#define FS_CLAIM_H
+
+#include "hold.h"
+
+enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL };
+
+struct advisory;   /* an open file of the door: advisory.h */
+
+struct claim {
+	struct holder holder;
+	struct advisory *file;        /* it was made through this one */
+	enum claim_kind kind;
+	uint64_t owner;
+	enum lc_mode mode;            /* as asked for: the hold's own may be the stronger one */
+	pid_t pid;                    /* the process that asked; 0: none may share its hold */
+	uint64_t start;
+	struct claim *prev, *next;    /* in node->claims */
+};
+
+struct claim_request {
+	struct advisory *file;
+	struct node *node;            /* the door */
+	enum claim_kind kind;
+	uint64_t owner;
+	enum lc_mode mode;
+	int64_t wait_us;              /* as of lc_request */
+	struct person asker;
+	struct person opener;         /* of the file */
+	uid_t uid;
+};
+
+/* Answers the request. */
+void claim_take(struct face *face, fuse_req_t req, const struct claim_request *request);
+/* NULL: that owner has none. */
+struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
+/* The lock that process has by its claim of the other kind; NULL. */
+struct hold *claim_companion(const struct node *node, enum claim_kind kind,
+                             const struct person *person);
+void claim_drop(struct claim *claim);
+
+#endif

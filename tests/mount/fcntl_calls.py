@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""fcntl(2) and lockf(3) on the door `flock`: owners, upgrade and downgrade, OFD locks,
+partial ranges, F_GETLK, what a close gives back, and one process that locks both ways."""
+
+import errno
+import os
+from fcntl import (F_RDLCK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH,
+                   LOCK_UN)
+
+from harness import check, check_equal, check_errno, run, until
+from locker import F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, Locker
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.mkdir('build')
+    until(lambda: 'build' in b.locks(), 'b sees the lock')
+
+    def queued(count):
+        until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
+
+    def modes():
+        return [name.split('-')[1] for name in a.queue('build')]
+
+    def free(*lockers):
+        for locker in lockers:
+            locker.do('setlk', fds[locker], F_UNLCK)
+        queued(0)
+
+    p, q, r = Locker(a, 'build'), Locker(a, 'build'), Locker(b, 'build')
+    fds = {locker: locker.do('open') for locker in (p, q, r)}
+    fd, qfd, rfd = fds.values()
+
+    # Exclusive and shared.
+    p.do('lockf', fd, LOCK_EX)
+    p.do('setlk', fd, F_WRLCK)
+    check_equal(modes(), ['exclusive'], 'the queue')
+    check_equal(int(p.do('read', fd, 64)), int(a.fields('build', 'queue', a.queue('build')[0])['token']),
+                'the token')
+    for other in (q, r):
+        other.fails(errno.EAGAIN, 'lockf', fds[other], LOCK_EX | LOCK_NB)
+        other.fails(errno.EAGAIN, 'setlk', fds[other], F_RDLCK)
+    check_errno(errno.EAGAIN, os.open, b.path('build', 'try'), os.O_RDWR)
+    q.ask('setlk', qfd, F_RDLCK, F_SETLKW)
+    queued(2)
+    r.ask('lockf', rfd, LOCK_SH)
+    queued(3)
+    p.do('lockf', fd, LOCK_UN)
+    q.got()
+    r.got()
+    check_equal(modes(), ['shared', 'shared'], 'the queue')
+    free(q, r)
+
+    # The whole file, or nothing.
+    for place in ((0, 1), (1, 0), (0, 0, os.SEEK_CUR), (5, 10)):
+        p.do('lseek', fd, 3, os.SEEK_SET)
+        for kind in (F_RDLCK, F_WRLCK, F_UNLCK):
+            p.fails(errno.EINVAL, 'setlk', fd, kind, F_SETLKW, *place)
+    p.do('lseek', fd, 0, os.SEEK_SET)
+    p.do('setlk', fd, F_WRLCK, F_SETLKW, 0, 0, os.SEEK_CUR)
+    p.fails(errno.EINVAL, 'setlk', fd, F_UNLCK, F_SETLKW, 0, 1)
+    q.fails(errno.EAGAIN, 'setlk', qfd, F_RDLCK)
+
+    # Down and up again: the entry stays exclusive, and nobody comes between.
+    token = p.do('pread', fd, 64, 0)
+    q.ask('setlk', qfd, F_WRLCK, F_SETLKW)
+    queued(2)
+    p.do('setlk', fd, F_RDLCK)
+    check_equal(modes(), ['exclusive', 'exclusive'], 'the queue after a downgrade')
+    r.fails(errno.EAGAIN, 'setlk', rfd, F_RDLCK)
+    p.do('setlk', fd, F_WRLCK)
+    check_equal(p.do('pread', fd, 64, 0), token, 'the same token')
+    check(not q.answered(), 'the other waits')
+    p.do('setlk', fd, F_UNLCK)
+    q.got()
+    free(q)
+
+    # Up from shared: alone, beside others, and where another one waits to be alone.
+    p.do('setlk', fd, F_RDLCK)
+    token = int(p.do('pread', fd, 64, 0))
+    p.do('setlk', fd, F_WRLCK)
+    until(lambda: modes() == ['exclusive'], 'one entry took the place of the other')
+    check(int(p.do('pread', fd, 64, 0)) > token, 'the token of the new entry')
+    free(p)
+    for other in (q, r):
+        p.do('setlk', fd, F_RDLCK)
+        other.do('setlk', fds[other], F_RDLCK)
+        p.fails(errno.EAGAIN, 'setlk', fd, F_WRLCK)
+        queued(2)
+        p.ask('setlk', fd, F_WRLCK, F_SETLKW)
+        queued(3)
+        other.fails(errno.EAGAIN, 'setlk', fds[other], F_WRLCK)
+        other.fails(errno.EDEADLK, 'setlk', fds[other], F_WRLCK, F_SETLKW)
+        check(not p.answered() and int(other.do('pread', fds[other], 64, 0)) > 0,
+              'the other shares still')
+        other.do('setlk', fds[other], F_UNLCK)
+        p.got()
+        until(lambda: modes() == ['exclusive'], 'the upgrade holds')
+        other.fails(errno.EAGAIN, 'setlk', fds[other], F_RDLCK)
+        free(p)
+
+    # An unlock by another thread, or a close, while the upgrade waits, gives the shared one
+    # back and not the place.
+    p.do('setlk', fd, F_RDLCK)
+    q.do('setlk', qfd, F_RDLCK)
+    p.ask('setlk', fd, F_WRLCK, F_SETLKW)
+    queued(3)
+    free_of = [name for name in a.queue('build') if name.split('-')[2] == str(p.pid)]
+    check_equal([name.split('-')[1] for name in free_of], ['shared', 'exclusive'], 'both entries')
+    q.do('setlk', qfd, F_UNLCK)
+    p.got()
+    free(p)
+
+    # F_GETLK.
+    check_equal(p.do('getlk', fd, F_WRLCK), None, 'nobody is in the way')
+    q.do('setlk', qfd, F_WRLCK)
+    for kind in (F_RDLCK, F_WRLCK):
+        check_equal(p.do('getlk', fd, kind), (F_WRLCK, q.pid), 'who is in the way')
+        check_equal(r.do('getlk', rfd, kind), (F_WRLCK, 0), 'seen from another host')
+        check_equal(q.do('getlk', qfd, kind), None, 'the own lock')
+        check_equal(p.do('getlk', fd, kind, F_OFD_GETLK), (F_WRLCK, -1), 'OFD')
+    q.do('setlk', qfd, F_RDLCK)
+    check_equal(p.do('getlk', fd, F_WRLCK), (F_RDLCK, q.pid), 'a lock that was downgraded')
+    q.do('setlk', qfd, F_UNLCK)
+    q.do('setlk', qfd, F_RDLCK)
+    check_equal(p.do('getlk', fd, F_RDLCK), None, 'one could share')
+    check_equal(p.do('getlk', fd, F_WRLCK), (F_RDLCK, q.pid), 'a shared lock')
+    check_equal(q.do('getlk', qfd, F_WRLCK), None, 'only the own lock')
+    r.do('setlk', rfd, F_RDLCK)
+    check_equal(q.do('getlk', qfd, F_WRLCK), (F_RDLCK, 0), 'somebody shares it')
+    p.ask('setlk', fd, F_WRLCK, F_SETLKW)
+    queued(3)
+    other = Locker(a, 'build')
+    other_fd = other.do('open')
+    check_equal(other.do('getlk', other_fd, F_RDLCK), (F_WRLCK, p.pid), 'one that waits is in the way')
+    q.do('setlk', qfd, F_UNLCK)
+    r.do('setlk', rfd, F_UNLCK)
+    p.got()
+    free(p)
+
+    # A close of any descriptor gives back what the process has, and nothing of others.
+    p.do('setlk', fd, F_WRLCK)
+    spare = p.do('open')
+    check(int(p.do('read', spare, 64)) > 0, 'the process has it by every descriptor')
+    q.ask('setlk', qfd, F_WRLCK, F_SETLKW)
+    queued(2)
+    p.do('close', spare)
+    q.got()
+    queued(1)
+    spare = p.do('dup', fd)
+    p.do('close', spare)
+    p.fails(errno.EAGAIN, 'setlk', fd, F_WRLCK)   # it is the other one's
+    p.ask('setlk', fd, F_WRLCK, F_SETLKW)
+    queued(2)
+    q.kill()
+    p.got()
+    q = Locker(a, 'build')
+    qfd = fds[q] = q.do('open')
+
+    # A child does not inherit it, and its end gives nothing back.
+    child = p.do('fork_and', 'setlk', fd, F_WRLCK)
+    check_equal(child, errno.EAGAIN, 'a child asks for what its parent has')
+    q.fails(errno.EAGAIN, 'setlk', qfd, F_WRLCK)
+    free(p)
+
+    # OFD locks belong to the open file.
+    p.do('setlk', fd, F_WRLCK, F_OFD_SETLKW)
+    spare = p.do('open')
+    p.fails(errno.EAGAIN, 'setlk', spare, F_WRLCK, F_OFD_SETLK)
+    p.do('close', spare)
+    p.do('close', p.do('dup', fd))
+    check_equal(p.do('fork_and', 'setlk', fd, F_WRLCK, F_OFD_SETLK), 0, 'a child has it too')
+    check(int(p.do('pread', fd, 64, 0)) > 0, 'it is held still')
+    q.ask('setlk', qfd, F_WRLCK, F_OFD_SETLKW)
+    queued(2)
+    p.do('setlk', fd, F_UNLCK, F_OFD_SETLK)
+    q.got()
+    q.do('close', qfd)
+    queued(0)
+    qfd = fds[q] = q.do('open')
+
+    # Both ways by one process: one entry, whichever comes first, until both are given back.
+    for first, second in ((('flock', fd, LOCK_EX), ('setlk', fd, F_WRLCK)),
+                          (('setlk', fd, F_WRLCK), ('flock', fd, LOCK_EX | LOCK_NB)),
+                          (('flock', fd, LOCK_SH), ('setlk', fd, F_WRLCK)),
+                          (('setlk', fd, F_RDLCK), ('flock', fd, LOCK_EX)),
+                          (('flock', fd, LOCK_EX), ('setlk', fd, F_RDLCK))):
+        p.do(*first)
+        p.do(*second)
+        until(lambda: modes() == ['exclusive'], f'one entry for {first} and {second}')
+        q.fails(errno.EAGAIN, 'flock', qfd, LOCK_SH | LOCK_NB)
+        p.do('flock', fd, LOCK_UN)
+        q.fails(errno.EAGAIN, 'flock', qfd, LOCK_SH | LOCK_NB)
+        p.do('flock', fd, LOCK_EX)
+        p.do('setlk', fd, F_UNLCK)
+        q.fails(errno.EAGAIN, 'setlk', qfd, F_RDLCK)
+        p.do('flock', fd, LOCK_UN)
+        queued(0)
+
+    # ... but not with a process that was given the file.
+    p.do('flock', fd, LOCK_EX)
+    heir = p.do('fork_and_keep')
+    p.do('close', fd)
+    fd = fds[p] = p.do('open')
+    p.fails(errno.EAGAIN, 'setlk', fd, F_WRLCK)
+    os.kill(heir, 9)
+    p.do('setlk', fd, F_WRLCK, F_SETLKW)
+
+    # The kernel's own checks.
+    reader = q.do('open', os.O_RDONLY)
+    q.fails(errno.EBADF, 'setlk', reader, F_WRLCK)
+    q.do('setlk', reader, F_UNLCK)
+    free(p)
+    q.do('setlk', reader, F_RDLCK)
+    check_equal(modes(), ['shared'], 'shared by a reader')
+
+
+run(test)

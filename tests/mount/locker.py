@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""locker.py - a process that locks files by flock(2) and fcntl(2) as it is told.
+
+    p = Locker(mount, 'build')          its door is build/flock
+    fd = p.do('open')                   a number over there
+    p.do('flock', fd, LOCK_EX)          waits for the answer; OSError
+    p.ask('flock', fd, LOCK_EX)         does not; answered(), then got() or fails(errno)
+"""
+
+import ctypes
+import fcntl
+import os
+import signal
+import struct
+
+from harness import Taker, check, check_equal, errno_of, error_name, libc, raw_open
+
+F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW = 36, 37, 38
+_FLOCK = 'hhqqi4x'   # struct flock
+
+
+def whole(kind, start=0, length=0, whence=os.SEEK_SET):
+    return struct.pack(_FLOCK, kind, whence, start, length, 0)
+
+
+def raw_flock(fd, operation):
+    """flock(2) itself: Python's own calls again after EINTR."""
+    if libc.flock(fd, operation) < 0:
+        raise OSError(ctypes.get_errno(), 'flock')
+
+
+def setlk(fd, kind, command=fcntl.F_SETLK, *place):
+    fcntl.fcntl(fd, command, whole(kind, *place))
+
+
+def raw_setlkw(fd, kind):
+    if libc.fcntl(fd, fcntl.F_SETLKW, whole(kind)) < 0:
+        raise OSError(ctypes.get_errno(), 'fcntl')
+
+
+def getlk(fd, kind, command=fcntl.F_GETLK):
+    """Who is in the way: type and pid, or None."""
+    found = struct.unpack(_FLOCK, fcntl.fcntl(fd, command, whole(kind)))
+    return None if found[0] == fcntl.F_UNLCK else (found[0], found[4])
+
+
+def fork_and(name, *args):
+    """The errno that a child gets, which then ends."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(errno_of(_FUNCTIONS[name], *args))
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def fork_and_keep():
+    """A child that has all open files, and does nothing."""
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+    return pid
+
+
+_FUNCTIONS = {'flock': fcntl.flock, 'raw_flock': raw_flock, 'setlk': setlk, 'getlk': getlk,
+              'raw_setlkw': raw_setlkw, 'fork_and': fork_and, 'lockf': fcntl.lockf,
+              'fork_and_keep': fork_and_keep}
+
+
+class Locker(Taker):
+    def __init__(self, mount, lock, door='flock', uid=0):
+        super().__init__(mount.path(lock, door), 0, uid)
+        mount.case.takers.append(self)
+
+    def _serve(self, conn, flags):
+        functions = dict(_FUNCTIONS)
+        functions['open'] = lambda flags=os.O_RDWR: raw_open(self.path, flags)
+        while True:
+            name, args = conn.recv()
+            conn.send(self._obey(functions.get(name) or getattr(os, name), *args))
+
+    def ask(self, name, *args):
+        self.conn.send((name, args))
+
+    def got(self):
+        code, result, self.when = self._answer()
+        check(code == 0, f'{self.path} by {self.pid}: {error_name(code)}')
+        return result
+
+    def fails(self, wanted, name=None, *args):
+        """The call that was asked for, or this one."""
+        if name:
+            self.ask(name, *args)
+        code, _, self.when = self._answer()
+        check_equal(error_name(code), error_name(wanted), f'{name or "the call"}{args} by {self.pid}')
+
+    def do(self, name, *args):
+        self.ask(name, *args)
+        code, result, _ = self._answer()
+        if code:
+            raise OSError(code, name)
+        return result

@@ -1,38 +1,61 @@
 /* SPDX-License-Identifier: MIT
  *
- * attributes.c - what stat(2) says of each kind of node.
+ * attributes.c - what stat(2) says of each kind of node, and what chmod(2) and
+ * chown(2) make of it.
+ *
+ * A lock has one owner and two modes: the directory's, and one for all its doors. They
+ * stand in ZooKeeper; what was read of them is good for TIMEOUT_S, for all files of
+ * the lock together, so that a change shows on every host after that.
  */
 #include "face.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+
+static struct face *face_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
 
 static struct timespec to_timespec(int64_t ms)
 {
 	return (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 }
 
-/* The lock a file belongs to. */
-static const struct node *lock_of(const struct node *node)
+/* The lock a file belongs to; the root if it belongs to none. */
+static struct node *lock_of(const struct node *node)
 {
 	while (node->kind != NODE_LOCK && node->parent)
 		node = node->parent;
-	return node;
+	return (struct node *)node;
 }
 
-static struct lc_attributes owner_of(const struct face *face, const struct node *lock)
+mode_t attributes_door_mode(mode_t mode)
+{
+	mode_t write = mode & 0222;
+
+	return write | write << 1;
+}
+
+struct lc_attributes attributes_of_lock(const struct face *face, const struct node *lock)
 {
 	if (lock->kind == NODE_LOCK && lock->info.has_attributes)
 		return lock->info.attributes;
-	return (struct lc_attributes){
-		.uid = face->uid, .gid = face->gid, .mode = 0755, .door_mode = 0600,
-	};
+	return face->without;
+}
+
+void attributes_learn(const struct face *face, struct node *lock, const struct lc_lock_info *info)
+{
+	lock->known = true;
+	lock->info = *info;
+	lock->info_us = face->clock_us();
 }
 
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat)
 {
 	const struct node *lock = lock_of(node);
-	struct lc_attributes owner = owner_of(face, lock);
+	struct lc_attributes owner = attributes_of_lock(face, lock);
 	struct stat st = {
 		.st_ino = node->ino, .st_nlink = 1, .st_uid = owner.uid, .st_gid = owner.gid,
 		.st_blksize = 4096,
@@ -40,6 +63,9 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 
 	if (lock->kind == NODE_LOCK) {
 		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(lock->info.mtime_ms);
+	} else {
+		st.st_uid = face->uid;
+		st.st_gid = face->gid;
 	}
 	switch (node->kind) {
 	case NODE_ROOT:
@@ -57,7 +83,8 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		break;
 	case NODE_ENTRY:
 		st.st_mode = S_IFREG | 0644 | (node->entry->entry.held ? 0111 : 0);
-		st.st_uid = node->entry->uid >= 0 ? (uid_t)node->entry->uid : 0;
+		/* What other clients wrote is not believed. */
+		st.st_uid = node->entry->entry.ours && node->entry->uid >= 0 ? (uid_t)node->entry->uid : 0;
 		st.st_gid = st.st_uid;
 		st.st_size = VIEW_SIZE;
 		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry->since_ms);
@@ -70,4 +97,182 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		break;
 	}
 	*ret_stat = st;
+}
+
+/* ---- reading them ---- */
+
+/* Those of a lock, which may change, and not of one entry, which does not. */
+static bool may_change(const struct node *node)
+{
+	return node->kind != NODE_ENTRY && lock_of(node)->kind == NODE_LOCK;
+}
+
+double attributes_timeout(const struct face *face, const struct node *node)
+{
+	double left;
+
+	if (!may_change(node))
+		return TIMEOUT_S;
+	left = TIMEOUT_S - (double)(face->clock_us() - lock_of(node)->info_us) / 1e6;
+	return left > 0 ? left : 0;
+}
+
+static void reply_attributes(struct face *face, fuse_req_t req, const struct node *node)
+{
+	struct stat st;
+
+	attributes(face, node, &st);
+	fuse_reply_attr(req, &st, attributes_timeout(face, node));
+}
+
+/* Who asks for a file of the lock is told what is remembered of it if need be: the file of
+ * a held descriptor is there whatever became of the lock. */
+static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+	struct node *lock = lock_of(parked->node);
+
+	unpark(parked);
+	if (err == 0) {
+		attributes_learn(parked->face, lock, info);
+	} else if (parked->node->kind == NODE_LOCK && (err != -EHOSTUNREACH || !lock->known)) {
+		parked_error(parked, err);
+		return;
+	}
+	reply_attributes(parked->face, parked->req, parked->node);
+	parked_free(parked);
+}
+
+void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_by_ino(face->nodes, ino);
+	struct parked *parked;
+
+	(void)fi;
+	if (!may_change(node) || !lc_ready(face->lc) ||
+	    (node->kind != NODE_LOCK && attributes_timeout(face, node) > 0)) {
+		reply_attributes(face, req, node);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, lc_stat(face->lc, node->lock, lock_read, parked, &parked->call));
+}
+
+/* ---- changing them ---- */
+
+static void lock_changed(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err < 0)
+		parked_error(parked, err);
+	else
+		park_call(parked, lc_stat(parked->face->lc, parked->node->lock, lock_read, parked,
+		                          &parked->call));
+}
+
+/* What is not to be changed, as it is: a lock that has no attributes yet gets them all. */
+static bool changes(struct lc_change *change, const struct lc_attributes *now)
+{
+	struct lc_attributes *set = &change->attributes;
+
+	if (!change->set_uid)
+		set->uid = now->uid;
+	if (!change->set_gid)
+		set->gid = now->gid;
+	if (!change->set_mode)
+		set->mode = now->mode;
+	if (!change->set_door_mode)
+		set->door_mode = now->door_mode;
+	return set->uid != now->uid || set->gid != now->gid || set->mode != now->mode ||
+	       set->door_mode != now->door_mode;
+}
+
+/* The kernel has checked, with what it last saw; the lock may be another's by now. */
+static bool may_set(fuse_req_t req, const struct lc_change *change, const struct lc_attributes *now)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return uid == 0 || (uid == now->uid && change->attributes.uid == now->uid);
+}
+
+static void change_lock(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	struct node *lock = lock_of(parked->node);
+	struct lc_attributes now;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	attributes_learn(face, lock, info);
+	now = attributes_of_lock(face, lock);
+	if (!changes(&parked->change, &now)) {
+		reply_attributes(face, parked->req, parked->node);
+		parked_free(parked);
+	} else if (!may_set(parked->req, &parked->change, &now)) {
+		parked_error(parked, -EPERM);
+	} else {
+		park_call(parked, lc_change(face->lc, lock->lock, &parked->change, lock_changed, parked,
+		                            &parked->call));
+	}
+}
+
+static struct lc_change wanted_change(const struct node *node, const struct stat *wanted, int to_set)
+{
+	bool mode = to_set & FUSE_SET_ATTR_MODE;
+
+	return (struct lc_change){
+		.set_uid = to_set & FUSE_SET_ATTR_UID, .set_gid = to_set & FUSE_SET_ATTR_GID,
+		.set_mode = mode && node->kind == NODE_LOCK,
+		.set_door_mode = mode && node->kind == NODE_DOOR,
+		.attributes = {
+			.uid = wanted->st_uid, .gid = wanted->st_gid, .mode = wanted->st_mode & 02777,
+			.door_mode = attributes_door_mode(wanted->st_mode),
+		},
+	};
+}
+
+static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, const struct stat *wanted,
+                        int to_set)
+{
+	mode_t none = node->kind == NODE_LOCK ? S_ISUID | S_ISVTX : S_ISUID | S_ISGID | S_ISVTX;
+	struct parked *parked;
+
+	if ((to_set & FUSE_SET_ATTR_MODE) && (wanted->st_mode & none)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->change = wanted_change(node, wanted, to_set);
+	park_call(parked, lc_stat(face->lc, node->lock, change_lock, parked, &parked->call));
+}
+
+/* Truncation and times change nothing. */
+void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
+                    struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_by_ino(face->nodes, ino);
+	struct stat st;
+
+	(void)fi;
+	attributes(face, node, &st);
+	if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
+	    (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
+		set_of_lock(face, req, node, wanted, to_set);
+	else if (((to_set & FUSE_SET_ATTR_MODE) && (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||
+	         ((to_set & FUSE_SET_ATTR_UID) && wanted->st_uid != st.st_uid) ||
+	         ((to_set & FUSE_SET_ATTR_GID) && wanted->st_gid != st.st_gid))
+		fuse_reply_err(req, EPERM);
+	else
+		reply_attributes(face, req, node);
 }

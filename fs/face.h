@@ -2,7 +2,8 @@
  *
  * face.h - what the files that serve FUSE requests share.
  *
- *   ops     the operations' table, attributes, lookup, mkdir, rmdir
+ *   ops     the operations' table, lookup, mkdir, rmdir
+ *   attributes  what stat(2) says; chmod, chown
  *   dir     opendir, readdir
  *   file    open, read, write ... : which kind of file it is
  *   hold    one taker: the parked request, its place in the queue, who holds by it
@@ -34,6 +35,7 @@ struct face {
 	const char *host;
 	uid_t uid;                /* the mounter, owner of what has no other */
 	gid_t gid;
+	struct lc_attributes without;   /* of locks that have none, made by other clients */
 	bool serving;             /* the kernel has greeted */
 	bool draining;
 	unsigned holds;           /* waiting, lingering or held */
@@ -63,6 +65,7 @@ struct parked {
 	off_t off;
 	void *open;               /* dir.c: the directory */
 	void (*refuse)(fuse_req_t req, int error);   /* answers it otherwise than asked for */
+	struct lc_change change;  /* attributes.c: what is wanted */
 };
 
 /* Takes a reference on the node. NULL: the request is answered ENOMEM. */
@@ -84,7 +87,19 @@ void parked_done(void *ctx, int err);   /* an lc_done_fn */
 #define TIMEOUT_S 1.0             /* what another host changes shows after this */
 #define TIMEOUT_STATIC_S 86400.0  /* names that every lock has */
 
+/* Whoever may write in a directory may take the lock; and who may take it may read its
+ * token. */
+mode_t attributes_door_mode(mode_t mode);
+struct lc_attributes attributes_of_lock(const struct face *face, const struct node *lock);
+/* What was just read of a lock. */
+void attributes_learn(const struct face *face, struct node *lock, const struct lc_lock_info *info);
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat);
+/* How long the kernel may go on believing them, in seconds. */
+double attributes_timeout(const struct face *face, const struct node *node);
+
+void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
+                    struct fuse_file_info *fi);
 
 /* ---- ops.c, dir.c, file.c ---- */
 

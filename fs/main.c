@@ -292,6 +292,10 @@ int main(int argc, char **argv)
 	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;
 	face.read_only = options.read_only;
+	face.without = (struct lc_attributes){
+		.uid = options.uid, .gid = options.gid, .mode = 0777 & ~options.umask,
+		.door_mode = attributes_door_mode(0777 & ~options.umask),
+	};
 	loop.mountpoint = options.mountpoint;
 	loop.drain_us = options.drain_us;
 	status = EXIT_MOUNT;

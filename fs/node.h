@@ -44,6 +44,7 @@ struct node {
 	struct ask *asks;              /*   and who waits */
 	bool known;                    /* NODE_LOCK: info was read once; it is the memory that */
 	struct lc_lock_info info;      /*   answers while the ensemble is away */
+	int64_t info_us;               /*   and when that was */
 	struct lc_entry_info *entry;   /* NODE_ENTRY: as it was at lookup */
 	char *znode;                   /* NODE_ENTRY: what the file is bound to */
 	struct snapshot *snapshot;     /* NODE_QUEUE */

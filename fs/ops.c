@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ops.c - the operations' table, and those that are about names: lookup,
- * attributes, mkdir, rmdir. All else that would change names is EPERM: what stands
- * in a lock is not the user's to make or remove.
+ * ops.c - the operations' table, and those that are about names: lookup, mkdir,
+ * rmdir. All else that would change names is EPERM: what stands in a lock is not the
+ * user's to make or remove.
  *
  * Deliberately absent: create (the kernel then sends MKNOD and OPEN, and a waiting
  * open does not hold the directory's lock), xattrs (ENOSYS spares the requests).
@@ -44,11 +44,12 @@ static void init(void *userdata, struct fuse_conn_info *conn)
 /* Answers with the node, and drops the caller's reference on it. */
 static void reply_entry(struct face *face, fuse_req_t req, struct node *node)
 {
-	struct fuse_entry_param entry = {.ino = node->ino, .attr_timeout = TIMEOUT_S};
+	struct fuse_entry_param entry = {.ino = node->ino};
 	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
 
 	entry.entry_timeout = fixed ? TIMEOUT_STATIC_S : TIMEOUT_S;
 	attributes(face, node, &entry.attr);
+	entry.attr_timeout = attributes_timeout(face, node);
 	node_looked_up(node);
 	if (fuse_reply_entry(req, &entry) < 0)
 		node_forget(face->nodes, node, 1);
@@ -92,8 +93,7 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 			parked_error(parked, -ENOMEM);
 			return;
 		}
-		node->known = true;
-		node->info = *info;
+		attributes_learn(face, node, info);
 	}
 	reply_entry(face, parked->req, node);
 	parked_free(parked);
@@ -286,65 +286,6 @@ static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *
 	fuse_reply_none(req);
 }
 
-/* ---- attributes ---- */
-
-static void reply_attr(struct face *face, fuse_req_t req, const struct node *node)
-{
-	struct stat st;
-
-	attributes(face, node, &st);
-	fuse_reply_attr(req, &st, TIMEOUT_S);
-}
-
-static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
-{
-	struct parked *parked = ctx;
-
-	unpark(parked);
-	if (err == 0)
-		parked->node->info = *info;
-	else if (err != -EHOSTUNREACH || !parked->node->known) {
-		parked_error(parked, err);
-		return;
-	}
-	reply_attr(parked->face, parked->req, parked->node);
-	parked_free(parked);
-}
-
-static void getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	struct face *face = face_of(req);
-	struct node *node = node_by_ino(face->nodes, ino);
-	struct parked *parked;
-
-	(void)fi;
-	if (node->kind != NODE_LOCK || !lc_ready(face->lc)) {
-		reply_attr(face, req, node);
-		return;
-	}
-	parked = park(face, req, node, NULL);
-	if (parked)
-		park_call(parked, lc_stat(face->lc, node->lock, lock_read, parked, &parked->call));
-}
-
-/* A truncation changes nothing, nor do times; owner and mode must stay. */
-static void setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
-                    struct fuse_file_info *fi)
-{
-	struct face *face = face_of(req);
-	const struct node *node = node_by_ino(face->nodes, ino);
-	struct stat st;
-
-	(void)fi;
-	attributes(face, node, &st);
-	if (((to_set & FUSE_SET_ATTR_MODE) && (attr->st_mode & 07777) != (st.st_mode & 07777)) ||
-	    ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != st.st_uid) ||
-	    ((to_set & FUSE_SET_ATTR_GID) && attr->st_gid != st.st_gid))
-		fuse_reply_err(req, EPERM);
-	else
-		fuse_reply_attr(req, &st, TIMEOUT_S);
-}
-
 /* ---- mkdir, rmdir ---- */
 
 static void made(void *ctx, int err)
@@ -364,23 +305,31 @@ static void made(void *ctx, int err)
 	free(path);
 }
 
-/* A class of users may take the lock if it may write in the directory; and who may
- * take it may read its token. */
-static mode_t door_mode(mode_t mode)
+/* As it is on other filesystems: below a directory with setgid everything is its group's. */
+static struct lc_attributes new_attributes(const struct face *face, const struct node *parent,
+                                           const struct fuse_ctx *who, mode_t mode)
 {
-	mode_t write = mode & 0222;
+	struct lc_attributes attributes = {
+		.uid = who->uid, .gid = who->gid, .mode = mode & 0777,
+		.door_mode = attributes_door_mode(mode),
+	};
 
-	return write | write << 1;
+	if (parent->kind == NODE_LOCK) {
+		struct lc_attributes above = attributes_of_lock(face, parent);
+
+		if (above.mode & S_ISGID) {
+			attributes.gid = above.gid;
+			attributes.mode |= S_ISGID;
+		}
+	}
+	return attributes;
 }
 
 static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mode_t mode)
 {
 	struct face *face = face_of(req);
 	struct node *parent = node_by_ino(face->nodes, parent_ino);
-	const struct fuse_ctx *who = fuse_req_ctx(req);
-	struct lc_attributes attributes = {
-		.uid = who->uid, .gid = who->gid, .mode = mode & 0777, .door_mode = door_mode(mode & 0777),
-	};
+	struct lc_attributes attributes = new_attributes(face, parent, fuse_req_ctx(req), mode);
 	struct parked *parked;
 	const char *why;
 	char *path;
@@ -388,6 +337,10 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 
 	if (parent->kind != NODE_ROOT && parent->kind != NODE_LOCK) {
 		fuse_reply_err(req, EPERM);
+		return;
+	}
+	if (mode & S_ISVTX) {   /* which protected_regular would close the doors of */
+		fuse_reply_err(req, EINVAL);
 		return;
 	}
 	r = lc_check_name(name, &why);
@@ -476,8 +429,8 @@ const struct fuse_lowlevel_ops ops = {
 	.lookup = lookup,
 	.forget = forget,
 	.forget_multi = forget_multi,
-	.getattr = getattr,
-	.setattr = setattr,
+	.getattr = attributes_get,
+	.setattr = attributes_set,
 	.mknod = refuse_mknod,
 	.mkdir = make_dir,
 	.unlink = refuse_unlink,

@@ -40,6 +40,8 @@ static const char usage[] =
 	"  mkroot                make ROOT if it is absent; /locks always is\n"
 	"  on_lost=none|term|kill  stop who loses a lock, in time (none)\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
+	"  uid=N, gid=N          whose the locks of other clients are (the mounter's)\n"
+	"  umask=MASK            what their mode, 0777, lacks (022)\n"
 	"  allow_other           let other users in; always when root mounts\n"
 	"  ro, noatime, context=... as for every mount\n";
 
@@ -47,7 +49,7 @@ enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_D
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
-	char *host, *on_lost, *credentials;
+	char *host, *on_lost, *credentials, *uid, *gid, *umask;
 	int mkroot;
 	bool read_only;
 	int help, version, foreground, debug;
@@ -68,6 +70,9 @@ static const struct fuse_opt table[] = {
 	VALUE("host", host),
 	VALUE("on_lost", on_lost),
 	VALUE("credentials", credentials),
+	VALUE("uid", uid),
+	VALUE("gid", gid),
+	VALUE("umask", umask),
 	{"mkroot", offsetof(struct raw, mkroot), 1},
 	FUSE_OPT_KEY("-h", KEY_HELP),
 	FUSE_OPT_KEY("--help", KEY_HELP),
@@ -366,6 +371,34 @@ static bool read_credentials(const struct raw *raw, struct options *options, int
 	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
 }
 
+/* Digits in that base, up to a maximum. */
+static bool read_number(const char *name, const char *text, int base, unsigned by_default, unsigned max,
+                        unsigned *ret_number, int *ret_status)
+{
+	const char *digits = base == 8 ? "01234567" : "0123456789";
+	unsigned long number;
+
+	*ret_number = by_default;
+	if (!text)
+		return true;
+	errno = 0;
+	number = strtoul(text, NULL, base);
+	if (!*text || text[strspn(text, digits)] || errno || number > max) {
+		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
+		return complain_more(ret_status, EXIT_USAGE, "it is %s", base == 8 ? "an octal number, 0777 at most"
+		                                                                  : "a number");
+	}
+	*ret_number = (unsigned)number;
+	return true;
+}
+
+static bool read_owner(const struct raw *raw, struct options *options, int *ret_status)
+{
+	return read_number("uid", raw->uid, 10, getuid(), UINT32_MAX - 1, &options->uid, ret_status) &&
+	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid, ret_status) &&
+	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status);
+}
+
 static void print_version(void)
 {
 	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
@@ -392,7 +425,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->debug = raw->debug;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
-	       read_credentials(raw, options, ret_status) &&
+	       read_credentials(raw, options, ret_status) && read_owner(raw, options, ret_status) &&
 	       read_mountpoint(raw, options, ret_status) && read_fuse_args(raw, options, ret_status);
 }
 
@@ -416,6 +449,9 @@ bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_
 	free(raw.host);
 	free(raw.on_lost);
 	free(raw.credentials);
+	free(raw.uid);
+	free(raw.gid);
+	free(raw.umask);
 	free(raw.source);
 	free(raw.mountpoint);
 	free(raw.bad);

@@ -12,6 +12,7 @@
 #include <fuse_opt.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
 	EXIT_USAGE = 1,
@@ -28,6 +29,9 @@ struct options {
 	char *host;
 	char *credentials;         /* credentials.h, or NULL */
 	enum on_lost on_lost;
+	uid_t uid;                 /* of locks that other clients have made */
+	gid_t gid;
+	mode_t umask;
 	struct fuse_args fuse_args;   /* what libfuse and the kernel are told */
 };
 

@@ -40,6 +40,7 @@ ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/f
 CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 100))   # below meson's timeout
 WAIT_SECONDS = 20       # until(): far longer than anything takes that works
 NOBODY = 65534
+ALICE, BOB = 1001, 1002
 
 _TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning', re.IGNORECASE)
 _MARK = 'ZKLOCKFS_CASE'
@@ -93,6 +94,29 @@ def errno_of(function, *args, **kwargs):
 def check_errno(wanted, function, *args, **kwargs):
     got = errno_of(function, *args, **kwargs)
     check(got == wanted, f'{function.__name__}{args}: {error_name(got)} and not {error_name(wanted)}')
+
+
+def as_user(uid, function, *args, groups=()):
+    """The errno of a call made by that user, whose own group has the same number."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups(groups)
+            os.setgid(uid)
+            os.setuid(uid)
+            os._exit(errno_of(function, *args))
+        finally:
+            os._exit(255)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    check(0 <= status < 255, f'{function.__name__}{args} as user {uid}: the process ended with {status}')
+    return status
+
+
+def check_user(wanted, uid, function, *args, groups=()):
+    got = as_user(uid, function, *args, groups=groups)
+    check(got == wanted, f'user {uid}: {function.__name__}{args}: '
+          f'{error_name(got)} and not {error_name(wanted)}')
 
 
 def raw_open(path, flags):

@@ -159,6 +159,9 @@ static void defaults(void **state)
 	assert_int_equal(run.options.retry_us, 0);
 	assert_int_equal(run.options.drain_us, 60000000);
 	assert_null(run.options.credentials);
+	assert_int_equal(run.options.uid, getuid());
+	assert_int_equal(run.options.gid, getgid());
+	assert_int_equal(run.options.umask, 022);
 	assert_string_equal(run.options.host, host);
 	assert_int_equal(run.options.on_lost, ON_LOST_NONE);
 	assert_string_equal(run.options.fuse_args.argv[0], "zklockfs");
@@ -181,7 +184,7 @@ static void every_option(void **state)
 	(void)state;
 	ACCEPT(&run, "-o",
 	       "session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1,"
-	       "retry=5m,drain=0s",
+	       "retry=5m,drain=0s,uid=1000,gid=4294967294,umask=0",
 	       "-oallow_other,ro,noatime,context=system_u:object_r:x_t:s0", "zk1:2181/team/locks",
 	       "/", "-f");
 	assert_int_equal(run.options.session_timeout_us, 30000000);
@@ -189,6 +192,9 @@ static void every_option(void **state)
 	assert_int_equal(run.options.connect_timeout_us, 60000000);
 	assert_int_equal(run.options.retry_us, 300000000);
 	assert_int_equal(run.options.drain_us, 0);
+	assert_int_equal(run.options.uid, 1000);
+	assert_int_equal(run.options.gid, 4294967294);
+	assert_int_equal(run.options.umask, 0);
 	assert_true(run.options.make_root);
 	assert_string_equal(run.options.host, "web1");
 	assert_string_equal(run.options.source, "zk1:2181/team/locks");
@@ -403,6 +409,13 @@ static void bad_usage(void **state)
 		{{"-o", "on_lost=KILL", "zk1", "/"}, "on_lost=KILL"},
 		{{"-o", "on_lost=killed", "zk1", "/"}, "on_lost=killed"},
 		{{"-o", "on_lost", "zk1", "/"}, "'on_lost'"},
+		{{"-o", "uid=", "zk1", "/"}, "uid="},
+		{{"-o", "uid=root", "zk1", "/"}, "uid=root"},
+		{{"-o", "uid=-1", "zk1", "/"}, "uid=-1"},
+		{{"-o", "uid=4294967295", "zk1", "/"}, "uid=4294967295"},
+		{{"-o", "gid=99999999999999999999", "zk1", "/"}, "gid=9999"},
+		{{"-o", "umask=8", "zk1", "/"}, "umask=8"},
+		{{"-o", "umask=1000", "zk1", "/"}, "umask=1000"},
 		{{"-o"}, "-o"},
 		{{"zk1", "/", "-o"}, "-o"},
 		{{"", "/"}, "server list"},

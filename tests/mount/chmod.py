@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""chmod on a lock's directory changes the directory, on any of its doors all doors,
+where r follows w; by the owner and root only; on all mounts within a second.
+Sticky and setuid bits are refused, setgid is inherited. All else keeps its mode."""
+
+import errno
+import os
+import stat
+
+from harness import ALICE, BOB, check, check_equal, check_errno, check_user, run, until
+
+DOORS = ('lock', 'try', 'shared', 'lock@5s')
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    os.umask(0)
+    a.mkdir('team')
+    os.umask(0o022)
+    check_user(0, ALICE, os.mkdir, a.path('team', 'build'))
+    lock = a.path('team', 'build')
+
+    def everywhere(directory, doors):
+        for mount in (a, b):
+            until(lambda path=mount.path('team', 'build', ''):
+                  mode(path) == directory and {mode(path + door) for door in DOORS} == {doors},
+                  f'{mount.host} shows {directory:o} and {doors:o}', 2)
+
+    everywhere(0o755, 0o600)
+    # Who may: the owner and root.
+    for name in ('', '/lock', '/shared@1m'):
+        check_user(errno.EPERM, BOB, os.chmod, lock + name, 0o777)
+    everywhere(0o755, 0o600)
+    check_user(0, ALICE, os.chmod, lock, 0o711)
+    everywhere(0o711, 0o600)
+    check_equal(server.zk.get('/locks/team/build')[0],
+                b'zklockfs: 1\nuid: 1001\ngid: 1001\nmode: 711\ndoor_mode: 600\n\n', 'the data')
+    os.chmod(b.path('team', 'build'), 0o750)
+    everywhere(0o750, 0o600)
+    check_user(errno.EACCES, BOB, os.listdir, lock)
+    os.chmod(lock, 0o755)
+    everywhere(0o755, 0o600)
+
+    # The doors: what may be written may be read.
+    b.take('team/build', uid=BOB).refused(errno.EACCES)
+    holder = a.take('team/build', uid=ALICE).held()
+    for given, wanted in ((0o666, 0o666), (0o444, 0), (0o640, 0o600), (0o777, 0o666), (0o622, 0o666),
+                          (0o200, 0o600), (0o060, 0o060), (0o666, 0o666)):
+        check_user(0, ALICE, os.chmod, lock + '/lock@1h', given)
+        everywhere(0o755, wanted)
+    check(holder.token() > 0, 'the holder was disturbed')
+    holder.release()
+    b.take('team/build', uid=BOB).held().release()
+    until(lambda: not server.entries('team/build'), 'the lock is free')
+
+    # What is not to be had.
+    for bits in (0o1777, 0o4755, 0o6755):
+        check_errno(errno.EINVAL, os.chmod, lock, bits)
+    for bits in (0o1666, 0o2666, 0o4666):
+        check_errno(errno.EINVAL, os.chmod, lock + '/lock', bits)
+    check_errno(errno.EINVAL, os.mkdir, a.path('sticky'), 0o1777)
+    holder = a.take('team/build').held()
+    entry = 'team/build/queue/' + a.queue('team/build')[0]
+    for name in ('', '.zklockfs', '.zklockfs/status', 'team/build/holder', 'team/build/queue',
+                 entry):
+        path = a.path(name)
+        os.chmod(path, mode(path))
+        check_errno(errno.EPERM, os.chmod, path, mode(path) ^ 0o004)
+        check_errno(errno.EPERM, os.chmod, path, 0o1777)
+    holder.release()
+    everywhere(0o755, 0o666)
+
+    # The group of what is made below.
+    os.chown(lock, ALICE, 2000)
+    os.chmod(lock, 0o2777)
+    everywhere(0o2777, 0o666)
+    os.umask(0o002)
+    check_user(0, BOB, os.mkdir, b.path('team', 'build', 'below'))
+    found = os.stat(a.path('team', 'build', 'below'))
+    check_equal((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), (BOB, 2000, 0o2775), 'below')
+    check_equal(mode(a.path('team', 'build', 'below', 'lock')), 0o660, 'its doors')
+
+    check_errno(errno.ENOENT, os.chmod, a.path('team', 'none'), 0o700)
+
+
+run(test)

@@ -86,6 +86,7 @@ def test(case):
 
     # At the head: a quarter of a second.
     third.kill()
+    queued(1)
     idle = mount.take('build')
     queued(2)
     idle.kill(signal.SIGUSR1)

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A daemon in another pid namespace does not see who opens: the lock works, and whatever
+needs the process is left out: the pid in the queue, joining, keeping a place."""
+
+import errno
+import os
+import signal
+
+import harness
+from harness import check, check_errno, run, until
+
+WRAPPER = '''#!/bin/sh
+exec unshare --pid --fork -- '%s' "$@"
+'''
+
+
+def test(case):
+    server = case.server()
+    wrapper = os.path.join(case.directory, 'wrapper')
+    with open(wrapper, 'w', encoding='utf-8') as file:
+        file.write(WRAPPER % harness.ZKLOCKFS)
+    os.chmod(wrapper, 0o755)
+    harness.ZKLOCKFS = wrapper
+    mount = case.mount(server, session='30s', options=['on_lost=kill'])
+    mount.allow('not visible here')
+    mount.mkdir('build')
+
+    def queued(count, seconds=20):
+        until(lambda: len(server.entries('build')) == count, f'{count} in the queue', seconds)
+
+    door = mount.path('build', 'reentrant')
+    fd = os.open(door, os.O_RDWR)
+    check(' pid=- ' in mount.read('build', 'holder'), 'holder')
+    check('not visible here' in mount.log(), 'nothing was said of a taker that cannot be stopped')
+    check_errno(errno.EAGAIN, os.open, door, os.O_RDWR | os.O_NONBLOCK)
+
+    # Nobody's place is kept, and nobody gets another's.
+    waiter = mount.take('build')
+    queued(2)
+    waiter.kill(signal.SIGUSR1)
+    waiter.refused(errno.EINTR)
+    queued(1, 1.5)
+    waiter = mount.take('build')
+    queued(2)
+    os.close(fd)
+    waiter.held()
+
+
+run(test)

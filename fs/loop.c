@@ -3,7 +3,7 @@
  * loop.c - see loop.h.
  *
  *   one turn:  poll ─► FUSE requests (a bounded number) ─► signals
- *              ─► holds that waited or lingered long enough
+ *              ─► holds that waited or lingered long enough ─► addresses
  *              ─► lc_process(): ZooKeeper, timers, listings, answers
  *
  * The poll array is made anew every turn: the ZooKeeper client's socket comes
@@ -67,13 +67,13 @@ static void told_to_leave(struct loop *loop)
 	if (loop->terms > 1 || !loop->fuse)
 		return;   /* before the mount: loop_connect() sees it */
 	face->draining = true;
-	loop->patience_us = face->clock_us() + loop->drain_us;
+	loop->patience_us = face->clock_us() + loop->options->drain_us;
 	ready_stopping();
 	lc_drain(face->lc);
 	holds_drop(face, 0, NULL);
-	loop->detacher = mountpoint_detach(loop->mountpoint);
+	loop->detacher = mountpoint_detach(loop->options->mountpoint);
 	if (loop->detacher < 0)
-		log_line(LC_ERROR, "cannot unmount %s: %s", loop->mountpoint, strerror(errno));
+		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint, strerror(errno));
 }
 
 static void lose_patience(struct loop *loop)
@@ -147,34 +147,56 @@ static int64_t min(int64_t a, int64_t b)
 static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 {
 	struct face *face = loop->face;
-	struct pollfd fds[5] = {
+	struct pollfd fds[6] = {
 		{.fd = loop->fuse ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		{.fd = loop->signals, .events = POLLIN},
 		{.fd = face->linger.fd, .events = POLLIN},
 		{.fd = guardian_fd(face->guardian), .events = POLLIN},
 	};
-	int64_t wait = min(lc_prepare(face->lc, &fds[4]), holds_wait(face));
+	int64_t wait = min(servers_prepare(&loop->servers, face->clock_us(), &fds[5]), holds_wait(face));
 	struct timespec ts;
+
+	fds[4].fd = -1;
+	if (face->lc)
+		wait = min(wait, lc_prepare(face->lc, &fds[4]));
 
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - face->clock_us());
 	if (wait < 0)
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
-	if (ppoll(fds, 5, &ts, NULL) < 0)
+	if (ppoll(fds, 6, &ts, NULL) < 0)
 		fds[0].revents = fds[1].revents = fds[2].revents = fds[3].revents =
-			fds[4].revents = 0;
+			fds[4].revents = fds[5].revents = 0;
 	if (fds[0].revents)
 		serve_requests(loop, buffer);
 	if (fds[1].revents)
 		read_signals(loop);
 	holds_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
-	lc_process(face->lc, fds[4].revents);
+	servers_process(&loop->servers, face->lc, face->clock_us(), fds[5].revents);
+	if (face->lc)
+		lc_process(face->lc, fds[4].revents);
 }
 
-int loop_connect(struct loop *loop, int64_t timeout_us)
+int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
 {
-	int64_t until = loop->face->clock_us() + timeout_us;
+	for (;;) {
+		int64_t now = loop->face->clock_us();
+
+		if (loop->terms > 0)
+			return -EINTR;
+		if (loop->servers.addresses)
+			return 0;
+		if (loop->servers.failures > 0 && now >= retry_until_us)
+			return -EADDRNOTAVAIL;
+		if (now >= until_us)
+			return -ETIMEDOUT;
+		turn(loop, NULL, until_us);
+	}
+}
+
+int loop_connect(struct loop *loop, int64_t until_us)
+{
 	struct lc_status status;
 
 	for (;;) {
@@ -185,9 +207,9 @@ int loop_connect(struct loop *loop, int64_t timeout_us)
 			return 0;
 		if (status.state == LC_UNUSABLE)
 			return status.why;
-		if (loop->face->clock_us() >= until)
+		if (loop->face->clock_us() >= until_us)
 			return -ETIMEDOUT;
-		turn(loop, NULL, until);
+		turn(loop, NULL, until_us);
 	}
 }
 

@@ -6,16 +6,18 @@
 #define FS_LOOP_H
 
 #include "face.h"
+#include "options.h"
+#include "servers.h"
 
 struct loop {
 	struct face *face;
+	const struct options *options;
 	struct fuse_session *fuse;   /* NULL before the mount */
-	const char *mountpoint;
+	struct servers servers;
 	int signals;                 /* a signalfd */
 	pid_t detacher;              /* takes the mount off the tree; 0: none is at work */
 	unsigned terms;              /* how often we were told to leave */
-	int64_t drain_us;            /* how long holders are served then */
-	int64_t patience_us;         /* until when they are, or INT64_MAX */
+	int64_t patience_us;         /* then: until when holders are served */
 	bool forfeited;              /* that time is over, and they have lost what they held */
 	bool over;                   /* and the time to close it, too */
 	bool gone;                   /* the kernel's side has ended */
@@ -24,9 +26,12 @@ struct loop {
 int loop_begin(struct loop *loop);
 void loop_finish(struct loop *loop);
 
-/* Until the session is ready. 0; -ETIMEDOUT; -EINTR: told to leave; else why the
- * engine is unusable (lc_status). */
-int loop_connect(struct loop *loop, int64_t timeout_us);
+/* Until the servers have addresses. 0; -EADDRNOTAVAIL: none has one, and `retry_until_us` is over;
+ * -ETIMEDOUT; -EINTR: told to leave. */
+int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us);
+/* Until the session is ready. 0; -ETIMEDOUT; -EINTR; else why the engine is unusable
+ * (lc_status). */
+int loop_connect(struct loop *loop, int64_t until_us);
 /* Until nothing is left to serve. `serving` is called once, when the kernel has
  * greeted; false: it never did. */
 bool loop_serve(struct loop *loop, void (*serving)(void));

@@ -2,7 +2,7 @@
  *
  * main.c - the order of starting and stopping, and nothing else.
  *
- *   options ─► fork ─► guardian ─► addresses ─► session ready ─► mount ─► the kernel greets
+ *   options ─► fork ─► guardian ─► loop: addresses ─► session ready ─► mount ─► the kernel greets
  *   ─► the command returns 0 ... serve ... ─► unmounted ─► last deletes ─► session ended
  *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
@@ -17,7 +17,7 @@
 #include "mountpoint.h"
 #include "options.h"
 #include "ready.h"
-#include "resolve.h"
+#include "why.h"
 
 #include "ensemble_zookeeper.h"
 
@@ -100,42 +100,9 @@ static void raise_limits(void)
 	}
 }
 
-static int64_t patience_us(const struct options *options)
-{
-	return options->retry_us > options->connect_timeout_us ? options->retry_us
-	                                                        : options->connect_timeout_us;
-}
-
-static void say_why(const struct options *options, struct lc *lc, int error)
-{
-	struct lc_status status;
-
-	lc_status(lc, &status);
-	switch (-error) {
-	case ETIMEDOUT:
-		log_line(LC_ERROR, "no ZooKeeper server answered at %s within %" PRId64 " ms",
-		         options->servers, patience_us(options) / 1000);
-		return;
-	case ENOENT:
-		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made", options->root);
-		return;
-	case ENOTDIR:
-		log_line(LC_ERROR, "%s is an ephemeral node: it cannot hold locks", options->root);
-		return;
-	case EACCES:
-		log_line(LC_ERROR, "the ensemble does not let us write below %s%s", options->root,
-		         options->credentials ? " with these credentials" : ", and no credentials are given");
-		return;
-	case EKEYREJECTED:
-		log_line(LC_ERROR, options->credentials ? "the ensemble does not accept these credentials"
-		                                        : "the ensemble wants credentials, and none are given");
-		return;
-	case ERANGE:
-		return;   /* reported with its numbers */
-	default:
-		log_line(LC_ERROR, "cannot connect: %s", strerror(-error));
-	}
-}
+/* Without contact for so many session timeouts, the session and its lease are over, and
+ * the servers may have moved. */
+#define AWAY_TIMEOUTS 2
 
 static int set_nonblocking(int fd)
 {
@@ -170,7 +137,7 @@ static void found_open(void *ctx, const struct open_file *file)
  * nothing: `umount -lf` and an abort end it under holders that may be at work. */
 static bool all_closed(const struct loop *loop, struct mount *mount)
 {
-	if (!loop->gone || mountpoint_is_ours(loop->mountpoint))
+	if (!loop->gone || mountpoint_is_ours(loop->options->mountpoint))
 		return false;
 	mount->open = false;
 	family_open_files(is_door, found_open, mount);
@@ -232,7 +199,12 @@ static int serve(struct options *options, struct loop *loop, struct mount *mount
 	return status;
 }
 
-static int run(struct options *options, struct loop *loop, const char *addresses)
+static int servers_moved(void *ctx, const char *addresses)
+{
+	return ensemble_zookeeper_move(ctx, addresses);
+}
+
+static int begin(struct options *options, struct loop *loop, struct ensemble **ret_ensemble)
 {
 	struct lc_config config = {
 		.root = options->root, .make_root = options->make_root, .host = options->host,
@@ -241,26 +213,44 @@ static int run(struct options *options, struct loop *loop, const char *addresses
 		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report,
 		.deadline = deadline, .ctx = loop,
 	};
-	struct ensemble *ensemble = NULL;
-	struct mount mount = {0};
-	struct lc_status status;
-	int r, exit_status = EXIT_MOUNT;
-	bool clean;
+	int64_t now = now_us(), until = now + why_patience_us(options);
+	int r = loop_find(loop, now + options->retry_us, until);
 
-	r = ensemble_zookeeper_create(addresses, options->credentials, clock_us, NULL, &ensemble);
+	if (r < 0) {
+		why_log(options, loop->servers.problem, r);
+		return r;
+	}
+	r = ensemble_zookeeper_create(loop->servers.addresses, options->credentials, clock_us, NULL,
+	                              ret_ensemble);
+	loop->servers.moved = servers_moved;
+	loop->servers.ctx = *ret_ensemble;
 	if (r == 0)
-		r = lc_create(&config, ensemble, &loop->face->lc);
+		r = lc_create(&config, *ret_ensemble, &loop->face->lc);
 	if (r < 0) {
 		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
 		         options->root);
-		ensemble_zookeeper_destroy(ensemble);
-		return EXIT_MOUNT;
+		return r;
 	}
-	r = loop_connect(loop, patience_us(options));
+	r = loop_connect(loop, until);
 	if (r < 0)
-		say_why(options, loop->face->lc, r);
-	else
+		why_log(options, loop->servers.problem, r);
+	return r;
+}
+
+static int run(struct options *options, struct loop *loop)
+{
+	struct ensemble *ensemble = NULL;
+	struct mount mount = {0};
+	struct lc_status status;
+	int exit_status = EXIT_MOUNT;
+	bool clean;
+
+	if (begin(options, loop, &ensemble) == 0)
 		exit_status = serve(options, loop, &mount);
+	if (!loop->face->lc) {
+		ensemble_zookeeper_destroy(ensemble);
+		return exit_status;
+	}
 	lc_status(loop->face->lc, &status);
 	/* Who still holds, or is being stopped, has no good descriptor any more, but may be
 	 * at work: its entry is left to the session timeout. */
@@ -282,7 +272,6 @@ int main(int argc, char **argv)
 	struct face face = {.clock_us = now_us, .uid = getuid(), .gid = getgid()};
 	struct loop loop = {.face = &face, .signals = -1};
 	struct options options;
-	char *addresses;
 	int status;
 
 	if (!options_parse(argc, argv, &options, &status))
@@ -296,8 +285,7 @@ int main(int argc, char **argv)
 		.uid = options.uid, .gid = options.gid, .mode = 0777 & ~options.umask,
 		.door_mode = attributes_door_mode(0777 & ~options.umask),
 	};
-	loop.mountpoint = options.mountpoint;
-	loop.drain_us = options.drain_us;
+	loop.options = &options;
 	status = EXIT_MOUNT;
 	if (!ready_begin(options.foreground)) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
@@ -311,11 +299,11 @@ int main(int argc, char **argv)
 		return status;
 	}
 	raise_limits();
-	addresses = resolve_servers(options.servers);
-	if (addresses && nodes_create(&face.nodes) == 0) {
+	servers_init(&loop.servers, options.servers, AWAY_TIMEOUTS * options.session_timeout_us);
+	if (nodes_create(&face.nodes) == 0) {
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
-				status = run(&options, &loop, addresses);
+				status = run(&options, &loop);
 				loop_finish(&loop);
 			}
 			linger_finish(&face.linger);
@@ -323,7 +311,7 @@ int main(int argc, char **argv)
 		nodes_destroy(face.nodes);
 	}
 	ready_fail(status);
-	free(addresses);
+	servers_finish(&loop.servers);
 	options_free(&options);
 	return status;
 }

@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * resolve.h - from the servers' names to their addresses, once, before the loop
- * begins: looking names up may wait, and the loop may not.
+ * resolve.h - from the servers' names to their addresses, in a process of its own:
+ * looking names up may take minutes, and the loop waits for nothing.
  */
 #ifndef FS_RESOLVE_H
 #define FS_RESOLVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
 #define RESOLVE_DEFAULT_PORT "2181"
 
-/* "zk1,zk2:2182" -> "10.0.0.1:2181,10.0.0.2:2182,[2001:db8::2]:2182", malloced.
- * NULL when no name has an address; what was wrong has been said. */
-char *resolve_servers(const char *servers);
+struct resolver {
+	int fd;              /* readable: resolver_read(); -1: not at work */
+	pid_t pid;
+	size_t len;
+	char *text;          /* as far as it was read */
+};
+
+void resolver_init(struct resolver *resolver);
+/* "zk1,zk2:2182" as checked by options.c. 0 or -errno. */
+int resolver_begin(struct resolver *resolver, const char *servers);
+/* True: it is finished. *ret_addresses: "10.0.0.1:2181,[2001:db8::2]:2182", sorted, malloced,
+ * or NULL when no name has one. *ret_problem: what was wrong with a name, malloced, or NULL. */
+bool resolver_read(struct resolver *resolver, char **ret_addresses, char **ret_problem);
+/* At work or not. */
+void resolver_stop(struct resolver *resolver);
+
+/* Whether `now` has an address that `before` has not. */
+bool resolve_adds(const char *now, const char *before);
 
 #endif

@@ -615,6 +615,33 @@ static const char *server(struct ensemble *ensemble)
 	return zk->server;
 }
 
+/* An odd number of them. NULL: no memory. */
+static char *make_odd(const char *servers)
+{
+	int count = 1;
+	char *odd;
+
+	for (const char *comma = strchr(servers, ','); comma; comma = strchr(comma + 1, ','))
+		count++;
+	if (count % 2)
+		return strdup(servers);
+	return asprintf(&odd, "%s,%.*s", servers, (int)strcspn(servers, ","), servers) < 0 ? NULL : odd;
+}
+
+int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	char *odd = make_odd(servers);
+
+	assert(!zk->in_process);
+	if (!odd)
+		return -ENOMEM;
+	free(zk->servers);
+	zk->servers = odd;
+	zk->ended |= zk->handle && !zk->connected;   /* told by process() */
+	return 0;
+}
+
 int ensemble_zookeeper_create(const char *servers, const char *digest, int64_t (*clock_us)(void *ctx),
                               void *ctx, struct ensemble **ret_ensemble)
 {
@@ -623,15 +650,11 @@ int ensemble_zookeeper_create(const char *servers, const char *digest, int64_t (
 		.prepare = prepare, .process = process, .server = server,
 	};
 	struct zookeeper *zk = calloc(1, sizeof(*zk));
-	int count = 1, r;
 
 	if (!zk)
 		return -ENOMEM;
-	for (const char *comma = strchr(servers, ','); comma; comma = strchr(comma + 1, ','))
-		count++;
-	r = count % 2 ? asprintf(&zk->servers, "%s", servers)
-	              : asprintf(&zk->servers, "%s,%.*s", servers, (int)strcspn(servers, ","), servers);
-	if (r < 0) {
+	zk->servers = make_odd(servers);
+	if (!zk->servers) {
 		free(zk);
 		return -ENOMEM;
 	}

@@ -47,7 +47,7 @@ _MARK = 'ZKLOCKFS_CASE'
 _JARS = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWNS = 0x20000
-_MS_REC, _MS_PRIVATE, _MNT_DETACH = 0x4000, 1 << 18, 2
+_MS_BIND, _MS_REC, _MS_PRIVATE, _MNT_DETACH = 0x1000, 0x4000, 1 << 18, 2
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -388,8 +388,8 @@ class Server:
 class Relay:
     """A way to a server that can be frozen: the link hangs, nothing is refused."""
 
-    def __init__(self, case, server):
-        listener = socket.create_server(('127.0.0.1', 0))
+    def __init__(self, case, server, address, port):
+        listener = socket.create_server((address, port))
         self.port = listener.getsockname()[1]
         self.tick_ms = server.tick_ms
         self.pid = os.fork()
@@ -434,8 +434,10 @@ class Relay:
         os.kill(self.pid, signal.SIGCONT)
 
     def end(self):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
 
 
 # ---- mounts ----
@@ -539,8 +541,21 @@ class Case:
         self.mounts.append(Mount(self, server, host, session, servers, root, options))
         return self.mounts[-1]
 
-    def relay(self, server):
-        return Relay(self, server)
+    def relay(self, server, address='127.0.0.1', port=0):
+        return Relay(self, server, address, port)
+
+    def hosts(self, text):
+        """An /etc/hosts of the test's own, and no other name service."""
+        self._instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
+        self._instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files\n')
+
+    def _instead(self, path, text):
+        mine = os.path.join(self.directory, os.path.basename(path))
+        first = not os.path.exists(mine)
+        with open(mine, 'w', encoding='ascii') as file:
+            file.write(text)
+        if first:
+            check(libc.mount(mine.encode(), path.encode(), None, _MS_BIND, None) == 0, f'another {path}')
 
     def mount_point(self):
         return tempfile.mkdtemp(prefix='mount', dir=self.directory)

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The mount command goes on trying for -o retry=: until a name has an address, until a
+server answers. What an ensemble says is final at once, and so is what happens after."""
+
+from harness import Stopwatch, ZKLOCKFS, check, check_equal, command, mounted, run, spawn, until
+
+
+def test(case):
+    server = case.server()
+    point = case.mount_point()
+    source = f'zookeeper-of-the-test:{server.port}'
+    case.hosts('')
+
+    def refused(least, most, word, *args):
+        watch = Stopwatch()
+        status, _, err = command([ZKLOCKFS, *args, point])
+        check_equal(status, 32, f'{args}: {err}')
+        check(err.count('\n') == 1 and word in err, f'stderr of {args}: {err!r}')
+        check(mounted(point) is None, f'{args} left a mount')
+        watch.check(least, most, err.strip())
+
+    refused(0, 2, 'zookeeper-of-the-test: ', source)
+    refused(1, 4, 'zookeeper-of-the-test: ', '-o', 'retry=1s', source)
+    refused(0, 2, '-o mkroot', '-o', 'retry=1h', f'127.0.0.1:{server.port}/elsewhere')
+
+    # First it has no name, then nobody answers there, then it is up.
+    server.stop()
+    process = spawn([ZKLOCKFS, '-o', 'retry=1m,connect_timeout=1s', source, point])
+    watch = Stopwatch()
+    until(lambda: watch.seconds() > 1.5, 'it has looked twice')
+    check(process.poll() is None, 'it gave up the name')
+    case.hosts('127.0.0.1 zookeeper-of-the-test\n')
+    watch = Stopwatch()
+    until(lambda: watch.seconds() > 2, 'it has tried')
+    check(process.poll() is None, 'it gave up the server')
+    server.start()
+    check_equal(process.wait(30), 0, 'exit status')
+    check(mounted(point), 'not mounted')
+    check_equal(command(['fusermount3', '-u', point])[0], 0, 'umount')
+    until(lambda: not case.daemons(), 'the daemon ends')
+
+    server.stop()
+    refused(1, 4, 'no ZooKeeper server answered', '-o', 'retry=1500ms,connect_timeout=100ms', source)
+    server.start()
+
+
+run(test)

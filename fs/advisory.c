@@ -318,7 +318,7 @@ void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off
 	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
 
 	if (taker)
-		held_read(taker, &file->cursor, req, size, off);
+		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
 	else
 		fuse_reply_buf(req, NULL, 0);
 }

@@ -149,7 +149,8 @@ struct cursor {
 	bool rewind;   /* a write came: the next read starts anew */
 };
 
-void held_read(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, size_t size, off_t off);
+void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face, fuse_req_t req,
+               struct node *node, size_t size, off_t off);
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
                 size_t size);
 void held_fsync(struct lc_taker *taker, struct face *face, fuse_req_t req, struct node *node);

@@ -176,7 +176,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 
 void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off)
 {
-	held_read(taker_of(handle), &handle->cursor, req, size, off);
+	held_read(taker_of(handle), &handle->cursor, handle->face, req, handle->node, size, off);
 }
 
 void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_t size)

@@ -12,28 +12,55 @@
 #include <poll.h>
 #include <stdio.h>
 
-/* The token stands at offset 0, and wherever the first read after a write is:
- * `echo reason >&9; read -r token <&9` shares one file position. */
-void held_read(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, size_t size, off_t off)
+/* `offset`: within the token's line. */
+static void reply_token(struct lc_taker *taker, fuse_req_t req, size_t size, off_t offset)
 {
 	char token[24];
-	off_t position;
-	int len;
+	int len = snprintf(token, sizeof(token), "%" PRId64 "\n", lc_token(taker));
 
-	if (!lc_holds(taker)) {
+	if (!lc_holds(taker))
 		fuse_reply_err(req, EIO);
+	else if (offset < 0 || offset >= len)
+		fuse_reply_buf(req, NULL, 0);
+	else
+		fuse_reply_buf(req, token + offset,
+		               size < (size_t)(len - offset) ? size : (size_t)(len - offset));
+}
+
+static void token_fetched(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
 		return;
 	}
+	reply_token(parked->open, parked->req, parked->size, parked->off);
+	parked_free(parked);
+}
+
+/* The token stands at offset 0, and wherever the first read after a write is:
+ * `echo reason >&9; read -r token <&9` shares one file position. */
+void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face, fuse_req_t req,
+               struct node *node, size_t size, off_t off)
+{
+	struct parked *parked;
+
 	if (off == 0 || cursor->rewind)
 		cursor->base = off;
 	cursor->rewind = false;
-	len = snprintf(token, sizeof(token), "%" PRId64 "\n", lc_token(taker));
-	position = off - cursor->base;
-	if (position < 0 || position >= len)
-		fuse_reply_buf(req, NULL, 0);
-	else
-		fuse_reply_buf(req, token + position,
-		               size < (size_t)(len - position) ? size : (size_t)(len - position));
+	if (!lc_holds(taker) || lc_token(taker) != 0) {
+		reply_token(taker, req, size, off - cursor->base);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->open = taker;   /* which no RELEASE can end before its read is answered */
+	parked->size = size;
+	parked->off = off - cursor->base;
+	park_call(parked, lc_fetch_token(taker, token_fetched, parked, &parked->call));
 }
 
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,

@@ -43,6 +43,13 @@ void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
                void *ctx)
 {
+	batch_send(lc);
+	lc_submit_beside(lc, ops, count, answer, ctx);
+}
+
+void lc_submit_beside(struct lc *lc, const struct ensemble_op *ops, int count,
+                      ensemble_answer_fn *answer, void *ctx)
+{
 	lc->counters.requests++;
 	lc->ensemble->port->submit(lc->ensemble, ops, count, answer, ctx);
 }

@@ -8,6 +8,7 @@
  *   judge    what a listing means to them
  *   taker    one entry: create, grant, lose, delete
  *   entry    what stands in its data, and the watch on it: reason, eviction
+ *   batch    creates and deletes of entries, several in one transaction
  *   zone     order by czxid, where the numbers repeat
  *   sweep    entries that belong to nobody
  *   share    how much of the session each user's takers use up
@@ -61,6 +62,14 @@ struct session {
 	unsigned long connections, sessions;
 };
 
+/* What is to be created and deleted (their takers' znode states tell which), and was not
+ * sent yet. */
+struct batch {
+	struct lc_taker **takers;
+	size_t count, room;
+	unsigned flights;            /* requests and transactions that are not answered */
+};
+
 struct lc {
 	struct lc_config config;
 	char *root;
@@ -79,6 +88,7 @@ struct lc {
 	struct eviction *evictions;
 	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */
 	struct share *shares;        /* by user */
+	struct batch batch;
 	size_t entry_bytes, watch_bytes;
 	bool draining, dying;
 	bool stalled;                /* a question was not answered in time, nor any since */
@@ -92,6 +102,9 @@ void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
                void *ctx);
+/* Not in the order of what was asked for before: reads, heartbeats. */
+void lc_submit_beside(struct lc *lc, const struct ensemble_op *ops, int count,
+                      ensemble_answer_fn *answer, void *ctx);
 void lc_ignore(void *ctx, const struct ensemble_answer *answer);
 /* ROOT/lock, malloced. */
 char *lc_path(struct lc *lc, const char *lock);
@@ -145,6 +158,9 @@ struct lock {
 	int32_t version;             /* of the data that said so */
 	bool data_pending, data_armed;   /* the watch on that data, and on the lock's life */
 	unsigned long data_connection;   /* the connection that answered it */
+	bool proven;                 /* the last write to it was good */
+	unsigned kept, kept_creates; /* in the batch; the first counts deletes too */
+	bool together;               /* a create of it is under way with others */
 	bool doubtful;               /* who does not wait is to be judged when the slots are known */
 	bool judging;                /* a listing: grants find who is next themselves */
 	size_t watch_bytes;          /* its share of lc->watch_bytes */
@@ -236,7 +252,8 @@ struct lc_taker {
 	bool probing;                /* immediate, and the lock is not known to be free: list first */
 	unsigned pending;            /* answers outstanding that name this taker */
 	char *name;                  /* of the entry; while CREATING or UNKNOWN without its digits */
-	int64_t number, czxid;
+	int64_t number;
+	int64_t czxid;               /* 0: not known yet, it was made in a transaction */
 	int32_t version;             /* of its data */
 	struct lc_taker *instead;    /* shared and held: this one is to take its place */
 	struct lc_taker *heir;       /* and the way back */
@@ -247,6 +264,7 @@ struct lc_taker {
 	uint64_t listed;             /* the last listing that showed it */
 	bool first;                  /* held: nobody stood before it, so that the one behind it comes
 	                              * next; not so for one of several slots */
+	bool alone;                  /* its create or delete failed in a transaction */
 	bool adjacent;               /* no other's entry stands, or will ever stand, between this
 	                              * entry and the one of ours before it */
 	bool watch_pending, watch_armed;      /* on its own entry */
@@ -277,6 +295,10 @@ bool taker_wants(const struct lc_taker *taker);   /* its entry shall exist */
 bool taker_in_queue(const struct lc_taker *taker);   /* its entry stands there */
 bool taker_queues(const struct lc_taker *taker);  /* waits, and its entry is there or may be */
 void taker_step(struct lc_taker *taker);          /* the next thing to do, if any */
+void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer);
+void taker_deleted(struct lc_taker *taker, const struct ensemble_answer *answer);
+/* Its create or delete was not sent, or has certainly not happened. */
+void taker_unsent(struct lc_taker *taker);
 void taker_settle(struct lc_taker *taker);        /* frees it when nothing is left of it */
 /* `first`: nobody stands before it. */
 void taker_grant(struct lc_taker *taker, bool first);
@@ -306,9 +328,17 @@ bool taker_proved(const struct lc_taker *taker);
 void taker_watch_self(struct lc_taker *taker);
 void taker_write_reason(struct lc_taker *taker);
 size_t entry_format(const struct lc_taker *taker, char *ret_data);   /* RECORD_ENTRY_MAX */
-/* In the answer of a get. */
-void entry_read_mark(struct lc_taker *taker, const struct ensemble_answer *answer);
+/* The good answer of a get: what it tells, a mark among it. */
+void entry_read(struct lc_taker *taker, const struct ensemble_answer *answer);
 void takers_look(struct lc *lc);                  /* for marks that no watch tells of */
+
+/* ---- batch.c ---- */
+
+/* The taker's create or delete. False: no memory. */
+bool batch_add(struct lc_taker *taker);
+void batch_flush(struct lc *lc);                  /* unless much is under way */
+void batch_send(struct lc *lc);
+void batch_clear(struct lc *lc);                  /* contact is lost: nothing was sent */
 
 /* ---- tally.c ---- */
 

@@ -84,6 +84,7 @@ struct ensemble_stat {
 struct ensemble_answer {
 	enum ensemble_result result;
 	const char *path;              /* CREATE */
+	const char *const *paths;      /* a transaction: of its creates, at their places */
 	const void *data;              /* GET */
 	int data_len;
 	const char *const *names;      /* CHILDREN, in no order */

@@ -53,6 +53,7 @@ struct request {
 	int64_t sent_us;
 	int count;                    /* of a transaction, else 0 */
 	zoo_op_result_t *results;
+	const char **paths;           /* of its creates, when it is answered */
 	zoo_op_t *ops;
 };
 
@@ -184,6 +185,7 @@ static void free_request(struct request *request)
 			free(request->ops[i].create_op.buf);
 	free(request->ops);
 	free(request->results);
+	free(request->paths);
 	free(request);
 }
 
@@ -247,6 +249,16 @@ static void finish_with(const void *data, int rc, struct ensemble_answer answer,
 static void on_void(int rc, const void *data)
 {
 	finish_with(data, rc, (struct ensemble_answer){0}, NULL);
+}
+
+static void on_multi(int rc, const void *data)
+{
+	const struct request *request = data;
+
+	for (int i = 0; i < request->count && rc == ZOK; i++)
+		if (request->ops[i].type == ZOO_CREATE_OP)
+			request->paths[i] = request->results[i].value;
+	finish_with(data, rc, (struct ensemble_answer){.paths = request->paths}, NULL);
 }
 
 static void on_stat(int rc, const struct Stat *stat, const void *data)
@@ -368,7 +380,8 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 {
 	request->ops = calloc((size_t)count, sizeof(*request->ops));
 	request->results = calloc((size_t)count, sizeof(*request->results));
-	if (!request->ops || !request->results)
+	request->paths = calloc((size_t)count, sizeof(*request->paths));
+	if (!request->ops || !request->results || !request->paths)
 		return ZSYSTEMERROR;
 	request->count = count;
 	for (int i = 0; i < count; i++) {
@@ -403,7 +416,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 			return ZBADARGUMENTS;
 		}
 	}
-	return zoo_amulti(zk->handle, count, request->ops, request->results, on_void, request);
+	return zoo_amulti(zk->handle, count, request->ops, request->results, on_multi, request);
 }
 
 static void submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,

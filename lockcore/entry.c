@@ -28,11 +28,12 @@ size_t entry_format(const struct lc_taker *taker, char *ret_data)
 	});
 }
 
-void entry_read_mark(struct lc_taker *taker, const struct ensemble_answer *answer)
+void entry_read(struct lc_taker *taker, const struct ensemble_answer *answer)
 {
 	char by[RECORD_BY_MAX + 1];
 
 	taker->version = answer->stat->version;
+	taker->czxid = answer->stat->czxid;
 	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
 		taker_evicted(taker, by);
 }
@@ -47,7 +48,7 @@ static void looked(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (answer->result == ENSEMBLE_OK)
-		entry_read_mark(taker, answer);
+		entry_read(taker, answer);
 	else if (answer->result == ENSEMBLE_NONODE && taker_wants(taker))
 		lock_want_list(taker->lock);
 	taker_step(taker);
@@ -60,7 +61,8 @@ static void look(struct lc_taker *taker)
 	if (!path)
 		return;   /* who has evicted it deletes it in the end */
 	taker->pending++;
-	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, looked, taker);
+	lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, looked,
+	                 taker);
 	free(path);
 }
 
@@ -88,7 +90,7 @@ static void self_watched(void *ctx, const struct ensemble_answer *answer)
 		taker->watch_armed = true;
 		taker->watch_connection = taker->lc->session.connections;
 		lock_proved(taker->lock, taker);
-		entry_read_mark(taker, answer);
+		entry_read(taker, answer);
 		taker_write_reason(taker);
 	} else if (answer->result == ENSEMBLE_NOAUTH) {
 		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
@@ -117,8 +119,8 @@ void taker_watch_self(struct lc_taker *taker)
 	}
 	taker->watch_pending = true;
 	taker->pending++;
-	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true}, 1,
-	          self_watched, taker);
+	lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true},
+	                 1, self_watched, taker);
 	free(path);
 }
 

@@ -164,7 +164,7 @@ static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 	}
 }
 
-static void entry_read(void *ctx, const struct ensemble_answer *answer)
+static void mark_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct evict_call *evict = ctx;
 	struct lc_call *call = ctx;
@@ -202,7 +202,7 @@ static void entry_read(void *ctx, const struct ensemble_answer *answer)
 
 static void evict_ask(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, entry_read,
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, mark_read,
 	          call);
 }
 

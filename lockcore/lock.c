@@ -105,17 +105,20 @@ static void free_lock(struct lock *lock)
 static void unwatch(struct lock *lock)
 {
 	if (lock->data_armed && session_ready(lock->lc))
-		lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_UNWATCH, .path = lock->path}, 1,
-		          lc_ignore, NULL);
+		lc_submit_beside(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_UNWATCH, .path = lock->path},
+		                 1, lc_ignore, NULL);
 }
 
-/* Locks that two hosts take in turn come back soon: what is known of the last ones is kept. */
+/* Locks come back soon: what is known of the last ones is kept. */
 static void become_idle(struct lock *lock)
 {
 	struct lc *lc = lock->lc;
 
 	if (lock->idle)
 		return;
+	lock->wants_lease = lock->behind_leaver = lock->unresolved = lock->doubtful = false;
+	lock_watch_none(lock);
+	timer_clear(lc, &lock->recheck);
 	lock->idle = true;
 	lc->idle_count++;
 	DL_APPEND2(lc->idle, lock, idle_prev, idle_next);
@@ -131,7 +134,7 @@ void lock_settle(struct lock *lock)
 	if (lock->takers || lock->lists_pending > 0 || lock->watches_pending > 0 || lock->zone ||
 	    lock->data_pending)
 		return;
-	if (lock->data_armed)
+	if (lock->data_armed || lock->proven)
 		become_idle(lock);
 	else
 		free_lock(lock);
@@ -245,8 +248,8 @@ void lock_watch_entry(struct lock *lock, const char *znode)
 	path = lc_join(lock->path, znode);
 	if (lock->watched && path) {
 		lock->watches_pending++;
-		lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true},
-		          1, watch_answered, lock);
+		lc_submit_beside(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true},
+		                 1, watch_answered, lock);
 	} else {
 		lock_watch_none(lock);
 		lock_look_later(lock);
@@ -265,14 +268,17 @@ struct lc_taker *lock_owner(struct lock *lock, const struct entry_name *name)
 
 /* ---- the lock itself ---- */
 
-/* Removed and made again since it was last seen: what is remembered of entries is void. */
+/* Removed and made again since it was last seen: what is remembered is void. */
 static void see_czxid(struct lock *lock, int64_t czxid)
 {
 	struct lc_taker *taker;
 
-	if (lock->czxid != 0 && lock->czxid != czxid)
+	if (lock->czxid != czxid) {
 		DL_FOREACH(lock->takers, taker)
 			taker->adjacent = taker->first = false;
+		lock->slots = 0;
+		lock->data_armed = false;
+	}
 	lock->czxid = czxid;
 }
 
@@ -309,8 +315,8 @@ void lock_watch_data(struct lock *lock)
 	if (lock->data_pending || lock_watched(lock) || !session_ready(lock->lc))
 		return;
 	lock->data_pending = true;
-	lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = lock->path, .watch = true},
-	          1, data_answered, lock);
+	lc_submit_beside(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = lock->path, .watch = true},
+	                 1, data_answered, lock);
 }
 
 /* A watch on the lock's own node. */
@@ -323,7 +329,7 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 			lock_watch_data(lock);
 		break;
 	case ENSEMBLE_DELETED:
-		lock->data_armed = false;
+		lock->data_armed = lock->proven = false;
 		lock_want_list(lock);
 		break;
 	case ENSEMBLE_NAMES:
@@ -458,14 +464,17 @@ void locks_flush(struct lc *lc)
 
 	if (!session_ready(lc))
 		return;
+	batch_flush(lc);
 	DL_FOREACH_SAFE2(lc->wanted, lock, next, wanted_next) {
+		if (lock->kept > 0)
+			continue;   /* it would not show those */
 		DL_DELETE2(lc->wanted, lock, wanted_prev, wanted_next);
 		lock->want_list = false;
 		if (!lock->takers)
 			continue;
 		lock->list_sent++;
 		lock->lists_pending++;
-		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = lock->path,
+		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = lock->path,
 		                                    .watch = lock->slots > 1 && lock->waiting > 0}, 1,
 		          listed, lock);
 	}
@@ -518,7 +527,7 @@ void locks_session_ended(struct lc *lc)
 	HASH_ITER(hh, lc->locks, lock, next) {
 		lock->front = lock->unproved = NULL;
 		lock->unresolved = lock->wants_lease = lock->behind_leaver = false;
-		lock->data_armed = lock->doubtful = false;
+		lock->data_armed = lock->doubtful = lock->proven = lock->together = false;
 		lock_watch_none(lock);
 		timer_clear(lc, &lock->recheck);
 		lock->lists_pending++;   /* keeps the lock while its takers go */

@@ -191,7 +191,7 @@ void lc_lost_done(struct lc_taker *taker);
 
 /* Held at this moment, by the clock. */
 bool lc_holds(struct lc_taker *taker);
-/* The fencing token: the czxid of the entry. */
+/* The fencing token: the czxid of the entry. 0: lc_fetch_token() has to be asked first. */
 int64_t lc_token(const struct lc_taker *taker);
 /* The node name of its entry; NULL: it has none, or not yet. */
 const char *lc_znode(const struct lc_taker *taker);
@@ -313,6 +313,9 @@ int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc
  * NULL: do not. To be set before asking. */
 typedef void lc_stirred_fn(void *ctx);
 void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred);
+
+/* Then lc_token() knows it. -EIO: not held. */
+int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 
 /* A name a lock can have: 0, -EINVAL, -ENAMETOOLONG. `ret_why`: a sentence. */
 int lc_check_name(const char *name, const char **ret_why);

@@ -469,3 +469,46 @@ int lc_entry(struct lc *lc, const char *lock, const struct lc_entry *known, lc_e
 {
 	return begin_entries(lc, lock, known->znode, known, done, ctx, ret_call);
 }
+
+/* ---- the token of an entry that was made in a transaction ---- */
+
+static void token_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		lock_want_list(call->taker->lock);
+		call_fail(call, -EIO);
+		return;
+	}
+	if (!call_answered(call, answer))
+		return;
+	entry_read(call->taker, answer);
+	call_succeed(call, 0);
+}
+
+static void token_ask(struct lc_call *call)
+{
+	char *path;
+
+	if (!lc_holds(call->taker) || call->taker->znode != ZNODE_PRESENT) {
+		call_fail_soon(call, -EIO);
+		return;
+	}
+	path = taker_path(call->taker);
+	if (path)
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, token_answered,
+		          call);
+	else
+		call_fail_soon(call, -ENOMEM);
+	free(path);
+}
+
+int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	struct lc_call *call = call_new(sizeof(*call), &(struct lc_call){
+		.ask = token_ask, .fail = call_done_failed, .taker = taker, .done = done, .ctx = ctx});
+
+	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
+}

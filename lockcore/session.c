@@ -230,11 +230,11 @@ static void make_dir(struct lc *lc)
 	if (lc->config.make_root)
 		for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 			*slash = '\0';
-			lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1,
+			lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1,
 			          lc_ignore, lc);
 			*slash = '/';
 		}
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1, dir_made, lc);
+	lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1, dir_made, lc);
 }
 
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
@@ -302,12 +302,12 @@ static void beat(struct lc *lc)
 	session->beat_sent_us = lc_now(lc);
 	timer_set(lc, &session->beat, session->beat_sent_us + lease_patience(&session->lease));
 	if (session->node_made)
-		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
+		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
 		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
 		                                    .version = ENSEMBLE_ANY_VERSION},
 		          1, beat_answered, lc);
 	else
-		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = session->node,
+		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = session->node,
 		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
 		                                    .ephemeral = true},
 		          1, beat_answered, lc);
@@ -364,6 +364,7 @@ static void disconnected(void *ctx)
 		lc_report(lc, LC_WARNING, "connection lost, lease left: %" PRId64 " ms",
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
+	batch_clear(lc);
 	timer_set(lc, &session->retry, lc_now(lc) + lc->config.session_timeout_us / 5);
 }
 
@@ -383,6 +384,7 @@ static void forget_session(struct lc *lc)
 	tell_deadline(lc);
 	if (session->state != LC_UNUSABLE)
 		session->state = LC_CONNECTING;
+	batch_clear(lc);
 	locks_session_ended(lc);
 }
 
@@ -477,6 +479,7 @@ void session_finish(struct lc *lc, bool farewell)
 	timer_clear(lc, &session->beat);
 	timer_clear(lc, &session->limit);
 	timer_clear(lc, &session->retry);
+	batch_clear(lc);
 	locks_session_ended(lc);
 	free(session->dir);
 	free(session->node);

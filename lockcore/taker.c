@@ -271,7 +271,7 @@ char *taker_path(const struct lc_taker *taker)
 	return lc_join(taker->lock->path, taker->name);
 }
 
-/* Present from now on, under this name. */
+/* Present from now on, under this name. `stat`: NULL if it is new. */
 static void set_present(struct lc_taker *taker, const char *znode, const struct ensemble_stat *stat)
 {
 	struct lc_taker *before;
@@ -281,7 +281,7 @@ static void set_present(struct lc_taker *taker, const char *znode, const struct 
 
 	(void)parsed;
 	assert(parsed && name.taker_half == taker->id);
-	assert(stat->ephemeral_owner == taker->lc->session.id);
+	assert(!stat || stat->ephemeral_owner == taker->lc->session.id);
 	if (!copy) {
 		/* Without its name it cannot be deleted; a listing will find it. */
 		taker->znode = ZNODE_UNKNOWN;
@@ -291,8 +291,8 @@ static void set_present(struct lc_taker *taker, const char *znode, const struct 
 	free(taker->name);
 	taker->name = copy;
 	taker->number = name.number;
-	taker->czxid = stat->czxid;
-	taker->version = stat->version;
+	taker->czxid = stat ? stat->czxid : 0;
+	taker->version = stat ? stat->version : 0;
 	taker->znode = ZNODE_PRESENT;
 	/* The numbers follow each other: nobody is in between. */
 	before = taker == taker->lock->takers ? NULL : taker->prev;
@@ -325,18 +325,23 @@ static int create_error(enum ensemble_result result)
 	return -ENOLCK;
 }
 
-static void created(void *ctx, const struct ensemble_answer *answer)
+/* To be told that an exclusive one stands in between, an upgrade needs a listing of its own. */
+static bool needs_list(const struct lc_taker *taker)
 {
-	struct lc_taker *taker = ctx;
+	return taker->instead || !lock_guarded(taker->lock);
+}
 
+void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer)
+{
 	taker->pending--;
+	taker->lock->proven = answer->result == ENSEMBLE_OK;
 	assert(taker->znode == ZNODE_CREATING);
 	switch (answer->result) {
 	case ENSEMBLE_OK:
 		session_wrote(taker->lc, taker->sent_us);
 		set_present(taker, strrchr(answer->path, '/') + 1, answer->stat);
 		/* Whoever guarded it when it was sent may have gone meanwhile. */
-		if (taker->state == TAKER_WAITING && !lock_guarded(taker->lock) &&
+		if (taker->state == TAKER_WAITING && needs_list(taker) &&
 		    taker->lock->list_sent == taker->created_at)
 			lock_want_list(taker->lock);
 		break;
@@ -365,39 +370,28 @@ static void created(void *ctx, const struct ensemble_answer *answer)
 static void create(struct lc_taker *taker)
 {
 	struct lc *lc = taker->lc;
-	char prefix[NAME_PREFIX_MAX], data[RECORD_ENTRY_MAX], *path;
+	char prefix[NAME_PREFIX_MAX];
 
 	name_format(prefix, lc->session.half, taker->id, lc->host, taker->pid, taker->mode);
 	taker->name = strdup(prefix);
-	path = taker->name ? taker_path(taker) : NULL;
-	if (!path) {
-		free(taker->name);
-		taker->name = NULL;
+	taker->znode = ZNODE_CREATING;
+	if (!taker->name || !batch_add(taker)) {
+		set_absent(taker);
 		taker_fail(taker, -ENOLCK);
 		return;
 	}
 	/* To the end: the order of creates is the order of entries. */
 	DL_DELETE(taker->lock->takers, taker);
 	DL_APPEND(taker->lock->takers, taker);
-	taker->znode = ZNODE_CREATING;
-	taker->created_at = taker->lock->list_sent;
-	taker->sent_us = lc_now(lc);
-	taker->pending++;
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path, .data = data,
-	                                    .data_len = (int)entry_format(taker, data),
-	                                    .ephemeral = true, .sequence = true},
-	          1, created, taker);
 	/* Sent back to back: a free lock costs one round trip. */
-	if (taker->instead || !lock_guarded(taker->lock))
+	if (needs_list(taker))
 		lock_want_list(taker->lock);
-	free(path);
 }
 
-static void deleted(void *ctx, const struct ensemble_answer *answer)
+void taker_deleted(struct lc_taker *taker, const struct ensemble_answer *answer)
 {
-	struct lc_taker *taker = ctx;
-
 	taker->pending--;
+	taker->lock->proven = answer->result == ENSEMBLE_OK;
 	assert(taker->znode == ZNODE_DELETING && !taker_wants(taker));
 	switch (answer->result) {
 	case ENSEMBLE_OK:
@@ -432,19 +426,22 @@ static void deleted(void *ctx, const struct ensemble_answer *answer)
 
 static void delete(struct lc_taker *taker)
 {
-	char *path = taker_path(taker);
-
-	if (!path) {
-		timer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);
-		return;
-	}
 	taker->znode = ZNODE_DELETING;
-	taker->sent_us = lc_now(taker->lc);
-	taker->pending++;
-	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,
-	                                           .version = ENSEMBLE_ANY_VERSION},
-	          1, deleted, taker);
-	free(path);
+	if (!batch_add(taker)) {
+		taker->znode = ZNODE_PRESENT;
+		timer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);
+	}
+}
+
+void taker_unsent(struct lc_taker *taker)
+{
+	taker->pending--;
+	taker->lock->proven = false;
+	if (taker->znode == ZNODE_CREATING)
+		set_absent(taker);
+	else
+		taker->znode = ZNODE_PRESENT;
+	taker_step(taker);
 }
 
 void taker_step(struct lc_taker *taker)
@@ -492,7 +489,7 @@ static void adopted(void *ctx, const struct ensemble_answer *answer)
 			taker->created_at = taker->lock->list_sent;
 			set_present(taker, znode, answer->stat);
 			free(znode);
-			entry_read_mark(taker, answer);
+			entry_read(taker, answer);
 		}
 		break;
 	case ENSEMBLE_GONE:
@@ -530,7 +527,8 @@ void taker_found(struct lc_taker *taker, const struct queue_entry *entry)
 		return;
 	/* Its token and its owner are asked before it counts as ours. */
 	taker->pending++;
-	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, adopted, taker);
+	lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, adopted,
+	                 taker);
 	free(path);
 }
 

@@ -130,7 +130,7 @@ void zone_order(struct lock *lock, const struct queue *queue)
 			zone->failed = true;
 		} else {
 			zone->pending++;
-			lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
+			lc_submit_beside(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
 			          answered, &zone->items[i]);
 		}
 		free(path);

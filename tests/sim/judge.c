@@ -71,6 +71,19 @@ struct taker *judge_owner(struct sim *sim, struct node *node)
 	return number >= 0 && number < sim->taker_count ? sim->all[number] : NULL;
 }
 
+/* The token that it has, whether or not its mount knows. */
+int64_t judge_find_token(const struct taker *taker)
+{
+	struct node *parent = tree_find(&taker->sim->world.committed, taker->lock->path), *node;
+	int64_t token = taker->evicted_token > taker->entry_token ? taker->evicted_token : taker->entry_token;
+
+	if (parent)
+		DL_FOREACH(parent->children, node)
+			if (order_pid(node) == taker->pid && node->stat.czxid > token)
+				token = node->stat.czxid;
+	return token;
+}
+
 struct node *judge_entry(const struct tree *tree, const struct taker *taker)
 {
 	struct node *parent = tree_find(tree, taker->lock->path);

@@ -396,6 +396,25 @@ mutant(18, 'no_list_after_reconnect', 'lock.c',
        '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
 
+# ---- 19: transactions ----
+
+mutant(19, 'two_creates_of_a_lock_together', 'batch.c',
+       '(create && lock->kept_creates > 1)',
+       'false',
+       sim())
+mutant(19, 'create_overtakes_a_failed_one', 'batch.c',
+       '\tif (create && lock->together)\n\t\treturn false;\n',
+       '',
+       sim('evictions'))
+mutant(19, 'unknown_transaction_sent_again', 'batch.c',
+       'bool definite = answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_UNKNOWN &&',
+       'bool definite = answer->result != ENSEMBLE_OK &&',
+       sim('cuts'))
+mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
+       'bool alone = taker->alone || !lock->proven ||',
+       'bool alone =',
+       sim('evictions'))
+
 # ---- 20: a lock's data ----
 
 mutant(20, 'data_by_any_version', 'change.c',
@@ -514,8 +533,8 @@ mutant(27, 'departure_wakes_nobody', 'taker.c',
 # ---- 28: the token ----
 
 mutant(28, 'token_of_the_first_entry', 'taker.c',
-       '\ttaker->czxid = stat->czxid;',
-       '\ttaker->czxid = taker->czxid ? taker->czxid : stat->czxid;',
+       '\ttaker->czxid = stat ? stat->czxid : 0;',
+       '\ttaker->czxid = taker->czxid ? taker->czxid : stat ? stat->czxid : 0;',
        sim())
 mutant(28, 'token_is_the_number', 'taker.c',
        'return taker->czxid;',

@@ -286,6 +286,7 @@ struct taker *judge_owner(struct sim *sim, struct node *node);
 bool judge_is_entry(struct node *node);
 /* Its mount may pass by the entry of that pid: it is going to be deleted. */
 bool judge_passes(const struct taker *taker, int pid);
+int64_t judge_find_token(const struct taker *taker);
 struct node *judge_entry(const struct tree *tree, const struct taker *taker);
 
 #endif

@@ -54,6 +54,7 @@ struct change {
 	const void *data;
 	int data_len;
 	int64_t owner;
+	int op;                /* its place in the request */
 };
 
 void tree_init(struct tree *tree, struct arena *arena);

@@ -311,6 +311,8 @@ static void granted(struct taker *taker)
 	taker->phase = T_HELD;
 	DL_APPEND2(sim->held, taker, held_prev, held_next);
 	taker->token = lc_token(taker->lc);
+	if (taker->token == 0)
+		taker->token = judge_find_token(taker);   /* not known there before it is asked for */
 	taker->mount->told.grants++;
 	sim->totals->grants++;
 	sim->totals->shared_grants += taker->mode == LC_SHARED;

@@ -78,7 +78,7 @@ static void tell(struct wire *wire, struct pending *pending, const struct letter
 {
 	char path[1280] = "";
 	char *data = NULL;
-	char **names = NULL;
+	char **names = NULL, **paths = NULL;
 	struct ensemble_stat stat = {0};
 	struct ensemble_answer answer = {.result = result};
 
@@ -104,6 +104,12 @@ static void tell(struct wire *wire, struct pending *pending, const struct letter
 		answer.names = (const char *const *)names;
 		answer.name_count = letter->name_count;
 	}
+	if (letter && letter->paths) {
+		paths = check(calloc((size_t)letter->path_count, sizeof(*paths)));
+		for (int i = 0; i < letter->path_count; i++)
+			paths[i] = letter->paths[i] ? check(strdup(letter->paths[i])) : NULL;
+		answer.paths = (const char *const *)paths;
+	}
 	pending->answer(pending->ctx, &answer);
 	memset(path, '#', sizeof(path) - 1);
 	memset(&stat, '#', sizeof(stat));
@@ -111,16 +117,26 @@ static void tell(struct wire *wire, struct pending *pending, const struct letter
 	for (int i = 0; names && i < letter->name_count; i++)
 		free(names[i]);
 	free(names);
+	for (int i = 0; paths && i < letter->path_count; i++)
+		free(paths[i]);
+	free(paths);
 	(void)wire;
 }
 
 static void lie_ok(struct wire *wire, struct pending *pending)
 {
 	struct letter letter = {.kind = LETTER_ANSWER, .has_stat = true, .zxid = wire->last_zxid};
-	char path[1280];
+	char path[1280], texts[ENSEMBLE_OPS_MAX][256];
+	const char *paths[ENSEMBLE_OPS_MAX];
 
 	snprintf(path, sizeof(path), "%s%010d", pending->path, (int)rng_below(&wire->rng, 100000));
 	letter.path = path;
+	for (int i = 0; i < pending->count && pending->count > 1; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "%s%010d", pending->ops[i].path, (int)rng_below(&wire->rng, 100000));
+		paths[i] = pending->ops[i].kind == ENSEMBLE_CREATE ? texts[i] : NULL;
+		letter.paths = paths;
+		letter.path_count = pending->count;
+	}
 	letter.stat.czxid = letter.stat.mzxid = wire->last_zxid;
 	letter.stat.ephemeral_owner = wire->session;
 	tell(wire, pending, &letter, ENSEMBLE_OK);

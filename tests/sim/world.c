@@ -137,6 +137,7 @@ static enum ensemble_result prepare(struct world *world, const struct ensemble_o
 		}
 		if (ops[i].kind == ENSEMBLE_CHECK)
 			continue;
+		change->op = i;
 		tree_apply(&world->proposed, change, transaction->zxid, transaction->wall_ms);
 		transaction->count++;
 	}
@@ -155,10 +156,20 @@ static struct letter *answer_letter(struct world *world, const struct request *r
 	letter->zxid = transaction ? transaction->zxid : -1;
 	if (result != ENSEMBLE_OK || !transaction)
 		return letter;
-	for (int i = 0; i < transaction->count; i++)
-		if (transaction->changes[i].kind == CHANGE_CREATE && !letter->path)
-			letter->path = transaction->changes[i].path;
-	if (request->count > 1 || !transaction->count || transaction->changes[0].kind == CHANGE_DELETE)
+	if (request->count > 1) {
+		letter->paths = arena_zalloc(&world->arena, (size_t)request->count * sizeof(*letter->paths));
+		letter->path_count = request->count;
+		for (int i = 0, j = 0; i < request->count; i++) {
+			if (request->ops[i].kind == ENSEMBLE_CREATE)
+				letter->paths[i] = transaction->changes[j].path;
+			/* What a CHECK, or a lie, has left out. */
+			j += j < transaction->count && transaction->changes[j].op == i;
+		}
+		return letter;
+	}
+	if (transaction->count && transaction->changes[0].kind == CHANGE_CREATE)
+		letter->path = transaction->changes[0].path;
+	if ( !transaction->count || transaction->changes[0].kind == CHANGE_DELETE)
 		return letter;
 	node = tree_find(&world->proposed, transaction->changes[0].path);
 	letter->stat = node->stat;

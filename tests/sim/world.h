@@ -70,6 +70,8 @@ struct letter {
 	const char *path;
 	const void *data;
 	int data_len;
+	const char **paths;          /* of a transaction's creates */
+	int path_count;
 	const char **names;
 	int name_count;
 	bool has_stat;

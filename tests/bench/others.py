@@ -5,6 +5,7 @@ import glob
 import os
 import pwd
 import socket
+import subprocess
 
 from processes import BenchError, end, run, start, until
 
@@ -83,7 +84,9 @@ class Postgres:
              '-c', 'unix_socket_directories=', '-c', 'max_connections=300', '-c', f'fsync={synchronous}',
              '-c', f'synchronous_commit={synchronous}'],
             place.path('postgres.log'), preexec_fn=as_postgres, cwd='/')
-        until(lambda: _listens(5432), 'PostgreSQL serves')
+        # It listens before it serves.
+        until(lambda: subprocess.run([found[-1] + '/pg_isready', '-q', '-h', '127.0.0.1'], check=False)
+              .returncode == 0, 'PostgreSQL serves')
 
     conninfo = 'host=127.0.0.1 user=postgres dbname=postgres'
 

@@ -31,6 +31,7 @@ PEERS = (
 )
 WIDTH, LEFT, RIGHT, TOP = 860, 250, 70, 86
 BAR, GAP, GROUP_GAP = 13, 3, 22
+LONGEST = 200              # a bar of more is cut, and shows it
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
 
 
@@ -60,7 +61,7 @@ def svg(results):
     groups = _bars(each['medians'])
     ratios = [ratio for _, bars in groups for _, _, ratio in bars]
     low = min(0.5, *ratios) if ratios else 0.5
-    high = max(10, *ratios) if ratios else 10
+    high = min(max(10, *ratios), LONGEST) if ratios else 10
     low, high = math.log10(low) - 0.02, math.log10(high) + 0.05
     scale = (WIDTH - LEFT - RIGHT) / (high - low)
 
@@ -92,8 +93,10 @@ def svg(results):
         out.append(_text(20, y, title, 13, weight='bold', colour='#111'))
         y += 6
         for name, colour, ratio in bars:
-            x1, x2 = sorted((place(1), place(ratio)))
+            x1, x2 = sorted((place(1), place(min(ratio, LONGEST))))
             out.append(f'<rect x="{x1:.1f}" y="{y}" width="{max(x2 - x1, 1):.1f}" height="{BAR}" fill="{colour}"/>')
+            if ratio > LONGEST:
+                out.append(f'<path d="M{x2 - 26:.1f} {y + BAR + 1} l6 {-BAR - 2} h5 l-6 {BAR + 2} z" fill="#ffffff"/>')
             out.append(_text(40, y + BAR - 3, name, 11, colour='#444'))
             out.append(_text(max(x2, place(1)) + 5, y + BAR - 3, _label(ratio), 11, colour='#222'))
             y += BAR + GAP

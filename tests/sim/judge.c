@@ -104,6 +104,8 @@ static bool works_on(const struct taker *taker)
 
 	return taker->phase == T_LOST && taker->forfeited ? true
 	       : taker->phase == T_LOST && plan->loss_lead_us && !taker->stopped &&
+	       /* who has evicted it does not wait for ever */
+	       (!marks_taken_away(taker) || now_us(taker->sim) - taker->marked_us < marks_patience(taker)) &&
 	       mount_clock_us(taker->mount) - taker->lost_clock_us < plan->timeout_us * 8 / 10;
 }
 
@@ -186,6 +188,42 @@ static bool somebody_deaf(struct node *parent)
 	return false;
 }
 
+/* Who waits behind a holder. An entry that its own mount is to delete counts as it likes. */
+static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent, unsigned slots)
+{
+	struct taker *taker;
+
+	DL_FOREACH2(sim->held, taker, held_next) {
+		bool behind = false, surely = false, maybe = false;
+		struct crowd crowd = {0};
+		struct node *node;
+
+		if (taker->lock != lock)
+			continue;
+		DL_FOREACH(parent->children, node) {
+			unsigned shape = order_shape(node);
+			enum lc_mode mode = shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE;
+			struct taker *owner;
+
+			if (behind && shape & SHAPE_ENTRY && !crowd_admits(&crowd, mode, slots) &&
+			    (taker->mode == LC_EXCLUSIVE || mode == LC_EXCLUSIVE)) {
+				maybe = true;
+				owner = judge_owner(sim, node);
+				/* fewer slots than there were: it may hold all the same */
+				surely |= !leaving(owner, taker->mount) && (!owner || owner->phase != T_HELD);
+			}
+			behind |= node->stat.czxid == taker->token;
+			crowd_add(&crowd, shape);
+		}
+		if (maybe)
+			taker->behind_us = now_us(sim);
+		if (!surely)
+			taker->behind_since_us = 0;
+		else if (!taker->behind_since_us)
+			taker->behind_since_us = now_us(sim);
+	}
+}
+
 static void look_at_entries(struct sim *sim, struct lock_state *lock, struct node *parent, bool committed)
 {
 	struct crowd leavers[MOUNTS_MAX] = {0};   /* surely so */
@@ -225,6 +263,8 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 				lock->contended_us[i][mode] = now_us(sim);
 		}
 	look_at_tries(sim, lock, &crowd, leavers, slots);
+	if (committed && sim->plan.curious)
+		look_behind(sim, lock, parent, slots);
 }
 
 static void look_at_lock(struct sim *sim, struct lock_state *lock)
@@ -536,7 +576,7 @@ void judge_failed(struct taker *taker, int err)
 		if (lock->absent_us < taker->took_us)
 			sim_violation(sim, "f: ENOENT for taker %d, and %s was there", taker->pid, lock->name);
 	} else if (err == -ECANCELED) {
-		if (!taker->evicted_token)
+		if (!taker->evicted_token && taker->marked_us < 0)
 			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted", taker->pid);
 	} else if (err == -ENOLCK) {
 		/* What a follower that lags still shows is reason enough, as for EAGAIN. */
@@ -567,7 +607,7 @@ void judge_lost(struct taker *taker)
 	if (sim->plan.lossless)
 		sim_violation(sim, "g: taker %d on %s has lost %s, one server hangs", taker->pid, taker->mount->host,
 		              taker->lock->name);
-	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->wire.refused)
+	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->wire.refused || marks_taken_away(taker))
 		return;
 	if (taker->mount->wire.state == WIRE_ENDED && !world_session_alive(&sim->world, taker->mount->wire.session))
 		return;
@@ -578,6 +618,84 @@ void judge_lost(struct taker *taker)
 }
 
 /* ---- questions ---- */
+
+void judge_asking(struct question *question)
+{
+	struct sim *sim = question->sim;
+	struct taker *taker = question->taker;
+
+	look_at_lock(sim, question->lock);
+	if (taker)
+		question->entry_gone = !judge_entry(&sim->world.proposed, taker) &&
+		                       !judge_entry(&sim->world.committed, taker);
+}
+
+/* Changes that a server in trouble may not know of yet. */
+static bool too_late(const struct question *question, int64_t us)
+{
+	return us < question->asked_us - LAG_US && mount_trouble(question->mount) < question->asked_us - LAG_US;
+}
+
+/* One of those came before the question was put. */
+static bool waiter_behind(const struct question *question)
+{
+	struct sim *sim = question->sim;
+	struct node *node = judge_entry(&sim->world.committed, question->taker);
+
+	for (node = node ? node->next : NULL; node; node = node->next) {
+		struct taker *owner = judge_owner(sim, node);
+
+		if (judge_is_entry(node) && !node->could_since_us && made_us(sim, node) < question->asked_us - LAG_US &&
+		    !leaving(owner, question->mount) && (!owner || owner->phase != T_HELD) &&
+		    (question->taker->mode == LC_EXCLUSIVE || !(order_shape(node) & SHAPE_SHARED)))
+			return true;
+	}
+	return false;
+}
+
+static void judge_waited_for(struct question *question, int err)
+{
+	struct taker *taker = question->taker;
+
+	if (err == 0 && taker->behind_since_us && too_late(question, taker->behind_since_us) && waiter_behind(question))
+		sim_violation(question->sim, "f: nobody waits behind taker %d, it is said, and somebody does", taker->pid);
+	if (err == 1 && too_late(question, later(taker->behind_us, taker->granted_us)) &&
+	    !question->sim->plan.near_overflow)
+		sim_violation(question->sim, "f: somebody waits behind taker %d, it is said, and nobody does", taker->pid);
+}
+
+/* Of those questions that a lock or a holder answers. */
+static bool may_fail(const struct question *question, int err)
+{
+	struct sim *sim = question->sim;
+	struct taker *taker = question->taker;
+
+	switch (err) {
+	case -EHOSTUNREACH:
+		return true;
+	case -EACCES:
+		return question->mount->wire.refused;
+	case -ENOLCK:
+		return sim->plan.weight[FAULT_REFUSE];
+	case -EIO:
+		return taker && (taker->phase != T_HELD || !lc_holds(taker->lc) ||
+		                 !judge_entry(&sim->world.proposed, taker));
+	case -ENOENT:
+		return question->lock->absent_us >= question->asked_us || question->znode;
+	default:
+		return false;
+	}
+}
+
+static void judge_evict(struct question *question, int err)
+{
+	struct node *node = tree_find(&question->sim->world.proposed, question->lock->path);
+
+	if (node && err == -ENOENT)
+		DL_FOREACH(node->children, node)
+			if (node->stat.czxid == question->token)
+				sim_violation(question->sim, "f: lc_evict does not find %s", node->path);
+}
 
 void judge_answered(struct question *question, int err)
 {
@@ -593,9 +711,14 @@ void judge_answered(struct question *question, int err)
 		sim_violation(sim, "f: lc_rmdir has not removed %s", lock->name);
 	if (question->kind == Q_CONFIRM && err == 0 && question->entry_gone)
 		sim_violation(sim, "a: lc_confirm says that taker %d holds", question->taker->pid);
-	if (question->kind == Q_CONFIRM && err == -EIO && question->taker->phase == T_HELD &&
-	    lc_holds(question->taker->lc) && judge_entry(&sim->world.proposed, question->taker))
-		sim_violation(sim, "f: lc_confirm says EIO to taker %d that holds", question->taker->pid);
+	if (question->kind >= Q_CONFIRM && err < 0 && !may_fail(question, err))
+		sim_violation(sim, "f: question %d about %s is answered %d", question->kind, lock->name, err);
+	if (question->kind == Q_WAITED)
+		judge_waited_for(question, err);
+	if (question->kind == Q_EVICT)
+		judge_evict(question, err);
+	if (question->deed)
+		ledger_answered(question, err);
 }
 
 /* How many slots there are is not in the names. */
@@ -655,7 +778,7 @@ static void judge_waiter(struct taker *taker)
 		              taker->lock->name);
 	/* Only a mount's first waiter watches its entry; the others hear of an
 	 * eviction when they are looked at next. */
-	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token) {
+	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token || taker->marked_us >= 0) {
 		taker->alone_since_us = -1;
 		return;
 	}
@@ -705,7 +828,7 @@ static void judge_mount(struct mount *mount)
 	if (told_us != status.lease_left_us)
 		sim_violation(sim, "a: %s has a lease of %" PRId64 " us, the guardian was told %" PRId64, mount->host,
 		              status.lease_left_us, told_us);
-	if (mount->deadline_us != INT64_MIN && mount->deadline_us != mount->lease.deadline_us)
+	if (mount->deadline_us != INT64_MIN && mount->deadline_us != mount->lease.deadline_us && !mount->lease_blurred)
 		sim_violation(sim, "a: %s has a lease until %" PRId64 " us, by what was answered it is %" PRId64,
 		              mount->host, mount->deadline_us, mount->lease.deadline_us);
 	if (status.state == LC_READY && !mount->wire.proved)
@@ -736,6 +859,11 @@ static void look_slowly(void *ctx, uint64_t arg)
 	DL_FOREACH(sim->takers, taker) {
 		if (!taker->told)
 			judge_waiter(taker);
+		marks_judge(taker);
+		if (taker->at_ease && taker->behind_since_us &&
+		    now_us(sim) - later(taker->behind_since_us, mount_trouble(taker->mount)) > NOTICE_US)
+			sim_violation(sim, "d: somebody waits behind taker %d on %s, and it is not stirred", taker->pid,
+			              taker->mount->host);
 		if (taker->phase == T_HELD && taker->unheld_running_us >= 0 &&
 		    mount_running_us(taker->mount) - taker->unheld_running_us > UNHELD_US)
 			sim_violation(sim, "a: taker %d does not hold %s any more and is not told", taker->pid,
@@ -766,6 +894,7 @@ void judge_begin(struct sim *sim)
 {
 	for (int i = 0; i < sim->plan.locks; i++)
 		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].deaf_us = -1;
+	ledger_begin(sim);
 	look_at_locks(sim);
 	agenda_in(&sim->agenda, LOOK_US, look_slowly, sim, 0);
 }

@@ -90,31 +90,10 @@ bool judge_is_entry(struct node *node)
 	return order_shape(node) & SHAPE_ENTRY;
 }
 
-/* "zklockfs: 1", lines, among them "slots: N", an empty line, the value. */
-unsigned order_read_slots(const char *data, int len)
-{
-	const char *end = data + len;
-	unsigned slots = 0;
-
-	if (len < 12 || memcmp(data, "zklockfs: 1\n", 12) != 0)
-		return 1;
-	for (const char *line = data + 12; line < end && *line != '\n';) {
-		const char *next = memchr(line, '\n', (size_t)(end - line));
-
-		if (end - line > 7 && !memcmp(line, "slots: ", 7) && !slots)
-			for (line += 7; line < end && isdigit((unsigned char)*line); line++)
-				slots = slots * 10 + (unsigned)(*line - '0');
-		if (!next)
-			break;
-		line = next + 1;
-	}
-	return slots ? slots : 1;
-}
-
 unsigned order_slots(struct node *node)
 {
 	if (!node->slots)
-		node->slots = order_read_slots(node->data, node->data_len);
+		node->slots = ledger_slots(node->data, node->data_len);
 	return node->slots;
 }
 
@@ -190,7 +169,7 @@ static bool ends_span(const struct lock_state *lock, struct node *parent, const 
 		return false;
 	if (change->path[len] == '\0')
 		return change->kind == CHANGE_DELETE || (change->kind == CHANGE_SET &&
-		       order_read_slots(change->data, change->data_len) != order_slots(parent));
+		       ledger_slots(change->data, change->data_len) != order_slots(parent));
 	child.name = change->path + len + 1;
 	return change->kind == CHANGE_CREATE && !strchr(child.name, '/') && order_shape(&child) & SHAPE_DEAF &&
 	       !deaf_below(parent);

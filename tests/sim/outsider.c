@@ -16,6 +16,8 @@ struct outsider {
 	int64_t session, arrived_us;
 	struct lock_state *lock;
 	char path[1280];
+	bool asked_away;
+	struct outsider *next;
 };
 
 static void arrives(void *ctx, uint64_t arg);
@@ -78,7 +80,7 @@ static void departs(void *ctx, uint64_t arg)
 		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
 		return;
 	}
-	if (result == ENSEMBLE_NONODE && outsider->lock->absent_us < outsider->arrived_us)
+	if (result == ENSEMBLE_NONODE && !outsider->asked_away && outsider->lock->absent_us < outsider->arrived_us)
 		sim_violation(sim, "d: somebody has deleted %s, which is not theirs", outsider->path);
 	if (sim->stopping) {
 		sim->outsiders_left--;
@@ -108,9 +110,19 @@ static void arrives(void *ctx, uint64_t arg)
 		return;
 	}
 	snprintf(outsider->path, sizeof(outsider->path), "%s", path);
+	outsider->asked_away = false;
 	outsider->lock = lock;
 	outsider->arrived_us = sim->agenda.now_us;
 	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), departs, outsider, 0);
+}
+
+void outsider_asked_away(struct sim *sim, const char *path)
+{
+	struct outsider *outsider;
+
+	LL_FOREACH(sim->outsiders, outsider)
+		if (!strcmp(outsider->path, path))
+			outsider->asked_away = true;
 }
 
 void outsiders_begin(struct sim *sim)
@@ -120,6 +132,7 @@ void outsiders_begin(struct sim *sim)
 		struct outsider *outsider = arena_zalloc(&sim->arena, sizeof(*outsider));
 
 		outsider->sim = sim;
+		LL_PREPEND(sim->outsiders, outsider);
 		outsider->rng = rng_fork(&sim->rng);
 		outsider->mode_rng = (struct rng){sim->seed * 0x9e3779b97f4a7c15u + 3000 + (uint64_t)i};
 		outsider->session = world_foreign_session(&sim->world);

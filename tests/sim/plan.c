@@ -72,6 +72,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->loss_lead_us = plan->jump_us = 0;
 		plan->fault_gap_us = 3 * plan->timeout_us;
 		plan->world.servers = 3;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
 		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_HANG;
@@ -118,6 +119,12 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 		plan->upgrades = rng_chance(&rng, 300) ? 500 : 50;
 	if (rng_chance(&rng, 200) && !plan->evict_waiters)
 		plan->slots_max = (unsigned)rng_spread(&rng, 2, 10);
+	if (rng_chance(&rng, 350))
+		plan->data = 150;
+	if (rng_chance(&rng, 250) && !plan->lossless)
+		plan->evictions = rng_chance(&rng, 500) ? 20 : 100;
+	if (rng_chance(&rng, 250))
+		plan->curious = 300;
 }
 
 void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)

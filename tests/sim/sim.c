@@ -51,6 +51,8 @@ static void make_locks(struct sim *sim)
 static void committing(void *ctx, const struct transaction *transaction)
 {
 	order_committing(ctx, transaction);
+	ledger_committing(ctx, transaction);
+	marks_committing(ctx, transaction);
 }
 
 static struct rng sim_rng(uint64_t seed)
@@ -218,7 +220,8 @@ static void print_totals(const struct sim_totals *totals, double took)
 	printf("EAGAIN %lu, ETIMEDOUT %lu, ENOLCK %lu, ENOENT %lu, ECANCELED %lu, EDEADLK %lu; upgrades %lu\n",
 	       totals->eagain, totals->etimedout, totals->enolck, totals->enoent, totals->ecanceled, totals->edeadlk,
 	       totals->upgrades);
-	printf("questions %lu, unreachable %lu\n", totals->questions, totals->unreachable);
+	printf("questions %lu, unreachable %lu; marks %lu, stirred %lu\n", totals->questions, totals->unreachable,
+	       totals->marks, totals->stirs);
 	printf("faults:");
 	for (int i = 0; i < FAULT_KINDS; i++)
 		printf(" %s %lu", fault_names[i], totals->faults[i]);

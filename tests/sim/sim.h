@@ -4,10 +4,13 @@
  *
  *   plan       what a seed chooses: sizes, timeouts, which faults, how often
  *   mount      an engine, its loop, its clock
- *   user       programs that take, hold, ask and leave
+ *   user       programs that take, hold and leave
+ *   question   what they ask and change besides
  *   outsider   other clients' entries, operators that evict
  *   fault      what breaks, and for how long
  *   order      who has to wait for whom, now and before
+ *   ledger     what stands in the locks' data, and who has changed it
+ *   marks      entries that somebody takes away
  *   judge      the invariants
  *   sim        the course of a run, and main()
  */
@@ -59,6 +62,8 @@ struct plan {
 	unsigned shared;               /* per mille of the takers; 0: none */
 	unsigned upgrades;             /* per mille of them want it exclusively, then */
 	unsigned slots_max;            /* locks have so many at most; 1: nobody changes them */
+	unsigned data, evictions;      /* per mille of the takes go with a question about that */
+	unsigned curious;              /* per mille of the holders want to know who waits */
 	int64_t fault_gap_us;          /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
@@ -82,6 +87,8 @@ struct lock_state {
 	/* Last time that a taker of that mode would have had to wait there, own leavers aside. */
 	int64_t contended_us[MOUNTS_MAX][2];
 	struct span *spans;
+	struct era *eras;
+	struct deed *deeds;
 };
 
 enum taker_phase { T_WAITING, T_HELD, T_LOST, T_FAILED, T_LEFT };
@@ -115,13 +122,31 @@ struct taker {
 	int64_t alone_since_us;        /* waits and has no entry; -1 */
 	int entries;                   /* seen at the last look */
 	struct taker *instead, *heir;  /* whose place it is to take; and the way back */
+	int64_t marked_us, marked_token;   /* which entry, and when; -1: none */
+	bool attends, at_ease;         /* wants to be told; nobody waited when it asked */
+	int64_t behind_since_us;       /* somebody waits behind it; 0: not */
+	int64_t behind_us;             /* last time that somebody did */
 	bool upgrades;                 /* it was to take another's place */
 	int64_t barred_us;             /* last time that an exclusive one stood before it */
 	struct taker *prev, *next;     /* all that have not left */
 	struct taker *held_prev, *held_next;
 };
 
-enum question_kind { Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR, Q_CONFIRM };
+enum question_kind {
+	Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR, Q_CONFIRM, Q_WAITED, Q_VALUE, Q_SET_VALUE, Q_CHANGE, Q_EVICT,
+};
+
+/* To a lock's data. */
+struct deed {
+	struct mount *mount;
+	struct taker *taker;           /* its value; NULL: attributes */
+	struct lc_change change;
+	const char *text;
+	bool append, answered;
+	int done, err;
+	int64_t asked_us;
+	struct deed *prev, *next;      /* of its lock */
+};
 
 struct question {
 	struct sim *sim;
@@ -129,9 +154,11 @@ struct question {
 	enum question_kind kind;
 	struct lock_state *lock;
 	struct taker *taker;
+	struct deed *deed;
+	const char *znode;             /* EVICT */
+	int64_t token;                 /* of that entry */
 	struct lc_call *call;
 	int64_t asked_us, asked_running_us;
-	bool root;                     /* LIST: of the root, not of the lock */
 	bool deaf;                     /* MUTATE_swallow_done */
 	bool entry_gone;               /* CONFIRM: before it was asked */
 	struct question *prev, *next;  /* all that are not answered */
@@ -145,6 +172,8 @@ struct mount {
 	struct wire wire;
 	struct rng rng;
 	int64_t clock_base_us, drift_ppm;
+	int64_t jumped_us;             /* when its clock last did */
+	bool lease_blurred;            /* the engine did not take a write for evidence */
 	bool paused, drained, forfeited;
 	int64_t paused_since_us, paused_total_us;
 	struct rng jump_rng;
@@ -155,13 +184,14 @@ struct mount {
 	int64_t lease_session;
 	int64_t lease_over_us;         /* last time that it was over, by the mount's clock; -1 */
 	int64_t trouble_us;            /* the last moment of it so far */
+	int64_t poked_us;              /* somebody else has written to its heartbeat node */
 	int64_t spin_window_us;
 	unsigned spin_turns;
 	struct { unsigned long takes, grants, losses, failures, abandoned; } told;   /* by this engine */
 };
 
 struct sim_totals {
-	unsigned long seeds, steps, takes, grants, shared_grants, losses, eagain, etimedout, enolck, enoent, ecanceled, edeadlk, upgrades, questions;
+	unsigned long seeds, steps, takes, grants, shared_grants, losses, eagain, etimedout, enolck, enoent, ecanceled, edeadlk, upgrades, marks, stirs, questions;
 	unsigned long unreachable, session_ends, virtual_s;
 	unsigned long faults[FAULT_KINDS];
 };
@@ -181,12 +211,14 @@ struct sim {
 	struct question *questions;
 	struct program *programs;
 	int program_count, programs_left;
+	struct outsider *outsiders;
 	int outsiders_left;
 	bool stopping;                 /* nobody takes any more */
 	bool faulty;                   /* faults may begin */
 	int64_t faults_end_us;
 	bool inside_call;              /* a callback now is one too many */
 	uint64_t changes_seen, looks, trees_seen;
+	uint64_t values;               /* written so far: each is another one */
 	char violation[512];
 	struct sim_totals *totals;
 };
@@ -229,9 +261,23 @@ void users_abandon(struct mount *mount);
 void user_confirm(struct taker *taker, int64_t delay_us);
 const char *taker_phase_name(enum taker_phase phase);
 
+/* The answer of lc_waited_for(). */
+void user_waited_for(struct taker *taker, int err);
+
+/* ---- question.c ---- */
+
+void question_something(struct mount *mount, struct rng *rng);
+void question_data(struct mount *mount, struct rng *rng);
+void question_evict(struct mount *mount, struct rng *rng);
+void question_holder(struct taker *taker, enum question_kind kind, struct rng *rng);
+/* All of a mount, or, with NULL, of a taker. */
+void questions_cancel(struct sim *sim, const struct mount *mount, const struct taker *taker);
+
 /* ---- outsider.c ---- */
 
 void outsiders_begin(struct sim *sim);
+/* Somebody takes their entry of that path away, if it is theirs. */
+void outsider_asked_away(struct sim *sim, const char *path);
 /* Those who say how many may hold a lock. */
 void owners_begin(struct sim *sim);
 /* Delete a taker's entry, as an operator would. */
@@ -251,7 +297,6 @@ unsigned order_shape(struct node *node);
 int order_pid(struct node *node);
 /* Of a lock, by its data. */
 unsigned order_slots(struct node *node);
-unsigned order_read_slots(const char *data, int len);
 
 /* Those who stand before somebody. */
 struct crowd {
@@ -267,6 +312,27 @@ void order_committing(struct sim *sim, const struct transaction *transaction);
  * there were since. */
 bool order_justified(const struct taker *taker, unsigned *ret_slots);
 
+/* ---- ledger.c ---- */
+
+void ledger_begin(struct sim *sim);
+unsigned ledger_slots(const char *data, int len);
+void ledger_committing(struct sim *sim, const struct transaction *transaction);
+struct deed *ledger_change(struct mount *mount, struct lock_state *lock, const struct lc_change *change);
+struct deed *ledger_value(struct taker *taker, bool append);
+void ledger_answered(struct question *question, int err);
+void ledger_judge_slots(struct question *question, unsigned slots);
+void ledger_judge_value(struct question *question, const char *value, size_t len);
+
+/* ---- marks.c ---- */
+
+void marks_committing(struct sim *sim, const struct transaction *transaction);
+void marks_asked(struct sim *sim, struct node *node);
+/* Its entry is marked. */
+bool marks_taken_away(const struct taker *taker);
+/* How long after that the one who evicts waits at least for its mount. */
+int64_t marks_patience(const struct taker *taker);
+void marks_judge(struct taker *taker);
+
 /* ---- judge.c ---- */
 
 void judge_begin(struct sim *sim);
@@ -274,6 +340,7 @@ void judge_step(struct sim *sim);         /* after everything that happens */
 void judge_granted(struct taker *taker);
 void judge_failed(struct taker *taker, int err);
 void judge_lost(struct taker *taker);
+void judge_asking(struct question *question);
 void judge_answered(struct question *question, int err);
 void judge_listing(struct sim *sim, const struct lc_listing *listing);
 /* Everything healed, everybody has left: what is left over? */

@@ -35,7 +35,8 @@ struct node {
 	int who;
 	unsigned shape;        /* 0: not read yet, nor is `who` */
 	unsigned slots;        /* 0: not read yet */
-	int64_t lone_since_us, could_since_us;
+	int64_t lone_since_us, could_since_us, marked_us;
+	bool asked_away;
 	UT_hash_handle hh;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * user.c - programs: each takes a lock, holds it, writes a reason, asks things,
- * gives up too early, leaves inside callbacks, and begins again.
+ * user.c - programs: each takes a lock, holds it, writes a reason and values, yields to
+ * others, gives up too early, leaves inside callbacks, and begins again.
  */
 #include "sim.h"
 
@@ -53,15 +53,6 @@ static void think(struct program *program)
 
 /* ---- leaving ---- */
 
-static void cancel(struct question *question)
-{
-	question->sim->inside_call = true;
-	if (!question->deaf)
-		lc_cancel(question->call);
-	question->sim->inside_call = false;
-	DL_DELETE(question->sim->questions, question);
-}
-
 static void really_leave(void *ctx, uint64_t number)
 {
 	struct taker *taker = taker_of(ctx, number);
@@ -77,12 +68,10 @@ static void really_leave(void *ctx, uint64_t number)
 static void forget(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
-	struct question *question, *after;
 
-	/* A confirmation's taker must not go before it. */
-	DL_FOREACH_SAFE(sim->questions, question, after)
-		if (question->taker == taker)
-			cancel(question);
+	/* What asks about a taker must not outlive it. */
+	questions_cancel(sim, NULL, taker);
+	taker->attends = taker->at_ease = false;
 	if (taker->instead)
 		taker->instead->heir = NULL;
 	if (taker->heir)
@@ -133,126 +122,6 @@ static void plan_leave(struct taker *taker, int64_t delay_us)
 	agenda_in(&taker->sim->agenda, delay_us, leave_later, taker->sim, (uint64_t)(taker->pid - PID_BASE));
 }
 
-/* ---- questions ---- */
-
-static void answered(struct question *question, int err)
-{
-	struct sim *sim = question->sim;
-
-	if (mutation == MUTATE_swallow_done && rng_chance(&sim->rng, 50)) {
-		question->deaf = true;
-		return;
-	}
-	if (sim->inside_call)
-		sim_violation(sim, "a call's answer came from inside a call");
-	judge_answered(question, err);
-	sim->totals->questions++;
-	if (err == -EHOSTUNREACH)
-		sim->totals->unreachable++;
-	DL_DELETE(sim->questions, question);
-}
-
-static void done(void *ctx, int err)
-{
-	answered(ctx, err);
-}
-
-static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
-{
-	(void)info;
-	answered(ctx, err);
-}
-
-static void list_done(void *ctx, int err, const struct lc_listing *listing)
-{
-	if (err == 0)
-		judge_listing(((struct question *)ctx)->sim, listing);
-	answered(ctx, err);
-}
-
-static void entries_done(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
-{
-	(void)infos;
-	(void)count;
-	answered(ctx, err);
-}
-
-static void cancel_later(void *ctx, uint64_t arg)
-{
-	struct question *question = ctx, *other;
-	struct sim *sim = question->sim;
-
-	DL_FOREACH(sim->questions, other)
-		if (other == question)
-			break;
-	if (!other || put_off(question->mount, cancel_later, ctx, arg))
-		return;
-	cancel(question);
-}
-
-static int put_question(struct question *question, struct rng *rng)
-{
-	static const struct lc_attributes attributes = {.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
-	struct lc *lc = question->mount->lc;
-	const char *lock = question->lock->name;
-
-	switch (question->kind) {
-	case Q_STAT:
-		return lc_stat(lc, lock, stat_done, question, &question->call);
-	case Q_LIST:
-		return lc_list(lc, rng_chance(rng, 100) ? "" : lock, list_done, question, &question->call);
-	case Q_ENTRIES:
-		return lc_entries(lc, lock, NULL, entries_done, question, &question->call);
-	case Q_MKDIR:
-		return lc_mkdir(lc, lock, &attributes, done, question, &question->call);
-	case Q_RMDIR:
-		return lc_rmdir(lc, lock, done, question, &question->call);
-	case Q_CONFIRM:
-		return lc_confirm(question->taker->lc, done, question, &question->call);
-	}
-	return -EINVAL;
-}
-
-static void ask(struct program *program, enum question_kind kind, struct lock_state *lock, struct taker *taker)
-{
-	struct sim *sim = program->sim;
-	struct question *question = arena_zalloc(&sim->arena, sizeof(*question));
-	int err;
-
-	*question = (struct question){.sim = sim, .mount = program->mount, .kind = kind, .lock = lock,
-	                              .taker = taker, .asked_us = sim->agenda.now_us,
-	                              .asked_running_us = mount_running_us(program->mount)};
-	if (taker)
-		question->entry_gone = !judge_entry(&sim->world.proposed, taker) &&
-		                       !judge_entry(&sim->world.committed, taker);
-	DL_APPEND(sim->questions, question);
-	sim->inside_call = true;
-	err = put_question(question, &program->rng);
-	sim->inside_call = false;
-	trace("%s: question %d about %s: %d", program->mount->host, kind, lock->name, err);
-	mount_wake(program->mount);
-	if (err < 0) {
-		DL_DELETE(sim->questions, question);
-		return;
-	}
-	if (rng_chance(&program->rng, 100))
-		agenda_in(&sim->agenda, rng_spread(&program->rng, 100, 1000000), cancel_later, question, 0);
-}
-
-static void ask_something(struct program *program)
-{
-	struct sim *sim = program->sim;
-	struct lock_state *lock = &sim->locks[rng_below(&program->rng, (uint64_t)sim->plan.locks)];
-	unsigned dice = (unsigned)rng_below(&program->rng, 100);
-	enum question_kind kind = dice < 30 ? Q_STAT : dice < 60 ? Q_LIST : dice < 80 ? Q_ENTRIES
-	                          : dice < 93 ? Q_MKDIR : Q_RMDIR;
-
-	ask(program, kind, lock, NULL);
-	/* Whoever removes a lock makes it again, at some time. */
-	if (kind == Q_RMDIR)
-		ask(program, Q_MKDIR, lock, NULL);
-}
-
 /* ---- holding ---- */
 
 static void use_it(void *ctx, uint64_t number)
@@ -267,7 +136,7 @@ static void use_it(void *ctx, uint64_t number)
 	if ((taker->phase != T_HELD && taker->phase != T_LOST) || put_off(taker->mount, use_it, ctx, number))
 		return;
 	if (rng_chance(&program->rng, 500)) {
-		ask(program, Q_CONFIRM, taker->lock, taker);
+		question_holder(taker, Q_CONFIRM, &program->rng);
 		return;
 	}
 	len = snprintf(reason, sizeof(reason), "because of %d", taker->pid);
@@ -289,12 +158,68 @@ static void confirm_it(void *ctx, uint64_t number)
 	struct taker *taker = taker_of(ctx, number);
 
 	if (taker->phase == T_HELD && !put_off(taker->mount, confirm_it, ctx, number))
-		ask(taker->program, Q_CONFIRM, taker->lock, taker);
+		question_holder(taker, Q_CONFIRM, &taker->program->rng);
 }
 
 void user_confirm(struct taker *taker, int64_t delay_us)
 {
 	agenda_in(&taker->sim->agenda, delay_us, confirm_it, taker->sim, (uint64_t)(taker->pid - PID_BASE));
+}
+
+/* ---- yielding ---- */
+
+static void attend(void *ctx, uint64_t number);
+
+static void stirred(void *ctx)
+{
+	struct taker *taker = ctx;
+	struct sim *sim = taker->sim;
+
+	if (sim->inside_call || !taker->attends)
+		sim_violation(sim, "taker %d: stirred %s", taker->pid,
+		              sim->inside_call ? "from inside a call" : "and does not attend");
+	trace("%s: taker %d is stirred", taker->mount->host, taker->pid);
+	sim->totals->stirs++;
+	taker->attends = taker->at_ease = false;
+	agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, 1000000), attend, sim,
+	          (uint64_t)(taker->pid - PID_BASE));
+}
+
+/* First attend, then ask, or what comes in between is missed. */
+static void attend(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number);
+	struct sim *sim = taker->sim;
+	struct rng *rng = &taker->program->mode_rng;
+
+	if (taker->phase != T_HELD || taker->attends || put_off(taker->mount, attend, ctx, number))
+		return;
+	sim->inside_call = true;
+	taker->attends = rng_chance(rng, 900);
+	lc_attend(taker->lc, taker->attends ? stirred : NULL);
+	sim->inside_call = false;
+	question_holder(taker, Q_WAITED, rng);
+}
+
+void user_waited_for(struct taker *taker, int err)
+{
+	struct rng *rng = &taker->program->mode_rng;
+
+	taker->at_ease = err == 0 && taker->attends;
+	if (taker->phase == T_HELD && err == 1 && rng_chance(rng, 500))
+		plan_leave(taker, rng_spread(rng, 0, 100000));
+}
+
+static void write_value(void *ctx, uint64_t number)
+{
+	struct taker *taker = taker_of(ctx, number);
+	struct rng *rng = &taker->program->mode_rng;
+
+	if (taker->phase != T_HELD || put_off(taker->mount, write_value, ctx, number))
+		return;
+	question_holder(taker, Q_SET_VALUE, rng);
+	if (rng_chance(rng, 300))
+		agenda_in(&taker->sim->agenda, rng_spread(rng, 0, 1000000), write_value, ctx, number);
 }
 
 /* ---- taking ---- */
@@ -334,6 +259,12 @@ static void granted(struct taker *taker)
 		return;
 	}
 	plan_leave(taker, hold_us);
+	if (rng_chance(&taker->program->mode_rng, sim->plan.curious))
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), attend, sim,
+		          (uint64_t)(taker->pid - PID_BASE));
+	if (taker->mode == LC_EXCLUSIVE && rng_chance(&taker->program->mode_rng, sim->plan.data))
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), write_value, sim,
+		          (uint64_t)(taker->pid - PID_BASE));
 	if (taker->mode == LC_SHARED && rng_chance(&taker->program->mode_rng, sim->plan.upgrades))
 		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), upgrade, sim,
 		          (uint64_t)(taker->pid - PID_BASE));
@@ -448,7 +379,8 @@ static struct taker *taker_new(struct program *program, struct lock_state *lock)
 	                        .wait_us = LC_FOREVER, .took_us = sim->agenda.now_us,
 	                        .took_running_us = mount_running_us(program->mount),
 	                        .took_clock_us = mount_clock_us(program->mount),
-	                        .unheld_running_us = -1, .evicted_us = -1, .alone_since_us = -1, .barred_us = -1};
+	                        .unheld_running_us = -1, .evicted_us = -1, .alone_since_us = -1, .barred_us = -1,
+	                        .marked_us = -1};
 	sim->all[sim->taker_count++] = taker;
 	return taker;
 }
@@ -549,20 +481,21 @@ static void next(void *ctx, uint64_t arg)
 	if (put_off(program->mount, next, ctx, arg))
 		return;
 	if (rng_chance(&program->rng, 200))
-		ask_something(program);
+		question_something(program->mount, &program->rng);
+	if (rng_chance(&program->mode_rng, program->sim->plan.data))
+		question_data(program->mount, &program->mode_rng);
+	if (rng_chance(&program->mode_rng, program->sim->plan.evictions))
+		question_evict(program->mount, &program->mode_rng);
 	take(program);
 }
 
 void users_abandon(struct mount *mount)
 {
 	struct sim *sim = mount->sim;
-	struct question *question, *q;
 	struct taker *taker, *t;
 
+	questions_cancel(sim, mount, NULL);
 	sim->inside_call = true;
-	DL_FOREACH_SAFE(sim->questions, question, q)
-		if (question->mount == mount)
-			cancel(question);
 	DL_FOREACH_SAFE(sim->takers, taker, t)
 		if (taker->mount == mount) {
 			forget(taker);

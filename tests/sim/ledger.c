@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ledger.c - what stands in the data of locks: attributes, slots, the value. Each committed
+ * change of it has to be the deed of one who asked for just that, done to what stood there
+ * right before: so no update is lost, whoever changes what at the same time. A value is
+ * written once at most, and only while its writer's entry is there; what was told to have
+ * failed is never done.
+ */
+#include "sim.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <utlist.h>
+
+#define LAG_US 500000
+
+/* ---- reading ---- */
+
+/* The judge's own reading: lines, an empty one, the value. */
+struct content {
+	bool ours;
+	unsigned slots;
+	int64_t gid;
+	const char *value;
+	size_t len;
+};
+
+static bool number_line(const char *line, size_t len, const char *key, int64_t *ret_number)
+{
+	size_t n = strlen(key);
+	int64_t number = 0;
+
+	if (len <= n || memcmp(line, key, n) != 0)
+		return false;
+	for (size_t i = n; i < len; i++)
+		number = number * 10 + (line[i] - '0');
+	*ret_number = number;
+	return true;
+}
+
+static struct content read_content(const char *data, int data_len)
+{
+	struct content content = {.slots = 1, .gid = -1, .value = data, .len = (size_t)data_len};
+	const char *end = data + data_len, *line = data;
+
+	if (data_len < 12 || memcmp(data, "zklockfs: 1\n", 12) != 0)
+		return content;
+	content.ours = true;
+	while (line < end && *line != '\n') {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+		size_t len = (size_t)((next ? next : end) - line);
+		int64_t number;
+
+		if (number_line(line, len, "slots: ", &number))
+			content.slots = (unsigned)number;
+		number_line(line, len, "gid: ", &content.gid);
+		line += len + (next != NULL);
+	}
+	line += line < end;
+	content.value = line;
+	content.len = (size_t)(end - line);
+	return content;
+}
+
+unsigned ledger_slots(const char *data, int len)
+{
+	return read_content(data, len).slots;
+}
+
+/* ---- what was there ---- */
+
+/* Newest first; the first is what is there now. */
+struct era {
+	int64_t until_us;
+	struct content content;
+	struct era *before;
+};
+
+static void turn_over(struct sim *sim, struct lock_state *lock, const char *data, int len)
+{
+	struct era *era = arena_zalloc(&sim->arena, sizeof(*era));
+
+	if (lock->eras)
+		lock->eras->until_us = sim->agenda.now_us;
+	era->until_us = INT64_MAX;
+	era->content = read_content(data ? data : "", len);
+	era->before = lock->eras;
+	lock->eras = era;
+}
+
+void ledger_begin(struct sim *sim)
+{
+	for (int i = 0; i < sim->plan.locks; i++) {
+		struct node *node = tree_find(&sim->world.committed, sim->locks[i].path);
+
+		turn_over(sim, &sim->locks[i], node->data, node->data_len);
+	}
+}
+
+/* What a server may have shown since the question was put. */
+static bool recent(const struct question *question, const struct era *era)
+{
+	return era->until_us >= question->asked_us - LAG_US ||
+	       mount_trouble(question->mount) >= question->asked_us - LAG_US;
+}
+
+void ledger_judge_slots(struct question *question, unsigned slots)
+{
+	const struct era *era;
+
+	for (era = question->lock->eras; era && recent(question, era); era = era->before)
+		if (era->content.slots == slots)
+			return;
+	sim_violation(question->sim, "f: lc_stat says that %s has %u slots", question->lock->name, slots);
+}
+
+void ledger_judge_value(struct question *question, const char *value, size_t len)
+{
+	const struct era *era;
+
+	for (era = question->lock->eras; era && recent(question, era); era = era->before)
+		if (era->content.len == len && !memcmp(era->content.value, value, len))
+			return;
+	sim_violation(question->sim, "f: lc_value says that %s has the value '%.*s'", question->lock->name, (int)len,
+	              value);
+}
+
+/* ---- who asked for what ---- */
+
+static struct deed *deed_new(struct mount *mount, struct lock_state *lock)
+{
+	struct deed *deed = arena_zalloc(&mount->sim->arena, sizeof(*deed));
+
+	deed->mount = mount;
+	deed->asked_us = mount->sim->agenda.now_us;
+	DL_APPEND(lock->deeds, deed);
+	return deed;
+}
+
+struct deed *ledger_change(struct mount *mount, struct lock_state *lock, const struct lc_change *change)
+{
+	struct deed *deed = deed_new(mount, lock);
+
+	deed->change = *change;
+	return deed;
+}
+
+struct deed *ledger_value(struct taker *taker, bool append)
+{
+	struct deed *deed = deed_new(taker->mount, taker->lock);
+
+	deed->taker = taker;
+	deed->append = append;
+	deed->text = arena_printf(&taker->sim->arena, "<%d:%" PRIu64 ">", taker->pid, ++taker->sim->values);
+	return deed;
+}
+
+static bool changes_to(const struct deed *deed, const struct content *was, const struct content *is)
+{
+	const struct lc_change *change = &deed->change;
+	int64_t gid = change->set_gid || was->gid < 0 ? change->attributes.gid : was->gid;
+
+	return is->slots == (change->slots ? change->slots : was->slots) && is->gid == gid && is->len == was->len &&
+	       !memcmp(is->value, was->value, is->len);
+}
+
+static bool writes(const struct deed *deed, const struct content *was, const struct content *is)
+{
+	size_t kept = deed->append ? was->len : 0, len = strlen(deed->text);
+
+	return is->slots == was->slots && is->gid == was->gid && is->len == kept + len &&
+	       !memcmp(is->value, was->value, kept) && !memcmp(is->value + kept, deed->text, len);
+}
+
+static bool explains(const struct deed *deed, const struct content *was, const struct content *is)
+{
+	return deed->taker ? writes(deed, was, is) : changes_to(deed, was, is);
+}
+
+/* Told that it was not done. */
+static bool denied(const struct deed *deed)
+{
+	return deed->answered && deed->err < 0 && deed->err != -EHOSTUNREACH;
+}
+
+/* `again`: it is what stands there already. */
+static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed, bool again)
+{
+	if (denied(deed))
+		sim_violation(sim, "f: what was refused with %d is written to %s all the same", deed->err, lock->name);
+	deed->done++;
+	if (!deed->taker)
+		return;
+	if (deed->done > 1 && !again)
+		sim_violation(sim, "f: the value of taker %d is written to %s twice", deed->taker->pid, lock->name);
+	if (!judge_entry(&sim->world.committed, deed->taker))
+		sim_violation(sim, "a: the value of taker %d is written to %s, its entry is gone", deed->taker->pid,
+		              lock->name);
+}
+
+/* Of several that asked for the same: who did not ask for another value if it is the same,
+ * and whose deed was not done yet. */
+static bool better(const struct deed *deed, const struct deed *other, bool same_value)
+{
+	if (same_value && !deed->taker != !other->taker)
+		return !deed->taker;
+	return denied(other) || deed->done < other->done;
+}
+
+/* A lock removed and made again counts its versions from 0: who has read the former one may
+ * write to the new one what it made of that. Nothing that ZooKeeper compares tells. */
+static struct deed *mistaken(const struct lock_state *lock)
+{
+	const struct era *era;
+	struct deed *deed;
+
+	DL_FOREACH(lock->deeds, deed)
+		for (era = lock->eras->before; era && era->until_us >= deed->asked_us && lock->absent_us >= deed->asked_us;
+		     era = era->before)
+			if (explains(deed, &era->content, &lock->eras->content))
+				return deed;
+	return NULL;
+}
+
+static void judge_change(struct sim *sim, struct lock_state *lock, const struct content *was, const struct content *is)
+{
+	struct deed *deed, *found = NULL;
+	bool same_value = was->len == is->len && !memcmp(was->value, is->value, is->len);
+
+	DL_FOREACH(lock->deeds, deed)
+		if (explains(deed, was, is) && (!found || better(deed, found, same_value)))
+			found = deed;
+	if (!found)
+		found = mistaken(lock);
+	if (found)
+		do_deed(sim, lock, found, same_value);
+	else
+		sim_violation(sim, "f: %s had %u slots, gid %" PRId64 ", value '%.*s'; it has %u, %" PRId64 ", '%.*s': "
+		              "nobody asked for that", lock->name, was->slots, was->gid, (int)was->len, was->value,
+		              is->slots, is->gid, (int)is->len, is->value);
+}
+
+static void note_change(struct sim *sim, struct lock_state *lock, const struct transaction *transaction,
+                        const struct change *change)
+{
+	struct content was = lock->eras ? lock->eras->content : read_content("", 0);
+
+	if (change->kind == CHANGE_DELETE)
+		return;
+	turn_over(sim, lock, change->data, change->data_len);
+	if (change->kind == CHANGE_SET && !transaction->outside)
+		judge_change(sim, lock, &was, &lock->eras->content);
+}
+
+void ledger_committing(struct sim *sim, const struct transaction *transaction)
+{
+	for (int i = 0; i < sim->plan.locks; i++)
+		for (int j = 0; j < transaction->count; j++)
+			if (!strcmp(transaction->changes[j].path, sim->locks[i].path))
+				note_change(sim, &sim->locks[i], transaction, &transaction->changes[j]);
+}
+
+void ledger_answered(struct question *question, int err)
+{
+	struct sim *sim = question->sim;
+	struct deed *deed = question->deed;
+	const struct content *now = &question->lock->eras->content;
+
+	deed->answered = true;
+	deed->err = err;
+	if (err == 0 && !deed->done && !(deed->taker ? false : changes_to(deed, now, now)))
+		sim_violation(sim, "f: %s was changed, it is said, and was not", question->lock->name);
+	if (deed->done && denied(deed))
+		sim_violation(sim, "f: %s was changed, and %d is told", question->lock->name, err);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * marks.c - entries that somebody takes away with lc_evict(). One of another client goes at
+ * once. One of a mount is marked: its mount tells the taker, and deletes the entry when nobody
+ * works under it any more. Nobody else deletes it before a session timeout has passed, and
+ * nobody wipes the mark out.
+ */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <utlist.h>
+
+/* A poke is seen with the next heartbeat, and that comes when no other write has been a step
+ * for so long; then the entries are read. */
+#define NOTICE_US 2000000
+#define SETTLED_US 20000          /* a holder's entry is watched from then on */
+
+static int64_t session_timeout(const struct sim *sim, int64_t id)
+{
+	int64_t timeout_us = INT64_MAX;
+	struct session *session;
+
+	LL_FOREACH(sim->world.sessions, session)
+		if (session->id == id)
+			timeout_us = session->timeout_us;
+	/* Some servers may have granted it less since. */
+	for (int i = 0; i < WORLD_SERVERS_MAX; i++)
+		if (sim->world.config.timeout_max_us[i] && timeout_us > sim->world.config.timeout_max_us[i])
+			timeout_us = sim->world.config.timeout_max_us[i];
+	return timeout_us;
+}
+
+static bool is_marked(const void *data, int len)
+{
+	return len > 7 && !memcmp(data, "evict: ", 7);
+}
+
+/* Whose write it was; 0: from outside. */
+static int64_t writer(const struct transaction *transaction)
+{
+	return transaction->request ? transaction->request->conn->session : 0;
+}
+
+static void note_mark(struct sim *sim, struct node *node, const struct transaction *transaction,
+                      const struct change *change)
+{
+	struct taker *taker = judge_owner(sim, node);
+	bool was = is_marked(node->data, node->data_len), is = is_marked(change->data, change->data_len);
+
+	if (was && !is)
+		sim_violation(sim, "d: the mark on %s is wiped out", node->path);
+	if (was || !is)
+		return;
+	node->marked_us = sim->agenda.now_us;
+	sim->totals->marks++;
+	trace("mark on %s, by %" PRIx64, node->path, (uint64_t)writer(transaction));
+	if (taker) {
+		taker->marked_us = sim->agenda.now_us;
+		taker->marked_token = node->stat.czxid;
+	}
+}
+
+/* A mount that was stopped since takes the time for its own. */
+static bool somebody_jumped(const struct sim *sim, int64_t since_us)
+{
+	for (int i = 0; i < sim->plan.mounts; i++)
+		if (sim->mounts[i].jumped_us >= since_us)
+			return true;
+	return false;
+}
+
+int64_t marks_patience(const struct taker *taker)
+{
+	return somebody_jumped(taker->sim, taker->marked_us) ? 0 : taker->sim->plan.timeout_us * 8 / 10;
+}
+
+static void note_delete(struct sim *sim, struct node *node, const struct transaction *transaction)
+{
+	int64_t owner = node->stat.ephemeral_owner, age_us = sim->agenda.now_us - node->marked_us;
+
+	if (!transaction->request || writer(transaction) == owner)
+		return;
+	if (!owner || !(order_shape(node) & SHAPE_OURS)) {
+		if (!node->asked_away)
+			sim_violation(sim, "d: %s is deleted, and nobody has asked for that", node->path);
+		return;
+	}
+	if (!node->marked_us || (judge_owner(sim, node) && !somebody_jumped(sim, node->marked_us) && age_us < session_timeout(sim, owner) / 1000 * 995))
+		sim_violation(sim, "d: %s is deleted by another mount, %" PRId64 " ms after it was marked", node->path,
+		              node->marked_us ? age_us / 1000 : -1);
+}
+
+static void note_poke(struct sim *sim, struct node *node, const struct transaction *transaction)
+{
+	if (writer(transaction) == node->stat.ephemeral_owner)
+		return;
+	for (int i = 0; i < sim->plan.mounts; i++)
+		if (sim->mounts[i].wire.session == node->stat.ephemeral_owner)
+			sim->mounts[i].poked_us = sim->agenda.now_us;
+}
+
+void marks_committing(struct sim *sim, const struct transaction *transaction)
+{
+	static const char home[] = SIM_ROOT "/.zklockfs/";
+
+	for (int i = 0; i < transaction->count; i++) {
+		const struct change *change = &transaction->changes[i];
+		struct node *node = change->kind == CHANGE_CREATE ? NULL : tree_find(&sim->world.committed, change->path);
+
+		if (!node)
+			continue;
+		if (!strncmp(node->path, home, sizeof(home) - 1)) {
+			if (change->kind == CHANGE_SET)
+				note_poke(sim, node, transaction);
+		} else if (judge_is_entry(node)) {
+			if (change->kind == CHANGE_SET)
+				note_mark(sim, node, transaction, change);
+			else
+				note_delete(sim, node, transaction);
+		}
+	}
+}
+
+/* One of another client may go at once from now on. */
+void marks_asked(struct sim *sim, struct node *node)
+{
+	node->asked_away = true;
+	outsider_asked_away(sim, node->path);
+}
+
+bool marks_taken_away(const struct taker *taker)
+{
+	return taker->marked_us >= 0 && taker->marked_token == taker->entry_token;
+}
+
+/* Since when it has had to be told, or INT64_MAX: who holds watches its entry; the others are
+ * poked. */
+static int64_t due_us(const struct taker *taker)
+{
+	int64_t since_us = taker->marked_us;
+
+	if (taker->phase == T_HELD) {
+		if (since_us < taker->granted_us + SETTLED_US)
+			since_us = taker->granted_us + SETTLED_US;
+		return since_us;
+	}
+	return taker->mount->poked_us >= since_us ? taker->mount->poked_us : INT64_MAX;
+}
+
+void marks_judge(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	int64_t since_us, trouble_us = mount_trouble(taker->mount);
+
+	if (!marks_taken_away(taker) || (taker->phase != T_WAITING && taker->phase != T_HELD))
+		return;
+	since_us = due_us(taker);
+	if (since_us < trouble_us)
+		since_us = trouble_us;
+	if (since_us < INT64_MAX && sim->agenda.now_us - since_us > NOTICE_US + 2 * lease_spacing(&taker->mount->lease))
+		sim_violation(sim, "d: taker %d on %s, which %s, is evicted from %s and not told", taker->pid,
+		              taker->mount->host, taker->phase == T_HELD ? "holds" : "waits", taker->lock->name);
+}

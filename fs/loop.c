@@ -15,6 +15,9 @@
  * acts, and after a moment the daemon ends. Told again: leave now. The entries of those
  * who have not closed are not deleted but left to the session timeout, since they may
  * still be at work.
+ *
+ * When the engine has become unusable nobody holds any more, and the mount ends in the
+ * same way, at once: somebody may start another one.
  */
 #include "loop.h"
 
@@ -22,6 +25,7 @@
 #include "log.h"
 #include "mountpoint.h"
 #include "ready.h"
+#include "why.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -59,21 +63,40 @@ void loop_finish(struct loop *loop)
 	close(loop->signals);
 }
 
-static void told_to_leave(struct loop *loop)
+static void leave(struct loop *loop, int64_t patience_us)
 {
 	struct face *face = loop->face;
 
-	loop->terms++;
-	if (loop->terms > 1 || !loop->fuse)
-		return;   /* before the mount: loop_connect() sees it */
 	face->draining = true;
-	loop->patience_us = face->clock_us() + loop->options->drain_us;
+	loop->patience_us = face->clock_us() + patience_us;
 	ready_stopping();
 	lc_drain(face->lc);
 	holds_drop(face, 0, NULL);
 	loop->detacher = mountpoint_detach(loop->options->mountpoint);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint, strerror(errno));
+}
+
+static void told_to_leave(struct loop *loop)
+{
+	loop->terms++;
+	/* Before the mount loop_connect() sees it. */
+	if (loop->terms == 1 && loop->fuse && !loop->face->draining)
+		leave(loop, loop->options->drain_us);
+}
+
+static void give_up(struct loop *loop)
+{
+	int why = lc_why(loop->face->lc);
+
+	if (why == 0 || loop->why != 0)
+		return;
+	loop->why = why;
+	why_log(loop->options, NULL, why);
+	if (loop->face->draining)
+		loop->patience_us = INT64_MIN;
+	else
+		leave(loop, 0);
 }
 
 static void lose_patience(struct loop *loop)
@@ -89,8 +112,9 @@ static void lose_patience(struct loop *loop)
 		return;
 	}
 	lc_status(face->lc, &status);
-	log_line(LC_WARNING, "the time to drain is over: %u locks that are still held are lost",
-	         status.holders);
+	if (status.holders > 0)
+		log_line(LC_WARNING, "the time to drain is over: %u locks that are still held are lost",
+		         status.holders);
 	loop->forfeited = true;
 	loop->patience_us = now + GRACE_US;
 	lc_forfeit(face->lc);
@@ -223,6 +247,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	       !loop->over &&
 	       !(face->draining && face->holds == 0 && face->parked == 0 && loop->detacher <= 0)) {
 		turn(loop, &buffer, face->draining ? loop->patience_us : INT64_MAX);
+		give_up(loop);
 		lose_patience(loop);
 		if (face->serving && !told) {
 			told = true;

@@ -20,6 +20,7 @@ struct loop {
 	int64_t patience_us;         /* then: until when holders are served */
 	bool forfeited;              /* that time is over, and they have lost what they held */
 	bool over;                   /* and the time to close it, too */
+	int why;                     /* the engine is unusable: lc_why() */
 	bool gone;                   /* the kernel's side has ended */
 };
 
@@ -32,8 +33,8 @@ int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us);
 /* Until the session is ready. 0; -ETIMEDOUT; -EINTR; else why the engine is unusable
  * (lc_status). */
 int loop_connect(struct loop *loop, int64_t until_us);
-/* Until nothing is left to serve. `serving` is called once, when the kernel has
- * greeted; false: it never did. */
+/* Until nothing is left to serve, or nothing can be served any more: loop->why.
+ * `serving` is called once, when the kernel has greeted; false: it never did. */
 bool loop_serve(struct loop *loop, void (*serving)(void));
 /* Afterwards: entries that are still to be deleted, for a time at most. */
 void loop_settle(struct loop *loop, int64_t timeout_us);

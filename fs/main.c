@@ -186,7 +186,7 @@ static int serve(struct options *options, struct loop *loop, struct mount *mount
 		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
 		         face->kernel_limit_s);
 	loop->fuse = mount->fuse;
-	status = loop_serve(loop, ready_ok) ? 0 : EXIT_MOUNT;
+	status = loop_serve(loop, ready_ok) && loop->why == 0 ? 0 : EXIT_MOUNT;
 	log_line(LC_INFO, loop->terms > 1 || loop->over ? "leaving" : "unmounted");
 	if (all_closed(loop, mount))
 		files_end(face, true);

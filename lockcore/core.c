@@ -247,6 +247,11 @@ const char *lc_host(const struct lc *lc)
 	return lc->host;
 }
 
+int lc_why(const struct lc *lc)
+{
+	return lc->session.why;
+}
+
 const char *lc_state_name(enum lc_state state)
 {
 	switch (state) {

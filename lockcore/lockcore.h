@@ -154,6 +154,8 @@ struct lc_status {
 };
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);
+/* 0, or why it is unusable, as in lc_status(). */
+int lc_why(const struct lc *lc);
 /* This mount's host, as it stands in the names of its entries. */
 const char *lc_host(const struct lc *lc);
 const char *lc_state_name(enum lc_state state);

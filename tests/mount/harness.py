@@ -283,6 +283,7 @@ class Server:
         self.case = case
         self.tick_ms = tick_ms
         self.properties = list(properties)
+        self.session_ms = rawzk.SESSION_MS   # the longest one
         self.credentials = None         # what self.zk shows
         self.directory = tempfile.mkdtemp(prefix='server', dir=case.directory)
         self.process = None
@@ -307,7 +308,7 @@ class Server:
         with open(self.directory + '/zoo.cfg', 'w', encoding='utf-8') as config:
             config.write(f'tickTime={self.tick_ms}\ndataDir={self.directory}/data\n'
                          f'clientPort={self.port}\nclientPortAddress=127.0.0.1\n'
-                         f'maxSessionTimeout={rawzk.SESSION_MS}\nmaxClientCnxns=0\n'
+                         f'maxSessionTimeout={self.session_ms}\nmaxClientCnxns=0\n'
                          '4lw.commands.whitelist=*\nadmin.enableServer=false\n')
         with open(self.directory + '/log', 'a', encoding='utf-8') as log:
             self.process = spawn(
@@ -511,13 +512,13 @@ class Mount:
         check(status == 0, f'fusermount3 -u {self.host}: {err}')
         self.check_end()
 
-    def check_end(self, seconds=WAIT_SECONDS):
-        """The daemon has ended, and well."""
+    def check_end(self, seconds=WAIT_SECONDS, status=0):
+        """The daemon has ended, and well; or with the status that was to be expected."""
         if self.checked:
             return
         self.checked = True
         until(lambda: self.process.poll() is not None, f'the daemon of {self.host} ends', seconds)
-        check_equal(self.process.returncode, 0, f'exit status of the daemon of {self.host}')
+        check_equal(self.process.returncode, status, f'exit status of the daemon of {self.host}')
         trouble = [line for line in self.log().splitlines() if _TROUBLE.search(line)
                    and not (self.allowed and self.allowed.search(line))]
         check(not trouble, 'the daemon said:\n' + '\n'.join(trouble))

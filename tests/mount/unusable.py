@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A mount that meets servers which it cannot live with says why, takes itself off the tree
+and ends with status 32, for whoever starts it again: at once when nobody has a door open,
+otherwise after a moment in which holders can see that they have lost."""
+
+import errno
+
+from harness import Stopwatch, check, check_errno, libc, mounted, run, until
+
+SHORT = 'grants a session of|connection lost|the lock is lost'
+
+
+def test(case):
+    server = case.server()
+    idle, busy = case.mount(server, 'idle'), case.mount(server, 'busy', options=['on_lost=none'])
+    stopped = case.mount(server, 'stopped', options=['on_lost=kill'])
+    for lock in ('one', 'two'):
+        idle.mkdir(lock)
+    staying, killed = busy.take('one').held(), stopped.take('two').held()
+    waiter = busy.take('two')
+    until(lambda: len(server.entries('two')) == 2, 'it queues')
+    for mount in (idle, busy, stopped):
+        mount.allow(SHORT)
+
+    server.stop()
+    server.session_ms = 4000   # the lease needs 5 s at least
+    server.start()
+    watch = Stopwatch()
+    idle.check_end(5, status=32)
+    check('4000 ms' in idle.log(), f'why? {idle.log()}')
+    watch.check(0, 5, 'the idle one ends')
+    waiter.refused(errno.ENOLCK)
+    killed.gone()
+    stopped.check_end(5, status=32)
+
+    check_errno(errno.EIO, staying.do, 'pread', 64, 0)
+    until(lambda: mounted(busy.directory) is None, 'the mount point is free')
+    busy.check_end(5, status=32)
+    check_errno(errno.ENOTCONN, staying.do, 'pread', 64, 0)
+
+    # What systemd would do, once somebody has mended the servers.
+    server.stop()
+    server.session_ms = 60000
+    server.start()
+    again = case.mount(server, 'again')
+    again.take('one').held()
+    check(libc.umount2(busy.directory.encode(), 0) == -1, 'something was left mounted')
+
+
+run(test)

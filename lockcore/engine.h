@@ -53,6 +53,7 @@ struct session {
 	bool node_made;
 	int32_t node_version;        /* of the heartbeat node: somebody else's write is a poke */
 	bool proved;                 /* was ready once: the root is good */
+	bool root_gone;              /* somebody has removed it, and that was reported */
 	int64_t beat_sent_us;
 	struct timer beat;           /* the next heartbeat; or patience with the last one */
 	struct timer limit;          /* the lease's deadline */

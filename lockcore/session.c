@@ -200,7 +200,11 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 			unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
 			return;
 		}
-		lc_report(lc, LC_ERROR, "the root %s is gone", lc->root);
+		/* Nothing can be held there, and only its owner knows whether it comes back. */
+		if (!lc->session.root_gone)
+			lc_report(lc, LC_ERROR, "somebody has removed %s: there are no locks until it is "
+			          "there again", lc->root);
+		lc->session.root_gone = true;
 		beat_later(lc);
 		return;
 	case ENSEMBLE_NOAUTH:
@@ -250,6 +254,9 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->node_version = answer->stat->version;
 		session->beating = false;
 		session->node_made = true;
+		if (session->root_gone)
+			lc_report(lc, LC_NOTICE, "%s is there again", lc->root);
+		session->root_gone = false;
 		session_wrote(lc, session->beat_sent_us);
 		if (!session_ready(lc))
 			become_ready(lc);

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Somebody removes the mounted sub-tree. /locks is made again, as at the start; another
+root is missed, with one line in the log, and used again when it is there again."""
+
+import errno
+import os
+
+from harness import Stopwatch, check, check_equal, check_errno, errno_of, run, until
+
+
+def remove(zk, path):
+    for name in zk.children(path):
+        remove(zk, f'{path}/{name}')
+    zk.delete(path)
+
+
+def lost(taker):
+    try:
+        taker.do('pread', 64, 0)
+    except OSError as err:
+        return err.errno == errno.EIO
+    return False
+
+
+def test(case):
+    server = case.server()
+    zk = server.zk
+    zk.create('/team')
+    zk.create('/team/locks')
+    made, missed = case.mount(server, 'made'), case.mount(server, 'missed', root='/team/locks')
+    for mount in (made, missed):
+        mount.allow('has removed|is lost|heartbeats')
+        mount.mkdir('build')
+    holders = [made.take('build').held(), missed.take('build').held()]
+    remove(zk, '/locks')
+    remove(zk, '/team')
+    for holder in holders:
+        until(lambda holder=holder: lost(holder), 'the holder has lost')
+        holder.release()
+
+    until(lambda: not errno_of(made.mkdir, 'other'), 'the next heartbeat makes it again')
+    made.take('other').held().release()
+    check('has removed' not in made.log(), 'what was made again is missed')
+
+    watch = Stopwatch()
+    check_errno(errno.ENOENT, os.stat, missed.path('build'))
+    check_errno(errno.ENOENT, os.mkdir, missed.path('other'))
+    watch.check(0, 5, 'ENOENT')
+    until(lambda: watch.seconds() > 3, 'some heartbeats')
+    check_equal(missed.log().count('has removed /team/locks'), 1, 'lines in the log')
+    check(zk.exists('/team') is None, 'it was made')
+
+    zk.create('/team')
+    zk.create('/team/locks')
+    until(lambda: os.listdir(missed.directory) == ['.zklockfs'], 'it is there again')
+    missed.mkdir('build')
+    missed.take('build').held().release()
+    until(lambda: '/team/locks is there again' in missed.log(), 'it beats again')
+    remove(zk, '/team')
+    until(lambda: missed.log().count('has removed /team/locks') == 2, 'another line')
+    check(missed.process.poll() is None, 'it has ended')
+    missed.unmount()
+
+
+run(test)

@@ -89,6 +89,14 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		st.st_size = VIEW_SIZE;
 		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry->since_ms);
 		break;
+	case NODE_VALUE:
+		st.st_mode = S_IFREG | owner.door_mode;
+		st.st_size = LC_VALUE_MAX;
+		break;
+	case NODE_SLOTS:
+		st.st_mode = S_IFREG | 0644;
+		st.st_size = VIEW_SIZE;
+		break;
 	case NODE_HOLDER:
 	case NODE_STATUS:
 	case NODE_METRICS:

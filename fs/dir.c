@@ -92,6 +92,8 @@ static void add_static(struct dir *dir, const struct node *node)
 			add(dir, door_names[i], S_IFREG);
 		add(dir, "holder", S_IFREG);
 		add(dir, "queue", S_IFDIR);
+		add(dir, "slots", S_IFREG);
+		add(dir, "value", S_IFREG);
 	}
 }
 

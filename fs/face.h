@@ -6,6 +6,7 @@
  *   attributes  what stat(2) says; chmod, chown
  *   dir     opendir, readdir
  *   file    open, read, write ... : which kind of file it is
+ *   text    the open file of everything that is no door; value: who may write it
  *   hold    one taker: the parked request, its place in the queue, who holds by it
  *   handle  the open file of a door
  *   advisory  the open file of the door flock; claim: who has the lock by it

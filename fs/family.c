@@ -37,6 +37,7 @@ static bool read_stat(pid_t pid, struct ancestry *ret_ancestry, char *ret_comman
 {
 	char text[1024], *name, *rest;
 	unsigned long long start;
+	char state;
 	int parent;
 
 	if (pid <= 0 || !read_proc(pid, "stat", text, sizeof(text)))
@@ -45,10 +46,12 @@ static bool read_stat(pid_t pid, struct ancestry *ret_ancestry, char *ret_comman
 	name = strchr(text, '(');
 	rest = strrchr(text, ')');
 	if (!name || !rest ||
-	    sscanf(rest + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	           "%*d %*d %*d %llu", &parent, &start) != 2)
+	    sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+	           "%*d %*d %*d %llu", &state, &parent, &start) != 3)
 		return false;
-	*ret_ancestry = (struct ancestry){.parent = parent, .start = start};
+	*ret_ancestry = (struct ancestry){
+		.parent = parent, .start = start, .ended = state == 'Z' || state == 'X',
+	};
 	*rest = '\0';
 	if (ret_command)
 		snprintf(ret_command, size, "%.*s", (int)strcspn(name + 1, "\n"), name + 1);

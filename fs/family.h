@@ -20,6 +20,7 @@ void family_identify(pid_t thread, struct person *ret_person);
 struct ancestry {
 	pid_t parent;
 	uint64_t start;       /* in clock ticks since boot: with the pid, the process itself */
+	bool ended;           /* a zombie */
 };
 
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry);

@@ -253,7 +253,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		return -ENOMEM;
 	*hold = (struct hold){
 		.kind = request->kind, .ctx = ctx, .face = face, .node = request->node,
-		.mode = request->mode, .person = request->person, .asker = asker_of(request),
+		.mode = request->mode, .person = request->person, .uid = request->uid, .asker = asker_of(request),
 		.where = request->where, .owner = request->owner, .lineage = request->lineage,
 	};
 	r = lc_take(face->lc, &ask, taken, lost, hold, &hold->taker);

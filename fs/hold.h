@@ -89,6 +89,7 @@ struct hold {
 	struct lc_taker *taker;       /* NULL: the engine is gone */
 	enum lc_mode mode;
 	struct person person;         /* who asked first */
+	uid_t uid;
 	pid_t asker;
 	const void *where;
 	uint64_t owner;

@@ -22,6 +22,8 @@ enum node_kind {
 	NODE_QUEUE,    /* queue/ */
 	NODE_ENTRY,    /* queue/0000000042-... */
 	NODE_HOLDER,   /* holder */
+	NODE_VALUE,    /* value */
+	NODE_SLOTS,    /* slots */
 	NODE_ABOUT,    /* .zklockfs/ */
 	NODE_STATUS,   /* .zklockfs/status */
 	NODE_METRICS,  /* .zklockfs/metrics */

@@ -220,6 +220,10 @@ static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *paren
 		reply_child(face, req, parent, name, NODE_QUEUE);
 	} else if (strcmp(name, "holder") == 0) {
 		reply_child(face, req, parent, name, NODE_HOLDER);
+	} else if (strcmp(name, "value") == 0) {
+		reply_child(face, req, parent, name, NODE_VALUE);
+	} else if (strcmp(name, "slots") == 0) {
+		reply_child(face, req, parent, name, NODE_SLOTS);
 	} else {
 		lookup_lock(face, req, parent, name);
 	}
@@ -258,6 +262,8 @@ static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	case NODE_DOOR:
 	case NODE_ENTRY:
 	case NODE_HOLDER:
+	case NODE_VALUE:
+	case NODE_SLOTS:
 	case NODE_STATUS:
 	case NODE_METRICS:
 		fuse_reply_err(req, ENOTDIR);

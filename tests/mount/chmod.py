@@ -10,7 +10,7 @@ import stat
 
 from harness import ALICE, BOB, check, check_equal, check_errno, check_user, run, until
 
-DOORS = ('lock', 'try', 'shared', 'lock@5s')
+DOORS = ('lock', 'try', 'shared', 'lock@5s', 'value')
 
 
 def mode(path):
@@ -67,8 +67,8 @@ def test(case):
     check_errno(errno.EINVAL, os.mkdir, a.path('sticky'), 0o1777)
     holder = a.take('team/build').held()
     entry = 'team/build/queue/' + a.queue('team/build')[0]
-    for name in ('', '.zklockfs', '.zklockfs/status', 'team/build/holder', 'team/build/queue',
-                 entry):
+    for name in ('', '.zklockfs', '.zklockfs/status', 'team/build/holder', 'team/build/queue', 'team/build/value',
+                 'team/build/slots', entry):
         path = a.path(name)
         os.chmod(path, mode(path))
         check_errno(errno.EPERM, os.chmod, path, mode(path) ^ 0o004)

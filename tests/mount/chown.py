@@ -11,7 +11,7 @@ import stat
 
 from harness import ALICE, BOB, check_equal, check_errno, check_user, run, until
 
-FILES = ('', 'lock', 'shared', 'try', 'lock@1s', 'queue', 'holder')
+FILES = ('', 'lock', 'shared', 'try', 'lock@1s', 'queue', 'holder', 'value', 'slots')
 
 
 def owner(path):
@@ -92,7 +92,7 @@ def test(case):
     # Nothing else.
     holder = a.take('other').held()
     entry = 'other/queue/' + a.queue('other')[0]
-    for name in ('', '.zklockfs', '.zklockfs/status', 'build/holder', 'build/queue',
+    for name in ('', '.zklockfs', '.zklockfs/status', 'build/holder', 'build/queue', 'build/value', 'build/slots',
                  entry):
         path = a.path(name)
         os.chown(path, *owner(path))

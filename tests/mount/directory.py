@@ -15,13 +15,13 @@ def test(case):
     mount.mkdir('build/deploy')
     check_equal(mount.locks(), ['build'], 'the root')
     check_equal(sorted(os.listdir(mount.path('build'))),
-                ['deploy', 'flock', 'holder', 'lock', 'queue', 'reentrant', 'shared', 'try'], 'a lock')
+                ['deploy', 'flock', 'holder', 'lock', 'queue', 'reentrant', 'shared', 'slots', 'try', 'value'], 'a lock')
     check_equal(os.listdir(mount.path('build', 'queue')), [], 'a new queue')
     check('status' in os.listdir(mount.path('.zklockfs')), 'no .zklockfs/status')
     for name in ('build', 'build/deploy', 'build/queue', '.zklockfs'):
         check(stat.S_ISDIR(os.stat(mount.path(name)).st_mode), f'{name} is no directory')
     for name in ('build/lock', 'build/shared', 'build/try', 'build/reentrant', 'build/flock',
-                 'build/lock@30s', 'build/holder',
+                 'build/lock@30s', 'build/holder', 'build/value', 'build/slots',
                  '.zklockfs/status'):
         check(stat.S_ISREG(os.stat(mount.path(name)).st_mode), f'{name} is no regular file')
     os.statvfs(mount.directory)   # df

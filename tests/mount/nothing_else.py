@@ -37,10 +37,6 @@ def test(case):
     check_errno(errno.EPERM, os.rename, path('build', 'sub'), path('other', 'sub'))
     check_errno(errno.EPERM, os.rename, path('build', 'lock'), path('build', 'holder'))
 
-    for door in ('slots', 'value'):
-        check_errno(errno.ENOENT, os.open, path('build', door), os.O_RDWR)
-        check_errno(errno.EPERM, os.open, path('build', door), os.O_RDWR | os.O_CREAT)
-
     check_equal(mount.queue('build'), [entry], 'the queue')
     check_equal(sorted(mount.locks()), ['build', 'other'], 'the locks')
     check(holder.token() > 0, 'the holder was disturbed')

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * text.c - files that are read as text, as it was at the moment of opening; and those
+ * that are written to, one command with each write: `slots`, `value` (value.c), and
+ * `evict` to an entry of the queue.
+ */
+#include "face.h"
+
+#include "family.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_release(struct text_file *file)
+{
+	free(file->text.data);
+	free(file);
+}
+
+/* ---- opening ---- */
+
+/* Answers the OPEN; takes the text. */
+static void reply_text(fuse_req_t req, struct fuse_file_info *fi, int r, const struct text *text)
+{
+	struct text_file *file = r == 0 ? calloc(1, sizeof(*file)) : NULL;
+
+	if (!file) {
+		if (r == 0)
+			free(text->data);
+		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+		return;
+	}
+	file->text = *text;
+	fi->fh = (uint64_t)(uintptr_t)file;
+	fi->direct_io = 1;
+	fi->noflush = 1;
+	if (fuse_reply_open(req, fi) < 0)
+		text_release(file);
+}
+
+static void reply_parked(struct parked *parked, int r, const struct text *text)
+{
+	reply_text(parked->req, &parked->fi, r, text);
+	parked_free(parked);
+}
+
+static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	struct parked *parked = ctx;
+	struct text text = {0};
+
+	unpark(parked);
+	if (err == 0)
+		err = parked->node->kind == NODE_HOLDER ? view_holders(infos, count, &text)
+		                                        : view_entry(&infos[0], &text);
+	reply_parked(parked, err, &text);
+}
+
+static void value_read(void *ctx, int err, const char *value, size_t len)
+{
+	struct parked *parked = ctx;
+	struct text text = {.len = len};
+
+	unpark(parked);
+	if (err == 0) {
+		text.data = malloc(len + 1);
+		if (!text.data)
+			err = -ENOMEM;
+		else if (len > 0)
+			memcpy(text.data, value, len);
+	}
+	reply_parked(parked, err, &text);
+}
+
+static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+	struct text text = {0};
+	int len;
+
+	unpark(parked);
+	if (err == 0) {
+		len = asprintf(&text.data, "%u\n", info->slots);
+		text.len = (size_t)len;
+		if (len < 0)
+			err = -ENOMEM;
+	}
+	reply_parked(parked, err, &text);
+}
+
+static void about_open(struct face *face, fuse_req_t req, const struct node *node,
+                       struct fuse_file_info *fi)
+{
+	struct lc_status status;
+	struct text text = {0};
+
+	lc_status(face->lc, &status);
+	reply_text(req, fi, (node->kind == NODE_METRICS ? view_metrics : view_status)
+	           (&status, face->host, face->kernel_limit_s, &text), &text);
+}
+
+static int ask_for(struct parked *parked)
+{
+	struct lc *lc = parked->face->lc;
+	struct node *node = parked->node;
+
+	switch (node->kind) {
+	case NODE_HOLDER:
+	case NODE_ENTRY:
+		return lc_entries(lc, node->lock, node->znode, entries_read, parked, &parked->call);
+	case NODE_VALUE:
+		return lc_value(lc, node->lock, value_read, parked, &parked->call);
+	case NODE_SLOTS:
+		return lc_stat(lc, node->lock, slots_read, parked, &parked->call);
+	case NODE_ROOT:
+	case NODE_LOCK:
+	case NODE_DOOR:
+	case NODE_QUEUE:
+	case NODE_ABOUT:
+	case NODE_STATUS:
+	case NODE_METRICS:
+		break;
+	}
+	return -EISDIR;
+}
+
+static bool is_writable(const struct node *node)
+{
+	return node->kind == NODE_VALUE || node->kind == NODE_SLOTS || node->kind == NODE_ENTRY;
+}
+
+void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
+{
+	int access = fi->flags & O_ACCMODE;
+	struct parked *parked;
+
+	if (access != O_RDONLY && !is_writable(node)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	if (access == O_WRONLY) {
+		reply_text(req, fi, 0, &(struct text){0});
+		return;
+	}
+	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS) {
+		about_open(face, req, node, fi);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->fi = *fi;
+	park_call(parked, ask_for(parked));
+}
+
+void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off)
+{
+	const struct text *text = &file->text;
+	size_t left = (size_t)off < text->len ? text->len - (size_t)off : 0;
+
+	fuse_reply_buf(req, left ? text->data + off : NULL, size < left ? size : left);
+}
+
+/* ---- writing ---- */
+
+static void written(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	fuse_reply_write(parked->req, parked->size);
+	parked_free(parked);
+}
+
+/* Digits, and a newline or none. */
+static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
+{
+	unsigned slots = 0;
+
+	if (size > 0 && data[size - 1] == '\n')
+		size--;
+	if (size == 0)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (data[i] < '0' || data[i] > '9')
+			return false;
+		slots = slots * 10 + (unsigned)(data[i] - '0');
+		if (slots > LC_SLOTS_MAX)
+			return false;
+	}
+	*ret_slots = slots;
+	return slots > 0;
+}
+
+static int write_slots(struct parked *parked, const char *data, size_t size)
+{
+	struct face *face = parked->face;
+	struct lc_change change = {.attributes = face->without};
+
+	if (!read_slots(data, size, &change.slots))
+		return -EINVAL;
+	return lc_change(face->lc, parked->node->lock, &change, written, parked, &parked->call);
+}
+
+static int write_entry(struct parked *parked, const char *data, size_t size)
+{
+	struct face *face = parked->face;
+	struct person person;
+	char by[128];
+
+	if (size > 0 && data[size - 1] == '\n')
+		size--;
+	if (size != strlen("evict") || memcmp(data, "evict", size) != 0)
+		return -EINVAL;
+	family_identify(fuse_req_ctx(parked->req)->pid, &person);
+	snprintf(by, sizeof(by), "uid %u pid %d (%s) on %s", (unsigned)fuse_req_ctx(parked->req)->uid,
+	         (int)person.pid, person.command, face->host);
+	return lc_evict(face->lc, parked->node->lock, parked->node->znode, by, written, parked,
+	                &parked->call);
+}
+
+void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
+                const char *data, size_t size, off_t off)
+{
+	struct parked *parked;
+
+	if (node->kind == NODE_VALUE) {
+		value_write(face, file, req, node, data, size, off);
+		return;
+	}
+	if (!is_writable(node)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->size = size;
+	park_call(parked, node->kind == NODE_SLOTS ? write_slots(parked, data, size)
+	                                           : write_entry(parked, data, size));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * text.h - the open file of everything that is no door.
+ */
+#ifndef FS_TEXT_H
+#define FS_TEXT_H
+
+#include "face.h"
+
+struct text_file {
+	struct text text;     /* as it was when it was opened; empty if only written to */
+	bool written;         /* `value`: the next write appends to the last one */
+};
+
+/* Answers the request. */
+void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
+void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off);
+void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
+                const char *data, size_t size, off_t off);
+void text_release(struct text_file *file);
+
+/* ---- value.c ---- */
+
+void value_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
+                 const char *data, size_t size, off_t off);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * value.c - writing to `value`, the text that stays with a lock from holder to holder.
+ * Only whoever has the lock for itself alone may: the process that took it on this mount,
+ * or one that descends from it. Where that cannot be seen, since one of the two is in
+ * another pid namespace or has ended, it has to be the same user.
+ */
+#include "text.h"
+
+#include "hold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+struct writer {
+	uid_t uid;
+	struct lineage *lineage;   /* NULL: not visible */
+};
+
+static bool lives(const struct holder *holder)
+{
+	struct ancestry ancestry;
+
+	return holder->pid > 0 && family_ancestry(holder->pid, &ancestry) &&
+	       ancestry.start == holder->start && !ancestry.ended;
+}
+
+static bool belongs_to(const struct hold *hold, const struct writer *writer)
+{
+	const struct holder *holder;
+
+	DL_FOREACH(hold->holders, holder) {
+		if (writer->lineage && lineage_find(writer->lineage, holder->pid, holder->start) >= 0)
+			return true;
+		if (hold->uid == writer->uid && (!writer->lineage || !lives(holder)))
+			return true;
+	}
+	return false;
+}
+
+/* The hold it may write by, a good one rather than a lost one; NULL: none. */
+static struct hold *find(const struct face *face, const char *lock, const struct writer *writer)
+{
+	struct hold *hold, *lost = NULL;
+
+	DL_FOREACH(face->held, hold) {
+		if (hold->mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		    !belongs_to(hold, writer))
+			continue;
+		if (lc_holds(hold->taker))
+			return hold;
+		lost = hold;
+	}
+	return lost;
+}
+
+static void written(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+	struct text_file *file = parked->open;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	file->written = true;
+	fuse_reply_write(parked->req, parked->size);
+	parked_free(parked);
+}
+
+void value_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
+                 const char *data, size_t size, off_t off)
+{
+	struct writer writer = {.uid = fuse_req_ctx(req)->uid};
+	struct parked *parked;
+	struct person person;
+	struct hold *hold;
+
+	family_identify(fuse_req_ctx(req)->pid, &person);
+	writer.lineage = family_lineage(&person);
+	hold = find(face, node->lock, &writer);
+	free(writer.lineage);
+	if (!hold) {
+		fuse_reply_err(req, EACCES);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->size = size;
+	parked->open = file;
+	park_call(parked, lc_set_value(hold->taker, data, size, file->written && off > 0, written, parked,
+	                               &parked->call));
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writing `evict` to an entry of the queue takes it from its taker, on whatever mount it is:
+a waiter gets ECANCELED, a holder loses the lock, and the next one holds only when on_lost
+is done. The entry's owner and root may. Entries of other clients go at once, those
+of a mount that does not answer after its session timeout."""
+
+import errno
+import os
+import signal
+
+from harness import (ALICE, BOB, Stopwatch, check, check_equal, check_errno, check_user, command, run, shells,
+                     spawn, until)
+
+
+def write(path, text):
+    fd = os.open(path, os.O_WRONLY | os.O_TRUNC)
+    try:
+        os.write(fd, text)
+    finally:
+        os.close(fd)
+
+
+def entry_of(mount, lock, taker):
+    """Its file in the queue."""
+    name = until(lambda: next((name for name in mount.queue(lock) if f'-{taker.pid}-' in name), None),
+                 f'{taker.pid} queues')
+    return mount.path(lock, 'queue', name)
+
+
+def takers(server, a, b):
+    """One waits, one holds; both on the other mount."""
+    a.mkdir('build')
+    holder, waiter, last = a.take('build').held(), a.take('build'), b.take('build')
+    until(lambda: len(server.entries('build')) == 3, 'all queue')
+    write(entry_of(b, 'build', waiter), b'evict\n')
+    waiter.refused(errno.ECANCELED)
+    check(holder.token() > 0 and not last.answered(), 'the others were disturbed')
+    until(lambda: f'evicted by uid 0 pid {os.getpid()} (' in a.log() and ') on b' in a.log(), 'the owner logs it', 5)
+    check('marked to be evicted by uid 0' in b.log(), 'who evicts does not log it')
+    write(entry_of(b, 'build', holder), b'evict')
+    last.held()
+    check_errno(errno.EIO, holder.token)
+    check_errno(errno.EIO, holder.do, 'write', b'x')
+    check_errno(errno.EIO, holder.do, 'fsync')
+    holder.release()
+    # On its own mount, and by a shell.
+    for shell in shells():
+        waiter = b.take('build')
+        path = entry_of(b, 'build', waiter)
+        check_equal(command([*shell, '-c', 'echo evict >"$1"', 'sh', path])[0], 0, ' '.join(shell))
+        waiter.refused(errno.ECANCELED)
+    # Those far behind are told by a poke: nobody watches them.
+    crowd = [a.take('build') for _ in range(5)]
+    until(lambda: len(server.entries('build')) == 6, 'all queue')
+    write(entry_of(b, 'build', crowd[3]), b'evict')
+    crowd[3].refused(errno.ECANCELED, 5)
+    check(not any(taker.answered() for taker in crowd[:3] + crowd[4:]), 'another was disturbed')
+    for taker in crowd:
+        taker.kill()
+    path = entry_of(a, 'build', last)
+    fd = os.open(path, os.O_WRONLY)
+    last.release()
+    until(lambda: not server.entries('build'), 'the lock is free')
+    check_errno(errno.ENOENT, os.write, fd, b'evict')
+    os.close(fd)
+
+
+def permissions(server, a, b):
+    os.umask(0)
+    a.mkdir('team')
+    holder = a.take('team', uid=ALICE).held()
+    for wrong in (b'evict\n\n', b'evicted', b'EVICT', b' evict', b'\n', b'evict\0', b'x' * 5000):
+        check_errno(errno.EINVAL, write, entry_of(b, 'team', holder), wrong)
+    path = entry_of(b, 'team', holder)
+    check_equal((os.stat(path).st_uid, os.stat(path).st_mode & 0o777), (ALICE, 0o755), 'owner and mode')
+    check_user(errno.EACCES, BOB, write, path, b'evict')
+    check(holder.token() > 0, 'it was evicted by a stranger')
+    check_user(0, ALICE, write, path, b'evict')
+    until(lambda: not server.entries('team'), 'it is gone')
+    check_errno(errno.EIO, holder.token)
+    holder.release()
+
+
+def others(server, a):
+    """Entries of other clients, also one with a user's number in its data."""
+    a.mkdir('foreign')
+    for data in (b'10.0.0.1', b'uid: 1001\n', b''):
+        planted = server.zk.create('/locks/foreign/other-lock-', data, ephemeral=True, sequence=True)
+        name = next(iter(a.queue('foreign')))
+        path = a.path('foreign', 'queue', name)
+        check_equal(os.stat(path).st_uid, 0, 'its owner')
+        check_user(errno.EACCES, ALICE, write, path, b'evict')
+        check(server.zk.exists(planted), 'it was evicted by a user')
+        write(path, b'evict')
+        check(not server.zk.exists(planted), 'it is still there')
+    # One that no session looks after.
+    server.zk.create('/locks/foreign/_c_12345678-1234-1234-1234-123456789012-web9.7-lock-', sequence=True)
+    write(a.path('foreign', 'queue', a.queue('foreign')[0]), b'evict')
+    check(not server.entries('foreign'), 'it is still there')
+    a.take('foreign', 'try').held().release()
+
+
+def stopped(case, server, b):
+    """on_lost is done before the next one holds."""
+    c = case.mount(server, 'c', session='6s', options=['on_lost=kill'])
+    c.allow('.')
+    b.mkdir('guarded')
+    note = os.path.join(case.directory, 'guarded')
+    shell = spawn(['bash', '-c', 'exec 9<>"$1" || exit 75; trap "" TERM; echo $$ >"$2.new"; mv "$2.new" "$2"; '
+                   'while :; do sleep 0.05 9>&-; done', 'holder', c.path('guarded', 'lock'), note])
+    until(lambda: os.path.exists(note), 'the shell holds')
+    waiter = b.take('guarded')
+    until(lambda: len(server.entries('guarded')) == 2, 'the waiter queues')
+    watch = Stopwatch()
+    write(b.path('guarded', 'queue', b.queue('guarded')[0]), b'evict')
+    waiter.held()
+    check_equal(shell.poll() if shell.poll() is not None else shell.wait(1), -signal.SIGKILL, 'the former holder')
+    watch.check(0, 5, 'from the eviction to the next holder')
+    waiter.release()
+
+
+def frozen(case, server, b):
+    """A mount that does not answer keeps the entry for its session timeout."""
+    d = case.mount(server, 'd', session='6s')
+    d.allow('.')
+    b.mkdir('frozen')
+    holder = d.take('frozen').held()
+    waiter = b.take('frozen')
+    until(lambda: len(server.entries('frozen')) == 2, 'the waiter queues')
+    d.process.send_signal(signal.SIGSTOP)
+    watch = Stopwatch()
+    write(b.path('frozen', 'queue', b.queue('frozen')[0]), b'evict')
+    waiter.held(30)
+    watch.check(4.5, 20, 'from the eviction to the next holder')
+    d.process.send_signal(signal.SIGCONT)
+    until(lambda: 'lost' in d.log(), 'it is noticed')
+    check_errno(errno.EIO, holder.token)
+    waiter.release()
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    a, b = case.mount(server, 'a'), case.mount(server, 'b', session='6s')
+    takers(server, a, b)
+    permissions(server, a, b)
+    others(server, a)
+    stopped(case, server, b)
+    frozen(case, server, b)
+
+
+run(test)

@@ -6,6 +6,10 @@
  * the answers of earlier ones are outstanding is kept and goes out together: with little to do
  * everything is sent at once, with much to do the batches grow by themselves.
  *
+ * A release and the next take of the same lock, met here together, need no listing: the new
+ * entry is made in the transaction that deletes the old one, and if their numbers follow
+ * each other nobody is in between.
+ *
  * What must not get lost by that:
  *  - The order. Deletes go before creates, since a taker that leaves may stand in the way of
  *    the next one. The creates of a lock keep their order, also where a transaction fails and
@@ -16,6 +20,8 @@
  *    lock in each. It gives no Stat back: the token is asked for when it is wanted.
  *  - The others. A transaction fails as a whole, and nothing of it has happened. Each of it
  *    goes alone then, and so does what follows in its lock until that has proved good.
+ *  - The guard. Where a lock was handed to the next of ours, the leaver's entry is deleted in
+ *    one transaction with the check that the next one's is there.
  *  - The unknown outcome, which is each one's for itself, as if it had been sent alone.
  */
 #include "engine.h"
@@ -30,17 +36,24 @@
 /* Fewer go singly: that gives the Stat. */
 #define TOGETHER_MIN 3
 
+struct item {
+	struct lc_taker *taker;
+	enum ensemble_kind kind;     /* CREATE, DELETE; CHECK: that it is there */
+};
+
 struct transaction {
 	struct lc *lc;
 	int count;
-	struct lc_taker *takers[];
+	struct item items[];
 };
 
 struct parcel {
 	struct ensemble_op ops[ENSEMBLE_OPS_MAX];
-	struct lc_taker *takers[ENSEMBLE_OPS_MAX];
+	struct item items[ENSEMBLE_OPS_MAX];
 	int count;
 	size_t bytes;
+	bool bound;                  /* its parts depend on each other */
+	uint64_t serial;
 };
 
 static bool make_room(struct batch *batch)
@@ -109,6 +122,30 @@ static void answered_alone(void *ctx, const struct ensemble_answer *answer)
 	answer_one(taker, answer);
 }
 
+/* A transaction has happened that would have failed without this entry. */
+static void checked(struct lc_taker *taker, const struct ensemble_answer *answer)
+{
+	taker->pending--;
+	if (answer->result == ENSEMBLE_OK)
+		lock_proved(taker->lock, taker);
+	taker_step(taker);
+}
+
+static void refused(struct transaction *transaction)
+{
+	for (int i = transaction->count - 1; i >= 0; i--) {
+		struct lc_taker *taker = transaction->items[i].taker;
+
+		if (transaction->items[i].kind != ENSEMBLE_CHECK) {
+			again(taker);
+			continue;
+		}
+		taker->pending--;
+		taker->lock->proven = false;
+		taker_step(taker);
+	}
+}
+
 static void answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct transaction *transaction = ctx;
@@ -117,16 +154,19 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 
 	transaction->lc->batch.flights--;
 	for (int i = 0; i < transaction->count; i++)
-		if (transaction->takers[i]->znode == ZNODE_CREATING)
-			transaction->takers[i]->lock->together = false;
-	for (int i = transaction->count - 1; i >= 0 && definite; i--)
-		again(transaction->takers[i]);
+		if (transaction->items[i].kind == ENSEMBLE_CREATE)
+			transaction->items[i].taker->lock->together = false;
+	if (definite)
+		refused(transaction);
 	for (int i = 0; i < transaction->count && !definite; i++) {
 		struct ensemble_answer one = {
 			.result = answer->result, .path = answer->paths ? answer->paths[i] : NULL,
 		};
 
-		answer_one(transaction->takers[i], &one);
+		if (transaction->items[i].kind == ENSEMBLE_CHECK)
+			checked(transaction->items[i].taker, &one);
+		else
+			answer_one(transaction->items[i].taker, &one);
 	}
 	free(transaction);
 }
@@ -168,39 +208,100 @@ static bool make_op(struct lc_taker *taker, struct ensemble_op *ret_op)
 	return false;
 }
 
+static void send_together(struct lc *lc, const struct parcel *parcel, struct transaction *transaction)
+{
+	transaction->lc = lc;
+	transaction->count = parcel->count;
+	memcpy(transaction->items, parcel->items, (size_t)parcel->count * sizeof(parcel->items[0]));
+	for (int i = 0; i < parcel->count; i++) {
+		parcel->items[i].taker->lock->together |= parcel->items[i].kind == ENSEMBLE_CREATE;
+		parcel->items[i].taker->pending += parcel->items[i].kind == ENSEMBLE_CHECK;
+	}
+	lc->batch.flights++;
+	lc_submit_beside(lc, parcel->ops, parcel->count, answered, transaction);
+}
+
 static void send_parcel(struct lc *lc, struct parcel *parcel)
 {
+	size_t size = sizeof(struct transaction) + (size_t)parcel->count * sizeof(struct item);
 	struct transaction *transaction = NULL;
 
-	if (parcel->count >= TOGETHER_MIN)
-		transaction = malloc(sizeof(*transaction) + (size_t)parcel->count * sizeof(parcel->takers[0]));
-	if (transaction) {
-		transaction->lc = lc;
-		transaction->count = parcel->count;
-		memcpy(transaction->takers, parcel->takers, (size_t)parcel->count * sizeof(parcel->takers[0]));
-		for (int i = 0; i < parcel->count; i++)
-			parcel->takers[i]->lock->together |= parcel->ops[i].kind == ENSEMBLE_CREATE;
-		lc->batch.flights++;
-		lc_submit_beside(lc, parcel->ops, parcel->count, answered, transaction);
-	} else {
-		for (int i = 0; i < parcel->count; i++)
-			send_alone(parcel->takers[i], &parcel->ops[i]);
+	if (parcel->count >= TOGETHER_MIN || parcel->bound)
+		transaction = malloc(size);
+	if (transaction)
+		send_together(lc, parcel, transaction);
+	for (int i = 0; i < parcel->count && !transaction; i++) {
+		if (!parcel->bound)
+			send_alone(parcel->items[i].taker, &parcel->ops[i]);
+		else if (parcel->items[i].kind != ENSEMBLE_CHECK)
+			taker_unsent(parcel->items[i].taker);   /* no memory */
 	}
 	for (int i = 0; i < parcel->count; i++)
 		free_op(&parcel->ops[i]);
 	parcel->count = 0;
 	parcel->bytes = 0;
+	parcel->bound = false;
+	parcel->serial = ++lc->batch.parcels;
 }
 
-static void take(struct parcel *parcel, struct lc_taker *taker, struct ensemble_op *op)
+static void take(struct parcel *parcel, struct lc_taker *taker, const struct ensemble_op *op)
 {
-	size_t bytes = strlen(op->path) + (size_t)op->data_len + 64;
-
-	if (parcel->count == ENSEMBLE_OPS_MAX || parcel->bytes + bytes > ENSEMBLE_BYTES_MAX)
-		send_parcel(taker->lc, parcel);
 	parcel->ops[parcel->count] = *op;
-	parcel->takers[parcel->count++] = taker;
-	parcel->bytes += bytes;
+	parcel->items[parcel->count++] = (struct item){.taker = taker, .kind = op->kind};
+	parcel->bytes += strlen(op->path) + (size_t)op->data_len + 64;
+}
+
+/* For an operation and a check. */
+static void make_place(struct lc *lc, struct parcel *parcel)
+{
+	if (parcel->count + 2 > ENSEMBLE_OPS_MAX ||
+	    parcel->bytes + 2 * (LC_PATH_MAX + RECORD_ENTRY_MAX) > ENSEMBLE_BYTES_MAX)
+		send_parcel(lc, parcel);
+}
+
+/* The leaver's entry guards the lock until that of the next one was seen. */
+static bool take_check(struct parcel *parcel, struct lc_taker *next)
+{
+	struct ensemble_op op = {
+		.kind = ENSEMBLE_CHECK, .path = taker_path(next), .version = ENSEMBLE_ANY_VERSION,
+	};
+
+	if (!op.path)
+		return false;
+	parcel->bound = true;
+	take(parcel, next, &op);
+	return true;
+}
+
+static bool take_delete(struct parcel *parcel, struct lc_taker *taker, const struct ensemble_op *op)
+{
+	struct lock *lock = taker->lock;
+
+	if (lock->leaving_in != parcel->serial) {
+		if (lock->unproved && !take_check(parcel, lock->unproved))
+			return false;
+		lock->leaving_in = parcel->serial;
+		lock->leaving = -1;
+	}
+	if (taker->first && taker->number > lock->leaving)
+		lock->leaving = taker->number;
+	take(parcel, taker, op);
+	return true;
+}
+
+/* Made in the transaction that deletes the one who was first: if its number is the next, it
+ * is first itself. That one was there until then, and nobody came in between. */
+static void take_create(struct parcel *parcel, struct lc_taker *taker, const struct ensemble_op *op)
+{
+	struct lock *lock = taker->lock;
+
+	if (lock->leaving_in == parcel->serial && lock->leaving >= 0) {
+		taker->follows = lock->leaving;
+		parcel->bound = true;
+		if (lock->waiting == 1 && taker->state == TAKER_WAITING)
+			lock_unwant_list(lock);   /* it is the only one who wants it */
+	}
+	take(parcel, taker, op);
 }
 
 /* False: it has to wait for the one before it. */
@@ -216,16 +317,25 @@ static bool go(struct lc_taker *taker, struct parcel *parcel)
 	lock->kept--;
 	lock->kept_creates -= create;
 	taker->alone = false;
+	taker->follows = -1;
 	taker->sent_us = lc_now(taker->lc);
 	if (create)
 		taker->created_at = lock->list_sent;
-	if (!make_op(taker, &op)) {
+	make_place(taker->lc, parcel);
+	if ((alone && !create && lock->unproved) || !make_op(taker, &op)) {
 		taker_unsent(taker);
-	} else if (alone) {
+		return true;
+	}
+	if (!alone && create) {
+		take_create(parcel, taker, &op);
+	} else if (!alone && take_delete(parcel, taker, &op)) {
+		return true;
+	} else if (!alone) {
+		free_op(&op);
+		taker_unsent(taker);
+	} else {
 		send_alone(taker, &op);
 		free_op(&op);
-	} else {
-		take(parcel, taker, &op);
 	}
 	return true;
 }
@@ -251,6 +361,8 @@ void batch_send(struct lc *lc)
 		return;
 	parcel.count = 0;
 	parcel.bytes = 0;
+	parcel.bound = false;
+	parcel.serial = ++batch->parcels;
 	go_all(lc, batch->count, ZNODE_DELETING, &parcel);
 	go_all(lc, batch->count, ZNODE_CREATING, &parcel);
 	send_parcel(lc, &parcel);

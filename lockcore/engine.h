@@ -69,6 +69,7 @@ struct batch {
 	struct lc_taker **takers;
 	size_t count, room;
 	unsigned flights;            /* requests and transactions that are not answered */
+	uint64_t parcels;            /* so far */
 };
 
 struct lc {
@@ -162,6 +163,8 @@ struct lock {
 	bool proven;                 /* the last write to it was good */
 	unsigned kept, kept_creates; /* in the batch; the first counts deletes too */
 	bool together;               /* a create of it is under way with others */
+	uint64_t leaving_in;         /* the parcel that deletes entries of it, and the number of */
+	int64_t leaving;             /*   the one among them that was first; -1: none */
 	bool doubtful;               /* who does not wait is to be judged when the slots are known */
 	bool judging;                /* a listing: grants find who is next themselves */
 	size_t watch_bytes;          /* its share of lc->watch_bytes */
@@ -174,6 +177,7 @@ struct lock {
 int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
 void lock_settle(struct lock *lock);     /* frees it when nothing is left of it */
 void lock_want_list(struct lock *lock);
+void lock_unwant_list(struct lock *lock);
 /* No memory now. */
 void lock_look_later(struct lock *lock);
 /* What the first of those that wait here waits for will be noticed: a watch tells, or it is
@@ -266,6 +270,8 @@ struct lc_taker {
 	bool first;                  /* held: nobody stood before it, so that the one behind it comes
 	                              * next; not so for one of several slots */
 	bool alone;                  /* its create or delete failed in a transaction */
+	int64_t follows;             /* made in the transaction that deletes the entry of this number,
+	                              * which was first; -1: not so */
 	bool adjacent;               /* no other's entry stands, or will ever stand, between this
 	                              * entry and the one of ours before it */
 	bool watch_pending, watch_armed;      /* on its own entry */

@@ -91,8 +91,7 @@ static void free_lock(struct lock *lock)
 	struct lc *lc = lock->lc;
 
 	not_idle(lock);
-	if (lock->want_list)
-		DL_DELETE2(lc->wanted, lock, wanted_prev, wanted_next);
+	lock_unwant_list(lock);
 	timer_clear(lc, &lock->recheck);
 	lc->watch_bytes -= lock->watch_bytes;
 	HASH_DEL(lc->locks, lock);
@@ -146,6 +145,14 @@ void lock_want_list(struct lock *lock)
 		return;
 	lock->want_list = true;
 	DL_APPEND2(lock->lc->wanted, lock, wanted_prev, wanted_next);
+}
+
+void lock_unwant_list(struct lock *lock)
+{
+	if (!lock->want_list)
+		return;
+	lock->want_list = false;
+	DL_DELETE2(lock->lc->wanted, lock, wanted_prev, wanted_next);
 }
 
 void lock_look_later(struct lock *lock)

@@ -119,8 +119,8 @@ static void set_state(struct lc_taker *taker, enum taker_state state)
 	departed(taker);
 }
 
-/* The next one's entry is watched while it waits, and so is the lock, so that it can be
- * granted the moment the holder leaves, and so that its loss is noticed. */
+/* The lock is watched while one of ours comes next, so that it can be handed over without
+ * asking; and so is that one's entry, behind a holder who stays for a while. */
 static void watch_next(struct lc_taker *holder)
 {
 	struct lc_taker *next = lock_next(holder->lock, holder);
@@ -128,7 +128,8 @@ static void watch_next(struct lc_taker *holder)
 	if (!next)
 		return;
 	lock_watch_data(holder->lock);
-	taker_watch_self(next);
+	if (!holder->settle.armed)
+		taker_watch_self(next);
 }
 
 void taker_grant(struct lc_taker *taker, bool first)
@@ -161,10 +162,8 @@ static void hand_off(struct lc_taker *leaver)
 		return;
 	taker_grant(next, true);
 	leaver->lc->counters.hand_offs++;
-	if (!taker_proved(next)) {
+	if (!taker_proved(next))
 		lock->unproved = next;
-		taker_watch_self(next);
-	}
 }
 
 /* Neither it nor what it was to replace goes on knowing of the other. */
@@ -199,6 +198,7 @@ void taker_lose(struct lc_taker *taker)
 		lock_want_list(taker->lock);
 		return;
 	}
+	taker->first = false;
 	part(taker);   /* what is guarded now bars the way of who was to replace it, too */
 	set_state(taker, TAKER_LOST);
 	taker->lost_done = lc->config.loss_lead_us == 0 && !taker->forfeited;
@@ -331,6 +331,15 @@ static bool needs_list(const struct lc_taker *taker)
 	return taker->instead || !lock_guarded(taker->lock);
 }
 
+/* Without a listing: it follows one of ours that was first, and is gone with its making. */
+static bool comes_first(const struct lc_taker *taker)
+{
+	return taker->follows >= 0 && taker->number == taker->follows + 1 &&
+	       taker->number < NAME_NUMBER_ZONE && taker->state == TAKER_WAITING &&
+	       taker->znode == ZNODE_PRESENT && taker->lock->holding == 0 && !taker->lock->unresolved &&
+	       session_may_grant(taker->lc);
+}
+
 void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer)
 {
 	taker->pending--;
@@ -340,6 +349,10 @@ void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer)
 	case ENSEMBLE_OK:
 		session_wrote(taker->lc, taker->sent_us);
 		set_present(taker, strrchr(answer->path, '/') + 1, answer->stat);
+		if (comes_first(taker)) {
+			taker_grant(taker, true);
+			break;
+		}
 		/* Whoever guarded it when it was sent may have gone meanwhile. */
 		if (taker->state == TAKER_WAITING && needs_list(taker) &&
 		    taker->lock->list_sent == taker->created_at)
@@ -463,7 +476,11 @@ void taker_step(struct lc_taker *taker)
 		return;
 	case ZNODE_PRESENT:
 		/* A delete that was refused waits for its timer. */
-		if (ready && !taker_wants(taker) && !taker->limit.armed && !taker->lock->unproved)
+		if (!ready || taker_wants(taker) || taker->limit.armed)
+			return;
+		if (taker->lock->unproved && !taker->lock->proven)
+			taker_watch_self(taker->lock->unproved);   /* lock_proved() goes on */
+		else
 			delete(taker);
 		return;
 	case ZNODE_CREATING:
@@ -592,8 +609,12 @@ void taker_session_ended(struct lc_taker *taker)
 /* It watches now; or what found no memory is tried again. */
 static void settled(void *ctx)
 {
-	taker_watch_self(ctx);
-	taker_write_reason(ctx);
+	struct lc_taker *taker = ctx;
+
+	taker_watch_self(taker);
+	taker_write_reason(taker);
+	if (taker->state == TAKER_HELD)
+		watch_next(taker);
 }
 
 static void time_is_up(void *ctx)
@@ -701,6 +722,7 @@ void lc_leave(struct lc_taker *taker)
 	lc_attend(taker, NULL);
 	not_due(taker);
 	hand_off(taker);
+	taker->first &= taker->state == TAKER_HELD;
 	set_state(taker, TAKER_LEFT);
 	taker_step(taker);
 }

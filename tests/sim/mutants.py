@@ -293,12 +293,12 @@ mutant(11, 'hand_off_past_a_remote_entry', 'lock.c',
        'if (taker->number',
        sim())
 mutant(11, 'hand_off_unguarded', 'taker.c',
-       '\tif (!taker_proved(next)) {\n\t\tlock->unproved = next;\n\t\ttaker_watch_self(next);\n\t}\n',
+       '\tif (!taker_proved(next))\n\t\tlock->unproved = next;\n',
        '',
        sim('evictions', 220))
-mutant(11, 'leaver_deleted_before_the_next_is_proved', 'taker.c',
-       '!taker->limit.armed && !taker->lock->unproved)',
-       '!taker->limit.armed)',
+mutant(11, 'leaver_deleted_before_the_next_is_proved', 'batch.c',
+       '\t\tif (lock->unproved && !take_check(parcel, lock->unproved))\n\t\t\treturn false;\n',
+       '',
        sim('evictions', 400))
 mutant(11, 'hand_off_without_lease', 'taker.c',
        '!lock_watched(lock) || !session_may_grant(leaver->lc))',
@@ -414,6 +414,15 @@ mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
        'bool alone = taker->alone || !lock->proven ||',
        'bool alone =',
        sim('evictions'))
+
+mutant(19, 'release_and_take_over_the_head_of_another', 'taker.c',
+       'taker->number == taker->follows + 1 &&',
+       'taker->number > taker->follows &&',
+       sim())
+mutant(19, 'only_one_listing_for_two', 'batch.c',
+       'lock->waiting == 1 && taker->state == TAKER_WAITING',
+       'true',
+       sim('operators', 36000))
 
 # ---- 20: a lock's data ----
 

@@ -6,7 +6,7 @@
  * What a lock keeps about itself stands in the data of its node, which several hosts
  * may change: it is read, changed and written only if its version is still the same,
  * and from the start otherwise. So it may also be done again when an answer was lost,
- * all but appending to a value: what was written is then looked for first.
+ * all but a value: whether it was written is then looked for first.
  */
 #include "call.h"
 #include "record.h"
@@ -108,6 +108,7 @@ struct data_call {
 	size_t meant_len;
 	int32_t version;
 	bool unsure;
+	bool doubtful;       /* some time before: whatever fails now, it may have been done then */
 };
 
 static void data_finish(struct lc_call *call)
@@ -116,6 +117,11 @@ static void data_finish(struct lc_call *call)
 
 	free(change->value);
 	free(change->meant);
+}
+
+static void data_failed(struct lc_call *call, int error)
+{
+	call_done_failed(call, ((struct data_call *)call)->doubtful ? -EHOSTUNREACH : error);
 }
 
 static struct lc_attributes changed_attributes(const struct lc_change *change,
@@ -176,8 +182,9 @@ static int new_value(struct data_call *change, const struct ensemble_answer *ans
 
 enum fate { HAPPENED, DID_NOT, NOBODY_KNOWS };
 
-/* Whether what was appended and not answered is there. */
-static enum fate appended(const struct data_call *change, const struct ensemble_answer *answer)
+/* Whether the value that was written and not answered is there. To write it again might undo
+ * what another holder, of another slot, has written since. */
+static enum fate fate_of_value(const struct data_call *change, const struct ensemble_answer *answer)
 {
 	const char *now;
 	size_t len;
@@ -202,6 +209,7 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	change->unsure = answer->result == ENSEMBLE_UNKNOWN;
+	change->doubtful |= change->unsure;
 	if (answer->result == ENSEMBLE_BADVERSION) {
 		call_heard(call);
 		call_ask(call);
@@ -263,8 +271,8 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 		call_fail(call, -EPERM);
 		return;
 	}
-	if (change->unsure && change->append)
-		switch (appended(change, answer)) {
+	if (change->unsure && call->taker)
+		switch (fate_of_value(change, answer)) {
 		case HAPPENED:
 			call_succeed(call, 0);
 			return;
@@ -272,6 +280,7 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 			call_fail(call, -EHOSTUNREACH);
 			return;
 		case DID_NOT:
+			change->doubtful = false;
 			break;
 		}
 	r = call->taker ? new_value(change, answer, &data, &len)
@@ -295,7 +304,7 @@ static void data_ask(struct lc_call *call)
 static struct data_call *new_data_call(struct lc_taker *taker, lc_done_fn *done, void *ctx)
 {
 	return call_new(sizeof(struct data_call), &(struct lc_call){
-		.ask = data_ask, .fail = call_done_failed, .finish = data_finish, .repeatable = true,
+		.ask = data_ask, .fail = data_failed, .finish = data_finish, .repeatable = true,
 		.taker = taker, .done = done, .ctx = ctx});
 }
 

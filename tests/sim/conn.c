@@ -211,7 +211,9 @@ void conn_abandon(struct conn *conn, int deliver)
 	int64_t when = up->last_arrival_us + 50;
 
 	conn->open_here = false;
-	conn->deliver_left = deliver;
+	/* What is lost already does not come back when the client hears of it. */
+	if (conn->deliver_left < 0 || (deliver >= 0 && deliver < conn->deliver_left))
+		conn->deliver_left = deliver;
 	if (when < agenda->now_us)
 		when = agenda->now_us + 50;
 	if (when < up->stalled_until_us)

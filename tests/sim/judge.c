@@ -105,7 +105,7 @@ static bool works_on(const struct taker *taker)
 	return taker->phase == T_LOST && taker->forfeited ? true
 	       : taker->phase == T_LOST && plan->loss_lead_us && !taker->stopped &&
 	       /* who has evicted it does not wait for ever */
-	       (!marks_taken_away(taker) || now_us(taker->sim) - taker->marked_us < marks_patience(taker)) &&
+	       (!marks_taken_away(taker) || now_us(taker->sim) - taker->marked_us < plan->timeout_us * 8 / 10) &&
 	       mount_clock_us(taker->mount) - taker->lost_clock_us < plan->timeout_us * 8 / 10;
 }
 
@@ -478,6 +478,8 @@ static void judge_holders(struct sim *sim)
 		if (taker->evicted_us < 0 && !judge_entry(&sim->world.proposed, taker))
 			sim_violation(sim, "a: taker %d on %s holds %s, its entry is gone", taker->pid,
 			              taker->mount->host, taker->lock->name);
+		if (lc_token(taker->lc) && lc_token(taker->lc) != taker->token)
+			sim_violation(sim, "c: the token of taker %d is another one", taker->pid);
 		judge_band(&bands[taker->lock - sim->locks], taker);
 	}
 }
@@ -717,6 +719,9 @@ void judge_answered(struct question *question, int err)
 		judge_waited_for(question, err);
 	if (question->kind == Q_EVICT)
 		judge_evict(question, err);
+	if (question->kind == Q_TOKEN && err == 0 && lc_token(question->taker->lc) != question->taker->token)
+		sim_violation(sim, "c: taker %d has token %" PRIx64 ", it is told %" PRIx64, question->taker->pid,
+		              (uint64_t)question->taker->token, (uint64_t)lc_token(question->taker->lc));
 	if (question->deed)
 		ledger_answered(question, err);
 }

@@ -200,13 +200,13 @@ static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed,
 		              lock->name);
 }
 
-/* Of several that asked for the same: who did not ask for another value if it is the same,
- * and whose deed was not done yet. */
-static bool better(const struct deed *deed, const struct deed *other, bool same_value)
+/* Of several that asked for the same: who did not ask for another value if it is the same, is
+ * of the session that has written, still waits for the answer, and whose deed was not done yet. */
+static int likely(const struct deed *deed, int64_t writer, bool same_value)
 {
-	if (same_value && !deed->taker != !other->taker)
-		return !deed->taker;
-	return denied(other) || deed->done < other->done;
+	return (denied(deed) ? 0 : 16) + (same_value && deed->taker ? 0 : 8) +
+	       (deed->mount->wire.session == writer ? 4 : 0) + (deed->answered || deed->cancelled ? 0 : 2) +
+	       (deed->done ? 0 : 1);
 }
 
 /* A lock removed and made again counts its versions from 0: who has read the former one may
@@ -224,13 +224,15 @@ static struct deed *mistaken(const struct lock_state *lock)
 	return NULL;
 }
 
-static void judge_change(struct sim *sim, struct lock_state *lock, const struct content *was, const struct content *is)
+static void judge_change(struct sim *sim, struct lock_state *lock, int64_t writer, const struct content *was,
+                         const struct content *is)
 {
 	struct deed *deed, *found = NULL;
 	bool same_value = was->len == is->len && !memcmp(was->value, is->value, is->len);
 
 	DL_FOREACH(lock->deeds, deed)
-		if (explains(deed, was, is) && (!found || better(deed, found, same_value)))
+		if (explains(deed, was, is) &&
+		    (!found || likely(deed, writer, same_value) > likely(found, writer, same_value)))
 			found = deed;
 	if (!found)
 		found = mistaken(lock);
@@ -251,7 +253,7 @@ static void note_change(struct sim *sim, struct lock_state *lock, const struct t
 		return;
 	turn_over(sim, lock, change->data, change->data_len);
 	if (change->kind == CHANGE_SET && !transaction->outside)
-		judge_change(sim, lock, &was, &lock->eras->content);
+		judge_change(sim, lock, transaction->request->conn->session, &was, &lock->eras->content);
 }
 
 void ledger_committing(struct sim *sim, const struct transaction *transaction)

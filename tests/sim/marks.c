@@ -61,20 +61,6 @@ static void note_mark(struct sim *sim, struct node *node, const struct transacti
 	}
 }
 
-/* A mount that was stopped since takes the time for its own. */
-static bool somebody_jumped(const struct sim *sim, int64_t since_us)
-{
-	for (int i = 0; i < sim->plan.mounts; i++)
-		if (sim->mounts[i].jumped_us >= since_us)
-			return true;
-	return false;
-}
-
-int64_t marks_patience(const struct taker *taker)
-{
-	return somebody_jumped(taker->sim, taker->marked_us) ? 0 : taker->sim->plan.timeout_us * 8 / 10;
-}
-
 static void note_delete(struct sim *sim, struct node *node, const struct transaction *transaction)
 {
 	int64_t owner = node->stat.ephemeral_owner, age_us = sim->agenda.now_us - node->marked_us;
@@ -86,7 +72,7 @@ static void note_delete(struct sim *sim, struct node *node, const struct transac
 			sim_violation(sim, "d: %s is deleted, and nobody has asked for that", node->path);
 		return;
 	}
-	if (!node->marked_us || (judge_owner(sim, node) && !somebody_jumped(sim, node->marked_us) && age_us < session_timeout(sim, owner) / 1000 * 995))
+	if (!node->marked_us || (judge_owner(sim, node) && age_us < session_timeout(sim, owner) / 1000 * 995))
 		sim_violation(sim, "d: %s is deleted by another mount, %" PRId64 " ms after it was marked", node->path,
 		              node->marked_us ? age_us / 1000 : -1);
 }

@@ -38,7 +38,6 @@ void mount_stumble(struct mount *mount)
 		return;
 	trace("%s: is stopped in the middle of a turn", mount->host);
 	mount->clock_base_us += mount->sim->plan.jump_us;
-	mount->jumped_us = mount->sim->agenda.now_us;
 	mount->trouble_us = mount->sim->agenda.now_us;
 }
 
@@ -210,7 +209,6 @@ static void oversleep(struct mount *mount)
 		return;
 	trace("%s: is stopped until its lease is over", mount->host);
 	mount->clock_base_us += status.lease_left_us + (int64_t)rng_below(&mount->jump_rng, 1000000);
-	mount->jumped_us = sim->agenda.now_us;
 	mount->trouble_us = sim->agenda.now_us;
 	DL_FOREACH2(sim->held, taker, held_next)
 		if (taker->mount == mount && taker->unheld_running_us < 0)

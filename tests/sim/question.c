@@ -23,6 +23,8 @@ static void cancel(struct question *question)
 	if (!question->deaf)
 		lc_cancel(question->call);
 	question->sim->inside_call = false;
+	if (question->deed)
+		question->deed->cancelled = true;
 	DL_DELETE(question->sim->questions, question);
 }
 
@@ -136,6 +138,8 @@ static int put_question(struct question *question, struct rng *rng)
 		                    question, &question->call);
 	case Q_CHANGE:
 		return lc_change(lc, lock, &deed->change, done, question, &question->call);
+	case Q_TOKEN:
+		return lc_fetch_token(question->taker->lc, done, question, &question->call);
 	case Q_EVICT:
 		return lc_evict(lc, lock, question->znode, "an operator", done, question, &question->call);
 	}
@@ -145,7 +149,7 @@ static int put_question(struct question *question, struct rng *rng)
 static void ask(struct question *question, struct rng *rng)
 {
 	static const char *const names[] = {"stat", "list", "entries", "mkdir", "rmdir", "confirm", "waited for",
-	                                    "value", "set value", "change", "evict"};
+	                                    "value", "set value", "change", "evict", "token"};
 	struct sim *sim = question->sim;
 	int err;
 

@@ -133,7 +133,7 @@ struct taker {
 };
 
 enum question_kind {
-	Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR, Q_CONFIRM, Q_WAITED, Q_VALUE, Q_SET_VALUE, Q_CHANGE, Q_EVICT,
+	Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR, Q_CONFIRM, Q_WAITED, Q_VALUE, Q_SET_VALUE, Q_CHANGE, Q_EVICT, Q_TOKEN,
 };
 
 /* To a lock's data. */
@@ -142,7 +142,7 @@ struct deed {
 	struct taker *taker;           /* its value; NULL: attributes */
 	struct lc_change change;
 	const char *text;
-	bool append, answered;
+	bool append, answered, cancelled;
 	int done, err;
 	int64_t asked_us;
 	struct deed *prev, *next;      /* of its lock */
@@ -172,7 +172,6 @@ struct mount {
 	struct wire wire;
 	struct rng rng;
 	int64_t clock_base_us, drift_ppm;
-	int64_t jumped_us;             /* when its clock last did */
 	bool lease_blurred;            /* the engine did not take a write for evidence */
 	bool paused, drained, forfeited;
 	int64_t paused_since_us, paused_total_us;
@@ -329,8 +328,6 @@ void marks_committing(struct sim *sim, const struct transaction *transaction);
 void marks_asked(struct sim *sim, struct node *node);
 /* Its entry is marked. */
 bool marks_taken_away(const struct taker *taker);
-/* How long after that the one who evicts waits at least for its mount. */
-int64_t marks_patience(const struct taker *taker);
 void marks_judge(struct taker *taker);
 
 /* ---- judge.c ---- */

@@ -29,14 +29,15 @@ struct client {
 	bool paused;
 	int64_t session, timeout_us, connect_us;
 	int connects, disconnects, ends;
-	int answers;
+	int answers, sent;
 	struct {
 		enum ensemble_result result;
-		char path[128], data[64];
+		char path[128], paths[4][128], data[64];
 		int data_len, name_count;
 		char names[16][64];
 		struct ensemble_stat stat;
 		int disconnects;     /* before this answer */
+		int ops;             /* of the transaction */
 	} log[LOG_MAX];
 	int changes;
 	char changed[128];
@@ -106,6 +107,9 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	client->log[i].disconnects = client->disconnects;
 	if (answer->path)
 		snprintf(client->log[i].path, sizeof(client->log[i].path), "%s", answer->path);
+	for (int n = 0; answer->paths && n < client->log[i].ops; n++)
+		if (answer->paths[n])
+			snprintf(client->log[i].paths[n], sizeof(client->log[i].paths[n]), "%s", answer->paths[n]);
 	if (answer->data)
 		memcpy(client->log[i].data, answer->data, (size_t)answer->data_len);
 	client->log[i].data_len = answer->data_len;
@@ -143,6 +147,7 @@ static void submit(struct client *client, const struct ensemble_op *ops, int cou
 {
 	int before = client->answers;
 
+	client->log[client->sent++].ops = count;
 	client->wire.ensemble.port->submit(&client->wire.ensemble, ops, count, answered, client);
 	assert_int_equal(client->answers, before);
 }
@@ -256,6 +261,11 @@ static void test_multi(void **state)
 		{.kind = ENSEMBLE_CREATE, .path = "/a"},
 		{.kind = ENSEMBLE_CREATE, .path = "/a/b"},
 		{.kind = ENSEMBLE_CHECK, .path = "/missing", .version = ENSEMBLE_ANY_VERSION},
+	}, more[] = {
+		{.kind = ENSEMBLE_DELETE, .path = "/a/b", .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_CREATE, .path = "/a/x-", .sequence = true},
+		{.kind = ENSEMBLE_CHECK, .path = "/a", .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_CREATE, .path = "/y-", .sequence = true, .ephemeral = true},
 	};
 
 	(void)state;
@@ -263,12 +273,25 @@ static void test_multi(void **state)
 	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/a");
 	submit(client, ops, 2);
 	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/a/b");
+	submit(client, more, 4);
+	SUBMIT(client, .kind = ENSEMBLE_CHILDREN, .path = "/a");
+	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/a/x-0000000001");
+	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/y-0000000001");
 	run(bench, SECOND);
 	assert_int_equal(client->log[0].result, ENSEMBLE_NONODE);
 	assert_int_equal(client->log[1].result, ENSEMBLE_NONODE);
 	assert_int_equal(client->log[2].result, ENSEMBLE_OK);
-	assert_string_equal(client->log[2].path, "/a");
+	assert_string_equal(client->log[2].paths[0], "/a");
+	assert_string_equal(client->log[2].paths[1], "/a/b");
 	assert_int_equal(client->log[3].result, ENSEMBLE_OK);
+	/* Each create's path at its place; what is made together has one czxid. */
+	assert_int_equal(client->log[4].result, ENSEMBLE_OK);
+	assert_string_equal(client->log[4].paths[0], "");
+	assert_string_equal(client->log[4].paths[1], "/a/x-0000000001");
+	assert_string_equal(client->log[4].paths[3], "/y-0000000001");
+	assert_int_equal(client->log[5].name_count, 1);
+	assert_int_equal(client->log[6].stat.czxid, client->log[7].stat.czxid);
+	assert_int_equal(client->log[7].stat.ephemeral_owner, client->session);
 	finish(bench);
 }
 
@@ -505,6 +528,38 @@ static void test_unknown(void **state)
 	}
 }
 
+/* Of what is under way when a connection breaks a beginning arrives, whatever the client does
+ * when it hears of it. */
+static void test_break_keeps_order(void **state)
+{
+	static const char *const nodes[] = {"/a", "/b", "/c", "/d", "/e", "/f"};
+
+	(void)state;
+	for (uint64_t seed = 100; seed < 140; seed++) {
+		struct bench *bench = begin(3, seed);
+		struct client *client = &bench->client[0];
+
+		conn_stall(client->wire.conn, UP, bench->agenda.now_us + 20000);
+		for (int i = 0; i < 3; i++)
+			SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = nodes[i]);
+		/* The rest comes when the client knows already. */
+		conn_stall(client->wire.conn, UP, bench->agenda.now_us + 200000);
+		for (int i = 3; i < 6; i++)
+			SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = nodes[i]);
+		client->wire.conn->way[UP].stalled_until_us = 0;
+		conn_break(client->wire.conn, (int)(seed % 4));
+		run(bench, 3 * SECOND);
+		assert_int_equal(client->connects, 2);
+		for (size_t i = 0; i < 6; i++) {
+			bool there = tree_find(&bench->world.proposed, nodes[i]);
+
+			assert_true(!there || i < seed % 4);
+			assert_true(!there || i == 0 || tree_find(&bench->world.proposed, nodes[i - 1]));
+		}
+		finish(bench);
+	}
+}
+
 /* Piled up behind a stalled direction, everything comes at once. */
 static void test_stall(void **state)
 {
@@ -642,6 +697,7 @@ int main(void)
 		cmocka_unit_test(test_watch_names_over_reconnect),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_break_keeps_order),
 		cmocka_unit_test(test_stall),
 		cmocka_unit_test(test_expiry),
 		cmocka_unit_test(test_isolated_follower),

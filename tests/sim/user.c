@@ -244,6 +244,8 @@ static void granted(struct taker *taker)
 	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid, taker->lock->name,
 	      (uint64_t)taker->token);
 	judge_granted(taker);
+	if (lc_token(taker->lc) == 0 && rng_chance(&taker->program->mode_rng, 300))
+		question_holder(taker, Q_TOKEN, &taker->program->mode_rng);
 	if (taker->instead) {
 		taker->program->taker = taker;
 		sim->totals->upgrades++;

@@ -311,6 +311,8 @@ static void end_session(struct wire *wire, bool refused)
 
 static void send_pending(struct wire *wire, struct pending *pending)
 {
+	trace("wire: session %" PRIx64 " sends op %d %s%s", (uint64_t)wire->session, pending->kind, pending->path,
+	      pending->count > 1 ? " ..." : "");
 	pending->sent = true;
 	wire->sent_us = wire->clock_us(wire->ctx);
 	conn_request(wire->conn, pending->ops, pending->count, pending->serial);

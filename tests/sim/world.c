@@ -169,7 +169,7 @@ static struct letter *answer_letter(struct world *world, const struct request *r
 	}
 	if (transaction->count && transaction->changes[0].kind == CHANGE_CREATE)
 		letter->path = transaction->changes[0].path;
-	if ( !transaction->count || transaction->changes[0].kind == CHANGE_DELETE)
+	if (!transaction->count || transaction->changes[0].kind == CHANGE_DELETE)
 		return letter;
 	node = tree_find(&world->proposed, transaction->changes[0].path);
 	letter->stat = node->stat;

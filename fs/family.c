@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Further up nobody is looked for: /proc is read in the loop. */
@@ -32,10 +33,9 @@ static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
 	return true;
 }
 
-/* One process by /proc/PID/stat, and its command's name if asked for. */
-static bool read_stat(pid_t pid, struct ancestry *ret_ancestry, char *ret_command, size_t size)
+bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 {
-	char text[1024], *name, *rest;
+	char text[1024], *rest;
 	unsigned long long start;
 	char state;
 	int parent;
@@ -43,40 +43,68 @@ static bool read_stat(pid_t pid, struct ancestry *ret_ancestry, char *ret_comman
 	if (pid <= 0 || !read_proc(pid, "stat", text, sizeof(text)))
 		return false;
 	/* The name in brackets may itself hold brackets and blanks. */
-	name = strchr(text, '(');
 	rest = strrchr(text, ')');
-	if (!name || !rest ||
+	if (!rest ||
 	    sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
 	           "%*d %*d %*d %llu", &state, &parent, &start) != 3)
 		return false;
 	*ret_ancestry = (struct ancestry){
 		.parent = parent, .start = start, .ended = state == 'Z' || state == 'X',
 	};
-	*rest = '\0';
-	if (ret_command)
-		snprintf(ret_command, size, "%.*s", (int)strcspn(name + 1, "\n"), name + 1);
 	return true;
+}
+
+/* A loop of takes asks for the same thread thousands of times a second, and reading who it is
+ * costs more than all else that is done here. Remembered so shortly that no number can
+ * come round again: all others would have to be given out before. */
+#define REMEMBERED_NS (10 * 1000000)
+#define REMEMBERED_COUNT 256
+
+static struct remembered {
+	pid_t thread, pid;
+	uint64_t start;
+	int64_t read_ns;
+} remembered[REMEMBERED_COUNT];
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static void recall(struct remembered *entry, pid_t thread)
+{
+	struct ancestry ancestry;
+	char text[1024], *line;
+	int64_t now = now_ns();
+
+	if (entry->thread == thread && now - entry->read_ns < REMEMBERED_NS)
+		return;
+	*entry = (struct remembered){.thread = thread, .read_ns = now};
+	line = read_proc(thread, "status", text, sizeof(text)) ? strstr(text, "\nTgid:") : NULL;
+	if (!line)
+		return;
+	entry->pid = (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
+	if (family_ancestry(entry->pid, &ancestry))
+		entry->start = ancestry.start;
 }
 
 void family_identify(pid_t thread, struct person *ret_person)
 {
-	struct ancestry ancestry;
-	char text[1024], *line;
+	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
+	char text[64];
 
 	*ret_person = (struct person){.command = "-"};
-	if (thread <= 0 || !read_proc(thread, "status", text, sizeof(text)))
+	if (thread <= 0)
 		return;
-	line = strstr(text, "\nTgid:");
-	if (!line)
-		return;
-	ret_person->pid = (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
-	if (read_stat(ret_person->pid, &ancestry, ret_person->command, sizeof(ret_person->command)))
-		ret_person->start = ancestry.start;
-}
-
-bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
-{
-	return read_stat(pid, ret_ancestry, NULL, 0);
+	recall(entry, thread);
+	ret_person->pid = entry->pid;
+	ret_person->start = entry->start;
+	if (entry->pid > 0 && read_proc(entry->pid, "comm", text, sizeof(text)))
+		snprintf(ret_person->command, sizeof(ret_person->command), "%.*s",
+		         (int)strcspn(text, "\n"), text);
 }
 
 struct lineage *family_lineage(const struct person *person)

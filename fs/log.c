@@ -87,10 +87,15 @@ static struct window {
 	unsigned lines, dropped;
 } windows[2];
 
+static struct window *window_of(enum lc_level level)
+{
+	return &windows[level > LC_WARNING];
+}
+
 /* True while the window has room; says afterwards how much it had not. */
 static bool admit(enum lc_level level)
 {
-	struct window *window = &windows[level > LC_WARNING];
+	struct window *window = window_of(level);
 	struct timespec now;
 	char text[64];
 
@@ -101,7 +106,8 @@ static bool admit(enum lc_level level)
 		*window = (struct window){.since = now.tv_sec};
 		if (dropped > 0) {
 			snprintf(text, sizeof(text), "%u lines were not written", dropped);
-			put(LC_NOTICE, text);
+			if (!put(LC_NOTICE, text))
+				window->dropped = dropped;
 		}
 	}
 	if (window->lines < LOG_BURST) {
@@ -125,7 +131,8 @@ void log_line(enum lc_level level, const char *format, ...)
 		for (char *c = text; *c; c++)
 			if ((unsigned char)*c < 0x20 || *c == 0x7f)
 				*c = '?';   /* names are users' text: one line stays one line */
-		put(level, text);
+		if (!put(level, text))
+			window_of(level)->dropped++;
 	}
 	errno = saved;
 }

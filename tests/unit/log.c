@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The log: so many lines and no more, what was dropped is told, warnings have room of
+ * their own, nobody waits for a reader, and one message is one line.
+ */
+#include "log.h"
+
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static time_t now_s;
+static int reader, saved_stderr;
+static char text[256 * 1024];
+
+/* In place of libc's: only the log's clock stands still. */
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+	if (id != CLOCK_MONOTONIC_COARSE)
+		return (int)syscall(SYS_clock_gettime, id, ret);
+	*ret = (struct timespec){.tv_sec = now_s};
+	return 0;
+}
+
+/* Each test has windows of its own. */
+static int begin(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	now_s += 10 * LOG_WINDOW_S;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -1;
+	saved_stderr = dup(STDERR_FILENO);
+	dup2(fds[1], STDERR_FILENO);
+	close(fds[1]);
+	reader = fds[0];
+	return fcntl(reader, F_SETFL, O_NONBLOCK);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	dup2(saved_stderr, STDERR_FILENO);
+	close(saved_stderr);
+	close(reader);
+	log_level(LC_NOTICE);
+	return 0;
+}
+
+/* What was written since, and how many lines. */
+static unsigned lines(void)
+{
+	unsigned count = 0;
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < sizeof(text) - 1 && (n = read(reader, text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	for (char *c = text; *c; c++)
+		count += *c == '\n';
+	return count;
+}
+
+static void say(unsigned count, enum lc_level level)
+{
+	for (unsigned i = 0; i < count; i++)
+		log_line(level, "line %u", i);
+}
+
+static void a_burst_is_cut(void **state)
+{
+	(void)state;
+	say(LOG_BURST + 1000, LC_NOTICE);
+	assert_int_equal(lines(), LOG_BURST);
+	assert_ptr_equal(strstr(text, "zklockfs: line 0\nzklockfs: line 1\n"), text);
+	now_s += LOG_WINDOW_S - 1;
+	say(3, LC_NOTICE);
+	assert_int_equal(lines(), 0);
+	now_s += 1;
+	log_line(LC_NOTICE, "again");
+	assert_int_equal(lines(), 2);
+	assert_string_equal(text, "zklockfs: 1003 lines were not written\nzklockfs: again\n");
+	/* That is said once. */
+	now_s += LOG_WINDOW_S;
+	log_line(LC_NOTICE, "later");
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: later\n");
+}
+
+/* What users cause at will hides no warning, and the other way about. */
+static void warnings_have_their_own_room(void **state)
+{
+	(void)state;
+	say(LOG_BURST + 1, LC_NOTICE);
+	assert_int_equal(lines(), LOG_BURST);
+	log_line(LC_WARNING, "lost");
+	log_line(LC_ERROR, "gone");
+	assert_int_equal(lines(), 2);
+	assert_string_equal(text, "zklockfs: lost\nzklockfs: gone\n");
+	say(LOG_BURST, LC_ERROR);
+	assert_int_equal(lines(), LOG_BURST - 2);
+	now_s += LOG_WINDOW_S;
+	log_line(LC_NOTICE, "x");
+	log_line(LC_WARNING, "y");
+	assert_int_equal(lines(), 4);
+	assert_string_equal(text, "zklockfs: 1 lines were not written\nzklockfs: x\n"
+	                          "zklockfs: 2 lines were not written\nzklockfs: y\n");
+}
+
+static void what_is_not_wanted_takes_no_room(void **state)
+{
+	(void)state;
+	say(2 * LOG_BURST, LC_INFO);
+	assert_int_equal(lines(), 0);
+	say(LOG_BURST, LC_NOTICE);
+	assert_int_equal(lines(), LOG_BURST);
+	now_s += LOG_WINDOW_S;
+	log_level(LC_INFO);
+	say(1, LC_INFO);
+	assert_int_equal(lines(), 1);
+}
+
+/* The line it cannot take is dropped and told of; no call waits. */
+static void a_full_pipe_is_not_waited_for(void **state)
+{
+	static const char much[4096];
+	int saved = errno;
+
+	(void)state;
+	fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+	while (write(STDERR_FILENO, much, sizeof(much)) > 0)
+		;
+	fcntl(STDERR_FILENO, F_SETFL, 0);
+	alarm(20);
+	errno = EDOM;
+	say(10, LC_WARNING);
+	assert_int_equal(errno, EDOM);
+	errno = saved;
+	alarm(0);
+	assert_int_equal(lines(), 0);
+	now_s += LOG_WINDOW_S;
+	log_line(LC_WARNING, "again");
+	assert_int_equal(lines(), 2);
+	assert_string_equal(text, "zklockfs: 10 lines were not written\nzklockfs: again\n");
+	close(reader);
+	reader = -1;
+	signal(SIGPIPE, SIG_DFL);   /* it would kill */
+	log_line(LC_WARNING, "nobody reads");
+}
+
+static void one_message_is_one_line(void **state)
+{
+	char name[2000];
+
+	(void)state;
+	log_line(LC_NOTICE, "%s", "two\nlines\r\x7f\x1b[31m");
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: two?lines???[31m\n");
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	log_line(LC_NOTICE, "%s", name);
+	assert_int_equal(lines(), 1);
+	assert_in_range(strlen(text), 500, 600);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_burst_is_cut, begin, end),
+		cmocka_unit_test_setup_teardown(warnings_have_their_own_room, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_not_wanted_takes_no_room, begin, end),
+		cmocka_unit_test_setup_teardown(a_full_pipe_is_not_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(one_message_is_one_line, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2,8 +2,8 @@
 //
 // Curator.java - Curator's locks, one client for all threads, as its documentation wants it:
 //
-//     Curator mutex SERVERS        InterProcessMutex
-//     Curator readwrite SERVERS    InterProcessReadWriteLock
+//     Curator mutex SERVERS [ROOT]        InterProcessMutex
+//     Curator readwrite SERVERS [ROOT]    InterProcessReadWriteLock
 
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
@@ -14,7 +14,6 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 
 final class Curator {
     private static final int SESSION_MS = 15000, CONNECT_MS = 15000;
-    private static final String ROOT = "/bench/";
 
     public static void main(String[] args) throws Exception {
         CuratorFramework client = CuratorFrameworkFactory.newClient(
@@ -22,11 +21,12 @@ final class Curator {
         client.start();
         if (!client.blockUntilConnected(30, TimeUnit.SECONDS))
             throw new IllegalStateException("not connected");
+        String root = (args.length > 2 ? args[2] : "/bench") + "/";
         boolean readWrite = args[0].equals("readwrite");
         Actor.run(new Actor.Peer() {
             @Override
             public void make(String lock) throws Exception {
-                client.createContainers(ROOT + lock);
+                client.createContainers(root + lock);
             }
 
             @Override
@@ -35,10 +35,10 @@ final class Curator {
                     throw new IllegalArgumentException("exclusive only");
                 InterProcessMutex mutex;
                 if (readWrite) {
-                    InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, ROOT + lock);
+                    InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, root + lock);
                     mutex = shared ? both.readLock() : both.writeLock();
                 } else {
-                    mutex = new InterProcessMutex(client, ROOT + lock);
+                    mutex = new InterProcessMutex(client, root + lock);
                 }
                 return new Actor.Session() {
                     @Override

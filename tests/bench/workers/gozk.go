@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// gozk.go - go-zookeeper's Lock: gozk SERVERS. One connection for all threads.
+// gozk.go - go-zookeeper's Lock: gozk SERVERS [ROOT]. One connection for all threads.
 
 package main
 
@@ -19,12 +19,15 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...interface{}) {}
 
-type gozk struct{ conn *zk.Conn }
+type gozk struct {
+	conn *zk.Conn
+	root string
+}
 
 type gozkSession struct{ lock *zk.Lock }
 
 func (g gozk) make(lock string) error {
-	for _, path := range []string{"/bench", "/bench/" + lock} {
+	for _, path := range []string{g.root, g.root + "/" + lock} {
 		if _, err := g.conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && err != zk.ErrNodeExists {
 			return err
 		}
@@ -36,7 +39,7 @@ func (g gozk) session(lock string, shared bool) (session, error) {
 	if shared {
 		return nil, fmt.Errorf("exclusive only")
 	}
-	return gozkSession{zk.NewLock(g.conn, "/bench/"+lock, zk.WorldACL(zk.PermAll))}, nil
+	return gozkSession{zk.NewLock(g.conn, g.root+"/"+lock, zk.WorldACL(zk.PermAll))}, nil
 }
 
 func (s gozkSession) take() error { return s.lock.Lock() }
@@ -47,5 +50,9 @@ func main() {
 	conn, _, err := zk.Connect(strings.Split(os.Args[1], ","), sessionTimeout,
 		func(c *zk.Conn) { c.SetLogger(quiet{}) })
 	must(err)
-	act(gozk{conn})
+	root := "/bench"
+	if len(os.Args) > 2 {
+		root = os.Args[2]
+	}
+	act(gozk{conn, root})
 }

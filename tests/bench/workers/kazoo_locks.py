@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """kazoo_locks.py - kazoo's locks, one client for all threads; the commands of actor.h.
 
-    kazoo_locks.py lock SERVERS         Lock
-    kazoo_locks.py readwrite SERVERS    WriteLock, and ReadLock for shared ones
+    kazoo_locks.py lock SERVERS [ROOT]         Lock
+    kazoo_locks.py readwrite SERVERS [ROOT]    WriteLock, and ReadLock for shared ones
+    ... +patterns                              made to wait for names with `lock-` too
 
 Debian's Python, for Debian's kazoo.
 """
@@ -16,7 +17,6 @@ import time
 
 from kazoo.client import KazooClient
 
-ROOT = '/bench/'
 SESSION_SECONDS = 15
 
 output = threading.Lock()
@@ -42,20 +42,22 @@ def guarded(function, *args):
 
 
 class Actor:
-    def __init__(self, kind, servers):
-        self.kind = kind
+    def __init__(self, kind, servers, root='/bench'):
+        self.kind, _, patterns = kind.partition('+')
+        self.patterns = ['lock-'] if patterns else []
+        self.root = root + '/'
         self.client = KazooClient(servers, timeout=SESSION_SECONDS)
         self.client.start()
         self.slots = {}
 
     def lock(self, name, mode):
-        path = ROOT + name
-        if self.kind == 'lock':
-            return self.client.Lock(path)
-        return self.client.ReadLock(path) if mode == 'shared' else self.client.WriteLock(path)
+        kind = self.client.Lock
+        if self.kind == 'readwrite':
+            kind = self.client.ReadLock if mode == 'shared' else self.client.WriteLock
+        return kind(self.root + name, extra_lock_patterns=self.patterns)
 
     def make(self, name):
-        self.client.ensure_path(ROOT + name)
+        self.client.ensure_path(self.root + name)
         say('made')
 
     def hold(self, slot, name, mode, told):

@@ -29,6 +29,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +86,7 @@ struct zookeeper {
 	int fd;                       /* of this turn's poll(2), or -1 */
 	bool nudging;                 /* a nudge is outstanding */
 	int64_t nudged_us;
+	bool corked;                  /* what is sent waits for the end of the turn */
 	bool check;                   /* interest failed: let process() find out why */
 	int64_t connect_us;
 	char server[NI_MAXHOST + NI_MAXSERV];
@@ -207,7 +210,7 @@ static void lose_connection(struct zookeeper *zk)
 {
 	if (!zk->connected)
 		return;
-	zk->connected = false;
+	zk->connected = zk->corked = false;
 	zk->fd = -1;
 	keep(zk, LATER_DISCONNECTED, NULL, NULL, ENSEMBLE_OK);
 	(void)may_call(zk);
@@ -346,6 +349,18 @@ static const struct ACL_vector *acl(const struct zookeeper *zk)
 	return zk->digest ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
 }
 
+/* The client sends each request in two parts, each of which would be a packet of its own: all
+ * of a turn goes out together, when it is over. */
+static void cork(struct zookeeper *zk, bool on)
+{
+	int value = on;
+
+	if (zk->corked == on || zk->fd < 0)
+		return;
+	zk->corked = on;
+	(void)setsockopt(zk->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
+}
+
 static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct request *request)
 {
 	int flags = (op->ephemeral ? ZOO_EPHEMERAL : 0) | (op->sequence ? ZOO_SEQUENCE : 0);
@@ -436,6 +451,7 @@ static void submit(struct ensemble *ensemble, const struct ensemble_op *ops, int
 	}
 	*request = (struct request){.zk = zk, .kind = ops[0].kind, .answer = answer, .ctx = ctx,
 	                            .sent_us = zk->clock_us(zk->clock_ctx)};
+	cork(zk, true);
 	rc = count == 1 ? submit_one(zk, ops, request) : submit_all(zk, ops, count, request);
 	if (rc == ZOK) {
 		DL_APPEND(zk->requests, request);
@@ -546,6 +562,7 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	int64_t wait, again;
 
 	*ret_pollfd = (struct pollfd){.fd = -1};
+	cork(zk, false);
 	if (!zk->handle)
 		return zk->later ? 0 : WAIT_MAX_US;
 	again = nudge(zk);

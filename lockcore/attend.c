@@ -41,6 +41,7 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 	struct queue queue;
 	size_t place = 0;
 	bool waited_for;
+	int r;
 
 	if (!call_answered(call, answer))
 		return;
@@ -48,8 +49,9 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 		call_fail(call, -EIO);
 		return;
 	}
-	if (look_build_queue(ctx, answer, &queue) < 0) {
-		call_fail(call, -ENOMEM);
+	r = look_build_queue(ctx, answer, &queue);
+	if (r < 0) {
+		look_again_or_fail(call, r);
 		return;
 	}
 	while (place < queue.count && strcmp(queue.entries[place].znode, taker->name) != 0)

@@ -62,13 +62,16 @@ void call_done_answered(void *ctx, const struct ensemble_answer *answer);
 
 struct queue_call {
 	struct lc_call call;
-	unsigned slots;
+	bool with_data;              /* how many may hold it is not known */
 };
 
+/* What the get of a lock's data has told. */
+void look_learn_slots(struct lc *lc, const struct ensemble_answer *answer);
 /* `listed`: with the call as its context. */
 void look_at_queue(struct queue_call *queue, bool watch, ensemble_answer_fn *listed);
-/* From the answer. 0 or -ENOMEM. */
-int look_build_queue(const struct queue_call *call, const struct ensemble_answer *answer,
+/* From the answer. 0, -ENOMEM; -EAGAIN: the lock's data has to be read first. */
+int look_build_queue(struct queue_call *call, const struct ensemble_answer *answer,
                      struct queue *ret_queue);
+void look_again_or_fail(struct lc_call *call, int r);
 
 #endif

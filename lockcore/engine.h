@@ -72,6 +72,14 @@ struct batch {
 	uint64_t parcels;            /* so far */
 };
 
+/* How many may hold a lock, as its data said at that version: for those who only look. */
+#define LC_KNOWN_SLOTS 64
+
+struct known_slots {
+	int64_t czxid, mzxid;
+	unsigned slots;
+};
+
 struct lc {
 	struct lc_config config;
 	char *root;
@@ -86,6 +94,7 @@ struct lc {
 	struct lock *idle;           /* without takers, kept for what is known of them */
 	unsigned idle_count;
 	struct lc_call *calls;
+	struct known_slots known_slots[LC_KNOWN_SLOTS];   /* by czxid */
 	struct orphan *orphans;
 	struct eviction *evictions;
 	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */

@@ -41,6 +41,7 @@ static void stat_answered(void *ctx, const struct ensemble_answer *answer)
 	info.has_attributes =
 		record_parse_lock(answer->data, (size_t)answer->data_len, &info.attributes);
 	info.slots = record_slots(answer->data, (size_t)answer->data_len);
+	look_learn_slots(call->lc, answer);
 	call_close(call);
 	((struct stat_call *)call)->tell(call->ctx, 0, &info);
 	call_settle(call);
@@ -112,37 +113,66 @@ int lc_value(struct lc *lc, const char *lock, lc_value_fn *done, void *ctx, stru
 
 /* ---- a queue ---- */
 
-/* Whatever is wrong with the lock, the answer to the listing says it too. */
-static void slots_answered(void *ctx, const struct ensemble_answer *answer)
+static struct known_slots *slots_of(struct lc *lc, const struct ensemble_stat *stat)
 {
-	struct queue_call *queue = ctx;
+	return &lc->known_slots[(uint64_t)stat->czxid % LC_KNOWN_SLOTS];
+}
 
-	call_heard(&queue->call);
+void look_learn_slots(struct lc *lc, const struct ensemble_answer *answer)
+{
+	*slots_of(lc, answer->stat) = (struct known_slots){
+		.czxid = answer->stat->czxid, .mzxid = answer->stat->mzxid,
+		.slots = record_slots(answer->data, (size_t)answer->data_len),
+	};
+}
+
+/* Whatever is wrong with the lock, the answer to the listing says it too. */
+static void data_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	call_heard(call);
 	if (answer->result == ENSEMBLE_OK)
-		queue->slots = record_slots(answer->data, (size_t)answer->data_len);
-	call_settle(&queue->call);
+		look_learn_slots(call->lc, answer);
+	call_settle(call);
 }
 
 void look_at_queue(struct queue_call *queue, bool watch, ensemble_answer_fn *listed)
 {
 	struct lc_call *call = &queue->call;
 
-	queue->slots = 1;
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1,
-	          slots_answered, call);
+	if (queue->with_data)
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1,
+		          data_answered, call);
 	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path,
 	                                      .watch = watch},
 	          1, listed, call);
 }
 
-int look_build_queue(const struct queue_call *call, const struct ensemble_answer *answer,
+int look_build_queue(struct queue_call *call, const struct ensemble_answer *answer,
                      struct queue *ret_queue)
 {
+	const struct known_slots *known = slots_of(call->call.lc, answer->stat);
 	int r = queue_build(answer->names, (size_t)answer->name_count, ret_queue);
 
-	if (r == 0)
-		queue_judge(ret_queue, call->slots);
-	return r;
+	if (r < 0 || ret_queue->count <= 1)
+		return r;
+	if (known->czxid != answer->stat->czxid || known->mzxid != answer->stat->mzxid) {
+		queue_finish(ret_queue);
+		call->with_data = true;
+		return -EAGAIN;
+	}
+	queue_judge(ret_queue, known->slots);
+	return 0;
+}
+
+/* It was not built. */
+void look_again_or_fail(struct lc_call *call, int r)
+{
+	if (r == -EAGAIN)
+		call_ask(call);
+	else
+		call_fail(call, r);
 }
 
 /* ---- list ---- */
@@ -193,14 +223,16 @@ static void list_answered(void *ctx, const struct ensemble_answer *answer)
 	const char **locks;
 	struct queue queue;
 	size_t count;
+	int r;
 
 	if (!call_answered(call, answer))
 		return;
-	count = (size_t)answer->name_count;
-	if (look_build_queue(ctx, answer, &queue) < 0) {
-		call_fail(call, -ENOMEM);
+	r = look_build_queue(ctx, answer, &queue);
+	if (r < 0) {
+		look_again_or_fail(call, r);
 		return;
 	}
+	count = (size_t)answer->name_count;
 	entries = calloc(queue.count + 1, sizeof(*entries));
 	locks = calloc(count + 1, sizeof(*locks));
 	if (!entries || !locks) {
@@ -413,14 +445,17 @@ static void entries_listed(void *ctx, const struct ensemble_answer *answer)
 	struct lc_call *call = ctx;
 	struct queue queue;
 	bool ok;
+	int r;
 
 	if (!call_answered(call, answer))
 		return;
-	ok = look_build_queue(ctx, answer, &queue) == 0;
-	if (ok) {
-		ok = choose(entries, &queue);
-		queue_finish(&queue);
+	r = look_build_queue(ctx, answer, &queue);
+	if (r < 0) {
+		look_again_or_fail(call, r);
+		return;
 	}
+	ok = choose(entries, &queue);
+	queue_finish(&queue);
 	if (!ok) {
 		call_fail(call, -ENOMEM);
 	} else if (entries->count == 0) {

@@ -82,12 +82,12 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		st.st_mode = S_IFDIR | 0555;
 		break;
 	case NODE_ENTRY:
-		st.st_mode = S_IFREG | 0644 | (node->entry->entry.held ? 0111 : 0);
+		st.st_mode = S_IFREG | 0644 | (node->entry.held ? 0111 : 0);
 		/* What other clients wrote is not believed. */
-		st.st_uid = node->entry->entry.ours && node->entry->uid >= 0 ? (uid_t)node->entry->uid : 0;
+		st.st_uid = node->entry.ours && node->entry.uid >= 0 ? (uid_t)node->entry.uid : 0;
 		st.st_gid = st.st_uid;
 		st.st_size = VIEW_SIZE;
-		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry->since_ms);
+		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry.since_ms);
 		break;
 	case NODE_VALUE:
 		st.st_mode = S_IFREG | owner.door_mode;

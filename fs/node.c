@@ -4,8 +4,6 @@
  */
 #include "node.h"
 
-#include "snapshot.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -89,7 +87,6 @@ static void free_node(struct nodes *nodes, struct node *node)
 	HASH_DELETE(by_ino, nodes->by_ino, node);
 	HASH_DELETE(by_name, nodes->by_name, node);
 	snapshot_free(node->snapshot);
-	free(node->entry);
 	free(node->znode);
 	free(node->name);
 	free(node->lock);

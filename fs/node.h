@@ -10,6 +10,7 @@
 
 #include "door.h"
 #include "lockcore.h"
+#include "snapshot.h"
 
 #include <stdint.h>
 #define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
@@ -29,7 +30,6 @@ enum node_kind {
 	NODE_METRICS,  /* .zklockfs/metrics */
 };
 
-struct snapshot;   /* of a queue: snapshot.h */
 struct claim;      /* of the door flock: claim.h */
 struct ask;
 
@@ -47,7 +47,7 @@ struct node {
 	bool known;                    /* NODE_LOCK: info was read once; it is the memory that */
 	struct lc_lock_info info;      /*   answers while the ensemble is away */
 	int64_t info_us;               /*   and when that was */
-	struct lc_entry_info *entry;   /* NODE_ENTRY: as it was at lookup */
+	struct entry_facts entry;      /* NODE_ENTRY: as it was at lookup */
 	char *znode;                   /* NODE_ENTRY: what the file is bound to */
 	struct snapshot *snapshot;     /* NODE_QUEUE */
 	UT_hash_handle by_ino, by_name;

@@ -14,7 +14,6 @@
 #include "log.h"
 #include "snapshot.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,45 +131,59 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 	free(path);
 }
 
-static void entry_found(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, const char *name,
+                         const char *znode, const struct entry_facts *facts)
 {
-	struct parked *parked = ctx;
-	struct face *face = parked->face;
-	struct node *node = NULL;
+	struct node *node = node_get(face->nodes, queue, name, NODE_ENTRY);
+	char *copy = strdup(znode);
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
-		return;
-	}
-	assert(count == 1);
-	node = node_get(face->nodes, parked->node, parked->name, NODE_ENTRY);
-	if (node) {
-		free(node->znode);
-		node->znode = strdup(infos[0].entry.znode);
-		if (!node->entry)
-			node->entry = malloc(sizeof(*node->entry));
-	}
-	if (!node || !node->znode || !node->entry) {
+	if (!node || !copy) {
 		if (node)
 			node_unref(face->nodes, node);
-		parked_error(parked, -ENOMEM);
+		free(copy);
+		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	*node->entry = infos[0];
-	node->entry->entry.znode = node->znode;
-	reply_entry(face, parked->req, node);
+	free(node->znode);
+	node->znode = copy;
+	node->entry = *facts;
+	reply_entry(face, req, node);
+}
+
+/* The one that was asked for; and others, that will be. */
+static void entries_found(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	struct parked *parked = ctx;
+	struct snapshot *snapshot = parked->node->snapshot;
+	const struct lc_entry *entry = NULL;
+	const struct entry_facts *facts;
+
+	unpark(parked);
+	for (size_t i = 0; snapshot && i < count; i++)
+		snapshot_learn(snapshot, &infos[i]);
+	if (snapshot)
+		entry = snapshot_find(snapshot, parked->name);
+	facts = entry ? snapshot_facts(snapshot, entry) : NULL;
+	if (err < 0 || !facts) {
+		parked_error(parked, err < 0 ? err : -ENOENT);
+		return;
+	}
+	reply_queued(parked->face, parked->req, parked->node, parked->name, entry->znode, facts);
 	parked_free(parked);
 }
 
 /* The queue was listed: which entry has that name? */
 static void lookup_listed(struct parked *parked)
 {
-	const struct lc_entry *entry = parked->node->snapshot
-		? snapshot_find(parked->node->snapshot, parked->name) : NULL;
+	struct snapshot *snapshot = parked->node->snapshot;
+	const struct lc_entry *entry = snapshot ? snapshot_find(snapshot, parked->name) : NULL;
 
-	park_call(parked, entry ? lc_entry(parked->face->lc, parked->node->lock, entry, entry_found,
-	                                   parked, &parked->call) : -ENOENT);
+	if (!entry)
+		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
+	else
+		park_call(parked, lc_known(parked->face->lc, parked->node->lock, entry,
+		                           snapshot_ahead(snapshot, entry), entries_found, parked,
+		                           &parked->call));
 }
 
 static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
@@ -190,11 +203,19 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 
 static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, const char *name)
 {
-	struct parked *parked = park(face, req, queue, name);
+	bool fresh = snapshot_fresh(queue->snapshot, face->clock_us());
+	const struct lc_entry *entry = fresh ? snapshot_find(queue->snapshot, name) : NULL;
+	const struct entry_facts *facts = entry ? snapshot_facts(queue->snapshot, entry) : NULL;
+	struct parked *parked;
 
+	if (facts) {
+		reply_queued(face, req, queue, name, entry->znode, facts);
+		return;
+	}
+	parked = park(face, req, queue, name);
 	if (!parked)
 		return;
-	if (snapshot_fresh(queue->snapshot, face->clock_us()) && snapshot_find(queue->snapshot, name))
+	if (entry)
 		lookup_listed(parked);
 	else
 		park_call(parked, lc_list(face->lc, queue->lock, queue_listed, parked, &parked->call));

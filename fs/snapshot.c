@@ -9,11 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct item {
+	bool read;
+	struct entry_facts facts;
+};
+
 struct snapshot {
 	int64_t taken_us;
 	size_t count;
 	struct lc_entry *entries;   /* sorted by number, as listed */
 	char *names;                /* what their znode points to */
+	struct item *items;         /* one for each of them */
+	size_t next, window;        /* where the last reading ended, and how long it was */
 };
 
 void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry)
@@ -44,8 +51,9 @@ struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
 	snapshot->taken_us = now_us;
 	snapshot->count = listing->entry_count;
 	snapshot->entries = calloc(listing->entry_count + 1, sizeof(*snapshot->entries));
+	snapshot->items = calloc(listing->entry_count + 1, sizeof(*snapshot->items));
 	snapshot->names = name = malloc(bytes);
-	if (!snapshot->entries || !name) {
+	if (!snapshot->entries || !snapshot->items || !name) {
 		snapshot_free(snapshot);
 		return NULL;
 	}
@@ -62,6 +70,7 @@ void snapshot_free(struct snapshot *snapshot)
 	if (!snapshot)
 		return;
 	free(snapshot->entries);
+	free(snapshot->items);
 	free(snapshot->names);
 	free(snapshot);
 }
@@ -94,4 +103,46 @@ const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char
 			return entry;
 	}
 	return NULL;
+}
+
+/* ---- reading ahead ---- */
+
+const struct entry_facts *snapshot_facts(const struct snapshot *snapshot, const struct lc_entry *entry)
+{
+	const struct item *item = &snapshot->items[entry - snapshot->entries];
+
+	return item->read ? &item->facts : NULL;
+}
+
+size_t snapshot_ahead(struct snapshot *snapshot, const struct lc_entry *entry)
+{
+	size_t first = (size_t)(entry - snapshot->entries), count = 1;
+
+	if (first != snapshot->next || snapshot->window == 0)
+		snapshot->window = 1;
+	else if (snapshot->window < SNAPSHOT_AHEAD)
+		snapshot->window *= 2;
+	while (count < snapshot->window && first + count < snapshot->count &&
+	       !snapshot->items[first + count].read)
+		count++;
+	snapshot->next = first + count;
+	return count;
+}
+
+void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
+{
+	char name[QUEUE_NAME_MAX + 1];
+	const struct lc_entry *entry;
+	struct item *item;
+
+	snapshot_name(name, &info->entry);
+	entry = snapshot_find(snapshot, name);
+	/* The snapshot may be a later one than that which the entry was known from. */
+	if (!entry || strcmp(entry->znode, info->entry.znode) != 0)
+		return;
+	item = &snapshot->items[entry - snapshot->entries];
+	item->read = true;
+	item->facts = (struct entry_facts){
+		.ours = entry->ours, .held = entry->held, .uid = info->uid, .since_ms = info->since_ms,
+	};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot.h - a queue as it was at one moment, so that the lookups of one `ls -l`
- * do not each list it again. Good for SNAPSHOT_US.
+ * snapshot.h - a queue as it was at one moment, so that the lookups of one `ls -l` do not
+ * each list it again, nor each read one entry: where one is looked up after the other,
+ * those that follow are read beforehand. Good for SNAPSHOT_US.
  */
 #ifndef FS_SNAPSHOT_H
 #define FS_SNAPSHOT_H
@@ -9,6 +10,8 @@
 #include "lockcore.h"
 
 #define SNAPSHOT_US 1000000
+/* Entries read at a time. */
+#define SNAPSHOT_AHEAD 256
 
 /* Digits, mode, pid, host, repeat. */
 #define QUEUE_NAME_MAX (20 + 1 + 9 + 1 + 10 + 1 + LC_HOST_MAX + 1 + 10)
@@ -17,10 +20,23 @@
  * there more than once, the second has `.1` behind its name, and so on. */
 void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry);
 
+/* What stat(2) wants to know of an entry. */
+struct entry_facts {
+	bool ours, held;
+	int64_t uid;         /* -1: unknown */
+	int64_t since_ms;
+};
+
 struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us);
 void snapshot_free(struct snapshot *snapshot);
 bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us);
 /* NULL: no entry of that name. */
 const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char *name);
+/* NULL: it has not been read yet. */
+const struct entry_facts *snapshot_facts(const struct snapshot *snapshot, const struct lc_entry *entry);
+/* How many to read now from this one on: the more, the longer they are asked for one after
+ * the other. */
+size_t snapshot_ahead(struct snapshot *snapshot, const struct lc_entry *entry);
+void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info);
 
 #endif

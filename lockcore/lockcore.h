@@ -271,9 +271,10 @@ typedef void lc_entries_fn(void *ctx, int err, const struct lc_entry_info *infos
  * no such entry or lock. */
 int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn *done, void *ctx,
                struct lc_call **ret_call);
-/* The same for an entry known from a listing, which is not read again. */
-int lc_entry(struct lc *lc, const char *lock, const struct lc_entry *known, lc_entries_fn *done,
-             void *ctx, struct lc_call **ret_call);
+/* The same for entries known from a listing, which is not read again: all at once, without
+ * those that are gone. */
+int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size_t count,
+             lc_entries_fn *done, void *ctx, struct lc_call **ret_call);
 
 /* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name). */
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,

@@ -286,6 +286,7 @@ struct entries_call {
 	struct queue_call queue;
 	lc_entries_fn *tell;
 	char *znode;                 /* the one asked for, or NULL: all holders */
+	bool certain;                /* some were asked for: none is an error */
 	size_t count;
 	struct item *items;
 	struct lc_entry_info *infos;
@@ -365,7 +366,7 @@ static void tell_entries(struct entries_call *entries)
 			entries->infos[count++] = entries->infos[i];
 	}
 	call_close(call);
-	if (entries->znode && count == 0)
+	if (entries->certain && count == 0)
 		entries->tell(call->ctx, -ENOENT, NULL, 0);
 	else
 		entries->tell(call->ctx, 0, entries->infos, count);
@@ -472,20 +473,24 @@ static void entries_list(struct lc_call *call)
 }
 
 static int begin_entries(struct lc *lc, const char *lock, const char *znode,
-                         const struct lc_entry *known, lc_entries_fn *done, void *ctx,
+                         const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
                          struct lc_call **ret_call)
 {
 	struct entries_call *entries = call_new(sizeof(*entries), &(struct lc_call){
 		.ask = known ? entries_read : entries_list, .fail = entries_failed,
 		.finish = entries_finish, .ctx = ctx});
+	bool ok;
 
 	if (!entries)
 		return -ENOMEM;
 	entries->tell = done;
+	entries->certain = znode || known;
 	if (znode)
 		entries->znode = strdup(znode);
-	if ((znode && !entries->znode) ||
-	    (known && (!make_room(entries, 1) || !add_entry(entries, known)))) {
+	ok = (!znode || entries->znode) && (!known || make_room(entries, count));
+	for (size_t i = 0; ok && i < count; i++)
+		ok = add_entry(entries, &known[i]);
+	if (!ok) {
 		entries_finish(&entries->queue.call);
 		free(entries);
 		return -ENOMEM;
@@ -496,13 +501,13 @@ static int begin_entries(struct lc *lc, const char *lock, const char *znode,
 int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn *done, void *ctx,
                struct lc_call **ret_call)
 {
-	return begin_entries(lc, lock, znode, NULL, done, ctx, ret_call);
+	return begin_entries(lc, lock, znode, NULL, 0, done, ctx, ret_call);
 }
 
-int lc_entry(struct lc *lc, const char *lock, const struct lc_entry *known, lc_entries_fn *done,
-             void *ctx, struct lc_call **ret_call)
+int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size_t count,
+             lc_entries_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	return begin_entries(lc, lock, known->znode, known, done, ctx, ret_call);
+	return begin_entries(lc, lock, NULL, known, count, done, ctx, ret_call);
 }
 
 /* ---- the token of an entry that was made in a transaction ---- */

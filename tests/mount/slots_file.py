@@ -7,7 +7,8 @@ for those that come later."""
 import errno
 import os
 
-from harness import ALICE, BOB, check, check_equal, check_errno, check_user, command, run, shells, until
+from harness import (ALICE, BOB, Stopwatch, check, check_equal, check_errno, check_user, command, errno_of, run,
+                     shells, until)
 
 
 def write(path, *numbers, flags=os.O_WRONLY):
@@ -91,6 +92,19 @@ def test(case):
     fourth.held().release()
 
     check_errno(errno.ENOENT, write, a.path('none', 'slots'), b'2')
+
+    # Nothing waits for ever. Whether it was done is not known; to do it again does no harm.
+    fd = os.open(slots, os.O_WRONLY)
+    server.freeze()
+    watch = Stopwatch()
+    check_errno(errno.EHOSTUNREACH, os.write, fd, b'4')
+    check_errno(errno.EHOSTUNREACH, os.chmod, a.path('build'), 0o700)
+    watch.check(1, 5, 'two changes without an ensemble')
+    server.thaw()
+    until(lambda: errno_of(os.write, fd, b'5') == 0, 'it answers again')
+    os.close(fd)
+    everywhere(5)
+    check_equal(os.stat(a.path('build')).st_uid, ALICE, 'its owner')
 
 
 run(test)

@@ -498,7 +498,7 @@ struct question *ask_entry(struct mount *mount, const char *lock, const char *zn
 	struct question *q = new_question(mount, also);
 	struct lc_entry known = {.znode = znode, .number = 0, .host = "-"};
 
-	return asked(q, mount->lc ? lc_entry(mount->lc, lock, &known, entries_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_known(mount->lc, lock, &known, 1, entries_done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_mkdir(struct mount *mount, const char *lock, int also)

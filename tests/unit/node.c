@@ -175,7 +175,6 @@ static void destroyed_with_all_known(void **state)
 
 		node_looked_up(lock);
 		entry->znode = strdup("x-0000000001");
-		entry->entry = calloc(1, sizeof(*entry->entry));
 	}
 	nodes_destroy(nodes);
 	nodes_destroy(NULL);

@@ -232,6 +232,104 @@ static void ten_thousand(void **state)
 	free(entries);
 }
 
+/* ---- reading ahead ---- */
+
+static struct snapshot *take_many(struct lc_entry *ret_entries)
+{
+	for (int i = 0; i < MANY; i++)
+		ret_entries[i] = (struct lc_entry){
+			.znode = "x", .number = i, .ours = true, .host = "h", .pid = i, .held = i < 3,
+		};
+	return take(ret_entries, MANY, 0);
+}
+
+static const struct lc_entry *find(const struct snapshot *snapshot, const struct lc_entry *entry)
+{
+	char name[QUEUE_NAME_MAX + 1];
+
+	snapshot_name(name, entry);
+	return snapshot_find(snapshot, name);
+}
+
+static void learn(struct snapshot *snapshot, const struct lc_entry *entry, int64_t uid)
+{
+	static struct lc_entry_info info;
+
+	info.entry = *entry;
+	info.uid = uid;
+	info.since_ms = 1000 + uid;
+	snapshot_learn(snapshot, &info);
+}
+
+/* As `ls -l` asks: few readings for all, and each entry in one of them only. */
+static void one_after_the_other(void **state)
+{
+	static struct lc_entry entries[MANY];
+	struct snapshot *snapshot = take_many(entries);
+	unsigned readings = 0;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		const struct lc_entry *entry = find(snapshot, &entries[i]);
+		const struct entry_facts *facts = snapshot_facts(snapshot, entry);
+
+		if (!facts) {
+			size_t count = snapshot_ahead(snapshot, entry);
+
+			assert_in_range(count, 1, SNAPSHOT_AHEAD);
+			assert_true((size_t)i + count <= MANY);
+			for (size_t k = 0; k < count; k++) {
+				assert_null(snapshot_facts(snapshot, entry + k));
+				learn(snapshot, entry + k, i + (int)k);
+			}
+			readings++;
+			facts = snapshot_facts(snapshot, entry);
+		}
+		assert_non_null(facts);
+		assert_int_equal(facts->uid, i);
+		assert_int_equal(facts->since_ms, 1000 + i);
+		assert_true(facts->ours);
+		assert_int_equal(facts->held, i < 3);
+	}
+	assert_in_range(readings, MANY / SNAPSHOT_AHEAD, MANY / SNAPSHOT_AHEAD + 10);
+	snapshot_free(snapshot);
+}
+
+/* Here and there: nothing is read that nobody asks for. */
+static void here_and_there(void **state)
+{
+	static struct lc_entry entries[MANY];
+	struct snapshot *snapshot = take_many(entries);
+
+	(void)state;
+	for (int i = MANY - 1; i > 0; i -= 2)
+		assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[i])), 1);
+	/* Up to what is known already. */
+	learn(snapshot, find(snapshot, &entries[107]), 7);
+	assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[100])), 1);
+	assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[101])), 2);
+	assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[103])), 4);
+	assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[108])), 1);
+	snapshot_free(snapshot);
+}
+
+/* What was asked of an older snapshot. */
+static void others_are_not_learnt(void **state)
+{
+	static struct lc_entry entries[MANY];
+	struct snapshot *snapshot = take_many(entries);
+	struct lc_entry gone = entries[5], other = entries[6];
+
+	(void)state;
+	gone.pid = 4711;
+	learn(snapshot, &gone, 1);
+	other.znode = "y";
+	learn(snapshot, &other, 1);
+	assert_null(snapshot_facts(snapshot, find(snapshot, &entries[5])));
+	assert_null(snapshot_facts(snapshot, find(snapshot, &entries[6])));
+	snapshot_free(snapshot);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +342,9 @@ int main(void)
 		cmocka_unit_test(nothing_of_the_listing_is_kept),
 		cmocka_unit_test(freshness),
 		cmocka_unit_test(ten_thousand),
+		cmocka_unit_test(one_after_the_other),
+		cmocka_unit_test(here_and_there),
+		cmocka_unit_test(others_are_not_learnt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,8 @@ static void sim_finish(struct sim *sim)
 		mount_stop(mount, true);
 		wire_finish(&mount->wire);
 	}
+	sim->totals->transactions += sim->world.transactions;
+	sim->totals->transaction_ops += sim->world.transaction_ops;
 	sim->totals->virtual_s += (unsigned long)(sim->agenda.now_us / 1000000);
 	users_finish(sim);
 	world_finish(&sim->world);
@@ -222,6 +224,7 @@ static void print_totals(const struct sim_totals *totals, double took)
 	       totals->upgrades);
 	printf("questions %lu, unreachable %lu; marks %lu, stirred %lu\n", totals->questions, totals->unreachable,
 	       totals->marks, totals->stirs);
+	printf("transactions %lu of %lu operations\n", totals->transactions, totals->transaction_ops);
 	printf("faults:");
 	for (int i = 0; i < FAULT_KINDS; i++)
 		printf(" %s %lu", fault_names[i], totals->faults[i]);

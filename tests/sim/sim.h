@@ -191,7 +191,7 @@ struct mount {
 
 struct sim_totals {
 	unsigned long seeds, steps, takes, grants, shared_grants, losses, eagain, etimedout, enolck, enoent, ecanceled, edeadlk, upgrades, marks, stirs, questions;
-	unsigned long unreachable, session_ends, virtual_s;
+	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];
 };
 

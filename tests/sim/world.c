@@ -198,6 +198,10 @@ static void leader_write(struct world *world, struct request *request)
 		conn_close_there(request->conn);
 		return;
 	}
+	if (request->count > 2) {
+		world->transactions++;
+		world->transaction_ops += (unsigned long)request->count;
+	}
 	transaction = log_transaction(world);
 	transaction->server = request->conn->server;
 	transaction->request = request;

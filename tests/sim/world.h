@@ -142,6 +142,7 @@ struct world {
 	void (*committing)(void *ctx, const struct transaction *transaction);
 	void *committing_ctx;
 	uint64_t changes;            /* counts what either head of the log has gone through */
+	unsigned long transactions, transaction_ops;   /* of several operations, so far */
 	unsigned refuse_next;        /* injected: so many writes are refused */
 	int64_t calm_since_us;       /* last time that leadership was in question */
 };

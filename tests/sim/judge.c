@@ -207,8 +207,8 @@ static void look_behind(struct sim *sim, struct lock_state *lock, struct node *p
 
 			if (behind && shape & SHAPE_ENTRY && !crowd_admits(&crowd, mode, slots) &&
 			    (taker->mode == LC_EXCLUSIVE || mode == LC_EXCLUSIVE)) {
-				maybe = true;
 				owner = judge_owner(sim, node);
+				maybe |= !leaving(owner, taker->mount) || (owner->phase == T_LOST && !may_go(owner));
 				/* fewer slots than there were: it may hold all the same */
 				surely |= !leaving(owner, taker->mount) && (!owner || owner->phase != T_HELD);
 			}

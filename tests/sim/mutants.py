@@ -232,6 +232,10 @@ mutant(8, 'lock_removed_is_not_noticed', 'lock.c',
        '\t\t\t;',
        sim('operators', 7800))
 
+mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
+       'if (lock->czxid != czxid) {',
+       'if (0) {',
+       sim())
 
 # ---- 9: watches ----
 
@@ -262,6 +266,12 @@ mutant(9, 'own_watch_not_armed_again', 'lock.c',
        '\t\telse\n\t\t\ttaker_watch_self(taker);',
        '',
        sim('any', 1450))
+
+mutant(9, 'guarded_by_one_who_has_left', 'taker.c',
+       '\tif (lock->waiting == 0)\n\t\tlock->behind_leaver = lock->wants_lease = false;   /* nobody is any more */\n',
+       '',
+       sim('any', 7900),
+       ('lock.c', 'lock->wants_lease = lock->behind_leaver = lock->unresolved', 'lock->wants_lease = lock->unresolved'))
 
 # ---- 10: first, present, of this session ----
 
@@ -309,6 +319,11 @@ mutant(11, 'leaver_kept_for_ever', 'taker.c',
        '',
        sim())
 
+mutant(11, 'hand_off_past_those_who_hold_too', 'lock.c',
+       'if (lock->unresolved || !holder->first || holder->mode',
+       'if (lock->unresolved || holder->mode',
+       sim())
+
 # ---- 12: order ----
 
 mutant(12, 'zone_by_number', 'lock.c',
@@ -334,6 +349,58 @@ mutant(12, 'exclusive_passes_shared', 'queue.c',
        'entry->blocker = exclusive;',
        QUEUE)
 
+mutant(12, 'readers_wait_for_nobody', 'queue.c',
+       'entry->blocker = exclusive;',
+       'entry->blocker = -1;',
+       sim())
+mutant(12, 'readers_wait_for_readers', 'queue.c',
+       'entry->blocker = exclusive;',
+       'entry->blocker = (ssize_t)i - 1;',
+       sim())
+mutant(12, 'writers_pass_readers', 'queue.c',
+       'entry->blocker = i < slots ? -1 : (ssize_t)i - 1;',
+       'entry->blocker = exclusive;',
+       sim())
+mutant(12, 'one_reader_at_a_time', 'judge.c',
+       '\t\ttaker_grant(owners[i], i == 0);\n\t}',
+       '\t\ttaker_grant(owners[i], i == 0);\n\t\tbreak;\n\t}',
+       sim())
+mutant(12, 'readers_guard_readers', 'lock.c',
+       'return taker->mode == LC_EXCLUSIVE && !taker->instead;',
+       'return true;',
+       sim())
+
+# ---- 13: slots ----
+
+mutant(13, 'slots_of_another_moment', 'lock.c',
+       'queue.slots_known = lock->slots > 0 && lock->version == answer->stat->version;',
+       'queue.slots_known = lock->slots > 0;',
+       sim())
+mutant(13, 'other_slots_not_noticed', 'lock.c',
+       '\t\tif (lock->waiting > 0)\n\t\t\tlock_watch_data(lock);\n',
+       '',
+       sim())
+mutant(13, 'only_the_next_one_is_watched', 'lock.c',
+       '.watch = lock->slots > 1 && lock->waiting > 0}',
+       '.watch = false}',
+       sim())
+mutant(13, 'one_slot_too_many', 'queue.c',
+       'entry->blocker = i < slots ?',
+       'entry->blocker = i < slots + (slots > 1) ?',
+       sim())
+mutant(13, 'strangers_fill_a_slot', 'queue.c',
+       'if (shared || !entry->name.ours)',
+       'if (shared)',
+       sim())
+mutant(13, 'a_slot_beside_readers', 'queue.c',
+       'if (shared || !entry->name.ours)',
+       'if (!entry->name.ours)',
+       sim())
+mutant(13, 'slots_do_not_count', 'record.c',
+       '\treturn (unsigned)slots;',
+       '\treturn 1;',
+       sim())
+
 # ---- 14: try ----
 
 mutant(14, 'try_judged_by_own_leavers', 'judge.c',
@@ -352,6 +419,50 @@ mutant(14, 'try_waits_for_contact', 'taker.c',
        '\tif (request->wait_us != 0)\n\t\treturn request->wait_us;',
        '\tif (request->wait_us != 0)\n\t\treturn request->wait_us;\n\treturn LC_FOREVER;',
        sim('servers', 180))
+
+mutant(14, 'try_refused_by_a_guess', 'judge.c',
+       'if (queue->slots_known || bars(crowd, taker->mode, LC_SLOTS_MAX)) {',
+       'if (1) {',
+       sim())
+mutant(14, 'try_forgotten_in_doubt', 'judge.c',
+       '\t\tlock->doubtful = true;\n',
+       '',
+       sim())
+mutant(14, 'reading_try_refused_beside_readers', 'lock.c',
+       'return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;',
+       'return lock->holding > 0 || lock->front;',
+       sim())
+mutant(14, 'reading_try_judged_like_a_writing_one', 'judge.c',
+       'return mode == LC_SHARED ? crowd->exclusive > 0',
+       'return mode == LC_SHARED ? crowd->all > 0',
+       sim())
+
+# ---- 16: from shared to exclusive ----
+
+mutant(16, 'upgrade_waits_for_itself', 'judge.c',
+       '\t\tif (owners[k] == taker->instead)\n\t\t\tcontinue;\n',
+       '',
+       sim())
+mutant(16, 'upgrade_past_other_readers', 'judge.c',
+       'queue->entries[i].blocker = blocker;',
+       'queue->entries[i].blocker = -1;',
+       sim())
+mutant(16, 'two_upgrades_wait_for_each_other', 'judge.c',
+       'if (barred || (taker->immediate',
+       'if ((taker->immediate',
+       sim())
+mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
+       'barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);',
+       'barred |= !leaves(owners[k]);',
+       sim())
+mutant(16, 'upgrade_is_not_listed', 'taker.c',
+       'return taker->instead || !lock_guarded(taker->lock);',
+       'return !lock_guarded(taker->lock);',
+       sim())
+mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
+       '\tpart(taker);   /* what is guarded now',
+       '\t/* what is guarded now',
+       sim('any', 4000))
 
 # ---- 17: whose entry ----
 
@@ -478,6 +589,31 @@ mutant(21, 'mark_given_up', 'evict.c',
        '.finish = evict_finish,',
        CALLS)
 
+mutant(21, 'mark_not_read', 'entry.c',
+       '\t\ttaker_evicted(taker, by);\n',
+       '\t\t;\n',
+       sim())
+mutant(21, 'poke_not_seen', 'session.c',
+       '\t\tif (poked)\n\t\t\ttakers_look(lc);\n',
+       '',
+       sim())
+mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
+       '.version = taker->version},\n\t          1, reason_written',
+       '.version = ENSEMBLE_ANY_VERSION},\n\t          1, reason_written',
+       sim())
+mutant(21, 'evicted_holder_goes_on', 'taker.c',
+       'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
+       'if (taker->state != TAKER_WAITING)\n\t\treturn;',
+       sim())
+mutant(21, 'evicted_waiter_goes_on', 'taker.c',
+       'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
+       'if (taker->state != TAKER_HELD)\n\t\treturn;',
+       sim())
+mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
+       '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);\n',
+       '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us / 2);\n',
+       sim())
+
 # ---- 22, 23: weight ----
 
 mutant(23, 'entries_without_limit', 'share.c',
@@ -515,6 +651,15 @@ mutant(24, 'nobody_is_watched_coming', 'attend.c',
        'call->taker->stirred != NULL, listed',
        'false, listed',
        CALLS)
+mutant(24, 'stirred_by_nothing', 'attend.c',
+       '\t\tif (taker->stirred && !taker->stir_due) {',
+       '\t\tif (0) {',
+       sim())
+mutant(25, 'taken_beside_the_deaf', 'judge.c',
+       'if (!deaf || lock->waiting == 0)',
+       'if (1)',
+       sim())
+
 # ---- 27: the duty to delete ----
 
 mutant(27, 'delete_dropped_when_unknown', 'taker.c',

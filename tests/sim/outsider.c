@@ -164,6 +164,18 @@ static char *with_slots(struct arena *arena, const struct node *node, unsigned s
 	return text;
 }
 
+/* Its data has version 0 then, whatever it says. */
+void outsider_make(struct sim *sim, struct lock_state *lock)
+{
+	struct ensemble_op op = {.kind = ENSEMBLE_CREATE, .path = lock->path};
+	struct rng rng = {sim->seed * 0x9e3779b97f4a7c15u + 7000 + (uint64_t)sim->agenda.now_us};
+
+	if (sim->plan.slots_max > 1)
+		op.data = with_slots(&sim->arena, &(struct node){0}, (unsigned)rng_between(&rng, 1, sim->plan.slots_max),
+		                     &op.data_len);
+	world_do(&sim->world, 0, &op, 1, NULL);
+}
+
 static void other_slots(void *ctx, uint64_t state)
 {
 	struct sim *sim = ctx;
@@ -175,7 +187,14 @@ static void other_slots(void *ctx, uint64_t state)
 
 	if (sim->stopping)
 		return;
-	if (node) {
+	if (node && !node->children && rng_chance(&rng, 300)) {
+		/* Made anew; nobody was there to notice. */
+		trace("outside: %s is made anew", lock->name);
+		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = lock->path,
+		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+		lock->absent_us = sim->agenda.now_us;
+		outsider_make(sim, lock);
+	} else if (node) {
 		op.data = with_slots(&sim->arena, node, slots, &op.data_len);
 		trace("outside: %s gets %u slots", lock->name, slots);
 		world_do(&sim->world, 0, &op, 1, NULL);
@@ -278,7 +297,7 @@ void outsider_remake(struct sim *sim)
 	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = lock->path,
 	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
 	lock->absent_us = sim->agenda.now_us;
-	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = lock->path}, 1, NULL);
+	outsider_make(sim, lock);
 }
 
 void outsider_kill_session(struct sim *sim)

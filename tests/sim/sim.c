@@ -35,7 +35,7 @@ static void make_locks(struct sim *sim)
 
 		lock->name = names[i];
 		lock->path = arena_printf(&sim->arena, SIM_ROOT "/%s", names[i]);
-		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = lock->path}, 1, NULL);
+		outsider_make(sim, lock);
 	}
 	for (int i = 0; i < sim->plan.world.servers; i++)
 		while (sim->world.servers[i].applied < sim->world.log_count)

@@ -282,6 +282,7 @@ void owners_begin(struct sim *sim);
 /* Delete a taker's entry, as an operator would. */
 void outsider_evict(struct sim *sim);
 void outsider_remake(struct sim *sim);
+void outsider_make(struct sim *sim, struct lock_state *lock);
 void outsider_kill_session(struct sim *sim);
 
 /* ---- fault.c ---- */

@@ -385,8 +385,8 @@ static bool read_number(const char *name, const char *text, int base, unsigned b
 	number = strtoul(text, NULL, base);
 	if (!*text || text[strspn(text, digits)] || errno || number > max) {
 		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
-		return complain_more(ret_status, EXIT_USAGE, "it is %s", base == 8 ? "an octal number, 0777 at most"
-		                                                                  : "a number");
+		return complain_more(ret_status, EXIT_USAGE, "%s",
+		                     base == 8 ? "it is an octal number, 0777 at most" : "it is a number");
 	}
 	*ret_number = (unsigned)number;
 	return true;

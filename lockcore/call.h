@@ -2,7 +2,8 @@
  *
  * call.h - what the kinds of questions share: see call.c for their life.
  *
- *   look     stat, list, entries, value: what only reads
+ *   look     stat, value, list: what only reads
+ *   inspect  what takers wrote into their entries
  *   change   mkdir, rmdir, attributes, slots, value, confirm: what writes
  *   evict    taking an entry away
  *   attend   whether somebody waits behind a holder
@@ -73,5 +74,7 @@ void look_at_queue(struct queue_call *queue, bool watch, ensemble_answer_fn *lis
 int look_build_queue(struct queue_call *call, const struct ensemble_answer *answer,
                      struct queue *ret_queue);
 void look_again_or_fail(struct lc_call *call, int r);
+/* Its znode points into the queue. */
+void look_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry);
 
 #endif

@@ -6,8 +6,9 @@
  * before the former holder is told, let alone stopped. It is marked, and its mount
  * poked; that marks it lost, waits until those who worked under it are gone, and deletes
  * it. A mount that does not do so has its session timeout to do it, as one that is cut
- * off would have (which its entry tells); then the entry is deleted here. The entry of another client is deleted
- * at once, as is one that is not ephemeral: nobody looks after it.
+ * off would have (which its entry tells); then the entry is deleted here. The entry of
+ * another client is deleted at once, as is one that is not ephemeral: nobody looks after
+ * it.
  */
 #include "call.h"
 #include "record.h"

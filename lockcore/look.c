@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * look.c - questions that only read: what is this lock, who queues there, what did
- * they write, which value does it have.
+ * look.c - questions that only read: what is this lock, which value does it have, who
+ * queues there.
  */
 #include "call.h"
 #include "record.h"
@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HOLDERS_MAX 16
 
 /* ---- stat ---- */
 
@@ -182,7 +180,7 @@ struct list_call {
 	lc_list_fn *tell;
 };
 
-static void fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
+void look_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
 {
 	const struct queue_entry *entry = &queue->entries[i];
 
@@ -241,7 +239,7 @@ static void list_answered(void *ctx, const struct ensemble_answer *answer)
 		const char *why;
 
 		for (size_t i = 0; i < queue.count; i++)
-			fill_entry(&queue, i, &entries[i]);
+			look_fill_entry(&queue, i, &entries[i]);
 		for (size_t i = 0; i < count; i++)
 			if (lc_check_name(answer->names[i], &why) == 0)
 				locks[listing.lock_count++] = answer->names[i];
@@ -270,285 +268,4 @@ int lc_list(struct lc *lc, const char *lock, lc_list_fn *done, void *ctx, struct
 		return -ENOMEM;
 	list->tell = done;
 	return call_begin(&list->queue.call, lc, lc_path(lc, lock), ret_call);
-}
-
-/* ---- entries: known from a listing, or listed first; then all are read at once ---- */
-
-struct entries_call;
-
-struct item {
-	struct entries_call *of;
-	char *znode;                 /* what the info's points to */
-	enum { ITEM_WANTED, ITEM_ASKED, ITEM_READ, ITEM_GONE } state;
-};
-
-struct entries_call {
-	struct queue_call queue;
-	lc_entries_fn *tell;
-	char *znode;                 /* the one asked for, or NULL: all holders */
-	bool certain;                /* some were asked for: none is an error */
-	size_t count;
-	struct item *items;
-	struct lc_entry_info *infos;
-};
-
-static void forget_entries(struct entries_call *entries)
-{
-	for (size_t i = 0; i < entries->count; i++)
-		free(entries->items[i].znode);
-	free(entries->items);
-	free(entries->infos);
-	entries->items = NULL;
-	entries->infos = NULL;
-	entries->count = 0;
-}
-
-static void entries_finish(struct lc_call *call)
-{
-	struct entries_call *entries = (struct entries_call *)call;
-
-	forget_entries(entries);
-	free(entries->znode);
-}
-
-static void entries_failed(struct lc_call *call, int error)
-{
-	((struct entries_call *)call)->tell(call->ctx, error, NULL, 0);
-}
-
-/* Room for so many, none of them there yet. */
-static bool make_room(struct entries_call *entries, size_t count)
-{
-	forget_entries(entries);
-	entries->items = calloc(count + 1, sizeof(*entries->items));
-	entries->infos = calloc(count + 1, sizeof(*entries->infos));
-	return entries->items && entries->infos;
-}
-
-/* Its name may be of any length: other clients choose theirs. */
-static bool add_entry(struct entries_call *entries, const struct lc_entry *entry)
-{
-	struct item *item = &entries->items[entries->count];
-
-	*item = (struct item){.of = entries, .znode = strdup(entry->znode)};
-	if (!item->znode)
-		return false;
-	entries->infos[entries->count].entry = *entry;
-	entries->infos[entries->count].entry.znode = item->znode;
-	entries->count++;
-	return true;
-}
-
-/* This mount knows when its own takers got the lock. */
-static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
-{
-	struct entry_name name;
-	struct lc_taker *taker = NULL;
-
-	if (!name_parse(info->entry.znode, &name) || !name.ours ||
-	    name.session_half != call->lc->session.half)
-		return;
-	HASH_FIND(hh, call->lc->takers, &name.taker_half, sizeof(name.taker_half), taker);
-	if (taker && taker->state == TAKER_HELD)
-		info->held_since_ms = taker->held_since_ms;
-}
-
-/* All that are still there, when each has been read. */
-static void tell_entries(struct entries_call *entries)
-{
-	struct lc_call *call = &entries->queue.call;
-	size_t count = 0;
-
-	for (size_t i = 0; i < entries->count; i++) {
-		if (entries->items[i].state == ITEM_WANTED || entries->items[i].state == ITEM_ASKED)
-			return;
-		if (entries->items[i].state == ITEM_READ)
-			entries->infos[count++] = entries->infos[i];
-	}
-	call_close(call);
-	if (entries->certain && count == 0)
-		entries->tell(call->ctx, -ENOENT, NULL, 0);
-	else
-		entries->tell(call->ctx, 0, entries->infos, count);
-	call_settle(call);
-}
-
-static void entry_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct item *item = ctx;
-	struct entries_call *entries = item->of;
-	struct lc_call *call = &entries->queue.call;
-	struct lc_entry_info *info = &entries->infos[item - entries->items];
-
-	if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
-		item->state = ITEM_GONE;   /* since the listing */
-		tell_entries(entries);
-		return;
-	}
-	item->state = ITEM_WANTED;
-	if (!call_answered(call, answer))
-		return;
-	item->state = ITEM_READ;
-	info->token = answer->stat->czxid;
-	info->session = answer->stat->ephemeral_owner;
-	info->since_ms = answer->stat->ctime_ms;
-	record_parse_entry(answer->data, (size_t)answer->data_len, info);
-	add_own_knowledge(call, info);
-	tell_entries(entries);
-}
-
-static void entries_read(struct lc_call *call)
-{
-	struct entries_call *entries = (struct entries_call *)call;
-
-	for (size_t i = 0; i < entries->count; i++) {
-		struct item *item = &entries->items[i];
-		char *path;
-
-		if (item->state != ITEM_WANTED)
-			continue;
-		path = lc_join(call->path, item->znode);
-		if (!path) {
-			call_fail_soon(call, -ENOMEM);
-			return;
-		}
-		item->state = ITEM_ASKED;
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
-		          entry_answered, item);
-		free(path);
-	}
-}
-
-/* Who of the queue is asked for. */
-static bool choose(struct entries_call *entries, const struct queue *queue)
-{
-	size_t room = entries->znode ? 1 : HOLDERS_MAX;
-
-	if (!make_room(entries, room))
-		return false;
-	for (size_t i = 0; i < queue->count && entries->count < room; i++) {
-		struct lc_entry entry;
-
-		if (entries->znode ? strcmp(queue->entries[i].znode, entries->znode) != 0
-		                   : queue_blocker(queue, i) >= 0)
-			continue;
-		fill_entry(queue, i, &entry);
-		if (!add_entry(entries, &entry))
-			return false;
-	}
-	return true;
-}
-
-static void entries_listed(void *ctx, const struct ensemble_answer *answer)
-{
-	struct entries_call *entries = ctx;
-	struct lc_call *call = ctx;
-	struct queue queue;
-	bool ok;
-	int r;
-
-	if (!call_answered(call, answer))
-		return;
-	r = look_build_queue(ctx, answer, &queue);
-	if (r < 0) {
-		look_again_or_fail(call, r);
-		return;
-	}
-	ok = choose(entries, &queue);
-	queue_finish(&queue);
-	if (!ok) {
-		call_fail(call, -ENOMEM);
-	} else if (entries->count == 0) {
-		tell_entries(entries);
-	} else {
-		call->ask = entries_read;
-		call_ask(call);
-	}
-}
-
-static void entries_list(struct lc_call *call)
-{
-	look_at_queue((struct queue_call *)call, false, entries_listed);
-}
-
-static int begin_entries(struct lc *lc, const char *lock, const char *znode,
-                         const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
-                         struct lc_call **ret_call)
-{
-	struct entries_call *entries = call_new(sizeof(*entries), &(struct lc_call){
-		.ask = known ? entries_read : entries_list, .fail = entries_failed,
-		.finish = entries_finish, .ctx = ctx});
-	bool ok;
-
-	if (!entries)
-		return -ENOMEM;
-	entries->tell = done;
-	entries->certain = znode || known;
-	if (znode)
-		entries->znode = strdup(znode);
-	ok = (!znode || entries->znode) && (!known || make_room(entries, count));
-	for (size_t i = 0; ok && i < count; i++)
-		ok = add_entry(entries, &known[i]);
-	if (!ok) {
-		entries_finish(&entries->queue.call);
-		free(entries);
-		return -ENOMEM;
-	}
-	return call_begin(&entries->queue.call, lc, lc_path(lc, lock), ret_call);
-}
-
-int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn *done, void *ctx,
-               struct lc_call **ret_call)
-{
-	return begin_entries(lc, lock, znode, NULL, 0, done, ctx, ret_call);
-}
-
-int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size_t count,
-             lc_entries_fn *done, void *ctx, struct lc_call **ret_call)
-{
-	return begin_entries(lc, lock, NULL, known, count, done, ctx, ret_call);
-}
-
-/* ---- the token of an entry that was made in a transaction ---- */
-
-static void token_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_call *call = ctx;
-
-	if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
-		lock_want_list(call->taker->lock);
-		call_fail(call, -EIO);
-		return;
-	}
-	if (!call_answered(call, answer))
-		return;
-	entry_read(call->taker, answer);
-	call_succeed(call, 0);
-}
-
-static void token_ask(struct lc_call *call)
-{
-	char *path;
-
-	if (!lc_holds(call->taker) || call->taker->znode != ZNODE_PRESENT) {
-		call_fail_soon(call, -EIO);
-		return;
-	}
-	path = taker_path(call->taker);
-	if (path)
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, token_answered,
-		          call);
-	else
-		call_fail_soon(call, -ENOMEM);
-	free(path);
-}
-
-int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
-{
-	struct lc_call *call = call_new(sizeof(*call), &(struct lc_call){
-		.ask = token_ask, .fail = call_done_failed, .taker = taker, .done = done, .ctx = ctx});
-
-	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
 }

@@ -107,8 +107,8 @@ size_t record_format_entry(char ret_data[RECORD_ENTRY_MAX], const struct record_
 		snprintf(timeout, sizeof(timeout), "session_timeout: %" PRId64 "\n", entry->timeout_ms);
 	return (size_t)snprintf(ret_data, RECORD_ENTRY_MAX,
 	                        "host: %.*s\npid: %d\nuid: %" PRId64 "\ncommand: %s\n%s%s%s%s%s",
-	                        LC_HOST_MAX, entry->host, (int)entry->pid, entry->uid, command, timeout, held,
-	                        *reason ? "reason: " : "", reason, *reason ? "\n" : "");
+	                        LC_HOST_MAX, entry->host, (int)entry->pid, entry->uid, command,
+	                        timeout, held, *reason ? "reason: " : "", reason, *reason ? "\n" : "");
 }
 
 size_t record_format_lock(char ret_data[RECORD_LOCK_MAX], const struct lc_attributes *attributes)

@@ -65,7 +65,8 @@ unsigned record_slots(const void *data, size_t len);
 /* Where its value stands; what is not ours is a value as a whole. */
 void record_value(const void *data, size_t len, const char **ret_value, size_t *ret_len);
 /* The data anew, with those attributes (NULL: as they are, if there are any), slots and that
- * value, and all lines that this version does not know; malloced. 0, -ENOMEM; -EFBIG: longer than RECORD_DATA_MAX. */
+ * value, and all lines that this version does not know; malloced. 0, -ENOMEM; -EFBIG:
+ * longer than RECORD_DATA_MAX. */
 int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes *attributes,
                         unsigned slots, const char *value, size_t value_len, char **ret_data,
                         size_t *ret_len);

@@ -292,8 +292,9 @@ struct node *taker_node(struct taker *taker)
 
 	if (!node || (taker->phase != WAITING && taker->phase != HELD))
 		return NULL;
+	/* By its name: the token may not be known before it is asked for. */
 	DL_FOREACH(node->children, node)
-		if (node->stat.czxid == lc_token(taker->lc))
+		if (lc_znode(taker->lc) && !strcmp(node->name, lc_znode(taker->lc)))
 			return node;
 	return NULL;
 }

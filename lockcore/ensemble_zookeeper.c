@@ -21,6 +21,9 @@
  *  - -1, -2, -4 and -7 all mean that the outcome is unknown;
  *  - credentials that are added while connected may go out in the middle of another
  *    request: they are added once, right after each init;
+ *  - when it has no memory for a request it says so, and may call back for it all the
+ *    same: the connection is given up then, and such a request is kept until the client
+ *    has said its last word;
  *  - it logs up to 400,000 lines a second when things go wrong: its log is off,
  *    the engine reports what matters.
  */
@@ -46,26 +49,34 @@
 
 #define NUDGE_US 100000
 
+/* Answers that are owed for requests for which there was no memory. All that an engine can
+ * ask for in one turn has room; pages that were never needed are no memory. */
+#define RESERVE 32768
+
+/* What came up where no callback may run. */
+struct later {
+	struct later *prev, *next;
+	struct request *request;      /* it belongs to; NULL: disconnected, or of the reserve */
+	ensemble_answer_fn *answer;   /* NULL: disconnected() */
+	void *ctx;
+	enum ensemble_result result;
+};
+
 struct request {
 	struct zookeeper *zk;
 	enum ensemble_kind kind;
 	ensemble_answer_fn *answer;   /* NULL: answered already */
 	void *ctx;
-	struct request *prev, *next;
+	struct request *prev, *next;  /* not answered; or doubtful */
+	bool doubtful;                /* refused by the client, which may still call back */
+	bool kept;                    /* its answer waits in `later` */
+	bool over;                    /* the client has said its last word on it */
+	struct later later;
 	int64_t sent_us;
 	int count;                    /* of a transaction, else 0 */
 	zoo_op_result_t *results;
 	const char **paths;           /* of its creates, when it is answered */
 	zoo_op_t *ops;
-};
-
-/* What came up where no callback may run. */
-struct later {
-	struct later *prev, *next;
-	enum { LATER_ANSWER, LATER_DISCONNECTED } what;
-	ensemble_answer_fn *answer;
-	void *ctx;
-	enum ensemble_result result;
 };
 
 struct zookeeper {
@@ -78,11 +89,14 @@ struct zookeeper {
 	const struct ensemble_events *events;
 	void *ctx;
 	struct request *requests;     /* in the order of submission */
+	struct request *doubtful;
 	struct later *later;
+	struct later disconnected;    /* one at a time: connected() comes in between */
 	bool in_process, in_callback; /* answers are given in the first, never in the second */
 	bool connected;               /* as told by connected() and disconnected() */
 	bool ended, refused;          /* the session: to be told when the client has returned */
 	bool closing;
+	bool cut;                     /* the connection is given up: the client has to notice */
 	int fd;                       /* of this turn's poll(2), or -1 */
 	bool nudging;                 /* a nudge is outstanding */
 	int64_t nudged_us;
@@ -90,6 +104,8 @@ struct zookeeper {
 	bool check;                   /* interest failed: let process() find out why */
 	int64_t connect_us;
 	char server[NI_MAXHOST + NI_MAXSERV];
+	unsigned reserve_used, reserve_owed;
+	struct later reserve[RESERVE];
 };
 
 static enum ensemble_result result_of(int rc)
@@ -105,6 +121,7 @@ static enum ensemble_result result_of(int rc)
 	case ZBADARGUMENTS:
 	case ZINVALIDACL: return ENSEMBLE_INVALID;
 	case ZSYSTEMERROR:
+	case ZMARSHALLINGERROR:
 	case ZRUNTIMEINCONSISTENCY:
 	case ZCONNECTIONLOSS:
 	case ZOPERATIONTIMEOUT: return ENSEMBLE_UNKNOWN;
@@ -120,32 +137,66 @@ static enum ensemble_result result_of(int rc)
 
 /* ---- answering ---- */
 
-static void keep(struct zookeeper *zk, int what, ensemble_answer_fn *answer, void *ctx,
-                 enum ensemble_result result)
+static void free_request(struct request *request)
 {
-	struct later *later = calloc(1, sizeof(*later));
+	for (int i = 0; i < request->count; i++)
+		if (request->ops[i].type == ZOO_CREATE_OP)
+			free(request->ops[i].create_op.buf);
+	free(request->ops);
+	free(request->results);
+	free(request->paths);
+	free(request);
+}
 
-	if (!later)
-		abort();   /* an answer that is never given would leak a lock */
-	later->what = what;
-	later->answer = answer;
-	later->ctx = ctx;
-	later->result = result;
+static void keep(struct zookeeper *zk, struct later *later, struct later content)
+{
+	*later = content;
 	DL_APPEND(zk->later, later);
+}
+
+static void keep_answer(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result)
+{
+	request->answer = NULL;
+	request->kept = true;
+	keep(request->zk, &request->later, (struct later){
+		.request = request, .answer = answer, .ctx = request->ctx, .result = result});
+}
+
+/* There was no memory for the request. */
+static void keep_bare_answer(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
+                             enum ensemble_result result)
+{
+	if (zk->reserve_used == RESERVE)
+		abort();   /* an answer that is never given would leak a lock */
+	zk->reserve_owed++;
+	keep(zk, &zk->reserve[zk->reserve_used++], (struct later){
+		.answer = answer, .ctx = ctx, .result = result});
+}
+
+static void release_later(struct zookeeper *zk, struct request *request)
+{
+	if (request) {
+		request->kept = false;
+		if (request->over)
+			free_request(request);
+	} else if (--zk->reserve_owed == 0) {
+		zk->reserve_used = 0;
+	}
 }
 
 static void run_later(struct zookeeper *zk)
 {
 	zk->in_callback = true;
 	while (zk->later) {
-		struct later *later = zk->later;
+		struct later *first = zk->later, later = *first;
 
-		DL_DELETE(zk->later, later);
-		if (later->what == LATER_DISCONNECTED)
+		DL_DELETE(zk->later, first);
+		if (!later.answer) {
 			zk->events->disconnected(zk->ctx);
-		else
-			later->answer(later->ctx, &(struct ensemble_answer){.result = later->result});
-		free(later);
+			continue;
+		}
+		release_later(zk, later.request);
+		later.answer(later.ctx, &(struct ensemble_answer){.result = later.result});
 	}
 	zk->in_callback = false;
 }
@@ -177,26 +228,24 @@ static void give(struct request *request, const struct ensemble_answer *answer)
 	} else {
 		/* The client has nothing to deliver but errors here. */
 		assert(answer->result != ENSEMBLE_OK);
-		keep(zk, LATER_ANSWER, fn, request->ctx, answer->result);
+		keep_answer(request, fn, answer->result);
 	}
 }
 
-static void free_request(struct request *request)
+/* The client has said its last word on it. */
+static void end_request(struct request *request)
 {
-	for (int i = 0; i < request->count; i++)
-		if (request->ops[i].type == ZOO_CREATE_OP)
-			free(request->ops[i].create_op.buf);
-	free(request->ops);
-	free(request->results);
-	free(request->paths);
-	free(request);
+	if (request->doubtful)
+		DL_DELETE(request->zk->doubtful, request);
+	request->over = true;
+	if (!request->kept)
+		free_request(request);
 }
 
-/* The client has said its last word on it. */
 static void finish(struct request *request, const struct ensemble_answer *answer)
 {
 	give(request, answer);
-	free_request(request);
+	end_request(request);
 }
 
 /* All that is outstanding, in order; the client may still call back for it. */
@@ -212,7 +261,7 @@ static void lose_connection(struct zookeeper *zk)
 		return;
 	zk->connected = zk->corked = false;
 	zk->fd = -1;
-	keep(zk, LATER_DISCONNECTED, NULL, NULL, ENSEMBLE_OK);
+	keep(zk, &zk->disconnected, (struct later){0});
 	(void)may_call(zk);
 	give_all(zk, ENSEMBLE_UNKNOWN);
 }
@@ -222,6 +271,13 @@ static void look(struct zookeeper *zk)
 {
 	if (zk->connected && zoo_state(zk->handle) != ZOO_CONNECTED_STATE)
 		lose_connection(zk);
+}
+
+/* Give the connection up: an answer is owed that will never come in its turn. */
+static void cut(struct zookeeper *zk)
+{
+	zk->cut |= zk->connected;
+	lose_connection(zk);
 }
 
 static struct ensemble_stat convert(const struct Stat *stat)
@@ -309,6 +365,7 @@ static void call_connected(struct zookeeper *zk)
 
 	assert(may);
 	zk->connected = true;
+	zk->cut = false;
 	zk->in_callback = true;
 	zk->events->connected(zk->ctx, zoo_client_id(zk->handle)->client_id,
 	                      (int64_t)zoo_recv_timeout(zk->handle) * 1000, zk->connect_us);
@@ -434,33 +491,52 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 	return zoo_amulti(zk->handle, count, request->ops, request->results, on_multi, request);
 }
 
+/* By the client. One that failed half-way may be called back for, or may not. */
+static void refuse(struct request *request, enum ensemble_result result)
+{
+	struct zookeeper *zk = request->zk;
+	bool half_way = result != ENSEMBLE_INVALID && result != ENSEMBLE_GONE;
+
+	if (half_way)
+		cut(zk);
+	zk->ended |= result == ENSEMBLE_GONE;
+	keep_answer(request, request->answer, result);
+	if (half_way) {
+		request->doubtful = true;
+		DL_APPEND(zk->doubtful, request);
+	} else {
+		end_request(request);
+	}
+}
+
 static void submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
                    ensemble_answer_fn *answer, void *ctx)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 	struct request *request = calloc(1, sizeof(*request));
-	int rc = ZSYSTEMERROR;
+	enum ensemble_result nothing = zk->handle && !zk->ended ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
+	int rc;
 
 	assert(count >= 1 && count <= ENSEMBLE_OPS_MAX);
-	/* Without a connection it would only be queued in the client, to fail later. */
-	if (!request || !zk->handle || !zk->connected) {
-		keep(zk, LATER_ANSWER, answer, ctx,
-		     zk->handle && !zk->ended ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
-		free(request);
+	if (!request) {
+		cut(zk);
+		keep_bare_answer(zk, answer, ctx, nothing);
 		return;
 	}
 	*request = (struct request){.zk = zk, .kind = ops[0].kind, .answer = answer, .ctx = ctx,
 	                            .sent_us = zk->clock_us(zk->clock_ctx)};
+	/* Without a connection it would only be queued in the client, to fail later. */
+	if (!zk->handle || !zk->connected) {
+		keep_answer(request, answer, nothing);
+		end_request(request);
+		return;
+	}
 	cork(zk, true);
 	rc = count == 1 ? submit_one(zk, ops, request) : submit_all(zk, ops, count, request);
-	if (rc == ZOK) {
+	if (rc == ZOK)
 		DL_APPEND(zk->requests, request);
-	} else {
-		keep(zk, LATER_ANSWER, answer, ctx, result_of(rc));
-		if (result_of(rc) == ENSEMBLE_GONE)
-			zk->ended = true;
-		free_request(request);
-	}
+	else
+		refuse(request, result_of(rc));
 	look(zk);
 }
 
@@ -474,7 +550,7 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	assert(!zk->handle);
 	zk->events = events;
 	zk->ctx = ctx;
-	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = zk->nudging = false;
+	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = zk->nudging = zk->cut = false;
 	zk->fd = -1;
 	zk->connect_us = zk->clock_us(zk->clock_ctx);
 	zoo_set_debug_level((ZooLogLevel)0);
@@ -511,6 +587,8 @@ static void zookeeper_end(struct ensemble *ensemble, bool farewell)
 	zk->handle = NULL;
 	zk->fd = -1;
 	zk->connected = false;
+	while (zk->doubtful)
+		end_request(zk->doubtful);
 	run_later(zk);
 	zk->in_process = was_in_process;
 }
@@ -576,6 +654,12 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	zk->check = rc != ZOK;
 	/* After an error it is the number of a socket that was just closed. */
 	zk->fd = rc == ZOK ? fd : -1;
+	/* Once: the next socket may have the same number. */
+	if (zk->cut && zk->fd >= 0) {
+		if (zoo_state(zk->handle) == ZOO_CONNECTED_STATE)
+			shutdown(zk->fd, SHUT_RDWR);
+		zk->cut = false;
+	}
 	ret_pollfd->fd = zk->fd;
 	ret_pollfd->events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
 	                             (interest & ZOOKEEPER_WRITE ? POLLOUT : 0));

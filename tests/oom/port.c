@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The port without memory: every allocation of its own fails in turn, for once, for a
+ * while, or until the end of the trouble, while connections are lost, requests are refused
+ * half-way, and more is asked from inside callbacks. The ZooKeeper client is played here.
+ *
+ * Whatever happens: each request is answered once, in order, never from inside submit(),
+ * UNKNOWN only after disconnected(), and nothing is left over.
+ */
+#include "ensemble_zookeeper.h"
+#include "memory.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include <cmocka.h>
+
+#include <zookeeper/zookeeper.h>
+
+/* ---- the client ---- */
+
+const int ZOOKEEPER_WRITE = 1, ZOOKEEPER_READ = 2;
+const int ZOO_EPHEMERAL = 1, ZOO_SEQUENCE = 2;
+const int ZOO_EXPIRED_SESSION_STATE = -112, ZOO_AUTH_FAILED_STATE = -113;
+const int ZOO_CONNECTING_STATE = 1, ZOO_ASSOCIATING_STATE = 2, ZOO_CONNECTED_STATE = 3;
+const int ZOO_DELETED_EVENT = 2, ZOO_CHANGED_EVENT = 3, ZOO_CHILD_EVENT = 4, ZOO_SESSION_EVENT = -1;
+struct ACL_vector ZOO_OPEN_ACL_UNSAFE, ZOO_CREATOR_ALL_ACL;
+
+enum form { FORM_VOID, FORM_STAT, FORM_STRING, FORM_CREATED, FORM_DATA, FORM_CHILDREN };
+
+struct pending {
+	enum form form;
+	void (*fn)(void);
+	const void *data;
+	struct pending *prev, *next;
+};
+
+struct _zhandle {
+	watcher_fn watcher;
+	void *ctx;
+	int state;
+	int fds[2];              /* the port's end, and the server's */
+	bool silent;             /* the connection is lost, and nobody was told yet */
+	struct pending *pending;
+	clientid_t id;
+};
+
+/* The next request: taken; refused at once; refused when it is noted already. */
+static enum { TAKE, REFUSE, REFUSE_HALF_WAY } next_request;
+static zhandle_t *current;
+
+static void new_socket(zhandle_t *zh)
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, zh->fds), 0);
+}
+
+zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout, const clientid_t *clientid,
+                           void *context, int flags, log_callback_fn log_callback)
+{
+	zhandle_t *zh = calloc(1, sizeof(*zh));
+
+	(void)host, (void)recv_timeout, (void)clientid, (void)flags, (void)log_callback;
+	assert_non_null(zh);
+	*zh = (zhandle_t){.watcher = fn, .ctx = context, .state = ZOO_CONNECTING_STATE,
+	                  .id = {.client_id = 7}};
+	new_socket(zh);
+	current = zh;
+	return zh;
+}
+
+static void call(struct pending *pending, int rc)
+{
+	static const struct Stat stat = {.czxid = 1};
+	static struct String_vector names;
+	void (*fn)(void) = pending->fn;
+	const void *data = pending->data;
+
+	switch (pending->form) {
+	case FORM_VOID:
+		((void_completion_t)fn)(rc, data);
+		break;
+	case FORM_STAT:
+		((stat_completion_t)fn)(rc, &stat, data);
+		break;
+	case FORM_STRING:
+		((string_completion_t)fn)(rc, "/a", data);
+		break;
+	case FORM_CREATED:
+		((string_stat_completion_t)fn)(rc, "/a0000000001", &stat, data);
+		break;
+	case FORM_DATA:
+		((data_completion_t)fn)(rc, "", 0, &stat, data);
+		break;
+	case FORM_CHILDREN:
+		((strings_stat_completion_t)fn)(rc, &names, &stat, data);
+		break;
+	}
+	free(pending);
+}
+
+static void flush(zhandle_t *zh, int rc)
+{
+	while (zh->pending) {
+		struct pending *pending = zh->pending;
+
+		DL_DELETE(zh->pending, pending);
+		call(pending, rc);
+	}
+}
+
+int zookeeper_close(zhandle_t *zh)
+{
+	flush(zh, ZCLOSING);
+	close(zh->fds[0]);
+	close(zh->fds[1]);
+	free(zh);
+	current = NULL;
+	return ZOK;
+}
+
+int zookeeper_interest(zhandle_t *zh, int *fd, int *interest, struct timeval *tv)
+{
+	*fd = zh->fds[0];
+	*interest = ZOOKEEPER_READ;
+	*tv = (struct timeval){.tv_sec = 1};
+	return ZOK;
+}
+
+static int lose(zhandle_t *zh)
+{
+	close(zh->fds[0]);
+	close(zh->fds[1]);
+	new_socket(zh);
+	zh->silent = false;
+	zh->state = ZOO_CONNECTING_STATE;
+	zh->watcher(zh, ZOO_SESSION_EVENT, zh->state, "", zh->ctx);
+	flush(zh, ZCONNECTIONLOSS);
+	return ZCONNECTIONLOSS;
+}
+
+int zookeeper_process(zhandle_t *zh, int events)
+{
+	struct pending *pending = zh->pending;
+	char byte;
+
+	(void)events;
+	if (zh->silent || recv(zh->fds[1], &byte, 1, MSG_DONTWAIT) == 0)
+		return lose(zh);
+	if (zh->state != ZOO_CONNECTED_STATE) {
+		zh->state = ZOO_CONNECTED_STATE;
+		zh->watcher(zh, ZOO_SESSION_EVENT, zh->state, "", zh->ctx);
+		return ZOK;
+	}
+	if (!pending || recv(zh->fds[0], &byte, 1, MSG_DONTWAIT) != 1)
+		return ZNOTHING;
+	DL_DELETE(zh->pending, pending);
+	call(pending, ZOK);
+	return ZOK;
+}
+
+static int take(zhandle_t *zh, enum form form, void (*fn)(void), const void *data)
+{
+	struct pending *pending;
+	int how = next_request;
+
+	next_request = TAKE;
+	if (how == REFUSE)
+		return ZSYSTEMERROR;
+	pending = calloc(1, sizeof(*pending));
+	assert_non_null(pending);
+	*pending = (struct pending){.form = form, .fn = fn, .data = data};
+	DL_APPEND(zh->pending, pending);
+	if (how == REFUSE_HALF_WAY)
+		return ZMARSHALLINGERROR;
+	assert_int_equal(send(zh->fds[1], "", 1, MSG_DONTWAIT), 1);
+	return ZOK;
+}
+
+#define TAKE_REQUEST(form) take(zh, form, (void (*)(void))completion, data)
+
+int zoo_acreate2(zhandle_t *zh, const char *path, const char *value, int valuelen,
+                 const struct ACL_vector *acl_entries, int mode, string_stat_completion_t completion,
+                 const void *data)
+{
+	(void)path, (void)value, (void)valuelen, (void)acl_entries, (void)mode;
+	return TAKE_REQUEST(FORM_CREATED);
+}
+
+int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t completion, const void *data)
+{
+	(void)path, (void)version;
+	return TAKE_REQUEST(FORM_VOID);
+}
+
+int zoo_aset(zhandle_t *zh, const char *path, const char *buffer, int buflen, int version,
+             stat_completion_t completion, const void *data)
+{
+	(void)path, (void)buffer, (void)buflen, (void)version;
+	return TAKE_REQUEST(FORM_STAT);
+}
+
+int zoo_awget(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx, data_completion_t completion,
+              const void *data)
+{
+	(void)path, (void)fn, (void)ctx;
+	return TAKE_REQUEST(FORM_DATA);
+}
+
+int zoo_awget_children2(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx,
+                        strings_stat_completion_t completion, const void *data)
+{
+	(void)path, (void)fn, (void)ctx;
+	return TAKE_REQUEST(FORM_CHILDREN);
+}
+
+int zoo_aremove_watches(zhandle_t *zh, const char *path, ZooWatcherType type, watcher_fn fn, void *ctx,
+                        int local, void_completion_t *completion, const void *data)
+{
+	(void)path, (void)type, (void)fn, (void)ctx, (void)local;
+	return TAKE_REQUEST(FORM_VOID);
+}
+
+int zoo_async(zhandle_t *zh, const char *path, string_completion_t completion, const void *data)
+{
+	(void)path;
+	return TAKE_REQUEST(FORM_STRING);
+}
+
+int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *results,
+               void_completion_t completion, const void *data)
+{
+	(void)ops;
+	for (int i = 0; i < count; i++)
+		results[i].value = NULL;
+	return TAKE_REQUEST(FORM_VOID);
+}
+
+int zoo_awexists(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx, stat_completion_t completion,
+                 const void *data)
+{
+	(void)path, (void)fn, (void)ctx;
+	return TAKE_REQUEST(FORM_STAT);
+}
+
+void zoo_create_op_init(zoo_op_t *op, const char *path, const char *value, int valuelen,
+                        const struct ACL_vector *acl_entries, int mode, char *buffer, int buflen)
+{
+	(void)path, (void)value, (void)valuelen, (void)acl_entries, (void)mode;
+	op->type = ZOO_CREATE_OP;
+	op->create_op.buf = buffer;
+	op->create_op.buflen = buflen;
+}
+
+void zoo_delete_op_init(zoo_op_t *op, const char *path, int version)
+{
+	(void)path, (void)version;
+	op->type = ZOO_DELETE_OP;
+}
+
+void zoo_set_op_init(zoo_op_t *op, const char *path, const char *buffer, int buflen, int version,
+                     struct Stat *stat)
+{
+	(void)path, (void)buffer, (void)buflen, (void)version, (void)stat;
+	op->type = ZOO_SETDATA_OP;
+}
+
+void zoo_check_op_init(zoo_op_t *op, const char *path, int version)
+{
+	(void)path, (void)version;
+	op->type = ZOO_CHECK_OP;
+}
+
+int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int len, void_completion_t completion,
+                 const void *data)
+{
+	(void)zh, (void)scheme, (void)cert, (void)len, (void)completion, (void)data;
+	return ZOK;
+}
+
+int zoo_state(zhandle_t *zh)
+{
+	/* A send has failed: the state says so, and no event does. */
+	return zh->silent ? ZOO_CONNECTING_STATE : zh->state;
+}
+
+const clientid_t *zoo_client_id(zhandle_t *zh)
+{
+	return &zh->id;
+}
+
+int zoo_recv_timeout(zhandle_t *zh)
+{
+	(void)zh;
+	return 15000;
+}
+
+void zoo_set_debug_level(ZooLogLevel level)
+{
+	(void)level;
+}
+
+int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay)
+{
+	(void)zh, (void)delay;
+	return ZOK;
+}
+
+struct sockaddr *zookeeper_get_connected_host(zhandle_t *zh, struct sockaddr *address, socklen_t *len)
+{
+	(void)zh, (void)address, (void)len;
+	return NULL;
+}
+
+/* ---- an engine ---- */
+
+#define REQUESTS 400
+
+struct asked {
+	unsigned number;
+	bool answered;
+};
+
+static struct asked asked[REQUESTS];
+static unsigned asked_count, answered_count, last_answered;
+static unsigned inside_submit, connections, disconnections, sessions;
+static bool told_connected;
+static struct ensemble *port_of_test;
+static int64_t now_us;
+static long in_trouble;   /* allocations until everything heals */
+
+static void ask(unsigned kind);
+
+static void answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct asked *this = ctx;
+
+	assert_int_equal(inside_submit, 0);
+	assert_false(this->answered);
+	this->answered = true;
+	assert_true(this->number == 0 || this->number > last_answered);
+	last_answered = this->number;
+	answered_count++;
+	if (answer->result == ENSEMBLE_UNKNOWN)
+		assert_false(told_connected);
+	else
+		assert_true(answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_GONE);
+	/* More of it, as long as there is room. */
+	if (this->number % 5 == 0 && asked_count < REQUESTS / 2)
+		ask(this->number / 5);
+}
+
+static void ask(unsigned kind)
+{
+	struct ensemble_op ops[] = {
+		{.kind = ENSEMBLE_CREATE, .path = "/a", .data = "x", .data_len = 1, .ephemeral = true},
+		{.kind = ENSEMBLE_DELETE, .path = "/a", .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_SET, .path = "/a", .data = "x", .data_len = 1},
+		{.kind = ENSEMBLE_GET, .path = "/a", .watch = true},
+		{.kind = ENSEMBLE_CHILDREN, .path = "/a"},
+		{.kind = ENSEMBLE_SYNC, .path = "/a"},
+	};
+	struct asked *this = &asked[asked_count];
+
+	assert_true(asked_count < REQUESTS);
+	*this = (struct asked){.number = asked_count++};
+	inside_submit++;
+	if (kind % 7 == 6)
+		port_of_test->port->submit(port_of_test, ops, 3, answered, this);
+	else
+		port_of_test->port->submit(port_of_test, &ops[kind % 7], 1, answered, this);
+	inside_submit--;
+}
+
+static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+{
+	(void)ctx, (void)timeout_us, (void)connect_us;
+	assert_int_equal(session, 7);
+	assert_false(told_connected);
+	assert_int_equal(inside_submit, 0);
+	told_connected = true;
+	connections++;
+	for (unsigned i = 0; i < 4 && asked_count < REQUESTS / 2; i++)
+		ask(i + connections);
+}
+
+static void disconnected(void *ctx)
+{
+	(void)ctx;
+	assert_true(told_connected);
+	assert_int_equal(inside_submit, 0);
+	told_connected = false;
+	disconnections++;
+}
+
+static void ended(void *ctx, bool refused)
+{
+	(void)ctx;
+	assert_false(refused);
+	told_connected = false;
+	sessions++;
+}
+
+static void changed(void *ctx, const char *path, enum ensemble_change change)
+{
+	(void)ctx, (void)path, (void)change;
+	fail_msg("nothing is changed here");
+}
+
+static const struct ensemble_events events = {
+	.connected = connected, .disconnected = disconnected, .ended = ended, .changed = changed,
+};
+
+static int64_t clock_us(void *ctx)
+{
+	(void)ctx;
+	return now_us += 1000;
+}
+
+static void turn(void)
+{
+	struct pollfd pollfd;
+
+	port_of_test->port->prepare(port_of_test, &pollfd);
+	port_of_test->port->process(port_of_test, POLLIN);
+}
+
+/* Connects; asks, loses the connection with and without a word, is refused; heals. */
+static void play(long fail_at, int64_t spell_us, bool patchy)
+{
+	memory_start(fail_at, spell_us, patchy, &now_us, 0);
+	asked_count = answered_count = last_answered = 0;
+	connections = disconnections = sessions = 0;
+	told_connected = false;
+	next_request = TAKE;
+	if (ensemble_zookeeper_create("127.0.0.1:1,127.0.0.1:2", NULL, clock_us, NULL, &port_of_test) < 0) {
+		assert_int_equal(memory_alive(), 0);
+		return;
+	}
+	assert_int_equal(port_of_test->port->open(port_of_test, 15000000, &events, NULL), 0);
+	ask(0);   /* before there is a connection */
+	for (unsigned step = 0; step < 60; step++) {
+		turn();
+		for (unsigned i = 0; i < step % 5; i++)
+			ask(step + i);
+		if (step % 13 == 7)
+			current->silent = true;
+		else if (step % 13 == 12)
+			shutdown(current->fds[1], SHUT_RDWR);
+		next_request = step % 6 == 4 ? REFUSE_HALF_WAY : step % 6 == 1 ? REFUSE : TAKE;
+	}
+	in_trouble = memory_count();
+	now_us += 1000000000;   /* the spell is over */
+	for (unsigned step = 0; step < 20; step++) {
+		/* The last trouble is one that only the port knows of. */
+		next_request = step == 10 ? REFUSE : TAKE;
+		if (step == 10)
+			ask(0);
+		turn();
+	}
+	assert_int_equal(answered_count, asked_count);
+	assert_true(told_connected);
+	assert_true(connections > 3);
+	assert_int_equal(connections, disconnections + 1);
+	assert_int_equal(sessions, 0);
+	for (unsigned i = 0; i < 8; i++)
+		ask(i);
+	assert_int_equal(ensemble_zookeeper_move(port_of_test, "127.0.0.1:3"), 0);
+	port_of_test->port->close(port_of_test, true);
+	assert_int_equal(answered_count, asked_count);
+	ensemble_zookeeper_destroy(port_of_test);
+	assert_int_equal(memory_alive(), 0);
+}
+
+static void with_memory(void **state)
+{
+	(void)state;
+	play(0, 0, false);
+	assert_true(memory_count() > 150);
+}
+
+static void without_memory(void **state)
+{
+	long all;
+
+	(void)state;
+	play(0, 0, false);
+	all = in_trouble;
+	for (long k = 1; k <= all; k++) {
+		play(k, 0, false);
+		play(k, 20000, false);
+		play(k, 500000000, false);
+		play(k, 500000000, true);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(with_memory),
+		cmocka_unit_test(without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

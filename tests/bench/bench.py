@@ -128,12 +128,12 @@ def measure(scenario, clients, lengths):
         return {}
 
 
-def rounds(bench, args, lengths, scenarios):
+def rounds(bench, names, number_of_rounds, lengths, scenarios):
     """[{scenario: {peer: {figure: value}}}], one for each round."""
-    everybody = [Clients(peer(bench)) for peer in peers.by_name(args.only)]
+    everybody = [Clients(peer(bench)) for peer in peers.by_name(names)]
     results = []
     try:
-        for number in range(args.rounds):
+        for number in range(number_of_rounds):
             results.append({})
             for scenario in scenarios:
                 results[-1][scenario] = row = {}
@@ -166,8 +166,8 @@ def requests(bench, args):
 def at_scale(bench, args):
     found = {}
 
-    def part(name, function, *values):
-        clients = Clients(peers.Zklockfs(bench))
+    def part(name, function, *values, peer=peers.Zklockfs):
+        clients = Clients(peer(bench))
         try:
             found[name] = function(clients, *values)
         except BenchError as err:
@@ -181,6 +181,7 @@ def at_scale(bench, args):
         part(f'{waiters} waiters', lambda clients, waiters=waiters: scale.waiting(bench, clients, waiters))
     part(f'{many} locks', scale.locks, many)
     part('100 mounts', scale.mounts, 100, 3 if args.quick else 10)
+    part('100 sessions of the recipe in C', scale.sessions, 100, 3 if args.quick else 10, peer=peers.CRecipe)
     found['idle mount'] = scale.idle(bench, lambda: Clients(peers.Zklockfs(bench)), 15 if args.quick else 60)
     say('idle mount: ' + ' '.join(f'{figure}={value:.3g}' for figure, value in found['idle mount'].items()))
     return found
@@ -197,10 +198,20 @@ def leave_others_alone():
                 subprocess.run(['umount', '-l', fields[4]], check=False, stderr=subprocess.DEVNULL)
 
 
+def machine():
+    """What it was measured on, for those who compare."""
+    packages = ('libzookeeper-java', 'libzookeeper-st2', 'libcurator-recipes-java', 'python3-kazoo', 'libfuse3-3',
+                'golang-github-samuel-go-zookeeper-dev', 'etcd-server', 'redis-server', 'postgresql')
+    versions = subprocess.run(['dpkg-query', '-W', '-f=${Package} ${Version}\n', *packages], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    return {'cores': os.cpu_count(), 'kernel': os.uname().release,
+            'packages': dict(line.split(' ', 1) for line in versions.splitlines() if ' ' in line)}
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog='tests/bench/run', description=__doc__.split('\n', maxsplit=1)[0])
     parser.add_argument('--quick', action='store_true',
-                        help='short runs, tmpfs, one server, the main peers: some ten minutes')
+                        help='short runs, tmpfs, one server, the main peers: some five minutes')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--part', action='append', choices=PARTS, help='again for more; all unless named')
     parser.add_argument('--scenario', action='append', choices=list(SCENARIOS), help='again for more')
@@ -227,7 +238,7 @@ def main():
     leave_others_alone()
     bench = Bench(args.directory, os.environ['ZKLOCKFS'])
     lengths = Lengths(args.quick)
-    results = {'variants': {}, 'requests': {}, 'scale': {}}
+    results = {'machine': machine(), 'variants': {}, 'requests': {}, 'scale': {}}
     began = time.monotonic()
     for variant in args.variant:
         first = variant == args.variant[0]
@@ -237,7 +248,8 @@ def main():
             if 'rounds' in args.part:
                 scenarios = args.scenario or (list(SCENARIOS) if first else list(EVERYWHERE))
                 say(f'---- {variant}')
-                measured = rounds(bench, args, lengths, scenarios)
+                names = args.only if first else [name for name in args.only if name in peers.EVERYWHERE]
+                measured = rounds(bench, names, args.rounds, lengths, scenarios)
                 results['variants'][variant] = {'rounds': measured, 'medians': report.medians(measured)}
             if first and 'requests' in args.part:
                 results['requests'] = requests(bench, args)

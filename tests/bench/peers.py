@@ -203,7 +203,9 @@ class Flock(Peer):
 
 PEERS = (Zklockfs, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper, CRecipe, Create, Herd,
          Etcd, Redis, Postgres, Flock)
-# The time limit is on these: --quick measures them and no others.
+# What is measured on storage and ensembles other than the first.
+EVERYWHERE = ('zklockfs', 'curator', 'kazoo', 'recipe', 'create', 'etcd', 'redis', 'postgres')
+# --quick measures these and no others.
 MAIN = ('zklockfs', 'curator', 'curator-rw', 'kazoo', 'recipe', 'create', 'flock')
 
 

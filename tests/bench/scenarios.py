@@ -14,11 +14,11 @@ PAUSE_US = 500
 
 class Lengths:
     def __init__(self, quick):
-        self.warm = 1.0 if quick else 3.0
-        self.first_warm = 3.0 if quick else 8.0   # a JVM compiles what it runs
-        self.run = 1.5 if quick else 5.0
-        self.hand_offs = 40 if quick else 200
-        self.kills = 5 if quick else 20
+        self.warm = 1.0 if quick else 1.5
+        self.first_warm = 3.0 if quick else 6.0   # a JVM compiles what it runs
+        self.run = 1.5 if quick else 3.0
+        self.hand_offs = 40 if quick else 100
+        self.kills = 5 if quick else 10
 
 
 def _cycles(worker, threads, locks, lengths, mode='exclusive', pause_us=0):

@@ -298,8 +298,10 @@ static void take_create(struct parcel *parcel, struct lc_taker *taker, const str
 	if (lock->leaving_in == parcel->serial && lock->leaving >= 0) {
 		taker->follows = lock->leaving;
 		parcel->bound = true;
-		if (lock->waiting == 1 && taker->state == TAKER_WAITING)
-			lock_unwant_list(lock);   /* it is the only one who wants it */
+		/* It is the only one who may want it. */
+		if (lock->waiting == 1 && taker->state == TAKER_WAITING && lock->holding == 0 &&
+		    !lock->unresolved)
+			lock_unwant_list(lock);
 	}
 	take(parcel, taker, op);
 }

@@ -184,9 +184,12 @@ struct lock {
 };
 
 int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
+void locks_forget_idle(struct lc *lc);   /* there is no room for watches */
 void lock_settle(struct lock *lock);     /* frees it when nothing is left of it */
 void lock_want_list(struct lock *lock);
 void lock_unwant_list(struct lock *lock);
+/* Look again after a while, whatever comes. */
+void lock_recheck(struct lock *lock);
 /* No memory now. */
 void lock_look_later(struct lock *lock);
 /* What the first of those that wait here waits for will be noticed: a watch tells, or it is

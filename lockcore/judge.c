@@ -9,9 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A waiter that nothing has woken looks again: the net below every other rule. */
-#define RECHECK_US (60 * 1000000LL)
-
 void lock_match(struct lock *lock, const struct queue *queue, uint64_t number)
 {
 	struct lc_taker *taker, *next, *before = NULL;
@@ -172,7 +169,7 @@ static void judge_waiters(struct lock *lock, const struct queue *queue, struct l
 	lock->wants_lease = lock->behind_leaver = false;
 	timer_clear(lc, &lock->recheck);
 	if (lock->waiting > 0 || lock->unresolved)
-		timer_set(lc, &lock->recheck, lc_now(lc) + RECHECK_US);
+		lock_recheck(lock);
 	lock->judging = true;
 	for (i = 0; i < queue->count; i++) {
 		if (!waits_in_queue(owners[i]))

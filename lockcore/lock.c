@@ -30,6 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A waiter that nothing has woken looks again: the net below every other rule. */
+#define RECHECK_US (60 * 1000000LL)
 /* One that found no memory to look. */
 #define LATER_US 1000000
 /* Locks without takers that stay watched, at most. */
@@ -42,11 +44,24 @@ static void recheck(void *ctx)
 	lock_want_list(lock);
 }
 
+static void weigh(struct lock *lock, size_t watch_bytes)
+{
+	lock->lc->watch_bytes += watch_bytes - lock->watch_bytes;
+	lock->watch_bytes = watch_bytes;
+}
+
+/* What the front waits for, one of the lock's own entries, and the lock itself. */
+static size_t full_weight(const struct lock *lock)
+{
+	return 3 * strlen(lock->path) + 2 * (1 + NAME_PREFIX_MAX + 10);
+}
+
 static void not_idle(struct lock *lock)
 {
 	if (!lock->idle)
 		return;
 	lock->idle = false;
+	weigh(lock, full_weight(lock));
 	DL_DELETE2(lock->lc->idle, lock, idle_prev, idle_next);
 	lock->lc->idle_count--;
 }
@@ -71,16 +86,13 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 		lock->lc = lc;
 		lock->path = path;
 		lock->recheck = (struct timer){.fire = recheck, .ctx = lock};
-		/* Its front's predecessor, one of its own entries, and the lock itself. */
-		lock->watch_bytes = 3 * strlen(path) + 2 * (1 + NAME_PREFIX_MAX + 10);
-		lc->watch_bytes += lock->watch_bytes;
 		HASH_ADD_KEYPTR(hh, lc->locks, lock->path, strlen(lock->path), lock);
 		if (!lock->hh.tbl) {
-			lc->watch_bytes -= lock->watch_bytes;
 			free(lock->path);
 			free(lock);
 			return -ENOMEM;
 		}
+		weigh(lock, full_weight(lock));
 	}
 	*ret_lock = lock;
 	return 0;
@@ -93,7 +105,7 @@ static void free_lock(struct lock *lock)
 	not_idle(lock);
 	lock_unwant_list(lock);
 	timer_clear(lc, &lock->recheck);
-	lc->watch_bytes -= lock->watch_bytes;
+	weigh(lock, 0);
 	HASH_DEL(lc->locks, lock);
 	free(lock->watched);
 	free(lock->path);
@@ -106,6 +118,12 @@ static void unwatch(struct lock *lock)
 	if (lock->data_armed && session_ready(lock->lc))
 		lc_submit_beside(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_UNWATCH, .path = lock->path},
 		                 1, lc_ignore, NULL);
+}
+
+static void forget(struct lock *lock)
+{
+	unwatch(lock);
+	free_lock(lock);
 }
 
 /* Locks come back soon: what is known of the last ones is kept. */
@@ -121,11 +139,15 @@ static void become_idle(struct lock *lock)
 	lock->idle = true;
 	lc->idle_count++;
 	DL_APPEND2(lc->idle, lock, idle_prev, idle_next);
-	if (lc->idle_count > IDLE_MAX) {
-		lock = lc->idle;   /* the one that has been so for longest */
-		unwatch(lock);
-		free_lock(lock);
-	}
+	weigh(lock, lock->data_armed ? strlen(lock->path) : 0);
+	if (lc->idle_count > IDLE_MAX)
+		forget(lc->idle);   /* the one that has been so for longest */
+}
+
+void locks_forget_idle(struct lc *lc)
+{
+	while (lc->idle)
+		forget(lc->idle);
 }
 
 void lock_settle(struct lock *lock)
@@ -153,6 +175,12 @@ void lock_unwant_list(struct lock *lock)
 		return;
 	lock->want_list = false;
 	DL_DELETE2(lock->lc->wanted, lock, wanted_prev, wanted_next);
+}
+
+void lock_recheck(struct lock *lock)
+{
+	if (!lock->recheck.armed)
+		timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);
 }
 
 void lock_look_later(struct lock *lock)

@@ -112,6 +112,8 @@ static void set_state(struct lc_taker *taker, enum taker_state state)
 	count(taker, -1);
 	taker->state = state;
 	count(taker, +1);
+	/* It is said of one that was held until it left, or taker_grant() says it anew. */
+	taker->first &= state == TAKER_LEFT && old == TAKER_HELD;
 	timer_clear(lc, &taker->limit);
 	timer_clear(lc, &taker->settle);
 	if (state == TAKER_WAITING && taker->limit_us != LC_FOREVER)
@@ -198,7 +200,6 @@ void taker_lose(struct lc_taker *taker)
 		lock_want_list(taker->lock);
 		return;
 	}
-	taker->first = false;
 	part(taker);   /* what is guarded now bars the way of who was to replace it, too */
 	set_state(taker, TAKER_LOST);
 	taker->lost_done = lc->config.loss_lead_us == 0 && !taker->forfeited;
@@ -261,7 +262,7 @@ static void set_absent(struct lc_taker *taker)
 	if (next)
 		next->adjacent &= taker->adjacent;
 	taker->znode = ZNODE_ABSENT;
-	taker->adjacent = taker->watch_armed = false;
+	taker->adjacent = taker->first = taker->watch_armed = false;
 	free(taker->name);
 	taker->name = NULL;
 }
@@ -325,10 +326,11 @@ static int create_error(enum ensemble_result result)
 	return -ENOLCK;
 }
 
-/* To be told that an exclusive one stands in between, an upgrade needs a listing of its own. */
+/* An upgrade is to be told that an exclusive one stands in between, and one that will not
+ * wait that somebody does: those need a listing of their own. */
 static bool needs_list(const struct lc_taker *taker)
 {
-	return taker->instead || !lock_guarded(taker->lock);
+	return taker->instead || taker->immediate || !lock_guarded(taker->lock);
 }
 
 /* Without a listing: it follows one of ours that was first, and is gone with its making. */
@@ -399,6 +401,8 @@ static void create(struct lc_taker *taker)
 	/* Sent back to back: a free lock costs one round trip. */
 	if (needs_list(taker))
 		lock_want_list(taker->lock);
+	else
+		lock_recheck(taker->lock);
 }
 
 void taker_deleted(struct lc_taker *taker, const struct ensemble_answer *answer)
@@ -651,8 +655,13 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 
 	if (strlen(lc->root) + 1 + strlen(request->lock) > LC_PATH_MAX)
 		return -ENAMETOOLONG;
-	if (lc->draining || lc->session.state == LC_UNUSABLE || !share_has_room(lc, request->uid, longest))
+	if (lc->draining || lc->session.state == LC_UNUSABLE)
 		return -ENOLCK;
+	if (!share_has_room(lc, request->uid, longest)) {
+		locks_forget_idle(lc);
+		if (!share_has_room(lc, request->uid, longest))
+			return -ENOLCK;
+	}
 	taker = calloc(1, sizeof(*taker));
 	if (!taker)
 		return -ENOMEM;
@@ -722,7 +731,6 @@ void lc_leave(struct lc_taker *taker)
 	lc_attend(taker, NULL);
 	not_due(taker);
 	hand_off(taker);
-	taker->first &= taker->state == TAKER_HELD;
 	set_state(taker, TAKER_LEFT);
 	taker_step(taker);
 }

@@ -456,8 +456,8 @@ mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
        'barred |= !leaves(owners[k]);',
        sim())
 mutant(16, 'upgrade_is_not_listed', 'taker.c',
-       'return taker->instead || !lock_guarded(taker->lock);',
-       'return !lock_guarded(taker->lock);',
+       'return taker->instead || taker->immediate || !lock_guarded(taker->lock);',
+       'return taker->immediate || !lock_guarded(taker->lock);',
        sim())
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\tpart(taker);   /* what is guarded now',

@@ -177,13 +177,16 @@ struct lock {
 	bool doubtful;               /* who does not wait is to be judged when the slots are known */
 	bool judging;                /* a listing: grants find who is next themselves */
 	size_t watch_bytes;          /* its share of lc->watch_bytes */
+	uid_t uid;                   /* whose share that is, too, */
+	bool shared;                 /*   if it is */
 	struct zone *zone;           /* its entries' czxids are being read */
 	struct timer recheck;
 	struct lock *idle_prev, *idle_next;
 	bool idle;                   /* in lc->idle: no takers, but watched still */
 };
 
-int lock_get(struct lc *lc, const char *lock, struct lock **ret_lock);
+/* `uid`: who asks for it. */
+int lock_get(struct lc *lc, const char *lock, uid_t uid, struct lock **ret_lock);
 void locks_forget_idle(struct lc *lc);   /* there is no room for watches */
 void lock_settle(struct lock *lock);     /* frees it when nothing is left of it */
 void lock_want_list(struct lock *lock);
@@ -339,6 +342,8 @@ void takers_tell(struct lc *lc);                  /* runs what is due */
 bool share_has_room(struct lc *lc, uid_t uid, size_t bytes);
 void share_take(struct lc_taker *taker);      /* taker->bytes of taker->uid */
 void share_return(struct lc_taker *taker);
+void share_take_lock(struct lock *lock, uid_t uid);   /* lock->watch_bytes, as long as it has takers */
+void share_return_lock(struct lock *lock);
 
 /* ---- entry.c ---- */
 

@@ -66,7 +66,7 @@ static void not_idle(struct lock *lock)
 	lock->lc->idle_count--;
 }
 
-int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
+int lock_get(struct lc *lc, const char *name, uid_t uid, struct lock **ret_lock)
 {
 	char *path = lc_path(lc, name);
 	struct lock *lock;
@@ -76,7 +76,10 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 	HASH_FIND_STR(lc->locks, path, lock);
 	if (lock) {
 		free(path);
-		not_idle(lock);
+		if (lock->idle) {
+			not_idle(lock);
+			share_take_lock(lock, uid);
+		}
 	} else {
 		lock = calloc(1, sizeof(*lock));
 		if (!lock) {
@@ -93,6 +96,7 @@ int lock_get(struct lc *lc, const char *name, struct lock **ret_lock)
 			return -ENOMEM;
 		}
 		weigh(lock, full_weight(lock));
+		share_take_lock(lock, uid);
 	}
 	*ret_lock = lock;
 	return 0;
@@ -105,6 +109,7 @@ static void free_lock(struct lock *lock)
 	not_idle(lock);
 	lock_unwant_list(lock);
 	timer_clear(lc, &lock->recheck);
+	share_return_lock(lock);
 	weigh(lock, 0);
 	HASH_DEL(lc->locks, lock);
 	free(lock->watched);
@@ -139,6 +144,7 @@ static void become_idle(struct lock *lock)
 	lock->idle = true;
 	lc->idle_count++;
 	DL_APPEND2(lc->idle, lock, idle_prev, idle_next);
+	share_return_lock(lock);
 	weigh(lock, lock->data_armed ? strlen(lock->path) : 0);
 	if (lc->idle_count > IDLE_MAX)
 		forget(lc->idle);   /* the one that has been so for longest */

@@ -58,7 +58,7 @@ struct lc_call;    /* one question asked of the ensemble */
  * than about 2 MiB of paths cannot be read back by the servers and takes the
  * ensemble down (ZOOKEEPER-4306). Beyond this sum takers get ENOLCK. */
 #define LC_ENTRY_BYTES_MAX (1024 * 1024)
-/* No user but root may have more than half of them. */
+/* No user but root may have more than half of them, nor of what follows. */
 #define LC_USER_BYTES_MAX (LC_ENTRY_BYTES_MAX / 2)
 /* All watched paths go into one request when a client connects again; beyond 1 MiB
  * it never could (ZOOKEEPER-706). Beyond this sum new locks get ENOLCK. */

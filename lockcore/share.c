@@ -11,7 +11,8 @@
 
 struct share {
 	uid_t uid;
-	size_t bytes;
+	size_t bytes;          /* of its takers' entries */
+	size_t watch_bytes;    /* of the locks that it was the first to take */
 	UT_hash_handle hh;
 };
 
@@ -23,22 +24,40 @@ static struct share *share_of(struct lc *lc, uid_t uid)
 	return share;
 }
 
+/* NULL: no memory. */
+static struct share *share_get(struct lc *lc, uid_t uid)
+{
+	struct share *share = share_of(lc, uid);
+
+	if (share)
+		return share;
+	share = calloc(1, sizeof(*share));
+	if (!share)
+		return NULL;
+	share->uid = uid;
+	HASH_ADD(hh, lc->shares, uid, sizeof(share->uid), share);
+	if (!share->hh.tbl) {
+		free(share);
+		return NULL;
+	}
+	return share;
+}
+
+static void share_settle(struct lc *lc, struct share *share)
+{
+	if (share->bytes > 0 || share->watch_bytes > 0)
+		return;
+	HASH_DEL(lc->shares, share);
+	free(share);
+}
+
 void share_take(struct lc_taker *taker)
 {
-	struct share *share = share_of(taker->lc, taker->uid);
+	struct share *share = share_get(taker->lc, taker->uid);
 
 	taker->lc->entry_bytes += taker->bytes;
-	if (!share) {
-		share = calloc(1, sizeof(*share));
-		if (!share)
-			return;   /* then it counts for all only */
-		share->uid = taker->uid;
-		HASH_ADD(hh, taker->lc->shares, uid, sizeof(share->uid), share);
-		if (!share->hh.tbl) {
-			free(share);
-			return;
-		}
-	}
+	if (!share)
+		return;   /* then it counts for all only */
 	share->bytes += taker->bytes;
 	taker->shared = true;
 }
@@ -51,17 +70,37 @@ void share_return(struct lc_taker *taker)
 	if (!share)
 		return;
 	share->bytes -= taker->bytes;
-	if (share->bytes == 0) {
-		HASH_DEL(taker->lc->shares, share);
-		free(share);
-	}
+	share_settle(taker->lc, share);
+}
+
+void share_take_lock(struct lock *lock, uid_t uid)
+{
+	struct share *share = share_get(lock->lc, uid);
+
+	if (!share)
+		return;
+	lock->uid = uid;
+	lock->shared = true;
+	share->watch_bytes += lock->watch_bytes;
+}
+
+void share_return_lock(struct lock *lock)
+{
+	struct share *share = lock->shared ? share_of(lock->lc, lock->uid) : NULL;
+
+	lock->shared = false;
+	if (!share)
+		return;
+	share->watch_bytes -= lock->watch_bytes;
+	share_settle(lock->lc, share);
 }
 
 bool share_has_room(struct lc *lc, uid_t uid, size_t bytes)
 {
 	const struct share *share = share_of(lc, uid);
 
-	return lc->entry_bytes + bytes <= LC_ENTRY_BYTES_MAX &&
-	       lc->watch_bytes <= LC_WATCH_BYTES_MAX &&
-	       (uid == 0 || !share || share->bytes + bytes <= LC_USER_BYTES_MAX);
+	if (lc->entry_bytes + bytes > LC_ENTRY_BYTES_MAX || lc->watch_bytes > LC_WATCH_BYTES_MAX)
+		return false;
+	return uid == 0 || !share || (share->bytes + bytes <= LC_USER_BYTES_MAX &&
+	                              share->watch_bytes <= LC_WATCH_BYTES_MAX / 2);
 }

@@ -665,7 +665,7 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 	taker = calloc(1, sizeof(*taker));
 	if (!taker)
 		return -ENOMEM;
-	r = lock_get(lc, request->lock, &lock);
+	r = lock_get(lc, request->lock, request->uid, &lock);
 	if (r < 0) {
 		free(taker);
 		return r;

@@ -228,6 +228,25 @@ static void watches_have_a_limit(void **state)
 	lc_destroy(lc, false);
 }
 
+static void one_user_has_half_of_the_watches(void **state)
+{
+	struct lc *lc = begin();
+	char lock[LC_NAME_MAX + 1];
+	unsigned count = 0;
+	int r = 0;
+
+	(void)state;
+	while (count < TAKERS_MAX && r == 0) {
+		snprintf(lock, sizeof(lock), "%0200u", count++);
+		r = take(lc, lock, 1000);
+	}
+	assert_int_equal(r, -ENOLCK);
+	assert_in_range(count, 400, 600);
+	assert_int_equal(take(lc, "for-others", 1001), 0);
+	assert_int_equal(take(lc, "for-root", 0), 0);
+	lc_destroy(lc, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +256,7 @@ int main(void)
 		cmocka_unit_test(root_is_left_room),
 		cmocka_unit_test(who_leaves_gives_it_back),
 		cmocka_unit_test(watches_have_a_limit),
+		cmocka_unit_test(one_user_has_half_of_the_watches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

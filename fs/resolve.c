@@ -97,7 +97,6 @@ void resolver_stop(struct resolver *resolver)
 {
 	if (resolver->fd < 0)
 		return;
-	kill(resolver->pid, SIGKILL);   /* the loop reaps it */
 	close(resolver->fd);
 	free(resolver->text);
 	resolver_init(resolver);
@@ -106,6 +105,7 @@ void resolver_stop(struct resolver *resolver)
 int resolver_begin(struct resolver *resolver, const char *servers)
 {
 	int fds[2], error;
+	pid_t pid;
 
 	resolver_stop(resolver);
 	resolver->text = malloc(TEXT_MAX + 1);
@@ -116,14 +116,14 @@ int resolver_begin(struct resolver *resolver, const char *servers)
 		free(resolver->text);
 		return -error;
 	}
-	resolver->pid = fork();
-	if (resolver->pid == 0) {
+	pid = fork();
+	if (pid == 0) {
 		close(fds[0]);
 		child(fds[1], servers);
 	}
 	error = errno;
 	close(fds[1]);
-	if (resolver->pid < 0) {
+	if (pid < 0) {
 		close(fds[0]);
 		free(resolver->text);
 		return -error;

@@ -8,13 +8,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #define RESOLVE_DEFAULT_PORT "2181"
 
 struct resolver {
 	int fd;              /* readable: resolver_read(); -1: not at work */
-	pid_t pid;
 	size_t len;
 	char *text;          /* as far as it was read */
 };
@@ -25,7 +23,7 @@ int resolver_begin(struct resolver *resolver, const char *servers);
 /* True: it is finished. *ret_addresses: "10.0.0.1:2181,[2001:db8::2]:2182", sorted, malloced,
  * or NULL when no name has one. *ret_problem: what was wrong with a name, malloced, or NULL. */
 bool resolver_read(struct resolver *resolver, char **ret_addresses, char **ret_problem);
-/* At work or not. */
+/* At work or not. The process ends when it finds that nobody listens; the caller reaps. */
 void resolver_stop(struct resolver *resolver);
 
 /* Whether `now` has an address that `before` has not. */

@@ -563,7 +563,8 @@ void taker_not_found(struct lc_taker *taker)
 /* What its taker waits for or has is taken away from it. */
 static void take_away(struct lc_taker *taker, int error)
 {
-	taker->lc->counters.evictions += error == -ECANCELED && taker_wants(taker);
+	taker->lc->counters.evictions += error == -ECANCELED && (taker->state == TAKER_WAITING ||
+	                                                         taker->state == TAKER_HELD);
 	switch (taker->state) {
 	case TAKER_WAITING:
 		taker_fail(taker, error);

@@ -9,7 +9,7 @@ import os
 import re
 
 import rawzk
-from harness import Stopwatch, ZKLOCKFS, check, check_equal, check_errno, command, mounted, run
+from harness import Stopwatch, ZKLOCKFS, check, check_equal, check_errno, command, mounted, run, until
 
 PASSWORD = 'correct-horse-b4ttery'
 MINE = [(rawzk.ALL, 'digest', rawzk.digest_id('team:' + PASSWORD))]
@@ -57,6 +57,20 @@ def shared(case, server, option):
     client.delete(planted)
     waiter.held().release()
     return a
+
+
+def new_session(case, server, option):
+    """It shows its credentials again in the next session."""
+    relay = case.relay(server)
+    mount = case.mount(server, 'late', '5s', servers=f'127.0.0.1:{relay.port}', root='/private', options=[option])
+    mount.allow('connection lost|session ended|does not answer')
+    before = mount.status()['session']
+    relay.freeze()
+    until(lambda: len(server.zk.children('/private/.zklockfs')) == 2, 'the session ends')
+    relay.thaw()
+    status = until(lambda: mount.status() if mount.status()['state'] == 'ready' else None, 'another session')
+    check(status['session'] != before, 'the session is the old one')
+    mount.take('build').held().release()
 
 
 def not_shown(case, mount):
@@ -149,6 +163,7 @@ def test(case):
         out.write('team:another')
 
     not_shown(case, shared(case, server, 'credentials=' + file))
+    new_session(case, server, 'credentials=' + file)
     point = case.mount_point()
     refused(server, '/private', point)
     refused(server, '/private', point, '-o', 'mkroot')

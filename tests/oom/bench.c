@@ -46,10 +46,21 @@ static bool foreign_waits(struct bench *bench, int lock)
 	return false;
 }
 
+/* It holds still, but who was to take its place does as well: that is one. */
+static bool replaced(const struct taker *taker)
+{
+	const struct bench *bench = taker->bench;
+
+	for (int i = 0; i < bench->taker_count; i++)
+		if (bench->takers[i].instead == taker && bench->takers[i].phase == HELD)
+			return true;
+	return false;
+}
+
 /* After everything that happens. */
 static void look(struct bench *bench)
 {
-	int valid[LOCKS_MAX] = {0}, held[LOCKS_MAX] = {0}, waits[LOCKS_MAX] = {0};
+	int valid[LOCKS_MAX][2] = {0}, held[LOCKS_MAX] = {0}, waits[LOCKS_MAX] = {0};
 
 	for (int i = 0; i < bench->taker_count; i++) {
 		struct taker *taker = &bench->takers[i];
@@ -58,11 +69,14 @@ static void look(struct bench *bench)
 		if (taker->phase != HELD)
 			continue;
 		held[taker->lock]++;
-		valid[taker->lock] += lc_holds(taker->lc) && !taker->evicted;
+		if (lc_holds(taker->lc) && !taker->evicted && !replaced(taker))
+			valid[taker->lock][taker->mode]++;
 	}
 	for (int i = 0; i < bench->lock_count; i++) {
-		if (valid[i] > 1)
-			bench_violation(bench, "%s: %d holders", bench->locks[i].name, valid[i]);
+		int alone = valid[i][LC_EXCLUSIVE], shared = valid[i][LC_SHARED];
+
+		if (alone > bench->locks[i].slots || (alone && shared))
+			bench_violation(bench, "%s: %d holders and %d that share", bench->locks[i].name, alone, shared);
 		if (held[i] || (waits[i] && foreign_waits(bench, i)))
 			bench->locks[i].busy_us = bench->agenda.now_us;
 	}
@@ -95,6 +109,7 @@ static void judge_grant(struct taker *taker)
 {
 	struct bench *bench = taker->bench;
 	struct node *own = taker_node(taker), *node;
+	int before = 0;
 
 	if (taker->evicted)
 		return;
@@ -102,11 +117,17 @@ static void judge_grant(struct taker *taker)
 		bench_violation(bench, "taker %d is granted without an entry", (int)(taker - bench->takers));
 		return;
 	}
-	DL_FOREACH(own->parent->children, node)
-		if (entry_of_lock(node) && node->stat.czxid < own->stat.czxid &&
-		    node->stat.ephemeral_owner != own->stat.ephemeral_owner)
+	DL_FOREACH(own->parent->children, node) {
+		bool shared = strstr(node->name, "-rlock-");
+
+		if (!entry_of_lock(node) || node->stat.czxid >= own->stat.czxid ||
+		    node->stat.ephemeral_owner == own->stat.ephemeral_owner)
+			continue;
+		before++;
+		if (taker->mode == LC_SHARED ? !shared : shared || before >= bench->locks[taker->lock].slots)
 			bench_violation(bench, "taker %d is granted behind %s", (int)(taker - bench->takers),
 			                node->name);
+	}
 }
 
 /* Whoever sees less of the others may get what it would not have got, or the other
@@ -120,7 +141,8 @@ static void judge_taker(struct taker *taker, int number)
 	    taker->evicted)
 		return;
 	if ((result == -EAGAIN && taker->wait_us == 0) ||
-	    (result == -ETIMEDOUT && taker->wait_us > 0 && taker->wait_us < LC_FOREVER))
+	    (result == -ETIMEDOUT && taker->wait_us > 0 && taker->wait_us < LC_FOREVER) ||
+	    (result == -EDEADLK && taker->instead))
 		return;
 	bench_violation(bench, "taker %d is told %s instead of %s", number, strerrorname_np(-result),
 	                expected < 0 ? strerrorname_np(-expected) : "success");
@@ -349,6 +371,8 @@ static void taken(void *ctx, int err)
 	judge_wait(taker);
 	taker->phase = HELD;
 	judge_grant(taker);
+	if (taker->instead)
+		leave(taker->instead);
 	if (taker->hold_us == 0 || bench->ending)
 		leave(taker);
 	else if (taker->hold_us > 0)
@@ -371,17 +395,18 @@ static void lost(void *ctx)
 		leave(taker);
 }
 
-struct taker *take(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us)
+static struct taker *request(struct mount *mount, int lock, enum lc_mode mode, struct taker *instead, int64_t wait_us,
+                             int64_t hold_us)
 {
 	struct bench *bench = mount->bench;
 	struct taker *taker = &bench->takers[bench->taker_count++];
 	struct lc_request request = {
-		.lock = bench->locks[lock].name, .wait_us = wait_us, .pid = 1000 + bench->taker_count,
+		.lock = bench->locks[lock].name, .mode = mode, .instead = instead ? instead->lc : NULL, .wait_us = wait_us, .pid = 1000 + bench->taker_count,
 		.uid = (uid_t)(bench->taker_count % 2), .command = "test",
 	};
 
-	*taker = (struct taker){.bench = bench, .mount = mount, .lock = lock, .wait_us = wait_us,
-	                        .hold_us = hold_us, .took_us = bench->agenda.now_us, .result = -ENOMEM};
+	*taker = (struct taker){.bench = bench, .mount = mount, .lock = lock, .mode = mode, .instead = instead,
+	                        .wait_us = wait_us, .hold_us = hold_us, .took_us = bench->agenda.now_us, .result = -ENOMEM};
 	if (!mount->lc)
 		return taker;
 	bench->inside = true;
@@ -394,6 +419,22 @@ struct taker *take(struct mount *mount, int lock, int64_t wait_us, int64_t hold_
 	}
 	schedule(mount, bench->agenda.now_us + 50);
 	return taker;
+}
+
+struct taker *take(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us)
+{
+	return request(mount, lock, LC_EXCLUSIVE, NULL, wait_us, hold_us);
+}
+
+struct taker *take_shared(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us)
+{
+	return request(mount, lock, LC_SHARED, NULL, wait_us, hold_us);
+}
+
+struct taker *upgrade(struct taker *taker, int64_t wait_us, int64_t hold_us)
+{
+	/* It may not have got so far, because memory was short. */
+	return request(taker->mount, taker->lock, LC_EXCLUSIVE, taker->phase == HELD ? taker : NULL, wait_us, hold_us);
 }
 
 void evict(struct taker *taker)
@@ -599,11 +640,24 @@ int make_lock(struct bench *bench, const char *name)
 	int lock = bench->lock_count++;
 
 	bench->locks[lock].name = name;
+	bench->locks[lock].slots = 1;
 	snprintf(bench->locks[lock].path, sizeof(bench->locks[lock].path), ROOT "/%s", name);
 	world_do(&bench->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path},
 	         1, NULL);
 	run(bench, 10 * MS);
 	return lock;
+}
+
+void set_slots(struct bench *bench, int lock, int slots)
+{
+	char data[128];
+	int len = snprintf(data, sizeof(data), "zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\nslots: %d\n\n", slots);
+
+	if (bench->locks[lock].slots < slots)
+		bench->locks[lock].slots = slots;
+	world_do(&bench->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = bench->locks[lock].path, .data = data,
+	                                                 .data_len = len, .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	run(bench, 10 * MS);
 }
 
 void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path[128])

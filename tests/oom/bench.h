@@ -7,7 +7,8 @@
  *  - a take is refused at once or answered exactly once, a question too; nothing comes
  *    after leaving or cancelling;
  *  - answers are those of the run with enough memory, or say that there was none;
- *  - never two holders whose leases are valid; a grant only to the first entry;
+ *  - never two holders whose leases are valid, but those that share or fill a slot each; a
+ *    grant only to who may hold;
  *  - nobody waits longer for a free lock than the engine's slow timer takes;
  *  - when all have left: no entry in the world, the engines idle, nothing allocated.
  */
@@ -60,6 +61,8 @@ struct taker {
 	struct lc_taker *lc;
 	enum phase phase;
 	int lock;
+	enum lc_mode mode;
+	struct taker *instead;       /* whose place it is to take */
 	bool told;
 	bool evicted;                /* somebody took its entry away */
 	int result;                  /* of lc_take(), or what taken() said; 1: nothing yet */
@@ -92,7 +95,7 @@ struct bench {
 	struct taker takers[TAKERS_MAX];
 	struct question questions[QUESTIONS_MAX];
 	int taker_count, question_count;
-	struct { const char *name; char path[64]; int64_t busy_us; } locks[LOCKS_MAX];
+	struct { const char *name; char path[64]; int64_t busy_us; int slots; } locks[LOCKS_MAX];   /* the most so far */
 	int lock_count;
 	int64_t foreign;             /* an outsider's session */
 	bool ending;                 /* whoever gets a lock leaves it at once */
@@ -112,6 +115,7 @@ void run(struct bench *bench, int64_t duration_us);
 
 /* A lock that somebody else has made; its number. */
 int make_lock(struct bench *bench, const char *name);
+void set_slots(struct bench *bench, int lock, int slots);
 void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path[128]);
 void remove_node(struct bench *bench, const char *path);
 
@@ -124,6 +128,9 @@ void end_session(struct mount *mount);
 
 /* wait_us as in lc_request. It leaves `hold_us` after it was granted. */
 struct taker *take(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us);
+struct taker *take_shared(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us);
+/* Exclusively, in the place of one that shares, which leaves then. */
+struct taker *upgrade(struct taker *taker, int64_t wait_us, int64_t hold_us);
 void leave(struct taker *taker);
 void evict(struct taker *taker);
 /* Its node in the world, or NULL. */

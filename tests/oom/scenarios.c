@@ -624,6 +624,76 @@ static void play_destroy(struct bench *bench)
 	run(bench, SECOND);
 }
 
+static void play_shared(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *reader;
+
+	settle(bench);
+	reader = take_shared(one, lock, LC_FOREVER, UNTIL_TOLD);
+	take_shared(two, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD / 2);
+	take_shared(one, lock, 0, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	take(two, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD);
+	take_shared(one, lock, LC_FOREVER, HOLD);
+	take_shared(one, lock, LC_FOREVER, 0);
+	take_shared(two, lock, LC_FOREVER, HOLD);
+	take_shared(two, lock, 0, 0);
+	take(one, lock, 5 * MS, 0);
+	run(bench, HOLD);
+	leave(reader);
+	run(bench, SECOND);
+}
+
+static void play_upgrade(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct taker *reader, *other, *third;
+
+	settle(bench);
+	reader = take_shared(one, lock, LC_FOREVER, UNTIL_TOLD);
+	other = take_shared(one, lock, LC_FOREVER, UNTIL_TOLD);
+	third = take_shared(two, lock, LC_FOREVER, 2 * HOLD);
+	run(bench, HOLD);
+	upgrade(reader, LC_FOREVER, HOLD);
+	run(bench, 5 * MS);
+	upgrade(other, LC_FOREVER, HOLD);
+	upgrade(third, 0, HOLD);
+	run(bench, HOLD);
+	leave(other);
+	run(bench, SECOND);
+	upgrade(take_shared(two, lock, LC_FOREVER, UNTIL_TOLD), LC_FOREVER, HOLD);
+	run(bench, SECOND);
+}
+
+static void play_slots(struct bench *bench)
+{
+	int lock = make_lock(bench, "a");
+	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+
+	settle(bench);
+	take(one, lock, LC_FOREVER, 4 * HOLD);
+	run(bench, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	take(two, lock, LC_FOREVER, HOLD);
+	take(two, lock, 0, HOLD);
+	run(bench, HOLD / 2);
+	set_slots(bench, lock, 3);
+	take(two, lock, LC_FOREVER, HOLD);
+	take(one, lock, 0, HOLD);
+	take_shared(one, lock, LC_FOREVER, HOLD);
+	run(bench, HOLD);
+	set_slots(bench, lock, 2);
+	take(two, lock, LC_FOREVER, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	take(one, lock, LC_FOREVER, HOLD);
+	run(bench, SECOND);
+}
+
 /* So many that the tables grow. */
 static void play_crowd(struct bench *bench)
 {
@@ -658,6 +728,9 @@ const struct scenario scenarios[] = {
 	{"attend", play_attend, 0},
 	{"questions", play_questions, 0},
 	{"questions-cut", play_questions_cancelled, 0},
+	{"shared", play_shared, 0},
+	{"upgrade", play_upgrade, 0},
+	{"slots", play_slots, 0},
 	{"zone", play_zone, 0},
 	{"sweep", play_sweep, 0},
 	{"drain", play_drain, 0},

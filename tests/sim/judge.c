@@ -188,6 +188,12 @@ static bool somebody_deaf(struct node *parent)
 	return false;
 }
 
+/* Where there are fewer slots than there were, it may hold all the same. */
+static bool may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount)
+{
+	return owner ? owner->phase != T_HELD && !leaving(owner, mount) : sim->plan.slots_max == 1;
+}
+
 /* Who waits behind a holder. An entry that its own mount is to delete counts as it likes. */
 static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent, unsigned slots)
 {
@@ -209,8 +215,7 @@ static void look_behind(struct sim *sim, struct lock_state *lock, struct node *p
 			    (taker->mode == LC_EXCLUSIVE || mode == LC_EXCLUSIVE)) {
 				owner = judge_owner(sim, node);
 				maybe |= !leaving(owner, taker->mount) || (owner->phase == T_LOST && !may_go(owner));
-				/* fewer slots than there were: it may hold all the same */
-				surely |= !leaving(owner, taker->mount) && (!owner || owner->phase != T_HELD);
+				surely |= may_wait(sim, owner, taker->mount);
 			}
 			behind |= node->stat.czxid == taker->token;
 			crowd_add(&crowd, shape);
@@ -648,7 +653,7 @@ static bool waiter_behind(const struct question *question)
 		struct taker *owner = judge_owner(sim, node);
 
 		if (judge_is_entry(node) && !node->could_since_us && made_us(sim, node) < question->asked_us - LAG_US &&
-		    !leaving(owner, question->mount) && (!owner || owner->phase != T_HELD) &&
+		    may_wait(sim, owner, question->mount) &&
 		    (question->taker->mode == LC_EXCLUSIVE || !(order_shape(node) & SHAPE_SHARED)))
 			return true;
 	}

@@ -533,7 +533,7 @@ mutant(19, 'release_and_take_over_the_head_of_another', 'taker.c',
 mutant(19, 'only_one_listing_for_two', 'batch.c',
        'lock->waiting == 1 && taker->state == TAKER_WAITING',
        'true',
-       sim('operators', 36000))
+       sim('any', 9000))
 
 # ---- 20: a lock's data ----
 

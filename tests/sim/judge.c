@@ -731,33 +731,73 @@ void judge_answered(struct question *question, int err)
 		ledger_answered(question, err);
 }
 
-/* How many slots there are is not in the names. */
-static void judge_shown(struct sim *sim, const struct lc_entry *entry, const struct crowd *before)
+static unsigned shape_of(const struct lc_entry *entry)
 {
-	bool could = crowd_admits(before, entry->mode, sim->plan.slots_max);
-	bool surely = crowd_admits(before, entry->mode, 1);
-
-	if (entry->held ? !could : surely)
-		sim_violation(sim, "lc_list shows %s as %s, behind %u exclusive of %u", entry->znode,
-		              entry->held ? "held" : "waiting", before->exclusive, before->all);
+	return SHAPE_ENTRY | (entry->mode == LC_SHARED ? SHAPE_SHARED : 0) | (entry->ours ? SHAPE_OURS : 0);
 }
 
-void judge_listing(struct sim *sim, const struct lc_listing *listing)
+/* Who is shown as holding is who would, with so many slots. */
+static const struct lc_entry *shown_wrong(const struct lc_listing *listing, unsigned slots)
 {
 	struct crowd crowd = {0};
 
 	for (size_t i = 0; i < listing->entry_count; i++) {
 		const struct lc_entry *entry = &listing->entries[i];
 
-		judge_shown(sim, entry, &crowd);
-		crowd_add(&crowd, SHAPE_ENTRY | (entry->mode == LC_SHARED ? SHAPE_SHARED : 0) |
-		                  (entry->ours ? SHAPE_OURS : 0));
-		if (i && !sim->plan.near_overflow && entry->number <= entry[-1].number)
-			sim_violation(sim, "lc_list shows %s after %s", entry->znode, entry[-1].znode);
+		if (entry->held != crowd_admits(&crowd, entry->mode, slots))
+			return entry;
+		crowd_add(&crowd, shape_of(entry));
 	}
+	return NULL;
+}
+
+static void judge_held(struct question *question, const struct lc_listing *listing)
+{
+	const struct lc_entry *wrong = NULL;
+
+	for (unsigned slots = question->sim->plan.slots_max; slots > 0; slots--)
+		if (ledger_had_slots(question, slots)) {
+			wrong = shown_wrong(listing, slots);
+			if (!wrong)
+				return;
+		}
+	if (wrong)
+		sim_violation(question->sim, "lc_list shows %s as %s", wrong->znode, wrong->held ? "held" : "waiting");
+}
+
+void judge_listing(struct question *question, const struct lc_listing *listing)
+{
+	struct sim *sim = question->sim;
+
+	if (!question->root)
+		judge_held(question, listing);
+	for (size_t i = 1; i < listing->entry_count; i++)
+		if (!sim->plan.near_overflow && listing->entries[i].number <= listing->entries[i - 1].number)
+			sim_violation(sim, "lc_list shows %s after %s", listing->entries[i].znode,
+			              listing->entries[i - 1].znode);
 	for (size_t i = 1; i < listing->lock_count; i++)
 		if (strcmp(listing->locks[i - 1], listing->locks[i]) >= 0)
 			sim_violation(sim, "lc_list shows lock %s after %s", listing->locks[i], listing->locks[i - 1]);
+}
+
+/* What is told of an entry is its own, not another's. */
+void judge_entries(struct question *question, const struct lc_entry_info *infos, size_t count)
+{
+	struct sim *sim = question->sim;
+	struct node *parent = tree_find(&sim->world.committed, question->lock->path), *node;
+
+	for (size_t i = 0; i < count && parent; i++)
+		DL_FOREACH(parent->children, node) {
+			const struct lc_entry_info *info = &infos[i];
+
+			if (strcmp(node->name, info->entry.znode) != 0)
+				continue;
+			if (info->token != node->stat.czxid || info->session != node->stat.ephemeral_owner ||
+			    (info->entry.mode == LC_SHARED) != !!(order_shape(node) & SHAPE_SHARED) ||
+			    info->entry.deaf != !!(order_shape(node) & SHAPE_DEAF) ||
+			    (judge_owner(sim, node) && info->entry.pid != order_pid(node)))
+				sim_violation(sim, "lc_entries tells something else of %s", node->path);
+		}
 }
 
 static void judge_questions(struct sim *sim)

@@ -106,14 +106,21 @@ static bool recent(const struct question *question, const struct era *era)
 	       mount_trouble(question->mount) >= question->asked_us - LAG_US;
 }
 
-void ledger_judge_slots(struct question *question, unsigned slots)
+bool ledger_had_slots(const struct question *question, unsigned slots)
 {
 	const struct era *era;
 
 	for (era = question->lock->eras; era && recent(question, era); era = era->before)
 		if (era->content.slots == slots)
-			return;
-	sim_violation(question->sim, "f: lc_stat says that %s has %u slots", question->lock->name, slots);
+			return true;
+	return false;
+}
+
+void ledger_judge_slots(struct question *question, unsigned slots)
+{
+	if (!ledger_had_slots(question, slots))
+		sim_violation(question->sim, "f: lc_stat says that %s has %u slots", question->lock->name,
+		              slots);
 }
 
 void ledger_judge_value(struct question *question, const char *value, size_t len)

@@ -198,7 +198,9 @@ static bool admitted(const struct taker *taker, const struct stander *standers, 
 	for (int i = 0; i < count; i++) {
 		if (standers[i].czxid == taker->token) {
 			*ret_there = true;
-			return !deaf && crowd_admits(&crowd, taker->mode, slots);
+			/* Near 2^31 a queue is read in two steps, so that it is the one of no single moment;
+			 * who is before it goes in any case, somebody deaf may come. */
+			return (!deaf || taker->sim->plan.near_overflow) && crowd_admits(&crowd, taker->mode, slots);
 		}
 		if (!judge_passes(taker, standers[i].who))
 			crowd_add(&crowd, standers[i].shape);

@@ -73,14 +73,14 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 static void list_done(void *ctx, int err, const struct lc_listing *listing)
 {
 	if (err == 0)
-		judge_listing(((struct question *)ctx)->sim, listing);
+		judge_listing(ctx, listing);
 	answered(ctx, err);
 }
 
 static void entries_done(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
-	(void)infos;
-	(void)count;
+	if (err == 0)
+		judge_entries(ctx, infos, count);
 	answered(ctx, err);
 }
 
@@ -120,7 +120,8 @@ static int put_question(struct question *question, struct rng *rng)
 	case Q_STAT:
 		return lc_stat(lc, lock, stat_done, question, &question->call);
 	case Q_LIST:
-		return lc_list(lc, rng_chance(rng, 100) ? "" : lock, list_done, question, &question->call);
+		question->root = rng_chance(rng, 100);
+		return lc_list(lc, question->root ? "" : lock, list_done, question, &question->call);
 	case Q_ENTRIES:
 		return lc_entries(lc, lock, NULL, entries_done, question, &question->call);
 	case Q_MKDIR:

@@ -158,6 +158,7 @@ struct question {
 	const char *znode;             /* EVICT */
 	int64_t token;                 /* of that entry */
 	struct lc_call *call;
+	bool root;                     /* LIST: of the root, not of the lock */
 	int64_t asked_us, asked_running_us;
 	bool deaf;                     /* MUTATE_swallow_done */
 	bool entry_gone;               /* CONFIRM: before it was asked */
@@ -321,6 +322,8 @@ struct deed *ledger_change(struct mount *mount, struct lock_state *lock, const s
 struct deed *ledger_value(struct taker *taker, bool append);
 void ledger_answered(struct question *question, int err);
 void ledger_judge_slots(struct question *question, unsigned slots);
+/* Whether that may be the number of slots that a question finds. */
+bool ledger_had_slots(const struct question *question, unsigned slots);
 void ledger_judge_value(struct question *question, const char *value, size_t len);
 
 /* ---- marks.c ---- */
@@ -340,7 +343,8 @@ void judge_failed(struct taker *taker, int err);
 void judge_lost(struct taker *taker);
 void judge_asking(struct question *question);
 void judge_answered(struct question *question, int err);
-void judge_listing(struct sim *sim, const struct lc_listing *listing);
+void judge_listing(struct question *question, const struct lc_listing *listing);
+void judge_entries(struct question *question, const struct lc_entry_info *infos, size_t count);
 /* Everything healed, everybody has left: what is left over? */
 bool judge_all_clear(struct sim *sim);
 /* Then: what the engines have counted is what was told. */

@@ -59,6 +59,10 @@ static void interrupted(fuse_req_t req, void *ctx)
 	struct parked *parked = ctx;
 
 	(void)req;
+	/* Programs do again by themselves what an interrupt ended: what may have been done
+	 * is waited for, which has its time limit. */
+	if (!lc_may_cancel(parked->call))
+		return;
 	lc_cancel(parked->call);
 	parked_error(parked, -EINTR);
 }

@@ -51,6 +51,11 @@ void call_fail(struct lc_call *call, int error)
 	call_settle(call);
 }
 
+bool lc_may_cancel(const struct lc_call *call)
+{
+	return !call->written;
+}
+
 void lc_cancel(struct lc_call *call)
 {
 	call_close(call);
@@ -138,9 +143,18 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 
 /* ---- requests and answers ---- */
 
+/* More than the heartbeat that a confirmation is made of. */
+static bool changes_something(const struct lc *lc, const struct ensemble_op *op)
+{
+	return (op->kind == ENSEMBLE_CREATE || op->kind == ENSEMBLE_DELETE || op->kind == ENSEMBLE_SET) &&
+	       op->path != lc->session.node;
+}
+
 void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
                ensemble_answer_fn *answer, void *ctx)
 {
+	for (int i = 0; i < count; i++)
+		call->written |= changes_something(call->lc, &ops[i]);
 	call->pending++;
 	call->writes = ops[0].kind != ENSEMBLE_GET && ops[0].kind != ENSEMBLE_CHILDREN;
 	call->sent_us = lc_now(call->lc);

@@ -24,6 +24,7 @@ struct lc_call {
 	unsigned pending;                        /* answers outstanding */
 	bool told;                               /* or cancelled: the face is done with it */
 	bool writes;                             /* what is outstanding */
+	bool written;                            /* something was sent that may have been done */
 	bool repeatable;                         /* asked again when unanswered, though it writes */
 	bool synced;                             /* "not there" was said after a sync */
 	char *path;

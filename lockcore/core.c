@@ -82,22 +82,29 @@ void timer_clear(struct lc *lc, struct timer *timer)
 	timer->armed = false;
 }
 
-/* Sorted by time. New ones mostly belong near the end, so look from there. */
+/* Sorted by time, looked for from the nearer end: long limits and short ones are many. */
 void timer_set(struct lc *lc, struct timer *timer, int64_t at_us)
 {
-	struct timer *before;
+	struct timer *first, *last;
 
 	timer_clear(lc, timer);
 	timer->at_us = at_us;
 	timer->armed = true;
-	if (!lc->timers || lc->timers->at_us > at_us) {
+	first = lc->timers;
+	if (!first || first->at_us > at_us) {
 		DL_PREPEND(lc->timers, timer);
 		return;
 	}
-	before = lc->timers->prev;   /* utlist: the head's prev is the tail */
-	while (before->at_us > at_us)
-		before = before->prev;
-	DL_APPEND_ELEM(lc->timers, before, timer);
+	last = first->prev;   /* utlist: the head's prev is the tail */
+	if (at_us - first->at_us < last->at_us - at_us) {
+		while (first->next && first->next->at_us <= at_us)
+			first = first->next;
+		DL_APPEND_ELEM(lc->timers, first, timer);
+		return;
+	}
+	while (last->at_us > at_us)
+		last = last->prev;
+	DL_APPEND_ELEM(lc->timers, last, timer);
 }
 
 static void run_timers(struct lc *lc)

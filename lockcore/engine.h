@@ -154,6 +154,7 @@ struct lock {
 	                              * whose going would be seen without a watch */
 	struct lc_taker *unproved;   /* got the lock by hand-off; that its entry is there is being
 	                              * asked, and no entry before it is deleted until then */
+	bool held_back;              /* deletes wait for that */
 	uint64_t list_sent;          /* listings of this lock so far */
 	unsigned lists_pending;
 	bool want_list;              /* stands in lc->wanted */

@@ -245,6 +245,9 @@ void lock_proved(struct lock *lock, struct lc_taker *taker)
 	if (lock->unproved != taker)
 		return;
 	lock->unproved = NULL;
+	if (!lock->held_back)
+		return;
+	lock->held_back = false;
 	DL_FOREACH_SAFE(lock->takers, leaver, next)
 		if (!taker_wants(leaver) && leaver->znode == ZNODE_PRESENT)
 			taker_step(leaver);
@@ -492,8 +495,10 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 		refuse_all(lock, -ENOLCK);
 		break;
 	case ENSEMBLE_UNKNOWN:
+		lock_want_list(lock);
+		break;
 	case ENSEMBLE_GONE:
-		break;   /* locks_resume() lists again */
+		break;
 	}
 	lock->lists_pending--;
 	lock_settle(lock);

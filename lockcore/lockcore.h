@@ -212,6 +212,9 @@ bool lc_idle(const struct lc *lc);
 
 typedef void lc_done_fn(void *ctx, int err);
 void lc_cancel(struct lc_call *call);
+/* Whether nothing was sent yet that may have been done, so that nobody who cancels and asks
+ * again does it twice. */
+bool lc_may_cancel(const struct lc_call *call);
 
 /* What a lock keeps about itself. */
 struct lc_attributes {

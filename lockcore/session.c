@@ -345,6 +345,8 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 		new_session(lc, id);
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session->granted_us = session->lease.timeout_us;
+	if (session->limit.armed)   /* this server may grant less */
+		timer_set(lc, &session->limit, session->lease.deadline_us);
 	tell_deadline(lc);
 	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us, lc->config.loss_lead_us)) {
 		lc_report(lc, LC_ERROR, "the ensemble grants a session of %" PRId64 " ms; with a tick of "

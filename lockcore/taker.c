@@ -363,6 +363,7 @@ void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer)
 	case ENSEMBLE_UNKNOWN:
 		taker->znode = ZNODE_UNKNOWN;
 		taker->lock->unresolved = true;
+		lock_want_list(taker->lock);   /* the connection may live */
 		break;
 	case ENSEMBLE_GONE:
 		return;   /* taker_session_ended() follows */
@@ -482,10 +483,12 @@ void taker_step(struct lc_taker *taker)
 		/* A delete that was refused waits for its timer. */
 		if (!ready || taker_wants(taker) || taker->limit.armed)
 			return;
-		if (taker->lock->unproved && !taker->lock->proven)
-			taker_watch_self(taker->lock->unproved);   /* lock_proved() goes on */
-		else
+		if (taker->lock->unproved && !taker->lock->proven) {
+			taker->lock->held_back = true;   /* lock_proved() goes on */
+			taker_watch_self(taker->lock->unproved);
+		} else {
 			delete(taker);
+		}
 		return;
 	case ZNODE_CREATING:
 	case ZNODE_UNKNOWN:

@@ -487,8 +487,8 @@ mutant(17, 'adopted_without_asking', 'taker.c',
 # ---- 18: unknown outcomes ----
 
 mutant(18, 'create_again_before_the_list', 'taker.c',
-       '\t\ttaker->znode = ZNODE_UNKNOWN;\n\t\ttaker->lock->unresolved = true;\n\t\tbreak;\n\tcase ENSEMBLE_GONE',
-       '\t\tset_absent(taker);\n\t\tbreak;\n\tcase ENSEMBLE_GONE',
+       '\t\ttaker->znode = ZNODE_UNKNOWN;\n\t\ttaker->lock->unresolved = true;\n',
+       '\t\tset_absent(taker);\n',
        sim('cuts'))
 mutant(18, 'others_queue_before_the_outcome', 'taker.c',
        'else if (!taker->lock->unresolved)\n',
@@ -617,12 +617,12 @@ mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
 # ---- 22, 23: weight ----
 
 mutant(23, 'entries_without_limit', 'share.c',
-       'return lc->entry_bytes + bytes <= LC_ENTRY_BYTES_MAX &&\n',
-       'return\n',
+       'if (lc->entry_bytes + bytes > LC_ENTRY_BYTES_MAX || lc->watch_bytes',
+       'if (lc->watch_bytes',
        unit('tests/sim/test_limits.c'))
 mutant(23, 'one_user_takes_all', 'share.c',
-       '(uid == 0 || !share || share->bytes + bytes <= LC_USER_BYTES_MAX)',
-       '1',
+       '(share->bytes + bytes <= LC_USER_BYTES_MAX &&',
+       '(true &&',
        unit('tests/sim/test_limits.c'))
 mutant(23, 'order_reversed_after_a_session', 'lock.c',
        '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {\n\t\t\ttaker_write_reason',

@@ -82,6 +82,8 @@ int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc
 void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred)
 {
 	taker->stirred = stirred;
+	if (stirred)
+		lock_watch_data(taker->lock);   /* fewer slots: somebody waits who did not */
 	if (stirred || !taker->stir_due)
 		return;
 	taker->stir_due = false;

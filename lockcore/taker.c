@@ -661,11 +661,10 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 		return -ENAMETOOLONG;
 	if (lc->draining || lc->session.state == LC_UNUSABLE)
 		return -ENOLCK;
-	if (!share_has_room(lc, request->uid, longest)) {
+	if (lc->watch_bytes > LC_WATCH_BYTES_MAX)
 		locks_forget_idle(lc);
-		if (!share_has_room(lc, request->uid, longest))
-			return -ENOLCK;
-	}
+	if (!share_has_room(lc, request->uid, longest))
+		return -ENOLCK;
 	taker = calloc(1, sizeof(*taker));
 	if (!taker)
 		return -ENOMEM;

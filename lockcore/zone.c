@@ -47,12 +47,14 @@ static bool build(const struct zone *zone, struct queue *ret_queue)
 	struct queue queue = {.entries = calloc(zone->count + 1, sizeof(*queue.entries)),
 	                      .in_zone = true, .listing = zone->listing,
 	                      .slots_known = zone->slots_known};
+	bool gone = false;
 
 	if (!queue.entries)
 		return false;
 	for (size_t i = 0; i < zone->count; i++) {
 		struct queue_entry *entry = &queue.entries[queue.count];
 
+		gone |= zone->items[i].gone;
 		if (zone->items[i].gone || !name_parse(zone->items[i].znode, &entry->name))
 			continue;
 		entry->znode = zone->items[i].znode;
@@ -60,7 +62,10 @@ static bool build(const struct zone *zone, struct queue *ret_queue)
 		queue.count++;
 	}
 	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare);
-	queue_judge(&queue, zone->slots);
+	/* What the slots were at one moment does not go with what is there at a later one. */
+	if (gone && zone->slots > 1)
+		queue.slots_known = false;
+	queue_judge(&queue, queue.slots_known ? zone->slots : 1);
 	*ret_queue = queue;
 	return true;
 }
@@ -78,6 +83,8 @@ static void finish(struct zone *zone)
 	if (!zone->failed && !build(zone, &queue)) {
 		lock_look_later(lock);
 	} else if (!zone->failed) {
+		if (zone->slots_known && !queue.slots_known)
+			lock_want_list(lock);
 		lock_judge(lock, &queue);
 		queue_finish(&queue);
 	}

@@ -572,11 +572,22 @@ static void arrives_up(void *ctx, uint64_t arg)
 	server_reads(conn, parcel);
 }
 
+/* Whoever looks for connections looks for open ones. */
+static void forget_closed(struct world *world)
+{
+	struct conn *conn, *next;
+
+	LL_FOREACH_SAFE(world->conns, conn, next)
+		if (!conn->open_there)
+			LL_DELETE(world->conns, conn);
+}
+
 /* This server has gone one transaction further. */
 void conn_applied(struct world *world, int server, const struct transaction *transaction)
 {
 	struct conn *conn;
 
+	forget_closed(world);
 	LL_FOREACH(world->conns, conn) {
 		if (conn->server != server || !conn->open_there)
 			continue;

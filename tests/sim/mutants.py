@@ -480,7 +480,7 @@ mutant(17, 'adopted_without_asking', 'taker.c',
        '	taker->created_at = taker->lock->list_sent;\n'
        '	taker->name = NULL;\n'
        '	set_present(taker, name, &(struct ensemble_stat){.ephemeral_owner = taker->lc->session.id,\n'
-       '	                                                 .czxid = taker->czxid});\n'
+       '	                                                 .czxid = 1});\n'
        '	free(name);\n	free(path);\n	taker_step(taker);\n	return;\n',
        sim('cuts'))
 

@@ -13,8 +13,8 @@ SHORT = 'grants a session of|connection lost|the lock is lost'
 
 def test(case):
     server = case.server()
-    idle, busy = case.mount(server, 'idle'), case.mount(server, 'busy', options=['on_lost=none'])
-    stopped = case.mount(server, 'stopped', options=['on_lost=kill'])
+    idle, busy = case.mount(server, 'idle'), case.mount(server, 'busy', '6s', options=['on_lost=none'])
+    stopped = case.mount(server, 'stopped', '6s', options=['on_lost=kill'])
     for lock in ('one', 'two'):
         idle.mkdir(lock)
     staying, killed = busy.take('one').held(), stopped.take('two').held()

@@ -2,20 +2,26 @@
 """checker.py - decides from the histories alone whether the locks were locks.
 
   two holders    what two holds of a lock certainly had overlaps, or a success had
-                 no instant left in which nobody else held (holds.py)
+                 no instant left in which nobody else held (holds.py); of a lock with
+                 slots: one more than these
   token          not unique, or not rising: who opened after another one had got the
                  lock has the larger one, and the holds follow each other by token
+  shared         what is protected changed while somebody shared the lock
+  value          the file `value` of a lock lost an increment
+  evicted        whose entry was taken away holds for long after that
   came back      a use succeeds after one that failed
   errno          an error nobody has promised
   time           a timed door opened late or gave up early
   fenced         an increment lost, or a holder refused while it held
   unfenced       an increment lost that no loss of a lock explains; on a mount with
                  on_lost=kill a loss explains nothing
-  stuck          a worker that did not get every lock after the faults, entries left
+  stuck          a worker that did not get its locks after the faults, entries left
+  bursts         so few requests for so many takes were sent in none of them
   other          what the runner saw
 
 The order of grants is the order of entries: a token is the entry's czxid, which
-rises from entry to entry, and so must the holds.
+rises from entry to entry, and so must the holds that exclude each other. Those that
+share a lock do not, nor as many as there are slots.
 """
 
 import bisect
@@ -40,6 +46,10 @@ LATE = (2 + 2 * 2) * SECOND
 # How long after a fault a mount may still find the ensemble away: an election, and
 # servers that do not answer are tried one after the other.
 RECOVERY = 6 * SECOND
+# How long an evicted holder may go on: its session lasts 4 s, then the entry goes.
+EVICTION = 4 * SECOND + LATE
+# In a burst a take and a release are a request each, unless many go together.
+BURST_TAKES, BURST_REQUESTS = 200, 2
 _UNITS = {'ms': 10**6, 's': SECOND, 'm': 60 * SECOND, 'h': 3600 * SECOND}
 _DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT)
 
@@ -57,13 +67,15 @@ def check(directory):
     result = Result()
     journal = history.read(directory + '/journal')
     begin = next(event for event in journal if event['e'] == 'begin')
-    workers = {event['worker']: event['mount'] for event in journal if event['e'] == 'worker'}
     histories = []
-    for worker, mount in workers.items():
+    for event in journal:
+        if event['e'] != 'worker':
+            continue
+        worker, mount = event['worker'], event['mount']
         path = f'{directory}/histories/{worker}'
         events = history.read(path) if os.path.exists(path) else []
         histories.append(History(worker, mount, begin['on_lost'][mount] == 'kill', events,
-                                 result.complain))
+                                 result.complain, event['must'], event['process']))
     fenced = {lock: stores.records(f'{directory}/stores/{lock}.fenced')
               for lock in begin['locks'] if os.path.exists(f'{directory}/stores/{lock}.fenced')}
     judge(result, journal, histories, fenced)
@@ -71,82 +83,157 @@ def check(directory):
 
 
 def judge(result, journal, histories, fenced):
+    slots = next(event for event in journal if event['e'] == 'begin').get('slots', {})
     attempts = [attempt for each in histories for attempt in each.attempts]
+    faults = [event for event in journal if event['e'] == 'fault']
+    check_evictions(result, attempts, [fault['target'] | {'c': fault['c'], 'r': fault['r']}
+                                       for fault in faults if fault['kind'] == 'evict'])
     by_lock = collections.defaultdict(list)
     for attempt in attempts:
         if attempt.held:
             by_lock[attempt.lock].append(attempt)
     for lock, holds in sorted(by_lock.items()):
-        check_exclusion(result, lock, holds)
-        check_tokens(result, lock, holds)
-        check_instants(result, lock, holds)
+        check_exclusion(result, lock, holds, slots.get(lock, 1))
+        check_tokens(result, lock, holds, slots.get(lock, 1))
+        check_instants(result, lock, holds, slots.get(lock, 1))
         check_fenced(result, lock, holds, fenced.get(lock, []))
         check_unfenced(result, lock, holds)
-    faults = [event for event in journal if event['e'] == 'fault']
+        check_sharing(result, lock, holds)
+        check_values(result, lock, holds)
+    removals = [fault for fault in faults if fault['kind'] == 'lock-remade']
     storms = disturbed(faults)
     faults = away(faults)
-    check_errors(result, attempts, faults, storms)
+    check_errors(result, attempts, faults, storms, removals)
     check_times(result, attempts, faults)
     check_end(result, journal, histories)
-    count(result, histories, attempts)
+    check_bursts(result, histories)
+    count(result, histories, attempts, slots)
 
 
 # ---- one holder ----
 
-def check_exclusion(result, lock, holds):
-    last = None
-    for hold in sorted(holds, key=lambda hold: hold.got):
-        if last and hold.got <= last.proved:
+def check_exclusion(result, lock, holds, slots):
+    alone, sharing = [], None          # that may go on: `slots` of the one kind, the last of the other
+
+    def complain(hold, others):
+        for last in others:
             result.complain('two holders', f'{lock}: {last} held from {last.got} to {last.proved} at '
                             f'least, {hold} from {hold.got} to {hold.proved}')
-        if last is None or hold.proved > last.proved:
-            last = hold
+    for hold in sorted(holds, key=lambda hold: hold.got):
+        alone = [last for last in alone if last.proved >= hold.got]
+        if hold.shared:
+            complain(hold, alone)
+            if sharing is None or hold.proved > sharing.proved:
+                sharing = hold
+            continue
+        if len(alone) >= slots:
+            complain(hold, alone)
+        if sharing and sharing.proved >= hold.got:
+            complain(hold, [sharing])
+        alone.append(hold)
 
 
-def check_instants(result, lock, holds):
+def check_instants(result, lock, holds, slots):
     """The holds in the order of their tokens, each as early and short as it can be
     made: does every success find an instant?"""
-    free = 0                           # the earliest instant that is not taken
+    alone, sharing = [], 0             # when they end: the latest `slots`; the last one
     for hold in sorted((hold for hold in holds if hold.token is not None), key=lambda hold: hold.token):
+        if hold.shared:
+            free = max(alone, default=0)
+        else:
+            free = max(sharing, min(alone) if len(alone) == slots else 0)
         start = max(hold.opened, free)
         end = start if hold.used is None else max(hold.used, start)
         if start > hold.answered or (hold.used is not None and end > hold.used_ret):
             result.complain('two holders', f'{lock}: no instant is left for {hold}: opened {hold.opened} '
                             f'to {hold.answered}, used until {hold.used}, others held until {free}')
-        free = max(free, end + 1)
-    # Those that lost the lock before they saw its token.
-    certain = sorted((hold.got, hold.proved) for hold in holds if hold.token is not None)
+        if hold.shared:
+            sharing = max(sharing, end + 1)
+        else:
+            alone = sorted(alone + [end + 1])[-slots:]
+    check_nameless(result, lock, holds, slots)
+
+
+class Spans:
+    """Which of these times has begun by one instant and lasts to another?"""
+
+    def __init__(self, spans):
+        self.starts, self.ends = [], []
+        for start, end in sorted(spans):
+            self.starts.append(start)
+            self.ends.append(max(end, self.ends[-1] if self.ends else 0))
+
+    def contain(self, start, end):
+        at = bisect.bisect_right(self.starts, start)
+        return at > 0 and self.ends[at - 1] >= end
+
+
+def check_nameless(result, lock, holds, slots):
+    """Those that never saw their token: none of these was opened while another one held."""
+    known = [hold for hold in holds if hold.token is not None]
+    alone = Spans((hold.got, hold.proved) for hold in known if not hold.shared)
+    sharing = Spans((hold.got, hold.proved) for hold in known if hold.shared)
     for hold in holds:
-        if hold.token is None and any(start <= hold.opened and hold.answered <= end
-                                      for start, end in certain):
+        if hold.token is not None:
+            continue
+        others = [alone] if hold.shared else [sharing] + ([alone] if slots == 1 else [])
+        if any(each.contain(hold.opened, hold.answered) for each in others):
             result.complain('two holders', f'{lock}: {hold} was opened while another one held')
 
 
-def check_tokens(result, lock, holds):
+def check_tokens(result, lock, holds, slots):
     holds = [hold for hold in holds if hold.token is not None]
     by_token = collections.Counter(hold.token for hold in holds)
     for token, times in by_token.items():
         if times > 1:
             result.complain('token', f'{lock}: {token} was given {times} times')
     ended = sorted(holds, key=lambda hold: hold.got)
-    largest, at = None, 0
+    largest, at = {}, 0                # of those that shared, and of the others
     for hold in sorted(holds, key=lambda hold: hold.opened):
         while at < len(ended) and ended[at].got < hold.opened:
-            if largest is None or ended[at].token > largest.token:
-                largest = ended[at]
+            last = ended[at]
+            if last.shared not in largest or last.token > largest[last.shared].token:
+                largest[last.shared] = last
             at += 1
-        if largest and hold.token < largest.token:
-            result.complain('token', f'{lock}: {hold} was opened after {largest} had the lock')
+        # Whoever comes back to a place it had in the queue has a token older than its
+        # opening: others may have got the lock meanwhile if they need not wait for it.
+        for shared, last in largest.items():
+            exclude = shared != hold.shared or (not shared and slots == 1)
+            if exclude and hold.token < last.token:
+                result.complain('token', f'{lock}: {hold} was opened after {last} had the lock')
+
+
+def check_evictions(result, attempts, evictions):
+    """Marks those that may be meant."""
+    by_place = collections.defaultdict(list)
+    for eviction in evictions:
+        by_place[eviction['lock'], eviction['host']].append(eviction)
+        done = ', perhaps' if eviction['errno'] else ''
+        result.figures[f'evicted, {eviction["state"]}{done}'] += 1
+    for attempt in attempts:
+        for eviction in by_place.get((attempt.lock, f'm{attempt.mount}'), ()):
+            end = attempt.over
+            if eviction['r'] < attempt.opened or (end is not None and end < eviction['c']):
+                continue
+            attempt.evicted = True
+            if (attempt.token == eviction['token'] and not eviction['errno'] and
+                    attempt.used is not None and attempt.used > eviction['r'] + EVICTION):
+                result.complain('evicted', f'{attempt} was evicted until {eviction["r"]} and held at '
+                                f'{attempt.used}')
 
 
 # ---- the stores ----
 
 def check_fenced(result, lock, holds, records):
-    value = largest = 0
+    value = alone = shared = 0
     for kind, token, new in records:
+        largest = alone if kind == 'S' else max(alone, shared)
         if token < largest:
             result.complain('fenced', f'{lock}: token {token} after {largest}')
-        largest = max(largest, token)
+        if kind == 'S':
+            shared = max(shared, token)
+        else:
+            alone = max(alone, token)
         if kind == 'W':
             if new != value + 1:
                 result.figures['lost updates, fenced store'] += 1
@@ -186,7 +273,8 @@ class Update:
         """Whether its write may have come when the lock was another's."""
         if self.write is None or self.confirmed or self.hold.guarded:
             return False
-        if store == 'naive':
+        # An evicted one is told, and at once the next one holds.
+        if store == 'naive' or self.hold.evicted:
             return True
         checked = self.write['checked']
         return checked is None or self.write['r'] - checked > SPARE
@@ -197,7 +285,7 @@ def updates(holds, store):
     for hold in holds:
         read = None
         for event in hold.stores:
-            if event.get('store') != store:
+            if event.get('store') != store or event['e'] == 'look':
                 continue
             if event['e'] == 'read':
                 read = event
@@ -229,6 +317,37 @@ def check_unfenced(result, lock, holds):
                                 f'{update.read["value"]}, and nobody may have written late')
 
 
+def check_sharing(result, lock, holds):
+    """Nothing changes between two looks of one that certainly held until the later one.
+    Who writes late may be seen, as above."""
+    for store in ('careful', 'naive'):
+        strays = [update for update in updates(holds, store) if update.excused(store)]
+        for hold in holds:
+            last = None
+            for event in hold.stores:
+                if event['e'] != 'look' or event['store'] != store:
+                    continue
+                result.figures['looks by sharers'] += 1
+                if (last and event['value'] != last['value'] and hold.used is not None and
+                        hold.used >= event['r'] and
+                        not any(stray.write['r'] >= last['c'] and stray.write['c'] <= event['r']
+                                for stray in strays)):
+                    result.complain('shared', f'{lock}, {store}: {last["value"]} became {event["value"]} '
+                                    f'while {hold} shared the lock, at {event["c"]}')
+                last = event
+
+
+def check_values(result, lock, holds):
+    """What was accepted rises from holder to holder: none of it was lost."""
+    written = [(event['token'], event['number'], hold) for hold in holds for event in hold.stores
+               if event['e'] == 'value' and not event['errno']]
+    written.sort(key=lambda each: each[:2])
+    result.figures['increments, value'] += len(written)
+    for (_, before, one), (_, after, other) in zip(written, written[1:]):
+        if after <= before:
+            result.complain('value', f'{lock}: {one} had written {before}, then {other} {after}')
+
+
 # ---- errors and times ----
 
 def away(faults):
@@ -254,7 +373,7 @@ def disturbed(faults):
     """The times in which the ensemble may be out of a mount's reach, [start, end]."""
     found = []
     for fault in sorted(faults, key=lambda fault: fault['c']):
-        if fault['kind'] == 'worker-kill':
+        if fault['kind'] in ('worker-kill', 'evict', 'lock-remade'):
             continue
         if found and fault['c'] <= found[-1][1]:
             found[-1][1] = max(found[-1][1], fault['r'] + RECOVERY)
@@ -268,7 +387,7 @@ def within(storms, start, end):
     return at > 0 and storms[at - 1][1] >= start
 
 
-def check_errors(result, attempts, faults, storms):
+def check_errors(result, attempts, faults, storms, removals):
     for attempt in attempts:
         if attempt.answered is None:
             continue
@@ -276,9 +395,13 @@ def check_errors(result, attempts, faults, storms):
         result.figures[f'open: {errno.errorcode.get(code, "held")}'] += 1
         promised = code == 0 or (
             code == errno.EINTR and attempt.signal or
-            code == errno.EAGAIN and attempt.door == 'try' or
+            code == errno.EAGAIN and attempt.at_once or
             # The ensemble could not be asked in time.
-            code == errno.ENOLCK and attempt.door == 'try' or
+            code == errno.ENOLCK and attempt.at_once or
+            code == errno.ECANCELED and attempt.evicted or
+            code == errno.ENOENT and any(
+                fault['target'] == attempt.lock and fault['c'] <= attempt.answered and
+                attempt.opened <= fault['r'] for fault in removals) or
             code == errno.ETIMEDOUT and '@' in attempt.door or
             # The path is looked up before, and nobody could be asked about it.
             code == errno.EHOSTUNREACH and within(storms, attempt.opened, attempt.answered) or
@@ -291,8 +414,19 @@ def check_errors(result, attempts, faults, storms):
                                                                  event['r'])
             unasked = (event['errno'] == errno.EHOSTUNREACH and event['how'] == 'fsync' and
                        within(storms, event['c'], event['r']))
-            if event['errno'] not in (0, errno.EIO) and not dead and not unasked:
+            # Locked again after a loss: not before it has been given up.
+            again = event['how'] == 'flock' and event['errno'] == errno.ENOLCK
+            if event['errno'] not in (0, errno.EIO) and not dead and not unasked and not again:
                 result.complain('errno', f'{attempt}: {event["how"]} gives '
+                                f'{errno.errorcode.get(event["errno"], event["errno"])} at {event["r"]}')
+        for event in attempt.stores:
+            if event['e'] != 'value' or event['errno'] in (0, errno.EIO):
+                continue
+            dead = event['errno'] in _DEAD and killed_around(faults[attempt.mount], attempt.opened,
+                                                             event['r'])
+            unasked = event['errno'] == errno.EHOSTUNREACH and within(storms, event['c'], event['r'])
+            if not dead and not unasked:
+                result.complain('errno', f'{attempt}: value gives '
                                 f'{errno.errorcode.get(event["errno"], event["errno"])} at {event["r"]}')
 
 
@@ -303,12 +437,13 @@ def duration(door):
 
 def check_times(result, attempts, faults):
     for attempt in attempts:
-        limit = 2 * SECOND if attempt.door == 'try' else duration(attempt.door)
+        limit = 2 * SECOND if attempt.at_once else duration(attempt.door)
         if limit is None or attempt.answered is None:
             continue
         took = attempt.answered - attempt.opened
-        if attempt.errno == errno.ETIMEDOUT and took < limit:
-            result.complain('time', f'{attempt}: gave up after {took / SECOND:.3f} s')
+        waited = attempt.answered - attempt.since
+        if attempt.errno == errno.ETIMEDOUT and waited < limit:
+            result.complain('time', f'{attempt}: gave up after {waited / SECOND:.3f} s')
         late = took - limit - LATE
         if late > 0 and late > overlap(faults[attempt.mount], attempt.opened, attempt.answered):
             result.complain('time', f'{attempt}: answered after {took / SECOND:.3f} s')
@@ -319,9 +454,8 @@ def check_times(result, attempts, faults):
 def check_end(result, journal, histories):
     end = [event for event in journal if event['e'] == 'end']
     quiet = [event for event in journal if event['e'] == 'quiet']
-    killed = {event['worker'] for event in journal if event['e'] in ('kill', 'lost')}
+    killed = {event['process'] for event in journal if event['e'] in ('kill', 'lost')}
     result.figures['workers killed by on_lost'] = sum(event['e'] == 'lost' for event in journal)
-    locks = next(event['locks'] for event in journal if event['e'] == 'begin')
     if not end or not quiet:
         result.complain('other', 'the run was not finished')
         return
@@ -330,9 +464,9 @@ def check_end(result, journal, histories):
     for problem in end[0]['problems']:
         result.complain('other', problem)
     for each in histories:
-        if each.worker in killed:
+        if each.process in killed:
             continue
-        for lock in locks:
+        for lock in each.must:
             if lock not in each.done:
                 last = each.attempts[-1] if each.attempts else None
                 result.complain('stuck', f'{each.worker} did not get {lock} after the faults; last: {last}')
@@ -344,12 +478,30 @@ def check_end(result, journal, histories):
                 result.figures['slowest to get all locks after the faults, ms'], slowest // 10**6)
 
 
-def count(result, histories, attempts):
+def check_bursts(result, histories):
+    """If they never send less than a request for a take and one for a release, they
+    do not test what they are for."""
+    bursts = [burst for each in histories for burst in each.bursts if burst['takes'] >= BURST_TAKES]
+    few = [burst for burst in bursts if burst['requests'] < BURST_REQUESTS * burst['takes']]
+    result.figures['bursts'] = len(bursts)
+    result.figures[f'bursts with less than {BURST_REQUESTS} requests for a take'] = len(few)
+    if bursts:
+        best = min(bursts, key=lambda burst: burst['requests'] / burst['takes'])
+        result.figures['requests for 100 takes, the best burst'] = 100 * best['requests'] // best['takes']
+        if not few:
+            result.complain('bursts', f'at least {best["requests"]} requests for {best["takes"]} takes')
+
+
+def count(result, histories, attempts, slots):
     holds = [attempt for attempt in attempts if attempt.held]
     figures = result.figures
     figures['histories'] = len(histories)
     figures['opens'] = len(attempts)
     figures['holds'] = len(holds)
+    for hold in holds:
+        kind = 'sharing' if hold.shared else 'of a lock with slots' if hold.lock in slots else 'exclusive'
+        figures[f'holds, {kind}'] += 1
+        figures['holds by flock'] += hold.door == 'flock'
     figures['holds lost'] = sum(hold.lost is not None for hold in holds)
     figures['checks'] = sum(len(hold.checks) for hold in holds)
     # Without these the run would have proved little.

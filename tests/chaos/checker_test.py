@@ -32,12 +32,16 @@ class Story:
         self.events.append(event)
         return self
 
-    def take(self, token, c, r, door='lock', lock='hot'):
-        self.say('open', c=c, lock=lock, door=door, signal=False).say('held', c, r)
+    def take(self, token, c, r, door='lock', lock='hot', mode='exclusive'):
+        self.say('open', c=c, lock=lock, door=door, mode=mode, signal=False).say('held', c, r)
         return self if token is None else self.check(token, r, r + 1)
 
-    def refused(self, code, c, r, door='lock', signal=False):
-        return self.say('open', c=c, lock='hot', door=door, signal=signal).say('fail', c, r, errno=code)
+    def share(self, token, c, r):
+        return self.take(token, c, r, 'shared', mode='shared')
+
+    def refused(self, code, c, r, door='lock', signal=False, **more):
+        self.say('open', c=c, lock='hot', door=door, signal=signal, **more)
+        return self.say('fail', c, r, errno=code)
 
     def check(self, token, c, r, how='read', code=0):
         return self.say('check', c, r, how=how, errno=code, token=None if code else token)
@@ -54,6 +58,15 @@ class Story:
         return self.say('write', r - 1, r, store=store, value=value + 1,
                         checked=None if checked is None else checked * MS)
 
+    def look(self, value, c, store='naive'):
+        return self.say('look', c, c + 1, store=store, value=value)
+
+    def value(self, number, token, c, code=0):
+        return self.say('value', c, c + 1, number=number, errno=code, token=token)
+
+    def burst(self, takes, requests):
+        return self.say('burst', 0, 1000, locks=3, takes=takes, requests=requests)
+
     def fence(self, op, ok, value, c):
         return self.say('fence', c, c + 1, op=op, ok=ok, value=value)
 
@@ -61,13 +74,18 @@ class Story:
         return self.say('done', c, c + 1, lock='hot').say('exit')
 
 
+def eviction(c, r, token=1, code=0, mount=0):
+    return 'evict', {'lock': 'hot', 'host': f'm{mount}', 'token': token, 'errno': code, 'state': 'held'}, c, r
+
+
 class Checker(unittest.TestCase):
-    def judge(self, *stories, faults=(), records=(), left=(), problems=(), killed=(), ends=True):
+    def judge(self, *stories, faults=(), records=(), left=(), problems=(), killed=(), ends=True,
+              slots=1):
         result = checker.Result()
-        journal = [{'e': 'begin', 'locks': ['hot']}]
+        journal = [{'e': 'begin', 'locks': ['hot'], 'slots': {'hot': slots}}]
         journal += [{'e': 'fault', 'kind': kind, 'target': target, 'c': c * MS, 'r': r * MS}
                     for kind, target, c, r in faults]
-        journal += [{'e': 'kill', 'worker': name, 'c': c * MS} for name, c in killed]
+        journal += [{'e': 'kill', 'process': name, 'c': c * MS} for name, c in killed]
         journal += [{'e': 'quiet', 'c': 0}, {'e': 'end', 'left': left, 'problems': problems}]
         gone = {name for name, _ in killed}
         histories = []
@@ -75,7 +93,7 @@ class Checker(unittest.TestCase):
             if ends and story.worker not in gone:
                 story.end(100000)
             histories.append(History(story.worker, story.mount, story.guarded, story.events,
-                                     result.complain))
+                                     result.complain, ['hot']))
         checker.judge(result, journal, histories, {'hot': records})
         return result
 
@@ -141,6 +159,144 @@ class Checker(unittest.TestCase):
                  Story('b', 1).take(2, 5, 5000).check(2, 6000, 6001).check(2, 9500, 9501).release(9600),
                  faults=[('daemon-pause-long', 0, 11, 8999)])
 
+    # ---- some share it ----
+
+    def test_sharers(self):
+        """In whatever order they come to it; those that do not share come after them."""
+        self.good(Story('a').share(1, 0, 20).check(1, 80, 81).release(90),
+                  Story('b').share(2, 0, 10).check(2, 40, 41).release(50),
+                  Story('c').take(3, 0, 95).check(3, 96, 97).release(98),
+                  Story('d').share(4, 0, 99).release(100))
+
+    def test_exclusive_one_among_sharers(self):
+        self.bad('two holders', Story('a').share(1, 0, 10).check(1, 40, 41).release(50),
+                 Story('b').take(2, 5, 30).check(2, 35, 36).release(60))
+        self.bad('two holders', Story('b').take(1, 0, 10).check(1, 40, 41).release(60),
+                 Story('a').share(2, 5, 30).check(2, 35, 36).release(50))
+
+    def test_exclusive_one_behind_the_longest_sharer(self):
+        self.bad('two holders', Story('a').share(1, 0, 10).check(1, 90, 91).release(95),
+                 Story('b').share(2, 0, 15).check(2, 20, 21).release(22),
+                 Story('c').take(3, 5, 30).release(31))
+
+    def test_sharer_without_an_instant(self):
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 60, 90).release(95),
+                 Story('b').share(2, 5, 50).check(2, 51, 52).release(55))
+        self.bad('two holders', Story('a').share(1, 0, 10).check(1, 60, 90).release(95),
+                 Story('b').take(2, 5, 50).check(2, 51, 52).release(55))
+
+    def test_sharer_before_its_turn(self):
+        """Its entry stands behind one that holds alone later."""
+        self.bad('two holders', Story('a').take(4, 0, 30).check(4, 32, 33).release(40),
+                 Story('b').share(5, 0, 10).check(5, 12, 13).release(20))
+
+    def test_sharer_opened_inside_another_hold_without_token(self):
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 90, 91).release(95),
+                 Story('b').share(None, 20, 30).lost(31, 32).release(33))
+        self.good(Story('a').share(1, 0, 10).check(1, 90, 91).release(95),
+                  Story('b').share(None, 20, 30).lost(31, 32).release(33))
+
+    def test_sharers_by_flock(self):
+        self.bad('two holders',
+                 Story('a').take(1, 0, 10, 'flock', mode='shared').check(1, 40, 41).release(50),
+                 Story('b').take(2, 5, 30, 'flock').check(2, 35, 36).release(60))
+        self.good(Story('a').take(1, 0, 10, 'flock', mode='shared').check(1, 40, 41).release(50),
+                  Story('b').take(2, 5, 30, 'flock', mode='shared').check(2, 35, 36).release(60))
+
+    def test_conversion_is_two_holds(self):
+        self.good(Story('a').take(1, 0, 10, 'flock', mode='shared').release(20).take(3, 20, 60, 'flock')
+                  .release(70), Story('b').take(2, 5, 30).check(2, 45, 46).release(50))
+        self.bad('two holders', Story('a').take(1, 0, 10, 'flock', mode='shared').release(20)
+                 .take(3, 20, 40, 'flock').release(70),
+                 Story('b').take(2, 5, 30).check(2, 45, 46).release(50))
+
+    def test_what_is_shared_changes(self):
+        reader = Story('a').share(1, 0, 10).look(7, 12).look(8, 40).check(1, 50, 51).release(60)
+        self.bad('shared', reader)
+        # Also beside one that had the lock before, and was seen to have it to the end.
+        self.bad('shared', reader, Story('b').take(0, 0, 1).update(7, 2, 3).check(0, 4, 5).release(6))
+
+    def test_what_is_shared_changes_by_a_loser(self):
+        self.good(Story('b').take(1, 0, 10).update(7, 12, 5000).lost(5001, 5002).release(5003),
+                  Story('a').share(2, 5, 4000).look(7, 4100).look(8, 5100).check(2, 5200, 5201).release(5300))
+
+    def test_what_was_shared_changes(self):
+        """It was not seen to hold at the later look."""
+        self.good(Story('a').share(1, 0, 10).look(7, 12).check(1, 20, 21).look(8, 40).lost(50, 51)
+                  .release(60))
+
+    # ---- slots ----
+
+    def test_slots(self):
+        self.good(Story('a').take(1, 0, 10).check(1, 40, 41).release(50),
+                  Story('b').take(2, 5, 30).check(2, 60, 61).release(70),
+                  Story('c').take(3, 5, 52).check(3, 58, 59).release(70), slots=2)
+
+    def test_one_more_than_slots(self):
+        self.bad('two holders', Story('a').take(1, 0, 10).check(1, 40, 41).release(50),
+                 Story('b').take(2, 5, 30).check(2, 60, 61).release(70),
+                 Story('c').take(3, 5, 35).check(3, 58, 59).release(70), slots=2)
+
+    def test_slots_without_an_instant(self):
+        stories = [Story('a').take(1, 0, 10).check(1, 60, 90).release(95),
+                   Story('b').take(2, 0, 10).check(2, 60, 90).release(95),
+                   Story('c').take(3, 5, 50).check(3, 51, 52).release(55)]
+        self.bad('two holders', *stories, slots=2)
+        self.good(*stories, slots=3)
+
+    def test_slots_and_sharers(self):
+        self.bad('two holders', Story('a').share(1, 0, 10).check(1, 40, 41).release(50),
+                 Story('b').take(2, 5, 30).check(2, 35, 36).release(60), slots=3)
+
+    def test_slots_and_a_place_that_was_kept(self):
+        """c came back to the place that it had before b came; nobody waited for it."""
+        stories = [Story('b').take(5, 0, 10).release(20), Story('c').take(4, 15, 30).release(40)]
+        self.good(*stories, slots=2)
+        self.bad('token', *stories)
+
+    def test_sharers_token_falls(self):
+        self.bad('token', Story('a').share(5, 0, 10).release(20), Story('b').take(4, 15, 30).release(40))
+        self.bad('token', Story('a').take(5, 0, 10).release(20), Story('b').share(4, 15, 30).release(40))
+        self.bad('token', Story('a').share(5, 0, 10).release(20), Story('b').share(5, 15, 30).release(40))
+
+    # ---- evictions and removals ----
+
+    def test_evicted(self):
+        self.good(Story('a').take(1, 0, 10).lost(30, 31).release(32)
+                  .refused(errno.ECANCELED, 40, 60), faults=[eviction(20, 25), eviction(45, 46)])
+
+    def test_not_evicted(self):
+        for faults in ([], [eviction(20, 25)], [eviction(70, 75)], [eviction(45, 46, mount=1)]):
+            self.bad('errno', Story('a').refused(errno.ECANCELED, 40, 60), faults=faults)
+
+    def test_evicted_and_holds_on(self):
+        story = Story('a').take(1, 0, 10).check(1, 12000, 12001).release(12002)
+        self.bad('evicted', story, faults=[eviction(20, 25)])
+        # That may not have been done, or it is another's.
+        self.good(story, faults=[eviction(20, 25, code=errno.EHOSTUNREACH)])
+        self.good(story, faults=[eviction(20, 25, token=2)])
+
+    def test_evicted_right_before_it_writes(self):
+        stories = [Story('a').take(1, 0, 10).update(7, 12, 60, 55, 'careful').lost(61, 62).release(63),
+                   Story('b').take(2, 5, 57).update(7, 58, 59, 57, 'careful').check(2, 70, 71).release(72)]
+        self.good(*stories, faults=[eviction(55, 56)])
+        self.bad('unfenced', *stories)
+        # A guarded one is gone before the next one holds.
+        stories[0].guarded = True
+        self.bad('unfenced', *stories, faults=[eviction(55, 56)])
+
+    def test_removed(self):
+        story = Story('a').refused(errno.ENOENT, 40, 60)
+        self.good(story, faults=[('lock-remade', 'hot', 30, 50)])
+        for removal in (('warm', 30, 50), ('hot', 10, 30), ('hot', 70, 80)):
+            self.bad('errno', Story('a').refused(errno.ENOENT, 40, 60), faults=[('lock-remade', *removal)])
+
+    # ---- bursts ----
+
+    def test_bursts(self):
+        self.good(Story('a').burst(600, 1400).burst(600, 1100))
+        self.bad('bursts', Story('a').burst(600, 1400).burst(20, 10))
+
     # ---- tokens ----
 
     def test_token_twice(self):
@@ -190,8 +346,29 @@ class Checker(unittest.TestCase):
     def test_check_gives_a_strange_error(self):
         self.bad('errno', Story('a').take(1, 0, 10).check(None, 20, 21, code=errno.EINVAL).release(22))
 
+    def test_flock_at_once(self):
+        self.good(Story('a').refused(errno.EAGAIN, 0, 3, 'flock', at_once=True)
+                  .refused(errno.ENOLCK, 10, 2010, 'flock', at_once=True))
+        self.bad('errno', Story('a').refused(errno.EAGAIN, 0, 3, 'flock'))
+        self.bad('time', Story('a').refused(errno.EAGAIN, 0, 8500, 'flock', at_once=True))
+
+    def test_flock_after_a_loss(self):
+        story = Story('a').take(1, 0, 10, 'flock').lost(20, 21)
+        self.good(story.check(None, 22, 23, 'flock', errno.ENOLCK).release(30))
+        self.bad('came back', Story('a').take(1, 0, 10, 'flock').lost(20, 21).check(None, 22, 23, 'flock')
+                 .release(30))
+
     def test_gives_up_early(self):
         self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 99, 'lock@100ms'))
+
+    def test_comes_back_after_a_signal(self):
+        """With its old limit, to the same door, soon."""
+        def story(pause, door):
+            return (Story('a').refused(errno.EINTR, 0, 60, 'lock@100ms', signal=True)
+                    .refused(errno.ETIMEDOUT, 60 + pause, 110 + pause, door))
+        self.good(story(10, 'lock@100ms'))
+        self.bad('time', story(10, 'shared@100ms'))
+        self.bad('time', story(2100, 'lock@100ms'))
 
     def test_gives_up_late(self):
         self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 6500, 'lock@100ms'))
@@ -225,6 +402,26 @@ class Checker(unittest.TestCase):
 
     def test_loser_is_refused(self):
         self.good(Story('a').take(1, 0, 10).fence('write', False, 1, 14).lost(16, 17).release(20))
+
+    def test_fenced_and_sharers(self):
+        """Those that share come in any order, but after those that held alone before."""
+        def story():
+            return Story('a').take(1, 0, 10).release(20)
+        self.good(story(), records=[('W', 1, 1), ('S', 3, 1), ('S', 2, 1), ('R', 4, 1)])
+        self.bad('fenced', story(), records=[('R', 2, 0), ('S', 1, 0)])
+        self.bad('fenced', story(), records=[('S', 2, 0), ('R', 1, 0)])
+
+    def test_sharer_is_refused(self):
+        self.bad('fenced', Story('a').share(1, 0, 10).fence('share', False, None, 14).check(1, 16, 17)
+                 .release(20))
+
+    def test_value(self):
+        def first():
+            return Story('a').take(1, 0, 10).value(7, 1, 12).release(20)
+        self.good(first(), Story('b').take(2, 5, 30).value(8, 2, 32).release(40))
+        self.bad('value', first(), Story('b').take(2, 5, 30).value(7, 2, 32).release(40))
+        self.good(first(), Story('b').take(2, 5, 30).value(7, 2, 32, errno.EIO).release(40))
+        self.bad('errno', first(), Story('b').take(2, 5, 30).value(7, 2, 32, errno.EACCES).release(40))
 
     def test_unfenced_loses_without_a_reason(self):
         self.bad('unfenced', Story('a').take(1, 0, 10).update(7, 12, 14).check(1, 15, 16).release(17),

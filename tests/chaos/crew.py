@@ -9,14 +9,19 @@ import subprocess
 import sys
 import threading
 
+import crowd
 from harness import until
 from history import now
 
+# On each mount. Those that lose a lock on the last one are killed, and a crowd is
+# one process.
+_SMALL = ('worker',) * 4 + ('sentry',) * 2
+ROLES = (_SMALL + ('crowd',), _SMALL, _SMALL + ('crowd',))
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'worker.py')
 
 
 class Crew:
-    def __init__(self, mounts, workers, sentries, locks, seed, directory, journal):
+    def __init__(self, mounts, locks, seed, directory, journal):
         self.mounts, self.locks, self.seed = mounts, locks, seed
         self.directory, self.journal = directory, journal
         self.finish_file = directory + '/finish'
@@ -27,21 +32,28 @@ class Crew:
         os.mkdir(directory + '/stores')
         os.mkdir(directory + '/histories')
         for mount in mounts:
-            for number in range(workers + sentries):
-                self._hire(mount, 'sentry' if number >= workers else 'worker')
+            for role in ROLES[mount.number]:
+                self._hire(mount, role)
         self.finishing = threading.Event()
         threading.Thread(target=self._replace_losers, daemon=True).start()
 
     def _hire(self, mount, role):
         name = f'm{mount.number}-{role}-{self.generation}'
         self.generation += 1
-        self.journal.write('worker', worker=name, mount=mount.number)
+        musts = {name: self.locks.each}
+        if role == 'crowd':
+            musts = {name: ()}
+            for number in range(crowd.THREADS):
+                musts[f'{name}.{number}'] = [crowd.must(self.locks.burst, number)]
+        for worker, must in musts.items():
+            self.journal.write('worker', worker=worker, process=name, mount=mount.number, must=must)
         with open(self.directory + '/workers.log', 'a', encoding='utf-8') as log:
             self.alive[name] = subprocess.Popen(
-                [sys.executable, _WORKER, '--mount', mount.directory, '--locks', ','.join(self.locks),
-                 '--history', f'{self.directory}/histories/{name}', '--finish', self.finish_file,
-                 '--stores', self.directory + '/stores', '--seed', f'{self.seed} {name}'] +
-                (['--sentry'] if role == 'sentry' else []),
+                [sys.executable, _WORKER, '--mount', mount.directory, '--role', role, '--name', name,
+                 '--locks', ','.join(self.locks.each), '--burst-locks', ','.join(self.locks.burst),
+                 '--slots', ','.join(self.locks.slots), '--values', ','.join(self.locks.values),
+                 '--histories', self.directory + '/histories', '--finish', self.finish_file,
+                 '--stores', self.directory + '/stores', '--seed', f'{self.seed} {name}'],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _mount(self, name):
@@ -61,14 +73,14 @@ class Crew:
         with self.lock:
             for name, process in list(self.alive.items()):
                 if self._mount(name).on_lost == 'kill' and process.poll() == -signal.SIGKILL:
-                    self.journal.write('lost', worker=name, c=now())
+                    self.journal.write('lost', process=name, c=now())
                     self._gone(name)
 
     def kill_one(self, pick):
         self._find_losers()
         with self.lock:
             name = sorted(self.alive)[int(pick * len(self.alive))]
-            self.journal.write('kill', worker=name, c=now())
+            self.journal.write('kill', process=name, c=now())
             # Not waited for: one that asks a stopped daemon dies when that goes on.
             self.alive[name].kill()
             self._gone(name)

@@ -8,6 +8,9 @@ waited for. Every fault is written into the journal, the runner's history.
 
 import collections
 import contextlib
+import errno
+import os
+import random
 import threading
 import time
 
@@ -15,7 +18,15 @@ import proxy as proxies
 from harness import until
 from history import now
 
-_SHOT_KINDS = (('create',), ('delete',), ('create', 'delete', 'multi'), ('set',))
+_SHOT_KINDS = (('create',), ('delete',), ('multi',), ('create', 'delete', 'multi'), ('set',))
+# What somebody hears who asks a mount that is away, or whose ensemble is; and where the
+# entry or the lock is not there any more.
+_AWAY = (errno.ENOTCONN, errno.ECONNABORTED, errno.EHOSTUNREACH)
+_BUSY = (errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT)
+
+
+_REMOVE_SECONDS = 10
+_SETTLE_SECONDS = 5
 
 
 class Faults:
@@ -263,3 +274,85 @@ class Faults:
         worker = self.bench.workers.kill_one(fault.pick)
         self._last(fault)
         return worker
+
+    # ---- an operator ----
+
+    def _evict(self, fault):
+        """An entry, waiting or held, taken from whoever it belongs to, by any mount."""
+        rng = random.Random(fault.pick)
+        mount, locks = rng.choice(self.bench.mounts), list(self.bench.locks.all)
+        # Where something is found most of the time come first.
+        rng.shuffle(locks)
+        locks.sort(key=lambda lock: not lock.startswith('slow') or rng.random() < 0.5)
+        try:
+            for lock in locks:
+                queue = mount.path(lock, 'queue')
+                if entries := os.listdir(queue):
+                    break
+            else:
+                return None
+            # Whoever holds is at the head.
+            name = rng.choice([sorted(entries)[0], rng.choice(entries)])
+            with open(f'{queue}/{name}', encoding='utf-8') as file:
+                fields = dict(line.split(': ', 1) for line in file.read().splitlines() if ': ' in line)
+            fd = os.open(f'{queue}/{name}', os.O_WRONLY)
+        except OSError as err:
+            if err.errno not in _AWAY + _BUSY:
+                raise
+            return None
+        code = 0
+        try:
+            os.write(fd, b'evict')
+        except OSError as err:
+            # It may have happened, unless it was gone.
+            code = err.errno
+            if code == errno.ENOENT:
+                return None
+            if code not in _AWAY:
+                raise
+        finally:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+        return {'by': mount.number, 'lock': lock, 'entry': name, 'errno': code, 'state': fields.get('state'),
+                'token': int(fields.get('token') or 0), 'host': fields.get('host'), 'pid': fields.get('pid')}
+
+    def _lock_remade(self, fault):
+        """Removed in a moment when nobody wants it, and made again. By one mount: what
+        another one sends might arrive late."""
+        lock = self._pick(fault, self.bench.locks.removed)
+        mount = random.Random(fault.pick).choice(self.bench.mounts)
+        certain = self._remove(mount, lock)
+        self._last(fault)
+        # What was not answered may be done yet, and the kernel may know the name still.
+        deadline = time.monotonic() + (0 if certain else _SETTLE_SECONDS)
+        made = False
+        while not made or time.monotonic() < deadline:
+            made = self._change(os.mkdir, mount, lock) in (0, errno.EEXIST)
+            self.stopping.wait(0.05)
+        return lock
+
+    def _remove(self, mount, lock):
+        """Whether it is certain what has become of it."""
+        deadline, certain = time.monotonic() + _REMOVE_SECONDS, True
+        while time.monotonic() < deadline:
+            code = self._change(os.rmdir, mount, lock)
+            if code in (0, errno.ENOENT):
+                return certain and code == 0
+            certain = certain and code in (None, errno.EBUSY, errno.ENOTEMPTY)
+            self.stopping.wait(0.01)
+        return certain
+
+    @staticmethod
+    def _change(function, mount, lock):
+        """Its errno, 0, or None: it was not tried."""
+        # Without its daemon the mount point is a directory like any other.
+        if not mount.take_in_hand():
+            return None
+        with mount.in_hand():
+            try:
+                function(mount.path(lock))
+            except OSError as err:
+                if err.errno not in _AWAY + _BUSY + (errno.EEXIST,):
+                    raise
+                return err.errno
+        return 0

@@ -9,6 +9,10 @@ and had an instant in each of the two. Nothing is claimed beyond: a worker that 
 killed, or whose daemon stops, claims what it had proved until then.
 """
 
+import errno
+
+LINGER = 2 * 10**9
+
 
 class Attempt:
     """One open of a door, and what followed."""
@@ -17,15 +21,19 @@ class Attempt:
         self.worker, self.mount = worker, mount
         self.guarded = guarded         # who loses the lock here is killed in time
         self.lock, self.door, self.signal = event['lock'], event['door'], event['signal']
-        self.opened = event['c']
+        self.shared = event.get('mode') == 'shared'
+        self.at_once = self.door == 'try' or event.get('at_once', False)
+        self.opened = self.since = event['c']   # since: its time limit runs
         self.answered = None           # when open returned, either way
         self.errno = None              # 0: held
         self.token = None
         self.used = self.used_ret = None
         self.checks = []               # events
         self.lost = None               # the first read or write that failed
-        self.stores = []               # read, write, fence events
+        self.stores = []               # read, write, look, fence, value events
+        self.evicted = False           # somebody wanted to take it away
         self.ended = False             # released, or failed
+        self.over = None               # when that began to be so
 
     @property
     def held(self):
@@ -41,23 +49,30 @@ class Attempt:
         return max(self.got, self.used) if self.used is not None else self.got
 
     def __repr__(self):
-        return f'{self.worker} {self.lock}/{self.door} token {self.token}'
+        shared = ' shared' if self.shared and self.door == 'flock' else ''
+        return f'{self.worker} {self.lock}/{self.door}{shared} token {self.token}'
 
 
 class History:
-    def __init__(self, worker, mount, guarded, events, complain):
+    def __init__(self, worker, mount, guarded, events, complain, must=(), process=None):
         self.worker, self.mount, self.guarded = worker, mount, guarded
+        self.must, self.process = must, process or worker
         self.attempts, self.done, self.exited = [], {}, False
+        self.bursts = []
+        self.last = {}                 # of each lock, the latest attempt
         for event in events:
             self._take(event, complain)
 
     def _take(self, event, complain):
         kind = event['e']
         if kind == 'open':
-            self.attempts.append(Attempt(self.worker, self.mount, self.guarded, event))
+            self._open(Attempt(self.worker, self.mount, self.guarded, event))
             return
         if kind == 'exit':
             self.exited = True
+            return
+        if kind == 'burst':
+            self.bursts.append(event)
             return
         if kind == 'done':
             self.done[event['lock']] = event
@@ -67,12 +82,23 @@ class History:
             attempt.opened, attempt.answered = event['c'], event['r']
             attempt.errno = event.get('errno', 0)
             attempt.ended = kind == 'fail'
+            attempt.over = event['r'] if attempt.ended else None
         elif kind == 'check':
             self._check(attempt, event, complain)
         elif kind == 'release':
             attempt.ended = True
+            attempt.over = event['c']
         else:
             attempt.stores.append(event)
+
+    def _open(self, attempt):
+        """Who comes back to a door after a signal has its old place, and its old limit."""
+        self.attempts.append(attempt)
+        last = self.last.get(attempt.lock)
+        if (last and last.errno == errno.EINTR and last.door == attempt.door and
+                attempt.opened - last.answered < LINGER):
+            attempt.since = last.since
+        self.last[attempt.lock] = attempt
 
     @staticmethod
     def _check(attempt, event, complain):

@@ -39,11 +39,13 @@ TRACKS = {
         'server-answers-stall': (2, 0.3, 3.0),
     },
     'worker': {'worker-kill': (1, 0.0, 0.2)},
+    'operator': {'evict': (8, 0.0, 0.1), 'lock-remade': (1, 0.0, 0.5)},
 }
 
 # How many of a track there are, and the mean of the seconds between the end of a
 # fault and the next one on it.
-_TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'worker': (1, 1.5)}
+_TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'worker': (1, 1.5),
+           'operator': (1, 0.8)}
 
 
 def plan(seed, seconds):

@@ -4,18 +4,21 @@
 Plain: a number in a file. Whoever writes last wins, so only the lock keeps
 updates from being lost.
 
-Fenced: a log of small records, refusing tokens lower than the largest seen; a
-read shows its token too, or an older holder could slip in between a read and the
-write that goes with it. The check and the record are one step under a lock of the
-store's own. A record is one write of a few bytes: a writer that is killed leaves
-all of it or nothing, so the log knows of every accepted increment.
+Fenced: a log of small records, refusing the tokens of those who held before the
+latest: whoever writes may not be older than any other, who shares not older than one
+who held alone. A read shows its token too, or an older holder could slip in between
+a read and the write that goes with it. The check and the record are one step under a
+lock of the store's own. A record is one write of a few bytes: a writer that is killed
+leaves all of it or nothing, so the log knows of every accepted increment.
 """
 
 import fcntl
 import os
 import struct
 
-_RECORD = struct.Struct('<cqqq')       # R or W, token, value, pid
+# R, W or S (a read by one that shares), token, value; the largest token of those that
+# held alone, and of those that shared, this record's included
+_RECORD = struct.Struct('<cqqqq')
 
 
 class Plain:
@@ -35,42 +38,41 @@ class Fenced:
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
 
     def _last(self):
-        """The last record's token, and the last value."""
+        """Of the last record: the value and the two largest tokens."""
         at = os.fstat(self.fd).st_size - _RECORD.size
         if at < 0:
-            return 0, 0
-        _, token, value, _ = _RECORD.unpack(os.pread(self.fd, _RECORD.size, at))
-        return token, value
+            return 0, 0, 0
+        return _RECORD.unpack(os.pread(self.fd, _RECORD.size, at))[2:]
 
-    def _append(self, kind, token, value):
-        os.write(self.fd, _RECORD.pack(kind, token, value, os.getpid()))
-
-    def read(self, token):
-        """The value, or None: refused."""
+    def _step(self, kind, token, value=None):
+        """The value after it, or None: refused."""
         fcntl.lockf(self.fd, fcntl.LOCK_EX)
         try:
-            largest, value = self._last()
-            if token < largest:
+            last, alone, shared = self._last()
+            if token < alone or (kind != b'S' and token < shared):
                 return None
-            self._append(b'R', token, value)
+            if kind == b'S':
+                shared = max(shared, token)
+            else:
+                alone = token
+            value = last if value is None else value
+            os.write(self.fd, _RECORD.pack(kind, token, value, alone, shared))
             return value
         finally:
             fcntl.lockf(self.fd, fcntl.LOCK_UN)
 
+    def read(self, token):
+        return self._step(b'R', token)
+
+    def share(self, token):
+        return self._step(b'S', token)
+
     def write(self, token, value):
-        """False: refused."""
-        fcntl.lockf(self.fd, fcntl.LOCK_EX)
-        try:
-            if token < self._last()[0]:
-                return False
-            self._append(b'W', token, value)
-            return True
-        finally:
-            fcntl.lockf(self.fd, fcntl.LOCK_UN)
+        return self._step(b'W', token, value)
 
 
 def records(path):
     """[(kind, token, value)] of a fenced store."""
     with open(path, 'rb') as file:
-        return [(kind.decode(), token, value)
-                for kind, token, value, _ in _RECORD.iter_unpack(file.read())]
+        return [record[:3] for record in
+                ((kind.decode(), *rest) for kind, *rest in _RECORD.iter_unpack(file.read()))]

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""crowd.py - many threads of one process that take locks in bursts, without a pause,
+now few and now many. Then the engine has so much to do that it sends creates and
+deletes in transactions; the mount's own counters, read before and after each burst,
+tell whether it did.
+"""
+
+import contextlib
+import os
+import random
+import re
+import threading
+import time
+
+import history
+from history import now
+from taker import Lost, Taker
+
+THREADS = 32
+_TAKES, _SECONDS = 600, 3.0       # a burst ends with either
+_FEW = 3
+
+
+class Member(Taker):
+    gate = None                   # where those who take in step wait for each other
+
+    def burst(self, locks, goes_on, gate):
+        rng = self.random
+        self.gate = gate
+        while goes_on():
+            if self.open(rng.choice(locks), 'lock' if rng.random() < 0.95 else 'shared'):
+                self.use_shortly()
+
+        gate.abort()
+        self.gate = None
+
+    def _take(self, *args):
+        # Nobody holds a lock here, so nobody waits for this one.
+        if self.gate and not self.gate.broken:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                self.gate.wait(_SECONDS)
+        return super()._take(*args)
+
+    def use_shortly(self):
+        """In haste: most only look whether they hold. The token, for which the ensemble may
+        have to be asked, now and then."""
+        try:
+            if self.random.random() < 0.3:
+                self.check('read' if self.random.random() < 0.2 else 'poll')
+                value = self.read('naive')
+                if self.mode == 'exclusive':
+                    self.write('naive', value + 1)
+                else:
+                    self.read('naive')
+            self.check('poll')
+        except Lost:
+            pass
+        finally:
+            self.release()
+
+
+def _counters(mount):
+    """(takes, requests), or None: the daemon is dead."""
+    try:
+        with open(mount + '/.zklockfs/metrics', encoding='utf-8') as file:
+            text = file.read()
+    except OSError:
+        return None
+    return tuple(int(re.search(rf'^zklockfs_{name}_total (\d+)$', text, re.MULTILINE)[1])
+                 for name in ('takes', 'requests'))
+
+
+def _burst(args, members, locks, log):
+    deadline = time.monotonic() + _SECONDS
+    left = [_TAKES]                # a few more do no harm
+
+    def goes_on():
+        left[0] -= 1
+        return left[0] >= 0 and time.monotonic() < deadline and not os.path.exists(args.finish)
+    # Many locks: all begin together, so that the engine has much to do at a time.
+    # Where they wait for each other it has.
+    gate = threading.Barrier(len(members))
+    if len(locks) == _FEW:
+        gate.abort()
+    before, c = _counters(args.mount), now()
+    threads = [threading.Thread(target=member.burst, args=(locks, goes_on, gate)) for member in members]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    after, r = _counters(args.mount), now()
+    # A new daemon counts from 0.
+    if before and after and after[0] >= before[0] and after[1] >= before[1]:
+        log.write('burst', locks=len(locks), takes=after[0] - before[0],
+                  requests=after[1] - before[1], c=c, r=r)
+
+
+def run(args):
+    rng = random.Random(args.seed)
+    log = history.Writer(f'{args.histories}/{args.name}')
+    members = [Member(args, f'{args.name}.{number}', f'{args.seed} {number}') for number in range(THREADS)]
+    few = rng.random() < 0.5
+    while not os.path.exists(args.finish):
+        few = not few
+        _burst(args, members, args.burst_locks[:_FEW] if few else args.burst_locks, log)
+        pause = time.monotonic() + rng.uniform(1, 8)
+        while time.monotonic() < pause and not os.path.exists(args.finish):
+            time.sleep(0.05)
+    # Each of them one lock, all together all of them.
+    threads = [threading.Thread(target=member.take_each, args=([must(args.burst_locks, number)],))
+               for number, member in enumerate(members)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log.write('exit')
+
+
+def must(locks, number):
+    """The lock that a thread has to get in the end."""
+    return locks[number % len(locks)]

@@ -10,6 +10,7 @@
 import ctypes
 import fcntl
 import os
+import select
 import signal
 import struct
 
@@ -60,9 +61,18 @@ def fork_and_keep():
     return pid
 
 
+def poll(fd, events, seconds=0):
+    """poll(2) on one descriptor: the events it has."""
+    poller = select.poll()
+    poller.register(fd, events)
+    found = poller.poll(seconds * 1000)
+    return found[0][1] if found else 0
+
+
 _FUNCTIONS = {'flock': fcntl.flock, 'raw_flock': raw_flock, 'setlk': setlk, 'getlk': getlk,
-              'raw_setlkw': raw_setlkw, 'fork_and': fork_and, 'lockf': fcntl.lockf,
-              'fork_and_keep': fork_and_keep}
+              'raw_setlkw': raw_setlkw, 'siginterrupt': signal.siginterrupt,
+              'fork_and': fork_and, 'lockf': fcntl.lockf,
+              'fork_and_keep': fork_and_keep, 'poll': poll}
 
 
 class Locker(Taker):

@@ -19,6 +19,7 @@ struct advisory {
 	struct face *face;
 	struct node *node;            /* a reference */
 	struct person opener;
+	int slot;                     /* the guardian's */
 	struct fuse_pollhandle *poll; /* somebody polls */
 	struct cursor cursor;
 	struct advisory *prev, *next; /* in face->advisories */
@@ -39,6 +40,8 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	file->face = face;
 	file->node = node;
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
+	file->slot = guardian_see(face->guardian, file->opener.pid, file->opener.start, node->ino,
+	                          node->name);
 	node_ref(node);
 	DL_APPEND(face->advisories, file);
 	reply.fh = (uint64_t)(uintptr_t)file;
@@ -89,6 +92,7 @@ void advisory_release(struct advisory *file)
 	struct face *face = file->face;
 
 	drop_claims(file, NULL);
+	guardian_release(face->guardian, file->slot);
 	DL_DELETE(face->advisories, file);
 	if (file->poll)
 		fuse_pollhandle_destroy(file->poll);
@@ -96,12 +100,15 @@ void advisory_release(struct advisory *file)
 	free(file);
 }
 
-void advisories_end(struct face *face)
+void advisories_end(struct face *face, bool leave)
 {
 	struct advisory *file, *next;
 
-	DL_FOREACH_SAFE(face->advisories, file, next)
+	DL_FOREACH_SAFE(face->advisories, file, next) {
+		if (!leave)
+			file->slot = -1;   /* the guardian is still at work */
 		advisory_release(file);
+	}
 }
 
 /* ---- locking ---- */

@@ -34,8 +34,8 @@ void advisory_poll(struct advisory *file, fuse_req_t req, struct fuse_pollhandle
 void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner);
 /* The last one was. */
 void advisory_release(struct advisory *file);
-/* No RELEASE will come any more; after holds_end(). */
-void advisories_end(struct face *face);
+/* No RELEASE will come any more; after holds_end(). `leave`: as there. */
+void advisories_end(struct face *face, bool leave);
 
 /* For claim.c: who polls it shall look again. */
 void advisory_wake(struct advisory *file);

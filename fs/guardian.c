@@ -34,11 +34,12 @@ enum slot_state {
 	SLOT_HELD,
 	SLOT_LOST,       /* said by the daemon, or the deadline came */
 	SLOT_FINISHED,   /* said by the guardian: nobody has the door open any more */
+	SLOT_OPEN,       /* has the door open and holds nothing */
 };
 
 /* State and generation in one word: a slot that was freed and used again meanwhile is
  * another one. */
-#define STATE_BITS 2
+#define STATE_BITS 3
 #define STATE_OF(word) ((enum slot_state)((word) & ((1U << STATE_BITS) - 1)))
 #define WITH_STATE(word, state) (((word) & ~((1U << STATE_BITS) - 1)) | (unsigned)(state))
 #define NEXT_GENERATION(word, state) ((((word) >> STATE_BITS) + 1) << STATE_BITS | (unsigned)(state))
@@ -116,24 +117,51 @@ static bool is_held(const struct round *round, int i)
 	return STATE_OF(round->losses[i].word) == SLOT_HELD;
 }
 
+enum { UNKNOWN = -1, BYSTANDER = -2 };
+
+/* Whose slot is it? */
+static bool is_of(const struct slot *slot, pid_t pid, uint64_t start, uint64_t ino)
+{
+	return slot->ino == ino && slot->pid == pid && slot->start == start;
+}
+
+/* The slot by which this process has the door open. One that was opened after this round
+ * began is known, too: it was written before the open returned. */
+static int slot_of(const struct round *round, pid_t pid, uint64_t start, uint64_t ino)
+{
+	struct page *page = round->guardian->page;
+	int used = atomic_load(&page->used);
+
+	for (int i = 0; i < round->used; i++)
+		if ((is_held(round, i) || is_lost(round, i)) && is_of(&page->slots[i], pid, start, ino))
+			return i;
+	for (int i = 0; i < used; i++)
+		if (STATE_OF(atomic_load(&page->slots[i].word)) == SLOT_OPEN &&
+		    is_of(&page->slots[i], pid, start, ino))
+			return BYSTANDER;
+	return UNKNOWN;
+}
+
 /* Which hold of this door the process descends from, or is the opener of: the nearest.
- * -1: none that is known. */
+ * UNKNOWN: none that is known. BYSTANDER: none, and it was opened without holding. */
 static int nearest_opener(const struct round *round, pid_t pid, uint64_t ino)
 {
-	const struct slot *slots = round->guardian->page->slots;
+	int found = UNKNOWN;
 
 	for (int generations = 0; pid > 1 && generations < 128; generations++) {
 		struct ancestry ancestry;
+		int slot;
 
 		if (!family_ancestry(pid, &ancestry))
-			return -1;
-		for (int i = 0; i < round->used; i++)
-			if ((is_held(round, i) || is_lost(round, i)) && slots[i].ino == ino &&
-			    slots[i].pid == pid && slots[i].start == ancestry.start)
-				return i;
+			break;
+		slot = slot_of(round, pid, ancestry.start, ino);
+		if (slot >= 0)
+			return slot;
+		if (slot == BYSTANDER)
+			found = BYSTANDER;
 		pid = ancestry.parent;
 	}
-	return -1;
+	return found;
 }
 
 static bool is_lost_door(void *ctx, const char *name)
@@ -189,9 +217,9 @@ static void look_at_file(void *ctx, const struct open_file *file)
 	if (!family_is_on_mount(file, page->mount_id, page->device))
 		return;
 	opener = nearest_opener(round, file->pid, file->ino);
-	if (opener < 0) {
+	if (opener == UNKNOWN) {
 		look_at_orphan(round, file);
-	} else if (is_lost(round, opener)) {
+	} else if (opener >= 0 && is_lost(round, opener)) {
 		round->losses[opener].open = true;
 		stop(round, &round->losses[opener], file->pid);
 	}
@@ -438,8 +466,8 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 	snprintf(guardian->page->device, sizeof(guardian->page->device), "%s", device);
 }
 
-int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino,
-                  const char *door, void *owner)
+static int fill_slot(struct guardian *guardian, enum slot_state state, pid_t pid, uint64_t start,
+                     uint64_t ino, const char *door, void *owner)
 {
 	struct slot *slot;
 	int i;
@@ -455,8 +483,19 @@ int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t
 	snprintf(slot->door, sizeof(slot->door), "%s", door);
 	if (i >= atomic_load(&guardian->page->used))
 		atomic_store(&guardian->page->used, i + 1);
-	atomic_store(&slot->word, NEXT_GENERATION(atomic_load(&slot->word), SLOT_HELD));
+	atomic_store(&slot->word, NEXT_GENERATION(atomic_load(&slot->word), state));
 	return i;
+}
+
+int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino,
+                  const char *door, void *owner)
+{
+	return fill_slot(guardian, SLOT_HELD, pid, start, ino, door, owner);
+}
+
+int guardian_see(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino, const char *door)
+{
+	return guardian ? fill_slot(guardian, SLOT_OPEN, pid, start, ino, door, NULL) : -1;
 }
 
 void guardian_release(struct guardian *guardian, int slot)

@@ -14,7 +14,9 @@
  *
  * Who is stopped: of the processes that have the lost door open, its opener, the
  * opener's descendants, and those whose opener cannot be told any more (a child outlives
- * its parent); never one whose nearest opener of that door holds it still.
+ * its parent); never one whose nearest opener of that door holds it still. Of a `flock`
+ * door the opener is who took the lock by fcntl(2), or opened the file that flock(2) locks;
+ * those who have it open and hold nothing are left alone.
  */
 #ifndef FS_GUARDIAN_H
 #define FS_GUARDIAN_H
@@ -50,6 +52,9 @@ void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
  * family.h; `ino`, `door`: the file's inode number and the last part of its name. */
 int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino,
                   const char *door, void *owner);
+/* Has a door open that one can have without holding, and shall not be taken for a loser:
+ * a slot, or -1. */
+int guardian_see(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino, const char *door);
 void guardian_release(struct guardian *guardian, int slot);
 /* Lost: the deadline came, or before it, evicted or with the session. True: those who
  * had it open are gone already (or there is no guardian). */

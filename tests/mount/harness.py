@@ -142,12 +142,12 @@ class Stopwatch:
 
 # ---- processes ----
 
-def _die_with_parent():
+def die_with_parent():
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _before_exec():
-    _die_with_parent()
+    die_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
 
@@ -209,7 +209,7 @@ class Taker:
             os.setgroups([])
             os.setgid(uid)
             os.setuid(uid)
-        _die_with_parent()
+        die_with_parent()
         conn.send('started')
         self._serve(conn, flags)
 
@@ -396,7 +396,7 @@ class Relay:
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                _die_with_parent()
+                die_with_parent()
                 signal.alarm(0)
                 self._forward(listener, server.port)
             finally:

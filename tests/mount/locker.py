@@ -14,7 +14,7 @@ import select
 import signal
 import struct
 
-from harness import Taker, check, check_equal, errno_of, error_name, libc, raw_open
+from harness import Taker, check, check_equal, die_with_parent, errno_of, error_name, libc, raw_open
 
 F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW = 36, 37, 38
 _FLOCK = 'hhqqi4x'   # struct flock
@@ -53,11 +53,19 @@ def fork_and(name, *args):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def fork_and_keep():
-    """A child that has all open files, and does nothing."""
+def fork_and_keep(name=None, *args):
+    """A child that has all open files, has called that, and does nothing more."""
+    end, ready = os.pipe()
     pid = os.fork()
     if pid == 0:
+        die_with_parent()
+        if name:
+            _FUNCTIONS[name](*args)
+        os.close(ready)
         signal.pause()
+    os.close(ready)
+    os.read(end, 1)
+    os.close(end)
     return pid
 
 

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""on_lost and the door `flock`: who holds by it is stopped before the next one holds, with
+the descendants that have the file open; who waits at the same file, or only has it
+open, is left alone."""
+
+import os
+import signal
+import subprocess
+from fcntl import F_WRLCK
+
+from harness import check, run, spawn, until
+from locker import Locker
+
+# A shell that holds by flock(1), which has ended. A child with the file, and one without.
+SHELL = '''
+exec 9<>"$1"; flock 9 || exit
+sleep 1000 & echo $!
+sleep 1000 9>&- & echo $!
+read -r line
+'''
+
+
+def alive(pid):
+    """Not stopped: one that was killed has no open files any more. It may not be gone yet,
+    as the closing of a flock door's file waits for a daemon that was stopped itself."""
+    try:
+        return len(os.listdir(f'/proc/{pid}/fd')) > 0
+    except OSError:
+        return False
+
+
+def lose(case, server, mode, fault):
+    relay = case.relay(server)
+    a = case.mount(relay, 'a', session='6s', options=[f'on_lost={mode}'])
+    b = case.mount(server, 'b', session='6s')
+    a.allow('.')
+    script, service = f'{mode}-{fault}-script', f'{mode}-{fault}-service'
+    b.mkdir(script)
+    b.mkdir(service)
+
+    def queued(lock, count):
+        until(lambda: len(server.entries(lock)) == count, f'{count} in the queue of {lock}')
+
+    # flock(2): the shell, its child, and a waiter and an idle opener beside them.
+    path = a.path(script, 'flock')
+    shell = spawn(['bash', '-c', SHELL, 'holder', path], stdin=subprocess.PIPE,
+                  stdout=subprocess.PIPE, text=True)
+    child, free = (int(shell.stdout.readline()) for _ in range(2))
+    waiter = spawn(['flock', path, 'sh', '-c', 'read line'], stdin=subprocess.PIPE)
+    queued(script, 2)
+    with open(path, 'rb+', buffering=0) as file:
+        idle = spawn(['sleep', '1000'], stdin=file)
+    elsewhere = b.take(script)
+    queued(script, 3)
+
+    # fcntl(2): one worker of a service whose processes all have the file open.
+    opener = Locker(a, service)
+    fd = opener.do('open')
+    sibling = opener.do('fork_and_keep')
+    holder = opener.do('fork_and_keep', 'setlk', fd, F_WRLCK)
+    queued(service, 1)
+    next_one = b.take(service)
+    queued(service, 2)
+
+    if fault == 'silence':
+        relay.freeze()
+    else:
+        a.process.send_signal(signal.SIGSTOP)
+    until(lambda: not any(alive(pid) for pid in (shell.pid, child, holder)), 'the losers are stopped')
+    check(not next_one.answered(), 'the next one held before they were gone')
+    next_one.held()
+    for pid, what in ((free, 'a child without the file'), (opener.pid, 'the opener'),
+                      (sibling, 'a sibling'), (waiter.pid, 'a waiter'), (idle.pid, 'an idle opener'),
+                      (os.getpid(), 'the test')):
+        check(alive(pid), f'{what} was stopped')
+    for pid in (free, sibling, idle.pid, opener.pid):
+        os.kill(pid, signal.SIGKILL)
+
+    # The waiter has its place in the new session, behind the other mount's.
+    if fault != 'silence':
+        a.process.send_signal(signal.SIGCONT)
+    relay.thaw()
+    a.ready()
+    idle.wait()
+    opener.gone()
+    elsewhere.held()
+    check(waiter.poll() is None, 'the waiter waits')
+    elsewhere.release()
+    until(lambda: a.queue(script)[0].split('-')[2] == str(waiter.pid), 'the waiter holds')
+    waiter.communicate(timeout=20)
+    next_one.release()
+    a.unmount()
+    b.unmount()
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    for mode in ('kill', 'term'):
+        for fault in ('silence', 'stopped'):
+            lose(case, server, mode, fault)
+
+
+run(test)

@@ -298,16 +298,16 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 
 /* ---- the descriptor ---- */
 
-/* The lock that whoever asks has by this file; NULL. What its process has by fcntl it
- * has by every open file of the door. */
-static struct lc_taker *taker_of(const struct advisory *file, pid_t thread)
+/* The claim by which whoever asks has the lock with this file; NULL. What a process has by
+ * fcntl it has by every open file of the door. */
+static struct claim *claim_of(const struct advisory *file, pid_t thread)
 {
-	const struct claim *claim, *found = NULL;
+	struct claim *claim, *found = NULL;
 	struct person person = {.pid = 0};
 
 	DL_FOREACH(file->node->claims, claim) {
 		if (claim->file == file && claim->kind == CLAIM_FLOCK)
-			return claim->holder.hold->taker;
+			return claim;
 		if (claim->kind != CLAIM_FCNTL)
 			continue;
 		if (!person.pid)
@@ -317,12 +317,19 @@ static struct lc_taker *taker_of(const struct advisory *file, pid_t thread)
 		else if (claim->file == file && !found)
 			found = claim;
 	}
-	return found ? found->holder.hold->taker : NULL;
+	return found;
+}
+
+static struct lc_taker *taker_of(const struct advisory *file, fuse_req_t req)
+{
+	const struct claim *claim = claim_of(file, fuse_req_ctx(req)->pid);
+
+	return claim ? claim->holder.hold->taker : NULL;
 }
 
 void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off)
 {
-	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
+	struct lc_taker *taker = taker_of(file, req);
 
 	if (taker)
 		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
@@ -332,7 +339,7 @@ void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off
 
 void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size)
 {
-	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
+	struct lc_taker *taker = taker_of(file, req);
 
 	if (taker)
 		held_write(taker, &file->cursor, req, data, size);
@@ -342,7 +349,7 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 
 void advisory_fsync(struct advisory *file, fuse_req_t req)
 {
-	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
+	struct lc_taker *taker = taker_of(file, req);
 
 	if (taker)
 		held_fsync(taker, file->face, req, file->node);
@@ -350,19 +357,19 @@ void advisory_fsync(struct advisory *file, fuse_req_t req)
 		fuse_reply_err(req, ENOLCK);
 }
 
-void advisory_poll(struct advisory *file, fuse_req_t req, struct fuse_pollhandle *ph)
+void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph)
 {
-	struct lc_taker *taker = taker_of(file, fuse_req_ctx(req)->pid);
-	unsigned events = POLLIN | POLLOUT;
+	struct claim *claim = claim_of(file, fuse_req_ctx(req)->pid);
 
 	if (ph) {
 		if (file->poll)
 			fuse_pollhandle_destroy(file->poll);
 		file->poll = ph;
 	}
-	if (taker && !lc_holds(taker))
-		events |= POLLERR | POLLHUP | POLLPRI;
-	fuse_reply_poll(req, events);
+	if (claim)
+		held_poll(&claim->holder, req, file->node, asked, ph);
+	else
+		fuse_reply_poll(req, POLLIN | POLLOUT);
 }
 
 void advisory_wake(struct advisory *file)

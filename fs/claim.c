@@ -139,6 +139,7 @@ static int move_up(struct hold *from, struct hold *to, const struct claim_reques
 		hold_part(&claim->holder);
 		r = hold_join(to, &claim->holder, wake, &person, by->node);
 		assert(r == 0);
+		advisory_wake(claim->file);   /* who polls it looks at the new entry */
 	}
 	if (own) {
 		hold_part(&first);
@@ -219,19 +220,24 @@ static void granted(struct hold *hold, fuse_req_t req)
 }
 
 /* Who waits to replace what is lost has lost it, too. */
-static void wake(struct holder *holder)
+static void fail_upgrade(struct hold *lost)
 {
-	struct hold *hold = holder->hold;
 	struct claim_request request;
 	struct ask *ask, *next;
 
-	DL_FOREACH_SAFE(hold->node->asks, ask, next)
-		if (ask->instead == hold) {
+	DL_FOREACH_SAFE(lost->node->asks, ask, next)
+		if (ask->instead == lost) {
 			fuse_req_t req = withdraw(ask, &request);
 
 			if (req)
 				fuse_reply_err(req, ENOLCK);
 		}
+}
+
+static void wake(struct holder *holder)
+{
+	if (holder->hold->lost)
+		fail_upgrade(holder->hold);
 	advisory_wake(claim_of(holder)->file);
 }
 

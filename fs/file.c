@@ -101,7 +101,7 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct
 	struct advisory *file = advisory_of(req, ino, fi);
 
 	if (file) {
-		advisory_poll(file, req, ph);
+		advisory_poll(file, req, fi->poll_events, ph);
 		return;
 	}
 	if (is_door(req, ino)) {

@@ -151,6 +151,18 @@ def test(case):
     check_equal(poll.poll(0), [(mine, select.POLLIN | select.POLLOUT)], 'poll')
     os.close(mine)
 
+    # POLLPRI while somebody waits behind it.
+    q.do('flock', qfd, LOCK_EX)
+    q.ask('poll', qfd, select.POLLPRI, 15)
+    check(not q.answered(0.1), 'nobody waits')
+    r = Locker(b, 'build')
+    r.ask('flock', r.do('open'), LOCK_SH)
+    check_equal(q.got(), select.POLLPRI, 'somebody waits')
+    q.do('flock', qfd, LOCK_UN)
+    r.got()
+    check_equal(q.do('poll', qfd, select.POLLPRI), 0, 'poll of one that holds nothing')
+    r.kill()
+
     # Whoever may not write may not take; and a lock that is not there.
     a.mkdir('private', 0o755)
     outsider = Locker(a, 'private', uid=65534)

@@ -16,7 +16,9 @@ from locker import Locker
 SHELL = '''
 exec 9<>"$1"; flock 9 || exit
 sleep 1000 & echo $!
-sleep 1000 9>&- & echo $!
+sleep 1000 9>&- & free=$!
+while [ -e /proc/$free/fd/9 ]; do sleep 0.01 9>&-; done
+echo $free
 read -r line
 '''
 

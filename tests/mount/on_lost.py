@@ -16,6 +16,7 @@ trap 'touch "$2.term"; exit 1' TERM
 exec 9<>"$1" || exit 75
 sleep 1000 & echo $! >"$2.child"
 sleep 1000 9>&- & echo $! >"$2.free"
+while [ -e /proc/$!/fd/9 ]; do sleep 0.01 9>&-; done
 echo $$ >"$2.held.new"; mv "$2.held.new" "$2.held"
 while :; do sleep 0.05 9>&-; done
 '''

@@ -135,16 +135,24 @@ def hand_off(bench, clients, relay, waiters):
     """One leaves, one comes: requests of a hand-off in a queue that keeps its length."""
     line = Queue(bench, clients, f'queue{waiters}')
     idle_watches = bench.zookeeper.metric('zk_watch_count')
+
+    def all_watch(number):
+        # A herd has one node, whoever waits: its watches tell how many do.
+        if not clients.peer.queues:
+            until(lambda: bench.zookeeper.metric('zk_watch_count') - idle_watches == number,
+                  f'{number} of {clients.peer.name} wait')
     for _ in range(waiters + 1):
-        # A herd has one node, whoever waits.
         line.add(await_entry=clients.peer.queues)
+    all_watch(waiters)
     time.sleep(REST_SECONDS)
     watches = bench.zookeeper.metric('zk_watch_count') - idle_watches
     left = line.length
     count = Count(bench, relay, clients.peer.one_client)
     for _ in range(HAND_OFFS):
         line.add(await_entry=clients.peer.queues)
+        all_watch(waiters + 1)
         line.pass_on()
+        all_watch(waiters)
     result = _figures(*count.per(HAND_OFFS))
     result['watches'] = watches
     # What is left in the queue is not what was added last, but as many.

@@ -59,7 +59,7 @@ def _show_requests(requests):
         return
     cases = list(dict.fromkeys(case for each in requests.values() for case in each))
     print('\nRequests at the server per cycle (and notifications; watches on the server)')
-    print(f'  {"":34}' + ''.join(f'{case:>24}' for case in cases))
+    print(f'  {"":34}' + ''.join(f'{case:>30}' for case in cases))
     for peer, row in requests.items():
         cells = ''
         for case in cases:
@@ -71,7 +71,7 @@ def _show_requests(requests):
                     text += f' + {figures["notifications"]:.2f}'
                 if 'watches' in figures:
                     text += f' ; {figures["watches"]}'
-            cells += f'{text:>24}'
+            cells += f'{text:>30}'
         print(f'  {TITLES[peer]:34}{cells}')
     for case, figures in requests.get('zklockfs', {}).items():
         print(f'  zklockfs, {case}: ' + ', '.join(f'{kind} {count:.2f}' for kind, count

@@ -175,11 +175,12 @@ static void lock_changed(void *ctx, int err)
 	struct parked *parked = ctx;
 
 	unpark(parked);
-	if (err < 0)
+	if (err < 0) {
 		parked_error(parked, err);
-	else
-		park_call(parked, lc_stat(parked->face->lc, parked->node->lock, lock_read, parked,
-		                          &parked->call));
+		return;
+	}
+	parked->changed = true;
+	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, lock_read, parked, &parked->call));
 }
 
 /* What is not to be changed, as it is: a lock that has no attributes yet gets them all. */

@@ -64,6 +64,7 @@ struct parked {
 	struct fuse_file_info fi;
 	size_t size;
 	off_t off;
+	bool changed;             /* what was asked for is done: an interrupt comes too late */
 	void *open;               /* dir.c: the directory */
 	void (*refuse)(fuse_req_t req, int error);   /* answers it otherwise than asked for */
 	struct lc_change change;  /* attributes.c: what is wanted */

@@ -90,6 +90,7 @@ struct loss {
 	int64_t since_us;    /* first seen lost */
 	bool termed;         /* those who had it open then were sent SIGTERM */
 	bool open;           /* somebody has it open */
+	char door[DOOR_NAME_MAX + 1];
 };
 
 struct round {
@@ -107,44 +108,74 @@ static int64_t now_us(void)
 	return ts.tv_sec * 1000000LL + ts.tv_nsec / 1000;
 }
 
-static bool is_lost(const struct round *round, int i)
+/* As it was when the round began: only that may be stopped, and finished. */
+static bool was_lost(const struct round *round, int i)
 {
-	return STATE_OF(round->losses[i].word) == SLOT_LOST;
+	return i < round->used && STATE_OF(round->losses[i].word) == SLOT_LOST;
 }
 
-static bool is_held(const struct round *round, int i)
+/* What a slot says at this moment, all of it of one hold: the daemon writes the rest while
+ * the word says that it is free, and before it answers the OPEN. While a round looks through
+ * /proc slots are given back and taken anew, by those whose turn has come. */
+struct now {
+	unsigned word;
+	pid_t pid;
+	uint64_t start, ino;
+};
+
+static struct now look_at_slot(const struct round *round, int i)
 {
-	return STATE_OF(round->losses[i].word) == SLOT_HELD;
+	const struct slot *slot = &round->guardian->page->slots[i];
+	struct now now;
+
+	do {
+		now = (struct now){.word = atomic_load(&slot->word)};
+		now.pid = slot->pid;
+		now.start = slot->start;
+		now.ino = slot->ino;
+		atomic_thread_fence(memory_order_acquire);
+	} while (atomic_load(&slot->word) != now.word);
+	return now;
+}
+
+static bool is_lost(const struct round *round, int i, const struct now *now)
+{
+	return was_lost(round, i) && round->losses[i].word == now->word;
+}
+
+static int slots_used(const struct round *round)
+{
+	return atomic_load(&round->guardian->page->used);
 }
 
 enum { UNKNOWN = -1, BYSTANDER = -2 };
 
-/* Whose slot is it? */
-static bool is_of(const struct slot *slot, pid_t pid, uint64_t start, uint64_t ino)
+/* The slot by which this process has the door open: one that holds or has lost before one
+ * that holds nothing. */
+static int slot_of(const struct round *round, pid_t pid, uint64_t start, uint64_t ino,
+                   struct now *ret_now)
 {
-	return slot->ino == ino && slot->pid == pid && slot->start == start;
-}
+	int used = slots_used(round), found = UNKNOWN;
 
-/* The slot by which this process has the door open. One that was opened after this round
- * began is known, too: it was written before the open returned. */
-static int slot_of(const struct round *round, pid_t pid, uint64_t start, uint64_t ino)
-{
-	struct page *page = round->guardian->page;
-	int used = atomic_load(&page->used);
+	for (int i = 0; i < used; i++) {
+		struct now now = look_at_slot(round, i);
+		enum slot_state state = STATE_OF(now.word);
 
-	for (int i = 0; i < round->used; i++)
-		if ((is_held(round, i) || is_lost(round, i)) && is_of(&page->slots[i], pid, start, ino))
+		if (now.ino != ino || now.pid != pid || now.start != start)
+			continue;
+		if (state == SLOT_HELD || state == SLOT_LOST) {
+			*ret_now = now;
 			return i;
-	for (int i = 0; i < used; i++)
-		if (STATE_OF(atomic_load(&page->slots[i].word)) == SLOT_OPEN &&
-		    is_of(&page->slots[i], pid, start, ino))
-			return BYSTANDER;
-	return UNKNOWN;
+		}
+		if (state == SLOT_OPEN)
+			found = BYSTANDER;
+	}
+	return found;
 }
 
 /* Which hold of this door the process descends from, or is the opener of: the nearest.
  * UNKNOWN: none that is known. BYSTANDER: none, and it was opened without holding. */
-static int nearest_opener(const struct round *round, pid_t pid, uint64_t ino)
+static int nearest_opener(const struct round *round, pid_t pid, uint64_t ino, struct now *ret_now)
 {
 	int found = UNKNOWN;
 
@@ -154,7 +185,7 @@ static int nearest_opener(const struct round *round, pid_t pid, uint64_t ino)
 
 		if (!family_ancestry(pid, &ancestry))
 			break;
-		slot = slot_of(round, pid, ancestry.start, ino);
+		slot = slot_of(round, pid, ancestry.start, ino, ret_now);
 		if (slot >= 0)
 			return slot;
 		if (slot == BYSTANDER)
@@ -169,7 +200,7 @@ static bool is_lost_door(void *ctx, const char *name)
 	const struct round *round = ctx;
 
 	for (int i = 0; i < round->used; i++)
-		if (is_lost(round, i) && strcmp(round->guardian->page->slots[i].door, name) == 0)
+		if (was_lost(round, i) && strcmp(round->losses[i].door, name) == 0)
 			return true;
 	return false;
 }
@@ -187,23 +218,27 @@ static void stop(const struct round *round, const struct loss *loss, pid_t pid)
  * one of that door. */
 static void look_at_orphan(struct round *round, const struct open_file *file)
 {
-	const struct slot *slots = round->guardian->page->slots;
-	struct loss *lost = NULL;
+	int used = slots_used(round), lost = -1;
 
-	for (int i = 0; i < round->used; i++) {
-		if (slots[i].ino != file->ino)
+	for (int i = 0; i < used; i++) {
+		struct now now = look_at_slot(round, i);
+
+		if (now.ino != file->ino)
 			continue;
-		if (is_held(round, i))
+		if (STATE_OF(now.word) == SLOT_HELD)
 			return;
-		if (is_lost(round, i))
-			lost = &round->losses[i];
+		if (is_lost(round, i, &now))
+			lost = i;
 	}
-	if (!lost)
+	if (lost < 0)
 		return;
-	for (int i = 0; i < round->used; i++)
-		if (is_lost(round, i) && slots[i].ino == file->ino)
+	for (int i = 0; i < round->used; i++) {
+		struct now now = look_at_slot(round, i);
+
+		if (is_lost(round, i, &now) && now.ino == file->ino)
 			round->losses[i].open = true;
-	stop(round, lost, file->pid);
+	}
+	stop(round, &round->losses[lost], file->pid);
 }
 
 /* One descriptor of one process. */
@@ -211,15 +246,16 @@ static void look_at_file(void *ctx, const struct open_file *file)
 {
 	struct round *round = ctx;
 	const struct page *page = round->guardian->page;
+	struct now now;
 	int opener;
 
 	/* Numbers and names are the same on every mount. */
 	if (!family_is_on_mount(file, page->mount_id, page->device))
 		return;
-	opener = nearest_opener(round, file->pid, file->ino);
+	opener = nearest_opener(round, file->pid, file->ino, &now);
 	if (opener == UNKNOWN) {
 		look_at_orphan(round, file);
-	} else if (opener >= 0 && is_lost(round, opener)) {
+	} else if (opener >= 0 && is_lost(round, opener, &now)) {
 		round->losses[opener].open = true;
 		stop(round, &round->losses[opener], file->pid);
 	}
@@ -228,13 +264,13 @@ static void look_at_file(void *ctx, const struct open_file *file)
 /* An opener that lives and cannot be looked into may have it open. */
 static void look_at_opener(struct round *round, int i)
 {
-	const struct slot *slot = &round->guardian->page->slots[i];
+	struct now now = look_at_slot(round, i);
 	struct ancestry ancestry;
 
-	if (slot->pid > 0 && family_ancestry(slot->pid, &ancestry) && ancestry.start == slot->start &&
-	    !family_can_look_into(slot->pid)) {
+	if (is_lost(round, i, &now) && now.pid > 0 && family_ancestry(now.pid, &ancestry) &&
+	    ancestry.start == now.start && !family_can_look_into(now.pid)) {
 		round->losses[i].open = true;
-		stop(round, &round->losses[i], slot->pid);
+		stop(round, &round->losses[i], now.pid);
 	}
 }
 
@@ -265,8 +301,12 @@ static int begin_round(struct round *round, int64_t *ret_newest_us)
 		struct loss *loss = &round->losses[i];
 		unsigned word = atomic_load(&page->slots[i].word);
 
-		if (STATE_OF(word) == SLOT_LOST && loss->word != word)
+		if (STATE_OF(word) == SLOT_LOST && loss->word != word) {
 			*loss = (struct loss){.since_us = round->now_us};
+			/* Freed and used anew in this moment, the name is wrong; then the word is, too. */
+			memcpy(loss->door, page->slots[i].door, sizeof(loss->door));
+			loss->door[DOOR_NAME_MAX] = '\0';
+		}
 		loss->word = word;
 		loss->open = false;
 		if (STATE_OF(word) != SLOT_LOST)
@@ -286,7 +326,7 @@ static void end_round(struct round *round)
 		struct loss *loss = &round->losses[i];
 		unsigned word = loss->word;
 
-		if (!is_lost(round, i))
+		if (!was_lost(round, i))
 			continue;
 		loss->termed = true;
 		if (!loss->open)
@@ -346,7 +386,7 @@ static void guard(const struct guardian *guardian)
 		if (begin_round(&round, &newest) > 0) {
 			family_open_files(is_lost_door, look_at_file, &round);
 			for (int i = 0; i < round.used; i++)
-				if (is_lost(&round, i) && !round.losses[i].open)
+				if (was_lost(&round, i) && !round.losses[i].open)
 					look_at_opener(&round, i);
 			end_round(&round);
 			at = now_us() + (now - newest < LOOK_SLOWLY_AFTER_US ? LOOK_US : LOOK_SLOWLY_US);

@@ -327,6 +327,7 @@ static void made(void *ctx, int err)
 		return;
 	}
 	/* The kernel wants the new directory's attributes. */
+	parked->changed = true;
 	path = join(parked->node->lock, parked->name);
 	park_call(parked, path ? lc_stat(face->lc, path, lock_found, parked, &parked->call) : -ENOMEM);
 	free(path);

@@ -71,7 +71,7 @@ void park_call(struct parked *parked, int r)
 {
 	if (r < 0)
 		parked_error(parked, r);
-	else
+	else if (!parked->changed)
 		fuse_req_interrupt_func(parked->req, interrupted, parked);
 }
 

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""on_lost=kill, and somebody of the same mount comes next at the same door while the
+guardian still looks through all descriptors there are for those of the loser: the new
+holder is not taken for him."""
+
+import os
+import resource
+
+from harness import check, run, spawn, until
+
+# So many descriptors that a look at them all takes a while.
+PROCESSES, DESCRIPTORS = 30, 3000
+FILLER = f'''
+import os, signal
+keep = [os.open('/dev/null', os.O_RDONLY) for _ in range({DESCRIPTORS})]
+signal.pause()
+'''
+
+
+def evict(mount, lock):
+    fd = os.open(mount.path(lock, 'queue', mount.queue(lock)[0]), os.O_WRONLY)
+    os.write(fd, b'evict')
+    os.close(fd)
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    a = case.mount(server, 'a', session='6s', options=['on_lost=kill'])
+    b = case.mount(server, 'b', session='6s')
+    a.allow('.')
+    b.mkdir('build')
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit[0], DESCRIPTORS + 100), limit[1]))
+    for _ in range(5):
+        loser = a.take('build').held()
+        # Their numbers lie between his and the next one's: /proc is read in this order.
+        fillers = [spawn(['python3', '-c', FILLER]) for _ in range(PROCESSES)]
+        until(lambda: all(len(os.listdir(f'/proc/{filler.pid}/fd')) > DESCRIPTORS for filler in fillers),
+              'the descriptors are there')
+        waiter = a.take('build')
+        until(lambda: len(server.entries('build')) == 2, 'somebody waits')
+        evict(b, 'build')
+        loser.gone()
+        try:
+            waiter.held()
+            for _ in range(100):   # far beyond the end of the guardian's look
+                waiter.do('fsync')
+                check(not waiter.ended(), 'the new holder was killed')
+        except EOFError:
+            check(False, 'the new holder was killed')
+        waiter.release()
+        for filler in fillers:
+            filler.kill()
+            filler.wait()
+
+
+run(test)

@@ -102,7 +102,7 @@ static void descend(bool orphan)
 		if (grandchild == 0) {
 			close(end[1]);
 			if (orphan)
-				(void)!read(end[0], &result, 1);   /* end of file: its parent's */
+				(void)!read(end[0], &result, 1);   /* until its parent is gone */
 			result = look_up(&top, &middle, orphan);
 			_exit(write(results[1], &result, 1) != 1);
 		}
@@ -110,9 +110,9 @@ static void descend(bool orphan)
 			waitpid(grandchild, NULL, 0);
 		_exit(0);
 	}
-	close(end[1]);
 	close(results[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(end[1]);   /* only now has its child another parent */
 	assert_int_equal(read(results[0], &result, 1), 1);
 	assert_int_equal(result, 0);
 	close(end[0]);

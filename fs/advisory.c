@@ -40,8 +40,15 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	file->face = face;
 	file->node = node;
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
-	file->slot = guardian_see(face->guardian, file->opener.pid, file->opener.start, node->ino,
-	                          node->name);
+	file->slot = !face->guardian ? -1 : guardian_see(face->guardian, &(struct guarded){
+		.uid = fuse_req_ctx(req)->uid, .pid = file->opener.pid, .start = file->opener.start,
+		.ino = node->ino, .door = node->name});
+	if (face->guardian && file->slot < 0) {
+		/* It could not be told from who has lost. */
+		fuse_reply_err(req, ENOLCK);
+		free(file);
+		return;
+	}
 	node_ref(node);
 	DL_APPEND(face->advisories, file);
 	reply.fh = (uint64_t)(uintptr_t)file;
@@ -207,9 +214,9 @@ static const struct lc_entry *in_the_way(const struct node *node, const struct l
 	for (size_t i = 0; i < listing->entry_count; i++) {
 		const struct lc_entry *entry = &listing->entries[i];
 
-		if (is_own(claim_of_entry(node, entry), owner, companion))
-			continue;
 		if (mode == LC_SHARED && entry->mode == LC_SHARED && !entry->deaf)
+			continue;
+		if (is_own(claim_of_entry(node, entry), owner, companion))
 			continue;
 		if (!first)
 			first = entry;

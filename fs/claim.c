@@ -165,15 +165,33 @@ static fuse_req_t withdraw(struct ask *ask, struct claim_request *ret_request)
 	return hold_withdraw(ask->hold);   /* frees it */
 }
 
+/* Cheap, for many may wait: somebody of those who have it is the one who asks, or of his
+ * process. */
+static bool concerns(const struct ask *ask, const struct hold *hold)
+{
+	const struct claim_request *request = &ask->request;
+	struct holder *holder;
+
+	DL_FOREACH(hold->holders, holder) {
+		const struct claim *claim = claim_of(holder);
+
+		if (claim->kind == request->kind ? claim->owner == request->owner
+		                                 : is_of(claim, &request->asker))
+			return true;
+	}
+	return false;
+}
+
 /* Has the process, or the owner himself, asked elsewhere for what the hold gives him
  * already? Then he would wait for himself. */
 static bool is_served(const struct ask *ask, const struct hold *hold)
 {
 	const struct claim_request *request = &ask->request;
-	const struct claim *own = claim_find(request->node, request->kind, request->owner);
+	const struct claim *own;
 
-	if (hold->mode == LC_SHARED && request->mode == LC_EXCLUSIVE)
+	if ((hold->mode == LC_SHARED && request->mode == LC_EXCLUSIVE) || !concerns(ask, hold))
 		return false;
+	own = claim_find(request->node, request->kind, request->owner);
 	if (own)
 		return own->holder.hold == hold &&
 		       (request->kind == CLAIM_FCNTL || own->mode == request->mode);

@@ -22,6 +22,8 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
+#include <uthash.h>
 
 /* Between two looks at whether those that were signalled are gone: at first, and when
  * somebody cannot be stopped. */
@@ -61,6 +63,13 @@ struct page {
 	struct slot slots[GUARDIAN_SLOTS];
 };
 
+/* How many slots a user has. */
+struct user {
+	uid_t uid;
+	int slots;
+	UT_hash_handle hh;
+};
+
 struct guardian {
 	struct page *page;
 	int fd;                        /* to the other half: a byte wakes, end of file: it is gone */
@@ -69,6 +78,9 @@ struct guardian {
 	int looked;                    /* guardian_finished(): where the next look begins */
 	int free_count;
 	int free[GUARDIAN_SLOTS];
+	int open_count;
+	struct user *users;
+	uid_t uids[GUARDIAN_SLOTS];
 	void *owners[GUARDIAN_SLOTS];
 };
 
@@ -474,6 +486,8 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 
 void guardian_end(struct guardian *guardian, bool clean)
 {
+	struct user *user, *next;
+
 	if (!guardian)
 		return;
 	if (clean) {
@@ -483,6 +497,10 @@ void guardian_end(struct guardian *guardian, bool clean)
 	if (guardian->fd >= 0)
 		close(guardian->fd);
 	munmap(guardian->page, sizeof(*guardian->page));
+	HASH_ITER(hh, guardian->users, user, next) {
+		HASH_DEL(guardian->users, user);
+		free(user);
+	}
 	free(guardian);
 }
 
@@ -506,47 +524,86 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 	snprintf(guardian->page->device, sizeof(guardian->page->device), "%s", device);
 }
 
-static int fill_slot(struct guardian *guardian, enum slot_state state, pid_t pid, uint64_t start,
-                     uint64_t ino, const char *door, void *owner)
+/* Slots are for all: the half of them only for those who hold, and of all of them a quarter
+ * at most for one user, root aside. */
+static struct user *admit(struct guardian *guardian, enum slot_state state, uid_t uid)
 {
+	struct user *user;
+
+	if (guardian->fd < 0 || guardian->free_count == 0 ||
+	    (state == SLOT_OPEN && guardian->open_count >= GUARDIAN_SLOTS / 2))
+		return NULL;
+	HASH_FIND(hh, guardian->users, &uid, sizeof(uid), user);
+	if (user)
+		return uid == 0 || user->slots < GUARDIAN_SLOTS / 4 ? user : NULL;
+	user = calloc(1, sizeof(*user));
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	HASH_ADD(hh, guardian->users, uid, sizeof(user->uid), user);
+	if (user->hh.tbl)
+		return user;
+	free(user);
+	return NULL;
+}
+
+static void dismiss(struct guardian *guardian, uid_t uid)
+{
+	struct user *user;
+
+	HASH_FIND(hh, guardian->users, &uid, sizeof(uid), user);
+	if (--user->slots > 0)
+		return;
+	HASH_DEL(guardian->users, user);
+	free(user);
+}
+
+static int fill_slot(struct guardian *guardian, enum slot_state state, const struct guarded *who,
+                     void *owner)
+{
+	struct user *user = admit(guardian, state, who->uid);
 	struct slot *slot;
 	int i;
 
-	if (guardian->fd < 0 || guardian->free_count == 0)
+	if (!user)
 		return -1;
+	user->slots++;
+	guardian->open_count += state == SLOT_OPEN;
 	i = guardian->free[--guardian->free_count];
 	guardian->owners[i] = owner;
+	guardian->uids[i] = who->uid;
 	slot = &guardian->page->slots[i];
-	slot->pid = pid;
-	slot->start = start;
-	slot->ino = ino;
-	snprintf(slot->door, sizeof(slot->door), "%s", door);
+	slot->pid = who->pid;
+	slot->start = who->start;
+	slot->ino = who->ino;
+	snprintf(slot->door, sizeof(slot->door), "%s", who->door);
 	if (i >= atomic_load(&guardian->page->used))
 		atomic_store(&guardian->page->used, i + 1);
 	atomic_store(&slot->word, NEXT_GENERATION(atomic_load(&slot->word), state));
 	return i;
 }
 
-int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino,
-                  const char *door, void *owner)
+int guardian_hold(struct guardian *guardian, const struct guarded *who, void *owner)
 {
-	return fill_slot(guardian, SLOT_HELD, pid, start, ino, door, owner);
+	return fill_slot(guardian, SLOT_HELD, who, owner);
 }
 
-int guardian_see(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino, const char *door)
+int guardian_see(struct guardian *guardian, const struct guarded *who)
 {
-	return guardian ? fill_slot(guardian, SLOT_OPEN, pid, start, ino, door, NULL) : -1;
+	return fill_slot(guardian, SLOT_OPEN, who, NULL);
 }
 
 void guardian_release(struct guardian *guardian, int slot)
 {
-	struct slot *s;
+	unsigned word;
 
 	if (!guardian || slot < 0)
 		return;
-	s = &guardian->page->slots[slot];
-	atomic_store(&s->word, NEXT_GENERATION(atomic_load(&s->word), SLOT_FREE));
+	word = atomic_load(&guardian->page->slots[slot].word);
+	guardian->open_count -= STATE_OF(word) == SLOT_OPEN;
+	atomic_store(&guardian->page->slots[slot].word, NEXT_GENERATION(word, SLOT_FREE));
 	guardian->free[guardian->free_count++] = slot;
+	dismiss(guardian, guardian->uids[slot]);
 }
 
 bool guardian_lose(struct guardian *guardian, int slot)

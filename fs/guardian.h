@@ -48,13 +48,20 @@ void guardian_end(struct guardian *guardian, bool clean);
 /* Which mount's doors these are: mountpoint_identify(). */
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
-/* Holds now: a slot, or -1 when it cannot be guarded. `start`: the process's, by
- * family.h; `ino`, `door`: the file's inode number and the last part of its name. */
-int guardian_hold(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino,
-                  const char *door, void *owner);
+/* Who has a door open. */
+struct guarded {
+	uid_t uid;
+	pid_t pid;
+	uint64_t start;      /* of the process, by family.h */
+	uint64_t ino;        /* of the door's file */
+	const char *door;    /* the last part of its name */
+};
+
+/* Holds now: a slot, or -1 when it cannot be guarded. */
+int guardian_hold(struct guardian *guardian, const struct guarded *who, void *owner);
 /* Has a door open that one can have without holding, and shall not be taken for a loser:
  * a slot, or -1. */
-int guardian_see(struct guardian *guardian, pid_t pid, uint64_t start, uint64_t ino, const char *door);
+int guardian_see(struct guardian *guardian, const struct guarded *who);
 void guardian_release(struct guardian *guardian, int slot);
 /* Lost: the deadline came, or before it, evicted or with the session. True: those who
  * had it open are gone already (or there is no guardian). */

@@ -303,8 +303,9 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 		if (person->pid == 0)
 			log_line(LC_WARNING, "%s: its taker is not visible here, and could not be "
 			         "stopped if it lost the lock", door->lock);
-		holder->slot = guardian_hold(guardian, person->pid, person->start, door->ino, door->name,
-		                             holder);
+		holder->slot = guardian_hold(guardian, &(struct guarded){
+			.uid = hold->uid, .pid = person->pid, .start = person->start,
+			.ino = door->ino, .door = door->name}, holder);
 		if (holder->slot < 0)
 			return -ENOLCK;
 	}

@@ -8,8 +8,10 @@
 # Opening `try` takes the lock at once or fails: the host that comes first runs the
 # job, the others leave with status 75 (EX_TEMPFAIL) and say nothing.
 #
-# Clocks differ: a job of two seconds would be over before a host that is five seconds
-# late tries, and would run twice. So the lock is kept for HOLD seconds (60) at least.
+# Clocks differ: a host that is late may come when a short job is over already. So the
+# day it was done is kept in the lock's `value`, and who reads today's there leaves with
+# status 0. PERIOD='%F %H' makes it once an hour, in the words of date(1). When the job
+# fails nothing is written, and the next one to come tries it again.
 #
 # `command` matters: where a plain `exec` cannot open, dash ends with a status of its own.
 
@@ -19,8 +21,9 @@ if [ $# -lt 2 ]; then
 fi
 lock=$1
 shift
+period=$(date "+${PERIOD:-%F}") || exit 64
 
-# No lock directory means no mount: that is an error, not somebody else's turn.
+# No such directory means no mount: an error, and not somebody else's turn.
 if [ ! -d "$lock/queue" ]; then
     echo "$0: $lock is no lock: is the filesystem mounted?" >&2
     exit 69
@@ -31,11 +34,14 @@ if ! { command exec 9<>"$lock/try"; } 2>/dev/null; then
     cat "$lock/holder" >/dev/null || exit 69    # the ensemble does not answer
     exit 75
 fi
+
+# Written by nobody but a holder, so it does not change from here on.
+[ "$(cat "$lock/value")" = "$period" ] && exit 0
 echo "$*" >&9 || exit 74
 
-# 9>&-: should the job leave something in the background, it must not keep the lock.
-sleep "${HOLD:-60}" 9>&- &
-"$@" 9>&-
-status=$?
-wait
-exit "$status"
+# The job has the lock too: it stays taken if this script is killed, and the mount option
+# on_lost= stops both. What the job leaves in the background is started with 9>&-.
+"$@" || exit
+
+# This fails if the lock was lost: then somebody else may have run the job too.
+echo "$period" >"$lock/value" || exit 74

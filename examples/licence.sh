@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# licence.sh - a program that may run N times in the cluster, and not once more.
+#
+#   mkdir -m 0777 /mnt/locks/simulator
+#   echo 5 >/mnt/locks/simulator/slots        five licences; the owner and root may say so
+#
+#   licence.sh /mnt/locks/simulator simulate --case 17
+#
+# Whoever comes when all are taken waits, for WAIT (10m) at most. A licence is given back
+# when its program has ended, however it ended: the program keeps the descriptor, so
+# that even a killed script gives nothing back too early. `cat holder` shows who has one.
+# Another number may be written to `slots` at any time: more lets those in who wait, less
+# takes none away.
+
+if [ $# -lt 2 ]; then
+    echo "usage: $0 LOCK COMMAND [ARGUMENT...]" >&2
+    exit 64
+fi
+lock=$1
+shift
+
+command exec 9<>"$lock/lock@${WAIT:-10m}" || exit 75
+read -r token <&9 || exit 75
+case $token in '' | *[!0-9]*) exit 75 ;; esac    # a local file: nothing is mounted
+echo "$*" >&9 || exit 74
+exec "$@"

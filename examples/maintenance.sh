@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# maintenance.sh - work goes on side by side, and stands still for maintenance.
+#
+#   maintenance.sh work   /mnt/locks/db  import-orders.sh      on any host, many at a time
+#   maintenance.sh window /mnt/locks/db  upgrade-schema.sh     alone
+#
+# Work opens `shared`, maintenance `lock`. The queue keeps the order of arrival: a window
+# starts when the work that came before it is done, and work that comes while the window
+# waits, waits behind it. So maintenance is never starved by work.
+
+if [ $# -lt 3 ]; then
+    echo "usage: $0 work|window LOCK COMMAND [ARGUMENT...]" >&2
+    exit 64
+fi
+case $1 in
+work) door=shared ;;
+window) door=lock ;;
+*) exit 64 ;;
+esac
+lock=$2
+shift 2
+
+command exec 9<>"$lock/$door" || exit 75
+read -r token <&9 || exit 75
+case $token in '' | *[!0-9]*) exit 75 ;; esac    # a local file: nothing is mounted
+echo "$*" >&9 || exit 74
+
+# The command keeps descriptor 9, and the lock as long as it runs.
+exec "$@"

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""sale.py - many buyers, few items, and a payment between the look and the sale.
+
+    sale.py DATABASE stock N                            open a sale of N items
+    sale.py DATABASE buy ORDER LOCK PAY [ARGUMENT...]   buy one; LOCK - is without a lock
+    sale.py DATABASE report
+
+    for n in $(seq 20); do sale.py shop.db buy order-$n /mnt/locks/shop sleep 0.1 & done; wait
+
+A buyer sees that something is left, has the command PAY take the money (it finds $ORDER),
+and then records the sale. The money is taken by somebody else, so all this cannot be one
+transaction: without the lock everybody sees the last item, pays, and it is sold many times.
+
+Three things make it right:
+  - the lock: from the look to the sale there is one buyer at a time, on all hosts;
+  - the order's number: whoever was cut off asks again with the same one, and it counts once;
+  - the fencing token: the look leaves it in the database, and a sale with another one is
+    refused. So a buyer who was frozen while paying, and has lost the lock meanwhile, sells
+    nothing on the strength of what it saw before. It is the look that has to leave it: if
+    only sales did, the late one could come between the look and the sale of the next.
+
+Status of buy: 0 sold, 1 sold out, 75 not now, come again with the same order.
+"""
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+
+TABLES = '''
+CREATE TABLE stock (items INTEGER, token INTEGER);
+CREATE TABLE orders (number TEXT PRIMARY KEY, token INTEGER);
+'''
+LEFT = 'SELECT items - (SELECT count(*) FROM orders) FROM stock'
+
+
+@contextlib.contextmanager
+def transaction(db):
+    db.execute('BEGIN IMMEDIATE')
+    with db:    # COMMIT, or ROLLBACK after an exception
+        yield
+
+
+@contextlib.contextmanager
+def turn(lock, order):
+    """Our turn, with its token; without a lock it is always everybody's."""
+    if lock == '-':
+        yield 0
+        return
+    with open(lock + '/lock', 'r+b', buffering=0) as door:     # waits
+        door.write(order.encode())
+        yield int(door.read())
+
+
+def look(db, order, token):
+    """What is to be said without a payment: sold before, sold out. Or None."""
+    with transaction(db):
+        if db.execute('SELECT token FROM stock').fetchone()[0] > token:
+            return 'too late'
+        db.execute('UPDATE stock SET token = ?', (token,))
+        if db.execute('SELECT 1 FROM orders WHERE number = ?', (order,)).fetchone():
+            return 'sold before'
+        return None if db.execute(LEFT).fetchone()[0] > 0 else 'sold out'
+
+
+def sell(db, order, token):
+    with transaction(db):
+        if db.execute('SELECT token FROM stock').fetchone()[0] != token:
+            return 'too late'
+        db.execute('INSERT OR IGNORE INTO orders VALUES (?, ?)', (order, token))
+        return 'sold'
+
+
+def buy(db, order, lock, *pay):
+    with turn(lock, order) as token:
+        said = look(db, order, token)
+        if not said:
+            subprocess.run(pay, env={**os.environ, 'ORDER': order}, check=True)
+            said = sell(db, order, token)
+    print(said)
+    return {'sold': 0, 'sold before': 0, 'sold out': 1}.get(said, 75)
+
+
+def main(database, verb, *words):
+    db = sqlite3.connect(database, timeout=60, isolation_level=None)
+    if verb == 'stock':
+        db.executescript(TABLES)
+        db.execute('INSERT INTO stock VALUES (?, 0)', (int(words[0]),))
+        return 0
+    if verb == 'buy':
+        return buy(db, *words)
+    sold, = db.execute('SELECT count(*) FROM orders').fetchone()
+    print(f'{sold} sold, {db.execute(LEFT).fetchone()[0]} left')
+    return 0
+
+
+if __name__ == '__main__':
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The demo, from its start to its end, and again on what a killed one has left."""
+
+import os
+import re
+import signal
+
+from gate import at_once, example
+from harness import ZKLOCKFS, check, check_equal, run, until
+
+
+def holder(state):
+    with open(state + '/web1/build/holder', encoding='utf-8') as file:
+        return int(re.search(r' pid=(\d+) ', file.read()).group(1))
+
+
+def test(case):
+    state = os.path.join(case.directory, 'demo')
+    environ = {'ZKLOCKFS_DEMO': state, 'ZKLOCKFS': ZKLOCKFS}
+
+    def mounts():
+        with open('/proc/self/mounts', encoding='utf-8') as lines:
+            return sorted(line.split()[1] for line in lines if f' {state}/' in line)
+
+    # Killed in the middle of it, and one of its daemons too: a taker and a dead mount are left.
+    demo = example('demo', **environ)
+    until(lambda: os.path.exists(state + '/first.held'), 'the first taker', 80)
+    demo.send_signal(signal.SIGKILL)
+    demo.communicate()
+    taker = holder(state)
+    os.kill(case.daemons()[0], signal.SIGKILL)
+
+    demo = example('demo', **environ)
+    out, err = demo.communicate(timeout=80)
+    check_equal((demo.returncode, err), (0, ''), f'the demo: {out}')
+    tokens = [int(number) for number in re.findall(r'[Tt]oken(?: from its descriptor| is higher)?: (\d+)', out)]
+    check(len(tokens) == 3 and tokens == sorted(set(tokens)), f'three tokens that rise: {tokens} in {out}')
+    check('status 75' in out, out)
+    times = re.findall(r'to open: (\d+)\.\d ms', out)
+    check(len(times) == 2 and all(int(time) < 2000 for time in times), f'hand-overs: {times}')
+    check_equal(mounts(), [state + '/web1'], 'what is left')
+    check(not os.path.exists(f'/proc/{taker}/exe'), 'a taker of the one before is left')
+    check_equal(os.listdir(state + '/web1/build/queue'), [], 'nobody holds')
+
+    check_equal(at_once('demo', 'stop', **environ), (0, 'all stopped\n', ''), 'stop')
+    check(not mounts() and not os.path.exists(state), 'something is left')
+    check_equal(at_once('demo', 'stop', **environ), (0, 'nothing runs\n', ''), 'stop again')
+    check_equal(at_once('demo', '--wrong', **environ)[0], 1, 'usage')
+
+
+run(test)

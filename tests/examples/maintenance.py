@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""maintenance.sh: work goes on side by side; a window waits for what came before it, and
+keeps out what comes after."""
+
+from gate import Gate, at_once, example, queued
+from harness import check_equal, run, shells
+
+
+def window(gate, a, b, shell):
+    def start(kind, mount, name):
+        return example('maintenance.sh', kind, mount.path('db'), *gate.visitor(name), shell=shell)
+
+    jobs = [start('work', a, 'work 1')]
+    first = gate.arrived('work 1')
+    jobs.append(start('work', b, 'work 2'))
+    second = gate.arrived('work 2')
+    queued(a, 'db', 2, held=2)
+    jobs.append(start('window', b, 'window'))
+    queued(a, 'db', 3)
+    jobs.append(start('work', a, 'work 3'))
+    queued(b, 'db', 4, held=2)
+    gate.nobody('before the work is done')
+    first.let()
+    queued(b, 'db', 3, held=1)
+    gate.nobody('before all work is done')
+    second.let(6)
+    maintenance = gate.arrived('window')
+    queued(b, 'db', 2, held=1)
+    jobs.append(start('work', b, 'work 4'))
+    queued(b, 'db', 3, held=1)
+    gate.nobody('while the window is open')
+    maintenance.let()
+    last = [gate.arrived(), gate.arrived()]
+    check_equal(sorted(visitor.name for visitor in last), ['work 3', 'work 4'], 'who works after it')
+    queued(a, 'db', 2, held=2)
+    for visitor in last:
+        visitor.let()
+    check_equal([job.wait(20) for job in jobs], [0, 6, 0, 0, 0], 'status of the commands')
+    queued(a, 'db', 0)
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.mkdir('db')
+    gate = Gate(case)
+    for shell in shells():
+        window(gate, a, b, shell)
+    for kind in ('work', 'window'):
+        status, out, _ = at_once('maintenance.sh', kind, case.mount_point(), 'echo', 'ran')
+        check_equal((status, out), (75, ''), f'{kind} without a mount')
+    check_equal(at_once('maintenance.sh', 'lunch', a.path('db'), 'echo', 'ran')[:2], (64, ''), 'usage')
+
+
+run(test)

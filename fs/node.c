@@ -85,7 +85,7 @@ int nodes_create(struct nodes **ret_nodes)
 static void free_node(struct nodes *nodes, struct node *node)
 {
 	HASH_DELETE(by_ino, nodes->by_ino, node);
-	HASH_DELETE(by_name, nodes->by_name, node);
+	node_unname(nodes, node);
 	snapshot_free(node->snapshot);
 	free(node->znode);
 	free(node->name);
@@ -138,6 +138,14 @@ struct node *node_get(struct nodes *nodes, struct node *parent, const char *name
 	if (node)
 		node_ref(node);
 	return node;
+}
+
+void node_unname(struct nodes *nodes, struct node *node)
+{
+	if (!node->by_name.tbl)
+		return;
+	HASH_DELETE(by_name, nodes->by_name, node);
+	node->by_name.tbl = NULL;
 }
 
 void node_ref(struct node *node)

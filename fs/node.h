@@ -64,6 +64,9 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 struct node *node_child(struct nodes *nodes, const struct node *parent, const char *name);
 /* The child of that name, made if it is not known; with one reference. NULL: no memory. */
 struct node *node_get(struct nodes *nodes, struct node *parent, const char *name, enum node_kind kind);
+/* Its name is free for another one, with a number of its own: the kernel finds nothing in
+ * a directory that was removed as long as it knows that by its number. */
+void node_unname(struct nodes *nodes, struct node *node);
 void node_ref(struct node *node);
 void node_unref(struct nodes *nodes, struct node *node);
 void node_looked_up(struct node *node);

@@ -398,6 +398,15 @@ static bool may_remove(const struct face *face, const struct node *parent, const
 	return uid == 0 || uid == above.st_uid || uid == st.st_uid;
 }
 
+static void removed(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (err == 0)
+		node_unname(parked->face->nodes, parked->node);
+	parked_done(parked, err);
+}
+
 static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 {
 	struct face *face = face_of(req);
@@ -416,7 +425,7 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		holds_drop(face, person.pid, node->lock);
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_rmdir(face->lc, node->lock, parked_done, parked, &parked->call));
+		park_call(parked, lc_rmdir(face->lc, node->lock, removed, parked, &parked->call));
 }
 
 /* ---- what is not to be done here ---- */

@@ -6,7 +6,7 @@ one that is held or waited for (EBUSY) or that has locks below (ENOTEMPTY)."""
 import errno
 import os
 
-from harness import check_equal, check_errno, run, until
+from harness import check, check_equal, check_errno, run, until
 
 
 def test(case):
@@ -48,6 +48,18 @@ def test(case):
         check_equal(server.zk.exists('/locks/' + path), None, 'the node')
         until(lambda: not os.path.exists(b.path(path)), 'b sees that it is gone')
     check_errno(errno.ENOENT, os.open, a.path(lock, 'lock'), os.O_RDWR)
+
+    # Made again by whichever mount it is a new one, also where the kernel knows the old one.
+    for mount in (a, b):
+        a.mkdir('again')
+        fd = os.open(a.path('again'), os.O_RDONLY | os.O_DIRECTORY)
+        os.rmdir(a.path('again'))
+        mount.mkdir('again')
+        until(lambda: os.path.exists(a.path('again')), 'a sees that it is there')
+        check('queue' in os.listdir(a.path('again')), 'it is empty')
+        a.take('again', 'try').held().release()
+        os.close(fd)
+        os.rmdir(a.path('again'))
 
     # rmdir right after the last close meets no dying entry of its own.
     for _ in range(20):

@@ -48,7 +48,7 @@ LATE = (2 + 2 * 2) * SECOND
 RECOVERY = 6 * SECOND
 # How long an evicted holder may go on: its session lasts 4 s, then the entry goes.
 EVICTION = 4 * SECOND + LATE
-# In a burst a take and a release are a request each, unless many go together.
+# A take and a release are a request each, unless many go together.
 BURST_TAKES, BURST_REQUESTS = 200, 2
 _UNITS = {'ms': 10**6, 's': SECOND, 'm': 60 * SECOND, 'h': 3600 * SECOND}
 _DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT)
@@ -479,17 +479,24 @@ def check_end(result, journal, histories):
 
 
 def check_bursts(result, histories):
-    """If they never send less than a request for a take and one for a release, they
-    do not test what they are for."""
-    bursts = [burst for each in histories for burst in each.bursts if burst['takes'] >= BURST_TAKES]
-    few = [burst for burst in bursts if burst['requests'] < BURST_REQUESTS * burst['takes']]
-    result.figures['bursts'] = len(bursts)
-    result.figures[f'bursts with less than {BURST_REQUESTS} requests for a take'] = len(few)
-    if bursts:
-        best = min(bursts, key=lambda burst: burst['requests'] / burst['takes'])
-        result.figures['requests for 100 takes, the best burst'] = 100 * best['requests'] // best['takes']
+    """On few locks a release and the next take go together, with whatever else there is
+    to do. On many only what has waited for its turn brings them below a request each: if
+    that is never seen, the run does not test what a crowd is for."""
+    by_locks = collections.defaultdict(list)
+    for each in histories:
+        for burst in each.bursts:
+            by_locks[burst['locks']].append(burst)
+    for locks, bursts in sorted(by_locks.items()):
+        large = [burst for burst in bursts if burst['takes'] >= BURST_TAKES]
+        few = [burst for burst in large if burst['requests'] < BURST_REQUESTS * burst['takes']]
+        result.figures[f'bursts on {locks} locks'] = len(large)
+        result.figures[f'bursts on {locks} locks with less than {BURST_REQUESTS} requests for a take'] = len(few)
+        if large:
+            best = min(burst['requests'] / burst['takes'] for burst in large)
+            result.figures[f'bursts on {locks} locks: requests for 100 takes, the best'] = int(100 * best)
         if not few:
-            result.complain('bursts', f'at least {best["requests"]} requests for {best["takes"]} takes')
+            result.complain('bursts', f'of {len(bursts)} on {locks} locks none had less than '
+                            f'{BURST_REQUESTS} requests for a take')
 
 
 def count(result, histories, attempts, slots):

@@ -64,8 +64,8 @@ class Story:
     def value(self, number, token, c, code=0):
         return self.say('value', c, c + 1, number=number, errno=code, token=token)
 
-    def burst(self, takes, requests):
-        return self.say('burst', 0, 1000, locks=3, takes=takes, requests=requests)
+    def burst(self, takes, requests, locks=32):
+        return self.say('burst', 0, 1000, locks=locks, takes=takes, requests=requests)
 
     def fence(self, op, ok, value, c):
         return self.say('fence', c, c + 1, op=op, ok=ok, value=value)
@@ -296,6 +296,7 @@ class Checker(unittest.TestCase):
     def test_bursts(self):
         self.good(Story('a').burst(600, 1400).burst(600, 1100))
         self.bad('bursts', Story('a').burst(600, 1400).burst(20, 10))
+        self.bad('bursts', Story('a').burst(600, 1400).burst(600, 1000, locks=3))
 
     # ---- tokens ----
 

@@ -293,8 +293,15 @@ class Faults:
                 return None
             # Whoever holds is at the head.
             name = rng.choice([sorted(entries)[0], rng.choice(entries)])
-            with open(f'{queue}/{name}', encoding='utf-8') as file:
-                fields = dict(line.split(': ', 1) for line in file.read().splitlines() if ': ' in line)
+            # Python's own files ask for the size while all threads stand still, and the one
+            # that wakes a stopped daemon with them.
+            fd = os.open(f'{queue}/{name}', os.O_RDONLY)
+            try:
+                text = os.read(fd, 65536).decode()
+            finally:
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+            fields = dict(line.split(': ', 1) for line in text.splitlines() if ': ' in line)
             fd = os.open(f'{queue}/{name}', os.O_WRONLY)
         except OSError as err:
             if err.errno not in _AWAY + _BUSY:

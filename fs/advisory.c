@@ -196,16 +196,9 @@ static bool is_own(const struct claim *claim, uint64_t owner, const struct hold 
 	                 claim->holder.hold == companion);
 }
 
-static unsigned slots_of(const struct node *node)
-{
-	unsigned slots = node->parent->info.slots;
-
-	return slots > 1 ? slots : 1;
-}
-
 /* The first entry that one of that mode would have to wait for, but for its own. */
 static const struct lc_entry *in_the_way(const struct node *node, const struct lc_listing *listing,
-                                         enum lc_mode mode, uint64_t owner,
+                                         enum lc_mode mode, unsigned slots, uint64_t owner,
                                          const struct hold *companion)
 {
 	const struct lc_entry *first = NULL;
@@ -222,7 +215,7 @@ static const struct lc_entry *in_the_way(const struct node *node, const struct l
 			first = entry;
 		/* One of several slots may be left. */
 		if (mode == LC_SHARED || entry->mode == LC_SHARED || !entry->ours ||
-		    ++alike >= slots_of(node))
+		    ++alike >= slots)
 			return first;
 	}
 	return NULL;
@@ -249,7 +242,7 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 	struct face *face = parked->face;
 	struct node *node = parked->node;
 	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-	enum lc_mode mode = (enum lc_mode)parked->size;
+	enum lc_mode mode = parked->size > 0 ? LC_EXCLUSIVE : LC_SHARED;
 	const struct lc_entry *first;
 	struct person asker;
 
@@ -259,12 +252,26 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 		return;
 	}
 	family_identify(fuse_req_ctx(parked->req)->pid, &asker);
-	first = in_the_way(node, listing, mode, parked->fi.lock_owner,
+	first = in_the_way(node, listing, mode, (unsigned)parked->size, parked->fi.lock_owner,
 	                   claim_companion(node, CLAIM_FCNTL, &asker));
 	if (first)
 		describe(face, node, first, mode, &lock);
 	fuse_reply_lock(parked->req, &lock);
 	parked_free(parked);
+}
+
+/* How many slots there are is known now. */
+static void counted(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	parked->size = info->slots;
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, listed, parked, &parked->call));
 }
 
 /* He could have at once what he has. */
@@ -299,8 +306,10 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 	if (!parked)
 		return;
 	parked->fi = *fi;
-	parked->size = mode;
-	park_call(parked, lc_list(file->face->lc, file->node->lock, listed, parked, &parked->call));
+	if (mode == LC_SHARED)   /* no matter how many slots */
+		park_call(parked, lc_list(file->face->lc, file->node->lock, listed, parked, &parked->call));
+	else
+		park_call(parked, lc_stat(file->face->lc, file->node->lock, counted, parked, &parked->call));
 }
 
 /* ---- the descriptor ---- */

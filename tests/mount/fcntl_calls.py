@@ -140,6 +140,24 @@ def test(case):
     p.got()
     free(p)
 
+    # With slots it tells whether one is left, as of now, on each mount.
+    with open(a.path('build', 'slots'), 'w', encoding='ascii') as file:
+        file.write('2\n')
+    q.do('setlk', qfd, F_WRLCK)
+    check_equal(p.do('getlk', fd, F_WRLCK), None, 'one slot is left')
+    check_equal(p.do('getlk', fd, F_RDLCK), (F_WRLCK, q.pid), 'none to share')
+    r.do('setlk', rfd, F_WRLCK, F_SETLKW)
+    check_equal(p.do('getlk', fd, F_WRLCK), (F_WRLCK, q.pid), 'no slot is left')
+    with open(a.path('build', 'slots'), 'w', encoding='ascii') as file:
+        file.write('3\n')
+    other.do('setlk', other_fd, F_WRLCK, F_SETLKW)
+    check_equal(r.do('getlk', rfd, F_WRLCK), None, 'the own lock, among three')
+    other.do('setlk', other_fd, F_UNLCK)
+    with open(a.path('build', 'slots'), 'w', encoding='ascii') as file:
+        file.write('1\n')
+    check_equal(p.do('getlk', fd, F_WRLCK), (F_WRLCK, q.pid), 'too many hold')
+    free(q, r)
+
     # A close of any descriptor gives back what the process has, and nothing of others.
     p.do('setlk', fd, F_WRLCK)
     spare = p.do('open')
@@ -199,7 +217,31 @@ def test(case):
         p.do('flock', fd, LOCK_UN)
         queued(0)
 
-    # ... but not with a process that was given the file.
+    # Two threads that wait, both ways or for the same: one entry serves both.
+    for calls in ((('flock', fd, LOCK_EX), ('setlk', fd, F_WRLCK, F_SETLKW)),
+                  (('flock', fd, LOCK_EX), ('flock', fd, LOCK_EX)),
+                  (('setlk', fd, F_WRLCK, F_SETLKW), ('setlk', fd, F_RDLCK, F_SETLKW)),
+                  (('flock', fd, LOCK_SH), ('setlk', fd, F_RDLCK, F_SETLKW))):
+        q.do('flock', qfd, LOCK_EX)
+        p.ask('in_threads', *calls)
+        queued(3)
+        q.do('flock', qfd, LOCK_UN)
+        check_equal(p.got(), [0, 0], f'{calls} at a time')
+        queued(1)
+        p.do('flock', fd, LOCK_UN)
+        free(p)
+
+    # Two that would upgrade the same: only one can.
+    p.do('setlk', fd, F_RDLCK)
+    q.do('setlk', qfd, F_RDLCK)
+    p.ask('in_threads', ('setlk', fd, F_WRLCK, F_SETLKW), ('setlk', fd, F_WRLCK, F_SETLKW))
+    queued(3)
+    q.do('setlk', qfd, F_UNLCK)
+    check(sorted(p.got()) in ([0, 0], [0, errno.EDEADLK]), 'two upgrades at a time')
+    until(lambda: modes() == ['exclusive'], 'one entry is left')
+    free(p)
+
+    # Both ways no more when a process was given the file.
     p.do('flock', fd, LOCK_EX)
     heir = p.do('fork_and_keep')
     p.do('close', fd)

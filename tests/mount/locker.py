@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import struct
+import threading
 
 from harness import Taker, check, check_equal, die_with_parent, errno_of, error_name, libc, raw_open
 
@@ -69,6 +70,21 @@ def fork_and_keep(name=None, *args):
     return pid
 
 
+def in_threads(*calls):
+    """All at the same time; their errnos."""
+    codes = [None] * len(calls)
+
+    def call(i, name, *args):
+        codes[i] = errno_of(_FUNCTIONS[name], *args)
+
+    threads = [threading.Thread(target=call, args=(i, *calls[i])) for i in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return codes
+
+
 def poll(fd, events, seconds=0):
     """poll(2) on one descriptor: the events it has."""
     poller = select.poll()
@@ -80,7 +96,8 @@ def poll(fd, events, seconds=0):
 _FUNCTIONS = {'flock': fcntl.flock, 'raw_flock': raw_flock, 'setlk': setlk, 'getlk': getlk,
               'raw_setlkw': raw_setlkw, 'siginterrupt': signal.siginterrupt,
               'fork_and': fork_and, 'lockf': fcntl.lockf,
-              'fork_and_keep': fork_and_keep, 'poll': poll}
+              'fork_and_keep': fork_and_keep, 'poll': poll,
+              'in_threads': in_threads}
 
 
 class Locker(Taker):

@@ -8,10 +8,26 @@ import errno
 import os
 import signal
 import subprocess
-from fcntl import F_RDLCK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN
+from fcntl import F_RDLCK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
 from harness import Stopwatch, check, check_equal, run, spawn, until
-from locker import Locker
+from locker import F_OFD_SETLKW, Locker, setlk
+
+# Has an open file of another process, and asks for an OFD lock of it twice.
+HEIR = '''
+import errno, signal, sys
+sys.path.insert(0, sys.argv[1])
+from fcntl import F_WRLCK
+from locker import F_OFD_SETLKW, raw_setlkw
+signal.signal(signal.SIGUSR1, lambda *_: None)
+for _ in range(2):
+    try:
+        raw_setlkw(int(sys.argv[2]), F_WRLCK, F_OFD_SETLKW)
+        print('locked', flush=True)
+    except OSError as err:
+        print(errno.errorcode[err.errno], flush=True)
+    sys.stdin.readline()
+'''
 
 
 def test(case):
@@ -129,6 +145,24 @@ def test(case):
     queued(2)
     r.do('setlk', rfd, F_UNLCK)
     p.got()
+
+    # A place that was kept for a lock of its own is not taken for an upgrade: the file got
+    # a shared lock meanwhile, by its other owner, and would wait for itself.
+    p.do('setlk', fd, F_UNLCK)
+    with open(path, 'rb+', buffering=0) as file:
+        flock(file, LOCK_SH)
+        heir = spawn(['python3', '-c', HEIR, os.path.dirname(os.path.abspath(__file__)),
+                      str(file.fileno())], pass_fds=[file.fileno()], stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE, text=True)
+        queued(2)
+        heir.send_signal(signal.SIGUSR1)
+        check_equal(heir.stdout.readline(), 'EINTR\n', 'the child')
+        setlk(file, F_RDLCK, F_OFD_SETLKW)
+        heir.stdin.write('again\n')
+        heir.stdin.flush()
+        check_equal(heir.stdout.readline(), 'locked\n', 'the child')
+        heir.communicate(timeout=20)
+    p.do('setlk', fd, F_WRLCK, F_SETLKW)
 
     # kill -9 of one that waits, and of the one that holds.
     for name, args in (('flock', (qfd, LOCK_EX)), ('setlk', (qfd, F_WRLCK, F_SETLKW))):

@@ -37,12 +37,13 @@ def test(case):
         locker.do('flock', own, LOCK_SH)
         locker.do('fsync', own)
     check_equal(p.do('poll', fd, ready | select.POLLPRI), ready, 'poll with a lock')
-    p.ask('poll', fd, select.POLLPRI, 15)
+    p.ask('poll', fd, 0, 60)
     # Holders watch their own entry after a short while.
     until(lambda: len(server.watches(a.session())) >= 2, 'both watch their entries')
     server.zk.delete('/locks/build/' + next(name for name in server.entries('build')
                                             if f'.{p.pid}-' in name))
-    check_equal(p.got(), LOST, 'poll wakes')
+    check_equal(p.got(), select.POLLERR | select.POLLHUP, 'poll wakes')
+    check_equal(p.do('poll', fd, select.POLLPRI), LOST, 'poll afterwards')
     for name, args in (('read', (64,)), ('write', (b'x',)), ('fsync', ())):
         p.fails(errno.EIO, name, fd, *args)
         p.fails(errno.EIO, name, fd, *args)

@@ -35,8 +35,8 @@ def setlk(fd, kind, command=fcntl.F_SETLK, *place):
     fcntl.fcntl(fd, command, whole(kind, *place))
 
 
-def raw_setlkw(fd, kind):
-    if libc.fcntl(fd, fcntl.F_SETLKW, whole(kind)) < 0:
+def raw_setlkw(fd, kind, command=fcntl.F_SETLKW):
+    if libc.fcntl(fd, command, whole(kind)) < 0:
         raise OSError(ctypes.get_errno(), 'fcntl')
 
 

@@ -35,12 +35,15 @@ static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
 
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 {
-	char text[1024], *rest;
+	char text[1024], file[32], *rest;
 	unsigned long long start;
 	char state;
 	int parent;
 
-	if (pid <= 0 || !read_proc(pid, "stat", text, sizeof(text)))
+	/* Of its first thread: for the whole process the kernel adds up what every thread of it
+	 * has used, which takes milliseconds where there are thousands. */
+	snprintf(file, sizeof(file), "task/%d/stat", (int)pid);
+	if (pid <= 0 || !read_proc(pid, file, text, sizeof(text)))
 		return false;
 	/* The name in brackets may itself hold brackets and blanks. */
 	rest = strrchr(text, ')');

@@ -97,12 +97,12 @@ static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char
 		node = tree_find(&mount->sim->world.committed, path);
 		return !node || node->stat.ephemeral_owner == mount->wire.session;
 	}
-	taker = kind == ENSEMBLE_DELETE ? judge_owner(mount->sim, &named) : NULL;
-	if (!taker || taker->mount != mount)
-		return !taker;
-	/* By whom, if it was evicted here? */
-	mount->lease_blurred |= taker->marked_us >= 0;
-	return true;
+	if (kind != ENSEMBLE_DELETE || !(order_shape(&named) & SHAPE_OURS))
+		return true;
+	taker = judge_owner(mount->sim, &named);
+	/* By whom, if it was evicted here? Or what if it had stayed without a session? */
+	mount->lease_blurred |= !taker || taker->marked_us >= 0;
+	return taker && taker->mount == mount;
 }
 
 static void wrote(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path)

@@ -267,12 +267,6 @@ mutant(9, 'own_watch_not_armed_again', 'lock.c',
        '',
        sim('any', 1450))
 
-mutant(9, 'guarded_by_one_who_has_left', 'taker.c',
-       '\tif (lock->waiting == 0)\n\t\tlock->behind_leaver = lock->wants_lease = false;   /* nobody is any more */\n',
-       '',
-       sim('any', 7900),
-       ('lock.c', 'lock->wants_lease = lock->behind_leaver = lock->unresolved', 'lock->wants_lease = lock->unresolved'))
-
 # ---- 10: first, present, of this session ----
 
 mutant(10, 'barrier_left_out', 'session.c',

@@ -7,6 +7,8 @@
 
 #include "lease.h"
 
+#include <string.h>
+
 struct profile {
 	const char *name;
 	unsigned share;
@@ -97,6 +99,16 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_EVICT;
+	} else if (dice >= 900 && dice < 920) {
+		/* Many on one lock, on and off. */
+		plan->profile = "crowd";
+		plan->mounts = plan->mounts > 2 ? 2 : plan->mounts;
+		plan->locks = 1 + plan->locks / LOCKS_MAX;
+		plan->programs = 12;
+		plan->chaos_us = 2000000;
+		plan->think_us = 200000;
+		plan->hold_us = 100000;
+		plan->world.delay_max_us = plan->world.commit_max_us = 3000;
 	} else if (dice < 67) {
 		plan->profile = "short";
 		plan->short_sessions = true;
@@ -113,10 +125,10 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 11};
 
 	plan->slots_max = 1;
-	if (rng_chance(&rng, 400))
+	if (rng_chance(&rng, 400) || !strcmp(plan->profile, "crowd"))
 		plan->shared = shares[rng_below(&rng, sizeof(shares) / sizeof(shares[0]))];
-	if (plan->shared && rng_chance(&rng, 500))
-		plan->upgrades = rng_chance(&rng, 300) ? 500 : 50;
+	if (plan->shared && (rng_chance(&rng, 500) || plan->loss_lead_us))
+		plan->upgrades = rng_chance(&rng, 300) || plan->loss_lead_us ? 500 : 50;
 	if (rng_chance(&rng, 200) && !plan->evict_waiters)
 		plan->slots_max = (unsigned)rng_spread(&rng, 2, 10);
 	if (rng_chance(&rng, 350))

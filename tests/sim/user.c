@@ -264,6 +264,9 @@ static void granted(struct taker *taker)
 	if (rng_chance(&taker->program->mode_rng, sim->plan.curious))
 		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), attend, sim,
 		          (uint64_t)(taker->pid - PID_BASE));
+	if (rng_chance(&taker->program->mode_rng, 2 * sim->plan.data))
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), use_it, sim,
+		          (uint64_t)(taker->pid - PID_BASE));
 	if (taker->mode == LC_EXCLUSIVE && rng_chance(&taker->program->mode_rng, sim->plan.data))
 		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), write_value, sim,
 		          (uint64_t)(taker->pid - PID_BASE));

@@ -271,6 +271,21 @@ void ledger_committing(struct sim *sim, const struct transaction *transaction)
 				note_change(sim, &sim->locks[i], transaction, &transaction->changes[j]);
 }
 
+/* It was put down to another one who asked for the same, and still waits for it. */
+static void take_over(struct lock_state *lock, struct deed *deed)
+{
+	struct deed *other;
+
+	DL_FOREACH(lock->deeds, other)
+		if (other != deed && !deed->taker && !other->taker && other->done && !other->answered &&
+		    other->change.slots == deed->change.slots && other->change.set_gid == deed->change.set_gid &&
+		    other->change.attributes.gid == deed->change.attributes.gid) {
+			other->done--;
+			deed->done++;
+			return;
+		}
+}
+
 void ledger_answered(struct question *question, int err)
 {
 	struct sim *sim = question->sim;
@@ -279,6 +294,8 @@ void ledger_answered(struct question *question, int err)
 
 	deed->answered = true;
 	deed->err = err;
+	if (err == 0 && !deed->done)
+		take_over(question->lock, deed);
 	if (err == 0 && !deed->done && !(deed->taker ? false : changes_to(deed, now, now)))
 		sim_violation(sim, "f: %s was changed, it is said, and was not", question->lock->name);
 	if (deed->done && denied(deed))

@@ -198,6 +198,7 @@ static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed,
 	if (denied(deed))
 		sim_violation(sim, "f: what was refused with %d is written to %s all the same", deed->err, lock->name);
 	deed->done++;
+	deed->done_in = lock->eras;
 	if (!deed->taker)
 		return;
 	if (deed->done > 1 && !again)
@@ -271,17 +272,17 @@ void ledger_committing(struct sim *sim, const struct transaction *transaction)
 				note_change(sim, &sim->locks[i], transaction, &transaction->changes[j]);
 }
 
-/* It was put down to another one who asked for the same, and still waits for it. */
+/* It was put down to another one who might have done the same, and still waits for it. */
 static void take_over(struct lock_state *lock, struct deed *deed)
 {
 	struct deed *other;
 
 	DL_FOREACH(lock->deeds, other)
 		if (other != deed && !deed->taker && !other->taker && other->done && !other->answered &&
-		    other->change.slots == deed->change.slots && other->change.set_gid == deed->change.set_gid &&
-		    other->change.attributes.gid == deed->change.attributes.gid) {
+		    other->done_in->before && explains(deed, &other->done_in->before->content, &other->done_in->content)) {
 			other->done--;
 			deed->done++;
+			deed->done_in = other->done_in;
 			return;
 		}
 }

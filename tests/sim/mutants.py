@@ -265,7 +265,7 @@ mutant(9, 'front_does_not_watch_itself', 'judge.c',
 mutant(9, 'own_watch_not_armed_again', 'lock.c',
        '\t\telse\n\t\t\ttaker_watch_self(taker);',
        '',
-       sim('any', 1450))
+       sim('operators', 12000))
 
 # ---- 10: first, present, of this session ----
 
@@ -456,7 +456,7 @@ mutant(16, 'upgrade_is_not_listed', 'taker.c',
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\tpart(taker);   /* what is guarded now',
        '\t/* what is guarded now',
-       sim('any', 4000))
+       sim('any', 1100))
 
 # ---- 17: whose entry ----
 
@@ -524,10 +524,6 @@ mutant(19, 'release_and_take_over_the_head_of_another', 'taker.c',
        'taker->number == taker->follows + 1 &&',
        'taker->number > taker->follows &&',
        sim())
-mutant(19, 'only_one_listing_for_two', 'batch.c',
-       'lock->waiting == 1 && taker->state == TAKER_WAITING',
-       'true',
-       sim('any', 9000))
 
 # ---- 20: a lock's data ----
 

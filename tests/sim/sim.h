@@ -144,6 +144,7 @@ struct deed {
 	const char *text;
 	bool append, answered, cancelled;
 	int done, err;
+	const struct era *done_in;     /* which began with it */
 	int64_t asked_us;
 	struct deed *prev, *next;      /* of its lock */
 };

@@ -225,8 +225,8 @@ static struct deed *mistaken(const struct lock_state *lock)
 	struct deed *deed;
 
 	DL_FOREACH(lock->deeds, deed)
-		for (era = lock->eras->before; era && era->until_us >= deed->asked_us && lock->absent_us >= deed->asked_us;
-		     era = era->before)
+		for (era = lock->eras->before; era && era->until_us >= deed->asked_us - LAG_US &&
+		     lock->absent_us >= deed->asked_us - LAG_US; era = era->before)
 			if (explains(deed, &era->content, &lock->eras->content))
 				return deed;
 	return NULL;

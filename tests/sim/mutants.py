@@ -316,7 +316,7 @@ mutant(11, 'leaver_kept_for_ever', 'taker.c',
 mutant(11, 'hand_off_past_those_who_hold_too', 'lock.c',
        'if (lock->unresolved || !holder->first || holder->mode',
        'if (lock->unresolved || holder->mode',
-       sim())
+       sim('crowd', 4000))
 
 # ---- 12: order ----
 

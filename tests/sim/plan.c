@@ -99,7 +99,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_EVICT;
-	} else if (dice >= 900 && dice < 920) {
+	} else if (dice >= 900 && dice < 910) {
 		/* Many on one lock, on and off. */
 		plan->profile = "crowd";
 		plan->mounts = plan->mounts > 2 ? 2 : plan->mounts;
@@ -123,13 +123,14 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 {
 	static const unsigned shares[] = {100, 300, 500, 800, 950};
 	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 11};
+	bool crowd = !strcmp(plan->profile, "crowd");
 
 	plan->slots_max = 1;
-	if (rng_chance(&rng, 400) || !strcmp(plan->profile, "crowd"))
+	if (rng_chance(&rng, 400) || crowd)
 		plan->shared = shares[rng_below(&rng, sizeof(shares) / sizeof(shares[0]))];
 	if (plan->shared && (rng_chance(&rng, 500) || plan->loss_lead_us))
 		plan->upgrades = rng_chance(&rng, 300) || plan->loss_lead_us ? 500 : 50;
-	if (rng_chance(&rng, 200) && !plan->evict_waiters)
+	if (rng_chance(&rng, crowd ? 600 : 200) && !plan->evict_waiters)
 		plan->slots_max = (unsigned)rng_spread(&rng, 2, 10);
 	if (rng_chance(&rng, 350))
 		plan->data = 150;

@@ -104,6 +104,9 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		st.st_size = VIEW_SIZE;
 		break;
 	}
+	/* wc -c and tail -c jump to near the end of a file that is larger than a block. */
+	if (st.st_size > st.st_blksize)
+		st.st_blksize = (blksize_t)st.st_size;
 	*ret_stat = st;
 }
 

@@ -6,7 +6,7 @@ reason at the end, on every mount; it is empty when the lock is free."""
 import os
 import shutil
 
-from harness import check, check_equal, run, until
+from harness import check, check_equal, command, run, until
 
 
 def test(case):
@@ -34,6 +34,10 @@ def test(case):
         shutil.copyfile(mount.path('build', 'holder'), copy)
         with open(copy, encoding='utf-8') as file:
             check_equal(file.read(), text, 'a copy')
+        for words in (['wc', '-c'], ['tail', '-c', '4'], ['tail', '-n', '1'], ['head', '-n', '1']):
+            _, near, _ = command([*words, mount.path('build', 'holder')])
+            _, wanted, _ = command([*words, copy])
+            check_equal(near.split()[0], wanted.split()[0], f'{words}')
 
     taker.release()
     waiter.held()

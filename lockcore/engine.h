@@ -101,6 +101,7 @@ struct lc {
 	struct share *shares;        /* by user */
 	struct batch batch;
 	size_t entry_bytes, watch_bytes;
+	int64_t full_said_us;        /* when it was last reported that there is no room */
 	bool draining, dying;
 	bool stalled;                /* a question was not answered in time, nor any since */
 	unsigned holders, waiters;

@@ -9,6 +9,9 @@
 
 #include <stdlib.h>
 
+/* Between two lines of the log that say so. */
+#define QUIET_US (10 * 1000000LL)
+
 struct share {
 	uid_t uid;
 	size_t bytes;          /* of its takers' entries */
@@ -95,7 +98,7 @@ void share_return_lock(struct lock *lock)
 	share_settle(lock->lc, share);
 }
 
-bool share_has_room(struct lc *lc, uid_t uid, size_t bytes)
+static bool has_room(struct lc *lc, uid_t uid, size_t bytes)
 {
 	const struct share *share = share_of(lc, uid);
 
@@ -103,4 +106,17 @@ bool share_has_room(struct lc *lc, uid_t uid, size_t bytes)
 		return false;
 	return uid == 0 || !share || (share->bytes + bytes <= LC_USER_BYTES_MAX &&
 	                              share->watch_bytes <= LC_WATCH_BYTES_MAX / 2);
+}
+
+bool share_has_room(struct lc *lc, uid_t uid, size_t bytes)
+{
+	if (has_room(lc, uid, bytes))
+		return true;
+	/* Who is refused may ask again at once, and must not fill the log with it. */
+	if (lc->full_said_us == 0 || lc_now(lc) - lc->full_said_us >= QUIET_US) {
+		lc_report(lc, LC_WARNING, "takers of uid %u are refused: there are too many here, "
+		          "with entries of %zu bytes", (unsigned)uid, lc->entry_bytes);
+		lc->full_said_us = lc_now(lc);
+	}
+	return false;
 }

@@ -91,11 +91,14 @@ static void random_bytes(void *ctx, void *ret_bytes, size_t len)
 	memcpy(ret_bytes, &count, len);
 }
 
+static unsigned reports;
+
 static void report(void *ctx, enum lc_level level, const char *text)
 {
 	(void)ctx;
-	(void)level;
-	(void)text;
+	assert_int_equal(level, LC_WARNING);
+	assert_non_null(strstr(text, "are refused"));
+	reports++;
 }
 
 static void taken(void *ctx, int err)
@@ -147,14 +150,23 @@ static size_t weight(struct lc *lc)
 static void one_session_has_a_limit(void **state)
 {
 	struct lc *lc = begin();
-	unsigned count = fill(lc, "build", 0);
+	unsigned count;
 
 	(void)state;
+	reports = 0;
+	count = fill(lc, "build", 0);
 	/* ZOOKEEPER-4306: from 2 MiB on the ensemble does not come up again. */
 	assert_true(weight(lc) <= LC_ENTRY_BYTES_MAX);
 	assert_true(weight(lc) > LC_ENTRY_BYTES_MAX - 200);
 	assert_true(count > 9000);
 	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
+	/* The log says it, and is not filled with it. */
+	assert_int_equal(reports, 1);
+	now_us += 10000000;
+	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
+	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
+	assert_int_equal(reports, 2);
+	now_us -= 10000000;
 	lc_destroy(lc, false);
 }
 

@@ -729,23 +729,30 @@ static const char *server(struct ensemble *ensemble)
 	return zk->server;
 }
 
-/* An odd number of them. NULL: no memory. */
-static char *make_odd(const char *servers)
+/* As the client wants them: an odd number, and [v6]:port without brackets, since it
+ * takes what stands behind the last colon for the port. NULL: no memory. */
+static char *for_the_client(const char *servers)
 {
-	int count = 1;
-	char *odd;
+	bool even = false;
+	char *odd, *end;
 
 	for (const char *comma = strchr(servers, ','); comma; comma = strchr(comma + 1, ','))
-		count++;
-	if (count % 2)
-		return strdup(servers);
-	return asprintf(&odd, "%s,%.*s", servers, (int)strcspn(servers, ","), servers) < 0 ? NULL : odd;
+		even = !even;
+	if (asprintf(&odd, "%s%s%.*s", servers, even ? "," : "",
+	             even ? (int)strcspn(servers, ",") : 0, servers) < 0)
+		return NULL;
+	end = odd;
+	for (const char *c = odd; *c; c++)
+		if (*c != '[' && *c != ']')
+			*end++ = *c;
+	*end = '\0';
+	return odd;
 }
 
 int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
-	char *odd = make_odd(servers);
+	char *odd = for_the_client(servers);
 
 	assert(!zk->in_process);
 	if (!odd)
@@ -767,7 +774,7 @@ int ensemble_zookeeper_create(const char *servers, const char *digest, int64_t (
 
 	if (!zk)
 		return -ENOMEM;
-	zk->servers = make_odd(servers);
+	zk->servers = for_the_client(servers);
 	if (!zk->servers) {
 		free(zk);
 		return -ENOMEM;

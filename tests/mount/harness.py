@@ -390,7 +390,8 @@ class Relay:
     """A way to a server that can be frozen: the link hangs, nothing is refused."""
 
     def __init__(self, case, server, address, port):
-        listener = socket.create_server((address, port))
+        family = socket.AF_INET6 if ':' in address else socket.AF_INET
+        listener = socket.create_server((address, port), family=family)
         self.port = listener.getsockname()[1]
         self.tick_ms = server.tick_ms
         self.pid = os.fork()

@@ -395,18 +395,20 @@ static void lost(void *ctx)
 		leave(taker);
 }
 
-static struct taker *request(struct mount *mount, int lock, enum lc_mode mode, struct taker *instead, int64_t wait_us,
-                             int64_t hold_us)
+static struct taker *request(struct mount *mount, int lock, enum lc_mode mode, struct taker *instead,
+                             int64_t wait_us, int64_t hold_us)
 {
 	struct bench *bench = mount->bench;
 	struct taker *taker = &bench->takers[bench->taker_count++];
 	struct lc_request request = {
-		.lock = bench->locks[lock].name, .mode = mode, .instead = instead ? instead->lc : NULL, .wait_us = wait_us, .pid = 1000 + bench->taker_count,
+		.lock = bench->locks[lock].name, .mode = mode, .instead = instead ? instead->lc : NULL,
+		.wait_us = wait_us, .pid = 1000 + bench->taker_count,
 		.uid = (uid_t)(bench->taker_count % 2), .command = "test",
 	};
 
 	*taker = (struct taker){.bench = bench, .mount = mount, .lock = lock, .mode = mode, .instead = instead,
-	                        .wait_us = wait_us, .hold_us = hold_us, .took_us = bench->agenda.now_us, .result = -ENOMEM};
+	                        .wait_us = wait_us, .hold_us = hold_us, .took_us = bench->agenda.now_us,
+	                        .result = -ENOMEM};
 	if (!mount->lc)
 		return taker;
 	bench->inside = true;
@@ -434,7 +436,8 @@ struct taker *take_shared(struct mount *mount, int lock, int64_t wait_us, int64_
 struct taker *upgrade(struct taker *taker, int64_t wait_us, int64_t hold_us)
 {
 	/* It may not have got so far, because memory was short. */
-	return request(taker->mount, taker->lock, LC_EXCLUSIVE, taker->phase == HELD ? taker : NULL, wait_us, hold_us);
+	return request(taker->mount, taker->lock, LC_EXCLUSIVE, taker->phase == HELD ? taker : NULL, wait_us,
+	               hold_us);
 }
 
 void evict(struct taker *taker)
@@ -651,12 +654,14 @@ int make_lock(struct bench *bench, const char *name)
 void set_slots(struct bench *bench, int lock, int slots)
 {
 	char data[128];
-	int len = snprintf(data, sizeof(data), "zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\nslots: %d\n\n", slots);
+	int len = snprintf(data, sizeof(data), "zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\n"
+	                                       "slots: %d\n\n", slots);
+	struct ensemble_op op = {.kind = ENSEMBLE_SET, .path = bench->locks[lock].path, .data = data,
+	                         .data_len = len, .version = ENSEMBLE_ANY_VERSION};
 
 	if (bench->locks[lock].slots < slots)
 		bench->locks[lock].slots = slots;
-	world_do(&bench->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = bench->locks[lock].path, .data = data,
-	                                                 .data_len = len, .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	world_do(&bench->world, 0, &op, 1, NULL);
 	run(bench, 10 * MS);
 }
 

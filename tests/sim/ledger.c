@@ -130,8 +130,8 @@ void ledger_judge_value(struct question *question, const char *value, size_t len
 	for (era = question->lock->eras; era && recent(question, era); era = era->before)
 		if (era->content.len == len && !memcmp(era->content.value, value, len))
 			return;
-	sim_violation(question->sim, "f: lc_value says that %s has the value '%.*s'", question->lock->name, (int)len,
-	              value);
+	sim_violation(question->sim, "f: lc_value says that %s has the value '%.*s'",
+	              question->lock->name, (int)len, value);
 }
 
 /* ---- who asked for what ---- */
@@ -169,8 +169,8 @@ static bool changes_to(const struct deed *deed, const struct content *was, const
 	const struct lc_change *change = &deed->change;
 	int64_t gid = change->set_gid || was->gid < 0 ? change->attributes.gid : was->gid;
 
-	return is->slots == (change->slots ? change->slots : was->slots) && is->gid == gid && is->len == was->len &&
-	       !memcmp(is->value, was->value, is->len);
+	return is->slots == (change->slots ? change->slots : was->slots) && is->gid == gid &&
+	       is->len == was->len && !memcmp(is->value, was->value, is->len);
 }
 
 static bool writes(const struct deed *deed, const struct content *was, const struct content *is)
@@ -247,8 +247,8 @@ static void judge_change(struct sim *sim, struct lock_state *lock, int64_t write
 	if (found)
 		do_deed(sim, lock, found, same_value);
 	else
-		sim_violation(sim, "f: %s had %u slots, gid %" PRId64 ", value '%.*s'; it has %u, %" PRId64 ", '%.*s': "
-		              "nobody asked for that", lock->name, was->slots, was->gid, (int)was->len, was->value,
+		sim_violation(sim, "f: %s had %u slots, gid %" PRId64 ", value '%.*s'; it has %u, "
+		              "%" PRId64 ", '%.*s': nobody asked for that", lock->name, was->slots, was->gid, (int)was->len, was->value,
 		              is->slots, is->gid, (int)is->len, is->value);
 }
 
@@ -272,6 +272,11 @@ void ledger_committing(struct sim *sim, const struct transaction *transaction)
 				note_change(sim, &sim->locks[i], transaction, &transaction->changes[j]);
 }
 
+static bool did_the_same(const struct deed *deed, const struct era *era)
+{
+	return era->before && explains(deed, &era->before->content, &era->content);
+}
+
 /* It was put down to another one who might have done the same, and still waits for it. */
 static void take_over(struct lock_state *lock, struct deed *deed)
 {
@@ -279,7 +284,7 @@ static void take_over(struct lock_state *lock, struct deed *deed)
 
 	DL_FOREACH(lock->deeds, other)
 		if (other != deed && !deed->taker && !other->taker && other->done && !other->answered &&
-		    other->done_in->before && explains(deed, &other->done_in->before->content, &other->done_in->content)) {
+		    did_the_same(deed, other->done_in)) {
 			other->done--;
 			deed->done++;
 			deed->done_in = other->done_in;

@@ -92,9 +92,9 @@ void marks_committing(struct sim *sim, const struct transaction *transaction)
 
 	for (int i = 0; i < transaction->count; i++) {
 		const struct change *change = &transaction->changes[i];
-		struct node *node = change->kind == CHANGE_CREATE ? NULL : tree_find(&sim->world.committed, change->path);
+		struct node *node = tree_find(&sim->world.committed, change->path);
 
-		if (!node)
+		if (!node || change->kind == CHANGE_CREATE)
 			continue;
 		if (!strncmp(node->path, home, sizeof(home) - 1)) {
 			if (change->kind == CHANGE_SET)
@@ -144,7 +144,8 @@ void marks_judge(struct taker *taker)
 	since_us = due_us(taker);
 	if (since_us < trouble_us)
 		since_us = trouble_us;
-	if (since_us < INT64_MAX && sim->agenda.now_us - since_us > NOTICE_US + 2 * lease_spacing(&taker->mount->lease))
+	if (since_us < INT64_MAX &&
+	    sim->agenda.now_us - since_us > NOTICE_US + 2 * lease_spacing(&taker->mount->lease))
 		sim_violation(sim, "d: taker %d on %s, which %s, is evicted from %s and not told", taker->pid,
 		              taker->mount->host, taker->phase == T_HELD ? "holds" : "waits", taker->lock->name);
 }

@@ -145,7 +145,8 @@ static bool deaf_below(struct node *parent)
 
 static void close_span(struct sim *sim, struct lock_state *lock, struct node *parent)
 {
-	struct span *span = arena_zalloc(&sim->arena, sizeof(*span) + (size_t)parent->stat.children * sizeof(span->standers[0]));
+	size_t room = (size_t)parent->stat.children * sizeof(struct stander);
+	struct span *span = arena_zalloc(&sim->arena, sizeof(*span) + room);
 	struct node *node;
 
 	span->slots = order_slots(parent);
@@ -189,21 +190,23 @@ void order_committing(struct sim *sim, const struct transaction *transaction)
 }
 
 /* Nobody that it has to wait for stood before it then, but those that its mount is rid of. */
-static bool admitted(const struct taker *taker, const struct stander *standers, int count, unsigned slots, bool deaf,
-                     bool *ret_there)
+static bool admitted(const struct taker *taker, const struct span *span, bool *ret_there)
 {
 	struct crowd crowd = {0};
 
 	*ret_there = false;
-	for (int i = 0; i < count; i++) {
-		if (standers[i].czxid == taker->token) {
+	for (int i = 0; i < span->count; i++) {
+		const struct stander *stander = &span->standers[i];
+
+		if (stander->czxid == taker->token) {
 			*ret_there = true;
 			/* Near 2^31 a queue is read in two steps, so that it is the one of no single moment;
 			 * who is before it goes in any case, somebody deaf may come. */
-			return (!deaf || taker->sim->plan.near_overflow) && crowd_admits(&crowd, taker->mode, slots);
+			return (!span->deaf || taker->sim->plan.near_overflow) &&
+			       crowd_admits(&crowd, taker->mode, span->slots);
 		}
-		if (!judge_passes(taker, standers[i].who))
-			crowd_add(&crowd, standers[i].shape);
+		if (!judge_passes(taker, stander->who))
+			crowd_add(&crowd, stander->shape);
 	}
 	return false;
 }
@@ -219,7 +222,7 @@ bool order_justified(const struct taker *taker, unsigned *ret_slots)
 		return false;
 	close_span(taker->sim, taker->lock, parent);   /* now: looked at like the past, and forgotten */
 	for (span = taker->lock->spans; span && there; span = span->before) {
-		justified |= admitted(taker, span->standers, span->count, span->slots, span->deaf, &there);
+		justified |= admitted(taker, span, &there);
 		if (there && *ret_slots < span->slots)
 			*ret_slots = span->slots;
 	}

@@ -45,22 +45,24 @@ static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char
 	uint64_t a = rng_next(&outsider->rng), b = rng_next(&outsider->rng);
 	unsigned kind = (unsigned)rng_below(&outsider->rng, outsider->sim->plan.foreign_families ? 6 : 3);
 	bool shared = rng_chance(&outsider->mode_rng, outsider->sim->plan.shared);
+	const char *lock_word = shared ? "rlock" : "lock";
 
 	if (outsider->sim->plan.namesakes && copy_mark(outsider, lock, prefix, size))
 		return;
 	switch (kind) {
 	case 0:
 	case 1:
-		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "-%s-", lock->path, a, b, shared ? "rlock" : "lock");
+		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "-%s-", lock->path, a, b, lock_word);
 		return;
 	case 2:
-		snprintf(prefix, size, "%s/x-%" PRIx64 "-%s-", lock->path, a, shared ? "rlock" : "lock");
+		snprintf(prefix, size, "%s/x-%" PRIx64 "-%s-", lock->path, a, lock_word);
 		return;
 	case 3:
-		snprintf(prefix, size, "%s/%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b, shared ? "rlock" : "lock");
+		snprintf(prefix, size, "%s/%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b, lock_word);
 		return;
 	case 4:
-		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b, shared ? "READ" : "WRIT");
+		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b,
+		         shared ? "READ" : "WRIT");
 		return;
 	default:
 		snprintf(prefix, size, "%s/job", lock->path);

@@ -133,7 +133,8 @@ struct taker {
 };
 
 enum question_kind {
-	Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR, Q_CONFIRM, Q_WAITED, Q_VALUE, Q_SET_VALUE, Q_CHANGE, Q_EVICT, Q_TOKEN,
+	Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR,
+	Q_CONFIRM, Q_WAITED, Q_VALUE, Q_SET_VALUE, Q_CHANGE, Q_EVICT, Q_TOKEN,
 };
 
 /* To a lock's data. */
@@ -192,7 +193,9 @@ struct mount {
 };
 
 struct sim_totals {
-	unsigned long seeds, steps, takes, grants, shared_grants, losses, eagain, etimedout, enolck, enoent, ecanceled, edeadlk, upgrades, marks, stirs, questions;
+	unsigned long seeds, steps, takes, grants, shared_grants, upgrades, losses;
+	unsigned long eagain, etimedout, enolck, enoent, ecanceled, edeadlk;
+	unsigned long questions, marks, stirs;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];
 };

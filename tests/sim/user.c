@@ -46,8 +46,11 @@ static bool put_off(struct mount *mount, agenda_fn *fn, void *ctx, uint64_t arg)
 
 static void think(struct program *program)
 {
-	int64_t pause_us = program->sim->stopping ? 0 : rng_chance(&program->rng, 300) ? 0 : (int64_t)rng_below(&program->rng, (uint64_t)program->sim->plan.think_us);
+	struct sim *sim = program->sim;
+	int64_t pause_us = 0;
 
+	if (!sim->stopping && !rng_chance(&program->rng, 300))
+		pause_us = (int64_t)rng_below(&program->rng, (uint64_t)sim->plan.think_us);
 	agenda_in(&program->sim->agenda, pause_us, next, program, 0);
 }
 

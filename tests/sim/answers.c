@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answers.c - each error has a reason, and each answer is true at some moment since it was
+ * asked for.
+ */
+#include "judge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <utlist.h>
+
+/* ---- f: errors and their reasons ---- */
+
+void judge_failed(struct taker *taker, int err)
+{
+	struct sim *sim = taker->sim;
+	struct lock_state *lock = taker->lock;
+	int64_t waited_us = mount_clock_us(taker->mount) - taker->took_clock_us;
+	struct lc_status status;
+
+	look_at_lock(sim, lock);
+	lc_status(taker->mount->lc, &status);
+	if (err == -EAGAIN) {
+		if (taker->wait_us != 0)
+			sim_violation(sim, "f: EAGAIN for taker %d that would wait", taker->pid);
+		else if (taker->unfree_us < taker->took_us - LAG_US &&
+		         mount_trouble(taker->mount) < taker->took_us - LAG_US)
+			sim_violation(sim, "f: EAGAIN for taker %d, and nobody else was there", taker->pid);
+	} else if (err == -EDEADLK) {
+		if (!taker->upgrades || taker->wait_us == 0 || taker->barred_us < taker->took_us)
+			sim_violation(sim, "f: EDEADLK for taker %d, and nothing exclusive stood before it", taker->pid);
+	} else if (err == -ETIMEDOUT) {
+		if (taker->wait_us == 0 || taker->wait_us == LC_FOREVER || waited_us < taker->wait_us)
+			sim_violation(sim, "f: ETIMEDOUT for taker %d after %" PRId64 " us", taker->pid, waited_us);
+	} else if (err == -ENOENT) {
+		if (lock->absent_us < taker->took_us)
+			sim_violation(sim, "f: ENOENT for taker %d, and %s was there", taker->pid, lock->name);
+	} else if (err == -ECANCELED) {
+		if (!taker->evicted_token && taker->marked_us < 0)
+			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted", taker->pid);
+	} else if (err == -ENOLCK) {
+		/* What a follower that lags still shows is reason enough, as for EAGAIN. */
+		bool wanted = status.state == LC_UNUSABLE || taker->mount->drained ||
+		              lock->deaf_us >= taker->took_us - LAG_US;
+
+		/* A try gives up when the ensemble is out of reach; a refused create is final. */
+		wanted |= mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(sim);
+		if (!wanted)
+			sim_violation(sim, "f: ENOLCK for taker %d without a reason", taker->pid);
+	} else {
+		sim_violation(sim, "f: error %d for taker %d", err, taker->pid);
+	}
+}
+
+/* ---- questions ---- */
+
+void judge_asking(struct question *question)
+{
+	struct sim *sim = question->sim;
+	struct taker *taker = question->taker;
+
+	look_at_lock(sim, question->lock);
+	if (taker)
+		question->entry_gone = !judge_entry(&sim->world.proposed, taker) &&
+		                       !judge_entry(&sim->world.committed, taker);
+}
+
+/* Changes that a server in trouble may not know of yet. */
+static bool too_late(const struct question *question, int64_t us)
+{
+	return us < question->asked_us - LAG_US && mount_trouble(question->mount) < question->asked_us - LAG_US;
+}
+
+/* One of those came before the question was put. */
+static bool waiter_behind(const struct question *question)
+{
+	struct sim *sim = question->sim;
+	struct node *node = judge_entry(&sim->world.committed, question->taker);
+
+	for (node = node ? node->next : NULL; node; node = node->next) {
+		struct taker *owner = judge_owner(sim, node);
+
+		if (judge_is_entry(node) && !node->could_since_us &&
+		    sight_made_us(sim, node) < question->asked_us - LAG_US &&
+		    sight_may_wait(sim, owner, question->mount) &&
+		    (question->taker->mode == LC_EXCLUSIVE || !(order_shape(node) & SHAPE_SHARED)))
+			return true;
+	}
+	return false;
+}
+
+static void judge_waited_for(struct question *question, int err)
+{
+	struct taker *taker = question->taker;
+
+	if (err == 0 && taker->behind_since_us && too_late(question, taker->behind_since_us) &&
+	    waiter_behind(question))
+		sim_violation(question->sim, "f: nobody waits behind taker %d, it is said, and somebody does",
+		              taker->pid);
+	if (err == 1 && too_late(question, later(taker->behind_us, taker->granted_us)) &&
+	    !question->sim->plan.near_overflow)
+		sim_violation(question->sim, "f: somebody waits behind taker %d, it is said, and nobody does",
+		              taker->pid);
+}
+
+/* Of those questions that a lock or a holder answers. */
+static bool may_fail(const struct question *question, int err)
+{
+	struct sim *sim = question->sim;
+	struct taker *taker = question->taker;
+
+	switch (err) {
+	case -EHOSTUNREACH:
+		return true;
+	case -EACCES:
+		return question->mount->wire.refused;
+	case -ENOLCK:
+		return sim->plan.weight[FAULT_REFUSE];
+	case -EIO:
+		return taker && (taker->phase != T_HELD || !lc_holds(taker->lc) ||
+		                 !judge_entry(&sim->world.proposed, taker));
+	case -ENOENT:
+		return question->lock->absent_us >= question->asked_us || question->znode;
+	default:
+		return false;
+	}
+}
+
+static void judge_evict(struct question *question, int err)
+{
+	struct node *node = tree_find(&question->sim->world.proposed, question->lock->path);
+
+	if (node && err == -ENOENT)
+		DL_FOREACH(node->children, node)
+			if (node->stat.czxid == question->token)
+				sim_violation(question->sim, "f: lc_evict does not find %s", node->path);
+}
+
+void judge_answered(struct question *question, int err)
+{
+	struct sim *sim = question->sim;
+	struct lock_state *lock = question->lock;
+
+	look_at_lock(sim, lock);
+	if (question->kind == Q_STAT && err == -ENOENT && lock->absent_us < question->asked_us)
+		sim_violation(sim, "f: lc_stat says that %s is not there", lock->name);
+	if (question->kind == Q_MKDIR && err == 0 && lock->present_us < question->asked_us)
+		sim_violation(sim, "f: lc_mkdir has not made %s", lock->name);
+	if (question->kind == Q_RMDIR && err == 0 && lock->absent_us < question->asked_us)
+		sim_violation(sim, "f: lc_rmdir has not removed %s", lock->name);
+	if (question->kind == Q_CONFIRM && err == 0 && question->entry_gone)
+		sim_violation(sim, "a: lc_confirm says that taker %d holds", question->taker->pid);
+	if (question->kind >= Q_CONFIRM && err < 0 && !may_fail(question, err))
+		sim_violation(sim, "f: question %d about %s is answered %d", question->kind, lock->name, err);
+	if (question->kind == Q_WAITED)
+		judge_waited_for(question, err);
+	if (question->kind == Q_EVICT)
+		judge_evict(question, err);
+	if (question->kind == Q_TOKEN && err == 0 && lc_token(question->taker->lc) != question->taker->token)
+		sim_violation(sim, "c: taker %d has token %" PRIx64 ", it is told %" PRIx64, question->taker->pid,
+		              (uint64_t)question->taker->token, (uint64_t)lc_token(question->taker->lc));
+	if (question->deed)
+		ledger_answered(question, err);
+}
+
+static unsigned shape_of(const struct lc_entry *entry)
+{
+	return SHAPE_ENTRY | (entry->mode == LC_SHARED ? SHAPE_SHARED : 0) | (entry->ours ? SHAPE_OURS : 0);
+}
+
+/* Who is shown as holding is who would, with so many slots. */
+static const struct lc_entry *shown_wrong(const struct lc_listing *listing, unsigned slots)
+{
+	struct crowd crowd = {0};
+
+	for (size_t i = 0; i < listing->entry_count; i++) {
+		const struct lc_entry *entry = &listing->entries[i];
+
+		if (entry->held != crowd_admits(&crowd, entry->mode, slots))
+			return entry;
+		crowd_add(&crowd, shape_of(entry));
+	}
+	return NULL;
+}
+
+static void judge_held(struct question *question, const struct lc_listing *listing)
+{
+	const struct lc_entry *wrong = NULL;
+
+	for (unsigned slots = question->sim->plan.slots_max; slots > 0; slots--)
+		if (ledger_had_slots(question, slots)) {
+			wrong = shown_wrong(listing, slots);
+			if (!wrong)
+				return;
+		}
+	if (wrong)
+		sim_violation(question->sim, "lc_list shows %s as %s", wrong->znode, wrong->held ? "held" : "waiting");
+}
+
+void judge_listing(struct question *question, const struct lc_listing *listing)
+{
+	struct sim *sim = question->sim;
+
+	if (!question->root)
+		judge_held(question, listing);
+	for (size_t i = 1; i < listing->entry_count; i++)
+		if (!sim->plan.near_overflow && listing->entries[i].number <= listing->entries[i - 1].number)
+			sim_violation(sim, "lc_list shows %s after %s", listing->entries[i].znode,
+			              listing->entries[i - 1].znode);
+	for (size_t i = 1; i < listing->lock_count; i++)
+		if (strcmp(listing->locks[i - 1], listing->locks[i]) >= 0)
+			sim_violation(sim, "lc_list shows lock %s after %s", listing->locks[i], listing->locks[i - 1]);
+}
+
+/* What is told of an entry is its own, not another's. */
+void judge_entries(struct question *question, const struct lc_entry_info *infos, size_t count)
+{
+	struct sim *sim = question->sim;
+	struct node *parent = tree_find(&sim->world.committed, question->lock->path), *node;
+
+	for (size_t i = 0; i < count && parent; i++)
+		DL_FOREACH(parent->children, node) {
+			const struct lc_entry_info *info = &infos[i];
+
+			if (strcmp(node->name, info->entry.znode) != 0)
+				continue;
+			if (info->token != node->stat.czxid || info->session != node->stat.ephemeral_owner ||
+			    (info->entry.mode == LC_SHARED) != !!(order_shape(node) & SHAPE_SHARED) ||
+			    info->entry.deaf != !!(order_shape(node) & SHAPE_DEAF) ||
+			    (judge_owner(sim, node) && info->entry.pid != order_pid(node)))
+				sim_violation(sim, "lc_entries tells something else of %s", node->path);
+		}
+}
+
+void judge_questions(struct sim *sim)
+{
+	struct question *question;
+
+	DL_FOREACH(sim->questions, question)
+		if (mount_running_us(question->mount) - question->asked_running_us > LC_CALL_TIMEOUT_US + SLACK_US)
+			sim_violation(sim, "e: question %d about %s is not answered", question->kind,
+			              question->lock->name);
+}
+

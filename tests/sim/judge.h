@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * judge.h - what the judge's files know of each other, and nobody else.
+ *
+ *   judge      who holds, who is granted, who loses; the order of judging
+ *   sight      what can be seen in the trees: who stands there, who could hold
+ *   answers    errors and questions: each with a reason
+ *   overdue    what takes too long, and what is left at the end
+ *   order      who has to wait for whom, now and before
+ *   ledger     what stands in the locks' data
+ *   marks      entries that somebody takes away
+ *
+ * Bounds count from the last moment of trouble for the mount in question.
+ */
+#ifndef SIM_JUDGE_H
+#define SIM_JUDGE_H
+
+#include "sim.h"
+
+#define LOOK_US 250000            /* how often slow wrongs are looked for */
+#define LAG_US 500000             /* a server without trouble shows what is committed */
+#define NOTICE_US 2000000         /* an evicted holder has heard of it */
+#define SETTLED_US 4000000        /* after trouble, before brisk answers are asked for */
+/* Some round trips: an entry without a taker is deleted, who is first is granted. */
+#define BRISK_US(sim) (200000 + 15 * (sim)->plan.world.delay_max_us + 5 * (sim)->plan.world.commit_max_us)
+#define NEWS_US 50000             /* where nothing is slow: a watch tells */
+/* After a silence the lease wants two more steps, each w after the other, or T/6
+ * while nobody waits. */
+#define AFTER_TROUBLE_US(sim) (2500000 + (sim)->plan.tick_us + (sim)->plan.timeout_us / 3)
+#define ALONE_US 4000000          /* who waits has an entry */
+#define UNHELD_US 1000000         /* who does not hold any more is told */
+#define SLACK_US 1000000          /* of a time limit */
+
+static inline int64_t now_us(const struct sim *sim)
+{
+	return sim->agenda.now_us;
+}
+
+static inline int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- judge.c ---- */
+
+/* Lost, and somebody may still work under it: for a session timeout at most. */
+bool judge_works_on(const struct taker *taker);
+/* Lost, and its entry is to be deleted. */
+bool judge_may_go(const struct taker *taker);
+/* Its own mount may pass this entry by: it is going to be deleted. */
+bool judge_leaving(const struct taker *owner, const struct mount *mount);
+
+/* ---- sight.c ---- */
+
+void look_at_lock(struct sim *sim, struct lock_state *lock);
+void look_at_locks(struct sim *sim);
+int64_t sight_made_us(const struct sim *sim, const struct node *node);
+/* Who stands behind a holder may wait for it. */
+bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount);
+
+/* ---- answers.c ---- */
+
+void judge_questions(struct sim *sim);
+
+/* ---- overdue.c ---- */
+
+void overdue_begin(struct sim *sim);
+
+#endif

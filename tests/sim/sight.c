@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sight.c - what can be seen in the trees when they have changed: who stands there, who could
+ * hold, who would have to wait, who waits behind a holder; and what is wrong at one glance.
+ */
+#include "judge.h"
+
+#include <inttypes.h>
+#include <utlist.h>
+
+static struct crowd without(const struct crowd *crowd, const struct crowd *leavers)
+{
+	return (struct crowd){crowd->all - leavers->all, crowd->exclusive - leavers->exclusive,
+	                      crowd->apart - leavers->apart};
+}
+
+/* Whoever will not wait, and has no entry yet, would have to. */
+static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct crowd *crowd,
+                          const struct crowd *leavers, unsigned slots)
+{
+	struct taker *taker;
+
+	DL_FOREACH(sim->takers, taker) {
+		struct crowd left;
+
+		if (taker->lock != lock || taker->wait_us || taker->phase != T_WAITING ||
+		    taker->seen == sim->trees_seen)
+			continue;
+		left = without(crowd, &leavers[taker->mount->index]);
+		if (!crowd_admits(&left, taker->mode, slots))
+			taker->unfree_us = now_us(sim);
+	}
+}
+
+/* Whether it has to be told something: it could hold, or never will. `crowd`: those before it. */
+static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struct crowd *leavers,
+                           unsigned slots)
+{
+	struct crowd left;
+
+	if (taker->instead && taker->instead->phase == T_HELD) {
+		crowd->all--;
+		crowd->apart--;
+	}
+	left = without(crowd, leavers);
+	taker->seen = taker->sim->trees_seen;
+	if (!crowd_admits(&left, taker->mode, slots))
+		taker->unfree_us = now_us(taker->sim);
+	if (left.exclusive)
+		taker->barred_us = now_us(taker->sim);
+	return crowd_admits(crowd, taker->mode, slots) || (taker->instead && crowd->exclusive);
+}
+
+static bool somebody_deaf(struct node *parent)
+{
+	struct node *node;
+
+	DL_FOREACH(parent->children, node)
+		if (order_shape(node) & SHAPE_DEAF)
+			return true;
+	return false;
+}
+
+/* Where there are fewer slots than there were, it may hold all the same. */
+bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount)
+{
+	return owner ? owner->phase != T_HELD && !judge_leaving(owner, mount) : sim->plan.slots_max == 1;
+}
+
+/* Who waits behind a holder. An entry that its own mount is to delete counts as it likes. */
+static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent, unsigned slots)
+{
+	struct taker *taker;
+
+	DL_FOREACH2(sim->held, taker, held_next) {
+		bool behind = false, surely = false, maybe = false;
+		struct crowd crowd = {0};
+		struct node *node;
+
+		if (taker->lock != lock)
+			continue;
+		DL_FOREACH(parent->children, node) {
+			unsigned shape = order_shape(node);
+			enum lc_mode mode = shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE;
+			struct taker *owner;
+
+			if (behind && shape & SHAPE_ENTRY && !crowd_admits(&crowd, mode, slots) &&
+			    (taker->mode == LC_EXCLUSIVE || mode == LC_EXCLUSIVE)) {
+				owner = judge_owner(sim, node);
+				maybe |= !judge_leaving(owner, taker->mount) || (owner->phase == T_LOST && !judge_may_go(owner));
+				surely |= sight_may_wait(sim, owner, taker->mount);
+			}
+			behind |= node->stat.czxid == taker->token;
+			crowd_add(&crowd, shape);
+		}
+		if (maybe)
+			taker->behind_us = now_us(sim);
+		if (!surely)
+			taker->behind_since_us = 0;
+		else if (!taker->behind_since_us)
+			taker->behind_since_us = now_us(sim);
+	}
+}
+
+static void look_at_entries(struct sim *sim, struct lock_state *lock, struct node *parent, bool committed)
+{
+	struct crowd leavers[MOUNTS_MAX] = {0};   /* surely so */
+	unsigned slots = order_slots(parent);
+	bool deaf = sim->plan.foreign_families && somebody_deaf(parent);
+	struct crowd crowd = {0}, left;
+	struct node *node;
+
+	sim->trees_seen++;
+	if (deaf)
+		lock->deaf_us = now_us(sim);
+	DL_FOREACH(parent->children, node) {
+		unsigned shape = order_shape(node);
+		struct taker *owner = judge_owner(sim, node);
+		enum lc_mode mode = shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE;
+		bool could;
+
+		if (!(shape & SHAPE_ENTRY))
+			continue;
+		left = crowd;
+		if (owner && owner->phase == T_WAITING)
+			could = look_at_waiter(owner, &left, &leavers[owner->mount->index], slots);
+		else
+			could = crowd_admits(&left, mode, slots);
+		if (committed && (deaf || !could))
+			node->could_since_us = 0;
+		else if (committed && !node->could_since_us)
+			node->could_since_us = now_us(sim);
+		crowd_add(&crowd, shape);
+		if (owner && judge_leaving(owner, owner->mount) && (owner->phase != T_LOST || judge_may_go(owner)))
+			crowd_add(&leavers[owner->mount->index], shape);
+	}
+	for (int i = 0; i < sim->plan.mounts; i++)
+		for (enum lc_mode mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++) {
+			left = without(&crowd, &leavers[i]);
+			if (!crowd_admits(&left, mode, slots))
+				lock->contended_us[i][mode] = now_us(sim);
+		}
+	look_at_tries(sim, lock, &crowd, leavers, slots);
+	if (committed && sim->plan.curious)
+		look_behind(sim, lock, parent, slots);
+}
+
+void look_at_lock(struct sim *sim, struct lock_state *lock)
+{
+	struct node *proposed = tree_find(&sim->world.proposed, lock->path);
+	struct node *committed = tree_find(&sim->world.committed, lock->path);
+
+	if (!proposed || !committed)
+		lock->absent_us = now_us(sim);
+	if (proposed || committed)
+		lock->present_us = now_us(sim);
+	if (proposed)
+		look_at_entries(sim, lock, proposed, false);
+	if (committed)
+		look_at_entries(sim, lock, committed, true);
+}
+
+/* Who loses its session loses its place, not its turn among those of its mount. */
+static void judge_places(struct sim *sim, struct lock_state *lock)
+{
+	struct node *parent = tree_find(&sim->world.committed, lock->path);
+	struct taker *last[MOUNTS_MAX] = {NULL};
+	struct node *node;
+
+	if (!parent)
+		return;
+	DL_FOREACH(parent->children, node) {
+		struct taker *taker = judge_owner(sim, node), *before;
+		bool again;
+
+		if (!taker || taker->life != taker->mount->life)
+			continue;
+		again = node->stat.ephemeral_owner != taker->entry_session;
+		if (taker->look == sim->looks && !again)
+			sim_violation(sim, "d: taker %d on %s has two entries in %s", taker->pid, taker->mount->host,
+			              lock->name);
+		taker->look = sim->looks;
+		if (node->stat.czxid != taker->entry_token && (again || node->stat.czxid > taker->entry_token)) {
+			taker->former_token = again ? taker->entry_token : taker->former_token;
+			taker->former_session = again ? taker->entry_session : taker->former_session;
+			taker->entry_token = node->stat.czxid;
+			taker->entry_session = node->stat.ephemeral_owner;
+		}
+		before = last[taker->mount->index];
+		/* Unless its first create was refused, and nobody heard of it. */
+		if (before && before->entry_session == taker->entry_session && !before->former_token &&
+		    !sim->plan.weight[FAULT_REFUSE] &&
+		    !taker->former_token && before->wait_us && taker->wait_us && before->took_us > taker->took_us)
+			sim_violation(sim, "b: taker %d on %s came before %d to %s, and stands behind it", taker->pid,
+			              taker->mount->host, before->pid, lock->name);
+		if (before && before->entry_session == taker->entry_session && before->former_token &&
+		    taker->former_token && before->former_session == taker->former_session &&
+		    before->former_token > taker->former_token)
+			sim_violation(sim, "b: taker %d on %s stands in %s before %d, which was before it", before->pid,
+			              taker->mount->host, lock->name, taker->pid);
+		last[taker->mount->index] = taker;
+	}
+}
+
+int64_t sight_made_us(const struct sim *sim, const struct node *node)
+{
+	return now_us(sim) - (world_wall_ms(&sim->world) - node->stat.ctime_ms) * 1000;
+}
+
+/* Whoever will not wait looks first, so as not to be in the way of others. */
+static void judge_try(struct sim *sim, struct lock_state *lock)
+{
+	struct node *parent = tree_find(&sim->world.committed, lock->path);
+	struct node *node, *before;
+
+	if (!parent)
+		return;
+	DL_FOREACH(parent->children, node) {
+		struct taker *taker = judge_owner(sim, node);
+		struct crowd crowd = {0};
+
+		if (!taker || taker->wait_us != 0 || taker->upgrades || taker->phase != T_WAITING ||
+		    mount_trouble(taker->mount) >= taker->took_us - LAG_US)
+			continue;
+		for (before = parent->children; before != node; before = before->next)
+			if (sight_made_us(sim, before) < taker->took_us - LAG_US && !judge_passes(taker, order_pid(before)))
+				crowd_add(&crowd, order_shape(before));
+		if (!crowd_admits(&crowd, taker->mode, sim->plan.slots_max))
+			sim_violation(sim, "f: taker %d would not wait and queues in %s, which was not free",
+			              taker->pid, lock->name);
+	}
+}
+
+/* Who loses a lock may work on until it is stopped. */
+static void judge_guards(struct sim *sim)
+{
+	struct taker *taker;
+
+	DL_FOREACH(sim->takers, taker) {
+		if (taker->phase != T_LOST || !taker->guarding)
+			continue;
+		if (!judge_works_on(taker) || taker->evicted_token == taker->token ||
+		    !world_session_alive(&sim->world, taker->entry_session))
+			taker->guarding = false;
+		else if (!judge_entry(&sim->world.proposed, taker))
+			sim_violation(sim, "a: taker %d has lost %s and may still work, its entry is gone", taker->pid,
+			              taker->lock->name);
+	}
+}
+
+void look_at_locks(struct sim *sim)
+{
+	sim->looks++;
+	for (int i = 0; i < sim->plan.locks; i++) {
+		look_at_lock(sim, &sim->locks[i]);
+		judge_places(sim, &sim->locks[i]);
+		judge_try(sim, &sim->locks[i]);
+	}
+	judge_guards(sim);
+	sim->changes_seen = sim->world.changes;
+}
+

@@ -7,7 +7,6 @@
 
 #include "advisory.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -122,29 +121,19 @@ static void give(struct hold *hold, fuse_req_t req, const struct claim_request *
 }
 
 /* All who have the lock by the shared hold have it by the exclusive one now, `by` among
- * them. The guardian has room for one more at a time. */
+ * them. */
 static int move_up(struct hold *from, struct hold *to, const struct claim_request *by)
 {
 	struct claim *own = claim_find(by->node, by->kind, by->owner), *claim, *next;
-	struct holder first = {.hold = NULL};
-	int r = own ? hold_join(to, &first, wake, keeper(by), by->node) : join(to, by);
+	int r = own ? 0 : join(to, by);
 
 	if (r < 0)
 		return r;
-	DL_FOREACH_SAFE(by->node->claims, claim, next) {
-		struct person person = {.pid = claim->holder.pid, .start = claim->holder.start};
-
-		if (claim->holder.hold != from)
-			continue;
-		hold_part(&claim->holder);
-		r = hold_join(to, &claim->holder, wake, &person, by->node);
-		assert(r == 0);
-		advisory_wake(claim->file);   /* who polls it looks at the new entry */
-	}
-	if (own) {
-		hold_part(&first);
+	DL_FOREACH_SAFE(by->node->claims, claim, next)
+		if (claim->holder.hold == from)
+			hold_move(&claim->holder, to);
+	if (own)
 		own->mode = by->mode;
-	}
 	return 0;
 }
 

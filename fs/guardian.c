@@ -162,8 +162,8 @@ static int slots_used(const struct round *round)
 
 enum { UNKNOWN = -1, BYSTANDER = -2 };
 
-/* The slot by which this process has the door open: one that holds or has lost before one
- * that holds nothing. */
+/* The slot by which this process has the door open: one that holds, before one that has
+ * lost, before one that holds nothing. */
 static int slot_of(const struct round *round, pid_t pid, uint64_t start, uint64_t ino,
                    struct now *ret_now)
 {
@@ -177,9 +177,11 @@ static int slot_of(const struct round *round, pid_t pid, uint64_t start, uint64_
 			continue;
 		if (state == SLOT_HELD || state == SLOT_LOST) {
 			*ret_now = now;
-			return i;
+			found = i;
 		}
-		if (state == SLOT_OPEN)
+		if (state == SLOT_HELD)
+			return i;
+		if (state == SLOT_OPEN && found == UNKNOWN)
 			found = BYSTANDER;
 	}
 	return found;
@@ -573,6 +575,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	guardian->owners[i] = owner;
 	guardian->uids[i] = who->uid;
 	slot = &guardian->page->slots[i];
+	atomic_thread_fence(memory_order_seq_cst);   /* it was free before this: look_at_slot() */
 	slot->pid = who->pid;
 	slot->start = who->start;
 	slot->ino = who->ino;

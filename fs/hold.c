@@ -359,6 +359,18 @@ void hold_part(struct holder *holder)
 		settle_loss(hold);
 }
 
+void hold_move(struct holder *holder, struct hold *to)
+{
+	struct hold *from = holder->hold;
+
+	DL_DELETE(from->holders, holder);
+	holder->hold = to;
+	holder->attends = false;
+	DL_APPEND(to->holders, holder);
+	if (!from->holders)
+		hold_free(from);
+}
+
 /* ---- all of a mount ---- */
 
 int holds_init(struct face *face)

@@ -129,6 +129,8 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
               const struct person *person, const struct node *door);
 /* It has not any more; with the last one the hold is gone. */
 void hold_part(struct holder *holder);
+/* It has the lock by that hold instead, and keeps its slot. */
+void hold_move(struct holder *holder, struct hold *to);
 /* Wake it, once, when it may have changed whether somebody waits behind the lock. */
 void hold_attend(struct holder *holder);
 /* The lock as the nearest of them, living, has it for itself alone: an exclusive hold of

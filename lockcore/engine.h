@@ -342,6 +342,8 @@ void takers_tell(struct lc *lc);                  /* runs what is due */
 /* ---- share.c ---- */
 
 bool share_has_room(struct lc *lc, uid_t uid, size_t bytes);
+/* There is no room for so much more; idle locks may make some. */
+bool share_is_full(const struct lc *lc, size_t bytes);
 void share_take(struct lc_taker *taker);      /* taker->bytes of taker->uid */
 void share_return(struct lc_taker *taker);
 void share_take_lock(struct lock *lock, uid_t uid);   /* lock->watch_bytes, as long as it has takers */

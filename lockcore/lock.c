@@ -53,7 +53,7 @@ static void weigh(struct lock *lock, size_t watch_bytes)
 /* What the front waits for, one of the lock's own entries, and the lock itself. */
 static size_t full_weight(const struct lock *lock)
 {
-	return 3 * strlen(lock->path) + 2 * (1 + NAME_PREFIX_MAX + 10);
+	return 3 * (strlen(lock->path) + 4) + 2 * (1 + NAME_PREFIX_MAX + 10);
 }
 
 static void not_idle(struct lock *lock)

@@ -56,13 +56,15 @@ struct lc_call;    /* one question asked of the ensemble */
 
 /* All entries of one session go with one transaction when it ends; one of more
  * than about 2 MiB of paths cannot be read back by the servers and takes the
- * ensemble down (ZOOKEEPER-4306). Beyond this sum takers get ENOLCK. */
-#define LC_ENTRY_BYTES_MAX (1024 * 1024)
-/* No user but root may have more than half of them, nor of what follows. */
-#define LC_USER_BYTES_MAX (LC_ENTRY_BYTES_MAX / 2)
-/* All watched paths go into one request when a client connects again; beyond 1 MiB
- * it never could (ZOOKEEPER-706). Beyond this sum new locks get ENOLCK. */
+ * ensemble down (ZOOKEEPER-4306). All watched paths go into one request when a
+ * client connects again; beyond 1 MiB (jute.maxbuffer) it never could
+ * (ZOOKEEPER-706), and every holder's entry is watched. So this is the limit of both
+ * together; beyond it takers get ENOLCK. */
+#define LC_ENTRY_BYTES_MAX (1040 * 1000)
+/* Of which the locks' own watches, without their holders', may be so much. */
 #define LC_WATCH_BYTES_MAX (768 * 1024)
+/* No user but root may have more than half of either. */
+#define LC_USER_BYTES_MAX (LC_ENTRY_BYTES_MAX / 2)
 
 /* A question (lc_stat ... lc_confirm) is answered within this time: -EHOSTUNREACH. */
 #define LC_CALL_TIMEOUT_US (2 * 1000 * 1000)

@@ -98,11 +98,17 @@ void share_return_lock(struct lock *lock)
 	share_settle(lock->lc, share);
 }
 
+bool share_is_full(const struct lc *lc, size_t bytes)
+{
+	return lc->entry_bytes + lc->watch_bytes + bytes > LC_ENTRY_BYTES_MAX ||
+	       lc->watch_bytes > LC_WATCH_BYTES_MAX;
+}
+
 static bool has_room(struct lc *lc, uid_t uid, size_t bytes)
 {
 	const struct share *share = share_of(lc, uid);
 
-	if (lc->entry_bytes + bytes > LC_ENTRY_BYTES_MAX || lc->watch_bytes > LC_WATCH_BYTES_MAX)
+	if (share_is_full(lc, bytes))
 		return false;
 	return uid == 0 || !share || (share->bytes + bytes <= LC_USER_BYTES_MAX &&
 	                              share->watch_bytes <= LC_WATCH_BYTES_MAX / 2);

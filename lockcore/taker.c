@@ -661,7 +661,7 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 		return -ENAMETOOLONG;
 	if (lc->draining || lc->session.state == LC_UNUSABLE)
 		return -ENOLCK;
-	if (lc->watch_bytes > LC_WATCH_BYTES_MAX)
+	if (share_is_full(lc, longest))
 		locks_forget_idle(lc);
 	if (!share_has_room(lc, request->uid, longest))
 		return -ENOLCK;

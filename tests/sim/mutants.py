@@ -607,8 +607,8 @@ mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
 # ---- 22, 23: weight ----
 
 mutant(23, 'entries_without_limit', 'share.c',
-       'if (lc->entry_bytes + bytes > LC_ENTRY_BYTES_MAX || lc->watch_bytes',
-       'if (lc->watch_bytes',
+       'return lc->entry_bytes + lc->watch_bytes + bytes > LC_ENTRY_BYTES_MAX ||',
+       'return',
        unit('tests/sim/test_limits.c'))
 mutant(23, 'one_user_takes_all', 'share.c',
        '(share->bytes + bytes <= LC_USER_BYTES_MAX &&',

@@ -157,7 +157,7 @@ static void one_session_has_a_limit(void **state)
 	count = fill(lc, "build", 0);
 	/* ZOOKEEPER-4306: from 2 MiB on the ensemble does not come up again. */
 	assert_true(weight(lc) <= LC_ENTRY_BYTES_MAX);
-	assert_true(weight(lc) > LC_ENTRY_BYTES_MAX - 200);
+	assert_true(weight(lc) > LC_ENTRY_BYTES_MAX - 600);   /* an entry, and what the lock watches */
 	assert_true(count > 9000);
 	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
 	/* The log says it, and is not filled with it. */
@@ -191,7 +191,7 @@ static void a_user_has_half_of_it(void **state)
 	fill(lc, "build", 1000);
 	assert_in_range(weight(lc), LC_USER_BYTES_MAX - 200, LC_USER_BYTES_MAX);
 	fill(lc, "other", 1001);
-	assert_in_range(weight(lc), LC_ENTRY_BYTES_MAX - 400, LC_ENTRY_BYTES_MAX);
+	assert_in_range(weight(lc), LC_ENTRY_BYTES_MAX - 1000, LC_ENTRY_BYTES_MAX);
 	lc_destroy(lc, false);
 }
 
@@ -240,6 +240,26 @@ static void watches_have_a_limit(void **state)
 	lc_destroy(lc, false);
 }
 
+/* Each holder's entry is watched: with what the locks watch it goes into the same request. */
+static void watches_and_entries_have_one_limit(void **state)
+{
+	struct lc *lc = begin();
+	char lock[LC_NAME_MAX + 1];
+	size_t before;
+
+	(void)state;
+	for (unsigned i = 0; i < 400; i++) {
+		snprintf(lock, sizeof(lock), "%0200u", i);
+		assert_int_equal(take(lc, lock, 0), 0);
+	}
+	before = weight(lc);
+	fill(lc, "build", 0);
+	/* 400 locks of three paths of 200 bytes and more. */
+	assert_true(weight(lc) > before);
+	assert_true(weight(lc) < LC_ENTRY_BYTES_MAX - 400 * 3 * 200);
+	lc_destroy(lc, false);
+}
+
 static void one_user_has_half_of_the_watches(void **state)
 {
 	struct lc *lc = begin();
@@ -268,6 +288,7 @@ int main(void)
 		cmocka_unit_test(root_is_left_room),
 		cmocka_unit_test(who_leaves_gives_it_back),
 		cmocka_unit_test(watches_have_a_limit),
+		cmocka_unit_test(watches_and_entries_have_one_limit),
 		cmocka_unit_test(one_user_has_half_of_the_watches),
 	};
 

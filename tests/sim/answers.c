@@ -131,6 +131,8 @@ static void judge_evict(struct question *question, int err)
 {
 	struct node *node = tree_find(&question->sim->world.proposed, question->lock->path);
 
+	if (err == 0)
+		marks_promised(question);
 	if (node && err == -ENOENT)
 		DL_FOREACH(node->children, node)
 			if (node->stat.czxid == question->token)

@@ -68,14 +68,17 @@ struct node *judge_entry(const struct tree *tree, const struct taker *taker)
 
 bool judge_works_on(const struct taker *taker)
 {
-	const struct plan *plan = &taker->sim->plan;
+	int64_t most_us = taker->sim->plan.timeout_us * 8 / 10;
 
-	return taker->phase == T_LOST && taker->forfeited ? true
-	       : taker->phase == T_LOST && plan->loss_lead_us && !taker->stopped &&
-	       /* who has evicted it does not wait for ever */
-	       (!marks_taken_away(taker) ||
-	        now_us(taker->sim) - taker->marked_us < plan->timeout_us * 8 / 10) &&
-	       mount_clock_us(taker->mount) - taker->lost_clock_us < plan->timeout_us * 8 / 10;
+	if (taker->phase != T_LOST)
+		return false;
+	/* Who has evicted it does not wait for ever. */
+	if (marks_taken_away(taker) && now_us(taker->sim) - taker->marked_us >= most_us)
+		return false;
+	if (taker->forfeited)
+		return true;
+	return taker->sim->plan.loss_lead_us && !taker->stopped &&
+	       mount_clock_us(taker->mount) - taker->lost_clock_us < most_us;
 }
 
 bool judge_may_go(const struct taker *taker)

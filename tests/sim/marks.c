@@ -115,6 +115,35 @@ void marks_asked(struct sim *sim, struct node *node)
 	outsider_asked_away(sim, node->path);
 }
 
+void marks_promised(const struct question *question)
+{
+	struct sim *sim = question->sim;
+	struct node *node = tree_find(&sim->world.committed, question->lock->path);
+
+	node = node ? node->children : NULL;
+	while (node && node->stat.czxid != question->token)
+		node = node->next;
+	if (!node || node->promised_us)
+		return;
+	node->promised_us = sim->agenda.now_us;
+	node->promised_by = question->mount->index;
+	node->promised_life = question->mount->life;
+}
+
+/* By its own mount, or, when that has had its time, by the one that has promised it. */
+void marks_judge_node(struct sim *sim, const struct node *node)
+{
+	struct mount *mount = &sim->mounts[node->promised_by];
+	int64_t due_us = node->promised_us + sim->plan.timeout_us / 100 * 101, trouble_us = mount_trouble(mount);
+
+	if (!node->promised_us || mount->life != node->promised_life || mount->drained)
+		return;
+	if (due_us < trouble_us)
+		due_us = trouble_us;
+	if (sim->agenda.now_us - due_us > 2 * NOTICE_US)
+		sim_violation(sim, "d: %s was to be taken away by %s, and stands there", node->path, mount->host);
+}
+
 bool marks_taken_away(const struct taker *taker)
 {
 	return taker->marked_us >= 0 && taker->marked_token == taker->entry_token;

@@ -569,7 +569,7 @@ mutant(21, 'evicted_without_a_poke', 'evict.c',
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
        '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);\n',
        '\ttimer_set(lc, &eviction->due, lc_now(lc) + 1000 * evict->wait_us);\n',
-       CALLS)
+       sim())
 mutant(21, 'evicted_in_our_time', 'evict.c',
        'if (evict->wait_us < call->lc->session.granted_us)',
        'if (1)',

@@ -41,6 +41,7 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 	int64_t trouble_us;
 	bool lone;
 
+	marks_judge_node(sim, node);
 	if (!owner || owner->life != owner->mount->life)
 		return;
 	trouble_us = mount_trouble(owner->mount);

@@ -334,6 +334,9 @@ void ledger_judge_value(struct question *question, const char *value, size_t len
 
 void marks_committing(struct sim *sim, const struct transaction *transaction);
 void marks_asked(struct sim *sim, struct node *node);
+/* Somebody was told that it will be gone. */
+void marks_promised(const struct question *question);
+void marks_judge_node(struct sim *sim, const struct node *node);
 /* Its entry is marked. */
 bool marks_taken_away(const struct taker *taker);
 void marks_judge(struct taker *taker);

@@ -37,6 +37,9 @@ struct node {
 	unsigned slots;        /* 0: not read yet */
 	int64_t lone_since_us, could_since_us, marked_us;
 	bool asked_away;
+	/* Somebody was told that it will go: which mount, in which of its lives, has said so. */
+	int64_t promised_us;
+	int promised_by, promised_life;
 	UT_hash_handle hh;
 };
 

@@ -69,7 +69,10 @@ void linger_end(struct linger *linger, struct lingering *place)
 	else
 		DL_DELETE(linger->waiting, place);
 	place->active = false;
-	close(place->pidfd);   /* leaves the epoll with it */
+	/* Closing is not enough: a child that was just forked has it open for a while, too,
+	 * and so long the epoll would tell of it. */
+	(void)epoll_ctl(linger->fd, EPOLL_CTL_DEL, place->pidfd, NULL);
+	close(place->pidfd);
 }
 
 static int64_t first(const struct lingering *list, int64_t now)

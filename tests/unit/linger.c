@@ -184,6 +184,37 @@ static void gone_with_its_process(void **state)
 	linger_end(linger, &living);
 }
 
+/* A process that was forked off has the descriptor, too, until it has closed it: the
+ * epoll goes on with what is closed here, and the place may be gone. */
+static void gone_though_a_copy_is_open(void **state)
+{
+	struct linger *linger = *state;
+	struct lingering place = {0};
+	struct pollfd pollfd = {.fd = linger->fd, .events = POLLIN};
+	pid_t child = fork(), copy;
+	int told;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(linger_begin(linger, &place, child));
+	copy = fork();
+	assert_true(copy >= 0);
+	if (copy == 0) {
+		pause();
+		_exit(0);
+	}
+	linger_end(linger, &place);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	told = poll(&pollfd, 1, 0);
+	kill(copy, SIGKILL);
+	assert_int_equal(waitpid(copy, NULL, 0), copy);
+	assert_int_equal(told, 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -196,6 +227,7 @@ int main(void)
 		TEST(in_the_order_of_their_ends),
 		TEST(a_head_that_came_later_may_end_sooner),
 		TEST(gone_with_its_process),
+		TEST(gone_though_a_copy_is_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

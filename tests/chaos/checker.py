@@ -213,7 +213,7 @@ def check_evictions(result, attempts, evictions):
     for attempt in attempts:
         for eviction in by_place.get((attempt.lock, f'm{attempt.mount}'), ()):
             end = attempt.over
-            if eviction['r'] < attempt.opened or (end is not None and end < eviction['c']):
+            if eviction['r'] < attempt.since or (end is not None and end < eviction['c']):
                 continue
             attempt.evicted = True
             if (attempt.token == eviction['token'] and not eviction['errno'] and
@@ -412,7 +412,7 @@ def check_errors(result, attempts, faults, storms, removals):
         for event in attempt.checks:
             dead = event['errno'] in _DEAD[:2] and killed_around(faults[attempt.mount], attempt.opened,
                                                                  event['r'])
-            unasked = (event['errno'] == errno.EHOSTUNREACH and event['how'] == 'fsync' and
+            unasked = (event['errno'] == errno.EHOSTUNREACH and event['how'] in ('fsync', 'read') and
                        within(storms, event['c'], event['r']))
             # Locked again after a loss: not before it has been given up.
             again = event['how'] == 'flock' and event['errno'] == errno.ENOLCK

@@ -265,6 +265,10 @@ class Checker(unittest.TestCase):
         self.good(Story('a').take(1, 0, 10).lost(30, 31).release(32)
                   .refused(errno.ECANCELED, 40, 60), faults=[eviction(20, 25), eviction(45, 46)])
 
+    def test_evicted_before_it_comes_back(self):
+        self.good(Story('a').refused(errno.EINTR, 0, 20, signal=True).refused(errno.ECANCELED, 40, 60),
+                  faults=[eviction(25, 30)])
+
     def test_not_evicted(self):
         for faults in ([], [eviction(20, 25)], [eviction(70, 75)], [eviction(45, 46, mount=1)]):
             self.bad('errno', Story('a').refused(errno.ECANCELED, 40, 60), faults=faults)
@@ -321,6 +325,10 @@ class Checker(unittest.TestCase):
         story = (Story('a').take(1, 0, 10).check(None, 20, 2020, 'fsync', errno.EHOSTUNREACH)
                  .check(1, 2022, 2023).release(2030).refused(errno.EHOSTUNREACH, 2040, 2041))
         self.good(story, faults=[('leader-stop', 1, 15, 2000), ('reset', 2, 1000, 1001)])
+
+    def test_token_could_not_be_asked_for(self):
+        self.good(Story('a').take(None, 0, 10).check(None, 20, 2020, 'read', errno.EHOSTUNREACH)
+                  .check(1, 2022, 2023).release(2030), faults=[('leader-stop', 1, 15, 2000)])
 
     def test_ensemble_could_be_asked(self):
         for story in (Story('a').take(1, 0, 10).check(None, 20, 2020, 'fsync', errno.EHOSTUNREACH),

@@ -104,8 +104,9 @@ class History:
     def _check(attempt, event, complain):
         attempt.checks.append(event)
         if event['errno']:
-            # An fsync that could not ask need not be the end; a read or write is.
-            if event['how'] != 'fsync' and (attempt.lost is None or event['r'] < attempt.lost['r']):
+            # Who could not ask (fsync, the first read of a token) need not have lost it.
+            unasked = event['how'] == 'fsync' or event['errno'] == errno.EHOSTUNREACH
+            if not unasked and (attempt.lost is None or event['r'] < attempt.lost['r']):
                 attempt.lost = event
             return
         # Threads check side by side: what counts is what was asked after the answer.

@@ -100,6 +100,7 @@ struct lc {
 	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */
 	struct share *shares;        /* by user */
 	struct batch batch;
+	bool missing;                /* one of the takers is */
 	size_t entry_bytes, watch_bytes;
 	int64_t full_said_us;        /* when it was last reported that there is no room */
 	bool draining, dying;
@@ -134,6 +135,8 @@ bool session_ready(const struct lc *lc);
  * on its way, and locks_fresh() follows. */
 bool session_may_grant(struct lc *lc);
 bool session_lease_valid(struct lc *lc);
+/* Does it live? session_wrote() follows, or its end. */
+void session_check(struct lc *lc);
 /* A write sent then was answered OK. */
 void session_wrote(struct lc *lc, int64_t sent_us);
 /* The first taker came or the last went: the pace of heartbeats changes. */
@@ -267,6 +270,8 @@ struct lc_taker {
 	struct lc_taker *prev, *next;         /* in lock->takers */
 	struct lc_taker *due_prev, *due_next; /* in lc->due */
 	bool due, told_taken;
+	bool missing;                /* waits, and its entry was gone: it was evicted, or the session
+	                              * has ended, and that is not told yet */
 	bool lost_done;              /* nobody works under the lost lock any more */
 	bool forfeited;              /* its entry stays until it leaves */
 	int error;                   /* TAKER_FAILED: what to tell */
@@ -331,8 +336,12 @@ void taker_fail(struct lc_taker *taker, int error);
 /* A create of unknown outcome: it was found in a listing; or not. */
 void taker_found(struct lc_taker *taker, const struct queue_entry *entry);
 void taker_not_found(struct lc_taker *taker);
+/* The entry went with its lock. */
+void taker_removed(struct lc_taker *taker);
 /* The entry is gone, by nobody's hand here. */
-void taker_vanished(struct lc_taker *taker, int error);
+void taker_vanished(struct lc_taker *taker);
+/* The session lives, so those that are missing were evicted. */
+void takers_missed(struct lc *lc);
 /* Somebody has marked it. */
 void taker_evicted(struct lc_taker *taker, const char *by);
 void taker_session_ended(struct lc_taker *taker);

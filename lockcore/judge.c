@@ -36,7 +36,7 @@ void lock_match(struct lock *lock, const struct queue *queue, uint64_t number)
 			taker_not_found(taker);
 		else if (taker->listed != number && taker->znode == ZNODE_PRESENT &&
 		         number > taker->created_at)
-			taker_vanished(taker, -ECANCELED);
+			taker_vanished(taker);
 		else if (taker->state == TAKER_HELD && !taker->settle.armed)
 			taker_watch_self(taker);
 	}

@@ -451,7 +451,7 @@ static void removed(struct lock *lock)
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
 		taker->probing = false;
 		if (taker->znode == ZNODE_PRESENT)
-			taker_vanished(taker, -ENOENT);
+			taker_removed(taker);
 		else if (taker->znode == ZNODE_UNKNOWN && !taker->pending)
 			taker_not_found(taker);
 	}
@@ -570,6 +570,7 @@ void locks_session_ended(struct lc *lc)
 	struct lock *lock, *next;
 	struct lc_taker *taker, *after;
 
+	lc->missing = false;
 	HASH_ITER(hh, lc->locks, lock, next) {
 		lock->front = lock->unproved = NULL;
 		lock->unresolved = lock->wants_lease = lock->behind_leaver = false;

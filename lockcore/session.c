@@ -88,6 +88,7 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 {
 	struct session *session = &lc->session;
 
+	takers_missed(lc);
 	/* What ran out before this answer was seen stays lost. */
 	if (!session_lease_valid(lc))
 		locks_lease_over(lc);
@@ -318,6 +319,11 @@ static void beat(struct lc *lc)
 		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
 		                                    .ephemeral = true},
 		          1, beat_answered, lc);
+}
+
+void session_check(struct lc *lc)
+{
+	beat(lc);
 }
 
 /* ---- what the port tells ---- */

@@ -472,7 +472,7 @@ void taker_step(struct lc_taker *taker)
 			taker_settle(taker);
 			return;
 		}
-		if (!ready || taker->state != TAKER_WAITING)
+		if (!ready || taker->state != TAKER_WAITING || taker->missing)
 			return;
 		if (taker->probing)
 			lock_want_list(taker->lock);
@@ -589,10 +589,44 @@ static void take_away(struct lc_taker *taker, int error)
 	}
 }
 
-void taker_vanished(struct lc_taker *taker, int error)
+void taker_removed(struct lc_taker *taker)
 {
 	set_absent(taker);
-	take_away(taker, error);
+	take_away(taker, -ENOENT);
+}
+
+/* Who holds has lost it either way. Who waits is told when a write was answered: the
+ * ensemble answers none after the end of the session that a listing has shown. */
+void taker_vanished(struct lc_taker *taker)
+{
+	struct lc *lc = taker->lc;
+
+	if (taker_wants(taker))
+		lc_report(lc, LC_NOTICE, "%s/%s is gone", taker->lock->path, taker->name);
+	set_absent(taker);
+	if (taker->state == TAKER_HELD && !taker->told_taken)
+		taker_lose(taker);   /* it waits again */
+	if (taker->state != TAKER_WAITING) {
+		take_away(taker, -ECANCELED);
+		return;
+	}
+	departed(taker);
+	taker->missing = lc->missing = true;
+	session_check(lc);
+}
+
+void takers_missed(struct lc *lc)
+{
+	struct lc_taker *taker, *next;
+
+	if (!lc->missing)
+		return;
+	lc->missing = false;
+	HASH_ITER(hh, lc->takers, taker, next)
+		if (taker->missing) {
+			taker->missing = false;
+			take_away(taker, -ECANCELED);
+		}
 }
 
 void taker_evicted(struct lc_taker *taker, const char *by)
@@ -605,6 +639,7 @@ void taker_evicted(struct lc_taker *taker, const char *by)
 
 void taker_session_ended(struct lc_taker *taker)
 {
+	taker->missing = false;
 	if (taker->znode != ZNODE_ABSENT)
 		set_absent(taker);
 	if (taker->state == TAKER_HELD)

@@ -37,7 +37,7 @@ void judge_failed(struct taker *taker, int err)
 		if (lock->absent_us < taker->took_us)
 			sim_violation(sim, "f: ENOENT for taker %d, and %s was there", taker->pid, lock->name);
 	} else if (err == -ECANCELED) {
-		if (!taker->evicted_token && taker->marked_us < 0)
+		if (!taker->evicted_alone && taker->marked_us < 0)
 			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted", taker->pid);
 	} else if (err == -ENOLCK) {
 		/* What a follower that lags still shows is reason enough, as for EAGAIN. */

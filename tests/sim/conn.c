@@ -582,6 +582,18 @@ static void forget_closed(struct world *world)
 			LL_DELETE(world->conns, conn);
 }
 
+/* A session has ended. What its connection has asked may be answered still. */
+static void session_closed(struct conn *conn, const struct transaction *transaction)
+{
+	struct world *world = conn->world;
+	int64_t longest_us = 4 * world->config.delay_max_us;
+
+	if (transaction->zxid % 2 == 0)
+		conn_close_there(conn);
+	else
+		agenda_in(world->agenda, transaction->zxid * 7919 % longest_us, fin_arrives, conn, 0);
+}
+
 /* This server has gone one transaction further. */
 void conn_applied(struct world *world, int server, const struct transaction *transaction)
 {
@@ -604,7 +616,7 @@ void conn_applied(struct world *world, int server, const struct transaction *tra
 		if (conn->server != server || !conn->open_there)
 			continue;
 		if (transaction->closes && conn->session == transaction->closes)
-			conn_close_there(conn);
+			session_closed(conn, transaction);
 		else if (conn->first && conn->first->wait_applied >= 0)
 			conn_pump(conn);
 	}

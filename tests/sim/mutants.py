@@ -216,8 +216,16 @@ mutant(7, 'fsync_asks_nobody', 'change.c',
 # ---- 8: what a listing says ----
 
 mutant(8, 'own_vanished_entry_not_noticed', 'judge.c',
-       '\t\t\ttaker_vanished(taker, -ECANCELED);',
+       '\t\t\ttaker_vanished(taker);',
        '\t\t\t;',
+       sim('operators', 170))
+mutant(8, 'gone_with_its_session_is_evicted', 'taker.c',
+       '\ttaker->missing = lc->missing = true;\n',
+       '\ttake_away(taker, -ECANCELED);\n',
+       sim('operators'))
+mutant(8, 'missing_is_not_told', 'session.c',
+       '\ttakers_missed(lc);\n',
+       '',
        sim('operators', 170))
 mutant(8, 'numbers_apart_are_adjacent', 'taker.c',
        'before->number + 1 == taker->number',
@@ -228,7 +236,7 @@ mutant(8, 'adjacent_across_a_gap', 'taker.c',
        'next->adjacent |= taker->adjacent;',
        sim())
 mutant(8, 'lock_removed_is_not_noticed', 'lock.c',
-       '\t\t\ttaker_vanished(taker, -ENOENT);',
+       '\t\t\ttaker_removed(taker);',
        '\t\t\t;',
        sim('operators', 7800))
 

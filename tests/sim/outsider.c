@@ -214,7 +214,8 @@ void owners_begin(struct sim *sim)
 
 /* ---- operators ---- */
 
-static void mark_evicted(struct sim *sim, struct node *node)
+/* `alone`: not with its session, after whose end it queues again. */
+static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 {
 	struct taker *taker = judge_owner(sim, node);
 	struct node *other;
@@ -223,6 +224,7 @@ static void mark_evicted(struct sim *sim, struct node *node)
 		return;
 	taker->evicted_us = sim->agenda.now_us;
 	taker->evicted_token = node->stat.czxid;
+	taker->evicted_alone |= alone;
 	taker->evicted_front = taker->phase == T_WAITING && node->parent->children != node;
 	DL_FOREACH(node->parent->children, other) {
 		struct taker *owner = judge_owner(sim, other);
@@ -275,7 +277,7 @@ static void delete_entry(struct sim *sim)
 			break;
 	if (!node || !judge_owner(sim, node))
 		return;
-	mark_evicted(sim, node);
+	mark_evicted(sim, node, true);
 	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
 	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
 }
@@ -292,7 +294,7 @@ void outsider_remake(struct sim *sim)
 		if (!judge_is_entry(node))
 			return;   /* locks below: leave it */
 	DL_FOREACH_SAFE(parent->children, node, next) {
-		mark_evicted(sim, node);
+		mark_evicted(sim, node, true);
 		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
 		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
 	}
@@ -311,6 +313,6 @@ void outsider_kill_session(struct sim *sim)
 		return;
 	HASH_ITER(hh, sim->world.proposed.nodes, node, next)
 		if (node->stat.ephemeral_owner == mount->wire.session && node->parent)
-			mark_evicted(sim, node);
+			mark_evicted(sim, node, false);
 	world_close_session(&sim->world, mount->wire.session);
 }

@@ -110,6 +110,7 @@ struct taker {
 	int64_t unheld_running_us;     /* lc_holds() was seen false; -1: not yet */
 	int64_t evicted_us;            /* -1: not */
 	int64_t evicted_token;         /* which of its entries; 0: none ever */
+	bool evicted_alone;            /* one of them was deleted by itself, not with its session */
 	int64_t lost_clock_us;         /* T_LOST: since when */
 	bool evicted_front;            /* it was its mount's first waiter then */
 	bool forfeited;                /* T_LOST, and its entry has to stay until it leaves */

@@ -64,9 +64,9 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 #define REMEMBERED_COUNT 256
 
 static struct remembered {
-	pid_t thread, pid;
-	uint64_t start;
+	pid_t thread;
 	int64_t read_ns;
+	struct person person;
 } remembered[REMEMBERED_COUNT];
 
 static int64_t now_ns(void)
@@ -77,37 +77,37 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-static void recall(struct remembered *entry, pid_t thread)
+static void read_person(pid_t thread, struct person *ret_person)
 {
 	struct ancestry ancestry;
 	char text[1024], *line;
-	int64_t now = now_ns();
 
-	if (entry->thread == thread && now - entry->read_ns < REMEMBERED_NS)
-		return;
-	*entry = (struct remembered){.thread = thread, .read_ns = now};
+	*ret_person = (struct person){.command = "-"};
 	line = read_proc(thread, "status", text, sizeof(text)) ? strstr(text, "\nTgid:") : NULL;
 	if (!line)
 		return;
-	entry->pid = (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
-	if (family_ancestry(entry->pid, &ancestry))
-		entry->start = ancestry.start;
+	ret_person->pid = (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
+	if (family_ancestry(ret_person->pid, &ancestry))
+		ret_person->start = ancestry.start;
+	if (read_proc(ret_person->pid, "comm", text, sizeof(text)))
+		snprintf(ret_person->command, sizeof(ret_person->command), "%.*s",
+		         (int)strcspn(text, "\n"), text);
 }
 
 void family_identify(pid_t thread, struct person *ret_person)
 {
 	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
-	char text[64];
+	int64_t now = now_ns();
 
-	*ret_person = (struct person){.command = "-"};
-	if (thread <= 0)
+	if (thread <= 0) {
+		*ret_person = (struct person){.command = "-"};
 		return;
-	recall(entry, thread);
-	ret_person->pid = entry->pid;
-	ret_person->start = entry->start;
-	if (entry->pid > 0 && read_proc(entry->pid, "comm", text, sizeof(text)))
-		snprintf(ret_person->command, sizeof(ret_person->command), "%.*s",
-		         (int)strcspn(text, "\n"), text);
+	}
+	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS) {
+		*entry = (struct remembered){.thread = thread, .read_ns = now};
+		read_person(thread, &entry->person);
+	}
+	*ret_person = entry->person;
 }
 
 struct lineage *family_lineage(const struct person *person)

@@ -14,7 +14,8 @@ struct person {
 	char command[LC_COMMAND_MAX + 1];   /* "-" then */
 };
 
-/* Only while the request is pending: afterwards the number may be another's. */
+/* Only while the request is pending: afterwards the number may be another's. The command may
+ * be that of 10 ms ago. */
 void family_identify(pid_t thread, struct person *ret_person);
 
 struct ancestry {

@@ -495,7 +495,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 static void refuse(struct request *request, enum ensemble_result result)
 {
 	struct zookeeper *zk = request->zk;
-	bool half_way = result != ENSEMBLE_INVALID && result != ENSEMBLE_GONE;
+	bool half_way = result == ENSEMBLE_UNKNOWN;
 
 	if (half_way)
 		cut(zk);

@@ -7,6 +7,7 @@
 
 #include "unit.h"
 
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,21 +16,28 @@ static void identity(void **state)
 {
 	static const char *const names[] = {"plain", "a b", ") R 1 2 3 (", "((((", "))))", ""};
 	struct ancestry ancestry;
+	struct person self;
 
 	(void)state;
 	assert_true(family_ancestry(getpid(), &ancestry));
 	assert_int_equal(ancestry.parent, getppid());
 	assert_true(ancestry.start > 0);
+	family_identify(getpid(), &self);
+	assert_int_equal(self.pid, getpid());
+	assert_true(self.start == ancestry.start);
 	for (size_t i = 0; i < LENGTH(names); i++) {
+		pid_t child = fork();
 		struct person person;
+		int status;
 
-		prctl(PR_SET_NAME, names[i]);
-		family_identify(getpid(), &person);
-		assert_int_equal(person.pid, getpid());
-		expect(person.start == ancestry.start, "'%s': another start", names[i]);
-		assert_string_equal(person.command, names[i]);
+		if (child == 0) {
+			prctl(PR_SET_NAME, names[i]);
+			family_identify(getpid(), &person);
+			_exit(person.pid != getpid() || person.start < self.start || strcmp(person.command, names[i]) != 0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		expect(status == 0, "'%s' is somebody else", names[i]);
 	}
-	prctl(PR_SET_NAME, "unit_family");
 }
 
 static void nobody(void **state)

@@ -673,11 +673,15 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	return wait < WAIT_MAX_US ? wait : WAIT_MAX_US;
 }
 
-static bool readable(int fd)
+/* One reply is read at a time. False: there was none, or it failed. */
+static bool process_one(struct zookeeper *zk, int events)
 {
-	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	int rc = zookeeper_process(zk->handle, events);
 
-	return poll(&pollfd, 1, 0) == 1;
+	if (rc != ZOK && rc != ZNOTHING)
+		zk->fd = -1;
+	look(zk);
+	return rc == ZOK;
 }
 
 static void process(struct ensemble *ensemble, short revents)
@@ -689,16 +693,11 @@ static void process(struct ensemble *ensemble, short revents)
 	zk->in_process = true;
 	run_later(zk);
 	if (zk->handle && !zk->ended) {
-		int rc = zookeeper_process(zk->handle, zk->check ? ZOOKEEPER_READ : events);
+		bool more = process_one(zk, zk->check ? ZOOKEEPER_READ : events);
 
-		if (rc != ZOK && rc != ZNOTHING)
-			zk->fd = -1;
-		look(zk);
-		for (int i = 1; i < REPLIES_PER_TURN && rc == ZOK && zk->connected && !zk->ended &&
-		                (events & ZOOKEEPER_READ) && readable(zk->fd); i++) {
-			rc = zookeeper_process(zk->handle, ZOOKEEPER_READ);
-			look(zk);
-		}
+		for (int i = 1; i < REPLIES_PER_TURN && more && zk->connected && !zk->ended &&
+		                (events & ZOOKEEPER_READ); i++)
+			more = process_one(zk, ZOOKEEPER_READ);
 		run_later(zk);
 	}
 	if (zk->handle && zk->ended) {

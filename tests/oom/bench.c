@@ -168,112 +168,27 @@ static void judge_question(struct question *question, int number)
 
 /* ---- mounts ---- */
 
-static int64_t clock_us(void *ctx)
-{
-	return ((struct mount *)ctx)->bench->agenda.now_us;
-}
-
-static int64_t wall_ms(void *ctx)
-{
-	return world_wall_ms(&((struct mount *)ctx)->bench->world);
-}
-
-static void random_bytes(void *ctx, void *ret_bytes, size_t len)
-{
-	struct mount *mount = ctx;
-	unsigned char *bytes = ret_bytes;
-
-	for (size_t i = 0; i < len; i++)
-		bytes[i] = (unsigned char)rng_next(&mount->rng);
-}
-
-static void report(void *ctx, enum lc_level level, const char *text)
-{
-	struct mount *mount = ctx;
-
-	trace("m%d: says (%d) %s", mount->index, level, text);
-}
-
-static void turn(void *ctx, uint64_t serial);
-
-static void schedule(struct mount *mount, int64_t when_us)
-{
-	if (when_us < mount->paused_until_us)
-		when_us = mount->paused_until_us;
-	if (mount->turn_at_us <= when_us)
-		return;
-	mount->turn_at_us = when_us;
-	agenda_at(&mount->bench->agenda, when_us, turn, mount, ++mount->turn_serial);
-}
-
-static void wake(void *ctx)
-{
-	struct mount *mount = ctx;
-
-	schedule(mount, mount->bench->agenda.now_us + 50);
-}
-
-static void plan_turn(struct mount *mount)
-{
-	struct pollfd pollfd;
-	int64_t wait_us = lc_prepare(mount->lc, &pollfd);
-
-	mount->turn_at_us = INT64_MAX;
-	if (wait_us < INT64_MAX / 4)
-		schedule(mount, mount->bench->agenda.now_us + wait_us + 50);
-}
-
-static void turn(void *ctx, uint64_t serial)
-{
-	struct mount *mount = ctx;
-
-	if (serial != mount->turn_serial || !mount->lc)
-		return;
-	mount->turn_at_us = INT64_MAX;
-	lc_process(mount->lc, POLLIN);
-	plan_turn(mount);
-}
-
 static void start(void *ctx, uint64_t again)
 {
 	struct mount *mount = ctx;
-	struct lc_config config = {
-		.root = ROOT, .make_root = true, .host = mount->index ? "m1" : "m0",
-		.session_timeout_us = TIMEOUT_US, .tick_time_us = 2 * SECOND, .loss_lead_us = mount->lead_us,
-		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report, .ctx = mount,
-	};
-	int r = lc_create(&config, &mount->wire.ensemble, &mount->lc);
+	int r = mount_start(mount, mount->bench->lead_us[mount->index]);
 
 	(void)again;
-	if (r == 0) {
-		plan_turn(mount);
+	if (r == 0)
 		return;
-	}
-	mount->lc = NULL;
 	if (r != -ENOMEM)
 		bench_violation(mount->bench, "lc_create: %s", strerrorname_np(-r));
-	agenda_in(&mount->bench->agenda, SECOND / 10, start, mount, 1);   /* as systemd would */
+	agenda_in(mount->agenda, SECOND / 10, start, mount, 1);   /* as systemd would */
 }
 
 struct mount *begin_mount(struct bench *bench, int64_t lead_us)
 {
-	int index = bench->mounts[0].used;
-	struct mount *mount = &bench->mounts[index];
+	int index = bench->mount_count++;
 
-	*mount = (struct mount){.bench = bench, .index = index, .used = true, .turn_at_us = INT64_MAX,
-	                        .lead_us = lead_us, .rng = {77 + (uint64_t)index}};
-	wire_init(&mount->wire, &bench->world, (struct rng){177 + (uint64_t)index}, clock_us, wake, mount);
-	start(mount, 0);
-	return mount;
-}
-
-void pause_mount(struct mount *mount, int64_t duration_us)
-{
-	mount->paused_until_us = mount->bench->agenda.now_us + duration_us;
-	mount->turn_at_us = INT64_MAX;
-	mount->turn_serial++;
-	if (mount->lc)
-		schedule(mount, mount->paused_until_us);
+	bench->lead_us[index] = lead_us;
+	mount_init(&bench->mounts[index], bench, &bench->world, index, 0);
+	start(&bench->mounts[index], 0);
+	return &bench->mounts[index];
 }
 
 void end_session(struct mount *mount)
@@ -334,7 +249,7 @@ void leave(struct taker *taker)
 	bench->inside = true;
 	lc_leave(taker->lc);
 	bench->inside = was_inside;
-	schedule(taker->mount, bench->agenda.now_us + 50);   /* as the loop does after requests */
+	mount_wake(taker->mount);   /* as the loop does after requests */
 }
 
 static void leave_later(void *ctx, uint64_t arg)
@@ -419,7 +334,7 @@ static struct taker *request(struct mount *mount, int lock, enum lc_mode mode, s
 		taker->result = 1;
 		taker->phase = WAITING;
 	}
-	schedule(mount, bench->agenda.now_us + 50);
+	mount_wake(mount);
 	return taker;
 }
 
@@ -513,7 +428,7 @@ static struct question *asked(struct question *question, int r)
 	if (r < 0)
 		question->call = NULL;
 	if (question->mount->lc)
-		schedule(question->mount, bench->agenda.now_us + 50);
+		mount_wake(question->mount);
 	return question;
 }
 
@@ -741,7 +656,7 @@ static struct node *left_over(struct bench *bench)
 
 static bool all_clear(struct bench *bench)
 {
-	for (int i = 0; i < MOUNTS_MAX; i++)
+	for (int i = 0; i < bench->mount_count; i++)
 		if (bench->mounts[i].lc && !lc_idle(bench->mounts[i].lc))
 			return false;
 	return !left_over(bench);
@@ -794,13 +709,12 @@ void bench_end(struct bench *bench)
 		judge_taker(&bench->takers[i], i);
 	for (int i = 0; bench->expected && i < bench->question_count; i++)
 		judge_question(&bench->questions[i], i);
-	for (int i = 0; i < MOUNTS_MAX; i++)
+	for (int i = 0; i < bench->mount_count; i++)
 		end_mount(&bench->mounts[i], true);
 	if (memory_alive() != 0)
 		bench_violation(bench, "%ld blocks are not freed", memory_alive());
-	for (int i = 0; i < MOUNTS_MAX; i++)
-		if (bench->mounts[i].used)
-			wire_finish(&bench->mounts[i].wire);
+	for (int i = 0; i < bench->mount_count; i++)
+		wire_finish(&bench->mounts[i].wire);
 	world_finish(&bench->world);
 	agenda_finish(&bench->agenda);
 }

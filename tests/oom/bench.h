@@ -15,19 +15,13 @@
 #ifndef OOM_BENCH_H
 #define OOM_BENCH_H
 
-#include "lockcore.h"
 #include "memory.h"
-#include "wire.h"
-#include "world.h"
+#include "test_mount.h"
 
-#define MS INT64_C(1000)
-#define SECOND INT64_C(1000000)
-#define ROOT "/locks"
 #define MOUNTS_MAX 2
 #define LOCKS_MAX 4
 #define TAKERS_MAX 640
 #define QUESTIONS_MAX 48
-#define TIMEOUT_US (10 * SECOND)
 
 /* The engine's net below every other rule looks this often. */
 #define RECHECK_US (60 * SECOND)
@@ -37,21 +31,6 @@
 #define SLACK_US (15 * SECOND)
 
 #define UNTIL_TOLD (-1)   /* hold until leave() */
-
-struct bench;
-
-struct mount {
-	struct bench *bench;
-	int index;
-	bool used;
-	struct lc *lc;               /* NULL: not made yet, or destroyed */
-	struct wire wire;
-	struct rng rng;
-	int64_t turn_at_us;
-	uint64_t turn_serial;
-	int64_t lead_us;
-	int64_t paused_until_us;
-};
 
 enum phase { NEVER, WAITING, HELD, LOST, LEFT };
 
@@ -92,6 +71,8 @@ struct bench {
 	struct agenda agenda;
 	struct world world;
 	struct mount mounts[MOUNTS_MAX];
+	int64_t lead_us[MOUNTS_MAX];
+	int mount_count;
 	struct taker takers[TAKERS_MAX];
 	struct question questions[QUESTIONS_MAX];
 	int taker_count, question_count;
@@ -121,8 +102,6 @@ void remove_node(struct bench *bench, const char *path);
 
 struct mount *begin_mount(struct bench *bench, int64_t lead_us);
 void end_mount(struct mount *mount, bool farewell);
-/* SIGSTOP, and SIGCONT after that time. */
-void pause_mount(struct mount *mount, int64_t duration_us);
 /* By an operator: the mount's leases do not know of it. */
 void end_session(struct mount *mount);
 

@@ -217,7 +217,7 @@ static void session_end(struct bench *bench, int64_t lead_us, bool pause)
 	take(one, lock, LC_FOREVER, HOLD);
 	run(bench, HOLD);
 	if (pause)
-		pause_mount(one, 2 * TIMEOUT_US);
+		mount_pause(one, 2 * TIMEOUT_US);
 	else
 		end_session(one);
 	run(bench, MS);

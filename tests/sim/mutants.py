@@ -58,6 +58,7 @@ CALLS = unit('tests/sim/test_calls.c')
 # What a test of tests/sim without the simulation is made of.
 WORLD = {'agenda', 'arena', 'conn', 'link', 'mutation', 'quorum', 'sessions', 'trace', 'tree', 'wire',
          'world'}
+TEST_MOUNT = 'tests/sim/test_mount.c'
 
 # ---- 1: evidence ----
 
@@ -725,7 +726,8 @@ class Works:
                   if stem(path) != 'ensemble_zookeeper']
         simulation = [path for path in sorted(glob.glob(ROOT + '/tests/sim/*.c'))
                       if not stem(path).startswith('test_')]
-        units = [ROOT + '/' + m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)]
+        units = [ROOT + '/' + TEST_MOUNT]
+        units += [ROOT + '/' + m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)]
         return engine, simulation, sorted(set(units))
 
     def build(self, pool):
@@ -744,7 +746,7 @@ class Works:
         if isinstance(judge, Sim):
             rest = self.simulation
         else:
-            world = self.world if judge.source.startswith('tests/sim/') else []
+            world = [*self.world, self.units[TEST_MOUNT]] if judge.source.startswith('tests/sim/') else []
             rest = [self.units[judge.source], *world, '-lcmocka']
         done = run([*CC, '-o', program, *engine, *rest])
         if done.returncode:

@@ -5,9 +5,7 @@
  */
 #include "unit.h"
 
-#include "lockcore.h"
-#include "wire.h"
-#include "world.h"
+#include "test_mount.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,23 +13,8 @@
 #include <string.h>
 #include <utlist.h>
 
-#define MS INT64_C(1000)
-#define SECOND INT64_C(1000000)
-#define ROOT "/locks"
-#define TIMEOUT_US (10 * SECOND)
 #define MAGIC "zklockfs: 1\n"
 #define NONE 1   /* not answered; no error is positive */
-
-struct bench;
-
-struct mount {
-	struct bench *bench;
-	struct lc *lc;
-	struct wire wire;
-	struct rng rng;
-	int64_t turn_at_us;
-	uint64_t turn_serial;
-};
 
 struct bench {
 	struct agenda agenda;
@@ -41,70 +24,6 @@ struct bench {
 };
 
 /* ---- engines on a world ---- */
-
-static int64_t clock_us(void *ctx)
-{
-	return ((struct mount *)ctx)->bench->agenda.now_us;
-}
-
-static int64_t wall_ms(void *ctx)
-{
-	return world_wall_ms(&((struct mount *)ctx)->bench->world);
-}
-
-static void random_bytes(void *ctx, void *ret_bytes, size_t len)
-{
-	struct mount *mount = ctx;
-	uint64_t bits = rng_next(&mount->rng);
-
-	assert_int_equal(len, sizeof(bits));
-	memcpy(ret_bytes, &bits, len);
-}
-
-static void report(void *ctx, enum lc_level level, const char *text)
-{
-	(void)ctx;
-	(void)level;
-	(void)text;
-}
-
-static void turn(void *ctx, uint64_t serial);
-
-static void schedule(struct mount *mount, int64_t when_us)
-{
-	if (mount->turn_at_us <= when_us)
-		return;
-	mount->turn_at_us = when_us;
-	agenda_at(&mount->bench->agenda, when_us, turn, mount, ++mount->turn_serial);
-}
-
-static void wake(void *ctx)
-{
-	struct mount *mount = ctx;
-
-	schedule(mount, mount->bench->agenda.now_us + 50);
-}
-
-static void plan_turn(struct mount *mount)
-{
-	struct pollfd pollfd;
-	int64_t wait_us = lc_prepare(mount->lc, &pollfd);
-
-	mount->turn_at_us = INT64_MAX;
-	if (wait_us < INT64_MAX / 4)
-		schedule(mount, mount->bench->agenda.now_us + wait_us + 50);
-}
-
-static void turn(void *ctx, uint64_t serial)
-{
-	struct mount *mount = ctx;
-
-	if (serial != mount->turn_serial || !mount->lc)
-		return;
-	mount->turn_at_us = INT64_MAX;
-	lc_process(mount->lc, POLLIN);
-	plan_turn(mount);
-}
 
 static void run(struct bench *bench, int64_t duration_us)
 {
@@ -126,19 +45,9 @@ static struct bench *begin(uint64_t seed)
 	world_init(&bench->world, &bench->agenda, (struct rng){seed}, &config);
 	for (int i = 0; i < 2; i++) {
 		struct mount *mount = &bench->mounts[i];
-		struct lc_config lc_config = {
-			.root = ROOT, .make_root = true, .host = i ? "m1" : "m0",
-			.session_timeout_us = TIMEOUT_US, .tick_time_us = 2 * SECOND,
-			.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes,
-			.report = report, .ctx = mount,
-		};
 
-		*mount = (struct mount){.bench = bench, .turn_at_us = INT64_MAX,
-		                        .rng = {seed + 77 + (uint64_t)i}};
-		wire_init(&mount->wire, &bench->world, (struct rng){seed + 177 + (uint64_t)i}, clock_us,
-		          wake, mount);
-		assert_int_equal(lc_create(&lc_config, &mount->wire.ensemble, &mount->lc), 0);
-		plan_turn(mount);
+		mount_init(mount, bench, &bench->world, i, seed);
+		assert_int_equal(mount_start(mount, 0), 0);
 		run(bench, SECOND);
 		assert_true(lc_ready(mount->lc));
 	}
@@ -218,7 +127,7 @@ static struct question *asked(struct question *question, int r)
 	question->mount->bench->inside = false;
 	if (r < 0)
 		question->result = r;
-	wake(question->mount);
+	mount_wake(question->mount);
 	return question;
 }
 
@@ -353,14 +262,14 @@ static void take(struct taker *taker, struct mount *mount, const char *lock, enu
 
 	*taker = (struct taker){.mount = mount, .result = NONE};
 	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
-	wake(mount);
+	mount_wake(mount);
 	run(mount->bench, 200 * MS);
 }
 
 static void leave(struct taker *taker)
 {
 	lc_leave(taker->lc);
-	wake(taker->mount);
+	mount_wake(taker->mount);
 	run(taker->mount->bench, 200 * MS);
 }
 

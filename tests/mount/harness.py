@@ -551,6 +551,10 @@ class Case:
         self._instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
         self._instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files\n')
 
+    def users(self):
+        """ALICE has a name, which fusermount3 wants."""
+        self._instead('/etc/passwd', f'root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n')
+
     def _instead(self, path, text):
         mine = os.path.join(self.directory, os.path.basename(path))
         first = not os.path.exists(mine)

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A user's own mount, by fusermount3: it serves that user alone, stops those of the user's
+processes that lose a lock, clears away its dead predecessor, and leaves like root's."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+
+from harness import (ALICE, BOB, NOBODY, ZKLOCKFS, Taker, as_user, check, check_equal, check_user, libc, mounted,
+                     raw_open, run, spawn, until)
+
+_MS_BIND = 0x1000
+
+
+def device_for_all(case):
+    """As udev makes it, in the test's own mount namespace."""
+    device = case.directory + '/fuse'
+    os.mknod(device, stat.S_IFCHR, os.stat('/dev/fuse').st_rdev)
+    os.chmod(device, 0o666)
+    check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
+
+
+class UserMount:
+    def __init__(self, case, server, point):
+        self.point = point
+        self.log = open(case.directory + '/user.log', 'a+', encoding='utf-8')
+        self.process = spawn(['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups', ZKLOCKFS, '-f',
+                              '-o', 'host=a,on_lost=kill', f'127.0.0.1:{server.port}/locks', point],
+                             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        until(lambda: self.process.poll() is not None or
+              as_user(ALICE, raw_open, point + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
+        check(self.process.poll() is None, self.said())
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def end(self, number, status):
+        self.process.send_signal(number)
+        check_equal(self.process.wait(20), status, f'how it ends: {self.said()}')
+
+
+def test(case):
+    server = case.server()
+    case.users()
+    device_for_all(case)
+    os.chmod(case.directory, 0o711)
+    point = case.mount_point()
+    os.chown(point, ALICE, ALICE)
+    door = point + '/build/lock'
+
+    mount = UserMount(case, server, point)
+    check_user(0, ALICE, os.mkdir, point + '/build')
+    check_user(0, ALICE, raw_open, door, os.O_RDWR)
+    for uid in (0, BOB, NOBODY):
+        check_user(errno.EACCES, uid, os.listdir, point)
+
+    def take():
+        case.takers.append(Taker(door, os.O_RDWR, ALICE))
+        case.takers[-1].held()
+        return case.takers[-1]
+
+    loser = take()
+    for entry in server.entries('build'):
+        server.zk.delete(f'/locks/build/{entry}')
+    until(loser.ended, 'who has lost the lock is killed')
+
+    holder = take()
+    mount.end(signal.SIGKILL, -signal.SIGKILL)
+    check_user(errno.ENOTCONN, ALICE, os.listdir, point)
+    holder.kill()
+    until(holder.ended, 'the holder ends')
+
+    mount = UserMount(case, server, point)
+    holder = take()
+    mount.process.send_signal(signal.SIGTERM)
+    until(lambda: not mounted(point), 'nobody else finds it')
+    check_equal(mount.process.poll(), None, 'it serves the holder')
+    holder.release()
+    check_equal(mount.process.wait(20), 0, 'how it ends')
+
+
+run(test)

@@ -50,6 +50,13 @@ void attributes_learn(const struct face *face, struct node *lock, const struct l
 	lock->known = true;
 	lock->info = *info;
 	lock->info_us = face->clock_us();
+	node_keep(face->nodes, lock);
+}
+
+void attributes_unlearn(const struct face *face, struct node *lock)
+{
+	lock->known = false;
+	node_unkeep(face->nodes, lock);
 }
 
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat)
@@ -144,6 +151,8 @@ static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
 	struct node *lock = lock_of(parked->node);
 
 	unpark(parked);
+	if (err == -ENOENT)
+		attributes_unlearn(parked->face, lock);
 	if (err == 0) {
 		attributes_learn(parked->face, lock, info);
 	} else if (parked->node->kind == NODE_LOCK && (err != -EHOSTUNREACH || !lock->known)) {

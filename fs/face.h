@@ -93,8 +93,9 @@ void parked_done(void *ctx, int err);   /* an lc_done_fn */
  * token. */
 mode_t attributes_door_mode(mode_t mode);
 struct lc_attributes attributes_of_lock(const struct face *face, const struct node *lock);
-/* What was just read of a lock. */
+/* What was just read of a lock; and that it is not there, whereupon its node may go. */
 void attributes_learn(const struct face *face, struct node *lock, const struct lc_lock_info *info);
+void attributes_unlearn(const struct face *face, struct node *lock);
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat);
 /* How long the kernel may go on believing them, in seconds. */
 double attributes_timeout(const struct face *face, const struct node *node);

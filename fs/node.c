@@ -9,10 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 struct nodes {
 	struct node *by_ino, *by_name;
 	struct node *root;
+	struct node *kept;         /* the one read longest ago is first */
+	unsigned kept_count;
 	uint64_t last;
 };
 
@@ -146,6 +149,28 @@ void node_unname(struct nodes *nodes, struct node *node)
 		return;
 	HASH_DELETE(by_name, nodes->by_name, node);
 	node->by_name.tbl = NULL;
+}
+
+void node_keep(struct nodes *nodes, struct node *lock)
+{
+	if (!lock->by_name.tbl)
+		return;   /* nobody would find it */
+	node_ref(lock);
+	node_unkeep(nodes, lock);
+	lock->kept = true;
+	DL_APPEND(nodes->kept, lock);
+	if (++nodes->kept_count > KEPT_LOCKS_MAX)
+		node_unkeep(nodes, nodes->kept);
+}
+
+void node_unkeep(struct nodes *nodes, struct node *lock)
+{
+	if (!lock->kept)
+		return;
+	lock->kept = false;
+	DL_DELETE(nodes->kept, lock);
+	nodes->kept_count--;
+	node_unref(nodes, lock);
 }
 
 void node_ref(struct node *node)

@@ -3,7 +3,9 @@
  * node.h - inode numbers: what the kernel knows of the tree, and how often.
  *
  * A node lives while the kernel remembers it (lookup count), or a child or an open
- * file needs it. The number of a name stays the same as long.
+ * file needs it. The number of a name stays the same as long. The kernel forgets when it
+ * wants memory, so the locks that were read last are kept beyond that: their doors can be
+ * opened while the ensemble is away.
  */
 #ifndef FS_NODE_H
 #define FS_NODE_H
@@ -15,6 +17,8 @@
 #include <stdint.h>
 #define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
 #include <uthash.h>
+
+#define KEPT_LOCKS_MAX 4096
 
 enum node_kind {
 	NODE_ROOT,     /* the mount */
@@ -47,6 +51,8 @@ struct node {
 	bool known;                    /* NODE_LOCK: info was read once; it is the memory that */
 	struct lc_lock_info info;      /*   answers while the ensemble is away */
 	int64_t info_us;               /*   and when that was */
+	bool kept;
+	struct node *prev, *next;      /*   in the order in which they were read */
 	struct entry_facts entry;      /* NODE_ENTRY: as it was at lookup */
 	char *znode;                   /* NODE_ENTRY: what the file is bound to */
 	struct snapshot *snapshot;     /* NODE_QUEUE */
@@ -67,6 +73,9 @@ struct node *node_get(struct nodes *nodes, struct node *parent, const char *name
 /* Its name is free for another one, with a number of its own: the kernel finds nothing in
  * a directory that was removed as long as it knows that by its number. */
 void node_unname(struct nodes *nodes, struct node *node);
+/* The lock was read, or is not there: it is kept, or no longer, whatever the kernel forgets. */
+void node_keep(struct nodes *nodes, struct node *lock);
+void node_unkeep(struct nodes *nodes, struct node *lock);
 void node_ref(struct node *node);
 void node_unref(struct nodes *nodes, struct node *node);
 void node_looked_up(struct node *node);

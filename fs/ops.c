@@ -84,6 +84,8 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 	if (err == -EHOSTUNREACH && node) {
 		node_ref(node);
 	} else if (err < 0) {
+		if (err == -ENOENT && node)
+			attributes_unlearn(face, node);
 		parked_error(parked, err);
 		return;
 	} else {
@@ -404,6 +406,8 @@ static void removed(void *ctx, int err)
 
 	if (err == 0)
 		node_unname(parked->face->nodes, parked->node);
+	if (err == 0 || err == -ENOENT)
+		attributes_unlearn(parked->face, parked->node);
 	parked_done(parked, err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,45 @@ static void a_child_keeps_its_parents(void **state)
 	assert_non_null(node_by_ino(nodes, 1));
 }
 
+/* Those that were read last, with what they stand in, whatever the kernel forgets. */
+static void locks_are_kept(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *team = node_get(nodes, nodes_root(nodes), "team", NODE_LOCK), *build, *lock;
+	uint64_t ino;
+	char name[16];
+
+	build = node_get(nodes, team, "build", NODE_LOCK);
+	node_unref(nodes, team);
+	ino = build->ino;
+	for (int i = 0; i < 2; i++)
+		node_keep(nodes, build);
+	node_unref(nodes, build);
+	for (int i = 0; i < 2 * KEPT_LOCKS_MAX; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		lock = node_get(nodes, nodes_root(nodes), name, NODE_LOCK);
+		node_keep(nodes, lock);
+		node_unref(nodes, lock);
+		if (i == KEPT_LOCKS_MAX)
+			assert_null(node_child(nodes, nodes_root(nodes), "1"));
+		if (i % 1000 == 0)
+			node_keep(nodes, build);
+	}
+	assert_ptr_equal(node_child(nodes, node_child(nodes, nodes_root(nodes), "team"), "build"), build);
+	node_unkeep(nodes, build);
+	assert_null(node_by_ino(nodes, ino));
+	assert_null(node_child(nodes, nodes_root(nodes), "team"));
+	/* What has lost its name is not. */
+	node_unname(nodes, lock);
+	node_unkeep(nodes, lock);
+	lock = node_get(nodes, nodes_root(nodes), "gone", NODE_LOCK);
+	ino = lock->ino;
+	node_unname(nodes, lock);
+	node_keep(nodes, lock);
+	node_unref(nodes, lock);
+	assert_null(node_by_ino(nodes, ino));
+}
+
 /* Torn down with everything still known: a leak would be seen by the sanitizer. */
 static void destroyed_with_all_known(void **state)
 {
@@ -174,6 +214,7 @@ static void destroyed_with_all_known(void **state)
 		struct node *entry = node_get(nodes, lock, "queue", NODE_QUEUE);
 
 		node_looked_up(lock);
+		node_keep(nodes, lock);
 		entry->znode = strdup("x-0000000001");
 	}
 	nodes_destroy(nodes);
@@ -193,6 +234,7 @@ int main(void)
 		TEST(lookups_keep_a_node),
 		TEST(an_open_file_keeps_a_forgotten_node),
 		TEST(a_child_keeps_its_parents),
+		TEST(locks_are_kept),
 		cmocka_unit_test(destroyed_with_all_known),
 	};
 

@@ -91,7 +91,7 @@ static void read_person(pid_t thread, struct person *ret_person)
 		ret_person->start = ancestry.start;
 	if (read_proc(ret_person->pid, "comm", text, sizeof(text)))
 		snprintf(ret_person->command, sizeof(ret_person->command), "%.*s",
-		         (int)strcspn(text, "\n"), text);
+		         (int)strlen(text) - 1, text);   /* without the newline that /proc adds */
 }
 
 void family_identify(pid_t thread, struct person *ret_person)

@@ -72,7 +72,7 @@ int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes
                         size_t *ret_len);
 
 /* Copy one line's worth of text: up to a newline, `size` - 1 or `len` bytes,
- * control bytes as '?'. */
+ * control characters and what is no UTF-8 as '?', byte by byte. */
 void record_copy_line(char *ret_text, size_t size, const char *text, size_t len);
 
 #endif

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A write to the held descriptor sets the reason that `holder`, the queue entry
-and the entry's data show: its first line, control bytes as ?, 4096 at most."""
+and the entry's data show: its first line, 4096 bytes at most, control characters and
+what is not UTF-8 as ?."""
 
 import errno
 import os
@@ -27,7 +28,8 @@ def test(case):
 
     for written, reason in ((b'deploying v42\n', 'deploying v42'), (b'rolled back', 'rolled back'),
                             (b'the first line\nsecond\n', 'the first line'),
-                            (b'a\tb\033[31m\x7f', 'a?b?[31m?'), ('größer'.encode(), 'größer')):
+                            (b'a\tb\033[31m\x7f', 'a?b?[31m?'),
+                            (b'\xc2\x9b2J \x9b2J \xe2\x80\xa8 \xff', '??2J ?2J ??? ?'), ('größer'.encode(), 'größer')):
         check(os.write(fd, written) == len(written), 'a short write')
         shown(reason)
 

@@ -14,7 +14,7 @@
 
 static void identity(void **state)
 {
-	static const char *const names[] = {"plain", "a b", ") R 1 2 3 (", "((((", "))))", ""};
+	static const char *const names[] = {"plain", "a b", ") R 1 2 3 (", "((((", "))))", "", "a\nb: c", "\n"};
 	struct ancestry ancestry;
 	struct person self;
 

@@ -141,7 +141,7 @@ static void reasons_stay_in_their_line(void **state)
 		{"a\tb\rc", "a?b?c"},
 		{"\x1b[31mred\x7f", "?[31mred?"},
 		{"\x01\x1f ", "?? "},
-		{"\xc3\xbc\xff", "\xc3\xbc\xff"},
+		{"\xc3\xbc\xff\xc2\x9b", "\xc3\xbc???"},
 	};
 	struct record_entry entry = full;
 
@@ -385,7 +385,18 @@ static void lines(void **state)
 		{"\n", 1, 10, ""},
 		{"a\0b", 3, 10, "a"},
 		{"\x01\x1f\x7f\t", 4, 10, "????"},
-		{"\x80\xff ~", 4, 10, "\x80\xff ~"},
+		{"\x80\xff\x9b ~", 5, 10, "??? ~"},
+		{"\xc2\x80|\xc2\x9b|\xc2\x9f", 8, 10, "??|??|??"},
+		{"\xc2\xa0|\xc3\xbc|\xdf\xbf", 8, 10, "\xc2\xa0|\xc3\xbc|\xdf\xbf"},
+		{"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa", 12, 16, "\xe2\x80\xa7??????\xe2\x80\xaa"},
+		{"\xf0\x9f\x9a\x80", 4, 10, "\xf0\x9f\x9a\x80"},
+		{"\xf0\x9f\x9a\x80", 4, 4, "???"},
+		{"\xf0\x9f\x9a\x80", 3, 10, "???"},
+		{"\xc3", 1, 10, "?"},
+		{"\xc3\n\xbc", 3, 10, "?"},
+		{"\xc0\xaf|\xe0\x80\xaf", 6, 10, "??|???"},
+		{"\xed\xa0\x80|\xf4\x90\x80\x80", 8, 10, "???|????"},
+		{"\xf8\x88\x80\x80\x80", 5, 10, "?????"},
 	};
 
 	(void)state;

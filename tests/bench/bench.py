@@ -233,6 +233,17 @@ def arguments():
     return args
 
 
+def save(args, results):
+    """What there is so far: a run that is interrupted has not been for nothing."""
+    results['points'] = points.judge(results)
+    if args.json:
+        with open(args.json, 'w', encoding='utf-8') as file:
+            json.dump(results, file, indent=1)
+    if args.plot and results['variants']:
+        with open(args.plot, 'w', encoding='utf-8') as file:
+            file.write(plot.svg(results))
+
+
 def main():
     args = arguments()
     leave_others_alone()
@@ -257,15 +268,9 @@ def main():
                 results['scale'] = at_scale(bench, args)
         finally:
             bench.end()
-    results['points'] = points.judge(results)
+        save(args, results)
     report.show(results)
     print(f'\n{time.monotonic() - began:.0f} s')
-    if args.json:
-        with open(args.json, 'w', encoding='utf-8') as file:
-            json.dump(results, file, indent=1)
-    if args.plot and results['variants']:
-        with open(args.plot, 'w', encoding='utf-8') as file:
-            file.write(plot.svg(results))
     return 0
 
 

@@ -2,7 +2,8 @@
  *
  * The port without memory: every allocation of its own fails in turn, for once, for a
  * while, or until the end of the trouble, while connections are lost, requests are refused
- * half-way, and more is asked from inside callbacks. The ZooKeeper client is played here.
+ * half-way, and more is asked from inside callbacks. The ZooKeeper client is played here,
+ * and insists on what the real one only suffers from when it is not done.
  *
  * Whatever happens: each request is answered once, in order, never from inside submit(),
  * UNKNOWN only after disconnected(), and nothing is left over.
@@ -50,6 +51,8 @@ struct _zhandle {
 	int state;
 	int fds[2];              /* the port's end, and the server's */
 	bool silent;             /* the connection is lost, and nobody was told yet */
+	bool numeric;            /* it will look nothing up */
+	bool authentic;          /* credentials were added */
 	struct pending *pending;
 	clientid_t id;
 };
@@ -57,6 +60,9 @@ struct _zhandle {
 /* The next request: taken; refused at once; refused when it is noted already. */
 static enum { TAKE, REFUSE, REFUSE_HALF_WAY } next_request;
 static zhandle_t *current;
+static int next_code = ZOK;    /* of the next answer */
+static bool no_socket;         /* interest fails, and gives the number of one that was closed */
+static bool quiet;             /* logs nothing */
 
 static void new_socket(zhandle_t *zh)
 {
@@ -68,8 +74,16 @@ zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout, co
 {
 	zhandle_t *zh = calloc(1, sizeof(*zh));
 
-	(void)host, (void)recv_timeout, (void)clientid, (void)flags, (void)log_callback;
+	unsigned addresses = 1;
+
+	(void)recv_timeout, (void)clientid, (void)log_callback;
 	assert_non_null(zh);
+	/* Of an even number it may try one half for ever (ZOOKEEPER-2466). */
+	for (const char *comma = strchr(host, ','); comma; comma = strchr(comma + 1, ','))
+		addresses++;
+	assert_int_equal(addresses % 2, 1);
+	assert_int_equal(flags & ZOO_READONLY, 0);
+	assert_true(quiet);
 	*zh = (zhandle_t){.watcher = fn, .ctx = context, .state = ZOO_CONNECTING_STATE,
 	                  .id = {.client_id = 7}};
 	new_socket(zh);
@@ -129,10 +143,11 @@ int zookeeper_close(zhandle_t *zh)
 
 int zookeeper_interest(zhandle_t *zh, int *fd, int *interest, struct timeval *tv)
 {
+	assert_true(zh->numeric);
 	*fd = zh->fds[0];
 	*interest = ZOOKEEPER_READ;
 	*tv = (struct timeval){.tv_sec = 1};
-	return ZOK;
+	return no_socket ? ZCONNECTIONLOSS : ZOK;
 }
 
 static int lose(zhandle_t *zh)
@@ -152,7 +167,7 @@ int zookeeper_process(zhandle_t *zh, int events)
 	struct pending *pending = zh->pending;
 	char byte;
 
-	(void)events;
+	assert_true(events & ZOOKEEPER_READ);
 	if (zh->silent || recv(zh->fds[1], &byte, 1, MSG_DONTWAIT) == 0)
 		return lose(zh);
 	if (zh->state != ZOO_CONNECTED_STATE) {
@@ -163,7 +178,7 @@ int zookeeper_process(zhandle_t *zh, int events)
 	if (!pending || recv(zh->fds[0], &byte, 1, MSG_DONTWAIT) != 1)
 		return ZNOTHING;
 	DL_DELETE(zh->pending, pending);
-	call(pending, ZOK);
+	call(pending, next_code);
 	return ZOK;
 }
 
@@ -208,17 +223,25 @@ int zoo_aset(zhandle_t *zh, const char *path, const char *buffer, int buflen, in
 	return TAKE_REQUEST(FORM_STAT);
 }
 
+/* Connect and disconnect merge all that are different, each with each. */
+static void assert_one_watcher(const zhandle_t *zh, watcher_fn fn, const void *ctx)
+{
+	assert_true(!fn || (fn == zh->watcher && ctx == zh->ctx));
+}
+
 int zoo_awget(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx, data_completion_t completion,
               const void *data)
 {
-	(void)path, (void)fn, (void)ctx;
+	(void)path;
+	assert_one_watcher(zh, fn, ctx);
 	return TAKE_REQUEST(FORM_DATA);
 }
 
 int zoo_awget_children2(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx,
                         strings_stat_completion_t completion, const void *data)
 {
-	(void)path, (void)fn, (void)ctx;
+	(void)path;
+	assert_one_watcher(zh, fn, ctx);
 	return TAKE_REQUEST(FORM_CHILDREN);
 }
 
@@ -282,7 +305,11 @@ void zoo_check_op_init(zoo_op_t *op, const char *path, int version)
 int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int len, void_completion_t completion,
                  const void *data)
 {
-	(void)zh, (void)scheme, (void)cert, (void)len, (void)completion, (void)data;
+	(void)scheme, (void)cert, (void)len, (void)completion, (void)data;
+	/* Later they would go out in the middle of another request, and they are never forgotten. */
+	assert_int_equal(zh->state, ZOO_CONNECTING_STATE);
+	assert_false(zh->authentic);
+	zh->authentic = true;
 	return ZOK;
 }
 
@@ -305,12 +332,12 @@ int zoo_recv_timeout(zhandle_t *zh)
 
 void zoo_set_debug_level(ZooLogLevel level)
 {
-	(void)level;
+	quiet = level == 0;
 }
 
 int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay)
 {
-	(void)zh, (void)delay;
+	zh->numeric = delay == -1;
 	return ZOK;
 }
 
@@ -427,10 +454,13 @@ static int64_t clock_us(void *ctx)
 
 static void turn(void)
 {
+	static const short said[] = {POLLIN, POLLHUP, POLLERR};
+	static unsigned turns;
 	struct pollfd pollfd;
 
 	port_of_test->port->prepare(port_of_test, &pollfd);
-	port_of_test->port->process(port_of_test, POLLIN);
+	assert_int_equal(pollfd.fd, no_socket ? -1 : current->fds[0]);
+	port_of_test->port->process(port_of_test, no_socket ? 0 : said[turns++ % 3]);
 }
 
 /* Connects; asks, loses the connection with and without a word, is refused; heals. */
@@ -456,6 +486,7 @@ static void play(long fail_at, int64_t spell_us, bool patchy)
 		else if (step % 13 == 12)
 			shutdown(current->fds[1], SHUT_RDWR);
 		next_request = step % 6 == 4 ? REFUSE_HALF_WAY : step % 6 == 1 ? REFUSE : TAKE;
+		no_socket = step % 17 == 5;
 	}
 	in_trouble = memory_count();
 	now_us += 1000000000;   /* the spell is over */
@@ -502,9 +533,80 @@ static void without_memory(void **state)
 	}
 }
 
+/* ---- codes ---- */
+
+static void over(void *ctx, bool refused)
+{
+	(void)ctx, (void)refused;
+	told_connected = false;
+}
+
+static const struct ensemble_events coded_events = {
+	.connected = connected, .disconnected = disconnected, .ended = over, .changed = changed,
+};
+
+static void coded(void *ctx, const struct ensemble_answer *answer)
+{
+	*(enum ensemble_result *)ctx = answer->result;
+}
+
+/* What was asked may have been done, was not done, or is undone with its session. */
+static void what_codes_mean(void **state)
+{
+	static const struct {
+		int code;
+		enum ensemble_result result;
+	} rows[] = {
+		{ZOK, ENSEMBLE_OK},
+		{ZNONODE, ENSEMBLE_NONODE},
+		{ZNODEEXISTS, ENSEMBLE_EXISTS},
+		{ZNOTEMPTY, ENSEMBLE_NOTEMPTY},
+		{ZBADVERSION, ENSEMBLE_BADVERSION},
+		{ZNOCHILDRENFOREPHEMERALS, ENSEMBLE_NOCHILDREN},
+		{ZNOAUTH, ENSEMBLE_NOAUTH},
+		{ZBADARGUMENTS, ENSEMBLE_INVALID},
+		{ZINVALIDACL, ENSEMBLE_INVALID},
+		{-1, ENSEMBLE_UNKNOWN}, {-2, ENSEMBLE_UNKNOWN}, {-4, ENSEMBLE_UNKNOWN},
+		{-5, ENSEMBLE_UNKNOWN}, {-7, ENSEMBLE_UNKNOWN},
+		{-112, ENSEMBLE_GONE}, {-118, ENSEMBLE_GONE}, {-9, ENSEMBLE_GONE}, {-115, ENSEMBLE_GONE},
+		{-116, ENSEMBLE_GONE}, {-124, ENSEMBLE_GONE},
+		{ZUNIMPLEMENTED, ENSEMBLE_REFUSED}, {-127, ENSEMBLE_REFUSED}, {-999, ENSEMBLE_REFUSED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const int none = -1;
+		enum ensemble_result result = (enum ensemble_result)none;
+
+		memory_start(0, 0, false, &now_us, 0);
+		asked_count = REQUESTS;   /* nothing else is asked */
+		told_connected = false;
+		assert_int_equal(ensemble_zookeeper_create("127.0.0.1:1", "user:password", clock_us, NULL,
+		                                           &port_of_test), 0);
+		assert_int_equal(port_of_test->port->open(port_of_test, 15000000, &coded_events, NULL), 0);
+		assert_true(current->authentic);
+		turn();
+		assert_true(told_connected);
+		port_of_test->port->submit(port_of_test, &(struct ensemble_op){
+			.kind = ENSEMBLE_DELETE, .path = "/a", .version = ENSEMBLE_ANY_VERSION}, 1,
+			coded, &result);
+		next_code = rows[i].code;
+		turn();
+		next_code = ZOK;
+		if (result != rows[i].result)
+			fail_msg("%d is taken for %d and not %d", rows[i].code, (int)result,
+			         (int)rows[i].result);
+		assert_int_equal(told_connected, result != ENSEMBLE_GONE);
+		port_of_test->port->close(port_of_test, true);
+		ensemble_zookeeper_destroy(port_of_test);
+		assert_int_equal(memory_alive(), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_codes_mean),
 		cmocka_unit_test(with_memory),
 		cmocka_unit_test(without_memory),
 	};

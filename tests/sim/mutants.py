@@ -263,6 +263,10 @@ mutant(9, 'reconnect_taken_as_deletion', 'lock.c',
        '\t\t\ttaker_grant(lock->front, true);\n'
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
+mutant(9, 'events_alone_are_relied_on', 'lock.c',
+       'timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);',
+       ';',
+       CALLS)
 mutant(9, 'event_ignored', 'lock.c',
        '\t\tlock->watch_armed = false;\n\t\tlock_want_list(lock);',
        '\t\tlock->watch_armed = false;',

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * What changes a lock's data, takes entries away and looks at who waits: two engines on
- * an ensemble in memory, with answers lost at every moment.
+ * an ensemble in memory, with answers lost at every moment. And waiters whom nobody wakes.
  */
 #include "unit.h"
 
+#include "mutation.h"
 #include "test_mount.h"
 
 #include <errno.h>
@@ -750,6 +751,26 @@ static void attending(void **state)
 	finish(bench);
 }
 
+/* Whatever it was that should have woken them. */
+static void waiting_without_events(void **state)
+{
+	struct bench *bench = begin(11);
+	struct taker holder, waiter;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, &bench->mounts[0], "build", LC_EXCLUSIVE);
+	take(&waiter, &bench->mounts[1], "build", LC_EXCLUSIVE);
+	mutation = MUTATE_drop_changed;
+	leave(&holder);
+	assert_int_equal(waiter.result, NONE);
+	run(bench, 61 * SECOND);
+	assert_int_equal(waiter.result, 0);
+	mutation = MUTATE_none;
+	leave(&waiter);
+	finish(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -764,6 +785,7 @@ int main(void)
 		cmocka_unit_test(evicting_with_trouble),
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(attending),
+		cmocka_unit_test(waiting_without_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,10 @@ def test(case):
             check_errno(errno.EINVAL, fcntl.flock, fd, fcntl.LOCK_SH | nowait)
             check_errno(errno.EINVAL, fcntl.lockf, fd, fcntl.LOCK_SH | nowait if fd == reader
                         else fcntl.LOCK_EX | nowait)
+        # It has no lock of that kind, and an unlock of none is none's trouble.
+        for fd in (door, reader):
+            fcntl.flock(fd, fcntl.LOCK_UN | nowait)
+            fcntl.lockf(fd, fcntl.LOCK_UN)
         ofd_setlk = 37 if nowait else 38
         check_errno(errno.EINVAL, fcntl.fcntl, door, ofd_setlk, whole)
     status, _, err = command(['flock', '-n', mount.path('build', 'try'), 'true'])

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """SIGTERM ends an idle mount. With a holder the mount point goes, new takers
-and waiters are refused, the holder keeps its lock, and the daemon ends with it."""
+and waiters are refused, the holder keeps its lock, and the daemon ends with it; out of
+contact not before its entries are deleted."""
 
 import errno
 import os
@@ -45,6 +46,19 @@ def test(case):
     remote.held()
     mount.check_end()
     check_equal(libc.umount2(mount.directory.encode(), 0), -1, 'umount of nothing')
+    remote.release()
+
+    cut_off = case.mount(server, 'c')
+    cut_off.allow('connection lost|resumed')
+    b.allow('connection lost|resumed')
+    holder = cut_off.take('build').held()
+    server.stop()
+    until(lambda: cut_off.status()['state'] != 'ready', 'it knows')
+    cut_off.process.send_signal(signal.SIGTERM)
+    holder.release()
+    server.start()
+    cut_off.check_end()
+    check_equal(server.entries('build'), [], 'what it has left behind')
 
 
 run(test)

@@ -1,11 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A close followed by a new open on the same mount never meets its own dying
-entry: `try` right after close always succeeds when nobody else is queued."""
+entry: `try` right after close always succeeds when nobody else is queued, however
+much else is closed at the time."""
 
 import os
+import resource
+import signal
 
-from harness import run
+from harness import Taker, run, until
+
+OTHERS = 3000
+
+
+def waits_for_the_daemon(taker):
+    with open(f'/proc/{taker.pid}/stack', encoding='ascii') as stack:
+        return 'fuse' in stack.read()
 
 
 def test(case):
@@ -14,6 +24,21 @@ def test(case):
     door = mount.path('build', 'try')
     for _ in range(200):
         os.close(os.open(door, os.O_RDWR))
+
+    # The daemon is behind: the kernel must not keep back the close from the open after it.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OTHERS + 1000, OTHERS + 1000))
+    others = [os.open(mount.path('.zklockfs', 'status'), os.O_RDONLY) for _ in range(OTHERS)]
+    held = os.open(door, os.O_RDWR)
+    again = os.open(door, os.O_PATH)   # by which nothing has to be looked up
+    mount.process.send_signal(signal.SIGSTOP)
+    for fd in others:
+        os.close(fd)
+    os.close(held)
+    taker = Taker(f'/proc/{os.getpid()}/fd/{again}', os.O_RDWR, 0)
+    case.takers.append(taker)
+    until(lambda: waits_for_the_daemon(taker), 'the open waits')
+    mount.process.send_signal(signal.SIGCONT)
+    taker.held()
 
 
 run(test)

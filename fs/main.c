@@ -179,10 +179,8 @@ static int serve(struct options *options, struct loop *loop, struct mount *mount
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return status;
 	}
-	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0) {
-		log_line(LC_ERROR, "cannot mount on %s", options->mountpoint);
-		return status;
-	}
+	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0)
+		return status;   /* libfuse or fusermount3 has said why, in one line */
 	if (set_nonblocking(fuse_session_fd(mount->fuse)) < 0 ||
 	    !mountpoint_identify(options->mountpoint, &mount->id, mount->device)) {
 		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);

@@ -40,6 +40,16 @@ void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 	lc->config.report(lc->config.ctx, level, text);
 }
 
+#define QUIET_US (10 * 1000000LL)
+
+bool lc_is_due(struct lc *lc, int64_t *said_us)
+{
+	if (*said_us != 0 && lc_now(lc) - *said_us < QUIET_US)
+		return false;
+	*said_us = lc_now(lc);
+	return true;
+}
+
 void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
                void *ctx)
 {

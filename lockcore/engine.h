@@ -102,7 +102,8 @@ struct lc {
 	struct batch batch;
 	bool missing;                /* one of the takers is */
 	size_t entry_bytes, watch_bytes;
-	int64_t full_said_us;        /* when it was last reported that there is no room */
+	int64_t full_said_us;        /* when it was last reported that there is no room, */
+	int64_t refused_said_us;     /*   and that the ensemble refuses entries */
 	bool draining, dying;
 	bool stalled;                /* a question was not answered in time, nor any since */
 	unsigned holders, waiters;
@@ -113,6 +114,8 @@ int64_t lc_now(struct lc *lc);
 uint64_t lc_random(struct lc *lc);
 void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Whether to say so again: who is refused may ask again at once, and must not fill the log. */
+bool lc_is_due(struct lc *lc, int64_t *said_us);
 void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
                void *ctx);
 /* Not in the order of what was asked for before: reads, heartbeats. */

@@ -9,9 +9,6 @@
 
 #include <stdlib.h>
 
-/* Between two lines of the log that say so. */
-#define QUIET_US (10 * 1000000LL)
-
 struct share {
 	uid_t uid;
 	size_t bytes;          /* of its takers' entries */
@@ -118,11 +115,8 @@ bool share_has_room(struct lc *lc, uid_t uid, size_t bytes)
 {
 	if (has_room(lc, uid, bytes))
 		return true;
-	/* Who is refused may ask again at once, and must not fill the log with it. */
-	if (lc->full_said_us == 0 || lc_now(lc) - lc->full_said_us >= QUIET_US) {
+	if (lc_is_due(lc, &lc->full_said_us))
 		lc_report(lc, LC_WARNING, "takers of uid %u are refused: there are too many here, "
 		          "with entries of %zu bytes", (unsigned)uid, lc->entry_bytes);
-		lc->full_said_us = lc_now(lc);
-	}
 	return false;
 }

@@ -375,6 +375,9 @@ void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer)
 	case ENSEMBLE_NOAUTH:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED:
+		if (answer->result == ENSEMBLE_REFUSED && lc_is_due(taker->lc, &taker->lc->refused_said_us))
+			lc_report(taker->lc, LC_WARNING, "%s: the ensemble refuses entries: over a quota?",
+			          taker->lock->path);
 		set_absent(taker);
 		if (taker->state == TAKER_WAITING)
 			taker_fail(taker, create_error(answer->result));

@@ -4,8 +4,9 @@
 usage and 32 for a mount that failed, and nothing is left mounted."""
 
 import os
+import shutil
 
-from harness import Stopwatch, ZKLOCKFS, check, check_equal, command, mounted, run
+from harness import NOBODY, Stopwatch, ZKLOCKFS, check, check_equal, command, mounted, run
 
 
 def test(case):
@@ -44,6 +45,12 @@ def test(case):
     refused(32, servers, point + '/missing')
     refused(32, servers, file)
     refused(32, '-o', 'session_timeout=4s,tick_time=2s', servers, point)
+
+    # Refused by the kernel or by fusermount3, which both have something to say.
+    program = shutil.copy(ZKLOCKFS, case.directory)
+    status, _, err = command([program, servers, point], user=NOBODY, group=NOBODY, extra_groups=())
+    check_equal((status, err.count('\n')), (32, 1), f'somebody else\'s mount point: {err!r}')
+    check(mounted(point) is None, 'somebody mounted on it')
 
     watch = Stopwatch()
     server.stop()

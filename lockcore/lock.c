@@ -447,7 +447,7 @@ static void removed(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
 
-	lock->unresolved = false;
+	lock->unresolved = lock->behind_leaver = false;
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
 		taker->probing = false;
 		if (taker->znode == ZNODE_PRESENT)

@@ -246,12 +246,13 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct session *session = &lc->session;
-	bool poked = false;
+	bool poked;
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		/* Each write counts; what others have written is a poke (see entry.c). */
-		poked = session->node_made && answer->stat->version != session->node_version + 1;
+		/* Each write counts; what others have written is a poke (see entry.c), and so may
+		 * have been what went with a node that had to be made again. */
+		poked = answer->stat->version != session->node_version + 1;
 		session->node_version = answer->stat->version;
 		session->beating = false;
 		session->node_made = true;
@@ -336,6 +337,7 @@ static void new_session(struct lc *lc, int64_t id)
 	session->half = lc_random(lc);
 	session->sessions++;
 	session->node_made = false;
+	session->node_version = -1;
 	snprintf(session->node + strlen(session->dir), 18, "/%016" PRIx64, session->half);
 }
 

@@ -241,6 +241,10 @@ mutant(8, 'lock_removed_is_not_noticed', 'lock.c',
        '\t\t\t;',
        sim('operators', 7800))
 
+mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
+       'lock->unresolved = lock->behind_leaver = false;\n\tDL_FOREACH_SAFE',
+       'lock->unresolved = false;\n\tDL_FOREACH_SAFE',
+       CALLS)
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (lock->czxid != czxid) {',
        'if (0) {',
@@ -600,6 +604,10 @@ mutant(21, 'poke_not_seen', 'session.c',
        '\t\tif (poked)\n\t\t\ttakers_look(lc);\n',
        '',
        sim())
+mutant(21, 'poke_goes_with_its_node', 'session.c',
+       'poked = answer->stat->version != session->node_version + 1;',
+       'poked = session->node_made && answer->stat->version != session->node_version + 1;',
+       CALLS)
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
        '.version = taker->version},\n\t          1, reason_written',
        '.version = ENSEMBLE_ANY_VERSION},\n\t          1, reason_written',

@@ -637,6 +637,82 @@ static void evicting_with_trouble(void **state)
 	}
 }
 
+/* Who waits behind the first is told by a poke alone; it may go with the node that was poked. */
+static void evicting_when_the_poke_is_lost(void **state)
+{
+	struct bench *bench = begin(11);
+	struct mount *mount = &bench->mounts[0];
+	struct taker holder, waiters[2];
+	struct question *q;
+	const struct node *home;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
+	for (int i = 0; i < 2; i++)
+		take(&waiters[i], mount, "build", LC_EXCLUSIVE);
+	home = node_of(bench, ROOT "/.zklockfs")->children;
+	while (home->stat.ephemeral_owner != mount->wire.session)
+		home = home->next;
+	for (int32_t version = home->stat.version; home->stat.version == version;)
+		run(bench, MS);
+	/* The next heartbeat is far. */
+	q = begin_question(&bench->mounts[1]);
+	asked(q, lc_evict(q->mount->lc, "build", lc_znode(waiters[1].lc), "me", done, q, &q->call));
+	run(bench, 100 * MS);
+	assert_int_equal(q->result, 0);
+	free(q);
+	take_away(bench, home->path);
+	assert_int_equal(waiters[1].result, NONE);
+	run(bench, 4 * SECOND);
+	assert_int_equal(waiters[1].result, -ECANCELED);
+	assert_int_equal(waiters[0].result, NONE);
+	leave(&waiters[0]);
+	leave(&waiters[1]);
+	leave(&holder);
+	finish(bench);
+}
+
+/* ---- a lock that is removed and made again ---- */
+
+/* One that waited behind an entry whose delete was refused is gone with the lock; one that
+ * came in between finds the new lock free. */
+static void removed_behind_a_leaver(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct bench *bench = begin(12);
+		struct mount *mount = &bench->mounts[0];
+		struct lc_request request = {.lock = "build", .mode = LC_EXCLUSIVE, .wait_us = LC_FOREVER,
+		                             .pid = 7, .command = "test"};
+		struct taker leaver, waiter, late = {.mount = mount, .result = NONE};
+		struct node *lock, *entry, *next;
+
+		put(bench, BUILD, "");
+		take(&leaver, mount, "build", LC_EXCLUSIVE);
+		take(&waiter, mount, "build", LC_SHARED);
+		bench->world.refuse_next = 1;
+		leave(&leaver);
+		assert_int_equal(waiter.result, NONE);
+		lock = tree_find(&bench->world.proposed, BUILD);
+		DL_FOREACH_SAFE(lock->children, entry, next)
+			take_away(bench, entry->path);
+		take_away(bench, BUILD);
+		run(bench, i * 50);
+		assert_int_equal(lc_take(mount->lc, &request, taken, lost, &late, &late.lc), 0);
+		mount_wake(mount);
+		run(bench, i % 7 * 200);
+		assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
+			.kind = ENSEMBLE_CREATE, .path = BUILD}, 1, NULL), ENSEMBLE_OK);
+		run(bench, 5 * SECOND);
+		assert_int_not_equal(waiter.result, NONE);
+		assert_int_not_equal(late.result, NONE);
+		leave(&waiter);
+		leave(&late);
+		finish(bench);
+	}
+}
+
 /* ---- who waits behind a holder ---- */
 
 static int waited_for(struct taker *taker)
@@ -783,6 +859,8 @@ int main(void)
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),
 		cmocka_unit_test(evicting_with_trouble),
+		cmocka_unit_test(evicting_when_the_poke_is_lost),
+		cmocka_unit_test(removed_behind_a_leaver),
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(attending),
 		cmocka_unit_test(waiting_without_events),

@@ -61,6 +61,10 @@ static void rmdir_listed(void *ctx, const struct ensemble_answer *answer)
 
 	if (!call_answered(call, answer))
 		return;
+	if (answer->name_count == 0) {
+		call_ask(call);   /* what was there has gone meanwhile */
+		return;
+	}
 	for (int i = 0; i < answer->name_count; i++)
 		busy |= name_is_numbered(answer->names[i]);
 	call_fail(call, busy ? -EBUSY : -ENOTEMPTY);

@@ -6,7 +6,7 @@ one that is held or waited for (EBUSY) or that has locks below (ENOTEMPTY)."""
 import errno
 import os
 
-from harness import check, check_equal, check_errno, run, until
+from harness import check, check_equal, check_errno, errno_of, error_name, run, until
 
 
 def test(case):
@@ -60,6 +60,18 @@ def test(case):
         a.take('again', 'try').held().release()
         os.close(fd)
         os.rmdir(a.path('again'))
+
+    # An entry that goes at this moment is no lock below.
+    b.mkdir('short')
+    for _ in range(50):
+        os.close(os.open(a.path('short', 'lock'), os.O_RDWR))
+        while (got := errno_of(os.rmdir, b.path('short'))) == errno.EBUSY:
+            pass
+        check_equal(error_name(got), '0', 'rmdir beside a close on another mount')
+        b.mkdir('short')
+        until(lambda: os.path.exists(a.path('short')), 'a sees it')
+    os.rmdir(b.path('short'))
+    until(lambda: not os.path.exists(a.path('short')), 'a sees that it is gone')
 
     # rmdir right after the last close meets no dying entry of its own.
     for _ in range(20):

@@ -139,6 +139,16 @@ static void judge_evict(struct question *question, int err)
 				sim_violation(question->sim, "f: lc_evict does not find %s", node->path);
 }
 
+static bool has_below(const struct sim *sim, const struct lock_state *lock)
+{
+	size_t len = strlen(lock->name);
+
+	for (int i = 0; i < sim->plan.locks; i++)
+		if (strncmp(sim->locks[i].name, lock->name, len) == 0 && sim->locks[i].name[len] == '/')
+			return true;
+	return false;
+}
+
 void judge_answered(struct question *question, int err)
 {
 	struct sim *sim = question->sim;
@@ -151,6 +161,8 @@ void judge_answered(struct question *question, int err)
 		sim_violation(sim, "f: lc_mkdir has not made %s", lock->name);
 	if (question->kind == Q_RMDIR && err == 0 && lock->absent_us < question->asked_us)
 		sim_violation(sim, "f: lc_rmdir has not removed %s", lock->name);
+	if (question->kind == Q_RMDIR && err == -ENOTEMPTY && !has_below(sim, lock))
+		sim_violation(sim, "f: lc_rmdir sees locks below %s", lock->name);
 	if (question->kind == Q_CONFIRM && err == 0 && question->entry_gone)
 		sim_violation(sim, "a: lc_confirm says that taker %d holds", question->taker->pid);
 	if (question->kind >= Q_CONFIRM && err < 0 && !may_fail(question, err))

@@ -250,6 +250,11 @@ mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (0) {',
        sim())
 
+mutant(8, 'locks_below_that_are_none', 'change.c',
+       '\tif (answer->name_count == 0) {',
+       '\tif (0) {',
+       sim('storm', 1300))
+
 # ---- 9: watches ----
 
 mutant(9, 'exists_watch', 'lock.c',

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The lock comes when nobody is there any more to open the door: the kernel takes no
+answer, no close will ever follow, and the lock passes on at once."""
+
+import errno
+import os
+import signal
+
+from harness import Stopwatch, Taker, check_equal, libc, run, until
+
+MNT_FORCE, MNT_DETACH = 1, 2
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.mkdir('build')
+    session = a.session()
+    door = os.open(a.path('build', 'lock'), os.O_PATH)   # by which nothing has to be looked up
+
+    def unanswered():
+        connection = server.connections()[session]
+        return int(connection['recved']) - int(connection['sent'])
+
+    # The daemon has asked for the lock, and finds the answer when it goes on.
+    server.freeze()
+    taker = Taker(f'/proc/{os.getpid()}/fd/{door}', os.O_RDWR, 0)
+    case.takers.append(taker)
+    until(lambda: a.status()['waiters'] == '1', 'the daemon asks')
+    until(lambda: a.process_status('State').startswith('S'), 'it waits for the answer')
+    a.process.send_signal(signal.SIGSTOP)
+    server.thaw()
+    until(lambda: server.entries('build') and not unanswered(), 'the server has answered')
+    waiter = b.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
+
+    # `umount -f`: all requests end, and later answers are refused. The mount itself is busy.
+    check_equal(libc.umount2(a.directory.encode(), MNT_FORCE), -1, 'umount')
+    taker.refused(errno.ECONNABORTED)
+    watch = Stopwatch()
+    a.process.send_signal(signal.SIGCONT)
+    waiter.held()
+    watch.check(0, 8, 'the lock passes on')
+    until(lambda: a.process.poll() is not None, 'the daemon ends')
+    libc.umount2(a.directory.encode(), MNT_DETACH)
+    os.close(door)
+    a.check_end()
+
+
+run(test)

@@ -546,10 +546,13 @@ class Case:
     def relay(self, server, address='127.0.0.1', port=0):
         return Relay(self, server, address, port)
 
-    def hosts(self, text):
-        """An /etc/hosts of the test's own, and no other name service."""
+    def hosts(self, text, name_server=None):
+        """An /etc/hosts of the test's own, and no other name service but that one."""
         self._instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
-        self._instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files\n')
+        self._instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files'
+                      + (' dns\n' if name_server else '\n'))
+        if name_server:
+            self._instead('/etc/resolv.conf', f'nameserver {name_server}\noptions timeout:30 attempts:1\n')
 
     def users(self):
         """ALICE has a name, which fusermount3 wants."""

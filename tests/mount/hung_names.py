@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A name service that takes questions and answers nothing: the mount asks it when the
+servers are away, and goes on serving meanwhile. Whoever asks keeps nothing of the mount open."""
+
+import contextlib
+import errno
+import os
+import signal
+import socket
+
+from harness import Stopwatch, check, check_equal, check_errno, run, until
+
+NAME_SERVER = '127.0.0.54'   # port 53, as it must be
+
+
+def open_files(pid):
+    for fd in os.listdir(f'/proc/{pid}/fd'):
+        with contextlib.suppress(FileNotFoundError):
+            yield os.readlink(f'/proc/{pid}/fd/{fd}')
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    relay = case.relay(server, '127.0.0.2')
+    silent = socket.socket(type=socket.SOCK_DGRAM)
+    silent.bind((NAME_SERVER, 53))
+    silent.settimeout(20)
+    case.hosts('127.0.0.2 zookeeper-of-the-test\n', NAME_SERVER)
+    mount = case.mount(server, session='3s', servers=f'zookeeper-of-the-test:{relay.port}')
+    mount.allow('connection lost')
+    mount.mkdir('build')
+    check('/dev/fuse' in open_files(mount.process.pid), 'its device')
+
+    case.hosts('', NAME_SERVER)
+    relay.end()
+    check(b'zookeeper-of-the-test' in silent.recv(4096), 'the question')
+    asker, = (pid for pid in case.daemons() if pid != mount.process.pid)
+    watch = Stopwatch()
+    check_equal(mount.status()['state'], 'lost', 'the state')
+    check_errno(errno.ENOLCK, os.open, mount.path('build', 'try'), os.O_RDWR)
+    check('/dev/fuse' not in open_files(asker), 'who asks has the mount open')
+    check(os.path.exists(f'/proc/{asker}'), 'it asks no more')
+    mount.process.send_signal(signal.SIGTERM)
+    mount.check_end()
+    watch.check(0, 8, 'all that, without an answer')
+    until(lambda: not case.daemons(), 'nobody is left')
+
+
+run(test)

@@ -335,6 +335,15 @@ mutant(11, 'leaver_kept_for_ever', 'taker.c',
        '',
        sim())
 
+mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
+       '\tif (answer->result == ENSEMBLE_OK)\n\t\tlock_proved(',
+       '\tlock_proved(',
+       CALLS)
+mutant(11, 'proved_by_another_one', 'lock.c',
+       '\tif (lock->unproved != taker)\n\t\treturn;\n',
+       '',
+       sim('evictions', 5600))
+
 mutant(11, 'hand_off_past_those_who_hold_too', 'lock.c',
        'if (lock->unresolved || !holder->first || holder->mode',
        'if (lock->unresolved || holder->mode',

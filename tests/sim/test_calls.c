@@ -713,6 +713,44 @@ static void removed_behind_a_leaver(void **state)
 	}
 }
 
+/* ---- handing over ---- */
+
+/* Who has the lock from one of its own mount, and has no entry any more, is guarded by the
+ * former one's until that is known, whatever becomes of the request that asks. */
+static void guarded_without_contact(void **state)
+{
+	(void)state;
+	for (int delivered = -1; delivered <= 0; delivered++) {
+		struct bench *bench = begin(13);
+		struct mount *mount = &bench->mounts[0];
+		struct taker takers[3];
+		char path[512];
+
+		put(bench, BUILD, "");
+		for (int i = 0; i < 3; i++)
+			take(&takers[i], mount, "build", LC_EXCLUSIVE);
+		snprintf(path, sizeof(path), BUILD "/%s", lc_znode(takers[2].lc));
+		take_away(bench, path);
+		lc_leave(takers[0].lc);
+		mount_wake(mount);
+		run(bench, 100);
+		assert_int_equal(takers[1].result, 0);
+		lc_leave(takers[1].lc);
+		mount_wake(mount);
+		run(bench, 100);
+		assert_int_equal(takers[2].result, 0);
+		conn_break(mount->wire.conn, delivered);
+		for (int ms = 0; ms < 50000 && takers[2].lost == 0; ms++) {
+			assert_true(node_of(bench, BUILD)->children || !lc_holds(takers[2].lc));
+			run(bench, MS / 10);
+		}
+		assert_int_equal(takers[2].lost, 1);
+		leave(&takers[2]);
+		assert_null(node_of(bench, BUILD)->children);
+		finish(bench);
+	}
+}
+
 /* ---- who waits behind a holder ---- */
 
 static int waited_for(struct taker *taker)
@@ -861,6 +899,7 @@ int main(void)
 		cmocka_unit_test(evicting_with_trouble),
 		cmocka_unit_test(evicting_when_the_poke_is_lost),
 		cmocka_unit_test(removed_behind_a_leaver),
+		cmocka_unit_test(guarded_without_contact),
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(attending),
 		cmocka_unit_test(waiting_without_events),

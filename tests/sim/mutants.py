@@ -453,6 +453,14 @@ mutant(14, 'try_forgotten_in_doubt', 'judge.c',
        '\t\tlock->doubtful = true;\n',
        '',
        sim())
+mutant(14, 'try_judged_by_an_older_list', 'judge.c',
+       'taker->probing && queue->listing > taker->created_at;',
+       'taker->probing;',
+       CALLS)
+mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
+       'owners[i]->immediate && !owners[i]->instead)',
+       'owners[i]->immediate)',
+       CALLS)
 mutant(14, 'reading_try_refused_beside_readers', 'lock.c',
        'return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;',
        'return lock->holding > 0 || lock->front;',

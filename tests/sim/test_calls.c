@@ -713,6 +713,68 @@ static void removed_behind_a_leaver(void **state)
 	}
 }
 
+/* ---- at once or not at all ---- */
+
+static void begin_try(struct taker *taker, struct mount *mount, enum lc_mode mode, struct taker *instead)
+{
+	struct lc_request request = {.lock = "build", .mode = mode, .pid = 7, .command = "test",
+	                             .instead = instead ? instead->lc : NULL};
+
+	*taker = (struct taker){.mount = mount, .result = NONE};
+	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
+	mount_wake(mount);
+}
+
+/* Who shares is not in its own way; another one is. */
+static void upgrading_at_once(void **state)
+{
+	struct bench *bench = begin(14);
+	struct mount *mount = &bench->mounts[0];
+	struct taker own, other, upgrade;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&own, mount, "build", LC_SHARED);
+	take(&other, &bench->mounts[1], "build", LC_SHARED);
+	begin_try(&upgrade, mount, LC_EXCLUSIVE, &own);
+	run(bench, 200 * MS);
+	assert_int_equal(upgrade.result, -EAGAIN);
+	leave(&upgrade);
+	leave(&other);
+	begin_try(&upgrade, mount, LC_EXCLUSIVE, &own);
+	run(bench, 200 * MS);
+	assert_int_equal(upgrade.result, 0);
+	leave(&own);
+	leave(&upgrade);
+	finish(bench);
+}
+
+/* What was read before it asked says nothing to it. */
+static void trying_after_a_release(void **state)
+{
+	struct bench *bench = begin(15);
+	struct mount *mount = &bench->mounts[0];
+	struct taker holder, first, second;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
+	take(&first, mount, "build", LC_EXCLUSIVE);   /* the slots are known then */
+	leave(&first);
+	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 500 * MS);
+	begin_try(&first, mount, LC_EXCLUSIVE, NULL);
+	run(bench, 10 * MS);
+	leave(&holder);
+	assert_null(node_of(bench, BUILD)->children);
+	begin_try(&second, mount, LC_EXCLUSIVE, NULL);
+	run(bench, SECOND);
+	assert_int_equal(first.result, -EAGAIN);
+	assert_int_equal(second.result, 0);
+	leave(&first);
+	leave(&second);
+	finish(bench);
+}
+
 /* ---- handing over ---- */
 
 /* Who has the lock from one of its own mount, and has no entry any more, is guarded by the
@@ -899,6 +961,8 @@ int main(void)
 		cmocka_unit_test(evicting_with_trouble),
 		cmocka_unit_test(evicting_when_the_poke_is_lost),
 		cmocka_unit_test(removed_behind_a_leaver),
+		cmocka_unit_test(upgrading_at_once),
+		cmocka_unit_test(trying_after_a_release),
 		cmocka_unit_test(guarded_without_contact),
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(attending),

@@ -274,12 +274,17 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 static bool read_duration(const char *name, const char *text, int64_t by_default, int64_t least_us,
                           int64_t *ret_us, int *ret_status)
 {
+	const char *why = NULL;
+
 	*ret_us = by_default;
-	if (text && (!duration_parse(text, ret_us) || *ret_us < least_us || *ret_us > 86400 * 1000000LL)) {
-		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
-		return complain_more(ret_status, EXIT_USAGE, "%s", "not a duration like 15s or 500ms");
-	}
-	return true;
+	if (text && !duration_parse(text, ret_us))
+		why = "not a duration like 15s or 500ms";
+	else if (*ret_us < least_us || *ret_us > 86400 * 1000000LL)
+		why = least_us > 0 ? "it is a duration of 1ms to 24h" : "it is a duration of at most 24h";
+	if (!why)
+		return true;
+	fprintf(stderr, "zklockfs: %s=%s: ", name, text);
+	return complain_more(ret_status, EXIT_USAGE, "%s", why);
 }
 
 static bool read_durations(const struct raw *raw, struct options *options, int *ret_status)

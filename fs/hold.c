@@ -175,6 +175,8 @@ static void settle_loss(struct hold *hold)
 {
 	const struct holder *holder;
 
+	if (!hold->lost)
+		return;   /* the guardian was first: lost() follows, or the lease was kept */
 	DL_FOREACH(hold->holders, holder)
 		if (!holder->finished)
 			return;
@@ -355,7 +357,7 @@ void hold_part(struct holder *holder)
 		return;   /* answer() looks after it */
 	if (!hold->holders)
 		hold_free(hold);
-	else if (hold->lost)
+	else
 		settle_loss(hold);
 }
 

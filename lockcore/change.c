@@ -53,21 +53,53 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 
 /* ---- rmdir ---- */
 
+static void rmdir_dir_deleted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
+		call_heard(call);
+		call_fail(call, -EBUSY);   /* a mount has it as its root */
+	} else if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		call_ask(call);
+	} else if (call_answered(call, answer)) {
+		call_ask(call);
+	}
+}
+
+/* It has been the root of a mount. */
+static void rmdir_delete_dir(struct lc_call *call)
+{
+	char *path = lc_join(call->path, ROOT_DIR);
+
+	if (path)
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,
+		                                      .version = ENSEMBLE_ANY_VERSION},
+		          1, rmdir_dir_deleted, call);
+	else
+		call_fail(call, -ENOMEM);
+	free(path);
+}
+
 /* Why it could not be deleted. */
 static void rmdir_listed(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
-	bool busy = false;
+	bool busy = false, below = false;
 
 	if (!call_answered(call, answer))
 		return;
-	if (answer->name_count == 0) {
-		call_ask(call);   /* what was there has gone meanwhile */
-		return;
-	}
-	for (int i = 0; i < answer->name_count; i++)
+	for (int i = 0; i < answer->name_count; i++) {
 		busy |= name_is_numbered(answer->names[i]);
-	call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
+		below |= strcmp(answer->names[i], ROOT_DIR) != 0;
+	}
+	if (answer->name_count == 0)
+		call_ask(call);   /* what was there has gone meanwhile */
+	else if (below)
+		call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
+	else
+		rmdir_delete_dir(call);
 }
 
 static void rmdir_answered(void *ctx, const struct ensemble_answer *answer)

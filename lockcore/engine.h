@@ -58,7 +58,7 @@ struct session {
 	struct timer beat;           /* the next heartbeat; or patience with the last one */
 	struct timer limit;          /* the lease's deadline */
 	struct timer retry;          /* opening failed, or no connection yet */
-	char *dir;                   /* ROOT/.zklockfs */
+	char *dir;                   /* ROOT/ROOT_DIR */
 	char *node;                  /* ROOT/.zklockfs/<half> */
 	unsigned long connections, sessions;
 };
@@ -109,6 +109,9 @@ struct lc {
 	unsigned holders, waiters;
 	struct lc_counters counters;
 };
+
+/* Stands in each root, with a node of each mount in it. */
+#define ROOT_DIR ".zklockfs"
 
 int64_t lc_now(struct lc *lc);
 uint64_t lc_random(struct lc *lc);

@@ -284,7 +284,7 @@ int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size
 /* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name). */
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,
              void *ctx, struct lc_call **ret_call);
-/* -EBUSY: held or waited for; -ENOTEMPTY: locks below. */
+/* -EBUSY: held or waited for, or the root of a mount; -ENOTEMPTY: locks below. */
 int lc_rmdir(struct lc *lc, const char *lock, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 /* Change what a lock keeps about itself, by compare-and-set on its data. -EPERM: the
  * data is another client's and is left alone. */

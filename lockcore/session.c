@@ -469,7 +469,7 @@ int session_begin(struct lc *lc)
 {
 	struct session *session = &lc->session;
 
-	session->dir = lc_join(lc->root, ".zklockfs");
+	session->dir = lc_join(lc->root, ROOT_DIR);
 	session->node = session->dir ? malloc(strlen(session->dir) + 18) : NULL;
 	if (!session->node) {
 		free(session->dir);

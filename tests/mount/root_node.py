@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The sub-tree that is mounted: /locks is made when it is absent and is what is
-meant when none is named, another one only with mkroot."""
+meant when none is named, another one only with mkroot. A lock that is the root of
+another mount is busy, and is removed after that as any other."""
 
-from harness import check, check_equal, run
+import errno
+import os
+
+from harness import check, check_equal, check_errno, run
 
 
 def test(case):
@@ -21,6 +25,16 @@ def test(case):
     deep.mkdir('two')
     check(server.zk.exists('/team/build/locks/two'), 'the path is not the path')
     case.mount(server, 'd', root='/team/build/locks').take('two').held()
+
+    below = case.mount(server, 'e', root='/locks/one')
+    below.mkdir('three')
+    check_errno(errno.ENOTEMPTY, os.rmdir, default.path('one'))
+    os.rmdir(below.path('three'))
+    check_errno(errno.EBUSY, os.rmdir, default.path('one'))
+    check(below.status()['state'] == 'ready', 'the mount was disturbed')
+    below.unmount()
+    os.rmdir(default.path('one'))
+    check_equal(named.locks(), [], 'locks in the same root')
 
 
 run(test)

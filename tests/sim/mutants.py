@@ -251,8 +251,8 @@ mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        sim())
 
 mutant(8, 'locks_below_that_are_none', 'change.c',
-       '\tif (answer->name_count == 0) {',
-       '\tif (0) {',
+       '\tif (answer->name_count == 0)\n\t\tcall_ask(call);',
+       '\tif (answer->name_count == 0)\n\t\tcall_fail(call, -ENOTEMPTY);',
        sim('storm', 1300))
 
 # ---- 9: watches ----

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Without -f the command returns 0 when the mount serves requests, and not
 before; the daemon lets go of the caller's descriptors, directory and session,
-and does without any that are closed."""
+and does without any that are closed. With -f nothing happens to it when nobody
+reads its log any more."""
 
+import errno
 import os
+import subprocess
 
-from harness import ZKLOCKFS, check, check_equal, command, libc, mounted, run, until
+from harness import ZKLOCKFS, check, check_equal, check_errno, command, libc, mounted, run, spawn, until
 
 
 def test(case):
@@ -32,6 +35,16 @@ def test(case):
         check_equal(libc.umount2(path.encode(), 0), 0, 'umount')
         until(lambda: not case.daemons(), 'the daemon ends after the unmount')
         until(lambda: not server.entries('build'), 'no entry is left')
+
+    path = case.mount_point()
+    daemon = spawn([ZKLOCKFS, '-f', f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL,
+                   stderr=subprocess.PIPE)
+    until(lambda: mounted(path), 'it is mounted')
+    daemon.stderr.close()
+    check_errno(errno.EINVAL, os.mkdir, path + '/\N{GRINNING FACE}')   # of which it says why
+    os.close(os.open(path + '/build/try', os.O_RDWR))
+    check_equal(libc.umount2(path.encode(), 0), 0, 'umount')
+    check_equal(daemon.wait(20), 0, 'its status')
 
 
 run(test)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""SIGTERM ends an idle mount. With a holder the mount point goes, new takers
-and waiters are refused, the holder keeps its lock, and the daemon ends with it; out of
-contact not before its entries are deleted."""
+"""SIGTERM, SIGINT and SIGHUP end an idle mount. With a holder the mount point goes, new
+takers and waiters are refused, the holder keeps its lock, and the daemon ends with it; out
+of contact not before its entries are deleted."""
 
 import errno
 import os
@@ -13,9 +13,11 @@ from harness import check, check_equal, check_errno, libc, mounted, run, until
 
 def test(case):
     server = case.server()
-    idle, mount, b = case.mount(server, 'idle'), case.mount(server, 'a'), case.mount(server, 'b')
-    idle.process.send_signal(signal.SIGTERM)
-    idle.check_end()
+    mount, b = case.mount(server, 'a'), case.mount(server, 'b')
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        idle = case.mount(server, number.name.lower())
+        idle.process.send_signal(number)
+        idle.check_end()
 
     mount.mkdir('build')
     holder = mount.take('build').held()

@@ -7,6 +7,7 @@
 
 #include "door.h"
 #include "family.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -567,8 +568,12 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	struct slot *slot;
 	int i;
 
-	if (!user)
+	if (!user) {
+		if (guardian->fd >= 0)
+			log_line(LC_WARNING, "takers of uid %u are refused: more than could be stopped",
+			         (unsigned)who->uid);
 		return -1;
+	}
 	user->slots++;
 	guardian->open_count += state == SLOT_OPEN;
 	i = guardian->free[--guardian->free_count];

@@ -79,10 +79,16 @@ static void leave(struct loop *loop, int64_t patience_us)
 
 static void told_to_leave(struct loop *loop)
 {
+	struct lc_status status;
+
 	loop->terms++;
 	/* Before the mount loop_connect() sees it. */
-	if (loop->terms == 1 && loop->fuse && !loop->face->draining)
+	if (loop->terms == 1 && loop->fuse && !loop->face->draining) {
+		lc_status(loop->face->lc, &status);
+		log_line(LC_NOTICE, "told to leave: takers are refused, %u locks are held, %u waited for",
+		         status.holders, status.waiters);
 		leave(loop, loop->options->drain_us);
+	}
 }
 
 static void give_up(struct loop *loop)

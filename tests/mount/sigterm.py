@@ -31,6 +31,7 @@ def test(case):
     mount.process.send_signal(signal.SIGTERM)
     waiter.refused(errno.ENOLCK)
     until(lambda: mounted(mount.directory) is None, 'the mount point goes')
+    check('takers are refused, 1 locks are held, 1 waited for' in mount.log(), 'the log does not say why')
     check_errno(errno.ENOLCK, os.open, 'lock', os.O_RDWR, dir_fd=directory)
     check_errno(errno.ENOLCK, os.open, 'try', os.O_RDWR, dir_fd=directory)
     os.close(directory)

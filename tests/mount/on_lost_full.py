@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""on_lost: a user has a quarter of the places of those who can be stopped. Beyond that it
+gets ENOLCK, and the log says so; others do not suffer."""
+
+import os
+import resource
+
+from harness import ALICE, BOB, as_user, check_equal, error_name, run
+
+QUARTER = 4096
+
+
+def open_many(path):
+    """One more than there are places, each without taking anything."""
+    for _ in range(QUARTER):
+        os.open(path, os.O_RDWR)
+    os.open(path, os.O_RDWR)
+
+
+def test(case):
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (QUARTER + 100, max(limit[1], QUARTER + 100)))
+    mount = case.mount(case.server(), options=['on_lost=kill'])
+    os.umask(0)
+    mount.mkdir('build')
+    check_equal(error_name(as_user(ALICE, open_many, mount.path('build', 'flock'))), 'ENOLCK', 'too many')
+    check_equal(mount.log().count(f'takers of uid {ALICE} are refused'), 1, 'lines of the log')
+    mount.take('build', uid=BOB).held().release()
+    # They have gone with their process.
+    mount.take('build', uid=ALICE).held()
+
+
+run(test)

@@ -34,8 +34,7 @@ void lock_match(struct lock *lock, const struct queue *queue, uint64_t number)
 		 * what is not in it was never made, or is deleted. */
 		if (taker->listed != number && taker->znode == ZNODE_UNKNOWN && !taker->pending)
 			taker_not_found(taker);
-		else if (taker->listed != number && taker->znode == ZNODE_PRESENT &&
-		         number > taker->created_at)
+		else if (taker->listed != number && taker->znode == ZNODE_PRESENT)
 			taker_vanished(taker);
 		else if (taker->state == TAKER_HELD && !taker->settle.armed)
 			taker_watch_self(taker);

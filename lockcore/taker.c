@@ -513,7 +513,6 @@ static void adopted(void *ctx, const struct ensemble_answer *answer)
 			char *znode = taker->name;
 
 			taker->name = NULL;
-			taker->created_at = taker->lock->list_sent;
 			set_present(taker, znode, answer->stat);
 			free(znode);
 			entry_read(taker, answer);

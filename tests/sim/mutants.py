@@ -510,7 +510,6 @@ mutant(17, 'sweep_without_asking_the_owner', 'sweep.c',
        sim('namesakes'))
 mutant(17, 'adopted_without_asking', 'taker.c',
        '	/* Its token and its owner are asked before it counts as ours. */\n',
-       '	taker->created_at = taker->lock->list_sent;\n'
        '	taker->name = NULL;\n'
        '	set_present(taker, name, &(struct ensemble_stat){.ephemeral_owner = taker->lc->session.id,\n'
        '	                                                 .czxid = 1});\n'

@@ -77,8 +77,7 @@ static void departed(struct lc_taker *taker)
 
 	if (lock->front == taker)
 		lock->front = NULL;
-	if (lock->unproved == taker && taker->state != TAKER_HELD)
-		lock_proved(lock, taker);
+	lock_proved(lock, taker);   /* or nobody asks for that any more */
 	if (lock->waiting == 0)
 		lock->behind_leaver = lock->wants_lease = false;   /* nobody is any more */
 	if (lock->waiting > 0 && !lock->judging && !lock_guarded(lock))

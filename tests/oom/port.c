@@ -5,8 +5,8 @@
  * half-way, and more is asked from inside callbacks. The ZooKeeper client is played here,
  * and insists on what the real one only suffers from when it is not done.
  *
- * Whatever happens: each request is answered once, in order, never from inside submit(),
- * UNKNOWN only after disconnected(), and nothing is left over.
+ * Whatever happens: each request is answered once, in order, never from inside submit() or
+ * prepare(), UNKNOWN only after disconnected(), and nothing is left over.
  */
 #include "ensemble_zookeeper.h"
 #include "memory.h"
@@ -62,6 +62,7 @@ static enum { TAKE, REFUSE, REFUSE_HALF_WAY } next_request;
 static zhandle_t *current;
 static int next_code = ZOK;    /* of the next answer */
 static bool no_socket;         /* interest fails, and gives the number of one that was closed */
+static bool noticed;           /* a lost connection is noticed by interest, and told right there */
 static bool quiet;             /* logs nothing */
 
 static void new_socket(zhandle_t *zh)
@@ -141,15 +142,6 @@ int zookeeper_close(zhandle_t *zh)
 	return ZOK;
 }
 
-int zookeeper_interest(zhandle_t *zh, int *fd, int *interest, struct timeval *tv)
-{
-	assert_true(zh->numeric);
-	*fd = zh->fds[0];
-	*interest = ZOOKEEPER_READ;
-	*tv = (struct timeval){.tv_sec = 1};
-	return no_socket ? ZCONNECTIONLOSS : ZOK;
-}
-
 static int lose(zhandle_t *zh)
 {
 	close(zh->fds[0]);
@@ -160,6 +152,17 @@ static int lose(zhandle_t *zh)
 	zh->watcher(zh, ZOO_SESSION_EVENT, zh->state, "", zh->ctx);
 	flush(zh, ZCONNECTIONLOSS);
 	return ZCONNECTIONLOSS;
+}
+
+int zookeeper_interest(zhandle_t *zh, int *fd, int *interest, struct timeval *tv)
+{
+	assert_true(zh->numeric);
+	*fd = zh->fds[0];
+	*interest = ZOOKEEPER_READ;
+	*tv = (struct timeval){.tv_sec = 1};
+	if (noticed && zh->silent)
+		return lose(zh);
+	return no_socket ? ZCONNECTIONLOSS : ZOK;
 }
 
 int zookeeper_process(zhandle_t *zh, int events)
@@ -358,7 +361,7 @@ struct asked {
 
 static struct asked asked[REQUESTS];
 static unsigned asked_count, answered_count, last_answered;
-static unsigned inside_submit, connections, disconnections, sessions;
+static unsigned inside, connections, disconnections, sessions;
 static bool told_connected;
 static struct ensemble *port_of_test;
 static int64_t now_us;
@@ -370,7 +373,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct asked *this = ctx;
 
-	assert_int_equal(inside_submit, 0);
+	assert_int_equal(inside, 0);
 	assert_false(this->answered);
 	this->answered = true;
 	assert_true(this->number == 0 || this->number > last_answered);
@@ -399,12 +402,12 @@ static void ask(unsigned kind)
 
 	assert_true(asked_count < REQUESTS);
 	*this = (struct asked){.number = asked_count++};
-	inside_submit++;
+	inside++;
 	if (kind % 7 == 6)
 		port_of_test->port->submit(port_of_test, ops, 3, answered, this);
 	else
 		port_of_test->port->submit(port_of_test, &ops[kind % 7], 1, answered, this);
-	inside_submit--;
+	inside--;
 }
 
 static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
@@ -412,7 +415,7 @@ static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t co
 	(void)ctx, (void)timeout_us, (void)connect_us;
 	assert_int_equal(session, 7);
 	assert_false(told_connected);
-	assert_int_equal(inside_submit, 0);
+	assert_int_equal(inside, 0);
 	told_connected = true;
 	connections++;
 	for (unsigned i = 0; i < 4 && asked_count < REQUESTS / 2; i++)
@@ -423,7 +426,7 @@ static void disconnected(void *ctx)
 {
 	(void)ctx;
 	assert_true(told_connected);
-	assert_int_equal(inside_submit, 0);
+	assert_int_equal(inside, 0);
 	told_connected = false;
 	disconnections++;
 }
@@ -458,9 +461,13 @@ static void turn(void)
 	static unsigned turns;
 	struct pollfd pollfd;
 
+	bool none = no_socket || (noticed && current->silent);
+
+	inside++;
 	port_of_test->port->prepare(port_of_test, &pollfd);
-	assert_int_equal(pollfd.fd, no_socket ? -1 : current->fds[0]);
-	port_of_test->port->process(port_of_test, no_socket ? 0 : said[turns++ % 3]);
+	inside--;
+	assert_int_equal(pollfd.fd, none ? -1 : current->fds[0]);
+	port_of_test->port->process(port_of_test, none ? 0 : said[turns++ % 3]);
 }
 
 /* Connects; asks, loses the connection with and without a word, is refused; heals. */
@@ -487,6 +494,7 @@ static void play(long fail_at, int64_t spell_us, bool patchy)
 			shutdown(current->fds[1], SHUT_RDWR);
 		next_request = step % 6 == 4 ? REFUSE_HALF_WAY : step % 6 == 1 ? REFUSE : TAKE;
 		no_socket = step % 17 == 5;
+		noticed = step > 30;
 	}
 	in_trouble = memory_count();
 	now_us += 1000000000;   /* the spell is over */

@@ -344,6 +344,10 @@ mutant(11, 'proved_by_another_one', 'lock.c',
        '',
        sim('evictions', 7600))
 
+mutant(11, 'hand_off_in_a_lock_made_anew', 'taker.c',
+       '!lock_watched(lock) || !session_may_grant(leaver->lc))',
+       '!session_may_grant(leaver->lc))',
+       CALLS)
 mutant(11, 'hand_off_past_those_who_hold_too', 'lock.c',
        'if (lock->unresolved || !holder->first || holder->mode',
        'if (lock->unresolved || holder->mode',

@@ -813,6 +813,35 @@ static void guarded_without_contact(void **state)
 	}
 }
 
+/* As soon as it is told that the lock is gone nothing is handed over any more. */
+static void nothing_handed_over_in_a_new_lock(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 100; seed < 140; seed++) {
+		struct bench *bench = begin(seed);
+		struct mount *mount = &bench->mounts[0];
+		struct taker holder, waiter;
+		char paths[2][512];
+
+		put(bench, BUILD, "");
+		take(&holder, mount, "build", LC_EXCLUSIVE);
+		take(&waiter, mount, "build", LC_EXCLUSIVE);
+		snprintf(paths[0], sizeof(paths[0]), BUILD "/%s", lc_znode(holder.lc));
+		snprintf(paths[1], sizeof(paths[1]), BUILD "/%s", lc_znode(waiter.lc));
+		assert_int_equal(world_do(&bench->world, 0, (struct ensemble_op []){
+			{.kind = ENSEMBLE_DELETE, .path = paths[0], .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_DELETE, .path = paths[1], .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_DELETE, .path = BUILD, .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_CREATE, .path = BUILD},
+		}, 4, NULL), ENSEMBLE_OK);
+		run(bench, 28 * MS / 10);   /* the events are there, the list may be not */
+		leave(&holder);
+		assert_int_not_equal(waiter.result, 0);
+		leave(&waiter);
+		finish(bench);
+	}
+}
+
 /* ---- who waits behind a holder ---- */
 
 static int waited_for(struct taker *taker)
@@ -964,6 +993,7 @@ int main(void)
 		cmocka_unit_test(upgrading_at_once),
 		cmocka_unit_test(trying_after_a_release),
 		cmocka_unit_test(guarded_without_contact),
+		cmocka_unit_test(nothing_handed_over_in_a_new_lock),
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(attending),
 		cmocka_unit_test(waiting_without_events),

@@ -109,6 +109,30 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->think_us = 200000;
 		plan->hold_us = 100000;
 		plan->world.delay_max_us = plan->world.commit_max_us = 3000;
+	} else if (dice >= 910 && dice < 916) {
+		/* Entries, locks and sessions vanish, and connections with them, in the middle of
+		 * what is going on briskly. */
+		plan->profile = "havoc";
+		plan->mounts = plan->mounts > 2 ? 2 : plan->mounts;
+		plan->locks = plan->locks > 2 ? 2 : plan->locks;
+		plan->programs = (int)rng_between(&rng, 4, 16);
+		plan->chaos_us = 2000000;
+		plan->timeout_us = 4000000;
+		plan->world.tick_us = plan->tick_us = 500000;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
+		plan->think_us = 100000;
+		plan->hold_us = rng_chance(&rng, 500) ? 300000 : 30000;
+		plan->long_holds = 0;
+		plan->loss_lead_us = plan->jump_us = 0;
+		plan->fault_gap_us = rng_chance(&rng, 500) ? 200000 : 50000;
+		plan->world.delay_max_us = plan->world.commit_max_us = rng_chance(&rng, 500) ? 5000 : 20000;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
+		for (int i = 0; i < FAULT_KINDS; i++)
+			plan->weight[i] = 0;
+		plan->weight[FAULT_EVICT] = 6;
+		plan->weight[FAULT_CUT] = plan->weight[FAULT_CUT_BEFORE] = (unsigned)rng_below(&rng, 3);
+		plan->weight[FAULT_CUT_AFTER] = plan->weight[FAULT_REMAKE] = (unsigned)rng_below(&rng, 3);
+		plan->weight[FAULT_KILL_SESSION] = plan->weight[FAULT_REFUSE] = (unsigned)rng_below(&rng, 2);
 	} else if (dice < 67) {
 		plan->profile = "short";
 		plan->short_sessions = true;

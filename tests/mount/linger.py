@@ -29,6 +29,10 @@ signal.pause()
 '''
 
 
+# A job of its own that ends interrupts its open, and it opens again.
+SHELL = 'sleep 1000 & echo $!; exec 9<>"$1" || exit 75; echo taken; read -r _'
+
+
 def test(case):
     server = case.server()
     mount = case.mount(server, session='30s')
@@ -63,6 +67,21 @@ def test(case):
     check(not behind.answered(), 'the one behind waits')
     first.kill()
     behind.held()
+
+    # So does bash, by itself.
+    shell = spawn(['bash', '-c', SHELL, 'bash', door], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    job = int(shell.stdout.readline())
+    queued(2)
+    last = mount.take('build')
+    before = queued(3)
+    os.kill(job, signal.SIGKILL)
+    until(lambda: not os.path.exists(f'/proc/{job}'), 'bash hears of its end')
+    behind.release()
+    check_equal(shell.stdout.readline(), 'taken\n', 'bash')
+    check(not last.answered(), 'the last one waits')
+    check_equal(server.entries('build'), before[1:], 'the queue')
+    shell.communicate(timeout=20)
+    behind = last.held()
 
     # Another door of the lock: the old place is void, the new one is at the end.
     other = stubborn(door, timed)

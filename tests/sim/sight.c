@@ -194,7 +194,7 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			sim_violation(sim, "b: taker %d on %s came before %d to %s, and stands behind it", taker->pid,
 			              taker->mount->host, before->pid, lock->name);
 		if (before && before->entry_session == taker->entry_session && before->former_token &&
-		    taker->former_token && before->former_session == taker->former_session &&
+		    !taker->evicted_alone && taker->former_token && before->former_session == taker->former_session &&
 		    before->former_token > taker->former_token)
 			sim_violation(sim, "b: taker %d on %s stands in %s before %d, which was before it", before->pid,
 			              taker->mount->host, lock->name, taker->pid);

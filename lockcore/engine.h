@@ -6,7 +6,8 @@
  *   session  connecting, heartbeats, the lease, the end of a session
  *   lock     one lock's takers on this mount: what is watched, when it is listed
  *   judge    what a listing means to them
- *   taker    one entry: create, grant, lose, delete
+ *   taker    one taker: take, grant, lose, leave
+ *   place    its entry: create, find, delete
  *   entry    what stands in its data, and the watch on it: reason, eviction
  *   batch    creates and deletes of entries, several in one transaction
  *   zone     order by czxid, where the numbers repeat
@@ -329,19 +330,13 @@ struct lc_taker {
 bool taker_wants(const struct lc_taker *taker);   /* its entry shall exist */
 bool taker_in_queue(const struct lc_taker *taker);   /* its entry stands there */
 bool taker_queues(const struct lc_taker *taker);  /* waits, and its entry is there or may be */
-void taker_step(struct lc_taker *taker);          /* the next thing to do, if any */
-void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer);
-void taker_deleted(struct lc_taker *taker, const struct ensemble_answer *answer);
-/* Its create or delete was not sent, or has certainly not happened. */
-void taker_unsent(struct lc_taker *taker);
 void taker_settle(struct lc_taker *taker);        /* frees it when nothing is left of it */
 /* `first`: nobody stands before it. */
 void taker_grant(struct lc_taker *taker, bool first);
 void taker_lose(struct lc_taker *taker);
+/* Who comes next behind a holder is watched, to be handed the lock. */
+void taker_watch_next(struct lc_taker *holder);
 void taker_fail(struct lc_taker *taker, int error);
-/* A create of unknown outcome: it was found in a listing; or not. */
-void taker_found(struct lc_taker *taker, const struct queue_entry *entry);
-void taker_not_found(struct lc_taker *taker);
 /* The entry went with its lock. */
 void taker_removed(struct lc_taker *taker);
 /* The entry is gone, by nobody's hand here. */
@@ -351,8 +346,21 @@ void takers_missed(struct lc *lc);
 /* Somebody has marked it. */
 void taker_evicted(struct lc_taker *taker, const char *by);
 void taker_session_ended(struct lc_taker *taker);
-char *taker_path(const struct lc_taker *taker);   /* of its entry, malloced */
 void takers_tell(struct lc *lc);                  /* runs what is due */
+
+/* ---- place.c ---- */
+
+void taker_step(struct lc_taker *taker);          /* the next thing to do, if any */
+void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer);
+void taker_deleted(struct lc_taker *taker, const struct ensemble_answer *answer);
+/* Its create or delete was not sent, or has certainly not happened. */
+void taker_unsent(struct lc_taker *taker);
+/* A create of unknown outcome: it was found in a listing; or not. */
+void taker_found(struct lc_taker *taker, const struct queue_entry *entry);
+void taker_not_found(struct lc_taker *taker);
+/* Its entry is gone. */
+void taker_absent(struct lc_taker *taker);
+char *taker_path(const struct lc_taker *taker);   /* of its entry, malloced */
 
 /* ---- share.c ---- */
 

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * taker.c - one taker and its entry.
- *
- * Two states, kept apart: what the face has been told (taker->state) says whether
- * the entry shall exist; what ZooKeeper has said (taker->znode) says whether it
- * does. taker_step() does whatever brings the second to the first, and is called
- * whenever either may have changed. So the duty to delete an entry is there from
- * before its create is sent, and ends only at OK, NONODE or the session's end,
- * whether or not anybody still waits for it:
- *
- *              create             OK                delete            OK, NONODE
- *   [ABSENT] ---------> [CREATING] -----> [PRESENT] -------> [DELETING] --------> [ABSENT]
- *                           |  unanswered    ^  ^                |
- *                           v                |  '----------------'  unanswered, refused
- *                       [UNKNOWN] -----------'  found in a listing; not found: ABSENT
+ * taker.c - one taker, and what the face has been told of it (taker->state): that says
+ * whether it wants an entry. place.c brings the entry to that.
  *
  * A taker is freed when the face is done with it, the entry is absent and no
  * answer is outstanding.
@@ -29,8 +17,6 @@
 /* A hold longer than this watches its own entry: shorter ones, the many, are spared
  * the request. */
 #define SETTLE_US 20000
-/* Between tries of a delete that the ensemble refuses. */
-#define RETRY_US 1000000
 /* How long one that will not wait gives the ensemble to say whether the lock is free. */
 #define PROBE_US 2000000
 
@@ -122,7 +108,7 @@ static void set_state(struct lc_taker *taker, enum taker_state state)
 
 /* The lock is watched while one of ours comes next, so that it can be handed over without
  * asking; and so is that one's entry, behind a holder who stays for a while. */
-static void watch_next(struct lc_taker *holder)
+void taker_watch_next(struct lc_taker *holder)
 {
 	struct lc_taker *next = lock_next(holder->lock, holder);
 
@@ -144,7 +130,7 @@ void taker_grant(struct lc_taker *taker, bool first)
 	taker->held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);
 	make_due(taker);
-	watch_next(taker);
+	taker_watch_next(taker);
 }
 
 /* The lock goes to the next of ours, if nobody else can be before it. That both are
@@ -250,319 +236,7 @@ void takers_tell(struct lc *lc)
 	}
 }
 
-/* ---- the entry ---- */
-
-static void set_absent(struct lc_taker *taker)
-{
-	struct lc_taker *next = taker->next;
-
-	while (next && next->znode != ZNODE_PRESENT && next->znode != ZNODE_DELETING)
-		next = next->next;
-	if (next)
-		next->adjacent &= taker->adjacent;
-	taker->znode = ZNODE_ABSENT;
-	taker->adjacent = taker->first = taker->watch_armed = false;
-	free(taker->name);
-	taker->name = NULL;
-}
-
-char *taker_path(const struct lc_taker *taker)
-{
-	return lc_join(taker->lock->path, taker->name);
-}
-
-/* Present from now on, under this name. `stat`: NULL if it is new. */
-static void set_present(struct lc_taker *taker, const char *znode, const struct ensemble_stat *stat)
-{
-	struct lc_taker *before;
-	struct entry_name name;
-	char *copy = strdup(znode);
-	bool parsed = name_parse(znode, &name);
-
-	(void)parsed;
-	assert(parsed && name.taker_half == taker->id);
-	assert(!stat || stat->ephemeral_owner == taker->lc->session.id);
-	if (!copy) {
-		/* Without its name it cannot be deleted; a listing will find it. */
-		taker->znode = ZNODE_UNKNOWN;
-		lock_want_list(taker->lock);
-		return;
-	}
-	free(taker->name);
-	taker->name = copy;
-	taker->number = name.number;
-	taker->czxid = stat ? stat->czxid : 0;
-	taker->version = stat ? stat->version : 0;
-	taker->znode = ZNODE_PRESENT;
-	/* The numbers follow each other: nobody is in between. */
-	before = taker == taker->lock->takers ? NULL : taker->prev;
-	while (before && before->znode != ZNODE_PRESENT)
-		before = before == taker->lock->takers ? NULL : before->prev;
-	taker->adjacent = before && before->number + 1 == taker->number && name.number > 0;
-	if (taker->adjacent && before->state == TAKER_HELD)
-		watch_next(before);
-}
-
-/* A failed create: what its taker is told. */
-static int create_error(enum ensemble_result result)
-{
-	switch (result) {
-	case ENSEMBLE_NONODE:
-	case ENSEMBLE_NOCHILDREN:
-		return -ENOENT;
-	case ENSEMBLE_NOAUTH:
-		return -EACCES;
-	case ENSEMBLE_OK:
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
-		break;
-	}
-	return -ENOLCK;
-}
-
-/* An upgrade is to be told that an exclusive one stands in between, and one that will not
- * wait that somebody does: those need a listing of their own. */
-static bool needs_list(const struct lc_taker *taker)
-{
-	return taker->instead || taker->immediate || !lock_guarded(taker->lock);
-}
-
-/* Without a listing: it follows one of ours that was first, and is gone with its making. */
-static bool comes_first(const struct lc_taker *taker)
-{
-	return taker->follows >= 0 && taker->number == taker->follows + 1 &&
-	       taker->number < NAME_NUMBER_ZONE && taker->state == TAKER_WAITING &&
-	       taker->znode == ZNODE_PRESENT && taker->lock->holding == 0 && !taker->lock->unresolved &&
-	       session_may_grant(taker->lc);
-}
-
-void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer)
-{
-	taker->pending--;
-	taker->lock->proven = answer->result == ENSEMBLE_OK;
-	assert(taker->znode == ZNODE_CREATING);
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-		session_wrote(taker->lc, taker->sent_us);
-		set_present(taker, strrchr(answer->path, '/') + 1, answer->stat);
-		if (comes_first(taker)) {
-			taker_grant(taker, true);
-			break;
-		}
-		/* Whoever guarded it when it was sent may have gone meanwhile. */
-		if (taker->state == TAKER_WAITING && needs_list(taker) &&
-		    taker->lock->list_sent == taker->created_at)
-			lock_want_list(taker->lock);
-		break;
-	case ENSEMBLE_UNKNOWN:
-		taker->znode = ZNODE_UNKNOWN;
-		taker->lock->unresolved = true;
-		lock_want_list(taker->lock);   /* the connection may live */
-		break;
-	case ENSEMBLE_GONE:
-		return;   /* taker_session_ended() follows */
-	case ENSEMBLE_NONODE:
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_NOAUTH:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		if (answer->result == ENSEMBLE_REFUSED && lc_is_due(taker->lc, &taker->lc->refused_said_us))
-			lc_report(taker->lc, LC_WARNING, "%s: the ensemble refuses entries: over a quota?",
-			          taker->lock->path);
-		set_absent(taker);
-		if (taker->state == TAKER_WAITING)
-			taker_fail(taker, create_error(answer->result));
-		break;
-	}
-	taker_step(taker);
-}
-
-static void create(struct lc_taker *taker)
-{
-	struct lc *lc = taker->lc;
-	char prefix[NAME_PREFIX_MAX];
-
-	name_format(prefix, lc->session.half, taker->id, lc->host, taker->pid, taker->mode);
-	taker->name = strdup(prefix);
-	taker->znode = ZNODE_CREATING;
-	if (!taker->name || !batch_add(taker)) {
-		set_absent(taker);
-		taker_fail(taker, -ENOLCK);
-		return;
-	}
-	/* To the end: the order of creates is the order of entries. */
-	DL_DELETE(taker->lock->takers, taker);
-	DL_APPEND(taker->lock->takers, taker);
-	/* Sent back to back: a free lock costs one round trip. */
-	if (needs_list(taker))
-		lock_want_list(taker->lock);
-	else
-		lock_recheck(taker->lock);
-}
-
-void taker_deleted(struct lc_taker *taker, const struct ensemble_answer *answer)
-{
-	taker->pending--;
-	taker->lock->proven = answer->result == ENSEMBLE_OK;
-	assert(taker->znode == ZNODE_DELETING && !taker_wants(taker));
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-		session_wrote(taker->lc, taker->sent_us);
-		set_absent(taker);
-		break;
-	case ENSEMBLE_NONODE:
-		set_absent(taker);
-		break;
-	case ENSEMBLE_GONE:
-		return;
-	case ENSEMBLE_UNKNOWN:
-		taker->znode = ZNODE_PRESENT;   /* as far as we know: delete it again */
-		break;
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_NOAUTH:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		taker->znode = ZNODE_PRESENT;
-		lc_report(taker->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
-		          taker->lock->path, taker->name);
-		timer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);
-		break;
-	}
-	if (taker->znode == ZNODE_ABSENT && taker->lock->behind_leaver)
-		lock_want_list(taker->lock);
-	taker_step(taker);
-}
-
-static void delete(struct lc_taker *taker)
-{
-	taker->znode = ZNODE_DELETING;
-	if (!batch_add(taker)) {
-		taker->znode = ZNODE_PRESENT;
-		timer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);
-	}
-}
-
-void taker_unsent(struct lc_taker *taker)
-{
-	taker->pending--;
-	taker->lock->proven = false;
-	if (taker->znode == ZNODE_CREATING)
-		set_absent(taker);
-	else
-		taker->znode = ZNODE_PRESENT;
-	taker_step(taker);
-}
-
-void taker_step(struct lc_taker *taker)
-{
-	bool ready = session_ready(taker->lc);
-
-	switch (taker->znode) {
-	case ZNODE_ABSENT:
-		if (!taker_wants(taker)) {
-			taker_settle(taker);
-			return;
-		}
-		if (!ready || taker->state != TAKER_WAITING || taker->missing)
-			return;
-		if (taker->probing)
-			lock_want_list(taker->lock);
-		else if (!taker->lock->unresolved)
-			create(taker);
-		return;
-	case ZNODE_PRESENT:
-		/* A delete that was refused waits for its timer. */
-		if (!ready || taker_wants(taker) || taker->limit.armed)
-			return;
-		if (taker->lock->unproved && !taker->lock->proven) {
-			taker->lock->held_back = true;   /* lock_proved() goes on */
-			taker_watch_self(taker->lock->unproved);
-		} else {
-			delete(taker);
-		}
-		return;
-	case ZNODE_CREATING:
-	case ZNODE_UNKNOWN:
-	case ZNODE_DELETING:
-		return;   /* an answer or a listing goes on from here */
-	}
-}
-
-/* ---- what listings find ---- */
-
-static void adopted(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_taker *taker = ctx;
-
-	taker->pending--;
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-		if (answer->stat->ephemeral_owner == taker->lc->session.id) {
-			char *znode = taker->name;
-
-			taker->name = NULL;
-			set_present(taker, znode, answer->stat);
-			free(znode);
-			entry_read(taker, answer);
-		}
-		break;
-	case ENSEMBLE_GONE:
-		return;
-	case ENSEMBLE_NONODE:
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_NOAUTH:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-	case ENSEMBLE_UNKNOWN:
-		break;   /* still unknown: the next listing decides */
-	}
-	if (answer->result != ENSEMBLE_UNKNOWN)
-		lock_want_list(taker->lock);
-	taker_step(taker);
-}
-
-void taker_found(struct lc_taker *taker, const struct queue_entry *entry)
-{
-	char *name, *path;
-
-	assert(taker->znode == ZNODE_UNKNOWN);
-	if (taker->pending > 0)
-		return;
-	name = strdup(entry->znode);
-	if (!name)
-		return;
-	free(taker->name);
-	taker->name = name;
-	path = taker_path(taker);
-	if (!path)
-		return;
-	/* Its token and its owner are asked before it counts as ours. */
-	taker->pending++;
-	lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, adopted,
-	                 taker);
-	free(path);
-}
-
-void taker_not_found(struct lc_taker *taker)
-{
-	assert(taker->znode == ZNODE_UNKNOWN && taker->state != TAKER_HELD);
-	set_absent(taker);
-	taker_settle(taker);   /* one that waits is created again by the lock, in order */
-}
+/* ---- the entry goes by another hand ---- */
 
 /* What its taker waits for or has is taken away from it. */
 static void take_away(struct lc_taker *taker, int error)
@@ -592,7 +266,7 @@ static void take_away(struct lc_taker *taker, int error)
 
 void taker_removed(struct lc_taker *taker)
 {
-	set_absent(taker);
+	taker_absent(taker);
 	take_away(taker, -ENOENT);
 }
 
@@ -604,7 +278,7 @@ void taker_vanished(struct lc_taker *taker)
 
 	if (taker_wants(taker))
 		lc_report(lc, LC_NOTICE, "%s/%s is gone", taker->lock->path, taker->name);
-	set_absent(taker);
+	taker_absent(taker);
 	if (taker->state == TAKER_HELD && !taker->told_taken)
 		taker_lose(taker);   /* it waits again */
 	if (taker->state != TAKER_WAITING) {
@@ -642,7 +316,7 @@ void taker_session_ended(struct lc_taker *taker)
 {
 	taker->missing = false;
 	if (taker->znode != ZNODE_ABSENT)
-		set_absent(taker);
+		taker_absent(taker);
 	if (taker->state == TAKER_HELD)
 		taker_lose(taker);
 	taker_settle(taker);
@@ -658,7 +332,7 @@ static void settled(void *ctx)
 	taker_watch_self(taker);
 	taker_write_reason(taker);
 	if (taker->state == TAKER_HELD)
-		watch_next(taker);
+		taker_watch_next(taker);
 }
 
 static void time_is_up(void *ctx)

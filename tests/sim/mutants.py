@@ -228,11 +228,11 @@ mutant(8, 'missing_is_not_told', 'session.c',
        '\ttakers_missed(lc);\n',
        '',
        sim('operators', 170))
-mutant(8, 'numbers_apart_are_adjacent', 'taker.c',
+mutant(8, 'numbers_apart_are_adjacent', 'place.c',
        'before->number + 1 == taker->number',
        'before->number < taker->number',
        sim())
-mutant(8, 'adjacent_across_a_gap', 'taker.c',
+mutant(8, 'adjacent_across_a_gap', 'place.c',
        'next->adjacent &= taker->adjacent;',
        'next->adjacent |= taker->adjacent;',
        sim())
@@ -300,7 +300,7 @@ mutant(10, 'grant_when_not_first', 'judge.c',
        'if (queue_blocker(queue, i) >= 1 || !session_may_grant(lc))',
        sim())
 mutant(10, 'entry_outlives_its_session', 'taker.c',
-       '\tif (taker->znode != ZNODE_ABSENT)\n\t\tset_absent(taker);\n\tif (taker->state == TAKER_HELD)',
+       '\tif (taker->znode != ZNODE_ABSENT)\n\t\ttaker_absent(taker);\n\tif (taker->state == TAKER_HELD)',
        '\tif (taker->state == TAKER_HELD)',
        sim())
 mutant(10, 'grant_after_cancel', 'taker.c',
@@ -492,7 +492,7 @@ mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
        'barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);',
        'barred |= !leaves(owners[k]);',
        sim())
-mutant(16, 'upgrade_is_not_listed', 'taker.c',
+mutant(16, 'upgrade_is_not_listed', 'place.c',
        'return taker->instead || taker->immediate || !lock_guarded(taker->lock);',
        'return taker->immediate || !lock_guarded(taker->lock);',
        sim())
@@ -512,7 +512,7 @@ mutant(17, 'sweep_without_asking_the_owner', 'sweep.c',
        'answer->stat->ephemeral_owner != lc->session.id',
        '0',
        sim('namesakes'))
-mutant(17, 'adopted_without_asking', 'taker.c',
+mutant(17, 'adopted_without_asking', 'place.c',
        '	/* Its token and its owner are asked before it counts as ours. */\n',
        '	taker->name = NULL;\n'
        '	set_present(taker, name, &(struct ensemble_stat){.ephemeral_owner = taker->lc->session.id,\n'
@@ -522,11 +522,11 @@ mutant(17, 'adopted_without_asking', 'taker.c',
 
 # ---- 18: unknown outcomes ----
 
-mutant(18, 'create_again_before_the_list', 'taker.c',
+mutant(18, 'create_again_before_the_list', 'place.c',
        '\t\ttaker->znode = ZNODE_UNKNOWN;\n\t\ttaker->lock->unresolved = true;\n',
-       '\t\tset_absent(taker);\n',
+       '\t\ttaker_absent(taker);\n',
        sim('cuts'))
-mutant(18, 'others_queue_before_the_outcome', 'taker.c',
+mutant(18, 'others_queue_before_the_outcome', 'place.c',
        'else if (!taker->lock->unresolved)\n',
        'else\n',
        sim())
@@ -562,7 +562,7 @@ mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
        'bool alone =',
        sim('evictions'))
 
-mutant(19, 'release_and_take_over_the_head_of_another', 'taker.c',
+mutant(19, 'release_and_take_over_the_head_of_another', 'place.c',
        'taker->number == taker->follows + 1 &&',
        'taker->number > taker->follows &&',
        sim())
@@ -698,20 +698,20 @@ mutant(25, 'taken_beside_the_deaf', 'judge.c',
 
 # ---- 27: the duty to delete ----
 
-mutant(27, 'delete_dropped_when_unknown', 'taker.c',
+mutant(27, 'delete_dropped_when_unknown', 'place.c',
        'taker->znode = ZNODE_PRESENT;   /* as far as we know: delete it again */',
-       'set_absent(taker);',
+       'taker_absent(taker);',
        sim('cuts', 690))
-mutant(27, 'delete_dropped_when_refused', 'taker.c',
-       '\t\ttimer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);\n\t\tbreak;\n\t}\n\tif (taker->znode',
-       '\t\tset_absent(taker);\n\t\tbreak;\n\t}\n\tif (taker->znode',
+mutant(27, 'delete_dropped_when_refused', 'place.c',
+       '\t\ttimer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);\n\t}\n\tif (taker->znode',
+       '\t\ttaker_absent(taker);\n\t}\n\tif (taker->znode',
        sim('refusals', 1120))
-mutant(27, 'delete_dropped_by_a_leaver_being_created', 'taker.c',
-       '\t\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
-       '\t\tif (taker->state == TAKER_LEFT) {\n\t\t\tset_absent(taker);\n\t\t\tbreak;\n\t\t}\n'
-       '\t\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
+mutant(27, 'delete_dropped_by_a_leaver_being_created', 'place.c',
+       '\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
+       '\tif (taker->state == TAKER_LEFT) {\n\t\ttaker_absent(taker);\n\t\treturn;\n\t}\n'
+       '\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
        sim())
-mutant(27, 'no_look_behind_a_leaver', 'taker.c',
+mutant(27, 'no_look_behind_a_leaver', 'place.c',
        '\tif (taker->znode == ZNODE_ABSENT && taker->lock->behind_leaver)\n\t\tlock_want_list(taker->lock);\n',
        '',
        sim())
@@ -722,7 +722,7 @@ mutant(27, 'departure_wakes_nobody', 'taker.c',
 
 # ---- 28: the token ----
 
-mutant(28, 'token_of_the_first_entry', 'taker.c',
+mutant(28, 'token_of_the_first_entry', 'place.c',
        '\ttaker->czxid = stat ? stat->czxid : 0;',
        '\ttaker->czxid = taker->czxid ? taker->czxid : stat ? stat->czxid : 0;',
        sim())

@@ -80,13 +80,13 @@ def eviction(c, r, token=1, code=0, mount=0):
 
 class Checker(unittest.TestCase):
     def judge(self, *stories, faults=(), records=(), left=(), problems=(), killed=(), ends=True,
-              slots=1):
+              slots=1, truncated=()):
         result = checker.Result()
         journal = [{'e': 'begin', 'locks': ['hot'], 'slots': {'hot': slots}}]
         journal += [{'e': 'fault', 'kind': kind, 'target': target, 'c': c * MS, 'r': r * MS}
                     for kind, target, c, r in faults]
         journal += [{'e': 'kill', 'process': name, 'c': c * MS} for name, c in killed]
-        journal += [{'e': 'quiet', 'c': 0}, {'e': 'end', 'left': left, 'problems': problems}]
+        journal += [{'e': 'quiet', 'c': 0}, {'e': 'end', 'left': left, 'problems': problems, 'truncated': truncated}]
         gone = {name for name, _ in killed}
         histories = []
         for story in stories:
@@ -272,6 +272,20 @@ class Checker(unittest.TestCase):
     def test_not_evicted(self):
         for faults in ([], [eviction(20, 25)], [eviction(70, 75)], [eviction(45, 46, mount=1)]):
             self.bad('errno', Story('a').refused(errno.ECANCELED, 40, 60), faults=faults)
+
+    def test_forgotten_by_the_ensemble(self):
+        """Epoch 2 was cut off behind its 5th transaction, where somebody had got the 7th."""
+        def stories(token, at):
+            return (Story('a').take(token, 0, 10).value(7, token, 12).release(20),
+                    Story('b').refused(errno.ECANCELED, 15, at),
+                    Story('c').take(3 << 32, 30, 40).value(6, 3 << 32, 42).release(50))
+        self.good(*stories(2 << 32 | 7, 60), truncated=[2 << 32 | 5])
+        for token, at, truncated in ((2 << 32 | 7, 60, []), (2 << 32 | 7, 60, [2 << 32 | 7]),
+                                     (2 << 32 | 7, 60, [1 << 32 | 5]), (2 << 32 | 5, 60, [2 << 32 | 5])):
+            self.bad('value', *stories(token, at), truncated=truncated)
+            self.bad('errno', *stories(token, at), truncated=truncated)
+        self.bad('errno', Story('a').take(2 << 32 | 7, 0, 10).release(20),
+                 Story('b').refused(errno.ECANCELED, 50000, 50100), truncated=[2 << 32 | 5])
 
     def test_evicted_and_holds_on(self):
         story = Story('a').take(1, 0, 10).check(1, 12000, 12001).release(12002)

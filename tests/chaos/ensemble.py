@@ -7,6 +7,7 @@ sees many of them end.
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 
@@ -15,6 +16,8 @@ from harness import check, until
 
 TICK_MS = 500
 PORT = 2181
+_TRUNCATED = re.compile(r'Truncating log to get in sync with the leader 0x([0-9a-f]+)')
+_FOLLOWS = re.compile(r'Got zxid 0x([0-9a-f]+) expected')
 _JARS = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
 
 
@@ -63,6 +66,21 @@ class Server:
     def thaw(self):
         if self.running():
             self.process.send_signal(signal.SIGCONT)
+
+    def truncated(self):
+        """The last transactions of an epoch that leaders of later ones have left of this server's history.
+        A leader of the same epoch cuts off what it has only proposed, and proposes it again."""
+        found, last = [], None
+        with open(self.directory + '/log', encoding='utf-8', errors='replace') as log:
+            for line in log:
+                cut, follows = _TRUNCATED.search(line), _FOLLOWS.search(line)
+                if cut:
+                    last = int(cut[1], 16)
+                elif follows and last is not None:
+                    if int(follows[1], 16) >> 32 > last >> 32:
+                        found.append(last)
+                    last = None
+        return found
 
     def mode(self):
         """leader, follower, or None: not serving, or not answering."""

@@ -28,7 +28,7 @@ class UserMount:
         self.point = point
         self.log = open(case.directory + '/user.log', 'a+', encoding='utf-8')
         self.process = spawn(['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups', ZKLOCKFS, '-f',
-                              '-o', 'host=a,on_lost=kill', f'127.0.0.1:{server.port}/locks', point],
+                              '-o', 'host=a,on_lost=kill,session_timeout=5s,tick_time=500ms', f'127.0.0.1:{server.port}/locks', point],
                              stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         until(lambda: self.process.poll() is not None or
               as_user(ALICE, raw_open, point + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
@@ -44,7 +44,7 @@ class UserMount:
 
 
 def test(case):
-    server = case.server()
+    server = case.server(tick_ms=500)
     case.users()
     device_for_all(case)
     os.chmod(case.directory, 0o711)

@@ -218,6 +218,8 @@ int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd)
 
 void lc_process(struct lc *lc, short revents)
 {
+	/* Whom a release has handed the lock does not wait for the network. */
+	takers_tell(lc);
 	lc->ensemble->port->process(lc->ensemble, revents);
 	run_timers(lc);
 	locks_flush(lc);

@@ -13,7 +13,7 @@
 struct outsider {
 	struct sim *sim;
 	struct rng rng, mode_rng;
-	int64_t session, arrived_us;
+	int64_t session, arrived_us, czxid;
 	struct lock_state *lock;
 	char path[1280];
 	bool asked_away;
@@ -76,13 +76,16 @@ static void departs(void *ctx, uint64_t arg)
 	struct sim *sim = outsider->sim;
 	struct ensemble_op op = {.kind = ENSEMBLE_DELETE, .path = outsider->path, .version = ENSEMBLE_ANY_VERSION};
 
-	enum ensemble_result result = world_do(&sim->world, 0, &op, 1, NULL);
+	struct node *node = tree_find(&sim->world.proposed, outsider->path);
+	/* Gone with its lock, which was made again: another one has its name now. */
+	bool gone = node && node->stat.czxid != outsider->czxid;
+	enum ensemble_result result = gone ? ENSEMBLE_NONODE : world_do(&sim->world, 0, &op, 1, NULL);
 
 	if (result == ENSEMBLE_UNKNOWN) {
 		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
 		return;
 	}
-	if (result == ENSEMBLE_NONODE && !outsider->asked_away && outsider->lock->absent_us < outsider->arrived_us)
+	if (result == ENSEMBLE_NONODE && !gone && !outsider->asked_away && outsider->lock->absent_us < outsider->arrived_us)
 		sim_violation(sim, "d: somebody has deleted %s, which is not theirs", outsider->path);
 	if (sim->stopping) {
 		sim->outsiders_left--;
@@ -115,6 +118,7 @@ static void arrives(void *ctx, uint64_t arg)
 	outsider->asked_away = false;
 	outsider->lock = lock;
 	outsider->arrived_us = sim->agenda.now_us;
+	outsider->czxid = tree_find(&sim->world.proposed, path)->stat.czxid;
 	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), departs, outsider, 0);
 }
 

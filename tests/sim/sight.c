@@ -187,9 +187,10 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			taker->entry_session = node->stat.ephemeral_owner;
 		}
 		before = last[taker->mount->index];
-		/* Unless its first create was refused, or deleted, and nobody heard of it. */
+		/* Unless its first create was refused, or found no lock, or its entry was deleted, and
+		 * nobody heard of it. */
 		if (before && before->entry_session == taker->entry_session && !before->former_token &&
-		    !sim->plan.weight[FAULT_REFUSE] && !taker->evicted_alone &&
+		    !sim->plan.weight[FAULT_REFUSE] && !taker->evicted_alone && lock->absent_us < taker->took_us &&
 		    !taker->former_token && before->wait_us && taker->wait_us && before->took_us > taker->took_us)
 			sim_violation(sim, "b: taker %d on %s came before %d to %s, and stands behind it", taker->pid,
 			              taker->mount->host, before->pid, lock->name);

@@ -4,7 +4,7 @@
  *
  *   one turn:  poll ─► FUSE requests (a bounded number) ─► signals
  *              ─► holds that waited or lingered long enough ─► addresses
- *              ─► lc_process(): ZooKeeper, timers, listings, answers
+ *              ─► lc_process(): who is handed a lock, ZooKeeper, timers, listings, answers
  *
  * The poll array is made anew every turn: the ZooKeeper client's socket comes
  * back under the same number.

@@ -42,23 +42,4 @@ struct lineage {
 struct lineage *family_lineage(const struct person *person);
 /* How far up that process stands, 0 for itself; -1: it is none of them. */
 int lineage_find(const struct lineage *lineage, pid_t pid, uint64_t start);
-
-/* For the guardian, which may take its time. */
-
-struct open_file {
-	pid_t pid;
-	uint64_t ino;
-	int mount_id;         /* of mountinfo(5), in the process's own namespace */
-	const char *name;     /* the last part of its path */
-};
-
-/* Every descriptor of every process we may look into whose file is called as wanted.
- * Nothing is looked up below a mount. */
-void family_open_files(bool (*wanted)(void *ctx, const char *name),
-                       void (*found)(void *ctx, const struct open_file *file), void *ctx);
-/* On the mount of that number; in another mount namespace it has another one, but the
- * same device. */
-bool family_is_on_mount(const struct open_file *file, int mount_id, const char *device);
-/* Whether its descriptors can be seen at all. */
-bool family_can_look_into(pid_t pid);
 #endif

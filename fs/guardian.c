@@ -8,6 +8,7 @@
 #include "door.h"
 #include "family.h"
 #include "log.h"
+#include "scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -265,7 +266,7 @@ static void look_at_file(void *ctx, const struct open_file *file)
 	int opener;
 
 	/* Numbers and names are the same on every mount. */
-	if (!family_is_on_mount(file, page->mount_id, page->device))
+	if (!scan_is_on_mount(file, page->mount_id, page->device))
 		return;
 	opener = nearest_opener(round, file->pid, file->ino, &now);
 	if (opener == UNKNOWN) {
@@ -283,7 +284,7 @@ static void look_at_opener(struct round *round, int i)
 	struct ancestry ancestry;
 
 	if (is_lost(round, i, &now) && now.pid > 0 && family_ancestry(now.pid, &ancestry) &&
-	    ancestry.start == now.start && !family_can_look_into(now.pid)) {
+	    ancestry.start == now.start && !scan_can_look_into(now.pid)) {
 		round->losses[i].open = true;
 		stop(round, &round->losses[i], now.pid);
 	}
@@ -399,7 +400,7 @@ static void guard(const struct guardian *guardian)
 		if (held && (deadline == INT64_MIN || at <= now))
 			lose_all(page);
 		if (begin_round(&round, &newest) > 0) {
-			family_open_files(is_lost_door, look_at_file, &round);
+			scan_open_files(is_lost_door, look_at_file, &round);
 			for (int i = 0; i < round.used; i++)
 				if (was_lost(&round, i) && !round.losses[i].open)
 					look_at_opener(&round, i);

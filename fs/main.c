@@ -9,7 +9,6 @@
  */
 #include "credentials.h"
 #include "face.h"
-#include "family.h"
 #include "hold.h"
 #include "kernel_limit.h"
 #include "log.h"
@@ -17,6 +16,7 @@
 #include "mountpoint.h"
 #include "options.h"
 #include "ready.h"
+#include "scan.h"
 #include "why.h"
 
 #include "ensemble_zookeeper.h"
@@ -139,7 +139,7 @@ static void found_open(void *ctx, const struct open_file *file)
 {
 	struct mount *mount = ctx;
 
-	mount->open |= family_is_on_mount(file, mount->id, mount->device);
+	mount->open |= scan_is_on_mount(file, mount->id, mount->device);
 }
 
 /* Whether every door is known to be closed. That the kernel's side has ended proves
@@ -149,7 +149,7 @@ static bool all_closed(const struct loop *loop, struct mount *mount)
 	if (!loop->gone || mountpoint_is_ours(loop->options->mountpoint))
 		return false;
 	mount->open = false;
-	family_open_files(is_door, found_open, mount);
+	scan_open_files(is_door, found_open, mount);
 	return !mount->open;
 }
 

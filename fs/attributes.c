@@ -277,7 +277,17 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, co
 	park_call(parked, lc_stat(face->lc, node->lock, change_lock, parked, &parked->call));
 }
 
-/* Truncation and times change nothing. */
+/* By itself: a truncation brings the time along. */
+static bool sets_times(int to_set)
+{
+	return !(to_set & FUSE_SET_ATTR_SIZE) &&
+	       (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |
+	                  FUSE_SET_ATTR_MTIME_NOW));
+}
+
+/* Times are the ensemble's. Who locks by mkdir(2) and keeps the directory's time fresh has to
+ * be told that it is not: he would believe in his lock, and others see it grow stale.
+ * Truncation changes nothing. */
 void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
                     struct fuse_file_info *fi)
 {
@@ -287,7 +297,9 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 
 	(void)fi;
 	attributes(face, node, &st);
-	if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
+	if (sets_times(to_set))
+		fuse_reply_err(req, EPERM);
+	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
 	    (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		set_of_lock(face, req, node, wanted, to_set);
 	else if (((to_set & FUSE_SET_ATTR_MODE) && (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||

@@ -1,12 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Inside a lock nothing is made, removed, renamed or linked: EPERM, and ENOENT
-for a door that is not there; locks themselves are not renamed either."""
+for a door that is not there; locks themselves are not renamed either. Nobody sets a time,
+so that lockers who live by a directory's mtime fail and do not believe in their lock."""
 
 import errno
 import os
 
-from harness import check, check_equal, check_errno, run
+from harness import ALICE, check, check_equal, check_errno, check_user, command, run
+
+
+def keep_times(mount, entry):
+    os.chmod(mount.path('other'), 0o777)
+    for name in ('', 'other', 'build/lock', 'build/flock', 'build/value', 'build/slots', 'build/holder', 'build/queue',
+                 'build/queue/' + entry, '.zklockfs/status'):
+        path = mount.path(name)
+        before = os.stat(path)
+        for times in (None, (1, 1), (2_000_000_000, 1)):
+            check_errno(errno.EPERM, os.utime, path, times)
+        after = os.stat(path)
+        check_equal((after.st_mtime_ns, after.st_atime_ns), (before.st_mtime_ns, before.st_atime_ns), name)
+    check_user(errno.EPERM, ALICE, os.utime, mount.path('other'))
+    for name in ('build', 'build/slots'):
+        fd = os.open(mount.path(name), os.O_RDONLY | os.O_DIRECTORY * (name == 'build'))
+        check_errno(errno.EPERM, os.utime, fd)
+        os.close(fd)
+    check(command(['touch', mount.path('other')])[0] != 0, 'touch says that it has set the time')
+    # What only brings a time along goes on.
+    os.truncate(mount.path('build', 'slots'), 0)
+    with open(mount.path('build', 'slots'), 'w', encoding='ascii') as file:
+        file.write('1')
 
 
 def test(case):
@@ -36,6 +59,8 @@ def test(case):
         check_errno(errno.EPERM, os.rmdir, path(name))
     check_errno(errno.EPERM, os.rename, path('build', 'sub'), path('other', 'sub'))
     check_errno(errno.EPERM, os.rename, path('build', 'lock'), path('build', 'holder'))
+
+    keep_times(mount, entry)
 
     check_equal(mount.queue('build'), [entry], 'the queue')
     check_equal(sorted(mount.locks()), ['build', 'other'], 'the locks')

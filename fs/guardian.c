@@ -6,6 +6,7 @@
 #include "guardian.h"
 
 #include "door.h"
+#include "clock.h"
 #include "family.h"
 #include "log.h"
 #include "scan.h"
@@ -22,7 +23,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
 #include <uthash.h>
@@ -113,14 +113,6 @@ struct round {
 	int64_t now_us;
 	struct loss losses[GUARDIAN_SLOTS];
 };
-
-static int64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return ts.tv_sec * 1000000LL + ts.tv_nsec / 1000;
-}
 
 /* As it was when the round began: only that may be stopped, and finished. */
 static bool was_lost(const struct round *round, int i)
@@ -311,7 +303,7 @@ static int begin_round(struct round *round, int64_t *ret_newest_us)
 	struct page *page = round->guardian->page;
 	int lost = 0;
 
-	round->now_us = now_us();
+	round->now_us = clock_now_us();
 	round->used = atomic_load(&page->used);
 	for (int i = 0; i < round->used; i++) {
 		struct loss *loss = &round->losses[i];
@@ -363,7 +355,14 @@ static bool any_held(const struct page *page)
 	return false;
 }
 
-/* Until that time, or a word of the daemon. False: it is gone. */
+/* The timer's clock may be slewed, by a tenth at most, and the lease's is not: what is left
+ * is waited for in ever smaller parts. */
+static int64_t part_of(int64_t left_us)
+{
+	return left_us > 8000 ? left_us - left_us / 8 : left_us;
+}
+
+/* Until that time, or a word of the daemon; or not as long. False: it is gone. */
 static bool wait_until(const struct guardian *guardian, int timer, int64_t until_us, bool daemon)
 {
 	struct itimerspec spec = {0};
@@ -373,10 +372,12 @@ static bool wait_until(const struct guardian *guardian, int timer, int64_t until
 	ssize_t n;
 
 	if (until_us != INT64_MAX) {
-		spec.it_value.tv_sec = until_us / 1000000;
-		spec.it_value.tv_nsec = until_us % 1000000 * 1000 + 1;
+		int64_t left = until_us - clock_now_us(), wait = left > 0 ? part_of(left) : 0;
+
+		spec.it_value.tv_sec = wait / 1000000;
+		spec.it_value.tv_nsec = wait % 1000000 * 1000 + 1;
 	}
-	timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL);
+	timerfd_settime(timer, 0, &spec, NULL);
 	if (poll(fds, 2, -1) < 0 || !fds[0].revents)
 		return true;
 	n = recv(guardian->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -393,7 +394,7 @@ static void guard(const struct guardian *guardian)
 
 	round.guardian = guardian;
 	while (!atomic_load(&page->clean)) {
-		int64_t deadline = atomic_load(&page->deadline_us), newest = 0, now = now_us();
+		int64_t deadline = atomic_load(&page->deadline_us), newest = 0, now = clock_now_us();
 		int64_t at = deadline == INT64_MIN ? INT64_MAX : deadline - lead;
 		bool held = any_held(page);
 
@@ -405,7 +406,7 @@ static void guard(const struct guardian *guardian)
 				if (was_lost(&round, i) && !round.losses[i].open)
 					look_at_opener(&round, i);
 			end_round(&round);
-			at = now_us() + (now - newest < LOOK_SLOWLY_AFTER_US ? LOOK_US : LOOK_SLOWLY_US);
+			at = clock_now_us() + (now - newest < LOOK_SLOWLY_AFTER_US ? LOOK_US : LOOK_SLOWLY_US);
 		} else if (!daemon && !held) {
 			return;   /* nobody is left to guard, and nobody will come */
 		} else if (at <= now) {

@@ -7,6 +7,7 @@
  *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
+#include "clock.h"
 #include "credentials.h"
 #include "face.h"
 #include "hold.h"
@@ -30,33 +31,18 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-static int64_t read_clock(clockid_t id, int64_t per_second)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return ts.tv_sec * per_second + ts.tv_nsec / (1000000000 / per_second);
-}
-
-/* Goes on while the machine is suspended, as the session does. */
-static int64_t now_us(void)
-{
-	return read_clock(CLOCK_BOOTTIME, 1000000);
-}
 
 static int64_t clock_us(void *ctx)
 {
 	(void)ctx;
-	return now_us();
+	return clock_now_us();
 }
 
 static int64_t wall_ms(void *ctx)
 {
 	(void)ctx;
-	return read_clock(CLOCK_REALTIME, 1000);
+	return clock_read_ns(CLOCK_REALTIME) / 1000000;
 }
 
 static void random_bytes(void *ctx, void *ret_bytes, size_t len)
@@ -220,7 +206,7 @@ static int begin(struct options *options, struct loop *loop, struct ensemble **r
 		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report,
 		.deadline = deadline, .ctx = loop,
 	};
-	int64_t now = now_us(), until = now + why_patience_us(options);
+	int64_t now = clock_now_us(), until = now + why_patience_us(options);
 	int r = loop_find(loop, now + options->retry_us, until);
 
 	if (r < 0) {
@@ -276,7 +262,7 @@ static int run(struct options *options, struct loop *loop)
 
 int main(int argc, char **argv)
 {
-	struct face face = {.clock_us = now_us, .uid = getuid(), .gid = getgid()};
+	struct face face = {.clock_us = clock_now_us, .uid = getuid(), .gid = getgid()};
 	struct loop loop = {.face = &face, .signals = -1};
 	struct options options;
 	int status;

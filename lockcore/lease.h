@@ -4,7 +4,7 @@
  *
  * All arithmetic of time and safety stands here, pure: no clock is read, all
  * times are handed in, microseconds of one clock that goes on while the
- * machine is suspended.
+ * machine is suspended, and is not slewed by more than what is allowed below.
  *
  *   T     the smallest session timeout granted in this session
  *   tick  the servers' tickTime

@@ -84,7 +84,7 @@ struct lc_config {
 	 * after a session timeout. 0: nobody is stopped, and it is deleted at once. */
 	int64_t loss_lead_us;
 
-	int64_t (*clock_us)(void *ctx);   /* CLOCK_BOOTTIME: goes on while suspended */
+	int64_t (*clock_us)(void *ctx);   /* goes on while suspended, is not slewed */
 	int64_t (*wall_ms)(void *ctx);
 	void (*random)(void *ctx, void *ret_bytes, size_t len);
 	void (*report)(void *ctx, enum lc_level level, const char *text); /* one line */

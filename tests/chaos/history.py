@@ -3,7 +3,7 @@
 
 One file per worker and one of the runner (`journal`), one JSON object per line,
 each written by one write(2): a process that is killed leaves whole lines. Times
-are CLOCK_BOOTTIME in nanoseconds, the clock the mounts use: `c` before the call,
+are CLOCK_BOOTTIME in nanoseconds, which every process here shares: `c` before the call,
 `r` after it.
 
 A worker writes

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lease's clock on a machine that sleeps, is slewed, and stops this process between
+ * any two readings.
+ */
+#include "clock.h"
+
+#include "unit.h"
+
+#include <stdbool.h>
+
+#define SECOND 1000000000LL
+#define READING 30   /* what one takes */
+
+static struct {
+	int64_t raw, slewed, slept;
+	int slew;             /* per mille */
+	int readings;         /* until this process is */
+	int64_t stopped;      /*   stopped for so long, */
+	int64_t asleep;       /*   and the machine slept */
+	bool always;          /*   each time */
+} machine = {.raw = 5000 * SECOND, .slewed = 7000 * SECOND};
+
+static void pass(int64_t ns)
+{
+	machine.raw += ns;
+	machine.slewed += ns + ns / 1000 * machine.slew;
+}
+
+/* Stands before libc's own. */
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int64_t at;
+
+	pass(READING);
+	if (machine.always || machine.readings-- == 0) {
+		pass(machine.stopped);
+		machine.slept += machine.asleep;
+		machine.asleep = 0;
+	}
+	at = id == CLOCK_MONOTONIC_RAW ? machine.raw :
+	     id == CLOCK_BOOTTIME ? machine.slewed + machine.slept : machine.slewed;
+	ts->tv_sec = at / SECOND;
+	ts->tv_nsec = at % SECOND;
+	return 0;
+}
+
+static void expect_true(const char *when)
+{
+	int64_t before = (machine.raw + machine.slept) / 1000, now = clock_now_us();
+	int64_t after = (machine.raw + machine.slept) / 1000, slack = CLOCK_BRACKET_NS / 1000;
+
+	expect(now >= before && now <= after + slack, "%s: %lld us, not within %lld and %lld", when,
+	       (long long)now, (long long)before, (long long)after);
+}
+
+static void slewed(void **state)
+{
+	(void)state;
+	for (int slew = -83; slew <= 83; slew += 83) {
+		machine.slew = slew;
+		for (int i = 0; i < 100; i++) {
+			pass(SECOND);
+			expect_true("slewed");
+		}
+	}
+	machine.slew = 0;
+}
+
+static void suspended(void **state)
+{
+	(void)state;
+	for (int readings = 0; readings < 8; readings++) {
+		machine.readings = readings;
+		machine.asleep = readings * 10 * SECOND + SECOND / 10;
+		machine.stopped = 0;
+		expect_true("suspended between two readings");
+		expect_true("after that");
+	}
+}
+
+static void stopped(void **state)
+{
+	(void)state;
+	for (int readings = 0; readings < 8; readings++) {
+		machine.readings = readings;
+		machine.stopped = 10 * SECOND;
+		expect_true("stopped between two readings");
+		machine.readings = readings;
+		machine.asleep = 3 * SECOND;
+		expect_true("stopped and suspended");
+		expect_true("after that");
+	}
+}
+
+/* No two readings are near each other: the clock may be ahead by what lies between them,
+ * once, and neither goes back nor hangs. */
+static void never_tight(void **state)
+{
+	int64_t last = clock_now_us(), ahead;
+
+	(void)state;
+	machine.always = true;
+	machine.stopped = 40 * 1000;
+	for (int i = 0; i < 1000; i++) {
+		int64_t now = clock_now_us();
+
+		expect(now >= last, "%lld us after %lld", (long long)now, (long long)last);
+		last = now;
+	}
+	machine.always = false;
+	machine.stopped = 0;
+	ahead = clock_now_us() - (machine.raw + machine.slept) / 1000;
+	expect(ahead >= 0 && ahead < 100, "ahead by %lld us", (long long)ahead);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slewed),
+		cmocka_unit_test(suspended),
+		cmocka_unit_test(stopped),
+		cmocka_unit_test(never_tight),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 #include <utlist.h>
 
 struct advisory {
 	struct face *face;
 	struct node *node;            /* a reference */
 	struct person opener;
+	int opener_life;              /* family_watch() */
 	int slot;                     /* the guardian's */
 	struct fuse_pollhandle *poll; /* somebody polls */
 	struct cursor cursor;
@@ -49,6 +51,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 		free(file);
 		return;
 	}
+	file->opener_life = family_watch(file->opener.pid);
 	node_ref(node);
 	DL_APPEND(face->advisories, file);
 	reply.fh = (uint64_t)(uintptr_t)file;
@@ -73,14 +76,14 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 static void part_from(struct advisory *file, pid_t thread)
 {
 	struct claim *claim;
-	struct person person = {.pid = 0};
+	pid_t process = 0;
 
 	DL_FOREACH(file->node->claims, claim) {
 		if (claim->file != file || claim->kind != CLAIM_FLOCK)
 			continue;
-		if (!person.pid)
-			family_identify(thread, &person);
-		if (claim->pid == person.pid)
+		if (!process)
+			process = family_process(thread);
+		if (claim->pid == process)
 			claim->pid = 0;
 	}
 }
@@ -100,6 +103,8 @@ void advisory_release(struct advisory *file)
 
 	drop_claims(file, NULL);
 	guardian_release(face->guardian, file->slot);
+	if (file->opener_life >= 0)
+		close(file->opener_life);
 	DL_DELETE(face->advisories, file);
 	if (file->poll)
 		fuse_pollhandle_destroy(file->poll);
@@ -125,7 +130,8 @@ static void take(struct advisory *file, fuse_req_t req, enum claim_kind kind, ui
 {
 	struct claim_request request = {
 		.file = file, .node = file->node, .kind = kind, .owner = owner, .mode = mode,
-		.wait_us = wait ? LC_FOREVER : 0, .opener = file->opener, .uid = fuse_req_ctx(req)->uid,
+		.wait_us = wait ? LC_FOREVER : 0, .opener = file->opener, .opener_life = file->opener_life,
+		.uid = fuse_req_ctx(req)->uid,
 	};
 
 	if (file->face->read_only) {
@@ -244,16 +250,14 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	enum lc_mode mode = parked->size > 0 ? LC_EXCLUSIVE : LC_SHARED;
 	const struct lc_entry *first;
-	struct person asker;
 
 	unpark(parked);
 	if (err < 0) {
 		parked_error(parked, err);
 		return;
 	}
-	family_identify(fuse_req_ctx(parked->req)->pid, &asker);
 	first = in_the_way(node, listing, mode, (unsigned)parked->size, parked->fi.lock_owner,
-	                   claim_companion(node, CLAIM_FCNTL, &asker));
+	                   claim_companion(node, CLAIM_FCNTL, &parked->asker));
 	if (first)
 		describe(face, node, first, mode, &lock);
 	fuse_reply_lock(parked->req, &lock);
@@ -306,6 +310,7 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 	if (!parked)
 		return;
 	parked->fi = *fi;
+	parked->asker = asker;
 	if (mode == LC_SHARED)   /* no matter how many slots */
 		park_call(parked, lc_list(file->face->lc, file->node->lock, listed, parked, &parked->call));
 	else
@@ -319,16 +324,16 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 static struct claim *claim_of(const struct advisory *file, pid_t thread)
 {
 	struct claim *claim, *found = NULL;
-	struct person person = {.pid = 0};
+	pid_t process = 0;
 
 	DL_FOREACH(file->node->claims, claim) {
 		if (claim->file == file && claim->kind == CLAIM_FLOCK)
 			return claim;
 		if (claim->kind != CLAIM_FCNTL)
 			continue;
-		if (!person.pid)
-			family_identify(thread, &person);
-		if (claim->pid == person.pid && person.pid > 0)
+		if (!process)
+			process = family_process(thread);
+		if (claim->pid == process && process > 0)
 			found = claim;
 		else if (claim->file == file && !found)
 			found = claim;

@@ -84,12 +84,8 @@ void claim_drop(struct claim *claim)
  * called flock(2) may be a flock(1) that is gone already. A process's lock is its own. */
 static const struct person *keeper(const struct claim_request *request)
 {
-	const struct person *opener = &request->opener;
-	struct ancestry ancestry;
-
-	if (request->kind == CLAIM_FLOCK && family_ancestry(opener->pid, &ancestry) &&
-	    ancestry.start == opener->start)
-		return opener;
+	if (request->kind == CLAIM_FLOCK && family_lives(request->opener_life))
+		return &request->opener;
 	return &request->asker;
 }
 
@@ -98,7 +94,8 @@ static void wake(struct holder *holder);
 static int join(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = claim ? hold_join(hold, &claim->holder, wake, keeper(request), request->node) : -ENOMEM;
+	int r = claim ? hold_join(hold, &claim->holder, wake, keeper(request), request->uid, request->node)
+	              : -ENOMEM;
 
 	if (r < 0) {
 		free(claim);

@@ -48,6 +48,7 @@ struct claim_request {
 	int64_t wait_us;              /* as of lc_request */
 	struct person asker;
 	struct person opener;         /* of the file */
+	int opener_life;              /* as family_watch() says; the file's */
 	uid_t uid;
 };
 

@@ -20,6 +20,7 @@
 
 #define FUSE_USE_VERSION 314
 
+#include "family.h"
 #include "guardian.h"
 #include "linger.h"
 #include "node.h"
@@ -64,6 +65,7 @@ struct parked {
 	struct fuse_file_info fi;
 	size_t size;
 	off_t off;
+	struct person asker;      /* advisory.c: who waits for the answer */
 	bool changed;             /* what was asked for is done: an interrupt comes too late */
 	void *open;               /* dir.c: the directory */
 	void (*refuse)(fuse_req_t req, int error);   /* answers it otherwise than asked for */

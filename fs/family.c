@@ -5,9 +5,12 @@
 #include "family.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +59,17 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 	return true;
 }
 
+/* A number of /proc/PID/status; 0: the process is not there. */
+static pid_t status_number(pid_t pid, const char *key)
+{
+	char text[1024], *line;
+
+	line = pid > 0 && read_proc(pid, "status", text, sizeof(text)) ? strstr(text, key) : NULL;
+	return line ? (pid_t)strtol(line + strlen(key), NULL, 10) : 0;
+}
+
+/* ---- who asks ---- */
+
 /* A loop of takes asks for the same thread thousands of times a second, and reading who it is
  * costs more than all else that is done here. Remembered so shortly that no number can
  * come round again: all others would have to be given out before. */
@@ -65,6 +79,7 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 static struct remembered {
 	pid_t thread;
 	int64_t read_ns;
+	bool seen;             /* the command was read */
 	struct person person;
 } remembered[REMEMBERED_COUNT];
 
@@ -76,54 +91,70 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-static void read_person(pid_t thread, struct person *ret_person)
+static struct remembered *remember(pid_t thread)
 {
-	struct ancestry ancestry;
-	char text[1024], *line;
+	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
+	int64_t now = now_ns();
 
-	*ret_person = (struct person){.command = "-"};
-	line = read_proc(thread, "status", text, sizeof(text)) ? strstr(text, "\nTgid:") : NULL;
-	if (!line)
-		return;
-	ret_person->pid = (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
-	if (family_ancestry(ret_person->pid, &ancestry))
-		ret_person->start = ancestry.start;
-	if (read_proc(ret_person->pid, "comm", text, sizeof(text)))
-		snprintf(ret_person->command, sizeof(ret_person->command), "%.*s",
+	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS)
+		*entry = (struct remembered){
+			.thread = thread, .read_ns = now,
+			.person = {.pid = status_number(thread, "\nTgid:"), .command = "-"},
+		};
+	return entry;
+}
+
+pid_t family_process(pid_t thread)
+{
+	return thread > 0 ? remember(thread)->person.pid : 0;
+}
+
+static struct remembered *see(pid_t thread)
+{
+	struct remembered *entry = remember(thread);
+	struct person *person = &entry->person;
+	char text[64];
+
+	if (!entry->seen && person->pid > 0 && read_proc(person->pid, "comm", text, sizeof(text)))
+		snprintf(person->command, sizeof(person->command), "%.*s",
 		         (int)strlen(text) - 1, text);   /* without the newline that /proc adds */
+	entry->seen = true;
+	return entry;
+}
+
+void family_see(pid_t thread, struct person *ret_person)
+{
+	*ret_person = thread > 0 ? see(thread)->person : (struct person){.command = "-"};
+	ret_person->start = 0;
 }
 
 void family_identify(pid_t thread, struct person *ret_person)
 {
-	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
-	int64_t now = now_ns();
+	struct ancestry ancestry;
+	struct person *person;
 
 	if (thread <= 0) {
 		*ret_person = (struct person){.command = "-"};
 		return;
 	}
-	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS) {
-		*entry = (struct remembered){.thread = thread, .read_ns = now};
-		read_person(thread, &entry->person);
-	}
-	*ret_person = entry->person;
+	person = &see(thread)->person;
+	if (person->start == 0 && family_ancestry(person->pid, &ancestry))
+		person->start = ancestry.start;
+	*ret_person = *person;
 }
 
-struct lineage *family_lineage(const struct person *person)
+/* ---- descent ---- */
+
+struct lineage *family_lineage(pid_t pid)
 {
-	struct process line[GENERATIONS_MAX];
+	pid_t line[GENERATIONS_MAX];
 	struct lineage *lineage;
-	struct ancestry ancestry;
 	size_t count = 0;
 
-	for (pid_t pid = person->pid; count < GENERATIONS_MAX && family_ancestry(pid, &ancestry);
-	     pid = ancestry.parent) {
-		/* A number that was given to another one meanwhile: no child is older than its
-		 * parent. */
-		if (count == 0 ? ancestry.start != person->start
-		               : pid == 1 || ancestry.start > line[count - 1].start)
+	for (; pid > 0 && count < GENERATIONS_MAX; pid = status_number(pid, "\nPPid:")) {
+		if (pid == 1 && count > 0)
 			break;
-		line[count++] = (struct process){.pid = pid, .start = ancestry.start};
+		line[count++] = pid;
 	}
 	lineage = count > 0 ? malloc(sizeof(*lineage) + count * sizeof(line[0])) : NULL;
 	if (!lineage)
@@ -133,10 +164,33 @@ struct lineage *family_lineage(const struct person *person)
 	return lineage;
 }
 
-int lineage_find(const struct lineage *lineage, pid_t pid, uint64_t start)
+int lineage_find(const struct lineage *lineage, pid_t pid)
 {
-	for (size_t i = 0; i < lineage->count; i++)
-		if (lineage->of[i].pid == pid && lineage->of[i].start == start)
+	for (size_t i = 0; pid > 0 && i < lineage->count; i++)
+		if (lineage->of[i] == pid)
 			return (int)i;
 	return -1;
+}
+
+/* ---- life ---- */
+
+int family_watch(pid_t pid)
+{
+	int fd = pid > 0 ? pidfd_open(pid, 0) : -1;
+	struct rlimit limit;
+
+	if (fd < 0)
+		return -1;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + FAMILY_FDS_RESERVED >= limit.rlim_cur) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+bool family_lives(int pidfd)
+{
+	struct pollfd pollfd = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&pollfd, 1, 0) == 0;
 }

@@ -67,7 +67,7 @@ static void wake(struct holder *holder)
 static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
                     const struct person *person)
 {
-	int r = hold_join(hold, &handle->holder, wake, person, handle->node);
+	int r = hold_join(hold, &handle->holder, wake, person, fuse_req_ctx(req)->uid, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -156,7 +156,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 	}
 	family_identify(fuse_req_ctx(req)->pid, &request.person);
 	if (node->door.joins)
-		request.lineage = family_lineage(&request.person);
+		request.lineage = family_lineage(request.person.pid);
 	hold = request.lineage ? hold_of_family(face, node->lock, request.lineage) : NULL;
 	if (hold) {
 		join(hold, req, &request, fi);

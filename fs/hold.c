@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <utlist.h>
 
 static struct hold *hold_of_place(struct lingering *place)
@@ -86,9 +87,10 @@ static int distance_to(const struct hold *hold, const struct lineage *lineage)
 	int least = INT_MAX;
 
 	DL_FOREACH(hold->holders, holder) {
-		int distance = lineage_find(lineage, holder->pid, holder->start);
+		int distance = lineage_find(lineage, holder->pid);
 
-		if (distance >= 0 && distance < least)
+		/* Who lives still was the one of its number when that was read. */
+		if (distance >= 0 && distance < least && family_lives(holder->life))
 			least = distance;
 	}
 	return least;
@@ -114,8 +116,22 @@ struct hold *hold_of_family(struct face *face, const char *lock, const struct li
 	return nearest;
 }
 
-/* Those who asked before their family had it. Who descends from whom was read while both
- * requests were pending. */
+/* What was read when it asked is older than the family's hold, so it is read again. */
+static bool descends(struct hold *waiting, const struct hold *family)
+{
+	struct lineage *now;
+
+	if (distance_to(family, waiting->lineage) == INT_MAX)
+		return false;
+	now = family_lineage(waiting->person.pid);
+	if (!now)
+		return false;
+	free(waiting->lineage);
+	waiting->lineage = now;
+	return distance_to(family, now) != INT_MAX;
+}
+
+/* Those who asked before their family had it. */
 static void let_family_in(struct hold *family)
 {
 	struct hold *hold, *next;
@@ -124,7 +140,7 @@ static void let_family_in(struct hold *family)
 		return;
 	DL_FOREACH_SAFE(family->face->waiting, hold, next) {
 		if (!hold->lineage || strcmp(hold->node->lock, family->node->lock) != 0 ||
-		    distance_to(family, hold->lineage) == INT_MAX)
+		    !descends(hold, family))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold));
 		hold->ctx = NULL;
@@ -202,10 +218,12 @@ static void lost(void *ctx)
 
 /* ---- asking ---- */
 
-/* A lock that was lost while its place was kept is nobody's. */
+/* A lock that was lost while its place was kept is nobody's. The process is the same if it
+ * lives; it may be another user's by now. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
-	return request->wait_us > 0 && hold->where == request->where &&
+	return family_lives(hold->place.pidfd) && hold->uid == request->uid &&
+	       request->wait_us > 0 && hold->where == request->where &&
 	       hold->owner == request->owner && hold->mode == request->mode &&
 	       !(hold->answered && hold->error == 0 && !lc_holds(hold->taker));
 }
@@ -294,24 +312,26 @@ fuse_req_t hold_withdraw(struct hold *hold)
 /* ---- holding ---- */
 
 int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
-              const struct person *person, const struct node *door)
+              const struct person *person, uid_t uid, const struct node *door)
 {
 	struct guardian *guardian = hold->face->guardian;
 
 	*holder = (struct holder){
-		.wake = wake, .pid = person->pid, .start = person->start, .slot = -1,
+		.wake = wake, .pid = person->pid, .start = person->start, .uid = uid, .slot = -1,
+		.life = -1,
 	};
 	if (guardian) {
 		if (person->pid == 0)
 			log_line(LC_WARNING, "%s: its taker is not visible here, and could not be "
 			         "stopped if it lost the lock", door->lock);
 		holder->slot = guardian_hold(guardian, &(struct guarded){
-			.uid = hold->uid, .pid = person->pid, .start = person->start,
+			.uid = uid, .pid = person->pid, .start = person->start,
 			.ino = door->ino, .door = door->name}, holder);
 		if (holder->slot < 0)
 			return -ENOLCK;
 	}
 	holder->hold = hold;
+	holder->life = family_watch(person->pid);
 	DL_APPEND(hold->holders, holder);
 	return 0;
 }
@@ -349,6 +369,8 @@ void hold_part(struct holder *holder)
 	struct hold *hold = holder->hold;
 
 	guardian_release(hold->face->guardian, holder->slot);
+	if (holder->life >= 0)
+		close(holder->life);
 	DL_DELETE(hold->holders, holder);
 	holder->hold = NULL;
 	if (holder->attends && hold->holders && hold->taker && !anybody_attends(hold))

@@ -37,6 +37,8 @@ struct holder {
 	                                        * hold_attend() tells. It may not part here */
 	pid_t pid;                    /* who opened or locked: with its start, the process */
 	uint64_t start;               /* 0: not known */
+	int life;                     /* and as family_watch() tells it from a later one */
+	uid_t uid;                    /* of that open, or lock */
 	int slot;                     /* the guardian's; -1: not guarded */
 	bool finished;                /* the lock is lost, and nobody works under it any more */
 	bool attends;
@@ -124,9 +126,9 @@ void hold_wait(struct hold *hold, fuse_req_t req);
 fuse_req_t hold_withdraw(struct hold *hold);
 
 /* One more has the lock by it, as the opener of that door's file: 0, or -ENOLCK: it
- * could not be stopped, should the lock get lost. */
+ * could not be stopped, should the lock get lost. While its request is pending. */
 int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
-              const struct person *person, const struct node *door);
+              const struct person *person, uid_t uid, const struct node *door);
 /* It has not any more; with the last one the hold is gone. */
 void hold_part(struct holder *holder);
 /* It has the lock by that hold instead, and keeps its slot. */

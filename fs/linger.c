@@ -5,10 +5,11 @@
  */
 #include "linger.h"
 
+#include "family.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -27,7 +28,7 @@ void linger_finish(struct linger *linger)
 bool linger_begin(struct linger *linger, struct lingering *place, pid_t pid)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = place};
-	int fd = pid > 0 ? pidfd_open(pid, 0) : -1;
+	int fd = family_watch(pid);
 
 	assert(!place->active);
 	if (fd < 0)

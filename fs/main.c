@@ -84,15 +84,19 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 	         "%s", text);
 }
 
-/* Each taker costs no descriptor, but the client opens sockets when others are many. */
+/* Each holder costs one: family_watch(). */
+#define DESCRIPTORS_WANTED 65536
+
 static void raise_limits(void)
 {
-	struct rlimit limit;
+	struct rlimit limit, wanted = {.rlim_cur = DESCRIPTORS_WANTED, .rlim_max = DESCRIPTORS_WANTED};
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	if (limit.rlim_max < DESCRIPTORS_WANTED && setrlimit(RLIMIT_NOFILE, &wanted) == 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* Without contact for so many session timeouts, the session and its lease are over, and

@@ -417,16 +417,16 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	struct node *parent = node_by_ino(face->nodes, parent_ino);
 	struct node *node = node_child(face->nodes, parent, name);
 	struct parked *parked;
-	struct person person;
+	pid_t process;
 
 	if (!node || node->kind != NODE_LOCK ||
 	    !may_remove(face, parent, node, fuse_req_ctx(req)->uid)) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	family_identify(fuse_req_ctx(req)->pid, &person);
-	if (person.pid > 0)
-		holds_drop(face, person.pid, node->lock);
+	process = family_process(fuse_req_ctx(req)->pid);
+	if (process > 0)
+		holds_drop(face, process, node->lock);
 	parked = park(face, req, node, NULL);
 	if (parked)
 		park_call(parked, lc_rmdir(face->lc, node->lock, removed, parked, &parked->call));

@@ -220,7 +220,7 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 		size--;
 	if (size != strlen("evict") || memcmp(data, "evict", size) != 0)
 		return -EINVAL;
-	family_identify(fuse_req_ctx(parked->req)->pid, &person);
+	family_see(fuse_req_ctx(parked->req)->pid, &person);
 	snprintf(by, sizeof(by), "uid %u pid %d (%s) on %s", (unsigned)fuse_req_ctx(parked->req)->uid,
 	         (int)person.pid, person.command, face->host);
 	return lc_evict(face->lc, parked->node->lock, parked->node->znode, by, written, parked,

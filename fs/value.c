@@ -19,22 +19,16 @@ struct writer {
 	struct lineage *lineage;   /* NULL: not visible */
 };
 
-static bool lives(const struct holder *holder)
-{
-	struct ancestry ancestry;
-
-	return holder->pid > 0 && family_ancestry(holder->pid, &ancestry) &&
-	       ancestry.start == holder->start && !ancestry.ended;
-}
-
 static bool belongs_to(const struct hold *hold, const struct writer *writer)
 {
 	const struct holder *holder;
 
 	DL_FOREACH(hold->holders, holder) {
-		if (writer->lineage && lineage_find(writer->lineage, holder->pid, holder->start) >= 0)
+		bool lives = family_lives(holder->life);
+
+		if (lives && writer->lineage && lineage_find(writer->lineage, holder->pid) >= 0)
 			return true;
-		if (hold->uid == writer->uid && (!writer->lineage || !lives(holder)))
+		if (holder->uid == writer->uid && (!lives || !writer->lineage))
 			return true;
 	}
 	return false;
@@ -76,11 +70,9 @@ void value_write(struct face *face, struct text_file *file, fuse_req_t req, stru
 {
 	struct writer writer = {.uid = fuse_req_ctx(req)->uid};
 	struct parked *parked;
-	struct person person;
 	struct hold *hold;
 
-	family_identify(fuse_req_ctx(req)->pid, &person);
-	writer.lineage = family_lineage(&person);
+	writer.lineage = family_lineage(family_process(fuse_req_ctx(req)->pid));
 	hold = find(face, node->lock, &writer);
 	free(writer.lineage);
 	if (!hold) {

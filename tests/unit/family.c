@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who a process is and whose descendant, by /proc: whatever its command is called, and
- * never by a number alone.
+ * Who a process is and whose descendant, by /proc: whatever its command is called; and
+ * whether it lives, by a pidfd.
  */
 #include "family.h"
 
@@ -9,6 +9,7 @@
 
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +34,11 @@ static void identity(void **state)
 		if (child == 0) {
 			prctl(PR_SET_NAME, names[i]);
 			family_identify(getpid(), &person);
-			_exit(person.pid != getpid() || person.start < self.start || strcmp(person.command, names[i]) != 0);
+			if (person.pid != getpid() || person.start < self.start || strcmp(person.command, names[i]) != 0)
+				_exit(1);
+			family_see(getpid(), &person);
+			_exit(person.pid != getpid() || person.start != 0 || strcmp(person.command, names[i]) != 0 ||
+			      family_process(getpid()) != getpid());
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		expect(status == 0, "'%s' is somebody else", names[i]);
@@ -53,40 +58,68 @@ static void nobody(void **state)
 		family_identify(i ? gone : 0, &person);
 		assert_int_equal(person.pid, 0);
 		assert_string_equal(person.command, "-");
-		assert_null(family_lineage(&person));
+		assert_null(family_lineage(person.pid));
+		assert_int_equal(family_watch(i ? gone : 0), -1);
 	}
-	/* The number is another process's now. */
-	family_identify(getpid(), &person);
-	person.start++;
-	assert_null(family_lineage(&person));
+	assert_false(family_lives(-1));
 }
 
-static bool stands(const struct lineage *lineage, const struct person *person, int distance)
+static void life(void **state)
 {
-	return lineage_find(lineage, person->pid, person->start) == distance;
+	struct rlimit limit, few;
+	int fd, end[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(end), 0);
+	child = fork();
+	if (child == 0) {
+		char byte;
+
+		close(end[1]);
+		_exit((int)read(end[0], &byte, 1));
+	}
+	fd = family_watch(child);
+	assert_true(fd >= 0);
+	assert_true(family_lives(fd));
+	close(end[1]);
+	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_false(family_lives(fd));   /* a zombie */
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(family_lives(fd));
+	close(fd);
+
+	/* The last descriptors are not for this. */
+	fd = family_watch(getpid());
+	close(fd);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)fd + FAMILY_FDS_RESERVED;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(family_watch(getpid()), -1);
+	few.rlim_cur++;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(family_watch(getpid()), fd);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	close(fd);
+	close(end[0]);
 }
 
 /* In a grandchild; which of its questions had the wrong answer. */
-static unsigned char look_up(const struct person *top, const struct person *middle, bool orphan)
+static unsigned char look_up(pid_t top, pid_t middle, bool orphan)
 {
-	struct person self;
 	struct lineage *lineage;
 
-	family_identify(getpid(), &self);
-	lineage = family_lineage(&self);
+	lineage = family_lineage(getpid());
 	if (!lineage)
 		return 1;
-	if (!stands(lineage, &self, 0))
+	if (lineage_find(lineage, getpid()) != 0)
 		return 2;
-	if (!stands(lineage, middle, orphan ? -1 : 1))
+	if (lineage_find(lineage, middle) != (orphan ? -1 : 1))
 		return 3;
-	if (!stands(lineage, top, orphan ? -1 : 2))
+	if (lineage_find(lineage, top) != (orphan ? -1 : 2))
 		return 4;
-	for (size_t i = 0; i < lineage->count; i++)
-		if (lineage->of[i].pid == 1)
-			return 5;
-	self.start--;
-	return stands(lineage, &self, -1) ? 0 : 6;
+	return lineage_find(lineage, 1) == -1 && lineage_find(lineage, 0) == -1 ? 0 : 5;
 }
 
 /* Main, a child, its child: while the one in the middle lives, and after it. */
@@ -94,24 +127,19 @@ static void descend(bool orphan)
 {
 	int results[2], end[2];
 	unsigned char result = 255;
-	struct person top;
-	pid_t child;
+	pid_t top = getpid(), child;
 
-	family_identify(getpid(), &top);
 	assert_int_equal(pipe(results), 0);
 	assert_int_equal(pipe(end), 0);
 	child = fork();
 	if (child == 0) {
-		struct person middle;
-		pid_t grandchild;
+		pid_t middle = getpid(), grandchild = fork();
 
-		family_identify(getpid(), &middle);
-		grandchild = fork();
 		if (grandchild == 0) {
 			close(end[1]);
 			if (orphan)
 				(void)!read(end[0], &result, 1);   /* until its parent is gone */
-			result = look_up(&top, &middle, orphan);
+			result = look_up(top, middle, orphan);
 			_exit(write(results[1], &result, 1) != 1);
 		}
 		if (!orphan)
@@ -139,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(identity),
 		cmocka_unit_test(nobody),
+		cmocka_unit_test(life),
 		cmocka_unit_test(descent),
 	};
 

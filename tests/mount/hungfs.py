@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""hungfs.py - somebody else's filesystem that hangs: a FUSE mount with one file, `file`, which never
+answers a FLUSH. Whoever closes that file stands still; who does so by exec, since it is
+close-on-exec, stands still in exec, where the kernel holds its process's exec lock."""
+
+import ctypes
+import os
+import signal
+import stat
+import struct
+import tempfile
+
+from harness import check, die_with_parent, libc, until
+
+_LOOKUP, _FORGET, _GETATTR, _OPEN, _RELEASE, _FLUSH, _INIT, _INTERRUPT = 1, 2, 3, 14, 18, 25, 26, 36
+_ROOT, _FILE = 1, 2
+_LONG = 3600
+_ENOSYS, _ENOENT = 38, 2
+
+
+def _attributes(node):
+    mode = stat.S_IFDIR | 0o755 if node == _ROOT else stat.S_IFREG | 0o666
+    return struct.pack('<6Q10I', node, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+
+
+def _answer(opcode, node, body):
+    """An errno, or what the answer carries; None: none."""
+    if opcode == _INIT:
+        return struct.pack('<4I2H2I2HI7I', 7, 31, 65536, 0, 16, 12, 65536, 1, 32, 0, 0, *[0] * 7)
+    if opcode == _LOOKUP:
+        if node != _ROOT or body.rstrip(b'\0') != b'file':
+            return _ENOENT
+        return struct.pack('<4Q2I', _FILE, 0, _LONG, _LONG, 0, 0) + _attributes(_FILE)
+    if opcode == _GETATTR:
+        return struct.pack('<Q2I', _LONG, 0, 0) + _attributes(node)
+    if opcode == _OPEN:
+        return struct.pack('<Q2I', 0, 0, 0)
+    if opcode == _RELEASE:
+        return b''
+    return None if opcode in (_FORGET, _FLUSH, _INTERRUPT) else _ENOSYS
+
+
+def _serve(device):
+    while True:
+        request = os.read(device, 1 << 18)
+        _, opcode, unique, node = struct.unpack_from('<IIQQ', request)
+        answer = _answer(opcode, node, request[40:])
+        if answer is None:
+            continue
+        error, data = (-answer, b'') if isinstance(answer, int) else (0, answer)
+        os.write(device, struct.pack('<IiQ', 16 + len(data), error, unique) + data)
+
+
+class HungFs:
+    def __init__(self, case):
+        self.directory = tempfile.mkdtemp(prefix='hung', dir=case.directory)
+        device = os.open('/dev/fuse', os.O_RDWR | os.O_CLOEXEC)
+        options = f'fd={device},rootmode=40000,user_id=0,group_id=0,allow_other'
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                signal.alarm(0)
+                die_with_parent()
+                _serve(device)
+            finally:
+                os._exit(1)
+        check(libc.mount(b'toy', self.directory.encode(), b'fuse', 0, options.encode()) == 0,
+              'a toy mount: ' + os.strerror(ctypes.get_errno()))
+        os.close(device)
+        self.path = self.directory + '/file'
+        case.cleanups.callback(self.end)
+
+    def end(self):
+        """Everybody who stands still there goes on."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+
+
+def stands_in_exec(pid):
+    """Wait until that process does."""
+    def stands():
+        with open(f'/proc/{pid}/comm', encoding='utf-8') as comm, \
+             open(f'/proc/{pid}/status', encoding='utf-8') as status:
+            return comm.read() and 'State:\tD' in (text := status.read()) or 'State:\tS' in text
+    until(stands, f'{pid} sleeps')

@@ -32,11 +32,11 @@ struct advisory {
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
                    const struct fuse_file_info *fi)
 {
-	struct advisory *file = calloc(1, sizeof(*file));
+	struct advisory *file = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
 	struct fuse_file_info reply = *fi;
 
 	if (!file) {
-		fuse_reply_err(req, ENOMEM);
+		fuse_reply_err(req, errno);
 		return;
 	}
 	file->face = face;
@@ -48,7 +48,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	if (face->guardian && file->slot < 0) {
 		/* It could not be told from who has lost. */
 		fuse_reply_err(req, ENOLCK);
-		free(file);
+		budget_free(file);
 		return;
 	}
 	file->opener_life = family_watch(file->opener.pid);
@@ -109,7 +109,7 @@ void advisory_release(struct advisory *file)
 	if (file->poll)
 		fuse_pollhandle_destroy(file->poll);
 	node_unref(face->nodes, file->node);
-	free(file);
+	budget_free(file);
 }
 
 void advisories_end(struct face *face, bool leave)

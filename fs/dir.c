@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * dir.c - reading directories. A directory is listed when it is read from the
- * start, in one request however long it is, and then handed out piece by piece.
+ * start, in one request however long it is, and then handed out piece by piece; open
+ * directories of one user that read the same share it (content.h).
  */
 #include "face.h"
 
@@ -12,14 +13,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct item {
-	char *name;
-	mode_t type;
+struct dir {
+	const struct content *content;   /* NULL: not read yet */
 };
 
-struct dir {
-	struct item *items;
-	size_t count, room;
+/* One being made: of each name its type, a letter, the name and a byte 0. So an offset is
+ * where a name begins, and can be told from others, which lseek(2) may have made up. */
+struct list {
+	char *data;
+	size_t len, room;
 	bool failed;        /* no memory for one of them */
 };
 
@@ -28,72 +30,94 @@ static struct dir *dir_of(const struct fuse_file_info *fi)
 	return (struct dir *)(uintptr_t)fi->fh;
 }
 
-static void empty(struct dir *dir)
+static void add(struct list *list, const char *name, mode_t type)
 {
-	for (size_t i = 0; i < dir->count; i++)
-		free(dir->items[i].name);
-	dir->count = 0;
-	dir->failed = false;
-}
+	size_t size = 1 + strlen(name) + 1;
 
-static void add(struct dir *dir, const char *name, mode_t type)
-{
-	if (dir->count == dir->room) {
-		size_t room = dir->room ? 2 * dir->room : 16;
-		struct item *items = realloc(dir->items, room * sizeof(*items));
+	if (size > list->room - list->len) {
+		size_t room = 2 * (list->room + size);
+		char *data = realloc(list->data, room);
 
-		if (!items) {
-			dir->failed = true;
+		if (!data) {
+			list->failed = true;
 			return;
 		}
-		dir->items = items;
-		dir->room = room;
+		list->data = data;
+		list->room = room;
 	}
-	dir->items[dir->count] = (struct item){.name = strdup(name), .type = type};
-	dir->failed |= !dir->items[dir->count].name;
-	dir->count++;
+	list->data[list->len] = type == S_IFDIR ? 'd' : 'f';
+	memcpy(list->data + list->len + 1, name, size - 1);
+	list->len += size;
+}
+
+static bool is_start(const struct content *content, off_t off)
+{
+	return content && off >= 0 && (size_t)off < content->len &&
+	       (off == 0 || content->data[off - 1] == '\0');
 }
 
 static void reply(fuse_req_t req, const struct dir *dir, size_t size, off_t off)
 {
-	char *buffer = dir->failed ? NULL : malloc(size);
+	const struct content *content = dir->content;
+	char *buffer = malloc(size);
 	size_t used = 0;
 
 	if (!buffer) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	for (size_t i = (size_t)off; i < dir->count; i++) {
-		struct stat st = {.st_mode = dir->items[i].type, .st_ino = UINT32_MAX};
-		size_t need = fuse_add_direntry(req, buffer + used, size - used, dir->items[i].name, &st,
-		                                (off_t)i + 1);
+	while (is_start(content, off)) {
+		const char *name = content->data + off + 1;
+		struct stat st = {.st_mode = name[-1] == 'd' ? S_IFDIR : S_IFREG, .st_ino = UINT32_MAX};
+		off_t next = off + 1 + (off_t)strlen(name) + 1;
+		size_t need = fuse_add_direntry(req, buffer + used, size - used, name, &st, next);
 
 		if (need > size - used)
 			break;
 		used += need;
+		off = next;
 	}
 	fuse_reply_buf(req, buffer, used);
 	free(buffer);
 }
 
-/* What every directory of this kind has. */
-static void add_static(struct dir *dir, const struct node *node)
+/* What was made of it; and from the start. */
+static void reply_list(struct face *face, fuse_req_t req, const struct node *node, struct dir *dir,
+                       struct list *list, size_t size)
 {
-	add(dir, ".", S_IFDIR);
-	add(dir, "..", S_IFDIR);
+	const struct content *content = NULL;
+
+	errno = ENOMEM;
+	if (!list->failed)
+		content = content_get(&face->contents, node, fuse_req_ctx(req)->uid, list->data, list->len);
+	if (content) {
+		content_drop(dir->content);
+		dir->content = content;
+		reply(req, dir, size, 0);
+	} else {
+		fuse_reply_err(req, errno);
+	}
+	free(list->data);
+}
+
+/* What every directory of this kind has. */
+static void add_static(struct list *list, const struct node *node)
+{
+	add(list, ".", S_IFDIR);
+	add(list, "..", S_IFDIR);
 	if (node->kind == NODE_ROOT)
-		add(dir, ".zklockfs", S_IFDIR);
+		add(list, ".zklockfs", S_IFDIR);
 	if (node->kind == NODE_ABOUT) {
-		add(dir, "metrics", S_IFREG);
-		add(dir, "status", S_IFREG);
+		add(list, "metrics", S_IFREG);
+		add(list, "status", S_IFREG);
 	}
 	if (node->kind == NODE_LOCK) {
 		for (size_t i = 0; door_names[i]; i++)
-			add(dir, door_names[i], S_IFREG);
-		add(dir, "holder", S_IFREG);
-		add(dir, "queue", S_IFDIR);
-		add(dir, "slots", S_IFREG);
-		add(dir, "value", S_IFREG);
+			add(list, door_names[i], S_IFREG);
+		add(list, "holder", S_IFREG);
+		add(list, "queue", S_IFDIR);
+		add(list, "slots", S_IFREG);
+		add(list, "value", S_IFREG);
 	}
 }
 
@@ -101,13 +125,14 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 {
 	struct parked *parked = ctx;
 	struct node *node = parked->node;
-	struct dir *dir = parked->open;
+	struct list list = {0};
 
 	unpark(parked);
 	if (err < 0) {
 		parked_error(parked, err);
 		return;
 	}
+	add_static(&list, node);
 	if (node->kind == NODE_QUEUE) {
 		snapshot_free(node->snapshot);
 		node->snapshot = snapshot_take(listing, parked->face->clock_us());
@@ -115,28 +140,29 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 			char name[QUEUE_NAME_MAX + 1];
 
 			snapshot_name(name, &listing->entries[i]);
-			add(dir, name, S_IFREG);
+			add(&list, name, S_IFREG);
 		}
 	} else {
 		for (size_t i = 0; i < listing->lock_count; i++)
-			add(dir, listing->locks[i], S_IFDIR);
+			add(&list, listing->locks[i], S_IFDIR);
 	}
-	reply(parked->req, dir, parked->size, parked->off);
+	reply_list(parked->face, parked->req, node, parked->open, &list, parked->size);
 	parked_free(parked);
 }
 
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct dir *dir = calloc(1, sizeof(*dir));
+	struct face *face = fuse_req_userdata(req);
+	struct dir *dir = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*dir));
 
 	(void)ino;
 	if (!dir) {
-		fuse_reply_err(req, ENOMEM);
+		fuse_reply_err(req, errno);
 		return;
 	}
 	fi->fh = (uint64_t)(uintptr_t)dir;
 	if (fuse_reply_open(req, fi) < 0)
-		free(dir);
+		budget_free(dir);
 }
 
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
@@ -150,10 +176,11 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 		reply(req, dir, size, off);
 		return;
 	}
-	empty(dir);
-	add_static(dir, node);
 	if (node->kind == NODE_ABOUT) {
-		reply(req, dir, size, off);
+		struct list list = {0};
+
+		add_static(&list, node);
+		reply_list(face, req, node, dir, &list, size);
 		return;
 	}
 	parked = park(face, req, node, NULL);
@@ -169,8 +196,7 @@ void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct dir *dir = dir_of(fi);
 
 	(void)ino;
-	empty(dir);
-	free(dir->items);
-	free(dir);
+	content_drop(dir->content);
+	budget_free(dir);
 	fuse_reply_err(req, 0);
 }

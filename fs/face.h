@@ -12,6 +12,7 @@
  *   advisory  the open file of the door flock; claim: who has the lock by it
  *   held    what a descriptor by which a lock is held answers
  *   parked  a request that waits for an answer of the ensemble
+ *   content  what is read from open files and directories; budget: who pays for them
  *
  * A request has one owner and gets one answer. No handler waits.
  */
@@ -20,6 +21,8 @@
 
 #define FUSE_USE_VERSION 314
 
+#include "budget.h"
+#include "content.h"
 #include "family.h"
 #include "guardian.h"
 #include "linger.h"
@@ -42,6 +45,8 @@ struct face {
 	bool draining;
 	unsigned holds;           /* waiting, lingering or held */
 	unsigned parked;          /* requests that wait for an answer of the ensemble */
+	struct budget files, requests;   /* what users have open, and wait for */
+	struct contents contents;
 	struct linger linger;
 	struct guardian *guardian;   /* NULL: on_lost=none */
 	struct hold *waiting;     /* in the order of their requests */
@@ -72,7 +77,7 @@ struct parked {
 	struct lc_change change;  /* attributes.c: what is wanted */
 };
 
-/* Takes a reference on the node. NULL: the request is answered ENOMEM. */
+/* Takes a reference on the node. NULL: the request is answered ENOMEM or ENFILE. */
 struct parked *park(struct face *face, fuse_req_t req, struct node *node, const char *name);
 /* The same for a request that is not answered with an errno. */
 struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, const char *name,

@@ -42,7 +42,7 @@ void handle_release(struct handle *handle)
 	if (handle->poll)
 		fuse_pollhandle_destroy(handle->poll);
 	node_unref(face->nodes, handle->node);
-	free(handle);
+	budget_free(handle);
 }
 
 void handles_end(struct face *face)
@@ -71,7 +71,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
-		free(handle);
+		budget_free(handle);
 		return;
 	}
 	node_ref(handle->node);
@@ -95,13 +95,14 @@ static void found(struct hold *waiting, struct hold *family, fuse_req_t req)
 }
 
 static const struct hold_kind open_kind = {
-	.too_long = EINTR, .granted = granted, .found = found, .dropped = free,
+	.too_long = EINTR, .granted = granted, .found = found, .dropped = budget_free,
 };
 
-static struct handle *new_handle(struct face *face, struct node *node,
+/* NULL: errno. */
+static struct handle *new_handle(struct face *face, struct node *node, uid_t uid,
                                  const struct fuse_file_info *fi)
 {
-	struct handle *handle = malloc(sizeof(*handle));
+	struct handle *handle = budget_alloc(&face->files, uid, sizeof(*handle));
 
 	if (handle)
 		*handle = (struct handle){.face = face, .node = node, .fi = *fi};
@@ -111,29 +112,30 @@ static struct handle *new_handle(struct face *face, struct node *node,
 static void join(struct hold *family, fuse_req_t req, const struct hold_request *request,
                  const struct fuse_file_info *fi)
 {
-	struct handle *handle = new_handle(family->face, request->node, fi);
+	struct handle *handle = new_handle(family->face, request->node, request->uid, fi);
+	int error = errno;
 
 	/* It has come back by this way, should it have been interrupted here. */
 	holds_drop(family->face, request->person.pid, request->node->lock);
 	if (handle)
 		open_by(family, handle, req, &request->person);
 	else
-		fuse_reply_err(req, ENOMEM);
+		fuse_reply_err(req, error);
 }
 
 static void ask(struct face *face, fuse_req_t req, const struct hold_request *request,
                 const struct fuse_file_info *fi)
 {
-	struct handle *handle = new_handle(face, request->node, fi);
+	struct handle *handle = new_handle(face, request->node, request->uid, fi);
 	struct hold *hold;
-	int r = handle ? hold_take(face, request, handle, &hold) : -ENOMEM;
+	int r = handle ? hold_take(face, request, handle, &hold) : -errno;
 
 	if (r == 0) {
 		hold_wait(hold, req);
 		return;
 	}
 	fuse_reply_err(req, -r);
-	free(handle);
+	budget_free(handle);
 	free(request->lineage);
 }
 

@@ -277,6 +277,9 @@ int main(int argc, char **argv)
 	fuse_set_log_func(fuse_log_line);
 	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;
+	face.files.what = "open files";
+	face.requests.what = "requests";
+	face.contents.budget = &face.files;
 	face.read_only = options.read_only;
 	face.without = (struct lc_attributes){
 		.uid = options.uid, .gid = options.gid, .mode = 0777 & ~options.umask,

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static void refuse_with_errno(fuse_req_t req, int error)
 {
@@ -22,10 +21,10 @@ struct parked *park(struct face *face, fuse_req_t req, struct node *node, const 
 struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, const char *name,
                        void (*refuse)(fuse_req_t req, int error))
 {
-	struct parked *parked = calloc(1, sizeof(*parked));
+	struct parked *parked = budget_alloc(&face->requests, fuse_req_ctx(req)->uid, sizeof(*parked));
 
 	if (!parked) {
-		refuse(req, -ENOMEM);
+		refuse(req, -errno);
 		return NULL;
 	}
 	parked->refuse = refuse;
@@ -45,7 +44,7 @@ void parked_free(struct parked *parked)
 	if (parked->node)
 		node_unref(parked->face->nodes, parked->node);
 	parked->face->parked--;
-	free(parked);
+	budget_free(parked);
 }
 
 void parked_error(struct parked *parked, int error)

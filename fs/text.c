@@ -17,24 +17,35 @@
 
 void text_release(struct text_file *file)
 {
-	free(file->text.data);
-	free(file);
+	content_drop(file->content);
+	node_unref(file->face->nodes, file->node);
+	budget_free(file);
 }
 
 /* ---- opening ---- */
 
-/* Answers the OPEN; takes the text. */
-static void reply_text(fuse_req_t req, struct fuse_file_info *fi, int r, const struct text *text)
+/* Answers the OPEN. `text`: NULL if there is nothing to read. */
+static void reply_text(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi,
+                       const char *text, size_t len)
 {
-	struct text_file *file = r == 0 ? calloc(1, sizeof(*file)) : NULL;
+	uid_t uid = fuse_req_ctx(req)->uid;
+	struct text_file *file = budget_alloc(&face->files, uid, sizeof(*file));
 
 	if (!file) {
-		if (r == 0)
-			free(text->data);
-		fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+		fuse_reply_err(req, errno);
 		return;
 	}
-	file->text = *text;
+	file->face = face;
+	file->node = node;
+	node_ref(node);
+	if (text) {
+		file->content = content_get(&face->contents, node, uid, text, len);
+		if (!file->content) {
+			fuse_reply_err(req, errno);
+			text_release(file);
+			return;
+		}
+	}
 	fi->fh = (uint64_t)(uintptr_t)file;
 	fi->direct_io = 1;
 	fi->noflush = 1;
@@ -42,9 +53,9 @@ static void reply_text(fuse_req_t req, struct fuse_file_info *fi, int r, const s
 		text_release(file);
 }
 
-static void reply_parked(struct parked *parked, int r, const struct text *text)
+static void reply_parked(struct parked *parked, const char *text, size_t len)
 {
-	reply_text(parked->req, &parked->fi, r, text);
+	reply_text(parked->face, parked->req, parked->node, &parked->fi, text, len);
 	parked_free(parked);
 }
 
@@ -57,50 +68,50 @@ static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, 
 	if (err == 0)
 		err = parked->node->kind == NODE_HOLDER ? view_holders(infos, count, &text)
 		                                        : view_entry(&infos[0], &text);
-	reply_parked(parked, err, &text);
+	if (err == 0)
+		reply_parked(parked, text.data, text.len);
+	else
+		parked_error(parked, err);
+	free(text.data);
 }
 
 static void value_read(void *ctx, int err, const char *value, size_t len)
 {
 	struct parked *parked = ctx;
-	struct text text = {.len = len};
 
 	unpark(parked);
-	if (err == 0) {
-		text.data = malloc(len + 1);
-		if (!text.data)
-			err = -ENOMEM;
-		else if (len > 0)
-			memcpy(text.data, value, len);
-	}
-	reply_parked(parked, err, &text);
+	if (err == 0)
+		reply_parked(parked, len > 0 ? value : "", len);
+	else
+		parked_error(parked, err);
 }
 
 static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
-	struct text text = {0};
-	int len;
+	char text[16];
 
 	unpark(parked);
-	if (err == 0) {
-		len = asprintf(&text.data, "%u\n", info->slots);
-		text.len = (size_t)len;
-		if (len < 0)
-			err = -ENOMEM;
-	}
-	reply_parked(parked, err, &text);
+	if (err == 0)
+		reply_parked(parked, text, (size_t)snprintf(text, sizeof(text), "%u\n", info->slots));
+	else
+		parked_error(parked, err);
 }
 
-static void about_open(struct face *face, fuse_req_t req, const struct node *node,
-                       struct fuse_file_info *fi)
+static void about_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
 {
 	struct lc_status status;
 	struct text text = {0};
+	int r;
 
 	lc_status(face->lc, &status);
-	reply_text(req, fi, (node->kind == NODE_METRICS ? view_metrics : view_status)
-	           (&status, face->host, face->kernel_limit_s, &text), &text);
+	r = (node->kind == NODE_METRICS ? view_metrics : view_status)
+	    (&status, face->host, face->kernel_limit_s, &text);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		reply_text(face, req, node, fi, text.data, text.len);
+	free(text.data);
 }
 
 static int ask_for(struct parked *parked)
@@ -143,7 +154,7 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 		return;
 	}
 	if (access == O_WRONLY) {
-		reply_text(req, fi, 0, &(struct text){0});
+		reply_text(face, req, node, fi, NULL, 0);
 		return;
 	}
 	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS) {
@@ -159,8 +170,8 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 
 void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off)
 {
-	const struct text *text = &file->text;
-	size_t left = (size_t)off < text->len ? text->len - (size_t)off : 0;
+	const struct content *text = file->content;
+	size_t left = text && (size_t)off < text->len ? text->len - (size_t)off : 0;
 
 	fuse_reply_buf(req, left ? text->data + off : NULL, size < left ? size : left);
 }

@@ -5,10 +5,13 @@
 #ifndef FS_TEXT_H
 #define FS_TEXT_H
 
+#include "content.h"
 #include "face.h"
 
 struct text_file {
-	struct text text;     /* as it was when it was opened; empty if only written to */
+	struct face *face;
+	struct node *node;    /* a reference */
+	const struct content *content;   /* as it was when it was opened; NULL if only written to */
 	bool written;         /* `value`: the next write appends to the last one */
 };
 

@@ -14,6 +14,9 @@
 #include <string.h>
 #include <utlist.h>
 
+/* How often a value is in memory while it is written. */
+#define WRITE_COPIES 4
+
 struct writer {
 	uid_t uid;
 	struct lineage *lineage;   /* NULL: not visible */
@@ -82,6 +85,10 @@ void value_write(struct face *face, struct text_file *file, fuse_req_t req, stru
 	parked = park(face, req, node, NULL);
 	if (!parked)
 		return;
+	if (budget_add(parked, WRITE_COPIES * size) < 0) {
+		parked_error(parked, -ENFILE);
+		return;
+	}
 	parked->size = size;
 	parked->open = file;
 	park_call(parked, lc_set_value(hold->taker, data, size, file->written && off > 0, written, parked,

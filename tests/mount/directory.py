@@ -24,6 +24,15 @@ def test(case):
                  'build/lock@30s', 'build/holder', 'build/value', 'build/slots',
                  '.zklockfs/status'):
         check(stat.S_ISREG(os.stat(mount.path(name)).st_mode), f'{name} is no regular file')
+    # Wherever in it somebody begins to read, it has these names and no others.
+    names = os.listdir(mount.path('build'))
+    fd = os.open(mount.path('build'), os.O_RDONLY | os.O_DIRECTORY)
+    for offset in range(200):
+        os.lseek(fd, offset, os.SEEK_SET)
+        found = os.listdir(fd)
+        check(set(found) <= set(names), f'names from {offset} on: {found}')
+        check(offset > 0 or found == names, f'names from the start: {found}')
+    os.close(fd)
     os.statvfs(mount.directory)   # df
     # An entry's x bit must never make text of another host a program.
     options = mounted(mount.directory).split(' - ')[0].split()[5].split(',')

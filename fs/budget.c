@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * budget.c - see budget.h. Each object has in front of it who pays for it, and how much.
+ */
+#include "budget.h"
+
+#include "log.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
+#include <uthash.h>
+
+struct budget_user {
+	struct budget *budget;
+	uid_t uid;
+	size_t bytes;
+	bool refused;          /* and the log has said so */
+	UT_hash_handle hh;
+};
+
+struct object {
+	struct budget_user *user;
+	size_t bytes;
+	max_align_t memory[];
+};
+
+static struct object *object_of(void *memory)
+{
+	return (struct object *)((char *)memory - offsetof(struct object, memory));
+}
+
+/* NULL: no memory. */
+static struct budget_user *user_get(struct budget *budget, uid_t uid)
+{
+	struct budget_user *user;
+
+	HASH_FIND(hh, budget->users, &uid, sizeof(uid), user);
+	if (user)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (!user)
+		return NULL;
+	user->budget = budget;
+	user->uid = uid;
+	HASH_ADD(hh, budget->users, uid, sizeof(user->uid), user);
+	if (!user->hh.tbl) {
+		free(user);
+		return NULL;
+	}
+	return user;
+}
+
+static void user_settle(struct budget_user *user)
+{
+	if (user->bytes > 0)
+		return;
+	HASH_DEL(user->budget->users, user);
+	free(user);
+}
+
+static bool charge(struct budget_user *user, size_t bytes)
+{
+	struct budget *budget = user->budget;
+
+	if (bytes > BUDGET_BYTES - budget->bytes ||
+	    (user->uid != 0 && bytes > BUDGET_USER_BYTES - user->bytes)) {
+		if (!user->refused)
+			log_line(LC_NOTICE, "%s of uid %u are refused: they have %zu bytes here, all "
+			         "users' %zu", budget->what, (unsigned)user->uid, user->bytes, budget->bytes);
+		user->refused = true;
+		return false;
+	}
+	budget->bytes += bytes;
+	user->bytes += bytes;
+	return true;
+}
+
+void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
+{
+	struct budget_user *user = user_get(budget, uid);
+	size_t bytes = size + BUDGET_OBJECT;
+	struct object *object = NULL;
+
+	if (!user) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (!charge(user, bytes)) {
+		user_settle(user);
+		errno = ENFILE;
+		return NULL;
+	}
+	object = calloc(1, sizeof(*object) + size);
+	if (!object) {
+		budget->bytes -= bytes;
+		user->bytes -= bytes;
+		user_settle(user);
+		errno = ENOMEM;
+		return NULL;
+	}
+	object->user = user;
+	object->bytes = bytes;
+	return object->memory;
+}
+
+int budget_add(void *memory, size_t bytes)
+{
+	struct object *object = object_of(memory);
+
+	if (!charge(object->user, bytes))
+		return -ENFILE;
+	object->bytes += bytes;
+	return 0;
+}
+
+void budget_free(void *memory)
+{
+	struct object *object;
+
+	if (!memory)
+		return;
+	object = object_of(memory);
+	object->user->budget->bytes -= object->bytes;
+	object->user->bytes -= object->bytes;
+	user_settle(object->user);
+	free(object);
+}

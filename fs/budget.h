@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * budget.h - how much memory users can make the daemon keep. Who ends the daemon takes
+ * everybody's locks away, so whatever a user has kept here as long as he likes is allocated
+ * here, at his cost, and refused beyond a limit.
+ *
+ * A mount has two: of what is open, and of the requests that wait for the ensemble, so
+ * that who has opened too much can still look, fsync and close. Takers, and what hangs on
+ * them, have the engine's limit (LC_USER_BYTES_MAX); names have node.h's.
+ */
+#ifndef FS_BUDGET_H
+#define FS_BUDGET_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Of one user, and of all together: ENFILE. Root has the second limit only. */
+#define BUDGET_USER_BYTES (8 * 1024 * 1024)
+#define BUDGET_BYTES (64 * 1024 * 1024)
+/* What an object costs beside its size: the allocator's share, who polls it. */
+#define BUDGET_OBJECT 128
+
+struct budget {
+	const char *what;             /* for the log: "open files" */
+	size_t bytes;
+	struct budget_user *users;
+};
+
+/* Zeroed. NULL: errno is ENFILE or ENOMEM. */
+void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
+/* It costs so much more from now on: 0, or -ENFILE. */
+int budget_add(void *memory, size_t bytes);
+/* NULL is nothing. */
+void budget_free(void *memory);
+
+#endif

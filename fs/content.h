@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * content.h - what is read from open files and directories, as it was when they were
+ * opened or rewound. It never changes; open files of one user that read the same of the
+ * same node have it together, so that a thousand times `value` costs that user it once.
+ * Not with other users: what one has cannot be charged to another.
+ */
+#ifndef FS_CONTENT_H
+#define FS_CONTENT_H
+
+#include "budget.h"
+#include "node.h"
+
+struct content {
+	size_t len;
+	const char *data;      /* a byte 0 behind it */
+	unsigned references;
+	struct contents *of;
+	bool latest;
+	struct content_key {
+		uint64_t ino;
+		uint64_t uid;
+	} key;
+	UT_hash_handle hh;
+};
+
+struct contents {
+	struct budget *budget;
+	struct content *latest;   /* what each user last read of each node, while it is open */
+};
+
+/* A copy of it, or what the user has open with just that: with one reference of the
+ * caller's. NULL: errno, as of budget_alloc(). */
+const struct content *content_get(struct contents *contents, const struct node *node, uid_t uid,
+                                  const char *data, size_t len);
+/* NULL is nothing. */
+void content_drop(const struct content *content);
+
+#endif

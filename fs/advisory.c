@@ -47,7 +47,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 		.ino = node->ino, .door = node->name});
 	if (face->guardian && file->slot < 0) {
 		/* It could not be told from who has lost. */
-		fuse_reply_err(req, ENOLCK);
+		fuse_reply_err(req, -file->slot);
 		budget_free(file);
 		return;
 	}
@@ -365,7 +365,7 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 	if (taker)
 		held_write(taker, &file->cursor, req, data, size);
 	else
-		fuse_reply_err(req, ENOLCK);
+		fuse_reply_err(req, EACCES);
 }
 
 void advisory_fsync(struct advisory *file, fuse_req_t req)
@@ -375,7 +375,7 @@ void advisory_fsync(struct advisory *file, fuse_req_t req)
 	if (taker)
 		held_fsync(taker, file->face, req, file->node);
 	else
-		fuse_reply_err(req, ENOLCK);
+		fuse_reply_err(req, EACCES);
 }
 
 void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph)

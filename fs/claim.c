@@ -234,7 +234,7 @@ static void fail_upgrade(struct hold *lost)
 			fuse_req_t req = withdraw(ask, &request);
 
 			if (req)
-				fuse_reply_err(req, ENOLCK);
+				fuse_reply_err(req, EIO);
 		}
 }
 
@@ -246,7 +246,7 @@ static void wake(struct holder *holder)
 }
 
 static const struct hold_kind setlk_kind = {
-	.too_long = ENOLCK, .granted = granted, .dropped = dropped,
+	.too_long = ETIMEDOUT, .granted = granted, .dropped = dropped,
 };
 
 /* The place it has left here by an interrupt. */
@@ -333,7 +333,7 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 	struct hold *hold;
 
 	if (own && !lc_holds(own->holder.hold->taker)) {
-		fuse_reply_err(req, ENOLCK);
+		fuse_reply_err(req, EIO);
 		return;
 	}
 	if (own && suffices(own, request->mode)) {

@@ -17,7 +17,7 @@
  *                            exclusive after shared: a new entry in place of the old one,
  *                            EDEADLK if one that is exclusive waits in between
  *
- * Who has lost the lock gets ENOLCK until he unlocks.
+ * Who has lost the lock gets EIO until he unlocks, as by every other use of the descriptor.
  */
 #ifndef FS_CLAIM_H
 #define FS_CLAIM_H

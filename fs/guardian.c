@@ -574,7 +574,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 		if (guardian->fd >= 0)
 			log_line(LC_WARNING, "takers of uid %u are refused: more than could be stopped",
 			         (unsigned)who->uid);
-		return -1;
+		return guardian->fd >= 0 ? -ENOLCK : -ESHUTDOWN;
 	}
 	user->slots++;
 	guardian->open_count += state == SLOT_OPEN;

@@ -57,10 +57,11 @@ struct guarded {
 	const char *door;    /* the last part of its name */
 };
 
-/* Holds now: a slot, or -1 when it cannot be guarded. */
+/* Holds now: a slot; or it cannot be guarded: -ENOLCK for too many, -ESHUTDOWN when the
+ * guardian is dead. */
 int guardian_hold(struct guardian *guardian, const struct guarded *who, void *owner);
 /* Has a door open that one can have without holding, and shall not be taken for a loser:
- * a slot, or -1. */
+ * a slot, or as above. */
 int guardian_see(struct guardian *guardian, const struct guarded *who);
 void guardian_release(struct guardian *guardian, int slot);
 /* Lost: the deadline came, or before it, evicted or with the session. True: those who

@@ -328,7 +328,7 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 			.uid = uid, .pid = person->pid, .start = person->start,
 			.ino = door->ino, .door = door->name}, holder);
 		if (holder->slot < 0)
-			return -ENOLCK;
+			return holder->slot;
 	}
 	holder->hold = hold;
 	holder->life = family_watch(person->pid);

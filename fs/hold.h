@@ -125,8 +125,9 @@ void hold_wait(struct hold *hold, fuse_req_t req);
  * the caller answers at once, or NULL: it was interrupted before. */
 fuse_req_t hold_withdraw(struct hold *hold);
 
-/* One more has the lock by it, as the opener of that door's file: 0, or -ENOLCK: it
- * could not be stopped, should the lock get lost. While its request is pending. */
+/* One more has the lock by it, as the opener of that door's file: 0, or as of
+ * guardian_hold(): it could not be stopped, should the lock get lost. While its request is
+ * pending. */
 int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
               const struct person *person, uid_t uid, const struct node *door);
 /* It has not any more; with the last one the hold is gone. */

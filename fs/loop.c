@@ -10,7 +10,7 @@
  * back under the same number.
  *
  * Told to leave (SIGTERM, SIGINT, SIGHUP): no takers any more, those that wait get
- * ENOLCK, the mount disappears from the tree, and holders are served until the
+ * ESHUTDOWN, the mount disappears from the tree, and holders are served until the
  * last has closed, or the time for it is over. Then they lose their locks, on_lost
  * acts, and after a moment the daemon ends. Told again: leave now. The entries of those
  * who have not closed are not deleted but left to the session timeout, since they may

@@ -81,7 +81,7 @@ void call_ask(struct lc_call *call)
 	if (session_ready(call->lc))
 		call->ask(call);
 	else if (call->lc->session.state == LC_UNUSABLE)
-		call_fail_soon(call, call->lc->session.why == -EACCES ? -EACCES : -EHOSTUNREACH);
+		call_fail_soon(call, call->lc->session.why == -EACCES ? -EACCES : -ESHUTDOWN);
 }
 
 void calls_resume(struct lc *lc)

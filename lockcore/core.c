@@ -235,7 +235,7 @@ void lc_drain(struct lc *lc)
 	lc->draining = true;
 	HASH_ITER(hh, lc->takers, taker, next)
 		if (taker->state == TAKER_WAITING)
-			taker_fail(taker, -ENOLCK);
+			taker_fail(taker, -ESHUTDOWN);
 }
 
 void lc_forfeit(struct lc *lc)

@@ -205,10 +205,10 @@ static void refuse_beside_deaf(struct lock *lock, const struct queue *queue, str
 	          "it is not taken beside that", lock->path, deaf->znode);
 	for (size_t i = 0; i < queue->count; i++)
 		if (waits_in_queue(owners[i]))
-			taker_fail(owners[i], -ENOLCK);
+			taker_fail(owners[i], -EPROTO);
 	DL_FOREACH_SAFE(lock->takers, taker, next)
 		if (asks(taker, queue))
-			taker_fail(taker, -ENOLCK);
+			taker_fail(taker, -EPROTO);
 }
 
 void lock_judge(struct lock *lock, struct queue *queue)

@@ -9,7 +9,7 @@
  *
  *            lc_take()
  *               |                      taken(-errno): EAGAIN, ETIMEDOUT, ENOENT,
- *               v      no               ECANCELED, ENOLCK; then lc_leave()
+ *               v      no               ECANCELED, ...; then lc_leave()
  *           [WAITING] -----------------------------------------------.
  *            |  ^  first in the list, lease valid                     |
  *            |  `- session ended: queues again                        |
@@ -114,7 +114,7 @@ enum lc_state {
 /* What has happened since the start. takes = grants + failures + abandoned + those that
  * are not told yet. */
 #define LC_WAIT_BUCKETS 12
-#define LC_FAILURES 9
+#define LC_FAILURES 12
 
 struct lc_counters {
 	unsigned long takes;         /* of lc_take() */
@@ -179,12 +179,20 @@ struct lc_request {
 	const char *command;
 };
 
-/* Exactly once, unless lc_leave() comes first. 0: held. */
+/* Exactly once, unless lc_leave() comes first. 0: held. Besides those above:
+ *   EAGAIN, EDEADLK       the ensemble has said that somebody is in the way
+ *   ETIMEDOUT             wait_us is over
+ *   ENOENT, ECANCELED     the lock, or the entry, was removed
+ *   EHOSTUNREACH          of one that does not wait: no answer in time
+ *   ESHUTDOWN             lc_drain(), lc_forfeit(), or unusable
+ *   ENOLCK                a limit: of entries here, or a quota of the ensemble
+ *   EACCES                the ensemble closes the lock to this mount
+ *   EPROTO                beside an entry that is deaf (lc_entry) */
 typedef void lc_taken_fn(void *ctx, int err);
 /* At most once, after taken(0). */
 typedef void lc_lost_fn(void *ctx);
 
-/* 0, or at once -ENOMEM, -ENAMETOOLONG, -ENOLCK (draining, unusable, too many entries). */
+/* 0, or at once -ENOMEM, -ENAMETOOLONG, -ESHUTDOWN, -ENOLCK. */
 int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
             lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker);
 /* Stop waiting, give the lock back, or drop what is left of a lost one. */
@@ -202,7 +210,7 @@ const char *lc_znode(const struct lc_taker *taker);
 /* Shown beside the holder. 0, -EFBIG, -EIO: lost; answered from the lease. */
 int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
 
-/* No takers any more: -ENOLCK for new ones and for all that wait. */
+/* No takers any more: -ESHUTDOWN for new ones and for all that wait. */
 void lc_drain(struct lc *lc);
 /* The same, and whoever holds has lost it. Their entries stay until they leave, whatever
  * lc_lost_done() says: they may be at work. */
@@ -244,7 +252,7 @@ struct lc_entry {
 	unsigned repeat;       /* how many entries before it have the same number */
 	enum lc_mode mode;
 	bool ours;             /* a zklockfs mount's, by the shape of the name */
-	bool deaf;             /* of a client that would not wait for ours: takers get ENOLCK
+	bool deaf;             /* of a client that would not wait for ours: takers get EPROTO
 	                        * while it stands there */
 	bool held;             /* nobody stands before it that it has to wait for */
 	char host[LC_HOST_MAX + 1];   /* "-" when not ours */

@@ -149,7 +149,7 @@ static void create(struct lc_taker *taker)
 	taker->znode = ZNODE_CREATING;
 	if (!taker->name || !batch_add(taker)) {
 		taker_absent(taker);
-		taker_fail(taker, -ENOLCK);
+		taker_fail(taker, -ENOMEM);
 		return;
 	}
 	/* To the end: the order of creates is the order of entries. */

@@ -39,7 +39,7 @@ static void unusable(struct lc *lc, int why)
 	timer_set(lc, &lc->session.retry, lc_now(lc));
 	HASH_ITER(hh, lc->takers, taker, next)
 		if (taker->state == TAKER_WAITING)
-			taker_fail(taker, -ENOLCK);
+			taker_fail(taker, -ESHUTDOWN);
 }
 
 bool session_ready(const struct lc *lc)

@@ -341,7 +341,7 @@ static void time_is_up(void *ctx)
 
 	if (taker->state == TAKER_WAITING)
 		/* Only the ensemble can say that a lock is not free. */
-		taker_fail(taker, taker->immediate ? -ENOLCK : -ETIMEDOUT);
+		taker_fail(taker, taker->immediate ? -EHOSTUNREACH : -ETIMEDOUT);
 	else if (taker->state == TAKER_LOST)
 		lc_lost_done(taker);   /* they cannot be stopped */
 	if (taker->state != TAKER_WAITING)
@@ -370,7 +370,7 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 	if (strlen(lc->root) + 1 + strlen(request->lock) > LC_PATH_MAX)
 		return -ENAMETOOLONG;
 	if (lc->draining || lc->session.state == LC_UNUSABLE)
-		return -ENOLCK;
+		return -ESHUTDOWN;
 	if (share_is_full(lc, longest))
 		locks_forget_idle(lc);
 	if (!share_has_room(lc, request->uid, longest))

@@ -8,7 +8,8 @@
 #include <errno.h>
 
 const int lc_failure_codes[LC_FAILURES] = {
-	EAGAIN, ETIMEDOUT, ENOENT, ECANCELED, EACCES, ENOLCK, EDEADLK, ENOMEM, 0,
+	EAGAIN, ETIMEDOUT, ENOENT, ECANCELED, EACCES, EHOSTUNREACH, ESHUTDOWN, ENOLCK, EPROTO, EDEADLK,
+	ENOMEM, 0,
 };
 
 /* From one round trip to an hour. */

@@ -415,7 +415,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
             code == errno.EINTR and attempt.signal or
             code == errno.EAGAIN and attempt.at_once or
             # The ensemble could not be asked in time.
-            code == errno.ENOLCK and attempt.at_once or
+            code == errno.EHOSTUNREACH and attempt.at_once or
             code == errno.ECANCELED and (attempt.evicted or
                                          within(forgotten, attempt.opened, attempt.answered)) or
             code == errno.ENOENT and any(
@@ -433,9 +433,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
                                                                  event['r'])
             unasked = (event['errno'] == errno.EHOSTUNREACH and event['how'] in ('fsync', 'read') and
                        within(storms, event['c'], event['r']))
-            # Locked again after a loss: not before it has been given up.
-            again = event['how'] == 'flock' and event['errno'] == errno.ENOLCK
-            if event['errno'] not in (0, errno.EIO) and not dead and not unasked and not again:
+            if event['errno'] not in (0, errno.EIO) and not dead and not unasked:
                 result.complain('errno', f'{attempt}: {event["how"]} gives '
                                 f'{errno.errorcode.get(event["errno"], event["errno"])} at {event["r"]}')
         for event in attempt.stores:

@@ -7,7 +7,7 @@ says what the two do to each other:
 
     waits_for_us       the foreign client stands behind our holder, and holds after it
     we_wait            the other way round
-    is_refused_beside  we get ENOLCK where its entry stands, and say why
+    is_refused_beside  we get EPROTO where its entry stands, and say why
     order_is_kept      takers of both kinds, one after the other, hold in that order
     nobody_meets       both as fast as they can: never two inside
 """
@@ -125,7 +125,7 @@ def is_refused_beside(server, mount, worker, mode, lock='build'):
     worker.take(1, lock, mode)
     worker.held(1)
     for door in ('try', 'lock', 'lock@5s', 'shared'):
-        check_errno(errno.ENOLCK, os.open, mount.path(lock, door), os.O_RDWR)
+        check_errno(errno.EPROTO, os.open, mount.path(lock, door), os.O_RDWR)
     check('does not wait for zklockfs' in mount.read(lock, 'holder'), 'the holder file says why')
     queued(server, lock, 1)
     worker.drop(1)

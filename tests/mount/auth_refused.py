@@ -39,7 +39,7 @@ def test(case):
     server.start(NOT_TAKEN)
     refused(server, point, 'not accept', '-o', option)
     mount.allow('credentials|connection lost|session|the lock is lost')
-    waiter.refused(errno.ENOLCK)
+    waiter.refused(errno.ESHUTDOWN)
     for call in (('write', b'x'), ('pread', 64, 0), ('fsync',)):
         try:
             holder.do(*call)

@@ -112,7 +112,7 @@ def test(case):
     a = mount()
     os.kill(guardian_of(a), signal.SIGKILL)
     until(lambda: 'guardian was killed' in a.log(), 'the log says so')
-    check_errno(errno.ENOLCK, raw_open, a.path('one', 'lock'), os.O_RDWR)
+    check_errno(errno.ESHUTDOWN, raw_open, a.path('one', 'lock'), os.O_RDWR)
     a.unmount()
 
 

@@ -29,11 +29,11 @@ def test(case):
     directory = os.open(mount.path('build'), os.O_PATH | os.O_DIRECTORY)
 
     mount.process.send_signal(signal.SIGTERM)
-    waiter.refused(errno.ENOLCK)
+    waiter.refused(errno.ESHUTDOWN)
     until(lambda: mounted(mount.directory) is None, 'the mount point goes')
     check('takers are refused, 1 locks are held, 1 waited for' in mount.log(), 'the log does not say why')
-    check_errno(errno.ENOLCK, os.open, 'lock', os.O_RDWR, dir_fd=directory)
-    check_errno(errno.ENOLCK, os.open, 'try', os.O_RDWR, dir_fd=directory)
+    check_errno(errno.ESHUTDOWN, os.open, 'lock', os.O_RDWR, dir_fd=directory)
+    check_errno(errno.ESHUTDOWN, os.open, 'try', os.O_RDWR, dir_fd=directory)
     os.close(directory)
 
     until(lambda: len(server.entries('build')) == 2, 'the refused waiter leaves the queue')

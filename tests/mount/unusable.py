@@ -30,7 +30,7 @@ def test(case):
     idle.check_end(5, status=32)
     check('4000 ms' in idle.log(), f'why? {idle.log()}')
     watch.check(0, 5, 'the idle one ends')
-    waiter.refused(errno.ENOLCK)
+    waiter.refused(errno.ESHUTDOWN)
     killed.gone()
     stopped.check_end(5, status=32)
 

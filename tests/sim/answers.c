@@ -12,15 +12,45 @@
 
 /* ---- f: errors and their reasons ---- */
 
+/* When it asked, or after that; a create that was refused is final, and a try gives up. */
+static bool had_trouble(const struct taker *taker)
+{
+	return mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(taker->sim);
+}
+
+/* What is no matter of who else is in the queue. */
+static void judge_refused(struct taker *taker, int err)
+{
+	struct sim *sim = taker->sim;
+	struct lc_status status;
+	bool wanted = false;
+
+	lc_status(taker->mount->lc, &status);
+	switch (err) {
+	case -ESHUTDOWN:
+		wanted = status.state == LC_UNUSABLE || taker->mount->drained;
+		break;
+	case -EPROTO:   /* what a follower that lags still shows is reason enough, as for EAGAIN */
+		wanted = taker->lock->deaf_us >= taker->took_us - LAG_US;
+		break;
+	case -EHOSTUNREACH:
+		wanted = taker->wait_us == 0 && had_trouble(taker);
+		break;
+	case -ENOLCK:
+		wanted = sim->plan.weight[FAULT_REFUSE] && had_trouble(taker);
+		break;
+	}
+	if (!wanted)
+		sim_violation(sim, "f: error %d for taker %d without a reason", err, taker->pid);
+}
+
 void judge_failed(struct taker *taker, int err)
 {
 	struct sim *sim = taker->sim;
 	struct lock_state *lock = taker->lock;
 	int64_t waited_us = mount_clock_us(taker->mount) - taker->took_clock_us;
-	struct lc_status status;
 
 	look_at_lock(sim, lock);
-	lc_status(taker->mount->lc, &status);
 	if (err == -EAGAIN) {
 		if (taker->wait_us != 0)
 			sim_violation(sim, "f: EAGAIN for taker %d that would wait", taker->pid);
@@ -39,17 +69,8 @@ void judge_failed(struct taker *taker, int err)
 	} else if (err == -ECANCELED) {
 		if (!taker->evicted_alone && taker->marked_us < 0)
 			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted", taker->pid);
-	} else if (err == -ENOLCK) {
-		/* What a follower that lags still shows is reason enough, as for EAGAIN. */
-		bool wanted = status.state == LC_UNUSABLE || taker->mount->drained ||
-		              lock->deaf_us >= taker->took_us - LAG_US;
-
-		/* A try gives up when the ensemble is out of reach; a refused create is final. */
-		wanted |= mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(sim);
-		if (!wanted)
-			sim_violation(sim, "f: ENOLCK for taker %d without a reason", taker->pid);
 	} else {
-		sim_violation(sim, "f: error %d for taker %d", err, taker->pid);
+		judge_refused(taker, err);
 	}
 }
 
@@ -115,6 +136,8 @@ static bool may_fail(const struct question *question, int err)
 		return true;
 	case -EACCES:
 		return question->mount->wire.refused;
+	case -ESHUTDOWN:
+		return lc_why(question->mount->lc) != 0;
 	case -ENOLCK:
 		return sim->plan.weight[FAULT_REFUSE];
 	case -EIO:

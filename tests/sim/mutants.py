@@ -449,6 +449,14 @@ mutant(14, 'try_waits_for_contact', 'taker.c',
        '\tif (request->wait_us != 0)\n\t\treturn request->wait_us;\n\treturn LC_FOREVER;',
        sim('servers', 180))
 
+mutant(14, 'try_without_an_answer_is_busy', 'taker.c',
+       'taker->immediate ? -EHOSTUNREACH',
+       'taker->immediate ? -EAGAIN',
+       CALLS)
+mutant(14, 'leaving_called_a_limit', 'core.c',
+       'taker_fail(taker, -ESHUTDOWN);',
+       'taker_fail(taker, -ENOLCK);',
+       sim())
 mutant(14, 'try_refused_by_a_guess', 'judge.c',
        'if (queue->slots_known || bars(crowd, taker->mode, LC_SLOTS_MAX)) {',
        'if (1) {',

@@ -195,7 +195,7 @@ struct mount {
 
 struct sim_totals {
 	unsigned long seeds, steps, takes, grants, shared_grants, upgrades, losses;
-	unsigned long eagain, etimedout, enolck, enoent, ecanceled, edeadlk;
+	unsigned long eagain, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent, ecanceled, edeadlk;
 	unsigned long questions, marks, stirs;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];

@@ -775,6 +775,31 @@ static void trying_after_a_release(void **state)
 	finish(bench);
 }
 
+/* That a lock is not free only the ensemble says; who leaves takes no more. */
+static void trying_in_vain(void **state)
+{
+	struct bench *bench = begin(17);
+	struct mount *mount = &bench->mounts[0];
+	struct lc_request request = {.lock = "build", .pid = 7, .command = "test"};
+	struct taker try;
+
+	(void)state;
+	put(bench, BUILD, "");
+	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 4 * SECOND);
+	begin_try(&try, mount, LC_EXCLUSIVE, NULL);
+	run(bench, 3 * SECOND);
+	assert_int_equal(try.result, -EHOSTUNREACH);
+	leave(&try);
+	begin_try(&try, mount, LC_EXCLUSIVE, NULL);
+	lc_drain(mount->lc);
+	mount_wake(mount);
+	run(bench, SECOND);
+	assert_int_equal(try.result, -ESHUTDOWN);
+	leave(&try);
+	assert_int_equal(lc_take(mount->lc, &request, taken, lost, &try, &try.lc), -ESHUTDOWN);
+	finish(bench);
+}
+
 /* ---- handing over ---- */
 
 /* Who has the lock from one of its own mount, and has no entry any more, is guarded by the
@@ -992,6 +1017,7 @@ int main(void)
 		cmocka_unit_test(removed_behind_a_leaver),
 		cmocka_unit_test(upgrading_at_once),
 		cmocka_unit_test(trying_after_a_release),
+		cmocka_unit_test(trying_in_vain),
 		cmocka_unit_test(guarded_without_contact),
 		cmocka_unit_test(nothing_handed_over_in_a_new_lock),
 		cmocka_unit_test(waiting_behind),

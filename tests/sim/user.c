@@ -283,6 +283,9 @@ static void count_error(struct sim_totals *totals, int err)
 	totals->eagain += err == -EAGAIN;
 	totals->etimedout += err == -ETIMEDOUT;
 	totals->enolck += err == -ENOLCK;
+	totals->eshutdown += err == -ESHUTDOWN;
+	totals->ehostunreach += err == -EHOSTUNREACH;
+	totals->eproto += err == -EPROTO;
 	totals->enoent += err == -ENOENT;
 	totals->ecanceled += err == -ECANCELED;
 	totals->edeadlk += err == -EDEADLK;
@@ -430,7 +433,7 @@ static bool request(struct taker *taker)
 		return true;
 	}
 	lc_status(mount->lc, &status);
-	if (err != -ENOLCK || (status.state != LC_UNUSABLE && !mount->drained))
+	if (err != -ESHUTDOWN || (status.state != LC_UNUSABLE && !mount->drained))
 		sim_violation(sim, "lc_take: %d while the engine is %s", err, lc_state_name(status.state));
 	taker->phase = T_LEFT;
 	return false;

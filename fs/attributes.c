@@ -195,61 +195,15 @@ static void lock_changed(void *ctx, int err)
 	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, lock_read, parked, &parked->call));
 }
 
-/* What is not to be changed, as it is: a lock that has no attributes yet gets them all. */
-static bool changes(struct lc_change *change, const struct lc_attributes *now)
-{
-	struct lc_attributes *set = &change->attributes;
-
-	if (!change->set_uid)
-		set->uid = now->uid;
-	if (!change->set_gid)
-		set->gid = now->gid;
-	if (!change->set_mode)
-		set->mode = now->mode;
-	if (!change->set_door_mode)
-		set->door_mode = now->door_mode;
-	return set->uid != now->uid || set->gid != now->gid || set->mode != now->mode ||
-	       set->door_mode != now->door_mode;
-}
-
-/* The kernel has checked, with what it last saw; the lock may be another's by now. */
-static bool may_set(fuse_req_t req, const struct lc_change *change, const struct lc_attributes *now)
-{
-	uid_t uid = fuse_req_ctx(req)->uid;
-
-	return uid == 0 || (uid == now->uid && change->attributes.uid == now->uid);
-}
-
-static void change_lock(void *ctx, int err, const struct lc_lock_info *info)
-{
-	struct parked *parked = ctx;
-	struct face *face = parked->face;
-	struct node *lock = lock_of(parked->node);
-	struct lc_attributes now;
-
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
-		return;
-	}
-	attributes_learn(face, lock, info);
-	now = attributes_of_lock(face, lock);
-	if (!changes(&parked->change, &now)) {
-		reply_attributes(face, parked->req, parked->node);
-		parked_free(parked);
-	} else if (!may_set(parked->req, &parked->change, &now)) {
-		parked_error(parked, -EPERM);
-	} else {
-		park_call(parked, lc_change(face->lc, lock->lock, &parked->change, lock_changed, parked,
-		                            &parked->call));
-	}
-}
-
-static struct lc_change wanted_change(const struct node *node, const struct stat *wanted, int to_set)
+/* Who may is looked at by the engine: the kernel has checked with what it last saw, and the
+ * lock may be another's by now. */
+static struct lc_change wanted_change(fuse_req_t req, const struct node *node, const struct stat *wanted,
+                                      int to_set)
 {
 	bool mode = to_set & FUSE_SET_ATTR_MODE;
 
 	return (struct lc_change){
+		.by = fuse_req_ctx(req)->uid,
 		.set_uid = to_set & FUSE_SET_ATTR_UID, .set_gid = to_set & FUSE_SET_ATTR_GID,
 		.set_mode = mode && node->kind == NODE_LOCK,
 		.set_door_mode = mode && node->kind == NODE_DOOR,
@@ -264,6 +218,7 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, co
                         int to_set)
 {
 	mode_t none = node->kind == NODE_LOCK ? S_ISUID | S_ISVTX : S_ISUID | S_ISGID | S_ISVTX;
+	struct lc_change change = wanted_change(req, node, wanted, to_set);
 	struct parked *parked;
 
 	if ((to_set & FUSE_SET_ATTR_MODE) && (wanted->st_mode & none)) {
@@ -271,10 +226,8 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, co
 		return;
 	}
 	parked = park(face, req, node, NULL);
-	if (!parked)
-		return;
-	parked->change = wanted_change(node, wanted, to_set);
-	park_call(parked, lc_stat(face->lc, node->lock, change_lock, parked, &parked->call));
+	if (parked)
+		park_call(parked, lc_change(face->lc, node->lock, &change, lock_changed, parked, &parked->call));
 }
 
 /* By itself: a truncation brings the time along. */

@@ -74,7 +74,6 @@ struct parked {
 	bool changed;             /* what was asked for is done: an interrupt comes too late */
 	void *open;               /* dir.c: the directory */
 	void (*refuse)(fuse_req_t req, int error);   /* answers it otherwise than asked for */
-	struct lc_change change;  /* attributes.c: what is wanted */
 };
 
 /* Takes a reference on the node. NULL: the request is answered ENOMEM or ENFILE. */

@@ -207,6 +207,7 @@ static int begin(struct options *options, struct loop *loop, struct ensemble **r
 		.root = options->root, .make_root = options->make_root, .host = options->host,
 		.session_timeout_us = options->session_timeout_us, .tick_time_us = options->tick_time_us,
 		.loss_lead_us = guardian_lead_us(options->on_lost),
+		.uid = loop->face->uid, .without = loop->face->without,
 		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report,
 		.deadline = deadline, .ctx = loop,
 	};

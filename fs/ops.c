@@ -388,18 +388,6 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 	free(path);
 }
 
-/* Write permission on the parent, which the kernel has checked, is not enough: the
- * lock's owner, the parent's owner, or root. */
-static bool may_remove(const struct face *face, const struct node *parent, const struct node *lock,
-                       uid_t uid)
-{
-	struct stat above, st;
-
-	attributes(face, parent, &above);
-	attributes(face, lock, &st);
-	return uid == 0 || uid == above.st_uid || uid == st.st_uid;
-}
-
 static void removed(void *ctx, int err)
 {
 	struct parked *parked = ctx;
@@ -411,6 +399,8 @@ static void removed(void *ctx, int err)
 	parked_done(parked, err);
 }
 
+/* Write permission on the parent, which the kernel has checked, is not enough: the engine
+ * looks whose the lock is, and the one above. */
 static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 {
 	struct face *face = face_of(req);
@@ -419,8 +409,7 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	struct parked *parked;
 	pid_t process;
 
-	if (!node || node->kind != NODE_LOCK ||
-	    !may_remove(face, parent, node, fuse_req_ctx(req)->uid)) {
+	if (!node || node->kind != NODE_LOCK) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}
@@ -429,7 +418,8 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		holds_drop(face, process, node->lock);
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_rmdir(face->lc, node->lock, removed, parked, &parked->call));
+		park_call(parked, lc_rmdir(face->lc, node->lock, fuse_req_ctx(req)->uid, removed, parked,
+		                           &parked->call));
 }
 
 /* ---- what is not to be done here ---- */

@@ -24,9 +24,9 @@ void text_release(struct text_file *file)
 
 /* ---- opening ---- */
 
-/* Answers the OPEN. `text`: NULL if there is nothing to read. */
+/* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
 static void reply_text(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi,
-                       const char *text, size_t len)
+                       const char *text, size_t len, int64_t czxid)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
 	struct text_file *file = budget_alloc(&face->files, uid, sizeof(*file));
@@ -37,6 +37,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node, str
 	}
 	file->face = face;
 	file->node = node;
+	file->czxid = czxid;
 	node_ref(node);
 	if (text) {
 		file->content = content_get(&face->contents, node, uid, text, len);
@@ -55,7 +56,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node, str
 
 static void reply_parked(struct parked *parked, const char *text, size_t len)
 {
-	reply_text(parked->face, parked->req, parked->node, &parked->fi, text, len);
+	reply_text(parked->face, parked->req, parked->node, &parked->fi, text, len, 0);
 	parked_free(parked);
 }
 
@@ -92,10 +93,13 @@ static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 	char text[16];
 
 	unpark(parked);
-	if (err == 0)
-		reply_parked(parked, text, (size_t)snprintf(text, sizeof(text), "%u\n", info->slots));
-	else
+	if (err < 0) {
 		parked_error(parked, err);
+		return;
+	}
+	reply_text(parked->face, parked->req, parked->node, &parked->fi, text,
+	           (size_t)snprintf(text, sizeof(text), "%u\n", info->slots), info->czxid);
+	parked_free(parked);
 }
 
 static void about_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
@@ -110,7 +114,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node, str
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
-		reply_text(face, req, node, fi, text.data, text.len);
+		reply_text(face, req, node, fi, text.data, text.len, 0);
 	free(text.data);
 }
 
@@ -153,8 +157,9 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	if (access == O_WRONLY) {
-		reply_text(face, req, node, fi, NULL, 0);
+	/* Which lock it is that `slots` belongs to has to be asked. */
+	if (access == O_WRONLY && node->kind != NODE_SLOTS) {
+		reply_text(face, req, node, fi, NULL, 0, 0);
 		return;
 	}
 	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS) {
@@ -211,10 +216,12 @@ static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
 	return slots > 0;
 }
 
-static int write_slots(struct parked *parked, const char *data, size_t size)
+/* The file may have been opened long ago: whose the lock is, and whether it is still the same,
+ * the engine looks at now. */
+static int write_slots(struct parked *parked, const struct text_file *file, const char *data, size_t size)
 {
 	struct face *face = parked->face;
-	struct lc_change change = {.attributes = face->without};
+	struct lc_change change = {.by = fuse_req_ctx(parked->req)->uid, .czxid = file->czxid};
 
 	if (!read_slots(data, size, &change.slots))
 		return -EINVAL;
@@ -255,6 +262,6 @@ void text_write(struct face *face, struct text_file *file, fuse_req_t req, struc
 	if (!parked)
 		return;
 	parked->size = size;
-	park_call(parked, node->kind == NODE_SLOTS ? write_slots(parked, data, size)
+	park_call(parked, node->kind == NODE_SLOTS ? write_slots(parked, file, data, size)
 	                                           : write_entry(parked, data, size));
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.c - questions that write: make a lock, remove it, change what it keeps about
- * itself, and whether an entry is still there, which only a write can tell.
+ * change.c - questions that write: make a lock, change what it keeps about itself, and
+ * whether an entry is still there, which only a write can tell.
  *
  * What a lock keeps about itself stands in the data of its node, which several hosts
  * may change: it is read, changed and written only if its version is still the same,
  * and from the start otherwise. So it may also be done again when an answer was lost,
  * all but a value: whether it was written is then looked for first.
  */
+#include "authority.h"
 #include "call.h"
 #include "record.h"
 
@@ -51,85 +52,6 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 	return call_begin(&make->call, lc, lc_path(lc, lock), ret_call);
 }
 
-/* ---- rmdir ---- */
-
-static void rmdir_dir_deleted(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_call *call = ctx;
-
-	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
-		call_heard(call);
-		call_fail(call, -EBUSY);   /* a mount has it as its root */
-	} else if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
-		call_ask(call);
-	} else if (call_answered(call, answer)) {
-		call_ask(call);
-	}
-}
-
-/* It has been the root of a mount. */
-static void rmdir_delete_dir(struct lc_call *call)
-{
-	char *path = lc_join(call->path, ROOT_DIR);
-
-	if (path)
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,
-		                                      .version = ENSEMBLE_ANY_VERSION},
-		          1, rmdir_dir_deleted, call);
-	else
-		call_fail(call, -ENOMEM);
-	free(path);
-}
-
-/* Why it could not be deleted. */
-static void rmdir_listed(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_call *call = ctx;
-	bool busy = false, below = false;
-
-	if (!call_answered(call, answer))
-		return;
-	for (int i = 0; i < answer->name_count; i++) {
-		busy |= name_is_numbered(answer->names[i]);
-		below |= strcmp(answer->names[i], ROOT_DIR) != 0;
-	}
-	if (answer->name_count == 0)
-		call_ask(call);   /* what was there has gone meanwhile */
-	else if (below)
-		call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
-	else
-		rmdir_delete_dir(call);
-}
-
-static void rmdir_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_call *call = ctx;
-
-	if (answer->result != ENSEMBLE_NOTEMPTY || call->told) {
-		call_done_answered(ctx, answer);
-		return;
-	}
-	call_heard(call);
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path}, 1,
-	          rmdir_listed, call);
-}
-
-static void rmdir_ask(struct lc_call *call)
-{
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = call->path,
-	                                      .version = ENSEMBLE_ANY_VERSION},
-	          1, rmdir_answered, call);
-}
-
-int lc_rmdir(struct lc *lc, const char *lock, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
-{
-	struct lc_call *call = call_new(sizeof(*call), &(struct lc_call){
-		.ask = rmdir_ask, .fail = call_done_failed, .done = done, .ctx = ctx});
-
-	return call ? call_begin(call, lc, lc_path(lc, lock), ret_call) : -ENOMEM;
-}
-
 /* ---- a lock's data ---- */
 
 struct data_call {
@@ -143,6 +65,7 @@ struct data_call {
 	char *meant;
 	size_t meant_len;
 	int32_t version;
+	int64_t czxid;       /* of the lock that was read */
 	bool unsure;
 	bool doubtful;       /* some time before: whatever fails now, it may have been done then */
 };
@@ -176,13 +99,13 @@ static struct lc_attributes changed_attributes(const struct lc_change *change,
 static int new_attributes(const struct data_call *change, const struct ensemble_answer *answer,
                           char **ret_data, size_t *ret_len)
 {
-	struct lc_attributes attributes = change->change.attributes;
+	struct lc_attributes now, attributes;
 	size_t len = (size_t)answer->data_len, value_len;
 	unsigned slots = change->change.slots;
 	const char *value;
 
-	if (record_parse_lock(answer->data, len, &attributes))
-		attributes = changed_attributes(&change->change, &attributes);
+	authority_read(change->call.lc, answer, &now);
+	attributes = changed_attributes(&change->change, &now);
 	record_value(answer->data, len, &value, &value_len);
 	return record_rewrite_lock(answer->data, len, &attributes,
 	                           slots ? slots : record_slots(answer->data, len), value, value_len,
@@ -235,10 +158,21 @@ static enum fate fate_of_value(const struct data_call *change, const struct ense
 	return NOBODY_KNOWS;
 }
 
+/* The version was the same, and nothing else is compared. */
+static bool went_elsewhere(const struct data_call *change, const struct ensemble_answer *answer)
+{
+	if (change->call.taker || answer->result != ENSEMBLE_OK || answer->stat->czxid == change->czxid)
+		return false;
+	lc_report(change->call.lc, LC_WARNING, "%s was removed and made again: what was meant for the former "
+	          "one was written to this one; look at its owner, modes and slots", change->call.path);
+	return true;
+}
+
 static void data_written(void *ctx, const struct ensemble_answer *answer)
 {
 	struct data_call *change = ctx;
 	struct lc_call *call = ctx;
+	bool elsewhere = went_elsewhere(change, answer);
 
 	if (call->told) {
 		call_answered(call, answer);
@@ -253,8 +187,11 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 		call_heard(call);
 		lock_want_list(call->taker->lock);
 		call_fail(call, -EIO);
-	} else {
-		call_done_answered(ctx, answer);
+	} else if (call_answered(call, answer)) {
+		if (elsewhere)
+			call_fail(call, -ENOENT);
+		else
+			call_succeed(call, 0);
 	}
 }
 
@@ -285,6 +222,36 @@ static bool holds_entry(struct lc_taker *taker)
 	return lc_holds(taker) && taker->znode == ZNODE_PRESENT;
 }
 
+static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode && a->door_mode == b->door_mode;
+}
+
+/* 0, or why it is not to be changed: 1 if there is nothing to change in what is not ours. */
+static int check_change(const struct data_call *call, const struct ensemble_answer *answer)
+{
+	const struct lc_change *change = &call->change;
+	struct lc_attributes now, wanted;
+
+	if (change->czxid && answer->stat->czxid != change->czxid)
+		return -ENOENT;   /* another lock under that name */
+	authority_read(call->call.lc, answer, &now);
+	if (!authority_changes(&now, change))
+		return -EPERM;
+	if (record_kind(answer->data, (size_t)answer->data_len) != RECORD_FOREIGN)
+		return 0;
+	wanted = changed_attributes(change, &now);
+	return change->slots || !is_same(&wanted, &now) ? -EPERM : 1;
+}
+
+/* The same of a value that its holder writes. */
+static int check_value(const struct data_call *call, const struct ensemble_answer *answer)
+{
+	if (!holds_entry(call->call.taker))
+		return -EIO;
+	return record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN ? -EPERM : 0;
+}
+
 static void data_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct data_call *change = ctx;
@@ -299,12 +266,13 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 		call_fail(call, -ENOENT);   /* an entry, not a lock */
 		return;
 	}
-	if (call->taker && !holds_entry(call->taker)) {
-		call_fail(call, -EIO);
+	r = call->taker ? check_value(change, answer) : check_change(change, answer);
+	if (r < 0) {
+		call_fail(call, r);
 		return;
 	}
-	if (record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN) {
-		call_fail(call, -EPERM);
+	if (r > 0) {
+		call_succeed(call, 0);
 		return;
 	}
 	if (change->unsure && call->taker)
@@ -327,6 +295,7 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 	}
 	/* Also when it is the same already: the server that was asked may lag behind. */
 	change->version = answer->stat->version;
+	change->czxid = answer->stat->czxid;
 	write_data(change, data, len);
 	free(data);
 }

@@ -71,6 +71,14 @@ struct lc_call;    /* one question asked of the ensemble */
 
 #define LC_FOREVER INT64_MAX
 
+/* What a lock keeps about itself. */
+struct lc_attributes {
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;           /* of the directory, permission bits */
+	mode_t door_mode;      /* of its doors, rw bits */
+};
+
 enum lc_level { LC_ERROR, LC_WARNING, LC_NOTICE, LC_INFO };
 
 struct lc_config {
@@ -83,6 +91,8 @@ struct lc_config {
 	 * lock; an entry that is lost is then deleted only after lc_lost_done(), or
 	 * after a session timeout. 0: nobody is stopped, and it is deleted at once. */
 	int64_t loss_lead_us;
+	uid_t uid;                          /* whose the root is */
+	struct lc_attributes without;       /* of locks that have none: other clients made them */
 
 	int64_t (*clock_us)(void *ctx);   /* goes on while suspended, is not slewed */
 	int64_t (*wall_ms)(void *ctx);
@@ -226,14 +236,6 @@ void lc_cancel(struct lc_call *call);
  * again does it twice. */
 bool lc_may_cancel(const struct lc_call *call);
 
-/* What a lock keeps about itself. */
-struct lc_attributes {
-	uid_t uid;
-	gid_t gid;
-	mode_t mode;           /* of the directory, permission bits */
-	mode_t door_mode;      /* of its doors, rw bits */
-};
-
 struct lc_lock_info {
 	int64_t czxid;         /* another one after it was removed and made again */
 	int64_t ctime_ms, mtime_ms;
@@ -292,13 +294,18 @@ int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size
 /* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name). */
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,
              void *ctx, struct lc_call **ret_call);
-/* -EBUSY: held or waited for, or the root of a mount; -ENOTEMPTY: locks below. */
-int lc_rmdir(struct lc *lc, const char *lock, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
+/* `by`: who asks: root, or the owner of the lock or of the one above, as they are now, else
+ * -EPERM. -EBUSY: held or waited for, or the root of a mount; -ENOTEMPTY: locks below. */
+int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *ctx,
+             struct lc_call **ret_call);
 /* Change what a lock keeps about itself, by compare-and-set on its data. -EPERM: the
- * data is another client's and is left alone. */
+ * data is another client's and is left alone, or who asks may not. -ENOENT: also if it was
+ * removed and made again meanwhile, and the change may have met the new one: that is reported. */
 struct lc_change {
+	uid_t by;                          /* who asks: root, or the lock's owner at this moment */
+	int64_t czxid;                     /* of the lock that is meant; 0: whichever has its name */
 	bool set_uid, set_gid, set_mode, set_door_mode;
-	struct lc_attributes attributes;   /* what is set; the rest only if it has none yet */
+	struct lc_attributes attributes;   /* what is set */
 	unsigned slots;                    /* 1 to LC_SLOTS_MAX; 0: as it is */
 };
 int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done, void *ctx,

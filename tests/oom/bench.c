@@ -473,7 +473,7 @@ struct question *ask_rmdir(struct mount *mount, const char *lock, int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_rmdir(mount->lc, lock, done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_rmdir(mount->lc, lock, 0, done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_confirm(struct taker *taker, int also)

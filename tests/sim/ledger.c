@@ -186,16 +186,18 @@ static bool explains(const struct deed *deed, const struct content *was, const s
 	return deed->taker ? writes(deed, was, is) : changes_to(deed, was, is);
 }
 
-/* Told that it was not done. */
-static bool denied(const struct deed *deed)
+/* Told that it was not done; or that the lock is gone, and another one there may have been met. */
+static bool denied(const struct lock_state *lock, const struct deed *deed)
 {
-	return deed->answered && deed->err < 0 && deed->err != -EHOSTUNREACH;
+	bool remade = deed->err == -ENOENT && !deed->taker && lock->absent_us >= deed->asked_us - LAG_US;
+
+	return deed->answered && deed->err < 0 && deed->err != -EHOSTUNREACH && !remade;
 }
 
 /* `again`: it is what stands there already. */
 static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed, bool again)
 {
-	if (denied(deed))
+	if (denied(lock, deed))
 		sim_violation(sim, "f: what was refused with %d is written to %s all the same", deed->err, lock->name);
 	deed->done++;
 	deed->done_in = lock->eras;
@@ -210,9 +212,9 @@ static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed,
 
 /* Of several that asked for the same: who did not ask for another value if it is the same, is
  * of the session that has written, still waits for the answer, and whose deed was not done yet. */
-static int likely(const struct deed *deed, int64_t writer, bool same_value)
+static int likely(const struct lock_state *lock, const struct deed *deed, int64_t writer, bool same_value)
 {
-	return (denied(deed) ? 0 : 16) + (same_value && deed->taker ? 0 : 8) +
+	return (denied(lock, deed) ? 0 : 16) + (same_value && deed->taker ? 0 : 8) +
 	       (deed->mount->wire.session == writer ? 4 : 0) + (deed->answered || deed->cancelled ? 0 : 2) +
 	       (deed->done ? 0 : 1);
 }
@@ -240,7 +242,8 @@ static void judge_change(struct sim *sim, struct lock_state *lock, int64_t write
 
 	DL_FOREACH(lock->deeds, deed)
 		if (explains(deed, was, is) &&
-		    (!found || likely(deed, writer, same_value) > likely(found, writer, same_value)))
+		    (!found || likely(lock, deed, writer, same_value) >
+		     likely(lock, found, writer, same_value)))
 			found = deed;
 	if (!found)
 		found = mistaken(lock);
@@ -304,6 +307,6 @@ void ledger_answered(struct question *question, int err)
 		take_over(question->lock, deed);
 	if (err == 0 && !deed->done && !(deed->taker ? false : changes_to(deed, now, now)))
 		sim_violation(sim, "f: %s was changed, it is said, and was not", question->lock->name);
-	if (deed->done && denied(deed))
+	if (deed->done && denied(question->lock, deed))
 		sim_violation(sim, "f: %s was changed, and %d is told", question->lock->name, err);
 }

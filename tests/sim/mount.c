@@ -288,6 +288,7 @@ void mount_start(struct mount *mount)
 		.session_timeout_us = plan->timeout_us,
 		.tick_time_us = plan->tick_us,
 		.loss_lead_us = plan->loss_lead_us,
+		.without = {.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644},
 		.clock_us = clock_us,
 		.wall_ms = wall_ms,
 		.random = random_bytes,

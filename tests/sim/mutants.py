@@ -250,7 +250,7 @@ mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (0) {',
        sim())
 
-mutant(8, 'locks_below_that_are_none', 'change.c',
+mutant(8, 'locks_below_that_are_none', 'remove.c',
        '\tif (answer->name_count == 0)\n\t\tcall_ask(call);',
        '\tif (answer->name_count == 0)\n\t\tcall_fail(call, -ENOTEMPTY);',
        sim('storm', 1300))
@@ -586,8 +586,8 @@ mutant(20, 'value_without_a_check', 'change.c',
        'set,\n\t}, 1,',
        CALLS)
 mutant(20, 'data_of_others_overwritten', 'change.c',
-       'if (record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN)',
-       'if (0)',
+       'if (record_kind(answer->data, (size_t)answer->data_len) != RECORD_FOREIGN)\n\t\treturn 0;',
+       'return 0;',
        CALLS)
 mutant(20, 'value_appended_twice', 'change.c',
        'change->unsure = answer->result == ENSEMBLE_UNKNOWN;',
@@ -657,6 +657,37 @@ mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
        '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);\n',
        '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us / 2);\n',
        sim())
+
+# ---- 33: authority ----
+
+mutant(33, 'changed_by_anybody', 'authority.c',
+       'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
+       'return change->by == 0 || !gives_away;',
+       CALLS)
+mutant(33, 'given_away_by_its_owner', 'authority.c',
+       'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
+       'return authority_owns(now, change->by);',
+       CALLS)
+mutant(33, 'another_lock_is_changed', 'change.c',
+       'if (change->czxid && answer->stat->czxid != change->czxid)',
+       'if (0)',
+       CALLS)
+mutant(33, 'another_lock_was_changed', 'change.c',
+       '\t\tif (elsewhere)\n',
+       '\t\tif (0)\n',
+       CALLS)
+mutant(33, 'removed_by_anybody', 'remove.c',
+       'if (authority_owns(&above, remove->by))',
+       'if (1)',
+       CALLS)
+mutant(33, 'removed_at_any_version', 'remove.c',
+       '.version = remove->version}',
+       '.version = ENSEMBLE_ANY_VERSION}',
+       CALLS)
+mutant(33, 'lock_above_by_any_version', 'remove.c',
+       'above ? 2 : 1',
+       '1',
+       CALLS)
 
 # ---- 22, 23: weight ----
 

@@ -127,7 +127,7 @@ static int put_question(struct question *question, struct rng *rng)
 	case Q_MKDIR:
 		return lc_mkdir(lc, lock, &attributes, done, question, &question->call);
 	case Q_RMDIR:
-		return lc_rmdir(lc, lock, done, question, &question->call);
+		return lc_rmdir(lc, lock, 0, done, question, &question->call);
 	case Q_CONFIRM:
 		return lc_confirm(question->taker->lc, done, question, &question->call);
 	case Q_WAITED:
@@ -214,7 +214,7 @@ void question_data(struct mount *mount, struct rng *rng)
 	struct sim *sim = mount->sim;
 	struct lock_state *lock = any_lock(sim, rng);
 	struct question *question;
-	struct lc_change change = {.attributes = {.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644}};
+	struct lc_change change = {.attributes = {.gid = 1}};
 
 	if (rng_chance(rng, 500)) {
 		ask(question_new(mount, Q_VALUE, lock), rng);

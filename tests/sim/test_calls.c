@@ -74,7 +74,7 @@ static struct node *node_of(struct bench *bench, const char *path)
 /* As an operator, or another client. */
 static void put(struct bench *bench, const char *path, const char *data)
 {
-	enum ensemble_kind kind = node_of(bench, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
+	enum ensemble_kind kind = tree_find(&bench->world.proposed, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
 
 	assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
 		.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
@@ -355,7 +355,6 @@ static void data_of_others(void **state)
 		assert_value(mount, "build", foreign[i]);
 	}
 	put(bench, BUILD, "");
-	change.attributes = (struct lc_attributes){.uid = 5, .gid = 6, .mode = 0700, .door_mode = 0600};
 	assert_int_equal(answer_of(ask_change(mount, "build", change)), 0);
 	assert_data(bench, BUILD, MAGIC "uid: 5\ngid: 6\nmode: 700\ndoor_mode: 600\n\n");
 	/* A value does not settle whose it is. */
@@ -374,6 +373,141 @@ static void data_of_others(void **state)
 	leave(&holder);
 	assert_int_equal(answer_of(ask_change(mount, "nowhere", change)), -ENOENT);
 	finish(bench);
+}
+
+/* Whoever asks is judged by what the lock says when it is changed. */
+static void whose_it_is_now(void **state)
+{
+	static const struct { uid_t by; bool other; int result; } rows[] = {
+		{0, false, 0}, {7, false, 0}, {8, false, -EPERM}, {5, false, -EPERM},
+		{0, true, -ENOENT}, {7, true, -ENOENT}, {8, true, -ENOENT},
+	};
+	struct bench *bench = begin(4);
+	struct mount *mount = &bench->mounts[0];
+	struct lc_attributes given = {.uid = 8, .mode = 0700};
+
+	(void)state;
+	put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct lc_change change = {.by = rows[i].by, .slots = (unsigned)i + 2,
+		                           .czxid = info_of(mount, "build").czxid + rows[i].other};
+
+		assert_int_equal(answer_of(ask_change(mount, "build", change)), rows[i].result);
+		assert_int_equal(info_of(mount, "build").slots == i + 2, rows[i].result == 0);
+	}
+	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
+		.by = 7, .set_mode = true, .attributes = given})), 0);
+	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
+		.by = 7, .set_uid = true, .attributes = given})), -EPERM);
+	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
+		.set_uid = true, .attributes = given})), 0);
+	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
+		.by = 7, .set_mode = true, .attributes = given})), -EPERM);
+	/* Of nobody's the mount says whose it is. */
+	put(bench, BUILD, "");
+	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){.by = 7, .slots = 2})),
+	                 -EPERM);
+	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){.by = 5, .slots = 2})), 0);
+	/* There is nothing to change in another client's. */
+	put(bench, BUILD, "v");
+	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
+		.set_mode = true, .attributes = {.mode = 0755}})), 0);
+	finish(bench);
+}
+
+/* It is removed and made again between the reading and the writing, and has the same version:
+ * then it cannot be helped, but it is said. */
+static void made_anew_meanwhile(void **state)
+{
+	static const char other[] = MAGIC "uid: 8\ngid: 2\nmode: 700\ndoor_mode: 600\n\n";
+	int met = 0;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		struct bench *bench = begin((uint64_t)i);
+		struct question *change;
+		int result;
+
+		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		change = ask_change(&bench->mounts[0], "build", (struct lc_change){.by = 7, .slots = 9});
+		run(bench, i * 200);
+		take_away(bench, BUILD);
+		put(bench, BUILD, other);
+		result = answer_of(change);
+		if (strcmp((const char *)node_of(bench, BUILD)->data, other) != 0) {
+			met++;
+			assert_int_equal(result, -ENOENT);
+		} else {
+			expect(result == 0 || result == -EPERM || result == -ENOENT, "it is answered %d", result);
+		}
+		finish(bench);
+	}
+	assert_true(met > 0);
+}
+
+static int remove_lock(struct mount *mount, const char *lock, uid_t by)
+{
+	struct question *q = begin_question(mount);
+
+	return answer_of(asked(q, lc_rmdir(mount->lc, lock, by, done, q, &q->call)));
+}
+
+static void who_may_remove(void **state)
+{
+	struct bench *bench = begin(5);
+	struct mount *mount = &bench->mounts[0];
+
+	(void)state;
+	for (uid_t by = 0; by < 10; by++) {
+		bool may = by == 0 || by == 7 || by == 8;
+
+		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		put(bench, BUILD "/below", MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		assert_int_equal(remove_lock(mount, "build/below", by), may ? 0 : -EPERM);
+		assert_int_equal(!node_of(bench, BUILD "/below"), may);
+		assert_int_equal(remove_lock(mount, "build", by), by == 0 || by == 7 ? 0 : -EPERM);
+		assert_int_equal(!node_of(bench, BUILD), by == 0 || by == 7);
+	}
+	put(bench, BUILD "/other", "");
+	assert_int_equal(remove_lock(mount, "build/other", 9), -EPERM);
+	assert_int_equal(remove_lock(mount, "build/other", 5), 0);
+	finish(bench);
+}
+
+/* Whoever is its owner no more while it is asked for. */
+static void removed_when_it_is_anothers(void **state)
+{
+	int kept = 0, gone = 0;
+
+	(void)state;
+	for (int i = 0; i < 80; i++) {
+		struct bench *bench = begin((uint64_t)i);
+		const char *given = i % 2 ? BUILD : BUILD "/below";
+		struct question *q;
+		int result;
+
+		/* By the lock's owner; or by that of the lock above. */
+		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		put(bench, BUILD "/below", i % 2 ? MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n"
+		                                 : MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		if (i % 2 == 0)
+			put(bench, BUILD, MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		q = begin_question(&bench->mounts[0]);
+		asked(q, lc_rmdir(q->mount->lc, "build/below", 7, done, q, &q->call));
+		run(bench, i / 2 * 200);
+		if (tree_find(&bench->world.proposed, BUILD "/below")) {
+			kept++;
+			put(bench, given, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+			result = answer_of(q);
+			assert_int_equal(result, -EPERM);
+			assert_non_null(node_of(bench, BUILD "/below"));
+		} else {
+			gone++;
+			assert_int_equal(answer_of(q), 0);
+		}
+		finish(bench);
+	}
+	assert_true(kept > 0 && gone > 0);
 }
 
 /* Both read before either writes: nobody's change is lost. */
@@ -1006,6 +1140,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attributes),
 		cmocka_unit_test(data_of_others),
+		cmocka_unit_test(whose_it_is_now),
+		cmocka_unit_test(made_anew_meanwhile),
+		cmocka_unit_test(who_may_remove),
+		cmocka_unit_test(removed_when_it_is_anothers),
 		cmocka_unit_test(at_the_same_time),
 		cmocka_unit_test(lost_answers),
 		cmocka_unit_test(values),

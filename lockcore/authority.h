@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * authority.h - who may do what to a lock. It is looked at when it is done, in the data that
+ * the ensemble has then: a file may have been opened, or a name looked up, when the lock was
+ * another's.
+ */
+#ifndef LOCKCORE_AUTHORITY_H
+#define LOCKCORE_AUTHORITY_H
+
+#include "engine.h"
+
+/* Of a get: owner and modes as they stand there, or the mount's for locks that have none. */
+void authority_read(const struct lc *lc, const struct ensemble_answer *answer,
+                    struct lc_attributes *ret_attributes);
+/* Its owner, and root: who may write its slots, remove it, evict from it. */
+bool authority_owns(const struct lc_attributes *now, uid_t uid);
+/* Its owner may change it, but not give it away. */
+bool authority_changes(const struct lc_attributes *now, const struct lc_change *change);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * remove.c - the question that removes a lock: by its owner, by the owner of the lock above,
+ * or by root, as the ensemble knows them at this moment. What that was read from is compared
+ * once more by the write itself.
+ *
+ *   lock read ──owner, root────────────────────────► delete ──► done
+ *        │                                            ▲   │ not empty
+ *        └─ another ─► lock above read ─its owner─────┘   ▼
+ *                                                      listed: the node that mounts have
+ *                                                      left there goes, or why it cannot be
+ */
+#include "authority.h"
+#include "call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct remove_call {
+	struct lc_call call;
+	uid_t by;
+	char *above;             /* the lock above; NULL: it stands in the root */
+	int32_t version;         /* of the lock, when it was read */
+};
+
+static void remove_finish(struct lc_call *call)
+{
+	free(((struct remove_call *)call)->above);
+}
+
+/* ---- why it could not be deleted ---- */
+
+static void dir_deleted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
+		call_heard(call);
+		call_fail(call, -EBUSY);   /* a mount has it as its root */
+	} else if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		call_ask(call);
+	} else if (call_answered(call, answer)) {
+		call_ask(call);
+	}
+}
+
+/* It has been the root of a mount. */
+static void delete_dir(struct lc_call *call)
+{
+	char *path = lc_join(call->path, ROOT_DIR);
+
+	if (path)
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,
+		                                      .version = ENSEMBLE_ANY_VERSION},
+		          1, dir_deleted, call);
+	else
+		call_fail(call, -ENOMEM);
+	free(path);
+}
+
+static void listed(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+	bool busy = false, below = false;
+
+	if (!call_answered(call, answer))
+		return;
+	for (int i = 0; i < answer->name_count; i++) {
+		busy |= name_is_numbered(answer->names[i]);
+		below |= strcmp(answer->names[i], ROOT_DIR) != 0;
+	}
+	if (answer->name_count == 0)
+		call_ask(call);   /* what was there has gone meanwhile */
+	else if (below)
+		call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
+	else
+		delete_dir(call);
+}
+
+/* ---- deleting it ---- */
+
+static void lock_deleted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
+		call_heard(call);
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path}, 1,
+		          listed, call);
+	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
+		call_heard(call);
+		call_ask(call);   /* it may be another's by now */
+	} else {
+		call_done_answered(ctx, answer);
+	}
+}
+
+/* `above`: the lock above as it was read, if the right to remove comes from there. */
+static void delete_lock(struct remove_call *remove, const struct ensemble_stat *above)
+{
+	struct ensemble_op ops[] = {
+		{.kind = ENSEMBLE_DELETE, .path = remove->call.path, .version = remove->version},
+		{.kind = ENSEMBLE_CHECK, .path = remove->above, .version = above ? above->version : 0},
+	};
+
+	call_send(&remove->call, ops, above ? 2 : 1, lock_deleted, remove);
+}
+
+/* ---- who may ---- */
+
+static void above_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct remove_call *remove = ctx;
+	struct lc_attributes above;
+
+	if (!call_answered(&remove->call, answer))
+		return;
+	authority_read(remove->call.lc, answer, &above);
+	if (authority_owns(&above, remove->by))
+		delete_lock(remove, answer->stat);
+	else
+		call_fail(&remove->call, -EPERM);
+}
+
+static void lock_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct remove_call *remove = ctx;
+	struct lc_call *call = ctx;
+	struct lc_attributes now;
+
+	if (!call_answered(call, answer))
+		return;
+	authority_read(call->lc, answer, &now);
+	remove->version = answer->stat->version;
+	if (answer->stat->ephemeral_owner != 0)
+		call_fail(call, -ENOENT);   /* an entry, not a lock */
+	else if (authority_owns(&now, remove->by) || (!remove->above && remove->by == call->lc->config.uid))
+		delete_lock(remove, NULL);
+	else if (!remove->above)
+		call_fail(call, -EPERM);
+	else
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = remove->above}, 1,
+		          above_read, remove);
+}
+
+static void remove_ask(struct lc_call *call)
+{
+	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, lock_read,
+	          call);
+}
+
+int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *ctx,
+             struct lc_call **ret_call)
+{
+	struct remove_call *remove = call_new(sizeof(*remove), &(struct lc_call){
+		.ask = remove_ask, .fail = call_done_failed, .finish = remove_finish, .done = done,
+		.ctx = ctx});
+	const char *slash = strrchr(lock, '/');
+
+	if (!remove)
+		return -ENOMEM;
+	remove->by = by;
+	if (slash) {
+		remove->above = lc_path(lc, lock);
+		if (!remove->above) {
+			free(remove);
+			return -ENOMEM;
+		}
+		*strrchr(remove->above, '/') = '\0';
+	}
+	return call_begin(&remove->call, lc, lc_path(lc, lock), ret_call);
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Who may is looked at when it is done, not when a file was opened or a name looked up: an
+open file outlives neither the authority of its user nor the lock it was opened for."""
+
+import errno
+import os
+import signal
+
+from harness import ALICE, BOB, check, check_equal, check_errno, check_user, run
+
+
+def record(uid, mode=0o777, door_mode=0o666):
+    return f'zklockfs: 1\nuid: {uid}\ngid: {uid}\nmode: {mode:o}\ndoor_mode: {door_mode:o}\n\n'.encode()
+
+
+def make(mount, lock, uid, mode=0o777):
+    os.mkdir(mount.path(lock), mode)
+    os.chown(mount.path(lock), uid, uid)
+
+
+def slots(server, a, b):
+    """By whoever is the owner now, of the lock that was opened."""
+    make(a, 'x', ALICE)
+    files = [os.open(a.path('x', 'slots'), flags) for flags in (os.O_WRONLY, os.O_RDWR)]
+    for fd in files:
+        check_user(0, ALICE, os.write, fd, b'3')
+    os.chown(b.path('x'), BOB, BOB)
+    for fd in files:
+        check_user(errno.EPERM, ALICE, os.write, fd, b'10000')
+        check_user(0, BOB, os.write, fd, b'4')
+        check_equal(os.write(fd, b'5'), 1, 'by root')
+    os.rmdir(b.path('x'))
+    for fd in files:
+        check_user(errno.ENOENT, BOB, os.write, fd, b'10000')
+    make(b, 'x', BOB, 0o700)
+    before = server.zk.get('/locks/x')[0]
+    for fd in files:
+        for uid in (0, ALICE, BOB):
+            check_user(errno.ENOENT, uid, os.write, fd, b'10000')
+        os.close(fd)
+    check_equal(server.zk.get('/locks/x')[0], before, 'the new lock')
+    os.rmdir(b.path('x'))
+
+
+def in_between(uid, first, change, then, *args):
+    """The errno of a call of a user that has just made another; in between something changes."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            first(*args)
+            os.write(write, b'x')
+            os.kill(os.getpid(), signal.SIGSTOP)
+            then(*args)
+            os._exit(0)
+        except OSError as err:
+            os._exit(err.errno)
+        finally:
+            os._exit(255)
+    os.close(write)
+    check_equal(os.read(read, 1), b'x', 'the first call')
+    os.close(read)
+    os.waitpid(child, os.WUNTRACED)
+    change()
+    os.kill(child, signal.SIGCONT)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def rmdir(server, a):
+    """What was remembered for a second does not count."""
+    for above, lock, wanted in ((ALICE, BOB, 0), (BOB, ALICE, 0), (BOB, BOB, errno.EPERM)):
+        server.zk.create('/locks/team', record(ALICE))
+        server.zk.create('/locks/team/x', record(ALICE))
+
+        def given():
+            server.zk.set('/locks/team', record(above))
+            server.zk.set('/locks/team/x', record(lock))
+        check_equal(in_between(ALICE, os.stat, given, os.rmdir, a.path('team', 'x')), wanted,
+                    f'rmdir of {lock}\'s below {above}\'s')
+        check_equal(server.zk.exists('/locks/team/x') is None, wanted == 0, 'it is gone')
+        if wanted:
+            os.rmdir(a.path('team', 'x'))
+        os.rmdir(a.path('team'))
+    # In the root: its owner is the mounter.
+    make(a, 'x', ALICE)
+    check_user(errno.EACCES, BOB, os.rmdir, a.path('x'))
+    os.rmdir(a.path('x'))
+    check(not server.zk.exists('/locks/x'), 'it is still there')
+    check_errno(errno.ENOENT, os.rmdir, a.path('x'))
+
+
+def test(case):
+    os.umask(0)
+    server = case.server(tick_ms=500)
+    a, b = case.mount(server, 'a'), case.mount(server, 'b', session='6s')
+    slots(server, a, b)
+    rmdir(server, a)
+
+
+run(test)

@@ -256,6 +256,11 @@ bool lc_idle(const struct lc *lc)
 	return lc->holders == 0 && !lc->takers && !lc->due;
 }
 
+bool lc_doubted(struct lc *lc)
+{
+	return session_doubted(lc);
+}
+
 bool lc_ready(const struct lc *lc)
 {
 	return session_ready(lc);

@@ -141,7 +141,11 @@ bool session_ready(const struct lc *lc);
 /* Contact is good, and the lease will do for a grant; otherwise a heartbeat is
  * on its way, and locks_fresh() follows. */
 bool session_may_grant(struct lc *lc);
+/* Not over; it may be in doubt. */
 bool session_lease_valid(struct lc *lc);
+/* Looks whether there is reason to doubt the clock. True: nothing is good now, neither a
+ * grant nor a hold; it will be again, or lost, within LEASE_DOUBT_US. */
+bool session_doubted(struct lc *lc);
 /* Does it live? session_wrote() follows, or its end. */
 void session_check(struct lc *lc);
 /* A write sent then was answered OK. */

@@ -24,7 +24,16 @@ void lease_begin(struct lease *lease, int64_t tick_us)
 {
 	*lease = (struct lease){
 		.tick_us = tick_us, .deadline_us = INT64_MIN, .connect_us = -1,
+		.void_us = INT64_MIN, .doubt_us = INT64_MAX,
 	};
+}
+
+void lease_again(struct lease *lease)
+{
+	int64_t void_us = lease->void_us;
+
+	lease_begin(lease, lease->tick_us);
+	lease->void_us = void_us;
 }
 
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us)
@@ -36,16 +45,17 @@ void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us
 			lease->deadline_us -= less_drift(lease->timeout_us) - less_drift(timeout_us);
 		lease->timeout_us = timeout_us;
 	}
-	lease->connect_us = connect_us;
+	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;
 }
 
 static bool extend(struct lease *lease, int64_t from_us)
 {
 	int64_t deadline = from_us + less_drift(lease->timeout_us) - LEASE_GUARD_US;
 
-	if (deadline <= lease->deadline_us)
+	if (deadline <= lease->deadline_us && lease->doubt_us == INT64_MAX)
 		return false;
 	lease->deadline_us = deadline;
+	lease->doubt_us = INT64_MAX;
 	return true;
 }
 
@@ -54,6 +64,8 @@ bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
 	bool moved = false;
 
 	assert(lease->timeout_us > 0 && sent_us <= now_us);
+	if (sent_us <= lease->void_us)
+		return false;
 	if (lease->connect_us >= 0) {
 		assert(lease->connect_us <= sent_us);
 		moved = extend(lease, lease->connect_us);
@@ -72,9 +84,30 @@ bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
 	return moved;
 }
 
+void lease_doubt(struct lease *lease, int64_t now_us)
+{
+	if (lease_left(lease, now_us) > 0 && !lease_doubted(lease, now_us))
+		lease->doubt_us = now_us + LEASE_DOUBT_US;
+	lease->void_us = now_us;
+	lease->connect_us = -1;
+	lease->steps = 0;
+}
+
+bool lease_doubted(const struct lease *lease, int64_t now_us)
+{
+	return lease->doubt_us != INT64_MAX && lease_left(lease, now_us) > 0;
+}
+
+int64_t lease_end(const struct lease *lease)
+{
+	return lease->deadline_us < lease->doubt_us ? lease->deadline_us : lease->doubt_us;
+}
+
 int64_t lease_left(const struct lease *lease, int64_t now_us)
 {
-	return now_us < lease->deadline_us ? lease->deadline_us - now_us : 0;
+	int64_t end = lease_end(lease);
+
+	return now_us < end ? end - now_us : 0;
 }
 
 bool lease_fresh(const struct lease *lease, int64_t now_us)
@@ -82,7 +115,7 @@ bool lease_fresh(const struct lease *lease, int64_t now_us)
 	int64_t left = lease_left(lease, now_us);
 	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
 
-	return left > 0 && left >= lease->timeout_us / 8 && lease->deadline_us >= next_answer;
+	return lease->doubt_us == INT64_MAX && left > 0 && left >= lease->timeout_us / 8 && lease->deadline_us >= next_answer;
 }
 
 int64_t lease_spacing(const struct lease *lease)

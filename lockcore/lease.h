@@ -30,6 +30,12 @@
  * A new connection is evidence too, since the leader touches the session when it
  * creates or validates it: the first write answered OK on a connection gives
  * (clock before connect) + 0.998 T - g.
+ *
+ * A machine that was paused (a virtual one: its clocks stand still, all of them) does not
+ * know what its readings from before are worth. When there is reason to think so the lease
+ * is in *doubt*: nothing sent before that moment is evidence any more. The deadline still
+ * counts, and is 2 s off at most. Evidence from after it ends the doubt, and the lease is
+ * what that says; or else the lease is over.
  */
 #ifndef LOCKCORE_LEASE_H
 #define LOCKCORE_LEASE_H
@@ -40,6 +46,8 @@
 #define LEASE_GUARD_US 300000
 /* What the answer of a small write is given. */
 #define LEASE_ANSWER_US 50000
+/* How long a doubt lasts. */
+#define LEASE_DOUBT_US 2000000
 
 struct lease {
 	int64_t tick_us;
@@ -49,15 +57,25 @@ struct lease {
 	int64_t sent_us[3];      /* the last three steps, newest first */
 	int64_t answered_us;     /* the newest step's answer */
 	int steps;               /* how many of sent_us[] count, 0 to 3 */
+	int64_t void_us;         /* what was sent until then is no evidence; INT64_MIN: all is */
+	int64_t doubt_us;        /* in doubt until then, then over; INT64_MAX: no doubt */
 };
 
-/* A new session: nothing is proved. */
+/* The first session: nothing is proved. */
 void lease_begin(struct lease *lease, int64_t tick_us);
+/* The next one. */
+void lease_again(struct lease *lease);
 /* A connection was accepted, with the session timeout granted on it. */
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us);
 /* A write was answered OK. True if the deadline moved. */
 bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us);
-/* What is left, never below 0. */
+/* The clock may have stood still before this moment. */
+void lease_doubt(struct lease *lease, int64_t now_us);
+/* In doubt, and not over: it is good for nothing now, and may be good again. */
+bool lease_doubted(const struct lease *lease, int64_t now_us);
+/* The deadline, or before it the end of the doubt. */
+int64_t lease_end(const struct lease *lease);
+/* What is left, in doubt or not, never below 0. */
 int64_t lease_left(const struct lease *lease, int64_t now_us);
 /* Enough left to grant a lock: T/8, and until the next step can have been answered, or
  * the lock would be lost as soon as it is had. Otherwise a heartbeat comes first. */

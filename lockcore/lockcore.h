@@ -98,6 +98,9 @@ struct lc_config {
 	int64_t (*wall_ms)(void *ctx);
 	void (*random)(void *ctx, void *ret_bytes, size_t len);
 	void (*report)(void *ctx, enum lc_level level, const char *text); /* one line */
+	/* Whether something was seen, since it was asked last, that tells that clock_us may
+	 * have stood still for a while. May be NULL. */
+	bool (*disrupted)(void *ctx);
 	/* The lease's end has moved; INT64_MIN: there is none. May be NULL. */
 	void (*deadline)(void *ctx, int64_t deadline_us);
 	void *ctx;
@@ -133,6 +136,7 @@ struct lc_counters {
 	unsigned long losses;        /* told lost() */
 	unsigned long evictions;     /* entries taken away from their takers here */
 	unsigned long abandoned;     /* left before they were told anything */
+	unsigned long doubts;        /* the clock was said to have stood still */
 	/* Told, or returned by lc_take(): by errno, in the order of lc_failure_codes. */
 	unsigned long failures[LC_FAILURES];
 	unsigned long requests;      /* sent to the ensemble; a transaction is one */
@@ -166,6 +170,10 @@ struct lc_status {
 };
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);
+/* Looks whether the clock is to be believed (config.disrupted). True: who holds may have
+ * lost, and within 2 s it is known. Until then nothing is to be asked of the engine on
+ * anybody's behalf: nobody holds, as far as it can tell, and yet nobody has lost. */
+bool lc_doubted(struct lc *lc);
 /* 0, or why it is unusable, as in lc_status(). */
 int lc_why(const struct lc *lc);
 /* This mount's host, as it stands in the names of its entries. */
@@ -211,7 +219,7 @@ void lc_leave(struct lc_taker *taker);
 /* Those who lost it are gone: its entry may go too. Ignored unless it is lost. */
 void lc_lost_done(struct lc_taker *taker);
 
-/* Held at this moment, by the clock. */
+/* Held at this moment, by the clock. False is for ever, but while lc_doubted(). */
 bool lc_holds(struct lc_taker *taker);
 /* The fencing token: the czxid of the entry. 0: lc_fetch_token() has to be asked first. */
 int64_t lc_token(const struct lc_taker *taker);

@@ -64,10 +64,14 @@ bool session_may_grant(struct lc *lc)
 
 /* ---- the lease ---- */
 
+/* A doubt is told when it is certain. */
 static void tell_deadline(struct lc *lc)
 {
+	const struct lease *lease = &lc->session.lease;
+
 	if (lc->config.deadline)
-		lc->config.deadline(lc->config.ctx, lc->session.lease.deadline_us);
+		lc->config.deadline(lc->config.ctx, lease_doubted(lease, lc_now(lc)) ? lease->deadline_us
+		                                                                     : lease_end(lease));
 }
 
 static void lease_limit(void *ctx)
@@ -78,10 +82,44 @@ static void lease_limit(void *ctx)
 	if (session->lease.deadline_us == INT64_MIN)
 		return;
 	if (session_lease_valid(lc)) {
-		timer_set(lc, &session->limit, session->lease.deadline_us);
+		timer_set(lc, &session->limit, lease_end(&session->lease));
 		return;
 	}
+	if (session->lease.doubt_us != INT64_MAX)
+		tell_deadline(lc);
 	locks_lease_over(lc);
+}
+
+/* How long something that does not come is waited for. */
+static int64_t patience(struct lc *lc, int64_t otherwise_us)
+{
+	return lease_doubted(&lc->session.lease, lc_now(lc)) ? LEASE_DOUBT_US / 4 : otherwise_us;
+}
+
+/* Only a new connection proves within milliseconds what the lease is worth. */
+static void doubt(struct lc *lc)
+{
+	struct session *session = &lc->session;
+
+	lc->counters.doubts++;
+	lease_doubt(&session->lease, lc_now(lc));
+	if (session->limit.armed)
+		timer_set(lc, &session->limit, lease_end(&session->lease));
+	if (session->open)
+		lc->ensemble->port->drop(lc->ensemble);
+	if (!session_lease_valid(lc))
+		return;
+	if (!session->connected)
+		timer_set(lc, &session->retry, lc_now(lc) + patience(lc, 0));
+	lc_report(lc, LC_NOTICE, "the clock may have stood still: what is held is in doubt until the "
+	          "ensemble has answered anew");
+}
+
+bool session_doubted(struct lc *lc)
+{
+	if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))
+		doubt(lc);
+	return lease_doubted(&lc->session.lease, lc_now(lc));
 }
 
 void session_wrote(struct lc *lc, int64_t sent_us)
@@ -95,7 +133,7 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 	if (!lease_answered(&session->lease, sent_us, lc_now(lc)))
 		return;
 	if (!session->limit.armed)
-		timer_set(lc, &session->limit, session->lease.deadline_us);
+		timer_set(lc, &session->limit, lease_end(&session->lease));
 	tell_deadline(lc);
 	if (session_ready(lc))
 		locks_fresh(lc);
@@ -150,7 +188,7 @@ static void beat_timer(void *ctx)
 		lc_report(lc, LC_WARNING, "server %s does not answer, trying the next",
 		          lc->ensemble->port->server(lc->ensemble));
 		lc->ensemble->port->drop(lc->ensemble);
-		timer_set(lc, &session->beat, lc_now(lc) + lease_patience(&session->lease));
+		timer_set(lc, &session->beat, lc_now(lc) + patience(lc, lease_patience(&session->lease)));
 		return;
 	}
 	/* Other writes may have been steps meanwhile. */
@@ -309,7 +347,7 @@ static void beat(struct lc *lc)
 		return;
 	session->beating = true;
 	session->beat_sent_us = lc_now(lc);
-	timer_set(lc, &session->beat, session->beat_sent_us + lease_patience(&session->lease));
+	timer_set(lc, &session->beat, session->beat_sent_us + patience(lc, lease_patience(&session->lease)));
 	if (session->node_made)
 		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
 		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
@@ -354,7 +392,7 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session->granted_us = session->lease.timeout_us;
 	if (session->limit.armed)   /* this server may grant less */
-		timer_set(lc, &session->limit, session->lease.deadline_us);
+		timer_set(lc, &session->limit, lease_end(&session->lease));
 	tell_deadline(lc);
 	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us, lc->config.loss_lead_us)) {
 		lc_report(lc, LC_ERROR, "the ensemble grants a session of %" PRId64 " ms; with a tick of "
@@ -382,7 +420,7 @@ static void disconnected(void *ctx)
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
 	batch_clear(lc);
-	timer_set(lc, &session->retry, lc_now(lc) + lc->config.session_timeout_us / 5);
+	timer_set(lc, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
 static void open_session(struct lc *lc);
@@ -397,7 +435,7 @@ static void forget_session(struct lc *lc)
 	session->id = 0;
 	timer_clear(lc, &session->beat);
 	timer_clear(lc, &session->limit);
-	lease_begin(&session->lease, lc->config.tick_time_us);
+	lease_again(&session->lease);
 	tell_deadline(lc);
 	if (session->state != LC_UNUSABLE)
 		session->state = LC_CONNECTING;
@@ -462,7 +500,7 @@ static void retry(void *ctx)
 		return;
 	}
 	lc->ensemble->port->drop(lc->ensemble);
-	timer_set(lc, &session->retry, lc_now(lc) + lc->config.session_timeout_us / 5);
+	timer_set(lc, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
 int session_begin(struct lc *lc)

@@ -210,6 +210,10 @@ void takers_tell(struct lc *lc)
 	while (lc->due) {
 		struct lc_taker *taker = lc->due;
 
+		if (taker->state == TAKER_HELD && session_doubted(lc)) {
+			taker_lose(taker);   /* it waits again */
+			continue;
+		}
 		if (taker->state == TAKER_HELD && !session_lease_valid(lc)) {
 			locks_lease_over(lc);   /* this one waits again */
 			continue;
@@ -471,7 +475,7 @@ bool lc_holds(struct lc_taker *taker)
 	if (taker->state != TAKER_HELD)
 		return false;
 	if (session_lease_valid(taker->lc))
-		return true;
+		return !lease_doubted(&taker->lc->session.lease, lc_now(taker->lc));
 	locks_lease_over(taker->lc);   /* for ever, whatever comes after this moment */
 	return false;
 }

@@ -12,6 +12,7 @@
 const char *const fault_names[FAULT_KINDS] = {
 	"cut", "cut-before", "cut-after", "stall-up", "stall-down", "stall-both", "hang", "crash", "isolate",
 	"link", "greeting", "elect", "pause", "refuse", "crash-mount", "evict", "remake", "kill-session",
+	"still", "suspect", "slew",
 };
 
 static void break_connection(struct mount *mount, enum fault_kind kind)
@@ -83,6 +84,27 @@ static void greeting(struct mount *mount)
 	agenda_in(&mount->sim->agenda, 10000, when_greeted, mount, 1000);
 }
 
+/* Best while an answer is on its way: it is read when everything is over. */
+static void stand_still(void *ctx, uint64_t tries)
+{
+	struct mount *mount = ctx;
+	struct sim *sim = mount->sim;
+	int64_t most_us = sim->plan.timeout_us * 3 / 2;
+	int64_t duration_us = rng_chance(&sim->rng, 500) ? rng_between(&sim->rng, sim->plan.timeout_us, most_us)
+	                                                 : rng_spread(&sim->rng, 10000, most_us);
+
+	if (!sim->faulty)
+		return;
+	if (tries && !mount->wire.pending) {
+		agenda_in(&sim->agenda, 2000, stand_still, mount, tries - 1);
+		return;
+	}
+	trace("fault: the machine of %s stands still for %d ms", mount->host, (int)(duration_us / 1000));
+	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
+		sim->faults_end_us = sim->agenda.now_us + duration_us;
+	mount_still(mount, duration_us);
+}
+
 static void crash_mount(struct mount *mount)
 {
 	if (mount->paused)
@@ -107,7 +129,7 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		mount = sim->held->mount;
 		target = server = mount->wire.cursor;
 	}
-	if (sim->plan.lossless && target == sim->world.leader)
+	if (sim->plan.lossless && kind == FAULT_HANG && target == sim->world.leader)
 		return;
 	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host, target, (int)(duration_us / 1000));
 	sim->totals->faults[kind]++;
@@ -159,6 +181,16 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		return;
 	case FAULT_KILL_SESSION:
 		outsider_kill_session(sim);
+		return;
+	case FAULT_STILL:
+		stand_still(mount, rng_chance(&sim->rng, 500) ? 1000 : 0);
+		return;
+	case FAULT_SUSPECT:
+		mount->suspects = !mount->paused;
+		mount_wake(mount);
+		return;
+	case FAULT_SLEW:
+		mount_slew(mount, rng_between(&sim->rng, -1900, 1900));
 		return;
 	case FAULT_KINDS:
 		break;

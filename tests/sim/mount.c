@@ -23,6 +23,8 @@ int64_t mount_clock_us(const struct mount *mount)
 {
 	int64_t now_us = mount->sim->agenda.now_us;
 
+	if (mount->still)
+		return mount->still_clock_us;
 	return mount->clock_base_us + now_us + now_us / 1000000 * mount->drift_ppm +
 	       now_us % 1000000 * mount->drift_ppm / 1000000;
 }
@@ -50,19 +52,38 @@ static int64_t wall_ms(void *ctx)
 		sim_violation(mount->sim, "b: %s grants a lock, its lease lasts for %" PRId64 " ms", mount->host,
 		              lease_left(&mount->lease, mount_clock_us(mount)) / 1000);
 	mount_stumble(mount);
+	if (mount->sim->plan.weight[FAULT_SUSPECT] && mount->sim->faulty && rng_chance(&mount->jump_rng, 20))
+		mount->suspects = true;
 	return world_wall_ms(&mount->sim->world) + mount->index * 7000;
 }
 
 static void deadline(void *ctx, int64_t deadline_us)
 {
 	struct mount *mount = ctx;
+	int64_t lease = mount_doubted(mount) ? mount->lease.deadline_us : lease_end(&mount->lease);
 
 	if (deadline_us > mount->deadline_us && !mount->wire.evidence)
 		sim_violation(mount->sim, "a: %s extends its lease, and no write was answered OK", mount->host);
-	if (deadline_us != INT64_MIN && deadline_us != mount->lease.deadline_us && !mount->lease_blurred)
+	if (deadline_us != INT64_MIN && deadline_us != lease && !mount->lease_blurred)
 		sim_violation(mount->sim, "a: %s has a lease until %" PRId64 " us, by what was answered it is %" PRId64,
-		              mount->host, deadline_us, mount->lease.deadline_us);
+		              mount->host, deadline_us, lease);
 	mount->deadline_us = deadline_us;
+}
+
+static bool disrupted(void *ctx)
+{
+	struct mount *mount = ctx;
+	bool suspects = mount->suspects;
+
+	mount->suspects = false;
+	if (suspects)
+		lease_doubt(&mount->lease, mount_clock_us(mount));
+	return suspects;
+}
+
+bool mount_doubted(const struct mount *mount)
+{
+	return lease_doubted(&mount->lease, mount_clock_us(mount));
 }
 
 /* The same evidence once more, from the wire. */
@@ -79,7 +100,7 @@ static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 	note_lease_over(mount);
 	if (mount->lease_session != mount->wire.session) {
 		mount->lease_session = mount->wire.session;
-		lease_begin(&mount->lease, mount->sim->plan.tick_us);
+		lease_again(&mount->lease);
 	}
 	lease_connected(&mount->lease, timeout_us, connect_us);
 	note_lease_over(mount);
@@ -145,7 +166,8 @@ int64_t mount_running_us(const struct mount *mount)
 
 int64_t mount_trouble(struct mount *mount)
 {
-	int64_t until = mount->paused || mount->wire.refused ? mount->sim->agenda.now_us : wire_trouble(&mount->wire);
+	bool troubled = mount->paused || mount->suspects || mount_doubted(mount) || mount->wire.refused;
+	int64_t until = troubled ? mount->sim->agenda.now_us : wire_trouble(&mount->wire);
 
 	if (mount->trouble_us < until)
 		mount->trouble_us = until;
@@ -226,8 +248,15 @@ static void turn(void *ctx, uint64_t serial)
 		return;
 	watch_spinning(mount);
 	oversleep(mount);
+	(void)lc_doubted(mount->lc);
+	mount->suspects = false;
 	lc_process(mount->lc, POLLIN);
 	plan_turn(mount);
+}
+
+static void move_clock(struct mount *mount, int64_t clock_us)
+{
+	mount->clock_base_us += clock_us - mount_clock_us(mount);
 }
 
 static void resume(void *ctx, uint64_t arg)
@@ -235,6 +264,11 @@ static void resume(void *ctx, uint64_t arg)
 	struct mount *mount = ctx;
 
 	(void)arg;
+	if (mount->still) {
+		mount->still = false;
+		move_clock(mount, mount->still_clock_us);
+		mount->suspects = mutation != MUTATE_unnoticed;
+	}
 	mount->paused = false;
 	mount->paused_total_us += mount->sim->agenda.now_us - mount->paused_since_us;
 	trace("%s: goes on", mount->host);
@@ -248,6 +282,24 @@ void mount_pause(struct mount *mount, int64_t duration_us)
 	mount->paused = true;
 	mount->paused_since_us = mount->sim->agenda.now_us;
 	agenda_in(&mount->sim->agenda, duration_us, resume, mount, 0);
+}
+
+void mount_still(struct mount *mount, int64_t duration_us)
+{
+	if (mount->paused)
+		return;
+	mount->still_clock_us = mount_clock_us(mount);
+	mount->still = true;
+	mount_pause(mount, duration_us);
+}
+
+void mount_slew(struct mount *mount, int64_t drift_ppm)
+{
+	int64_t clock_us = mount_clock_us(mount);
+
+	mount->drift_ppm = drift_ppm;
+	if (!mount->still)
+		move_clock(mount, clock_us);
 }
 
 static void wire_freeze(void *ctx, int64_t duration_us)
@@ -293,6 +345,7 @@ void mount_start(struct mount *mount)
 		.wall_ms = wall_ms,
 		.random = random_bytes,
 		.report = report,
+		.disrupted = disrupted,
 		.deadline = deadline,
 		.ctx = mount,
 	};
@@ -301,6 +354,7 @@ void mount_start(struct mount *mount)
 	mount->lease_session = 0;
 	mount->lease_blurred = false;
 	mount->lease_over_us = -1;
+	mount->suspects = false;
 	lease_begin(&mount->lease, plan->tick_us);
 	if (lc_create(&config, &mount->wire.ensemble, &mount->lc) < 0)
 		abort();

@@ -102,8 +102,8 @@ mutant(2, 'stamp_when_connected', 'session.c',
        'lease_connected(&session->lease, timeout_us, lc_now(lc));',
        sim('leases'))
 mutant(2, 'connected_is_proof', 'lease.c',
-       '\tlease->connect_us = connect_us;\n}',
-       '\tlease->connect_us = connect_us;\n\tlease->deadline_us = connect_us + less_drift(timeout_us) - LEASE_GUARD_US;\n}',
+       'connect_us > lease->void_us ? connect_us : -1;\n}',
+       'connect_us;\n\tlease->deadline_us = connect_us + less_drift(timeout_us) - LEASE_GUARD_US;\n}',
        LEASE)
 mutant(2, 'connection_is_no_evidence', 'lease.c',
        'moved = extend(lease, lease->connect_us);',
@@ -113,8 +113,8 @@ mutant(2, 'connection_is_no_evidence', 'lease.c',
 # ---- 3: a valid lease at every grant and use ----
 
 mutant(3, 'lease_not_checked_at_use', 'taker.c',
-       '\tif (session_lease_valid(taker->lc))\n\t\treturn true;\n\tlocks_lease_over',
-       '\treturn true;\n\tlocks_lease_over',
+       '\tif (session_lease_valid(taker->lc))\n\t\treturn !lease',
+       '\tif (true)\n\t\treturn !lease',
        sim('leases'))
 mutant(3, 'lease_not_checked_at_grant', 'session.c',
        '\tif (lease_fresh(&lc->session.lease, lc_now(lc)))\n\t\treturn true;\n\tbeat(lc);',
@@ -165,8 +165,8 @@ mutant(5, 'deadline_not_told', 'session.c',
        '\tif (session_ready(lc))',
        sim())
 mutant(5, 'no_deadline_not_told', 'session.c',
-       '\tlease_begin(&session->lease, lc->config.tick_time_us);\n\ttell_deadline(lc);\n\tif',
-       '\tlease_begin(&session->lease, lc->config.tick_time_us);\n\tif',
+       '\tlease_again(&session->lease);\n\ttell_deadline(lc);\n\tif',
+       '\tlease_again(&session->lease);\n\tif',
        sim('any', 220))
 
 # ---- 6: lost stays lost ----
@@ -292,8 +292,8 @@ mutant(9, 'own_watch_not_armed_again', 'lock.c',
 # ---- 10: first, present, of this session ----
 
 mutant(10, 'barrier_left_out', 'session.c',
-       '\t\treturn;\n\t}\n\tbeat(lc);\n}\n\nstatic void disconnected',
-       '\t\treturn;\n\t}\n\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
+       '\tbeat(lc);\n}\n\nstatic void disconnected',
+       '\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
        sim('cuts', 170))
 mutant(10, 'grant_when_not_first', 'judge.c',
        'if (queue_blocker(queue, i) >= 0 || !session_may_grant(lc))',
@@ -770,6 +770,73 @@ mutant(28, 'token_is_the_number', 'taker.c',
        'return taker->number;',
        sim())
 
+
+# ---- 36: clocks that stand still ----
+
+mutant(36, 'doubt_ignored', 'session.c',
+       'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt(lc);',
+       'if (lc->config.disrupted)\n\t\tlc->config.disrupted(lc->config.ctx);',
+       sim('clocks'))
+mutant(36, 'doubt_never_asked_for', 'session.c',
+       'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt(lc);',
+       ';',
+       sim('clocks'))
+mutant(36, 'doubt_ended_by_the_old_connection', 'lease.c',
+       '\tif (sent_us <= lease->void_us)\n\t\treturn false;',
+       '\tif (lease->doubt_us != INT64_MAX) {\n\t\tlease->doubt_us = INT64_MAX;\n\t\treturn extend(lease, sent_us);\n\t}',
+       sim('clocks'))
+mutant(36, 'doubt_ended_by_an_older_write', 'lease.c',
+       '\tif (sent_us <= lease->void_us)\n\t\treturn false;',
+       '',
+       LEASE)
+mutant(36, 'doubt_ended_by_an_older_connection', 'lease.c',
+       'connect_us > lease->void_us ? connect_us : -1;',
+       'connect_us;',
+       LEASE)
+mutant(36, 'doubt_keeps_the_unproved_connection', 'lease.c',
+       '\tlease->connect_us = -1;\n\tlease->steps = 0;',
+       '\tlease->steps = 0;',
+       LEASE)
+mutant(36, 'doubt_keeps_the_steps', 'lease.c',
+       '\tlease->connect_us = -1;\n\tlease->steps = 0;',
+       '\tlease->connect_us = -1;',
+       LEASE)
+mutant(36, 'doubt_forgotten_with_the_session', 'lease.c',
+       '\tlease->void_us = void_us;',
+       '',
+       LEASE)
+mutant(36, 'doubt_lasts_for_ever', 'lease.c',
+       'lease->deadline_us = deadline;\n\tlease->doubt_us = INT64_MAX;',
+       'lease->deadline_us = deadline;',
+       sim('clocks'))
+mutant(36, 'doubt_without_an_end', 'lease.c',
+       'now_us + LEASE_DOUBT_US;',
+       'INT64_MAX - 1;',
+       LEASE)
+mutant(36, 'doubt_prolonged', 'lease.c',
+       'lease_left(lease, now_us) > 0 && !lease_doubted(lease, now_us)',
+       'lease_left(lease, now_us) > 0',
+       LEASE)
+mutant(36, 'doubt_waits_for_the_old_connection', 'session.c',
+       '\tif (session->open)\n\t\tlc->ensemble->port->drop(lc->ensemble);\n\tif (!session_lease_valid',
+       '\tif (!session_lease_valid',
+       sim('suspicions'))
+mutant(36, 'told_in_doubt', 'taker.c',
+       'taker->state == TAKER_HELD && session_doubted(lc)',
+       'false',
+       sim('clocks'))
+mutant(36, 'held_in_doubt', 'taker.c',
+       'return !lease_doubted(&taker->lc->session.lease, lc_now(taker->lc));',
+       'return true;',
+       sim('clocks'))
+mutant(36, 'granted_in_doubt', 'lease.c',
+       'return lease->doubt_us == INT64_MAX && left > 0',
+       'return left > 0',
+       LEASE)
+mutant(36, 'guardian_not_told_of_the_doubts_end', 'session.c',
+       '\tif (session->lease.doubt_us != INT64_MAX)\n\t\ttell_deadline(lc);',
+       '',
+       sim('clocks'))
 
 # ---- building ----
 

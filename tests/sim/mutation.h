@@ -11,6 +11,7 @@
 	M(none, "the truth")                                                                \
 	M(expire_early, "sessions expire after half their timeout (lease outlives entry)")  \
 	M(slow_clock, "mounts' clocks run 20 % slow (lease outlives entry)")                \
+	M(unnoticed, "a machine that stood still does not suspect it (two holders)")        \
 	M(late_stamp, "connect_us is read after the connection was accepted (lease)")       \
 	M(unknown_as_ok, "lost answers are reported as OK (lease, orphans)")                \
 	M(hide_entry, "listings leave the first child out (order, two holders)")            \

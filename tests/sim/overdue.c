@@ -72,12 +72,17 @@ static void judge_mount(struct mount *mount)
 	struct lc_status status;
 
 	lc_status(mount->lc, &status);
+	if (mount->suspects || mount_doubted(mount))
+		return;
+	/* The end of a doubt is told in the turn after it. */
+	if (mount->lease.doubt_us != INT64_MAX && (mount->paused || mount->turn_at_us <= now_us(sim) + 1000))
+		return;
 	if (told_us != status.lease_left_us)
 		sim_violation(sim, "a: %s has a lease of %" PRId64 " us, the guardian was told %" PRId64, mount->host,
 		              status.lease_left_us, told_us);
-	if (mount->deadline_us != INT64_MIN && mount->deadline_us != mount->lease.deadline_us && !mount->lease_blurred)
+	if (mount->deadline_us != INT64_MIN && mount->deadline_us != lease_end(&mount->lease) && !mount->lease_blurred)
 		sim_violation(sim, "a: %s has a lease until %" PRId64 " us, by what was answered it is %" PRId64,
-		              mount->host, mount->deadline_us, mount->lease.deadline_us);
+		              mount->host, mount->deadline_us, lease_end(&mount->lease));
 	if (status.state == LC_READY && !mount->wire.proved)
 		sim_violation(sim, "b: %s is ready, and no write was answered on this connection", mount->host);
 	if (sim->plan.short_sessions && status.state == LC_READY)

@@ -133,6 +133,30 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->weight[FAULT_CUT] = plan->weight[FAULT_CUT_BEFORE] = (unsigned)rng_below(&rng, 3);
 		plan->weight[FAULT_CUT_AFTER] = plan->weight[FAULT_REMAKE] = (unsigned)rng_below(&rng, 3);
 		plan->weight[FAULT_KILL_SESSION] = plan->weight[FAULT_REFUSE] = (unsigned)rng_below(&rng, 2);
+	} else if (dice >= 920 && dice < 960) {
+		/* Machines that are paused, are said to have been, and have their clocks slewed. */
+		plan->profile = "clocks";
+		plan->fault_gap_us = 4000000;
+		plan->long_holds = 500;
+		plan->hold_us = 2 * plan->timeout_us;
+		plan->jump_us = rng_chance(&rng, 300) ? plan->timeout_us : 0;
+		plan->world.refuse_session_ppm = 0;
+		for (int i = 0; i < FAULT_KINDS; i++)
+			plan->weight[i] = 0;
+		plan->weight[FAULT_STILL] = 4;
+		plan->weight[FAULT_SUSPECT] = 3;
+		plan->weight[FAULT_SLEW] = plan->weight[FAULT_CUT] = plan->weight[FAULT_HANG] = 1;
+	} else if (dice >= 960 && dice < 970) {
+		/* Nothing but that: somebody sets the wall clock. */
+		plan->profile = "suspicions";
+		plan->lossless = true;
+		plan->fault_gap_us = 3000000;
+		plan->long_holds = 500;
+		plan->jump_us = 0;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
+		for (int i = 0; i < FAULT_KINDS; i++)
+			plan->weight[i] = i == FAULT_SUSPECT;
 	} else if (dice < 67) {
 		plan->profile = "short";
 		plan->short_sessions = true;
@@ -160,7 +184,10 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 		plan->data = 150;
 	if (rng_chance(&rng, 250) && !plan->lossless)
 		plan->evictions = rng_chance(&rng, 500) ? 20 : 100;
-	/* Whoever evicts measures time, and a clock that jumps alone measures something else. */
+	/* Whoever evicts measures time, and a clock that jumps or stands still alone measures
+	 * something else. */
+	if (plan->weight[FAULT_STILL])
+		plan->evictions = 0;
 	if (plan->evictions)
 		plan->jump_us = 0;
 	if (rng_chance(&rng, 250))

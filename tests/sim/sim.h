@@ -49,6 +49,9 @@ enum fault_kind {
 	FAULT_EVICT,           /* an entry is deleted by somebody else */
 	FAULT_REMAKE,          /* a lock is removed with all entries and made again */
 	FAULT_KILL_SESSION,
+	FAULT_STILL,           /* a mount's machine is paused, and its clocks with it */
+	FAULT_SUSPECT,         /* its clock is doubted without a reason */
+	FAULT_SLEW,            /* and runs at another rate, as is allowed */
 	FAULT_KINDS,
 };
 
@@ -71,7 +74,7 @@ struct plan {
 	bool near_overflow;
 	bool namesakes;                /* all mounts call themselves the same; others use their marks */
 	bool evict_waiters;            /* operators leave holders alone */
-	bool lossless;                 /* one server hangs at a time: nobody may lose anything */
+	bool lossless;                 /* nothing happens by which anybody may lose anything */
 	bool short_sessions;           /* too short for a lease: every mount has to refuse them */
 	int64_t loss_lead_us;          /* who loses a lock is stopped, which takes time */
 	int64_t jump_us;               /* mounts may be stopped in the middle of a turn, so long */
@@ -178,6 +181,9 @@ struct mount {
 	int64_t clock_base_us, drift_ppm;
 	bool lease_blurred;            /* the engine did not take a write for evidence */
 	bool paused, drained, forfeited;
+	bool still;                    /* paused, and its clock with it */
+	int64_t still_clock_us;
+	bool suspects;                 /* that its clock stood still; the engine has not asked yet */
 	int64_t paused_since_us, paused_total_us;
 	struct rng jump_rng;
 	int64_t turn_at_us;
@@ -245,6 +251,11 @@ void mount_stop(struct mount *mount, bool farewell);
 /* A request came in: the loop will turn. */
 void mount_wake(struct mount *mount);
 void mount_pause(struct mount *mount, int64_t duration_us);
+/* So is its clock. */
+void mount_still(struct mount *mount, int64_t duration_us);
+void mount_slew(struct mount *mount, int64_t drift_ppm);
+/* By what the ensemble has answered, nobody on it may rely on a lock now, and yet none is lost. */
+bool mount_doubted(const struct mount *mount);
 /* Perhaps it is stopped for a moment right now, whatever it is doing. */
 void mount_stumble(struct mount *mount);
 int64_t mount_clock_us(const struct mount *mount);

@@ -35,11 +35,12 @@ static struct taker *taker_of(struct sim *sim, uint64_t number)
 	return sim->all[number];
 }
 
-/* Requests of a stopped mount wait in the kernel. */
+/* Requests of a stopped mount wait in the kernel, and of one that doubts its clock. */
 static bool put_off(struct mount *mount, agenda_fn *fn, void *ctx, uint64_t arg)
 {
-	if (!mount->paused)
+	if (!mount->paused && !lc_doubted(mount->lc))
 		return false;
+	mount_wake(mount);
 	agenda_in(&mount->sim->agenda, 50000, fn, ctx, arg);
 	return true;
 }

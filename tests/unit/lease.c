@@ -447,6 +447,125 @@ static void twelve_seconds_of_silence(void **state)
 	}
 }
 
+/* Connected and proved at START, and in doubt since then. */
+static struct lease doubted(int64_t doubt_us)
+{
+	struct lease lease = connected(START);
+
+	lease_answered(&lease, START, START);
+	lease_doubt(&lease, doubt_us);
+	return lease;
+}
+
+static void a_doubt_lasts_for_two_seconds(void **state)
+{
+	const int64_t since = START + 3 * S;
+	struct lease lease = doubted(since);
+
+	(void)state;
+	assert_true(lease_doubted(&lease, since));
+	assert_false(lease_fresh(&lease, since));
+	expect_deadline(&lease, since + 2 * S);
+	assert_true(lease_doubted(&lease, since + 2 * S - 1));
+	assert_false(lease_doubted(&lease, since + 2 * S));
+	/* Another reason for it does not make it longer. */
+	lease_doubt(&lease, since + S);
+	expect_deadline(&lease, since + 2 * S);
+	lease_doubt(&lease, since + 3 * S);
+	expect_deadline(&lease, since + 2 * S);
+}
+
+static void the_deadline_counts_in_doubt(void **state)
+{
+	struct lease lease = doubted(START + GRANT - S);
+
+	(void)state;
+	expect_deadline(&lease, START + GRANT);
+	assert_false(lease_doubted(&lease, START + GRANT));
+}
+
+static void an_older_write_does_not_end_a_doubt(void **state)
+{
+	const int64_t since = START + 3 * S;
+	struct lease lease = doubted(since);
+
+	(void)state;
+	assert_false(lease_answered(&lease, since - 1, since + 1));
+	assert_false(lease_answered(&lease, since, since + 2));
+	/* Sent after it, and on the connection of before: no more than a first step. */
+	assert_false(lease_answered(&lease, since + 1, since + 3));
+	assert_true(lease_doubted(&lease, since + 3));
+	expect_deadline(&lease, since + 2 * S);
+}
+
+static void an_older_connection_does_not_end_a_doubt(void **state)
+{
+	const int64_t since = START + 3 * S;
+	struct lease lease = doubted(since);
+
+	(void)state;
+	lease_connected(&lease, T, since);
+	assert_false(lease_answered(&lease, since + 1, since + 2));
+	assert_true(lease_doubted(&lease, since + 2));
+	/* One that was accepted before, and is not proved yet. */
+	lease = doubted(since);
+	lease_connected(&lease, T, since + 1);
+	lease_doubt(&lease, since + 2);
+	assert_false(lease_answered(&lease, since + 3, since + 4));
+	assert_true(lease_doubted(&lease, since + 4));
+}
+
+static void a_new_connection_ends_a_doubt(void **state)
+{
+	const int64_t since = START + 3 * S;
+	struct lease lease = doubted(since);
+
+	(void)state;
+	lease_connected(&lease, T, since + 1);
+	assert_true(lease_doubted(&lease, since + 2));
+	assert_true(lease_answered(&lease, since + 2, since + 3));
+	assert_false(lease_doubted(&lease, since + 3));
+	assert_true(lease_fresh(&lease, since + 3));
+	expect_deadline(&lease, since + 1 + GRANT);
+}
+
+static void older_steps_do_not_count_after_a_doubt(void **state)
+{
+	const int64_t since = START + 6 * S;
+	struct lease lease = connected(START);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		lease_answered(&lease, START + 2 * i * S, START + 2 * i * S);
+	lease_doubt(&lease, since);
+	/* Nor does one that was under way. */
+	assert_false(lease_answered(&lease, since - 1, since + 1));
+	for (int i = 1; i < 3; i++)
+		assert_false(lease_answered(&lease, since + 2 * i * S, since + 2 * i * S));
+	assert_int_equal(lease_left(&lease, since + 4 * S), 0);
+	/* Three of after it do. */
+	assert_true(lease_answered(&lease, since + 6 * S, since + 6 * S));
+	expect_deadline(&lease, since + 2 * S + GRANT);
+}
+
+static void a_doubt_without_a_lease(void **state)
+{
+	struct lease lease = connected(START);
+
+	(void)state;
+	lease_doubt(&lease, START + 5);
+	assert_false(lease_doubted(&lease, START + 5));
+	expect_nothing(&lease);
+	/* The next session may have been begun before it, too. */
+	lease_again(&lease);
+	lease_connected(&lease, T, START + 4);
+	assert_false(lease_answered(&lease, START + 6, START + 7));
+	expect_nothing(&lease);
+	lease_connected(&lease, T, START + 8);
+	assert_true(lease_answered(&lease, START + 9, START + 10));
+	expect_deadline(&lease, START + 8 + GRANT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +591,13 @@ int main(void)
 		cmocka_unit_test(which_timeouts_are_possible),
 		cmocka_unit_test(smallest_timeout),
 		cmocka_unit_test(twelve_seconds_of_silence),
+		cmocka_unit_test(a_doubt_lasts_for_two_seconds),
+		cmocka_unit_test(the_deadline_counts_in_doubt),
+		cmocka_unit_test(an_older_write_does_not_end_a_doubt),
+		cmocka_unit_test(an_older_connection_does_not_end_a_doubt),
+		cmocka_unit_test(a_new_connection_ends_a_doubt),
+		cmocka_unit_test(older_steps_do_not_count_after_a_doubt),
+		cmocka_unit_test(a_doubt_without_a_lease),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,4 +36,4 @@ esac
 [ "$(cat "$lock/value")" = "$period" ] && exit 0
 echo "$*" >&9 || exit 74
 "$@" || exit    # with descriptor 9, so with the lock
-echo "$period" >"$lock/value" || exit 74
+echo "$period" 1<>"$lock/value" || exit 74    # `>` would empty it first

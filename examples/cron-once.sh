@@ -44,4 +44,4 @@ echo "$*" >&9 || exit 74
 "$@" || exit
 
 # This fails if the lock was lost: then somebody else may have run the job too.
-echo "$period" >"$lock/value" || exit 74
+echo "$period" 1<>"$lock/value" || exit 74    # `>` would empty it first

@@ -7,7 +7,7 @@
  * stand in ZooKeeper; what was read of them is good for TIMEOUT_S, for all files of
  * the lock together, so that a change shows on every host after that.
  */
-#include "face.h"
+#include "text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -230,6 +230,33 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, co
 		park_call(parked, lc_change(face->lc, node->lock, &change, lock_changed, parked, &parked->call));
 }
 
+static void value_emptied(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err < 0) {
+		parked_error(parked, err);
+		return;
+	}
+	reply_attributes(parked->face, parked->req, parked->node);
+	parked_free(parked);
+}
+
+/* `value` is emptied by who may write it, and has no other length than what was written. */
+static void truncate_value(struct face *face, fuse_req_t req, struct node *node, off_t size)
+{
+	struct parked *parked;
+
+	if (size != 0) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, value_empty(parked, value_emptied));
+}
+
 /* By itself: a truncation brings the time along. */
 static bool sets_times(int to_set)
 {
@@ -240,7 +267,7 @@ static bool sets_times(int to_set)
 
 /* Times are the ensemble's. Who locks by mkdir(2) and keeps the directory's time fresh has to
  * be told that it is not: he would believe in his lock, and others see it grow stale.
- * Truncation changes nothing. */
+ * Truncation changes nothing but `value`. */
 void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
                     struct fuse_file_info *fi)
 {
@@ -252,6 +279,8 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 	attributes(face, node, &st);
 	if (sets_times(to_set))
 		fuse_reply_err(req, EPERM);
+	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
+		truncate_value(face, req, node, wanted->st_size);
 	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
 	    (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		set_of_lock(face, req, node, wanted, to_set);

@@ -87,6 +87,17 @@ static void value_read(void *ctx, int err, const char *value, size_t len)
 		parked_error(parked, err);
 }
 
+static void value_emptied(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	unpark(parked);
+	if (err == 0)
+		reply_parked(parked, "", 0);
+	else
+		parked_error(parked, err);
+}
+
 static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
@@ -155,6 +166,14 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 
 	if (access != O_RDONLY && !is_writable(node)) {
 		fuse_reply_err(req, EPERM);
+		return;
+	}
+	if (node->kind == NODE_VALUE && (fi->flags & O_TRUNC)) {
+		parked = park(face, req, node, NULL);
+		if (!parked)
+			return;
+		parked->fi = *fi;
+		park_call(parked, value_empty(parked, value_emptied));
 		return;
 	}
 	/* Which lock it is that `slots` belongs to has to be asked. */

@@ -25,6 +25,9 @@ void text_release(struct text_file *file);
 
 /* ---- value.c ---- */
 
+/* For park_call(): the value is to be empty. -EACCES: not by the parked request's process. */
+int value_empty(struct parked *parked, lc_done_fn *done);
+
 void value_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
                  const char *data, size_t size, off_t off);
 

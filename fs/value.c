@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * value.c - writing to `value`, the text that stays with a lock from holder to holder.
+ * value.c - writing to `value`, the text that stays with a lock from holder to holder, and
+ * emptying it.
  * Only whoever has the lock for itself alone may: the process that took it on this mount,
  * or one that descends from it. Where that cannot be seen, since one of the two is in
  * another pid namespace or has ended, it has to be the same user.
@@ -53,6 +54,25 @@ static struct hold *find(const struct face *face, const char *lock, const struct
 	return lost;
 }
 
+/* That of whoever sent the request. */
+static struct hold *hold_of(const struct face *face, fuse_req_t req, const struct node *node)
+{
+	struct writer writer = {.uid = fuse_req_ctx(req)->uid};
+	struct hold *hold;
+
+	writer.lineage = family_lineage(family_process(fuse_req_ctx(req)->pid));
+	hold = find(face, node->lock, &writer);
+	free(writer.lineage);
+	return hold;
+}
+
+int value_empty(struct parked *parked, lc_done_fn *done)
+{
+	struct hold *hold = hold_of(parked->face, parked->req, parked->node);
+
+	return hold ? lc_set_value(hold->taker, "", 0, false, done, parked, &parked->call) : -EACCES;
+}
+
 static void written(void *ctx, int err)
 {
 	struct parked *parked = ctx;
@@ -71,13 +91,9 @@ static void written(void *ctx, int err)
 void value_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
                  const char *data, size_t size, off_t off)
 {
-	struct writer writer = {.uid = fuse_req_ctx(req)->uid};
+	struct hold *hold = hold_of(face, req, node);
 	struct parked *parked;
-	struct hold *hold;
 
-	writer.lineage = family_lineage(family_process(fuse_req_ctx(req)->pid));
-	hold = find(face, node->lock, &writer);
-	free(writer.lineage);
 	if (!hold) {
 		fuse_reply_err(req, EACCES);
 		return;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """`value` stays with a lock from holder to holder. Whoever may take the lock reads it; only
 who holds it exclusively, or descends from him, writes it, on the same mount; and not
-with a lost lock. An open's first write, and any at offset 0, replaces, others append."""
+with a lost lock. An open's first write, and any at offset 0, replaces, others
+append. Whoever may write it may empty it, by O_TRUNC or truncate(2); nobody else may."""
 
 import errno
 import os
@@ -75,6 +76,11 @@ def test(case):
     everywhere(b'v44')
     check_equal(by(stranger, b'x'), errno.EACCES, 'by a stranger')
     check_equal(by(holder, b'x', b.path('build', 'value')), errno.EACCES, 'on another mount')
+    for path in (value, b.path('build', 'value')):
+        stranger.refused(errno.EACCES, path, REWRITE)
+        opening = stranger.open(path, os.O_WRONLY).held()
+        check_errno(errno.EACCES, opening.do, 'ftruncate', 0)
+        opening.close()
     everywhere(b'v44')
     waiting.close()
     check_equal(by(holder, b'x'), errno.EACCES, 'after the close')
@@ -96,8 +102,24 @@ def test(case):
     everywhere(b'fourth')
     os.close(fd)
     os.truncate(value, 0)
+    everywhere(b'')
+    write(value, b'fifth')
     os.close(os.open(value, REWRITE))
-    everywhere(b'fourth')
+    everywhere(b'')
+    fd = os.open(value, os.O_RDWR | os.O_TRUNC)
+    os.write(fd, b'sixth')
+    check_errno(errno.EINVAL, os.ftruncate, fd, 3)
+    everywhere(b'sixth')
+    os.ftruncate(fd, 0)
+    everywhere(b'')
+    os.pwrite(fd, b'seventh', 0)
+    os.close(fd)
+    fd = os.open(value, os.O_RDONLY | os.O_TRUNC)
+    check_equal(os.read(fd, 10), b'', 'read after O_TRUNC')
+    os.close(fd)
+    everywhere(b'')
+    check_equal(command(['bash', '-c', 'echo at once 1<>"$1"', 'sh', value])[0], 0, 'without a truncation')
+    everywhere(b'at once\n')
     for shell in shells():
         text = ' '.join(shell)
         check_equal(command([*shell, '-c', f'echo {text} >"$1"', 'sh', value])[0], 0, text)
@@ -152,8 +174,11 @@ def test(case):
     until(lambda: 'lost' in a.log(), 'it is noticed')
     check_equal(by(child, b'lost'), errno.EIO, 'by the child of one who has lost it')
     everywhere(b'held')
+    holder.refused(errno.EIO, value, REWRITE)
+    everywhere(b'held')
     opening.close()
     check_equal(by(holder, b'x'), errno.EACCES, 'after the close')
+    holder.refused(errno.EACCES, value, REWRITE)
 
     # The process that took it has ended, and its child has the lock: the user counts.
     opening = holder.open(lock).held()

@@ -3,7 +3,8 @@
 #
 # licence.sh - a program that may run N times in the cluster, and not once more.
 #
-#   mkdir -m 0777 /mnt/locks/simulator
+#   mkdir /mnt/locks/simulator
+#   chmod a+w /mnt/locks/simulator/lock       for all users
 #   echo 5 >/mnt/locks/simulator/slots        five licences; the owner and root may say so
 #
 #   licence.sh /mnt/locks/simulator simulate --case 17

@@ -4,7 +4,8 @@
  *
  *   look     stat, value, list: what only reads
  *   inspect  what takers wrote into their entries
- *   change   mkdir, attributes, slots, value, confirm: what writes
+ *   make     mkdir
+ *   change   attributes, slots, value, confirm: what writes
  *   remove   rmdir
  *   evict    taking an entry away
  *   attend   whether somebody waits behind a holder

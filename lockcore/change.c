@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.c - questions that write: make a lock, change what it keeps about itself, and
- * whether an entry is still there, which only a write can tell.
+ * change.c - questions that write: change what a lock keeps about itself, and whether an
+ * entry is still there, which only a write can tell.
  *
  * What a lock keeps about itself stands in the data of its node, which several hosts
  * may change: it is read, changed and written only if its version is still the same,
@@ -15,42 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- mkdir ---- */
-
-struct mkdir_call {
-	struct lc_call call;
-	char data[RECORD_LOCK_MAX];
-	size_t len;
-};
-
-static void mkdir_ask(struct lc_call *call)
-{
-	const struct mkdir_call *make = (struct mkdir_call *)call;
-
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = call->path,
-	                                      .data = make->data, .data_len = (int)make->len},
-	          1, call_done_answered, call);
-}
-
-int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,
-             void *ctx, struct lc_call **ret_call)
-{
-	const char *name = strrchr(lock, '/'), *why;
-	struct mkdir_call *make;
-	int r = lc_check_name(name ? name + 1 : lock, &why);
-
-	if (r == 0 && strlen(lc->root) + 1 + strlen(lock) > LC_PATH_MAX)
-		r = -ENAMETOOLONG;
-	if (r < 0)
-		return r;
-	make = call_new(sizeof(*make), &(struct lc_call){
-		.ask = mkdir_ask, .fail = call_done_failed, .done = done, .ctx = ctx});
-	if (!make)
-		return -ENOMEM;
-	make->len = record_format_lock(make->data, attributes);
-	return call_begin(&make->call, lc, lc_path(lc, lock), ret_call);
-}
 
 /* ---- a lock's data ---- */
 

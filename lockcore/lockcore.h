@@ -54,6 +54,11 @@ struct lc_call;    /* one question asked of the ensemble */
 #define LC_VALUE_MAX (64 * 1024)   /* bytes of a lock's value: EFBIG */
 #define LC_SLOTS_MAX 10000    /* how many may hold a lock exclusively at a time */
 
+/* Each listing of a lock carries the locks below it. Whoever may make some there may make
+ * so many that the lock has no more than this, its owner more; root is not limited. */
+#define LC_BELOW_MAX 1000
+#define LC_BELOW_OWNER_MAX 10000
+
 /* All entries of one session go with one transaction when it ends; one of more
  * than about 2 MiB of paths cannot be read back by the servers and takes the
  * ensemble down (ZOOKEEPER-4306). All watched paths go into one request when a
@@ -299,7 +304,8 @@ int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn
 int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size_t count,
              lc_entries_fn *done, void *ctx, struct lc_call **ret_call);
 
-/* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name). */
+/* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name), -EDQUOT (LC_BELOW_MAX; those
+ * who ask at the same moment may all be within it). */
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,
              void *ctx, struct lc_call **ret_call);
 /* `by`: who asks: root, or the owner of the lock or of the one above, as they are now, else

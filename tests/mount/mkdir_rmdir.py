@@ -6,7 +6,9 @@ one that is held or waited for (EBUSY) or that has locks below (ENOTEMPTY)."""
 import errno
 import os
 
-from harness import check, check_equal, check_errno, errno_of, error_name, run, until
+from harness import ALICE, BOB, check, check_equal, check_errno, check_user, errno_of, error_name, run, until
+
+LC_BELOW_MAX = 1000
 
 
 def test(case):
@@ -78,6 +80,19 @@ def test(case):
         a.mkdir('short')
         os.close(os.open(a.path('short', 'lock'), os.O_RDWR))
         os.rmdir(a.path('short'))
+
+    # Whoever may make locks in another one's makes so many; its owner more, root any number.
+    a.mkdir('full')
+    os.chown(a.path('full'), ALICE, ALICE)
+    os.chmod(a.path('full'), 0o777)
+    for number in range(LC_BELOW_MAX - 1):
+        server.zk.create(f'/locks/full/below-{number}')
+    check_user(0, BOB, os.mkdir, a.path('full', 'last'))
+    for mount in (a, b):
+        check_user(errno.EDQUOT, BOB, os.mkdir, mount.path('full', 'more'))
+        check_user(0, ALICE, os.mkdir, mount.path('full', f'by Alice on {mount.host}'))
+        mount.mkdir(f'full/by root on {mount.host}')
+    check_equal(len(os.listdir(b.path('full'))) - 9, LC_BELOW_MAX + 4, 'locks below')
 
 
 run(test)

@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 
-from harness import NOBODY, check_equal, run
+from harness import NOBODY, check_equal, check_user, command, run, until
 
 
 def modes(mount, lock):
@@ -50,6 +50,18 @@ def test(case):
         mount.take('group', 'lock@1s', uid=NOBODY).refused(errno.EACCES)
         mount.take('open', uid=NOBODY).held().release()
         mount.take('open/own', uid=NOBODY).held().release()
+
+    # The way that is recommended: all may take it, and make nothing in it.
+    os.umask(0o022)
+    a.mkdir('build')
+    os.chmod(a.path('build', 'lock'), 0o666)
+    for mount in (a, b):
+        until(lambda: modes(mount, 'build') == ('0o755', '0o666', '0o666'), 'chmod a+w build/lock')
+        for door in ('lock', 'shared', 'try', 'reentrant', 'lock@1s'):
+            mount.take('build', door, uid=NOBODY).held().release()
+        check_equal(command(['flock', '-n', mount.path('build', 'flock'), 'true'], user=NOBODY)[0], 0, 'flock')
+        check_user(errno.EACCES, NOBODY, os.mkdir, mount.path('build', 'below'))
+        check_user(errno.EACCES, NOBODY, os.open, mount.path('build', 'file'), os.O_CREAT | os.O_WRONLY)
 
 
 run(test)

@@ -699,6 +699,18 @@ mutant(23, 'one_user_takes_all', 'share.c',
        '(share->bytes + bytes <= LC_USER_BYTES_MAX &&',
        '(true &&',
        unit('tests/sim/test_limits.c'))
+mutant(23, 'locks_below_without_limit', 'make.c',
+       'if (count < make->limit)',
+       'if (1)',
+       CALLS)
+mutant(23, 'entries_take_the_room_of_locks_below', 'make.c',
+       'count += !name_is_numbered(answer->names[i]);',
+       'count++;',
+       CALLS)
+mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
+       'authority_owns(&above, make->uid) ?',
+       '1 ?',
+       CALLS)
 mutant(23, 'order_reversed_after_a_session', 'lock.c',
        '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {\n\t\t\ttaker_write_reason',
        '\t\tfor (taker = lock->takers->prev; taker; taker = after) {\n'

@@ -1135,6 +1135,79 @@ static void waiting_without_events(void **state)
 	finish(bench);
 }
 
+/* ---- how many locks below a lock ---- */
+
+static int make(struct mount *mount, const char *lock, uid_t uid)
+{
+	struct lc_attributes attributes = {.uid = uid, .gid = 2, .mode = 0755, .door_mode = 0644};
+	struct question *q = begin_question(mount);
+
+	return answer_of(asked(q, lc_mkdir(mount->lc, lock, &attributes, done, q, &q->call)));
+}
+
+/* As another host does, from the name of that number on. */
+static void fill(struct bench *bench, const char *lock, int first, int end, const char *format)
+{
+	for (int i = first; i < end; i++) {
+		char path[64], name[32];
+
+		snprintf(name, sizeof(name), format, i);
+		snprintf(path, sizeof(path), ROOT "/%s/%s", lock, name);
+		assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
+			.kind = ENSEMBLE_CREATE, .path = path, .data = "", .data_len = 0}, 1, NULL), ENSEMBLE_OK);
+	}
+	run(bench, 10 * MS);
+}
+
+static void so_many_below(void **state)
+{
+	struct bench *bench = begin(1);
+	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+
+	(void)state;
+	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 777\ndoor_mode: 666\n\n");
+	assert_int_equal(make(one, "build/one", 7), 0);
+	assert_int_equal(make(one, "build/one", 7), -EEXIST);
+	assert_int_equal(make(one, "nobody/one", 7), -ENOENT);
+	fill(bench, "build", 1, LC_BELOW_MAX - 1, "below-%d");
+	assert_int_equal(make(two, "build/the last", 7), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(make(&bench->mounts[i], "build/one more", 7 + (uid_t)i), -EDQUOT);
+	/* The owner and root may; deeper down it is another lock. */
+	assert_int_equal(make(one, "build/of the owner", 1), 0);
+	assert_int_equal(make(one, "build/of root", 0), 0);
+	assert_int_equal(make(one, "build/one/deeper", 7), 0);
+	for (int i = 1; i < 4; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), BUILD "/below-%d", i);
+		take_away(bench, path);
+	}
+	run(bench, 10 * MS);
+	assert_int_equal(make(two, "build/there is room", 7), 0);
+	assert_int_equal(make(two, "build/none now", 7), -EDQUOT);
+	fill(bench, "build", LC_BELOW_MAX, LC_BELOW_OWNER_MAX, "below-%d");
+	assert_int_equal(make(one, "build/too much for the owner", 1), -EDQUOT);
+	assert_int_equal(make(one, "build/never for root", 0), 0);
+	finish(bench);
+}
+
+/* Entries take no room. Another client has made it: it is whose the mount says. */
+static void entries_are_no_locks_below(void **state)
+{
+	struct bench *bench = begin(1);
+	struct mount *one = &bench->mounts[0];
+
+	(void)state;
+	put(bench, BUILD, "another client's");
+	fill(bench, "build", 0, LC_BELOW_MAX, "x-lock-%010d");
+	assert_int_equal(make(one, "build/one", 7), 0);
+	fill(bench, "build", 1, LC_BELOW_MAX, "below-%d");
+	assert_int_equal(make(one, "build/two", 7), -EDQUOT);
+	assert_int_equal(make(one, "build/two", 5), 0);
+	finish(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1160,6 +1233,8 @@ int main(void)
 		cmocka_unit_test(nothing_handed_over_in_a_new_lock),
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(attending),
+		cmocka_unit_test(so_many_below),
+		cmocka_unit_test(entries_are_no_locks_below),
 		cmocka_unit_test(waiting_without_events),
 	};
 

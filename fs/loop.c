@@ -126,17 +126,28 @@ static void lose_patience(struct loop *loop)
 	lc_forfeit(face->lc);
 }
 
+static void reap(struct loop *loop)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == loop->detacher)
+			loop->detacher = 0;
+		if (pid == loop->asked) {
+			loop->asked = 0;
+			loop->answer = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+		}
+	}
+}
+
 static void read_signals(struct loop *loop)
 {
 	struct signalfd_siginfo info;
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			pid_t pid;
-
-			while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-				if (pid == loop->detacher)
-					loop->detacher = 0;
+			reap(loop);
 		} else {
 			told_to_leave(loop);
 		}
@@ -262,6 +273,25 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	}
 	free(buffer.mem);
 	return told;
+}
+
+int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us)
+{
+	int64_t until = loop->face->clock_us() + limit_us;
+
+	loop->fuse = NULL;
+	loop->answer = -1;
+	loop->asked = fork();
+	if (loop->asked == 0) {
+		/* A copy of the mount's device, or of a connection, would keep it alive. */
+		close_range(STDERR_FILENO + 1, ~0U, 0);
+		_exit(question(ctx));
+	}
+	while (loop->asked > 0 && loop->face->clock_us() < until && loop->terms < 2)
+		turn(loop, NULL, until);
+	if (loop->asked > 0)
+		kill(loop->asked, SIGKILL);
+	return loop->answer;
 }
 
 void loop_settle(struct loop *loop, int64_t timeout_us)

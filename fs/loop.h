@@ -16,6 +16,8 @@ struct loop {
 	struct servers servers;
 	int signals;                 /* a signalfd */
 	pid_t detacher;              /* takes the mount off the tree; 0: none is at work */
+	pid_t asked;                 /* loop_ask(): the child; 0: it has ended */
+	int answer;                  /*   and what it said */
 	unsigned terms;              /* how often we were told to leave */
 	int64_t patience_us;         /* then: until when holders are served */
 	bool forfeited;              /* that time is over, and they have lost what they held */
@@ -36,6 +38,9 @@ int loop_connect(struct loop *loop, int64_t until_us);
 /* Until nothing is left to serve, or nothing can be served any more: loop->why.
  * `serving` is called once, when the kernel has greeted; false: it never did. */
 bool loop_serve(struct loop *loop, void (*serving)(void));
+/* Afterwards: a question that may wait, answered by a child: 0 to 255; or -1, if it did not
+ * answer in time, or we were told to leave now. */
+int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us);
 /* Afterwards: entries that are still to be deleted, for a time at most. */
 void loop_settle(struct loop *loop, int64_t timeout_us);
 

@@ -114,8 +114,12 @@ struct mount {
 	struct fuse_session *fuse;
 	int id;
 	char device[32];
+	const char *point;
 	bool open;                   /* somebody has a door of it open */
 };
+
+/* For that to be found out. */
+#define LOOK_US 2000000
 
 static bool is_door(void *ctx, const char *name)
 {
@@ -132,15 +136,26 @@ static void found_open(void *ctx, const struct open_file *file)
 	mount->open |= scan_is_on_mount(file, mount->id, mount->device);
 }
 
+/* Looking through /proc may wait for others: a child does it. */
+static int look_for_open(void *ctx)
+{
+	struct mount *mount = ctx;
+
+	if (mountpoint_is_ours(mount->point))
+		return 1;
+	scan_open_files(is_door, found_open, mount);
+	return mount->open;
+}
+
 /* Whether every door is known to be closed. That the kernel's side has ended proves
  * nothing: `umount -lf` and an abort end it under holders that may be at work. */
-static bool all_closed(const struct loop *loop, struct mount *mount)
+static bool all_closed(struct loop *loop, struct mount *mount)
 {
-	if (!loop->gone || mountpoint_is_ours(loop->options->mountpoint))
+	if (!loop->gone)
 		return false;
-	mount->open = false;
-	scan_open_files(is_door, found_open, mount);
-	return !mount->open;
+	if (!loop->face->held && !loop->face->waiting)
+		return true;
+	return loop_ask(loop, look_for_open, mount, LOOK_US) == 0;
 }
 
 /* The mount is off the tree already, and libfuse would say that it cannot unmount it:
@@ -177,6 +192,7 @@ static int serve(struct options *options, struct loop *loop, struct mount *mount
 		fuse_session_unmount(mount->fuse);
 		return status;
 	}
+	mount->point = options->mountpoint;
 	guardian_mounted(face->guardian, mount->id, mount->device);
 	if (face->kernel_limit_s > 0)
 		log_line(LC_WARNING, "the kernel aborts mounts whose requests wait %" PRId64 " s "

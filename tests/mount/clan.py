@@ -11,6 +11,7 @@ are by then.
 """
 
 import errno
+import fcntl
 import os
 import signal
 import threading
@@ -53,10 +54,15 @@ def _obey(address):
             if os.fork() == 0:
                 conn.close()
                 conn, lock = begin()
+        elif name == 'become':
+            path, program = args
+            os.open(path, os.O_RDONLY)   # closed by exec
+            os.execvp(program[0], program)
         elif name == 'ignore':
             answer(conn, lock, number, lambda: signal.signal(args[0], signal.SIG_IGN) and None)
         else:
-            answer(conn, lock, number, getattr(os, name), files[args[0]], *args[1:])
+            answer(conn, lock, number, getattr(fcntl if name in ('flock', 'lockf') else os, name),
+                   files[args[0]], *args[1:])
 
 
 class Opening:
@@ -130,6 +136,10 @@ class Member:
         self.say('fork')
         return self.clan.greet()
 
+    def become(self, path, *program):
+        """Another program, by an exec that closes that file."""
+        self.say('become', path, program)
+
     def ignore(self, number):
         self.ask('ignore', number)
 
@@ -137,10 +147,10 @@ class Member:
         os.kill(self.pid, number)
 
     def ended(self):
-        """Also a zombie has closed its files."""
+        """Also a zombie has closed its files. By what never waits."""
         try:
-            with open(f'/proc/{self.pid}/stat', encoding='utf-8', errors='replace') as stat:
-                return stat.read().rpartition(')')[2].split()[0] == 'Z'
+            with open(f'/proc/{self.pid}/status', encoding='utf-8', errors='replace') as status:
+                return '\nState:\tZ' in status.read()
         except OSError as err:
             return err.errno in (errno.ENOENT, errno.ESRCH)
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
 """hungfs.py - somebody else's filesystem that hangs: a FUSE mount with one file, `file`, which never
 answers a FLUSH. Whoever closes that file stands still; who does so by exec, since it is
-close-on-exec, stands still in exec, where the kernel holds its process's exec lock."""
+close-on-exec, stands still in exec, where the kernel holds its process's exec lock: ps(1) and whoever
+reads /proc/PID/stat stand still, too. Tests with one of these run alone."""
 
 import ctypes
 import os
+import select
 import signal
 import stat
 import struct
 import tempfile
 
-from harness import check, die_with_parent, libc, until
+from harness import WAIT_SECONDS, check, die_with_parent, libc
 
 _LOOKUP, _FORGET, _GETATTR, _OPEN, _RELEASE, _FLUSH, _INIT, _INTERRUPT = 1, 2, 3, 14, 18, 25, 26, 36
 _ROOT, _FILE = 1, 2
@@ -40,11 +42,13 @@ def _answer(opcode, node, body):
     return None if opcode in (_FORGET, _FLUSH, _INTERRUPT) else _ENOSYS
 
 
-def _serve(device):
+def _serve(device, told):
     while True:
         request = os.read(device, 1 << 18)
         _, opcode, unique, node = struct.unpack_from('<IIQQ', request)
         answer = _answer(opcode, node, request[40:])
+        if opcode == _FLUSH:
+            os.write(told, b'.')
         if answer is None:
             continue
         error, data = (-answer, b'') if isinstance(answer, int) else (0, answer)
@@ -56,19 +60,26 @@ class HungFs:
         self.directory = tempfile.mkdtemp(prefix='hung', dir=case.directory)
         device = os.open('/dev/fuse', os.O_RDWR | os.O_CLOEXEC)
         options = f'fd={device},rootmode=40000,user_id=0,group_id=0,allow_other'
+        check(libc.mount(b'toy', self.directory.encode(), b'fuse', 0, options.encode()) == 0,
+              'a toy mount: ' + os.strerror(ctypes.get_errno()))
+        self.flushes, told = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 signal.alarm(0)
                 die_with_parent()
-                _serve(device)
+                _serve(device, told)
             finally:
                 os._exit(1)
-        check(libc.mount(b'toy', self.directory.encode(), b'fuse', 0, options.encode()) == 0,
-              'a toy mount: ' + os.strerror(ctypes.get_errno()))
         os.close(device)
+        os.close(told)
         self.path = self.directory + '/file'
         case.cleanups.callback(self.end)
+
+    def caught(self):
+        """One more stands still."""
+        check(select.select([self.flushes], [], [], WAIT_SECONDS)[0], 'nobody closes the file')
+        os.read(self.flushes, 1)
 
     def end(self):
         """Everybody who stands still there goes on."""
@@ -76,12 +87,3 @@ class HungFs:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
             self.pid = 0
-
-
-def stands_in_exec(pid):
-    """Wait until that process does."""
-    def stands():
-        with open(f'/proc/{pid}/comm', encoding='utf-8') as comm, \
-             open(f'/proc/{pid}/status', encoding='utf-8') as status:
-            return comm.read() and 'State:\tD' in (text := status.read()) or 'State:\tS' in text
-    until(stands, f'{pid} sleeps')

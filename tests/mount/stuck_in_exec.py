@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A process stands still in exec, on a file of another filesystem that hangs, and with it whoever reads
+its stat. It holds a lock here, it is the parent of one who takes, the opener of what is locked, or
+just there: takes go on, heartbeats go on, and the mount leaves when it is told to, or is aborted."""
+
+import errno
+import os
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN
+
+from clan import Clan
+from harness import Stopwatch, check, check_equal, command, libc, run, until
+from hungfs import HungFs
+
+MNT_FORCE, MNT_DETACH = 1, 2
+NOW = os.O_RDWR | os.O_NONBLOCK
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    mount = case.mount(server, 'a', session='6s', options=['on_lost=kill'])
+    mount.mkdir('build')
+    lock, reentrant = mount.path('build', 'lock'), mount.path('build', 'reentrant')
+    hung, clan = HungFs(case), Clan(case)
+    bystander, parent, stranger = clan.member(), clan.member(), clan.member()
+    child = parent.fork()
+    watch = Stopwatch()
+
+    # The parent holds, and its child joins; who does not descend from it waits.
+    held = parent.open(lock).held()
+    held.do('set_inheritable', True)
+    flock = parent.open(mount.path('build', 'flock')).held()
+    flock.do('set_inheritable', True)
+    for member in (bystander, parent):
+        member.become(hung.path, 'sleep', '1000')
+        hung.caught()
+    stranger.refused(errno.EAGAIN, reentrant, NOW)
+    joined = child.open(reentrant).held()
+    joined.do('fsync')
+    value = child.open(mount.path('build', 'value'), os.O_WRONLY).held()
+    value.do('write', b'by a child')
+    value.close()
+    joined.close()
+    check_equal(mount.read('build', 'value'), 'by a child', 'the value')
+    waiter = stranger.open(lock)
+    until(lambda: len(server.entries('build')) == 2, 'the stranger queues')
+    watch.check(0, 5, 'all of that')
+
+    # The lease goes on being extended.
+    until(lambda: int(mount.status()['lease_left'][:-2]) > 4000, 'the lease is good')
+    check(not waiter.answered(), 'the stranger holds beside the parent')
+
+    # Told to leave: the time to drain is over, the holder has lost, and the daemon ends.
+    drained = case.mount(server, 'b', session='6s', options=['drain=200ms'])
+    drained.allow('time to drain|lock is lost')
+    drained.mkdir('drained')
+    holder, opener = clan.member(), clan.member()
+    kept = holder.open(drained.path('drained', 'lock')).held()
+    kept.do('set_inheritable', True)
+    shared = opener.open(mount.path('build', 'flock')).held()
+    shared.do('set_inheritable', True)
+    locker = opener.fork()
+    for member in (holder, opener):
+        member.become(hung.path, 'sleep', '1000')
+        hung.caught()
+    watch = Stopwatch()
+    drained.process.terminate()
+    drained.check_end()
+    watch.check(0, 5, 'leaving')
+
+    # Aborted, while it holds: what it has open cannot be seen, so its entry stays until the
+    # session is over.
+    aborted = case.mount(server, 'c', session='6s')
+    aborted.allow('.')
+    aborted.mkdir('aborted')
+    holder = clan.member()
+    kept = holder.open(aborted.path('aborted', 'lock')).held()
+    kept.do('set_inheritable', True)
+    holder.become(hung.path, 'sleep', '1000')
+    hung.caught()
+    watch = Stopwatch()
+    libc.umount2(aborted.directory.encode(), MNT_FORCE)
+    check_equal(libc.umount2(aborted.directory.encode(), MNT_DETACH), 0, 'umount')
+    aborted.check_end()
+    watch.check(0, 5, 'leaving after an abort')
+    check_equal(len(server.entries('aborted')), 1, 'the entry of who may be at work')
+
+    # What a process that stands still has opened, its child locks.
+    check_equal(errno_of_flock(locker, shared, LOCK_EX | LOCK_NB), errno.EAGAIN, 'flock while it is held')
+    hung.end()
+    parent.kill()
+    waiter.held().close()
+    locker.ask('flock', shared.number, LOCK_EX)
+    locker.ask('flock', shared.number, LOCK_UN)
+    until(lambda: not server.entries('aborted'), 'the session is over')
+    check_equal(command(['ps', '-e'])[0], 0, 'ps')
+
+
+def errno_of_flock(member, opening, operation):
+    try:
+        member.ask('flock', opening.number, operation)
+    except OSError as err:
+        return err.errno
+    return 0
+
+
+run(test)

@@ -7,17 +7,23 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
+#define LINE_MAX 600
+#define FINISH_MS 1000
+
 static int syslog_fd = -1;
+static int child_fd = -1;
 static bool to_syslog;
 static enum lc_level most_level = LC_NOTICE;
 
@@ -46,7 +52,7 @@ static int connect_syslog(void)
 
 static bool send_syslog(enum lc_level level, const char *text)
 {
-	char message[600];
+	char message[LINE_MAX];
 	int len = snprintf(message, sizeof(message), "<%d>zklockfs[%d]: %s",
 	                   LOG_DAEMON | priority(level), (int)getpid(), text);
 
@@ -68,9 +74,11 @@ static bool send_syslog(enum lc_level level, const char *text)
 static bool write_stderr(const char *text)
 {
 	struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
-	char line[600];
+	char line[LINE_MAX];
 	int len = snprintf(line, sizeof(line), "zklockfs: %s\n", text);
 
+	if (child_fd >= 0)
+		return send(child_fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 	/* A pipe that polls writable takes this much without blocking. */
 	return poll(&pollfd, 1, 0) == 1 && !(pollfd.revents & (POLLERR | POLLNVAL)) &&
 	       write(STDERR_FILENO, line, (size_t)len) == len;
@@ -145,4 +153,52 @@ void log_level(enum lc_level most)
 void log_to_syslog(void)
 {
 	to_syslog = true;
+}
+
+static void write_for_parent(int fd)
+{
+	char line[LINE_MAX];
+	ssize_t n;
+
+	prctl(PR_SET_NAME, "zklockfs-log");
+	/* It ends with the daemon, not with a signal to both. */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	if (dup2(fd, STDIN_FILENO) < 0)
+		_exit(1);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	while ((n = recv(STDIN_FILENO, line, sizeof(line), 0)) > 0)
+		(void)!write(STDERR_FILENO, line, (size_t)n);
+	_exit(0);
+}
+
+void log_to_child(void)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return;   /* poll(2) says for most of what stderr can be whether it would wait */
+	pid = fork();
+	if (pid == 0)
+		write_for_parent(fds[1]);
+	close(fds[1]);
+	if (pid < 0)
+		close(fds[0]);
+	else
+		child_fd = fds[0];
+}
+
+void log_finish(void)
+{
+	struct pollfd pollfd = {.fd = child_fd};
+
+	if (child_fd < 0)
+		return;
+	shutdown(child_fd, SHUT_WR);
+	(void)poll(&pollfd, 1, FINISH_MS);   /* it hangs up */
+	close(child_fd);
+	child_fd = -1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * log.h - the one sink of what the daemon has to say: stderr while somebody reads
- * it there, syslog afterwards. Never blocks: what cannot be written now is counted
+ * it there, syslog afterwards. Never blocks once the mount serves, not on a full pipe, a stopped
+ * terminal, or a file on a disk or server that is slow: what cannot be written now is counted
  * and dropped. At most LOG_BURST lines in LOG_WINDOW_S, warnings and errors apart from
  * the rest; what is more is counted too.
  */
@@ -18,5 +19,9 @@ void log_line(enum lc_level level, const char *format, ...) __attribute__((forma
 void log_level(enum lc_level most);   /* LC_NOTICE at first */
 /* From stderr to the system's log. */
 void log_to_syslog(void);
+/* In the foreground: a child writes to stderr, and may wait there. */
+void log_to_child(void);
+/* It has a second to write what is left. */
+void log_finish(void);
 
 #endif

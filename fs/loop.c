@@ -25,6 +25,7 @@
 #include "log.h"
 #include "mountpoint.h"
 #include "ready.h"
+#include "watchdog.h"
 #include "why.h"
 
 #include <errno.h>
@@ -209,6 +210,7 @@ static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 	if (ppoll(fds, 6, &ts, NULL) < 0)
 		fds[0].revents = fds[1].revents = fds[2].revents = fds[3].revents =
 			fds[4].revents = fds[5].revents = 0;
+	watchdog_begin();
 	if (fds[0].revents)
 		serve_requests(loop, buffer);
 	if (fds[1].revents)
@@ -217,6 +219,7 @@ static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 	servers_process(&loop->servers, face->lc, face->clock_us(), fds[5].revents);
 	if (face->lc)
 		lc_process(face->lc, fds[4].revents);
+	watchdog_end();
 }
 
 int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)

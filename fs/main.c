@@ -330,5 +330,6 @@ int main(int argc, char **argv)
 	ready_fail(status);
 	servers_finish(&loop.servers);
 	options_free(&options);
+	log_finish();
 	return status;
 }

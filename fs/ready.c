@@ -107,8 +107,10 @@ static void tell(int status)
 void ready_ok(void)
 {
 	notify("READY=1\n");
-	if (status_fd < 0)
+	if (status_fd < 0) {
+		log_to_child();
 		return;
+	}
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	log_to_syslog();

@@ -523,6 +523,7 @@ class Mount:
         trouble = [line for line in self.log().splitlines() if _TROUBLE.search(line)
                    and not (self.allowed and self.allowed.search(line))]
         check(not trouble, 'the daemon said:\n' + '\n'.join(trouble))
+        check('watchdog:' not in self.log(), 'a turn of the loop took too long:\n' + self.log())
         check(mounted(self.directory) is None, f'{self.host} is still mounted')
 
 
@@ -570,9 +571,9 @@ class Case:
         return tempfile.mkdtemp(prefix='mount', dir=self.directory)
 
     def daemons(self):
-        """The pids of all zklockfs processes of this case."""
+        """The pids of all zklockfs processes of this case, but for those that write the log."""
         return [pid for pid in _marked(self.directory)
-                if _executable(pid) == os.path.realpath(ZKLOCKFS)]
+                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) != 'zklockfs-log']
 
     def _drop_takers(self):
         for taker in self.takers:
@@ -613,6 +614,12 @@ class Case:
 def _executable(pid):
     with contextlib.suppress(OSError):
         return os.readlink(f'/proc/{pid}/exe')
+    return None
+
+
+def _name(pid):
+    with contextlib.suppress(OSError), open(f'/proc/{pid}/comm', encoding='utf-8', errors='replace') as comm:
+        return comm.read().rstrip('\n')
     return None
 
 

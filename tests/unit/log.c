@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,6 +159,34 @@ static void a_full_pipe_is_not_waited_for(void **state)
 	log_line(LC_WARNING, "nobody reads");
 }
 
+/* Nor is a child that waits: what it has not written when a second is over is given up. */
+static void the_child_waits_alone(void **state)
+{
+	static const char much[4096];
+	pid_t child;
+
+	(void)state;
+	log_to_child();
+	say(3, LC_WARNING);
+	log_finish();
+	assert_int_equal(lines(), 3);
+	assert_true(wait(NULL) > 0);
+
+	fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+	while (write(STDERR_FILENO, much, sizeof(much)) > 0)
+		;
+	fcntl(STDERR_FILENO, F_SETFL, 0);
+	alarm(20);
+	log_to_child();
+	say(30, LC_WARNING);
+	log_finish();
+	alarm(0);
+	close(reader);
+	reader = -1;
+	child = wait(NULL);   /* nobody reads: it ends */
+	assert_true(child > 0);
+}
+
 static void one_message_is_one_line(void **state)
 {
 	char name[2000];
@@ -179,6 +208,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_burst_is_cut, begin, end),
 		cmocka_unit_test_setup_teardown(warnings_have_their_own_room, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_wanted_takes_no_room, begin, end),
+		cmocka_unit_test_setup_teardown(the_child_waits_alone, begin, end),
 		cmocka_unit_test_setup_teardown(a_full_pipe_is_not_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(one_message_is_one_line, begin, end),
 	};

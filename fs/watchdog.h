@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * watchdog.h - for test builds (-DZKLOCKFS_WATCHDOG=milliseconds): says so when one turn of the
+ * loop took longer, be it that it waited or that it reckoned. What the machine was late to
+ * let it run does not count.
+ */
+#ifndef FS_WATCHDOG_H
+#define FS_WATCHDOG_H
+
+#ifdef ZKLOCKFS_WATCHDOG
+void watchdog_begin(void);
+void watchdog_end(void);
+#else
+static inline void watchdog_begin(void) {}
+static inline void watchdog_end(void) {}
+#endif
+
+#endif

@@ -166,10 +166,12 @@ static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
 void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct face *face = face_of(req);
-	struct node *node = node_by_ino(face->nodes, ino);
+	struct node *node = node_asked(req, ino);
 	struct parked *parked;
 
 	(void)fi;
+	if (!node)
+		return;
 	if (!may_change(node) || !lc_ready(face->lc) ||
 	    (node->kind != NODE_LOCK && attributes_timeout(face, node) > 0)) {
 		reply_attributes(face, req, node);
@@ -272,10 +274,12 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
                     struct fuse_file_info *fi)
 {
 	struct face *face = face_of(req);
-	struct node *node = node_by_ino(face->nodes, ino);
+	struct node *node = node_asked(req, ino);
 	struct stat st;
 
 	(void)fi;
+	if (!node)
+		return;
 	attributes(face, node, &st);
 	if (sets_times(to_set))
 		fuse_reply_err(req, EPERM);

@@ -134,8 +134,7 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 	}
 	add_static(&list, node);
 	if (node->kind == NODE_QUEUE) {
-		snapshot_free(node->snapshot);
-		node->snapshot = snapshot_take(listing, parked->face->clock_us());
+		node_snapshot(parked->face->nodes, node, snapshot_take(listing, parked->face->clock_us()));
 		for (size_t i = 0; i < listing->entry_count; i++) {
 			char name[QUEUE_NAME_MAX + 1];
 

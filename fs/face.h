@@ -114,6 +114,10 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 
 extern const struct fuse_lowlevel_ops ops;
 
+/* NULL: it is not known any more, and the request is answered ESTALE. Of what is open, and of
+ * directories, node_by_ino() knows all. */
+struct node *node_asked(fuse_req_t req, fuse_ino_t ino);
+
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);

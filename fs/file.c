@@ -45,8 +45,10 @@ static struct text_file *text_of(const struct fuse_file_info *fi)
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct face *face = face_of(req);
-	struct node *node = node_by_ino(face->nodes, ino);
+	struct node *node = node_asked(req, ino);
 
+	if (!node)
+		return;
 	if (node->kind != NODE_DOOR)
 		text_open(face, req, node, fi);
 	else if (node->door.advisory)

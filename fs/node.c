@@ -11,11 +11,18 @@
 #include <string.h>
 #include <utlist.h>
 
+/* How many names that may have to go are looked at, at most, when one comes. */
+#define PASSING_TRIES 4
+
 struct nodes {
 	struct node *by_ino, *by_name;
 	struct node *root;
 	struct node *kept;         /* the one read longest ago is first */
 	unsigned kept_count;
+	struct node *passing;      /* the one looked up longest ago is first */
+	unsigned passing_count;
+	struct node *snapped;      /* the one listed longest ago is first */
+	size_t snapped_entries;
 	uint64_t last;
 };
 
@@ -25,6 +32,32 @@ static size_t make_key(char *ret_key, uint64_t parent, const char *name)
 	memcpy(ret_key, &parent, sizeof(parent));
 	strcpy(ret_key + sizeof(parent), name);
 	return sizeof(parent) + strlen(name);
+}
+
+static bool owns_path(const struct node *node)
+{
+	return node->kind == NODE_LOCK || node->kind == NODE_ROOT;
+}
+
+/* Who stands in a lock is there no longer than it. */
+static char *path_of(const struct node *parent, const char *name, enum node_kind kind)
+{
+	char *path;
+
+	if (!parent)
+		return strdup("");
+	if (kind != NODE_LOCK)
+		return parent->lock;
+	if (parent->kind == NODE_LOCK)
+		return asprintf(&path, "%s/%s", parent->lock, name) < 0 ? NULL : path;
+	return strdup(name);
+}
+
+static void free_strings(struct node *node)
+{
+	free(node->name);
+	if (owns_path(node))
+		free(node->lock);
 }
 
 static struct node *new_node(struct nodes *nodes, struct node *parent, const char *name,
@@ -39,15 +72,9 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 	node->kind = kind;
 	node->parent = parent;
 	node->name = strdup(name);
-	if (kind == NODE_LOCK && parent->kind == NODE_LOCK) {
-		if (asprintf(&node->lock, "%s/%s", parent->lock, name) < 0)
-			node->lock = NULL;
-	} else {
-		node->lock = strdup(kind == NODE_LOCK ? name : parent ? parent->lock : "");
-	}
+	node->lock = path_of(parent, name, kind);
 	if (!node->name || !node->lock) {
-		free(node->name);
-		free(node->lock);
+		free_strings(node);
 		free(node);
 		return NULL;
 	}
@@ -59,8 +86,7 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 	if (!node->by_name.tbl) {
 		if (node->by_ino.tbl)
 			HASH_DELETE(by_ino, nodes->by_ino, node);
-		free(node->name);
-		free(node->lock);
+		free_strings(node);
 		free(node);
 		return NULL;
 	}
@@ -85,14 +111,38 @@ int nodes_create(struct nodes **ret_nodes)
 	return 0;
 }
 
+static bool passes(const struct node *node)
+{
+	return node->kind == NODE_ENTRY || (node->kind == NODE_DOOR && strchr(node->name, '@'));
+}
+
+static void let_pass(struct nodes *nodes, struct node *node)
+{
+	if (!node->kept || !passes(node))
+		return;
+	node->kept = false;
+	DL_DELETE(nodes->passing, node);
+	nodes->passing_count--;
+}
+
+static void drop_snapshot(struct nodes *nodes, struct node *queue)
+{
+	if (!queue->snapshot)
+		return;
+	nodes->snapped_entries -= snapshot_count(queue->snapshot);
+	DL_DELETE(nodes->snapped, queue);
+	snapshot_free(queue->snapshot);
+	queue->snapshot = NULL;
+}
+
 static void free_node(struct nodes *nodes, struct node *node)
 {
 	HASH_DELETE(by_ino, nodes->by_ino, node);
 	node_unname(nodes, node);
-	snapshot_free(node->snapshot);
+	drop_snapshot(nodes, node);
+	let_pass(nodes, node);
 	free(node->znode);
-	free(node->name);
-	free(node->lock);
+	free_strings(node);
 	free(node);
 }
 
@@ -192,9 +242,45 @@ void node_unref(struct nodes *nodes, struct node *node)
 	}
 }
 
-void node_looked_up(struct node *node)
+/* At the end of the list; and the first that is not in use goes, if it has become too long.
+ * Those in use are as many as other limits allow: only some are looked at each time. */
+static void keep_passing(struct nodes *nodes, struct node *node)
+{
+	let_pass(nodes, node);
+	node->kept = true;
+	DL_APPEND(nodes->passing, node);
+	nodes->passing_count++;
+	for (int i = 0; i < PASSING_TRIES && nodes->passing_count > NODE_PASSING_MAX; i++) {
+		struct node *first = nodes->passing;
+
+		if (first->references == 0) {
+			node_ref(first);
+			first->lookups = 0;
+			node_unref(nodes, first);
+			continue;
+		}
+		DL_DELETE(nodes->passing, first);
+		DL_APPEND(nodes->passing, first);
+	}
+}
+
+void node_looked_up(struct nodes *nodes, struct node *node)
 {
 	node->lookups++;
+	if (passes(node))
+		keep_passing(nodes, node);
+}
+
+void node_snapshot(struct nodes *nodes, struct node *queue, struct snapshot *snapshot)
+{
+	drop_snapshot(nodes, queue);
+	if (!snapshot)
+		return;
+	queue->snapshot = snapshot;
+	DL_APPEND(nodes->snapped, queue);
+	nodes->snapped_entries += snapshot_count(snapshot);
+	while (nodes->snapped_entries > NODE_SNAPSHOTS_MAX && nodes->snapped != queue)
+		drop_snapshot(nodes, nodes->snapped);
 }
 
 void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups)

@@ -6,6 +6,13 @@
  * file needs it. The number of a name stays the same as long. The kernel forgets when it
  * wants memory, so the locks that were read last are kept beyond that: their doors can be
  * opened while the ensemble is away.
+ *
+ * How much that is the kernel decides, and it remembers all names while there is memory.
+ * Of locks and their files there are no more than the ensemble has. But names of doors with
+ * a time can be made up without end, and entries come and go. So of these no more are kept
+ * than NODE_PASSING_MAX: those looked up longest ago, and not open, go although the kernel
+ * knows their numbers. When it comes with one again it is told ESTALE; for a path it
+ * then looks the name up anew by itself.
  */
 #ifndef FS_NODE_H
 #define FS_NODE_H
@@ -19,6 +26,9 @@
 #include <uthash.h>
 
 #define KEPT_LOCKS_MAX 4096
+#define NODE_PASSING_MAX 16384
+/* Entries in all snapshots of queues; the oldest go first. */
+#define NODE_SNAPSHOTS_MAX 65536
 
 enum node_kind {
 	NODE_ROOT,     /* the mount */
@@ -42,7 +52,7 @@ struct node {
 	enum node_kind kind;
 	struct node *parent;
 	char *name;
-	char *lock;                    /* path of the lock it belongs to */
+	char *lock;                    /* path of the lock it belongs to: the lock's own */
 	uint64_t lookups;              /* the kernel's */
 	unsigned references;           /* children, open files, requests under way */
 	struct door door;              /* NODE_DOOR */
@@ -51,8 +61,8 @@ struct node {
 	bool known;                    /* NODE_LOCK: info was read once; it is the memory that */
 	struct lc_lock_info info;      /*   answers while the ensemble is away */
 	int64_t info_us;               /*   and when that was */
-	bool kept;
-	struct node *prev, *next;      /*   in the order in which they were read */
+	bool kept;                     /* in the list of locks that were read, or names that pass */
+	struct node *prev, *next;      /*   or of queues with a snapshot: the oldest is first */
 	struct entry_facts entry;      /* NODE_ENTRY: as it was at lookup */
 	char *znode;                   /* NODE_ENTRY: what the file is bound to */
 	struct snapshot *snapshot;     /* NODE_QUEUE */
@@ -65,6 +75,7 @@ struct nodes;
 int nodes_create(struct nodes **ret_nodes);
 void nodes_destroy(struct nodes *nodes);
 struct node *nodes_root(struct nodes *nodes);
+/* NULL: not known any more, ESTALE. Never of a directory, nor of what is open. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 /* NULL: not known. */
 struct node *node_child(struct nodes *nodes, const struct node *parent, const char *name);
@@ -76,9 +87,11 @@ void node_unname(struct nodes *nodes, struct node *node);
 /* The lock was read, or is not there: it is kept, or no longer, whatever the kernel forgets. */
 void node_keep(struct nodes *nodes, struct node *lock);
 void node_unkeep(struct nodes *nodes, struct node *lock);
+/* What is remembered of a queue from now on. Takes the snapshot, which may be NULL. */
+void node_snapshot(struct nodes *nodes, struct node *queue, struct snapshot *snapshot);
 void node_ref(struct node *node);
 void node_unref(struct nodes *nodes, struct node *node);
-void node_looked_up(struct node *node);
+void node_looked_up(struct nodes *nodes, struct node *node);
 void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups);
 
 #endif

@@ -25,6 +25,15 @@ static struct face *face_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
+struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
+{
+	struct node *node = node_by_ino(face_of(req)->nodes, ino);
+
+	if (!node)
+		fuse_reply_err(req, ESTALE);
+	return node;
+}
+
 static void init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct face *face = userdata;
@@ -49,7 +58,7 @@ static void reply_entry(struct face *face, fuse_req_t req, struct node *node)
 	entry.entry_timeout = fixed ? TIMEOUT_STATIC_S : TIMEOUT_S;
 	attributes(face, node, &entry.attr);
 	entry.attr_timeout = attributes_timeout(face, node);
-	node_looked_up(node);
+	node_looked_up(face->nodes, node);
 	if (fuse_reply_entry(req, &entry) < 0)
 		node_forget(face->nodes, node, 1);
 	node_unref(face->nodes, node);
@@ -152,6 +161,8 @@ static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, 
 	reply_entry(face, req, node);
 }
 
+static void list_queue(struct parked *parked);
+
 /* The one that was asked for; and others, that will be. */
 static void entries_found(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
@@ -161,6 +172,10 @@ static void entries_found(void *ctx, int err, const struct lc_entry_info *infos,
 	const struct entry_facts *facts;
 
 	unpark(parked);
+	if (err == 0 && !snapshot) {   /* others took its room */
+		list_queue(parked);
+		return;
+	}
 	for (size_t i = 0; snapshot && i < count; i++)
 		snapshot_learn(snapshot, &infos[i]);
 	if (snapshot)
@@ -198,9 +213,14 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 		parked_error(parked, err);
 		return;
 	}
-	snapshot_free(queue->snapshot);
-	queue->snapshot = snapshot_take(listing, parked->face->clock_us());
+	node_snapshot(parked->face->nodes, queue, snapshot_take(listing, parked->face->clock_us()));
 	lookup_listed(parked);
+}
+
+static void list_queue(struct parked *parked)
+{
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, queue_listed, parked,
+	                          &parked->call));
 }
 
 static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, const char *name)
@@ -220,7 +240,7 @@ static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, 
 	if (entry)
 		lookup_listed(parked);
 	else
-		park_call(parked, lc_list(face->lc, queue->lock, queue_listed, parked, &parked->call));
+		list_queue(parked);
 }
 
 static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
@@ -294,13 +314,18 @@ static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	}
 }
 
-static void forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+static void forget_one(struct face *face, fuse_ino_t ino, uint64_t lookups)
 {
-	struct face *face = face_of(req);
+	struct node *node = node_by_ino(face->nodes, ino);
 
 	/* The root is never looked up, but forgotten at unmount by some kernels. */
-	if (ino != FUSE_ROOT_ID)
-		node_forget(face->nodes, node_by_ino(face->nodes, ino), lookups);
+	if (node && ino != FUSE_ROOT_ID)
+		node_forget(face->nodes, node, lookups);
+}
+
+static void forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+{
+	forget_one(face_of(req), ino, lookups);
 	fuse_reply_none(req);
 }
 
@@ -309,9 +334,7 @@ static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *
 	struct face *face = face_of(req);
 
 	for (size_t i = 0; i < count; i++)
-		if (forgets[i].ino != FUSE_ROOT_ID)
-			node_forget(face->nodes, node_by_ino(face->nodes, forgets[i].ino),
-			            forgets[i].nlookup);
+		forget_one(face, forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 

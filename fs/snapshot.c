@@ -75,6 +75,11 @@ void snapshot_free(struct snapshot *snapshot)
 	free(snapshot);
 }
 
+size_t snapshot_count(const struct snapshot *snapshot)
+{
+	return snapshot->count;
+}
+
 bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us)
 {
 	return snapshot && now_us - snapshot->taken_us < SNAPSHOT_US;

@@ -29,6 +29,7 @@ struct entry_facts {
 
 struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us);
 void snapshot_free(struct snapshot *snapshot);
+size_t snapshot_count(const struct snapshot *snapshot);
 bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us);
 /* NULL: no entry of that name. */
 const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char *name);

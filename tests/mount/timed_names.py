@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """lock@TIME waits at most that long, then ETIMEDOUT; lock@0s is a try; shared@TIME
-and reentrant@TIME likewise; a name that is no time is EINVAL when it is opened."""
+and reentrant@TIME likewise; a name that is no time is EINVAL when it is opened. Names that
+somebody makes up without end are not remembered; those of others work all the same."""
 
 import errno
 import os
 
-from harness import Stopwatch, check_errno, run, until
+from harness import BOB, Stopwatch, check, check_equal, check_errno, check_user, errno_of, run, until
 
 MALFORMED = ('lock@', 'lock@30', 'lock@s', 'lock@x', 'lock@1.5s', 'lock@1h30m', 'lock@-1s', 'lock@+1s',
              'lock@ 1s', 'lock@1s ', 'lock@1S', 'lock@0x1s', 'lock@1d', 'lock@99999999999999999999s',
              'lock@9223372036854775807h', 'try@5s')
+PASSING_MAX = 16384    # NODE_PASSING_MAX
+MORE = 4096
 TIMED = ('lock', 'shared', 'reentrant')
 
 
@@ -43,7 +46,37 @@ def test(case):
     patient = mount.take('build', 'lock@30s')
     until(lambda: len(server.entries('build')) == 2, 'the patient one queues')
     holder.release()
-    patient.held()
+    patient.held().release()
+    made_up(mount)
+
+
+def made_up(mount):
+    """What the daemon has forgotten and the kernel knows is looked up anew."""
+    def resident():
+        return int(mount.process_status('VmRSS').split()[0]) * 1024
+    door, fresh = mount.path('build', 'lock@17s'), mount.path('build', 'shared@17s')
+    old = os.stat(door).st_ino
+    held = os.open(mount.path('build', 'shared@18s'), os.O_RDWR)
+    path = os.open(mount.path('build', 'lock@19s'), os.O_PATH)
+    os.stat(fresh)
+    before = resident()
+    for number in range(PASSING_MAX + MORE + 1):
+        os.stat(mount.path('build', f'lock@{number}ms'))
+        if number == PASSING_MAX:
+            before_more = resident()
+    print(f'{before_more - before} bytes for {PASSING_MAX} names, {resident() - before_more} for {MORE} more')
+    check(resident() - before_more < 200 * MORE, 'the daemon grows with every name')
+    # By its path it is another file, and there; by a descriptor of before it is stale.
+    until(lambda: os.stat(door).st_ino != old, 'the daemon has forgotten it')
+    until(lambda: errno_of(os.stat, f'/proc/self/fd/{path}') == errno.ESTALE, 'the number is not known')
+    os.close(path)
+    os.fsync(held)
+    check_equal(os.pread(held, 1, 0).isdigit(), True, 'the token')
+    check_errno(0, os.chmod, mount.path('build', 'lock@1ms'), 0o666)
+    check_user(0, BOB, os.open, fresh, os.O_RDWR)
+    os.close(held)
+    check_errno(0, os.open, mount.path('build', 'lock@3000ms'), os.O_RDWR)
+    check_errno(0, os.open, door, os.O_RDWR)
 
 
 run(test)

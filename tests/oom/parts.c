@@ -36,7 +36,7 @@ static const char *play_nodes(void)
 		wrong = "a node is made again";
 	if (door) {
 		node_unref(nodes, door);
-		node_looked_up(door);
+		node_looked_up(nodes, door);
 		node_unref(nodes, door);
 		node_forget(nodes, door, 1);
 	}

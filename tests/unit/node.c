@@ -32,7 +32,7 @@ static void the_root(void **state)
 	assert_string_equal(root->lock, "");
 	assert_ptr_equal(node_by_ino(nodes, 1), root);
 	/* The kernel forgets the root when it unmounts; it is needed longer. */
-	node_looked_up(root);
+	node_looked_up(nodes, root);
 	node_forget(nodes, root, 1);
 	assert_ptr_equal(node_by_ino(nodes, 1), root);
 }
@@ -118,7 +118,7 @@ static void lookups_keep_a_node(void **state)
 	uint64_t ino = a->ino;
 
 	for (int i = 0; i < 3; i++)
-		node_looked_up(a);
+		node_looked_up(nodes, a);
 	node_unref(nodes, a);
 	assert_non_null(node_by_ino(nodes, ino));
 	node_forget(nodes, a, 2);
@@ -136,7 +136,7 @@ static void an_open_file_keeps_a_forgotten_node(void **state)
 	struct node *a = node_get(nodes, nodes_root(nodes), "a", NODE_LOCK);
 	uint64_t ino = a->ino;
 
-	node_looked_up(a);
+	node_looked_up(nodes, a);
 	node_forget(nodes, a, 1);
 	assert_ptr_equal(node_by_ino(nodes, ino), a);
 	node_unref(nodes, a);
@@ -201,6 +201,102 @@ static void locks_are_kept(void **state)
 	assert_null(node_by_ino(nodes, ino));
 }
 
+/* Names that can be made up without end: no more than so many, whatever the kernel remembers,
+ * and neither what is open nor what every lock has. */
+static void names_that_pass(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *build = node_get(nodes, nodes_root(nodes), "build", NODE_LOCK);
+	struct node *queue = node_get(nodes, build, "queue", NODE_QUEUE);
+	struct node *flock = node_get(nodes, build, "flock", NODE_DOOR), *open, *again, *one, *door;
+	uint64_t first;
+	char name[16];
+
+	node_looked_up(nodes, flock);
+	node_unref(nodes, flock);
+	open = node_get(nodes, queue, "0000000001-open", NODE_ENTRY);
+	node_looked_up(nodes, open);
+	one = node_get(nodes, queue, "0000000002", NODE_ENTRY);
+	again = node_get(nodes, build, "lock@30s", NODE_DOOR);
+	for (int i = 0; i < 2; i++) {
+		node_looked_up(nodes, one);
+		node_looked_up(nodes, again);
+	}
+	node_unref(nodes, one);
+	node_unref(nodes, again);
+	first = one->ino;
+	for (int i = 0; i < NODE_PASSING_MAX - 3; i++) {
+		snprintf(name, sizeof(name), "lock@%dms", i);
+		door = node_get(nodes, build, name, NODE_DOOR);
+		node_looked_up(nodes, door);
+		node_unref(nodes, door);
+	}
+	assert_ptr_equal(node_by_ino(nodes, first), one);
+	node_looked_up(nodes, again);
+	for (int i = 0; i < NODE_PASSING_MAX - 2; i++) {
+		snprintf(name, sizeof(name), "shared@%dms", i);
+		door = node_get(nodes, build, name, NODE_DOOR);
+		node_looked_up(nodes, door);
+		node_unref(nodes, door);
+		assert_true(i > 0 || !node_by_ino(nodes, first));
+	}
+	assert_null(node_child(nodes, build, "lock@7ms"));
+	assert_ptr_equal(node_child(nodes, build, "lock@30s"), again);
+	assert_ptr_equal(node_child(nodes, build, "flock"), flock);
+	assert_ptr_equal(node_child(nodes, queue, "0000000001-open"), open);
+	node_looked_up(nodes, node_child(nodes, build, "shared@0ms"));
+	door = node_get(nodes, build, "try@", NODE_DOOR);
+	node_looked_up(nodes, door);
+	node_unref(nodes, door);
+	assert_null(node_child(nodes, build, "lock@30s"));
+	/* Closed, and forgotten by the kernel. */
+	first = open->ino;
+	node_unref(nodes, open);
+	node_forget(nodes, open, 1);
+	assert_null(node_by_ino(nodes, first));
+	node_forget(nodes, node_child(nodes, build, "shared@0ms"), 2);
+	assert_null(node_child(nodes, build, "shared@0ms"));
+}
+
+static struct snapshot *snapshot_of(size_t count)
+{
+	struct lc_entry *entries = calloc(count, sizeof(*entries));
+	struct snapshot *snapshot;
+
+	for (size_t i = 0; i < count; i++)
+		entries[i] = (struct lc_entry){.znode = "x-lock-0000000001", .number = 1};
+	snapshot = snapshot_take(&(struct lc_listing){.entries = entries, .entry_count = count}, 0);
+	assert_non_null(snapshot);
+	free(entries);
+	return snapshot;
+}
+
+/* All that was listed, up to so many entries, and the last listing in any case. */
+static void what_is_remembered_of_queues(void **state)
+{
+	struct nodes *nodes = *state;
+	struct node *queues[4];
+
+	for (int i = 0; i < 4; i++) {
+		struct node *lock = node_get(nodes, nodes_root(nodes), (char[]){(char)('a' + i), 0}, NODE_LOCK);
+
+		queues[i] = node_get(nodes, lock, "queue", NODE_QUEUE);
+	}
+	for (int i = 0; i < 3; i++)
+		node_snapshot(nodes, queues[i], snapshot_of(NODE_SNAPSHOTS_MAX / 3));
+	node_snapshot(nodes, queues[0], snapshot_of(NODE_SNAPSHOTS_MAX / 3));
+	assert_non_null(queues[1]->snapshot);
+	node_snapshot(nodes, queues[3], snapshot_of(NODE_SNAPSHOTS_MAX / 2));
+	assert_null(queues[1]->snapshot);
+	assert_null(queues[2]->snapshot);
+	assert_non_null(queues[0]->snapshot);
+	node_snapshot(nodes, queues[0], NULL);
+	assert_null(queues[0]->snapshot);
+	node_snapshot(nodes, queues[1], snapshot_of(NODE_SNAPSHOTS_MAX + 1));
+	assert_null(queues[3]->snapshot);
+	assert_non_null(queues[1]->snapshot);
+}
+
 /* Torn down with everything still known: a leak would be seen by the sanitizer. */
 static void destroyed_with_all_known(void **state)
 {
@@ -213,7 +309,7 @@ static void destroyed_with_all_known(void **state)
 		struct node *lock = node_get(nodes, nodes_root(nodes), name, NODE_LOCK);
 		struct node *entry = node_get(nodes, lock, "queue", NODE_QUEUE);
 
-		node_looked_up(lock);
+		node_looked_up(nodes, lock);
 		node_keep(nodes, lock);
 		entry->znode = strdup("x-0000000001");
 	}
@@ -235,6 +331,8 @@ int main(void)
 		TEST(an_open_file_keeps_a_forgotten_node),
 		TEST(a_child_keeps_its_parents),
 		TEST(locks_are_kept),
+		TEST(names_that_pass),
+		TEST(what_is_remembered_of_queues),
 		cmocka_unit_test(destroyed_with_all_known),
 	};
 

@@ -24,7 +24,7 @@ void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *ent
 struct entry_facts {
 	bool ours, held;
 	int64_t uid;         /* -1: unknown */
-	int64_t since_ms;
+	int64_t since_ms;    /* it holds, or waits */
 };
 
 struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us);

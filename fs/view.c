@@ -41,6 +41,17 @@ static const char *or_dash(const char *text)
 	return *text ? text : "-";
 }
 
+/* As one word, so that it makes no other field. */
+static const char *format_word(char buffer[LC_COMMAND_MAX + 1], const char *text)
+{
+	size_t n = 0;
+
+	for (; text[n]; n++)
+		buffer[n] = text[n] == ' ' ? '_' : text[n];
+	buffer[n] = '\0';
+	return or_dash(buffer);
+}
+
 static const char *reason_of(const struct lc_entry_info *info)
 {
 	if (info->entry.deaf)
@@ -72,7 +83,7 @@ static int finish(FILE *file, struct text *text, bool ok)
 
 int view_entry(const struct lc_entry_info *info, struct text *ret_text)
 {
-	char since[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
+	char queued[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
 	const struct lc_entry *entry = &info->entry;
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
 	bool ok = true;
@@ -80,11 +91,11 @@ int view_entry(const struct lc_entry_info *info, struct text *ret_text)
 	if (!file)
 		return -ENOMEM;
 	PRINT(file,
-	      "mode: %s\nstate: %s\nhost: %s\npid: %s\nuid: %s\ncommand: %s\nsince: %s\n"
+	      "mode: %s\nstate: %s\nhost: %s\npid: %s\nuid: %s\ncommand: %s\nqueued_since: %s\n"
 	      "held_since: %s\ntoken: %" PRId64 "\nsession: 0x%" PRIx64 "\nznode: ",
 	      entry->mode == LC_SHARED ? "shared" : "exclusive", entry->held ? "held" : "waiting",
 	      entry->host, format_number(pid, entry->pid, 0), format_number(uid, info->uid, -1),
-	      or_dash(info->command), format_time(since, info->since_ms),
+	      or_dash(info->command), format_time(queued, info->queued_since_ms),
 	      entry->held ? format_time(held, info->held_since_ms) : "-", info->token,
 	      (uint64_t)info->session);
 	ok &= print_safe(file, entry->znode);
@@ -101,12 +112,14 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct lc_entry_info *info = &infos[i];
-		char name[QUEUE_NAME_MAX + 1], since[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
+		char name[QUEUE_NAME_MAX + 1], command[LC_COMMAND_MAX + 1];
+		char queued[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
 
 		snapshot_name(name, &info->entry);
-		PRINT(file, "%s host=%s pid=%s uid=%s since=%s token=%" PRId64 " reason=%s\n", name,
-		      info->entry.host, format_number(pid, info->entry.pid, 0),
-		      format_number(uid, info->uid, -1), format_time(since, info->since_ms),
+		PRINT(file, "%s host=%s pid=%s uid=%s command=%s queued_since=%s held_since=%s token=%"
+		      PRId64 " reason=%s\n", name, info->entry.host, format_number(pid, info->entry.pid, 0),
+		      format_number(uid, info->uid, -1), format_word(command, info->command),
+		      format_time(queued, info->queued_since_ms), format_time(held, info->held_since_ms),
 		      info->token, reason_of(info));
 	}
 	return finish(file, ret_text, ok);

@@ -310,11 +310,12 @@ struct lc_taker {
 	bool watch_pending, watch_armed;      /* on its own entry */
 	unsigned long watch_connection;       /* the connection that answered it */
 	struct timer limit;          /* waiting: its time is up; leaving: delete again */
-	struct timer settle;         /* holding: arm the watch */
+	struct timer settle;         /* holding: arm the watch, and tell since when */
 	int64_t held_since_ms;
 	char *reason;
-	bool reason_dirty, reason_pending;
-	int64_t reason_sent_us;
+	bool data_dirty, data_pending;        /* what stands in its entry is to be written */
+	bool told_since;             /* and says, or will, since when it holds */
+	int64_t data_sent_us;
 	pid_t pid;
 	uid_t uid;
 	enum lc_mode mode;
@@ -381,7 +382,8 @@ void share_return_lock(struct lock *lock);
 /* Its entry was seen, with a watch, on this connection. */
 bool taker_proved(const struct lc_taker *taker);
 void taker_watch_self(struct lc_taker *taker);
-void taker_write_reason(struct lc_taker *taker);
+void entry_write(struct lc_taker *taker);
+void entry_write_since(struct lc_taker *taker);
 size_t entry_format(const struct lc_taker *taker, char *ret_data);   /* RECORD_ENTRY_MAX */
 /* The good answer of a get: what it tells, a mark among it. */
 void entry_read(struct lc_taker *taker, const struct ensemble_answer *answer);

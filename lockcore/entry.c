@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * entry.c - what stands in a taker's entry, and the watch on it: who took it, why, and the
- * mark of somebody who takes it away.
+ * entry.c - what stands in a taker's entry, and the watch on it: who took it, why, since when
+ * it holds, and the mark of somebody who takes it away.
  *
  * The mark is a line in the data that the one who evicts has added, with
  * compare-and-set; so the data is written here with the version it is known to have, or
@@ -91,7 +91,7 @@ static void self_watched(void *ctx, const struct ensemble_answer *answer)
 		taker->watch_connection = taker->lc->session.connections;
 		lock_proved(taker->lock, taker);
 		entry_read(taker, answer);
-		taker_write_reason(taker);
+		entry_write(taker);
 	} else if (answer->result == ENSEMBLE_NOAUTH) {
 		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
 	} else if (taker_wants(taker)) {
@@ -124,25 +124,25 @@ void taker_watch_self(struct lc_taker *taker)
 	free(path);
 }
 
-/* ---- the reason ---- */
+/* ---- since when, and why ---- */
 
-static void reason_written(void *ctx, const struct ensemble_answer *answer)
+static void entry_written(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_taker *taker = ctx;
 
 	taker->pending--;
-	taker->reason_pending = false;
+	taker->data_pending = false;
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		session_wrote(taker->lc, taker->reason_sent_us);
+		session_wrote(taker->lc, taker->data_sent_us);
 		taker->version = answer->stat->version;
 		break;
 	case ENSEMBLE_UNKNOWN:
-		taker->reason_dirty = true;
+		taker->data_dirty = true;
 		break;
 	case ENSEMBLE_BADVERSION:
 		/* Somebody has written to it: read that first. */
-		taker->reason_dirty = true;
+		taker->data_dirty = true;
 		taker->watch_armed = false;
 		taker_watch_self(taker);
 		break;
@@ -160,15 +160,15 @@ static void reason_written(void *ctx, const struct ensemble_answer *answer)
 		break;
 	}
 	if (!taker->watch_pending)
-		taker_write_reason(taker);
+		entry_write(taker);
 	taker_step(taker);
 }
 
-void taker_write_reason(struct lc_taker *taker)
+void entry_write(struct lc_taker *taker)
 {
 	char data[RECORD_ENTRY_MAX], *path;
 
-	if (!taker->reason_dirty || taker->reason_pending || taker->state != TAKER_HELD ||
+	if (!taker->data_dirty || taker->data_pending || taker->state != TAKER_HELD ||
 	    taker->znode != ZNODE_PRESENT || !session_ready(taker->lc))
 		return;
 	path = taker_path(taker);
@@ -176,15 +176,22 @@ void taker_write_reason(struct lc_taker *taker)
 		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
 		return;
 	}
-	taker->reason_dirty = false;
-	taker->reason_pending = true;
-	taker->reason_sent_us = lc_now(taker->lc);
+	taker->data_dirty = false;
+	taker->told_since = true;
+	taker->data_pending = true;
+	taker->data_sent_us = lc_now(taker->lc);
 	taker->pending++;
 	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = path, .data = data,
 	                                           .data_len = (int)entry_format(taker, data),
 	                                           .version = taker->version},
-	          1, reason_written, taker);
+	          1, entry_written, taker);
 	free(path);
+}
+
+void entry_write_since(struct lc_taker *taker)
+{
+	taker->data_dirty |= taker->state == TAKER_HELD && !taker->told_since;
+	entry_write(taker);
 }
 
 int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
@@ -201,7 +208,7 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
 	record_copy_line(reason, len + 1, text, len);
 	free(taker->reason);
 	taker->reason = reason;
-	taker->reason_dirty = true;
-	taker_write_reason(taker);
+	taker->data_dirty = true;
+	entry_write(taker);
 	return 0;
 }

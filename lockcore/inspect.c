@@ -131,7 +131,7 @@ static void entry_answered(void *ctx, const struct ensemble_answer *answer)
 	item->state = ITEM_READ;
 	info->token = answer->stat->czxid;
 	info->session = answer->stat->ephemeral_owner;
-	info->since_ms = answer->stat->ctime_ms;
+	info->queued_since_ms = answer->stat->ctime_ms;
 	record_parse_entry(answer->data, (size_t)answer->data_len, info);
 	add_own_knowledge(call, info);
 	tell_entries(entries);

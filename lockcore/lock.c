@@ -541,7 +541,7 @@ void locks_resume(struct lc *lc)
 			continue;
 		lock_want_list(lock);
 		DL_FOREACH_SAFE(lock->takers, taker, after) {
-			taker_write_reason(taker);
+			entry_write(taker);
 			taker_step(taker);
 		}
 	}

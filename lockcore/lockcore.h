@@ -288,8 +288,8 @@ struct lc_entry_info {
 	struct lc_entry entry;
 	int64_t token;
 	int64_t session;
-	int64_t since_ms;
-	int64_t held_since_ms;    /* known for this mount's holders, else -1 */
+	int64_t queued_since_ms;  /* by the ensemble's clock */
+	int64_t held_since_ms;    /* by its host's clock; -1 where it has not held for 20 ms yet */
 	int64_t uid;
 	char command[LC_COMMAND_MAX + 1];
 	char reason[LC_REASON_MAX + 1];

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hold longer than this watches its own entry: shorter ones, the many, are spared
- * the request. */
+/* A hold longer than this watches its own entry, and says there since when it holds: shorter
+ * ones, the many, are spared the requests. */
 #define SETTLE_US 20000
 /* How long one that will not wait gives the ensemble to say whether the lock is free. */
 #define PROBE_US 2000000
@@ -127,6 +127,7 @@ void taker_grant(struct lc_taker *taker, bool first)
 	assert(session_ready(lc));   /* the lease is looked at once more when it is told */
 	set_state(taker, TAKER_HELD);
 	taker->first = first;
+	taker->told_since = false;
 	taker->held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);
 	make_due(taker);
@@ -333,8 +334,8 @@ static void settled(void *ctx)
 {
 	struct lc_taker *taker = ctx;
 
+	entry_write_since(taker);   /* first: the watch is not to tell of it */
 	taker_watch_self(taker);
-	taker_write_reason(taker);
 	if (taker->state == TAKER_HELD)
 		taker_watch_next(taker);
 }

@@ -128,7 +128,7 @@ static struct lc_entry_info *infos(void)
 		made[i] = (struct lc_entry_info){
 			.entry = {.znode = "_c_x-web.7-lock-0000000004", .number = 4, .ours = true, .held = true,
 			          .host = "web", .pid = 7},
-			.token = 9, .session = 8, .since_ms = 1, .held_since_ms = 2, .uid = 3, .command = "make",
+			.token = 9, .session = 8, .queued_since_ms = 1, .held_since_ms = 2, .uid = 3, .command = "make",
 		};
 		memset(made[i].reason, 'r', LC_REASON_MAX);
 	}

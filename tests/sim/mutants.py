@@ -642,8 +642,8 @@ mutant(21, 'poke_goes_with_its_node', 'session.c',
        'poked = session->node_made && answer->stat->version != session->node_version + 1;',
        CALLS)
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
-       '.version = taker->version},\n\t          1, reason_written',
-       '.version = ENSEMBLE_ANY_VERSION},\n\t          1, reason_written',
+       '.version = taker->version},\n\t          1, entry_written',
+       '.version = ENSEMBLE_ANY_VERSION},\n\t          1, entry_written',
        sim())
 mutant(21, 'evicted_holder_goes_on', 'taker.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
@@ -689,6 +689,17 @@ mutant(33, 'lock_above_by_any_version', 'remove.c',
        '1',
        CALLS)
 
+# ---- 20: what stands in an entry ----
+
+mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
+       '\ttaker->data_dirty |= taker->state == TAKER_HELD && !taker->told_since;\n',
+       '',
+       CALLS)
+mutant(20, 'told_twice_since_when_it_holds', 'entry.c',
+       'taker->state == TAKER_HELD && !taker->told_since;',
+       'taker->state == TAKER_HELD;',
+       CALLS)
+
 # ---- 22, 23: weight ----
 
 mutant(23, 'entries_without_limit', 'share.c',
@@ -712,13 +723,13 @@ mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
        '1 ?',
        CALLS)
 mutant(23, 'order_reversed_after_a_session', 'lock.c',
-       '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {\n\t\t\ttaker_write_reason',
+       '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {\n\t\t\tentry_write',
        '\t\tfor (taker = lock->takers->prev; taker; taker = after) {\n'
-       '\t\t\tafter = taker == lock->takers ? NULL : taker->prev;\n\t\t\ttaker_write_reason',
+       '\t\t\tafter = taker == lock->takers ? NULL : taker->prev;\n\t\t\tentry_write',
        sim())
 mutant(23, 'not_queued_again_after_a_session', 'lock.c',
-       '\t\t\ttaker_write_reason(taker);\n\t\t\ttaker_step(taker);',
-       '\t\t\ttaker_write_reason(taker);\n\t\t\tif (taker->state != TAKER_WAITING)\n\t\t\t\ttaker_step(taker);',
+       '\t\t\tentry_write(taker);\n\t\t\ttaker_step(taker);',
+       '\t\t\tentry_write(taker);\n\t\t\tif (taker->state != TAKER_WAITING)\n\t\t\t\ttaker_step(taker);',
        sim())
 
 # ---- 24, 25: watches of holders, strangers ----

@@ -267,6 +267,16 @@ static void take(struct taker *taker, struct mount *mount, const char *lock, enu
 	run(mount->bench, 200 * MS);
 }
 
+static void begin_try(struct taker *taker, struct mount *mount, enum lc_mode mode, struct taker *instead)
+{
+	struct lc_request request = {.lock = "build", .mode = mode, .pid = 7, .command = "test",
+	                             .instead = instead ? instead->lc : NULL};
+
+	*taker = (struct taker){.mount = mount, .result = NONE};
+	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
+	mount_wake(mount);
+}
+
 static void leave(struct taker *taker)
 {
 	lc_leave(taker->lc);
@@ -639,6 +649,58 @@ static void value_of_a_loser(void **state)
 	finish(bench);
 }
 
+/* ---- since when ---- */
+
+/* How often its entry was written, and whether that says since when it holds. */
+static int entry_version(struct bench *bench, const struct taker *taker, bool *ret_since)
+{
+	const struct node *node;
+	char path[512];
+
+	snprintf(path, sizeof(path), BUILD "/%s", lc_znode(taker->lc));
+	node = node_of(bench, path);
+	*ret_since = memmem(node->data, (size_t)node->data_len, "\nheld_since: ", 13);
+	return node->stat.version;
+}
+
+/* One more write for those who hold for longer than a moment, and none for the others, or if
+ * a reason said so already. */
+static void since_when_it_holds(void **state)
+{
+	struct bench *bench = begin(18);
+	struct mount *mount = &bench->mounts[0];
+	struct lc_status before, after;
+	struct taker holder, waiter;
+	bool since;
+
+	(void)state;
+	put(bench, BUILD, "");
+	for (int reason = 0; reason <= 1; reason++) {
+		begin_try(&holder, mount, LC_EXCLUSIVE, NULL);
+		run(bench, 15 * MS);
+		assert_int_equal(holder.result, 0);
+		lc_status(mount->lc, &before);
+		assert_int_equal(entry_version(bench, &holder, &since), 0);
+		assert_false(since);
+		if (reason)
+			assert_int_equal(lc_set_reason(holder.lc, "why", 3), 0);
+		take(&waiter, &bench->mounts[1], "build", LC_EXCLUSIVE);
+		assert_int_equal(entry_version(bench, &waiter, &since), 0);
+		assert_false(since);
+		assert_int_equal(entry_version(bench, &holder, &since), 1);
+		assert_true(since);
+		lc_status(mount->lc, &after);
+		/* The write and the watch, which comes behind it; a reason comes before both. */
+		assert_int_equal(after.counters.requests - before.counters.requests, 2);
+		leave(&holder);
+		assert_int_equal(waiter.result, 0);
+		assert_int_equal(entry_version(bench, &waiter, &since), 1);
+		assert_true(since);
+		leave(&waiter);
+	}
+	finish(bench);
+}
+
 /* ---- eviction ---- */
 
 static void make_entry(struct bench *bench, int64_t session, const char *prefix, const char *data,
@@ -848,16 +910,6 @@ static void removed_behind_a_leaver(void **state)
 }
 
 /* ---- at once or not at all ---- */
-
-static void begin_try(struct taker *taker, struct mount *mount, enum lc_mode mode, struct taker *instead)
-{
-	struct lc_request request = {.lock = "build", .mode = mode, .pid = 7, .command = "test",
-	                             .instead = instead ? instead->lc : NULL};
-
-	*taker = (struct taker){.mount = mount, .result = NONE};
-	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
-	mount_wake(mount);
-}
 
 /* Who shares is not in its own way; another one is. */
 static void upgrading_at_once(void **state)
@@ -1221,6 +1273,7 @@ int main(void)
 		cmocka_unit_test(lost_answers),
 		cmocka_unit_test(values),
 		cmocka_unit_test(value_of_a_loser),
+		cmocka_unit_test(since_when_it_holds),
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),
 		cmocka_unit_test(evicting_with_trouble),

@@ -257,7 +257,8 @@ static void learn(struct snapshot *snapshot, const struct lc_entry *entry, int64
 
 	info.entry = *entry;
 	info.uid = uid;
-	info.since_ms = 1000 + uid;
+	info.queued_since_ms = 1000 + uid;
+	info.held_since_ms = uid == 2 ? -1 : 5000 + uid;   /* of a short hold it is not known */
 	snapshot_learn(snapshot, &info);
 }
 
@@ -287,7 +288,7 @@ static void one_after_the_other(void **state)
 		}
 		assert_non_null(facts);
 		assert_int_equal(facts->uid, i);
-		assert_int_equal(facts->since_ms, 1000 + i);
+		assert_int_equal(facts->since_ms, (i < 2 ? 5000 : 1000) + i);
 		assert_true(facts->ours);
 		assert_int_equal(facts->held, i < 3);
 	}

@@ -21,7 +21,7 @@ static struct lc_entry_info holder(void)
 			.znode = ZNODE, .number = 42, .mode = LC_EXCLUSIVE, .ours = true,
 			.held = true, .host = "web1", .pid = 4242,
 		},
-		.token = 4294967301, .session = 0x1000000000000ab, .since_ms = 1700000000123,
+		.token = 4294967301, .session = 0x1000000000000ab, .queued_since_ms = 1700000000123,
 		.held_since_ms = 1700000001004, .uid = 1000, .command = "make",
 		.reason = "deploying v42",
 	};
@@ -34,7 +34,7 @@ static struct lc_entry_info foreign(void)
 			.znode = "x__rlock__0000000007", .number = 7, .mode = LC_SHARED,
 			.host = "-",
 		},
-		.token = 9, .session = -1, .since_ms = -1, .held_since_ms = -1, .uid = -1,
+		.token = 9, .session = -1, .queued_since_ms = -1, .held_since_ms = -1, .uid = -1,
 	};
 }
 
@@ -80,7 +80,7 @@ static void entry_of_a_holder(void **state)
 	             "pid: 4242\n"
 	             "uid: 1000\n"
 	             "command: make\n"
-	             "since: 2023-11-14T22:13:20.123Z\n"
+	             "queued_since: 2023-11-14T22:13:20.123Z\n"
 	             "held_since: 2023-11-14T22:13:21.004Z\n"
 	             "token: 4294967301\n"
 	             "session: 0x1000000000000ab\n"
@@ -96,12 +96,12 @@ static void entry_of_a_waiter(void **state)
 	info.entry.held = false;
 	info.entry.mode = LC_SHARED;
 	info.uid = 0;
-	info.since_ms = 0;
+	info.queued_since_ms = 0;
 	info.reason[0] = '\0';
 	/* held_since may be left from what was written: it does not count. */
 	expect_entry(&info,
 	             "mode: shared\nstate: waiting\nhost: web1\npid: 4242\nuid: 0\ncommand: make\n"
-	             "since: 1970-01-01T00:00:00.000Z\nheld_since: -\ntoken: 4294967301\n"
+	             "queued_since: 1970-01-01T00:00:00.000Z\nheld_since: -\ntoken: 4294967301\n"
 	             "session: 0x1000000000000ab\nznode: " ZNODE "\nreason: -\n");
 }
 
@@ -111,14 +111,14 @@ static void entry_with_nothing_known(void **state)
 
 	(void)state;
 	expect_entry(&info,
-	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nsince: -\n"
+	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nqueued_since: -\n"
 	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	             "znode: x__rlock__0000000007\n"
 	             "reason: -\n");
 	info.entry.held = true;
 	info.entry.mode = LC_EXCLUSIVE;
 	expect_entry(&info,
-	             "mode: exclusive\nstate: held\nhost: -\npid: -\nuid: -\ncommand: -\nsince: -\n"
+	             "mode: exclusive\nstate: held\nhost: -\npid: -\nuid: -\ncommand: -\nqueued_since: -\n"
 	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	             "znode: x__rlock__0000000007\n"
 	             "reason: -\n");
@@ -131,11 +131,11 @@ static void times_at_the_edges(void **state)
 		int64_t ms;
 		const char *line;
 	} rows[] = {
-		{-1, "\nsince: -\n"},
-		{INT64_MIN, "\nsince: -\n"},
-		{999, "\nsince: 1970-01-01T00:00:00.999Z\n"},
-		{253402300799999, "\nsince: 9999-12-31T23:59:59.999Z\n"},
-		{INT64_MAX, "\nsince: 292278994-08-17T07:12:55.807Z\n"},
+		{-1, "\nqueued_since: -\n"},
+		{INT64_MIN, "\nqueued_since: -\n"},
+		{999, "\nqueued_since: 1970-01-01T00:00:00.999Z\n"},
+		{253402300799999, "\nqueued_since: 9999-12-31T23:59:59.999Z\n"},
+		{INT64_MAX, "\nqueued_since: 292278994-08-17T07:12:55.807Z\n"},
 	};
 
 	(void)state;
@@ -143,7 +143,7 @@ static void times_at_the_edges(void **state)
 		struct lc_entry_info info = holder();
 		struct text text = {0};
 
-		info.since_ms = rows[i].ms;
+		info.queued_since_ms = rows[i].ms;
 		assert_int_equal(view_entry(&info, &text), 0);
 		expect(strstr(text.data, rows[i].line) != NULL, "%lld ms: %s",
 		       (long long)rows[i].ms, text.data);
@@ -153,17 +153,24 @@ static void times_at_the_edges(void **state)
 
 static void holders(void **state)
 {
-	struct lc_entry_info infos[] = {holder(), foreign()};
+	struct lc_entry_info infos[] = {holder(), foreign()}, spaced = holder();
 
 	(void)state;
 	expect_holders(NULL, 0, "");
+	strcpy(spaced.command, "Web  Content x=");
+	expect_holders(&spaced, 1,
+	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
+	               " command=Web__Content_x= queued_since=2023-11-14T22:13:20.123Z"
+	               " held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n");
 	expect_holders(infos, 1,
 	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
-	               " since=2023-11-14T22:13:20.123Z token=4294967301 reason=deploying v42\n");
+	               " command=make queued_since=2023-11-14T22:13:20.123Z"
+	               " held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n");
 	expect_holders(infos, 2,
 	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
-	               " since=2023-11-14T22:13:20.123Z token=4294967301 reason=deploying v42\n"
-	               "0000000007-shared-foreign host=- pid=- uid=- since=- token=9 reason=-\n");
+	               " command=make queued_since=2023-11-14T22:13:20.123Z"
+	               " held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n"
+	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- held_since=- token=9 reason=-\n");
 }
 
 /* As the daemon does it: what stands in the node is read, then shown. */
@@ -201,12 +208,12 @@ static void foreign_names_make_no_line(void **state)
 	(void)state;
 	info.entry.znode = "a\nreason: b\r\x1b\x7f\x01 \xc3\xbc-0000000007";
 	expect_entry(&info,
-	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nsince: -\n"
+	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nqueued_since: -\n"
 	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	             "znode: a?reason: b???? \xc3\xbc-0000000007\nreason: -\n");
 	/* `holder` does not show them at all. */
 	expect_holders(&info, 1,
-	               "0000000007-shared-foreign host=- pid=- uid=- since=- token=9 reason=-\n");
+	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- held_since=- token=9 reason=-\n");
 }
 
 /* The reason stands last because it alone may hold blanks and '='. */

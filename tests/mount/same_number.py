@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A process that was interrupted while it waited ends, and another one, of another user, gets its
+number before the mount has seen that: it does not get its place."""
+
+import errno
+import os
+import signal
+
+from harness import ALICE, BOB, Taker, check, check_equal, run, until
+
+LAST = '/proc/sys/kernel/ns_last_pid'
+
+
+def asks(pid):
+    with open(f'/proc/{pid}/wchan', encoding='ascii') as wchan:
+        return 'request_wait_answer' in wchan.read()
+
+
+def taker_of_number(mount, wanted, uid):
+    """Others are given numbers, too: try until it is ours."""
+    for _ in range(2000):
+        with open(LAST, 'w', encoding='ascii') as last:
+            last.write(str(wanted - 1))
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        if child == wanted:
+            with open(LAST, 'w', encoding='ascii') as last:
+                last.write(str(wanted - 1))
+            taker = Taker(mount.path('build', 'lock'), os.O_RDWR, uid)
+            mount.case.takers.append(taker)
+            if taker.pid == wanted:
+                return taker
+            taker.kill()
+            taker.gone()
+    raise AssertionError(f'nobody gets number {wanted}')
+
+
+def test(case):
+    server = case.server()
+    mount = case.mount(server)
+    mount.mkdir('build')
+    os.chmod(mount.path('build', 'lock'), 0o666)
+
+    def queued(count):
+        until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
+
+    holder = mount.take('build').held()
+    first = mount.take('build', uid=ALICE)
+    queued(2)
+    second = mount.take('build')
+    queued(3)
+    first.kill(signal.SIGUSR1)
+    first.refused(errno.EINTR)
+    os.stat(mount.path('build', 'lock'))   # so that the open needs no lookup for a second
+    mount.process.send_signal(signal.SIGSTOP)
+    first.kill()
+    first.gone()
+    other = taker_of_number(mount, first.pid, BOB)
+    until(lambda: asks(other.pid), 'the open waits for the mount')
+    mount.process.send_signal(signal.SIGCONT)
+    until(lambda: [int(name[:10]) for name in mount.queue('build')] == [0, 2, 3], 'the place is given up')
+    holder.release()
+    second.held()
+    check(not other.answered(), 'two holders')
+    second.release()
+    other.held()
+    check_equal(mount.fields('build', 'queue', mount.queue('build')[0])['uid'], str(BOB), 'the uid')
+
+
+run(test)

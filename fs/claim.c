@@ -304,6 +304,7 @@ static void wait_for(struct face *face, fuse_req_t req, const struct claim_reque
 {
 	struct hold_request place = {
 		.kind = &setlk_kind, .node = request->node, .mode = request->mode,
+		.czxid = request->node->parent->czxid,   /* of the lock that the file was opened for */
 		.wait_us = request->wait_us, .instead = instead, .person = *keeper(request),
 		.asker = request->asker.pid, .uid = request->uid, .where = request->file,
 		.owner = request->owner,

@@ -264,6 +264,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	struct hold *hold = calloc(1, sizeof(*hold));
 	struct lc_request ask = {
 		.lock = request->node->lock, .mode = request->mode, .wait_us = request->wait_us,
+		.czxid = request->czxid,
 		.instead = request->instead ? request->instead->taker : NULL,
 		.pid = request->person.pid, .uid = request->uid, .command = request->person.command,
 	};

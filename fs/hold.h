@@ -69,7 +69,7 @@ struct hold_request {
 	const struct hold_kind *kind;
 	struct node *node;            /* the door; a reference is taken */
 	enum lc_mode mode;
-	int64_t wait_us;              /* as of lc_request */
+	int64_t czxid, wait_us;       /* as of lc_request */
 	struct hold *instead;         /* as of lc_request; NULL */
 	struct person person;         /* identified while the request is pending */
 	pid_t asker;                  /* who would come back after an interrupt; 0: that person */

@@ -58,7 +58,8 @@ struct node {
 	struct door door;              /* NODE_DOOR */
 	struct claim *claims;          /*   and flock: who has the lock by it, */
 	struct ask *asks;              /*   and who waits */
-	bool known;                    /* NODE_LOCK: info was read once; it is the memory that */
+	int64_t czxid;                 /* NODE_LOCK: which of those that have had that name */
+	bool known;                    /*   info was read once; it is the memory that */
 	struct lc_lock_info info;      /*   answers while the ensemble is away */
 	int64_t info_us;               /*   and when that was */
 	bool kept;                     /* in the list of locks that were read, or names that pass */

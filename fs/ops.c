@@ -83,6 +83,24 @@ static struct node *remembered(struct face *face, const struct node *parent, con
 	return node && node->kind == NODE_LOCK && node->known ? node : NULL;
 }
 
+/* With one reference. A lock that was made anew is another one: what is open of the former
+ * is not a file of this one. */
+static struct node *lock_node(struct face *face, struct node *parent, const char *name, int64_t czxid)
+{
+	struct node *node = node_child(face->nodes, parent, name);
+
+	if (node && node->kind == NODE_LOCK && node->czxid != czxid) {
+		node_ref(node);
+		attributes_unlearn(face, node);
+		node_unname(face->nodes, node);
+		node_unref(face->nodes, node);
+	}
+	node = node_get(face->nodes, parent, name, NODE_LOCK);
+	if (node)
+		node->czxid = czxid;
+	return node;
+}
+
 static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
@@ -98,7 +116,7 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 		parked_error(parked, err);
 		return;
 	} else {
-		node = node_get(face->nodes, parked->node, parked->name, NODE_LOCK);
+		node = lock_node(face, parked->node, parked->name, info->czxid);
 		if (!node) {
 			parked_error(parked, -ENOMEM);
 			return;

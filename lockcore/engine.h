@@ -286,6 +286,7 @@ struct lc_taker {
 	bool lost_done;              /* nobody works under the lost lock any more */
 	bool forfeited;              /* its entry stays until it leaves */
 	int error;                   /* TAKER_FAILED: what to tell */
+	int64_t meant;               /* the czxid of the lock that it wants; 0: any of that name */
 	bool immediate;              /* EAGAIN rather than wait */
 	bool probing;                /* immediate, and the lock is not known to be free: list first */
 	unsigned pending;            /* answers outstanding that name this taker */
@@ -339,6 +340,8 @@ void taker_settle(struct lc_taker *taker);        /* frees it when nothing is le
 /* `first`: nobody stands before it. */
 void taker_grant(struct lc_taker *taker, bool first);
 void taker_lose(struct lc_taker *taker);
+/* The lock is the one that it wants, as far as was seen last. */
+bool taker_means(const struct lc_taker *taker);
 /* Who comes next behind a holder is watched, to be handed the lock. */
 void taker_watch_next(struct lc_taker *holder);
 void taker_fail(struct lc_taker *taker, int error);

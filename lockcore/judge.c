@@ -159,6 +159,14 @@ static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_
 		lock_watch_none(lock);   /* any of several may go: the listing was watched */
 }
 
+/* The order may have taken some time to find out (zone.c): that lock may be gone since. */
+static bool may_have(struct lc_taker *taker)
+{
+	if (!taker_means(taker))
+		lock_want_list(taker->lock);
+	return taker_means(taker) && session_may_grant(taker->lc);
+}
+
 static void judge_waiters(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
 {
 	struct lc *lc = lock->lc;
@@ -173,7 +181,7 @@ static void judge_waiters(struct lock *lock, const struct queue *queue, struct l
 	for (i = 0; i < queue->count; i++) {
 		if (!waits_in_queue(owners[i]))
 			continue;
-		if (queue_blocker(queue, i) >= 0 || !session_may_grant(lc))
+		if (queue_blocker(queue, i) >= 0 || !may_have(owners[i]))
 			break;
 		taker_grant(owners[i], i == 0);
 	}

@@ -232,7 +232,8 @@ struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder)
 		if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)
 			return NULL;
 		if (taker_wants(taker))
-			return taker->state == TAKER_WAITING && taker->mode == LC_EXCLUSIVE ? taker : NULL;
+			return taker->state == TAKER_WAITING && taker->mode == LC_EXCLUSIVE &&
+			       taker_means(taker) ? taker : NULL;
 		/* One of ours that leaves: look behind it. */
 	}
 	return NULL;
@@ -418,6 +419,16 @@ void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 
 /* ---- listings ---- */
 
+/* Who means the lock that had this name before has nothing to wait for. */
+static void refuse_misled(struct lock *lock)
+{
+	struct lc_taker *taker, *next;
+
+	DL_FOREACH_SAFE(lock->takers, taker, next)
+		if (taker->state == TAKER_WAITING && !taker_means(taker))
+			taker_fail(taker, -ENOENT);
+}
+
 static void judge(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
 {
 	struct queue queue;
@@ -433,6 +444,7 @@ static void judge(struct lock *lock, const struct ensemble_answer *answer, uint6
 		lock->data_armed = false;   /* or its event is on its way */
 	queue_judge(&queue, queue.slots_known ? lock->slots : 1);
 	lock_match(lock, &queue, number);
+	refuse_misled(lock);
 	if (queue.in_zone)
 		zone_order(lock, &queue);
 	else

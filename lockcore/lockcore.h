@@ -191,6 +191,8 @@ enum lc_mode { LC_EXCLUSIVE, LC_SHARED };
 
 struct lc_request {
 	const char *lock;      /* path below the root */
+	int64_t czxid;         /* of the lock that is meant; 0: whichever has its name. ENOENT: it is
+	                        * another one */
 	enum lc_mode mode;     /* LC_SHARED: beside other shared takers */
 	/* Shared, held, of the same lock: the new one is to take its place. It does not wait
 	 * for that one, and when it holds the caller leaves that one. EDEADLK (EAGAIN if

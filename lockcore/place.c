@@ -82,18 +82,18 @@ static int create_error(enum ensemble_result result)
 	return result == ENSEMBLE_NOAUTH ? -EACCES : -ENOLCK;
 }
 
-/* An upgrade is to be told that an exclusive one stands in between, and one that will not
- * wait that somebody does: those need a listing of their own. */
+/* An upgrade is to be told that an exclusive one stands in between, one that will not wait that
+ * somebody does, and one that means another lock that it does: those need a listing of their own. */
 static bool needs_list(const struct lc_taker *taker)
 {
-	return taker->instead || taker->immediate || !lock_guarded(taker->lock);
+	return taker->instead || taker->immediate || !taker_means(taker) || !lock_guarded(taker->lock);
 }
 
 /* Without a listing: it follows one of ours that was first, and is gone with its making. */
 static bool comes_first(const struct lc_taker *taker)
 {
 	return taker->follows >= 0 && taker->number == taker->follows + 1 &&
-	       taker->number < NAME_NUMBER_ZONE && taker->state == TAKER_WAITING &&
+	       taker->number < NAME_NUMBER_ZONE && taker->state == TAKER_WAITING && taker_means(taker) &&
 	       taker->znode == ZNODE_PRESENT && taker->lock->holding == 0 && !taker->lock->unresolved &&
 	       session_may_grant(taker->lc);
 }

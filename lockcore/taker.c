@@ -38,6 +38,11 @@ bool taker_queues(const struct lc_taker *taker)
 	        taker->znode == ZNODE_UNKNOWN);
 }
 
+bool taker_means(const struct lc_taker *taker)
+{
+	return taker->meant == 0 || taker->meant == taker->lock->czxid;
+}
+
 /* ---- telling the face ---- */
 
 static void make_due(struct lc_taker *taker)
@@ -123,7 +128,7 @@ void taker_grant(struct lc_taker *taker, bool first)
 {
 	struct lc *lc = taker->lc;
 
-	assert(taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT);
+	assert(taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT && taker_means(taker));
 	assert(session_ready(lc));   /* the lease is looked at once more when it is told */
 	set_state(taker, TAKER_HELD);
 	taker->first = first;
@@ -390,7 +395,7 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 	}
 	*taker = (struct lc_taker){
 		.lc = lc, .lock = lock, .state = TAKER_WAITING, .znode = ZNODE_ABSENT,
-		.id = lc_random(lc), .immediate = request->wait_us == 0, .held_since_ms = -1,
+		.id = lc_random(lc), .meant = request->czxid, .immediate = request->wait_us == 0, .held_since_ms = -1,
 		.pid = request->pid, .uid = request->uid, .mode = request->mode,
 		.limit = {.fire = time_is_up, .ctx = taker}, .settle = {.fire = settled, .ctx = taker},
 		.asked_us = now, .limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER,
@@ -411,6 +416,10 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 	if (taker->limit_us != LC_FOREVER)
 		timer_set(lc, &taker->limit, taker->limit_us);
 	*ret_taker = taker;
+	if (lock_watched(lock) && !taker_means(taker)) {
+		taker_fail(taker, -ENOENT);
+		return 0;
+	}
 	if (request->instead && lc_holds(request->instead)) {
 		assert(request->mode == LC_EXCLUSIVE && request->instead->lock == lock &&
 		       request->instead->mode == LC_SHARED && !request->instead->heir);

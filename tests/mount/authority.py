@@ -4,10 +4,11 @@
 open file outlives neither the authority of its user nor the lock it was opened for."""
 
 import errno
+import fcntl
 import os
 import signal
 
-from harness import ALICE, BOB, check, check_equal, check_errno, check_user, run
+from harness import ALICE, BOB, check, check_equal, check_errno, check_user, errno_of, run, until
 
 
 def record(uid, mode=0o777, door_mode=0o666):
@@ -93,12 +94,47 @@ def rmdir(server, a):
     check_errno(errno.ENOENT, os.rmdir, a.path('x'))
 
 
+def flock(server, a, b):
+    """A file that was opened for a lock that is gone does not take the one that has its name now."""
+    for other in (a, b):
+        make(a, 'x', ALICE)
+        files = [os.open(a.path('x', 'flock'), os.O_RDWR) for _ in range(3)]
+        check_user(0, ALICE, fcntl.flock, files[0], fcntl.LOCK_EX)
+        check_user(0, ALICE, fcntl.flock, files[0], fcntl.LOCK_UN)
+        until(lambda: not server.entries('x'), 'the lock is free')
+        os.rmdir(other.path('x'))
+        for how in (fcntl.LOCK_EX, fcntl.LOCK_SH | fcntl.LOCK_NB):
+            check_user(errno.ENOENT, ALICE, fcntl.flock, files[0], how)
+        make(other, 'x', BOB, 0o700)
+        holder = other.take('x', uid=BOB).held()
+        waiter = other.take('x', uid=BOB)
+        until(lambda: len(server.entries('x')) == 2, 'all queue')
+        # Nor does it wait for it.
+        for how in (fcntl.LOCK_EX, fcntl.LOCK_SH, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            check_user(errno.ENOENT, ALICE, fcntl.flock, files[0], how)
+            check_user(errno.ENOENT, ALICE, fcntl.lockf, files[1], how)
+        until(lambda: len(server.entries('x')) == 2, 'the others are gone')
+        holder.release()
+        waiter.held().release()
+        until(lambda: not server.entries('x'), 'the lock is free')
+        for how in (fcntl.LOCK_EX, fcntl.LOCK_SH, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            check_user(errno.ENOENT, ALICE, fcntl.flock, files[0], how)
+        until(lambda: os.stat(a.path('x')).st_uid == BOB, 'a sees the new one')
+        fresh = os.open(a.path('x', 'flock'), os.O_RDWR)
+        check_user(0, BOB, fcntl.flock, fresh, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        check_user(errno.ENOENT, ALICE, fcntl.flock, files[2], fcntl.LOCK_EX)
+        for fd in {*files, fresh}:
+            os.close(fd)
+        until(lambda: errno_of(os.rmdir, other.path('x')) == 0, 'it can be removed')
+
+
 def test(case):
     os.umask(0)
     server = case.server(tick_ms=500)
     a, b = case.mount(server, 'a'), case.mount(server, 'b', session='6s')
     slots(server, a, b)
     rmdir(server, a)
+    flock(server, a, b)
 
 
 run(test)

@@ -64,7 +64,7 @@ void judge_failed(struct taker *taker, int err)
 		if (taker->wait_us == 0 || taker->wait_us == LC_FOREVER || waited_us < taker->wait_us)
 			sim_violation(sim, "f: ETIMEDOUT for taker %d after %" PRId64 " us", taker->pid, waited_us);
 	} else if (err == -ENOENT) {
-		if (lock->absent_us < taker->took_us)
+		if (lock->absent_us < (taker->meant ? taker->meant_us - LAG_US : taker->took_us))
 			sim_violation(sim, "f: ENOENT for taker %d, and %s was there", taker->pid, lock->name);
 	} else if (err == -ECANCELED) {
 		if (!taker->evicted_alone && taker->marked_us < 0)

@@ -289,6 +289,9 @@ void judge_granted(struct taker *taker)
 		              lock->name);
 		return;
 	}
+	if (taker->meant && judge_entry(&sim->world.proposed, taker)->parent->stat.czxid != taker->meant)
+		sim_violation(sim, "b: taker %d is granted %s, and meant another one of that name", taker->pid,
+		              lock->name);
 	if (!(order_shape(judge_entry(&sim->world.proposed, taker)) & SHAPE_SHARED) != (taker->mode == LC_EXCLUSIVE))
 		sim_violation(sim, "b: the entry of taker %d is of the other mode", taker->pid);
 	judge_order(taker);

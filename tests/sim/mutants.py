@@ -296,8 +296,8 @@ mutant(10, 'barrier_left_out', 'session.c',
        '\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
        sim('cuts', 170))
 mutant(10, 'grant_when_not_first', 'judge.c',
-       'if (queue_blocker(queue, i) >= 0 || !session_may_grant(lc))',
-       'if (queue_blocker(queue, i) >= 1 || !session_may_grant(lc))',
+       'if (queue_blocker(queue, i) >= 0 || !may_have(owners[i]))',
+       'if (queue_blocker(queue, i) >= 1 || !may_have(owners[i]))',
        sim())
 mutant(10, 'entry_outlives_its_session', 'taker.c',
        '\tif (taker->znode != ZNODE_ABSENT)\n\t\ttaker_absent(taker);\n\tif (taker->state == TAKER_HELD)',
@@ -501,8 +501,8 @@ mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
        'barred |= !leaves(owners[k]);',
        sim())
 mutant(16, 'upgrade_is_not_listed', 'place.c',
-       'return taker->instead || taker->immediate || !lock_guarded(taker->lock);',
-       'return taker->immediate || !lock_guarded(taker->lock);',
+       'return taker->instead || taker->immediate || !taker_means(taker) || !lock_guarded(taker->lock);',
+       'return taker->immediate || !taker_means(taker) || !lock_guarded(taker->lock);',
        sim())
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\tpart(taker);   /* what is guarded now',
@@ -688,6 +688,20 @@ mutant(33, 'lock_above_by_any_version', 'remove.c',
        'above ? 2 : 1',
        '1',
        CALLS)
+
+mutant(33, 'another_lock_is_had', 'taker.c',
+       'return taker->meant == 0 || taker->meant == taker->lock->czxid;',
+       'return true;',
+       sim('operators'))
+mutant(33, 'another_lock_is_waited_for', 'lock.c',
+       '\trefuse_misled(lock);\n',
+       '',
+       CALLS)
+mutant(33, 'another_lock_comes_first', 'place.c',
+       'taker->state == TAKER_WAITING && taker_means(taker) &&\n',
+       'taker->state == TAKER_WAITING &&\n',
+       sim('storm'),
+       ('taker.c', 'taker->znode == ZNODE_PRESENT && taker_means(taker));', 'taker->znode == ZNODE_PRESENT);'))
 
 # ---- 20: what stands in an entry ----
 

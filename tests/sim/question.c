@@ -65,8 +65,13 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct question *question = ctx;
 
-	if (err == 0)
+	if (err == 0) {
+		long i = question->lock - question->sim->locks;
+
 		ledger_judge_slots(question, info->slots);
+		question->mount->known[i].czxid = info->czxid;
+		question->mount->known[i].since_us = question->sim->agenda.now_us;
+	}
 	answered(question, err);
 }
 

@@ -109,6 +109,7 @@ struct taker {
 	int64_t token, granted_us, granted_clock_us;
 	int64_t unfree_us;             /* does not wait: last time that it would have had to */
 	unsigned most_slots;           /* granted: there were, since it queued */
+	int64_t meant, meant_us;       /* only that lock will do; known so since */
 	bool told;                     /* taken() was called */
 	int64_t unheld_running_us;     /* lc_holds() was seen false; -1: not yet */
 	int64_t evicted_us;            /* -1: not */
@@ -179,6 +180,7 @@ struct mount {
 	struct wire wire;
 	struct rng rng;
 	int64_t clock_base_us, drift_ppm;
+	struct { int64_t czxid, since_us; } known[LOCKS_MAX];   /* locks, as it was told */
 	bool lease_blurred;            /* the engine did not take a write for evidence */
 	bool paused, drained, forfeited;
 	bool still;                    /* paused, and its clock with it */

@@ -256,14 +256,21 @@ static void stirred(void *ctx)
 	taker->stirred++;
 }
 
-static void take(struct taker *taker, struct mount *mount, const char *lock, enum lc_mode mode)
+/* By someone who means the lock with that czxid; 0: any. */
+static void begin_take(struct taker *taker, struct mount *mount, const char *lock, enum lc_mode mode,
+                       int64_t czxid)
 {
 	struct lc_request request = {.lock = lock, .mode = mode, .wait_us = LC_FOREVER, .pid = 7,
-	                             .command = "test"};
+	                             .command = "test", .czxid = czxid};
 
 	*taker = (struct taker){.mount = mount, .result = NONE};
 	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
 	mount_wake(mount);
+}
+
+static void take(struct taker *taker, struct mount *mount, const char *lock, enum lc_mode mode)
+{
+	begin_take(taker, mount, lock, mode, 0);
 	run(mount->bench, 200 * MS);
 }
 
@@ -1053,6 +1060,46 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 	}
 }
 
+/* Who means the lock of that name that was there before gets ENOENT at once, however the new
+ * one would have come to him: by a listing, by a holder who leaves at this moment. */
+static void meaning_another_lock(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct bench *bench = begin((uint64_t)i);
+		struct mount *mount = &bench->mounts[0];
+		struct taker holder, misled, right;
+		int64_t former, now;
+
+		put(bench, BUILD, "");
+		former = info_of(mount, "build").czxid;
+		take_away(bench, BUILD);
+		put(bench, BUILD, "");
+		now = node_of(bench, BUILD)->stat.czxid;
+		if (i < 20) {
+			begin_take(&misled, mount, "build", i % 2 ? LC_EXCLUSIVE : LC_SHARED, former);
+			run(bench, 200 * MS);
+			assert_int_equal(misled.result, -ENOENT);
+			leave(&misled);
+			assert_null(node_of(bench, BUILD)->children);
+		}
+		begin_take(&holder, mount, "build", LC_EXCLUSIVE, now);
+		run(bench, i < 40 ? 200 * MS : i % 23 * 300);
+		begin_take(&misled, mount, "build", LC_EXCLUSIVE, former);
+		begin_take(&right, mount, "build", LC_EXCLUSIVE, now);
+		run(bench, i % 29 * 200);
+		lc_leave(holder.lc);
+		mount_wake(mount);
+		run(bench, 200 * MS);
+		assert_int_equal(misled.result, -ENOENT);
+		assert_int_equal(right.result, 0);
+		leave(&misled);
+		leave(&right);
+		assert_null(node_of(bench, BUILD)->children);
+		finish(bench);
+	}
+}
+
 /* ---- who waits behind a holder ---- */
 
 static int waited_for(struct taker *taker)
@@ -1284,6 +1331,7 @@ int main(void)
 		cmocka_unit_test(trying_in_vain),
 		cmocka_unit_test(guarded_without_contact),
 		cmocka_unit_test(nothing_handed_over_in_a_new_lock),
+		cmocka_unit_test(meaning_another_lock),
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(attending),
 		cmocka_unit_test(so_many_below),

@@ -413,10 +413,15 @@ static bool request(struct taker *taker)
 	struct lc_status status;
 	int err;
 
+	/* Some have had the lock's file open for some time. */
+	if (taker->pid % 3 == 0 && !taker->instead) {
+		taker->meant = mount->known[taker->lock - sim->locks].czxid;
+		taker->meant_us = mount->known[taker->lock - sim->locks].since_us;
+	}
 	taker->unfree_us = taker->lock->contended_us[mount->index][taker->mode];
 	sim->inside_call = true;
 	err = lc_take(mount->lc,
-	              &(struct lc_request){.lock = taker->lock->name, .mode = taker->mode,
+	              &(struct lc_request){.lock = taker->lock->name, .mode = taker->mode, .czxid = taker->meant,
 	                                   .instead = taker->instead ? taker->instead->lc : NULL,
 	                                   .wait_us = taker->wait_us, .pid = taker->pid, .uid = 1000,
 	                                   .command = "prog"},

@@ -275,7 +275,7 @@ static void counted(void *ctx, int err, const struct lc_lock_info *info)
 		return;
 	}
 	parked->size = info->slots;
-	park_call(parked, lc_list(parked->face->lc, parked->node->lock, listed, parked, &parked->call));
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked), listed, parked, &parked->call));
 }
 
 /* He could have at once what he has. */
@@ -312,9 +312,9 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 	parked->fi = *fi;
 	parked->asker = asker;
 	if (mode == LC_SHARED)   /* no matter how many slots */
-		park_call(parked, lc_list(file->face->lc, file->node->lock, listed, parked, &parked->call));
+		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked), listed, parked, &parked->call));
 	else
-		park_call(parked, lc_stat(file->face->lc, file->node->lock, counted, parked, &parked->call));
+		park_call(parked, lc_stat(file->face->lc, file->node->lock, parked_uid(parked), counted, parked, &parked->call));
 }
 
 /* ---- the descriptor ---- */

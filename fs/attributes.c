@@ -179,7 +179,7 @@ void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_stat(face->lc, node->lock, lock_read, parked, &parked->call));
+		park_call(parked, lc_stat(face->lc, node->lock, parked_uid(parked), lock_read, parked, &parked->call));
 }
 
 /* ---- changing them ---- */
@@ -194,7 +194,8 @@ static void lock_changed(void *ctx, int err)
 		return;
 	}
 	parked->changed = true;
-	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, lock_read, parked, &parked->call));
+	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, parked_uid(parked), lock_read, parked,
+	                          &parked->call));
 }
 
 /* Who may is looked at by the engine: the kernel has checked with what it last saw, and the

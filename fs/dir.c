@@ -187,7 +187,7 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 		return;
 	parked->open = dir;
 	parked->size = size;
-	park_call(parked, lc_list(face->lc, node->lock, listed, parked, &parked->call));
+	park_call(parked, lc_list(face->lc, node->lock, parked_uid(parked), listed, parked, &parked->call));
 }
 
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -85,6 +85,8 @@ struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, con
 void park_call(struct parked *parked, int r);
 /* The call is answered: nothing interrupts any more. */
 void unpark(struct parked *parked);
+/* Who asks. */
+uid_t parked_uid(const struct parked *parked);
 void parked_free(struct parked *parked);
 /* Both answer the request and free. */
 void parked_error(struct parked *parked, int error);

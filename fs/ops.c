@@ -156,7 +156,7 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 	if (!parked)
 		return;
 	path = join(parent->lock, name);
-	park_call(parked, path ? lc_stat(face->lc, path, lock_found, parked, &parked->call) : -ENOMEM);
+	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked, &parked->call) : -ENOMEM);
 	free(path);
 }
 
@@ -216,7 +216,7 @@ static void lookup_listed(struct parked *parked)
 	if (!entry)
 		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
 	else
-		park_call(parked, lc_known(parked->face->lc, parked->node->lock, entry,
+		park_call(parked, lc_known(parked->face->lc, parked->node->lock, parked_uid(parked), entry,
 		                           snapshot_ahead(snapshot, entry), entries_found, parked,
 		                           &parked->call));
 }
@@ -237,7 +237,7 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 
 static void list_queue(struct parked *parked)
 {
-	park_call(parked, lc_list(parked->face->lc, parked->node->lock, queue_listed, parked,
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked), queue_listed, parked,
 	                          &parked->call));
 }
 
@@ -372,7 +372,7 @@ static void made(void *ctx, int err)
 	/* The kernel wants the new directory's attributes. */
 	parked->changed = true;
 	path = join(parked->node->lock, parked->name);
-	park_call(parked, path ? lc_stat(face->lc, path, lock_found, parked, &parked->call) : -ENOMEM);
+	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked, &parked->call) : -ENOMEM);
 	free(path);
 }
 

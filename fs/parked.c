@@ -39,6 +39,11 @@ struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, con
 	return parked;
 }
 
+uid_t parked_uid(const struct parked *parked)
+{
+	return fuse_req_ctx(parked->req)->uid;
+}
+
 void parked_free(struct parked *parked)
 {
 	if (parked->node)

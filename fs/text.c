@@ -137,11 +137,11 @@ static int ask_for(struct parked *parked)
 	switch (node->kind) {
 	case NODE_HOLDER:
 	case NODE_ENTRY:
-		return lc_entries(lc, node->lock, node->znode, entries_read, parked, &parked->call);
+		return lc_entries(lc, node->lock, parked_uid(parked), node->znode, entries_read, parked, &parked->call);
 	case NODE_VALUE:
-		return lc_value(lc, node->lock, value_read, parked, &parked->call);
+		return lc_value(lc, node->lock, parked_uid(parked), value_read, parked, &parked->call);
 	case NODE_SLOTS:
-		return lc_stat(lc, node->lock, slots_read, parked, &parked->call);
+		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, parked, &parked->call);
 	case NODE_ROOT:
 	case NODE_LOCK:
 	case NODE_DOOR:

@@ -19,64 +19,78 @@ static bool leaves(const struct lc *lc, const struct entry_name *name)
 	return taker && !taker_wants(taker);
 }
 
-/* Those that left do not count, nor do those that only wait for one that left. Where the
- * numbers give no order, everybody may stand behind it. */
-static bool waits_behind(const struct lc_taker *holder, const struct queue *queue, size_t place)
+/* Those that left do not count, nor do those that only wait for one that left. */
+static void weigh(struct lc *lc, struct reading *reading)
 {
-	for (size_t i = queue->in_zone ? 0 : place + 1; i < queue->count; i++) {
-		const struct entry_name *name = &queue->entries[i].name;
+	const struct queue *queue = &reading->queue;
 
-		if (i != place && (queue->in_zone || queue_blocker(queue, i) >= 0) &&
-		    !leaves(holder->lc, name) &&
-		    (holder->mode == LC_EXCLUSIVE || name->mode == LC_EXCLUSIVE))
-			return true;
+	if (reading->weighed)
+		return;
+	reading->weighed = true;
+	reading->last = reading->last_exclusive = -1;
+	for (size_t i = 0; i < queue->count; i++) {
+		if (!(queue->in_zone || queue_blocker(queue, i) >= 0) || leaves(lc, &queue->entries[i].name))
+			continue;
+		reading->last = (ssize_t)i;
+		if (queue->entries[i].name.mode == LC_EXCLUSIVE)
+			reading->last_exclusive = (ssize_t)i;
 	}
+}
+
+/* Where the numbers give no order, everybody else may stand behind it. */
+static bool anybody_else(const struct lc_taker *holder, const struct queue *queue, size_t place)
+{
+	for (size_t i = 0; i < queue->count; i++)
+		if (i != place && !leaves(holder->lc, &queue->entries[i].name) &&
+		    (holder->mode == LC_EXCLUSIVE || queue->entries[i].name.mode == LC_EXCLUSIVE))
+			return true;
 	return false;
 }
 
-static void listed(void *ctx, const struct ensemble_answer *answer)
+static bool waits_behind(const struct lc_taker *holder, struct reading *reading, size_t place)
 {
-	struct lc_call *call = ctx;
-	struct lc_taker *taker = call->taker;
-	struct queue queue;
-	size_t place = 0;
-	bool waited_for;
-	int r;
+	if (reading->queue.in_zone)
+		return anybody_else(holder, &reading->queue, place);
+	weigh(holder->lc, reading);
+	return (holder->mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) > (ssize_t)place;
+}
 
-	if (!call_answered(call, answer))
+static void listed(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+	struct lc_taker *taker = call->taker;
+	ssize_t place;
+
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
 		return;
+	}
 	if (taker->state != TAKER_HELD || taker->znode != ZNODE_PRESENT) {
 		call_fail(call, -EIO);
 		return;
 	}
-	r = look_build_queue(ctx, answer, &queue);
-	if (r < 0) {
-		look_again_or_fail(call, r);
-		return;
-	}
-	while (place < queue.count && strcmp(queue.entries[place].znode, taker->name) != 0)
-		place++;
-	waited_for = place < queue.count && waits_behind(taker, &queue, place);
-	if (place == queue.count)
+	place = queue_find(&reading->queue, taker->name);
+	if (place < 0)
 		lock_want_list(taker->lock);   /* it is lost, as that will say */
-	queue_finish(&queue);
-	call_succeed(call, waited_for);
+	call_succeed(call, place >= 0 && waits_behind(taker, reading, (size_t)place));
 }
 
 static void list(struct lc_call *call)
 {
-	look_at_queue((struct queue_call *)call, call->taker->stirred != NULL, listed);
+	call->reader.watch = call->taker->stirred != NULL;
+	call_read(call, READING_QUEUE, listed);
 }
 
 int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	struct queue_call *queue;
+	struct lc_call *call;
 
 	if (!lc_holds(taker))
 		return -EIO;
-	queue = call_new(sizeof(*queue), &(struct lc_call){
-		.ask = list, .fail = call_done_failed, .taker = taker, .done = done, .ctx = ctx});
-	return queue ? call_begin(&queue->call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
+	call = call_new(sizeof(*call), &(struct lc_call){
+		.ask = list, .fail = call_done_failed, .taker = taker, .uid = taker->uid, .done = done,
+		.ctx = ctx});
+	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
 }
 
 void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred)

@@ -5,12 +5,14 @@
  *
  * A call runs through stages. What only reads is asked again on the next connection
  * when its answer was lost; what writes is not, and says that it does not know,
- * unless to do it twice is to do it once. Every call ends within LC_CALL_TIMEOUT_US.
+ * unless to do it twice is to do it once. Every call ends within LC_CALL_TIMEOUT_US. What
+ * only reads asks by a reader, which asks the same once for all: asking.c.
  */
 #include "call.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,7 @@
 
 static void call_free(struct lc_call *call)
 {
+	reader_cancel(&call->reader);
 	if (call->finish)
 		call->finish(call);
 	free(call->path);
@@ -62,12 +65,24 @@ void lc_cancel(struct lc_call *call)
 	call_settle(call);
 }
 
+static bool starves(const struct lc_call *call)
+{
+	return call->starves ? call->starves(call) : reader_starves(&call->reader);
+}
+
 static void time_is_up(void *ctx)
 {
 	struct lc_call *call = ctx;
 
-	call->lc->stalled |= call->pending > 0;
-	call_fail(call, call->error ? call->error : -EHOSTUNREACH);
+	struct lc *lc = call->lc;
+	int error = call->error;
+
+	/* The ensemble answers, but too many of the same user have asked. */
+	if (error == 0 && session_ready(lc) && !lc->stalled && call->reads && starves(call))
+		error = -EBUSY;
+	if (error == 0)
+		lc->stalled |= call->pending > 0 || (call->reads && session_ready(lc));
+	call_fail(call, error ? error : -EHOSTUNREACH);
 }
 
 void call_fail_soon(struct lc_call *call, int error)
@@ -89,7 +104,7 @@ void calls_resume(struct lc *lc)
 	struct lc_call *call, *next;
 
 	DL_FOREACH_SAFE(lc->calls, call, next)
-		if (call->pending == 0)
+		if (call->pending == 0 && !call->reads)
 			call->ask(call);
 }
 
@@ -161,7 +176,7 @@ void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
 	lc_submit(call->lc, ops, count, answer, ctx);
 }
 
-static int errno_of(enum ensemble_result result)
+int call_errno(enum ensemble_result result)
 {
 	switch (result) {
 	case ENSEMBLE_OK: return 0;
@@ -209,8 +224,23 @@ bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
 		call->ask(call);
 		return false;
 	}
-	call_fail(call, errno_of(answer->result));
+	call_fail(call, call_errno(answer->result));
 	return false;
+}
+
+/* ---- what only reads ---- */
+
+struct lc_call *call_of(struct reader *reader)
+{
+	return (struct lc_call *)((char *)reader - offsetof(struct lc_call, reader));
+}
+
+void call_read(struct lc_call *call, enum reading_kind kind, reader_fn *answer)
+{
+	call->reads = true;
+	call->reader.answer = answer;
+	if (reader_ask(&call->reader, call->lc, call->uid, kind, call->path) < 0)
+		call_fail_soon(call, -ENOMEM);
 }
 
 /* ---- those that answer no more than an error ---- */

@@ -13,7 +13,7 @@
 #ifndef LOCKCORE_CALL_H
 #define LOCKCORE_CALL_H
 
-#include "engine.h"
+#include "asking.h"
 
 /* Each kind embeds this as its first member. */
 struct lc_call {
@@ -21,9 +21,13 @@ struct lc_call {
 	void (*ask)(struct lc_call *call);       /* sends the requests of this stage */
 	void (*fail)(struct lc_call *call, int error);   /* tells the face */
 	void (*finish)(struct lc_call *call);    /* frees what the kind has of its own, or NULL */
+	bool (*starves)(const struct lc_call *call);   /* of those with several readers */
 	struct timer limit;
 	struct lc_call *prev, *next;             /* in lc->calls, until told */
-	unsigned pending;                        /* answers outstanding */
+	unsigned pending;                        /* answers outstanding, but for readers' */
+	uid_t uid;                               /* whose share of what is read it uses */
+	bool reads;                              /* asks by readers, who ask again by themselves */
+	struct reader reader;                    /* of those that need but one */
 	bool told;                               /* or cancelled: the face is done with it */
 	bool writes;                             /* what is outstanding */
 	bool written;                            /* something was sent that may have been done */
@@ -45,6 +49,10 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 void call_ask(struct lc_call *call);
 void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
                ensemble_answer_fn *answer, void *ctx);
+/* By the call's reader: what was asked for once it is answered, now or on another connection. */
+void call_read(struct lc_call *call, enum reading_kind kind, reader_fn *answer);
+struct lc_call *call_of(struct reader *reader);
+int call_errno(enum ensemble_result result);
 /* Common to all answers. True: it is OK and somebody waits for it. False: the call
  * may be gone. */
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
@@ -62,22 +70,8 @@ void call_done_failed(struct lc_call *call, int error);
 void call_succeed(struct lc_call *call, int result);
 void call_done_answered(void *ctx, const struct ensemble_answer *answer);
 
-/* ---- look.c: a queue's names, and how many may hold the lock at a time ---- */
+/* ---- look.c ---- */
 
-struct queue_call {
-	struct lc_call call;
-	bool with_data;              /* how many may hold it is not known */
-};
-
-/* What the get of a lock's data has told. */
-void look_learn_slots(struct lc *lc, const struct ensemble_answer *answer);
-/* `listed`: with the call as its context. */
-void look_at_queue(struct queue_call *queue, bool watch, ensemble_answer_fn *listed);
-/* From the answer. 0, -ENOMEM; -EAGAIN: the lock's data has to be read first. */
-int look_build_queue(struct queue_call *call, const struct ensemble_answer *answer,
-                     struct queue *ret_queue);
-void look_again_or_fail(struct lc_call *call, int r);
-/* Its znode points into the queue. */
 void look_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry);
 
 #endif

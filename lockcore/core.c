@@ -5,6 +5,7 @@
  *
  *   lc_process():  answers and events of the port -> due timers
  *                  -> listings wanted in this turn -> callbacks to the face
+ *                  -> what only wants to know, behind all that is for the locks
  *
  * Callbacks come last, so that nothing they do can meet half-changed state.
  */
@@ -171,6 +172,7 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
 	lc->ensemble = ensemble;
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
+	asking_begin(lc);
 	r = lc->root ? session_begin(lc) : -ENOMEM;
 	if (r < 0) {
 		free(lc->root);
@@ -191,6 +193,7 @@ void lc_destroy(struct lc *lc, bool farewell)
 	calls_finish(lc);
 	/* Answers what is outstanding, and ends every entry. */
 	session_finish(lc, farewell);
+	asking_finish(lc);
 	evictions_finish(lc);
 	HASH_ITER(hh, lc->takers, taker, next)
 		if (taker->state != TAKER_LEFT)
@@ -211,7 +214,7 @@ int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd)
 		if (left < wait)
 			wait = left;
 	}
-	if (lc->due || wait < 0)
+	if (lc->due || lc->reads.due.lines || wait < 0)
 		wait = 0;
 	return wait;
 }
@@ -221,11 +224,13 @@ void lc_process(struct lc *lc, short revents)
 	/* Whom a release has handed the lock does not wait for the network. */
 	takers_tell(lc);
 	lc->ensemble->port->process(lc->ensemble, revents);
+	asking_tell(lc);   /* before their time is up */
 	run_timers(lc);
 	locks_flush(lc);
 	takers_tell(lc);
 	attend_tell(lc);
 	locks_flush(lc);
+	asking_send(lc);
 }
 
 void lc_drain(struct lc *lc)

@@ -15,11 +15,13 @@
  *   share    how much of the session each user's takers use up
  *   tally    what has happened so far, for those who measure
  *   call     questions, and how they live: call.h
+ *   asking   what only reads: once for all who ask the same, users in turn: asking.h
  */
 #ifndef LOCKCORE_ENGINE_H
 #define LOCKCORE_ENGINE_H
 
 #include "ensemble.h"
+#include "fair.h"
 #include "lease.h"
 #include "lockcore.h"
 #include "queue.h"
@@ -81,6 +83,18 @@ struct known_slots {
 	unsigned slots;
 };
 
+/* What only reads: asking.c. Of two of each, the second is for lists. */
+struct reads {
+	struct subject *subjects;    /* by kind and path: what somebody wants to know */
+	struct asker *askers;        /* by user */
+	struct fair wanting[2];      /* who is to be asked for */
+	struct fair due;             /* to be told */
+	unsigned asking[2];          /* how much is under way */
+	int64_t rest_until_us;       /* no list before that */
+	struct timer rest;
+	uint64_t serial;             /* of the last answer */
+};
+
 struct lc {
 	struct lc_config config;
 	char *root;
@@ -95,6 +109,7 @@ struct lc {
 	struct lock *idle;           /* without takers, kept for what is known of them */
 	unsigned idle_count;
 	struct lc_call *calls;
+	struct reads reads;
 	struct known_slots known_slots[LC_KNOWN_SLOTS];   /* by czxid */
 	struct orphan *orphans;
 	struct eviction *evictions;
@@ -404,6 +419,13 @@ void batch_clear(struct lc *lc);                  /* contact is lost: nothing wa
 
 void tally_granted(struct lc_taker *taker);       /* told so */
 void tally_failed(struct lc *lc, int error);      /* told so */
+
+/* ---- asking.c ---- */
+
+void asking_begin(struct lc *lc);
+void asking_send(struct lc *lc);                  /* what may be asked now */
+void asking_tell(struct lc *lc);                  /* some of those that are answered */
+void asking_finish(struct lc *lc);                /* nobody asks any more */
 
 /* ---- call.c, evict.c, attend.c ---- */
 

@@ -6,6 +6,7 @@
 #include "record.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,24 +18,27 @@ struct entries_call;
 
 struct item {
 	struct entries_call *of;
+	struct reader reader;
 	char *znode;                 /* what the info's points to */
-	enum { ITEM_WANTED, ITEM_ASKED, ITEM_READ, ITEM_GONE } state;
+	bool gone;
 };
 
 struct entries_call {
-	struct queue_call queue;
+	struct lc_call call;
 	lc_entries_fn *tell;
 	char *znode;                 /* the one asked for, or NULL: all holders */
 	bool certain;                /* some were asked for: none is an error */
-	size_t count;
+	size_t count, left;          /* and how many are not read yet */
 	struct item *items;
 	struct lc_entry_info *infos;
 };
 
 static void forget_entries(struct entries_call *entries)
 {
-	for (size_t i = 0; i < entries->count; i++)
+	for (size_t i = 0; i < entries->count; i++) {
+		reader_cancel(&entries->items[i].reader);
 		free(entries->items[i].znode);
+	}
 	free(entries->items);
 	free(entries->infos);
 	entries->items = NULL;
@@ -53,6 +57,16 @@ static void entries_finish(struct lc_call *call)
 static void entries_failed(struct lc_call *call, int error)
 {
 	((struct entries_call *)call)->tell(call->ctx, error, NULL, 0);
+}
+
+static bool entries_starve(const struct lc_call *call)
+{
+	const struct entries_call *entries = (const struct entries_call *)call;
+
+	for (size_t i = 0; i < entries->count; i++)
+		if (reader_starves(&entries->items[i].reader))
+			return true;
+	return reader_starves(&call->reader);
 }
 
 /* Room for so many, none of them there yet. */
@@ -95,15 +109,12 @@ static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 /* All that are still there, when each has been read. */
 static void tell_entries(struct entries_call *entries)
 {
-	struct lc_call *call = &entries->queue.call;
+	struct lc_call *call = &entries->call;
 	size_t count = 0;
 
-	for (size_t i = 0; i < entries->count; i++) {
-		if (entries->items[i].state == ITEM_WANTED || entries->items[i].state == ITEM_ASKED)
-			return;
-		if (entries->items[i].state == ITEM_READ)
+	for (size_t i = 0; i < entries->count; i++)
+		if (!entries->items[i].gone)
 			entries->infos[count++] = entries->infos[i];
-	}
 	call_close(call);
 	if (entries->certain && count == 0)
 		entries->tell(call->ctx, -ENOENT, NULL, 0);
@@ -112,66 +123,69 @@ static void tell_entries(struct entries_call *entries)
 	call_settle(call);
 }
 
-static void entry_answered(void *ctx, const struct ensemble_answer *answer)
+static void entry_answered(struct reader *reader, struct reading *reading)
 {
-	struct item *item = ctx;
+	struct item *item = (struct item *)((char *)reader - offsetof(struct item, reader));
 	struct entries_call *entries = item->of;
-	struct lc_call *call = &entries->queue.call;
 	struct lc_entry_info *info = &entries->infos[item - entries->items];
 
-	if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
-		item->state = ITEM_GONE;   /* since the listing */
-		tell_entries(entries);
+	if (reading->error < 0 && reading->error != -ENOENT) {
+		call_fail(&entries->call, reading->error);
 		return;
 	}
-	item->state = ITEM_WANTED;
-	if (!call_answered(call, answer))
-		return;
-	item->state = ITEM_READ;
-	info->token = answer->stat->czxid;
-	info->session = answer->stat->ephemeral_owner;
-	info->queued_since_ms = answer->stat->ctime_ms;
-	record_parse_entry(answer->data, (size_t)answer->data_len, info);
-	add_own_knowledge(call, info);
-	tell_entries(entries);
+	item->gone = reading->error < 0;   /* since the listing */
+	if (!item->gone) {
+		info->token = reading->stat.czxid;
+		info->session = reading->stat.ephemeral_owner;
+		info->queued_since_ms = reading->stat.ctime_ms;
+		record_parse_entry(reading->data, reading->data_len, info);
+		add_own_knowledge(&entries->call, info);
+	}
+	if (--entries->left == 0)
+		tell_entries(entries);
 }
 
 static void entries_read(struct lc_call *call)
 {
 	struct entries_call *entries = (struct entries_call *)call;
 
+	call->reads = true;
+	entries->left = entries->count;
 	for (size_t i = 0; i < entries->count; i++) {
 		struct item *item = &entries->items[i];
-		char *path;
+		char *path = lc_join(call->path, item->znode);
+		int r = -ENOMEM;
 
-		if (item->state != ITEM_WANTED)
-			continue;
-		path = lc_join(call->path, item->znode);
-		if (!path) {
-			call_fail_soon(call, -ENOMEM);
+		item->reader.answer = entry_answered;
+		if (path)
+			r = reader_ask(&item->reader, call->lc, call->uid, READING_ENTRY, path);
+		free(path);
+		if (r < 0) {
+			call_fail_soon(call, r);
 			return;
 		}
-		item->state = ITEM_ASKED;
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
-		          entry_answered, item);
-		free(path);
 	}
 }
 
-/* Who of the queue is asked for. */
+/* Who of the queue is asked for: one, or all before whom nobody stands, who come first. */
 static bool choose(struct entries_call *entries, const struct queue *queue)
 {
-	size_t room = entries->znode ? 1 : HOLDERS_MAX;
+	size_t first = 0, count = 0;
+	ssize_t place;
 
-	if (!make_room(entries, room))
+	if (entries->znode) {
+		place = queue_find(queue, entries->znode);
+		first = place >= 0 ? (size_t)place : 0;
+		count = place >= 0;
+	} else {
+		while (count < queue->count && count < HOLDERS_MAX && queue_blocker(queue, count) < 0)
+			count++;
+	}
+	if (!make_room(entries, count))
 		return false;
-	for (size_t i = 0; i < queue->count && entries->count < room; i++) {
+	for (size_t i = first; i < first + count; i++) {
 		struct lc_entry entry;
 
-		if (entries->znode ? strcmp(queue->entries[i].znode, entries->znode) != 0
-		                   : queue_blocker(queue, i) >= 0)
-			continue;
 		look_fill_entry(queue, i, &entry);
 		if (!add_entry(entries, &entry))
 			return false;
@@ -179,45 +193,33 @@ static bool choose(struct entries_call *entries, const struct queue *queue)
 	return true;
 }
 
-static void entries_listed(void *ctx, const struct ensemble_answer *answer)
+static void entries_listed(struct reader *reader, struct reading *reading)
 {
-	struct entries_call *entries = ctx;
-	struct lc_call *call = ctx;
-	struct queue queue;
-	bool ok;
-	int r;
+	struct lc_call *call = call_of(reader);
+	struct entries_call *entries = (struct entries_call *)call;
 
-	if (!call_answered(call, answer))
-		return;
-	r = look_build_queue(ctx, answer, &queue);
-	if (r < 0) {
-		look_again_or_fail(call, r);
-		return;
-	}
-	ok = choose(entries, &queue);
-	queue_finish(&queue);
-	if (!ok) {
+	if (reading->error < 0)
+		call_fail(call, reading->error);
+	else if (!choose(entries, &reading->queue))
 		call_fail(call, -ENOMEM);
-	} else if (entries->count == 0) {
+	else if (entries->count == 0)
 		tell_entries(entries);
-	} else {
-		call->ask = entries_read;
-		call_ask(call);
-	}
+	else
+		entries_read(call);
 }
 
 static void entries_list(struct lc_call *call)
 {
-	look_at_queue((struct queue_call *)call, false, entries_listed);
+	call_read(call, READING_QUEUE, entries_listed);
 }
 
-static int begin_entries(struct lc *lc, const char *lock, const char *znode,
+static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
                          const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
                          struct lc_call **ret_call)
 {
 	struct entries_call *entries = call_new(sizeof(*entries), &(struct lc_call){
 		.ask = known ? entries_read : entries_list, .fail = entries_failed,
-		.finish = entries_finish, .ctx = ctx});
+		.finish = entries_finish, .starves = entries_starve, .uid = uid, .ctx = ctx});
 	bool ok;
 
 	if (!entries)
@@ -230,23 +232,23 @@ static int begin_entries(struct lc *lc, const char *lock, const char *znode,
 	for (size_t i = 0; ok && i < count; i++)
 		ok = add_entry(entries, &known[i]);
 	if (!ok) {
-		entries_finish(&entries->queue.call);
+		entries_finish(&entries->call);
 		free(entries);
 		return -ENOMEM;
 	}
-	return call_begin(&entries->queue.call, lc, lc_path(lc, lock), ret_call);
+	return call_begin(&entries->call, lc, lc_path(lc, lock), ret_call);
 }
 
-int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn *done, void *ctx,
-               struct lc_call **ret_call)
+int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_entries_fn *done,
+               void *ctx, struct lc_call **ret_call)
 {
-	return begin_entries(lc, lock, znode, NULL, 0, done, ctx, ret_call);
+	return begin_entries(lc, lock, uid, znode, NULL, 0, done, ctx, ret_call);
 }
 
-int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size_t count,
+int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *known, size_t count,
              lc_entries_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	return begin_entries(lc, lock, NULL, known, count, done, ctx, ret_call);
+	return begin_entries(lc, lock, uid, NULL, known, count, done, ctx, ret_call);
 }
 
 /* ---- the token of an entry that was made in a transaction ---- */

@@ -71,8 +71,18 @@ struct lc_call;    /* one question asked of the ensemble */
 /* No user but root may have more than half of either. */
 #define LC_USER_BYTES_MAX (LC_ENTRY_BYTES_MAX / 2)
 
-/* A question (lc_stat ... lc_confirm) is answered within this time: -EHOSTUNREACH. */
+/* A question (lc_stat ... lc_confirm) is answered within this time: -EHOSTUNREACH, or -EBUSY if
+ * it could not even be asked since the same user has asked for too much else. */
 #define LC_CALL_TIMEOUT_US (2 * 1000 * 1000)
+
+/* A session's requests are answered in their order, so what only reads must not be much at a
+ * time, or takers would wait behind it. Of the same thing one request is under way, for all
+ * who asked before it was sent; of lists (a queue, the locks below) one in all, and after it
+ * none for so long for each name that it had; of all else so many in all, and for one user. */
+#define LC_LIST_REST_US 3
+#define LC_READS_MAX 32
+#define LC_ROOT_READS_MAX 24
+#define LC_USER_READS_MAX 16
 
 #define LC_FOREVER INT64_MAX
 
@@ -243,7 +253,8 @@ void lc_forfeit(struct lc *lc);
 /* Nobody holds, and nothing is left to delete. */
 bool lc_idle(const struct lc *lc);
 
-/* ---- looking, making, removing: each answered once, unless cancelled ---- */
+/* ---- looking, making, removing: each answered once, unless cancelled. `uid`: who asks, whose
+ * share it uses ---- */
 
 typedef void lc_done_fn(void *ctx, int err);
 void lc_cancel(struct lc_call *call);
@@ -260,7 +271,8 @@ struct lc_lock_info {
 };
 typedef void lc_stat_fn(void *ctx, int err, const struct lc_lock_info *info);
 /* -ENOENT only after the ensemble has said so twice, a sync in between. */
-int lc_stat(struct lc *lc, const char *lock, lc_stat_fn *done, void *ctx, struct lc_call **ret_call);
+int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
+            struct lc_call **ret_call);
 
 /* One entry of a queue, from its name alone. */
 struct lc_entry {
@@ -277,13 +289,15 @@ struct lc_entry {
 };
 
 struct lc_listing {
+	uint64_t serial;                  /* another answer has another one */
 	const struct lc_entry *entries;   /* in queue order */
 	size_t entry_count;
 	const char *const *locks;         /* the locks below, sorted */
 	size_t lock_count;
 };
 typedef void lc_list_fn(void *ctx, int err, const struct lc_listing *listing);
-int lc_list(struct lc *lc, const char *lock, lc_list_fn *done, void *ctx, struct lc_call **ret_call);
+int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *ctx,
+            struct lc_call **ret_call);
 
 /* One entry with what its taker wrote into it. Missing: -1, 0 or "". */
 struct lc_entry_info {
@@ -299,11 +313,11 @@ struct lc_entry_info {
 typedef void lc_entries_fn(void *ctx, int err, const struct lc_entry_info *infos, size_t count);
 /* The entry of that node name, or with NULL all holders; 16 at most. -ENOENT:
  * no such entry or lock. */
-int lc_entries(struct lc *lc, const char *lock, const char *znode, lc_entries_fn *done, void *ctx,
-               struct lc_call **ret_call);
+int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_entries_fn *done,
+               void *ctx, struct lc_call **ret_call);
 /* The same for entries known from a listing, which is not read again: all at once, without
  * those that are gone. */
-int lc_known(struct lc *lc, const char *lock, const struct lc_entry *known, size_t count,
+int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *known, size_t count,
              lc_entries_fn *done, void *ctx, struct lc_call **ret_call);
 
 /* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name), -EDQUOT (LC_BELOW_MAX; those
@@ -329,7 +343,8 @@ int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, l
 
 /* The text that stays with a lock from holder to holder. */
 typedef void lc_value_fn(void *ctx, int err, const char *value, size_t len);
-int lc_value(struct lc *lc, const char *lock, lc_value_fn *done, void *ctx, struct lc_call **ret_call);
+int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
+             struct lc_call **ret_call);
 /* By its exclusive holder, in one transaction with the check that its entry is still
  * there: -EIO if not. `append`: behind what is there. -EFBIG, -EPERM as above. */
 int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool append, lc_done_fn *done,

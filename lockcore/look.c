@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An entry is no lock. */
+static int lock_error(const struct reading *reading)
+{
+	if (reading->error == 0 && reading->stat.ephemeral_owner != 0)
+		return -ENOENT;
+	return reading->error;
+}
+
 /* ---- stat ---- */
 
 struct stat_call {
@@ -22,24 +30,22 @@ static void stat_failed(struct lc_call *call, int error)
 	((struct stat_call *)call)->tell(call->ctx, error, NULL);
 }
 
-static void stat_answered(void *ctx, const struct ensemble_answer *answer)
+static void stat_answered(struct reader *reader, struct reading *reading)
 {
-	struct lc_call *call = ctx;
+	struct lc_call *call = call_of(reader);
 	struct lc_lock_info info = {0};
+	int error = lock_error(reading);
 
-	if (!call_answered(call, answer))
-		return;
-	if (answer->stat->ephemeral_owner != 0) {   /* an entry, not a lock */
-		call_fail(call, -ENOENT);
+	if (error < 0) {
+		call_fail(call, error);
 		return;
 	}
-	info.czxid = answer->stat->czxid;
-	info.ctime_ms = answer->stat->ctime_ms;
-	info.mtime_ms = answer->stat->mtime_ms;
-	info.has_attributes =
-		record_parse_lock(answer->data, (size_t)answer->data_len, &info.attributes);
-	info.slots = record_slots(answer->data, (size_t)answer->data_len);
-	look_learn_slots(call->lc, answer);
+	info.czxid = reading->stat.czxid;
+	info.ctime_ms = reading->stat.ctime_ms;
+	info.mtime_ms = reading->stat.mtime_ms;
+	info.has_attributes = record_parse_lock(reading->data, reading->data_len, &info.attributes);
+	info.slots = record_slots(reading->data, reading->data_len);
+	reading_learn_slots(call->lc, &reading->stat, reading->data, reading->data_len);
 	call_close(call);
 	((struct stat_call *)call)->tell(call->ctx, 0, &info);
 	call_settle(call);
@@ -47,14 +53,14 @@ static void stat_answered(void *ctx, const struct ensemble_answer *answer)
 
 static void stat_ask(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1,
-	          stat_answered, call);
+	call_read(call, READING_LOCK, stat_answered);
 }
 
-int lc_stat(struct lc *lc, const char *lock, lc_stat_fn *done, void *ctx, struct lc_call **ret_call)
+int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
+            struct lc_call **ret_call)
 {
 	struct stat_call *stat = call_new(sizeof(*stat), &(struct lc_call){
-		.ask = stat_ask, .fail = stat_failed, .ctx = ctx});
+		.ask = stat_ask, .fail = stat_failed, .uid = uid, .ctx = ctx});
 
 	if (!stat)
 		return -ENOMEM;
@@ -74,19 +80,18 @@ static void value_failed(struct lc_call *call, int error)
 	((struct value_call *)call)->tell(call->ctx, error, NULL, 0);
 }
 
-static void value_answered(void *ctx, const struct ensemble_answer *answer)
+static void value_answered(struct reader *reader, struct reading *reading)
 {
-	struct lc_call *call = ctx;
+	struct lc_call *call = call_of(reader);
+	int error = lock_error(reading);
 	const char *value;
 	size_t len;
 
-	if (!call_answered(call, answer))
-		return;
-	if (answer->stat->ephemeral_owner != 0) {
-		call_fail(call, -ENOENT);
+	if (error < 0) {
+		call_fail(call, error);
 		return;
 	}
-	record_value(answer->data, (size_t)answer->data_len, &value, &len);
+	record_value(reading->data, reading->data_len, &value, &len);
 	call_close(call);
 	((struct value_call *)call)->tell(call->ctx, 0, value, len);
 	call_settle(call);
@@ -94,14 +99,14 @@ static void value_answered(void *ctx, const struct ensemble_answer *answer)
 
 static void value_ask(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1,
-	          value_answered, call);
+	call_read(call, READING_LOCK, value_answered);
 }
 
-int lc_value(struct lc *lc, const char *lock, lc_value_fn *done, void *ctx, struct lc_call **ret_call)
+int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
+             struct lc_call **ret_call)
 {
 	struct value_call *value = call_new(sizeof(*value), &(struct lc_call){
-		.ask = value_ask, .fail = value_failed, .ctx = ctx});
+		.ask = value_ask, .fail = value_failed, .uid = uid, .ctx = ctx});
 
 	if (!value)
 		return -ENOMEM;
@@ -109,74 +114,10 @@ int lc_value(struct lc *lc, const char *lock, lc_value_fn *done, void *ctx, stru
 	return call_begin(&value->call, lc, lc_path(lc, lock), ret_call);
 }
 
-/* ---- a queue ---- */
-
-static struct known_slots *slots_of(struct lc *lc, const struct ensemble_stat *stat)
-{
-	return &lc->known_slots[(uint64_t)stat->czxid % LC_KNOWN_SLOTS];
-}
-
-void look_learn_slots(struct lc *lc, const struct ensemble_answer *answer)
-{
-	*slots_of(lc, answer->stat) = (struct known_slots){
-		.czxid = answer->stat->czxid, .mzxid = answer->stat->mzxid,
-		.slots = record_slots(answer->data, (size_t)answer->data_len),
-	};
-}
-
-/* Whatever is wrong with the lock, the answer to the listing says it too. */
-static void data_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_call *call = ctx;
-
-	call_heard(call);
-	if (answer->result == ENSEMBLE_OK)
-		look_learn_slots(call->lc, answer);
-	call_settle(call);
-}
-
-void look_at_queue(struct queue_call *queue, bool watch, ensemble_answer_fn *listed)
-{
-	struct lc_call *call = &queue->call;
-
-	if (queue->with_data)
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1,
-		          data_answered, call);
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path,
-	                                      .watch = watch},
-	          1, listed, call);
-}
-
-int look_build_queue(struct queue_call *call, const struct ensemble_answer *answer,
-                     struct queue *ret_queue)
-{
-	const struct known_slots *known = slots_of(call->call.lc, answer->stat);
-	int r = queue_build(answer->names, (size_t)answer->name_count, ret_queue);
-
-	if (r < 0 || ret_queue->count <= 1)
-		return r;
-	if (known->czxid != answer->stat->czxid || known->mzxid != answer->stat->mzxid) {
-		queue_finish(ret_queue);
-		call->with_data = true;
-		return -EAGAIN;
-	}
-	queue_judge(ret_queue, known->slots);
-	return 0;
-}
-
-/* It was not built. */
-void look_again_or_fail(struct lc_call *call, int r)
-{
-	if (r == -EAGAIN)
-		call_ask(call);
-	else
-		call_fail(call, r);
-}
-
 /* ---- list ---- */
 
 struct list_call {
-	struct queue_call queue;
+	struct lc_call call;
 	lc_list_fn *tell;
 };
 
@@ -206,66 +147,60 @@ static void list_failed(struct lc_call *call, int error)
 	((struct list_call *)call)->tell(call->ctx, error, NULL);
 }
 
-static void tell_listing(struct lc_call *call, const struct lc_listing *listing)
+/* For the first who asks for it. */
+static bool make_list(struct reading *reading)
 {
-	call_close(call);
-	((struct list_call *)call)->tell(call->ctx, 0, listing);
-	call_settle(call);
+	const struct queue *queue = &reading->queue;
+	const char *why;
+
+	if (reading->locks)
+		return true;
+	reading->entries = calloc(queue->count + 1, sizeof(*reading->entries));
+	reading->locks = reading->entries ? malloc((reading->name_count + 1) * sizeof(*reading->locks)) : NULL;
+	if (!reading->locks) {
+		free(reading->entries);
+		reading->entries = NULL;
+		return false;
+	}
+	for (size_t i = 0; i < queue->count; i++)
+		look_fill_entry(queue, i, &reading->entries[i]);
+	for (size_t i = 0; i < reading->name_count; i++)
+		if (lc_check_name(reading->names[i], &why) == 0)
+			reading->locks[reading->lock_count++] = reading->names[i];
+	qsort(reading->locks, reading->lock_count, sizeof(*reading->locks), compare_names);
+	return true;
 }
 
-static void list_answered(void *ctx, const struct ensemble_answer *answer)
+static void list_answered(struct reader *reader, struct reading *reading)
 {
-	struct lc_call *call = ctx;
-	struct lc_listing listing = {0};
-	struct lc_entry *entries;
-	const char **locks;
-	struct queue queue;
-	size_t count;
-	int r;
+	struct lc_call *call = call_of(reader);
 
-	if (!call_answered(call, answer))
-		return;
-	r = look_build_queue(ctx, answer, &queue);
-	if (r < 0) {
-		look_again_or_fail(call, r);
+	if (reading->error < 0 || !make_list(reading)) {
+		call_fail(call, reading->error < 0 ? reading->error : -ENOMEM);
 		return;
 	}
-	count = (size_t)answer->name_count;
-	entries = calloc(queue.count + 1, sizeof(*entries));
-	locks = calloc(count + 1, sizeof(*locks));
-	if (!entries || !locks) {
-		call_fail(call, -ENOMEM);
-	} else {
-		const char *why;
-
-		for (size_t i = 0; i < queue.count; i++)
-			look_fill_entry(&queue, i, &entries[i]);
-		for (size_t i = 0; i < count; i++)
-			if (lc_check_name(answer->names[i], &why) == 0)
-				locks[listing.lock_count++] = answer->names[i];
-		qsort(locks, listing.lock_count, sizeof(*locks), compare_names);
-		listing.entries = entries;
-		listing.entry_count = queue.count;
-		listing.locks = locks;
-		tell_listing(call, &listing);
-	}
-	free(entries);
-	free(locks);
-	queue_finish(&queue);
+	call_close(call);
+	((struct list_call *)call)->tell(call->ctx, 0, &(struct lc_listing){
+		.serial = reading->serial,
+		.entries = reading->entries, .entry_count = reading->queue.count,
+		.locks = reading->locks, .lock_count = reading->lock_count,
+	});
+	call_settle(call);
 }
 
 static void list_ask(struct lc_call *call)
 {
-	look_at_queue((struct queue_call *)call, false, list_answered);
+	call_read(call, READING_QUEUE, list_answered);
 }
 
-int lc_list(struct lc *lc, const char *lock, lc_list_fn *done, void *ctx, struct lc_call **ret_call)
+int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *ctx,
+            struct lc_call **ret_call)
 {
 	struct list_call *list = call_new(sizeof(*list), &(struct lc_call){
-		.ask = list_ask, .fail = list_failed, .ctx = ctx});
+		.ask = list_ask, .fail = list_failed, .uid = uid, .ctx = ctx});
 
 	if (!list)
 		return -ENOMEM;
 	list->tell = done;
-	return call_begin(&list->queue.call, lc, lc_path(lc, lock), ret_call);
+	return call_begin(&list->call, lc, lc_path(lc, lock), ret_call);
 }

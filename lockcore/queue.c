@@ -77,3 +77,13 @@ ssize_t queue_blocker(const struct queue *queue, size_t i)
 	assert(i < queue->count);
 	return queue->entries[i].blocker;
 }
+
+ssize_t queue_find(const struct queue *queue, const char *znode)
+{
+	struct queue_entry key = {.znode = znode};
+	const struct queue_entry *found = NULL;
+
+	if (name_parse(znode, &key.name) && queue->count > 0)
+		found = bsearch(&key, queue->entries, queue->count, sizeof(key), compare);
+	return found ? found - queue->entries : -1;
+}

@@ -37,6 +37,8 @@ void queue_finish(struct queue *queue);
  * Who waits for none may hold. If one waits, all later ones do: each later one of its own
  * kind waits for the same reason, and each of the other kind for it. */
 void queue_judge(struct queue *queue, unsigned slots);
+/* Where a node of that name stands, or -1. */
+ssize_t queue_find(const struct queue *queue, const char *znode);
 ssize_t queue_blocker(const struct queue *queue, size_t i);
 
 #endif

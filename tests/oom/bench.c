@@ -436,21 +436,21 @@ struct question *ask_stat(struct mount *mount, const char *lock, int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_stat(mount->lc, lock, stat_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_stat(mount->lc, lock, 0, stat_done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_list(struct mount *mount, const char *lock, int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_list(mount->lc, lock, list_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_list(mount->lc, lock, 0, list_done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_entries(struct mount *mount, const char *lock, const char *znode, int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_entries(mount->lc, lock, znode, entries_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_entries(mount->lc, lock, 0, znode, entries_done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_entry(struct mount *mount, const char *lock, const char *znode, int also)
@@ -458,7 +458,7 @@ struct question *ask_entry(struct mount *mount, const char *lock, const char *zn
 	struct question *q = new_question(mount, also);
 	struct lc_entry known = {.znode = znode, .number = 0, .host = "-"};
 
-	return asked(q, mount->lc ? lc_known(mount->lc, lock, &known, 1, entries_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_known(mount->lc, lock, 0, &known, 1, entries_done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_mkdir(struct mount *mount, const char *lock, int also)
@@ -494,7 +494,7 @@ struct question *ask_value(struct mount *mount, const char *lock, int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_value(mount->lc, lock, value_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_value(mount->lc, lock, 0, value_done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change, int also)

@@ -760,8 +760,8 @@ mutant(25, 'other_families_do_not_count', 'queue.c',
 # ---- 24: who waits behind ----
 
 mutant(24, 'nobody_is_watched_coming', 'attend.c',
-       'call->taker->stirred != NULL, listed',
-       'false, listed',
+       'call->taker->stirred != NULL;',
+       'false;',
        CALLS)
 mutant(24, 'stirred_by_nothing', 'attend.c',
        '\t\tif (taker->stirred && !taker->stir_due) {',
@@ -771,6 +771,38 @@ mutant(25, 'taken_beside_the_deaf', 'judge.c',
        'if (!deaf || lock->waiting == 0)',
        'if (1)',
        sim())
+
+# ---- 37: questions ----
+
+mutant(37, 'an_answer_older_than_the_question', 'asking.c',
+       '\tif (subject->payer)\n\t\treturn;\n',
+       '\tif (subject->payer) {\n\t\tDL_DELETE(subject->coming, reader);\n'
+       '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
+       CALLS)
+mutant(37, 'no_share_of_questions', 'asking.c',
+       'return asker->asking < (asker->uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);',
+       'return true;',
+       CALLS)
+mutant(37, 'users_take_no_turns', 'asking.c',
+       '\t\t\tfair_pass(fair, line);\n\t\t\treturn reader;',
+       '\t\t\treturn reader;',
+       CALLS)
+mutant(37, 'many_lists_at_a_time', 'asking.c',
+       'if (reads->asking[1] > 0 || !reads->wanting[1].lines)',
+       'if (!reads->wanting[1].lines)',
+       CALLS)
+mutant(37, 'no_rest_after_a_list', 'asking.c',
+       'if (lc_now(lc) >= reads->rest_until_us)',
+       'if (1)',
+       CALLS)
+mutant(37, 'the_same_asked_for_each', 'asking.c',
+       '\tif (!known) {\n',
+       '\tif (1) {\n',
+       CALLS)
+mutant(37, 'unwanted_answers_asked_for', 'asking.c',
+       '\tif (comes)\n\t\tDL_DELETE(subject->coming, reader);\n',
+       '\tif (comes && subject->payer)\n\t\tDL_DELETE(subject->coming, reader);\n',
+       CALLS)
 
 # ---- 27: the duty to delete ----
 

@@ -123,12 +123,12 @@ static int put_question(struct question *question, struct rng *rng)
 
 	switch (question->kind) {
 	case Q_STAT:
-		return lc_stat(lc, lock, stat_done, question, &question->call);
+		return lc_stat(lc, lock, question->uid, stat_done, question, &question->call);
 	case Q_LIST:
 		question->root = rng_chance(rng, 100);
-		return lc_list(lc, question->root ? "" : lock, list_done, question, &question->call);
+		return lc_list(lc, question->root ? "" : lock, question->uid, list_done, question, &question->call);
 	case Q_ENTRIES:
-		return lc_entries(lc, lock, NULL, entries_done, question, &question->call);
+		return lc_entries(lc, lock, question->uid, NULL, entries_done, question, &question->call);
 	case Q_MKDIR:
 		return lc_mkdir(lc, lock, &attributes, done, question, &question->call);
 	case Q_RMDIR:
@@ -138,7 +138,7 @@ static int put_question(struct question *question, struct rng *rng)
 	case Q_WAITED:
 		return lc_waited_for(question->taker->lc, done, question, &question->call);
 	case Q_VALUE:
-		return lc_value(lc, lock, value_done, question, &question->call);
+		return lc_value(lc, lock, question->uid, value_done, question, &question->call);
 	case Q_SET_VALUE:
 		return lc_set_value(question->taker->lc, deed->text, strlen(deed->text), deed->append, done,
 		                    question, &question->call);
@@ -182,7 +182,8 @@ static struct question *question_new(struct mount *mount, enum question_kind kin
 {
 	struct question *question = arena_zalloc(&mount->sim->arena, sizeof(*question));
 
-	*question = (struct question){.sim = mount->sim, .mount = mount, .kind = kind, .lock = lock};
+	*question = (struct question){.sim = mount->sim, .mount = mount, .kind = kind, .lock = lock,
+	                              .uid = (uid_t)(mount->sim->agenda.now_us % 3)};
 	return question;
 }
 

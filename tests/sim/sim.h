@@ -162,6 +162,7 @@ struct question {
 	struct lock_state *lock;
 	struct taker *taker;
 	struct deed *deed;
+	uid_t uid;                     /* who asks */
 	const char *znode;             /* EVICT */
 	int64_t token;                 /* of that entry */
 	struct lc_call *call;

@@ -198,7 +198,7 @@ static struct lc_lock_info info_of(struct mount *mount, const char *lock)
 	struct question *q = begin_question(mount);
 	struct lc_lock_info info;
 
-	asked(q, lc_stat(mount->lc, lock, stat_done, q, &q->call));
+	asked(q, lc_stat(mount->lc, lock, 0, stat_done, q, &q->call));
 	run(mount->bench, 100 * MS);
 	assert_int_equal(q->result, 0);
 	info = q->info;
@@ -210,7 +210,7 @@ static void assert_value(struct mount *mount, const char *lock, const char *valu
 {
 	struct question *q = begin_question(mount);
 
-	asked(q, lc_value(mount->lc, lock, value_done, q, &q->call));
+	asked(q, lc_value(mount->lc, lock, 0, value_done, q, &q->call));
 	run(mount->bench, 100 * MS);
 	assert_int_equal(q->result, 0);
 	assert_int_equal(q->len, strlen(value));
@@ -303,7 +303,7 @@ static const char *first_entry(struct bench *bench, const char *lock)
 	static char znode[256];
 	struct question *q = begin_question(&bench->mounts[0]);
 
-	asked(q, lc_list(q->mount->lc, lock, list_done, q, &q->call));
+	asked(q, lc_list(q->mount->lc, lock, 0, list_done, q, &q->call));
 	run(bench, 100 * MS);
 	assert_int_equal(q->result, 0);
 	assert_true(q->count > 0);
@@ -1153,7 +1153,7 @@ static void waiting_behind(void **state)
 	{
 		struct question *q = begin_question(one);
 
-		asked(q, lc_list(one->lc, "build", list_done, q, &q->call));
+		asked(q, lc_list(one->lc, "build", 0, list_done, q, &q->call));
 		run(bench, 100 * MS);
 		assert_int_equal(q->count, 2);
 		assert_int_equal(q->held, 2);
@@ -1307,6 +1307,261 @@ static void entries_are_no_locks_below(void **state)
 	finish(bench);
 }
 
+/* ---- many who ask ---- */
+
+static struct question *ask_list(struct mount *mount, const char *lock, uid_t uid)
+{
+	struct question *q = begin_question(mount);
+
+	return asked(q, lc_list(mount->lc, lock, uid, list_done, q, &q->call));
+}
+
+static struct question *ask_stat(struct mount *mount, const char *lock, uid_t uid)
+{
+	struct question *q = begin_question(mount);
+
+	return asked(q, lc_stat(mount->lc, lock, uid, stat_done, q, &q->call));
+}
+
+static struct question *ask_value(struct mount *mount, const char *lock, uid_t uid)
+{
+	struct question *q = begin_question(mount);
+
+	return asked(q, lc_value(mount->lc, lock, uid, value_done, q, &q->call));
+}
+
+static unsigned long requests(struct mount *mount)
+{
+	struct lc_status status;
+
+	lc_status(mount->lc, &status);
+	return status.counters.requests;
+}
+
+static void assert_count(struct question *question, size_t count)
+{
+	assert_int_equal(question->result, 0);
+	assert_int_equal(question->count, count);
+	free(question);
+}
+
+/* One request for all, whoever they are. */
+static void asked_once(void **state)
+{
+	struct bench *bench = begin(20);
+	struct mount *mount = &bench->mounts[0];
+	struct question *lists[50], *stats[50], *values[50];
+	struct taker holder;
+	unsigned long before;
+
+	(void)state;
+	put(bench, BUILD, MAGIC "\nv");
+	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
+	before = requests(mount);
+	for (uid_t i = 0; i < 50; i++) {
+		lists[i] = ask_list(mount, "build", i % 3);
+		stats[i] = ask_stat(mount, "build", i % 3);
+		values[i] = ask_value(mount, "build", i % 3);
+	}
+	run(bench, 100 * MS);
+	for (int i = 0; i < 50; i++) {
+		assert_count(lists[i], 1);
+		assert_int_equal(stats[i]->result, 0);
+		free(stats[i]);
+		assert_memory_equal(values[i]->value, "v", 2);
+		free(values[i]);
+	}
+	assert_int_equal(requests(mount) - before, 2);
+	leave(&holder);
+	finish(bench);
+}
+
+/* What was asked for before the question came is no answer to it. */
+static void answers_are_not_older_than_questions(void **state)
+{
+	struct bench *bench = begin(21);
+	struct mount *mount = &bench->mounts[0];
+	struct question *early, *late, *later;
+	struct taker holder;
+
+	(void)state;
+	put(bench, BUILD, "");
+	early = ask_list(mount, "build", 0);
+	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 300 * MS);
+	run(bench, 20 * MS);   /* it was listed by then */
+	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
+	late = ask_list(mount, "build", 0);
+	later = ask_list(mount, "build", 7);
+	run(bench, SECOND);
+	assert_count(early, 0);
+	assert_count(late, 1);
+	assert_count(later, 1);
+	leave(&holder);
+	finish(bench);
+}
+
+static void asked_on_the_next_connection(void **state)
+{
+	struct bench *bench = begin(22);
+	struct mount *mount = &bench->mounts[0];
+	struct question *early, *late;
+
+	(void)state;
+	put(bench, BUILD, "");
+	early = ask_list(mount, "build", 0);
+	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 300 * MS);
+	run(bench, 20 * MS);
+	late = ask_list(mount, "build", 0);
+	conn_break(mount->wire.conn, -1);
+	run(bench, SECOND);
+	assert_count(early, 0);
+	assert_count(late, 0);
+	finish(bench);
+}
+
+/* What nobody wants to know any more is not asked. */
+static void not_asked_any_more(void **state)
+{
+	struct bench *bench = begin(23);
+	struct mount *mount = &bench->mounts[0];
+	struct question *early, *late, *stays;
+	unsigned long before;
+
+	(void)state;
+	put(bench, BUILD, "");
+	before = requests(mount);
+	early = ask_list(mount, "build", 0);
+	lc_cancel(early->call);
+	run(bench, 100 * MS);
+	assert_int_equal(requests(mount) - before, 0);
+	free(early);
+	early = ask_list(mount, "build", 0);
+	stays = ask_list(mount, "build", 0);
+	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 50 * MS);
+	run(bench, 20 * MS);
+	late = ask_list(mount, "build", 0);
+	lc_cancel(early->call);
+	lc_cancel(late->call);
+	run(bench, 100 * MS);
+	assert_int_equal(requests(mount) - before, 1);
+	assert_int_equal(early->result, NONE);
+	assert_int_equal(late->result, NONE);
+	assert_count(stays, 0);
+	free(early);
+	free(late);
+	finish(bench);
+}
+
+#define FLOOD 4000
+
+static void ask_for_many(struct mount *mount, struct question *(*ask)(struct mount *, const char *, uid_t),
+                         struct question **ret_questions)
+{
+	for (int i = 0; i < FLOOD; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "x%d", i);
+		ret_questions[i] = ask(mount, name, 7);
+	}
+}
+
+static int count_and_free(struct question **questions, int result)
+{
+	int count = 0;
+
+	for (int i = 0; i < FLOOD; i++) {
+		count += questions[i]->result == result;
+		free(questions[i]);
+	}
+	return count;
+}
+
+/* Each user has a share, and they take turns. */
+static void shares(void **state)
+{
+	struct bench *bench = begin(24);
+	struct mount *mount = &bench->mounts[0];
+	struct question *many[FLOOD], *one;
+	struct taker taker;
+	unsigned long before;
+
+	(void)state;
+	put(bench, BUILD, "");
+	before = requests(mount);
+	ask_for_many(mount, ask_stat, many);
+	run(bench, 100);   /* no answer yet */
+	assert_int_equal(requests(mount) - before, LC_USER_READS_MAX);
+	one = ask_stat(mount, "build", 8);
+	run(bench, 10 * MS);
+	assert_int_equal(one->result, 0);
+	free(one);
+	assert_int_equal(many[FLOOD / 2]->result, NONE);
+	take(&taker, mount, "build", LC_EXCLUSIVE);
+	assert_int_equal(taker.result, 0);
+	run(bench, 3 * SECOND);
+	assert_int_equal(count_and_free(many, -ENOENT), FLOOD);
+	leave(&taker);
+	finish(bench);
+}
+
+/* Of lists there is one at a time. Who asks for so many that they cannot even be asked in time
+ * is told so, and nobody else is. */
+static void one_list_at_a_time(void **state)
+{
+	struct bench *bench = begin(25);
+	struct mount *mount = &bench->mounts[0];
+	struct question *many[FLOOD], *one;
+	unsigned long before;
+
+	(void)state;
+	put(bench, BUILD, "");
+	before = requests(mount);
+	ask_for_many(mount, ask_list, many);
+	run(bench, 100);
+	assert_int_equal(requests(mount) - before, 1);
+	one = ask_list(mount, "build", 8);
+	run(bench, 50 * MS);
+	assert_count(one, 0);
+	run(bench, 3 * SECOND);
+	assert_int_equal(many[0]->result, -ENOENT);
+	assert_int_equal(many[FLOOD - 1]->result, -EBUSY);
+	assert_true(count_and_free(many, -EBUSY) > FLOOD / 10);
+	/* It is no sign that the ensemble is away. */
+	one = ask_list(mount, "build", 7);
+	run(bench, 50 * MS);
+	assert_count(one, 0);
+	finish(bench);
+}
+
+#define LONG 5000
+
+/* After a long list there is time for others. */
+static void rest_after_a_list(void **state)
+{
+	struct bench *bench = begin(26);
+	struct mount *mount = &bench->mounts[0];
+	struct question *list;
+	unsigned long before;
+
+	(void)state;
+	put(bench, BUILD, "");
+	for (int i = 0; i < LONG; i++)
+		assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
+			.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true}, 1, NULL), ENSEMBLE_OK);
+	run(bench, 10 * MS);
+	list = ask_list(mount, "build", 0);
+	while (list->result == NONE)
+		run(bench, MS / 10);
+	assert_count(list, LONG);
+	before = requests(mount);
+	list = ask_list(mount, "build", 0);
+	run(bench, LONG * LC_LIST_REST_US - MS);
+	assert_int_equal(requests(mount) - before, 0);
+	run(bench, 20 * MS);
+	assert_count(list, LONG);
+	finish(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1337,6 +1592,13 @@ int main(void)
 		cmocka_unit_test(so_many_below),
 		cmocka_unit_test(entries_are_no_locks_below),
 		cmocka_unit_test(waiting_without_events),
+		cmocka_unit_test(asked_once),
+		cmocka_unit_test(answers_are_not_older_than_questions),
+		cmocka_unit_test(asked_on_the_next_connection),
+		cmocka_unit_test(not_asked_any_more),
+		cmocka_unit_test(shares),
+		cmocka_unit_test(one_list_at_a_time),
+		cmocka_unit_test(rest_after_a_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

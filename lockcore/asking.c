@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * asking.c - see asking.h.
+ *
+ * A thousand processes that all read `holder` of a long queue would each have it listed, and
+ * whoever takes a lock would wait behind all that, since a session's requests are answered
+ * in their order. So:
+ *
+ *  - The same is asked once for all: those that came before it was sent share the answer.
+ *    Whoever comes later must not, or he would not see what he himself has done in between;
+ *    he waits for the next, which is sent when this one is answered.
+ *  - Of lists, which may be long, one is under way in all, and after it none for as much
+ *    longer as it was long. Of all else each user has a share.
+ *  - Users take turns, in asking and in being told; and a turn of the loop tells only so many,
+ *    for each one told may ask again.
+ *  - They go out last in the turn: behind heartbeats, creates and deletes.
+ *  - What nobody wants to know any more is not sent, and not looked at.
+ */
+#include "asking.h"
+
+#include "call.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* For each who is told may ask again, and is answered by the face. */
+#define TOLD_PER_TURN 16
+
+struct subject {
+	struct lc *lc;
+	enum reading_kind kind;
+	struct reader *asked;        /* who shares the answer that is under way */
+	struct reader *coming;       /* who came later */
+	struct asker *payer;         /* whose share is used by what is under way, or NULL */
+	bool with_data;              /* how many may hold it is not known */
+	bool synced;                 /* "not there" was said after a sync */
+	int64_t sent_us;             /* what is under way */
+	unsigned outstanding;        /* answers */
+	UT_hash_handle hh;
+	const char *path;            /* in the key */
+	char key[];                  /* the kind and the path */
+};
+
+/* A user who wants to know something. */
+struct asker {
+	uid_t uid;
+	unsigned readers, asking;    /* how many, and how much is under way for them */
+	struct fair_line wanting[2], due;
+	UT_hash_handle hh;
+};
+
+#define OF(item, type, member) ((type *)((char *)(item) - offsetof(type, member)))
+
+/* Lists wait in lines of their own. */
+static unsigned is_list(enum reading_kind kind)
+{
+	return kind == READING_QUEUE;
+}
+
+/* ---- users ---- */
+
+static struct asker *asker_get(struct lc *lc, uid_t uid)
+{
+	struct asker *asker;
+
+	HASH_FIND(hh, lc->reads.askers, &uid, sizeof(uid), asker);
+	if (asker)
+		return asker;
+	asker = calloc(1, sizeof(*asker));
+	if (!asker)
+		return NULL;
+	asker->uid = uid;
+	HASH_ADD(hh, lc->reads.askers, uid, sizeof(asker->uid), asker);
+	if (asker->hh.tbl)
+		return asker;
+	free(asker);
+	return NULL;
+}
+
+static void asker_settle(struct lc *lc, struct asker *asker)
+{
+	if (asker->readers > 0 || asker->asking > 0)
+		return;
+	HASH_DEL(lc->reads.askers, asker);
+	free(asker);
+}
+
+static bool has_share_left(const struct asker *asker)
+{
+	return asker->asking < (asker->uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);
+}
+
+/* ---- subjects ---- */
+
+static struct subject *subject_get(struct lc *lc, enum reading_kind kind, const char *path)
+{
+	size_t len = strlen(path) + 1;
+	struct subject *subject = calloc(1, sizeof(*subject) + 1 + len + 1), *known;
+
+	if (!subject)
+		return NULL;
+	*subject = (struct subject){.lc = lc, .kind = kind, .path = subject->key + 1};
+	subject->key[0] = (char)kind;
+	memcpy(subject->key + 1, path, len);
+	HASH_FIND(hh, lc->reads.subjects, subject->key, len, known);
+	if (!known) {
+		HASH_ADD(hh, lc->reads.subjects, key, len, subject);
+		if (subject->hh.tbl)
+			return subject;
+	}
+	free(subject);
+	return known;
+}
+
+static void subject_settle(struct subject *subject)
+{
+	if (subject->asked || subject->coming || subject->outstanding > 0)
+		return;
+	HASH_DEL(subject->lc->reads.subjects, subject);
+	free(subject);
+}
+
+/* ---- readers ---- */
+
+/* It will be asked in its user's turn; or when the answer that is under way has come. */
+static void wait_for_turn(struct reader *reader)
+{
+	struct subject *subject = reader->subject;
+	unsigned list = is_list(subject->kind);
+
+	DL_APPEND(subject->coming, reader);
+	reader->state = READER_LATE;
+	if (subject->payer)
+		return;
+	reader->state = READER_WAITING;
+	fair_add(&reader->lc->reads.wanting[list], &reader->asker->wanting[list], &reader->turn);
+}
+
+int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind, const char *path)
+{
+	struct asker *asker = asker_get(lc, uid);
+	struct subject *subject = asker ? subject_get(lc, kind, path) : NULL;
+
+	assert(reader->state == READER_IDLE);
+	if (!subject) {
+		if (asker)
+			asker_settle(lc, asker);
+		return -ENOMEM;
+	}
+	reader->lc = lc;
+	reader->asker = asker;
+	reader->subject = subject;
+	asker->readers++;
+	wait_for_turn(reader);
+	return 0;
+}
+
+/* It has nothing to do with anybody any more. */
+static void part(struct reader *reader)
+{
+	struct subject *subject = reader->subject;
+	bool comes = reader->state == READER_LATE || reader->state == READER_WAITING;
+
+	fair_remove(reader->state == READER_DUE ? &reader->lc->reads.due
+	                                        : &reader->lc->reads.wanting[subject && is_list(subject->kind)],
+	            &reader->turn);
+	if (comes)
+		DL_DELETE(subject->coming, reader);
+	else if (reader->state == READER_ASKED)
+		DL_DELETE(subject->asked, reader);
+	reader->state = READER_IDLE;
+	reader->subject = NULL;
+	if (subject)
+		subject_settle(subject);
+	reader->asker->readers--;
+	asker_settle(reader->lc, reader->asker);
+}
+
+void reader_cancel(struct reader *reader)
+{
+	if (reader->state == READER_IDLE)
+		return;
+	if (reader->state == READER_DUE)
+		reading_drop(reader->reading);
+	part(reader);
+}
+
+bool reader_starves(const struct reader *reader)
+{
+	switch (reader->state) {
+	case READER_IDLE:
+		return false;
+	case READER_WAITING:
+	case READER_DUE:
+		return true;
+	case READER_LATE:
+	case READER_ASKED:
+		break;
+	}
+	/* What was sent just now has waited here for most of the time. */
+	return lc_now(reader->lc) - reader->subject->sent_us < LC_CALL_TIMEOUT_US / 2;
+}
+
+/* ---- asking ---- */
+
+static void answered(void *ctx, const struct ensemble_answer *answer);
+static void data_answered(void *ctx, const struct ensemble_answer *answer);
+
+static void submit(struct subject *subject)
+{
+	struct ensemble_op op = {.kind = ENSEMBLE_GET, .path = subject->path};
+	struct reader *reader;
+
+	if (subject->kind == READING_QUEUE) {
+		if (subject->with_data) {
+			subject->outstanding++;
+			lc_submit(subject->lc, &op, 1, data_answered, subject);
+		}
+		op.kind = ENSEMBLE_CHILDREN;
+		DL_FOREACH(subject->asked, reader)
+			op.watch |= reader->watch;
+	}
+	subject->outstanding++;
+	lc_submit(subject->lc, &op, 1, answered, subject);
+}
+
+static void ask(struct subject *subject, struct asker *payer)
+{
+	struct reads *reads = &subject->lc->reads;
+	struct reader *reader;
+
+	DL_FOREACH(subject->coming, reader) {
+		fair_remove(&reads->wanting[is_list(subject->kind)], &reader->turn);
+		reader->state = READER_ASKED;
+	}
+	subject->asked = subject->coming;
+	subject->coming = NULL;
+	subject->payer = payer;
+	subject->with_data = subject->synced = false;
+	subject->sent_us = lc_now(subject->lc);
+	payer->asking++;
+	reads->asking[is_list(subject->kind)]++;
+	submit(subject);
+}
+
+/* Nothing is under way of it any more: those who came meanwhile are next. */
+static void end_flight(struct subject *subject)
+{
+	struct lc *lc = subject->lc;
+	struct asker *payer = subject->payer;
+	struct reader *late = subject->coming, *reader, *next;
+
+	subject->payer = NULL;
+	payer->asking--;
+	lc->reads.asking[is_list(subject->kind)]--;
+	asker_settle(lc, payer);
+	subject->coming = NULL;
+	DL_FOREACH_SAFE(late, reader, next)
+		wait_for_turn(reader);
+}
+
+/* Whose turn it is. */
+static struct reader *next_reader(struct lc *lc, unsigned list)
+{
+	struct fair *fair = &lc->reads.wanting[list];
+	struct fair_line *line;
+
+	DL_FOREACH(fair->lines, line)
+		if (has_share_left(OF(line, struct asker, wanting[list]))) {
+			struct reader *reader = OF(line->items, struct reader, turn);
+
+			fair_pass(fair, line);
+			return reader;
+		}
+	return NULL;
+}
+
+static bool may_list(struct lc *lc)
+{
+	struct reads *reads = &lc->reads;
+
+	if (reads->asking[1] > 0 || !reads->wanting[1].lines)
+		return false;
+	if (lc_now(lc) >= reads->rest_until_us)
+		return true;
+	if (!reads->rest.armed)
+		timer_set(lc, &reads->rest, reads->rest_until_us);
+	return false;
+}
+
+static void rested(void *ctx)
+{
+	(void)ctx;   /* asking_send() comes after the timers */
+}
+
+void asking_begin(struct lc *lc)
+{
+	lc->reads.rest = (struct timer){.fire = rested, .ctx = lc};
+}
+
+void asking_finish(struct lc *lc)
+{
+	timer_clear(lc, &lc->reads.rest);
+	assert(!lc->reads.subjects && !lc->reads.askers);
+}
+
+void asking_send(struct lc *lc)
+{
+	struct reader *reader;
+
+	if (!session_ready(lc))
+		return;
+	while (lc->reads.asking[0] < LC_READS_MAX && (reader = next_reader(lc, 0)) != NULL)
+		ask(reader->subject, reader->asker);
+	if (may_list(lc) && (reader = next_reader(lc, 1)) != NULL)
+		ask(reader->subject, reader->asker);
+}
+
+/* ---- answers ---- */
+
+/* Whatever is wrong with the lock, the answer to the listing says it too. */
+static void data_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct subject *subject = ctx;
+
+	subject->outstanding--;
+	if (answer->result == ENSEMBLE_OK)
+		reading_learn_slots(subject->lc, answer->stat, answer->data, (size_t)answer->data_len);
+	subject_settle(subject);
+}
+
+/* Asked on the next connection. */
+static void lost(struct subject *subject)
+{
+	struct reader *asked = subject->asked, *reader, *next;
+
+	subject->asked = NULL;
+	end_flight(subject);
+	DL_FOREACH_SAFE(asked, reader, next)
+		wait_for_turn(reader);
+}
+
+static void share(struct subject *subject, struct reading *reading)
+{
+	struct lc *lc = subject->lc;
+	struct reader *asked = subject->asked, *reader, *next;
+
+	subject->asked = NULL;
+	DL_FOREACH_SAFE(asked, reader, next) {
+		reader->subject = NULL;
+		reader->state = READER_DUE;
+		reader->reading = reading;
+		reading->references++;
+		fair_add(&lc->reads.due, &reader->asker->due, &reader->turn);
+	}
+	reading_drop(reading);
+	end_flight(subject);
+}
+
+/* A follower may lag behind the host that has just made it. */
+static void ask_again_synced(struct subject *subject)
+{
+	subject->synced = true;
+	lc_submit(subject->lc, &(struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = subject->path}, 1,
+	          lc_ignore, NULL);
+	submit(subject);
+}
+
+static void understand(struct subject *subject, const struct ensemble_answer *answer)
+{
+	struct reading *reading;
+	int r;
+
+	if (answer->result == ENSEMBLE_NONODE && subject->kind != READING_ENTRY && !subject->synced) {
+		ask_again_synced(subject);
+		return;
+	}
+	if (answer->result != ENSEMBLE_OK) {
+		share(subject, reading_fail(call_errno(answer->result)));
+		return;
+	}
+	r = reading_make(subject->lc, subject->kind, answer, &reading);
+	if (r == -EAGAIN) {
+		subject->with_data = true;
+		submit(subject);
+		return;
+	}
+	share(subject, r < 0 ? reading_fail(r) : reading);
+}
+
+static void answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct subject *subject = ctx;
+	struct lc *lc = subject->lc;
+
+	subject->outstanding--;
+	lc->stalled = false;
+	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
+		lc->reads.rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
+	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)
+		lost(subject);
+	else if (!subject->asked)
+		end_flight(subject);   /* nobody wants to know it any more */
+	else
+		understand(subject, answer);
+	subject_settle(subject);
+}
+
+/* ---- telling ---- */
+
+void asking_tell(struct lc *lc)
+{
+	struct fair *due = &lc->reads.due;
+
+	for (int i = 0; i < TOLD_PER_TURN && due->lines; i++) {
+		struct fair_line *line = due->lines;
+		struct reader *reader = OF(line->items, struct reader, turn);
+		struct reading *reading = reader->reading;
+
+		fair_pass(due, line);
+		part(reader);
+		reader->answer(reader, reading);
+		reading_drop(reading);
+	}
+}

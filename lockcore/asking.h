@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * asking.h - those who only want to know something: the same is asked once for all of them,
+ * users take turns, and no more is under way than the session can carry beside the locks.
+ * See asking.c.
+ */
+#ifndef LOCKCORE_ASKING_H
+#define LOCKCORE_ASKING_H
+
+#include "reading.h"
+
+struct reader;
+typedef void reader_fn(struct reader *reader, struct reading *reading);
+
+/* Embedded in who asks; all zero: asks nothing.
+ *
+ *           reader_ask()
+ *   [IDLE] -------------> [WAITING] ---its user's turn---> [ASKED]
+ *                |            ^  ^                             |
+ *         the same is         |  `--- the answer was lost -----|
+ *         under way      it is answered                        | answered
+ *                |            |                                v
+ *                `------> [LATE]                             [DUE] --answer()--> [IDLE]
+ */
+struct reader {
+	struct lc *lc;
+	enum reader_state { READER_IDLE, READER_LATE, READER_WAITING, READER_ASKED, READER_DUE } state;
+	struct subject *subject;             /* of what; not when DUE */
+	struct reader *prev, *next;          /* in the subject's */
+	struct asker *asker;
+	struct fair_item turn;               /* WAITING: to ask; DUE: to be told */
+	struct reading *reading;             /* DUE */
+	bool watch;                          /* the names of a queue, from then on */
+	reader_fn *answer;
+};
+
+/* answer() comes once, from lc_process(), and tells what was asked of the ensemble after
+ * this call. 0 or -ENOMEM. */
+int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind, const char *path);
+/* No answer() any more. Nothing, if it asks nothing. */
+void reader_cancel(struct reader *reader);
+/* It is for others of its user that it has no answer, not for the ensemble. */
+bool reader_starves(const struct reader *reader);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reading.h - one answer to those who only want to know: a node's data, or a lock's names
+ * as a queue. It is made once, however many have asked, and lives until the last of them was
+ * told.
+ */
+#ifndef LOCKCORE_READING_H
+#define LOCKCORE_READING_H
+
+#include "engine.h"
+
+enum reading_kind {
+	READING_LOCK,      /* a lock's data; that it is not there is said after a sync only */
+	READING_ENTRY,     /* an entry's data */
+	READING_QUEUE,     /* a lock's names, judged by how many may hold it; a sync as above */
+	READING_KINDS
+};
+
+struct reading {
+	unsigned references;
+	uint64_t serial;                     /* no other has it */
+	int error;                           /* then nothing else is said */
+	struct ensemble_stat stat;
+	char *data;                          /* LOCK, ENTRY; a byte 0 behind it */
+	size_t data_len;
+	char *text;                          /* QUEUE: what the names are in, */
+	const char **names;                  /*   all of them, */
+	size_t name_count;
+	struct queue queue;                  /*   the entries among them */
+	/* For the first who wants it: */
+	struct lc_entry *entries;            /* look.c: these and the locks below */
+	const char **locks;
+	size_t lock_count;
+	bool weighed;                        /* attend.c: the last entries that wait, or -1 */
+	ssize_t last, last_exclusive;
+};
+
+/* 0, -ENOMEM, or for a queue -EAGAIN: the lock's data has to be read first. */
+int reading_make(struct lc *lc, enum reading_kind kind, const struct ensemble_answer *answer,
+                 struct reading **ret_reading);
+/* One that is nothing but an error; also where there is no memory for it. */
+struct reading *reading_fail(int error);
+void reading_drop(struct reading *reading);
+
+/* What a lock's data has told: how many may hold it. */
+void reading_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data, size_t len);
+
+#endif

@@ -44,7 +44,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
 	file->slot = !face->guardian ? -1 : guardian_see(face->guardian, &(struct guarded){
 		.uid = fuse_req_ctx(req)->uid, .pid = file->opener.pid, .start = file->opener.start,
-		.ino = node->ino, .door = node->name});
+		.ino = node->ino});
 	if (face->guardian && file->slot < 0) {
 		/* It could not be told from who has lost. */
 		fuse_reply_err(req, -file->slot);

@@ -13,10 +13,20 @@
  *   kill                                SIGKILL
  *
  * Who is stopped: of the processes that have the lost door open, its opener, the
- * opener's descendants, and those whose opener cannot be told any more (a child outlives
- * its parent); never one whose nearest opener of that door holds it still. Of a `flock`
- * door the opener is who took the lock by fcntl(2), or opened the file that flock(2) locks;
- * those who have it open and hold nothing are left alone.
+ * opener's descendants, and those that descend from nobody known, once the opener has
+ * ended (a child outlives its parent). Never
+ *
+ *   - one whose nearest opener of that door holds it still;
+ *   - one that the taker's own user might not signal, by kill(2);
+ *   - a stranger, while the opener lives: a descriptor can be sent to anybody, asked
+ *     for or not.
+ *
+ * Of a `flock` door the opener is who took the lock by fcntl(2), or opened the file that
+ * flock(2) locks; those who have it open and hold nothing are left alone.
+ *
+ * A file can be open where /proc does not show it (on its way over a socket, behind a
+ * mapping, with io_uring): nobody is stopped for that. So the lost entry does not go
+ * because nobody was found, but by the last close, or when the session would have ended.
  */
 #ifndef FS_GUARDIAN_H
 #define FS_GUARDIAN_H
@@ -50,29 +60,26 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
 /* Who has a door open. */
 struct guarded {
-	uid_t uid;
+	uid_t uid;           /* of the taker; the process may be another's, who gave it the file */
 	pid_t pid;
 	uint64_t start;      /* of the process, by family.h */
 	uint64_t ino;        /* of the door's file */
-	const char *door;    /* the last part of its name */
 };
 
 /* Holds now: a slot; or it cannot be guarded: -ENOLCK for too many, -ESHUTDOWN when the
- * guardian is dead. */
-int guardian_hold(struct guardian *guardian, const struct guarded *who, void *owner);
+ * guardian is dead. While its request is pending. */
+int guardian_hold(struct guardian *guardian, const struct guarded *who);
 /* Has a door open that one can have without holding, and shall not be taken for a loser:
- * a slot, or as above. */
+ * a slot, or as above. While its request is pending. */
 int guardian_see(struct guardian *guardian, const struct guarded *who);
 void guardian_release(struct guardian *guardian, int slot);
-/* Lost: the deadline came, or before it, evicted or with the session. True: those who
- * had it open are gone already (or there is no guardian). */
-bool guardian_lose(struct guardian *guardian, int slot);
+/* Lost: the deadline came, or before it, evicted or with the session. Who has it open is
+ * stopped, until it is released. */
+void guardian_lose(struct guardian *guardian, int slot);
 
 /* For the loop's poll(2), -1 without one. When it is readable: listen, false if the
- * guardian is dead, and guardian_hold() fails from then on; then whose slots are
- * finished, one a call, NULL for no more. */
+ * guardian is dead, and guardian_hold() fails from then on. */
 int guardian_fd(const struct guardian *guardian);
 bool guardian_listen(struct guardian *guardian);
-void *guardian_finished(struct guardian *guardian);
 
 #endif

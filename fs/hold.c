@@ -186,21 +186,6 @@ static void taken(void *ctx, int err)
 
 /* ---- loss ---- */
 
-/* The entry may go when the last who worked under the lock has stopped. */
-static void settle_loss(struct hold *hold)
-{
-	const struct holder *holder;
-
-	if (!hold->lost)
-		return;   /* the guardian was first: lost() follows, or the lease was kept */
-	DL_FOREACH(hold->holders, holder)
-		if (!holder->finished)
-			return;
-	if (!hold->loss_done && hold->taker)
-		lc_lost_done(hold->taker);
-	hold->loss_done = true;
-}
-
 static void lost(void *ctx)
 {
 	struct hold *hold = ctx;
@@ -209,11 +194,10 @@ static void lost(void *ctx)
 	log_line(LC_WARNING, "%s: the lock is lost, token %" PRId64, hold->node->lock,
 	         lc_token(hold->taker));
 	hold->lost = true;
-	DL_FOREACH(hold->holders, holder)
+	DL_FOREACH(hold->holders, holder) {
 		holder->wake(holder);
-	DL_FOREACH(hold->holders, holder)
-		holder->finished = guardian_lose(hold->face->guardian, holder->slot);
-	settle_loss(hold);
+		guardian_lose(hold->face->guardian, holder->slot);
+	}
 }
 
 /* ---- asking ---- */
@@ -327,7 +311,7 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 			         "stopped if it lost the lock", door->lock);
 		holder->slot = guardian_hold(guardian, &(struct guarded){
 			.uid = uid, .pid = person->pid, .start = person->start,
-			.ino = door->ino, .door = door->name}, holder);
+			.ino = door->ino});
 		if (holder->slot < 0)
 			return holder->slot;
 	}
@@ -380,8 +364,6 @@ void hold_part(struct holder *holder)
 		return;   /* answer() looks after it */
 	if (!hold->holders)
 		hold_free(hold);
-	else
-		settle_loss(hold);
 }
 
 void hold_move(struct holder *holder, struct hold *to)
@@ -473,14 +455,8 @@ int64_t holds_wait(const struct face *face)
 
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 {
-	struct holder *holder;
-
 	if (guardian_spoke && !guardian_listen(face->guardian))
 		log_line(LC_ERROR, "the guardian was killed: no lock is granted any more, start anew");
-	while (guardian_spoke && (holder = guardian_finished(face->guardian)) != NULL) {
-		holder->finished = true;
-		settle_loss(holder->hold);
-	}
 	linger_process(&face->linger, process_gone);
 	if (!face->waiting || face->kernel_limit_s == 0)
 		return;

@@ -40,7 +40,6 @@ struct holder {
 	int life;                     /* and as family_watch() tells it from a later one */
 	uid_t uid;                    /* of that open, or lock */
 	int slot;                     /* the guardian's; -1: not guarded */
-	bool finished;                /* the lock is lost, and nobody works under it any more */
 	bool attends;
 	struct holder *prev, *next;   /* in hold->holders */
 };
@@ -106,7 +105,6 @@ struct hold {
 	struct lingering place;       /* after an interrupt; its `drop` finds the hold by it */
 	bool answered;                /* what came while nobody asked: */
 	int error;                    /*   the lock, or an error */
-	bool loss_done;               /* said so to the engine */
 	struct hold *prev, *next;     /* in face->waiting or face->held */
 };
 

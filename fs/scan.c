@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.c - see scan.h.
+ * scan.c - see scan.h. A descriptor's number of its file and of its mount stand in fdinfo,
+ * which costs less than its path and waits for nobody on most kernels.
  */
 #include "scan.h"
 
@@ -9,17 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* "ino:" is in fdinfo since Linux 5.14. */
-static bool read_fdinfo(int dir, const char *fd, struct open_file *file)
+/* "ino:" is in fdinfo since Linux 5.14, near its beginning. */
+static bool read_fdinfo(struct open_file *file)
 {
-	char name[64], text[1024], *ino, *mount;
+	char name[64], text[512], *ino, *mount;
 	ssize_t n;
 	int info;
 
-	snprintf(name, sizeof(name), "../fdinfo/%.20s", fd);
-	info = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	snprintf(name, sizeof(name), "../fdinfo/%.20s", file->fd);
+	info = openat(file->dir, name, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return false;
 	n = read(info, text, sizeof(text) - 1);
@@ -27,48 +29,47 @@ static bool read_fdinfo(int dir, const char *fd, struct open_file *file)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	ino = strstr(text, "\nino:");
 	mount = strstr(text, "\nmnt_id:");
-	if (!ino || !mount)
+	ino = mount ? strstr(mount, "\nino:") : NULL;
+	if (!ino)
 		return false;
-	file->ino = strtoull(ino + strlen("\nino:"), NULL, 10);
 	file->mount_id = (int)strtol(mount + strlen("\nmnt_id:"), NULL, 10);
+	file->ino = strtoull(ino + strlen("\nino:"), NULL, 10);
 	return true;
 }
 
-/* Returns how many descriptors there are, -1 if that cannot be seen. */
-static int look_into(const char *path, pid_t pid, bool (*wanted)(void *ctx, const char *name),
-                     void (*found)(void *ctx, const struct open_file *file), void *ctx)
+/* Returns how many there are, as far as it looked; -1 if that cannot be seen. */
+static int look_into(const char *path, pid_t pid, scan_found_fn *found, void *ctx)
 {
-	char target[4096];
 	struct dirent *entry;
 	DIR *dir = opendir(path);
+	bool more = true;
 	int count = 0;
 
 	if (!dir)
 		return -1;
-	while ((entry = readdir(dir)) != NULL) {
-		struct open_file file = {.pid = pid};
-		ssize_t n;
+	while (more && (entry = readdir(dir)) != NULL) {
+		struct open_file file = {.pid = pid, .dir = dirfd(dir), .fd = entry->d_name};
 
 		if (entry->d_name[0] == '.')
 			continue;
 		count++;
-		n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
-		if (n <= 0 || target[0] != '/')
-			continue;
-		target[n] = '\0';
-		file.name = strrchr(target, '/') + 1;
-		if (wanted(ctx, file.name) && read_fdinfo(dirfd(dir), entry->d_name, &file))
-			found(ctx, &file);
+		if (read_fdinfo(&file))
+			more = found(ctx, &file);
 	}
 	closedir(dir);
 	return count;
 }
 
-/* A process whose first thread has ended shows its descriptors only by the others. */
-static void look_into_threads(pid_t pid, bool (*wanted)(void *ctx, const char *name),
-                              void (*found)(void *ctx, const struct open_file *file), void *ctx)
+int scan_process(pid_t pid, scan_found_fn *found, void *ctx)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	return look_into(path, pid, found, ctx);
+}
+
+void scan_threads(pid_t pid, scan_found_fn *found, void *ctx)
 {
 	char path[320];
 	struct dirent *entry;
@@ -82,28 +83,50 @@ static void look_into_threads(pid_t pid, bool (*wanted)(void *ctx, const char *n
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/fd", (int)pid, entry->d_name);
-		if (look_into(path, pid, wanted, found, ctx) > 0)
-			break;
+		look_into(path, pid, found, ctx);
 	}
 	closedir(dir);
 }
 
-bool scan_can_look_into(pid_t pid)
+/* With nothing asked for but where it is, no filesystem is asked. */
+bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device)
 {
-	char path[64];
-	DIR *dir;
+	struct statx st;
+	char seen[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	if (!dir)
+	if (file->mount_id == mount_id)
+		return true;
+	if (statx(file->dir, file->fd, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) < 0)
 		return false;
-	closedir(dir);
+	snprintf(seen, sizeof(seen), "%u:%u", st.stx_dev_major, st.stx_dev_minor);
+	return strcmp(seen, device) == 0;
+}
+
+struct named {
+	bool (*wanted)(void *ctx, const char *name);
+	void (*found)(void *ctx, const struct open_file *file);
+	void *ctx;
+};
+
+static bool look_at_name(void *ctx, const struct open_file *file)
+{
+	const struct named *named = ctx;
+	char path[4096], *slash;
+	ssize_t n = readlinkat(file->dir, file->fd, path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return true;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (slash && named->wanted(named->ctx, slash + 1))
+		named->found(named->ctx, file);
 	return true;
 }
 
 void scan_open_files(bool (*wanted)(void *ctx, const char *name),
-                       void (*found)(void *ctx, const struct open_file *file), void *ctx)
+                     void (*found)(void *ctx, const struct open_file *file), void *ctx)
 {
+	struct named named = {.wanted = wanted, .found = found, .ctx = ctx};
 	struct dirent *entry;
 	DIR *dir = opendir("/proc");
 
@@ -111,35 +134,27 @@ void scan_open_files(bool (*wanted)(void *ctx, const char *name),
 		return;
 	while ((entry = readdir(dir)) != NULL) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		char path[64];
 
-		if (pid <= 1)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-		if (look_into(path, pid, wanted, found, ctx) == 0)
-			look_into_threads(pid, wanted, found, ctx);
+		if (pid > 1 && scan_process(pid, look_at_name, &named) == 0)
+			scan_threads(pid, look_at_name, &named);
 	}
 	closedir(dir);
 }
 
-bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device)
+size_t scan_pids(pid_t *ret_pids, size_t max)
 {
-	char path[64], seen[32], *line = NULL;
-	bool found = false;
-	size_t room = 0;
-	FILE *mounts;
-	int id;
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	size_t count = 0;
 
-	if (file->mount_id == mount_id)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)file->pid);
-	mounts = fopen(path, "re");
-	if (!mounts)
-		return false;
-	while (!found && getline(&line, &room, mounts) >= 0)
-		found = sscanf(line, "%d %*d %31s", &id, seen) == 2 && id == file->mount_id &&
-		        strcmp(seen, device) == 0;
-	free(line);
-	fclose(mounts);
-	return found;
+	if (!dir)
+		return 0;
+	while (count < max && (entry = readdir(dir)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 1)
+			ret_pids[count++] = pid;
+	}
+	closedir(dir);
+	return count;
 }

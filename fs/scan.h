@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.h - who has which file open, looked up in /proc. For those who may take their
- * time: never in the loop.
+ * scan.h - who has which file open, looked up in /proc. Never in the loop: where a process
+ * stands in exec, or has many descriptors, all of this may take its time. No filesystem
+ * but /proc is asked for anything.
  */
 #ifndef FS_SCAN_H
 #define FS_SCAN_H
@@ -10,21 +11,32 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* One descriptor of a process. */
 struct open_file {
 	pid_t pid;
 	uint64_t ino;
-	int mount_id;         /* of mountinfo(5), in the process's own namespace */
-	const char *name;     /* the last part of its path */
+	int mount_id;         /* of all mounts, in whatever namespace: no two have the same */
+	int dir;              /* /proc/PID/fd, and its name there */
+	const char *fd;
 };
 
-/* Every descriptor of every process we may look into whose file is called as wanted.
- * Nothing is looked up below a mount. */
-void scan_open_files(bool (*wanted)(void *ctx, const char *name),
-                       void (*found)(void *ctx, const struct open_file *file), void *ctx);
-/* On the mount of that number; in another mount namespace it has another one, but the
- * same device. */
+typedef bool scan_found_fn(void *ctx, const struct open_file *file);   /* true: go on */
+
+/* Every descriptor of that process. How many, as far as was looked; -1: that cannot be
+ * seen. */
+int scan_process(pid_t pid, scan_found_fn *found, void *ctx);
+/* By its threads: one may have descriptors of its own, and where the first has ended only
+ * the others show any. */
+void scan_threads(pid_t pid, scan_found_fn *found, void *ctx);
+
+/* On that mount, or on another of the same filesystem: its device, as "0:57". */
 bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device);
-/* Whether its descriptors can be seen at all. */
-bool scan_can_look_into(pid_t pid);
+
+/* Every descriptor of every process that can be looked into, whose file is called as wanted. */
+void scan_open_files(bool (*wanted)(void *ctx, const char *name),
+                     void (*found)(void *ctx, const struct open_file *file), void *ctx);
+
+/* The processes there are now, in the order of their numbers: at most so many. */
+size_t scan_pids(pid_t *ret_pids, size_t max);
 
 #endif

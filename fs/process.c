@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * process.c - see process.h.
+ */
+#include "process.h"
+
+#include "family.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define PIDFS_MAGIC 0x50494446   /* PID_FS_MAGIC of linux/magic.h, since 6.9 */
+
+bool process_hold(pid_t pid, struct process_ref *ret_process)
+{
+	*ret_process = (struct process_ref){.pid = pid, .fd = -1};
+	if (pid > 0)
+		ret_process->fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return ret_process->fd >= 0;
+}
+
+bool process_open(pid_t pid, struct process_ref *ret_process)
+{
+	struct ancestry ancestry;
+
+	if (process_hold(pid, ret_process)) {
+		if (process_runs(ret_process))
+			return true;
+		process_close(ret_process);
+		return false;
+	}
+	if (pid <= 0 || errno != ENOSYS || !family_ancestry(pid, &ancestry) || ancestry.ended)
+		return false;
+	ret_process->start = ancestry.start;
+	return true;
+}
+
+void process_close(struct process_ref *process)
+{
+	if (process->fd >= 0)
+		close(process->fd);
+	process->fd = -1;
+}
+
+bool process_runs(const struct process_ref *process)
+{
+	struct pollfd poll_fd = {.fd = process->fd, .events = POLLIN};
+	struct ancestry ancestry;
+
+	if (process->fd >= 0)
+		return poll(&poll_fd, 1, 0) == 0;
+	return family_ancestry(process->pid, &ancestry) && !ancestry.ended &&
+	       ancestry.start == process->start;
+}
+
+uint64_t process_number(const struct process_ref *process)
+{
+	static int has_pidfs = -1;
+	struct statfs filesystem;
+	struct stat st;
+
+	if (process->fd < 0)
+		return 0;
+	if (has_pidfs < 0)
+		has_pidfs = fstatfs(process->fd, &filesystem) == 0 && filesystem.f_type == PIDFS_MAGIC;
+	return has_pidfs && fstat(process->fd, &st) == 0 ? st.st_ino : 0;
+}
+
+bool process_is(const struct process_ref *process, uint64_t start, uint64_t number)
+{
+	struct ancestry ancestry;
+
+	if (number)
+		return process_number(process) == number;
+	return family_ancestry(process->pid, &ancestry) && ancestry.start == start &&
+	       process_runs(process);
+}
+
+void process_signal(const struct process_ref *process, int signal)
+{
+	if (process->fd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, process->fd, signal, NULL, 0);
+	else if (process_runs(process))
+		(void)kill(process->pid, signal);
+}
+
+static const char *value_of(const char *text, const char *key)
+{
+	const char *line = strstr(text, key);
+
+	return line ? line + strlen(key) : NULL;
+}
+
+bool process_read_status(pid_t pid, struct process_status *ret_status)
+{
+	const char *parent, *uids;
+	char path[64], text[1024];
+	unsigned real, saved;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* The name stands in the first line, and newlines in it are escaped. */
+	parent = value_of(text, "\nPPid:");
+	uids = value_of(text, "\nUid:");
+	if (!parent || !uids || sscanf(uids, "%u %*u %u", &real, &saved) != 2)
+		return false;
+	*ret_status = (struct process_status){
+		.parent = (pid_t)strtol(parent, NULL, 10), .real = real, .saved = saved,
+	};
+	return true;
+}
+
+bool process_obeys(const struct process_status *status, uid_t uid)
+{
+	return uid == 0 || status->real == uid || status->saved == uid;
+}

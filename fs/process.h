@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * process.h - one process that may be stopped: that it is the one which was meant, whose it
+ * is, and a signal to it and to no other one.
+ */
+#ifndef FS_PROCESS_H
+#define FS_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Held by a pidfd, so that its number cannot become another's; where the kernel has none
+ * (before 5.3), by its start. */
+struct process_ref {
+	pid_t pid;
+	int fd;              /* -1: by its start */
+	uint64_t start;      /* then */
+};
+
+/* Of that number, running or not. False: there is none, or the kernel has no pidfd. */
+bool process_hold(pid_t pid, struct process_ref *ret_process);
+/* A running one. False: there is none of that number. */
+bool process_open(pid_t pid, struct process_ref *ret_process);
+void process_close(struct process_ref *process);
+/* It has not ended meanwhile: what was read of its number was of it. */
+bool process_runs(const struct process_ref *process);
+/* What no other process of this boot has; 0: the kernel tells none (before 6.9). */
+uint64_t process_number(const struct process_ref *process);
+/* The one of that number and start. `number`: as once told by process_number(). May wait if
+ * there is none, as whatever reads stat of /proc. */
+bool process_is(const struct process_ref *process, uint64_t start, uint64_t number);
+void process_signal(const struct process_ref *process, int signal);
+
+struct process_status {
+	pid_t parent;
+	uid_t real, saved;
+};
+
+/* Never waits. */
+bool process_read_status(pid_t pid, struct process_status *ret_status);
+/* kill(2) would let that user signal it. */
+bool process_obeys(const struct process_status *status, uid_t uid);
+
+#endif

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * round.c - see round.h. All that looks at a process, or signals one, runs in a child of
+ * the crew, with what was noted when it was forked.
+ */
+#include "round.h"
+
+#include "clock.h"
+#include "crew.h"
+#include "family.h"
+#include "process.h"
+#include "scan.h"
+#include "slot_index.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define GENERATIONS_MAX 128
+
+/* What is known of a slot that is lost. */
+struct loss {
+	unsigned word;       /* the slot's */
+	int64_t since_us;    /* first seen lost */
+	bool termed;         /* those who had it open then were sent SIGTERM */
+};
+
+struct opener {
+	pid_t pid;
+	int slot;
+	unsigned word;       /* the slot's, when the round began */
+};
+
+/* The process that is looked at. */
+struct subject {
+	struct process_ref ref;
+	struct process_status status;
+	bool has_status, termed, killed, matched;
+};
+
+struct round {
+	const struct page *page;
+	enum on_lost on_lost;
+	struct crew *crew;
+	_Atomic bool *open;              /* shared, by slot: somebody of it was to be stopped */
+	enum { ROUND_NONE, ROUND_OPENERS, ROUND_ALL } phase;
+	int used;
+	struct loss losses[GUARDIAN_SLOTS];
+	struct opener openers[GUARDIAN_SLOTS];   /* of lost slots, by pid */
+	int first[GUARDIAN_SLOTS];               /* of the same pid, by job */
+	int opener_count;
+	uint64_t inos[GUARDIAN_SLOTS];           /* of lost slots, sorted */
+	uid_t uids[GUARDIAN_SLOTS];              /* of their takers, sorted */
+	int ino_count, uid_count;
+	struct slot_index index;
+	struct subject subject;
+};
+
+static bool was_lost(const struct round *round, int slot)
+{
+	return slot < round->used && STATE_OF(round->losses[slot].word) == SLOT_LOST;
+}
+
+static bool is_lost(const struct round *round, int slot, const struct slot_now *now)
+{
+	return was_lost(round, slot) && round->losses[slot].word == now->word;
+}
+
+/* ---- a signal ---- */
+
+static bool may_stop(struct subject *subject, uid_t taker)
+{
+	if (taker == 0)
+		return true;
+	if (!subject->has_status)
+		subject->has_status = process_read_status(subject->ref.pid, &subject->status);
+	return subject->has_status && process_obeys(&subject->status, taker);
+}
+
+static void stop(struct round *round, int slot, uid_t taker)
+{
+	const struct loss *loss = &round->losses[slot];
+	struct subject *subject = &round->subject;
+
+	if (!may_stop(subject, taker))
+		return;
+	atomic_store(&round->open[slot], true);
+	if (round->on_lost == ON_LOST_KILL || clock_now_us() >= loss->since_us + GUARDIAN_TERM_TO_KILL_US) {
+		process_signal(&subject->ref, SIGKILL);
+		subject->killed = true;
+	} else if (!loss->termed && !subject->termed) {
+		process_signal(&subject->ref, SIGTERM);
+		subject->termed = true;
+	}
+}
+
+/* ---- whose descriptor is it? ---- */
+
+enum { UNKNOWN = -1, BYSTANDER = -2 };
+
+/* The slot by which this process opened the door: one that holds, before one that has lost,
+ * before one that holds nothing. */
+static int slot_of(const struct round *round, const struct process_ref *process, uint64_t ino,
+                   struct slot_now *ret_now)
+{
+	const struct slot_entry *entry;
+	int found = UNKNOWN;
+
+	for (int i = slot_index_of_opener(&round->index, process->pid, ino); i >= 0; i = entry->next_of_opener) {
+		struct slot_now now;
+		enum slot_state state;
+
+		entry = &round->index.entries[i];
+		now = slots_look(round->page, entry->slot);
+		state = STATE_OF(now.word);
+		if (state == SLOT_FREE || now.pid != process->pid || now.ino != ino ||
+		    !process_is(process, now.start, now.number))
+			continue;
+		if (state == SLOT_OPEN) {
+			found = found == UNKNOWN ? BYSTANDER : found;
+			continue;
+		}
+		*ret_now = now;
+		found = entry->slot;
+		if (state == SLOT_HELD)
+			break;
+	}
+	return found;
+}
+
+static int slot_of_pid(const struct round *round, pid_t pid, uint64_t ino, struct slot_now *ret_now)
+{
+	struct process_ref process;
+	int found = UNKNOWN;
+
+	/* Most have none: look before anything is opened. */
+	if (slot_index_of_opener(&round->index, pid, ino) >= 0 && process_open(pid, &process)) {
+		found = slot_of(round, &process, ino, ret_now);
+		process_close(&process);
+	}
+	return found;
+}
+
+/* Which hold of this door the process descends from, or is the opener of: the nearest.
+ * UNKNOWN: none that is known. BYSTANDER: none, and it was opened without holding. */
+static int nearest_opener(const struct round *round, uint64_t ino, struct slot_now *ret_now)
+{
+	struct process_status status;
+	pid_t pid = round->subject.ref.pid;
+	int found = UNKNOWN;
+
+	for (int i = 0; pid > 1 && i < GENERATIONS_MAX; i++) {
+		int slot = slot_of_pid(round, pid, ino, ret_now);
+
+		if (slot >= 0)
+			return slot;
+		if (slot == BYSTANDER)
+			found = BYSTANDER;
+		if (!process_read_status(pid, &status))
+			break;
+		pid = status.parent;
+	}
+	return found;
+}
+
+static bool opener_lives(const struct slot_now *now)
+{
+	struct process_ref process;
+	bool lives;
+
+	if (now->pid == 0)
+		return true;   /* cannot be told */
+	if (!process_open(now->pid, &process))
+		return false;
+	lives = process_is(&process, now->start, now->number);
+	process_close(&process);
+	return lives;
+}
+
+/* It descends from nobody who is known. While the opener lives, it was given the descriptor by
+ * whatever way, and nobody asked it; while somebody holds at that door, it may be of his. */
+static void look_at_orphan(struct round *round, uint64_t ino)
+{
+	const struct slot_entry *entry;
+
+	for (int i = slot_index_of_ino(&round->index, ino); i >= 0; i = entry->next_of_ino) {
+		struct slot_now now;
+
+		entry = &round->index.entries[i];
+		now = slots_look(round->page, entry->slot);
+		if (STATE_OF(now.word) == SLOT_HELD && now.ino == ino)
+			return;
+	}
+	for (int i = slot_index_of_ino(&round->index, ino); i >= 0; i = entry->next_of_ino) {
+		struct slot_now now;
+
+		entry = &round->index.entries[i];
+		now = slots_look(round->page, entry->slot);
+		if (now.ino == ino && is_lost(round, entry->slot, &now) && !opener_lives(&now))
+			stop(round, entry->slot, now.uid);
+	}
+}
+
+/* ---- looking ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int compare_uids(const void *a, const void *b)
+{
+	uid_t x = *(const uid_t *)a, y = *(const uid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Numbers are the same on every mount. */
+static bool is_lost_door(const struct round *round, const struct open_file *file)
+{
+	return bsearch(&file->ino, round->inos, (size_t)round->ino_count, sizeof(file->ino), compare_numbers) &&
+	       scan_is_on_mount(file, round->page->mount_id, round->page->device);
+}
+
+/* By what it opened itself; what it was given comes later. */
+static bool look_at_own(void *ctx, const struct open_file *file)
+{
+	struct round *round = ctx;
+	struct slot_now now;
+	int slot;
+
+	if (!is_lost_door(round, file))
+		return true;
+	slot_index_follow(&round->index);
+	slot = slot_of(round, &round->subject.ref, file->ino, &now);
+	if (slot < 0)
+		return true;
+	round->subject.matched = true;
+	if (is_lost(round, slot, &now))
+		stop(round, slot, now.uid);
+	return !round->subject.killed;
+}
+
+static bool look_at_any(void *ctx, const struct open_file *file)
+{
+	struct round *round = ctx;
+	struct slot_now now;
+	int slot;
+
+	if (!is_lost_door(round, file))
+		return true;
+	slot_index_follow(&round->index);
+	slot = nearest_opener(round, file->ino, &now);
+	if (slot == UNKNOWN)
+		look_at_orphan(round, file->ino);
+	else if (slot >= 0 && is_lost(round, slot, &now))
+		stop(round, slot, now.uid);
+	return !round->subject.killed;
+}
+
+/* An opener that lives and cannot be looked into may have it open. */
+static void stop_unseen(struct round *round, int first)
+{
+	pid_t pid = round->subject.ref.pid;
+
+	for (int i = first; i < round->opener_count && round->openers[i].pid == pid; i++) {
+		struct slot_now now = slots_look(round->page, round->openers[i].slot);
+
+		if (is_lost(round, round->openers[i].slot, &now) &&
+		    process_is(&round->subject.ref, now.start, now.number))
+			stop(round, round->openers[i].slot, now.uid);
+	}
+}
+
+static void look_at_opener(void *ctx, size_t index, pid_t pid)
+{
+	struct round *round = ctx;
+	struct subject *subject = &round->subject;
+
+	*subject = (struct subject){0};
+	if (!process_open(pid, &subject->ref))
+		return;
+	if (scan_process(pid, look_at_own, round) < 0)
+		stop_unseen(round, round->first[index]);
+	else if (!subject->matched)
+		scan_threads(pid, look_at_own, round);
+	process_close(&subject->ref);
+}
+
+static uid_t whose(void *ctx, pid_t pid)
+{
+	struct round *round = ctx;
+	struct subject *subject = &round->subject;
+
+	*subject = (struct subject){.ref = {.pid = pid, .fd = -1}};
+	subject->has_status = process_read_status(pid, &subject->status);
+	return subject->status.real;
+}
+
+/* Somebody who has lost might signal it. */
+static bool is_in_reach(const struct round *round)
+{
+	const struct process_status *status = &round->subject.status;
+
+	if (!round->subject.has_status)
+		return false;
+	return (round->uid_count > 0 && round->uids[0] == 0) ||
+	       bsearch(&status->real, round->uids, (size_t)round->uid_count, sizeof(uid_t), compare_uids) ||
+	       bsearch(&status->saved, round->uids, (size_t)round->uid_count, sizeof(uid_t), compare_uids);
+}
+
+static void look_at_process(void *ctx, size_t index, pid_t pid)
+{
+	struct round *round = ctx;
+	struct subject *subject = &round->subject;
+
+	(void)index;
+	if (!is_in_reach(round) || !process_open(pid, &subject->ref))
+		return;
+	subject->has_status = false;   /* it was read before this process was held */
+	if (scan_process(pid, look_at_any, round) == 0)
+		scan_threads(pid, look_at_any, round);
+	process_close(&subject->ref);
+}
+
+/* ---- in the guardian itself ---- */
+
+struct round *round_create(const struct page *page, enum on_lost on_lost)
+{
+	struct round *round = calloc(1, sizeof(*round));
+
+	if (!round)
+		return NULL;
+	round->page = page;
+	round->on_lost = on_lost;
+	round->open = mmap(NULL, GUARDIAN_SLOTS * sizeof(round->open[0]), PROT_READ | PROT_WRITE,
+	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	round->crew = round->open == MAP_FAILED ? NULL : crew_create(round);
+	if (round->crew)
+		return round;
+	if (round->open != MAP_FAILED)
+		munmap((void *)round->open, GUARDIAN_SLOTS * sizeof(round->open[0]));
+	free(round);
+	return NULL;
+}
+
+struct round_lost round_note(struct round *round)
+{
+	struct round_lost lost = {.newest_us = INT64_MIN};
+
+	round->used = atomic_load(&round->page->used);
+	for (int i = 0; i < round->used; i++) {
+		struct loss *loss = &round->losses[i];
+		unsigned word = atomic_load(&round->page->slots[i].word);
+
+		if (STATE_OF(word) == SLOT_LOST) {
+			lost.count++;
+			if (loss->word != word) {
+				lost.more = true;
+				*loss = (struct loss){.since_us = clock_now_us()};
+			}
+			if (loss->since_us > lost.newest_us)
+				lost.newest_us = loss->since_us;
+		}
+		loss->word = word;
+	}
+	return lost;
+}
+
+static int compare_openers(const void *a, const void *b)
+{
+	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
+}
+
+static size_t unique(void *array, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+	char *items = array;
+	size_t kept = 0;
+
+	qsort(array, count, size, compare);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || compare(items + (kept - 1) * size, items + i * size) != 0)
+			memmove(items + kept++ * size, items + i * size, size);
+	return kept;
+}
+
+/* The jobs: each opener once. Returns how many. */
+static size_t list_openers(struct round *round)
+{
+	struct job *jobs = crew_jobs(round->crew);
+	size_t count = 0;
+
+	for (int i = 0; i < round->opener_count; i++) {
+		const struct opener *opener = &round->openers[i];
+
+		if (opener->pid <= 0 || (i > 0 && opener[-1].pid == opener->pid))
+			continue;
+		round->first[count] = i;
+		jobs[count++] = (struct job){.pid = opener->pid, .uid = round->page->slots[opener->slot].uid};
+	}
+	return count;
+}
+
+void round_begin(struct round *round)
+{
+	int count = 0;
+
+	crew_stop(round->crew);
+	for (int i = 0; i < round->used; i++) {
+		struct slot_now now = slots_look(round->page, i);
+
+		atomic_store(&round->open[i], false);
+		if (!is_lost(round, i, &now))
+			continue;
+		round->openers[count] = (struct opener){.pid = now.pid, .slot = i, .word = now.word};
+		round->inos[count] = now.ino;
+		round->uids[count++] = now.uid;
+	}
+	round->opener_count = count;
+	qsort(round->openers, (size_t)count, sizeof(round->openers[0]), compare_openers);
+	round->ino_count = (int)unique(round->inos, (size_t)count, sizeof(round->inos[0]), compare_numbers);
+	round->uid_count = (int)unique(round->uids, (size_t)count, sizeof(round->uids[0]), compare_uids);
+	slot_index_build(&round->index, round->page);
+	round->phase = ROUND_OPENERS;
+	crew_start(round->crew, look_at_opener, NULL, list_openers(round));
+}
+
+static void look_at_all(struct round *round)
+{
+	struct job *jobs = crew_jobs(round->crew);
+	static pid_t pids[CREW_JOBS_MAX];
+	size_t count = scan_pids(pids, CREW_JOBS_MAX);
+
+	for (size_t i = 0; i < count; i++)
+		jobs[i] = (struct job){.pid = pids[i]};
+	round->phase = ROUND_ALL;
+	crew_start(round->crew, look_at_process, whose, count);
+}
+
+bool round_tend(struct round *round)
+{
+	if (!crew_tend(round->crew))
+		return false;
+	switch (round->phase) {
+	case ROUND_NONE:
+		return true;
+	case ROUND_OPENERS:
+		look_at_all(round);
+		return false;
+	case ROUND_ALL:
+		break;
+	}
+	round->phase = ROUND_NONE;
+	for (int i = 0; i < round->opener_count; i++) {
+		struct loss *loss = &round->losses[round->openers[i].slot];
+
+		loss->termed |= loss->word == round->openers[i].word;
+	}
+	return true;
+}
+
+bool round_found(const struct round *round)
+{
+	for (int i = 0; i < round->used; i++)
+		if (was_lost(round, i) && atomic_load(&round->open[i]))
+			return true;
+	return false;
+}
+
+bool round_hangs(const struct round *round)
+{
+	return crew_left(round->crew) > 0;
+}

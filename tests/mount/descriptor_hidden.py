@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A door can be open where nobody finds it in /proc: in flight over a socket, behind a
+mapping, with io_uring. A lost lock does not pass on because nobody was found, but by the last
+close, or when the session would have ended. Where a descriptor can be found by looking well
+its opener is stopped: another name in another mount namespace, a thread's own table."""
+
+import ctypes
+import os
+import signal
+import socket
+import struct
+import threading
+
+from harness import _CLONE_NEWNS, _MS_BIND, Stopwatch, check, die_with_parent, libc, run, until
+
+_CLONE_FILES = 0x400
+_IO_URING_SETUP, _IO_URING_REGISTER, _REGISTER_FILES = 425, 427, 2
+_PROT_READ, _MAP_PRIVATE, _PAGE = 1, 2, 4096
+T = 6
+
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+
+
+# Each opens the door in its way, in a process of its own, and returns what keeps it open.
+
+def in_flight(path, _):
+    pair = socket.socketpair()
+    fd = os.open(path, os.O_RDWR)
+    socket.send_fds(pair[0], [b'x'], [fd])
+    os.close(fd)
+    return pair
+
+
+def mapping(path, _):
+    fd = os.open(path, os.O_RDWR)
+    address = libc.mmap(None, _PAGE, _PROT_READ, _MAP_PRIVATE, fd, 0)
+    check(address not in (None, ctypes.c_void_p(-1).value), 'mmap: ' + os.strerror(ctypes.get_errno()))
+    os.close(fd)
+
+
+def registered(path, _):
+    fd = os.open(path, os.O_RDWR)
+    ring = libc.syscall(_IO_URING_SETUP, 4, ctypes.create_string_buffer(256))
+    if ring < 0:
+        return mapping(path, _)     # switched off on this machine
+    files = struct.pack('i', fd)
+    check(libc.syscall(_IO_URING_REGISTER, ring, _REGISTER_FILES, files, 1) == 0, 'io_uring_register')
+    os.close(fd)
+
+
+def other_name(path, scratch):
+    """The same file by a bind mount, as containers get it."""
+    check(libc.unshare(_CLONE_NEWNS) == 0, 'unshare')
+    with open(scratch, 'wb'):
+        pass
+    check(libc.mount(path.encode(), scratch.encode(), None, _MS_BIND, None) == 0, 'a bind mount')
+    return os.open(scratch, os.O_RDWR)
+
+
+def own_table(path, _):
+    fd = os.open(path, os.O_RDWR)
+    parted = threading.Event()
+
+    def part():
+        check(libc.unshare(_CLONE_FILES) == 0, 'unshare')
+        parted.set()
+        signal.pause()
+    threading.Thread(target=part, daemon=True).start()
+    parted.wait()
+    os.close(fd)
+    return fd
+
+
+def opener(case, path, way):
+    """A process that has it open in that way."""
+    ready, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            die_with_parent()
+            kept = way(path, case.directory + '/' + way.__name__)
+            os.write(theirs, b'.')
+            signal.pause()
+            del kept
+        finally:
+            os._exit(1)
+    os.close(theirs)
+    check(os.read(ready, 1) == b'.', f'{way.__name__} is open')
+    os.close(ready)
+    return pid
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    a = case.mount(server, 'a', session=f'{T}s', options=['on_lost=kill'])
+    b = case.mount(server, 'b', session=f'{T}s')
+    a.allow('.')
+    waiters, openers = {}, {}
+
+    def lose(lock, way):
+        b.mkdir(lock)
+        openers[lock] = opener(case, a.path(lock, 'lock'), way)
+        waiters[lock] = b.take(lock)
+        until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
+        with open(b.path(lock, 'queue', b.queue(lock)[0]), 'wb', buffering=0) as entry:
+            entry.write(b'evict')
+        until(lambda: f'{lock}: the lock is lost' in a.log(), 'the loss')
+
+    def status(lock):
+        return os.waitstatus_to_exitcode(os.waitpid(openers[lock], 0)[1])
+
+    for way in (other_name, own_table):
+        lock = way.__name__.replace('_', '-')
+        lose(lock, way)
+        check(status(lock) == -signal.SIGKILL, f'{lock} was not stopped')
+        waiters[lock].held().release()
+
+    watch = Stopwatch()
+    hidden = {way.__name__.replace('_', '-'): way for way in (in_flight, mapping, registered)}
+    for lock, way in hidden.items():
+        lose(lock, way)
+        lose(lock + '-closed', way)
+    # The guardian has looked for them more than once by then.
+    until(lambda: watch.seconds() > 2, 'a while')
+    for lock in hidden:
+        for lost in (lock, lock + '-closed'):
+            check(not waiters[lost].answered(), f'{lost}: the next one holds beside the one who lost it')
+            check(os.waitpid(openers[lost], os.WNOHANG)[0] == 0, f'{lost}: stopped for what was not seen')
+        os.kill(openers[lock + '-closed'], signal.SIGKILL)
+        waiters[lock + '-closed'].held().release()
+    check(watch.seconds() < T - 1, 'too slow to tell')
+    for lock in hidden:
+        waiters[lock].held()
+        watch.check(T - 0.5, T + 4, lock)
+        waiters[lock].release()
+        os.kill(openers[lock], signal.SIGKILL)
+    # A ring ends in its own time.
+    until(lambda: libc.umount2(a.directory.encode(), 0) == 0, 'nothing is open any more')
+    a.check_end()
+
+
+run(test)

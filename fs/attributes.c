@@ -31,6 +31,8 @@ static struct node *lock_of(const struct node *node)
 	return (struct node *)node;
 }
 
+/* With w alone nobody but root could open `9<>` and read his token, nor flock(1) its file, and
+ * tree tools would fail all the same. */
 mode_t attributes_door_mode(mode_t mode)
 {
 	mode_t write = mode & 0222;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -174,14 +173,18 @@ int lineage_find(const struct lineage *lineage, pid_t pid)
 
 /* ---- life ---- */
 
+static uint64_t most_fds = UINT64_MAX;
+
+void family_limit(uint64_t most)
+{
+	most_fds = most;
+}
+
 int family_watch(pid_t pid)
 {
 	int fd = pid > 0 ? pidfd_open(pid, 0) : -1;
-	struct rlimit limit;
 
-	if (fd < 0)
-		return -1;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + FAMILY_FDS_RESERVED >= limit.rlim_cur) {
+	if (fd >= 0 && (uint64_t)fd + FAMILY_FDS_RESERVED >= most_fds) {
 		close(fd);
 		return -1;
 	}

@@ -65,10 +65,11 @@ struct lineage *family_lineage(pid_t pid);
 int lineage_find(const struct lineage *lineage, pid_t pid);
 
 /* A pidfd, by which a process can be told from a later one of its number; while it is known to be
- * there. -1: it is not visible, or gone, or descriptors are scarce: FAMILY_FDS_RESERVED are
- * kept for what the daemon cannot do without. */
+ * there. -1: it is not visible, or gone, or descriptors are scarce: of `most` that the daemon
+ * may have FAMILY_FDS_RESERVED are kept for what it cannot do without. */
 #define FAMILY_FDS_RESERVED 128
 int family_watch(pid_t pid);
+void family_limit(uint64_t most);
 /* False for -1. A zombie does not live. */
 bool family_lives(int pidfd);
 

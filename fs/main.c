@@ -93,10 +93,11 @@ static void raise_limits(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
-	if (limit.rlim_max < DESCRIPTORS_WANTED && setrlimit(RLIMIT_NOFILE, &wanted) == 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max >= DESCRIPTORS_WANTED || setrlimit(RLIMIT_NOFILE, &wanted) < 0) {
+		wanted.rlim_cur = wanted.rlim_max = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &wanted);
+	}
+	family_limit(wanted.rlim_cur);
 }
 
 /* Without contact for so many session timeouts, the session and its lease are over, and

@@ -9,7 +9,6 @@
 
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,7 +65,6 @@ static void nobody(void **state)
 
 static void life(void **state)
 {
-	struct rlimit limit, few;
 	int fd, end[2];
 	pid_t child;
 
@@ -92,15 +90,11 @@ static void life(void **state)
 	/* The last descriptors are not for this. */
 	fd = family_watch(getpid());
 	close(fd);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	few = limit;
-	few.rlim_cur = (rlim_t)fd + FAMILY_FDS_RESERVED;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	family_limit((uint64_t)fd + FAMILY_FDS_RESERVED);
 	assert_int_equal(family_watch(getpid()), -1);
-	few.rlim_cur++;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	family_limit((uint64_t)fd + FAMILY_FDS_RESERVED + 1);
 	assert_int_equal(family_watch(getpid()), fd);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	family_limit(UINT64_MAX);
 	close(fd);
 	close(end[0]);
 }

@@ -15,7 +15,7 @@ from history import now
 
 # On each mount. Those that lose a lock on the last one are killed, and a crowd is
 # one process.
-_SMALL = ('worker',) * 4 + ('sentry',) * 2
+_SMALL = ('worker',) * 4 + ('sentry',) * 2 + ('asker',)
 ROLES = (_SMALL + ('crowd',), _SMALL, _SMALL + ('crowd',))
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'worker.py')
 
@@ -40,7 +40,7 @@ class Crew:
     def _hire(self, mount, role):
         name = f'm{mount.number}-{role}-{self.generation}'
         self.generation += 1
-        musts = {name: self.locks.each}
+        musts = {name: self.locks.each if role != 'asker' else ()}
         if role == 'crowd':
             musts = {name: ()}
             for number in range(crowd.THREADS):

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""worker.py - a user of the locks, of one of three roles:
+"""worker.py - a user of the locks, of one of four roles:
 
   worker   takes now this lock and now that one, by all doors
   sentry   holds a slow lock for seconds at a time
   crowd    many threads that take locks in bursts, see crowd.py
+  asker    takes nothing: asks about the locks all the time, and keeps files open
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import time
 
 import crowd
-from taker import Taker
+from taker import Taker, close
 
 
 class Worker(Taker):
@@ -70,9 +72,38 @@ class Worker(Taker):
                 return
         self.use(seconds)
 
-    def run(self, sentry):
+    def ask_something(self, kept):
+        rng = self.random
+        lock = f'{self.args.mount}/{rng.choice(self.args.locks)}'
+        way = rng.randrange(5)
+        if way == 0:
+            for name in os.listdir(lock + '/queue'):
+                os.stat(f'{lock}/queue/{name}')
+        elif way == 1:
+            os.stat(f'{lock}/queue/{rng.randrange(1 << 31):010}-exclusive-1-nobody')
+        else:
+            kept.append(os.open(f"{lock}/{('holder', 'value', 'flock')[way - 2]}", os.O_RDONLY))
+            os.read(kept[-1], 65536)
+        while len(kept) > 50:
+            close(kept.pop(rng.randrange(len(kept))))
+
+    def inquire(self):
+        kept = []
         while not os.path.exists(self.args.finish):
-            if sentry:
+            for _ in range(self.random.randrange(100)):
+                with contextlib.suppress(OSError):   # faults come
+                    self.ask_something(kept)
+            time.sleep(self.random.uniform(0.0, 0.2))
+        for fd in kept:
+            close(fd)
+        self.log.write('exit')
+
+    def run(self, role):
+        if role == 'asker':
+            self.inquire()
+            return
+        while not os.path.exists(self.args.finish):
+            if role == 'sentry':
                 self.patrol()
             else:
                 self.round()
@@ -91,7 +122,7 @@ def main():
     if args.role == 'crowd':
         crowd.run(args)
     else:
-        Worker(args, args.name, args.seed).run(args.role == 'sentry')
+        Worker(args, args.name, args.seed).run(args.role)
 
 
 if __name__ == '__main__':

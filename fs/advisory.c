@@ -36,8 +36,9 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	                                     sizeof(*file) + FAMILY_WATCH_BYTES);
 	struct fuse_file_info reply = *fi;
 
-	if (!file) {
-		fuse_reply_err(req, errno);
+	if (!file || budget_add(file, BUDGET_DESCRIPTOR) < 0) {
+		fuse_reply_err(req, file ? ENFILE : errno);
+		budget_free(file);
 		return;
 	}
 	file->face = face;

@@ -19,6 +19,8 @@
 #define BUDGET_BYTES (64 * 1024 * 1024)
 /* What an object costs beside its size: the allocator's share, who polls it. */
 #define BUDGET_OBJECT 128
+/* And one that costs the daemon a descriptor, of which it has few (DESCRIPTORS_WANTED). */
+#define BUDGET_DESCRIPTOR 1024
 
 struct budget {
 	const char *what;             /* for the log: "open files" */

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One user makes the daemon remember as much as he can: he opens each kind of file so many
+times, and makes up names. How large the daemon gets, and how another user is served
+meanwhile. A daemon that is ended by its memory takes everybody's locks with it.
+
+    memory.py [OPENS]        100000 of each kind, a tenth of those that list a long queue;
+                             ZKLOCKFS=PATH for another daemon
+
+Ends with 1 if the daemon has more than LIMIT, or another user was refused or waited."""
+
+import errno
+import os
+import resource
+import select
+import sys
+import time
+
+os.environ.setdefault('ZKLOCKFS_CASE_SECONDS', '1800')
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + '/../mount')
+
+from harness import ALICE, BOB, check, check_equal, die_with_parent, run  # noqa: E402
+
+OPENS = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
+ENTRIES = 4500
+SLOW = ('queue', 'holder')
+LIMIT = 200 << 20       # bytes of the daemon, which is several times what it counts
+PATIENCE = 1.0          # seconds for another user's take
+
+
+def resident(mount):
+    return int(mount.process_status('VmRSS').split()[0]) * 1024
+
+
+def as_alice(mount, kind):
+    """Opens, or looks up, until it is refused; then she waits to be told to end."""
+    os.setgid(ALICE)
+    os.setuid(ALICE)
+    kept, code = [], 0
+    try:
+        for number in range(OPENS // 10 if kind in SLOW else OPENS):
+            if kind == 'names':
+                os.stat(mount.path('build', f'lock@{number}ms'))
+                kept.append(0)
+                continue
+            if kind == 'queue':
+                kept.append(os.open(mount.path('build', 'queue'), os.O_RDONLY | os.O_DIRECTORY))
+                os.listdir(kept[-1])
+            elif kind in ('status', 'metrics'):
+                kept.append(os.open(mount.path('.zklockfs', kind), os.O_RDONLY))
+            else:
+                kept.append(os.open(mount.path('build', kind), os.O_RDWR if kind == 'flock' else os.O_RDONLY))
+    except OSError as err:
+        code = err.errno
+    return len(kept), code
+
+
+def as_bob(mount, end):
+    """Takes and gives back another lock, and looks at it: the slowest time, and how often."""
+    os.setgid(BOB)
+    os.setuid(BOB)
+    slowest, count = 0, 0
+    while not select.select([end], [], [], 0)[0]:
+        start = time.monotonic()
+        fd = os.open(mount.path('other', 'lock'), os.O_RDWR)
+        with open(mount.path('other', 'holder'), encoding='ascii') as file:
+            check(file.read().startswith('0'), 'Bob is not the holder')
+        os.close(fd)
+        slowest = max(slowest, time.monotonic() - start)
+        count += 1
+    return f'{slowest} {count}'
+
+
+def child(function, *args):
+    """A process that does it, tells what came out, and ends when it is told to."""
+    told, tell = os.pipe()
+    ended, end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            die_with_parent()
+            os.close(end)
+            result = function(*args) if function is as_alice else function(*args, ended)
+            os.write(tell, repr(result).encode())
+            os.read(ended, 1)
+        except BaseException as err:
+            os.write(tell, repr(f'{type(err).__name__}: {err}').encode())
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.close(ended)
+    return pid, told, end
+
+
+def attack(mount, kind):
+    before = resident(mount)
+    bob, bob_told, bob_end = child(as_bob, mount)
+    alice, alice_told, alice_end = child(as_alice, mount, kind)
+    start = time.monotonic()
+    most = before
+    while not select.select([alice_told], [], [], 0.1)[0]:
+        most = max(most, resident(mount))
+    took = time.monotonic() - start
+    opened, code = eval(os.read(alice_told, 4096))
+    with_all = resident(mount)
+    os.write(bob_end, b'x')
+    bob_says = eval(os.read(bob_told, 4096))
+    os.write(alice_end, b'x')
+    for pid in (bob, alice):
+        os.waitpid(pid, 0)
+    for fd in (bob_told, bob_end, alice_told, alice_end):
+        os.close(fd)
+    slowest, count = map(float, bob_says.split())
+    print(f'{kind:8} {opened:7} {errno.errorcode.get(code, "-"):7} {took:6.1f} s  {before >> 10:8} {max(most, with_all) >> 10:8} '
+          f'{resident(mount) >> 10:8} KiB   {count:6.0f} {slowest * 1000:8.1f} ms', flush=True)
+    check(code in (0, errno.ENFILE, errno.ENOLCK), f'Alice got {code}')
+    check(max(most, with_all) < LIMIT, f'{with_all} bytes')
+    check(slowest < PATIENCE, f'Bob waited {slowest} s')
+
+
+def test(case):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OPENS + 100, OPENS + 100))
+    server = case.server()
+    mount = case.mount(server, session='30s')
+    for name in ('build', 'other'):
+        mount.mkdir(name, 0o755)
+        os.chmod(mount.path(name, 'lock'), 0o666)
+    holder = os.open(mount.path('build', 'lock'), os.O_RDWR)
+    with open(mount.path('build', 'value'), 'wb') as file:
+        file.write(os.urandom(64 * 1024))
+    os.close(holder)
+    client = server.client()
+    for number in range(ENTRIES):
+        client.create(f'/locks/build/_c_01234567-89ab-cdef-0123-{number:012x}-web{number % 9}.{number + 1}-lock-',
+                      b'', ephemeral=True, sequence=True)
+    mount.allow('of uid')
+    print('what       opens until        took        before     most    after         Bob  slowest')
+    for kind in ('names', 'value', 'queue', 'holder', 'status', 'metrics', 'slots', 'flock'):
+        attack(mount, kind)
+    check_equal(mount.status()['state'], 'ready', 'the mount')
+    client.close()
+
+
+run(test)

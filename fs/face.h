@@ -27,6 +27,7 @@
 #include "guardian.h"
 #include "linger.h"
 #include "node.h"
+#include "pause.h"
 #include "view.h"
 
 #include <fuse_lowlevel.h>
@@ -56,6 +57,7 @@ struct face {
 	struct advisory *advisories;   /* open files of flock doors */
 	bool read_only;           /* the mount: nothing is to be taken */
 	int64_t kernel_limit_s;   /* kernel_limit.h */
+	struct pauses pauses;
 	int64_t (*clock_us)(void);
 };
 

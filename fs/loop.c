@@ -2,7 +2,8 @@
  *
  * loop.c - see loop.h.
  *
- *   one turn:  poll ─► FUSE requests (a bounded number) ─► signals
+ *   one turn:  poll ─► FUSE requests (a bounded number; none while the clock is in
+ *              doubt, lc_doubted()) ─► signals
  *              ─► holds that waited or lingered long enough ─► addresses
  *              ─► lc_process(): who is handed a lock, ZooKeeper, timers, listings, answers
  *
@@ -155,11 +156,29 @@ static void read_signals(struct loop *loop)
 	}
 }
 
+/* Nobody can be told whether he holds, for a moment: requests stay where they are. */
+static bool in_doubt(const struct loop *loop)
+{
+	return loop->face->lc && lc_doubted(loop->face->lc);
+}
+
+/* The next one, as read(2) says it. Whether the clock can be relied on is asked after it
+ * was, since it is answered by that. */
+static ssize_t next_request(struct loop *loop, const struct fuse_buf *buffer)
+{
+	ssize_t n = loop->kept;
+
+	if (n == 0)
+		n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
+	loop->kept = n > 0 && in_doubt(loop) ? n : 0;
+	return loop->kept > 0 ? 0 : n;
+}
+
 /* libfuse's own reading prints what is no error here. */
 static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 {
 	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
-		ssize_t n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
+		ssize_t n = next_request(loop, buffer);
 
 		if (n < 0) {
 			/* ENOENT: the request was interrupted before it was read. */
@@ -173,6 +192,8 @@ static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 			loop->gone = true;
 			return;
 		}
+		if (n == 0)
+			return;
 		buffer->size = (size_t)n;
 		fuse_session_process_buf(loop->fuse, buffer);
 		if (fuse_session_exited(loop->fuse))
@@ -189,11 +210,13 @@ static int64_t min(int64_t a, int64_t b)
 static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 {
 	struct face *face = loop->face;
-	struct pollfd fds[6] = {
-		{.fd = loop->fuse ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
+	bool serve = loop->fuse && !in_doubt(loop);
+	struct pollfd fds[7] = {
+		{.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		{.fd = loop->signals, .events = POLLIN},
 		{.fd = face->linger.fd, .events = POLLIN},
 		{.fd = guardian_fd(face->guardian), .events = POLLIN},
+		[6] = {.fd = face->pauses.timer, .events = POLLIN},
 	};
 	int64_t wait = min(servers_prepare(&loop->servers, face->clock_us(), &fds[5]), holds_wait(face));
 	struct timespec ts;
@@ -204,14 +227,16 @@ static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - face->clock_us());
-	if (wait < 0)
+	if (wait < 0 || (serve && loop->kept > 0))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
-	if (ppoll(fds, 6, &ts, NULL) < 0)
+	if (ppoll(fds, 7, &ts, NULL) < 0)
 		fds[0].revents = fds[1].revents = fds[2].revents = fds[3].revents =
-			fds[4].revents = fds[5].revents = 0;
+			fds[4].revents = fds[5].revents = fds[6].revents = 0;
 	watchdog_begin();
-	if (fds[0].revents)
+	if (fds[6].revents)
+		pauses_wake(&face->pauses);
+	if (fds[0].revents || (serve && loop->kept > 0))
 		serve_requests(loop, buffer);
 	if (fds[1].revents)
 		read_signals(loop);

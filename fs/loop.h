@@ -24,6 +24,7 @@ struct loop {
 	bool over;                   /* and the time to close it, too */
 	int why;                     /* the engine is unusable: lc_why() */
 	bool gone;                   /* the kernel's side has ended */
+	ssize_t kept;                /* bytes of a request that is read and not served yet */
 };
 
 int loop_begin(struct loop *loop);

@@ -67,6 +67,13 @@ static void report(void *ctx, enum lc_level level, const char *text)
 	log_line(level, "%s", text);
 }
 
+static bool disrupted(void *ctx)
+{
+	const struct loop *loop = ctx;
+
+	return pauses_look(&loop->face->pauses);
+}
+
 static void deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
@@ -226,7 +233,7 @@ static int begin(struct options *options, struct loop *loop, struct ensemble **r
 		.loss_lead_us = guardian_lead_us(options->on_lost),
 		.uid = loop->face->uid, .without = loop->face->without,
 		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report,
-		.deadline = deadline, .ctx = loop,
+		.disrupted = disrupted, .deadline = deadline, .ctx = loop,
 	};
 	int64_t now = clock_now_us(), until = now + why_patience_us(options);
 	int r = loop_find(loop, now + options->retry_us, until);
@@ -321,7 +328,9 @@ int main(int argc, char **argv)
 	if (nodes_create(&face.nodes) == 0) {
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
+				pauses_begin(&face.pauses);
 				status = run(&options, &loop);
+				pauses_finish(&face.pauses);
 				loop_finish(&loop);
 			}
 			linger_finish(&face.linger);

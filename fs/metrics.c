@@ -122,19 +122,18 @@ static void print_waits(struct page *page, const struct lc_counters *counters)
 	      format_seconds(text, counters->waited_us), sum);
 }
 
-static void print_all(struct page *page, const struct lc_status *status, const char *host,
-                      int64_t kernel_limit_s)
+static void print_all(struct page *page, const struct lc_status *status, const struct view_mount *mount)
 {
 	const struct lc_counters *counters = &status->counters;
 
-	print_info(page, status, host);
+	print_info(page, status, mount->host);
 	print_state(page, status);
 	seconds(page, "lease_left_seconds", status->lease_left_us,
 	        "How long held locks are good without new contact.");
 	seconds(page, "session_timeout_seconds", status->session_timeout_us,
 	        "Granted by the ensemble; 0 without a session.");
 	seconds(page, "tick_time_seconds", status->tick_time_us, "Of the servers, as given by the option.");
-	seconds(page, "kernel_request_timeout_seconds", kernel_limit_s * 1000000,
+	seconds(page, "kernel_request_timeout_seconds", mount->kernel_limit_s * 1000000,
 	        "fs.fuse.max_request_timeout; 0 for none.");
 	gauge(page, "holders", status->holders, "Takers of this mount that hold their lock.");
 	gauge(page, "waiters", status->waiters, "Takers of this mount that wait.");
@@ -154,18 +153,19 @@ static void print_all(struct page *page, const struct lc_status *status, const c
 	counter(page, "evictions_total", counters->evictions, "Entries that somebody took away.");
 	counter(page, "abandoned_total", counters->abandoned,
 	        "Takers that went before they got the lock: by a signal, or killed.");
+	counter(page, "clock_doubts_total", counters->doubts,
+	        "How often the clock may have stood still, so that held locks were in doubt.");
 	print_failures(page, counters);
 	print_waits(page, counters);
 }
 
-int view_metrics(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
-                 struct text *ret_text)
+int view_metrics(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text)
 {
 	struct page page = {.file = open_memstream(&ret_text->data, &ret_text->len), .ok = true};
 
 	if (!page.file)
 		return -ENOMEM;
-	print_all(&page, status, host, kernel_limit_s);
+	print_all(&page, status, mount);
 	/* The last allocation is fclose()'s, which leaves NULL and says 0. */
 	if (fclose(page.file) == 0 && page.ok && ret_text->data)
 		return 0;

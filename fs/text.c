@@ -117,11 +117,14 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node, str
 {
 	struct lc_status status;
 	struct text text = {0};
+	char watched_by[64];
+	struct view_mount mount = {.host = face->host, .kernel_limit_s = face->kernel_limit_s,
+	                           .clock_watched_by = watched_by};
 	int r;
 
 	lc_status(face->lc, &status);
-	r = (node->kind == NODE_METRICS ? view_metrics : view_status)
-	    (&status, face->host, face->kernel_limit_s, &text);
+	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
+	r = (node->kind == NODE_METRICS ? view_metrics : view_status)(&status, &mount, &text);
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else

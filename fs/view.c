@@ -132,8 +132,7 @@ const char *view_state(const struct lc_status *status)
 	return lc_state_name(status->state);
 }
 
-int view_status(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
-                struct text *ret_text)
+int view_status(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text)
 {
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
 	bool ok = true;
@@ -150,11 +149,13 @@ int view_status(const struct lc_status *status, const char *host, int64_t kernel
 	      "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nleaving: %u\nentry_bytes: %zu\n"
 	      "connections: %lu\nsessions: %lu\n",
 	      status->session_timeout_us / 1000, status->tick_time_us / 1000,
-	      status->lease_left_us / 1000, status->server, host, status->holders, status->waiters,
+	      status->lease_left_us / 1000, status->server, mount->host, status->holders, status->waiters,
 	      status->leaving, status->entry_bytes, status->connections, status->sessions);
-	if (kernel_limit_s > 0)
-		PRINT(file, "kernel_request_timeout: %" PRId64 "s\n", kernel_limit_s);
+	if (mount->kernel_limit_s > 0)
+		PRINT(file, "kernel_request_timeout: %" PRId64 "s\n", mount->kernel_limit_s);
 	else
 		PRINT(file, "kernel_request_timeout: -\n");
+	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\n", mount->clock_watched_by,
+	      status->counters.doubts);
 	return finish(file, ret_text, ok);
 }

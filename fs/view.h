@@ -26,11 +26,16 @@ struct text {
 /* All: 0 or -ENOMEM; the caller frees ret_text->data. */
 int view_entry(const struct lc_entry_info *info, struct text *ret_text);
 int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text);
-/* `kernel_limit_s`: 0 for none. */
-int view_status(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
-                struct text *ret_text);
-int view_metrics(const struct lc_status *status, const char *host, int64_t kernel_limit_s,
-                 struct text *ret_text);
+
+/* What the mount knows of itself, the engine aside. */
+struct view_mount {
+	const char *host;
+	int64_t kernel_limit_s;        /* 0: none */
+	const char *clock_watched_by;  /* pause.h */
+};
+
+int view_status(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text);
+int view_metrics(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text);
 
 /* In one word. What is suspended for longer than its lease is lost. */
 const char *view_state(const struct lc_status *status);

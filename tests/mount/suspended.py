@@ -32,7 +32,7 @@ def test(case):
     server.freeze()
     check(holder.token() > 0, 'held')
     with open(slept, 'wb') as file:
-        file.truncate(15)
+        file.truncate(15000)
     check_errno(errno.EIO, holder.do, 'pread', 64, 0)
     check(not waiter.answered() and not remote.answered(), 'granted without a server')
     server.thaw()

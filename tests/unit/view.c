@@ -256,12 +256,12 @@ static void status_of_a_mount(void **state)
 		.state = LC_READY, .session = 0x1000000000000ab, .session_timeout_us = 15000000,
 		.tick_time_us = 2000000, .lease_left_us = 12345678, .server = "10.0.0.1:2181",
 		.holders = 1, .waiters = 2, .leaving = 3, .entry_bytes = 270, .connections = 4,
-		.sessions = 5,
+		.sessions = 5, .counters.doubts = 6,
 	};
 	struct text text = {0};
 
 	(void)state;
-	assert_int_equal(view_status(&status, "web1", 20, &text), 0);
+	assert_int_equal(view_status(&status, &(struct view_mount){"web1", 20, "realtime"}, &text), 0);
 	assert_string_equal(text.data,
 	                    "state: ready\n"
 	                    "session: 0x1000000000000ab\n"
@@ -276,7 +276,9 @@ static void status_of_a_mount(void **state)
 	                    "entry_bytes: 270\n"
 	                    "connections: 4\n"
 	                    "sessions: 5\n"
-	                    "kernel_request_timeout: 20s\n");
+	                    "kernel_request_timeout: 20s\n"
+	                    "clock_watched_by: realtime\n"
+	                    "clock_doubts: 6\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 }
@@ -293,7 +295,7 @@ static void status_without_a_session(void **state)
 		struct lc_status status = {.state = (enum lc_state)i, .server = "-"};
 		struct text text = {0};
 
-		assert_int_equal(view_status(&status, "web1", 0, &text), 0);
+		assert_int_equal(view_status(&status, &(struct view_mount){"web1", 0, "realtime"}, &text), 0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\n"));
@@ -328,7 +330,7 @@ static void metrics_fit_the_size(void **state)
 	status.entry_bytes = SIZE_MAX;
 	status.connections = status.sessions = ULONG_MAX;
 	memset(&status.counters, 0x7f, sizeof(status.counters));
-	assert_int_equal(view_metrics(&status, "a\"b\\c\nd", INT32_MAX, &text), 0);
+	assert_int_equal(view_metrics(&status, &(struct view_mount){"a\"b\\c\nd", INT32_MAX, "realtime"}, &text), 0);
 	assert_int_equal(text.len, strlen(text.data));
 	assert_true(text.len < VIEW_SIZE);
 	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Clocks that lie. A virtual machine that was paused for longer than its session: whether the
+wall clock gives it away or only the processor's counter, not one use of the lost lock
+succeeds, though by all clocks no time has passed. A wall clock that is set costs a connection
+and no lock. And slewed clocks make no lease longer."""
+
+import errno
+import os
+import re
+import signal
+import time
+
+from harness import SOURCE_ROOT, Stopwatch, check, check_equal, check_errno, command, run, until
+
+FILES = ('SUSPENDED', 'PAUSED', 'SET_BACK', 'SLEWED')
+
+
+class Machine:
+    """A mount whose clocks are what the test says."""
+    def __init__(self, case, server, library, name):
+        self.relay = case.relay(server)
+        self.files = {file: f'{case.directory}/{name}-{file}' for file in FILES}
+        os.environ.update(self.files, LD_PRELOAD=library,
+                          ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
+        self.mount = case.mount(self.relay, name, session='3s')
+        del os.environ['LD_PRELOAD']
+        self.mount.allow('lock is lost|does not answer|connection lost|resumed|session|paused|stood still')
+        self.mount.mkdir(name)
+        self.holder = self.mount.take(name).held()
+
+    def put(self, file, length_ms):
+        with open(self.files[file] + '.new', 'wb') as new:
+            new.truncate(length_ms)
+        os.rename(new.name, self.files[file])
+
+    def lease_left(self):
+        return int(self.mount.status()['lease_left'][:-2])
+
+    def doubts(self):
+        return int(self.mount.status()['clock_doubts'])
+
+    def pause(self):
+        """All traffic ends, too, so that the mount learns nothing by it."""
+        self.relay.freeze()
+        self.since = time.monotonic()
+        self.mount.process.send_signal(signal.SIGSTOP)
+
+    def resume(self, wall_clock_is_set):
+        """By its clocks it was away for a moment."""
+        away_ms = int((time.monotonic() - self.since) * 1000) - 50
+        self.put('PAUSED', away_ms)
+        if not wall_clock_is_set:
+            self.put('SET_BACK', away_ms)
+        self.mount.process.send_signal(signal.SIGCONT)
+
+
+def counter_goes_on():
+    with open('/proc/cpuinfo', encoding='utf-8') as file:
+        flags = re.search(r'^flags\s*:(.*)$', file.read(), re.MULTILINE)
+    return bool(flags) and {'constant_tsc', 'nonstop_tsc'} <= set(flags[1].split())
+
+
+def paused(server, b, machines):
+    nexts = []
+    for machine in machines:
+        name = machine.mount.host
+        nexts.append(b.take(name))
+        until(lambda lock=name: len(server.entries(lock)) == 2, 'the next one queues')
+        check_equal(machine.doubts(), 0, 'doubts before')
+        machine.pause()
+    for waiter in nexts:
+        waiter.held()
+    for machine in machines:
+        machine.resume(wall_clock_is_set=machine.mount.host == 'wall')
+        watch = Stopwatch()
+        check_errno(errno.EIO, machine.holder.token)
+        watch.check(0, 4, 'until the loss is certain')
+        print(f'{machine.mount.host}: EIO after {watch.seconds():.3f} s')
+        machine.relay.thaw()
+    for machine, waiter in zip(machines, nexts):
+        waiter.release()
+        machine.mount.ready()
+        check_errno(errno.EIO, machine.holder.token)
+        check(machine.doubts() >= 1, 'doubts after')
+        machine.holder.release()
+        machine.mount.take(machine.mount.host).held().release()
+
+
+def is_set(machine, waiter):
+    before = machine.mount.status()
+    machine.put('SET_BACK', 20000)
+    watch = Stopwatch()
+    check(machine.holder.token() > 0, 'held after the clock was set')
+    print(f'a read while the wall clock is set: {watch.seconds():.3f} s')
+    watch.check(0, 1.5, 'a read while the wall clock is set')
+    until(lambda: machine.mount.status()['state'] == 'ready', 'ready again')
+    after = machine.mount.status()
+    check_equal(int(after['clock_doubts']) - int(before['clock_doubts']), 1, 'doubts')
+    check_equal(int(after['connections']) - int(before['connections']), 1, 'connections')
+    check_equal(after['session'], before['session'], 'session')
+    check(machine.holder.token() > 0 and not waiter.answered(), 'held on')
+
+
+def slewed(machine):
+    doubts = machine.doubts()
+    machine.relay.freeze()
+    machine.put('SLEWED', 1)
+    began, left = time.monotonic(), machine.lease_left()
+    until(lambda: time.monotonic() - began > 0.7, 'some time')
+    shorter = left - machine.lease_left()
+    machine.relay.thaw()
+    check(shorter >= 700, f'after 700 ms the lease is {shorter} ms shorter')
+    check_equal(machine.doubts(), doubts, 'doubts')
+
+
+def test(case):
+    library = case.directory + '/suspend.so'
+    status, _, err = command(['cc', '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-o',
+                              library, SOURCE_ROOT + '/tests/mount/suspend.c'])
+    check_equal((status, err), (0, ''), 'cc')
+    server = case.server(tick_ms=500)
+    b = case.mount(server, 'b', session='3s')
+    names = ['wall', 'counter'] if counter_goes_on() else ['wall']
+    machines = [Machine(case, server, library, name) for name in names]
+    check('realtime' in machines[0].mount.status()['clock_watched_by'], 'who watches the clock')
+    third = Machine(case, server, library, 'set')
+    waiter = b.take('set')
+    until(lambda: len(server.entries('set')) == 2, 'the waiter queues')
+    is_set(third, waiter)
+    slewed(third)
+    third.holder.release()
+    waiter.held().release()
+    paused(server, b, machines)
+
+
+run(test)

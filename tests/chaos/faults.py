@@ -17,6 +17,7 @@ import time
 import proxy as proxies
 from harness import until
 from history import now
+from mounts import lengthen
 
 _SHOT_KINDS = (('create',), ('delete',), ('multi',), ('create', 'delete', 'multi'), ('set',))
 # What somebody hears who asks a mount that is away, or whose ensemble is; and where the
@@ -173,6 +174,22 @@ class Faults:
         return mount.number
 
     _daemon_pause_short = _daemon_pause_long = _pause
+
+    def _daemon_machine_pause(self, fault):
+        mount = self._free_mount(fault)
+        if mount is None:
+            return None
+        with mount.in_hand(), mount.machine_paused():
+            self._last(fault)
+        return mount.number
+
+    _daemon_machine_pause_long = _daemon_machine_pause
+
+    def _clock_set(self, fault):
+        """The wall clock, back or forth; the machine has been running."""
+        mount = self._pick(fault, self.bench.mounts)
+        lengthen(mount.set_back, fault.seconds if fault.pick * 1000 % 1 < 0.5 else -fault.seconds)
+        return mount.number
 
     def _daemon_kill(self, fault):
         mount = self._free_mount(fault)

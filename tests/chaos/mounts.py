@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""mounts.py - one mount and its daemon, which can be stopped, killed and replaced."""
+"""mounts.py - one mount and its daemon, which can be stopped, killed and replaced, and whose
+machine's clocks can be told to stand still (../mount/suspend.c)."""
 
 import contextlib
 import os
@@ -7,17 +8,41 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 from ensemble import TICK_MS
-from harness import ZKLOCKFS, mounted, until
+from harness import SOURCE_ROOT, ZKLOCKFS, mounted, until
 
 SESSION_SECONDS = 4
 _TROUBLE = re.compile(r'assert|sanitizer|runtime error|leak', re.IGNORECASE)
 
 
+def clocks(directory):
+    """The library that is preloaded to daemons."""
+    library = directory + '/clocks.so'
+    subprocess.run(['cc', '-shared', '-fPIC', '-D_GNU_SOURCE', '-o', library,
+                    SOURCE_ROOT + '/tests/mount/suspend.c'], check=True)
+    return library
+
+
+def lengthen(path, seconds):
+    """A file that says how long, by its size in milliseconds."""
+    with open(path, 'ab') as file:
+        file.truncate(max(0, os.fstat(file.fileno()).st_size + int(seconds * 1000)))
+
+
+def _signal(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
 class Mount:
-    def __init__(self, number, directory, servers, on_lost):
+    def __init__(self, number, directory, servers, on_lost, library):
         self.number, self.servers, self.on_lost = number, servers, on_lost
+        self.paused, self.set_back = f'{directory}/paused{number}', f'{directory}/setback{number}'
+        self.environment = dict(
+            os.environ, LD_PRELOAD=library, PAUSED=self.paused, SET_BACK=self.set_back,
+            ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
         self.directory = f'{directory}/mount{number}'
         self.log_path = self.directory + '.log'
         self.process = None
@@ -45,7 +70,8 @@ class Mount:
             options = (f'session_timeout={SESSION_SECONDS}s,tick_time={TICK_MS}ms,'
                        f'host=m{self.number},on_lost={self.on_lost}')
             self.process = subprocess.Popen([ZKLOCKFS, '-f', '-o', options, self.servers + '/locks',
-                                  self.directory], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                                  self.directory], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 env=self.environment)
         until(lambda: mounted(self.directory) or not self.running(), 'a mount appears', 60)
         return self.running()
 
@@ -58,6 +84,30 @@ class Mount:
     def thaw(self):
         if self.running():
             self.process.send_signal(signal.SIGCONT)
+
+    def guards(self):
+        """The daemon's guardian, if it has one."""
+        found = []
+        with contextlib.suppress(OSError):
+            with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as children:
+                found = [int(pid) for pid in children.read().split()]
+        return found
+
+    @contextlib.contextmanager
+    def machine_paused(self):
+        """Nothing of it runs, nor do its clocks, but for the wall clock; its users are
+        elsewhere."""
+        began, guards = time.monotonic(), self.guards()
+        for pid in guards:
+            _signal(pid, signal.SIGSTOP)
+        self.freeze()
+        try:
+            yield
+        finally:
+            lengthen(self.paused, time.monotonic() - began)
+            self.thaw()
+            for pid in guards:
+                _signal(pid, signal.SIGCONT)
 
     def kill(self):
         if not self.running():

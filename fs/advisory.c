@@ -32,8 +32,7 @@ struct advisory {
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
                    const struct fuse_file_info *fi)
 {
-	struct advisory *file = budget_alloc(&face->files, fuse_req_ctx(req)->uid,
-	                                     sizeof(*file) + FAMILY_WATCH_BYTES);
+	struct advisory *file = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
 	struct fuse_file_info reply = *fi;
 
 	if (!file || budget_add(file, BUDGET_DESCRIPTOR) < 0) {

@@ -68,8 +68,6 @@ int lineage_find(const struct lineage *lineage, pid_t pid);
  * there. -1: it is not visible, or gone, or descriptors are scarce: of `most` that the daemon
  * may have FAMILY_FDS_RESERVED are kept for what it cannot do without. */
 #define FAMILY_FDS_RESERVED 128
-/* What one costs the kernel, about. */
-#define FAMILY_WATCH_BYTES 1024
 int family_watch(pid_t pid);
 void family_limit(uint64_t most);
 /* False for -1. A zombie does not live. */

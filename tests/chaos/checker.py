@@ -55,6 +55,7 @@ EVICTION = 4 * SECOND + LATE
 # A take and a release are a request each, unless many go together.
 BURST_TAKES, BURST_REQUESTS = 200, 2
 _UNITS = {'ms': 10**6, 's': SECOND, 'm': 60 * SECOND, 'h': 3600 * SECOND}
+REMEMBERED = 2 * SECOND
 _DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT)
 
 
@@ -418,9 +419,11 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
             code == errno.EHOSTUNREACH and attempt.at_once or
             code == errno.ECANCELED and (attempt.evicted or
                                          within(forgotten, attempt.opened, attempt.answered)) or
+            # An open file is the former lock's, which this mount remembers for a while.
             code == errno.ENOENT and any(
                 fault['target'] == attempt.lock and fault['c'] <= attempt.answered and
-                attempt.opened <= fault['r'] for fault in removals) or
+                attempt.opened <= fault['r'] + (REMEMBERED if attempt.door == 'flock' else 0)
+                for fault in removals) or
             code == errno.ETIMEDOUT and '@' in attempt.door or
             # The path is looked up before, and nobody could be asked about it.
             code == errno.EHOSTUNREACH and within(storms, attempt.opened, attempt.answered) or

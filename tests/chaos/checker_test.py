@@ -308,6 +308,9 @@ class Checker(unittest.TestCase):
         self.good(story, faults=[('lock-remade', 'hot', 30, 50)])
         for removal in (('warm', 30, 50), ('hot', 10, 30), ('hot', 70, 80)):
             self.bad('errno', Story('a').refused(errno.ENOENT, 40, 60), faults=[('lock-remade', *removal)])
+        self.good(Story('a').refused(errno.ENOENT, 1040, 1060, 'flock'), faults=[('lock-remade', 'hot', 30, 50)])
+        self.bad('errno', Story('a').refused(errno.ENOENT, 2060, 2070, 'flock'),
+                 faults=[('lock-remade', 'hot', 30, 50)])
 
     # ---- bursts ----
 

@@ -140,6 +140,11 @@ class Stopwatch:
         check(least <= took <= most, f'{what} took {took:.3f} s, not {least} to {most} s')
 
 
+def keep_nothing():
+    os.environ['ASAN_OPTIONS'] = ':'.join((os.environ.get('ASAN_OPTIONS', ''), 'quarantine_size_mb=0',
+                                           'thread_local_quarantine_size_kb=0'))
+
+
 # ---- processes ----
 
 def die_with_parent():
@@ -499,6 +504,11 @@ class Mount:
     def process_status(self, key):
         with open(f'/proc/{self.process.pid}/status', encoding='ascii') as lines:
             return next(line.split(':')[1].strip() for line in lines if line.startswith(key + ':'))
+
+    def resident(self):
+        """Bytes of the daemon. In a test that asks for them the sanitizer must not keep what was
+        freed: keep_nothing() before the mount."""
+        return int(self.process_status('VmRSS').split()[0]) * 1024
 
     def allow(self, pattern):
         """Lines of the daemon that match are no reason to fail."""

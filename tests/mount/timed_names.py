@@ -7,7 +7,7 @@ somebody makes up without end are not remembered; those of others work all the s
 import errno
 import os
 
-from harness import BOB, Stopwatch, check, check_equal, check_errno, check_user, errno_of, run, until
+from harness import BOB, Stopwatch, check, check_equal, check_errno, check_user, errno_of, keep_nothing, run, until
 
 MALFORMED = ('lock@', 'lock@30', 'lock@s', 'lock@x', 'lock@1.5s', 'lock@1h30m', 'lock@-1s', 'lock@+1s',
              'lock@ 1s', 'lock@1s ', 'lock@1S', 'lock@0x1s', 'lock@1d', 'lock@99999999999999999999s',
@@ -18,6 +18,7 @@ TIMED = ('lock', 'shared', 'reentrant')
 
 
 def test(case):
+    keep_nothing()
     server = case.server()
     mount = case.mount(server)
     mount.mkdir('build')
@@ -52,20 +53,18 @@ def test(case):
 
 def made_up(mount):
     """What the daemon has forgotten and the kernel knows is looked up anew."""
-    def resident():
-        return int(mount.process_status('VmRSS').split()[0]) * 1024
     door, fresh = mount.path('build', 'lock@17s'), mount.path('build', 'shared@17s')
     old = os.stat(door).st_ino
     held = os.open(mount.path('build', 'shared@18s'), os.O_RDWR)
     path = os.open(mount.path('build', 'lock@19s'), os.O_PATH)
     os.stat(fresh)
-    before = resident()
+    before = mount.resident()
     for number in range(PASSING_MAX + MORE + 1):
         os.stat(mount.path('build', f'lock@{number}ms'))
         if number == PASSING_MAX:
-            before_more = resident()
-    print(f'{before_more - before} bytes for {PASSING_MAX} names, {resident() - before_more} for {MORE} more')
-    check(resident() - before_more < 200 * MORE, 'the daemon grows with every name')
+            before_more = mount.resident()
+    print(f'{before_more - before} bytes for {PASSING_MAX} names, {mount.resident() - before_more} for {MORE} more')
+    check(mount.resident() - before_more < 200 * MORE, 'the daemon grows with every name')
     # By its path it is another file, and there; by a descriptor of before it is stale.
     until(lambda: os.stat(door).st_ino != old, 'the daemon has forgotten it')
     until(lambda: errno_of(os.stat, f'/proc/self/fd/{path}') == errno.ESTALE, 'the number is not known')

@@ -79,6 +79,7 @@ struct bench {
 	struct { const char *name; char path[64]; int64_t busy_us; int slots; } locks[LOCKS_MAX];   /* the most so far */
 	int lock_count;
 	int64_t foreign;             /* an outsider's session */
+	bool drained;                /* a mount takes no more */
 	bool ending;                 /* whoever gets a lock leaves it at once */
 	bool inside;                 /* a call of the engine: no callback may come */
 	int64_t longest_wait_us;     /* for a free lock */

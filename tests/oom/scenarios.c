@@ -585,6 +585,7 @@ static void play_drain(struct bench *bench)
 	run(bench, HOLD);
 	take(mount, lock, LC_FOREVER, 0);
 	run(bench, MS / 5);
+	bench->drained = true;
 	if (mount->lc)
 		lc_drain(mount->lc);
 	take(mount, lock, LC_FOREVER, 0);

@@ -24,6 +24,7 @@ struct advisory {
 	int slot;                     /* the guardian's */
 	struct fuse_pollhandle *poll; /* somebody polls */
 	struct cursor cursor;
+	char reason[ADVISORY_REASON_MAX + 1];   /* of the locks to come */
 	struct advisory *prev, *next; /* in face->advisories */
 };
 
@@ -132,7 +133,7 @@ static void take(struct advisory *file, fuse_req_t req, enum claim_kind kind, ui
 	struct claim_request request = {
 		.file = file, .node = file->node, .kind = kind, .owner = owner, .mode = mode,
 		.wait_us = wait ? LC_FOREVER : 0, .opener = file->opener, .opener_life = file->opener_life,
-		.uid = fuse_req_ctx(req)->uid,
+		.uid = fuse_req_ctx(req)->uid, .reason = file->reason,
 	};
 
 	if (file->face->read_only) {
@@ -359,6 +360,18 @@ void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off
 		fuse_reply_buf(req, NULL, 0);
 }
 
+static void keep_reason(struct advisory *file, fuse_req_t req, const char *data, size_t size)
+{
+	if (size > ADVISORY_REASON_MAX) {
+		fuse_reply_err(req, EFBIG);
+		return;
+	}
+	memcpy(file->reason, data, size);
+	file->reason[size] = '\0';
+	file->cursor.rewind = true;
+	fuse_reply_write(req, size);
+}
+
 void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size)
 {
 	struct lc_taker *taker = taker_of(file, req);
@@ -366,7 +379,7 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 	if (taker)
 		held_write(taker, &file->cursor, req, data, size);
 	else
-		fuse_reply_err(req, EACCES);
+		keep_reason(file, req, data, size);
 }
 
 void advisory_fsync(struct advisory *file, fuse_req_t req)

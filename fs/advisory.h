@@ -13,6 +13,10 @@
 
 #include "face.h"
 
+/* Bytes of a reason that is written before the lock is held: EFBIG. Each taker that waits
+ * keeps its own. */
+#define ADVISORY_REASON_MAX 255
+
 struct advisory;
 
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
@@ -24,7 +28,8 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
                     const struct flock *lock);
 
 /* As of a held door while a lock is held through the file, or by the asking process's
- * fcntl lock. Otherwise there is nothing to read, and nothing to write to. */
+ * fcntl lock. Otherwise there is nothing to read, and what is written is the reason of the
+ * locks to come. */
 void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off);
 void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size);
 void advisory_fsync(struct advisory *file, fuse_req_t req);

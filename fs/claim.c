@@ -307,7 +307,7 @@ static void wait_for(struct face *face, fuse_req_t req, const struct claim_reque
 		.czxid = request->node->parent->czxid,   /* of the lock that the file was opened for */
 		.wait_us = request->wait_us, .instead = instead, .person = *keeper(request),
 		.asker = request->asker.pid, .uid = request->uid, .where = request->file,
-		.owner = request->owner,
+		.owner = request->owner, .reason = request->reason,
 	};
 	struct hold *hold = come_back(face, &place, request);
 	int r = hold ? 0 : queue_up(face, &place, request, &hold);

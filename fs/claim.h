@@ -50,6 +50,7 @@ struct claim_request {
 	struct person opener;         /* of the file */
 	int opener_life;              /* as family_watch() says; the file's */
 	uid_t uid;
+	const char *reason;           /* the file's */
 };
 
 /* Answers the request. */

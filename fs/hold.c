@@ -251,6 +251,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.czxid = request->czxid,
 		.instead = request->instead ? request->instead->taker : NULL,
 		.pid = request->person.pid, .uid = request->uid, .command = request->person.command,
+		.reason = request->reason,
 	};
 	int r;
 

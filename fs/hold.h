@@ -73,6 +73,7 @@ struct hold_request {
 	struct person person;         /* identified while the request is pending */
 	pid_t asker;                  /* who would come back after an interrupt; 0: that person */
 	uid_t uid;
+	const char *reason;           /* as of lc_request; NULL */
 	struct lineage *lineage;      /* of the person, if its family's hold would do; the hold
 	                               * takes it. NULL: only one of its own will */
 	/* An interrupted place is for the same process with the same two, in the same mode:

@@ -212,6 +212,7 @@ struct lc_request {
 	pid_t pid;             /* 0: not visible */
 	uid_t uid;
 	const char *command;
+	const char *reason;    /* shown from the start; NULL or empty: none. Cut at LC_REASON_MAX */
 };
 
 /* Exactly once, unless lc_leave() comes first. 0: held. Besides those above:

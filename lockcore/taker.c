@@ -367,6 +367,29 @@ static int64_t time_limit(struct lc *lc, const struct lc_request *request)
 	return third < PROBE_US ? third : PROBE_US;
 }
 
+/* NULL: no memory. */
+static struct lc_taker *taker_new(const struct lc_request *request)
+{
+	struct lc_taker *taker = calloc(1, sizeof(*taker));
+	size_t len = request->reason ? strnlen(request->reason, LC_REASON_MAX) : 0;
+
+	if (!taker || len == 0)
+		return taker;
+	taker->reason = malloc(len + 1);
+	if (!taker->reason) {
+		free(taker);
+		return NULL;
+	}
+	record_copy_line(taker->reason, len + 1, request->reason, len);
+	return taker;
+}
+
+static void taker_free(struct lc_taker *taker)
+{
+	free(taker->reason);
+	free(taker);
+}
+
 static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
                 lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker)
 {
@@ -385,16 +408,16 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 		locks_forget_idle(lc);
 	if (!share_has_room(lc, request->uid, longest))
 		return -ENOLCK;
-	taker = calloc(1, sizeof(*taker));
+	taker = taker_new(request);
 	if (!taker)
 		return -ENOMEM;
 	r = lock_get(lc, request->lock, request->uid, &lock);
 	if (r < 0) {
-		free(taker);
+		taker_free(taker);
 		return r;
 	}
 	*taker = (struct lc_taker){
-		.lc = lc, .lock = lock, .state = TAKER_WAITING, .znode = ZNODE_ABSENT,
+		.lc = lc, .lock = lock, .reason = taker->reason, .state = TAKER_WAITING, .znode = ZNODE_ABSENT,
 		.id = lc_random(lc), .meant = request->czxid, .immediate = request->wait_us == 0, .held_since_ms = -1,
 		.pid = request->pid, .uid = request->uid, .mode = request->mode,
 		.limit = {.fire = time_is_up, .ctx = taker}, .settle = {.fire = settled, .ctx = taker},
@@ -406,7 +429,7 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 	                 strlen(request->command));
 	HASH_ADD(hh, lc->takers, id, sizeof(taker->id), taker);
 	if (!taker->hh.tbl) {
-		free(taker);
+		taker_free(taker);
 		lock_settle(lock);
 		return -ENOMEM;
 	}
@@ -475,8 +498,7 @@ void taker_settle(struct lc_taker *taker)
 	share_return(taker);
 	HASH_DEL(lc->takers, taker);
 	DL_DELETE(lock->takers, taker);
-	free(taker->reason);
-	free(taker);
+	taker_free(taker);
 	lock_settle(lock);
 }
 

@@ -99,7 +99,7 @@ def test(case):
     m.fails(errno.EIO, 'read', mfd, 64)
     spare = m.do('open')
     m.do('close', spare)                  # the process's close ends its fcntl lock
-    m.fails(errno.EACCES, 'write', mfd, b'x')
+    m.fails(errno.EACCES, 'fsync', mfd)
     check(not w.answered(), 'the waiter waits')
     relay.thaw()
     a.ready()

@@ -2,12 +2,47 @@
 # SPDX-License-Identifier: MIT
 """A write to the held descriptor sets the reason that `holder`, the queue entry
 and the entry's data show: its first line, 4096 bytes at most, control characters and
-what is not UTF-8 as ?."""
+what is not UTF-8 as ?. What is written to a file of `flock` before is the reason of those
+who wait, too."""
 
 import errno
 import os
+from fcntl import F_RDLCK, F_SETLKW, F_UNLCK, LOCK_EX, LOCK_UN
 
-from harness import check, check_errno, run, until
+from locker import Locker
+from harness import check, check_equal, check_errno, run, until
+
+
+def before_the_lock(server, a, b):
+    a.mkdir('later')
+    holder = b.take('later').held()
+    p = Locker(a, 'later')
+    fd = p.do('open')
+    check_equal(p.do('write', fd, b'first\n'), 6, 'bytes written')
+    check_equal(p.do('write', fd, b'waiting\t for v42\nmore\n'), 22, 'bytes written')
+    p.fails(errno.EFBIG, 'write', fd, b'x' * 256)
+    check_equal(len(server.entries('later')), 1, 'entries, before anybody asks')
+    p.ask('flock', fd, LOCK_EX)
+    until(lambda: len(server.entries('later')) == 2, 'it waits')
+    for mount in (a, b):
+        check_equal(mount.fields('later', 'queue', mount.queue('later')[1])['reason'], 'waiting? for v42',
+                    f'the reason of one who waits, on {mount.host}')
+    holder.release()
+    p.got()
+    # At a file position behind what was written.
+    check(int(p.do('read', fd, 64)) > 0, 'the token')
+    check(b.read('later', 'holder').endswith(' reason=waiting? for v42\n'), b.read('later', 'holder'))
+    p.do('write', fd, b'at work')
+    until(lambda: b.read('later', 'holder').endswith(' reason=at work\n'), 'a reason while it holds')
+    # Of every lock by that file, and of no other file.
+    p.do('flock', fd, LOCK_UN)
+    p.do('setlk', fd, F_RDLCK, F_SETLKW)
+    check(b.read('later', 'holder').endswith(' reason=waiting? for v42\n'), b.read('later', 'holder'))
+    p.do('setlk', fd, F_UNLCK)
+    p.do('write', fd, b'\n')
+    p.do('flock', fd, LOCK_EX)
+    check(b.read('later', 'holder').endswith(' reason=-\n'), b.read('later', 'holder'))
+    p.do('close', fd)
 
 
 def test(case):
@@ -38,6 +73,7 @@ def test(case):
     shown('größer')
     check(os.write(fd, b'y' * 4096) == 4096, 'a short write')
     shown('y' * 4096)
+    before_the_lock(server, a, b)
 
 
 run(test)

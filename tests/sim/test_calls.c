@@ -708,6 +708,32 @@ static void since_when_it_holds(void **state)
 	finish(bench);
 }
 
+/* A reason that is there before the lock is costs no write of its own. */
+static void why_it_waits(void **state)
+{
+	struct bench *bench = begin(19);
+	struct mount *mount = &bench->mounts[0];
+	struct lc_request request = {.lock = "build", .wait_us = LC_FOREVER, .pid = 7, .command = "test",
+	                             .reason = "for\tv42\nmore"};
+	struct taker holder, waiter = {.mount = mount, .result = NONE};
+	const struct node *node;
+	char path[512];
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
+	assert_int_equal(lc_take(mount->lc, &request, taken, lost, &waiter, &waiter.lc), 0);
+	mount_wake(mount);
+	run(bench, 100 * MS);
+	snprintf(path, sizeof(path), BUILD "/%s", lc_znode(waiter.lc));
+	node = node_of(bench, path);
+	assert_int_equal(node->stat.version, 0);
+	assert_non_null(memmem(node->data, (size_t)node->data_len, "\nreason: for?v42\n", 17));
+	leave(&waiter);
+	leave(&holder);
+	finish(bench);
+}
+
 /* ---- eviction ---- */
 
 static void make_entry(struct bench *bench, int64_t session, const char *prefix, const char *data,
@@ -1576,6 +1602,7 @@ int main(void)
 		cmocka_unit_test(values),
 		cmocka_unit_test(value_of_a_loser),
 		cmocka_unit_test(since_when_it_holds),
+		cmocka_unit_test(why_it_waits),
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),
 		cmocka_unit_test(evicting_with_trouble),

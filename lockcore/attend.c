@@ -10,17 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool leaves(const struct lc *lc, const struct entry_name *name)
+static bool leaves(struct lock *lock, const struct queue_entry *entry)
 {
-	const struct lc_taker *taker = NULL;
+	const struct lc_taker *taker = lock_owner(lock, entry->znode, &entry->name);
 
-	if (name->ours && name->session_half == lc->session.half)
-		HASH_FIND(hh, lc->takers, &name->taker_half, sizeof(name->taker_half), taker);
 	return taker && !taker_wants(taker);
 }
 
 /* Those that left do not count, nor do those that only wait for one that left. */
-static void weigh(struct lc *lc, struct reading *reading)
+static void weigh(struct lock *lock, struct reading *reading)
 {
 	const struct queue *queue = &reading->queue;
 
@@ -29,7 +27,7 @@ static void weigh(struct lc *lc, struct reading *reading)
 	reading->weighed = true;
 	reading->last = reading->last_exclusive = -1;
 	for (size_t i = 0; i < queue->count; i++) {
-		if (!(queue->in_zone || queue_blocker(queue, i) >= 0) || leaves(lc, &queue->entries[i].name))
+		if (!(queue->in_zone || queue_blocker(queue, i) >= 0) || leaves(lock, &queue->entries[i]))
 			continue;
 		reading->last = (ssize_t)i;
 		if (queue->entries[i].name.mode == LC_EXCLUSIVE)
@@ -41,7 +39,7 @@ static void weigh(struct lc *lc, struct reading *reading)
 static bool anybody_else(const struct lc_taker *holder, const struct queue *queue, size_t place)
 {
 	for (size_t i = 0; i < queue->count; i++)
-		if (i != place && !leaves(holder->lc, &queue->entries[i].name) &&
+		if (i != place && !leaves(holder->lock, &queue->entries[i]) &&
 		    (holder->mode == LC_EXCLUSIVE || queue->entries[i].name.mode == LC_EXCLUSIVE))
 			return true;
 	return false;
@@ -51,7 +49,7 @@ static bool waits_behind(const struct lc_taker *holder, struct reading *reading,
 {
 	if (reading->queue.in_zone)
 		return anybody_else(holder, &reading->queue, place);
-	weigh(holder->lc, reading);
+	weigh(holder->lock, reading);
 	return (holder->mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) > (ssize_t)place;
 }
 

@@ -359,6 +359,8 @@ static void confirm_ask(struct lc_call *call)
 		call_fail_soon(call, -ENOMEM);
 		return;
 	}
+	/* That something of this name is there is checked; that it is the entry, the watch knows. */
+	taker_watch_self(taker);
 	call_send(call, (struct ensemble_op[]){
 		{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
 		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = call->lc->host,

@@ -198,7 +198,7 @@ void lc_destroy(struct lc *lc, bool farewell)
 	HASH_ITER(hh, lc->takers, taker, next)
 		if (taker->state != TAKER_LEFT)
 			lc_leave(taker);
-	assert(!lc->locks && !lc->takers && !lc->due && !lc->timers && !lc->calls && !lc->orphans &&
+	assert(!lc->locks && !lc->takers && !lc->due && !lc->timers && !lc->calls && !lc->orphans && !lc->unwatches &&
 	       !lc->stirred && !lc->shares && lc->entry_bytes == 0 && lc->watch_bytes == 0);
 	free(lc->root);
 	free(lc);

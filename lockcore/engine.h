@@ -12,6 +12,7 @@
  *   batch    creates and deletes of entries, several in one transaction
  *   zone     order by czxid, where the numbers repeat
  *   sweep    entries that belong to nobody
+ *   unwatch  watches that nobody needs any more
  *   share    how much of the session each user's takers use up
  *   tally    what has happened so far, for those who measure
  *   call     questions, and how they live: call.h
@@ -111,7 +112,8 @@ struct lc {
 	struct lc_call *calls;
 	struct reads reads;
 	struct known_slots known_slots[LC_KNOWN_SLOTS];   /* by czxid */
-	struct orphan *orphans;
+	struct orphan *orphans;      /* by path */
+	struct unwatch *unwatches;   /* by path */
 	struct eviction *evictions;
 	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */
 	struct share *shares;        /* by user */
@@ -211,6 +213,7 @@ struct lock {
 	uid_t uid;                   /* whose share that is, too, */
 	bool shared;                 /*   if it is */
 	struct zone *zone;           /* its entries' czxids are being read */
+	size_t swept;                /* sweep() has asked for so many of its entries, and goes on there */
 	struct timer recheck;
 	struct lock *idle_prev, *idle_next;
 	bool idle;                   /* in lc->idle: no takers, but watched still */
@@ -237,8 +240,10 @@ bool lock_watched(const struct lock *lock);
 /* The foreign entry that the front waits for; or none any more. */
 void lock_watch_entry(struct lock *lock, const char *znode);
 void lock_watch_none(struct lock *lock);
-/* The taker of ours that an entry belongs to. */
-struct lc_taker *lock_owner(struct lock *lock, const struct entry_name *name);
+/* The taker of ours whose UUID an entry bears: it, or a copy that somebody has made. */
+struct lc_taker *lock_named(struct lock *lock, const struct entry_name *name);
+/* The taker of ours that an entry belongs to: by its full name, once that is known. */
+struct lc_taker *lock_owner(struct lock *lock, const char *znode, const struct entry_name *name);
 void lock_watch_data(struct lock *lock);
 /* Who follows a holder with nobody else's entry in between; NULL: only a listing can
  * tell. */
@@ -259,12 +264,19 @@ void lock_match(struct lock *lock, const struct queue *queue, uint64_t number);
 /* Acts on a queue in its true order. */
 void lock_judge(struct lock *lock, struct queue *queue);
 
+/* ---- unwatch.c ---- */
+
+/* What is watched at that path, by a get that was answered, is not needed any more. */
+void watch_given_up(struct lc *lc, const char *path);
+void unwatches_resume(struct lc *lc);    /* contact again, before anything is watched */
+void unwatches_clear(struct lc *lc);     /* the session has ended, and its watches with it */
+
 /* ---- zone.c, sweep.c ---- */
 
 /* Reads the czxids, then lock_judge(). */
 void zone_order(struct lock *lock, const struct queue *queue);
-/* An entry with our mark and no taker. */
-void sweep(struct lock *lock, const struct queue_entry *entry);
+/* An entry with our mark and no taker. False: there is no room to ask for it now. */
+bool sweep(struct lock *lock, const struct queue_entry *entry);
 
 /* ---- taker.c ---- */
 
@@ -306,6 +318,10 @@ struct lc_taker {
 	bool probing;                /* immediate, and the lock is not known to be free: list first */
 	unsigned pending;            /* answers outstanding that name this taker */
 	char *name;                  /* of the entry; while CREATING or UNKNOWN without its digits */
+	bool gone;                   /* taker_gone() */
+	unsigned claims;             /* UNKNOWN: entries that may be it, and are being asked, */
+	uint64_t claimed;            /*   since which listing; */
+	bool claim_lost;             /*   one of them could not be */
 	int64_t number;
 	int64_t czxid;               /* 0: not known yet, it was made in a transaction */
 	int32_t version;             /* of its data */
@@ -350,6 +366,8 @@ struct lc_taker {
 
 bool taker_wants(const struct lc_taker *taker);   /* its entry shall exist */
 bool taker_in_queue(const struct lc_taker *taker);   /* its entry stands there */
+bool taker_owns(const struct lc_taker *taker, const char *znode);
+bool taker_made_as(const struct lc_taker *taker, const char *znode);   /* UNKNOWN: that may be it */
 bool taker_queues(const struct lc_taker *taker);  /* waits, and its entry is there or may be */
 void taker_settle(struct lc_taker *taker);        /* frees it when nothing is left of it */
 /* `first`: nobody stands before it. */
@@ -362,6 +380,9 @@ void taker_watch_next(struct lc_taker *holder);
 void taker_fail(struct lc_taker *taker, int error);
 /* The entry went with its lock. */
 void taker_removed(struct lc_taker *taker);
+/* The entry is gone, for certain, whatever a listing shows: that will draw the consequences,
+ * but who holds has lost it now. */
+void taker_gone(struct lc_taker *taker);
 /* The entry is gone, by nobody's hand here. */
 void taker_vanished(struct lc_taker *taker);
 /* The session lives, so those that are missing were evicted. */
@@ -378,7 +399,7 @@ void taker_created(struct lc_taker *taker, const struct ensemble_answer *answer)
 void taker_deleted(struct lc_taker *taker, const struct ensemble_answer *answer);
 /* Its create or delete was not sent, or has certainly not happened. */
 void taker_unsent(struct lc_taker *taker);
-/* A create of unknown outcome: it was found in a listing; or not. */
+/* A create of unknown outcome: a listing shows one that may be it; or none. */
 void taker_found(struct lc_taker *taker, const struct queue_entry *entry);
 void taker_not_found(struct lc_taker *taker);
 /* Its entry is gone. */
@@ -403,8 +424,9 @@ void taker_watch_self(struct lc_taker *taker);
 void entry_write(struct lc_taker *taker);
 void entry_write_since(struct lc_taker *taker);
 size_t entry_format(const struct lc_taker *taker, char *ret_data);   /* RECORD_ENTRY_MAX */
-/* The good answer of a get: what it tells, a mark among it. */
-void entry_read(struct lc_taker *taker, const struct ensemble_answer *answer);
+/* The good answer of a get: what it tells, a mark among it. False: it is another's, who has
+ * made it under the name of this one when this one was gone. */
+bool entry_read(struct lc_taker *taker, const struct ensemble_answer *answer);
 void takers_look(struct lc *lc);                  /* for marks that no watch tells of */
 
 /* ---- batch.c ---- */

@@ -28,14 +28,26 @@ size_t entry_format(const struct lc_taker *taker, char *ret_data)
 	});
 }
 
-void entry_read(struct lc_taker *taker, const struct ensemble_answer *answer)
+/* Not another one's, of the same name. */
+static bool is_it(const struct lc_taker *taker, const struct ensemble_stat *stat)
+{
+	return stat->ephemeral_owner == taker->lc->session.id &&
+	       (taker->czxid == 0 || taker->czxid == stat->czxid);
+}
+
+bool entry_read(struct lc_taker *taker, const struct ensemble_answer *answer)
 {
 	char by[RECORD_BY_MAX + 1];
 
+	if (taker->znode == ZNODE_PRESENT && !is_it(taker, answer->stat)) {
+		taker_gone(taker);
+		return false;
+	}
 	taker->version = answer->stat->version;
 	taker->czxid = answer->stat->czxid;
 	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
 		taker_evicted(taker, by);
+	return true;
 }
 
 /* ---- looking ---- */
@@ -86,13 +98,14 @@ static void self_watched(void *ctx, const struct ensemble_answer *answer)
 	taker->watch_pending = false;
 	if (answer->result == ENSEMBLE_GONE)
 		return;
-	if (answer->result == ENSEMBLE_OK) {
+	if (answer->result == ENSEMBLE_OK && entry_read(taker, answer)) {
 		taker->watch_armed = true;
 		taker->watch_connection = taker->lc->session.connections;
 		lock_proved(taker->lock, taker);
-		entry_read(taker, answer);
 		entry_write(taker);
-	} else if (answer->result == ENSEMBLE_NOAUTH) {
+	} else if (answer->result == ENSEMBLE_OK) {
+		/* It is gone; the listing says so to all. */
+	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
 		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
 	} else if (taker_wants(taker)) {
 		lock_want_list(taker->lock);

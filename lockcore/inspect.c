@@ -96,12 +96,13 @@ static bool add_entry(struct entries_call *entries, const struct lc_entry *entry
 static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 {
 	struct entry_name name;
-	struct lc_taker *taker = NULL;
+	struct lc_taker *taker;
+	struct lock *lock;
 
-	if (!name_parse(info->entry.znode, &name) || !name.ours ||
-	    name.session_half != call->lc->session.half)
+	HASH_FIND_STR(call->lc->locks, call->path, lock);
+	if (!lock || info->session != call->lc->session.id || !name_parse(info->entry.znode, &name))
 		return;
-	HASH_FIND(hh, call->lc->takers, &name.taker_half, sizeof(name.taker_half), taker);
+	taker = lock_owner(lock, info->entry.znode, &name);
 	if (taker && taker->state == TAKER_HELD)
 		info->held_since_ms = taker->held_since_ms;
 }
@@ -265,8 +266,10 @@ static void token_answered(void *ctx, const struct ensemble_answer *answer)
 	}
 	if (!call_answered(call, answer))
 		return;
-	entry_read(call->taker, answer);
-	call_succeed(call, 0);
+	if (entry_read(call->taker, answer))
+		call_succeed(call, 0);
+	else
+		call_fail(call, -EIO);
 }
 
 static void token_ask(struct lc_call *call)

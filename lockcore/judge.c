@@ -9,26 +9,42 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* With the UUID of one whose create was not answered it may be that one's. */
+static void match_stranger(struct lock *lock, const struct queue_entry *entry, uint64_t number,
+                           size_t *strangers)
+{
+	struct lc_taker *taker = lock_named(lock, &entry->name);
+
+	if (taker && taker->znode == ZNODE_UNKNOWN && taker_made_as(taker, entry->znode)) {
+		taker->listed = number;
+		taker_found(taker, entry);
+	} else if (entry->name.ours && entry->name.session_half == lock->lc->session.half) {
+		if (*strangers == lock->swept && sweep(lock, entry))
+			lock->swept++;
+		++*strangers;
+	}
+}
+
 void lock_match(struct lock *lock, const struct queue *queue, uint64_t number)
 {
 	struct lc_taker *taker, *next, *before = NULL;
 	bool unresolved = false;
+	size_t strangers = 0;
 
 	for (size_t i = 0; i < queue->count; i++, before = taker) {
 		const struct queue_entry *entry = &queue->entries[i];
 
-		taker = lock_owner(lock, &entry->name);
+		taker = lock_owner(lock, entry->znode, &entry->name);
 		if (!taker) {
-			if (entry->name.ours && entry->name.session_half == lock->lc->session.half)
-				sweep(lock, entry);
+			match_stranger(lock, entry, number, &strangers);
 			continue;
 		}
 		taker->listed = number;
 		if (before && taker_in_queue(before) && !queue->in_zone)
 			taker->adjacent = true;
-		if (taker->znode == ZNODE_UNKNOWN)
-			taker_found(taker, entry);
 	}
+	if (lock->swept >= strangers)
+		lock->swept = 0;   /* that was all: from the beginning, next time */
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
 		/* The listing was sent on a connection that was proved by a write:
 		 * what is not in it was never made, or is deleted. */
@@ -147,7 +163,10 @@ static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_
 	lock_watch_data(lock);
 	taker_watch_self(owners[i]);
 	if (queue->slots == 1 && owners[blocker]) {
-		/* Its going will cause a listing. */
+		/* Its going will cause a listing. A holder watches itself, one that was lost at once
+		 * does not yet. */
+		if (owners[blocker]->state == TAKER_LOST)
+			taker_watch_self(owners[blocker]);
 		lock_watch_none(lock);
 		lock->behind_leaver = leaves(owners[blocker]);
 		return;
@@ -175,7 +194,7 @@ static void judge_waiters(struct lock *lock, const struct queue *queue, struct l
 	lock->front = NULL;
 	lock->wants_lease = lock->behind_leaver = false;
 	timer_clear(lc, &lock->recheck);
-	if (lock->waiting > 0 || lock->unresolved)
+	if (lock->waiting > 0 || lock->holding > 0 || lock->unresolved)
 		lock_recheck(lock);
 	lock->judging = true;
 	for (i = 0; i < queue->count; i++) {
@@ -228,12 +247,15 @@ void lock_judge(struct lock *lock, struct queue *queue)
 		return;
 	}
 	for (size_t i = 0; i < queue->count; i++)
-		owners[i] = lock_owner(lock, &queue->entries[i].name);
+		owners[i] = lock_owner(lock, queue->entries[i].znode, &queue->entries[i].name);
 	refuse_beside_deaf(lock, queue, owners);
-	for (size_t i = 0; i < queue->count; i++)
-		if (waits_in_queue(owners[i]) && owners[i]->instead)
-			judge_upgrade(queue, owners, i);
-	judge_immediate(lock, queue, owners);
+	/* Whose entries are ours, and on their way out, is not known before. */
+	if (!lock->unresolved) {
+		for (size_t i = 0; i < queue->count; i++)
+			if (waits_in_queue(owners[i]) && owners[i]->instead)
+				judge_upgrade(queue, owners, i);
+		judge_immediate(lock, queue, owners);
+	}
 	judge_waiters(lock, queue, owners);
 	free(owners);
 }

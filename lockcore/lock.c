@@ -30,7 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A waiter that nothing has woken looks again: the net below every other rule. */
+/* Who waits or holds, and has not been told anything, looks again: the net below every
+ * other rule. */
 #define RECHECK_US (60 * 1000000LL)
 /* One that found no memory to look. */
 #define LATER_US 1000000
@@ -117,17 +118,10 @@ static void free_lock(struct lock *lock)
 	free(lock);
 }
 
-/* A watch that nobody needs would be carried from connection to connection. */
-static void unwatch(struct lock *lock)
-{
-	if (lock->data_armed && session_ready(lock->lc))
-		lc_submit_beside(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_UNWATCH, .path = lock->path},
-		                 1, lc_ignore, NULL);
-}
-
 static void forget(struct lock *lock)
 {
-	unwatch(lock);
+	if (lock->data_armed)
+		watch_given_up(lock->lc, lock->path);
 	free_lock(lock);
 }
 
@@ -194,6 +188,15 @@ void lock_look_later(struct lock *lock)
 	timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + LATER_US);
 }
 
+/* A read went wrong. Where it was refused nothing tells when it will be good. */
+static void look_again(struct lock *lock, enum ensemble_result result)
+{
+	if (result == ENSEMBLE_NONODE || result == ENSEMBLE_UNKNOWN)
+		lock_want_list(lock);
+	else
+		lock_look_later(lock);
+}
+
 bool lock_guarded(const struct lock *lock)
 {
 	const struct lc_taker *taker;
@@ -204,10 +207,12 @@ bool lock_guarded(const struct lock *lock)
 		return false;
 	if (lock->writing > 0)
 		return true;
-	/* Those that share: they keep out an exclusive one, and all behind that. */
+	/* Those that share: they keep out an exclusive one, and that all behind it, as long as it
+	 * stands there, which its own watch tells. */
 	DL_FOREACH(lock->takers, taker)
 		if (taker_queues(taker))
-			return taker->mode == LC_EXCLUSIVE && !taker->instead;
+			return taker->mode == LC_EXCLUSIVE && !taker->instead &&
+			       (taker->watch_armed || taker->watch_pending);
 	return false;
 }
 
@@ -229,7 +234,8 @@ struct lc_taker *lock_next(struct lock *lock, struct lc_taker *holder)
 	for (taker = holder->next; taker; taker = taker->next) {
 		if (!taker_in_queue(taker))
 			continue;
-		if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)
+		if (!taker->adjacent || taker->gone || taker->number < 0 ||
+		    taker->number >= NAME_NUMBER_ZONE)
 			return NULL;
 		if (taker_wants(taker))
 			return taker->state == TAKER_WAITING && taker->mode == LC_EXCLUSIVE &&
@@ -256,33 +262,67 @@ void lock_proved(struct lock *lock, struct lc_taker *taker)
 
 /* ---- watching ---- */
 
+static void give_up(struct lock *lock, const char *znode)
+{
+	char *path = lc_join(lock->path, znode);
+
+	if (path)
+		watch_given_up(lock->lc, path);
+	free(path);
+}
+
 void lock_watch_none(struct lock *lock)
 {
+	if (lock->watched && lock->watch_armed)
+		give_up(lock, lock->watched);
 	free(lock->watched);
 	lock->watched = NULL;
 	lock->watch_armed = false;
 }
 
+struct watching {
+	struct lock *lock;
+	char *znode;
+};
+
 static void watch_answered(void *ctx, const struct ensemble_answer *answer)
 {
-	struct lock *lock = ctx;
+	struct watching *watching = ctx;
+	struct lock *lock = watching->lock;
 
 	lock->watches_pending--;
-	/* Of several under way only the last is about lock->watched. Whatever it
-	 * found but the entry itself, look again. */
-	if (lock->watches_pending == 0 && lock->watched) {
+	if (!lock->watched || strcmp(lock->watched, watching->znode) != 0) {
+		/* It was given up meanwhile, or another one is waited for. */
+		if (answer->result == ENSEMBLE_OK)
+			give_up(lock, watching->znode);
+	} else {
+		/* Whatever it found but the entry itself, look again. */
 		lock->watch_armed = answer->result == ENSEMBLE_OK;
-		if (answer->result == ENSEMBLE_NOAUTH)
-			lock_look_later(lock);   /* not ours to read: nothing tells of its going */
-		else if (!lock->watch_armed && answer->result != ENSEMBLE_GONE)
-			lock_want_list(lock);
+		if (!lock->watch_armed && answer->result != ENSEMBLE_GONE)
+			look_again(lock, answer->result);
 	}
+	free(watching->znode);
+	free(watching);
 	lock_settle(lock);
+}
+
+static struct watching *make_watching(struct lock *lock, const char *znode)
+{
+	struct watching *watching = malloc(sizeof(*watching));
+
+	if (!watching)
+		return NULL;
+	*watching = (struct watching){.lock = lock, .znode = strdup(znode)};
+	if (watching->znode)
+		return watching;
+	free(watching);
+	return NULL;
 }
 
 /* Get, not exists: a watch on a name that is gone would stay for ever. */
 void lock_watch_entry(struct lock *lock, const char *znode)
 {
+	struct watching *watching;
 	char *path;
 
 	if (lock->watched && strcmp(lock->watched, znode) == 0 &&
@@ -291,10 +331,11 @@ void lock_watch_entry(struct lock *lock, const char *znode)
 	lock_watch_none(lock);
 	lock->watched = strdup(znode);
 	path = lc_join(lock->path, znode);
-	if (lock->watched && path) {
+	watching = lock->watched && path ? make_watching(lock, znode) : NULL;
+	if (watching) {
 		lock->watches_pending++;
 		lc_submit_beside(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true},
-		                 1, watch_answered, lock);
+		                 1, watch_answered, watching);
 	} else {
 		lock_watch_none(lock);
 		lock_look_later(lock);
@@ -302,13 +343,20 @@ void lock_watch_entry(struct lock *lock, const char *znode)
 	free(path);
 }
 
-struct lc_taker *lock_owner(struct lock *lock, const struct entry_name *name)
+struct lc_taker *lock_named(struct lock *lock, const struct entry_name *name)
 {
 	struct lc_taker *taker = NULL;
 
 	if (name->ours && name->session_half == lock->lc->session.half)
 		HASH_FIND(hh, lock->lc->takers, &name->taker_half, sizeof(name->taker_half), taker);
 	return taker && taker->lock == lock ? taker : NULL;
+}
+
+struct lc_taker *lock_owner(struct lock *lock, const char *znode, const struct entry_name *name)
+{
+	struct lc_taker *taker = lock_named(lock, name);
+
+	return taker && taker_owns(taker, znode) ? taker : NULL;
 }
 
 /* ---- the lock itself ---- */
@@ -350,7 +398,7 @@ static void data_answered(void *ctx, const struct ensemble_answer *answer)
 		lock->slots = slots;
 		lock->doubtful = false;
 	} else if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE) {
-		lock_want_list(lock);
+		look_again(lock, answer->result);
 	}
 	lock_settle(lock);
 }
@@ -389,18 +437,23 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 {
 	struct lc_taker *taker;
 	struct entry_name name;
+	bool armed;
 
 	if (lock->watched && strcmp(lock->watched, znode) == 0) {
 		lock->watch_armed = false;
 		lock_want_list(lock);
 	}
-	taker = name_parse(znode, &name) ? lock_owner(lock, &name) : NULL;
-	if (taker && taker_wants(taker)) {
-		taker->watch_armed = false;
-		if (change == ENSEMBLE_DELETED)
-			lock_want_list(lock);
-		else
-			taker_watch_self(taker);
+	taker = name_parse(znode, &name) ? lock_owner(lock, znode, &name) : NULL;
+	if (!taker || !taker_wants(taker))
+		return;
+	armed = taker->watch_armed;
+	taker->watch_armed = false;
+	if (change == ENSEMBLE_DELETED) {
+		if (armed)
+			taker_gone(taker);
+		lock_want_list(lock);
+	} else {
+		taker_watch_self(taker);
 	}
 }
 
@@ -471,14 +524,22 @@ static void removed(struct lock *lock)
 		taker_step(taker);
 }
 
-/* The lock is closed to us. */
+/* The lock is closed to us. Who holds it does so all the same, as far as is known; what is
+ * not known yet, and whether it has changed, the next listing may tell. */
 static void refuse_all(struct lock *lock, int error)
 {
 	struct lc_taker *taker, *next;
 
-	DL_FOREACH_SAFE(lock->takers, taker, next)
+	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		if (taker->gone && taker->znode == ZNODE_PRESENT)
+			taker_vanished(taker);
 		if (taker->state == TAKER_WAITING && taker->znode != ZNODE_CREATING)
 			taker_fail(taker, error);
+	}
+	if (lock->unresolved)
+		lock_look_later(lock);
+	else if (lock->takers)
+		lock_recheck(lock);
 }
 
 static void listed(void *ctx, const struct ensemble_answer *answer)
@@ -545,6 +606,7 @@ void locks_resume(struct lc *lc)
 	struct lock *lock, *next;
 	struct lc_taker *taker, *after;
 
+	unwatches_resume(lc);
 	HASH_ITER(hh, lc->locks, lock, next) {
 		lock->unresolved = false;
 		DL_FOREACH(lock->takers, taker)
@@ -583,10 +645,12 @@ void locks_session_ended(struct lc *lc)
 	struct lc_taker *taker, *after;
 
 	lc->missing = false;
+	unwatches_clear(lc);
 	HASH_ITER(hh, lc->locks, lock, next) {
 		lock->front = lock->unproved = NULL;
 		lock->unresolved = lock->wants_lease = lock->behind_leaver = false;
 		lock->data_armed = lock->doubtful = lock->proven = lock->together = false;
+		lock->watch_armed = false;
 		lock_watch_none(lock);
 		timer_clear(lc, &lock->recheck);
 		lock->lists_pending++;   /* keeps the lock while its takers go */

@@ -32,7 +32,7 @@ void taker_absent(struct lc_taker *taker)
 	if (next)
 		next->adjacent &= taker->adjacent;
 	taker->znode = ZNODE_ABSENT;
-	taker->adjacent = taker->first = taker->watch_armed = false;
+	taker->adjacent = taker->first = taker->watch_armed = taker->gone = false;
 	free(taker->name);
 	taker->name = NULL;
 }
@@ -226,7 +226,7 @@ void taker_step(struct lc_taker *taker)
 		return;
 	case ZNODE_PRESENT:
 		/* A delete that was refused waits for its timer. */
-		if (!ready || taker_wants(taker) || taker->limit.armed)
+		if (!ready || taker_wants(taker) || taker->limit.armed || taker->gone)
 			return;
 		if (taker->lock->unproved && !taker->lock->proven) {
 			taker->lock->held_back = true;   /* lock_proved() goes on */
@@ -244,45 +244,75 @@ void taker_step(struct lc_taker *taker)
 
 /* ---- what listings find ---- */
 
-static void adopted(void *ctx, const struct ensemble_answer *answer)
+/* Made with all of the name that the create was sent with, so it may be its node; and so may
+ * be copies that others have made of it. Whose session it belongs to tells. */
+struct claim {
+	struct lc_taker *taker;
+	char *znode;
+};
+
+static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 {
-	struct lc_taker *taker = ctx;
-	char *znode = taker->name;
+	struct claim *claim = ctx;
+	struct lc_taker *taker = claim->taker;
 
 	taker->pending--;
-	if (answer->result == ENSEMBLE_GONE)
-		return;
-	/* Otherwise it is still unknown: the next listing decides. */
-	if (answer->result == ENSEMBLE_OK && answer->stat->ephemeral_owner == taker->lc->session.id) {
-		taker->name = NULL;
-		set_present(taker, znode, answer->stat);
-		free(znode);
+	taker->claims--;
+	taker->claim_lost |= answer->result == ENSEMBLE_UNKNOWN;
+	if (answer->result == ENSEMBLE_OK && taker->znode == ZNODE_UNKNOWN &&
+	    answer->stat->ephemeral_owner == taker->lc->session.id) {
+		set_present(taker, claim->znode, answer->stat);
 		entry_read(taker, answer);
 	}
-	if (answer->result != ENSEMBLE_UNKNOWN)
-		lock_want_list(taker->lock);
-	taker_step(taker);
+	free(claim->znode);
+	free(claim);
+	if (answer->result == ENSEMBLE_GONE || taker->claims > 0)
+		return;
+	/* What was found is judged by a listing, and what was not found out is looked for again. */
+	lock_want_list(taker->lock);
+	if (taker->znode == ZNODE_UNKNOWN && !taker->claim_lost)
+		taker_not_found(taker);
+	else
+		taker_step(taker);
+}
+
+static struct claim *make_claim(struct lc_taker *taker, const char *znode)
+{
+	struct claim *claim = malloc(sizeof(*claim));
+
+	if (claim)
+		*claim = (struct claim){.taker = taker, .znode = strdup(znode)};
+	if (claim && claim->znode)
+		return claim;
+	free(claim);
+	return NULL;
 }
 
 void taker_found(struct lc_taker *taker, const struct queue_entry *entry)
 {
-	char *name, *path;
+	struct claim *claim;
+	char *path;
 
 	assert(taker->znode == ZNODE_UNKNOWN);
-	if (taker->pending > 0)
-		return;
-	name = strdup(entry->znode);
-	if (!name)
-		return;
-	free(taker->name);
-	taker->name = name;
-	path = taker_path(taker);
-	if (!path)
-		return;
-	/* Its token and its owner are asked before it counts as ours. */
-	taker->pending++;
-	lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, adopted,
-	                 taker);
+	if (taker->claims > 0 && taker->claimed != taker->listed)
+		return;   /* those of an earlier listing are being asked */
+	if (taker->claims == 0)
+		taker->claim_lost = false;
+	taker->claimed = taker->listed;
+	claim = make_claim(taker, entry->znode);
+	path = lc_join(taker->lock->path, entry->znode);
+	if (!claim || !path) {
+		taker->claim_lost = true;
+		lock_look_later(taker->lock);
+		if (claim)
+			free(claim->znode);
+		free(claim);
+	} else {
+		taker->pending++;
+		taker->claims++;
+		lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
+		                 claim_answered, claim);
+	}
 	free(path);
 }
 

@@ -31,6 +31,17 @@ bool taker_in_queue(const struct lc_taker *taker)
 	return taker->znode == ZNODE_PRESENT || taker->znode == ZNODE_DELETING;
 }
 
+/* Anybody may make entries with its UUID, or, when it is gone, with its whole name. */
+bool taker_owns(const struct lc_taker *taker, const char *znode)
+{
+	return taker_in_queue(taker) && !taker->gone && strcmp(taker->name, znode) == 0;
+}
+
+bool taker_made_as(const struct lc_taker *taker, const char *znode)
+{
+	return strncmp(znode, taker->name, strlen(taker->name)) == 0;
+}
+
 bool taker_queues(const struct lc_taker *taker)
 {
 	return taker->state == TAKER_WAITING &&
@@ -147,7 +158,7 @@ static void hand_off(struct lc_taker *leaver)
 	struct lock *lock = leaver->lock;
 	struct lc_taker *next;
 
-	if (leaver->state != TAKER_HELD || leaver->znode != ZNODE_PRESENT ||
+	if (leaver->state != TAKER_HELD || leaver->znode != ZNODE_PRESENT || leaver->gone ||
 	    lock->holding > 1 || !lock_watched(lock) || !session_may_grant(leaver->lc))
 		return;
 	next = lock_next(lock, leaver);
@@ -280,14 +291,34 @@ void taker_removed(struct lc_taker *taker)
 	take_away(taker, -ENOENT);
 }
 
+static void report_gone(const struct lc_taker *taker)
+{
+	lc_report(taker->lc, LC_NOTICE, "%s/%s is gone", taker->lock->path, taker->name);
+}
+
+void taker_gone(struct lc_taker *taker)
+{
+	if (taker->gone)
+		return;
+	taker->gone = true;
+	lock_want_list(taker->lock);
+	if (taker->state != TAKER_HELD)
+		return;
+	if (taker->told_taken) {
+		report_gone(taker);
+		taker->lc->counters.evictions++;
+	}
+	taker_lose(taker);
+}
+
 /* Who holds has lost it either way. Who waits is told when a write was answered: the
  * ensemble answers none after the end of the session that a listing has shown. */
 void taker_vanished(struct lc_taker *taker)
 {
 	struct lc *lc = taker->lc;
 
-	if (taker_wants(taker))
-		lc_report(lc, LC_NOTICE, "%s/%s is gone", taker->lock->path, taker->name);
+	if (taker_wants(taker) && (taker->state != TAKER_LOST || !taker->gone))
+		report_gone(taker);
 	taker_absent(taker);
 	if (taker->state == TAKER_HELD && !taker->told_taken)
 		taker_lose(taker);   /* it waits again */
@@ -341,6 +372,7 @@ static void settled(void *ctx)
 
 	entry_write_since(taker);   /* first: the watch is not to tell of it */
 	taker_watch_self(taker);
+	lock_recheck(taker->lock);
 	if (taker->state == TAKER_HELD)
 		taker_watch_next(taker);
 }

@@ -42,6 +42,17 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* One of ours is gone since the listing, or was before, and another one has its number, as it
+ * repeats, and its whole name. */
+static void look_at_own(const struct zone_item *item, const struct entry_name *name)
+{
+	struct lc_taker *taker = lock_owner(item->zone->lock, item->znode, name);
+
+	if (taker && taker_wants(taker) &&
+	    (item->gone || (taker->czxid != 0 && taker->czxid != item->czxid)))
+		taker_gone(taker);
+}
+
 static bool build(const struct zone *zone, struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(zone->count + 1, sizeof(*queue.entries)),
@@ -55,7 +66,10 @@ static bool build(const struct zone *zone, struct queue *ret_queue)
 		struct queue_entry *entry = &queue.entries[queue.count];
 
 		gone |= zone->items[i].gone;
-		if (zone->items[i].gone || !name_parse(zone->items[i].znode, &entry->name))
+		if (!name_parse(zone->items[i].znode, &entry->name))
+			continue;
+		look_at_own(&zone->items[i], &entry->name);
+		if (zone->items[i].gone)
 			continue;
 		entry->znode = zone->items[i].znode;
 		entry->czxid = zone->items[i].czxid;

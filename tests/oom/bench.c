@@ -589,7 +589,7 @@ void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path
 	const char *made = "";
 
 	if (!bench->foreign)
-		bench->foreign = world_foreign_session(&bench->world);
+		bench->foreign = world_foreign_session(&bench->world, false);
 	run(bench, 10 * MS);
 	snprintf(path, sizeof(path), "%s/%s", bench->locks[lock].path, prefix);
 	world_do(&bench->world, bench->foreign,

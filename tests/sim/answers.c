@@ -242,7 +242,7 @@ void judge_listing(struct question *question, const struct lc_listing *listing)
 	if (!question->root)
 		judge_held(question, listing);
 	for (size_t i = 1; i < listing->entry_count; i++)
-		if (!sim->plan.near_overflow && listing->entries[i].number <= listing->entries[i - 1].number)
+		if (!sim->plan.near_overflow && listing->entries[i].number <= listing->entries[i - 1].number - !!sim->plan.copies)
 			sim_violation(sim, "lc_list shows %s after %s", listing->entries[i].znode,
 			              listing->entries[i - 1].znode);
 	for (size_t i = 1; i < listing->lock_count; i++)
@@ -260,8 +260,9 @@ void judge_entries(struct question *question, const struct lc_entry_info *infos,
 		DL_FOREACH(parent->children, node) {
 			const struct lc_entry_info *info = &infos[i];
 
-			if (strcmp(node->name, info->entry.znode) != 0)
-				continue;
+			if (strcmp(node->name, info->entry.znode) != 0 ||
+			    (sim->plan.copies && info->token < node->stat.czxid))
+				continue;   /* or another one has its name since */
 			if (info->token != node->stat.czxid || info->session != node->stat.ephemeral_owner ||
 			    (info->entry.mode == LC_SHARED) != !!(order_shape(node) & SHAPE_SHARED) ||
 			    info->entry.deaf != !!(order_shape(node) & SHAPE_DEAF) ||

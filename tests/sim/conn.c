@@ -373,10 +373,12 @@ static void answer_children(struct conn *conn, const struct ensemble_op *op, str
 	struct node *child;
 	bool hide = mutation == MUTATE_hide_entry && rng_chance(&world->rng, 200);
 
-	if (!node) {
+	if (world->list_error != ENSEMBLE_OK)
+		letter->result = world->list_error;
+	else if (!node)
 		letter->result = ENSEMBLE_NONODE;
+	if (letter->result != ENSEMBLE_OK)
 		return;
-	}
 	letter->names = arena_zalloc(&world->arena, (size_t)(node->stat.children + 1) * sizeof(*letter->names));
 	DL_FOREACH(node->children, child) {
 		/* in no order: each new name changes places with any before it */

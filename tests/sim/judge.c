@@ -142,6 +142,14 @@ static bool evicted_as_holder(const struct taker *taker)
 	                                  taker->mount->trouble_us >= taker->evicted_us);
 }
 
+/* Its entry was deleted while it waited, and another client's may have its name: that it is
+ * another one no list of names can show. Who holds is told by reading it. */
+static bool stood_in(const struct taker *taker)
+{
+	return taker->sim->plan.copies && taker->evicted_us >= 0 &&
+	       now_us(taker->sim) - later(taker->granted_us, mount_trouble(taker->mount)) <= NOTICE_US;
+}
+
 /* Who holds a lock at this moment, by what they believe. */
 struct band {
 	struct taker *exclusive, *shared;   /* the last one of them in the queue */
@@ -209,6 +217,8 @@ static void judge_holders(struct sim *sim)
 		}
 		if (taker->unheld_running_us >= 0)
 			sim_violation(sim, "a: taker %d holds %s again", taker->pid, taker->lock->name);
+		if (stood_in(taker))
+			continue;
 		if (evicted_as_holder(taker)) {
 			judge_evicted(taker);
 			continue;

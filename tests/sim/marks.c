@@ -61,11 +61,23 @@ static void note_mark(struct sim *sim, struct node *node, const struct transacti
 	}
 }
 
+/* In the place of an entry that was deleted, under the same name: whoever deletes that one, and
+ * does not know, deletes this. */
+static bool replaces(struct sim *sim, const struct node *node)
+{
+	struct node named = {.name = node->name, .stat.ephemeral_owner = 1};
+	struct taker *taker = judge_owner(sim, &named);
+
+	return node->stat.ephemeral_owner & WORLD_FOREIGN && taker && taker->evicted_token;
+}
+
 static void note_delete(struct sim *sim, struct node *node, const struct transaction *transaction)
 {
 	int64_t owner = node->stat.ephemeral_owner, age_us = sim->agenda.now_us - node->marked_us;
 
 	if (!transaction->request || writer(transaction) == owner)
+		return;
+	if (replaces(sim, node))
 		return;
 	if (!owner || !(order_shape(node) & SHAPE_OURS)) {
 		if (!node->asked_away)

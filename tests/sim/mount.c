@@ -122,7 +122,7 @@ static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char
 		return true;
 	taker = judge_owner(mount->sim, &named);
 	/* By whom, if it was evicted here? Or what if it had stayed without a session? */
-	mount->lease_blurred |= !taker || taker->marked_us >= 0;
+	mount->lease_blurred |= !taker || taker->marked_us >= 0 || mount->sim->plan.copies;
 	return taker && taker->mount == mount;
 }
 

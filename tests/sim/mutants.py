@@ -55,6 +55,7 @@ def mutant(rule, name, file, old, new, judge, *more):
 LEASE = unit('tests/unit/lease.c')
 QUEUE = unit('tests/unit/queue.c')
 CALLS = unit('tests/sim/test_calls.c')
+OWN = unit('tests/sim/test_own.c')
 # What a test of tests/sim without the simulation is made of.
 WORLD = {'agenda', 'arena', 'conn', 'link', 'mutation', 'quorum', 'sessions', 'trace', 'tree', 'wire',
          'world'}
@@ -285,8 +286,8 @@ mutant(9, 'front_does_not_watch_itself', 'judge.c',
        '',
        sim('operators', 170))
 mutant(9, 'own_watch_not_armed_again', 'lock.c',
-       '\t\telse\n\t\t\ttaker_watch_self(taker);',
-       '',
+       '\t} else {\n\t\ttaker_watch_self(taker);\n\t}\n}',
+       '\t}\n}',
        sim('operators', 12000))
 
 # ---- 10: first, present, of this session ----
@@ -315,8 +316,8 @@ mutant(10, 'leaver_granted', 'judge.c',
 # ---- 11: local hand-off ----
 
 mutant(11, 'hand_off_past_a_remote_entry', 'lock.c',
-       'if (!taker->adjacent || taker->number',
-       'if (taker->number',
+       'if (!taker->adjacent || taker->gone ||',
+       'if (taker->gone ||',
        sim())
 mutant(11, 'hand_off_unguarded', 'taker.c',
        '\tif (!taker_proved(next))\n\t\tlock->unproved = next;\n',
@@ -364,8 +365,8 @@ mutant(12, 'zone_begins_at_the_overflow', 'queue.c',
        'entry->name.number > INT32_MAX',
        QUEUE)
 mutant(12, 'neighbours_in_the_zone', 'lock.c',
-       'if (!taker->adjacent || taker->number < 0 || taker->number >= NAME_NUMBER_ZONE)',
-       'if (!taker->adjacent)',
+       ' || taker->number < 0 ||\n\t\t    taker->number >= NAME_NUMBER_ZONE)',
+       ')',
        sim('overflow', 440),
        ('judge.c', 'if (before && taker_in_queue(before) && !queue->in_zone)',
         'if (before && taker_in_queue(before))'))
@@ -395,8 +396,8 @@ mutant(12, 'one_reader_at_a_time', 'judge.c',
        '\t\ttaker_grant(owners[i], i == 0);\n\t\tbreak;\n\t}',
        sim())
 mutant(12, 'readers_guard_readers', 'lock.c',
-       'return taker->mode == LC_EXCLUSIVE && !taker->instead;',
-       'return true;',
+       'return taker->mode == LC_EXCLUSIVE && !taker->instead &&\n',
+       'return true ||\n',
        sim())
 
 # ---- 13: slots ----
@@ -521,12 +522,112 @@ mutant(17, 'sweep_without_asking_the_owner', 'sweep.c',
        '0',
        sim('namesakes'))
 mutant(17, 'adopted_without_asking', 'place.c',
-       '	/* Its token and its owner are asked before it counts as ours. */\n',
-       '	taker->name = NULL;\n'
-       '	set_present(taker, name, &(struct ensemble_stat){.ephemeral_owner = taker->lc->session.id,\n'
-       '	                                                 .czxid = 1});\n'
-       '	free(name);\n	free(path);\n	taker_step(taker);\n	return;\n',
+       '\tclaim = make_claim(taker, entry->znode);\n',
+       '\tset_present(taker, entry->znode, &(struct ensemble_stat){\n'
+       '\t\t.ephemeral_owner = taker->lc->session.id, .czxid = 1});\n'
+       '\ttaker_step(taker);\n\treturn;\n',
        sim('cuts'))
+# Others make entries with our UUIDs.
+mutant(31, 'own_by_the_uuid', 'taker.c',
+       'return taker_in_queue(taker) && !taker->gone && strcmp(taker->name, znode) == 0;',
+       'return !taker->gone;',
+       sim('forgers'))
+mutant(31, 'own_by_the_uuid_among_the_waiting', 'judge.c',
+       'owners[i] = lock_owner(lock, queue->entries[i].znode, &queue->entries[i].name);',
+       'owners[i] = lock_named(lock, &queue->entries[i].name);',
+       sim('forgers'))
+mutant(31, 'own_by_the_uuid_when_matched', 'judge.c',
+       'taker = lock_owner(lock, entry->znode, &entry->name);',
+       'taker = lock_named(lock, &entry->name);',
+       OWN)
+mutant(31, 'copies_behind_a_holder_leave_with_it', 'attend.c',
+       'lock_owner(lock, entry->znode, &entry->name)',
+       'lock_named(lock, &entry->name)',
+       OWN)
+mutant(31, 'what_we_know_is_told_of_copies', 'inspect.c',
+       'if (!lock || info->session != call->lc->session.id || !name_parse(info->entry.znode, &name))\n'
+       '\t\treturn;\n\ttaker = lock_owner(lock, info->entry.znode, &name);',
+       'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n'
+       '\ttaker = lock_named(lock, &name);',
+       OWN)
+mutant(31, 'the_first_copy_is_claimed', 'place.c',
+       ' &&\n\t    answer->stat->ephemeral_owner == taker->lc->session.id) {',
+       ') {',
+       OWN,
+       ('place.c', '\tassert(!stat || stat->ephemeral_owner == taker->lc->session.id);\n', ''),
+       ('entry.c', 'return stat->ephemeral_owner == taker->lc->session.id &&', 'return'))
+mutant(31, 'one_copy_decides', 'place.c',
+       'if (answer->result == ENSEMBLE_GONE || taker->claims > 0)',
+       'if (answer->result == ENSEMBLE_GONE)',
+       OWN)
+mutant(31, 'copies_are_claimed_for_ever', 'place.c',
+       '\tif (taker->znode == ZNODE_UNKNOWN && !taker->claim_lost)\n\t\ttaker_not_found(taker);\n\telse\n\t\ttaker_step(taker);',
+       '\ttaker_step(taker);',
+       OWN)
+mutant(31, 'tries_refused_before_the_outcome', 'judge.c',
+       '\tif (!lock->unresolved) {\n',
+       '\t{\n',
+       OWN)
+mutant(31, 'deleted_and_made_by_another', 'entry.c',
+       '\tif (taker->znode == ZNODE_PRESENT && !is_it(taker, answer->stat)) {',
+       '\tif (0) {',
+       OWN)
+mutant(31, 'confirmed_by_its_name', 'change.c',
+       '\ttaker_watch_self(taker);\n\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
+       '\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
+       OWN)
+mutant(31, 'another_of_its_number', 'zone.c',
+       '\t\tlook_at_own(&zone->items[i], &entry->name);\n',
+       '',
+       sim('forgers'))
+mutant(31, 'who_bars_the_way_is_not_watched', 'lock.c',
+       ' &&\n\t\t\t       (taker->watch_armed || taker->watch_pending);',
+       ';',
+       OWN)
+mutant(31, 'sweep_blind_by_the_uuid', 'sweep.c',
+       'return taker && (taker->znode == ZNODE_CREATING',
+       'return taker || (taker->znode == ZNODE_CREATING',
+       OWN)
+mutant(31, 'sweep_without_limit', 'sweep.c',
+       'if (path && HASH_COUNT(lc->orphans) < ORPHANS_MAX)',
+       'if (path)',
+       OWN)
+mutant(31, 'sweep_begins_anew', 'judge.c',
+       '\t\t\tlock->swept++;\n',
+       '\t\t\t;\n',
+       OWN)
+mutant(31, 'sweep_does_not_go_on', 'sweep.c',
+       '\tif (lock && lock->swept > 0)\n\t\tlock_look_later(lock);\n',
+       '',
+       OWN)
+
+# ---- 32: holders look again; watches ----
+
+mutant(32, 'holders_do_not_look_again', 'judge.c',
+       'if (lock->waiting > 0 || lock->holding > 0 || lock->unresolved)',
+       'if (lock->waiting > 0 || lock->unresolved)',
+       OWN)
+mutant(32, 'refused_and_not_looked_at_again', 'lock.c',
+       '\telse if (lock->takers)\n\t\tlock_recheck(lock);\n',
+       '',
+       OWN)
+mutant(32, 'refused_and_known_to_be_gone', 'taker.c',
+       '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\tif (taker->told_taken) {',
+       '\treturn;\n\tif (taker->told_taken) {',
+       OWN,
+       ('lock.c', '\t\tif (taker->gone && taker->znode == ZNODE_PRESENT)\n\t\t\ttaker_vanished(taker);\n', ''))
+mutant(32, 'watch_left_behind', 'lock.c',
+       '\tif (lock->watched && lock->watch_armed)\n\t\tgive_up(lock, lock->watched);\n',
+       '',
+       OWN)
+mutant(32, 'watch_left_behind_without_contact', 'unwatch.c',
+       'if (answer->result == ENSEMBLE_UNKNOWN)',
+       'if (0)',
+       OWN)
+mutant(32, 'watch_not_taken_back_later', 'lock.c',
+       '\tunwatches_resume(lc);\n',
+       '',
+       OWN)
 
 # ---- 18: unknown outcomes ----
 
@@ -539,8 +640,8 @@ mutant(18, 'others_queue_before_the_outcome', 'place.c',
        'else\n',
        sim())
 mutant(18, 'unknown_not_adopted', 'judge.c',
-       '\t\t\ttaker_found(taker, entry);',
-       '\t\t\t;',
+       '\t\ttaker_found(taker, entry);\n',
+       '\t\t;\n',
        sim('cuts'))
 mutant(18, 'unknown_not_created_again', 'judge.c',
        '\t\t\ttaker_not_found(taker);\n\t\telse if (taker->listed',
@@ -549,7 +650,7 @@ mutant(18, 'unknown_not_created_again', 'judge.c',
 mutant(18, 'no_list_after_reconnect', 'lock.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
-       sim('cuts'))
+       OWN)
 
 # ---- 19: transactions ----
 

@@ -62,6 +62,8 @@ static unsigned read_shape(const struct node *node, int *ret_pid)
 	for (size_t i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
 		if (ends_with(node->name, len, deaf[i]))
 			shape |= SHAPE_DEAF;
+	if (node->stat.ephemeral_owner & WORLD_FORGES)
+		shape |= SHAPE_STRAY;
 	*ret_pid = read_pid(node->name, len);
 	if (*ret_pid >= 0)
 		shape |= SHAPE_OURS;
@@ -74,7 +76,9 @@ unsigned order_shape(struct node *node)
 
 	if (!node->shape) {
 		node->shape = read_shape(node, &pid);
-		node->who = node->stat.ephemeral_owner && pid >= 0 ? pid : WHO_FOREIGN;
+		if (node->stat.ephemeral_owner & WORLD_FOREIGN || !node->stat.ephemeral_owner)
+			pid = -1;   /* whoever it says that it is of */
+		node->who = pid >= 0 ? pid : WHO_FOREIGN;
 	}
 	return node->shape;
 }
@@ -88,6 +92,16 @@ int order_pid(struct node *node)
 bool judge_is_entry(struct node *node)
 {
 	return order_shape(node) & SHAPE_ENTRY;
+}
+
+bool order_has_stray(struct node *parent)
+{
+	struct node *node;
+
+	DL_FOREACH(parent->children, node)
+		if (order_shape(node) & SHAPE_STRAY)
+			return true;
+	return false;
 }
 
 unsigned order_slots(struct node *node)
@@ -205,7 +219,8 @@ static bool admitted(const struct taker *taker, const struct span *span, bool *r
 			return (!span->deaf || taker->sim->plan.near_overflow) &&
 			       crowd_admits(&crowd, taker->mode, span->slots);
 		}
-		if (!judge_passes(taker, stander->who))
+		/* Whoever has chosen its number came in where nobody can: none is promised to wait. */
+		if (!judge_passes(taker, stander->who) && !(stander->shape & SHAPE_STRAY))
 			crowd_add(&crowd, stander->shape);
 	}
 	return false;

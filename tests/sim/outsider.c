@@ -7,13 +7,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 struct outsider {
 	struct sim *sim;
 	struct rng rng, mode_rng;
-	int64_t session, arrived_us, czxid;
+	int64_t session, forger, arrived_us, czxid;
 	struct lock_state *lock;
 	char path[1280];
 	bool asked_away;
@@ -21,6 +22,7 @@ struct outsider {
 };
 
 static void arrives(void *ctx, uint64_t arg);
+static void evict(struct sim *sim, struct node *node);
 
 /* Somebody made an entry by hand, after the pattern of one that stood there: its
  * session's mark, but no taker's, and another owner. */
@@ -85,13 +87,52 @@ static void departs(void *ctx, uint64_t arg)
 		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
 		return;
 	}
-	if (result == ENSEMBLE_NONODE && !gone && !outsider->asked_away && outsider->lock->absent_us < outsider->arrived_us)
+	/* One in the place of a taker's entry may be taken for that; marks.c knows. */
+	if (result == ENSEMBLE_NONODE && !gone && !outsider->asked_away && !sim->plan.copies &&
+	    outsider->lock->absent_us < outsider->arrived_us)
 		sim_violation(sim, "d: somebody has deleted %s, which is not theirs", outsider->path);
 	if (sim->stopping) {
 		sim->outsiders_left--;
 		return;
 	}
 	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 20000000), arrives, outsider, 0);
+}
+
+/* One that has it in for a taker: all of whose name it takes, or the UUID, with a number of its
+ * own choice before or behind it, or the next one of the lock. */
+static bool copy_entry(struct outsider *outsider, struct lock_state *lock, char *path, size_t size,
+                       struct ensemble_op *op)
+{
+	struct sim *sim = outsider->sim;
+	struct node *parent = tree_find(&sim->world.proposed, lock->path), *node, *victim = NULL;
+	unsigned seen = 0;
+	int64_t number;
+	size_t len;
+
+	if (parent)
+		DL_FOREACH(parent->children, node)
+			if (judge_owner(sim, node) && rng_chance(&outsider->rng, 1000 / ++seen))
+				victim = node;
+	if (!victim)
+		return false;
+	len = strlen(victim->name) - 10;
+	number = strtoll(victim->name + len, NULL, 10) + rng_between(&outsider->rng, -3, 3);
+	if (number < 0 || number > INT32_MAX)
+		number = 0;
+	op->ephemeral = true;
+	op->sequence = rng_chance(&outsider->rng, 300);
+	if (sim->plan.near_overflow && rng_chance(&outsider->rng, 200))
+		number = rng_between(&outsider->rng, INT32_MAX - 5, INT32_MAX);
+	if (op->sequence)
+		snprintf(path, size, "%s/%.*s", lock->path, (int)len, victim->name);
+	else if (rng_chance(&outsider->rng, 700))
+		snprintf(path, size, "%s/%.*s%010" PRId64, lock->path, (int)len, victim->name, number);
+	else
+		snprintf(path, size, "%s/%.40s%s.%d-lock-%010" PRId64, lock->path, victim->name,
+		         rng_chance(&outsider->rng, 500) ? "a" : "z", order_pid(victim), number);
+	if (sim->plan.weight[FAULT_EVICT] && sim->world.leader >= 0 && rng_chance(&outsider->rng, 200))
+		evict(sim, victim);
+	return true;
 }
 
 static void arrives(void *ctx, uint64_t arg)
@@ -103,14 +144,19 @@ static void arrives(void *ctx, uint64_t arg)
 	const char *path = NULL;
 	struct ensemble_op op = {.kind = ENSEMBLE_CREATE, .path = prefix, .sequence = true,
 	                         .ephemeral = !rng_chance(&outsider->rng, 100)};
+	int64_t session = op.ephemeral ? outsider->session : 0;
 
 	(void)arg;
 	if (sim->stopping) {
 		sim->outsiders_left--;
 		return;
 	}
-	pick_prefix(outsider, lock, prefix, sizeof(prefix));
-	if (world_do(&sim->world, op.ephemeral ? outsider->session : 0, &op, 1, &path) != ENSEMBLE_OK) {
+	if (sim->plan.copies && rng_chance(&outsider->rng, sim->plan.copies) &&
+	    copy_entry(outsider, lock, prefix, sizeof(prefix), &op))
+		session = op.sequence ? outsider->session : outsider->forger;
+	else
+		pick_prefix(outsider, lock, prefix, sizeof(prefix));
+	if (world_do(&sim->world, session, &op, 1, &path) != ENSEMBLE_OK) {
 		agenda_in(&sim->agenda, 1000000, arrives, outsider, 0);
 		return;
 	}
@@ -141,7 +187,9 @@ void outsiders_begin(struct sim *sim)
 		LL_PREPEND(sim->outsiders, outsider);
 		outsider->rng = rng_fork(&sim->rng);
 		outsider->mode_rng = (struct rng){sim->seed * 0x9e3779b97f4a7c15u + 3000 + (uint64_t)i};
-		outsider->session = world_foreign_session(&sim->world);
+		outsider->session = world_foreign_session(&sim->world, false);
+		if (sim->plan.copies)
+			outsider->forger = world_foreign_session(&sim->world, true);
 		agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), arrives, outsider, 0);
 	}
 }
@@ -229,7 +277,8 @@ static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 	taker->evicted_us = sim->agenda.now_us;
 	taker->evicted_token = node->stat.czxid;
 	taker->evicted_alone |= alone;
-	taker->evicted_front = taker->phase == T_WAITING && node->parent->children != node;
+	taker->evicted_front = taker->phase == T_WAITING && node->parent->children != node &&
+	                       !order_has_stray(node->parent);
 	DL_FOREACH(node->parent->children, other) {
 		struct taker *owner = judge_owner(sim, other);
 
@@ -242,6 +291,13 @@ static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 			world_stall_link(&sim->world, taker->mount->wire.cursor, DOWN, 1000000);
 		user_confirm(taker, rng_spread(&sim->rng, 10, 500000));
 	}
+}
+
+static void evict(struct sim *sim, struct node *node)
+{
+	mark_evicted(sim, node, true);
+	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
+	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
 }
 
 /* A heartbeat node: nothing may depend on its staying. */
@@ -281,9 +337,7 @@ static void delete_entry(struct sim *sim)
 			break;
 	if (!node || !judge_owner(sim, node))
 		return;
-	mark_evicted(sim, node, true);
-	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
-	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	evict(sim, node);
 }
 
 void outsider_remake(struct sim *sim)
@@ -298,9 +352,7 @@ void outsider_remake(struct sim *sim)
 		if (!judge_is_entry(node))
 			return;   /* locks below: leave it */
 	DL_FOREACH_SAFE(parent->children, node, next) {
-		mark_evicted(sim, node, true);
-		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
-		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+		evict(sim, node);
 	}
 	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = lock->path,
 	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);

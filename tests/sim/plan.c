@@ -157,6 +157,16 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_SUSPECT;
+	} else if (dice >= 880 && dice < 900) {
+		/* Others make entries with the UUIDs of takers, wherever they like. */
+		plan->profile = "forgers";
+		plan->copies = 800;
+		plan->outsiders = (int)rng_between(&rng, 2, 6);
+		plan->foreign_families = false;
+		plan->locks = plan->locks > 2 ? 2 : plan->locks;
+		plan->near_overflow |= rng_chance(&rng, 200);
+		if (rng_chance(&rng, 500))
+			plan->weight[FAULT_EVICT] += 2;
 	} else if (dice < 67) {
 		plan->profile = "short";
 		plan->short_sessions = true;

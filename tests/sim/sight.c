@@ -88,7 +88,7 @@ static void look_behind(struct sim *sim, struct lock_state *lock, struct node *p
 			    (taker->mode == LC_EXCLUSIVE || mode == LC_EXCLUSIVE)) {
 				owner = judge_owner(sim, node);
 				maybe |= !judge_leaving(owner, taker->mount) || (owner->phase == T_LOST && !judge_may_go(owner));
-				surely |= sight_may_wait(sim, owner, taker->mount);
+				surely |= sight_may_wait(sim, owner, taker->mount) && !(shape & SHAPE_STRAY);
 			}
 			behind |= node->stat.czxid == taker->token;
 			crowd_add(&crowd, shape);
@@ -107,6 +107,7 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 	struct crowd leavers[MOUNTS_MAX] = {0};   /* surely so */
 	unsigned slots = order_slots(parent);
 	bool deaf = sim->plan.foreign_families && somebody_deaf(parent);
+	bool stray = sim->plan.copies && order_has_stray(parent);   /* before whom does it stand? */
 	struct crowd crowd = {0}, left;
 	struct node *node;
 
@@ -126,7 +127,9 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 			could = look_at_waiter(owner, &left, &leavers[owner->mount->index], slots);
 		else
 			could = crowd_admits(&left, mode, slots);
-		if (committed && (deaf || !could))
+		if (stray && owner && owner->phase == T_WAITING)
+			owner->unfree_us = owner->barred_us = now_us(sim);
+		if (committed && (deaf || stray || !could))
 			node->could_since_us = 0;
 		else if (committed && !node->could_since_us)
 			node->could_since_us = now_us(sim);

@@ -73,6 +73,7 @@ struct plan {
 	bool foreign_families;         /* entries that a mount may refuse to queue with */
 	bool near_overflow;
 	bool namesakes;                /* all mounts call themselves the same; others use their marks */
+	unsigned copies;               /* per mille of the outsiders' entries bear the UUID of a taker's */
 	bool evict_waiters;            /* operators leave holders alone */
 	bool lossless;                 /* nothing happens by which anybody may lose anything */
 	bool short_sessions;           /* too short for a lease: every mount has to refuse them */
@@ -315,6 +316,8 @@ void faults_begin(struct sim *sim);
 unsigned order_shape(struct node *node);
 /* As in its name; WHO_FOREIGN. */
 int order_pid(struct node *node);
+/* An entry of this lock has a number that its maker chose. */
+bool order_has_stray(struct node *parent);
 /* Of a lock, by its data. */
 unsigned order_slots(struct node *node);
 

@@ -764,7 +764,7 @@ static void evicting_others(void **state)
 {
 	struct bench *bench = begin(6);
 	struct mount *mount = &bench->mounts[0];
-	int64_t session = world_foreign_session(&bench->world);
+	int64_t session = world_foreign_session(&bench->world, false);
 	char znode[256];
 
 	(void)state;
@@ -801,7 +801,7 @@ static void evicting_from_the_dead(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct bench *bench = begin(7);
-		int64_t session = world_foreign_session(&bench->world);
+		int64_t session = world_foreign_session(&bench->world, false);
 		char znode[256], path[512], node[256], data[512];
 		const struct node *marked;
 
@@ -838,7 +838,7 @@ static void evicting_with_trouble(void **state)
 	for (int i = 0; i < 40; i++) {
 		struct bench *bench = begin(8);
 		struct mount *mount = &bench->mounts[0];
-		int64_t session = world_foreign_session(&bench->world);
+		int64_t session = world_foreign_session(&bench->world, false);
 		struct question *q = begin_question(mount);
 
 		put(bench, BUILD, "");

@@ -144,6 +144,7 @@ struct world {
 	uint64_t changes;            /* counts what either head of the log has gone through */
 	unsigned long transactions, transaction_ops;   /* of several operations, so far */
 	unsigned refuse_next;        /* injected: so many writes are refused */
+	enum ensemble_result list_error;   /* injected: what listings are answered; OK: as it is */
 	int64_t calm_since_us;       /* last time that leadership was in question */
 };
 
@@ -154,8 +155,11 @@ int64_t world_wall_ms(const struct world *world);
 /* From outside, at the leader: a foreign client, an operator. */
 enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops, int count,
                               const char **ret_path);
-/* A session that nobody has to keep alive. */
-int64_t world_foreign_session(struct world *world);
+/* A session that nobody has to keep alive. Bits of its id tell it from the mounts': with
+ * WORLD_FORGES the names of its nodes are chosen as it likes. */
+#define WORLD_FOREIGN (INT64_C(1) << 61)
+#define WORLD_FORGES (INT64_C(1) << 60)
+int64_t world_foreign_session(struct world *world, bool forges);
 void world_close_session(struct world *world, int64_t id);
 bool world_session_alive(const struct world *world, int64_t id);
 /* Before the run: what the next sequential child of this node gets. */

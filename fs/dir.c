@@ -17,20 +17,14 @@ struct dir {
 	const struct content *content;   /* NULL: not read yet */
 };
 
-/* One being made: of each name its type, a letter, the name and a byte 0. So an offset is
- * where a name begins, and can be told from others, which lseek(2) may have made up. */
-struct list {
-	char *data;
-	size_t len, room;
-	bool failed;        /* no memory for one of them */
-};
-
 static struct dir *dir_of(const struct fuse_file_info *fi)
 {
 	return (struct dir *)(uintptr_t)fi->fh;
 }
 
-static void add(struct list *list, const char *name, mode_t type)
+/* Of each name its type, a letter, the name and a byte 0. So an offset is where a name begins, and
+ * can be told from others, which lseek(2) may have made up. */
+static void add(struct dir_list *list, const char *name, mode_t type)
 {
 	size_t size = 1 + strlen(name) + 1;
 
@@ -83,7 +77,7 @@ static void reply(fuse_req_t req, const struct dir *dir, size_t size, off_t off)
 
 /* What was made of it; and from the start. */
 static void reply_list(struct face *face, fuse_req_t req, const struct node *node, struct dir *dir,
-                       struct list *list, size_t size)
+                       const struct dir_list *list, size_t size)
 {
 	const struct content *content = NULL;
 
@@ -97,11 +91,10 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 	} else {
 		fuse_reply_err(req, errno);
 	}
-	free(list->data);
 }
 
 /* What every directory of this kind has. */
-static void add_static(struct list *list, const struct node *node)
+static void add_static(struct dir_list *list, const struct node *node)
 {
 	add(list, ".", S_IFDIR);
 	add(list, "..", S_IFDIR);
@@ -121,31 +114,58 @@ static void add_static(struct list *list, const struct node *node)
 	}
 }
 
+static void add_listed(struct dir_list *list, const struct node *node, const struct lc_listing *listing)
+{
+	char name[QUEUE_NAME_MAX + 1];
+
+	add_static(list, node);
+	for (size_t i = 0; node->kind == NODE_QUEUE && i < listing->entry_count; i++) {
+		snapshot_name(name, &listing->entries[i]);
+		add(list, name, S_IFREG);
+	}
+	for (size_t i = 0; node->kind != NODE_QUEUE && i < listing->lock_count; i++)
+		add(list, listing->locks[i], S_IFDIR);
+}
+
+/* What it shows, of the lock itself or of its queue: many may have waited for the same. */
+static const struct dir_list *list_of(struct face *face, const struct node *node,
+                                      const struct lc_listing *listing)
+{
+	uint64_t serial = 2 * listing->serial + (node->kind == NODE_QUEUE);
+	struct dir_list *list = &face->dir_lists[serial % DIR_LISTS_MAX];
+
+	if (list->serial == serial)
+		return list;
+	free(list->data);
+	*list = (struct dir_list){0};
+	add_listed(list, node, listing);
+	if (!list->failed)
+		list->serial = serial;
+	return list;
+}
+
+void dirs_end(struct face *face)
+{
+	for (int i = 0; i < DIR_LISTS_MAX; i++) {
+		free(face->dir_lists[i].data);
+		face->dir_lists[i] = (struct dir_list){0};
+	}
+}
+
 static void listed(void *ctx, int err, const struct lc_listing *listing)
 {
 	struct parked *parked = ctx;
+	struct face *face = parked->face;
 	struct node *node = parked->node;
-	struct list list = {0};
 
 	unpark(parked);
 	if (err < 0) {
 		parked_error(parked, err);
 		return;
 	}
-	add_static(&list, node);
-	if (node->kind == NODE_QUEUE) {
-		node_snapshot(parked->face->nodes, node, snapshot_take(listing, parked->face->clock_us()));
-		for (size_t i = 0; i < listing->entry_count; i++) {
-			char name[QUEUE_NAME_MAX + 1];
-
-			snapshot_name(name, &listing->entries[i]);
-			add(&list, name, S_IFREG);
-		}
-	} else {
-		for (size_t i = 0; i < listing->lock_count; i++)
-			add(&list, listing->locks[i], S_IFDIR);
-	}
-	reply_list(parked->face, parked->req, node, parked->open, &list, parked->size);
+	if (node->kind == NODE_QUEUE && !snapshot_is_of(node->snapshot, listing))
+		node_snapshot(face->nodes, node, snapshot_take(listing, face->clock_us()));
+	reply_list(face, parked->req, node, parked->open, list_of(face, node, listing), parked->size);
 	parked_free(parked);
 }
 
@@ -176,10 +196,11 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 		return;
 	}
 	if (node->kind == NODE_ABOUT) {
-		struct list list = {0};
+		struct dir_list list = {0};
 
 		add_static(&list, node);
 		reply_list(face, req, node, dir, &list, size);
+		free(list.data);
 		return;
 	}
 	parked = park(face, req, node, NULL);

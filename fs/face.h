@@ -35,6 +35,17 @@
 /* Bytes of one write; the loop's buffer is that and a header. */
 #define MAX_WRITE (128 * 1024)
 
+/* The names of a directory, as dir.c hands them out. */
+struct dir_list {
+	uint64_t serial;          /* of the listing that it was made of; 0: none */
+	char *data;
+	size_t len, room;
+	bool failed;              /* no memory for one of them */
+};
+
+/* Made once for all who read the same directories at the same time. */
+#define DIR_LISTS_MAX 4
+
 struct face {
 	struct lc *lc;
 	struct nodes *nodes;
@@ -48,6 +59,7 @@ struct face {
 	unsigned parked;          /* requests that wait for an answer of the ensemble */
 	struct budget files, requests;   /* what users have open, and wait for */
 	struct contents contents;
+	struct dir_list dir_lists[DIR_LISTS_MAX];
 	struct linger linger;
 	struct guardian *guardian;   /* NULL: on_lost=none */
 	struct hold *waiting;     /* in the order of their requests */
@@ -125,6 +137,7 @@ struct node *node_asked(fuse_req_t req, fuse_ino_t ino);
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void dirs_end(struct face *face);
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);

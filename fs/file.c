@@ -142,6 +142,7 @@ void files_end(struct face *face, bool leave)
 	holds_end(face, leave);
 	handles_end(face);
 	advisories_end(face, leave);
+	dirs_end(face);
 }
 
 /* ---- flock(2), fcntl(2) ---- */

@@ -231,7 +231,8 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 		parked_error(parked, err);
 		return;
 	}
-	node_snapshot(parked->face->nodes, queue, snapshot_take(listing, parked->face->clock_us()));
+	if (!snapshot_is_of(queue->snapshot, listing))
+		node_snapshot(parked->face->nodes, queue, snapshot_take(listing, parked->face->clock_us()));
 	lookup_listed(parked);
 }
 
@@ -250,6 +251,10 @@ static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, 
 
 	if (facts) {
 		reply_queued(face, req, queue, name, entry->znode, facts);
+		return;
+	}
+	if (!snapshot_is_name(name) || (fresh && snapshot_excludes(queue->snapshot, name))) {
+		fuse_reply_err(req, ENOENT);
 		return;
 	}
 	parked = park(face, req, queue, name);

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From here on a number may be there again. */
+#define NUMBER_ZONE (INT64_C(2147483648) - 65536)
+
 struct item {
 	bool read;
 	struct entry_facts facts;
@@ -16,6 +19,7 @@ struct item {
 
 struct snapshot {
 	int64_t taken_us;
+	uint64_t serial;            /* of the listing */
 	size_t count;
 	struct lc_entry *entries;   /* sorted by number, as listed */
 	char *names;                /* what their znode points to */
@@ -49,6 +53,7 @@ struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
 	if (!snapshot)
 		return NULL;
 	snapshot->taken_us = now_us;
+	snapshot->serial = listing->serial;
 	snapshot->count = listing->entry_count;
 	snapshot->entries = calloc(listing->entry_count + 1, sizeof(*snapshot->entries));
 	snapshot->items = calloc(listing->entry_count + 1, sizeof(*snapshot->items));
@@ -80,6 +85,11 @@ size_t snapshot_count(const struct snapshot *snapshot)
 	return snapshot->count;
 }
 
+bool snapshot_is_of(const struct snapshot *snapshot, const struct lc_listing *listing)
+{
+	return snapshot && snapshot->serial == listing->serial;
+}
+
 bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us)
 {
 	return snapshot && now_us - snapshot->taken_us < SNAPSHOT_US;
@@ -108,6 +118,22 @@ const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char
 			return entry;
 	}
 	return NULL;
+}
+
+bool snapshot_is_name(const char *name)
+{
+	size_t digits = strspn(name + (*name == '-'), "0123456789");
+	const char *mode = name + (*name == '-') + digits;
+
+	return digits >= 9 && (strncmp(mode, "-exclusive-", 11) == 0 || strncmp(mode, "-shared-", 8) == 0);
+}
+
+bool snapshot_excludes(const struct snapshot *snapshot, const char *name)
+{
+	int64_t number = strtoll(name, NULL, 10);
+
+	return snapshot->count > 0 && number >= 0 && number < NUMBER_ZONE &&
+	       number <= snapshot->entries[snapshot->count - 1].number && !snapshot_find(snapshot, name);
 }
 
 /* ---- reading ahead ---- */

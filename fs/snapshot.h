@@ -31,6 +31,11 @@ struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
 void snapshot_free(struct snapshot *snapshot);
 size_t snapshot_count(const struct snapshot *snapshot);
 bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us);
+bool snapshot_is_of(const struct snapshot *snapshot, const struct lc_listing *listing);
+/* An entry can be called so. */
+bool snapshot_is_name(const char *name);
+/* There is none of that name, nor will there be: numbers rise. */
+bool snapshot_excludes(const struct snapshot *snapshot, const char *name);
 /* NULL: no entry of that name. */
 const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char *name);
 /* NULL: it has not been read yet. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * core.c - the engine as one object: making it, its timers, and the order of
- * one turn.
+ * core.c - the engine as one object: making it, and the order of one turn.
  *
  *   lc_process():  answers and events of the port -> due timers
  *                  -> listings wanted in this turn -> callbacks to the face
@@ -81,53 +80,6 @@ char *lc_join(const char *directory, const char *name)
 char *lc_path(struct lc *lc, const char *lock)
 {
 	return *lock ? lc_join(lc->root, lock) : strdup(lc->root);
-}
-
-/* ---- timers ---- */
-
-void timer_clear(struct lc *lc, struct timer *timer)
-{
-	if (!timer->armed)
-		return;
-	DL_DELETE(lc->timers, timer);
-	timer->armed = false;
-}
-
-/* Sorted by time, looked for from the nearer end: long limits and short ones are many. */
-void timer_set(struct lc *lc, struct timer *timer, int64_t at_us)
-{
-	struct timer *first, *last;
-
-	timer_clear(lc, timer);
-	timer->at_us = at_us;
-	timer->armed = true;
-	first = lc->timers;
-	if (!first || first->at_us > at_us) {
-		DL_PREPEND(lc->timers, timer);
-		return;
-	}
-	last = first->prev;   /* utlist: the head's prev is the tail */
-	if (at_us - first->at_us < last->at_us - at_us) {
-		while (first->next && first->next->at_us <= at_us)
-			first = first->next;
-		DL_APPEND_ELEM(lc->timers, first, timer);
-		return;
-	}
-	while (last->at_us > at_us)
-		last = last->prev;
-	DL_APPEND_ELEM(lc->timers, last, timer);
-}
-
-static void run_timers(struct lc *lc)
-{
-	int64_t now = lc_now(lc);
-
-	while (lc->timers && lc->timers->at_us <= now) {
-		struct timer *timer = lc->timers;
-
-		timer_clear(lc, timer);
-		timer->fire(timer->ctx);
-	}
 }
 
 /* ---- the object ---- */
@@ -224,8 +176,9 @@ void lc_process(struct lc *lc, short revents)
 	/* Whom a release has handed the lock does not wait for the network. */
 	takers_tell(lc);
 	lc->ensemble->port->process(lc->ensemble, revents);
+	takers_tell(lc);
 	asking_tell(lc);   /* before their time is up */
-	run_timers(lc);
+	timers_run(lc);
 	locks_flush(lc);
 	takers_tell(lc);
 	attend_tell(lc);

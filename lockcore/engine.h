@@ -2,7 +2,8 @@
  *
  * engine.h - what the engine's files know of each other, and nobody else.
  *
- *   core     the object, its timers, what is due, the order of one turn
+ *   core     the object, what is due, the order of one turn
+ *   timer    when something is due
  *   session  connecting, heartbeats, the lease, the end of a session
  *   lock     one lock's takers on this mount: what is watched, when it is listed
  *   judge    what a listing means to them
@@ -40,7 +41,8 @@ struct timer {
 	void (*fire)(void *ctx);
 	void *ctx;
 	bool armed;
-	struct timer *prev, *next;
+	uint64_t serial;
+	struct timer *child, *next, *before;   /* timer.c; `before`: beside it, or above */
 };
 
 struct session {
@@ -102,7 +104,8 @@ struct lc {
 	char host[LC_HOST_MAX + 1];
 	struct ensemble *ensemble;
 	struct session session;
-	struct timer *timers;        /* by time */
+	struct timer *timers;        /* the next one that is due: timer.c */
+	uint64_t timers_set;
 	struct lock *locks;          /* by path: those with takers here */
 	struct lc_taker *takers;     /* by id: all there are */
 	struct lc_taker *due;        /* to be told, in this order */
@@ -147,8 +150,11 @@ void lc_ignore(void *ctx, const struct ensemble_answer *answer);
 char *lc_path(struct lc *lc, const char *lock);
 char *lc_join(const char *directory, const char *name);
 
+/* ---- timer.c ---- */
+
 void timer_set(struct lc *lc, struct timer *timer, int64_t at_us);
 void timer_clear(struct lc *lc, struct timer *timer);
+void timers_run(struct lc *lc);                   /* those that are due */
 
 /* ---- session.c ---- */
 

@@ -141,6 +141,7 @@ static void print_all(struct page *page, const struct lc_status *status, const s
 	gauge(page, "leaving", status->leaving, "Entries that are still to be deleted.");
 	gauge(page, "entries", status->entries, "Entries of this mount in the ensemble.");
 	gauge(page, "entry_bytes", status->entry_bytes, "Length of their paths.");
+	gauge(page, "open_bytes", mount->open_bytes, "Memory for what users have open.");
 	counter(page, "sessions_total", status->sessions, "ZooKeeper sessions so far.");
 	counter(page, "connections_total", status->connections, "Connections to servers so far.");
 	counter(page, "requests_total", counters->requests,

@@ -119,7 +119,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node, str
 	struct text text = {0};
 	char watched_by[64];
 	struct view_mount mount = {.host = face->host, .kernel_limit_s = face->kernel_limit_s,
-	                           .clock_watched_by = watched_by};
+	                           .clock_watched_by = watched_by, .open_bytes = face->files.bytes};
 	int r;
 
 	lc_status(face->lc, &status);

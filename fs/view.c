@@ -155,7 +155,7 @@ int view_status(const struct lc_status *status, const struct view_mount *mount, 
 		PRINT(file, "kernel_request_timeout: %" PRId64 "s\n", mount->kernel_limit_s);
 	else
 		PRINT(file, "kernel_request_timeout: -\n");
-	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\n", mount->clock_watched_by,
-	      status->counters.doubts);
+	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\nopen_bytes: %zu\n", mount->clock_watched_by,
+	      status->counters.doubts, mount->open_bytes);
 	return finish(file, ret_text, ok);
 }

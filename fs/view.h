@@ -32,6 +32,7 @@ struct view_mount {
 	const char *host;
 	int64_t kernel_limit_s;        /* 0: none */
 	const char *clock_watched_by;  /* pause.h */
+	size_t open_bytes;             /* what users have open: budget.h */
 };
 
 int view_status(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text);

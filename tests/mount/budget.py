@@ -8,7 +8,7 @@ import errno
 import os
 import resource
 
-from harness import ALICE, BOB, as_user, check, check_equal, check_errno, check_user, keep_nothing, run
+from harness import ALICE, BOB, as_user, check, check_equal, check_errno, check_user, keep_nothing, run, until
 
 SAME = 2000
 MOST = 8 << 20    # BUDGET_USER_BYTES
@@ -93,6 +93,7 @@ def test(case):
     check_equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, 'Alice')
     check_user(0, ALICE, os.listdir, queue)
     check_user(0, ALICE, os.open, mount.path('build', 'lock'), os.O_RDWR)
+    until(lambda: mount.status()['open_bytes'] == '0', 'nothing is left of what was open')
     mount.allow('open files of uid')
 
 

@@ -261,7 +261,7 @@ static void status_of_a_mount(void **state)
 	struct text text = {0};
 
 	(void)state;
-	assert_int_equal(view_status(&status, &(struct view_mount){"web1", 20, "realtime"}, &text), 0);
+	assert_int_equal(view_status(&status, &(struct view_mount){"web1", 20, "realtime", 4711}, &text), 0);
 	assert_string_equal(text.data,
 	                    "state: ready\n"
 	                    "session: 0x1000000000000ab\n"
@@ -278,7 +278,8 @@ static void status_of_a_mount(void **state)
 	                    "sessions: 5\n"
 	                    "kernel_request_timeout: 20s\n"
 	                    "clock_watched_by: realtime\n"
-	                    "clock_doubts: 6\n");
+	                    "clock_doubts: 6\n"
+	                    "open_bytes: 4711\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 }
@@ -295,7 +296,7 @@ static void status_without_a_session(void **state)
 		struct lc_status status = {.state = (enum lc_state)i, .server = "-"};
 		struct text text = {0};
 
-		assert_int_equal(view_status(&status, &(struct view_mount){"web1", 0, "realtime"}, &text), 0);
+		assert_int_equal(view_status(&status, &(struct view_mount){"web1", 0, "realtime", 0}, &text), 0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\n"));
@@ -330,7 +331,7 @@ static void metrics_fit_the_size(void **state)
 	status.entry_bytes = SIZE_MAX;
 	status.connections = status.sessions = ULONG_MAX;
 	memset(&status.counters, 0x7f, sizeof(status.counters));
-	assert_int_equal(view_metrics(&status, &(struct view_mount){"a\"b\\c\nd", INT32_MAX, "realtime"}, &text), 0);
+	assert_int_equal(view_metrics(&status, &(struct view_mount){"a\"b\\c\nd", INT32_MAX, "realtime", SIZE_MAX}, &text), 0);
 	assert_int_equal(text.len, strlen(text.data));
 	assert_true(text.len < VIEW_SIZE);
 	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));

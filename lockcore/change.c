@@ -323,8 +323,8 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
-	if (answer->result == ENSEMBLE_OK)
-		session_node_written(call->lc);
+	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_UNKNOWN)
+		session_node_written(call->lc, answer->result == ENSEMBLE_OK);
 	if (answer->result == ENSEMBLE_NONODE && !call->told) {
 		call_heard(call);
 		if (call->taker->state != TAKER_HELD) {
@@ -348,7 +348,7 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 static void confirm_ask(struct lc_call *call)
 {
 	struct lc_taker *taker = call->taker;
-	char *path;
+	char *path, data[SESSION_DATA_MAX];
 
 	if (!holds_entry(taker)) {
 		call_fail_soon(call, -EIO);
@@ -363,8 +363,8 @@ static void confirm_ask(struct lc_call *call)
 	taker_watch_self(taker);
 	call_send(call, (struct ensemble_op[]){
 		{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
-		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = call->lc->host,
-		 .data_len = (int)strlen(call->lc->host), .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = data,
+		 .data_len = (int)session_node_data(call->lc, data), .version = ENSEMBLE_ANY_VERSION},
 	}, 2, confirm_answered, call);
 	free(path);
 }

@@ -9,6 +9,7 @@
  * Callbacks come last, so that nothing they do can meet half-changed state.
  */
 #include "engine.h"
+#include "poke.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -147,11 +148,12 @@ void lc_destroy(struct lc *lc, bool farewell)
 	session_finish(lc, farewell);
 	asking_finish(lc);
 	evictions_finish(lc);
+	pokes_finish(lc);
 	HASH_ITER(hh, lc->takers, taker, next)
 		if (taker->state != TAKER_LEFT)
 			lc_leave(taker);
 	assert(!lc->locks && !lc->takers && !lc->due && !lc->timers && !lc->calls && !lc->orphans && !lc->unwatches &&
-	       !lc->stirred && !lc->shares && lc->entry_bytes == 0 && lc->watch_bytes == 0);
+	       !lc->stirred && !lc->pokes && !lc->shares && lc->entry_bytes == 0 && lc->watch_bytes == 0);
 	free(lc->root);
 	free(lc);
 }

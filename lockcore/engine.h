@@ -14,6 +14,8 @@
  *   zone     order by czxid, where the numbers repeat
  *   sweep    entries that belong to nobody
  *   unwatch  watches that nobody needs any more
+ *   poke     hearing at once that an entry was marked
+ *   authority  who may do what to a lock
  *   share    how much of the session each user's takers use up
  *   tally    what has happened so far, for those who measure
  *   call     questions, and how they live: call.h
@@ -45,6 +47,15 @@ struct timer {
 	struct timer *child, *next, *before;   /* timer.c; `before`: beside it, or above */
 };
 
+/* See poke.c. */
+struct pokes {
+	char *node;
+	bool made;
+	bool lost;                   /* it vanished: what it told may not have been read */
+	int32_t seen;                /* its version */
+	int64_t sent_us;             /* its create */
+};
+
 struct session {
 	enum lc_state state;
 	int why;
@@ -58,6 +69,7 @@ struct session {
 	bool beating;                /* a heartbeat or its making is under way */
 	bool node_made;
 	int32_t node_version;        /* of the heartbeat node: somebody else's write is a poke */
+	bool node_unsure;            /* what was written to it last was not answered */
 	bool proved;                 /* was ready once: the root is good */
 	bool root_gone;              /* somebody has removed it, and that was reported */
 	int64_t beat_sent_us;
@@ -66,6 +78,7 @@ struct session {
 	struct timer retry;          /* opening failed, or no connection yet */
 	char *dir;                   /* ROOT/ROOT_DIR */
 	char *node;                  /* ROOT/.zklockfs/<half> */
+	struct pokes pokes;
 	unsigned long connections, sessions;
 };
 
@@ -118,6 +131,7 @@ struct lc {
 	struct orphan *orphans;      /* by path */
 	struct unwatch *unwatches;   /* by path */
 	struct eviction *evictions;
+	struct poke *pokes;          /* under way to other mounts */
 	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */
 	struct share *shares;        /* by user */
 	struct batch batch;
@@ -176,8 +190,12 @@ void session_wrote(struct lc *lc, int64_t sent_us);
 /* The first taker came or the last went: the pace of heartbeats changes. */
 void session_pace(struct lc *lc);
 void session_node_lost(struct lc *lc);
-/* The heartbeat node was written in a transaction. */
-void session_node_written(struct lc *lc);
+/* The heartbeat node was written in a transaction: `false`: that was not answered. */
+void session_node_written(struct lc *lc, bool certain);
+/* What is to stand in it: the host, and which version of the node that will be if nobody else
+ * writes to it. Returns the length. */
+#define SESSION_DATA_MAX (LC_HOST_MAX + 16)
+size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX]);
 
 /* ---- lock.c ---- */
 
@@ -433,7 +451,9 @@ size_t entry_format(const struct lc_taker *taker, char *ret_data);   /* RECORD_E
 /* The good answer of a get: what it tells, a mark among it. False: it is another's, who has
  * made it under the name of this one when this one was gone. */
 bool entry_read(struct lc_taker *taker, const struct ensemble_answer *answer);
-void takers_look(struct lc *lc);                  /* for marks that no watch tells of */
+/* For a mark that no watch tells of; and all of them. */
+void taker_look(struct lc_taker *taker);
+void takers_look(struct lc *lc);
 
 /* ---- batch.c ---- */
 

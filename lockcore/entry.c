@@ -7,7 +7,7 @@
  * compare-and-set; so the data is written here with the version it is known to have, or
  * a mark could be wiped out unread. It is looked for each time the data is read. Who
  * holds or is the first to wait is told of it by the watch; who stands further behind, by a
- * poke at the session's heartbeat node (session.c).
+ * poke (poke.c).
  */
 #include "engine.h"
 #include "record.h"
@@ -78,14 +78,18 @@ static void look(struct lc_taker *taker)
 	free(path);
 }
 
-/* Somebody has poked: which of them it is about, the entries themselves tell. */
+void taker_look(struct lc_taker *taker)
+{
+	if (taker_wants(taker) && taker->znode == ZNODE_PRESENT && !taker_proved(taker))
+		look(taker);
+}
+
 void takers_look(struct lc *lc)
 {
 	struct lc_taker *taker, *next;
 
 	HASH_ITER(hh, lc->takers, taker, next)
-		if (taker_wants(taker) && taker->znode == ZNODE_PRESENT && !taker_proved(taker))
-			look(taker);
+		taker_look(taker);
 }
 
 /* ---- watching ---- */

@@ -11,11 +11,10 @@
  * it.
  */
 #include "call.h"
+#include "poke.h"
 #include "record.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,21 +113,6 @@ static void evict_finish(struct lc_call *call)
 	free(evict->eviction);
 }
 
-/* Its mount watches its heartbeat's node, or sees a version there that is not its own. */
-static void poke(struct evict_call *evict)
-{
-	struct lc *lc = evict->call.lc;
-	char *node;
-
-	if (asprintf(&node, "%s/%016" PRIx64, lc->session.dir, evict->name.session_half) < 0)
-		return;   /* then it sees the mark when it looks at the entry */
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = node, .data = evict->name.host,
-	                                    .data_len = (int)strlen(evict->name.host),
-	                                    .version = ENSEMBLE_ANY_VERSION},
-	          1, lc_ignore, NULL);
-	free(node);
-}
-
 static void is_marked(struct evict_call *evict)
 {
 	struct lc *lc = evict->call.lc;
@@ -137,7 +121,7 @@ static void is_marked(struct evict_call *evict)
 	evict->eviction = NULL;
 	DL_APPEND(lc->evictions, eviction);
 	timer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);
-	poke(evict);
+	poke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);
 	call_succeed(&evict->call, 0);
 }
 

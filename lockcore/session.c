@@ -16,6 +16,7 @@
  * will never happen.
  */
 #include "engine.h"
+#include "poke.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -170,9 +171,12 @@ void session_node_lost(struct lc *lc)
 	beat(lc);
 }
 
-void session_node_written(struct lc *lc)
+void session_node_written(struct lc *lc, bool certain)
 {
-	lc->session.node_version++;
+	if (certain)
+		lc->session.node_version++;
+	else
+		lc->session.node_unsure = true;
 }
 
 static void beat_timer(void *ctx)
@@ -215,6 +219,8 @@ static void become_ready(struct lc *lc)
 	          again ? "resumed" : "begun", lc->ensemble->port->server(lc->ensemble));
 	locks_resume(lc);
 	calls_resume(lc);
+	if (session->pokes.made)
+		pokes_resume(lc);
 }
 
 /* The root is made in one go, from the top; EXISTS is as good as OK. */
@@ -288,8 +294,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		/* Each write counts; what others have written is a poke (see entry.c), and so may
-		 * have been what went with a node that had to be made again. */
+		/* Each write counts; what others have written is a poke of a mount that knows no other
+		 * way (poke.c), and so may have been what went with a node that had to be made again. */
 		poked = answer->stat->version != session->node_version + 1;
 		session->node_version = answer->stat->version;
 		session->beating = false;
@@ -302,6 +308,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 			become_ready(lc);
 		else
 			calls_resume(lc);
+		if (!session->pokes.made)
+			pokes_resume(lc);   /* it was refused, or the root was away */
 		if (poked)
 			takers_look(lc);
 		plan_beat(lc);
@@ -335,13 +343,37 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
 		session->beating = false;
+		session->node_unsure = true;
 		return;
 	}
+}
+
+/* Before the first heartbeat of a connection, where the last one was not answered: if what stands
+ * in the node was written by us, as the version that it has, then nobody else has written. */
+static void node_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	char data[SESSION_DATA_MAX];
+	size_t len;
+
+	if (answer->result != ENSEMBLE_OK)
+		return;
+	len = (size_t)snprintf(data, sizeof(data), "%s %" PRId32, lc->host, answer->stat->version);
+	if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)
+		lc->session.node_version = answer->stat->version;
+}
+
+size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX])
+{
+	return (size_t)snprintf(ret_data, SESSION_DATA_MAX, "%s %" PRId32, lc->host,
+	                        lc->session.node_version + 1);
 }
 
 static void beat(struct lc *lc)
 {
 	struct session *session = &lc->session;
+	char data[SESSION_DATA_MAX];
+	int len = (int)session_node_data(lc, data);
 
 	if (!session->connected || session->beating || session->state == LC_UNUSABLE)
 		return;
@@ -350,12 +382,12 @@ static void beat(struct lc *lc)
 	timer_set(lc, &session->beat, session->beat_sent_us + patience(lc, lease_patience(&session->lease)));
 	if (session->node_made)
 		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
-		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
+		                                    .data = data, .data_len = len,
 		                                    .version = ENSEMBLE_ANY_VERSION},
 		          1, beat_answered, lc);
 	else
 		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = session->node,
-		                                    .data = lc->host, .data_len = (int)strlen(lc->host),
+		                                    .data = data, .data_len = len,
 		                                    .ephemeral = true},
 		          1, beat_answered, lc);
 }
@@ -377,6 +409,8 @@ static void new_session(struct lc *lc, int64_t id)
 	session->node_made = false;
 	session->node_version = -1;
 	snprintf(session->node + strlen(session->dir), 18, "/%016" PRIx64, session->half);
+	strcpy(stpcpy(session->pokes.node, session->node), POKES_SUFFIX);
+	session->pokes.made = session->pokes.lost = false;
 }
 
 static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
@@ -402,6 +436,10 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 		unusable(lc, -ERANGE);
 		return;
 	}
+	if (session->node_made && session->node_unsure)
+		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = session->node}, 1,
+		                 node_read, lc);
+	session->node_unsure = false;
 	beat(lc);
 }
 
@@ -460,6 +498,7 @@ static void changed(void *ctx, const char *path, enum ensemble_change change)
 {
 	locks_changed(ctx, path, change);
 	attend_changed(ctx, path);
+	pokes_changed(ctx, path, change);
 }
 
 static void open_session(struct lc *lc)
@@ -509,7 +548,9 @@ int session_begin(struct lc *lc)
 
 	session->dir = lc_join(lc->root, ROOT_DIR);
 	session->node = session->dir ? malloc(strlen(session->dir) + 18) : NULL;
-	if (!session->node) {
+	session->pokes.node = session->node ? malloc(strlen(session->dir) + 18 + strlen(POKES_SUFFIX)) : NULL;
+	if (!session->pokes.node) {
+		free(session->node);
 		free(session->dir);
 		return -ENOMEM;
 	}
@@ -538,4 +579,5 @@ void session_finish(struct lc *lc, bool farewell)
 	locks_session_ended(lc);
 	free(session->dir);
 	free(session->node);
+	free(session->pokes.node);
 }

@@ -28,6 +28,33 @@ def entry_of(mount, lock, taker):
     return mount.path(lock, 'queue', name)
 
 
+def behind(server, mount, lock, other, there):
+    """Those far behind are told at once by a poke: nobody watches them."""
+    path = f'{mount.root}/{lock}'.removeprefix('/locks/')
+    before = len(server.entries(path))
+    crowd = [mount.take(lock)]
+    until(lambda: len(server.entries(path)) == before + 1, 'the first queues')
+    crowd += [mount.take(lock) for _ in range(5)]
+    until(lambda: len(server.entries(path)) == before + 6, 'all queue')
+    for taker in (crowd[3], crowd[5], crowd[2], crowd[4]):
+        write(entry_of(other, there, taker), b'evict')
+        taker.refused(errno.ECANCELED, 4)   # far less than its heartbeats are apart
+    check(not crowd[1].answered(), 'another was disturbed')
+    for taker in crowd:
+        taker.kill()
+    until(lambda: len(server.entries(path)) == before, 'all have left')
+
+
+def roots(case, server, a):
+    """Of two mounts one may have a lock of the other's as its root."""
+    a.mkdir('below')
+    below = case.mount(server, 'below', session='40s', root='/locks/below')
+    below.mkdir('build')
+    until(lambda: os.path.exists(a.path('below', 'build')), 'it is there')
+    behind(server, below, 'build', a, 'below/build')
+    behind(server, a, 'below/build', below, 'build')
+
+
 def takers(server, a, b):
     """One waits, one holds; both on the other mount."""
     a.mkdir('build')
@@ -50,14 +77,7 @@ def takers(server, a, b):
         path = entry_of(b, 'build', waiter)
         check_equal(command([*shell, '-c', 'echo evict >"$1"', 'sh', path])[0], 0, ' '.join(shell))
         waiter.refused(errno.ECANCELED)
-    # Those far behind are told by a poke: nobody watches them.
-    crowd = [a.take('build') for _ in range(5)]
-    until(lambda: len(server.entries('build')) == 6, 'all queue')
-    write(entry_of(b, 'build', crowd[3]), b'evict')
-    crowd[3].refused(errno.ECANCELED, 5)
-    check(not any(taker.answered() for taker in crowd[:3] + crowd[4:]), 'another was disturbed')
-    for taker in crowd:
-        taker.kill()
+    behind(server, a, 'build', b, 'build')
     path = entry_of(a, 'build', last)
     fd = os.open(path, os.O_WRONLY)
     last.release()
@@ -141,8 +161,9 @@ def frozen(case, server, b):
 
 def test(case):
     server = case.server(tick_ms=500)
-    a, b = case.mount(server, 'a'), case.mount(server, 'b', session='6s')
+    a, b = case.mount(server, 'a', session='40s'), case.mount(server, 'b', session='6s')
     takers(server, a, b)
+    roots(case, server, a)
     permissions(server, a, b)
     others(server, a)
     stopped(case, server, b)

@@ -454,6 +454,7 @@ class Mount:
         self.case = case
         self.server = server
         self.host = host
+        self.root = root
         self.directory = tempfile.mkdtemp(prefix='mount', dir=case.directory)
         self.log_path = self.directory + '.log'
         self.allowed = None

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <utlist.h>
 
-/* A poke is seen with the next heartbeat, and that comes when no other write has been a step
- * for so long; then the entries are read. */
+/* A poke is seen by the watch on the node for it, or with the next heartbeat, and that comes when
+ * no other write has been a step for so long; then the entries are read. */
 #define NOTICE_US 2000000
 #define SETTLED_US 20000          /* a holder's entry is watched from then on */
 

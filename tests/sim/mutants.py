@@ -205,8 +205,8 @@ mutant(6, 'lost_done_ignored', 'taker.c',
 
 mutant(7, 'fsync_by_read', 'change.c',
        '''{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
-		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = call->lc->host,
-		 .data_len = (int)strlen(call->lc->host), .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = data,
+		 .data_len = (int)session_node_data(call->lc, data), .version = ENSEMBLE_ANY_VERSION},
 	}, 2,''',
        '{.kind = ENSEMBLE_GET, .path = path}}, 1,',
        sim('storm'))
@@ -714,7 +714,7 @@ mutant(21, 'mark_by_any_version', 'evict.c',
        '.version = ENSEMBLE_ANY_VERSION}, 1, mark_answered, call);',
        CALLS)
 mutant(21, 'evicted_without_a_poke', 'evict.c',
-       '\tpoke(evict);\n',
+       '\tpoke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);\n',
        '',
        CALLS)
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
@@ -737,7 +737,7 @@ mutant(21, 'mark_not_read', 'entry.c',
 mutant(21, 'poke_not_seen', 'session.c',
        '\t\tif (poked)\n\t\t\ttakers_look(lc);\n',
        '',
-       sim())
+       CALLS)
 mutant(21, 'poke_goes_with_its_node', 'session.c',
        'poked = answer->stat->version != session->node_version + 1;',
        'poked = session->node_made && answer->stat->version != session->node_version + 1;',
@@ -746,6 +746,38 @@ mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
        '.version = taker->version},\n\t          1, entry_written',
        '.version = ENSEMBLE_ANY_VERSION},\n\t          1, entry_written',
        sim())
+mutant(21, 'poke_not_read', 'poke.c',
+       '\telse if (session_ready(lc))\n\t\tread_pokes(lc);\n',
+       '',
+       CALLS)
+mutant(21, 'poke_wipes_out_another', 'poke.c',
+       '.version = answer->stat->version}, POKES_SUFFIX, added',
+       '.version = ENSEMBLE_ANY_VERSION}, POKES_SUFFIX, added',
+       CALLS)
+mutant(21, 'poke_reads_everything', 'poke.c',
+       '\t\tlook_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);',
+       '\t\ttakers_look(lc);',
+       CALLS)
+mutant(21, 'more_pokes_than_named', 'poke.c',
+       'LINE)\n\t\ttakers_look(lc);',
+       'LINE)\n\t\t;',
+       CALLS)
+mutant(21, 'poke_below_the_own_root', 'poke.c',
+       'answer->result != ENSEMBLE_OK && next_root(poke)',
+       '0 && next_root(poke)',
+       CALLS)
+mutant(21, 'pokes_gone_with_their_node', 'poke.c',
+       '\tif (pokes->lost)\n\t\ttakers_look(lc);\n',
+       '',
+       CALLS)
+mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
+       '\t\tlc->session.node_version = answer->stat->version;\n}',
+       '\t\t;\n}',
+       CALLS)
+mutant(21, 'poke_in_a_gap_is_none', 'session.c',
+       'if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)',
+       'if (len)',
+       CALLS)
 mutant(21, 'evicted_holder_goes_on', 'taker.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
        'if (taker->state != TAKER_WAITING)\n\t\treturn;',

@@ -72,13 +72,18 @@ static struct node *node_of(struct bench *bench, const char *path)
 }
 
 /* As an operator, or another client. */
-static void put(struct bench *bench, const char *path, const char *data)
+static void put_now(struct bench *bench, const char *path, const char *data)
 {
 	enum ensemble_kind kind = tree_find(&bench->world.proposed, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
 
 	assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
 		.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
 		.version = ENSEMBLE_ANY_VERSION}, 1, NULL), ENSEMBLE_OK);
+}
+
+static void put(struct bench *bench, const char *path, const char *data)
+{
+	put_now(bench, path, data);
 	run(bench, 10 * MS);
 }
 
@@ -866,40 +871,216 @@ static void evicting_with_trouble(void **state)
 	}
 }
 
-/* Who waits behind the first is told by a poke alone; it may go with the node that was poked. */
-static void evicting_when_the_poke_is_lost(void **state)
+/* ---- pokes ---- */
+
+#define CROWD 80
+
+/* One holds, and many wait behind it: nobody watches their entries but the first one's. */
+static void crowd(struct taker takers[CROWD], struct mount *mount, const char *lock)
 {
-	struct bench *bench = begin(11);
-	struct mount *mount = &bench->mounts[0];
-	struct taker holder, waiters[2];
-	struct question *q;
-	const struct node *home;
+	for (int i = 0; i < CROWD; i++)
+		begin_take(&takers[i], mount, lock, LC_EXCLUSIVE, 0);
+	run(mount->bench, SECOND);
+	assert_int_equal(takers[0].result, 0);
+}
+
+static void disperse(struct taker takers[CROWD])
+{
+	for (int i = CROWD - 1; i >= 0; i--)
+		lc_leave(takers[i].lc);
+	mount_wake(takers[0].mount);
+	run(takers[0].mount->bench, SECOND);
+}
+
+/* By that mount, which is not waited for. */
+static struct question *begin_evict(struct mount *mount, const char *lock, const struct taker *victim)
+{
+	struct question *q = begin_question(mount);
+
+	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), "me", done, q, &q->call));
+}
+
+static void root_at(struct mount *mount, const char *root)
+{
+	lc_destroy(mount->lc, true);
+	mount->root = root;
+	assert_int_equal(mount_start(mount, 0), 0);
+	run(mount->bench, SECOND);
+	assert_true(lc_ready(mount->lc));
+}
+
+static unsigned long requests(struct mount *mount)
+{
+	struct lc_status status;
+
+	lc_status(mount->lc, &status);
+	return status.counters.requests;
+}
+
+/* At once, whoever stands before it, and wherever the two have their roots; and nobody else's
+ * entry is read. */
+static void poked_at_once(void **state)
+{
+	static const struct { const char *victim, *evictor; } roots[] = {
+		{"/locks", "/locks"}, {"/locks/team", "/locks"}, {"/locks", "/locks/team"},
+		{"/locks/team/one", "/locks"}, {"/locks", "/locks/team/one"}, {"/locks/team/one", "/locks/team"},
+	};
+	static struct taker takers[CROWD];
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
-	for (int i = 0; i < 2; i++)
-		take(&waiters[i], mount, "build", LC_EXCLUSIVE);
-	home = node_of(bench, ROOT "/.zklockfs")->children;
-	while (home->stat.ephemeral_owner != mount->wire.session)
+	for (size_t i = 0; i < LENGTH(roots); i++) {
+		struct bench *bench = begin(i + 20);
+		struct mount *victim = &bench->mounts[0], *evictor = &bench->mounts[1];
+		const char *lock = "/locks/team/one/build";
+		struct question *q;
+		unsigned long before;
+
+		put(bench, "/locks/team", "");
+		put(bench, "/locks/team/one", "");
+		put(bench, lock, "");
+		root_at(victim, roots[i].victim);
+		root_at(evictor, roots[i].evictor);
+		crowd(takers, victim, lock + strlen(roots[i].victim) + 1);
+		before = requests(victim);
+		q = begin_evict(evictor, lock + strlen(roots[i].evictor) + 1, &takers[40]);
+		run(bench, 60 * MS);
+		assert_int_equal(takers[40].result, -ECANCELED);
+		expect(requests(victim) - before < 8, "a poke costs %lu requests", requests(victim) - before);
+		assert_int_equal(answer_of(q), 0);
+		for (int k = 1; k < CROWD; k++)
+			assert_int_equal(takers[k].result, k == 40 ? -ECANCELED : NONE);
+		disperse(takers);
+		finish(bench);
+	}
+}
+
+/* Two mounts at the same time, one of them the victims' own; and more than the node names. */
+static void poked_together(void **state)
+{
+	static struct taker takers[CROWD];
+	struct question *questions[CROWD];
+
+	(void)state;
+	for (int many = 0; many < 3; many++) {
+		struct bench *bench = begin(30);
+		int last = many == 2 ? CROWD : 20;
+		unsigned long before;
+
+		put(bench, BUILD, "");
+		crowd(takers, &bench->mounts[0], "build");
+		if (many == 2)
+			mount_pause(&bench->mounts[0], SECOND);
+		before = requests(&bench->mounts[0]);
+		for (int i = 2; i < last; i++)
+			questions[i] = begin_evict(&bench->mounts[many ? 1 : i % 2], "build", &takers[i]);
+		run(bench, many == 2 ? 1200 * MS : 300 * MS);
+		if (many == 1)
+			expect(requests(&bench->mounts[0]) - before < 70, "%d pokes cost %lu requests", last - 2,
+			       requests(&bench->mounts[0]) - before);
+		for (int i = 1; i < CROWD; i++)
+			assert_int_equal(takers[i].result, i > 1 && i < last ? -ECANCELED : NONE);
+		for (int i = 2; i < last; i++)
+			assert_int_equal(answer_of(questions[i]), 0);
+		disperse(takers);
+		finish(bench);
+	}
+}
+
+/* The node of that mount whose path ends so. */
+static struct node *home_of(struct mount *mount, const char *suffix)
+{
+	struct node *home = node_of(mount->bench, ROOT "/.zklockfs")->children;
+
+	while (home->stat.ephemeral_owner != mount->wire.session || strlen(home->name) != 16 + strlen(suffix))
 		home = home->next;
-	for (int32_t version = home->stat.version; home->stat.version == version;)
-		run(bench, MS);
-	/* The next heartbeat is far. */
-	q = begin_question(&bench->mounts[1]);
-	asked(q, lc_evict(q->mount->lc, "build", lc_znode(waiters[1].lc), "me", done, q, &q->call));
-	run(bench, 100 * MS);
-	assert_int_equal(q->result, 0);
-	free(q);
-	take_away(bench, home->path);
-	assert_int_equal(waiters[1].result, NONE);
-	run(bench, 4 * SECOND);
-	assert_int_equal(waiters[1].result, -ECANCELED);
-	assert_int_equal(waiters[0].result, NONE);
-	leave(&waiters[0]);
-	leave(&waiters[1]);
-	leave(&holder);
-	finish(bench);
+	return home;
+}
+
+static void mark(struct bench *bench, const struct taker *victim)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), BUILD "/%s", lc_znode(victim->lc));
+	put_now(bench, path, "evict: me\nhost: m0\n");
+}
+
+/* Mounts that know nothing of pokes write to the heartbeats' node; and any node may vanish, with what
+ * it tells. */
+static void poked_otherwise(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct bench *bench = begin(11);
+		struct mount *mount = &bench->mounts[0];
+		struct node *home = home_of(mount, i == 2 ? "-pokes" : "");
+		struct taker holder, waiters[2];
+		struct question *q;
+
+		put(bench, BUILD, "");
+		take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
+		for (int k = 0; k < 2; k++)
+			take(&waiters[k], mount, "build", LC_EXCLUSIVE);
+		mark(bench, &waiters[1]);
+		run(bench, 4 * SECOND);
+		assert_int_equal(waiters[1].result, NONE);
+		if (i == 0)
+			put(bench, home->path, "m0");
+		else
+			take_away(bench, home->path);
+		run(bench, 4 * SECOND);
+		assert_int_equal(waiters[1].result, -ECANCELED);
+		assert_int_equal(waiters[0].result, NONE);
+		leave(&waiters[1]);
+		leave(&waiters[0]);
+		/* What came in its place works as well. */
+		take(&waiters[0], mount, "build", LC_EXCLUSIVE);
+		take(&waiters[1], mount, "build", LC_EXCLUSIVE);
+		q = begin_evict(&bench->mounts[1], "build", &waiters[1]);
+		run(bench, 60 * MS);
+		assert_int_equal(waiters[1].result, -ECANCELED);
+		assert_int_equal(answer_of(q), 0);
+		for (int k = 0; k < 2; k++)
+			leave(&waiters[k]);
+		leave(&holder);
+		finish(bench);
+	}
+}
+
+/* A heartbeat that was not answered, and was done or not, is no poke; what came besides is one. */
+static void poked_in_a_gap(void **state)
+{
+	static struct taker takers[CROWD];
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct bench *bench = begin((uint64_t)i);
+		struct mount *mount = &bench->mounts[0];
+		bool poked = i % 3 == 2;
+		unsigned long before;
+		int32_t version;
+		struct node *home;
+
+		put(bench, BUILD, "");
+		crowd(takers, mount, "build");
+		home = home_of(mount, "");
+		version = tree_find(&bench->world.proposed, home->path)->stat.version;
+		while (tree_find(&bench->world.proposed, home->path)->stat.version == version)
+			run(bench, 100);
+		before = requests(mount);
+		run(bench, i * 50);
+		if (poked) {
+			mark(bench, &takers[40]);
+			put_now(bench, home->path, "m0");
+		}
+		conn_break(mount->wire.conn, i % 2 ? 1 : 0);
+		run(bench, 4 * SECOND);
+		assert_int_equal(takers[40].result, poked ? -ECANCELED : NONE);
+		if (!poked)
+			expect(requests(mount) - before < CROWD / 2, "after %d us a connection costs %lu requests",
+			       i * 50, requests(mount) - before);
+		disperse(takers);
+		finish(bench);
+	}
 }
 
 /* ---- a lock that is removed and made again ---- */
@@ -1356,14 +1537,6 @@ static struct question *ask_value(struct mount *mount, const char *lock, uid_t u
 	return asked(q, lc_value(mount->lc, lock, uid, value_done, q, &q->call));
 }
 
-static unsigned long requests(struct mount *mount)
-{
-	struct lc_status status;
-
-	lc_status(mount->lc, &status);
-	return status.counters.requests;
-}
-
 static void assert_count(struct question *question, size_t count)
 {
 	assert_int_equal(question->result, 0);
@@ -1606,7 +1779,10 @@ int main(void)
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),
 		cmocka_unit_test(evicting_with_trouble),
-		cmocka_unit_test(evicting_when_the_poke_is_lost),
+		cmocka_unit_test(poked_at_once),
+		cmocka_unit_test(poked_together),
+		cmocka_unit_test(poked_otherwise),
+		cmocka_unit_test(poked_in_a_gap),
 		cmocka_unit_test(removed_behind_a_leaver),
 		cmocka_unit_test(upgrading_at_once),
 		cmocka_unit_test(trying_after_a_release),

@@ -92,7 +92,7 @@ int mount_start(struct mount *mount, int64_t loss_lead_us)
 {
 	char host[16];
 	struct lc_config config = {
-		.root = ROOT, .make_root = true, .host = host, .session_timeout_us = TIMEOUT_US,
+		.root = mount->root ? mount->root : ROOT, .make_root = true, .host = host, .session_timeout_us = TIMEOUT_US,
 		.tick_time_us = 2 * SECOND, .loss_lead_us = loss_lead_us, .clock_us = clock_us,
 		.wall_ms = wall_ms, .random = random_bytes, .report = report, .ctx = mount,
 		.without = {.uid = 5, .gid = 6, .mode = 0755, .door_mode = 0600},

@@ -22,6 +22,7 @@ struct mount {
 	struct agenda *agenda;
 	int index;
 	struct lc *lc;               /* NULL: not started yet, or destroyed */
+	const char *root;            /* NULL: ROOT */
 	struct wire wire;
 	struct rng rng;
 	int64_t turn_at_us, paused_until_us;

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * poke.c - how a mount hears at once that one of its entries was marked, where no watch on the
+ * entry tells it: a waiter behind others has none.
+ *
+ * Each mount has an ephemeral node for this, `<half of its session>-pokes` beside the node of
+ * its heartbeats, and watches it. Who has marked an entry adds a line to it that names the
+ * entry, by compare-and-set: so none is lost between two that poke, and the node's version
+ * counts them. The mount reads the node, and the entries of those lines that are new; all
+ * of its entries only where there were more than the node holds.
+ *
+ *   who evicts   find the node: below his own root, then below each node on the way to the lock,
+ *                since the other's root may be another one
+ *                  there      read, add, write if nobody has meanwhile, else again
+ *                  not there  of a mount that has no such node the heartbeats' node is written:
+ *                             it sees a version that is not its own (session.c)
+ */
+#include "poke.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tried again when contact was lost. */
+#define RETRY_US 1000000
+/* Roots that are tried: of mounts that are further down nobody hears of it at once. */
+#define ROOTS_MAX 16
+/* Entries that the node names at most. */
+#define LINES_MAX 64
+#define LINE 17   /* the second half of the entry's UUID, and a newline */
+
+/* ---- being poked ---- */
+
+static void read_pokes(struct lc *lc);
+
+static void made(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct pokes *pokes = &lc->session.pokes;
+
+	if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_EXISTS)
+		return;   /* the heartbeats' node is poked instead */
+	if (answer->result == ENSEMBLE_OK)
+		session_wrote(lc, pokes->sent_us);
+	pokes->made = true;
+	read_pokes(lc);
+	/* Some may have gone with the one before. */
+	if (pokes->lost)
+		takers_look(lc);
+	pokes->lost = false;
+}
+
+static void make(struct lc *lc)
+{
+	lc->session.pokes.seen = 0;
+	lc->session.pokes.sent_us = lc_now(lc);
+	lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = lc->session.pokes.node,
+	                                           .ephemeral = true}, 1, made, lc);
+}
+
+/* It is made again with the next heartbeat: somebody may be about to remove the whole tree. */
+static void vanished(struct lc *lc)
+{
+	lc->session.pokes.made = false;
+	lc->session.pokes.lost = true;
+}
+
+/* The last lines, so many of them. */
+static void look_at_named(struct lc *lc, const char *data, size_t len, size_t count)
+{
+	for (const char *line = data + len - count * LINE; line < data + len; line += LINE) {
+		char digits[LINE] = "";
+		struct lc_taker *taker;
+		uint64_t id;
+
+		memcpy(digits, line, LINE - 1);
+		id = strtoull(digits, NULL, 16);
+		HASH_FIND(hh, lc->takers, &id, sizeof(id), taker);
+		if (taker)
+			taker_look(taker);
+	}
+}
+
+static void pokes_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct pokes *pokes = &lc->session.pokes;
+	int64_t news;
+
+	if (answer->result == ENSEMBLE_NONODE && pokes->made)
+		vanished(lc);
+	if (answer->result != ENSEMBLE_OK)
+		return;   /* asked again with the next connection */
+	news = (int64_t)answer->stat->version - pokes->seen;
+	pokes->seen = answer->stat->version;
+	if (news > answer->data_len / LINE)
+		takers_look(lc);
+	else if (news > 0)
+		look_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);
+}
+
+static void read_pokes(struct lc *lc)
+{
+	lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = lc->session.pokes.node,
+	                                           .watch = true}, 1, pokes_read, lc);
+}
+
+void pokes_resume(struct lc *lc)
+{
+	if (lc->session.pokes.made)
+		read_pokes(lc);
+	else
+		make(lc);
+}
+
+void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
+{
+	if (strcmp(path, lc->session.pokes.node) != 0 || !lc->session.pokes.made)
+		return;
+	if (change == ENSEMBLE_DELETED)
+		vanished(lc);
+	else if (session_ready(lc))
+		read_pokes(lc);
+}
+
+/* ---- poking ---- */
+
+struct poke {
+	struct lc *lc;
+	struct entry_name name;
+	char *lock;              /* the path of the entry's lock */
+	char *node;              /* what was asked for last */
+	unsigned roots;          /* tried, without the own one */
+	size_t root_len;         /* of the one that is tried now, in `lock` */
+	int64_t until_us;
+	struct timer retry;
+	struct poke *prev, *next;   /* in lc->pokes */
+};
+
+static void free_poke(struct poke *poke)
+{
+	timer_clear(poke->lc, &poke->retry);
+	DL_DELETE(poke->lc->pokes, poke);
+	free(poke->lock);
+	free(poke->node);
+	free(poke);
+}
+
+void pokes_finish(struct lc *lc)
+{
+	while (lc->pokes)
+		free_poke(lc->pokes);
+}
+
+/* True: there is another one. Roots are in the lock's path, from the top; the own one, which is the
+ * likeliest, comes first. */
+static bool next_root(struct poke *poke)
+{
+	size_t own = strlen(poke->lc->root);
+
+	if (poke->root_len == own && poke->roots == 0)
+		poke->root_len = 0;   /* where the others begin */
+	do {
+		const char *slash = strchr(poke->lock + poke->root_len + 1, '/');
+
+		if (!slash || poke->roots++ >= ROOTS_MAX)
+			return false;
+		poke->root_len = (size_t)(slash - poke->lock);
+	} while (poke->root_len == own);
+	return true;
+}
+
+/* One of the two nodes below the root that is tried now. */
+static void ask(struct poke *poke, struct ensemble_op op, const char *suffix, ensemble_answer_fn *answered)
+{
+	free(poke->node);
+	if (asprintf(&poke->node, "%.*s/" ROOT_DIR "/%016" PRIx64 "%s", (int)poke->root_len, poke->lock,
+	             poke->name.session_half, suffix) < 0) {
+		poke->node = NULL;
+		free_poke(poke);   /* then it sees the mark when it looks at the entry */
+		return;
+	}
+	op.path = poke->node;
+	lc_submit_beside(poke->lc, &op, 1, answered, poke);
+}
+
+static void find(struct poke *poke);
+
+/* Whatever became of it, it is tried once more: to be poked twice does no harm. */
+static void later(struct poke *poke)
+{
+	timer_set(poke->lc, &poke->retry, lc_now(poke->lc) + RETRY_US);
+}
+
+static void retry(void *ctx)
+{
+	struct poke *poke = ctx;
+
+	if (lc_now(poke->lc) >= poke->until_us)
+		free_poke(poke);
+	else if (session_ready(poke->lc))
+		find(poke);
+	else
+		later(poke);
+}
+
+static bool is_unknown(const struct ensemble_answer *answer)
+{
+	return answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE;
+}
+
+/* The heartbeats' node. */
+static void beat_written(void *ctx, const struct ensemble_answer *answer)
+{
+	struct poke *poke = ctx;
+
+	if (is_unknown(answer))
+		later(poke);
+	else if (answer->result != ENSEMBLE_OK && next_root(poke))
+		find(poke);
+	else
+		free_poke(poke);
+}
+
+static void added(void *ctx, const struct ensemble_answer *answer)
+{
+	struct poke *poke = ctx;
+
+	if (is_unknown(answer))
+		later(poke);
+	else if (answer->result == ENSEMBLE_BADVERSION || answer->result == ENSEMBLE_NONODE)
+		find(poke);   /* somebody else has poked it; or it is being made again */
+	else
+		free_poke(poke);
+}
+
+static void add(struct poke *poke, const struct ensemble_answer *answer)
+{
+	char data[LINES_MAX * LINE + 1];
+	size_t kept = (size_t)answer->data_len / LINE * LINE;
+	size_t most = (LINES_MAX - 1) * LINE;
+	const char *from = answer->data;
+
+	if (kept > most) {
+		from += kept - most;
+		kept = most;
+	}
+	if (kept > 0)
+		memcpy(data, from, kept);
+	snprintf(data + kept, LINE + 1, "%016" PRIx64 "\n", poke->name.taker_half);
+	ask(poke, (struct ensemble_op){.kind = ENSEMBLE_SET, .data = data, .data_len = (int)kept + LINE,
+	                               .version = answer->stat->version}, POKES_SUFFIX, added);
+}
+
+static void found(void *ctx, const struct ensemble_answer *answer)
+{
+	struct poke *poke = ctx;
+
+	if (is_unknown(answer))
+		later(poke);
+	else if (answer->result == ENSEMBLE_OK)
+		add(poke, answer);
+	else
+		ask(poke, (struct ensemble_op){.kind = ENSEMBLE_SET, .data = poke->name.host,
+		                               .data_len = (int)strlen(poke->name.host),
+		                               .version = ENSEMBLE_ANY_VERSION}, "", beat_written);
+}
+
+static void find(struct poke *poke)
+{
+	ask(poke, (struct ensemble_op){.kind = ENSEMBLE_GET}, POKES_SUFFIX, found);
+}
+
+void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, int64_t until_us)
+{
+	struct poke *poke = calloc(1, sizeof(*poke));
+
+	if (!poke)
+		return;
+	*poke = (struct poke){
+		.lc = lc, .name = *name, .lock = strndup(entry, (size_t)(strrchr(entry, '/') - entry)),
+		.root_len = strlen(lc->root), .until_us = until_us,
+		.retry = {.fire = retry, .ctx = poke},
+	};
+	DL_APPEND(lc->pokes, poke);
+	if (poke->lock)
+		find(poke);
+	else
+		free_poke(poke);
+}

@@ -597,8 +597,13 @@ static void drop(struct ensemble *ensemble)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 
-	if (zk->handle && zk->fd >= 0)
+	if (!zk->handle)
+		return;
+	if (zk->fd >= 0)
 		shutdown(zk->fd, SHUT_RDWR);
+	/* Nothing is sent on it any more: the client, failing at that, forgets to free what it
+	 * was reading into. */
+	cut(zk);
 }
 
 /* ---- the loop ---- */

@@ -75,7 +75,7 @@ static void a_steady_difference(void **state)
 static void pass(int64_t ns, double rate)
 {
 	now.at_ns += ns;
-	now.value += (int64_t)((double)ns * rate);
+	now.value = (int64_t)((uint64_t)now.value + (uint64_t)(int64_t)((double)ns * rate));
 }
 
 /* The host's clock: slewed by a tenth at most, set now and then. */

@@ -76,12 +76,33 @@ void judge_failed(struct taker *taker, int err)
 
 /* ---- questions ---- */
 
+/* What the server that it asks has in the lock by now has to be in the answer. */
+static void look_at_server(struct question *question)
+{
+	const struct wire *wire = &question->mount->wire;
+	struct sim *sim = question->sim;
+	struct node *parent, *node;
+
+	if (wire->state != WIRE_CONNECTED)
+		return;
+	parent = tree_find(&sim->world.servers[wire->conn->server].tree, question->lock->path);
+	if (!parent || !parent->stat.children)
+		return;
+	question->seen_on = wire->conn_count;
+	question->seen = arena_zalloc(&sim->arena, (size_t)parent->stat.children * sizeof(*question->seen));
+	DL_FOREACH(parent->children, node)
+		if (judge_is_entry(node))
+			question->seen[question->seen_count++] = node->stat.czxid;
+}
+
 void judge_asking(struct question *question)
 {
 	struct sim *sim = question->sim;
 	struct taker *taker = question->taker;
 
 	look_at_lock(sim, question->lock);
+	if (question->kind == Q_LIST)
+		look_at_server(question);
 	if (taker)
 		question->entry_gone = !judge_entry(&sim->world.proposed, taker) &&
 		                       !judge_entry(&sim->world.committed, taker);
@@ -235,10 +256,34 @@ static void judge_held(struct question *question, const struct lc_listing *listi
 		sim_violation(question->sim, "lc_list shows %s as %s", wrong->znode, wrong->held ? "held" : "waiting");
 }
 
+static bool shows(const struct lc_listing *listing, const char *name)
+{
+	for (size_t i = 0; i < listing->entry_count; i++)
+		if (strcmp(listing->entries[i].znode, name) == 0)
+			return true;
+	return false;
+}
+
+/* However many share an answer, it is none from before the question. */
+static void judge_freshness(struct question *question, const struct lc_listing *listing)
+{
+	struct sim *sim = question->sim;
+	struct node *parent = tree_find(&sim->world.committed, question->lock->path), *node;
+
+	if (!parent || question->root || question->seen_on != question->mount->wire.conn_count)
+		return;
+	DL_FOREACH(parent->children, node)
+		for (int i = 0; i < question->seen_count; i++)
+			if (node->stat.czxid == question->seen[i] && !shows(listing, node->name))
+				sim_violation(sim, "f: lc_list does not show %s, which was there before it was asked",
+				              node->path);
+}
+
 void judge_listing(struct question *question, const struct lc_listing *listing)
 {
 	struct sim *sim = question->sim;
 
+	judge_freshness(question, listing);
 	if (!question->root)
 		judge_held(question, listing);
 	for (size_t i = 1; i < listing->entry_count; i++)

@@ -912,6 +912,11 @@ mutant(37, 'an_answer_older_than_the_question', 'asking.c',
        '\tif (subject->payer) {\n\t\tDL_DELETE(subject->coming, reader);\n'
        '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
        CALLS)
+mutant(37, 'an_answer_older_than_the_question_in_a_crowd', 'asking.c',
+       '\tif (subject->payer)\n\t\treturn;\n',
+       '\tif (subject->payer) {\n\t\tDL_DELETE(subject->coming, reader);\n'
+       '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
+       sim())
 mutant(37, 'no_share_of_questions', 'asking.c',
        'return asker->asking < (asker->uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);',
        'return true;',

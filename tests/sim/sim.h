@@ -168,6 +168,9 @@ struct question {
 	int64_t token;                 /* of that entry */
 	struct lc_call *call;
 	bool root;                     /* LIST: of the root, not of the lock */
+	int64_t *seen;                 /*   the czxids of what its server had in it when it was asked, */
+	int seen_count;
+	uint64_t seen_on;              /*   and on which connection; 0: none */
 	int64_t asked_us, asked_running_us;
 	bool deaf;                     /* MUTATE_swallow_done */
 	bool entry_gone;               /* CONFIRM: before it was asked */

@@ -76,7 +76,7 @@ static void listed(struct reader *reader, struct reading *reading)
 static void list(struct lc_call *call)
 {
 	call->reader.watch = call->taker->stirred != NULL;
-	call_read(call, READING_QUEUE, listed);
+	call_read(call, READING_QUEUE, call->path, listed);
 }
 
 int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)

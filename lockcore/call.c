@@ -235,12 +235,17 @@ struct lc_call *call_of(struct reader *reader)
 	return (struct lc_call *)((char *)reader - offsetof(struct lc_call, reader));
 }
 
-void call_read(struct lc_call *call, enum reading_kind kind, reader_fn *answer)
+void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer)
 {
 	call->reads = true;
 	call->reader.answer = answer;
-	if (reader_ask(&call->reader, call->lc, call->uid, kind, call->path) < 0)
+	if (reader_ask(&call->reader, call->lc, call->uid, kind, path) < 0)
 		call_fail_soon(call, -ENOMEM);
+}
+
+void call_has_read(struct lc_call *call)
+{
+	call->reads = false;
 }
 
 /* ---- those that answer no more than an error ---- */

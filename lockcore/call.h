@@ -49,8 +49,10 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 void call_ask(struct lc_call *call);
 void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
                ensemble_answer_fn *answer, void *ctx);
-/* By the call's reader: what was asked for once it is answered, now or on another connection. */
-void call_read(struct lc_call *call, enum reading_kind kind, reader_fn *answer);
+/* By the call's reader, which asks again on the next connection. A call that also writes says
+ * call_has_read() when it is answered. */
+void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer);
+void call_has_read(struct lc_call *call);
 struct lc_call *call_of(struct reader *reader);
 int call_errno(enum ensemble_result result);
 /* Common to all answers. True: it is OK and somebody waits for it. False: the call

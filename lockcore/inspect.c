@@ -211,7 +211,7 @@ static void entries_listed(struct reader *reader, struct reading *reading)
 
 static void entries_list(struct lc_call *call)
 {
-	call_read(call, READING_QUEUE, entries_listed);
+	call_read(call, READING_QUEUE, call->path, entries_listed);
 }
 
 static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,

@@ -53,7 +53,7 @@ static void stat_answered(struct reader *reader, struct reading *reading)
 
 static void stat_ask(struct lc_call *call)
 {
-	call_read(call, READING_LOCK, stat_answered);
+	call_read(call, READING_LOCK, call->path, stat_answered);
 }
 
 int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
@@ -99,7 +99,7 @@ static void value_answered(struct reader *reader, struct reading *reading)
 
 static void value_ask(struct lc_call *call)
 {
-	call_read(call, READING_LOCK, value_answered);
+	call_read(call, READING_LOCK, call->path, value_answered);
 }
 
 int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
@@ -190,7 +190,7 @@ static void list_answered(struct reader *reader, struct reading *reading)
 
 static void list_ask(struct lc_call *call)
 {
-	call_read(call, READING_QUEUE, list_answered);
+	call_read(call, READING_QUEUE, call->path, list_answered);
 }
 
 int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *ctx,

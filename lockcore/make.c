@@ -39,15 +39,19 @@ static void create(struct make_call *make)
 	          1, call_done_answered, make);
 }
 
-static void above_listed(void *ctx, const struct ensemble_answer *answer)
+static void above_listed(struct reader *reader, struct reading *reading)
 {
-	struct make_call *make = ctx;
+	struct lc_call *call = call_of(reader);
+	struct make_call *make = (struct make_call *)call;
 	int count = 0;
 
-	if (!call_answered(&make->call, answer))
+	call_has_read(call);
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
 		return;
-	for (int i = 0; i < answer->name_count; i++)
-		count += !name_is_numbered(answer->names[i]);
+	}
+	for (size_t i = 0; i < reading->name_count; i++)
+		count += !name_is_numbered(reading->names[i]);
 	if (count < make->limit)
 		create(make);
 	else
@@ -66,8 +70,7 @@ static void above_read(void *ctx, const struct ensemble_answer *answer)
 	if (answer->stat->children < make->limit)
 		create(make);
 	else
-		call_send(&make->call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = make->above},
-		          1, above_listed, make);
+		call_read(&make->call, READING_QUEUE, make->above, above_listed);
 }
 
 static void make_ask(struct lc_call *call)
@@ -109,7 +112,7 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 		.ask = make_ask, .fail = call_done_failed, .finish = make_finish, .done = done, .ctx = ctx});
 	if (!make)
 		return -ENOMEM;
-	make->uid = attributes->uid;
+	make->uid = make->call.uid = attributes->uid;
 	make->len = record_format_lock(make->data, attributes);
 	return call_begin(&make->call, lc, look_above(make, lc, lock) ? lc_path(lc, lock) : NULL, ret_call);
 }

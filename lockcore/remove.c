@@ -60,18 +60,21 @@ static void delete_dir(struct lc_call *call)
 	free(path);
 }
 
-static void listed(void *ctx, const struct ensemble_answer *answer)
+static void listed(struct reader *reader, struct reading *reading)
 {
-	struct lc_call *call = ctx;
+	struct lc_call *call = call_of(reader);
 	bool busy = false, below = false;
 
-	if (!call_answered(call, answer))
+	call_has_read(call);
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
 		return;
-	for (int i = 0; i < answer->name_count; i++) {
-		busy |= name_is_numbered(answer->names[i]);
-		below |= strcmp(answer->names[i], ROOT_DIR) != 0;
 	}
-	if (answer->name_count == 0)
+	for (size_t i = 0; i < reading->name_count; i++) {
+		busy |= name_is_numbered(reading->names[i]);
+		below |= strcmp(reading->names[i], ROOT_DIR) != 0;
+	}
+	if (reading->name_count == 0)
 		call_ask(call);   /* what was there has gone meanwhile */
 	else if (below)
 		call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
@@ -87,8 +90,7 @@ static void lock_deleted(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
 		call_heard(call);
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = call->path}, 1,
-		          listed, call);
+		call_read(call, READING_QUEUE, call->path, listed);
 	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
 		call_heard(call);
 		call_ask(call);   /* it may be another's by now */
@@ -161,7 +163,7 @@ int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *
 
 	if (!remove)
 		return -ENOMEM;
-	remove->by = by;
+	remove->by = remove->call.uid = by;
 	if (slash) {
 		remove->above = lc_path(lc, lock);
 		if (!remove->above) {

@@ -252,8 +252,8 @@ mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        sim())
 
 mutant(8, 'locks_below_that_are_none', 'remove.c',
-       '\tif (answer->name_count == 0)\n\t\tcall_ask(call);',
-       '\tif (answer->name_count == 0)\n\t\tcall_fail(call, -ENOTEMPTY);',
+       '\tif (reading->name_count == 0)\n\t\tcall_ask(call);',
+       '\tif (reading->name_count == 0)\n\t\tcall_fail(call, -ENOTEMPTY);',
        sim('storm', 1300))
 
 # ---- 9: watches ----
@@ -862,7 +862,7 @@ mutant(23, 'locks_below_without_limit', 'make.c',
        'if (1)',
        CALLS)
 mutant(23, 'entries_take_the_room_of_locks_below', 'make.c',
-       'count += !name_is_numbered(answer->names[i]);',
+       'count += !name_is_numbered(reading->names[i]);',
        'count++;',
        CALLS)
 mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',

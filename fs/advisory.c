@@ -90,10 +90,15 @@ static void part_from(struct advisory *file, pid_t thread)
 	}
 }
 
-/* A thread that still waits by that owner goes on: another descriptor may be open. If
- * none is, the kernel tells it EBADF, and us by the RELEASE. */
+/* A thread that still waits by that owner may do so through the descriptor that is closed:
+ * given the lock it would be told EBADF by the kernel, which since the mending of
+ * CVE-2024-41012 does not unlock it (locks_remove_posix() finds none of the kernel's own, and
+ * leaves closing to this request), and if another process has the file open no RELEASE comes
+ * either: nobody would have it, for ever. If it waits through another descriptor, it waits for
+ * what a close takes from it anyway. */
 void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner)
 {
+	claim_refuse(file, file->node, owner, -EBADF);
 	drop_claims(file, &owner);
 	part_from(file, fuse_req_ctx(req)->pid);
 	fuse_reply_err(req, 0);

@@ -238,6 +238,21 @@ static void fail_upgrade(struct hold *lost)
 		}
 }
 
+void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error)
+{
+	struct claim_request request;
+	struct ask *ask, *next;
+
+	DL_FOREACH_SAFE(node->asks, ask, next)
+		if (ask->request.file == file && ask->request.kind == CLAIM_FCNTL &&
+		    ask->request.owner == owner) {
+			fuse_req_t req = withdraw(ask, &request);
+
+			if (req)
+				fuse_reply_err(req, -error);
+		}
+}
+
 static void wake(struct holder *holder)
 {
 	if (holder->hold->lost)

@@ -61,5 +61,7 @@ struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t
 struct hold *claim_companion(const struct node *node, enum claim_kind kind,
                              const struct person *person);
 void claim_drop(struct claim *claim);
+/* Who waits for one by fcntl, by that owner and through that file. */
+void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
 
 #endif

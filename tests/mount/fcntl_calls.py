@@ -5,8 +5,9 @@ partial ranges, F_GETLK, what a close gives back, and one process that locks bot
 
 import errno
 import os
+import signal
 from fcntl import (F_RDLCK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH,
-                   LOCK_UN)
+                   LOCK_UN, flock)
 
 from harness import check, check_equal, check_errno, run, until
 from locker import F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, Locker
@@ -101,8 +102,7 @@ def test(case):
         other.fails(errno.EAGAIN, 'setlk', fds[other], F_RDLCK)
         free(p)
 
-    # An unlock by another thread, or a close, while the upgrade waits, gives the shared one
-    # back and not the place.
+    # While an upgrade waits, what is in its way gives it the lock by an unlock.
     p.do('setlk', fd, F_RDLCK)
     q.do('setlk', qfd, F_RDLCK)
     p.ask('setlk', fd, F_WRLCK, F_SETLKW)
@@ -258,6 +258,24 @@ def test(case):
         queued(1)
         p.do('flock', fd, LOCK_UN)
         free(p)
+
+    # A thread waits, another closes the descriptor, and another process has the file: no lock
+    # is left to nobody.
+    a.mkdir('gate')
+    child = p.do('fork_and_keep')
+    q.do('setlk', qfd, F_WRLCK)
+    with open(a.path('gate', 'flock'), 'r+', encoding='ascii') as gate:
+        flock(gate, LOCK_EX)
+        p.ask('in_threads', ('setlk', fd, F_WRLCK, F_SETLKW),
+              ('close_after', a.path('gate', 'flock'), fd))
+        queued(2)
+        until(lambda: len(server.entries('gate')) == 2, 'the other thread waits')
+    check_equal(p.got(), [errno.EBADF, 0], 'closed by another thread')
+    queued(1)
+    q.do('setlk', qfd, F_UNLCK)
+    queued(0)
+    os.kill(child, signal.SIGKILL)
+    fd = fds[p] = p.do('open')
 
     # Two that would upgrade the same: only one can.
     p.do('setlk', fd, F_RDLCK)

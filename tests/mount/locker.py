@@ -85,6 +85,13 @@ def in_threads(*calls):
     return codes
 
 
+def close_after(door, fd):
+    """When that lock is free."""
+    with open(door, 'r+', encoding='ascii') as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        os.close(fd)
+
+
 def poll(fd, events, seconds=0):
     """poll(2) on one descriptor: the events it has."""
     poller = select.poll()
@@ -97,7 +104,7 @@ _FUNCTIONS = {'flock': fcntl.flock, 'raw_flock': raw_flock, 'setlk': setlk, 'get
               'raw_setlkw': raw_setlkw, 'siginterrupt': signal.siginterrupt,
               'fork_and': fork_and, 'lockf': fcntl.lockf,
               'fork_and_keep': fork_and_keep, 'poll': poll,
-              'in_threads': in_threads}
+              'in_threads': in_threads, 'close_after': close_after}
 
 
 class Locker(Taker):

@@ -208,6 +208,19 @@ static void serve_others(struct node *node, struct hold *hold)
 	}
 }
 
+/* Of one owner, or one process, a thread shares it now, and another waits to have it alone: not
+ * for himself. */
+static void let_replace(struct node *node, struct hold *hold)
+{
+	struct ask *ask;
+
+	if (hold->mode != LC_SHARED)
+		return;
+	DL_FOREACH(node->asks, ask)
+		if (!ask->instead && concerns(ask, hold) && lc_replace(ask->hold->taker, hold->taker))
+			ask->instead = hold;
+}
+
 static void granted(struct hold *hold, fuse_req_t req)
 {
 	struct ask *ask = hold->ctx;
@@ -221,6 +234,8 @@ static void granted(struct hold *hold, fuse_req_t req)
 		give(hold, req, &request);
 	if (hold->holders)
 		serve_others(request.node, hold);
+	if (hold->holders)
+		let_replace(request.node, hold);
 }
 
 /* Who waits to replace what is lost has lost it, too. */

@@ -231,6 +231,8 @@ typedef void lc_lost_fn(void *ctx);
 /* 0, or at once -ENOMEM, -ENAMETOOLONG, -ESHUTDOWN, -ENOLCK. */
 int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
             lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker);
+/* Who waits already is to take the place of one that shares, as with `instead`. False: not so. */
+bool lc_replace(struct lc_taker *taker, struct lc_taker *instead);
 /* Stop waiting, give the lock back, or drop what is left of a lost one. */
 void lc_leave(struct lc_taker *taker);
 

@@ -504,6 +504,18 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 	return r;
 }
 
+bool lc_replace(struct lc_taker *taker, struct lc_taker *instead)
+{
+	if (taker->state != TAKER_WAITING || taker->mode != LC_EXCLUSIVE || taker->instead ||
+	    taker->lock != instead->lock || instead->mode != LC_SHARED || instead->heir ||
+	    !lc_holds(instead))
+		return false;
+	taker->instead = instead;
+	instead->heir = taker;
+	lock_want_list(taker->lock);
+	return true;
+}
+
 void lc_leave(struct lc_taker *taker)
 {
 	part(taker);

@@ -249,6 +249,8 @@ def test(case):
     for calls in ((('flock', fd, LOCK_EX), ('setlk', fd, F_WRLCK, F_SETLKW)),
                   (('flock', fd, LOCK_EX), ('flock', fd, LOCK_EX)),
                   (('setlk', fd, F_WRLCK, F_SETLKW), ('setlk', fd, F_RDLCK, F_SETLKW)),
+                  (('setlk', fd, F_RDLCK, F_SETLKW), ('setlk', fd, F_WRLCK, F_SETLKW)),
+                  (('flock', fd, LOCK_SH), ('setlk', fd, F_WRLCK, F_SETLKW)),
                   (('flock', fd, LOCK_SH), ('setlk', fd, F_RDLCK, F_SETLKW))):
         q.do('flock', qfd, LOCK_EX)
         p.ask('in_threads', *calls)

@@ -510,6 +510,11 @@ mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\t/* what is guarded now',
        sim('any', 1100))
 
+mutant(16, 'replaces_later_and_is_not_looked_at', 'taker.c',
+       '\tinstead->heir = taker;\n\tlock_want_list(taker->lock);\n',
+       '\tinstead->heir = taker;\n',
+       CALLS)
+
 # ---- 17: whose entry ----
 
 mutant(17, 'sweep_by_host', 'judge.c',

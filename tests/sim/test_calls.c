@@ -1149,6 +1149,35 @@ static void upgrading_at_once(void **state)
 	finish(bench);
 }
 
+/* Who waits behind one of its own that shares need not wait for that: for others it does. */
+static void replacing_later(void **state)
+{
+	struct bench *bench = begin(14);
+	struct mount *mount = &bench->mounts[0];
+	struct taker holder, own, other, waiter;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, mount, "build", LC_EXCLUSIVE);
+	take(&own, mount, "build", LC_SHARED);
+	take(&other, &bench->mounts[1], "build", LC_SHARED);
+	take(&waiter, mount, "build", LC_EXCLUSIVE);
+	leave(&holder);
+	assert_int_equal(own.result, 0);
+	assert_int_equal(other.result, 0);
+	assert_false(lc_replace(own.lc, waiter.lc));
+	assert_true(lc_replace(waiter.lc, own.lc));
+	assert_false(lc_replace(waiter.lc, own.lc));
+	mount_wake(mount);
+	run(bench, 200 * MS);
+	assert_int_equal(waiter.result, NONE);
+	leave(&other);
+	assert_int_equal(waiter.result, 0);
+	leave(&own);
+	leave(&waiter);
+	finish(bench);
+}
+
 /* What was read before it asked says nothing to it. */
 static void trying_after_a_release(void **state)
 {
@@ -1785,6 +1814,7 @@ int main(void)
 		cmocka_unit_test(poked_in_a_gap),
 		cmocka_unit_test(removed_behind_a_leaver),
 		cmocka_unit_test(upgrading_at_once),
+		cmocka_unit_test(replacing_later),
 		cmocka_unit_test(trying_after_a_release),
 		cmocka_unit_test(trying_in_vain),
 		cmocka_unit_test(guarded_without_contact),

@@ -441,7 +441,10 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 
 	if (lock->watched && strcmp(lock->watched, znode) == 0) {
 		lock->watch_armed = false;
-		lock_want_list(lock);
+		if (change == ENSEMBLE_DELETED || !session_ready(lock->lc))
+			lock_want_list(lock);
+		else
+			lock_watch_entry(lock, znode);   /* the queue is as it was */
 	}
 	taker = name_parse(znode, &name) ? lock_owner(lock, znode, &name) : NULL;
 	if (!taker || !taker_wants(taker))

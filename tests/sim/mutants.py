@@ -263,9 +263,10 @@ mutant(9, 'exists_watch', 'lock.c',
        'if (!lock->watch_armed && answer->result != ENSEMBLE_GONE && answer->result != ENSEMBLE_NONODE)',
        sim())
 mutant(9, 'deletion_grants_without_a_list', 'lock.c',
-       '\t\tlock->watch_armed = false;\n\t\tlock_want_list(lock);',
-       '\t\tlock->watch_armed = false;\n\t\tif (change == ENSEMBLE_DELETED && lock->front && session_may_grant(lock->lc))\n'
-       '\t\t\ttaker_grant(lock->front, true);\n\t\telse\n\t\t\tlock_want_list(lock);',
+       '\t\tif (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
+       '\t\tif (change == ENSEMBLE_DELETED && lock->front && session_may_grant(lock->lc))\n'
+       '\t\t\ttaker_grant(lock->front, true);\n'
+       '\t\telse if (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
        sim())
 mutant(9, 'reconnect_taken_as_deletion', 'lock.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
@@ -278,8 +279,12 @@ mutant(9, 'events_alone_are_relied_on', 'lock.c',
        ';',
        CALLS)
 mutant(9, 'event_ignored', 'lock.c',
-       '\t\tlock->watch_armed = false;\n\t\tlock_want_list(lock);',
-       '\t\tlock->watch_armed = false;',
+       '\t\tif (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
+       '\t\tif (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\t;\n\t\telse',
+       sim())
+mutant(9, 'changed_entry_not_watched_again', 'lock.c',
+       '\t\t\tlock_watch_entry(lock, znode);   /* the queue is as it was */',
+       '\t\t\t;',
        sim())
 mutant(9, 'front_does_not_watch_itself', 'judge.c',
        '\ttaker_watch_self(owners[i]);\n',

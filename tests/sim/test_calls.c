@@ -675,14 +675,22 @@ static int entry_version(struct bench *bench, const struct taker *taker, bool *r
 	return node->stat.version;
 }
 
+static unsigned long status_requests(struct mount *mount)
+{
+	struct lc_status status;
+
+	lc_status(mount->lc, &status);
+	return status.counters.requests;
+}
+
 /* One more write for those who hold for longer than a moment, and none for the others, or if
  * a reason said so already. */
 static void since_when_it_holds(void **state)
 {
 	struct bench *bench = begin(18);
 	struct mount *mount = &bench->mounts[0];
-	struct lc_status before, after;
 	struct taker holder, waiter;
+	unsigned long before, woken;
 	bool since;
 
 	(void)state;
@@ -691,7 +699,7 @@ static void since_when_it_holds(void **state)
 		begin_try(&holder, mount, LC_EXCLUSIVE, NULL);
 		run(bench, 15 * MS);
 		assert_int_equal(holder.result, 0);
-		lc_status(mount->lc, &before);
+		before = status_requests(mount);
 		assert_int_equal(entry_version(bench, &holder, &since), 0);
 		assert_false(since);
 		if (reason)
@@ -701,9 +709,13 @@ static void since_when_it_holds(void **state)
 		assert_false(since);
 		assert_int_equal(entry_version(bench, &holder, &since), 1);
 		assert_true(since);
-		lc_status(mount->lc, &after);
 		/* The write and the watch, which comes behind it; a reason comes before both. */
-		assert_int_equal(after.counters.requests - before.counters.requests, 2);
+		assert_int_equal(status_requests(mount) - before, 2);
+		/* Who waits behind it hears of it, and only watches it anew. */
+		woken = status_requests(waiter.mount);
+		assert_int_equal(lc_set_reason(holder.lc, "another", 7), 0);
+		run(bench, 20 * MS);
+		assert_int_equal(status_requests(waiter.mount) - woken, 1);
 		leave(&holder);
 		assert_int_equal(waiter.result, 0);
 		assert_int_equal(entry_version(bench, &waiter, &since), 1);

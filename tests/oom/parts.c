@@ -164,7 +164,8 @@ static const char *play_view_status(void)
 	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
 	struct text text = {.data = (char *)&status, .len = 12345};
 
-	return judge_text(view_status(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text, "kernel_request_timeout: 20s\n", 0);
+	return judge_text(view_status(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text,
+	                  "open_bytes: 0\n", 0);
 }
 
 static const char *play_view_metrics(void)

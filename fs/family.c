@@ -4,6 +4,8 @@
  */
 #include "family.h"
 
+#include "who.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,6 +17,8 @@
 
 /* Further up nobody is looked for: /proc is read in the loop. */
 #define GENERATIONS_MAX 64
+/* Nor when that has taken so long. */
+#define LOOKED_UP_NS (10 * 1000000)
 
 static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
 {
@@ -58,15 +62,6 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 	return true;
 }
 
-/* A number of /proc/PID/status; 0: the process is not there. */
-static pid_t status_number(pid_t pid, const char *key)
-{
-	char text[1024], *line;
-
-	line = pid > 0 && read_proc(pid, "status", text, sizeof(text)) ? strstr(text, key) : NULL;
-	return line ? (pid_t)strtol(line + strlen(key), NULL, 10) : 0;
-}
-
 /* ---- who asks ---- */
 
 /* A loop of takes asks for the same thread thousands of times a second, and reading who it is
@@ -94,12 +89,14 @@ static struct remembered *remember(pid_t thread)
 {
 	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
 	int64_t now = now_ns();
+	struct who who = {0};
 
-	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS)
+	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS) {
+		(void)who_is(thread, &who);
 		*entry = (struct remembered){
-			.thread = thread, .read_ns = now,
-			.person = {.pid = status_number(thread, "\nTgid:"), .command = "-"},
+			.thread = thread, .read_ns = now, .person = {.pid = who.process, .command = "-"},
 		};
+	}
 	return entry;
 }
 
@@ -147,13 +144,14 @@ void family_identify(pid_t thread, struct person *ret_person)
 struct lineage *family_lineage(pid_t pid)
 {
 	pid_t line[GENERATIONS_MAX];
+	int64_t end_ns = now_ns() + LOOKED_UP_NS;
 	struct lineage *lineage;
+	struct who who;
 	size_t count = 0;
 
-	for (; pid > 0 && count < GENERATIONS_MAX; pid = status_number(pid, "\nPPid:")) {
-		if (pid == 1 && count > 0)
-			break;
+	while (pid > 0 && count < GENERATIONS_MAX && (pid != 1 || count == 0)) {
 		line[count++] = pid;
+		pid = now_ns() < end_ns && who_is(pid, &who) ? who.parent : 0;
 	}
 	lineage = count > 0 ? malloc(sizeof(*lineage) + count * sizeof(line[0])) : NULL;
 	if (!lineage)

@@ -5,14 +5,11 @@
 #include "process.h"
 
 #include "family.h"
+#include "who.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -93,38 +90,13 @@ void process_signal(const struct process_ref *process, int signal)
 		(void)kill(process->pid, signal);
 }
 
-static const char *value_of(const char *text, const char *key)
-{
-	const char *line = strstr(text, key);
-
-	return line ? line + strlen(key) : NULL;
-}
-
 bool process_read_status(pid_t pid, struct process_status *ret_status)
 {
-	const char *parent, *uids;
-	char path[64], text[1024];
-	unsigned real, saved;
-	ssize_t n;
-	int fd;
+	struct who who;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!who_is(pid, &who))
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	/* The name stands in the first line, and newlines in it are escaped. */
-	parent = value_of(text, "\nPPid:");
-	uids = value_of(text, "\nUid:");
-	if (!parent || !uids || sscanf(uids, "%u %*u %u", &real, &saved) != 2)
-		return false;
-	*ret_status = (struct process_status){
-		.parent = (pid_t)strtol(parent, NULL, 10), .real = real, .saved = saved,
-	};
+	*ret_status = (struct process_status){.parent = who.parent, .real = who.real, .saved = who.saved};
 	return true;
 }
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * who.h - what the kernel says of a process at once: neither does it wait for anything, nor
+ * does it cost more for one than for another, where the kernel can be asked by a pidfd
+ * (6.13). Before that it is /proc/PID/status, where the kernel writes out all groups of the
+ * process: of one with 65536 of them, as a user can have in a container of his, that takes
+ * some 20 ms.
+ */
+#ifndef FS_WHO_H
+#define FS_WHO_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct who {
+	pid_t process;        /* of the thread that was asked about */
+	pid_t parent;         /* 0: not visible here */
+	uid_t real, saved;
+};
+
+/* False: it is not there. */
+bool who_is(pid_t thread, struct who *ret_who);
+
+#endif

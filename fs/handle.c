@@ -67,7 +67,9 @@ static void wake(struct holder *holder)
 static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
                     const struct person *person)
 {
-	int r = hold_join(hold, &handle->holder, wake, person, fuse_req_ctx(req)->uid, handle->node);
+	/* Nobody shares it whom its taker might not signal; what root gives to users is theirs. */
+	uid_t uid = hold->uid ? hold->uid : fuse_req_ctx(req)->uid;
+	int r = hold_join(hold, &handle->holder, wake, person, uid, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);

@@ -6,6 +6,7 @@
 
 #include "kernel_limit.h"
 #include "log.h"
+#include "process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -96,6 +97,16 @@ static int distance_to(const struct hold *hold, const struct lineage *lineage)
 	return least;
 }
 
+/* Who shares a hold loses it with its taker, who may give it up by an eviction, and is stopped
+ * then: only whom that user might signal anyway. */
+static bool may_join(const struct hold *hold, const struct lineage *lineage)
+{
+	struct process_status status;
+
+	return hold->uid == 0 ||
+	       (process_read_status(lineage->of[0], &status) && process_obeys(&status, hold->uid));
+}
+
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)
 {
 	struct hold *hold, *nearest = NULL;
@@ -113,7 +124,7 @@ struct hold *hold_of_family(struct face *face, const char *lock, const struct li
 			least = distance;
 		}
 	}
-	return nearest;
+	return nearest && may_join(nearest, lineage) ? nearest : NULL;
 }
 
 /* What was read when it asked is older than the family's hold, so it is read again. */
@@ -128,7 +139,7 @@ static bool descends(struct hold *waiting, const struct hold *family)
 		return false;
 	free(waiting->lineage);
 	waiting->lineage = now;
-	return distance_to(family, now) != INT_MAX;
+	return distance_to(family, now) != INT_MAX && may_join(family, now);
 }
 
 /* Those who asked before their family had it. */

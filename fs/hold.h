@@ -38,7 +38,7 @@ struct holder {
 	pid_t pid;                    /* who opened or locked: with its start, the process */
 	uint64_t start;               /* 0: not known */
 	int life;                     /* and as family_watch() tells it from a later one */
-	uid_t uid;                    /* of that open, or lock */
+	uid_t uid;                    /* whose he is, who might signal him */
 	int slot;                     /* the guardian's; -1: not guarded */
 	bool attends;
 	struct holder *prev, *next;   /* in hold->holders */
@@ -136,7 +136,7 @@ void hold_move(struct holder *holder, struct hold *to);
 /* Wake it, once, when it may have changed whether somebody waits behind the lock. */
 void hold_attend(struct holder *holder);
 /* The lock as the nearest of them, living, has it for itself alone: an exclusive hold of
- * this mount, not lost. NULL: none has. */
+ * this mount, not lost, whose user might signal the process. NULL: none has. */
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);
 
 /* ---- all of a mount ---- */

@@ -9,7 +9,7 @@ import os
 import signal
 
 from clan import Clan
-from harness import check, check_equal, command, errno_of, run, until
+from harness import ALICE, BOB, check, check_equal, command, errno_of, raw_open, run, until
 
 # A script that takes the lock and calls itself, as build scripts do.
 SCRIPT = '''
@@ -21,6 +21,27 @@ read -r again <&9 && exit 1
 exec 9>&-
 '''
 NOW = os.O_RDWR | os.O_NONBLOCK
+
+
+def joining(mount, taker, joiner):
+    """The errno of `reentrant` for a child of the taker, each of its user."""
+    taken = os.pipe()
+    top = os.fork()
+    if top:
+        os.close(taken[0])
+        os.close(taken[1])
+        return os.waitstatus_to_exitcode(os.waitpid(top, 0)[1])
+    try:
+        child = os.fork()
+        os.setuid(taker if child else joiner)
+        if child:
+            raw_open(mount.path('users', 'lock'), os.O_RDWR)
+            os.write(taken[1], b'.')
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        os.read(taken[0], 1)
+        os._exit(errno_of(os.open, mount.path('users', 'reentrant'), NOW))
+    finally:
+        os._exit(255)
 
 
 def test(case):
@@ -105,6 +126,12 @@ def test(case):
     status, out, err = command(['bash', '-c', SCRIPT, SCRIPT, reentrant, '3'])
     check_equal((status, len(out.split()), len(set(out.split()))), (0, 4, 1), f'the script: {err}')
     queued(0)
+    # Who could be stopped by nobody but root does not share what a user may lose at will.
+    mount.mkdir('users')
+    os.chmod(mount.path('users', 'lock'), 0o666)
+    for taker, joiner, code in ((ALICE, ALICE, 0), (0, ALICE, 0), (ALICE, 0, errno.EAGAIN),
+                                (ALICE, BOB, errno.EAGAIN)):
+        check_equal(joining(mount, taker, joiner), code, f"{joiner}'s child of {taker}'s taker")
     stopped(case, server)
 
 

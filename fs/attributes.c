@@ -86,12 +86,14 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	case NODE_DOOR:   /* size 0: grep, tar and file(1) leave it alone */
 		st.st_mode = S_IFREG | owner.door_mode;
 		break;
-	case NODE_QUEUE:
+	case NODE_QUEUE:   /* for everybody, as its entries: who may evict is looked at when it is done */
+		st.st_mode = S_IFDIR | 0777;
+		break;
 	case NODE_ABOUT:
 		st.st_mode = S_IFDIR | 0555;
 		break;
 	case NODE_ENTRY:
-		st.st_mode = S_IFREG | 0644 | (node->entry.held ? 0111 : 0);
+		st.st_mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
 		/* What other clients wrote is not believed. */
 		st.st_uid = node->entry.ours && node->entry.uid >= 0 ? (uid_t)node->entry.uid : 0;
 		st.st_gid = st.st_uid;

@@ -106,6 +106,11 @@ void parked_free(struct parked *parked);
 void parked_error(struct parked *parked, int error);
 void parked_done(void *ctx, int err);   /* an lc_done_fn */
 
+/* ---- text.c ---- */
+
+/* The request is about an entry of a queue, which is to be taken from its taker: for park_call(). */
+int evict_entry(struct parked *parked, lc_done_fn *done);
+
 /* ---- attributes.c ---- */
 
 #define TIMEOUT_S 1.0             /* what another host changes shows after this */

@@ -163,18 +163,22 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, const char *name,
                          const char *znode, const struct entry_facts *facts)
 {
-	struct node *node = node_get(face->nodes, queue, name, NODE_ENTRY);
-	char *copy = strdup(znode);
+	struct node *node = node_child(face->nodes, queue, name);
 
-	if (!node || !copy) {
-		if (node)
+	/* An open file stays one of the entry that it was opened for. */
+	if (node && (strcmp(node->znode, znode) != 0 || node->entry.token != facts->token))
+		node_unname(face->nodes, node);
+	node = node_get(face->nodes, queue, name, NODE_ENTRY);
+	if (node && !node->znode)
+		node->znode = strdup(znode);
+	if (!node || !node->znode) {
+		if (node) {
+			node_unname(face->nodes, node);
 			node_unref(face->nodes, node);
-		free(copy);
+		}
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	free(node->znode);
-	node->znode = copy;
 	node->entry = *facts;
 	reply_entry(face, req, node);
 }
@@ -468,17 +472,38 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		                           &parked->call));
 }
 
+/* ---- unlink ---- */
+
+static void evicted(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (err == 0)
+		node_unname(parked->face->nodes, parked->node);
+	parked_done(parked, err);
+}
+
+/* An entry of a queue goes as if `evict` were written to it; everybody may ask for that. */
+static void remove_file(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_child(face->nodes, node_by_ino(face->nodes, parent_ino), name);
+	struct parked *parked;
+
+	if (!node || node->kind != NODE_ENTRY) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, evict_entry(parked, evicted));
+}
+
 /* ---- what is not to be done here ---- */
 
 static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
 	(void)parent, (void)name, (void)mode, (void)rdev;
-	fuse_reply_err(req, EPERM);
-}
-
-static void refuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	(void)parent, (void)name;
 	fuse_reply_err(req, EPERM);
 }
 
@@ -510,7 +535,7 @@ const struct fuse_lowlevel_ops ops = {
 	.setattr = attributes_set,
 	.mknod = refuse_mknod,
 	.mkdir = make_dir,
-	.unlink = refuse_unlink,
+	.unlink = remove_file,
 	.rmdir = remove_dir,
 	.symlink = refuse_symlink,
 	.rename = refuse_rename,

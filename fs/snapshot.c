@@ -174,6 +174,7 @@ void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
 	item = &snapshot->items[entry - snapshot->entries];
 	item->read = true;
 	item->facts = (struct entry_facts){
+		.token = info->token,
 		.ours = entry->ours, .held = entry->held, .uid = info->uid,
 		.since_ms = entry->held && info->held_since_ms >= 0 ? info->held_since_ms
 		                                                    : info->queued_since_ms,

@@ -25,6 +25,7 @@ struct entry_facts {
 	bool ours, held;
 	int64_t uid;         /* -1: unknown */
 	int64_t since_ms;    /* it holds, or waits */
+	int64_t token;       /* another entry may have its name one day */
 };
 
 struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us);

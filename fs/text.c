@@ -250,21 +250,29 @@ static int write_slots(struct parked *parked, const struct text_file *file, cons
 	return lc_change(face->lc, parked->node->lock, &change, written, parked, &parked->call);
 }
 
+/* By its taker, the lock's owner and root: that is looked at when it is done (lc_evict). */
+int evict_entry(struct parked *parked, lc_done_fn *done)
+{
+	uid_t uid = fuse_req_ctx(parked->req)->uid;
+	const struct node *node = parked->node;
+	struct person person;
+	char name[128];
+
+	family_see(fuse_req_ctx(parked->req)->pid, &person);
+	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)uid, (int)person.pid, person.command,
+	         parked->face->host);
+	return lc_evict(parked->face->lc, node->lock, node->znode,
+	                &(struct lc_evictor){.uid = uid, .name = name, .token = node->entry.token}, done, parked,
+	                &parked->call);
+}
+
 static int write_entry(struct parked *parked, const char *data, size_t size)
 {
-	struct face *face = parked->face;
-	struct person person;
-	char by[128];
-
 	if (size > 0 && data[size - 1] == '\n')
 		size--;
 	if (size != strlen("evict") || memcmp(data, "evict", size) != 0)
 		return -EINVAL;
-	family_see(fuse_req_ctx(parked->req)->pid, &person);
-	snprintf(by, sizeof(by), "uid %u pid %d (%s) on %s", (unsigned)fuse_req_ctx(parked->req)->uid,
-	         (int)person.pid, person.command, face->host);
-	return lc_evict(face->lc, parked->node->lock, parked->node->znode, by, written, parked,
-	                &parked->call);
+	return evict_entry(parked, written);
 }
 
 void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,

@@ -10,6 +10,7 @@
  * another client is deleted at once, as is one that is not ephemeral: nobody looks after
  * it.
  */
+#include "authority.h"
 #include "call.h"
 #include "poke.h"
 #include "record.h"
@@ -97,6 +98,11 @@ void evictions_finish(struct lc *lc)
 struct evict_call {
 	struct lc_call call;
 	char *by;
+	uid_t uid;
+	int64_t token;               /* of the entry that is meant; 0: any */
+	char *lock;                  /* its path */
+	bool owner;                  /* the lock's, as of this version */
+	int32_t lock_version;
 	bool deleting;               /* a delete was sent */
 	struct entry_name name;
 	int64_t wait_us;             /* how long its mount has */
@@ -108,6 +114,7 @@ static void evict_finish(struct lc_call *call)
 	struct evict_call *evict = (struct evict_call *)call;
 
 	free(evict->by);
+	free(evict->lock);
 	if (evict->eviction)
 		free(evict->eviction->path);
 	free(evict->eviction);
@@ -144,9 +151,51 @@ static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_NONODE && !call->told) {
 		call_heard(call);
 		call_succeed(call, 0);
+	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
+		call_heard(call);
+		call_ask(call);
 	} else {
 		call_done_answered(ctx, answer);
 	}
+}
+
+/* Whoever may as the lock's owner is one when it is done. */
+static void send_change(struct evict_call *evict, const struct ensemble_op *change, ensemble_answer_fn *answered)
+{
+	struct ensemble_op ops[] = {
+		*change, {.kind = ENSEMBLE_CHECK, .path = evict->lock, .version = evict->lock_version},
+	};
+	bool owner = evict->owner;
+
+	evict->owner = false;   /* it is looked at again before anything else is sent */
+	call_send(&evict->call, ops, owner ? 2 : 1, answered, evict);
+}
+
+/* What another client wrote into its entry is not believed. */
+static bool may_evict(const struct evict_call *evict, const struct ensemble_answer *answer)
+{
+	struct lc_entry_info info;
+
+	if (evict->uid == 0 || evict->owner)
+		return true;
+	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
+	return evict->name.ours && answer->stat->ephemeral_owner != 0 && info.uid == (int64_t)evict->uid;
+}
+
+static void lock_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct evict_call *evict = ctx;
+	struct lc_attributes now;
+
+	if (!call_answered(&evict->call, answer))
+		return;
+	authority_read(evict->call.lc, answer, &now);
+	evict->owner = authority_owns(&now, evict->uid);
+	evict->lock_version = answer->stat->version;
+	if (evict->owner)
+		call_ask(&evict->call);
+	else
+		call_fail(&evict->call, -EPERM);
 }
 
 static void mark_read(void *ctx, const struct ensemble_answer *answer)
@@ -162,12 +211,20 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	}
 	if (!call_answered(call, answer))
 		return;
+	if (evict->token && answer->stat->czxid != evict->token) {
+		call_fail(call, -ENOENT);   /* another one of that name */
+		return;
+	}
+	if (!may_evict(evict, answer)) {
+		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = evict->lock}, 1, lock_read,
+		          evict);
+		return;
+	}
 	if (!evict->name.ours || answer->stat->ephemeral_owner == 0) {
 		lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
 		evict->deleting = true;
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = call->path,
-		                                      .version = ENSEMBLE_ANY_VERSION},
-		          1, delete_answered, call);
+		send_change(evict, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = call->path,
+		                                         .version = answer->stat->version}, delete_answered);
 		return;
 	}
 	evict->wait_us = record_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
@@ -178,11 +235,11 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	lc_report(call->lc, LC_NOTICE, "%s: marked to be evicted by %s", call->path, evict->by);
-	call_send(call, &(struct ensemble_op){
+	send_change(evict, &(struct ensemble_op){
 		.kind = ENSEMBLE_SET, .path = call->path, .data = data,
 		.data_len = (int)record_format_evicted(data, answer->data, (size_t)answer->data_len,
 		                                       evict->by),
-		.version = answer->stat->version}, 1, mark_answered, call);
+		.version = answer->stat->version}, mark_answered);
 }
 
 static void evict_ask(struct lc_call *call)
@@ -192,12 +249,14 @@ static void evict_ask(struct lc_call *call)
 }
 
 /* What is left to do is made before anything is done. */
-static bool prepare(struct evict_call *evict, struct lc *lc, const char *path, const char *by)
+static bool prepare(struct evict_call *evict, struct lc *lc, const char *path, const struct lc_evictor *by)
 {
 	struct eviction *eviction = evict->eviction = calloc(1, sizeof(*eviction));
 
-	evict->by = strdup(by);
-	if (!eviction || !evict->by || !path)
+	evict->uid = by->uid;
+	evict->token = by->token;
+	evict->by = strdup(by->name);
+	if (!eviction || !evict->by || !evict->lock || !path)
 		return false;
 	eviction->lc = lc;
 	eviction->due = (struct timer){.fire = time_is_up, .ctx = eviction};
@@ -205,12 +264,12 @@ static bool prepare(struct evict_call *evict, struct lc *lc, const char *path, c
 	return eviction->path;
 }
 
-int lc_evict(struct lc *lc, const char *lock, const char *znode, const char *by, lc_done_fn *done,
+int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc_evictor *by, lc_done_fn *done,
              void *ctx, struct lc_call **ret_call)
 {
 	struct evict_call *evict;
 	struct entry_name name;
-	char *directory, *path;
+	char *path;
 
 	if (!name_parse(znode, &name))
 		return -ENOENT;   /* no entry */
@@ -220,9 +279,8 @@ int lc_evict(struct lc *lc, const char *lock, const char *znode, const char *by,
 	if (!evict)
 		return -ENOMEM;
 	evict->name = name;
-	directory = lc_path(lc, lock);
-	path = directory ? lc_join(directory, znode) : NULL;
-	free(directory);
+	evict->lock = lc_path(lc, lock);
+	path = evict->lock ? lc_join(evict->lock, znode) : NULL;
 	if (!prepare(evict, lc, path, by)) {
 		evict_finish(&evict->call);
 		free(evict);

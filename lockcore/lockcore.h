@@ -356,9 +356,14 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 /* Take an entry away from its taker: one of another client at once; one of a mount
  * is marked, and its mount tells the taker (ECANCELED, or it loses the lock), stops who
  * has to be stopped and deletes it. After a session timeout it is deleted here, also
- * where its mount has forfeited, and somebody may be at work.
- * `by`: who does it, for the logs. -ENOENT: it is gone. */
-int lc_evict(struct lc *lc, const char *lock, const char *znode, const char *by, lc_done_fn *done,
+ * where its mount has forfeited, and somebody may be at work. Root may, the lock's owner, and of
+ * an entry of a mount the user who took it, as they are at this moment: -EPERM. -ENOENT: it is gone. */
+struct lc_evictor {
+	uid_t uid;
+	const char *name;      /* for the logs */
+	int64_t token;         /* of the entry that is meant; 0: whichever has that name */
+};
+int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc_evictor *by, lc_done_fn *done,
              void *ctx, struct lc_call **ret_call);
 
 /* fsync: 0 only if the entry was there during the call, else -EIO. */

@@ -128,6 +128,97 @@ def flock(server, a, b):
         until(lambda: errno_of(os.rmdir, other.path('x')) == 0, 'it can be removed')
 
 
+def only_entry(mount, lock):
+    return mount.path(lock, 'queue', until(lambda: mount.queue(lock), 'somebody queues')[0])
+
+
+def evict(path):
+    fd = os.open(path, os.O_WRONLY | os.O_TRUNC)
+    try:
+        os.write(fd, b'evict')
+    finally:
+        os.close(fd)
+
+
+def eviction(server, a, b):
+    """By the taker, the lock's owner and root, whoever they are now; `rm` does it, too."""
+    make(a, 'x', BOB)
+    for how in (evict, os.unlink):
+        for uid in (ALICE, BOB, 0):
+            holder = a.take('x', uid=ALICE).held()
+            path = only_entry(b, 'x')
+            check_equal((os.stat(path).st_uid, os.stat(path).st_mode & 0o777), (ALICE, 0o777), 'its owner and mode')
+            check_user(errno.EPERM, 1003, how, path)
+            check(holder.token() > 0, 'it was evicted by a stranger')
+            check_user(0, uid, how, path)
+            until(lambda: not server.entries('x'), 'it is gone')
+            check_errno(errno.EIO, holder.token)
+            holder.release()
+        # What other clients write of themselves is not believed: the lock's owner, and root.
+        for uid in (BOB, 0):
+            planted = server.zk.create('/locks/x/other-lock-', b'uid: 1001\n', ephemeral=True, sequence=True)
+            path = only_entry(a, 'x')
+            check_user(errno.EPERM, ALICE, how, path)
+            check_user(0, uid, how, path)
+            check(not server.zk.exists(planted), 'it is still there')
+            until(lambda: not a.queue('x'), 'the queue is empty')
+    # Not as the lock's former owner.
+    holder = a.take('x', uid=ALICE).held()
+    fd = os.open(only_entry(a, 'x'), os.O_WRONLY)
+    server.zk.set('/locks/x', record(1003))
+    check_user(errno.EPERM, BOB, os.write, fd, b'evict')
+    check(holder.token() > 0, 'it was evicted by the former owner')
+    check_user(0, 1003, os.write, fd, b'evict')
+    until(lambda: not server.entries('x'), 'it is gone')
+    os.close(fd)
+    holder.release()
+    # Nothing else is to be made or removed there.
+    queue = a.path('x', 'queue')
+    for name in ('new', '0000000042-exclusive-1-a'):
+        check_errno(errno.EPERM, os.mkdir, queue + '/' + name)
+        check_errno(errno.EPERM, os.open, queue + '/' + name, os.O_WRONLY | os.O_CREAT)
+        check_errno(errno.EPERM, os.symlink, 'x', queue + '/' + name)
+        check_errno(errno.ENOENT, os.unlink, queue + '/' + name)
+    for name in ('holder', 'lock', 'value', 'slots'):
+        check_errno(errno.EPERM, os.unlink, a.path('x', name))
+    until(lambda: errno_of(os.rmdir, a.path('x')) == 0, 'it can be removed')
+
+
+def bound(server, a):
+    """An open file of the queue is of one entry, whatever has its name later."""
+    make(a, 'x', BOB)
+    door = os.open(a.path('x', 'lock'), os.O_RDWR)
+    path = only_entry(a, 'x')
+    files = [os.open(path, os.O_RDWR) for _ in range(2)]
+    old = os.stat(files[0]).st_ino
+    os.close(door)
+    until(lambda: not server.entries('x'), 'the lock is free')
+    os.rmdir(a.path('x'))
+    make(a, 'x', BOB)
+    door = os.open(a.path('x', 'lock'), os.O_RDWR)
+    until(lambda: os.path.exists(path) and os.stat(path).st_ino != old, 'another entry has that name')
+    check_errno(errno.ENOENT, os.write, files[0], b'evict')
+    check(os.read(door, 64), 'it was evicted')
+    os.close(door)
+    # Also where the name in ZooKeeper is the same.
+    for _ in range(2):
+        os.rmdir(a.path('x'))
+        make(a, 'x', BOB)
+        planted = server.zk.create('/locks/x/other-lock-', ephemeral=True, sequence=True)
+        path = only_entry(a, 'x')
+        files.append(os.open(path, os.O_WRONLY))
+        if len(files) == 3:
+            server.zk.delete(planted)
+    until(lambda: os.stat(path).st_ino != os.stat(files[2]).st_ino, 'another entry has that name')
+    check_errno(errno.ENOENT, os.write, files[2], b'evict')
+    check(server.zk.exists(planted), 'it was evicted')
+    os.unlink(path)
+    check(not server.zk.exists(planted), 'it is still there')
+    for fd in files:
+        os.close(fd)
+    os.rmdir(a.path('x'))
+
+
 def test(case):
     os.umask(0)
     server = case.server(tick_ms=500)
@@ -135,6 +226,8 @@ def test(case):
     slots(server, a, b)
     rmdir(server, a)
     flock(server, a, b)
+    eviction(server, a, b)
+    bound(server, a)
 
 
 run(test)

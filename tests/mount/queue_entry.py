@@ -53,8 +53,8 @@ def test(case):
         check_equal([name[10:] for name in names],
                     [f'-exclusive-{holder.pid}-a', f'-exclusive-{waiter.pid}-b'], 'the names')
         for name, node, taker, uid, state, mode in (
-                (names[0], server.entries('build')[0], holder, NOBODY, 'held', 0o100755),
-                (names[1], server.entries('build')[1], waiter, 0, 'waiting', 0o100644)):
+                (names[0], server.entries('build')[0], holder, NOBODY, 'held', 0o100777),
+                (names[1], server.entries('build')[1], waiter, 0, 'waiting', 0o100666)):
             stat = os.stat(mount.path('build', 'queue', name))
             check_equal((stat.st_uid, oct(stat.st_mode)), (uid, oct(mode)), f'owner and mode of {name}')
             check(before - 5 < stat.st_mtime < time.time() + 5, f'arrival of {name}: {stat.st_mtime}')
@@ -87,7 +87,7 @@ def test(case):
     name, = a.queue('build')
     check_equal(a.fields('build', 'queue', name)['state'], 'held', 'state after the release')
     # The kernel may remember an entry's attributes for a second.
-    until(lambda: os.stat(a.path('build', 'queue', name)).st_mode == 0o100755, 'its mode')
+    until(lambda: os.stat(a.path('build', 'queue', name)).st_mode == 0o100777, 'its mode')
 
 
 run(test)

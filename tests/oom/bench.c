@@ -519,7 +519,7 @@ struct question *ask_evict(struct mount *mount, const char *lock, const char *zn
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_evict(mount->lc, lock, znode, "somebody", done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_evict(mount->lc, lock, znode, &(struct lc_evictor){.name = "somebody"}, done, q, &q->call) : -ENOMEM);
 }
 
 /* Yes is told by the count. */

@@ -720,8 +720,8 @@ mutant(21, 'evicted_by_nobody', 'evict.c',
        'if (!evict->name.ours)',
        CALLS)
 mutant(21, 'mark_by_any_version', 'evict.c',
-       '.version = answer->stat->version}, 1, mark_answered, call);',
-       '.version = ENSEMBLE_ANY_VERSION}, 1, mark_answered, call);',
+       '.version = answer->stat->version}, mark_answered);',
+       '.version = ENSEMBLE_ANY_VERSION}, mark_answered);',
        CALLS)
 mutant(21, 'evicted_without_a_poke', 'evict.c',
        '\tpoke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);\n',
@@ -832,6 +832,22 @@ mutant(33, 'lock_above_by_any_version', 'remove.c',
        '1',
        CALLS)
 
+mutant(33, 'evicted_by_anybody', 'evict.c',
+       'if (!may_evict(evict, answer))',
+       'if (0)',
+       CALLS)
+mutant(33, 'believes_another_client', 'evict.c',
+       'return evict->name.ours && answer->stat->ephemeral_owner != 0 &&',
+       'return',
+       CALLS)
+mutant(33, 'evicted_by_the_former_owner', 'evict.c',
+       'ops, owner ? 2 : 1, answered',
+       'ops, 1, answered',
+       CALLS)
+mutant(33, 'another_entry_is_evicted', 'evict.c',
+       'if (evict->token && answer->stat->czxid != evict->token)',
+       'if (0)',
+       CALLS)
 mutant(33, 'another_lock_is_had', 'taker.c',
        'return taker->meant == 0 || taker->meant == taker->lock->czxid;',
        'return true;',

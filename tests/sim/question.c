@@ -147,7 +147,7 @@ static int put_question(struct question *question, struct rng *rng)
 	case Q_TOKEN:
 		return lc_fetch_token(question->taker->lc, done, question, &question->call);
 	case Q_EVICT:
-		return lc_evict(lc, lock, question->znode, "an operator", done, question, &question->call);
+		return lc_evict(lc, lock, question->znode, &(struct lc_evictor){.name = "an operator"}, done, question, &question->call);
 	}
 	return -EINVAL;
 }

@@ -227,7 +227,7 @@ static int evict(struct mount *mount, const char *lock, const char *znode)
 {
 	struct question *q = begin_question(mount);
 
-	return answer_of(asked(q, lc_evict(mount->lc, lock, znode, "uid 0 pid 1 (sh) on m9", done, q,
+	return answer_of(asked(q, lc_evict(mount->lc, lock, znode, &(struct lc_evictor){.name = "uid 0 pid 1 (sh) on m9"}, done, q,
 	                                   &q->call)));
 }
 
@@ -861,7 +861,7 @@ static void evicting_with_trouble(void **state)
 		put(bench, BUILD, "");
 		make_entry(bench, session, OURS, "host: web9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		asked(q, lc_evict(mount->lc, "build", znode, "me", done, q, &q->call));
+		asked(q, lc_evict(mount->lc, "build", znode, &(struct lc_evictor){.name = "me"}, done, q, &q->call));
 		run(bench, i * 200);
 		if (i % 2)
 			conn_break(mount->wire.conn, -1);
@@ -881,6 +881,67 @@ static void evicting_with_trouble(void **state)
 		}
 		finish(bench);
 	}
+}
+
+/* Its taker, of an entry of a mount; the lock's owner, and root. */
+static void who_may_evict(void **state)
+{
+	static const struct { bool ours; uid_t uid; int64_t other; int result; } rows[] = {
+		{true, 0, 0, 0}, {true, 9, 0, 0}, {true, 7, 0, 0}, {true, 8, 0, -EPERM}, {true, 9, 1, -ENOENT},
+		{false, 0, 0, 0}, {false, 9, 0, -EPERM}, {false, 7, 0, 0}, {false, 0, 1, -ENOENT},
+	};
+	struct bench *bench = begin(13);
+	struct mount *mount = &bench->mounts[0];
+
+	(void)state;
+	put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct question *q = begin_question(mount);
+		char znode[256], path[512];
+		struct node *node;
+
+		make_entry(bench, world_foreign_session(&bench->world, false), rows[i].ours ? OURS : "other-lock-",
+		           "host: web9\nuid: 9\n", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		node = node_of(bench, path);
+		asked(q, lc_evict(mount->lc, "build", znode, &(struct lc_evictor){
+			.uid = rows[i].uid, .name = "me", .token = node->stat.czxid + rows[i].other},
+			done, q, &q->call));
+		assert_int_equal(answer_of(q), rows[i].result);
+		node = node_of(bench, path);
+		assert_int_equal(!node || node->stat.version > 0, rows[i].result == 0);
+	}
+	finish(bench);
+}
+
+/* Who is the lock's owner no more when it is to be done. */
+static void evicted_by_the_former_owner(void **state)
+{
+	int done_in_time = 0, refused = 0;
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct bench *bench = begin((uint64_t)i);
+		struct question *q = begin_question(&bench->mounts[0]);
+		char znode[256], path[512];
+		bool in_time;
+
+		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		make_entry(bench, world_foreign_session(&bench->world, false), i % 2 ? OURS : "other-lock-", "uid: 9\n", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		asked(q, lc_evict(q->mount->lc, "build", znode, &(struct lc_evictor){.uid = 7, .name = "me"}, done, q,
+		                  &q->call));
+		run(bench, i / 2 * 400);
+		in_time = !tree_find(&bench->world.proposed, path) ||
+		          tree_find(&bench->world.proposed, path)->stat.version > 0;
+		put_now(bench, BUILD, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		assert_int_equal(answer_of(q), in_time ? 0 : -EPERM);
+		assert_int_equal(!node_of(bench, path) || node_of(bench, path)->stat.version > 0, in_time);
+		done_in_time += in_time;
+		refused += !in_time;
+		finish(bench);
+	}
+	assert_true(done_in_time > 0 && refused > 0);
 }
 
 /* ---- pokes ---- */
@@ -909,7 +970,7 @@ static struct question *begin_evict(struct mount *mount, const char *lock, const
 {
 	struct question *q = begin_question(mount);
 
-	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), "me", done, q, &q->call));
+	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), &(struct lc_evictor){.name = "me"}, done, q, &q->call));
 }
 
 static void root_at(struct mount *mount, const char *root)
@@ -1820,6 +1881,8 @@ int main(void)
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),
 		cmocka_unit_test(evicting_with_trouble),
+		cmocka_unit_test(who_may_evict),
+		cmocka_unit_test(evicted_by_the_former_owner),
 		cmocka_unit_test(poked_at_once),
 		cmocka_unit_test(poked_together),
 		cmocka_unit_test(poked_otherwise),

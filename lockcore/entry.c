@@ -111,6 +111,9 @@ static void self_watched(void *ctx, const struct ensemble_answer *answer)
 		/* It is gone; the listing says so to all. */
 	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
 		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
+	} else if (answer->result == ENSEMBLE_NONODE && taker_wants(taker) &&
+	           taker->znode == ZNODE_PRESENT) {
+		taker_gone(taker);   /* though another one may have its name by now */
 	} else if (taker_wants(taker)) {
 		lock_want_list(taker->lock);
 	}

@@ -586,10 +586,14 @@ mutant(31, 'confirmed_by_its_name', 'change.c',
        '\ttaker_watch_self(taker);\n\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
        '\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
        OWN)
+mutant(31, 'not_there_when_it_was_read', 'entry.c',
+       '\t\ttaker_gone(taker);   /* though another one may have its name by now */\n',
+       '\t\tlock_want_list(taker->lock);\n',
+       OWN)
 mutant(31, 'another_of_its_number', 'zone.c',
        '\t\tlook_at_own(&zone->items[i], &entry->name);\n',
        '',
-       sim('forgers'))
+       sim('forgers', 11000))
 mutant(31, 'who_bars_the_way_is_not_watched', 'lock.c',
        ' &&\n\t\t\t       (taker->watch_armed || taker->watch_pending);',
        ';',

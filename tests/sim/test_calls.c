@@ -1232,8 +1232,8 @@ static void replacing_later(void **state)
 	(void)state;
 	put(bench, BUILD, "");
 	take(&holder, mount, "build", LC_EXCLUSIVE);
-	take(&own, mount, "build", LC_SHARED);
 	take(&other, &bench->mounts[1], "build", LC_SHARED);
+	take(&own, mount, "build", LC_SHARED);
 	take(&waiter, mount, "build", LC_EXCLUSIVE);
 	leave(&holder);
 	assert_int_equal(own.result, 0);

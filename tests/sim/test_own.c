@@ -247,6 +247,9 @@ static void copies_are_strangers(void **state)
 	take(&waiter, mount, LC_EXCLUSIVE);
 	copy_of(bench, waiter.path);
 	assert_int_equal(lc_waited_for(holder.lc, done, &answer, &call), 0);
+	mount_wake(mount);
+	run(bench, 100);   /* it is asked, and not answered */
+	assert_int_equal(answer, NONE);
 	lc_leave(waiter.lc);
 	mount_wake(mount);
 	run(bench, SECOND);

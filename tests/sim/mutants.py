@@ -78,7 +78,7 @@ mutant(1, 'lease_without_spacing', 'lease.c',
 mutant(1, 'lease_from_the_newest_step', 'lease.c',
        'moved |= extend(lease, lease->sent_us[2]);',
        'moved |= extend(lease, lease->sent_us[0]);',
-       sim())
+       sim('leases'))
 mutant(1, 'lease_from_the_answer', 'lease.c',
        'lease->sent_us[0] = sent_us;',
        'lease->sent_us[0] = now_us;',

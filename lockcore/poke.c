@@ -279,13 +279,15 @@ void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name,
 	if (!poke)
 		return;
 	*poke = (struct poke){
-		.lc = lc, .name = *name, .lock = strndup(entry, (size_t)(strrchr(entry, '/') - entry)),
+		.lc = lc, .name = *name, .lock = strdup(entry),
 		.root_len = strlen(lc->root), .until_us = until_us,
 		.retry = {.fire = retry, .ctx = poke},
 	};
 	DL_APPEND(lc->pokes, poke);
-	if (poke->lock)
-		find(poke);
-	else
+	if (!poke->lock) {
 		free_poke(poke);
+		return;
+	}
+	*strrchr(poke->lock, '/') = '\0';
+	find(poke);
 }

@@ -593,7 +593,7 @@ mutant(31, 'not_there_when_it_was_read', 'entry.c',
 mutant(31, 'another_of_its_number', 'zone.c',
        '\t\tlook_at_own(&zone->items[i], &entry->name);\n',
        '',
-       sim('forgers', 11000))
+       OWN)
 mutant(31, 'who_bars_the_way_is_not_watched', 'lock.c',
        ' &&\n\t\t\t       (taker->watch_armed || taker->watch_pending);',
        ';',

@@ -405,6 +405,34 @@ static void all_made_again(void **state)
 	finish(bench);
 }
 
+/* Where numbers repeat the entries are read after the listing: one of ours may be gone by then. */
+static void deleted_before_it_is_read(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct bench *bench = begin(16);
+		struct mount *mount = &bench->mounts[0];
+		struct taker holder, waiter;
+		struct node *node;
+
+		world_set_counter(&bench->world, BUILD, INT32_MAX - 10);
+		take(&holder, &bench->mounts[1], LC_EXCLUSIVE);
+		begin_take(&waiter, mount, "build", LC_EXCLUSIVE);
+		run(bench, i * 100);
+		node = tree_find(&bench->world.proposed, BUILD)->children;
+		while (node && node->stat.ephemeral_owner != mount->wire.session)
+			node = node->next;
+		if (node) {
+			assert_int_equal(act(bench, ENSEMBLE_DELETE, node->path, 0, false), ENSEMBLE_OK);
+			run(bench, 3 * SECOND);
+			assert_int_equal(waiter.result, -ECANCELED);
+		}
+		leave(&waiter);
+		leave(&holder);
+		finish(bench);
+	}
+}
+
 /* It bars the way of those behind it, who share, only as long as its entry is there. */
 static void deleted_among_readers(void **state)
 {
@@ -627,6 +655,7 @@ int main(void)
 		cmocka_unit_test(replaced_while_held),
 		cmocka_unit_test(replaced_and_confirmed),
 		cmocka_unit_test(all_made_again),
+		cmocka_unit_test(deleted_before_it_is_read),
 		cmocka_unit_test(deleted_among_readers),
 		cmocka_unit_test(holding_without_events),
 		cmocka_unit_test(deleted_while_away),

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ struct crew {
 	crew_do_fn *work;
 	crew_whose_fn *whose;
 	uint32_t list;
+	bool urgent;
 	int workers, at_work, left;
 	struct child children[CHILDREN_MAX];
 };
@@ -123,12 +125,20 @@ static bool next_job(const struct crew *crew, uint32_t *ret_index)
 	return true;
 }
 
+/* No real-time process, should its parent be one. */
+static void yield_to_others(pid_t pid)
+{
+	(void)sched_setscheduler(pid, SCHED_OTHER, &(struct sched_param){0});
+}
+
 static _Noreturn void be_a_child(const struct crew *crew, int number, pid_t parent)
 {
 	struct desk *desk = &crew->table->desks[number];
 	uint32_t index;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!crew->urgent)
+		yield_to_others(0);
 	if (getppid() == parent)
 		while (!atomic_load(&desk->left) && next_job(crew, &index))
 			do_job(crew, desk, index);
@@ -204,6 +214,7 @@ static void leave_child(struct crew *crew, int number, int64_t now)
 	const struct job *job = &table->jobs[atomic_load(&desk->job)];
 
 	atomic_store(&desk->left, true);
+	yield_to_others(crew->children[number].pid);
 	atomic_fetch_add(&table->used_us[job->uid % USERS], now - atomic_load(&desk->since_us));
 	if (crew->left >= CREW_LEFT_MAX)
 		kill_oldest(crew);
@@ -250,6 +261,11 @@ static bool next_turn(struct crew *crew)
 	table->share_us *= SHARE_GROWS;
 	begin_list(crew, count);
 	return true;
+}
+
+void crew_urgent(struct crew *crew, bool urgent)
+{
+	crew->urgent = urgent;
 }
 
 void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count)

@@ -45,6 +45,9 @@ struct crew;
 struct crew *crew_create(void *ctx);
 /* Of CREW_JOBS_MAX, to be filled in before crew_start(), after crew_stop(). */
 struct job *crew_jobs(struct crew *crew);
+/* Whether what is started next runs with the caller's priority; not, at first. Whoever is left
+ * alone with a job does not in any case. */
+void crew_urgent(struct crew *crew, bool urgent);
 /* `whose` tells the jobs' users, unless they stand there already: NULL. */
 void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count);
 /* True: nobody is at work any more but who was left. */

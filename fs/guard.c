@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -120,7 +121,7 @@ static struct round_lost look(struct guard *guard, bool at_once)
 		guard->looking = true;
 		guard->again = false;
 		guard->began_us = now;
-		round_begin(guard->round);
+		round_begin(guard->round, at_once);
 	}
 	if (guard->looking && round_tend(guard->round))
 		end_look(guard, &lost);
@@ -187,8 +188,9 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	if (fd > 3)
 		close_range(3, (unsigned)fd - 1, 0);
 	close_range((unsigned)fd + 1, ~0U, 0);
-	/* Before those who keep the machine busy, if it may. */
+	/* Before those who keep the machine busy, if it may: it has little to do, at its time. */
 	setpriority(PRIO_PROCESS, 0, -20);
+	(void)sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1});
 	guard.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	if (guard.round && guard.timer >= 0)
 		run(&guard);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -97,6 +98,28 @@ bool process_read_status(pid_t pid, struct process_status *ret_status)
 	if (!who_is(pid, &who))
 		return false;
 	*ret_status = (struct process_status){.parent = who.parent, .real = who.real, .saved = who.saved};
+	return true;
+}
+
+/* As linux/pidfd.h says since 6.13: the head of it, and how to ask. */
+struct pidfd_info_head {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, parent, real_uid, real_gid, uid, gid, saved_uid, saved_gid, fs_uid, fs_gid, spare;
+};
+#define PIDFD_INFO _IOWR(0xFF, 11, struct pidfd_info_head)
+#define PIDFD_INFO_HAS_PID 1
+#define PIDFD_INFO_HAS_CREDENTIALS 2
+
+bool process_status(const struct process_ref *process, struct process_status *ret_status)
+{
+	const uint64_t wanted = PIDFD_INFO_HAS_PID | PIDFD_INFO_HAS_CREDENTIALS;
+	struct pidfd_info_head info = {.mask = wanted};
+
+	if (process->fd < 0 || ioctl(process->fd, PIDFD_INFO, &info) < 0 || (info.mask & wanted) != wanted)
+		return process_read_status(process->pid, ret_status);
+	*ret_status = (struct process_status){
+		.parent = (pid_t)info.parent, .real = info.real_uid, .saved = info.saved_uid,
+	};
 	return true;
 }
 

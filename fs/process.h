@@ -37,8 +37,9 @@ struct process_status {
 	uid_t real, saved;
 };
 
-/* Never waits: who.h. */
+/* Neither waits: who.h. */
 bool process_read_status(pid_t pid, struct process_status *ret_status);
+bool process_status(const struct process_ref *process, struct process_status *ret_status);
 /* kill(2) would let that user signal it. */
 bool process_obeys(const struct process_status *status, uid_t uid);
 

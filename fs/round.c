@@ -75,7 +75,7 @@ static bool may_stop(struct subject *subject, uid_t taker)
 	if (taker == 0)
 		return true;
 	if (!subject->has_status)
-		subject->has_status = process_read_status(subject->ref.pid, &subject->status);
+		subject->has_status = process_status(&subject->ref, &subject->status);
 	return subject->has_status && process_obeys(&subject->status, taker);
 }
 
@@ -405,11 +405,12 @@ static size_t list_openers(struct round *round)
 	return count;
 }
 
-void round_begin(struct round *round)
+void round_begin(struct round *round, bool urgent)
 {
 	int count = 0;
 
 	crew_stop(round->crew);
+	crew_urgent(round->crew, urgent);
 	for (int i = 0; i < round->used; i++) {
 		struct slot_now now = slots_look(round->page, i);
 

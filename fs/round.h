@@ -24,8 +24,9 @@ struct round_lost {
 };
 
 struct round_lost round_note(struct round *round);
-/* Of what is noted; one that is under way ends. */
-void round_begin(struct round *round);
+/* Of what is noted; one that is under way ends. `urgent`: with the guardian's own priority, which is not
+ * for losses that users bring about as often as they like. */
+void round_begin(struct round *round, bool urgent);
 /* True: it is over. To be called every CREW_TEND_US. */
 bool round_tend(struct round *round);
 /* In the round that is over somebody was to be stopped, and may not be gone yet. */

@@ -13,14 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* So many are read before the first is looked at, and then from the last: what was opened
+ * last is what is looked for, most of the time. */
+#define BATCH 512
+
 /* "ino:" is in fdinfo since Linux 5.14, near its beginning. */
 static bool read_fdinfo(struct open_file *file)
 {
-	char name[64], text[512], *ino, *mount;
+	char name[16], text[512], *ino, *mount;
 	ssize_t n;
 	int info;
 
-	snprintf(name, sizeof(name), "../fdinfo/%.20s", file->fd);
+	snprintf(name, sizeof(name), "%d", file->fd);
 	info = openat(file->dir, name, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return false;
@@ -38,24 +42,35 @@ static bool read_fdinfo(struct open_file *file)
 	return true;
 }
 
+static size_t read_batch(DIR *dir, int *ret_fds)
+{
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (count < BATCH && (entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.')
+			ret_fds[count++] = (int)strtol(entry->d_name, NULL, 10);
+	return count;
+}
+
 /* Returns how many there are, as far as it looked; -1 if that cannot be seen. */
 static int look_into(const char *path, pid_t pid, scan_found_fn *found, void *ctx)
 {
-	struct dirent *entry;
 	DIR *dir = opendir(path);
+	int fds[BATCH], count = 0;
 	bool more = true;
-	int count = 0;
+	size_t n;
 
 	if (!dir)
 		return -1;
-	while (more && (entry = readdir(dir)) != NULL) {
-		struct open_file file = {.pid = pid, .dir = dirfd(dir), .fd = entry->d_name};
+	while (more && (n = read_batch(dir, fds)) > 0) {
+		count += (int)n;
+		for (size_t i = n; i-- > 0 && more;) {
+			struct open_file file = {.pid = pid, .dir = dirfd(dir), .fd = fds[i]};
 
-		if (entry->d_name[0] == '.')
-			continue;
-		count++;
-		if (read_fdinfo(&file))
-			more = found(ctx, &file);
+			if (read_fdinfo(&file))
+				more = found(ctx, &file);
+		}
 	}
 	closedir(dir);
 	return count;
@@ -65,7 +80,7 @@ int scan_process(pid_t pid, scan_found_fn *found, void *ctx)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
 	return look_into(path, pid, found, ctx);
 }
 
@@ -82,7 +97,7 @@ void scan_threads(pid_t pid, scan_found_fn *found, void *ctx)
 	while ((entry = readdir(dir)) != NULL) {
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/fd", (int)pid, entry->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/fdinfo", (int)pid, entry->d_name);
 		look_into(path, pid, found, ctx);
 	}
 	closedir(dir);
@@ -92,11 +107,12 @@ void scan_threads(pid_t pid, scan_found_fn *found, void *ctx)
 bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device)
 {
 	struct statx st;
-	char seen[32];
+	char seen[32], path[32];
 
 	if (file->mount_id == mount_id)
 		return true;
-	if (statx(file->dir, file->fd, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) < 0)
+	snprintf(path, sizeof(path), "../fd/%d", file->fd);
+	if (statx(file->dir, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) < 0)
 		return false;
 	snprintf(seen, sizeof(seen), "%u:%u", st.stx_dev_major, st.stx_dev_minor);
 	return strcmp(seen, device) == 0;
@@ -111,9 +127,11 @@ struct named {
 static bool look_at_name(void *ctx, const struct open_file *file)
 {
 	const struct named *named = ctx;
-	char path[4096], *slash;
-	ssize_t n = readlinkat(file->dir, file->fd, path, sizeof(path) - 1);
+	char link[32], path[4096], *slash;
+	ssize_t n;
 
+	snprintf(link, sizeof(link), "../fd/%d", file->fd);
+	n = readlinkat(file->dir, link, path, sizeof(path) - 1);
 	if (n <= 0)
 		return true;
 	path[n] = '\0';

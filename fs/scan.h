@@ -16,8 +16,8 @@ struct open_file {
 	pid_t pid;
 	uint64_t ino;
 	int mount_id;         /* of all mounts, in whatever namespace: no two have the same */
-	int dir;              /* /proc/PID/fd, and its name there */
-	const char *fd;
+	int dir;              /* /proc/PID/fdinfo, and its number there */
+	int fd;
 };
 
 typedef bool scan_found_fn(void *ctx, const struct open_file *file);   /* true: go on */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * guardian.c - the guardian alone, with real processes: many lose at once; is each of them
+ * signalled when the lease ends? Then the guardian is stopped, and whoever ends now was.
+ *
+ *   guardian DIRECTORY LOSERS ORPHANS USERS
+ *
+ * DIRECTORY stands for the mount. Each loser is a process that has a file of it open; an orphan is
+ * one whose parent opened it and has ended. They belong to so many users, 2000 and up; 1: to
+ * root. Says "ready" when all are there, and begins at the next line of stdin.
+ */
+#include "clock.h"
+#include "family.h"
+#include "guardian.h"
+#include "log.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIRST_USER 2000
+#define UNTIL_LEAD_US 1000000
+#define PATIENCE_MS 10000
+
+struct loser {
+	pid_t opener, last;      /* who opened it, and who has it open */
+	uint64_t start, ino;
+	uid_t uid;
+	int pidfd;
+	int64_t ended_us;
+};
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* Opens, maybe hands down, and stays. */
+static void lose(const char *directory, int number, uid_t uid, bool orphan, int to)
+{
+	struct stat st;
+	struct ancestry ancestry;
+	char path[4096];
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, 0);
+	snprintf(path, sizeof(path), "%s/%d", directory, number);
+	fd = open(path, O_RDWR | O_CREAT, 0666);
+	if (fd < 0 || fstat(fd, &st) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
+		die(path);
+	struct loser self = {.opener = getpid(), .last = getpid(), .ino = st.st_ino, .uid = uid};
+
+	if (!family_ancestry(getpid(), &ancestry))
+		die("its start");
+	self.start = ancestry.start;
+	if (orphan) {
+		self.last = fork();
+		if (self.last < 0)
+			die("fork");
+	}
+	if (self.last != 0 && write(to, &self, sizeof(self)) != sizeof(self))
+		die("write");
+	close(to);
+	if (orphan && self.last != 0) {
+		(void)!getchar();      /* until it has been noted */
+		_exit(0);
+	}
+	while (1)
+		pause();
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void report(const char *what, const struct loser *losers, int from, int to, int64_t deadline)
+{
+	int64_t *times = calloc((size_t)(to - from) + 1, sizeof(*times));
+	int count = 0;
+
+	for (int i = from; i < to; i++)
+		if (losers[i].ended_us)
+			times[count++] = losers[i].ended_us - deadline;
+	qsort(times, (size_t)count, sizeof(times[0]), compare);
+	printf("%s: %d of %d were signalled in time", what, count, to - from);
+	if (count)
+		printf("; the first ended at %+.3f s of the lease's end, half at %+.3f, the last at %+.3f",
+		       (double)times[0] / 1e6, (double)times[count / 2] / 1e6, (double)times[count - 1] / 1e6);
+	puts("");
+	free(times);
+}
+
+static int wait_for_all(struct loser *losers, int count)
+{
+	int poll = epoll_create1(EPOLL_CLOEXEC), left = count;
+
+	for (int i = 0; i < count; i++) {
+		struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
+
+		losers[i].pidfd = (int)syscall(SYS_pidfd_open, losers[i].last, 0);
+		if (losers[i].pidfd < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, losers[i].pidfd, &event) < 0)
+			die("pidfd");
+	}
+	puts("ready");
+	fflush(stdout);
+	return left > 0 ? poll : -1;
+}
+
+/* In a process group that nobody else is in. Returns it. */
+static pid_t start_guardian(struct guardian **ret_guardian)
+{
+	pid_t other = fork();
+
+	if (other < 0)
+		die("fork");
+	if (other == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (1)
+			pause();
+	}
+	if (setpgid(other, 0) < 0 || setpgid(0, 0) < 0 || guardian_start(ON_LOST_KILL, ret_guardian) < 0 ||
+	    setpgid(0, other) < 0)
+		die("the guardian");
+	return getpid();
+}
+
+/* Notes who has ended. False: not for a while. */
+static bool note_ends(int poll, struct loser *losers, int timeout_ms, int *left)
+{
+	struct epoll_event events[1024];
+	int n = epoll_wait(poll, events, 1024, timeout_ms);
+	int64_t now = clock_now_us();
+
+	for (int i = 0; i < n; i++) {
+		struct loser *loser = &losers[events[i].data.u32];
+
+		loser->ended_us = now;
+		epoll_ctl(poll, EPOLL_CTL_DEL, loser->pidfd, NULL);
+		(*left)--;
+	}
+	return n > 0;
+}
+
+int main(int argc, char **argv)
+{
+	int lost = argc > 4 ? atoi(argv[2]) : 0, orphans = argc > 4 ? atoi(argv[3]) : 0, count = lost + orphans, poll;
+	int users = argc > 4 ? atoi(argv[4]) : 1, to[2], end[2], left = count;
+	struct loser *losers = calloc((size_t)count + 1, sizeof(*losers));
+	struct guardian *guardian;
+	struct statx st;
+	char device[32], line[16];
+	int64_t deadline;
+	pid_t group;
+
+	if (!losers || argc != 5 || count > GUARDIAN_SLOTS )
+		return 2;
+	log_level(LC_ERROR);
+	group = start_guardian(&guardian);
+	if (pipe(to) < 0 || pipe(end) < 0 || statx(AT_FDCWD, argv[1], 0, STATX_MNT_ID, &st) < 0)
+		die(argv[1]);
+	snprintf(device, sizeof(device), "%u:%u", st.stx_dev_major, st.stx_dev_minor);
+	guardian_mounted(guardian, (int)st.stx_mnt_id, device);
+	guardian_deadline(guardian, clock_now_us() + 3600000000);
+	for (int i = 0; i < count; i++) {
+		uid_t uid = users == 1 ? 0 : FIRST_USER + (uid_t)(i % users);
+		pid_t pid = fork();
+
+		if (pid < 0)
+			die("fork");
+		if (pid == 0) {
+			dup2(end[0], STDIN_FILENO);
+			close(end[0]);
+			close(end[1]);
+			close(to[0]);
+			lose(argv[1], i, uid, i >= lost, to[1]);
+		}
+		if (read(to[0], &losers[i], sizeof(losers[i])) != sizeof(losers[i]))
+			die("read");
+		if (guardian_hold(guardian, &(struct guarded){.uid = uid, .pid = losers[i].opener,
+		                                              .start = losers[i].start, .ino = losers[i].ino}) < 0)
+			die("guardian_hold");
+	}
+	close(end[0]);
+	close(end[1]);
+	for (int i = lost; i < count; i++)
+		waitpid(losers[i].opener, NULL, 0);
+	poll = wait_for_all(losers, count);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	/* Its own look at the clock is not to be late. */
+	(void)sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 2});
+	deadline = clock_now_us() + UNTIL_LEAD_US + GUARDIAN_KILL_LEAD_US;
+	guardian_deadline(guardian, deadline);
+	for (int64_t now; left > 0 && (now = clock_now_us()) < deadline;)
+		note_ends(poll, losers, (int)((deadline - now) / 1000) + 1, &left);
+	kill(-group, SIGSTOP);
+	while (left > 0 && note_ends(poll, losers, PATIENCE_MS, &left))
+		;
+	report("openers", losers, 0, lost, deadline);
+	if (orphans)
+		report("orphans", losers, lost, count, deadline);
+	kill(-group, SIGKILL);
+	return left == 0 ? 0 : 1;
+}

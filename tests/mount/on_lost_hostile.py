@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""on_lost is in time whoever makes /proc slow: processes that stand in exec on somebody's hung
+filesystem, as bystander and as the loser's own child; very many descriptors of a file called
+like a door; bind mounts in a namespace of one's own."""
+
+import os
+import signal
+
+from harness import ALICE, Stopwatch, check, run, until
+from hostile import many, mounts, process, stand_in_exec
+from hungfs import HungFs
+
+DESCRIPTORS, MOUNTS = 3000, 500
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    relay = case.relay(server)
+    a = case.mount(relay, 'a', session='6s', options=['on_lost=kill'])
+    b = case.mount(server, 'b', session='6s')
+    a.allow('.')
+    os.umask(0)
+    for lock in ('build', 'parent'):
+        b.mkdir(lock)
+    hung = HungFs(case)
+    own = os.path.join(case.directory, 'own')
+    os.mkdir(own)
+    with open(own + '/lock', 'wb'):
+        pass
+    os.chmod(own, 0o755)
+    hostile = [process(many, own + '/lock', DESCRIPTORS), process(mounts, own, own + '/lock', MOUNTS)]
+    stuck = [stand_in_exec(hung) for _ in range(5)]
+
+    taker = a.take('build', uid=ALICE).held()
+
+    # One who holds and whose child stands in exec.
+    def hold_with_child():
+        fd = os.open(a.path('parent', 'lock'), os.O_RDWR)
+        return fd, stand_in_exec(hung)
+    parent = process(hold_with_child)
+    waiters = [b.take(lock) for lock in ('build', 'parent')]
+    until(lambda: all(len(server.entries(lock)) == 2 for lock in ('build', 'parent')), 'both queue')
+
+    relay.freeze()
+    taker.gone()
+    watch = Stopwatch()
+    until(lambda: os.waitpid(parent, os.WNOHANG)[0], 'the one with the child is stopped')
+    check(not any(waiter.answered() for waiter in waiters), 'the next ones held before they were gone')
+    for waiter in waiters:
+        waiter.held()
+        waiter.release()
+    # The lead is 0.8 s, and the lease ends before the session.
+    watch.check(0.4, 10, 'before the next one holds')
+    for pid in hostile + stuck:
+        check(os.waitpid(pid, os.WNOHANG)[0] == 0, 'a bystander was stopped')
+        os.kill(pid, signal.SIGKILL)
+    hung.end()
+    for pid in hostile + stuck:
+        os.waitpid(pid, 0)
+    relay.thaw()
+    a.ready()
+
+
+run(test)

@@ -11,8 +11,8 @@
  *    he waits for the next, which is sent when this one is answered.
  *  - Of lists, which may be long, one is under way in all, and after it none for as much
  *    longer as it was long. Of all else each user has a share.
- *  - Users take turns, in asking and in being told; and a turn of the loop tells only so many,
- *    for each one told may ask again.
+ *  - Users take turns, in asking and in being told; and only so many are told in a turn of the
+ *    loop, and none for a while after, since each may ask again at once.
  *  - They go out last in the turn: behind heartbeats, creates and deletes.
  *  - What nobody wants to know any more is not sent, and not looked at.
  */
@@ -25,9 +25,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* For each who is told may ask again, and is answered by the face. */
-#define TOLD_PER_TURN 16
 
 struct subject {
 	struct lc *lc;
@@ -296,6 +293,15 @@ static void rested(void *ctx)
 	(void)ctx;   /* asking_send() comes after the timers */
 }
 
+int64_t asking_wait(struct lc *lc)
+{
+	int64_t left = lc->reads.tell_from_us - lc_now(lc);
+
+	if (!lc->reads.due.lines)
+		return INT64_MAX;
+	return left > 0 ? left : 0;
+}
+
 void asking_begin(struct lc *lc)
 {
 	lc->reads.rest = (struct timer){.fire = rested, .ctx = lc};
@@ -415,7 +421,10 @@ void asking_tell(struct lc *lc)
 {
 	struct fair *due = &lc->reads.due;
 
-	for (int i = 0; i < TOLD_PER_TURN && due->lines; i++) {
+	if (!due->lines || lc_now(lc) < lc->reads.tell_from_us)
+		return;
+	lc->reads.tell_from_us = lc_now(lc) + LC_TOLD_REST_US;
+	for (int i = 0; i < LC_TOLD_MAX && due->lines; i++) {
 		struct fair_line *line = due->lines;
 		struct reader *reader = OF(line->items, struct reader, turn);
 		struct reading *reading = reader->reading;

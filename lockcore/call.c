@@ -77,6 +77,11 @@ static void time_is_up(void *ctx)
 	struct lc *lc = call->lc;
 	int error = call->error;
 
+	/* It has its answer, and is told in a moment. */
+	if (error == 0 && call->reader.state == READER_DUE) {
+		timer_set(lc, &call->limit, lc_now(lc) + 10 * LC_TOLD_REST_US);
+		return;
+	}
 	/* The ensemble answers, but too many of the same user have asked. */
 	if (error == 0 && session_ready(lc) && !lc->stalled && call->reads && starves(call))
 		error = -EBUSY;

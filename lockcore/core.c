@@ -168,7 +168,9 @@ int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd)
 		if (left < wait)
 			wait = left;
 	}
-	if (lc->due || lc->reads.due.lines || wait < 0)
+	if (asking_wait(lc) < wait)
+		wait = asking_wait(lc);
+	if (lc->due || wait < 0)
 		wait = 0;
 	return wait;
 }

@@ -106,7 +106,8 @@ struct reads {
 	struct fair wanting[2];      /* who is to be asked for */
 	struct fair due;             /* to be told */
 	unsigned asking[2];          /* how much is under way */
-	int64_t rest_until_us;       /* no list before that */
+	int64_t rest_until_us;       /* no list before that, */
+	int64_t tell_from_us;        /*   and nobody told */
 	struct timer rest;
 	uint64_t serial;             /* of the last answer */
 };
@@ -473,6 +474,7 @@ void tally_failed(struct lc *lc, int error);      /* told so */
 void asking_begin(struct lc *lc);
 void asking_send(struct lc *lc);                  /* what may be asked now */
 void asking_tell(struct lc *lc);                  /* some of those that are answered */
+int64_t asking_wait(struct lc *lc);               /* until somebody is to be told */
 void asking_finish(struct lc *lc);                /* nobody asks any more */
 
 /* ---- call.c, evict.c, attend.c ---- */

@@ -83,6 +83,9 @@ struct lc_call;    /* one question asked of the ensemble */
 #define LC_READS_MAX 32
 #define LC_ROOT_READS_MAX 24
 #define LC_USER_READS_MAX 16
+/* Who is told may ask again at once: so many are told in a turn, and then for so long none. */
+#define LC_TOLD_MAX 16
+#define LC_TOLD_REST_US 1000
 
 #define LC_FOREVER INT64_MAX
 

@@ -7,8 +7,7 @@ other, as fast as they are answered; and somebody else takes a lock of his own.
     tests/bench/questions.py [--waiters N] [--threads N] [--seconds S] [KIND...]
 
 The points: with 5,000 waiters and 1,000 threads the take slows by 3 times at most (p50 and
-p99), `try` is never refused, no heartbeat waits. What a take costs beside the same threads
-that ask another filesystem (`elsewhere`) is what the machine does by itself."""
+p99), `try` is never refused, no heartbeat waits."""
 
 import argparse
 import json

@@ -155,6 +155,8 @@ static bool may_fail(const struct question *question, int err)
 	switch (err) {
 	case -EHOSTUNREACH:
 		return true;
+	case -EBUSY:   /* stopped before it could be asked */
+		return mount_trouble(question->mount) >= question->asked_us;
 	case -EACCES:
 		return question->mount->wire.refused;
 	case -ESHUTDOWN:

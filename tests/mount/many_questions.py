@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Many who ask about a long queue at the same time are answered by few requests, each with what
+is there when he asks; and nobody who takes a lock waits for them."""
+
+import os
+import threading
+
+from harness import Stopwatch, check, check_equal, run
+
+ENTRIES = 800
+THREADS = 40
+ROUNDS = 25
+
+
+class Crowd:
+    def __init__(self, ask):
+        self.wrong = []
+        self.threads = [threading.Thread(target=self._ask, args=(ask,)) for _ in range(THREADS)]
+        for thread in self.threads:
+            thread.start()
+
+    def _ask(self, ask):
+        try:
+            for _ in range(ROUNDS):
+                ask()
+        except (OSError, AssertionError) as err:
+            self.wrong.append(err)
+
+    def join(self):
+        for thread in self.threads:
+            thread.join()
+        check_equal(self.wrong, [], 'what went wrong')
+
+
+def test(case):
+    server = case.server()
+    mount = case.mount(server)
+    mount.mkdir('build')
+    mount.mkdir('other')
+    client = server.client()
+    for i in range(ENTRIES):
+        client.create(f'/locks/build/_c_01234567-89ab-cdef-0123-{i:012x}-web.{i + 1}-lock-', b'pid: 1\n',
+                      ephemeral=True, sequence=True)
+
+    def requests():
+        return int(server.connections()[mount.session()]['recved'])
+
+    def ask():
+        holder = mount.read('build', 'holder')
+        check(holder.startswith('0000000000-exclusive-1-web '), f'the holder: {holder!r}')
+    before = requests()
+    watch = Stopwatch()
+    crowd = Crowd(ask)
+    took = []
+    for _ in range(20):
+        one = Stopwatch()
+        os.close(os.open(mount.path('other', 'lock'), os.O_RDWR))
+        took.append(one.seconds())
+    crowd.join()
+    watch.check(0, 20, 'reading holder a thousand times')
+    # One after the other they are two for each, and some for the takes.
+    asked = requests() - before
+    check(asked < THREADS * ROUNDS / 2, f'{asked} requests')
+    check(sorted(took)[10] < 0.5, f'takes beside it: {took}')
+
+    client.close()
+
+    # Who comes later is shown, to whoever asks then.
+    def come():
+        fd = os.open(mount.path('other', 'shared'), os.O_RDWR)
+        mine = [name for name in mount.queue('other') if f'-{os.getpid()}-' in name]
+        os.close(fd)
+        check(mine, 'it holds and is not in the queue')
+    Crowd(come).join()
+
+
+run(test)

@@ -181,6 +181,7 @@ static void print_figures(double seconds)
 		if (failed[i])
 			printf("%s\"%s\": %ld", n++ ? ", " : "", strerrorname_np(i), (long)failed[i]);
 	printf("}");
+	pthread_mutex_lock(&mutex);   /* for good: no take is added any more */
 	if (take_count > 0) {
 		qsort(takes, take_count, sizeof(takes[0]), compare);
 		printf(", \"p50 us\": %.0f, \"p99 us\": %.0f, \"max us\": %.0f", (double)takes[take_count / 2] / 1e3,

@@ -89,15 +89,16 @@ static bool put(enum lc_level level, const char *text)
 	return to_syslog ? send_syslog(level, text) : write_stderr(text);
 }
 
-/* What users can cause at will has a window of its own, and cannot silence the rest. */
+/* What users can cause at will, warnings of their own locks' losses among it, has windows of its
+ * own, and cannot silence errors. */
 static struct window {
 	time_t since;
 	unsigned lines, dropped;
-} windows[2];
+} windows[LC_NOTICE + 1];
 
 static struct window *window_of(enum lc_level level)
 {
-	return &windows[level > LC_WARNING];
+	return &windows[level < LC_NOTICE ? level : LC_NOTICE];
 }
 
 /* True while the window has room; says afterwards how much it had not. */

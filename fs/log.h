@@ -3,8 +3,8 @@
  * log.h - the one sink of what the daemon has to say: stderr while somebody reads
  * it there, syslog afterwards. Never blocks once the mount serves, not on a full pipe, a stopped
  * terminal, or a file on a disk or server that is slow: what cannot be written now is counted
- * and dropped. At most LOG_BURST lines in LOG_WINDOW_S, warnings and errors apart from
- * the rest; what is more is counted too.
+ * and dropped. At most LOG_BURST errors in LOG_WINDOW_S, as many warnings, and as many
+ * other lines; what is more is counted too.
  */
 #ifndef FS_LOG_H
 #define FS_LOG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log: so many lines and no more, what was dropped is told, warnings have room of
- * their own, nobody waits for a reader, and one message is one line.
+ * The log: so many lines and no more, what was dropped is told, warnings and errors
+ * have room of their own, nobody waits for a reader, and one message is one line.
  */
 #include "log.h"
 
@@ -98,24 +98,27 @@ static void a_burst_is_cut(void **state)
 	assert_string_equal(text, "zklockfs: later\n");
 }
 
-/* What users cause at will hides no warning, and the other way about. */
-static void warnings_have_their_own_room(void **state)
+/* What users cause at will hides no warning, and warnings hide no error. */
+static void each_level_has_its_own_room(void **state)
 {
 	(void)state;
 	say(LOG_BURST + 1, LC_NOTICE);
 	assert_int_equal(lines(), LOG_BURST);
 	log_line(LC_WARNING, "lost");
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: lost\n");
+	say(LOG_BURST, LC_WARNING);
+	assert_int_equal(lines(), LOG_BURST - 1);
 	log_line(LC_ERROR, "gone");
-	assert_int_equal(lines(), 2);
-	assert_string_equal(text, "zklockfs: lost\nzklockfs: gone\n");
-	say(LOG_BURST, LC_ERROR);
-	assert_int_equal(lines(), LOG_BURST - 2);
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: gone\n");
 	now_s += LOG_WINDOW_S;
 	log_line(LC_NOTICE, "x");
 	log_line(LC_WARNING, "y");
-	assert_int_equal(lines(), 4);
+	log_line(LC_ERROR, "z");
+	assert_int_equal(lines(), 5);
 	assert_string_equal(text, "zklockfs: 1 lines were not written\nzklockfs: x\n"
-	                          "zklockfs: 2 lines were not written\nzklockfs: y\n");
+	                          "zklockfs: 1 lines were not written\nzklockfs: y\nzklockfs: z\n");
 }
 
 static void what_is_not_wanted_takes_no_room(void **state)
@@ -206,7 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_burst_is_cut, begin, end),
-		cmocka_unit_test_setup_teardown(warnings_have_their_own_room, begin, end),
+		cmocka_unit_test_setup_teardown(each_level_has_its_own_room, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_wanted_takes_no_room, begin, end),
 		cmocka_unit_test_setup_teardown(the_child_waits_alone, begin, end),
 		cmocka_unit_test_setup_teardown(a_full_pipe_is_not_waited_for, begin, end),

@@ -13,12 +13,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define CHILDREN_MAX (CREW_LEFT_MAX + CREW_WORKERS_MAX)
 #define USERS 4096        /* by the last bits of their numbers */
 #define SHARE_GROWS 4
+#define LEFT_NICE 19      /* behind those at work */
 
 /* What a child tells of itself. */
 struct desk {

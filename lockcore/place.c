@@ -262,6 +262,7 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK && taker->znode == ZNODE_UNKNOWN &&
 	    answer->stat->ephemeral_owner == taker->lc->session.id) {
 		set_present(taker, claim->znode, answer->stat);
+		taker->claim_lost |= taker->znode == ZNODE_UNKNOWN;   /* no memory: it is there */
 		entry_read(taker, answer);
 	}
 	free(claim->znode);

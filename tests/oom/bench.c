@@ -113,6 +113,11 @@ static void judge_grant(struct taker *taker)
 
 	if (taker->evicted)
 		return;
+	/* Somebody has ended its session, and nobody can know that before it is told. */
+	if (!own && !world_session_alive(&bench->world, taker->mount->wire.session)) {
+		taker->evicted = true;
+		return;
+	}
 	if (!own) {
 		bench_violation(bench, "taker %d is granted without an entry", (int)(taker - bench->takers));
 		return;

@@ -127,10 +127,11 @@ static bool next_job(const struct crew *crew, uint32_t *ret_index)
 	return true;
 }
 
-/* No real-time process, should its parent be one. */
-static void yield_to_others(pid_t pid)
+/* Not before others, should its parent be. */
+static void yield_to_others(pid_t pid, int nice)
 {
 	(void)sched_setscheduler(pid, SCHED_OTHER, &(struct sched_param){0});
+	(void)setpriority(PRIO_PROCESS, (id_t)pid, nice);
 }
 
 static _Noreturn void be_a_child(const struct crew *crew, int number, pid_t parent)
@@ -140,7 +141,7 @@ static _Noreturn void be_a_child(const struct crew *crew, int number, pid_t pare
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!crew->urgent)
-		yield_to_others(0);
+		yield_to_others(0, 0);
 	if (getppid() == parent)
 		while (!atomic_load(&desk->left) && next_job(crew, &index))
 			do_job(crew, desk, index);
@@ -216,7 +217,7 @@ static void leave_child(struct crew *crew, int number, int64_t now)
 	const struct job *job = &table->jobs[atomic_load(&desk->job)];
 
 	atomic_store(&desk->left, true);
-	yield_to_others(crew->children[number].pid);
+	yield_to_others(crew->children[number].pid, LEFT_NICE);
 	atomic_fetch_add(&table->used_us[job->uid % USERS], now - atomic_load(&desk->since_us));
 	if (crew->left >= CREW_LEFT_MAX)
 		kill_oldest(crew);

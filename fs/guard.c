@@ -99,14 +99,15 @@ static void wait_until(struct guard *guard, int64_t until_us)
 
 static void end_look(struct guard *guard, const struct round_lost *lost)
 {
-	int64_t now = clock_now_us(), pause = LOOK_SLOWLY_US;
+	int64_t now = clock_now_us(), took = now - guard->began_us, pause = LOOK_SLOWLY_US;
 
 	guard->looking = false;
 	guard->quiet = !round_found(guard->round);
-	if (guard->quiet && (now - guard->began_us) * LOOK_SELDOM > pause)
-		pause = (now - guard->began_us) * LOOK_SELDOM;
+	if (guard->quiet && took * LOOK_SELDOM > pause)
+		pause = took * LOOK_SELDOM;
+	/* And no more than half of the time: those who are to end, and the daemon, want to run. */
 	if (!guard->quiet && now - lost->newest_us < LOOK_SLOWLY_AFTER_US)
-		pause = LOOK_US;
+		pause = took > LOOK_US ? took : LOOK_US;
 	guard->look_us = now + pause;
 }
 

@@ -106,6 +106,11 @@ static struct handle *new_handle(struct face *face, struct node *node, uid_t uid
 {
 	struct handle *handle = budget_alloc(&face->files, uid, sizeof(*handle));
 
+	if (handle && budget_add(handle, BUDGET_DESCRIPTOR) < 0) {   /* the holder's life */
+		budget_free(handle);
+		errno = ENFILE;
+		return NULL;
+	}
 	if (handle)
 		*handle = (struct handle){.face = face, .node = node, .fi = *fi};
 	return handle;

@@ -127,36 +127,36 @@ struct hold *hold_of_family(struct face *face, const char *lock, const struct li
 	return nearest && may_join(nearest, lineage) ? nearest : NULL;
 }
 
-/* What was read when it asked is older than the family's hold, so it is read again. */
-static bool descends(struct hold *waiting, const struct hold *family)
+/* What was read when it asked is older than the family's hold, so it is read again; once for
+ * all threads of a process, which come one after the other as a rule. */
+static bool descends(const struct hold *waiting, const struct hold *family, struct lineage **now)
 {
-	struct lineage *now;
-
 	if (distance_to(family, waiting->lineage) == INT_MAX)
 		return false;
-	now = family_lineage(waiting->person.pid);
-	if (!now)
-		return false;
-	free(waiting->lineage);
-	waiting->lineage = now;
-	return distance_to(family, now) != INT_MAX && may_join(family, now);
+	if (!*now || (*now)->of[0] != waiting->person.pid) {
+		free(*now);
+		*now = family_lineage(waiting->person.pid);
+	}
+	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
 }
 
 /* Those who asked before their family had it. */
 static void let_family_in(struct hold *family)
 {
+	struct lineage *now = NULL;
 	struct hold *hold, *next;
 
 	if (family->face->seekers == 0 || family->mode != LC_EXCLUSIVE)
 		return;
 	DL_FOREACH_SAFE(family->face->waiting, hold, next) {
 		if (!hold->lineage || strcmp(hold->node->lock, family->node->lock) != 0 ||
-		    !descends(hold, family))
+		    !descends(hold, family, &now))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold));
 		hold->ctx = NULL;
 		hold_free(hold);
 	}
+	free(now);
 }
 
 /* ---- the answer ---- */
@@ -329,6 +329,8 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 	}
 	holder->hold = hold;
 	holder->life = family_watch(person->pid);
+	if (holder->life < 0 && person->pid > 0)
+		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker", door->lock);
 	DL_APPEND(hold->holders, holder);
 	return 0;
 }

@@ -123,11 +123,17 @@ static void evict_finish(struct lc_call *call)
 static void is_marked(struct evict_call *evict)
 {
 	struct lc *lc = evict->call.lc;
-	struct eviction *eviction = evict->eviction;
+	struct eviction *eviction;
 
-	evict->eviction = NULL;
-	DL_APPEND(lc->evictions, eviction);
-	timer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);
+	DL_FOREACH(lc->evictions, eviction)
+		if (strcmp(eviction->path, evict->call.path) == 0)
+			break;
+	if (!eviction) {   /* or it was evicted from here already */
+		eviction = evict->eviction;
+		evict->eviction = NULL;
+		DL_APPEND(lc->evictions, eviction);
+		timer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);
+	}
 	poke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);
 	call_succeed(&evict->call, 0);
 }

@@ -38,7 +38,7 @@ def shared(case, server, option):
     client = server.client('team:' + PASSWORD)
     beats = ['.zklockfs/' + name for name in client.children('/private/.zklockfs')]
     entries = ['build/' + name for name in server.entries('build', '/private')]
-    check_equal(len(beats), 2, 'heartbeat nodes')
+    check_equal(len(beats), 4, 'heartbeat nodes, and those for pokes')
     check(entries, 'no entry')
     for path in ['', '.zklockfs', 'build'] + beats + entries:
         check_equal(client.acl(f'/private/{path}'.rstrip('/')), MINE, f'who may do what with {path or "the root"}')

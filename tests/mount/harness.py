@@ -534,7 +534,8 @@ class Mount:
         trouble = [line for line in self.log().splitlines() if _TROUBLE.search(line)
                    and not (self.allowed and self.allowed.search(line))]
         check(not trouble, 'the daemon said:\n' + '\n'.join(trouble))
-        check('watchdog:' not in self.log(), 'a turn of the loop took too long:\n' + self.log())
+        check('watchdog:' not in self.log() or 'ZKLOCKFS_UNDER_VALGRIND' in os.environ,
+              'a turn of the loop took too long:\n' + self.log())
         check(mounted(self.directory) is None, f'{self.host} is still mounted')
 
 

@@ -66,7 +66,7 @@ def new_session(case, server, option):
     mount.allow('connection lost|session ended|does not answer')
     before = mount.status()['session']
     relay.freeze()
-    until(lambda: len(server.zk.children('/private/.zklockfs')) == 2, 'the session ends')
+    until(lambda: len(server.zk.children('/private/.zklockfs')) == 4, 'the session ends')
     relay.thaw()
     status = until(lambda: mount.status() if mount.status()['state'] == 'ready' else None, 'another session')
     check(status['session'] != before, 'the session is the old one')

@@ -344,6 +344,7 @@ class Server:
 
     def freeze(self):
         os.kill(self.process.pid, signal.SIGSTOP)
+        until(lambda: _stands_still(self.process.pid), 'the server stands still')
 
     def thaw(self):
         os.kill(self.process.pid, signal.SIGCONT)
@@ -389,6 +390,15 @@ class Server:
 
     def metric(self, name):
         return int(re.search(rf'^{name}\t(\d+)', self.ask('mntr'), re.MULTILINE).group(1))
+
+
+def _stands_still(pid):
+    """Every thread of it: one may go on for a moment."""
+    for task in os.listdir(f'/proc/{pid}/task'):
+        with contextlib.suppress(OSError), open(f'/proc/{pid}/task/{task}/status', encoding='utf-8') as status:
+            if '\nState:\tT' not in status.read():
+                return False
+    return True
 
 
 class Relay:

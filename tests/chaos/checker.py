@@ -55,6 +55,8 @@ EVICTION = 4 * SECOND + LATE
 # A take and a release are a request each, unless many go together.
 BURST_TAKES, BURST_REQUESTS = 200, 2
 _UNITS = {'ms': 10**6, 's': SECOND, 'm': 60 * SECOND, 'h': 3600 * SECOND}
+# The ensemble did not answer; or so slowly that all of this user had to wait for each other.
+_UNASKED = (errno.EHOSTUNREACH, errno.EBUSY)
 REMEMBERED = 2 * SECOND
 _DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT)
 
@@ -426,7 +428,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
                 for fault in removals) or
             code == errno.ETIMEDOUT and '@' in attempt.door or
             # The path is looked up before, and nobody could be asked about it.
-            code == errno.EHOSTUNREACH and within(storms, attempt.opened, attempt.answered) or
+            code in _UNASKED and within(storms, attempt.opened, attempt.answered) or
             code in _DEAD and killed_around(faults[attempt.mount], attempt.opened, attempt.answered))
         if not promised:
             result.complain('errno', f'{attempt}: open gives {errno.errorcode.get(code, code)} '
@@ -434,7 +436,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
         for event in attempt.checks:
             dead = event['errno'] in _DEAD[:2] and killed_around(faults[attempt.mount], attempt.opened,
                                                                  event['r'])
-            unasked = (event['errno'] == errno.EHOSTUNREACH and event['how'] in ('fsync', 'read') and
+            unasked = (event['errno'] in _UNASKED and event['how'] in ('fsync', 'read') and
                        within(storms, event['c'], event['r']))
             if event['errno'] not in (0, errno.EIO) and not dead and not unasked:
                 result.complain('errno', f'{attempt}: {event["how"]} gives '
@@ -444,7 +446,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
                 continue
             dead = event['errno'] in _DEAD and killed_around(faults[attempt.mount], attempt.opened,
                                                              event['r'])
-            unasked = event['errno'] == errno.EHOSTUNREACH and within(storms, event['c'], event['r'])
+            unasked = event['errno'] in _UNASKED and within(storms, event['c'], event['r'])
             if not dead and not unasked:
                 result.complain('errno', f'{attempt}: value gives '
                                 f'{errno.errorcode.get(event["errno"], event["errno"])} at {event["r"]}')

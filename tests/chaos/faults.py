@@ -332,7 +332,7 @@ class Faults:
             code = err.errno
             if code == errno.ENOENT:
                 return None
-            if code not in _AWAY:
+            if code not in _AWAY + (errno.EBUSY,):
                 raise
         finally:
             with contextlib.suppress(OSError):

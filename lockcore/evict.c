@@ -120,7 +120,8 @@ static void evict_finish(struct lc_call *call)
 	free(evict->eviction);
 }
 
-static void is_marked(struct evict_call *evict)
+/* Its mount is told, and deletes it, or it is deleted here in the end. */
+static void follow_up(struct evict_call *evict)
 {
 	struct lc *lc = evict->call.lc;
 	struct eviction *eviction;
@@ -135,6 +136,11 @@ static void is_marked(struct evict_call *evict)
 		timer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);
 	}
 	poke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);
+}
+
+static void is_marked(struct evict_call *evict)
+{
+	follow_up(evict);
 	call_succeed(&evict->call, 0);
 }
 
@@ -142,6 +148,9 @@ static void mark_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
+	/* Nobody waits for it any more, and yet it has been done. */
+	if (answer->result == ENSEMBLE_OK && call->told)
+		follow_up(ctx);
 	if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
 		call_heard(call);
 		call_ask(call);

@@ -793,6 +793,10 @@ mutant(21, 'poke_in_a_gap_is_none', 'session.c',
        'if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)',
        'if (len)',
        CALLS)
+mutant(21, 'mark_that_nobody_waits_for', 'evict.c',
+       '\tif (answer->result == ENSEMBLE_OK && call->told)\n\t\tfollow_up(ctx);\n',
+       '',
+       sim('leases', 1034900))
 mutant(21, 'evicted_holder_goes_on', 'taker.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
        'if (taker->state != TAKER_WAITING)\n\t\treturn;',

@@ -36,8 +36,8 @@ static void judge_refused(struct taker *taker, int err)
 	case -EHOSTUNREACH:
 		wanted = taker->wait_us == 0 && had_trouble(taker);
 		break;
-	case -ENOLCK:
-		wanted = sim->plan.weight[FAULT_REFUSE] && had_trouble(taker);
+	case -ENOLCK:   /* also where somebody has made the very node that it was to get */
+		wanted = (sim->plan.weight[FAULT_REFUSE] && had_trouble(taker)) || sim->plan.copies > 0;
 		break;
 	}
 	if (!wanted)

@@ -70,7 +70,7 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 
 		ledger_judge_slots(question, info->slots);
 		question->mount->known[i].czxid = info->czxid;
-		question->mount->known[i].since_us = question->sim->agenda.now_us;
+		question->mount->known[i].since_us = question->asked_us;   /* or later */
 	}
 	answered(question, err);
 }

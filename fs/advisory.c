@@ -33,12 +33,11 @@ struct advisory {
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
                    const struct fuse_file_info *fi)
 {
-	struct advisory *file = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
+	struct advisory *file = budget_alloc_described(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
 	struct fuse_file_info reply = *fi;
 
-	if (!file || budget_add(file, BUDGET_DESCRIPTOR) < 0) {
-		fuse_reply_err(req, file ? ENFILE : errno);
-		budget_free(file);
+	if (!file) {
+		fuse_reply_err(req, errno);
 		return;
 	}
 	file->face = face;

@@ -105,6 +105,17 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 	return object->memory;
 }
 
+void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size)
+{
+	void *memory = budget_alloc(budget, uid, size);
+
+	if (!memory || budget_add(memory, BUDGET_DESCRIPTOR) == 0)
+		return memory;
+	budget_free(memory);
+	errno = ENFILE;
+	return NULL;
+}
+
 int budget_add(void *memory, size_t bytes)
 {
 	struct object *object = object_of(memory);

@@ -30,6 +30,8 @@ struct budget {
 
 /* Zeroed. NULL: errno is ENFILE or ENOMEM. */
 void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
+/* The same of what costs a descriptor, too. */
+void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size);
 /* It costs so much more from now on: 0, or -ENFILE. */
 int budget_add(void *memory, size_t bytes);
 /* NULL is nothing. */

@@ -104,13 +104,8 @@ static const struct hold_kind open_kind = {
 static struct handle *new_handle(struct face *face, struct node *node, uid_t uid,
                                  const struct fuse_file_info *fi)
 {
-	struct handle *handle = budget_alloc(&face->files, uid, sizeof(*handle));
+	struct handle *handle = budget_alloc_described(&face->files, uid, sizeof(*handle));
 
-	if (handle && budget_add(handle, BUDGET_DESCRIPTOR) < 0) {   /* the holder's life */
-		budget_free(handle);
-		errno = ENFILE;
-		return NULL;
-	}
 	if (handle)
 		*handle = (struct handle){.face = face, .node = node, .fi = *fi};
 	return handle;

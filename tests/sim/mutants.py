@@ -6,7 +6,8 @@ lockcore/, and the simulation, or a unit test, has to notice.
     mutants.py [--jobs N] [--every N] [NAME...]
 
 A row of the table names the rule (SAFETY), the file, a text that stands there exactly
-once, what replaces it, and who has to find out: seeds of the simulation of one profile from
+once (or, where that file does not have it any more, exactly once in all of lockcore/), what
+replaces it, and who has to find out: seeds of the simulation of one profile from
 a first one on (a little before the first seed that does, to be quick; any of the
 next thousands will do), or a unit test. Whatever convicts a mutant must acquit the
 engine as it is."""
@@ -60,6 +61,8 @@ OWN = unit('tests/sim/test_own.c')
 WORLD = {'agenda', 'arena', 'conn', 'link', 'mutation', 'quorum', 'sessions', 'trace', 'tree', 'wire',
          'world'}
 TEST_MOUNT = 'tests/sim/test_mount.c'
+# The engine's files, as they are.
+TEXTS = {}
 
 # ---- 1: evidence ----
 
@@ -1087,8 +1090,8 @@ def run(command, **options):
                           errors='replace', check=False, **options)
 
 
-def compile_file(source, target):
-    include = ['-I' + ROOT + '/lockcore', '-I' + ROOT + '/tests/unit', '-I' + os.path.dirname(source)]
+def compile_file(source, target, engine=ROOT + '/lockcore'):
+    include = ['-I' + engine, '-I' + ROOT + '/tests/unit', '-I' + os.path.dirname(source)]
     done = run([*CC, *FLAGS, *include, '-c', source, '-o', target])
     if done.returncode:
         raise RuntimeError(f'{source} does not compile:\n{done.stdout}')
@@ -1097,6 +1100,32 @@ def compile_file(source, target):
 
 def stem(path):
     return os.path.splitext(os.path.basename(path))[0]
+
+
+def read(path):
+    with open(path, encoding='utf-8') as stream:
+        return stream.read()
+
+
+def find_text(texts, name, file, old):
+    """The file that has `old` exactly once: the one that the row names, or, if that one does not
+    have it, the only other."""
+    count = texts.get(file, '').count(old)
+    places = [file] * count or [other for other in texts for _ in range(texts[other].count(old))]
+    if len(places) == 1:
+        return places[0]
+    where = file if count else 'lockcore/'
+    raise Stale(f'{name} is stale: its text is {len(places)} times in {where}:\n{old}')
+
+
+def edited(texts, this):
+    """The files that a mutant changes, and what stands in them then."""
+    changed = {}
+    for file, old, new in this.edits:
+        now = {**texts, **changed}
+        found = find_text(now, this.name, file, old)
+        changed[found] = now[found].replace(old, new)
+    return changed
 
 
 class Works:
@@ -1141,23 +1170,20 @@ class Works:
     def mutate(self, this):
         """Compiles the files that it changes, and links."""
         place = f'{self.directory}/{this.name}.d'
+        changed, engine = edited(TEXTS, this), ROOT + '/lockcore'
+        touched = changed
+        if any(file.endswith('.h') for file in changed):   # then each file may see it
+            changed, engine = {**TEXTS, **changed}, place
+            touched = self.engine
         os.mkdir(place)
-        replaced = {}
-        for file, old, new in this.edits:
-            target = f'{place}/{file}'
-            source = target if os.path.exists(target) else f'{ROOT}/lockcore/{file}'
-            with open(source, encoding='utf-8') as stream:
-                text = stream.read()
-            if text.count(old) != 1:
-                raise Stale(f'{this.name} is stale: its text is {text.count(old)} times in {file}:\n{old}')
-            with open(target, 'w', encoding='utf-8') as stream:
-                stream.write(text.replace(old, new))
-            replaced[file] = None
-        for file in replaced:
-            try:
-                replaced[file] = compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o')
-            except RuntimeError as error:
-                raise Stale(f'{this.name} is stale: {error}') from error
+        for file, text in changed.items():
+            with open(f'{place}/{file}', 'w', encoding='utf-8') as stream:
+                stream.write(text)
+        try:
+            replaced = {file: compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o', engine)
+                        for file in touched}
+        except RuntimeError as error:
+            raise Stale(f'{this.name} is stale: {error}') from error
         return self.link(this.judge, replaced, this.name)
 
 
@@ -1167,11 +1193,10 @@ def stale():
     """All of them at once, before anything is compiled."""
     words = []
     for this in MUTANTS:
-        for file, old, _ in this.edits:
-            with open(f'{ROOT}/lockcore/{file}', encoding='utf-8') as stream:
-                count = stream.read().count(old)
-            if count != 1:
-                words.append(f'{this.name} is stale: its text is {count} times in {file}:\n{old}')
+        try:
+            edited(TEXTS, this)
+        except Stale as error:
+            words.append(str(error))
     return words
 
 
@@ -1242,6 +1267,7 @@ def main():
     parser.add_argument('names', nargs='*', metavar='NAME')
     options = parser.parse_args()
     chosen = [this for this in MUTANTS if not options.names or this.name in options.names][::options.every]
+    TEXTS.update({os.path.basename(path): read(path) for path in sorted(glob.glob(ROOT + '/lockcore/*.[ch]'))})
     words = stale()
     if words or not chosen:
         sys.exit('\n'.join(words) or 'no such mutant')

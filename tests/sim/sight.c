@@ -32,13 +32,16 @@ static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct
 	}
 }
 
-/* Whether it has to be told something: it could hold, or never will. `crowd`: those before it. */
+/* Whether it has to be told something: it could hold, or never will. `crowd`: those before it.
+ * An upgrade never will when an exclusive entry stands before it, which waits for the shared lock
+ * that it replaces. When that lock is lost, it waits like any other: its turn will come. */
 static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struct crowd *leavers,
                            unsigned slots)
 {
+	bool replaces = taker->instead && taker->instead->phase == T_HELD;
 	struct crowd left;
 
-	if (taker->instead && taker->instead->phase == T_HELD) {
+	if (replaces) {
 		crowd->all--;
 		crowd->apart--;
 	}
@@ -48,7 +51,7 @@ static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struc
 		taker->unfree_us = now_us(taker->sim);
 	if (left.exclusive)
 		taker->barred_us = now_us(taker->sim);
-	return crowd_admits(crowd, taker->mode, slots) || (taker->instead && crowd->exclusive);
+	return crowd_admits(crowd, taker->mode, slots) || (replaces && crowd->exclusive);
 }
 
 static bool somebody_deaf(struct node *parent)
@@ -148,6 +151,23 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		look_behind(sim, lock, parent, slots);
 }
 
+/* Its session was to end, and the leader failed before that was committed: the session lives
+ * on, and so does the entry. */
+static void look_at_spared(struct sim *sim, struct node *parent)
+{
+	struct node *node;
+
+	DL_FOREACH(parent->children, node) {
+		struct taker *taker = judge_owner(sim, node);
+
+		if (!taker || taker->evicted_token != node->stat.czxid)
+			continue;
+		taker->evicted_us = -1;
+		taker->evicted_token = 0;
+		taker->evicted_front = false;
+	}
+}
+
 void look_at_lock(struct sim *sim, struct lock_state *lock)
 {
 	struct node *proposed = tree_find(&sim->world.proposed, lock->path);
@@ -157,8 +177,10 @@ void look_at_lock(struct sim *sim, struct lock_state *lock)
 		lock->absent_us = now_us(sim);
 	if (proposed || committed)
 		lock->present_us = now_us(sim);
-	if (proposed)
+	if (proposed) {
+		look_at_spared(sim, proposed);
 		look_at_entries(sim, lock, proposed, false);
+	}
 	if (committed)
 		look_at_entries(sim, lock, committed, true);
 }

@@ -167,7 +167,8 @@ static bool may_fail(const struct question *question, int err)
 		return taker && (taker->phase != T_HELD || !lc_holds(taker->lc) ||
 		                 !judge_entry(&sim->world.proposed, taker));
 	case -ENOENT:
-		return question->lock->absent_us >= question->asked_us || question->znode;
+		return question->lock->absent_us >= question->asked_us || question->znode ||
+		       ledger_met_another(question);
 	default:
 		return false;
 	}

@@ -99,11 +99,15 @@ void ledger_begin(struct sim *sim)
 	}
 }
 
-/* What a server may have shown since the question was put. */
+/* What was so until then: a server that lags may have shown it to a mount since it asked. */
+static bool may_show(struct mount *mount, int64_t asked_us, int64_t until_us)
+{
+	return until_us >= asked_us - LAG_US || mount_trouble(mount) >= asked_us - LAG_US;
+}
+
 static bool recent(const struct question *question, const struct era *era)
 {
-	return era->until_us >= question->asked_us - LAG_US ||
-	       mount_trouble(question->mount) >= question->asked_us - LAG_US;
+	return may_show(question->mount, question->asked_us, era->until_us);
 }
 
 bool ledger_had_slots(const struct question *question, unsigned slots)
@@ -186,12 +190,20 @@ static bool explains(const struct deed *deed, const struct content *was, const s
 	return deed->taker ? writes(deed, was, is) : changes_to(deed, was, is);
 }
 
-/* Told that it was not done; or that the lock is gone, and another one there may have been met. */
+/* A lock that is removed and made again counts its versions from 0. A change reads the former
+ * lock, on a server that may lag, and is written to the new one: nothing that ZooKeeper compares
+ * tells them apart. Its answer does, and is told as ENOENT. The removal may so come before the
+ * question. */
+static bool may_meet_another(const struct lock_state *lock, const struct deed *deed)
+{
+	return !deed->taker && lock->absent_us >= 0 && may_show(deed->mount, deed->asked_us, lock->absent_us);
+}
+
+/* Told that it was not done. */
 static bool denied(const struct lock_state *lock, const struct deed *deed)
 {
-	bool remade = deed->err == -ENOENT && !deed->taker && lock->absent_us >= deed->asked_us - LAG_US;
-
-	return deed->answered && deed->err < 0 && deed->err != -EHOSTUNREACH && !remade;
+	return deed->answered && deed->err < 0 && deed->err != -EHOSTUNREACH &&
+	       !(deed->err == -ENOENT && may_meet_another(lock, deed));
 }
 
 /* `again`: it is what stands there already. */
@@ -220,19 +232,34 @@ static int likely(const struct lock_state *lock, const struct deed *deed, int64_
 	       (deed->done ? 0 : 1);
 }
 
-/* A lock removed and made again counts its versions from 0: who has read the former one may
- * write to the new one what it made of that. Nothing that ZooKeeper compares tells. */
-static struct deed *mistaken(const struct lock_state *lock)
+static bool more_likely(const struct lock_state *lock, const struct deed *deed, const struct deed *than,
+                        int64_t writer, bool same_value)
+{
+	return !than || likely(lock, deed, writer, same_value) > likely(lock, than, writer, same_value);
+}
+
+/* What the deed makes of what stood in a former lock of that name. */
+static bool is_mistaken(const struct lock_state *lock, const struct deed *deed)
 {
 	const struct era *era;
-	struct deed *deed;
 
+	for (era = lock->eras->before; era && may_show(deed->mount, deed->asked_us, era->until_us) &&
+	     may_show(deed->mount, deed->asked_us, lock->absent_us); era = era->before)
+		if (explains(deed, &era->content, &lock->eras->content))
+			return true;
+	return false;
+}
+
+static struct deed *mistaken(const struct lock_state *lock, int64_t writer, bool same_value)
+{
+	struct deed *deed, *found = NULL;
+
+	if (lock->absent_us < 0)
+		return NULL;
 	DL_FOREACH(lock->deeds, deed)
-		for (era = lock->eras->before; era && era->until_us >= deed->asked_us - LAG_US &&
-		     lock->absent_us >= deed->asked_us - LAG_US; era = era->before)
-			if (explains(deed, &era->content, &lock->eras->content))
-				return deed;
-	return NULL;
+		if (more_likely(lock, deed, found, writer, same_value) && is_mistaken(lock, deed))
+			found = deed;
+	return found;
 }
 
 static void judge_change(struct sim *sim, struct lock_state *lock, int64_t writer, const struct content *was,
@@ -242,12 +269,10 @@ static void judge_change(struct sim *sim, struct lock_state *lock, int64_t write
 	bool same_value = was->len == is->len && !memcmp(was->value, is->value, is->len);
 
 	DL_FOREACH(lock->deeds, deed)
-		if (explains(deed, was, is) &&
-		    (!found || likely(lock, deed, writer, same_value) >
-		     likely(lock, found, writer, same_value)))
+		if (explains(deed, was, is) && more_likely(lock, deed, found, writer, same_value))
 			found = deed;
 	if (!found)
-		found = mistaken(lock);
+		found = mistaken(lock, writer, same_value);
 	if (found)
 		do_deed(sim, lock, found, same_value);
 	else
@@ -294,6 +319,17 @@ static void take_over(struct lock_state *lock, struct deed *deed)
 			deed->done_in = other->done_in;
 			return;
 		}
+}
+
+bool ledger_met_another(const struct question *question)
+{
+	struct deed *deed = question->deed;
+
+	if (!deed || !may_meet_another(question->lock, deed))
+		return false;
+	if (!deed->done)
+		take_over(question->lock, deed);
+	return deed->done;
 }
 
 void ledger_answered(struct question *question, int err)

@@ -346,6 +346,8 @@ void ledger_committing(struct sim *sim, const struct transaction *transaction);
 struct deed *ledger_change(struct mount *mount, struct lock_state *lock, const struct lc_change *change);
 struct deed *ledger_value(struct taker *taker, bool append);
 void ledger_answered(struct question *question, int err);
+/* A change was written to another lock than the one that it was meant for. */
+bool ledger_met_another(const struct question *question);
 void ledger_judge_slots(struct question *question, unsigned slots);
 /* Whether that may be the number of slots that a question finds. */
 bool ledger_had_slots(const struct question *question, unsigned slots);

@@ -171,7 +171,7 @@ static int process(void *data, const char *arg, int key, struct fuse_args *outar
 			return 0;
 		if (!raw->bad)
 			raw->bad = strdup(arg);
-		return 0;
+		return raw->bad ? 0 : -1;
 	}
 }
 
@@ -247,14 +247,14 @@ static bool valid_servers(const char *text)
 
 static bool read_source(const struct raw *raw, struct options *options, int *ret_status)
 {
-	char *slash, *end;
+	const char *slash = strchrnul(raw->source, '/');
+	char *end;
 
 	options->source = strdup(raw->source);
-	options->servers = strdup(raw->source);
-	slash = strchr(options->servers, '/');
-	options->root = strdup(slash ? slash : "/locks");
-	if (slash)
-		*slash = '\0';
+	options->servers = strndup(raw->source, (size_t)(slash - raw->source));
+	options->root = strdup(*slash ? slash : "/locks");
+	if (!options->source || !options->servers || !options->root)
+		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
 	for (end = options->root + strlen(options->root); end > options->root + 1 && end[-1] == '/';)
 		*--end = '\0';
 	if (!valid_servers(options->servers))
@@ -344,6 +344,8 @@ static bool read_host(const struct raw *raw, struct options *options, int *ret_s
 	if (!raw->host && gethostname(name, sizeof(name) - 1) < 0)
 		return complain(ret_status, EXIT_MOUNT, "host name: %s", strerror(errno));
 	options->host = strdup(raw->host ? raw->host : name);
+	if (!options->host)
+		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
 	if (!*options->host)
 		return complain(ret_status, EXIT_USAGE, "%s", "host= is empty");
 	return true;

@@ -131,13 +131,21 @@ void advisories_end(struct face *face, bool leave)
 
 /* ---- locking ---- */
 
+static void wake_poller(struct holder *holder)
+{
+	struct advisory *file = claim_of(holder)->file;
+
+	if (file->poll)
+		fuse_lowlevel_notify_poll(file->poll);
+}
+
 static void take(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
                  enum lc_mode mode, bool wait)
 {
 	struct claim_request request = {
 		.file = file, .node = file->node, .kind = kind, .owner = owner, .mode = mode,
 		.wait_us = wait ? LC_FOREVER : 0, .opener = file->opener, .opener_life = file->opener_life,
-		.uid = fuse_req_ctx(req)->uid, .reason = file->reason,
+		.uid = fuse_req_ctx(req)->uid, .reason = file->reason, .wake = wake_poller,
 	};
 
 	if (file->face->read_only) {
@@ -327,7 +335,7 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 
 /* The claim by which whoever asks has the lock with this file; NULL. What a process has by
  * fcntl it has by every open file of the door. */
-static struct claim *claim_of(const struct advisory *file, pid_t thread)
+static struct claim *find_claim(const struct advisory *file, pid_t thread)
 {
 	struct claim *claim, *found = NULL;
 	pid_t process = 0;
@@ -349,7 +357,7 @@ static struct claim *claim_of(const struct advisory *file, pid_t thread)
 
 static struct lc_taker *taker_of(const struct advisory *file, fuse_req_t req)
 {
-	const struct claim *claim = claim_of(file, fuse_req_ctx(req)->pid);
+	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 
 	return claim ? claim->holder.hold->taker : NULL;
 }
@@ -398,7 +406,7 @@ void advisory_fsync(struct advisory *file, fuse_req_t req)
 
 void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph)
 {
-	struct claim *claim = claim_of(file, fuse_req_ctx(req)->pid);
+	struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 
 	if (ph) {
 		if (file->poll)
@@ -409,10 +417,4 @@ void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, struct
 		held_poll(&claim->holder, req, file->node, asked, ph);
 	else
 		fuse_reply_poll(req, POLLIN | POLLOUT);
-}
-
-void advisory_wake(struct advisory *file)
-{
-	if (file->poll)
-		fuse_lowlevel_notify_poll(file->poll);
 }

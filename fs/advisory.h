@@ -42,7 +42,4 @@ void advisory_release(struct advisory *file);
 /* No RELEASE will come any more; after holds_end(). `leave`: as there. */
 void advisories_end(struct face *face, bool leave);
 
-/* For claim.c: who polls it shall look again. */
-void advisory_wake(struct advisory *file);
-
 #endif

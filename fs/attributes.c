@@ -13,11 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct face *face_of(fuse_req_t req)
-{
-	return fuse_req_userdata(req);
-}
-
 static struct timespec to_timespec(int64_t ms)
 {
 	return (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};

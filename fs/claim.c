@@ -5,8 +5,6 @@
  */
 #include "claim.h"
 
-#include "advisory.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,7 +18,7 @@ struct ask {
 	struct ask *prev, *next;      /* in node->asks */
 };
 
-static struct claim *claim_of(struct holder *holder)
+struct claim *claim_of(struct holder *holder)
 {
 	return (struct claim *)((char *)holder - offsetof(struct claim, holder));
 }
@@ -89,12 +87,10 @@ static const struct person *keeper(const struct claim_request *request)
 	return &request->asker;
 }
 
-static void wake(struct holder *holder);
-
 static int join(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = claim ? hold_join(hold, &claim->holder, wake, keeper(request), request->uid, request->node)
+	int r = claim ? hold_join(hold, &claim->holder, request->wake, keeper(request), request->uid, request->node)
 	              : -ENOMEM;
 
 	if (r < 0) {
@@ -238,7 +234,7 @@ static void granted(struct hold *hold, fuse_req_t req)
 		let_replace(request.node, hold);
 }
 
-/* Who waits to replace what is lost has lost it, too. */
+/* Requests that wait to replace the lost lock have lost it, too. */
 static void fail_upgrade(struct hold *lost)
 {
 	struct claim_request request;
@@ -268,15 +264,8 @@ void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner
 		}
 }
 
-static void wake(struct holder *holder)
-{
-	if (holder->hold->lost)
-		fail_upgrade(holder->hold);
-	advisory_wake(claim_of(holder)->file);
-}
-
 static const struct hold_kind setlk_kind = {
-	.too_long = ETIMEDOUT, .granted = granted, .dropped = dropped,
+	.too_long = ETIMEDOUT, .granted = granted, .lost = fail_upgrade, .dropped = dropped,
 };
 
 /* The place it has left here by an interrupt. */

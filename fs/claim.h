@@ -51,10 +51,13 @@ struct claim_request {
 	int opener_life;              /* as family_watch() says; the file's */
 	uid_t uid;
 	const char *reason;           /* the file's */
+	void (*wake)(struct holder *holder);   /* as of hold_join() */
 };
 
 /* Answers the request. */
 void claim_take(struct face *face, fuse_req_t req, const struct claim_request *request);
+/* The claim that this holder is a part of. */
+struct claim *claim_of(struct holder *holder);
 /* NULL: that owner has none. */
 struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
 /* The lock that process has by its claim of the other kind; NULL. */

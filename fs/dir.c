@@ -171,7 +171,7 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct face *face = fuse_req_userdata(req);
+	struct face *face = face_of(req);
 	struct dir *dir = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*dir));
 
 	(void)ino;
@@ -186,7 +186,7 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	struct face *face = fuse_req_userdata(req);
+	struct face *face = face_of(req);
 	struct node *node = node_by_ino(face->nodes, ino);
 	struct dir *dir = dir_of(fi);
 	struct parked *parked;

@@ -30,6 +30,7 @@
 #include "pause.h"
 #include "view.h"
 
+#include <errno.h>
 #include <fuse_lowlevel.h>
 
 /* Bytes of one write; the loop's buffer is that and a header. */
@@ -72,6 +73,22 @@ struct face {
 	struct pauses pauses;
 	int64_t (*clock_us)(void);
 };
+
+static inline struct face *face_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+/* NULL: the node is not known any more, and the request is answered ESTALE. Nodes of directories
+ * and of open files are always known: node_by_ino(). */
+static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
+{
+	struct node *node = node_by_ino(face_of(req)->nodes, ino);
+
+	if (!node)
+		fuse_reply_err(req, ESTALE);
+	return node;
+}
 
 /* ---- parked.c ---- */
 
@@ -134,10 +151,6 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 /* ---- ops.c, dir.c, file.c ---- */
 
 extern const struct fuse_lowlevel_ops ops;
-
-/* NULL: it is not known any more, and the request is answered ESTALE. Of what is open, and of
- * directories, node_by_ino() knows all. */
-struct node *node_asked(fuse_req_t req, fuse_ino_t ino);
 
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);

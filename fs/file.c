@@ -12,11 +12,6 @@
 #include <poll.h>
 #include <sys/file.h>
 
-static struct face *face_of(fuse_req_t req)
-{
-	return fuse_req_userdata(req);
-}
-
 static bool is_door(fuse_req_t req, fuse_ino_t ino)
 {
 	return node_by_ino(face_of(req)->nodes, ino)->kind == NODE_DOOR;

@@ -36,16 +36,6 @@ struct guardian {
 	uid_t uids[GUARDIAN_SLOTS];
 };
 
-int64_t guardian_lead_us(enum on_lost on_lost)
-{
-	switch (on_lost) {
-	case ON_LOST_NONE: return 0;
-	case ON_LOST_TERM: return GUARDIAN_TERM_LEAD_US;
-	case ON_LOST_KILL: return GUARDIAN_KILL_LEAD_US;
-	}
-	return 0;
-}
-
 static void wake(struct guardian *guardian)
 {
 	if (guardian->fd >= 0)

@@ -42,7 +42,15 @@ enum on_lost { ON_LOST_NONE, ON_LOST_TERM, ON_LOST_KILL };
 #define GUARDIAN_TERM_TO_KILL_US 2000000
 
 /* How long before the deadline it begins; 0 for none. */
-int64_t guardian_lead_us(enum on_lost on_lost);
+static inline int64_t guardian_lead_us(enum on_lost on_lost)
+{
+	switch (on_lost) {
+	case ON_LOST_NONE: return 0;
+	case ON_LOST_TERM: return GUARDIAN_TERM_LEAD_US;
+	case ON_LOST_KILL: return GUARDIAN_KILL_LEAD_US;
+	}
+	return 0;
+}
 
 /* More holders than this are not guarded: the caller must not grant them. */
 #define GUARDIAN_SLOTS 16384

@@ -205,6 +205,8 @@ static void lost(void *ctx)
 	log_line(LC_WARNING, "%s: the lock is lost, token %" PRId64, hold->node->lock,
 	         lc_token(hold->taker));
 	hold->lost = true;
+	if (hold->kind->lost)
+		hold->kind->lost(hold);
 	DL_FOREACH(hold->holders, holder) {
 		holder->wake(holder);
 		guardian_lose(hold->face->guardian, holder->slot);

@@ -59,6 +59,8 @@ struct hold_kind {
 	 * process or one it descends from. hold_join() that hold and answer the request.
 	 * `ctx` is the kind's own again; `waiting` is gone afterwards. */
 	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
+	/* The granted lock is lost; the holders are woken next. NULL: nothing is to be done. */
+	void (*lost)(struct hold *hold);
 	/* The hold ends and was not granted, its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
 };

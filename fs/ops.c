@@ -20,20 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct face *face_of(fuse_req_t req)
-{
-	return fuse_req_userdata(req);
-}
-
-struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
-{
-	struct node *node = node_by_ino(face_of(req)->nodes, ino);
-
-	if (!node)
-		fuse_reply_err(req, ESTALE);
-	return node;
-}
-
 static void init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct face *face = userdata;

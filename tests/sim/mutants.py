@@ -244,7 +244,7 @@ mutant(8, 'adjacent_across_a_gap', 'place.c',
 mutant(8, 'lock_removed_is_not_noticed', 'lock.c',
        '\t\t\ttaker_removed(taker);',
        '\t\t\t;',
-       sim('operators', 7800))
+       CALLS)
 
 mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
        'lock->unresolved = lock->behind_leaver = false;\n\tDL_FOREACH_SAFE',

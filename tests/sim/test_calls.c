@@ -104,6 +104,15 @@ static void assert_data(struct bench *bench, const char *path, const char *data)
 	       "%s holds '%.*s' instead of '%s'", path, node->data_len, (const char *)node->data, data);
 }
 
+/* How much stands behind the empty line. */
+static size_t value_len_of(struct bench *bench, const char *path)
+{
+	const struct node *node = node_of(bench, path);
+	const char *data = node->data, *gap = memmem(data, (size_t)node->data_len, "\n\n", 2);
+
+	return gap ? (size_t)(data + node->data_len - gap) - 2 : 0;
+}
+
 /* ---- questions ---- */
 
 struct question {
@@ -571,12 +580,10 @@ static void lost_answers(void **state)
 	for (int i = 0; i < 60; i++) {
 		struct question *mode = ask_change(mount, "build", (struct lc_change){
 			.set_mode = true, .attributes = {.mode = (mode_t)(0700 + i)}});
-		struct question *value = ask_set_value(&holder, chunk, strlen(wanted) % 20 != 0);
+		struct question *value = ask_set_value(&holder, chunk, i > 0);
 
-		if (strlen(wanted) % 20 == 0)
-			*wanted = '\0';
 		strcat(wanted, chunk);
-		run(bench, i * 200);
+		run(bench, i * 40);
 		if (mount->wire.conn)
 			conn_break(mount->wire.conn, i % 3 - 1);
 		run(bench, 2 * SECOND);
@@ -589,6 +596,35 @@ static void lost_answers(void **state)
 	}
 	assert_int_equal(both[1], 60);
 	assert_true(lc_holds(holder.lc));
+	leave(&holder);
+	finish(bench);
+}
+
+/* The value is written, and the connection breaks before the answer is there: it is looked for,
+ * found, and not written again. */
+static void lost_answer_of_a_value(void **state)
+{
+	struct bench *bench = begin(1);
+	struct mount *mount = &bench->mounts[0];
+	struct taker holder;
+	char wanted[20] = "";
+	int lost = 0;
+
+	(void)state;
+	put(bench, BUILD, MAGIC "\n");
+	take(&holder, mount, "build", LC_EXCLUSIVE);
+	while (strlen(wanted) < 19) {
+		struct question *value = ask_set_value(&holder, "x", true);
+
+		strcat(wanted, "x");
+		while (value_len_of(bench, BUILD) < strlen(wanted))
+			run(bench, 10);
+		lost += value->result == NONE;
+		conn_break(mount->wire.conn, 0);
+		assert_int_equal(answer_of(value), 0);
+		assert_value(mount, "build", wanted);
+	}
+	assert_int_equal(lost, 19);
 	leave(&holder);
 	finish(bench);
 }
@@ -1159,6 +1195,34 @@ static void poked_in_a_gap(void **state)
 }
 
 /* ---- a lock that is removed and made again ---- */
+
+/* An operator removes a lock with all entries, and it is not made again: the holder has lost it,
+ * and all that wait, the first of their mount or not, are told that it is not there. */
+static void removed_for_good(void **state)
+{
+	struct bench *bench = begin(4);
+	struct taker holder, waiters[4];
+	struct node *entry, *next;
+
+	(void)state;
+	put(bench, BUILD, "");
+	take(&holder, &bench->mounts[0], "build", LC_EXCLUSIVE);
+	assert_int_equal(holder.result, 0);
+	for (int i = 0; i < 4; i++)
+		take(&waiters[i], &bench->mounts[i % 2], "build", LC_EXCLUSIVE);
+	DL_FOREACH_SAFE(tree_find(&bench->world.proposed, BUILD)->children, entry, next)
+		take_away(bench, entry->path);
+	take_away(bench, BUILD);
+	run(bench, SECOND);
+	assert_int_equal(holder.lost, 1);
+	leave(&holder);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(waiters[i].result, -ENOENT);
+		leave(&waiters[i]);
+	}
+	assert_true(lc_idle(bench->mounts[0].lc) && lc_idle(bench->mounts[1].lc));
+	finish(bench);
+}
 
 /* One that waited behind an entry whose delete was refused is gone with the lock; one that
  * came in between finds the new lock free. */
@@ -1876,6 +1940,7 @@ int main(void)
 		cmocka_unit_test(removed_when_it_is_anothers),
 		cmocka_unit_test(at_the_same_time),
 		cmocka_unit_test(lost_answers),
+		cmocka_unit_test(lost_answer_of_a_value),
 		cmocka_unit_test(values),
 		cmocka_unit_test(value_of_a_loser),
 		cmocka_unit_test(since_when_it_holds),
@@ -1889,6 +1954,7 @@ int main(void)
 		cmocka_unit_test(poked_together),
 		cmocka_unit_test(poked_otherwise),
 		cmocka_unit_test(poked_in_a_gap),
+		cmocka_unit_test(removed_for_good),
 		cmocka_unit_test(removed_behind_a_leaver),
 		cmocka_unit_test(upgrading_at_once),
 		cmocka_unit_test(replacing_later),

@@ -139,7 +139,7 @@ static void wake_poller(struct holder *holder)
 		fuse_lowlevel_notify_poll(file->poll);
 }
 
-static void take(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
+static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
                  enum lc_mode mode, bool wait)
 {
 	struct claim_request request = {
@@ -160,7 +160,8 @@ static void take(struct advisory *file, fuse_req_t req, enum claim_kind kind, ui
 	claim_take(file->face, req, &request);
 }
 
-static void unlock(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner)
+static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind,
+                           uint64_t owner)
 {
 	struct claim *claim = claim_find(file->node, kind, owner);
 
@@ -173,9 +174,10 @@ static void unlock(struct advisory *file, fuse_req_t req, enum claim_kind kind, 
 void advisory_flock(struct advisory *file, fuse_req_t req, uint64_t owner, int op)
 {
 	if (op & LOCK_UN)
-		unlock(file, req, CLAIM_FLOCK, owner);
+		drop_own_claim(file, req, CLAIM_FLOCK, owner);
 	else
-		take(file, req, CLAIM_FLOCK, owner, op & LOCK_SH ? LC_SHARED : LC_EXCLUSIVE, !(op & LOCK_NB));
+		take_claim(file, req, CLAIM_FLOCK, owner, op & LOCK_SH ? LC_SHARED : LC_EXCLUSIVE,
+		           !(op & LOCK_NB));
 }
 
 static bool is_whole(const struct flock *lock)
@@ -189,9 +191,10 @@ void advisory_setlk(struct advisory *file, fuse_req_t req, uint64_t owner, const
 	if (!is_whole(lock))
 		fuse_reply_err(req, EINVAL);
 	else if (lock->l_type == F_UNLCK)
-		unlock(file, req, CLAIM_FCNTL, owner);
+		drop_own_claim(file, req, CLAIM_FCNTL, owner);
 	else
-		take(file, req, CLAIM_FCNTL, owner, lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE, wait);
+		take_claim(file, req, CLAIM_FCNTL, owner,
+		           lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE, wait);
 }
 
 /* ---- asking who is in the way ---- */
@@ -241,8 +244,9 @@ static const struct lc_entry *in_the_way(const struct node *node, const struct l
 	return NULL;
 }
 
-static void describe(const struct face *face, const struct node *node, const struct lc_entry *entry,
-                     enum lc_mode wanted, struct flock *ret_lock)
+static void describe_lock(const struct face *face, const struct node *node,
+                          const struct lc_entry *entry, enum lc_mode wanted,
+                          struct flock *ret_lock)
 {
 	const struct claim *claim = claim_of_entry(node, entry);
 	bool shared = entry->mode == LC_SHARED;
@@ -256,7 +260,7 @@ static void describe(const struct face *face, const struct node *node, const str
 		? entry->pid : -1;
 }
 
-static void listed(void *ctx, int err, const struct lc_listing *listing)
+static void conflicts_listed(void *ctx, int err, const struct lc_listing *listing)
 {
 	struct parked *parked = ctx;
 	struct face *face = parked->face;
@@ -273,13 +277,13 @@ static void listed(void *ctx, int err, const struct lc_listing *listing)
 	first = in_the_way(node, listing, mode, (unsigned)parked->size, parked->fi.lock_owner,
 	                   claim_companion(node, CLAIM_FCNTL, &parked->asker));
 	if (first)
-		describe(face, node, first, mode, &lock);
+		describe_lock(face, node, first, mode, &lock);
 	fuse_reply_lock(parked->req, &lock);
 	parked_free(parked);
 }
 
 /* How many slots there are is known now. */
-static void counted(void *ctx, int err, const struct lc_lock_info *info)
+static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
 
@@ -289,7 +293,8 @@ static void counted(void *ctx, int err, const struct lc_lock_info *info)
 		return;
 	}
 	parked->size = info->slots;
-	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked), listed, parked, &parked->call));
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
+	                          conflicts_listed, parked, &parked->call));
 }
 
 /* He could have at once what he has. */
@@ -326,9 +331,11 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 	parked->fi = *fi;
 	parked->asker = asker;
 	if (mode == LC_SHARED)   /* no matter how many slots */
-		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked), listed, parked, &parked->call));
+		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked),
+		                          conflicts_listed, parked, &parked->call));
 	else
-		park_call(parked, lc_stat(file->face->lc, file->node->lock, parked_uid(parked), counted, parked, &parked->call));
+		park_call(parked, lc_stat(file->face->lc, file->node->lock, parked_uid(parked),
+		                          slots_counted, parked, &parked->call));
 }
 
 /* ---- the descriptor ---- */
@@ -355,7 +362,7 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 	return found;
 }
 
-static struct lc_taker *taker_of(const struct advisory *file, fuse_req_t req)
+static struct lc_taker *find_taker(const struct advisory *file, fuse_req_t req)
 {
 	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 
@@ -364,7 +371,7 @@ static struct lc_taker *taker_of(const struct advisory *file, fuse_req_t req)
 
 void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off)
 {
-	struct lc_taker *taker = taker_of(file, req);
+	struct lc_taker *taker = find_taker(file, req);
 
 	if (taker)
 		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
@@ -386,7 +393,7 @@ static void keep_reason(struct advisory *file, fuse_req_t req, const char *data,
 
 void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size)
 {
-	struct lc_taker *taker = taker_of(file, req);
+	struct lc_taker *taker = find_taker(file, req);
 
 	if (taker)
 		held_write(taker, &file->cursor, req, data, size);
@@ -396,7 +403,7 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 
 void advisory_fsync(struct advisory *file, fuse_req_t req)
 {
-	struct lc_taker *taker = taker_of(file, req);
+	struct lc_taker *taker = find_taker(file, req);
 
 	if (taker)
 		held_fsync(taker, file->face, req, file->node);

@@ -232,7 +232,7 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, co
 		park_call(parked, lc_change(face->lc, node->lock, &change, lock_changed, parked, &parked->call));
 }
 
-static void value_emptied(void *ctx, int err)
+static void value_truncated(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
@@ -256,7 +256,7 @@ static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
 	}
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, value_empty(parked, value_emptied));
+		park_call(parked, value_empty(parked, value_truncated));
 }
 
 /* By itself: a truncation brings the time along. */

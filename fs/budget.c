@@ -52,7 +52,7 @@ static struct budget_user *user_get(struct budget *budget, uid_t uid)
 	return user;
 }
 
-static void user_settle(struct budget_user *user)
+static void user_put(struct budget_user *user)
 {
 	if (user->bytes > 0)
 		return;
@@ -60,7 +60,7 @@ static void user_settle(struct budget_user *user)
 	free(user);
 }
 
-static bool charge(struct budget_user *user, size_t bytes)
+static bool charge_user(struct budget_user *user, size_t bytes)
 {
 	struct budget *budget = user->budget;
 
@@ -87,8 +87,8 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (!charge(user, bytes)) {
-		user_settle(user);
+	if (!charge_user(user, bytes)) {
+		user_put(user);
 		errno = ENFILE;
 		return NULL;
 	}
@@ -96,7 +96,7 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 	if (!object) {
 		budget->bytes -= bytes;
 		user->bytes -= bytes;
-		user_settle(user);
+		user_put(user);
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -120,7 +120,7 @@ int budget_add(void *memory, size_t bytes)
 {
 	struct object *object = object_of(memory);
 
-	if (!charge(object->user, bytes))
+	if (!charge_user(object->user, bytes))
 		return -ENFILE;
 	object->bytes += bytes;
 	return 0;
@@ -135,6 +135,6 @@ void budget_free(void *memory)
 	object = object_of(memory);
 	object->user->budget->bytes -= object->bytes;
 	object->user->bytes -= object->bytes;
-	user_settle(object->user);
+	user_put(object->user);
 	free(object);
 }

@@ -80,18 +80,18 @@ void claim_drop(struct claim *claim)
 
 /* An open file goes from process to process: who opened it has it at heart, while who
  * called flock(2) may be a flock(1) that is gone already. A process's lock is its own. */
-static const struct person *keeper(const struct claim_request *request)
+static const struct person *guarded_caller(const struct claim_request *request)
 {
 	if (request->kind == CLAIM_FLOCK && family_lives(request->opener_life))
 		return &request->opener;
 	return &request->asker;
 }
 
-static int join(struct hold *hold, const struct claim_request *request)
+static int join_hold(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = claim ? hold_join(hold, &claim->holder, request->wake, keeper(request), request->uid, request->node)
-	              : -ENOMEM;
+	int r = claim ? hold_join(hold, &claim->holder, request->wake, guarded_caller(request),
+	                          request->uid, request->node) : -ENOMEM;
 
 	if (r < 0) {
 		free(claim);
@@ -108,9 +108,9 @@ static int join(struct hold *hold, const struct claim_request *request)
 }
 
 /* Answers the request, with the lock or an error. */
-static void give(struct hold *hold, fuse_req_t req, const struct claim_request *request)
+static void give_lock(struct hold *hold, fuse_req_t req, const struct claim_request *request)
 {
-	fuse_reply_err(req, -join(hold, request));
+	fuse_reply_err(req, -join_hold(hold, request));
 }
 
 /* All who have the lock by the shared hold have it by the exclusive one now, `by` among
@@ -118,7 +118,7 @@ static void give(struct hold *hold, fuse_req_t req, const struct claim_request *
 static int move_up(struct hold *from, struct hold *to, const struct claim_request *by)
 {
 	struct claim *own = claim_find(by->node, by->kind, by->owner), *claim, *next;
-	int r = own ? 0 : join(to, by);
+	int r = own ? 0 : join_hold(to, by);
 
 	if (r < 0)
 		return r;
@@ -132,7 +132,7 @@ static int move_up(struct hold *from, struct hold *to, const struct claim_reques
 
 /* ---- waiting ---- */
 
-static void dropped(void *ctx)
+static void free_ask(void *ctx)
 {
 	struct ask *ask = ctx;
 
@@ -141,7 +141,7 @@ static void dropped(void *ctx)
 }
 
 /* It waits no more: the request is to be answered. NULL: it was interrupted before. */
-static fuse_req_t withdraw(struct ask *ask, struct claim_request *ret_request)
+static fuse_req_t withdraw_ask(struct ask *ask, struct claim_request *ret_request)
 {
 	*ret_request = ask->request;
 	return hold_withdraw(ask->hold);   /* frees it */
@@ -149,7 +149,7 @@ static fuse_req_t withdraw(struct ask *ask, struct claim_request *ret_request)
 
 /* Cheap, for many may wait: somebody of those who have it is the one who asks, or of his
  * process. */
-static bool concerns(const struct ask *ask, const struct hold *hold)
+static bool is_of_holder(const struct ask *ask, const struct hold *hold)
 {
 	const struct claim_request *request = &ask->request;
 	struct holder *holder;
@@ -171,7 +171,7 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 	const struct claim_request *request = &ask->request;
 	const struct claim *own;
 
-	if ((hold->mode == LC_SHARED && request->mode == LC_EXCLUSIVE) || !concerns(ask, hold))
+	if ((hold->mode == LC_SHARED && request->mode == LC_EXCLUSIVE) || !is_of_holder(ask, hold))
 		return false;
 	own = claim_find(request->node, request->kind, request->owner);
 	if (own)
@@ -191,7 +191,7 @@ static void serve_others(struct node *node, struct hold *hold)
 
 		if (!is_served(ask, hold))
 			continue;
-		req = withdraw(ask, &request);
+		req = withdraw_ask(ask, &request);
 		own = claim_find(node, request.kind, request.owner);
 		if (!req)
 			continue;
@@ -199,7 +199,7 @@ static void serve_others(struct node *node, struct hold *hold)
 			own->mode = request.mode;
 			fuse_reply_err(req, 0);
 		} else {
-			give(hold, req, &request);
+			give_lock(hold, req, &request);
 		}
 	}
 }
@@ -213,21 +213,22 @@ static void let_replace(struct node *node, struct hold *hold)
 	if (hold->mode != LC_SHARED)
 		return;
 	DL_FOREACH(node->asks, ask)
-		if (!ask->instead && concerns(ask, hold) && lc_replace(ask->hold->taker, hold->taker))
+		if (!ask->instead && is_of_holder(ask, hold) &&
+		    lc_replace(ask->hold->taker, hold->taker))
 			ask->instead = hold;
 }
 
-static void granted(struct hold *hold, fuse_req_t req)
+static void ask_granted(struct hold *hold, fuse_req_t req)
 {
 	struct ask *ask = hold->ctx;
 	struct claim_request request = ask->request;
 	struct hold *instead = ask->instead;
 
-	dropped(ask);
+	free_ask(ask);
 	if (instead)
 		fuse_reply_err(req, -move_up(instead, hold, &request));
 	else
-		give(hold, req, &request);
+		give_lock(hold, req, &request);
 	if (hold->holders)
 		serve_others(request.node, hold);
 	if (hold->holders)
@@ -242,7 +243,7 @@ static void fail_upgrade(struct hold *lost)
 
 	DL_FOREACH_SAFE(lost->node->asks, ask, next)
 		if (ask->instead == lost) {
-			fuse_req_t req = withdraw(ask, &request);
+			fuse_req_t req = withdraw_ask(ask, &request);
 
 			if (req)
 				fuse_reply_err(req, EIO);
@@ -257,7 +258,7 @@ void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner
 	DL_FOREACH_SAFE(node->asks, ask, next)
 		if (ask->request.file == file && ask->request.kind == CLAIM_FCNTL &&
 		    ask->request.owner == owner) {
-			fuse_req_t req = withdraw(ask, &request);
+			fuse_req_t req = withdraw_ask(ask, &request);
 
 			if (req)
 				fuse_reply_err(req, -error);
@@ -265,11 +266,11 @@ void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner
 }
 
 static const struct hold_kind setlk_kind = {
-	.too_long = ETIMEDOUT, .granted = granted, .lost = fail_upgrade, .dropped = dropped,
+	.too_long = ETIMEDOUT, .granted = ask_granted, .lost = fail_upgrade, .dropped = free_ask,
 };
 
 /* The place it has left here by an interrupt. */
-static struct hold *come_back(struct face *face, const struct hold_request *place,
+static struct hold *adopt_ask(struct face *face, const struct hold_request *place,
                               const struct claim_request *request)
 {
 	struct hold *hold = hold_adopt(face, place);
@@ -318,17 +319,17 @@ static int queue_up(struct face *face, const struct hold_request *place,
 	return 0;
 }
 
-static void wait_for(struct face *face, fuse_req_t req, const struct claim_request *request,
+static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_request *request,
                      struct hold *instead)
 {
 	struct hold_request place = {
 		.kind = &setlk_kind, .node = request->node, .mode = request->mode,
 		.czxid = request->node->parent->czxid,   /* of the lock that the file was opened for */
-		.wait_us = request->wait_us, .instead = instead, .person = *keeper(request),
+		.wait_us = request->wait_us, .instead = instead, .person = *guarded_caller(request),
 		.asker = request->asker.pid, .uid = request->uid, .where = request->file,
 		.owner = request->owner, .reason = request->reason,
 	};
-	struct hold *hold = come_back(face, &place, request);
+	struct hold *hold = adopt_ask(face, &place, request);
 	int r = hold ? 0 : queue_up(face, &place, request, &hold);
 
 	if (r < 0)
@@ -340,7 +341,7 @@ static void wait_for(struct face *face, fuse_req_t req, const struct claim_reque
 /* ---- asking ---- */
 
 /* What he has is enough. */
-static bool suffices(struct claim *claim, enum lc_mode mode)
+static bool change_mode_in_place(struct claim *claim, enum lc_mode mode)
 {
 	if (claim->kind == CLAIM_FCNTL && claim->holder.hold->mode == LC_EXCLUSIVE)
 		claim->mode = mode;
@@ -356,7 +357,7 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 		fuse_reply_err(req, EIO);
 		return;
 	}
-	if (own && suffices(own, request->mode)) {
+	if (own && change_mode_in_place(own, request->mode)) {
 		fuse_reply_err(req, 0);
 		return;
 	}
@@ -367,7 +368,7 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 	hold = own ? own->holder.hold
 	           : claim_companion(request->node, request->kind, &request->asker);
 	if (hold && (hold->mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
-		give(hold, req, request);
+		give_lock(hold, req, request);
 	else
-		wait_for(face, req, request, hold);
+		wait_for_lock(face, req, request, hold);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct content *find(struct contents *contents, const struct content_key *key)
+static struct content *find_latest(struct contents *contents, const struct content_key *key)
 {
 	struct content *content;
 
@@ -14,7 +14,7 @@ static struct content *find(struct contents *contents, const struct content_key 
 	return content;
 }
 
-static void forget(struct content *content)
+static void forget_latest(struct content *content)
 {
 	if (content->latest)
 		HASH_DEL(content->of->latest, content);
@@ -22,7 +22,7 @@ static void forget(struct content *content)
 }
 
 /* Without the memory for it, it is not shared. */
-static void remember(struct content *content)
+static void remember_latest(struct content *content)
 {
 	struct contents *contents = content->of;
 
@@ -34,7 +34,7 @@ const struct content *content_get(struct contents *contents, const struct node *
                                   const char *data, size_t len)
 {
 	struct content_key key = {.ino = node->ino, .uid = uid};
-	struct content *before = find(contents, &key), *content;
+	struct content *before = find_latest(contents, &key), *content;
 	char *copy;
 
 	if (before && before->len == len && (len == 0 || memcmp(before->data, data, len) == 0)) {
@@ -53,8 +53,8 @@ const struct content *content_get(struct contents *contents, const struct node *
 	content->of = contents;
 	content->key = key;
 	if (before)
-		forget(before);
-	remember(content);
+		forget_latest(before);
+	remember_latest(content);
 	return content;
 }
 
@@ -64,6 +64,6 @@ void content_drop(const struct content *content)
 
 	if (!own || --own->references > 0)
 		return;
-	forget(own);
+	forget_latest(own);
 	budget_free(own);
 }

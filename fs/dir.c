@@ -24,7 +24,7 @@ static struct dir *dir_of(const struct fuse_file_info *fi)
 
 /* Of each name its type, a letter, the name and a byte 0. So an offset is where a name begins, and
  * can be told from others, which lseek(2) may have made up. */
-static void add(struct dir_list *list, const char *name, mode_t type)
+static void add_name(struct dir_list *list, const char *name, mode_t type)
 {
 	size_t size = 1 + strlen(name) + 1;
 
@@ -50,7 +50,7 @@ static bool is_start(const struct content *content, off_t off)
 	       (off == 0 || content->data[off - 1] == '\0');
 }
 
-static void reply(fuse_req_t req, const struct dir *dir, size_t size, off_t off)
+static void reply_names(fuse_req_t req, const struct dir *dir, size_t size, off_t off)
 {
 	const struct content *content = dir->content;
 	char *buffer = malloc(size);
@@ -87,7 +87,7 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 	if (content) {
 		content_drop(dir->content);
 		dir->content = content;
-		reply(req, dir, size, 0);
+		reply_names(req, dir, size, 0);
 	} else {
 		fuse_reply_err(req, errno);
 	}
@@ -96,21 +96,21 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 /* What every directory of this kind has. */
 static void add_static(struct dir_list *list, const struct node *node)
 {
-	add(list, ".", S_IFDIR);
-	add(list, "..", S_IFDIR);
+	add_name(list, ".", S_IFDIR);
+	add_name(list, "..", S_IFDIR);
 	if (node->kind == NODE_ROOT)
-		add(list, ".zklockfs", S_IFDIR);
+		add_name(list, ".zklockfs", S_IFDIR);
 	if (node->kind == NODE_ABOUT) {
-		add(list, "metrics", S_IFREG);
-		add(list, "status", S_IFREG);
+		add_name(list, "metrics", S_IFREG);
+		add_name(list, "status", S_IFREG);
 	}
 	if (node->kind == NODE_LOCK) {
 		for (size_t i = 0; door_names[i]; i++)
-			add(list, door_names[i], S_IFREG);
-		add(list, "holder", S_IFREG);
-		add(list, "queue", S_IFDIR);
-		add(list, "slots", S_IFREG);
-		add(list, "value", S_IFREG);
+			add_name(list, door_names[i], S_IFREG);
+		add_name(list, "holder", S_IFREG);
+		add_name(list, "queue", S_IFDIR);
+		add_name(list, "slots", S_IFREG);
+		add_name(list, "value", S_IFREG);
 	}
 }
 
@@ -121,10 +121,10 @@ static void add_listed(struct dir_list *list, const struct node *node, const str
 	add_static(list, node);
 	for (size_t i = 0; node->kind == NODE_QUEUE && i < listing->entry_count; i++) {
 		snapshot_name(name, &listing->entries[i]);
-		add(list, name, S_IFREG);
+		add_name(list, name, S_IFREG);
 	}
 	for (size_t i = 0; node->kind != NODE_QUEUE && i < listing->lock_count; i++)
-		add(list, listing->locks[i], S_IFDIR);
+		add_name(list, listing->locks[i], S_IFDIR);
 }
 
 /* What it shows, of the lock itself or of its queue: many may have waited for the same. */
@@ -152,7 +152,7 @@ void dirs_end(struct face *face)
 	}
 }
 
-static void listed(void *ctx, int err, const struct lc_listing *listing)
+static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 {
 	struct parked *parked = ctx;
 	struct face *face = parked->face;
@@ -192,7 +192,7 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 	struct parked *parked;
 
 	if (off > 0) {
-		reply(req, dir, size, off);
+		reply_names(req, dir, size, off);
 		return;
 	}
 	if (node->kind == NODE_ABOUT) {
@@ -208,7 +208,8 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 		return;
 	parked->open = dir;
 	parked->size = size;
-	park_call(parked, lc_list(face->lc, node->lock, parked_uid(parked), listed, parked, &parked->call));
+	park_call(parked, lc_list(face->lc, node->lock, parked_uid(parked), dir_listed, parked,
+	                          &parked->call));
 }
 
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -85,7 +85,7 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-static struct remembered *remember(pid_t thread)
+static struct remembered *remember_thread(pid_t thread)
 {
 	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
 	int64_t now = now_ns();
@@ -102,12 +102,12 @@ static struct remembered *remember(pid_t thread)
 
 pid_t family_process(pid_t thread)
 {
-	return thread > 0 ? remember(thread)->person.pid : 0;
+	return thread > 0 ? remember_thread(thread)->person.pid : 0;
 }
 
-static struct remembered *see(pid_t thread)
+static struct remembered *read_command(pid_t thread)
 {
-	struct remembered *entry = remember(thread);
+	struct remembered *entry = remember_thread(thread);
 	struct person *person = &entry->person;
 	char text[64];
 
@@ -120,7 +120,7 @@ static struct remembered *see(pid_t thread)
 
 void family_see(pid_t thread, struct person *ret_person)
 {
-	*ret_person = thread > 0 ? see(thread)->person : (struct person){.command = "-"};
+	*ret_person = thread > 0 ? read_command(thread)->person : (struct person){.command = "-"};
 	ret_person->start = 0;
 }
 
@@ -133,7 +133,7 @@ void family_identify(pid_t thread, struct person *ret_person)
 		*ret_person = (struct person){.command = "-"};
 		return;
 	}
-	person = &see(thread)->person;
+	person = &read_command(thread)->person;
 	if (person->start == 0 && family_ancestry(person->pid, &ancestry))
 		person->start = ancestry.start;
 	*ret_person = *person;

@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <sys/file.h>
 
-static bool is_door(fuse_req_t req, fuse_ino_t ino)
+static bool is_door_file(fuse_req_t req, fuse_ino_t ino)
 {
 	return node_by_ino(face_of(req)->nodes, ino)->kind == NODE_DOOR;
 }
@@ -25,7 +25,7 @@ static struct advisory *advisory_of(fuse_req_t req, fuse_ino_t ino, const struct
 	return node->kind == NODE_DOOR && node->door.advisory ? (struct advisory *)(uintptr_t)fi->fh : NULL;
 }
 
-static struct handle *handle_of(const struct fuse_file_info *fi)
+static struct handle *handle_of_file(const struct fuse_file_info *fi)
 {
 	return (struct handle *)(uintptr_t)fi->fh;
 }
@@ -58,8 +58,8 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 
 	if (file)
 		advisory_read(file, req, size, off);
-	else if (is_door(req, ino))
-		handle_read(handle_of(fi), req, size, off);
+	else if (is_door_file(req, ino))
+		handle_read(handle_of_file(fi), req, size, off);
 	else
 		text_read(text_of(fi), req, size, off);
 }
@@ -71,8 +71,8 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, o
 
 	if (file)
 		advisory_write(file, req, data, size);
-	else if (is_door(req, ino))
-		handle_write(handle_of(fi), req, data, size);
+	else if (is_door_file(req, ino))
+		handle_write(handle_of_file(fi), req, data, size);
 	else
 		text_write(face_of(req), text_of(fi), req, node_by_ino(face_of(req)->nodes, ino), data,
 		           size, off);
@@ -87,8 +87,8 @@ void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_i
 		advisory_fsync(file, req);
 		return;
 	}
-	if (is_door(req, ino))
-		handle_fsync(handle_of(fi), req);
+	if (is_door_file(req, ino))
+		handle_fsync(handle_of_file(fi), req);
 	else
 		fuse_reply_err(req, 0);
 }
@@ -101,8 +101,8 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct
 		advisory_poll(file, req, fi->poll_events, ph);
 		return;
 	}
-	if (is_door(req, ino)) {
-		handle_poll(handle_of(fi), req, fi->poll_events, ph);
+	if (is_door_file(req, ino)) {
+		handle_poll(handle_of_file(fi), req, fi->poll_events, ph);
 		return;
 	}
 	if (ph)
@@ -125,8 +125,8 @@ void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	if (advisory_of(req, ino, fi))
 		advisory_release(advisory_of(req, ino, fi));
-	else if (is_door(req, ino))
-		handle_release(handle_of(fi));
+	else if (is_door_file(req, ino))
+		handle_release(handle_of_file(fi));
 	else
 		text_release(text_of(fi));
 	fuse_reply_err(req, 0);

@@ -23,12 +23,12 @@ struct handle {
 	struct handle *prev, *next;   /* in face->handles */
 };
 
-static struct handle *handle_of(struct holder *holder)
+static struct handle *handle_of_holder(struct holder *holder)
 {
 	return (struct handle *)((char *)holder - offsetof(struct handle, holder));
 }
 
-static struct lc_taker *taker_of(const struct handle *handle)
+static struct lc_taker *taker_of_handle(const struct handle *handle)
 {
 	return handle->holder.hold->taker;
 }
@@ -55,9 +55,9 @@ void handles_end(struct face *face)
 
 /* ---- opening ---- */
 
-static void wake(struct holder *holder)
+static void wake_opener(struct holder *holder)
 {
-	struct handle *handle = handle_of(holder);
+	struct handle *handle = handle_of_holder(holder);
 
 	if (handle->poll)
 		fuse_lowlevel_notify_poll(handle->poll);
@@ -69,7 +69,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 {
 	/* Nobody shares it whom its taker might not signal; what root gives to users is theirs. */
 	uid_t uid = hold->uid ? hold->uid : fuse_req_ctx(req)->uid;
-	int r = hold_join(hold, &handle->holder, wake, person, uid, handle->node);
+	int r = hold_join(hold, &handle->holder, wake_opener, person, uid, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -86,18 +86,18 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 		handle_release(handle);   /* the opener is gone: no RELEASE will come */
 }
 
-static void granted(struct hold *hold, fuse_req_t req)
+static void open_granted(struct hold *hold, fuse_req_t req)
 {
 	open_by(hold, hold->ctx, req, &hold->person);
 }
 
-static void found(struct hold *waiting, struct hold *family, fuse_req_t req)
+static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t req)
 {
 	open_by(family, waiting->ctx, req, &waiting->person);
 }
 
 static const struct hold_kind open_kind = {
-	.too_long = EINTR, .granted = granted, .found = found, .dropped = budget_free,
+	.too_long = EINTR, .granted = open_granted, .found = open_joined, .dropped = budget_free,
 };
 
 /* NULL: errno. */
@@ -111,7 +111,7 @@ static struct handle *new_handle(struct face *face, struct node *node, uid_t uid
 	return handle;
 }
 
-static void join(struct hold *family, fuse_req_t req, const struct hold_request *request,
+static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request,
                  const struct fuse_file_info *fi)
 {
 	struct handle *handle = new_handle(family->face, request->node, request->uid, fi);
@@ -125,7 +125,7 @@ static void join(struct hold *family, fuse_req_t req, const struct hold_request 
 		fuse_reply_err(req, error);
 }
 
-static void ask(struct face *face, fuse_req_t req, const struct hold_request *request,
+static void queue_open(struct face *face, fuse_req_t req, const struct hold_request *request,
                 const struct fuse_file_info *fi)
 {
 	struct handle *handle = new_handle(face, request->node, request->uid, fi);
@@ -163,7 +163,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 		request.lineage = family_lineage(request.person.pid);
 	hold = request.lineage ? hold_of_family(face, node->lock, request.lineage) : NULL;
 	if (hold) {
-		join(hold, req, &request, fi);
+		join_family(hold, req, &request, fi);
 		free(request.lineage);
 		return;
 	}
@@ -173,24 +173,25 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, const str
 		hold_wait(hold, req);
 		return;
 	}
-	ask(face, req, &request, fi);
+	queue_open(face, req, &request, fi);
 }
 
 /* ---- the held descriptor ---- */
 
 void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off)
 {
-	held_read(taker_of(handle), &handle->cursor, handle->face, req, handle->node, size, off);
+	held_read(taker_of_handle(handle), &handle->cursor, handle->face, req, handle->node, size,
+	          off);
 }
 
 void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_t size)
 {
-	held_write(taker_of(handle), &handle->cursor, req, data, size);
+	held_write(taker_of_handle(handle), &handle->cursor, req, data, size);
 }
 
 void handle_fsync(struct handle *handle, fuse_req_t req)
 {
-	held_fsync(taker_of(handle), handle->face, req, handle->node);
+	held_fsync(taker_of_handle(handle), handle->face, req, handle->node);
 }
 
 void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph)

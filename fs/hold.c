@@ -61,7 +61,7 @@ static fuse_req_t stop_waiting(struct hold *hold)
 }
 
 /* Answered before the lock came; after EINTR the place is kept for a while. */
-static void interrupt(struct hold *hold, int error)
+static void answer_early(struct hold *hold, int error)
 {
 	struct face *face = hold->face;
 
@@ -73,10 +73,10 @@ static void interrupt(struct hold *hold, int error)
 		hold_free(hold);
 }
 
-static void interrupted(fuse_req_t req, void *ctx)
+static void wait_interrupted(fuse_req_t req, void *ctx)
 {
 	(void)req;
-	interrupt(ctx, EINTR);
+	answer_early(ctx, EINTR);
 }
 
 /* ---- families ---- */
@@ -129,7 +129,8 @@ struct hold *hold_of_family(struct face *face, const char *lock, const struct li
 
 /* What was read when it asked is older than the family's hold, so it is read again; once for
  * all threads of a process, which come one after the other as a rule. */
-static bool descends(const struct hold *waiting, const struct hold *family, struct lineage **now)
+static bool descends_from(const struct hold *waiting, const struct hold *family,
+                          struct lineage **now)
 {
 	if (distance_to(family, waiting->lineage) == INT_MAX)
 		return false;
@@ -150,7 +151,7 @@ static void let_family_in(struct hold *family)
 		return;
 	DL_FOREACH_SAFE(family->face->waiting, hold, next) {
 		if (!hold->lineage || strcmp(hold->node->lock, family->node->lock) != 0 ||
-		    !descends(hold, family, &now))
+		    !descends_from(hold, family, &now))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold));
 		hold->ctx = NULL;
@@ -161,7 +162,7 @@ static void let_family_in(struct hold *family)
 
 /* ---- the answer ---- */
 
-static void answer(struct hold *hold, int err)
+static void answer_request(struct hold *hold, int err)
 {
 	fuse_req_t req = stop_waiting(hold);
 
@@ -181,12 +182,12 @@ static void answer(struct hold *hold, int err)
 		hold_free(hold);
 }
 
-static void taken(void *ctx, int err)
+static void lock_taken(void *ctx, int err)
 {
 	struct hold *hold = ctx;
 
 	if (hold->state == HOLD_WAITING) {
-		answer(hold, err);
+		answer_request(hold, err);
 		return;
 	}
 	hold->answered = true;
@@ -197,7 +198,7 @@ static void taken(void *ctx, int err)
 
 /* ---- loss ---- */
 
-static void lost(void *ctx)
+static void lock_lost(void *ctx)
 {
 	struct hold *hold = ctx;
 	struct holder *holder;
@@ -275,7 +276,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.mode = request->mode, .person = request->person, .uid = request->uid, .asker = asker_of(request),
 		.where = request->where, .owner = request->owner, .lineage = request->lineage,
 	};
-	r = lc_take(face->lc, &ask, taken, lost, hold, &hold->taker);
+	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
 		free(hold);
 		return r;
@@ -295,9 +296,9 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 	if (hold->lineage)
 		hold->face->seekers++;
 	if (hold->answered)
-		answer(hold, hold->error);
+		answer_request(hold, hold->error);
 	else
-		fuse_req_interrupt_func(req, interrupted, hold);
+		fuse_req_interrupt_func(req, wait_interrupted, hold);
 }
 
 fuse_req_t hold_withdraw(struct hold *hold)
@@ -347,7 +348,7 @@ static bool anybody_attends(const struct hold *hold)
 	return false;
 }
 
-static void stirred(void *ctx)
+static void waiters_changed(void *ctx)
 {
 	struct hold *hold = ctx;
 	struct holder *holder;
@@ -362,7 +363,7 @@ static void stirred(void *ctx)
 void hold_attend(struct holder *holder)
 {
 	holder->attends = true;
-	lc_attend(holder->hold->taker, stirred);
+	lc_attend(holder->hold->taker, waiters_changed);
 }
 
 void hold_part(struct holder *holder)
@@ -377,7 +378,7 @@ void hold_part(struct holder *holder)
 	if (holder->attends && hold->holders && hold->taker && !anybody_attends(hold))
 		lc_attend(hold->taker, NULL);
 	if (hold->granting)
-		return;   /* answer() looks after it */
+		return;   /* answer_request() looks after it */
 	if (!hold->holders)
 		hold_free(hold);
 }
@@ -477,5 +478,5 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 	if (!face->waiting || face->kernel_limit_s == 0)
 		return;
 	for (int64_t now = face->clock_us(); waits_until(face) <= now;)
-		interrupt(face->waiting, face->waiting->kind->too_long);
+		answer_early(face->waiting, face->waiting->kind->too_long);
 }

@@ -18,7 +18,7 @@ int64_t kernel_limit_effective(int64_t by_default_s, int64_t max_s)
 	return limit > 0 && limit < STEP_S ? STEP_S : limit;
 }
 
-static int64_t read_number(const char *path)
+static int64_t read_limit(const char *path)
 {
 	FILE *file = fopen(path, "re");
 	long long number = 0;
@@ -33,8 +33,8 @@ static int64_t read_number(const char *path)
 
 int64_t kernel_limit_read(void)
 {
-	return kernel_limit_effective(read_number("/proc/sys/fs/fuse/default_request_timeout"),
-	                              read_number("/proc/sys/fs/fuse/max_request_timeout"));
+	return kernel_limit_effective(read_limit("/proc/sys/fs/fuse/default_request_timeout"),
+	                              read_limit("/proc/sys/fs/fuse/max_request_timeout"));
 }
 
 int64_t kernel_limit_wait_us(int64_t limit_s)

@@ -76,7 +76,7 @@ void linger_end(struct linger *linger, struct lingering *place)
 	close(place->pidfd);
 }
 
-static int64_t first(const struct lingering *list, int64_t now)
+static int64_t wait_for_first(const struct lingering *list, int64_t now)
 {
 	if (!list)
 		return INT64_MAX;
@@ -90,12 +90,12 @@ int64_t linger_wait(const struct linger *linger)
 	if (!linger->waiting && !linger->heads)
 		return INT64_MAX;
 	now = linger->clock_us();
-	a = first(linger->waiting, now);
-	b = first(linger->heads, now);
+	a = wait_for_first(linger->waiting, now);
+	b = wait_for_first(linger->heads, now);
 	return a < b ? a : b;
 }
 
-static void drop(struct linger *linger, struct lingering *place)
+static void drop_lingering(struct linger *linger, struct lingering *place)
 {
 	linger_end(linger, place);
 	linger->drop(place);
@@ -109,12 +109,12 @@ void linger_process(struct linger *linger, bool ready)
 
 	/* Each descriptor is in it once, and dropping one touches no other. */
 	for (int i = 0; i < n; i++)
-		drop(linger, events[i].data.ptr);
+		drop_lingering(linger, events[i].data.ptr);
 	if (!linger->waiting && !linger->heads)
 		return;
 	now = linger->clock_us();
 	while (linger->waiting && linger->waiting->until_us <= now)
-		drop(linger, linger->waiting);
+		drop_lingering(linger, linger->waiting);
 	while (linger->heads && linger->heads->until_us <= now)
-		drop(linger, linger->heads);
+		drop_lingering(linger, linger->heads);
 }

@@ -102,7 +102,7 @@ static struct window *window_of(enum lc_level level)
 }
 
 /* True while the window has room; says afterwards how much it had not. */
-static bool admit(enum lc_level level)
+static bool admit_line(enum lc_level level)
 {
 	struct window *window = window_of(level);
 	struct timespec now;
@@ -133,7 +133,7 @@ void log_line(enum lc_level level, const char *format, ...)
 	char text[512];
 	va_list args;
 
-	if (level <= most_level && admit(level)) {
+	if (level <= most_level && admit_line(level)) {
 		va_start(args, format);
 		vsnprintf(text, sizeof(text), format, args);
 		va_end(args);

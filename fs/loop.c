@@ -65,7 +65,7 @@ void loop_finish(struct loop *loop)
 	close(loop->signals);
 }
 
-static void leave(struct loop *loop, int64_t patience_us)
+static void begin_leaving(struct loop *loop, int64_t patience_us)
 {
 	struct face *face = loop->face;
 
@@ -89,7 +89,7 @@ static void told_to_leave(struct loop *loop)
 		lc_status(loop->face->lc, &status);
 		log_line(LC_NOTICE, "told to leave: takers are refused, %u locks are held, %u waited for",
 		         status.holders, status.waiters);
-		leave(loop, loop->options->drain_us);
+		begin_leaving(loop, loop->options->drain_us);
 	}
 }
 
@@ -104,7 +104,7 @@ static void give_up(struct loop *loop)
 	if (loop->face->draining)
 		loop->patience_us = INT64_MIN;
 	else
-		leave(loop, 0);
+		begin_leaving(loop, 0);
 }
 
 static void lose_patience(struct loop *loop)
@@ -128,7 +128,7 @@ static void lose_patience(struct loop *loop)
 	lc_forfeit(face->lc);
 }
 
-static void reap(struct loop *loop)
+static void reap_children(struct loop *loop)
 {
 	pid_t pid;
 	int status;
@@ -149,7 +149,7 @@ static void read_signals(struct loop *loop)
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			reap(loop);
+			reap_children(loop);
 		} else {
 			told_to_leave(loop);
 		}
@@ -207,7 +207,7 @@ static int64_t min(int64_t a, int64_t b)
 }
 
 /* `until_us` bounds the wait, INT64_MAX for none. */
-static void turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
+static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 {
 	struct face *face = loop->face;
 	bool serve = loop->fuse && !in_doubt(loop);
@@ -260,7 +260,7 @@ int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
 			return -EADDRNOTAVAIL;
 		if (now >= until_us)
 			return -ETIMEDOUT;
-		turn(loop, NULL, until_us);
+		take_turn(loop, NULL, until_us);
 	}
 }
 
@@ -278,7 +278,7 @@ int loop_connect(struct loop *loop, int64_t until_us)
 			return status.why;
 		if (loop->face->clock_us() >= until_us)
 			return -ETIMEDOUT;
-		turn(loop, NULL, until_us);
+		take_turn(loop, NULL, until_us);
 	}
 }
 
@@ -291,7 +291,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
 	       !loop->over &&
 	       !(face->draining && face->holds == 0 && face->parked == 0 && loop->detacher <= 0)) {
-		turn(loop, &buffer, face->draining ? loop->patience_us : INT64_MAX);
+		take_turn(loop, &buffer, face->draining ? loop->patience_us : INT64_MAX);
 		give_up(loop);
 		lose_patience(loop);
 		if (face->serving && !told) {
@@ -316,7 +316,7 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 		_exit(question(ctx));
 	}
 	while (loop->asked > 0 && loop->face->clock_us() < until && loop->terms < 2)
-		turn(loop, NULL, until);
+		take_turn(loop, NULL, until);
 	if (loop->asked > 0)
 		kill(loop->asked, SIGKILL);
 	return loop->answer;
@@ -328,5 +328,5 @@ void loop_settle(struct loop *loop, int64_t timeout_us)
 
 	loop->fuse = NULL;
 	while (!lc_idle(loop->face->lc) && loop->face->clock_us() < until && loop->terms < 2)
-		turn(loop, NULL, until);
+		take_turn(loop, NULL, until);
 }

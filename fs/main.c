@@ -61,20 +61,20 @@ static void random_bytes(void *ctx, void *ret_bytes, size_t len)
 	memcpy(ret_bytes, store + left, len);
 }
 
-static void report(void *ctx, enum lc_level level, const char *text)
+static void log_report(void *ctx, enum lc_level level, const char *text)
 {
 	(void)ctx;
 	log_line(level, "%s", text);
 }
 
-static bool disrupted(void *ctx)
+static bool look_for_pause(void *ctx)
 {
 	const struct loop *loop = ctx;
 
 	return pauses_look(&loop->face->pauses);
 }
 
-static void deadline(void *ctx, int64_t deadline_us)
+static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
 
@@ -129,7 +129,7 @@ struct mount {
 /* For that to be found out. */
 #define LOOK_US 2000000
 
-static bool is_door(void *ctx, const char *name)
+static bool is_door_name(void *ctx, const char *name)
 {
 	struct door door;
 
@@ -151,7 +151,7 @@ static int look_for_open(void *ctx)
 
 	if (mountpoint_is_ours(mount->point))
 		return 1;
-	scan_open_files(is_door, found_open, mount);
+	scan_open_files(is_door_name, found_open, mount);
 	return mount->open;
 }
 
@@ -182,7 +182,7 @@ static void end_detached(struct fuse_session *fuse)
 }
 
 /* From the ready session to the unmounted filesystem. */
-static int serve(struct options *options, struct loop *loop, struct mount *mount)
+static int serve_mount(struct options *options, struct loop *loop, struct mount *mount)
 {
 	struct face *face = loop->face;
 	int status = EXIT_MOUNT;
@@ -225,15 +225,16 @@ static int servers_moved(void *ctx, const char *addresses)
 	return ensemble_zookeeper_move(ctx, addresses);
 }
 
-static int begin(struct options *options, struct loop *loop, struct ensemble **ret_ensemble)
+static int begin_session(struct options *options, struct loop *loop, struct ensemble **ret_ensemble)
 {
 	struct lc_config config = {
 		.root = options->root, .make_root = options->make_root, .host = options->host,
 		.session_timeout_us = options->session_timeout_us, .tick_time_us = options->tick_time_us,
 		.loss_lead_us = guardian_lead_us(options->on_lost),
 		.uid = loop->face->uid, .without = loop->face->without,
-		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes, .report = report,
-		.disrupted = disrupted, .deadline = deadline, .ctx = loop,
+		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes,
+		.report = log_report, .disrupted = look_for_pause, .deadline = set_deadline,
+		.ctx = loop,
 	};
 	int64_t now = clock_now_us(), until = now + why_patience_us(options);
 	int r = loop_find(loop, now + options->retry_us, until);
@@ -259,7 +260,7 @@ static int begin(struct options *options, struct loop *loop, struct ensemble **r
 	return r;
 }
 
-static int run(struct options *options, struct loop *loop)
+static int run_mount(struct options *options, struct loop *loop)
 {
 	struct ensemble *ensemble = NULL;
 	struct mount mount = {0};
@@ -267,8 +268,8 @@ static int run(struct options *options, struct loop *loop)
 	int exit_status = EXIT_MOUNT;
 	bool clean;
 
-	if (begin(options, loop, &ensemble) == 0)
-		exit_status = serve(options, loop, &mount);
+	if (begin_session(options, loop, &ensemble) == 0)
+		exit_status = serve_mount(options, loop, &mount);
 	if (!loop->face->lc) {
 		ensemble_zookeeper_destroy(ensemble);
 		return exit_status;
@@ -329,7 +330,7 @@ int main(int argc, char **argv)
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
 				pauses_begin(&face.pauses);
-				status = run(&options, &loop);
+				status = run_mount(&options, &loop);
 				pauses_finish(&face.pauses);
 				loop_finish(&loop);
 			}

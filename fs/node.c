@@ -111,14 +111,14 @@ int nodes_create(struct nodes **ret_nodes)
 	return 0;
 }
 
-static bool passes(const struct node *node)
+static bool is_passing(const struct node *node)
 {
 	return node->kind == NODE_ENTRY || (node->kind == NODE_DOOR && strchr(node->name, '@'));
 }
 
 static void let_pass(struct nodes *nodes, struct node *node)
 {
-	if (!node->kept || !passes(node))
+	if (!node->kept || !is_passing(node))
 		return;
 	node->kept = false;
 	DL_DELETE(nodes->passing, node);
@@ -267,7 +267,7 @@ static void keep_passing(struct nodes *nodes, struct node *node)
 void node_looked_up(struct nodes *nodes, struct node *node)
 {
 	node->lookups++;
-	if (passes(node))
+	if (is_passing(node))
 		keep_passing(nodes, node);
 }
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void init(void *userdata, struct fuse_conn_info *conn)
+static void begin_connection(void *userdata, struct fuse_conn_info *conn)
 {
 	struct face *face = userdata;
 
@@ -62,7 +62,7 @@ static void reply_child(struct face *face, fuse_req_t req, struct node *parent, 
 }
 
 /* What the mount remembers of a lock while the ensemble is away. */
-static struct node *remembered(struct face *face, const struct node *parent, const char *name)
+static struct node *find_remembered(struct face *face, const struct node *parent, const char *name)
 {
 	struct node *node = node_child(face->nodes, parent, name);
 
@@ -91,7 +91,7 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
 	struct face *face = parked->face;
-	struct node *node = remembered(face, parked->node, parked->name);
+	struct node *node = find_remembered(face, parked->node, parked->name);
 
 	unpark(parked);
 	if (err == -EHOSTUNREACH && node) {
@@ -113,7 +113,7 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 	parked_free(parked);
 }
 
-static char *join(const char *lock, const char *name)
+static char *child_path(const char *lock, const char *name)
 {
 	char *path;
 
@@ -124,7 +124,7 @@ static char *join(const char *lock, const char *name)
 
 static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
 {
-	struct node *node = remembered(face, parent, name);
+	struct node *node = find_remembered(face, parent, name);
 	struct parked *parked;
 	const char *why;
 	char *path;
@@ -141,7 +141,7 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 	parked = park(face, req, parent, name);
 	if (!parked)
 		return;
-	path = join(parent->lock, name);
+	path = child_path(parent->lock, name);
 	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked, &parked->call) : -ENOMEM);
 	free(path);
 }
@@ -285,7 +285,7 @@ static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *paren
 	}
 }
 
-static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 {
 	struct face *face = face_of(req);
 	struct node *parent = node_by_ino(face->nodes, parent_ino);
@@ -327,7 +327,7 @@ static void lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	}
 }
 
-static void forget_one(struct face *face, fuse_ino_t ino, uint64_t lookups)
+static void forget_lookups(struct face *face, fuse_ino_t ino, uint64_t lookups)
 {
 	struct node *node = node_by_ino(face->nodes, ino);
 
@@ -336,24 +336,24 @@ static void forget_one(struct face *face, fuse_ino_t ino, uint64_t lookups)
 		node_forget(face->nodes, node, lookups);
 }
 
-static void forget(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+static void forget_inode(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
 {
-	forget_one(face_of(req), ino, lookups);
+	forget_lookups(face_of(req), ino, lookups);
 	fuse_reply_none(req);
 }
 
-static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+static void forget_inodes(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
 	struct face *face = face_of(req);
 
 	for (size_t i = 0; i < count; i++)
-		forget_one(face, forgets[i].ino, forgets[i].nlookup);
+		forget_lookups(face, forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 
 /* ---- mkdir, rmdir ---- */
 
-static void made(void *ctx, int err)
+static void dir_made(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 	struct face *face = parked->face;
@@ -366,7 +366,7 @@ static void made(void *ctx, int err)
 	}
 	/* The kernel wants the new directory's attributes. */
 	parked->changed = true;
-	path = join(parked->node->lock, parked->name);
+	path = child_path(parked->node->lock, parked->name);
 	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked, &parked->call) : -ENOMEM);
 	free(path);
 }
@@ -418,13 +418,13 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 	parked = park(face, req, parent, name);
 	if (!parked)
 		return;
-	path = join(parent->lock, name);
-	park_call(parked, path ? lc_mkdir(face->lc, path, &attributes, made, parked, &parked->call)
-	                       : -ENOMEM);
+	path = child_path(parent->lock, name);
+	park_call(parked, path ? lc_mkdir(face->lc, path, &attributes, dir_made, parked,
+	                                  &parked->call) : -ENOMEM);
 	free(path);
 }
 
-static void removed(void *ctx, int err)
+static void dir_removed(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
@@ -454,13 +454,13 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		holds_drop(face, process, node->lock);
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_rmdir(face->lc, node->lock, fuse_req_ctx(req)->uid, removed, parked,
-		                           &parked->call));
+		park_call(parked, lc_rmdir(face->lc, node->lock, fuse_req_ctx(req)->uid, dir_removed,
+		                           parked, &parked->call));
 }
 
 /* ---- unlink ---- */
 
-static void evicted(void *ctx, int err)
+static void entry_evicted(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
@@ -482,7 +482,7 @@ static void remove_file(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	}
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, evict_entry(parked, evicted));
+		park_call(parked, evict_entry(parked, entry_evicted));
 }
 
 /* ---- what is not to be done here ---- */
@@ -513,10 +513,10 @@ static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, f
 }
 
 const struct fuse_lowlevel_ops ops = {
-	.init = init,
-	.lookup = lookup,
-	.forget = forget,
-	.forget_multi = forget_multi,
+	.init = begin_connection,
+	.lookup = lookup_name,
+	.forget = forget_inode,
+	.forget_multi = forget_inodes,
 	.getattr = attributes_get,
 	.setattr = attributes_set,
 	.mknod = refuse_mknod,

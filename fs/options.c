@@ -138,7 +138,7 @@ static void take_argument(struct raw *raw, const char *arg)
 }
 
 /* 0: taken. Nothing stays for libfuse but what is forwarded. */
-static int process(void *data, const char *arg, int key, struct fuse_args *outargs)
+static int take_option(void *data, const char *arg, int key, struct fuse_args *outargs)
 {
 	struct raw *raw = data;
 
@@ -444,7 +444,7 @@ bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_
 	bool ok = false;
 
 	*ret_status = EXIT_USAGE;
-	if (fuse_opt_parse(&args, &raw, table, process) == 0)
+	if (fuse_opt_parse(&args, &raw, table, take_option) == 0)
 		ok = read_all(&raw, &options, ret_status);
 	fuse_opt_free_args(&args);
 	free(raw.forward);

@@ -58,7 +58,7 @@ void parked_error(struct parked *parked, int error)
 	parked_free(parked);
 }
 
-static void interrupted(fuse_req_t req, void *ctx)
+static void call_interrupted(fuse_req_t req, void *ctx)
 {
 	struct parked *parked = ctx;
 
@@ -76,7 +76,7 @@ void park_call(struct parked *parked, int r)
 	if (r < 0)
 		parked_error(parked, r);
 	else if (!parked->changed)
-		fuse_req_interrupt_func(parked->req, interrupted, parked);
+		fuse_req_interrupt_func(parked->req, call_interrupted, parked);
 }
 
 void unpark(struct parked *parked)

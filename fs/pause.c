@@ -34,7 +34,7 @@ static void learn_anew(struct pause_source *source)
 }
 
 /* What its rate is. A pause in the midst of that makes for a wrong one, and so for a jump. */
-static void learn(struct pause_source *source, const struct pause_reading *reading)
+static void learn_reading(struct pause_source *source, const struct pause_reading *reading)
 {
 	int64_t ns = reading->at_ns - source->first.at_ns;
 	double counts = (double)minus(reading->value, source->first.value);
@@ -51,7 +51,8 @@ static void learn(struct pause_source *source, const struct pause_reading *readi
 	source->known = false;
 }
 
-static struct pause_reading convert(const struct pause_source *source, const struct pause_reading *reading)
+static struct pause_reading convert_reading(const struct pause_source *source,
+                                            const struct pause_reading *reading)
 {
 	double counts = (double)minus(reading->value, source->first.value);
 
@@ -60,7 +61,7 @@ static struct pause_reading convert(const struct pause_source *source, const str
 }
 
 /* How far it may have gone off since the last look. */
-static int64_t wandered(struct pause_source *source, int64_t at_ns)
+static int64_t count_wandering(struct pause_source *source, int64_t at_ns)
 {
 	int64_t since_ns = at_ns - source->looked_ns;
 
@@ -73,7 +74,7 @@ static int64_t jump_of(struct pause_source *source, const struct pause_reading *
 {
 	bool steady = source->kind == PAUSE_STEADY;
 	int64_t value = steady ? reading->value : minus(reading->value, reading->at_ns);
-	int64_t most = steady ? 0 : wandered(source, reading->at_ns), off;
+	int64_t most = steady ? 0 : count_wandering(source, reading->at_ns), off;
 
 	if (!source->known)
 		source->reference = value;
@@ -119,22 +120,22 @@ static int64_t jump_of_counter(struct pause_source *source, const struct pause_r
 	int64_t off = 0;
 
 	if (source->learnt_ns > 0) {
-		time = convert(source, reading);
+		time = convert_reading(source, reading);
 		off = jump_of(source, &time);
 	}
 	if (off != 0) {
 		learn_anew(source);
 		return off;
 	}
-	learn(source, reading);
+	learn_reading(source, reading);
 	if (source->learnt_ns > 0 && !source->known) {
-		time = convert(source, reading);
+		time = convert_reading(source, reading);
 		(void)jump_of(source, &time);
 	}
 	return 0;
 }
 
-static bool look(struct pause_source *source)
+static bool look_at_source(struct pause_source *source)
 {
 	struct pause_reading reading;
 	int64_t off;
@@ -154,7 +155,7 @@ bool pauses_look(struct pauses *pauses)
 	bool jumped = false;
 
 	for (int i = 0; i < pauses->count; i++)
-		jumped |= look(&pauses->sources[i]);
+		jumped |= look_at_source(&pauses->sources[i]);
 	return jumped;
 }
 

@@ -215,7 +215,7 @@ bool pause_tsc(struct pause_source *ret_source, const char *cpuinfo)
 /* From a descriptor to a clock: see clock_getres(2), "Dynamic clocks". */
 #define CLOCK_OF(fd) ((clockid_t)((~(unsigned)(fd) << 3) | 3))
 
-static bool read_host(void *ctx, int64_t *ret_ns)
+static bool read_host_clock(void *ctx, int64_t *ret_ns)
 {
 	struct timespec ts;
 
@@ -227,7 +227,7 @@ static bool read_host(void *ctx, int64_t *ret_ns)
 
 static bool read_ptp(void *ctx, struct pause_reading *ret_reading)
 {
-	return read_at_once(our_clock_ns, read_host, ctx, &ret_reading->at_ns, &ret_reading->value);
+	return read_at_once(our_clock_ns, read_host_clock, ctx, &ret_reading->at_ns, &ret_reading->value);
 }
 
 static bool is_of_kvm(const char *sysfs, const char *name)
@@ -268,7 +268,7 @@ bool pause_ptp(struct pause_source *ret_source, const char *sysfs, const char *d
 
 	if (fd < 0)
 		return false;
-	if (!read_host((void *)(intptr_t)fd, &ns)) {
+	if (!read_host_clock((void *)(intptr_t)fd, &ns)) {
 		close(fd);
 		return false;
 	}

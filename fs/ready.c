@@ -73,7 +73,7 @@ bool ready_begin(bool foreground)
 }
 
 /* sd_notify(3), without its library. */
-static void notify(const char *state)
+static void notify_systemd(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -93,7 +93,7 @@ static void notify(const char *state)
 	close(fd);
 }
 
-static void tell(int status)
+static void tell_parent(int status)
 {
 	unsigned char byte = (unsigned char)status;
 
@@ -106,7 +106,7 @@ static void tell(int status)
 
 void ready_ok(void)
 {
-	notify("READY=1\n");
+	notify_systemd("READY=1\n");
 	if (status_fd < 0) {
 		log_to_child();
 		return;
@@ -118,15 +118,15 @@ void ready_ok(void)
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
 	close(null);
-	tell(0);
+	tell_parent(0);
 }
 
 void ready_fail(int status)
 {
-	tell(status);
+	tell_parent(status);
 }
 
 void ready_stopping(void)
 {
-	notify("STOPPING=1\n");
+	notify_systemd("STOPPING=1\n");
 }

@@ -22,7 +22,7 @@
 /* ---- the child ---- */
 
 /* host, host:port, [v6], [v6]:port */
-static void split(char *server, char **ret_host, const char **ret_port)
+static void split_server(char *server, char **ret_host, const char **ret_port)
 {
 	char *end;
 
@@ -48,7 +48,7 @@ static void print_addresses(FILE *out, char *server)
 	char *host;
 	int r;
 
-	split(server, &host, &port);
+	split_server(server, &host, &port);
 	r = getaddrinfo(host, port, &hints, &list);
 	if (r != 0) {
 		fprintf(out, " %s: %s\n", host, gai_strerror(r));
@@ -64,7 +64,7 @@ static void print_addresses(FILE *out, char *server)
 	freeaddrinfo(list);
 }
 
-static void child(int fd, const char *servers)
+static void run_resolver(int fd, const char *servers)
 {
 	char *rest = strdup(servers), *server;
 	sigset_t none;
@@ -119,7 +119,7 @@ int resolver_begin(struct resolver *resolver, const char *servers)
 	pid = fork();
 	if (pid == 0) {
 		close(fds[0]);
-		child(fds[1], servers);
+		run_resolver(fds[1], servers);
 	}
 	error = errno;
 	close(fds[1]);
@@ -133,13 +133,13 @@ int resolver_begin(struct resolver *resolver, const char *servers)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* The lines that are addresses, each once, in an order that says nothing. */
-static char *join(char *text, char **ret_problem)
+static char *join_addresses(char *text, char **ret_problem)
 {
 	char **lines = malloc(TEXT_MAX / 2 * sizeof(*lines)), *line;
 	char *all = malloc(TEXT_MAX + 1), *end = all;
@@ -152,7 +152,7 @@ static char *join(char *text, char **ret_problem)
 			lines[count++] = line;
 	}
 	if (count > 0)
-		qsort(lines, count, sizeof(*lines), compare);
+		qsort(lines, count, sizeof(*lines), compare_texts);
 	for (size_t i = 0; i < count; i++)
 		if (i == 0 || strcmp(lines[i], lines[i - 1]) != 0)
 			end += sprintf(end, "%s%s", end == all ? "" : ",", lines[i]);
@@ -175,12 +175,12 @@ bool resolver_read(struct resolver *resolver, char **ret_addresses, char **ret_p
 		return false;
 	resolver->text[resolver->len] = '\0';
 	*ret_problem = NULL;
-	*ret_addresses = join(resolver->text, ret_problem);
+	*ret_addresses = join_addresses(resolver->text, ret_problem);
 	resolver_stop(resolver);
 	return true;
 }
 
-static bool has(const char *list, const char *address, size_t len)
+static bool has_address(const char *list, const char *address, size_t len)
 {
 	for (;;) {
 		size_t n = strcspn(list, ",");
@@ -198,7 +198,7 @@ bool resolve_adds(const char *now, const char *before)
 	for (;;) {
 		size_t n = strcspn(now, ",");
 
-		if (!has(before, now, n))
+		if (!has_address(before, now, n))
 			return true;
 		if (now[n] == '\0')
 			return false;

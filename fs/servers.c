@@ -31,7 +31,7 @@ int64_t servers_prepare(const struct servers *servers, int64_t now_us, struct po
 	return servers->next_us == INT64_MAX ? INT64_MAX : servers->next_us - now_us;
 }
 
-static void found(struct servers *servers, char *addresses)
+static void take_addresses(struct servers *servers, char *addresses)
 {
 	if (!servers->addresses) {
 		if (servers->problem)
@@ -49,7 +49,7 @@ static void found(struct servers *servers, char *addresses)
 	servers->addresses = addresses;
 }
 
-static void look(struct servers *servers)
+static void look_up_names(struct servers *servers)
 {
 	char *addresses;
 
@@ -58,7 +58,7 @@ static void look(struct servers *servers)
 	if (!resolver_read(&servers->resolver, &addresses, &servers->problem))
 		return;
 	if (addresses)
-		found(servers, addresses);
+		take_addresses(servers, addresses);
 	else
 		servers->failures++;
 }
@@ -66,7 +66,7 @@ static void look(struct servers *servers)
 void servers_process(struct servers *servers, const struct lc *lc, int64_t now_us, short revents)
 {
 	if (revents)
-		look(servers);
+		look_up_names(servers);
 	if (lc && lc_ready(lc)) {
 		resolver_stop(&servers->resolver);
 		servers->next_us = INT64_MAX;

@@ -87,7 +87,7 @@ static void value_read(void *ctx, int err, const char *value, size_t len)
 		parked_error(parked, err);
 }
 
-static void value_emptied(void *ctx, int err)
+static void value_opened_empty(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
@@ -176,7 +176,7 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 		if (!parked)
 			return;
 		parked->fi = *fi;
-		park_call(parked, value_empty(parked, value_emptied));
+		park_call(parked, value_empty(parked, value_opened_empty));
 		return;
 	}
 	/* Which lock it is that `slots` belongs to has to be asked. */
@@ -205,7 +205,7 @@ void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t 
 
 /* ---- writing ---- */
 
-static void written(void *ctx, int err)
+static void command_written(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
@@ -247,7 +247,8 @@ static int write_slots(struct parked *parked, const struct text_file *file, cons
 
 	if (!read_slots(data, size, &change.slots))
 		return -EINVAL;
-	return lc_change(face->lc, parked->node->lock, &change, written, parked, &parked->call);
+	return lc_change(face->lc, parked->node->lock, &change, command_written, parked,
+	                 &parked->call);
 }
 
 /* By its taker, the lock's owner and root: that is looked at when it is done (lc_evict). */
@@ -272,7 +273,7 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 		size--;
 	if (size != strlen("evict") || memcmp(data, "evict", size) != 0)
 		return -EINVAL;
-	return evict_entry(parked, written);
+	return evict_entry(parked, command_written);
 }
 
 void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,

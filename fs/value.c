@@ -39,7 +39,8 @@ static bool belongs_to(const struct hold *hold, const struct writer *writer)
 }
 
 /* The hold it may write by, a good one rather than a lost one; NULL: none. */
-static struct hold *find(const struct face *face, const char *lock, const struct writer *writer)
+static struct hold *find_hold(const struct face *face, const char *lock,
+                              const struct writer *writer)
 {
 	struct hold *hold, *lost = NULL;
 
@@ -61,7 +62,7 @@ static struct hold *hold_of(const struct face *face, fuse_req_t req, const struc
 	struct hold *hold;
 
 	writer.lineage = family_lineage(family_process(fuse_req_ctx(req)->pid));
-	hold = find(face, node->lock, &writer);
+	hold = find_hold(face, node->lock, &writer);
 	free(writer.lineage);
 	return hold;
 }
@@ -73,7 +74,7 @@ int value_empty(struct parked *parked, lc_done_fn *done)
 	return hold ? lc_set_value(hold->taker, "", 0, false, done, parked, &parked->call) : -EACCES;
 }
 
-static void written(void *ctx, int err)
+static void value_written(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 	struct text_file *file = parked->open;
@@ -107,6 +108,6 @@ void value_write(struct face *face, struct text_file *file, fuse_req_t req, stru
 	}
 	parked->size = size;
 	parked->open = file;
-	park_call(parked, lc_set_value(hold->taker, data, size, file->written && off > 0, written, parked,
-	                               &parked->call));
+	park_call(parked, lc_set_value(hold->taker, data, size, file->written && off > 0,
+	                               value_written, parked, &parked->call));
 }

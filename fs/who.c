@@ -27,7 +27,7 @@ struct info {                             /* PIDFD_INFO_SIZE_VER0 */
 
 #define GET_INFO _IOWR(0xff, 11, struct info)
 
-static bool ask(pid_t thread, struct who *ret_who)
+static bool ask_pidfd(pid_t thread, struct who *ret_who)
 {
 	struct info info = {.mask = INFO_PID | INFO_CREDS};
 	int fd = (int)syscall(SYS_pidfd_open, thread, OF_A_THREAD), r;
@@ -84,5 +84,5 @@ static bool read_status(pid_t thread, struct who *ret_who)
 
 bool who_is(pid_t thread, struct who *ret_who)
 {
-	return thread > 0 && (ask(thread, ret_who) || read_status(thread, ret_who));
+	return thread > 0 && (ask_pidfd(thread, ret_who) || read_status(thread, ret_who));
 }

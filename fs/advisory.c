@@ -35,6 +35,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 {
 	struct advisory *file = budget_alloc_described(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
 	struct fuse_file_info reply = *fi;
+	struct guarded guarded;
 
 	if (!file) {
 		fuse_reply_err(req, errno);
@@ -43,9 +44,13 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	file->face = face;
 	file->node = node;
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
-	file->slot = !face->guardian ? -1 : guardian_see(face->guardian, &(struct guarded){
-		.uid = fuse_req_ctx(req)->uid, .pid = file->opener.pid, .start = file->opener.start,
-		.ino = node->ino});
+	guarded = (struct guarded){
+		.uid = fuse_req_ctx(req)->uid,
+		.pid = file->opener.pid,
+		.start = file->opener.start,
+		.ino = node->ino,
+	};
+	file->slot = face->guardian ? guardian_see(face->guardian, &guarded) : -1;
 	if (face->guardian && file->slot < 0) {
 		/* It could not be told from who has lost. */
 		fuse_reply_err(req, -file->slot);
@@ -250,14 +255,14 @@ static void describe_lock(const struct face *face, const struct node *node,
 {
 	const struct claim *claim = claim_of_entry(node, entry);
 	bool shared = entry->mode == LC_SHARED;
+	bool here = entry->ours && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0;
 
 	/* An exclusive one that is not used as such any more. */
 	if (claim && claim->kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
 		shared = claim->mode == LC_SHARED;
 	ret_lock->l_type = shared ? F_RDLCK : F_WRLCK;
 	/* The kernel knows no process of that number, and says 0. */
-	ret_lock->l_pid = entry->ours && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0
-		? entry->pid : -1;
+	ret_lock->l_pid = here ? entry->pid : -1;
 }
 
 static void conflicts_listed(void *ctx, int err, const struct lc_listing *listing)

@@ -203,16 +203,19 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node, c
                                       int to_set)
 {
 	bool mode = to_set & FUSE_SET_ATTR_MODE;
+	const struct lc_attributes attributes = {
+		.uid = wanted->st_uid,
+		.gid = wanted->st_gid,
+		.mode = wanted->st_mode & 02777,
+		.door_mode = attributes_door_mode(wanted->st_mode),
+	};
 
 	return (struct lc_change){
 		.by = fuse_req_ctx(req)->uid,
 		.set_uid = to_set & FUSE_SET_ATTR_UID, .set_gid = to_set & FUSE_SET_ATTR_GID,
 		.set_mode = mode && node->kind == NODE_LOCK,
 		.set_door_mode = mode && node->kind == NODE_DOOR,
-		.attributes = {
-			.uid = wanted->st_uid, .gid = wanted->st_gid, .mode = wanted->st_mode & 02777,
-			.door_mode = attributes_door_mode(wanted->st_mode),
-		},
+		.attributes = attributes,
 	};
 }
 

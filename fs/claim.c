@@ -324,7 +324,8 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 {
 	struct hold_request place = {
 		.kind = &setlk_kind, .node = request->node, .mode = request->mode,
-		.czxid = request->node->parent->czxid,   /* of the lock that the file was opened for */
+		/* Of the lock that the file was opened for. */
+		.czxid = request->node->parent->czxid,
 		.wait_us = request->wait_us, .instead = instead, .person = *guarded_caller(request),
 		.asker = request->asker.pid, .uid = request->uid, .where = request->file,
 		.owner = request->owner, .reason = request->reason,

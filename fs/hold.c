@@ -315,6 +315,12 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
               const struct person *person, uid_t uid, const struct node *door)
 {
 	struct guardian *guardian = hold->face->guardian;
+	const struct guarded guarded = {
+		.uid = uid,
+		.pid = person->pid,
+		.start = person->start,
+		.ino = door->ino,
+	};
 
 	*holder = (struct holder){
 		.wake = wake, .pid = person->pid, .start = person->start, .uid = uid, .slot = -1,
@@ -324,9 +330,7 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 		if (person->pid == 0)
 			log_line(LC_WARNING, "%s: its taker is not visible here, and could not be "
 			         "stopped if it lost the lock", door->lock);
-		holder->slot = guardian_hold(guardian, &(struct guarded){
-			.uid = uid, .pid = person->pid, .start = person->start,
-			.ino = door->ino});
+		holder->slot = guardian_hold(guardian, &guarded);
 		if (holder->slot < 0)
 			return holder->slot;
 	}

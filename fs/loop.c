@@ -231,8 +231,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, 7, &ts, NULL) < 0)
-		fds[0].revents = fds[1].revents = fds[2].revents = fds[3].revents =
-			fds[4].revents = fds[5].revents = fds[6].revents = 0;
+		for (int i = 0; i < 7; i++)
+			fds[i].revents = 0;
 	watchdog_begin();
 	if (fds[6].revents)
 		pauses_wake(&face->pauses);

@@ -317,7 +317,8 @@ static bool read_fuse_args(const struct raw *raw, struct options *options, int *
 
 	options->fuse_args = (struct fuse_args)FUSE_ARGS_INIT(0, NULL);
 	/* Never to be taken off: text of any host's taker stands in files with an x bit. */
-	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec,subtype=zklockfs") == 0;
+	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec") == 0 &&
+	     fuse_opt_add_opt(&opts, "subtype=zklockfs") == 0;
 	if (ok && geteuid() == 0)
 		ok = fuse_opt_add_opt(&opts, "allow_other") == 0;
 	if (ok) {

@@ -67,8 +67,11 @@ static bool print_safe(FILE *file, const char *text)
 {
 	bool ok = true;
 
-	for (; *text; text++)
-		ok &= fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, file) != EOF;
+	for (; *text; text++) {
+		bool shown = (unsigned char)*text >= 0x20 && *text != 0x7f;
+
+		ok &= fputc(shown ? *text : '?', file) != EOF;
+	}
 	return ok;
 }
 

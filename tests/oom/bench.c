@@ -568,7 +568,7 @@ int make_lock(struct bench *bench, const char *name)
 	bench->locks[lock].name = name;
 	bench->locks[lock].slots = 1;
 	snprintf(bench->locks[lock].path, sizeof(bench->locks[lock].path), ROOT "/%s", name);
-	world_do(&bench->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path},
+	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path),
 	         1, NULL);
 	run(bench, 10 * MS);
 	return lock;
@@ -598,7 +598,7 @@ void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path
 	run(bench, 10 * MS);
 	snprintf(path, sizeof(path), "%s/%s", bench->locks[lock].path, prefix);
 	world_do(&bench->world, bench->foreign,
-	         &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true},
+	         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true),
 	         1, &made);
 	snprintf(ret_path, 128, "%s", made);
 	run(bench, 10 * MS);
@@ -606,8 +606,8 @@ void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path
 
 void remove_node(struct bench *bench, const char *path)
 {
-	world_do(&bench->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,
-	                                                 .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = path,
+	                                                 .version = ENSEMBLE_ANY_VERSION), 1, NULL);
 }
 
 /* ---- the course of a run ---- */
@@ -633,7 +633,7 @@ void bench_begin(struct bench *bench, const struct outcome *expected, int64_t sp
 	bench->spell_us = spell_us;
 	agenda_init(&bench->agenda, BEGIN_US);
 	world_init(&bench->world, &bench->agenda, (struct rng){4711}, &config);
-	world_do(&bench->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = ROOT}, 1, NULL);
+	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = ROOT), 1, NULL);
 	run(bench, SECOND);
 }
 

@@ -353,6 +353,7 @@ struct sockaddr *zookeeper_get_connected_host(zhandle_t *zh, struct sockaddr *ad
 /* ---- an engine ---- */
 
 #define REQUESTS 400
+#define OP(...) (&(struct ensemble_op){__VA_ARGS__})
 
 struct asked {
 	unsigned number;
@@ -595,8 +596,7 @@ static void what_codes_mean(void **state)
 		assert_true(current->authentic);
 		turn();
 		assert_true(told_connected);
-		port_of_test->port->submit(port_of_test, &(struct ensemble_op){
-			.kind = ENSEMBLE_DELETE, .path = "/a", .version = ENSEMBLE_ANY_VERSION}, 1,
+		port_of_test->port->submit(port_of_test, OP(.kind = ENSEMBLE_DELETE, .path = "/a", .version = ENSEMBLE_ANY_VERSION), 1,
 			coded, &result);
 		next_code = rows[i].code;
 		turn();

@@ -291,7 +291,7 @@ static void play_removed(struct bench *bench)
 	}
 	remove_node(bench, bench->locks[lock].path);
 	world_do(&bench->world, 0,
-	         &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path}, 1, NULL);
+	         OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1, NULL);
 	run(bench, MS);
 	take(one, lock, LC_FOREVER, HOLD);
 	run(bench, SECOND);
@@ -559,8 +559,8 @@ static void play_sweep(struct bench *bench)
 
 		name_format(path + len, name.session_half, 42, "m0", 4242, LC_EXCLUSIVE);
 		world_do(&bench->world, one->wire.session,
-		         &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
-		                               .sequence = true}, 1, NULL);
+		         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
+		                               .sequence = true), 1, NULL);
 	}
 	run(bench, HOLD);
 	take(one, lock, LC_FOREVER, HOLD);

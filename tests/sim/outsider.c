@@ -244,8 +244,8 @@ static void other_slots(void *ctx, uint64_t state)
 	if (node && !node->children && rng_chance(&rng, 300)) {
 		/* Made anew; nobody was there to notice. */
 		trace("outside: %s is made anew", lock->name);
-		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = lock->path,
-		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+		world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = lock->path,
+		                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
 		lock->absent_us = sim->agenda.now_us;
 		outsider_make(sim, lock);
 	} else if (node) {
@@ -296,8 +296,8 @@ static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 static void evict(struct sim *sim, struct node *node)
 {
 	mark_evicted(sim, node, true);
-	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = node->path,
-	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = node->path,
+	                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
 }
 
 /* A heartbeat node: nothing may depend on its staying. */
@@ -306,8 +306,8 @@ static void delete_node(struct sim *sim)
 	struct node *parent = tree_find(&sim->world.proposed, SIM_ROOT "/.zklockfs");
 
 	if (parent && parent->children)
-		world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = parent->children->path,
-		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+		world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = parent->children->path,
+		                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
 }
 
 static void delete_entry(struct sim *sim);
@@ -354,8 +354,8 @@ void outsider_remake(struct sim *sim)
 	DL_FOREACH_SAFE(parent->children, node, next) {
 		evict(sim, node);
 	}
-	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = lock->path,
-	                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = lock->path,
+	                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
 	lock->absent_us = sim->agenda.now_us;
 	outsider_make(sim, lock);
 }

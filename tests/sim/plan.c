@@ -16,23 +16,35 @@ struct profile {
 	unsigned weight[FAULT_KINDS];
 };
 
+#define WEIGHTS(...)        \
+	{                   \
+		__VA_ARGS__ \
+	}
+
 static const struct profile profiles[] = {
 	{"calm", 13, 0, {0}},
-	{"operators", 8, 3000000, {[FAULT_EVICT] = 6, [FAULT_REMAKE] = 1, [FAULT_KILL_SESSION] = 1}},
-	{"cuts", 12, 3000000, {[FAULT_CUT] = 3, [FAULT_CUT_BEFORE] = 2, [FAULT_CUT_AFTER] = 4}},
-	{"stalls", 15, 6000000, {[FAULT_STALL_UP] = 2, [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 1,
-	                         [FAULT_CUT] = 1}},
-	{"servers", 15, 8000000, {[FAULT_HANG] = 3, [FAULT_CRASH] = 2, [FAULT_ISOLATE] = 3, [FAULT_LINK] = 4,
-	                          [FAULT_ELECT] = 2}},
-	{"pauses", 10, 5000000, {[FAULT_PAUSE] = 5, [FAULT_CUT] = 1, [FAULT_HANG] = 1}},
-	{"refusals", 4, 5000000, {[FAULT_REFUSE] = 3, [FAULT_CUT] = 1}},
-	{"leases", 10, 9000000, {[FAULT_ISOLATE] = 4, [FAULT_STALL_UP] = 2, [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 2,
-	                         [FAULT_PAUSE] = 3, [FAULT_LINK] = 2, [FAULT_GREETING] = 6}},
-	{"storm", 13, 2500000, {[FAULT_CUT] = 2, [FAULT_CUT_BEFORE] = 2, [FAULT_CUT_AFTER] = 3, [FAULT_STALL_UP] = 2,
-	                        [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 1, [FAULT_HANG] = 2, [FAULT_CRASH] = 1,
-	                        [FAULT_ISOLATE] = 2, [FAULT_LINK] = 2, [FAULT_ELECT] = 1, [FAULT_PAUSE] = 2,
-	                        [FAULT_REFUSE] = 1, [FAULT_CRASH_MOUNT] = 1, [FAULT_EVICT] = 2, [FAULT_REMAKE] = 1,
-	                        [FAULT_KILL_SESSION] = 1}},
+	{"operators", 8, 3000000,
+         WEIGHTS([FAULT_EVICT] = 6, [FAULT_REMAKE] = 1, [FAULT_KILL_SESSION] = 1)},
+	{"cuts", 12, 3000000,
+         WEIGHTS([FAULT_CUT] = 3, [FAULT_CUT_BEFORE] = 2, [FAULT_CUT_AFTER] = 4)},
+	{"stalls", 15, 6000000,
+         WEIGHTS([FAULT_STALL_UP] = 2, [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 1,
+                 [FAULT_CUT] = 1)},
+	{"servers", 15, 8000000,
+         WEIGHTS([FAULT_HANG] = 3, [FAULT_CRASH] = 2, [FAULT_ISOLATE] = 3, [FAULT_LINK] = 4,
+                 [FAULT_ELECT] = 2)},
+	{"pauses", 10, 5000000, WEIGHTS([FAULT_PAUSE] = 5, [FAULT_CUT] = 1, [FAULT_HANG] = 1)},
+	{"refusals", 4, 5000000, WEIGHTS([FAULT_REFUSE] = 3, [FAULT_CUT] = 1)},
+	{"leases", 10, 9000000,
+         WEIGHTS([FAULT_ISOLATE] = 4, [FAULT_STALL_UP] = 2, [FAULT_STALL_DOWN] = 2,
+                 [FAULT_STALL_BOTH] = 2, [FAULT_PAUSE] = 3, [FAULT_LINK] = 2,
+                 [FAULT_GREETING] = 6)},
+	{"storm", 13, 2500000,
+         WEIGHTS([FAULT_CUT] = 2, [FAULT_CUT_BEFORE] = 2, [FAULT_CUT_AFTER] = 3,
+                 [FAULT_STALL_UP] = 2, [FAULT_STALL_DOWN] = 2, [FAULT_STALL_BOTH] = 1,
+                 [FAULT_HANG] = 2, [FAULT_CRASH] = 1, [FAULT_ISOLATE] = 2, [FAULT_LINK] = 2,
+                 [FAULT_ELECT] = 1, [FAULT_PAUSE] = 2, [FAULT_REFUSE] = 1, [FAULT_CRASH_MOUNT] = 1,
+                 [FAULT_EVICT] = 2, [FAULT_REMAKE] = 1, [FAULT_KILL_SESSION] = 1)},
 };
 
 static const struct profile *pick_profile(struct rng *rng)
@@ -74,8 +86,10 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->loss_lead_us = plan->jump_us = 0;
 		plan->fault_gap_us = 3 * plan->timeout_us;
 		plan->world.servers = 3;
-		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
-		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] =
+			plan->world.timeout_max_us[2] = 0;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm =
+			plan->world.refuse_session_ppm = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_HANG;
 	} else if (dice < 62) {
@@ -89,14 +103,16 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->chaos_us = 3000000;
 		plan->timeout_us = 4000000;
 		plan->world.tick_us = plan->tick_us = 500000;
-		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] =
+			plan->world.timeout_max_us[2] = 0;
 		plan->think_us = 100000;
 		plan->hold_us = 1000000;
 		plan->long_holds = 0;
 		plan->loss_lead_us = plan->jump_us = 0;
 		plan->fault_gap_us = 200000;
 		plan->world.delay_max_us = plan->world.commit_max_us = 5000;
-		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm =
+			plan->world.refuse_session_ppm = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_EVICT;
 	} else if (dice >= 900 && dice < 910) {
@@ -119,20 +135,26 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->chaos_us = 2000000;
 		plan->timeout_us = 4000000;
 		plan->world.tick_us = plan->tick_us = 500000;
-		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] =
+			plan->world.timeout_max_us[2] = 0;
 		plan->think_us = 100000;
 		plan->hold_us = rng_chance(&rng, 500) ? 300000 : 30000;
 		plan->long_holds = 0;
 		plan->loss_lead_us = plan->jump_us = 0;
 		plan->fault_gap_us = rng_chance(&rng, 500) ? 200000 : 50000;
-		plan->world.delay_max_us = plan->world.commit_max_us = rng_chance(&rng, 500) ? 5000 : 20000;
-		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
+		plan->world.delay_max_us = plan->world.commit_max_us =
+			rng_chance(&rng, 500) ? 5000 : 20000;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm =
+			plan->world.refuse_session_ppm = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = 0;
 		plan->weight[FAULT_EVICT] = 6;
-		plan->weight[FAULT_CUT] = plan->weight[FAULT_CUT_BEFORE] = (unsigned)rng_below(&rng, 3);
-		plan->weight[FAULT_CUT_AFTER] = plan->weight[FAULT_REMAKE] = (unsigned)rng_below(&rng, 3);
-		plan->weight[FAULT_KILL_SESSION] = plan->weight[FAULT_REFUSE] = (unsigned)rng_below(&rng, 2);
+		plan->weight[FAULT_CUT] = plan->weight[FAULT_CUT_BEFORE] =
+			(unsigned)rng_below(&rng, 3);
+		plan->weight[FAULT_CUT_AFTER] = plan->weight[FAULT_REMAKE] =
+			(unsigned)rng_below(&rng, 3);
+		plan->weight[FAULT_KILL_SESSION] = plan->weight[FAULT_REFUSE] =
+			(unsigned)rng_below(&rng, 2);
 	} else if (dice >= 920 && dice < 960) {
 		/* Machines that are paused, are said to have been, and have their clocks slewed. */
 		plan->profile = "clocks";
@@ -153,8 +175,10 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->fault_gap_us = 3000000;
 		plan->long_holds = 500;
 		plan->jump_us = 0;
-		plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm = 0;
-		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] = plan->world.timeout_max_us[2] = 0;
+		plan->world.snap_per_mille = plan->world.lose_touch_ppm =
+			plan->world.refuse_session_ppm = 0;
+		plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] =
+			plan->world.timeout_max_us[2] = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_SUSPECT;
 	} else if (dice >= 880 && dice < 900) {
@@ -218,7 +242,8 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 		.profile = profile->name,
 		.mounts = (int)rng_between(rng, 1, MOUNTS_MAX),
 		.locks = (int)rng_between(rng, 1, LOCKS_MAX),
-		.programs = rng_chance(rng, 950) ? (int)rng_between(rng, 1, 6) : (int)rng_between(rng, 10, 40),
+		.programs = rng_chance(rng, 950) ? (int)rng_between(rng, 1, 6)
+	                                         : (int)rng_between(rng, 10, 40),
 		.timeout_us = pair[0],
 		.tick_us = pair[1],
 		.chaos_us = rng_between(rng, 10000000, 60000000),
@@ -236,7 +261,8 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 		plan->hold_us = 2 * plan->timeout_us;
 	}
 	/* So that a run has some hundreds of takers at most. */
-	plan->think_us = plan->chaos_us / rng_spread(rng, 10, 400) * plan->mounts * plan->programs * 2;
+	plan->think_us =
+		plan->chaos_us / rng_spread(rng, 10, 400) * plan->mounts * plan->programs * 2;
 	plan->world = (struct world_config){
 		.servers = rng_chance(rng, 700) ? 3 : (int)rng_between(rng, 1, 2),
 		.tick_us = plan->tick_us,

@@ -29,7 +29,7 @@ static void make_locks(struct sim *sim)
 {
 	static const char *const names[LOCKS_MAX] = {"build", "team", "team/deploy", "q"};
 
-	world_do(&sim->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = SIM_ROOT}, 1, NULL);
+	world_do(&sim->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = SIM_ROOT), 1, NULL);
 	for (int i = 0; i < sim->plan.locks; i++) {
 		struct lock_state *lock = &sim->locks[i];
 

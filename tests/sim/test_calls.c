@@ -16,6 +16,8 @@
 
 #define MAGIC "zklockfs: 1\n"
 #define NONE 1   /* not answered; no error is positive */
+#define CHANGE(...) ((struct lc_change){__VA_ARGS__})
+#define EVICTOR(...) (&(struct lc_evictor){__VA_ARGS__})
 
 struct bench {
 	struct agenda agenda;
@@ -76,9 +78,8 @@ static void put_now(struct bench *bench, const char *path, const char *data)
 {
 	enum ensemble_kind kind = tree_find(&bench->world.proposed, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
 
-	assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
-		.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
-		.version = ENSEMBLE_ANY_VERSION}, 1, NULL), ENSEMBLE_OK);
+	assert_int_equal(world_do(&bench->world, 0, OP(.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
+		.version = ENSEMBLE_ANY_VERSION), 1, NULL), ENSEMBLE_OK);
 }
 
 static void put(struct bench *bench, const char *path, const char *data)
@@ -89,8 +90,7 @@ static void put(struct bench *bench, const char *path, const char *data)
 
 static void take_away(struct bench *bench, const char *path)
 {
-	assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
-		.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION}, 1, NULL),
+	assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION), 1, NULL),
 		ENSEMBLE_OK);
 }
 
@@ -236,7 +236,7 @@ static int evict(struct mount *mount, const char *lock, const char *znode)
 {
 	struct question *q = begin_question(mount);
 
-	return answer_of(asked(q, lc_evict(mount->lc, lock, znode, &(struct lc_evictor){.name = "uid 0 pid 1 (sh) on m9"}, done, q,
+	return answer_of(asked(q, lc_evict(mount->lc, lock, znode, EVICTOR(.name = "uid 0 pid 1 (sh) on m9"), done, q,
 	                                   &q->call)));
 }
 
@@ -341,24 +341,21 @@ static void attributes(void **state)
 
 	(void)state;
 	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nfuture: x\n\nv42");
-	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
-		.set_mode = true, .attributes = set})), 0);
+	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.set_mode = true, .attributes = set))), 0);
 	assert_data(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 2770\ndoor_mode: 644\nfuture: x\n\nv42");
-	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
-		.set_uid = true, .set_gid = true, .attributes = set})), 0);
-	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
-		.set_door_mode = true, .attributes = set})), 0);
+	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.set_uid = true, .set_gid = true, .attributes = set))), 0);
+	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.set_door_mode = true, .attributes = set))), 0);
 	assert_data(bench, BUILD, MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nfuture: x\n\nv42");
-	assert_int_equal(answer_of(ask_change(two, "build", (struct lc_change){.slots = 5})), 0);
+	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 5))), 0);
 	assert_data(bench, BUILD, MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nslots: 5\n"
 	                                "future: x\n\nv42");
 	info = info_of(two, "build");
 	assert_true(info.has_attributes);
 	assert_memory_equal(&info.attributes, &set, sizeof(set));
 	assert_int_equal(info.slots, 5);
-	assert_int_equal(answer_of(ask_change(two, "build", (struct lc_change){.slots = 1})), 0);
+	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 1))), 0);
 	assert_int_equal(info_of(one, "build").slots, 1);
-	assert_int_equal(answer_of(ask_change(two, "build", (struct lc_change){.slots = 10001})),
+	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 10001))),
 	                 -EINVAL);
 	finish(bench);
 }
@@ -377,7 +374,7 @@ static void data_of_others(void **state)
 	for (size_t i = 0; i < LENGTH(foreign); i++) {
 		put(bench, BUILD, foreign[i]);
 		assert_int_equal(answer_of(ask_change(mount, "build", change)), -EPERM);
-		assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){.slots = 2})),
+		assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.slots = 2))),
 		                 -EPERM);
 		take(&holder, mount, "build", LC_EXCLUSIVE);
 		assert_int_equal(answer_of(ask_set_value(&holder, "v", false)), -EPERM);
@@ -426,23 +423,18 @@ static void whose_it_is_now(void **state)
 		assert_int_equal(answer_of(ask_change(mount, "build", change)), rows[i].result);
 		assert_int_equal(info_of(mount, "build").slots == i + 2, rows[i].result == 0);
 	}
-	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
-		.by = 7, .set_mode = true, .attributes = given})), 0);
-	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
-		.by = 7, .set_uid = true, .attributes = given})), -EPERM);
-	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
-		.set_uid = true, .attributes = given})), 0);
-	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
-		.by = 7, .set_mode = true, .attributes = given})), -EPERM);
+	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .set_mode = true, .attributes = given))), 0);
+	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .set_uid = true, .attributes = given))), -EPERM);
+	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.set_uid = true, .attributes = given))), 0);
+	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .set_mode = true, .attributes = given))), -EPERM);
 	/* Of nobody's the mount says whose it is. */
 	put(bench, BUILD, "");
-	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){.by = 7, .slots = 2})),
+	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .slots = 2))),
 	                 -EPERM);
-	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){.by = 5, .slots = 2})), 0);
+	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 5, .slots = 2))), 0);
 	/* There is nothing to change in another client's. */
 	put(bench, BUILD, "v");
-	assert_int_equal(answer_of(ask_change(mount, "build", (struct lc_change){
-		.set_mode = true, .attributes = {.mode = 0755}})), 0);
+	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.set_mode = true, .attributes = {.mode = 0755}))), 0);
 	finish(bench);
 }
 
@@ -460,7 +452,7 @@ static void made_anew_meanwhile(void **state)
 		int result;
 
 		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		change = ask_change(&bench->mounts[0], "build", (struct lc_change){.by = 7, .slots = 9});
+		change = ask_change(&bench->mounts[0], "build", CHANGE(.by = 7, .slots = 9));
 		run(bench, i * 200);
 		take_away(bench, BUILD);
 		put(bench, BUILD, other);
@@ -551,11 +543,9 @@ static void at_the_same_time(void **state)
 		struct lc_attributes set = {.mode = 0700, .door_mode = 0600};
 
 		put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\nv");
-		mode = ask_change(&bench->mounts[0], "build", (struct lc_change){
-			.set_mode = true, .attributes = set});
-		slots = ask_change(&bench->mounts[1], "build", (struct lc_change){.slots = 3});
-		doors = ask_change(&bench->mounts[1], "build", (struct lc_change){
-			.set_door_mode = true, .attributes = set});
+		mode = ask_change(&bench->mounts[0], "build", CHANGE(.set_mode = true, .attributes = set));
+		slots = ask_change(&bench->mounts[1], "build", CHANGE(.slots = 3));
+		doors = ask_change(&bench->mounts[1], "build", CHANGE(.set_door_mode = true, .attributes = set));
 		assert_int_equal(answer_of(mode), 0);
 		assert_int_equal(answer_of(slots), 0);
 		assert_int_equal(answer_of(doors), 0);
@@ -578,8 +568,7 @@ static void lost_answers(void **state)
 	put(bench, BUILD, "");
 	take(&holder, mount, "build", LC_EXCLUSIVE);
 	for (int i = 0; i < 60; i++) {
-		struct question *mode = ask_change(mount, "build", (struct lc_change){
-			.set_mode = true, .attributes = {.mode = (mode_t)(0700 + i)}});
+		struct question *mode = ask_change(mount, "build", CHANGE(.set_mode = true, .attributes = {.mode = (mode_t)(0700 + i)}));
 		struct question *value = ask_set_value(&holder, chunk, i > 0);
 
 		strcat(wanted, chunk);
@@ -796,9 +785,8 @@ static void make_entry(struct bench *bench, int64_t session, const char *prefix,
 	const char *made = NULL;
 
 	snprintf(path, sizeof(path), BUILD "/%s", prefix);
-	assert_int_equal(world_do(&bench->world, session, &(struct ensemble_op){
-		.kind = ENSEMBLE_CREATE, .path = path, .data = data, .data_len = (int)strlen(data),
-		.ephemeral = session != 0, .sequence = true}, 1, &made), ENSEMBLE_OK);
+	assert_int_equal(world_do(&bench->world, session, OP(.kind = ENSEMBLE_CREATE, .path = path, .data = data, .data_len = (int)strlen(data),
+		.ephemeral = session != 0, .sequence = true), 1, &made), ENSEMBLE_OK);
 	snprintf(ret_znode, 256, "%s", strrchr(made, '/') + 1);
 	run(bench, 10 * MS);
 }
@@ -899,14 +887,13 @@ static void evicting_with_trouble(void **state)
 		put(bench, BUILD, "");
 		make_entry(bench, session, OURS, "host: web9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		asked(q, lc_evict(mount->lc, "build", znode, &(struct lc_evictor){.name = "me"}, done, q, &q->call));
+		asked(q, lc_evict(mount->lc, "build", znode, EVICTOR(.name = "me"), done, q, &q->call));
 		run(bench, i * 200);
 		if (i % 2)
 			conn_break(mount->wire.conn, -1);
 		else
-			world_do(&bench->world, 0, &(struct ensemble_op){
-				.kind = ENSEMBLE_SET, .path = path, .data = "reason: x\n", .data_len = 10,
-				.version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+			world_do(&bench->world, 0, OP(.kind = ENSEMBLE_SET, .path = path, .data = "reason: x\n", .data_len = 10,
+				.version = ENSEMBLE_ANY_VERSION), 1, NULL);
 		assert_int_equal(answer_of(q), 0);
 		/* The last to write may have been its mount, which then has seen the mark. */
 		if (i % 2)
@@ -942,8 +929,7 @@ static void who_may_evict(void **state)
 		           "host: web9\nuid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		node = node_of(bench, path);
-		asked(q, lc_evict(mount->lc, "build", znode, &(struct lc_evictor){
-			.uid = rows[i].uid, .name = "me", .token = node->stat.czxid + rows[i].other},
+		asked(q, lc_evict(mount->lc, "build", znode, EVICTOR(.uid = rows[i].uid, .name = "me", .token = node->stat.czxid + rows[i].other),
 			done, q, &q->call));
 		assert_int_equal(answer_of(q), rows[i].result);
 		node = node_of(bench, path);
@@ -967,7 +953,7 @@ static void evicted_by_the_former_owner(void **state)
 		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		make_entry(bench, world_foreign_session(&bench->world, false), i % 2 ? OURS : "other-lock-", "uid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		asked(q, lc_evict(q->mount->lc, "build", znode, &(struct lc_evictor){.uid = 7, .name = "me"}, done, q,
+		asked(q, lc_evict(q->mount->lc, "build", znode, EVICTOR(.uid = 7, .name = "me"), done, q,
 		                  &q->call));
 		run(bench, i / 2 * 400);
 		in_time = !tree_find(&bench->world.proposed, path) ||
@@ -1008,7 +994,7 @@ static struct question *begin_evict(struct mount *mount, const char *lock, const
 {
 	struct question *q = begin_question(mount);
 
-	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), &(struct lc_evictor){.name = "me"}, done, q, &q->call));
+	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), EVICTOR(.name = "me"), done, q, &q->call));
 }
 
 static void root_at(struct mount *mount, const char *root)
@@ -1251,8 +1237,7 @@ static void removed_behind_a_leaver(void **state)
 		assert_int_equal(lc_take(mount->lc, &request, taken, lost, &late, &late.lc), 0);
 		mount_wake(mount);
 		run(bench, i % 7 * 200);
-		assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
-			.kind = ENSEMBLE_CREATE, .path = BUILD}, 1, NULL), ENSEMBLE_OK);
+		assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = BUILD), 1, NULL), ENSEMBLE_OK);
 		run(bench, 5 * SECOND);
 		assert_int_not_equal(waiter.result, NONE);
 		assert_int_not_equal(late.result, NONE);
@@ -1415,18 +1400,19 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 		struct mount *mount = &bench->mounts[0];
 		struct taker holder, waiter;
 		char paths[2][512];
+		const struct ensemble_op ops[] = {
+			{.kind = ENSEMBLE_DELETE, .path = paths[0], .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_DELETE, .path = paths[1], .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_DELETE, .path = BUILD, .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_CREATE, .path = BUILD},
+		};
 
 		put(bench, BUILD, "");
 		take(&holder, mount, "build", LC_EXCLUSIVE);
 		take(&waiter, mount, "build", LC_EXCLUSIVE);
 		snprintf(paths[0], sizeof(paths[0]), BUILD "/%s", lc_znode(holder.lc));
 		snprintf(paths[1], sizeof(paths[1]), BUILD "/%s", lc_znode(waiter.lc));
-		assert_int_equal(world_do(&bench->world, 0, (struct ensemble_op []){
-			{.kind = ENSEMBLE_DELETE, .path = paths[0], .version = ENSEMBLE_ANY_VERSION},
-			{.kind = ENSEMBLE_DELETE, .path = paths[1], .version = ENSEMBLE_ANY_VERSION},
-			{.kind = ENSEMBLE_DELETE, .path = BUILD, .version = ENSEMBLE_ANY_VERSION},
-			{.kind = ENSEMBLE_CREATE, .path = BUILD},
-		}, 4, NULL), ENSEMBLE_OK);
+		assert_int_equal(world_do(&bench->world, 0, ops, 4, NULL), ENSEMBLE_OK);
 		run(bench, 28 * MS / 10);   /* the events are there, the list may be not */
 		leave(&holder);
 		assert_int_not_equal(waiter.result, 0);
@@ -1518,8 +1504,7 @@ static void waiting_behind(void **state)
 	leave(&second);
 	leave(&first);
 	/* Nor does one of several at a time. */
-	assert_int_equal(answer_of(ask_change(one, "build", (struct lc_change){
-		.slots = 2, .attributes = defaults})), 0);
+	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.slots = 2, .attributes = defaults))), 0);
 	take(&first, one, "build", LC_EXCLUSIVE);
 	take(&second, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(first.result, 0);
@@ -1627,8 +1612,7 @@ static void fill(struct bench *bench, const char *lock, int first, int end, cons
 
 		snprintf(name, sizeof(name), format, i);
 		snprintf(path, sizeof(path), ROOT "/%s/%s", lock, name);
-		assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
-			.kind = ENSEMBLE_CREATE, .path = path, .data = "", .data_len = 0}, 1, NULL), ENSEMBLE_OK);
+		assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = path, .data = "", .data_len = 0), 1, NULL), ENSEMBLE_OK);
 	}
 	run(bench, 10 * MS);
 }
@@ -1913,8 +1897,7 @@ static void rest_after_a_list(void **state)
 	(void)state;
 	put(bench, BUILD, "");
 	for (int i = 0; i < LONG; i++)
-		assert_int_equal(world_do(&bench->world, 0, &(struct ensemble_op){
-			.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true}, 1, NULL), ENSEMBLE_OK);
+		assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true), 1, NULL), ENSEMBLE_OK);
 	run(bench, 10 * MS);
 	list = ask_list(mount, "build", 0);
 	while (list->result == NONE)

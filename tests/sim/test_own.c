@@ -39,9 +39,8 @@ static void run(struct bench *bench, int64_t duration_us)
 static enum ensemble_result act(struct bench *bench, enum ensemble_kind kind, const char *path, int64_t session,
                                 bool sequence)
 {
-	return world_do(&bench->world, session, &(struct ensemble_op){
-		.kind = kind, .path = path, .ephemeral = session != 0, .sequence = sequence,
-		.version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+	return world_do(&bench->world, session, OP(.kind = kind, .path = path, .ephemeral = session != 0, .sequence = sequence,
+		.version = ENSEMBLE_ANY_VERSION), 1, NULL);
 }
 
 static struct bench *begin(uint64_t seed)
@@ -140,8 +139,7 @@ static const char *copy_of(struct bench *bench, const char *path)
 	const char *made = NULL;
 
 	snprintf(copy, sizeof(copy), "%.*s", (int)strlen(path) - 10, path);
-	assert_int_equal(world_do(&bench->world, bench->outsider, &(struct ensemble_op){
-		.kind = ENSEMBLE_CREATE, .path = copy, .ephemeral = true, .sequence = true}, 1, &made), ENSEMBLE_OK);
+	assert_int_equal(world_do(&bench->world, bench->outsider, OP(.kind = ENSEMBLE_CREATE, .path = copy, .ephemeral = true, .sequence = true), 1, &made), ENSEMBLE_OK);
 	snprintf(copy, sizeof(copy), "%s", made);
 	run(bench, 10 * MS);
 	return copy;
@@ -549,8 +547,7 @@ static void swept_among_copies(void **state)
 	for (int i = 0; i < 300; i++)
 		copy_of(bench, holder.path);
 	snprintf(path, sizeof(path), "%.*s", (int)strlen(holder.path) - 10, holder.path);
-	assert_int_equal(world_do(&bench->world, mount->wire.session, &(struct ensemble_op){
-		.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true}, 1, &orphan), ENSEMBLE_OK);
+	assert_int_equal(world_do(&bench->world, mount->wire.session, OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true), 1, &orphan), ENSEMBLE_OK);
 	snprintf(path, sizeof(path), "%s", orphan);
 	run(bench, SECOND);
 	lc_status(mount->lc, &before);

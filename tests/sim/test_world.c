@@ -152,7 +152,7 @@ static void submit(struct client *client, const struct ensemble_op *ops, int cou
 	assert_int_equal(client->answers, before);
 }
 
-#define SUBMIT(client, ...) submit(client, &(struct ensemble_op){__VA_ARGS__, ANY}, 1)
+#define SUBMIT(client, ...) submit(client, OP(__VA_ARGS__, ANY), 1)
 #define ANY .version = ENSEMBLE_ANY_VERSION
 #define LAST(client) (client)->log[(client)->answers - 1]
 
@@ -200,7 +200,7 @@ static void test_errors(void **state)
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/e", .ephemeral = true, .data = "xy", .data_len = 2);
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/e/f");
 	SUBMIT(client, .kind = ENSEMBLE_DELETE, .path = "/a");
-	submit(client, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = "/a/e", .version = 3}, 1);
+	submit(client, OP(.kind = ENSEMBLE_SET, .path = "/a/e", .version = 3), 1);
 	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/a/e");
 	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/nowhere");
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "a//b");
@@ -261,7 +261,8 @@ static void test_multi(void **state)
 		{.kind = ENSEMBLE_CREATE, .path = "/a"},
 		{.kind = ENSEMBLE_CREATE, .path = "/a/b"},
 		{.kind = ENSEMBLE_CHECK, .path = "/missing", .version = ENSEMBLE_ANY_VERSION},
-	}, more[] = {
+	};
+	struct ensemble_op more[] = {
 		{.kind = ENSEMBLE_DELETE, .path = "/a/b", .version = ENSEMBLE_ANY_VERSION},
 		{.kind = ENSEMBLE_CREATE, .path = "/a/x-", .sequence = true},
 		{.kind = ENSEMBLE_CHECK, .path = "/a", .version = ENSEMBLE_ANY_VERSION},
@@ -469,8 +470,8 @@ static void test_versions(void **state)
 	(void)state;
 	SUBMIT(one, .kind = ENSEMBLE_CREATE, .path = "/a");
 	SUBMIT(one, .kind = ENSEMBLE_CREATE, .path = "/e", .ephemeral = true);
-	submit(one, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = "/a", .version = 1}, 1);
-	submit(one, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = "/a", .data = "0", .data_len = 1}, 1);
+	submit(one, OP(.kind = ENSEMBLE_SET, .path = "/a", .version = 1), 1);
+	submit(one, OP(.kind = ENSEMBLE_SET, .path = "/a", .data = "0", .data_len = 1), 1);
 	/* A listing tells the version of the node's data. */
 	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a");
 	submit(one, ops, 2);

@@ -380,8 +380,8 @@ static void answered(struct wire *wire, struct letter *letter)
 		letter->name_count = 0;
 	if (mutation == MUTATE_lose_create && pending->kind == ENSEMBLE_CREATE && letter->path &&
 	    rng_chance(&wire->rng, 100))
-		world_do(wire->world, 0, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = letter->path,
-		                                               .version = ENSEMBLE_ANY_VERSION}, 1, NULL);
+		world_do(wire->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = letter->path,
+		                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
 	if (swallow(wire, pending))
 		return;
 	wire->evidence = is_write(pending->kind) && letter->result == ENSEMBLE_OK;

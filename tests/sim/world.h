@@ -152,6 +152,8 @@ void world_init(struct world *world, struct agenda *agenda, struct rng rng, cons
 void world_finish(struct world *world);
 int64_t world_wall_ms(const struct world *world);
 
+#define OP(...) (&(struct ensemble_op){__VA_ARGS__})
+
 /* From outside, at the leader: a foreign client, an operator. */
 enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops, int count,
                               const char **ret_path);

@@ -16,11 +16,13 @@
 
 static struct lc_entry_info holder(void)
 {
+	const struct lc_entry entry = {
+		.znode = ZNODE, .number = 42, .mode = LC_EXCLUSIVE, .ours = true,
+		.held = true, .host = "web1", .pid = 4242,
+	};
+
 	return (struct lc_entry_info){
-		.entry = {
-			.znode = ZNODE, .number = 42, .mode = LC_EXCLUSIVE, .ours = true,
-			.held = true, .host = "web1", .pid = 4242,
-		},
+		.entry = entry,
 		.token = 4294967301, .session = 0x1000000000000ab, .queued_since_ms = 1700000000123,
 		.held_since_ms = 1700000001004, .uid = 1000, .command = "make",
 		.reason = "deploying v42",
@@ -29,11 +31,13 @@ static struct lc_entry_info holder(void)
 
 static struct lc_entry_info foreign(void)
 {
+	const struct lc_entry entry = {
+		.znode = "x__rlock__0000000007", .number = 7, .mode = LC_SHARED,
+		.host = "-",
+	};
+
 	return (struct lc_entry_info){
-		.entry = {
-			.znode = "x__rlock__0000000007", .number = 7, .mode = LC_SHARED,
-			.host = "-",
-		},
+		.entry = entry,
 		.token = 9, .session = -1, .queued_since_ms = -1, .held_since_ms = -1, .uid = -1,
 	};
 }

@@ -18,14 +18,14 @@
 
 struct advisory {
 	struct face *face;
-	struct node *node;            /* a reference */
+	struct node *node; /* a reference */
 	struct person opener;
 	int opener_life;              /* family_watch() */
 	int slot;                     /* the guardian's */
 	struct fuse_pollhandle *poll; /* somebody polls */
 	struct cursor cursor;
-	char reason[ADVISORY_REASON_MAX + 1];   /* of the locks to come */
-	struct advisory *prev, *next; /* in face->advisories */
+	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
+	struct advisory *prev, *next;         /* in face->advisories */
 };
 
 /* ---- opening and closing ---- */
@@ -33,7 +33,8 @@ struct advisory {
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
                    const struct fuse_file_info *fi)
 {
-	struct advisory *file = budget_alloc_described(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
+	struct advisory *file =
+		budget_alloc_described(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
 	struct fuse_file_info reply = *fi;
 	struct guarded guarded;
 
@@ -72,7 +73,8 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 	struct claim *claim, *next;
 
 	DL_FOREACH_SAFE(file->node->claims, claim, next)
-		if (owner ? claim->kind == CLAIM_FCNTL && claim->owner == *owner : claim->file == file)
+		if (owner ? claim->kind == CLAIM_FCNTL && claim->owner == *owner
+		          : claim->file == file)
 			claim_drop(claim);
 	holds_drop_where(file->face, file, owner);
 }
@@ -129,7 +131,7 @@ void advisories_end(struct face *face, bool leave)
 
 	DL_FOREACH_SAFE(face->advisories, file, next) {
 		if (!leave)
-			file->slot = -1;   /* the guardian is still at work */
+			file->slot = -1; /* the guardian is still at work */
 		advisory_release(file);
 	}
 }
@@ -145,12 +147,20 @@ static void wake_poller(struct holder *holder)
 }
 
 static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
-                 enum lc_mode mode, bool wait)
+                       enum lc_mode mode, bool wait)
 {
 	struct claim_request request = {
-		.file = file, .node = file->node, .kind = kind, .owner = owner, .mode = mode,
-		.wait_us = wait ? LC_FOREVER : 0, .opener = file->opener, .opener_life = file->opener_life,
-		.uid = fuse_req_ctx(req)->uid, .reason = file->reason, .wake = wake_poller,
+		.file = file,
+		.node = file->node,
+		.kind = kind,
+		.owner = owner,
+		.mode = mode,
+		.wait_us = wait ? LC_FOREVER : 0,
+		.opener = file->opener,
+		.opener_life = file->opener_life,
+		.uid = fuse_req_ctx(req)->uid,
+		.reason = file->reason,
+		.wake = wake_poller,
 	};
 
 	if (file->face->read_only) {
@@ -250,8 +260,7 @@ static const struct lc_entry *in_the_way(const struct node *node, const struct l
 }
 
 static void describe_lock(const struct face *face, const struct node *node,
-                          const struct lc_entry *entry, enum lc_mode wanted,
-                          struct flock *ret_lock)
+                          const struct lc_entry *entry, enum lc_mode wanted, struct flock *ret_lock)
 {
 	const struct claim *claim = claim_of_entry(node, entry);
 	bool shared = entry->mode == LC_SHARED;
@@ -307,8 +316,8 @@ static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mod
                         const struct person *asker)
 {
 	const struct claim *own = claim_find(file->node, CLAIM_FCNTL, owner);
-	const struct hold *hold = own ? own->holder.hold
-	                              : claim_companion(file->node, CLAIM_FCNTL, asker);
+	const struct hold *hold =
+		own ? own->holder.hold : claim_companion(file->node, CLAIM_FCNTL, asker);
 
 	return hold && (hold->mode == LC_EXCLUSIVE || mode == LC_SHARED) && lc_holds(hold->taker);
 }
@@ -335,7 +344,7 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 		return;
 	parked->fi = *fi;
 	parked->asker = asker;
-	if (mode == LC_SHARED)   /* no matter how many slots */
+	if (mode == LC_SHARED) /* no matter how many slots */
 		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked),
 		                          conflicts_listed, parked, &parked->call));
 	else
@@ -416,7 +425,8 @@ void advisory_fsync(struct advisory *file, fuse_req_t req)
 		fuse_reply_err(req, EACCES);
 }
 
-void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph)
+void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked,
+                   struct fuse_pollhandle *ph)
 {
 	struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 

@@ -33,7 +33,8 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off);
 void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size);
 void advisory_fsync(struct advisory *file, fuse_req_t req);
-void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph);
+void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked,
+                   struct fuse_pollhandle *ph);
 
 /* One descriptor of it was closed. */
 void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner);

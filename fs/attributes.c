@@ -61,7 +61,10 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	const struct node *lock = lock_of(node);
 	struct lc_attributes owner = attributes_of_lock(face, lock);
 	struct stat st = {
-		.st_ino = node->ino, .st_nlink = 1, .st_uid = owner.uid, .st_gid = owner.gid,
+		.st_ino = node->ino,
+		.st_nlink = 1,
+		.st_uid = owner.uid,
+		.st_gid = owner.gid,
 		.st_blksize = 4096,
 	};
 
@@ -78,10 +81,10 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	case NODE_LOCK:
 		st.st_mode = S_IFDIR | owner.mode;
 		break;
-	case NODE_DOOR:   /* size 0: grep, tar and file(1) leave it alone */
+	case NODE_DOOR: /* size 0: grep, tar and file(1) leave it alone */
 		st.st_mode = S_IFREG | owner.door_mode;
 		break;
-	case NODE_QUEUE:   /* for everybody, as its entries: who may evict is looked at when it is done */
+	case NODE_QUEUE: /* for everybody, as its entries: who may evict is looked at when it is done */
 		st.st_mode = S_IFDIR | 0777;
 		break;
 	case NODE_ABOUT:
@@ -178,7 +181,8 @@ void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_stat(face->lc, node->lock, parked_uid(parked), lock_read, parked, &parked->call));
+		park_call(parked, lc_stat(face->lc, node->lock, parked_uid(parked), lock_read,
+		                          parked, &parked->call));
 }
 
 /* ---- changing them ---- */
@@ -193,14 +197,14 @@ static void lock_changed(void *ctx, int err)
 		return;
 	}
 	parked->changed = true;
-	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, parked_uid(parked), lock_read, parked,
-	                          &parked->call));
+	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, parked_uid(parked),
+	                          lock_read, parked, &parked->call));
 }
 
 /* Who may is looked at by the engine: the kernel has checked with what it last saw, and the
  * lock may be another's by now. */
-static struct lc_change wanted_change(fuse_req_t req, const struct node *node, const struct stat *wanted,
-                                      int to_set)
+static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
+                                      const struct stat *wanted, int to_set)
 {
 	bool mode = to_set & FUSE_SET_ATTR_MODE;
 	const struct lc_attributes attributes = {
@@ -212,15 +216,16 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node, c
 
 	return (struct lc_change){
 		.by = fuse_req_ctx(req)->uid,
-		.set_uid = to_set & FUSE_SET_ATTR_UID, .set_gid = to_set & FUSE_SET_ATTR_GID,
+		.set_uid = to_set & FUSE_SET_ATTR_UID,
+		.set_gid = to_set & FUSE_SET_ATTR_GID,
 		.set_mode = mode && node->kind == NODE_LOCK,
 		.set_door_mode = mode && node->kind == NODE_DOOR,
 		.attributes = attributes,
 	};
 }
 
-static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, const struct stat *wanted,
-                        int to_set)
+static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
+                        const struct stat *wanted, int to_set)
 {
 	mode_t none = node->kind == NODE_LOCK ? S_ISUID | S_ISVTX : S_ISUID | S_ISGID | S_ISVTX;
 	struct lc_change change = wanted_change(req, node, wanted, to_set);
@@ -232,7 +237,8 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node, co
 	}
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_change(face->lc, node->lock, &change, lock_changed, parked, &parked->call));
+		park_call(parked, lc_change(face->lc, node->lock, &change, lock_changed, parked,
+		                            &parked->call));
 }
 
 static void value_truncated(void *ctx, int err)
@@ -289,9 +295,10 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
 		truncate_value(face, req, node, wanted->st_size);
 	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
-	    (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
+	         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		set_of_lock(face, req, node, wanted, to_set);
-	else if (((to_set & FUSE_SET_ATTR_MODE) && (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||
+	else if (((to_set & FUSE_SET_ATTR_MODE) &&
+	          (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||
 	         ((to_set & FUSE_SET_ATTR_UID) && wanted->st_uid != st.st_uid) ||
 	         ((to_set & FUSE_SET_ATTR_GID) && wanted->st_gid != st.st_gid))
 		fuse_reply_err(req, EPERM);

@@ -9,14 +9,14 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
+#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
 #include <uthash.h>
 
 struct budget_user {
 	struct budget *budget;
 	uid_t uid;
 	size_t bytes;
-	bool refused;          /* and the log has said so */
+	bool refused; /* and the log has said so */
 	UT_hash_handle hh;
 };
 
@@ -67,8 +67,10 @@ static bool charge_user(struct budget_user *user, size_t bytes)
 	if (bytes > BUDGET_BYTES - budget->bytes ||
 	    (user->uid != 0 && bytes > BUDGET_USER_BYTES - user->bytes)) {
 		if (!user->refused)
-			log_line(LC_NOTICE, "%s of uid %u are refused: they have %zu bytes here, all "
-			         "users' %zu", budget->what, (unsigned)user->uid, user->bytes, budget->bytes);
+			log_line(LC_NOTICE,
+			         "%s of uid %u are refused: they have %zu bytes here, all "
+			         "users' %zu",
+			         budget->what, (unsigned)user->uid, user->bytes, budget->bytes);
 		user->refused = true;
 		return false;
 	}

@@ -23,7 +23,7 @@
 #define BUDGET_DESCRIPTOR 1024
 
 struct budget {
-	const char *what;             /* for the log: "open files" */
+	const char *what; /* for the log: "open files" */
 	size_t bytes;
 	struct budget_user *users;
 };

@@ -13,9 +13,9 @@
 /* One who waits, or is away after an interrupt. */
 struct ask {
 	struct claim_request request;
-	struct hold *hold;            /* his place */
-	struct hold *instead;         /* what it is to replace; NULL */
-	struct ask *prev, *next;      /* in node->asks */
+	struct hold *hold;       /* his place */
+	struct hold *instead;    /* what it is to replace; NULL */
+	struct ask *prev, *next; /* in node->asks */
 };
 
 struct claim *claim_of(struct holder *holder)
@@ -54,7 +54,8 @@ struct hold *claim_companion(const struct node *node, enum claim_kind kind,
 	const struct claim *claim;
 
 	DL_FOREACH(node->claims, claim)
-		if (claim->kind != kind && is_of(claim, person) && lc_holds(claim->holder.hold->taker) &&
+		if (claim->kind != kind && is_of(claim, person) &&
+		    lc_holds(claim->holder.hold->taker) &&
 		    !has_kind(node, claim->holder.hold, kind))
 			return claim->holder.hold;
 	return NULL;
@@ -91,7 +92,8 @@ static int join_hold(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
 	int r = claim ? hold_join(hold, &claim->holder, request->wake, guarded_caller(request),
-	                          request->uid, request->node) : -ENOMEM;
+	                          request->uid, request->node)
+	              : -ENOMEM;
 
 	if (r < 0) {
 		free(claim);
@@ -144,7 +146,7 @@ static void free_ask(void *ctx)
 static fuse_req_t withdraw_ask(struct ask *ask, struct claim_request *ret_request)
 {
 	*ret_request = ask->request;
-	return hold_withdraw(ask->hold);   /* frees it */
+	return hold_withdraw(ask->hold); /* frees it */
 }
 
 /* Cheap, for many may wait: somebody of those who have it is the one who asks, or of his
@@ -266,7 +268,10 @@ void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner
 }
 
 static const struct hold_kind setlk_kind = {
-	.too_long = ETIMEDOUT, .granted = ask_granted, .lost = fail_upgrade, .dropped = free_ask,
+	.too_long = ETIMEDOUT,
+	.granted = ask_granted,
+	.lost = fail_upgrade,
+	.dropped = free_ask,
 };
 
 /* The place it has left here by an interrupt. */
@@ -320,15 +325,22 @@ static int queue_up(struct face *face, const struct hold_request *place,
 }
 
 static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_request *request,
-                     struct hold *instead)
+                          struct hold *instead)
 {
 	struct hold_request place = {
-		.kind = &setlk_kind, .node = request->node, .mode = request->mode,
+		.kind = &setlk_kind,
+		.node = request->node,
+		.mode = request->mode,
 		/* Of the lock that the file was opened for. */
 		.czxid = request->node->parent->czxid,
-		.wait_us = request->wait_us, .instead = instead, .person = *guarded_caller(request),
-		.asker = request->asker.pid, .uid = request->uid, .where = request->file,
-		.owner = request->owner, .reason = request->reason,
+		.wait_us = request->wait_us,
+		.instead = instead,
+		.person = *guarded_caller(request),
+		.asker = request->asker.pid,
+		.uid = request->uid,
+		.where = request->file,
+		.owner = request->owner,
+		.reason = request->reason,
 	};
 	struct hold *hold = adopt_ask(face, &place, request);
 	int r = hold ? 0 : queue_up(face, &place, request, &hold);

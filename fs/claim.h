@@ -26,32 +26,32 @@
 
 enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL };
 
-struct advisory;   /* an open file of the door: advisory.h */
+struct advisory; /* an open file of the door: advisory.h */
 
 struct claim {
 	struct holder holder;
-	struct advisory *file;        /* it was made through this one */
+	struct advisory *file; /* it was made through this one */
 	enum claim_kind kind;
 	uint64_t owner;
-	enum lc_mode mode;            /* as asked for: the hold's own may be the stronger one */
-	pid_t pid;                    /* the process that asked; 0: none may share its hold */
+	enum lc_mode mode; /* as asked for: the hold's own may be the stronger one */
+	pid_t pid;         /* the process that asked; 0: none may share its hold */
 	uint64_t start;
-	struct claim *prev, *next;    /* in node->claims */
+	struct claim *prev, *next; /* in node->claims */
 };
 
 struct claim_request {
 	struct advisory *file;
-	struct node *node;            /* the door */
+	struct node *node; /* the door */
 	enum claim_kind kind;
 	uint64_t owner;
 	enum lc_mode mode;
-	int64_t wait_us;              /* as of lc_request */
+	int64_t wait_us; /* as of lc_request */
 	struct person asker;
-	struct person opener;         /* of the file */
-	int opener_life;              /* as family_watch() says; the file's */
+	struct person opener; /* of the file */
+	int opener_life;      /* as family_watch() says; the file's */
 	uid_t uid;
-	const char *reason;           /* the file's */
-	void (*wake)(struct holder *holder);   /* as of hold_join() */
+	const char *reason;                  /* the file's */
+	void (*wake)(struct holder *holder); /* as of hold_join() */
 };
 
 /* Answers the request. */

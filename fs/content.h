@@ -13,7 +13,7 @@
 
 struct content {
 	size_t len;
-	const char *data;      /* a byte 0 behind it */
+	const char *data; /* a byte 0 behind it */
 	unsigned references;
 	struct contents *of;
 	bool latest;
@@ -26,7 +26,7 @@ struct content {
 
 struct contents {
 	struct budget *budget;
-	struct content *latest;   /* what each user last read of each node, while it is open */
+	struct content *latest; /* what each user last read of each node, while it is open */
 };
 
 /* A copy of it, or what the user has open with just that: with one reference of the

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE_BYTES 4096   /* at least a line, its newline, and one byte that must not be there */
+#define PAGE_BYTES 4096 /* at least a line, its newline, and one byte that must not be there */
 
 static const char *check_file(int fd)
 {
@@ -58,7 +58,8 @@ static const char *check_line(char *line, size_t len)
 		return "its line is too long";
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			return line[i] == '\n' ? "it has more than one line" : "it has control characters";
+			return line[i] == '\n' ? "it has more than one line"
+			                       : "it has control characters";
 	colon = strchr(line, ':');
 	if (!colon || colon == line || !colon[1])
 		return "its line is not user:password";
@@ -79,7 +80,8 @@ char *credentials_read(const char *path, const char **ret_why)
 	}
 	why = check_file(fd);
 	if (!why) {
-		page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		            -1, 0);
 		why = page == MAP_FAILED ? strerror(ENOMEM) : NULL;
 	}
 	if (!why) {

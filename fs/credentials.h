@@ -6,7 +6,7 @@
 #ifndef FS_CREDENTIALS_H
 #define FS_CREDENTIALS_H
 
-#define CREDENTIALS_MAX 1023   /* bytes of the line */
+#define CREDENTIALS_MAX 1023 /* bytes of the line */
 
 /* The file's line, or NULL: *ret_why is a sentence. The file must be a regular one that
  * group and others can neither read nor write. */

@@ -18,15 +18,15 @@
 #include <unistd.h>
 
 #define CHILDREN_MAX (CREW_LEFT_MAX + CREW_WORKERS_MAX)
-#define USERS 4096        /* by the last bits of their numbers */
+#define USERS 4096 /* by the last bits of their numbers */
 #define SHARE_GROWS 4
-#define LEFT_NICE 19      /* behind those at work */
+#define LEFT_NICE 19 /* behind those at work */
 
 /* What a child tells of itself. */
 struct desk {
-	_Atomic int64_t since_us;      /* at this job; 0: at none */
+	_Atomic int64_t since_us; /* at this job; 0: at none */
 	_Atomic int job;
-	_Atomic bool left;             /* told: go when it is done */
+	_Atomic bool left; /* told: go when it is done */
 };
 
 /* Shared by all. A list that is given up in the middle may have children at it for a moment
@@ -36,7 +36,7 @@ struct table {
 	uint32_t count;
 	int64_t share_us;
 	_Atomic int64_t used_us[USERS];
-	_Atomic uint32_t put_off;      /* how many of the list are for a later turn */
+	_Atomic uint32_t put_off; /* how many of the list are for a later turn */
 	struct desk desks[CHILDREN_MAX];
 	struct job jobs[CREW_JOBS_MAX];
 	uint32_t order[CREW_JOBS_MAX]; /* of this turn */
@@ -46,7 +46,7 @@ struct table {
 struct child {
 	enum { CHILD_NONE, CHILD_WORKS, CHILD_LEFT, CHILD_KILLED } state;
 	pid_t pid;
-	pid_t at;                      /* left with a job there */
+	pid_t at; /* left with a job there */
 	int64_t since_us;
 };
 
@@ -68,13 +68,16 @@ struct crew *crew_create(void *ctx)
 
 	if (!crew)
 		return NULL;
-	crew->table = mmap(NULL, sizeof(*crew->table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	crew->table = mmap(NULL, sizeof(*crew->table), PROT_READ | PROT_WRITE,
+	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (crew->table == MAP_FAILED) {
 		free(crew);
 		return NULL;
 	}
 	crew->ctx = ctx;
-	crew->workers = processors < 2 ? 2 : processors > CREW_WORKERS_MAX ? CREW_WORKERS_MAX : (int)processors;
+	crew->workers = processors < 2                  ? 2
+	                : processors > CREW_WORKERS_MAX ? CREW_WORKERS_MAX
+	                                                : (int)processors;
 	return crew;
 }
 

@@ -30,8 +30,8 @@
 #define CREW_JOBS_MAX (1 << 18)
 
 struct job {
-	pid_t pid;        /* what it looks at; no second child is sent there while one is left with it */
-	uid_t uid;        /* whose time it takes */
+	pid_t pid; /* what it looks at; no second child is sent there while one is left with it */
+	uid_t uid; /* whose time it takes */
 };
 
 /* Both are called in a child, which forked from the caller at crew_start() or later. */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 struct dir {
-	const struct content *content;   /* NULL: not read yet */
+	const struct content *content; /* NULL: not read yet */
 };
 
 static struct dir *dir_of(const struct fuse_file_info *fi)
@@ -62,7 +62,8 @@ static void reply_names(fuse_req_t req, const struct dir *dir, size_t size, off_
 	}
 	while (is_start(content, off)) {
 		const char *name = content->data + off + 1;
-		struct stat st = {.st_mode = name[-1] == 'd' ? S_IFDIR : S_IFREG, .st_ino = UINT32_MAX};
+		struct stat st = {.st_mode = name[-1] == 'd' ? S_IFDIR : S_IFREG,
+		                  .st_ino = UINT32_MAX};
 		off_t next = off + 1 + (off_t)strlen(name) + 1;
 		size_t need = fuse_add_direntry(req, buffer + used, size - used, name, &st, next);
 
@@ -83,7 +84,8 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 
 	errno = ENOMEM;
 	if (!list->failed)
-		content = content_get(&face->contents, node, fuse_req_ctx(req)->uid, list->data, list->len);
+		content = content_get(&face->contents, node, fuse_req_ctx(req)->uid, list->data,
+		                      list->len);
 	if (content) {
 		content_drop(dir->content);
 		dir->content = content;
@@ -114,7 +116,8 @@ static void add_static(struct dir_list *list, const struct node *node)
 	}
 }
 
-static void add_listed(struct dir_list *list, const struct node *node, const struct lc_listing *listing)
+static void add_listed(struct dir_list *list, const struct node *node,
+                       const struct lc_listing *listing)
 {
 	char name[QUEUE_NAME_MAX + 1];
 
@@ -165,7 +168,8 @@ static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 	}
 	if (node->kind == NODE_QUEUE && !snapshot_is_of(node->snapshot, listing))
 		node_snapshot(face->nodes, node, snapshot_take(listing, face->clock_us()));
-	reply_list(face, parked->req, node, parked->open, list_of(face, node, listing), parked->size);
+	reply_list(face, parked->req, node, parked->open, list_of(face, node, listing),
+	           parked->size);
 	parked_free(parked);
 }
 

@@ -13,7 +13,7 @@ const char *const door_names[] = {"lock", "shared", "try", "reentrant", "flock",
 
 static const struct {
 	const char *name;
-	bool timed;          /* name@30s is another door */
+	bool timed; /* name@30s is another door */
 	struct door door;
 } doors[] = {
 	{"lock", true, {.mode = LC_EXCLUSIVE, .wait_us = LC_FOREVER}},

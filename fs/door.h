@@ -16,9 +16,9 @@
 
 struct door {
 	enum lc_mode mode;
-	int64_t wait_us;   /* 0: not at all; LC_FOREVER */
-	bool joins;        /* reentrant: what its own process or an ancestor holds is enough */
-	bool advisory;     /* opening it takes nothing: flock(2) and fcntl(2) do */
+	int64_t wait_us; /* 0: not at all; LC_FOREVER */
+	bool joins;      /* reentrant: what its own process or an ancestor holds is enough */
+	bool advisory;   /* opening it takes nothing: flock(2) and fcntl(2) do */
 };
 
 /* 0; -ENOENT: not a door; -EINVAL: would be one, but its time is malformed. */

@@ -38,10 +38,10 @@
 
 /* The names of a directory, as dir.c hands them out. */
 struct dir_list {
-	uint64_t serial;          /* of the listing that it was made of; 0: none */
+	uint64_t serial; /* of the listing that it was made of; 0: none */
 	char *data;
 	size_t len, room;
-	bool failed;              /* no memory for one of them */
+	bool failed; /* no memory for one of them */
 };
 
 /* Made once for all who read the same directories at the same time. */
@@ -51,25 +51,25 @@ struct face {
 	struct lc *lc;
 	struct nodes *nodes;
 	const char *host;
-	uid_t uid;                /* the mounter, owner of what has no other */
+	uid_t uid; /* the mounter, owner of what has no other */
 	gid_t gid;
-	struct lc_attributes without;   /* of locks that have none, made by other clients */
-	bool serving;             /* the kernel has greeted */
+	struct lc_attributes without; /* of locks that have none, made by other clients */
+	bool serving;                 /* the kernel has greeted */
 	bool draining;
-	unsigned holds;           /* waiting, lingering or held */
-	unsigned parked;          /* requests that wait for an answer of the ensemble */
-	struct budget files, requests;   /* what users have open, and wait for */
+	unsigned holds;                /* waiting, lingering or held */
+	unsigned parked;               /* requests that wait for an answer of the ensemble */
+	struct budget files, requests; /* what users have open, and wait for */
 	struct contents contents;
 	struct dir_list dir_lists[DIR_LISTS_MAX];
 	struct linger linger;
-	struct guardian *guardian;   /* NULL: on_lost=none */
-	struct hold *waiting;     /* in the order of their requests */
-	unsigned seekers;         /* how many of them would join their family's */
+	struct guardian *guardian; /* NULL: on_lost=none */
+	struct hold *waiting;      /* in the order of their requests */
+	unsigned seekers;          /* how many of them would join their family's */
 	struct hold *held;
-	struct handle *handles;   /* open files of doors, held or lost */
-	struct advisory *advisories;   /* open files of flock doors */
-	bool read_only;           /* the mount: nothing is to be taken */
-	int64_t kernel_limit_s;   /* kernel_limit.h */
+	struct handle *handles;      /* open files of doors, held or lost */
+	struct advisory *advisories; /* open files of flock doors */
+	bool read_only;              /* the mount: nothing is to be taken */
+	int64_t kernel_limit_s;      /* kernel_limit.h */
 	struct pauses pauses;
 	int64_t (*clock_us)(void);
 };
@@ -95,16 +95,16 @@ static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
 struct parked {
 	struct face *face;
 	fuse_req_t req;
-	struct lc_call *call;     /* cancelled when the request is interrupted */
-	struct node *node;        /* a reference, or NULL */
+	struct lc_call *call; /* cancelled when the request is interrupted */
+	struct node *node;    /* a reference, or NULL */
 	char name[LC_NAME_MAX + 1];
 	struct fuse_file_info fi;
 	size_t size;
 	off_t off;
-	struct person asker;      /* advisory.c: who waits for the answer */
-	bool changed;             /* what was asked for is done: an interrupt comes too late */
-	void *open;               /* dir.c: the directory */
-	void (*refuse)(fuse_req_t req, int error);   /* answers it otherwise than asked for */
+	struct person asker; /* advisory.c: who waits for the answer */
+	bool changed;        /* what was asked for is done: an interrupt comes too late */
+	void *open;          /* dir.c: the directory */
+	void (*refuse)(fuse_req_t req, int error); /* answers it otherwise than asked for */
 };
 
 /* Takes a reference on the node. NULL: the request is answered ENOMEM or ENFILE. */
@@ -121,7 +121,7 @@ uid_t parked_uid(const struct parked *parked);
 void parked_free(struct parked *parked);
 /* Both answer the request and free. */
 void parked_error(struct parked *parked, int error);
-void parked_done(void *ctx, int err);   /* an lc_done_fn */
+void parked_done(void *ctx, int err); /* an lc_done_fn */
 
 /* ---- text.c ---- */
 
@@ -130,8 +130,8 @@ int evict_entry(struct parked *parked, lc_done_fn *done);
 
 /* ---- attributes.c ---- */
 
-#define TIMEOUT_S 1.0             /* what another host changes shows after this */
-#define TIMEOUT_STATIC_S 86400.0  /* names that every lock has */
+#define TIMEOUT_S 1.0            /* what another host changes shows after this */
+#define TIMEOUT_STATIC_S 86400.0 /* names that every lock has */
 
 /* Whoever may write in a directory may take the lock; and who may take it may read its
  * token. */
@@ -162,12 +162,14 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
                 struct fuse_file_info *fi);
 void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
-void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph);
+void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+               struct fuse_pollhandle *ph);
 void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
-void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep);
+void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
+                int sleep);
 
 /* No RELEASE will come any more. `leave`: all descriptors are closed, give the locks
  * back; otherwise the engine is gone already. */
@@ -178,7 +180,8 @@ void files_end(struct face *face, bool leave);
 struct handle;
 
 /* Answers the request when the lock is held, or not to be had. */
-void handle_open(struct face *face, fuse_req_t req, struct node *node, const struct fuse_file_info *fi);
+void handle_open(struct face *face, fuse_req_t req, struct node *node,
+                 const struct fuse_file_info *fi);
 void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off);
 void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_t size);
 void handle_fsync(struct handle *handle, fuse_req_t req);
@@ -194,7 +197,7 @@ struct holder;
 /* Where in the file the token stands, for the reader. */
 struct cursor {
 	off_t base;
-	bool rewind;   /* a write came: the next read starts anew */
+	bool rewind; /* a write came: the next read starts anew */
 };
 
 void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face, fuse_req_t req,
@@ -203,6 +206,7 @@ void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, c
                 size_t size);
 void held_fsync(struct lc_taker *taker, struct face *face, fuse_req_t req, struct node *node);
 /* `asked`: for which events; `waits`: who polls will be woken, should they come later. */
-void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked, bool waits);
+void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked,
+               bool waits);
 
 #endif

@@ -52,12 +52,15 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 		return false;
 	/* The name in brackets may itself hold brackets and blanks. */
 	rest = strrchr(text, ')');
-	if (!rest ||
-	    sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	           "%*d %*d %*d %llu", &state, &parent, &start) != 3)
+	if (!rest || sscanf(rest + 1,
+	                    " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+	                    "%*d %*d %*d %llu",
+	                    &state, &parent, &start) != 3)
 		return false;
 	*ret_ancestry = (struct ancestry){
-		.parent = parent, .start = start, .ended = state == 'Z' || state == 'X',
+		.parent = parent,
+		.start = start,
+		.ended = state == 'Z' || state == 'X',
 	};
 	return true;
 }
@@ -73,7 +76,7 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 static struct remembered {
 	pid_t thread;
 	int64_t read_ns;
-	bool seen;             /* the command was read */
+	bool seen; /* the command was read */
 	struct person person;
 } remembered[REMEMBERED_COUNT];
 
@@ -94,7 +97,9 @@ static struct remembered *remember_thread(pid_t thread)
 	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS) {
 		(void)who_is(thread, &who);
 		*entry = (struct remembered){
-			.thread = thread, .read_ns = now, .person = {.pid = who.process, .command = "-"},
+			.thread = thread,
+			.read_ns = now,
+			.person = {.pid = who.process, .command = "-"},
 		};
 	}
 	return entry;
@@ -112,8 +117,8 @@ static struct remembered *read_command(pid_t thread)
 	char text[64];
 
 	if (!entry->seen && person->pid > 0 && read_proc(person->pid, "comm", text, sizeof(text)))
-		snprintf(person->command, sizeof(person->command), "%.*s",
-		         (int)strlen(text) - 1, text);   /* without the newline that /proc adds */
+		snprintf(person->command, sizeof(person->command), "%.*s", (int)strlen(text) - 1,
+		         text); /* without the newline that /proc adds */
 	entry->seen = true;
 	return entry;
 }

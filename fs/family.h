@@ -24,9 +24,9 @@
 #include "lockcore.h"
 
 struct person {
-	pid_t pid;                          /* 0: not visible */
-	uint64_t start;                     /* as of ancestry; 0: not known */
-	char command[LC_COMMAND_MAX + 1];   /* "-": not known */
+	pid_t pid;                        /* 0: not visible */
+	uint64_t start;                   /* as of ancestry; 0: not known */
+	char command[LC_COMMAND_MAX + 1]; /* "-": not known */
 };
 
 /* All three are for requests that the thread itself waits for, or its number may be another's by
@@ -44,8 +44,8 @@ void family_identify(pid_t thread, struct person *ret_person);
 
 struct ancestry {
 	pid_t parent;
-	uint64_t start;       /* in clock ticks since boot: with the pid, the process itself */
-	bool ended;           /* a zombie */
+	uint64_t start; /* in clock ticks since boot: with the pid, the process itself */
+	bool ended;     /* a zombie */
 };
 
 /* By stat, which may wait: not for the loop. */

@@ -22,7 +22,8 @@ static struct advisory *advisory_of(fuse_req_t req, fuse_ino_t ino, const struct
 {
 	const struct node *node = node_by_ino(face_of(req)->nodes, ino);
 
-	return node->kind == NODE_DOOR && node->door.advisory ? (struct advisory *)(uintptr_t)fi->fh : NULL;
+	return node->kind == NODE_DOOR && node->door.advisory ? (struct advisory *)(uintptr_t)fi->fh
+	                                                      : NULL;
 }
 
 static struct handle *handle_of_file(const struct fuse_file_info *fi)
@@ -74,8 +75,8 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, o
 	else if (is_door_file(req, ino))
 		handle_write(handle_of_file(fi), req, data, size);
 	else
-		text_write(face_of(req), text_of(fi), req, node_by_ino(face_of(req)->nodes, ino), data,
-		           size, off);
+		text_write(face_of(req), text_of(fi), req, node_by_ino(face_of(req)->nodes, ino),
+		           data, size, off);
 }
 
 void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
@@ -93,7 +94,8 @@ void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_i
 		fuse_reply_err(req, 0);
 }
 
-void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+               struct fuse_pollhandle *ph)
 {
 	struct advisory *file = advisory_of(req, ino, fi);
 
@@ -164,7 +166,8 @@ void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struc
 		fuse_reply_err(req, EINVAL);
 }
 
-void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock, int sleep)
+void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
+                int sleep)
 {
 	struct advisory *file = advisory_of(req, ino, fi);
 

@@ -33,12 +33,12 @@ struct guard {
 	struct page *page;
 	int fd, timer;
 	enum on_lost on_lost;
-	bool daemon;                  /* it lives */
+	bool daemon; /* it lives */
 	struct round *round;
-	bool looking;                 /* a round is under way */
-	bool again;                   /* somebody has lost since it began */
-	int64_t began_us, look_us;    /* that round; the next one */
-	bool quiet;                   /* the last round found nobody */
+	bool looking;              /* a round is under way */
+	bool again;                /* somebody has lost since it began */
+	int64_t began_us, look_us; /* that round; the next one */
+	bool quiet;                /* the last round found nobody */
 };
 
 /* The lease is as good as over, or there is none: whoever holds has lost. False: nobody
@@ -118,7 +118,8 @@ static struct round_lost look(struct guard *guard, bool at_once)
 	int64_t now = clock_now_us();
 
 	guard->again = (guard->again || lost.more) && lost.count > 0;
-	if (lost.count > 0 && (at_once || (!guard->looking && (guard->again || guard->look_us <= now)))) {
+	if (lost.count > 0 &&
+	    (at_once || (!guard->looking && (guard->again || guard->look_us <= now)))) {
 		guard->looking = true;
 		guard->again = false;
 		guard->began_us = now;
@@ -143,8 +144,8 @@ static bool is_over(const struct guard *guard, const struct round_lost *lost)
 {
 	if (guard->daemon || any_held(guard->page) || guard->looking)
 		return false;
-	return lost->count == 0 ||
-	       (guard->quiet && (!round_hangs(guard->round) || clock_now_us() - lost->newest_us > HANGS_US));
+	return lost->count == 0 || (guard->quiet && (!round_hangs(guard->round) ||
+	                                             clock_now_us() - lost->newest_us > HANGS_US));
 }
 
 static void run(struct guard *guard)
@@ -160,7 +161,7 @@ static void run(struct guard *guard)
 
 		if (is_over(guard, &lost))
 			return;
-		if (at <= now)   /* nobody holds; the next holder's lease moves the deadline */
+		if (at <= now) /* nobody holds; the next holder's lease moves the deadline */
 			at = now + lead / 4;
 		look_at = next_look(guard, &lost, now);
 		wait_until(guard, look_at < at ? look_at : at);
@@ -170,8 +171,12 @@ static void run(struct guard *guard)
 _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 {
 	struct guard guard = {
-		.page = page, .fd = fd, .on_lost = on_lost, .daemon = true,
-		.timer = -1, .round = round_create(page, on_lost),
+		.page = page,
+		.fd = fd,
+		.on_lost = on_lost,
+		.daemon = true,
+		.timer = -1,
+		.round = round_create(page, on_lost),
 	};
 	sigset_t none;
 

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
+#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
 #include <uthash.h>
 
 /* How many slots a user has. */
@@ -28,7 +28,7 @@ struct user {
 
 struct guardian {
 	struct page *page;
-	int fd;                        /* to the other half, -1: gone. A byte wakes it */
+	int fd; /* to the other half, -1: gone. A byte wakes it */
 	int free_count;
 	int free[GUARDIAN_SLOTS];
 	int open_count;
@@ -180,7 +180,8 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 
 	if (!user) {
 		if (guardian->fd >= 0)
-			log_line(LC_WARNING, "takers of uid %u are refused: more than could be stopped",
+			log_line(LC_WARNING,
+			         "takers of uid %u are refused: more than could be stopped",
 			         (unsigned)who->uid);
 		return guardian->fd >= 0 ? -ENOLCK : -ESHUTDOWN;
 	}
@@ -189,7 +190,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	i = guardian->free[--guardian->free_count];
 	guardian->uids[i] = who->uid;
 	slot = &page->slots[i];
-	atomic_thread_fence(memory_order_seq_cst);   /* it was free before this: slots_look() */
+	atomic_thread_fence(memory_order_seq_cst); /* it was free before this: slots_look() */
 	slot->pid = who->pid;
 	slot->uid = who->uid;
 	slot->start = who->start;

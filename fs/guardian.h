@@ -45,9 +45,12 @@ enum on_lost { ON_LOST_NONE, ON_LOST_TERM, ON_LOST_KILL };
 static inline int64_t guardian_lead_us(enum on_lost on_lost)
 {
 	switch (on_lost) {
-	case ON_LOST_NONE: return 0;
-	case ON_LOST_TERM: return GUARDIAN_TERM_LEAD_US;
-	case ON_LOST_KILL: return GUARDIAN_KILL_LEAD_US;
+	case ON_LOST_NONE:
+		return 0;
+	case ON_LOST_TERM:
+		return GUARDIAN_TERM_LEAD_US;
+	case ON_LOST_KILL:
+		return GUARDIAN_KILL_LEAD_US;
 	}
 	return 0;
 }
@@ -68,10 +71,10 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
 /* Who has a door open. */
 struct guarded {
-	uid_t uid;           /* of the taker; the process may be another's, who gave it the file */
+	uid_t uid; /* of the taker; the process may be another's, who gave it the file */
 	pid_t pid;
-	uint64_t start;      /* of the process, by family.h */
-	uint64_t ino;        /* of the door's file */
+	uint64_t start; /* of the process, by family.h */
+	uint64_t ino;   /* of the door's file */
 };
 
 /* Holds now: a slot; or it cannot be guarded: -ENOLCK for too many, -ESHUTDOWN when the

@@ -14,13 +14,13 @@
 #include <utlist.h>
 
 struct handle {
-	struct holder holder;         /* of no hold before the grant */
+	struct holder holder; /* of no hold before the grant */
 	struct face *face;
 	struct node *node;            /* a reference from the grant on */
 	struct fuse_file_info fi;     /* of the OPEN that waits */
 	struct fuse_pollhandle *poll; /* somebody polls */
 	struct cursor cursor;
-	struct handle *prev, *next;   /* in face->handles */
+	struct handle *prev, *next; /* in face->handles */
 };
 
 static struct handle *handle_of_holder(struct holder *holder)
@@ -83,7 +83,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	handle->fi.direct_io = 1;
 	handle->fi.noflush = 1;
 	if (fuse_reply_open(req, &handle->fi) < 0)
-		handle_release(handle);   /* the opener is gone: no RELEASE will come */
+		handle_release(handle); /* the opener is gone: no RELEASE will come */
 }
 
 static void open_granted(struct hold *hold, fuse_req_t req)
@@ -97,7 +97,10 @@ static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t re
 }
 
 static const struct hold_kind open_kind = {
-	.too_long = EINTR, .granted = open_granted, .found = open_joined, .dropped = budget_free,
+	.too_long = EINTR,
+	.granted = open_granted,
+	.found = open_joined,
+	.dropped = budget_free,
 };
 
 /* NULL: errno. */
@@ -112,7 +115,7 @@ static struct handle *new_handle(struct face *face, struct node *node, uid_t uid
 }
 
 static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request,
-                 const struct fuse_file_info *fi)
+                        const struct fuse_file_info *fi)
 {
 	struct handle *handle = new_handle(family->face, request->node, request->uid, fi);
 	int error = errno;
@@ -126,7 +129,7 @@ static void join_family(struct hold *family, fuse_req_t req, const struct hold_r
 }
 
 static void queue_open(struct face *face, fuse_req_t req, const struct hold_request *request,
-                const struct fuse_file_info *fi)
+                       const struct fuse_file_info *fi)
 {
 	struct handle *handle = new_handle(face, request->node, request->uid, fi);
 	struct hold *hold;
@@ -141,11 +144,16 @@ static void queue_open(struct face *face, fuse_req_t req, const struct hold_requ
 	free(request->lineage);
 }
 
-void handle_open(struct face *face, fuse_req_t req, struct node *node, const struct fuse_file_info *fi)
+void handle_open(struct face *face, fuse_req_t req, struct node *node,
+                 const struct fuse_file_info *fi)
 {
 	struct hold_request request = {
-		.kind = &open_kind, .node = node, .mode = node->door.mode, .uid = fuse_req_ctx(req)->uid,
-		.wait_us = fi->flags & O_NONBLOCK ? 0 : node->door.wait_us, .where = node,
+		.kind = &open_kind,
+		.node = node,
+		.mode = node->door.mode,
+		.uid = fuse_req_ctx(req)->uid,
+		.wait_us = fi->flags & O_NONBLOCK ? 0 : node->door.wait_us,
+		.where = node,
 	};
 	struct hold *hold;
 

@@ -57,7 +57,7 @@ void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face,
 	parked = park(face, req, node, NULL);
 	if (!parked)
 		return;
-	parked->open = taker;   /* which no RELEASE can end before its read is answered */
+	parked->open = taker; /* which no RELEASE can end before its read is answered */
 	parked->size = size;
 	parked->off = off - cursor->base;
 	park_call(parked, lc_fetch_token(taker, token_fetched, parked, &parked->call));

@@ -261,10 +261,14 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 	struct lc_request ask = {
-		.lock = request->node->lock, .mode = request->mode, .wait_us = request->wait_us,
+		.lock = request->node->lock,
+		.mode = request->mode,
+		.wait_us = request->wait_us,
 		.czxid = request->czxid,
 		.instead = request->instead ? request->instead->taker : NULL,
-		.pid = request->person.pid, .uid = request->uid, .command = request->person.command,
+		.pid = request->person.pid,
+		.uid = request->uid,
+		.command = request->person.command,
 		.reason = request->reason,
 	};
 	int r;
@@ -272,9 +276,17 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	if (!hold)
 		return -ENOMEM;
 	*hold = (struct hold){
-		.kind = request->kind, .ctx = ctx, .face = face, .node = request->node,
-		.mode = request->mode, .person = request->person, .uid = request->uid, .asker = asker_of(request),
-		.where = request->where, .owner = request->owner, .lineage = request->lineage,
+		.kind = request->kind,
+		.ctx = ctx,
+		.face = face,
+		.node = request->node,
+		.mode = request->mode,
+		.person = request->person,
+		.uid = request->uid,
+		.asker = asker_of(request),
+		.where = request->where,
+		.owner = request->owner,
+		.lineage = request->lineage,
 	};
 	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
@@ -323,13 +335,19 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 	};
 
 	*holder = (struct holder){
-		.wake = wake, .pid = person->pid, .start = person->start, .uid = uid, .slot = -1,
+		.wake = wake,
+		.pid = person->pid,
+		.start = person->start,
+		.uid = uid,
+		.slot = -1,
 		.life = -1,
 	};
 	if (guardian) {
 		if (person->pid == 0)
-			log_line(LC_WARNING, "%s: its taker is not visible here, and could not be "
-			         "stopped if it lost the lock", door->lock);
+			log_line(LC_WARNING,
+			         "%s: its taker is not visible here, and could not be "
+			         "stopped if it lost the lock",
+			         door->lock);
 		holder->slot = guardian_hold(guardian, &guarded);
 		if (holder->slot < 0)
 			return holder->slot;
@@ -337,7 +355,8 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 	holder->hold = hold;
 	holder->life = family_watch(person->pid);
 	if (holder->life < 0 && person->pid > 0)
-		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker", door->lock);
+		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker",
+		         door->lock);
 	DL_APPEND(hold->holders, holder);
 	return 0;
 }
@@ -382,7 +401,7 @@ void hold_part(struct holder *holder)
 	if (holder->attends && hold->holders && hold->taker && !anybody_attends(hold))
 		lc_attend(hold->taker, NULL);
 	if (hold->granting)
-		return;   /* answer_request() looks after it */
+		return; /* answer_request() looks after it */
 	if (!hold->holders)
 		hold_free(hold);
 }
@@ -477,7 +496,8 @@ int64_t holds_wait(const struct face *face)
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 {
 	if (guardian_spoke && !guardian_listen(face->guardian))
-		log_line(LC_ERROR, "the guardian was killed: no lock is granted any more, start anew");
+		log_line(LC_ERROR,
+		         "the guardian was killed: no lock is granted any more, start anew");
 	linger_process(&face->linger, process_gone);
 	if (!face->waiting || face->kernel_limit_s == 0)
 		return;

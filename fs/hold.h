@@ -32,16 +32,16 @@ struct hold;
 /* One who has the lock by a hold; part of what the face keeps of it. Each has a slot of
  * its own with the guardian. */
 struct holder {
-	struct hold *hold;            /* NULL: none */
-	void (*wake)(struct holder *holder);   /* who polls it: the lock is lost, or what
+	struct hold *hold;                   /* NULL: none */
+	void (*wake)(struct holder *holder); /* who polls it: the lock is lost, or what
 	                                        * hold_attend() tells. It may not part here */
-	pid_t pid;                    /* who opened or locked: with its start, the process */
-	uint64_t start;               /* 0: not known */
-	int life;                     /* and as family_watch() tells it from a later one */
-	uid_t uid;                    /* whose he is, who might signal him */
-	int slot;                     /* the guardian's; -1: not guarded */
+	pid_t pid;                           /* who opened or locked: with its start, the process */
+	uint64_t start;                      /* 0: not known */
+	int life;                            /* and as family_watch() tells it from a later one */
+	uid_t uid;                           /* whose he is, who might signal him */
+	int slot;                            /* the guardian's; -1: not guarded */
 	bool attends;
-	struct holder *prev, *next;   /* in hold->holders */
+	struct holder *prev, *next; /* in hold->holders */
 };
 
 /* Where the kinds of asking differ. */
@@ -68,15 +68,15 @@ struct hold_kind {
 /* What is asked for, and by whom. */
 struct hold_request {
 	const struct hold_kind *kind;
-	struct node *node;            /* the door; a reference is taken */
+	struct node *node; /* the door; a reference is taken */
 	enum lc_mode mode;
-	int64_t czxid, wait_us;       /* as of lc_request */
-	struct hold *instead;         /* as of lc_request; NULL */
-	struct person person;         /* identified while the request is pending */
-	pid_t asker;                  /* who would come back after an interrupt; 0: that person */
+	int64_t czxid, wait_us; /* as of lc_request */
+	struct hold *instead;   /* as of lc_request; NULL */
+	struct person person;   /* identified while the request is pending */
+	pid_t asker;            /* who would come back after an interrupt; 0: that person */
 	uid_t uid;
-	const char *reason;           /* as of lc_request; NULL */
-	struct lineage *lineage;      /* of the person, if its family's hold would do; the hold
+	const char *reason;      /* as of lc_request; NULL */
+	struct lineage *lineage; /* of the person, if its family's hold would do; the hold
 	                               * takes it. NULL: only one of its own will */
 	/* An interrupted place is for the same process with the same two, in the same mode:
 	 * the door, and 0; or the open file, and the owner of the advisory lock. */
@@ -87,28 +87,28 @@ struct hold_request {
 /* To be read by all, written by hold.c. */
 struct hold {
 	const struct hold_kind *kind;
-	void *ctx;                    /* the kind's, for what it asked */
+	void *ctx; /* the kind's, for what it asked */
 	struct face *face;
 	struct node *node;
-	struct lc_taker *taker;       /* NULL: the engine is gone */
+	struct lc_taker *taker; /* NULL: the engine is gone */
 	enum lc_mode mode;
-	struct person person;         /* who asked first */
+	struct person person; /* who asked first */
 	uid_t uid;
 	pid_t asker;
 	const void *where;
 	uint64_t owner;
 	struct lineage *lineage;
-	struct holder *holders;       /* in the order in which they joined; NULL: not granted */
+	struct holder *holders; /* in the order in which they joined; NULL: not granted */
 	bool lost;
 	/* Nobody else's: */
 	enum { HOLD_NEW, HOLD_WAITING, HOLD_LINGERING, HOLD_HELD } state;
-	bool granting;                /* the first is about to join */
-	fuse_req_t req;               /* while it waits */
-	int64_t since_us;             /* of this wait */
-	struct lingering place;       /* after an interrupt; its `drop` finds the hold by it */
-	bool answered;                /* what came while nobody asked: */
-	int error;                    /*   the lock, or an error */
-	struct hold *prev, *next;     /* in face->waiting or face->held */
+	bool granting;            /* the first is about to join */
+	fuse_req_t req;           /* while it waits */
+	int64_t since_us;         /* of this wait */
+	struct lingering place;   /* after an interrupt; its `drop` finds the hold by it */
+	bool answered;            /* what came while nobody asked: */
+	int error;                /*   the lock, or an error */
+	struct hold *prev, *next; /* in face->waiting or face->held */
 };
 
 /* A place that this asker left here by an interrupt: change `ctx` as the new request

@@ -24,7 +24,7 @@ static int64_t read_limit(const char *path)
 	long long number = 0;
 
 	if (!file)
-		return 0;   /* a kernel without it */
+		return 0; /* a kernel without it */
 	if (fscanf(file, "%lld", &number) != 1 || number < 0)
 		number = 0;
 	fclose(file);

@@ -16,7 +16,8 @@
 int linger_init(struct linger *linger, int64_t (*clock_us)(void),
                 void (*drop)(struct lingering *place))
 {
-	*linger = (struct linger){.fd = epoll_create1(EPOLL_CLOEXEC), .clock_us = clock_us, .drop = drop};
+	*linger = (struct linger){
+		.fd = epoll_create1(EPOLL_CLOEXEC), .clock_us = clock_us, .drop = drop};
 	return linger->fd < 0 ? -errno : 0;
 }
 
@@ -38,7 +39,10 @@ bool linger_begin(struct linger *linger, struct lingering *place, pid_t pid)
 		return false;
 	}
 	*place = (struct lingering){
-		.pid = pid, .active = true, .pidfd = fd, .until_us = linger->clock_us() + LINGER_US,
+		.pid = pid,
+		.active = true,
+		.pidfd = fd,
+		.until_us = linger->clock_us() + LINGER_US,
 	};
 	DL_APPEND(linger->waiting, place);
 	return true;

@@ -28,10 +28,10 @@ struct lingering {
 };
 
 struct linger {
-	int fd;                         /* for the loop's poll(2): readable when a process went */
+	int fd; /* for the loop's poll(2): readable when a process went */
 	int64_t (*clock_us)(void);
-	void (*drop)(struct lingering *place);   /* its time is up; not active any more */
-	struct lingering *waiting, *heads;       /* each in the order of their ends */
+	void (*drop)(struct lingering *place); /* its time is up; not active any more */
+	struct lingering *waiting, *heads;     /* each in the order of their ends */
 };
 
 int linger_init(struct linger *linger, int64_t (*clock_us)(void),

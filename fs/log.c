@@ -30,10 +30,14 @@ static enum lc_level most_level = LC_NOTICE;
 static int priority(enum lc_level level)
 {
 	switch (level) {
-	case LC_ERROR: return LOG_ERR;
-	case LC_WARNING: return LOG_WARNING;
-	case LC_NOTICE: return LOG_NOTICE;
-	case LC_INFO: return LOG_INFO;
+	case LC_ERROR:
+		return LOG_ERR;
+	case LC_WARNING:
+		return LOG_WARNING;
+	case LC_NOTICE:
+		return LOG_NOTICE;
+	case LC_INFO:
+		return LOG_INFO;
 	}
 	return LOG_ERR;
 }
@@ -65,7 +69,7 @@ static bool send_syslog(enum lc_level level, const char *text)
 			return true;
 		if (errno == EAGAIN)
 			return false;
-		close(syslog_fd);   /* the log daemon was started anew */
+		close(syslog_fd); /* the log daemon was started anew */
 		syslog_fd = -1;
 	}
 	return false;
@@ -139,7 +143,7 @@ void log_line(enum lc_level level, const char *format, ...)
 		va_end(args);
 		for (char *c = text; *c; c++)
 			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				*c = '?';   /* names are users' text: one line stays one line */
+				*c = '?'; /* names are users' text: one line stays one line */
 		if (!put(level, text))
 			window_of(level)->dropped++;
 	}
@@ -181,7 +185,7 @@ void log_to_child(void)
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return;   /* poll(2) says for most of what stderr can be whether it would wait */
+		return; /* poll(2) says for most of what stderr can be whether it would wait */
 	pid = fork();
 	if (pid == 0)
 		write_for_parent(fds[1]);
@@ -199,7 +203,7 @@ void log_finish(void)
 	if (child_fd < 0)
 		return;
 	shutdown(child_fd, SHUT_WR);
-	(void)poll(&pollfd, 1, FINISH_MS);   /* it hangs up */
+	(void)poll(&pollfd, 1, FINISH_MS); /* it hangs up */
 	close(child_fd);
 	child_fd = -1;
 }

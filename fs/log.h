@@ -16,7 +16,7 @@
 
 /* Keeps errno. */
 void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void log_level(enum lc_level most);   /* LC_NOTICE at first */
+void log_level(enum lc_level most); /* LC_NOTICE at first */
 /* From stderr to the system's log. */
 void log_to_syslog(void);
 /* In the foreground: a child writes to stderr, and may wait there. */

@@ -76,7 +76,8 @@ static void begin_leaving(struct loop *loop, int64_t patience_us)
 	holds_drop(face, 0, NULL);
 	loop->detacher = mountpoint_detach(loop->options->mountpoint);
 	if (loop->detacher < 0)
-		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint, strerror(errno));
+		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint,
+		         strerror(errno));
 }
 
 static void told_to_leave(struct loop *loop)
@@ -87,7 +88,8 @@ static void told_to_leave(struct loop *loop)
 	/* Before the mount loop_connect() sees it. */
 	if (loop->terms == 1 && loop->fuse && !loop->face->draining) {
 		lc_status(loop->face->lc, &status);
-		log_line(LC_NOTICE, "told to leave: takers are refused, %u locks are held, %u waited for",
+		log_line(LC_NOTICE,
+		         "told to leave: takers are refused, %u locks are held, %u waited for",
 		         status.holders, status.waiters);
 		begin_leaving(loop, loop->options->drain_us);
 	}
@@ -121,7 +123,8 @@ static void lose_patience(struct loop *loop)
 	}
 	lc_status(face->lc, &status);
 	if (status.holders > 0)
-		log_line(LC_WARNING, "the time to drain is over: %u locks that are still held are lost",
+		log_line(LC_WARNING,
+		         "the time to drain is over: %u locks that are still held are lost",
 		         status.holders);
 	loop->forfeited = true;
 	loop->patience_us = now + GRACE_US;
@@ -218,7 +221,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 		{.fd = guardian_fd(face->guardian), .events = POLLIN},
 		[6] = {.fd = face->pauses.timer, .events = POLLIN},
 	};
-	int64_t wait = min(servers_prepare(&loop->servers, face->clock_us(), &fds[5]), holds_wait(face));
+	int64_t wait =
+		min(servers_prepare(&loop->servers, face->clock_us(), &fds[5]), holds_wait(face));
 	struct timespec ts;
 
 	fds[4].fd = -1;

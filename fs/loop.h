@@ -12,19 +12,19 @@
 struct loop {
 	struct face *face;
 	const struct options *options;
-	struct fuse_session *fuse;   /* NULL before the mount */
+	struct fuse_session *fuse; /* NULL before the mount */
 	struct servers servers;
-	int signals;                 /* a signalfd */
-	pid_t detacher;              /* takes the mount off the tree; 0: none is at work */
-	pid_t asked;                 /* loop_ask(): the child; 0: it has ended */
-	int answer;                  /*   and what it said */
-	unsigned terms;              /* how often we were told to leave */
-	int64_t patience_us;         /* then: until when holders are served */
-	bool forfeited;              /* that time is over, and they have lost what they held */
-	bool over;                   /* and the time to close it, too */
-	int why;                     /* the engine is unusable: lc_why() */
-	bool gone;                   /* the kernel's side has ended */
-	ssize_t kept;                /* bytes of a request that is read and not served yet */
+	int signals;         /* a signalfd */
+	pid_t detacher;      /* takes the mount off the tree; 0: none is at work */
+	pid_t asked;         /* loop_ask(): the child; 0: it has ended */
+	int answer;          /*   and what it said */
+	unsigned terms;      /* how often we were told to leave */
+	int64_t patience_us; /* then: until when holders are served */
+	bool forfeited;      /* that time is over, and they have lost what they held */
+	bool over;           /* and the time to close it, too */
+	int why;             /* the engine is unusable: lc_why() */
+	bool gone;           /* the kernel's side has ended */
+	ssize_t kept;        /* bytes of a request that is read and not served yet */
 };
 
 int loop_begin(struct loop *loop);

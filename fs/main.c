@@ -47,7 +47,7 @@ static int64_t wall_ms(void *ctx)
 
 static void random_bytes(void *ctx, void *ret_bytes, size_t len)
 {
-	static unsigned char store[256];   /* so many neither fail nor are interrupted */
+	static unsigned char store[256]; /* so many neither fail nor are interrupted */
 	static size_t left;
 
 	(void)ctx;
@@ -87,7 +87,9 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 
 	vsnprintf(text, sizeof(text), format, args);
 	text[strcspn(text, "\n")] = '\0';
-	log_line(level <= FUSE_LOG_ERR ? LC_ERROR : level <= FUSE_LOG_WARNING ? LC_WARNING : LC_INFO,
+	log_line(level <= FUSE_LOG_ERR       ? LC_ERROR
+	         : level <= FUSE_LOG_WARNING ? LC_WARNING
+	                                     : LC_INFO,
 	         "%s", text);
 }
 
@@ -96,7 +98,8 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 
 static void raise_limits(void)
 {
-	struct rlimit limit, wanted = {.rlim_cur = DESCRIPTORS_WANTED, .rlim_max = DESCRIPTORS_WANTED};
+	struct rlimit limit,
+		wanted = {.rlim_cur = DESCRIPTORS_WANTED, .rlim_max = DESCRIPTORS_WANTED};
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
@@ -123,7 +126,7 @@ struct mount {
 	int id;
 	char device[32];
 	const char *point;
-	bool open;                   /* somebody has a door of it open */
+	bool open; /* somebody has a door of it open */
 };
 
 /* For that to be found out. */
@@ -174,7 +177,7 @@ static void end_detached(struct fuse_session *fuse)
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) == 0) {
-		close(fds[0]);   /* a pipe nobody reads polls POLLERR */
+		close(fds[0]); /* a pipe nobody reads polls POLLERR */
 		dup2(fds[1], fuse_session_fd(fuse));
 		close(fds[1]);
 	}
@@ -193,7 +196,7 @@ static int serve_mount(struct options *options, struct loop *loop, struct mount 
 		return status;
 	}
 	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0)
-		return status;   /* libfuse or fusermount3 has said why, in one line */
+		return status; /* libfuse or fusermount3 has said why, in one line */
 	if (set_nonblocking(fuse_session_fd(mount->fuse)) < 0 ||
 	    !mountpoint_identify(options->mountpoint, &mount->id, mount->device)) {
 		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
@@ -203,7 +206,8 @@ static int serve_mount(struct options *options, struct loop *loop, struct mount 
 	mount->point = options->mountpoint;
 	guardian_mounted(face->guardian, mount->id, mount->device);
 	if (face->kernel_limit_s > 0)
-		log_line(LC_WARNING, "the kernel aborts mounts whose requests wait %" PRId64 " s "
+		log_line(LC_WARNING,
+		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
 		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
 		         face->kernel_limit_s);
 	loop->fuse = mount->fuse;
@@ -228,12 +232,20 @@ static int servers_moved(void *ctx, const char *addresses)
 static int begin_session(struct options *options, struct loop *loop, struct ensemble **ret_ensemble)
 {
 	struct lc_config config = {
-		.root = options->root, .make_root = options->make_root, .host = options->host,
-		.session_timeout_us = options->session_timeout_us, .tick_time_us = options->tick_time_us,
+		.root = options->root,
+		.make_root = options->make_root,
+		.host = options->host,
+		.session_timeout_us = options->session_timeout_us,
+		.tick_time_us = options->tick_time_us,
 		.loss_lead_us = guardian_lead_us(options->on_lost),
-		.uid = loop->face->uid, .without = loop->face->without,
-		.clock_us = clock_us, .wall_ms = wall_ms, .random = random_bytes,
-		.report = log_report, .disrupted = look_for_pause, .deadline = set_deadline,
+		.uid = loop->face->uid,
+		.without = loop->face->without,
+		.clock_us = clock_us,
+		.wall_ms = wall_ms,
+		.random = random_bytes,
+		.report = log_report,
+		.disrupted = look_for_pause,
+		.deadline = set_deadline,
 		.ctx = loop,
 	};
 	int64_t now = clock_now_us(), until = now + why_patience_us(options);
@@ -285,7 +297,7 @@ static int run_mount(struct options *options, struct loop *loop)
 	guardian_end(loop->face->guardian, clean);
 	loop->face->guardian = NULL;
 	if (mount.fuse)
-		fuse_session_destroy(mount.fuse);   /* last: requests were answered until now */
+		fuse_session_destroy(mount.fuse); /* last: requests were answered until now */
 	ensemble_zookeeper_destroy(ensemble);
 	return exit_status;
 }
@@ -308,7 +320,9 @@ int main(int argc, char **argv)
 	face.contents.budget = &face.files;
 	face.read_only = options.read_only;
 	face.without = (struct lc_attributes){
-		.uid = options.uid, .gid = options.gid, .mode = 0777 & ~options.umask,
+		.uid = options.uid,
+		.gid = options.gid,
+		.mode = 0777 & ~options.umask,
 		.door_mode = attributes_door_mode(0777 & ~options.umask),
 	};
 	loop.options = &options;
@@ -319,7 +333,8 @@ int main(int argc, char **argv)
 		return status;
 	}
 	credentials_confine(options.credentials);
-	if (options.on_lost != ON_LOST_NONE && guardian_start(options.on_lost, &face.guardian) < 0) {
+	if (options.on_lost != ON_LOST_NONE &&
+	    guardian_start(options.on_lost, &face.guardian) < 0) {
 		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(errno));
 		ready_fail(status);
 		return status;

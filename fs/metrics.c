@@ -47,7 +47,8 @@ static void counter(struct page *page, const char *name, uint64_t value, const c
 /* 2500 us is 0.0025. */
 static const char *format_seconds(char text[SECONDS_MAX], int64_t us)
 {
-	int len = snprintf(text, SECONDS_MAX, "%" PRId64 ".%06d", us / 1000000, (int)(us % 1000000));
+	int len =
+		snprintf(text, SECONDS_MAX, "%" PRId64 ".%06d", us / 1000000, (int)(us % 1000000));
 
 	while (text[len - 1] == '0')
 		text[--len] = '\0';
@@ -68,7 +69,11 @@ static void print_label(struct page *page, const char *name, const char *value)
 {
 	PRINT(page, "%s=\"", name);
 	for (; *value; value++)
-		PRINT(page, *value == '\n' ? "\\n" : *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
+		PRINT(page,
+		      *value == '\n'                    ? "\\n"
+		      : *value == '"' || *value == '\\' ? "\\%c"
+		                                        : "%c",
+		      *value);
 	PRINT(page, "\"");
 }
 
@@ -91,7 +96,8 @@ static void print_state(struct page *page, const struct lc_status *status)
 
 	begin(page, "state", "gauge", "1 for the state of the session, 0 for the others.");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		PRINT(page, "zklockfs_state{state=\"%s\"} %d\n", names[i], strcmp(names[i], now) == 0);
+		PRINT(page, "zklockfs_state{state=\"%s\"} %d\n", names[i],
+		      strcmp(names[i], now) == 0);
 }
 
 static void print_failures(struct page *page, const struct lc_counters *counters)
@@ -122,7 +128,8 @@ static void print_waits(struct page *page, const struct lc_counters *counters)
 	      format_seconds(text, counters->waited_us), sum);
 }
 
-static void print_all(struct page *page, const struct lc_status *status, const struct view_mount *mount)
+static void print_all(struct page *page, const struct lc_status *status,
+                      const struct view_mount *mount)
 {
 	const struct lc_counters *counters = &status->counters;
 
@@ -132,12 +139,14 @@ static void print_all(struct page *page, const struct lc_status *status, const s
 	        "How long held locks are good without new contact.");
 	seconds(page, "session_timeout_seconds", status->session_timeout_us,
 	        "Granted by the ensemble; 0 without a session.");
-	seconds(page, "tick_time_seconds", status->tick_time_us, "Of the servers, as given by the option.");
+	seconds(page, "tick_time_seconds", status->tick_time_us,
+	        "Of the servers, as given by the option.");
 	seconds(page, "kernel_request_timeout_seconds", mount->kernel_limit_s * 1000000,
 	        "fs.fuse.max_request_timeout; 0 for none.");
 	gauge(page, "holders", status->holders, "Takers of this mount that hold their lock.");
 	gauge(page, "waiters", status->waiters, "Takers of this mount that wait.");
-	gauge(page, "losing", status->losing, "Takers that have lost their lock and may still be at work.");
+	gauge(page, "losing", status->losing,
+	      "Takers that have lost their lock and may still be at work.");
 	gauge(page, "leaving", status->leaving, "Entries that are still to be deleted.");
 	gauge(page, "entries", status->entries, "Entries of this mount in the ensemble.");
 	gauge(page, "entry_bytes", status->entry_bytes, "Length of their paths.");
@@ -160,7 +169,8 @@ static void print_all(struct page *page, const struct lc_status *status, const s
 	print_waits(page, counters);
 }
 
-int view_metrics(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text)
+int view_metrics(const struct lc_status *status, const struct view_mount *mount,
+                 struct text *ret_text)
 {
 	struct page page = {.file = open_memstream(&ret_text->data, &ret_text->len), .ok = true};
 

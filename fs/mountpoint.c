@@ -39,7 +39,8 @@ static void unescape(char *text)
 
 	while (*text) {
 		if (text[0] == '\\' && text[1] && text[2] && text[3]) {
-			*out++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+			*out++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
+			                (text[3] - '0'));
 			text += 4;
 		} else {
 			*out++ = *text++;

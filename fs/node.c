@@ -17,11 +17,11 @@
 struct nodes {
 	struct node *by_ino, *by_name;
 	struct node *root;
-	struct node *kept;         /* the one read longest ago is first */
+	struct node *kept; /* the one read longest ago is first */
 	unsigned kept_count;
-	struct node *passing;      /* the one looked up longest ago is first */
+	struct node *passing; /* the one looked up longest ago is first */
 	unsigned passing_count;
-	struct node *snapped;      /* the one listed longest ago is first */
+	struct node *snapped; /* the one listed longest ago is first */
 	size_t snapped_entries;
 	uint64_t last;
 };
@@ -105,7 +105,7 @@ int nodes_create(struct nodes **ret_nodes)
 		free(nodes);
 		return -ENOMEM;
 	}
-	assert(nodes->root->ino == 1);   /* FUSE_ROOT_ID */
+	assert(nodes->root->ino == 1); /* FUSE_ROOT_ID */
 	node_ref(nodes->root);
 	*ret_nodes = nodes;
 	return 0;
@@ -182,7 +182,8 @@ struct node *node_child(struct nodes *nodes, const struct node *parent, const ch
 	return node;
 }
 
-struct node *node_get(struct nodes *nodes, struct node *parent, const char *name, enum node_kind kind)
+struct node *node_get(struct nodes *nodes, struct node *parent, const char *name,
+                      enum node_kind kind)
 {
 	struct node *node = node_child(nodes, parent, name);
 
@@ -204,7 +205,7 @@ void node_unname(struct nodes *nodes, struct node *node)
 void node_keep(struct nodes *nodes, struct node *lock)
 {
 	if (!lock->by_name.tbl)
-		return;   /* nobody would find it */
+		return; /* nobody would find it */
 	node_ref(lock);
 	node_unkeep(nodes, lock);
 	lock->kept = true;
@@ -238,7 +239,7 @@ void node_unref(struct nodes *nodes, struct node *node)
 		if (node->references > 0 || node->lookups > 0)
 			return;
 		free_node(nodes, node);
-		node = parent;   /* which has one child less */
+		node = parent; /* which has one child less */
 	}
 }
 

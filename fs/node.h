@@ -22,7 +22,7 @@
 #include "snapshot.h"
 
 #include <stdint.h>
-#define HASH_NONFATAL_OOM 1   /* an element's tbl stays NULL */
+#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
 #include <uthash.h>
 
 #define KEPT_LOCKS_MAX 4096
@@ -31,20 +31,20 @@
 #define NODE_SNAPSHOTS_MAX 65536
 
 enum node_kind {
-	NODE_ROOT,     /* the mount */
-	NODE_LOCK,     /* a lock */
-	NODE_DOOR,     /* lock, try, lock@30s: in a lock */
-	NODE_QUEUE,    /* queue/ */
-	NODE_ENTRY,    /* queue/0000000042-... */
-	NODE_HOLDER,   /* holder */
-	NODE_VALUE,    /* value */
-	NODE_SLOTS,    /* slots */
-	NODE_ABOUT,    /* .zklockfs/ */
-	NODE_STATUS,   /* .zklockfs/status */
-	NODE_METRICS,  /* .zklockfs/metrics */
+	NODE_ROOT,    /* the mount */
+	NODE_LOCK,    /* a lock */
+	NODE_DOOR,    /* lock, try, lock@30s: in a lock */
+	NODE_QUEUE,   /* queue/ */
+	NODE_ENTRY,   /* queue/0000000042-... */
+	NODE_HOLDER,  /* holder */
+	NODE_VALUE,   /* value */
+	NODE_SLOTS,   /* slots */
+	NODE_ABOUT,   /* .zklockfs/ */
+	NODE_STATUS,  /* .zklockfs/status */
+	NODE_METRICS, /* .zklockfs/metrics */
 };
 
-struct claim;      /* of the door flock: claim.h */
+struct claim; /* of the door flock: claim.h */
 struct ask;
 
 struct node {
@@ -52,23 +52,23 @@ struct node {
 	enum node_kind kind;
 	struct node *parent;
 	char *name;
-	char *lock;                    /* path of the lock it belongs to: the lock's own */
-	uint64_t lookups;              /* the kernel's */
-	unsigned references;           /* children, open files, requests under way */
-	struct door door;              /* NODE_DOOR */
-	struct claim *claims;          /*   and flock: who has the lock by it, */
-	struct ask *asks;              /*   and who waits */
-	int64_t czxid;                 /* NODE_LOCK: which of those that have had that name */
-	bool known;                    /*   info was read once; it is the memory that */
-	struct lc_lock_info info;      /*   answers while the ensemble is away */
-	int64_t info_us;               /*   and when that was */
-	bool kept;                     /* in the list of locks that were read, or names that pass */
-	struct node *prev, *next;      /*   or of queues with a snapshot: the oldest is first */
-	struct entry_facts entry;      /* NODE_ENTRY: as it was at lookup */
-	char *znode;                   /* NODE_ENTRY: what the file is bound to */
-	struct snapshot *snapshot;     /* NODE_QUEUE */
+	char *lock;                /* path of the lock it belongs to: the lock's own */
+	uint64_t lookups;          /* the kernel's */
+	unsigned references;       /* children, open files, requests under way */
+	struct door door;          /* NODE_DOOR */
+	struct claim *claims;      /*   and flock: who has the lock by it, */
+	struct ask *asks;          /*   and who waits */
+	int64_t czxid;             /* NODE_LOCK: which of those that have had that name */
+	bool known;                /*   info was read once; it is the memory that */
+	struct lc_lock_info info;  /*   answers while the ensemble is away */
+	int64_t info_us;           /*   and when that was */
+	bool kept;                 /* in the list of locks that were read, or names that pass */
+	struct node *prev, *next;  /*   or of queues with a snapshot: the oldest is first */
+	struct entry_facts entry;  /* NODE_ENTRY: as it was at lookup */
+	char *znode;               /* NODE_ENTRY: what the file is bound to */
+	struct snapshot *snapshot; /* NODE_QUEUE */
 	UT_hash_handle by_ino, by_name;
-	char key[];                    /* parent's number and name */
+	char key[]; /* parent's number and name */
 };
 
 struct nodes;
@@ -81,7 +81,8 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 /* NULL: not known. */
 struct node *node_child(struct nodes *nodes, const struct node *parent, const char *name);
 /* The child of that name, made if it is not known; with one reference. NULL: no memory. */
-struct node *node_get(struct nodes *nodes, struct node *parent, const char *name, enum node_kind kind);
+struct node *node_get(struct nodes *nodes, struct node *parent, const char *name,
+                      enum node_kind kind);
 /* Its name is free for another one, with a number of its own: the kernel finds nothing in
  * a directory that was removed as long as it knows that by its number. */
 void node_unname(struct nodes *nodes, struct node *node);

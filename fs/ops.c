@@ -28,8 +28,9 @@ static void begin_connection(void *userdata, struct fuse_conn_info *conn)
 	 * be handled after the open that follows it. */
 	conn->max_background = 65535;
 	conn->max_write = MAX_WRITE;
-	conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-	                          FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS);
+	conn->want &=
+		~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
+	                    FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS);
 	face->serving = true;
 }
 
@@ -71,7 +72,8 @@ static struct node *find_remembered(struct face *face, const struct node *parent
 
 /* With one reference. A lock that was made anew is another one: what is open of the former
  * is not a file of this one. */
-static struct node *lock_node(struct face *face, struct node *parent, const char *name, int64_t czxid)
+static struct node *lock_node(struct face *face, struct node *parent, const char *name,
+                              int64_t czxid)
 {
 	struct node *node = node_child(face->nodes, parent, name);
 
@@ -142,7 +144,9 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 	if (!parked)
 		return;
 	path = child_path(parent->lock, name);
-	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked, &parked->call) : -ENOMEM);
+	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked,
+	                                 &parked->call)
+	                       : -ENOMEM);
 	free(path);
 }
 
@@ -180,7 +184,7 @@ static void entries_found(void *ctx, int err, const struct lc_entry_info *infos,
 	const struct entry_facts *facts;
 
 	unpark(parked);
-	if (err == 0 && !snapshot) {   /* others took its room */
+	if (err == 0 && !snapshot) { /* others took its room */
 		list_queue(parked);
 		return;
 	}
@@ -206,9 +210,9 @@ static void lookup_listed(struct parked *parked)
 	if (!entry)
 		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
 	else
-		park_call(parked, lc_known(parked->face->lc, parked->node->lock, parked_uid(parked), entry,
-		                           snapshot_ahead(snapshot, entry), entries_found, parked,
-		                           &parked->call));
+		park_call(parked, lc_known(parked->face->lc, parked->node->lock, parked_uid(parked),
+		                           entry, snapshot_ahead(snapshot, entry), entries_found,
+		                           parked, &parked->call));
 }
 
 static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
@@ -222,14 +226,15 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 		return;
 	}
 	if (!snapshot_is_of(queue->snapshot, listing))
-		node_snapshot(parked->face->nodes, queue, snapshot_take(listing, parked->face->clock_us()));
+		node_snapshot(parked->face->nodes, queue,
+		              snapshot_take(listing, parked->face->clock_us()));
 	lookup_listed(parked);
 }
 
 static void list_queue(struct parked *parked)
 {
-	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked), queue_listed, parked,
-	                          &parked->call));
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
+	                          queue_listed, parked, &parked->call));
 }
 
 static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, const char *name)
@@ -367,7 +372,9 @@ static void dir_made(void *ctx, int err)
 	/* The kernel wants the new directory's attributes. */
 	parked->changed = true;
 	path = child_path(parked->node->lock, parked->name);
-	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked, &parked->call) : -ENOMEM);
+	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked,
+	                                 &parked->call)
+	                       : -ENOMEM);
 	free(path);
 }
 
@@ -376,7 +383,9 @@ static struct lc_attributes new_attributes(const struct face *face, const struct
                                            const struct fuse_ctx *who, mode_t mode)
 {
 	struct lc_attributes attributes = {
-		.uid = who->uid, .gid = who->gid, .mode = mode & 0777,
+		.uid = who->uid,
+		.gid = who->gid,
+		.mode = mode & 0777,
 		.door_mode = attributes_door_mode(mode),
 	};
 
@@ -405,7 +414,7 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	if (mode & S_ISVTX) {   /* which protected_regular would close the doors of */
+	if (mode & S_ISVTX) { /* which protected_regular would close the doors of */
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
@@ -419,8 +428,9 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 	if (!parked)
 		return;
 	path = child_path(parent->lock, name);
-	park_call(parked, path ? lc_mkdir(face->lc, path, &attributes, dir_made, parked,
-	                                  &parked->call) : -ENOMEM);
+	park_call(parked,
+	          path ? lc_mkdir(face->lc, path, &attributes, dir_made, parked, &parked->call)
+	               : -ENOMEM);
 	free(path);
 }
 
@@ -454,8 +464,8 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		holds_drop(face, process, node->lock);
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_rmdir(face->lc, node->lock, fuse_req_ctx(req)->uid, dir_removed,
-		                           parked, &parked->call));
+		park_call(parked, lc_rmdir(face->lc, node->lock, fuse_req_ctx(req)->uid,
+		                           dir_removed, parked, &parked->call));
 }
 
 /* ---- unlink ---- */
@@ -487,7 +497,8 @@ static void remove_file(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 
 /* ---- what is not to be done here ---- */
 
-static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+                         dev_t rdev)
 {
 	(void)parent, (void)name, (void)mode, (void)rdev;
 	fuse_reply_err(req, EPERM);
@@ -505,8 +516,8 @@ static void refuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const
 	fuse_reply_err(req, EPERM);
 }
 
-static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-                          const char *new_name, unsigned flags)
+static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+                          fuse_ino_t new_parent, const char *new_name, unsigned flags)
 {
 	(void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
 	fuse_reply_err(req, EPERM);

@@ -54,12 +54,15 @@ struct raw {
 	bool read_only;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
-	char *bad;                   /* an argument nobody knows */
-	int extra;                   /* one argument too many */
-	char *forward;               /* options for libfuse and the kernel */
+	char *bad;     /* an argument nobody knows */
+	int extra;     /* one argument too many */
+	char *forward; /* options for libfuse and the kernel */
 };
 
-#define VALUE(name, field) {name "=%s", offsetof(struct raw, field), 0}
+#define VALUE(name, field)                                 \
+	{                                                  \
+		name "=%s", offsetof(struct raw, field), 0 \
+	}
 
 static const struct fuse_opt table[] = {
 	VALUE("session_timeout", session_timeout),
@@ -183,7 +186,7 @@ static bool complain_more(int *ret_status, int status, const char *format, const
 	snprintf(line, sizeof(line), format, detail);
 	for (char *c = line; *c; c++)
 		if ((unsigned char)*c < 0x20)
-			*c = '?';   /* one line, whatever was typed */
+			*c = '?'; /* one line, whatever was typed */
 	fputs(line, stderr);
 	fprintf(stderr, status == EXIT_USAGE ? "; try zklockfs --help\n" : "\n");
 	*ret_status = status;
@@ -255,15 +258,18 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 	options->root = strdup(*slash ? slash : "/locks");
 	if (!options->source || !options->servers || !options->root)
 		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
-	for (end = options->root + strlen(options->root); end > options->root + 1 && end[-1] == '/';)
+	for (end = options->root + strlen(options->root);
+	     end > options->root + 1 && end[-1] == '/';)
 		*--end = '\0';
 	if (!valid_servers(options->servers))
 		return complain(ret_status, EXIT_USAGE,
-		                "bad server list '%s': it is host[:port][,host[:port]...]", options->servers);
-	if (strcmp(options->root, "/") == 0)
-		return complain(ret_status, EXIT_MOUNT,
-		                "the whole ensemble cannot be mounted: name a sub-tree, as %s/locks",
+		                "bad server list '%s': it is host[:port][,host[:port]...]",
 		                options->servers);
+	if (strcmp(options->root, "/") == 0)
+		return complain(
+			ret_status, EXIT_MOUNT,
+			"the whole ensemble cannot be mounted: name a sub-tree, as %s/locks",
+			options->servers);
 	/* A typo elsewhere would be a private tree that excludes nobody. */
 	options->read_only = raw->read_only;
 	options->make_root = raw->mkroot || strcmp(options->root, "/locks") == 0;
@@ -280,7 +286,8 @@ static bool read_duration(const char *name, const char *text, int64_t by_default
 	if (text && !duration_parse(text, ret_us))
 		why = "not a duration like 15s or 500ms";
 	else if (*ret_us < least_us || *ret_us > 86400 * 1000000LL)
-		why = least_us > 0 ? "it is a duration of 1ms to 24h" : "it is a duration of at most 24h";
+		why = least_us > 0 ? "it is a duration of 1ms to 24h"
+		                   : "it is a duration of at most 24h";
 	if (!why)
 		return true;
 	fprintf(stderr, "zklockfs: %s=%s: ", name, text);
@@ -296,7 +303,8 @@ static bool read_durations(const struct raw *raw, struct options *options, int *
 	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL, 1,
 	                     &options->connect_timeout_us, ret_status) &&
 	       read_duration("retry", raw->retry, 0, 0, &options->retry_us, ret_status) &&
-	       read_duration("drain", raw->drain, 60 * 1000000LL, 0, &options->drain_us, ret_status);
+	       read_duration("drain", raw->drain, 60 * 1000000LL, 0, &options->drain_us,
+	                     ret_status);
 }
 
 static bool read_mountpoint(const struct raw *raw, struct options *options, int *ret_status)
@@ -363,7 +371,8 @@ static bool read_on_lost(const struct raw *raw, struct options *options, int *re
 			options->on_lost = (enum on_lost)i;
 			return true;
 		}
-	return complain(ret_status, EXIT_USAGE, "on_lost=%s: it is none, term or kill", raw->on_lost);
+	return complain(ret_status, EXIT_USAGE, "on_lost=%s: it is none, term or kill",
+	                raw->on_lost);
 }
 
 static bool read_credentials(const struct raw *raw, struct options *options, int *ret_status)
@@ -380,8 +389,8 @@ static bool read_credentials(const struct raw *raw, struct options *options, int
 }
 
 /* Digits in that base, up to a maximum. */
-static bool read_number(const char *name, const char *text, int base, unsigned by_default, unsigned max,
-                        unsigned *ret_number, int *ret_status)
+static bool read_number(const char *name, const char *text, int base, unsigned by_default,
+                        unsigned max, unsigned *ret_number, int *ret_status)
 {
 	const char *digits = base == 8 ? "01234567" : "0123456789";
 	unsigned long number;
@@ -394,7 +403,8 @@ static bool read_number(const char *name, const char *text, int base, unsigned b
 	if (!*text || text[strspn(text, digits)] || errno || number > max) {
 		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
 		return complain_more(ret_status, EXIT_USAGE, "%s",
-		                     base == 8 ? "it is an octal number, 0777 at most" : "it is a number");
+		                     base == 8 ? "it is an octal number, 0777 at most"
+		                               : "it is a number");
 	}
 	*ret_number = (unsigned)number;
 	return true;
@@ -402,8 +412,10 @@ static bool read_number(const char *name, const char *text, int base, unsigned b
 
 static bool read_owner(const struct raw *raw, struct options *options, int *ret_status)
 {
-	return read_number("uid", raw->uid, 10, getuid(), UINT32_MAX - 1, &options->uid, ret_status) &&
-	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid, ret_status) &&
+	return read_number("uid", raw->uid, 10, getuid(), UINT32_MAX - 1, &options->uid,
+	                   ret_status) &&
+	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid,
+	                   ret_status) &&
 	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status);
 }
 
@@ -427,14 +439,15 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	if (raw->extra)
 		return complain(ret_status, EXIT_USAGE, "%s", "too many arguments");
 	if (!raw->source || !raw->mountpoint)
-		return complain(ret_status, EXIT_USAGE, "%s", raw->source ? "no mount point given"
-		                                                        : "no servers given");
+		return complain(ret_status, EXIT_USAGE, "%s",
+		                raw->source ? "no mount point given" : "no servers given");
 	options->foreground = raw->foreground;
 	options->debug = raw->debug;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
 	       read_credentials(raw, options, ret_status) && read_owner(raw, options, ret_status) &&
-	       read_mountpoint(raw, options, ret_status) && read_fuse_args(raw, options, ret_status);
+	       read_mountpoint(raw, options, ret_status) &&
+	       read_fuse_args(raw, options, ret_status);
 }
 
 bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_status)

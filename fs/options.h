@@ -16,23 +16,23 @@
 
 enum {
 	EXIT_USAGE = 1,
-	EXIT_MOUNT = 32,   /* mount(8): the mount failed */
+	EXIT_MOUNT = 32, /* mount(8): the mount failed */
 };
 
 struct options {
-	char *source;              /* SERVERS[/ROOT] as given */
-	char *servers;             /* its first part */
-	char *root;                /* its second, "/locks" when left out */
-	char *mountpoint;          /* absolute */
+	char *source;     /* SERVERS[/ROOT] as given */
+	char *servers;    /* its first part */
+	char *root;       /* its second, "/locks" when left out */
+	char *mountpoint; /* absolute */
 	bool foreground, debug, make_root, read_only;
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
 	char *host;
-	char *credentials;         /* credentials.h, or NULL */
+	char *credentials; /* credentials.h, or NULL */
 	enum on_lost on_lost;
-	uid_t uid;                 /* of locks that other clients have made */
+	uid_t uid; /* of locks that other clients have made */
 	gid_t gid;
 	mode_t umask;
-	struct fuse_args fuse_args;   /* what libfuse and the kernel are told */
+	struct fuse_args fuse_args; /* what libfuse and the kernel are told */
 };
 
 /* True: go on. False: leave with *ret_status; everything has been said. */

@@ -21,7 +21,8 @@ struct parked *park(struct face *face, fuse_req_t req, struct node *node, const 
 struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, const char *name,
                        void (*refuse)(fuse_req_t req, int error))
 {
-	struct parked *parked = budget_alloc(&face->requests, fuse_req_ctx(req)->uid, sizeof(*parked));
+	struct parked *parked =
+		budget_alloc(&face->requests, fuse_req_ctx(req)->uid, sizeof(*parked));
 
 	if (!parked) {
 		refuse(req, -errno);

@@ -43,8 +43,8 @@ static void learn_reading(struct pause_source *source, const struct pause_readin
 		source->first = *reading;
 		return;
 	}
-	if (ns < LEARN_LEAST_NS || ns < 2 * source->learnt_ns || source->learnt_ns >= LEARN_MOST_NS ||
-	    counts <= 0)
+	if (ns < LEARN_LEAST_NS || ns < 2 * source->learnt_ns ||
+	    source->learnt_ns >= LEARN_MOST_NS || counts <= 0)
 		return;
 	source->per_ns = counts / (double)ns;
 	source->learnt_ns = ns;
@@ -57,7 +57,8 @@ static struct pause_reading convert_reading(const struct pause_source *source,
 	double counts = (double)minus(reading->value, source->first.value);
 
 	return (struct pause_reading){.at_ns = reading->at_ns,
-	                              .value = source->first.at_ns + (int64_t)(counts / source->per_ns)};
+	                              .value = source->first.at_ns +
+	                                       (int64_t)(counts / source->per_ns)};
 }
 
 /* How far it may have gone off since the last look. */
@@ -93,8 +94,8 @@ static void log_jump(const struct pause_source *source, int64_t off)
 	if (source->step == 0)
 		log_line(LC_NOTICE, "%s says that this machine was paused or moved", source->name);
 	else
-		log_line(LC_NOTICE, "was this machine paused? By %s the clock is off by %.3f s", source->name,
-		         (double)off / (double)SECOND_NS);
+		log_line(LC_NOTICE, "was this machine paused? By %s the clock is off by %.3f s",
+		         source->name, (double)off / (double)SECOND_NS);
 }
 
 /* One that cries for nothing would make the mount connect anew for ever. */
@@ -142,7 +143,8 @@ static bool look_at_source(struct pause_source *source)
 
 	if (!source->read || !source->read(source->ctx, &reading))
 		return false;
-	off = source->kind == PAUSE_COUNTER ? jump_of_counter(source, &reading) : jump_of(source, &reading);
+	off = source->kind == PAUSE_COUNTER ? jump_of_counter(source, &reading)
+	                                    : jump_of(source, &reading);
 	if (off == 0)
 		return false;
 	log_jump(source, off);
@@ -162,11 +164,12 @@ bool pauses_look(struct pauses *pauses)
 /* It is cancelled when the clock is set, and never goes off. */
 void pauses_wake(struct pauses *pauses)
 {
-	const struct itimerspec never = {.it_value.tv_sec = 9000000000};   /* in the year 2255 */
+	const struct itimerspec never = {.it_value.tv_sec = 9000000000}; /* in the year 2255 */
 	uint64_t times;
 
 	(void)!read(pauses->timer, &times, sizeof(times));
-	if (timerfd_settime(pauses->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) < 0) {
+	if (timerfd_settime(pauses->timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never,
+	                    NULL) < 0) {
 		close(pauses->timer);
 		pauses->timer = -1;
 	}

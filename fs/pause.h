@@ -24,14 +24,14 @@
 #define PAUSE_SOURCES_MAX 4
 
 struct pause_reading {
-	int64_t at_ns;      /* of our clock; not for what is steady */
+	int64_t at_ns; /* of our clock; not for what is steady */
 	int64_t value;
 };
 
 enum pause_kind {
-	PAUSE_STEADY,       /* the value stays what it is */
-	PAUSE_CLOCK,        /* nanoseconds: goes on as our clock does */
-	PAUSE_COUNTER,      /* so it does, at a rate that is to be learnt */
+	PAUSE_STEADY,  /* the value stays what it is */
+	PAUSE_CLOCK,   /* nanoseconds: goes on as our clock does */
+	PAUSE_COUNTER, /* so it does, at a rate that is to be learnt */
 };
 
 struct pause_source {
@@ -40,14 +40,14 @@ struct pause_source {
 	/* False: not to be told just now. */
 	bool (*read)(void *ctx, struct pause_reading *ret_reading);
 	void *ctx;
-	int64_t step;            /* a difference of more than this is a jump */
-	int64_t wander_ppm;      /* it may go off by so much as time goes on */
-	unsigned most_a_minute;  /* jumps: with more than these it is of no use; 0: any number */
+	int64_t step;           /* a difference of more than this is a jump */
+	int64_t wander_ppm;     /* it may go off by so much as time goes on */
+	unsigned most_a_minute; /* jumps: with more than these it is of no use; 0: any number */
 
 	/* pause.c's own. */
-	struct pause_reading first;   /* to learn by, and to count from */
-	int64_t learnt_ns;            /* for how long; 0: its rate is not known yet, */
-	double per_ns;                /*   which is this */
+	struct pause_reading first; /* to learn by, and to count from */
+	int64_t learnt_ns;          /* for how long; 0: its rate is not known yet, */
+	double per_ns;              /*   which is this */
 	bool known;
 	int64_t reference, looked_ns, minute_ns;
 	unsigned jumps;
@@ -56,7 +56,7 @@ struct pause_source {
 struct pauses {
 	struct pause_source sources[PAUSE_SOURCES_MAX];
 	int count;
-	int timer;               /* readable when the wall clock was set; -1 */
+	int timer; /* readable when the wall clock was set; -1 */
 };
 
 /* What there is on this machine. */

@@ -28,8 +28,8 @@
 
 /* `read` between two looks at the clock that are so near each other that they are one, or
  * nearly so. */
-static bool read_at_once(int64_t (*clock_ns)(void), bool (*read)(void *ctx, int64_t *ret), void *ctx,
-                         int64_t *ret_at_ns, int64_t *ret_value)
+static bool read_at_once(int64_t (*clock_ns)(void), bool (*read)(void *ctx, int64_t *ret),
+                         void *ctx, int64_t *ret_at_ns, int64_t *ret_value)
 {
 	int64_t tightest = MOST_NS + 1;
 
@@ -55,23 +55,24 @@ static int64_t our_clock_ns(void)
 
 /* ---- vmclock: its layout, little-endian, is part of the kernel's interface ---- */
 
-#define VMCLOCK_MAGIC 0x4b4c4356   /* "VCLK" */
+#define VMCLOCK_MAGIC 0x4b4c4356 /* "VCLK" */
 
 struct vmclock {
 	uint32_t magic;
-	uint32_t size;                 /* of the region */
+	uint32_t size; /* of the region */
 	uint16_t version;
 	uint8_t counter, time_type;
-	_Atomic uint32_t sequence;     /* odd: it is being changed */
+	_Atomic uint32_t sequence; /* odd: it is being changed */
 	_Atomic uint64_t disruption;
 	_Atomic uint64_t flags;
 	uint8_t time[72];
-	_Atomic uint64_t generation;   /* with that flag: restored from a snapshot */
+	_Atomic uint64_t generation; /* with that flag: restored from a snapshot */
 };
 
 #define VMCLOCK_HAS_GENERATION (1 << 8)
 
-_Static_assert(offsetof(struct vmclock, disruption) == 0x10 && offsetof(struct vmclock, generation) == 0x68,
+_Static_assert(offsetof(struct vmclock, disruption) == 0x10 &&
+                       offsetof(struct vmclock, generation) == 0x68,
                "as the hypervisor lays it out");
 
 /* Either marker's change changes this; a hypervisor that dies half-way leaves it odd. */
@@ -95,7 +96,7 @@ static bool read_vmclock(void *ctx, struct pause_reading *ret_reading)
 
 bool pause_vmclock(struct pause_source *ret_source, const char *path)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);   /* the device maps just that */
+	size_t page = (size_t)sysconf(_SC_PAGESIZE); /* the device maps just that */
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct vmclock *vmclock;
 
@@ -158,7 +159,8 @@ static bool read_counter(void *ctx, int64_t *ret_counts)
 
 static bool read_tsc(void *ctx, struct pause_reading *ret_reading)
 {
-	return read_at_once(our_clock_ns, read_counter, ctx, &ret_reading->at_ns, &ret_reading->value);
+	return read_at_once(our_clock_ns, read_counter, ctx, &ret_reading->at_ns,
+	                    &ret_reading->value);
 }
 
 static bool has_word(const char *line, const char *word)
@@ -166,7 +168,8 @@ static bool has_word(const char *line, const char *word)
 	size_t len = strlen(word);
 
 	for (const char *at = strstr(line, word); at; at = strstr(at + len, word))
-		if (at > line && at[-1] == ' ' && (at[len] == ' ' || at[len] == '\n' || at[len] == '\0'))
+		if (at > line && at[-1] == ' ' &&
+		    (at[len] == ' ' || at[len] == '\n' || at[len] == '\0'))
 			return true;
 	return false;
 }
@@ -194,9 +197,12 @@ bool pause_tsc(struct pause_source *ret_source, const char *cpuinfo)
 {
 	if (!is_steady(cpuinfo))
 		return false;
-	*ret_source = (struct pause_source){
-		.name = "tsc", .kind = PAUSE_COUNTER, .read = read_tsc, .step = STEP_NS, .wander_ppm = 500,
-		.most_a_minute = 15};
+	*ret_source = (struct pause_source){.name = "tsc",
+	                                    .kind = PAUSE_COUNTER,
+	                                    .read = read_tsc,
+	                                    .step = STEP_NS,
+	                                    .wander_ppm = 500,
+	                                    .most_a_minute = 15};
 	return true;
 }
 #else
@@ -227,7 +233,8 @@ static bool read_host_clock(void *ctx, int64_t *ret_ns)
 
 static bool read_ptp(void *ctx, struct pause_reading *ret_reading)
 {
-	return read_at_once(our_clock_ns, read_host_clock, ctx, &ret_reading->at_ns, &ret_reading->value);
+	return read_at_once(our_clock_ns, read_host_clock, ctx, &ret_reading->at_ns,
+	                    &ret_reading->value);
 }
 
 static bool is_of_kvm(const char *sysfs, const char *name)
@@ -272,8 +279,12 @@ bool pause_ptp(struct pause_source *ret_source, const char *sysfs, const char *d
 		close(fd);
 		return false;
 	}
-	*ret_source = (struct pause_source){
-		.name = "ptp", .kind = PAUSE_CLOCK, .read = read_ptp, .ctx = (void *)(intptr_t)fd,
-		.step = PTP_STEP_NS, .wander_ppm = PTP_WANDER_PPM, .most_a_minute = 15};
+	*ret_source = (struct pause_source){.name = "ptp",
+	                                    .kind = PAUSE_CLOCK,
+	                                    .read = read_ptp,
+	                                    .ctx = (void *)(intptr_t)fd,
+	                                    .step = PTP_STEP_NS,
+	                                    .wander_ppm = PTP_WANDER_PPM,
+	                                    .most_a_minute = 15};
 	return true;
 }

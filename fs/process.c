@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define PIDFS_MAGIC 0x50494446   /* PID_FS_MAGIC of linux/magic.h, since 6.9 */
+#define PIDFS_MAGIC 0x50494446 /* PID_FS_MAGIC of linux/magic.h, since 6.9 */
 
 bool process_hold(pid_t pid, struct process_ref *ret_process)
 {
@@ -69,7 +69,8 @@ uint64_t process_number(const struct process_ref *process)
 	if (process->fd < 0)
 		return 0;
 	if (has_pidfs < 0)
-		has_pidfs = fstatfs(process->fd, &filesystem) == 0 && filesystem.f_type == PIDFS_MAGIC;
+		has_pidfs =
+			fstatfs(process->fd, &filesystem) == 0 && filesystem.f_type == PIDFS_MAGIC;
 	return has_pidfs && fstat(process->fd, &st) == 0 ? st.st_ino : 0;
 }
 
@@ -97,14 +98,16 @@ bool process_read_status(pid_t pid, struct process_status *ret_status)
 
 	if (!who_is(pid, &who))
 		return false;
-	*ret_status = (struct process_status){.parent = who.parent, .real = who.real, .saved = who.saved};
+	*ret_status =
+		(struct process_status){.parent = who.parent, .real = who.real, .saved = who.saved};
 	return true;
 }
 
 /* As linux/pidfd.h says since 6.13: the head of it, and how to ask. */
 struct pidfd_info_head {
 	uint64_t mask, cgroup;
-	uint32_t pid, tgid, parent, real_uid, real_gid, uid, gid, saved_uid, saved_gid, fs_uid, fs_gid, spare;
+	uint32_t pid, tgid, parent, real_uid, real_gid, uid, gid, saved_uid, saved_gid, fs_uid,
+		fs_gid, spare;
 };
 #define PIDFD_INFO _IOWR(0xFF, 11, struct pidfd_info_head)
 #define PIDFD_INFO_HAS_PID 1
@@ -115,10 +118,13 @@ bool process_status(const struct process_ref *process, struct process_status *re
 	const uint64_t wanted = PIDFD_INFO_HAS_PID | PIDFD_INFO_HAS_CREDENTIALS;
 	struct pidfd_info_head info = {.mask = wanted};
 
-	if (process->fd < 0 || ioctl(process->fd, PIDFD_INFO, &info) < 0 || (info.mask & wanted) != wanted)
+	if (process->fd < 0 || ioctl(process->fd, PIDFD_INFO, &info) < 0 ||
+	    (info.mask & wanted) != wanted)
 		return process_read_status(process->pid, ret_status);
 	*ret_status = (struct process_status){
-		.parent = (pid_t)info.parent, .real = info.real_uid, .saved = info.saved_uid,
+		.parent = (pid_t)info.parent,
+		.real = info.real_uid,
+		.saved = info.saved_uid,
 	};
 	return true;
 }

@@ -14,8 +14,8 @@
  * (before 5.3), by its start. */
 struct process_ref {
 	pid_t pid;
-	int fd;              /* -1: by its start */
-	uint64_t start;      /* then */
+	int fd;         /* -1: by its start */
+	uint64_t start; /* then */
 };
 
 /* Of that number, running or not. False: there is none, or the kernel has no pidfd. */

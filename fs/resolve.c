@@ -59,7 +59,8 @@ static void print_addresses(FILE *out, char *server)
 
 		if (getnameinfo(ai->ai_addr, ai->ai_addrlen, number, sizeof(number), NULL, 0,
 		                NI_NUMERICHOST) == 0)
-			fprintf(out, ai->ai_family == AF_INET6 ? "[%s]:%s\n" : "%s:%s\n", number, port);
+			fprintf(out, ai->ai_family == AF_INET6 ? "[%s]:%s\n" : "%s:%s\n", number,
+			        port);
 	}
 	freeaddrinfo(list);
 }

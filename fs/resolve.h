@@ -12,9 +12,9 @@
 #define RESOLVE_DEFAULT_PORT "2181"
 
 struct resolver {
-	int fd;              /* readable: resolver_read(); -1: not at work */
+	int fd; /* readable: resolver_read(); -1: not at work */
 	size_t len;
-	char *text;          /* as far as it was read */
+	char *text; /* as far as it was read */
 };
 
 void resolver_init(struct resolver *resolver);

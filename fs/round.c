@@ -22,15 +22,15 @@
 
 /* What is known of a slot that is lost. */
 struct loss {
-	unsigned word;       /* the slot's */
-	int64_t since_us;    /* first seen lost */
-	bool termed;         /* those who had it open then were sent SIGTERM */
+	unsigned word;    /* the slot's */
+	int64_t since_us; /* first seen lost */
+	bool termed;      /* those who had it open then were sent SIGTERM */
 };
 
 struct opener {
 	pid_t pid;
 	int slot;
-	unsigned word;       /* the slot's, when the round began */
+	unsigned word; /* the slot's, when the round began */
 };
 
 /* The process that is looked at. */
@@ -44,15 +44,15 @@ struct round {
 	const struct page *page;
 	enum on_lost on_lost;
 	struct crew *crew;
-	_Atomic bool *open;              /* shared, by slot: somebody of it was to be stopped */
+	_Atomic bool *open; /* shared, by slot: somebody of it was to be stopped */
 	enum { ROUND_NONE, ROUND_OPENERS, ROUND_ALL } phase;
 	int used;
 	struct loss losses[GUARDIAN_SLOTS];
-	struct opener openers[GUARDIAN_SLOTS];   /* of lost slots, by pid */
-	int first[GUARDIAN_SLOTS];               /* of the same pid, by job */
+	struct opener openers[GUARDIAN_SLOTS]; /* of lost slots, by pid */
+	int first[GUARDIAN_SLOTS];             /* of the same pid, by job */
 	int opener_count;
-	uint64_t inos[GUARDIAN_SLOTS];           /* of lost slots, sorted */
-	uid_t uids[GUARDIAN_SLOTS];              /* of their takers, sorted */
+	uint64_t inos[GUARDIAN_SLOTS]; /* of lost slots, sorted */
+	uid_t uids[GUARDIAN_SLOTS];    /* of their takers, sorted */
 	int ino_count, uid_count;
 	struct slot_index index;
 	struct subject subject;
@@ -87,7 +87,8 @@ static void stop(struct round *round, int slot, uid_t taker)
 	if (!may_stop(subject, taker))
 		return;
 	atomic_store(&round->open[slot], true);
-	if (round->on_lost == ON_LOST_KILL || clock_now_us() >= loss->since_us + GUARDIAN_TERM_TO_KILL_US) {
+	if (round->on_lost == ON_LOST_KILL ||
+	    clock_now_us() >= loss->since_us + GUARDIAN_TERM_TO_KILL_US) {
 		process_signal(&subject->ref, SIGKILL);
 		subject->killed = true;
 	} else if (!loss->termed && !subject->termed) {
@@ -108,7 +109,8 @@ static int slot_of(const struct round *round, const struct process_ref *process,
 	const struct slot_entry *entry;
 	int found = UNKNOWN;
 
-	for (int i = slot_index_of_opener(&round->index, process->pid, ino); i >= 0; i = entry->next_of_opener) {
+	for (int i = slot_index_of_opener(&round->index, process->pid, ino); i >= 0;
+	     i = entry->next_of_opener) {
 		struct slot_now now;
 		enum slot_state state;
 
@@ -171,7 +173,7 @@ static bool opener_lives(const struct slot_now *now)
 	bool lives;
 
 	if (now->pid == 0)
-		return true;   /* cannot be told */
+		return true; /* cannot be told */
 	if (!process_open(now->pid, &process))
 		return false;
 	lives = process_is(&process, now->start, now->number);
@@ -222,7 +224,8 @@ static int compare_uids(const void *a, const void *b)
 /* Numbers are the same on every mount. */
 static bool is_lost_door(const struct round *round, const struct open_file *file)
 {
-	return bsearch(&file->ino, round->inos, (size_t)round->ino_count, sizeof(file->ino), compare_numbers) &&
+	return bsearch(&file->ino, round->inos, (size_t)round->ino_count, sizeof(file->ino),
+	               compare_numbers) &&
 	       scan_is_on_mount(file, round->page->mount_id, round->page->device);
 }
 
@@ -309,8 +312,10 @@ static bool is_in_reach(const struct round *round)
 	if (!round->subject.has_status)
 		return false;
 	return (round->uid_count > 0 && round->uids[0] == 0) ||
-	       bsearch(&status->real, round->uids, (size_t)round->uid_count, sizeof(uid_t), compare_uids) ||
-	       bsearch(&status->saved, round->uids, (size_t)round->uid_count, sizeof(uid_t), compare_uids);
+	       bsearch(&status->real, round->uids, (size_t)round->uid_count, sizeof(uid_t),
+	               compare_uids) ||
+	       bsearch(&status->saved, round->uids, (size_t)round->uid_count, sizeof(uid_t),
+	               compare_uids);
 }
 
 static void look_at_process(void *ctx, size_t index, pid_t pid)
@@ -321,7 +326,7 @@ static void look_at_process(void *ctx, size_t index, pid_t pid)
 	(void)index;
 	if (!is_in_reach(round) || !process_open(pid, &subject->ref))
 		return;
-	subject->has_status = false;   /* it was read before this process was held */
+	subject->has_status = false; /* it was read before this process was held */
 	if (scan_process(pid, look_at_any, round) == 0)
 		scan_threads(pid, look_at_any, round);
 	process_close(&subject->ref);
@@ -376,7 +381,8 @@ static int compare_openers(const void *a, const void *b)
 	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
 }
 
-static size_t unique(void *array, size_t count, size_t size, int (*compare)(const void *, const void *))
+static size_t unique(void *array, size_t count, size_t size,
+                     int (*compare)(const void *, const void *))
 {
 	char *items = array;
 	size_t kept = 0;
@@ -400,7 +406,8 @@ static size_t list_openers(struct round *round)
 		if (opener->pid <= 0 || (i > 0 && opener[-1].pid == opener->pid))
 			continue;
 		round->first[count] = i;
-		jobs[count++] = (struct job){.pid = opener->pid, .uid = round->page->slots[opener->slot].uid};
+		jobs[count++] = (struct job){.pid = opener->pid,
+		                             .uid = round->page->slots[opener->slot].uid};
 	}
 	return count;
 }
@@ -417,14 +424,17 @@ void round_begin(struct round *round, bool urgent)
 		atomic_store(&round->open[i], false);
 		if (!is_lost(round, i, &now))
 			continue;
-		round->openers[count] = (struct opener){.pid = now.pid, .slot = i, .word = now.word};
+		round->openers[count] =
+			(struct opener){.pid = now.pid, .slot = i, .word = now.word};
 		round->inos[count] = now.ino;
 		round->uids[count++] = now.uid;
 	}
 	round->opener_count = count;
 	qsort(round->openers, (size_t)count, sizeof(round->openers[0]), compare_openers);
-	round->ino_count = (int)unique(round->inos, (size_t)count, sizeof(round->inos[0]), compare_numbers);
-	round->uid_count = (int)unique(round->uids, (size_t)count, sizeof(round->uids[0]), compare_uids);
+	round->ino_count =
+		(int)unique(round->inos, (size_t)count, sizeof(round->inos[0]), compare_numbers);
+	round->uid_count =
+		(int)unique(round->uids, (size_t)count, sizeof(round->uids[0]), compare_uids);
 	slot_index_build(&round->index, round->page);
 	round->phase = ROUND_OPENERS;
 	crew_start(round->crew, look_at_opener, NULL, list_openers(round));

@@ -19,8 +19,8 @@ struct round *round_create(const struct page *page, enum on_lost on_lost);
 
 struct round_lost {
 	int count;
-	bool more;             /* some that were not lost when this was asked last */
-	int64_t newest_us;     /* when the newest of them was seen first */
+	bool more;         /* some that were not lost when this was asked last */
+	int64_t newest_us; /* when the newest of them was seen first */
 };
 
 struct round_lost round_note(struct round *round);

@@ -15,12 +15,12 @@
 struct open_file {
 	pid_t pid;
 	uint64_t ino;
-	int mount_id;         /* of all mounts, in whatever namespace: no two have the same */
-	int dir;              /* /proc/PID/fdinfo, and its number there */
+	int mount_id; /* of all mounts, in whatever namespace: no two have the same */
+	int dir;      /* /proc/PID/fdinfo, and its number there */
 	int fd;
 };
 
-typedef bool scan_found_fn(void *ctx, const struct open_file *file);   /* true: go on */
+typedef bool scan_found_fn(void *ctx, const struct open_file *file); /* true: go on */
 
 /* Every descriptor of that process. How many, as far as was looked; -1: that cannot be
  * seen. */

@@ -14,16 +14,16 @@
 struct lc;
 
 struct servers {
-	const char *names;           /* host[:port],... */
-	char *addresses;             /* those in use; NULL: none was found yet */
-	char *problem;               /* with a name, as last seen */
+	const char *names; /* host[:port],... */
+	char *addresses;   /* those in use; NULL: none was found yet */
+	char *problem;     /* with a name, as last seen */
 	/* They are elsewhere; set once somebody wants to know. 0 or -errno: later. */
 	int (*moved)(void *ctx, const char *addresses);
 	void *ctx;
 	struct resolver resolver;
-	int64_t patience_us;         /* without contact, before names are looked up again */
-	int64_t next_us;             /* when that is; INT64_MAX: contact is good */
-	unsigned failures;           /* how often no name had an address */
+	int64_t patience_us; /* without contact, before names are looked up again */
+	int64_t next_us;     /* when that is; INT64_MAX: contact is good */
+	unsigned failures;   /* how often no name had an address */
 };
 
 void servers_init(struct servers *servers, const char *names, int64_t patience_us);

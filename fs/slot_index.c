@@ -24,7 +24,9 @@ static void add(struct slot_index *index, int slot)
 	if (STATE_OF(now.word) == SLOT_FREE)
 		return;
 	index->entries[index->count] = (struct slot_entry){
-		.slot = slot, .next_of_opener = index->by_opener[opener], .next_of_ino = index->by_ino[ino],
+		.slot = slot,
+		.next_of_opener = index->by_opener[opener],
+		.next_of_ino = index->by_ino[ino],
 	};
 	index->by_opener[opener] = index->by_ino[ino] = index->count++;
 }

@@ -14,12 +14,12 @@
 
 struct slot_entry {
 	int slot;
-	int next_of_opener, next_of_ino;   /* -1: none */
+	int next_of_opener, next_of_ino; /* -1: none */
 };
 
 struct slot_index {
 	const struct page *page;
-	unsigned filled;                /* of the page, as far as it is indexed */
+	unsigned filled; /* of the page, as far as it is indexed */
 	int count;
 	int by_opener[SLOT_INDEX_BUCKETS], by_ino[SLOT_INDEX_BUCKETS];
 	struct slot_entry entries[SLOT_INDEX_ENTRIES];

@@ -14,8 +14,8 @@
 enum slot_state {
 	SLOT_FREE,
 	SLOT_HELD,
-	SLOT_LOST,       /* said by the daemon, or the deadline came; until it is released */
-	SLOT_OPEN,       /* has the door open and holds nothing */
+	SLOT_LOST, /* said by the daemon, or the deadline came; until it is released */
+	SLOT_OPEN, /* has the door open and holds nothing */
 };
 
 /* State and generation in one word: a slot that was freed and used again meanwhile is
@@ -23,23 +23,24 @@ enum slot_state {
 #define STATE_BITS 2
 #define STATE_OF(word) ((enum slot_state)((word) & ((1U << STATE_BITS) - 1)))
 #define WITH_STATE(word, state) (((word) & ~((1U << STATE_BITS) - 1)) | (unsigned)(state))
-#define NEXT_GENERATION(word, state) ((((word) >> STATE_BITS) + 1) << STATE_BITS | (unsigned)(state))
+#define NEXT_GENERATION(word, state) \
+	((((word) >> STATE_BITS) + 1) << STATE_BITS | (unsigned)(state))
 
 struct slot {
 	_Atomic unsigned word;
-	pid_t pid;           /* of the opener, 0: not visible */
-	uid_t uid;           /* of the taker: those it might signal are stopped */
-	uint64_t start;      /* with pid the opener's identity, and so is this: */
-	uint64_t number;     /* process_number() of it; 0: the kernel gives none */
-	uint64_t ino;        /* of the door's file */
+	pid_t pid;       /* of the opener, 0: not visible */
+	uid_t uid;       /* of the taker: those it might signal are stopped */
+	uint64_t start;  /* with pid the opener's identity, and so is this: */
+	uint64_t number; /* process_number() of it; 0: the kernel gives none */
+	uint64_t ino;    /* of the door's file */
 };
 
 struct page {
-	_Atomic int64_t deadline_us;   /* INT64_MIN: no lease */
-	_Atomic int clean;             /* leave without a look */
-	int mount_id;                  /* written before the first slot is used */
-	char device[32];               /* as mountpoint_identify() says it */
-	_Atomic int used;              /* slots beyond this were never used */
+	_Atomic int64_t deadline_us; /* INT64_MIN: no lease */
+	_Atomic int clean;           /* leave without a look */
+	int mount_id;                /* written before the first slot is used */
+	char device[32];             /* as mountpoint_identify() says it */
+	_Atomic int used;            /* slots beyond this were never used */
 	/* Which slots were filled, in turn: those who look things up learn of the new ones. */
 	_Atomic unsigned filled;
 	_Atomic int recent[GUARDIAN_SLOTS];

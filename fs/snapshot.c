@@ -19,12 +19,12 @@ struct item {
 
 struct snapshot {
 	int64_t taken_us;
-	uint64_t serial;            /* of the listing */
+	uint64_t serial; /* of the listing */
 	size_t count;
-	struct lc_entry *entries;   /* sorted by number, as listed */
-	char *names;                /* what their znode points to */
-	struct item *items;         /* one for each of them */
-	size_t next, window;        /* where the last reading ended, and how long it was */
+	struct lc_entry *entries; /* sorted by number, as listed */
+	char *names;              /* what their znode points to */
+	struct item *items;       /* one for each of them */
+	size_t next, window;      /* where the last reading ended, and how long it was */
 };
 
 void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry)
@@ -35,11 +35,11 @@ void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *ent
 	if (entry->repeat > 0)
 		snprintf(repeat, sizeof(repeat), ".%u", entry->repeat);
 	if (entry->ours)
-		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-%d-%s%s", entry->number, mode,
-		         (int)entry->pid, entry->host, repeat);
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-%d-%s%s", entry->number,
+		         mode, (int)entry->pid, entry->host, repeat);
 	else
-		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-foreign%s", entry->number, mode,
-		         repeat);
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-foreign%s", entry->number,
+		         mode, repeat);
 }
 
 struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
@@ -125,7 +125,8 @@ bool snapshot_is_name(const char *name)
 	size_t digits = strspn(name + (*name == '-'), "0123456789");
 	const char *mode = name + (*name == '-') + digits;
 
-	return digits >= 9 && (strncmp(mode, "-exclusive-", 11) == 0 || strncmp(mode, "-shared-", 8) == 0);
+	return digits >= 9 &&
+	       (strncmp(mode, "-exclusive-", 11) == 0 || strncmp(mode, "-shared-", 8) == 0);
 }
 
 bool snapshot_excludes(const struct snapshot *snapshot, const char *name)
@@ -133,12 +134,14 @@ bool snapshot_excludes(const struct snapshot *snapshot, const char *name)
 	int64_t number = strtoll(name, NULL, 10);
 
 	return snapshot->count > 0 && number >= 0 && number < NUMBER_ZONE &&
-	       number <= snapshot->entries[snapshot->count - 1].number && !snapshot_find(snapshot, name);
+	       number <= snapshot->entries[snapshot->count - 1].number &&
+	       !snapshot_find(snapshot, name);
 }
 
 /* ---- reading ahead ---- */
 
-const struct entry_facts *snapshot_facts(const struct snapshot *snapshot, const struct lc_entry *entry)
+const struct entry_facts *snapshot_facts(const struct snapshot *snapshot,
+                                         const struct lc_entry *entry)
 {
 	const struct item *item = &snapshot->items[entry - snapshot->entries];
 
@@ -175,8 +178,10 @@ void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
 	item->read = true;
 	item->facts = (struct entry_facts){
 		.token = info->token,
-		.ours = entry->ours, .held = entry->held, .uid = info->uid,
+		.ours = entry->ours,
+		.held = entry->held,
+		.uid = info->uid,
 		.since_ms = entry->held && info->held_since_ms >= 0 ? info->held_since_ms
-		                                                    : info->queued_since_ms,
+	                                                            : info->queued_since_ms,
 	};
 }

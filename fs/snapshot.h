@@ -23,9 +23,9 @@ void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *ent
 /* What stat(2) wants to know of an entry. */
 struct entry_facts {
 	bool ours, held;
-	int64_t uid;         /* -1: unknown */
-	int64_t since_ms;    /* it holds, or waits */
-	int64_t token;       /* another entry may have its name one day */
+	int64_t uid;      /* -1: unknown */
+	int64_t since_ms; /* it holds, or waits */
+	int64_t token;    /* another entry may have its name one day */
 };
 
 struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us);
@@ -40,7 +40,8 @@ bool snapshot_excludes(const struct snapshot *snapshot, const char *name);
 /* NULL: no entry of that name. */
 const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char *name);
 /* NULL: it has not been read yet. */
-const struct entry_facts *snapshot_facts(const struct snapshot *snapshot, const struct lc_entry *entry);
+const struct entry_facts *snapshot_facts(const struct snapshot *snapshot,
+                                         const struct lc_entry *entry);
 /* How many to read now from this one on: the more, the longer they are asked for one after
  * the other. */
 size_t snapshot_ahead(struct snapshot *snapshot, const struct lc_entry *entry);

@@ -25,8 +25,8 @@ void text_release(struct text_file *file)
 /* ---- opening ---- */
 
 /* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
-static void reply_text(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi,
-                       const char *text, size_t len, int64_t czxid)
+static void reply_text(struct face *face, fuse_req_t req, struct node *node,
+                       struct fuse_file_info *fi, const char *text, size_t len, int64_t czxid)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
 	struct text_file *file = budget_alloc(&face->files, uid, sizeof(*file));
@@ -113,13 +113,16 @@ static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 	parked_free(parked);
 }
 
-static void about_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
+static void about_open(struct face *face, fuse_req_t req, struct node *node,
+                       struct fuse_file_info *fi)
 {
 	struct lc_status status;
 	struct text text = {0};
 	char watched_by[64];
-	struct view_mount mount = {.host = face->host, .kernel_limit_s = face->kernel_limit_s,
-	                           .clock_watched_by = watched_by, .open_bytes = face->files.bytes};
+	struct view_mount mount = {.host = face->host,
+	                           .kernel_limit_s = face->kernel_limit_s,
+	                           .clock_watched_by = watched_by,
+	                           .open_bytes = face->files.bytes};
 	int r;
 
 	lc_status(face->lc, &status);
@@ -140,11 +143,14 @@ static int ask_for(struct parked *parked)
 	switch (node->kind) {
 	case NODE_HOLDER:
 	case NODE_ENTRY:
-		return lc_entries(lc, node->lock, parked_uid(parked), node->znode, entries_read, parked, &parked->call);
+		return lc_entries(lc, node->lock, parked_uid(parked), node->znode, entries_read,
+		                  parked, &parked->call);
 	case NODE_VALUE:
-		return lc_value(lc, node->lock, parked_uid(parked), value_read, parked, &parked->call);
+		return lc_value(lc, node->lock, parked_uid(parked), value_read, parked,
+		                &parked->call);
 	case NODE_SLOTS:
-		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, parked, &parked->call);
+		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, parked,
+		               &parked->call);
 	case NODE_ROOT:
 	case NODE_LOCK:
 	case NODE_DOOR:
@@ -240,7 +246,8 @@ static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
 
 /* The file may have been opened long ago: whose the lock is, and whether it is still the same,
  * the engine looks at now. */
-static int write_slots(struct parked *parked, const struct text_file *file, const char *data, size_t size)
+static int write_slots(struct parked *parked, const struct text_file *file, const char *data,
+                       size_t size)
 {
 	struct face *face = parked->face;
 	struct lc_change change = {.by = fuse_req_ctx(parked->req)->uid, .czxid = file->czxid};
@@ -260,11 +267,11 @@ int evict_entry(struct parked *parked, lc_done_fn *done)
 	char name[128];
 
 	family_see(fuse_req_ctx(parked->req)->pid, &person);
-	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)uid, (int)person.pid, person.command,
-	         parked->face->host);
+	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)uid, (int)person.pid,
+	         person.command, parked->face->host);
 	return lc_evict(parked->face->lc, node->lock, node->znode,
-	                &(struct lc_evictor){.uid = uid, .name = name, .token = node->entry.token}, done, parked,
-	                &parked->call);
+	                &(struct lc_evictor){.uid = uid, .name = name, .token = node->entry.token},
+	                done, parked, &parked->call);
 }
 
 static int write_entry(struct parked *parked, const char *data, size_t size)

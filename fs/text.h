@@ -10,10 +10,10 @@
 
 struct text_file {
 	struct face *face;
-	struct node *node;    /* a reference */
-	const struct content *content;   /* as it was when it was opened; NULL if only written to */
-	int64_t czxid;        /* `slots`: of the lock that it was opened for */
-	bool written;         /* `value`: the next write appends to the last one */
+	struct node *node;             /* a reference */
+	const struct content *content; /* as it was when it was opened; NULL if only written to */
+	int64_t czxid;                 /* `slots`: of the lock that it was opened for */
+	bool written;                  /* `value`: the next write appends to the last one */
 };
 
 /* Answers the request. */

@@ -20,7 +20,7 @@
 
 struct writer {
 	uid_t uid;
-	struct lineage *lineage;   /* NULL: not visible */
+	struct lineage *lineage; /* NULL: not visible */
 };
 
 static bool belongs_to(const struct hold *hold, const struct writer *writer)
@@ -71,7 +71,8 @@ int value_empty(struct parked *parked, lc_done_fn *done)
 {
 	struct hold *hold = hold_of(parked->face, parked->req, parked->node);
 
-	return hold ? lc_set_value(hold->taker, "", 0, false, done, parked, &parked->call) : -EACCES;
+	return hold ? lc_set_value(hold->taker, "", 0, false, done, parked, &parked->call)
+	            : -EACCES;
 }
 
 static void value_written(void *ctx, int err)

@@ -119,11 +119,13 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		char queued[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
 
 		snapshot_name(name, &info->entry);
-		PRINT(file, "%s host=%s pid=%s uid=%s command=%s queued_since=%s held_since=%s token=%"
-		      PRId64 " reason=%s\n", name, info->entry.host, format_number(pid, info->entry.pid, 0),
+		PRINT(file,
+		      "%s host=%s pid=%s uid=%s command=%s queued_since=%s held_since=%s "
+		      "token=%" PRId64 " reason=%s\n",
+		      name, info->entry.host, format_number(pid, info->entry.pid, 0),
 		      format_number(uid, info->uid, -1), format_word(command, info->command),
-		      format_time(queued, info->queued_since_ms), format_time(held, info->held_since_ms),
-		      info->token, reason_of(info));
+		      format_time(queued, info->queued_since_ms),
+		      format_time(held, info->held_since_ms), info->token, reason_of(info));
 	}
 	return finish(file, ret_text, ok);
 }
@@ -135,7 +137,8 @@ const char *view_state(const struct lc_status *status)
 	return lc_state_name(status->state);
 }
 
-int view_status(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text)
+int view_status(const struct lc_status *status, const struct view_mount *mount,
+                struct text *ret_text)
 {
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
 	bool ok = true;
@@ -148,17 +151,19 @@ int view_status(const struct lc_status *status, const struct view_mount *mount, 
 	else
 		PRINT(file, "session: -\n");
 	PRINT(file,
-	      "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\nlease_left: %" PRId64 "ms\n"
+	      "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\nlease_left: %" PRId64
+	      "ms\n"
 	      "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nleaving: %u\nentry_bytes: %zu\n"
 	      "connections: %lu\nsessions: %lu\n",
 	      status->session_timeout_us / 1000, status->tick_time_us / 1000,
-	      status->lease_left_us / 1000, status->server, mount->host, status->holders, status->waiters,
-	      status->leaving, status->entry_bytes, status->connections, status->sessions);
+	      status->lease_left_us / 1000, status->server, mount->host, status->holders,
+	      status->waiters, status->leaving, status->entry_bytes, status->connections,
+	      status->sessions);
 	if (mount->kernel_limit_s > 0)
 		PRINT(file, "kernel_request_timeout: %" PRId64 "s\n", mount->kernel_limit_s);
 	else
 		PRINT(file, "kernel_request_timeout: -\n");
-	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\nopen_bytes: %zu\n", mount->clock_watched_by,
-	      status->counters.doubts, mount->open_bytes);
+	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\nopen_bytes: %zu\n",
+	      mount->clock_watched_by, status->counters.doubts, mount->open_bytes);
 	return finish(file, ret_text, ok);
 }

@@ -30,13 +30,15 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 /* What the mount knows of itself, the engine aside. */
 struct view_mount {
 	const char *host;
-	int64_t kernel_limit_s;        /* 0: none */
-	const char *clock_watched_by;  /* pause.h */
-	size_t open_bytes;             /* what users have open: budget.h */
+	int64_t kernel_limit_s;       /* 0: none */
+	const char *clock_watched_by; /* pause.h */
+	size_t open_bytes;            /* what users have open: budget.h */
 };
 
-int view_status(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text);
-int view_metrics(const struct lc_status *status, const struct view_mount *mount, struct text *ret_text);
+int view_status(const struct lc_status *status, const struct view_mount *mount,
+                struct text *ret_text);
+int view_metrics(const struct lc_status *status, const struct view_mount *mount,
+                 struct text *ret_text);
 
 /* In one word. What is suspended for longer than its lease is lost. */
 const char *view_state(const struct lc_status *status);

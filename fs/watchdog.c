@@ -45,7 +45,8 @@ void watchdog_end(void)
 	if (took > ZKLOCKFS_WATCHDOG * 1000000LL)
 		took -= late_ns() - begun_late_ns;
 	if (took > ZKLOCKFS_WATCHDOG * 1000000LL)
-		log_line(LC_ERROR, "watchdog: a turn of the loop took %" PRId64 " ms", took / 1000000);
+		log_line(LC_ERROR, "watchdog: a turn of the loop took %" PRId64 " ms",
+		         took / 1000000);
 }
 
 #endif

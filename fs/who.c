@@ -14,14 +14,15 @@
 #include <unistd.h>
 
 /* Of linux/pidfd.h, which may be older here than the kernel. */
-#define OF_A_THREAD O_EXCL                /* PIDFD_THREAD, since 6.9 */
-#define INFO_PID 1                        /* PIDFD_INFO_* */
+#define OF_A_THREAD O_EXCL /* PIDFD_THREAD, since 6.9 */
+#define INFO_PID 1         /* PIDFD_INFO_* */
 #define INFO_CREDS 2
 
-struct info {                             /* PIDFD_INFO_SIZE_VER0 */
+struct info { /* PIDFD_INFO_SIZE_VER0 */
 	uint64_t mask, cgroup;
 	uint32_t thread, process, parent;
-	uint32_t real_uid, real_gid, effective_uid, effective_gid, saved_uid, saved_gid, fs_uid, fs_gid;
+	uint32_t real_uid, real_gid, effective_uid, effective_gid, saved_uid, saved_gid, fs_uid,
+		fs_gid;
 	int32_t exit_code;
 };
 
@@ -39,8 +40,10 @@ static bool ask_pidfd(pid_t thread, struct who *ret_who)
 	if (r < 0 || (info.mask & (INFO_PID | INFO_CREDS)) != (INFO_PID | INFO_CREDS))
 		return false;
 	*ret_who = (struct who){
-		.process = (pid_t)info.process, .parent = (pid_t)info.parent,
-		.real = info.real_uid, .saved = info.saved_uid,
+		.process = (pid_t)info.process,
+		.parent = (pid_t)info.parent,
+		.real = info.real_uid,
+		.saved = info.saved_uid,
 	};
 	return true;
 }
@@ -76,8 +79,10 @@ static bool read_status(pid_t thread, struct who *ret_who)
 	if (!process || !parent || !uids || sscanf(uids, "%u %*u %u", &real, &saved) != 2)
 		return false;
 	*ret_who = (struct who){
-		.process = (pid_t)strtol(process, NULL, 10), .parent = (pid_t)strtol(parent, NULL, 10),
-		.real = real, .saved = saved,
+		.process = (pid_t)strtol(process, NULL, 10),
+		.parent = (pid_t)strtol(parent, NULL, 10),
+		.real = real,
+		.saved = saved,
 	};
 	return true;
 }

@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 struct who {
-	pid_t process;        /* of the thread that was asked about */
-	pid_t parent;         /* 0: not visible here */
+	pid_t process; /* of the thread that was asked about */
+	pid_t parent;  /* 0: not visible here */
 	uid_t real, saved;
 };
 

@@ -13,7 +13,7 @@
 int64_t why_patience_us(const struct options *options)
 {
 	return options->retry_us > options->connect_timeout_us ? options->retry_us
-	                                                        : options->connect_timeout_us;
+	                                                       : options->connect_timeout_us;
 }
 
 void why_log(const struct options *options, const char *problem, int error)
@@ -22,32 +22,35 @@ void why_log(const struct options *options, const char *problem, int error)
 
 	switch (-error) {
 	case EADDRNOTAVAIL:
-		log_line(LC_ERROR, "none of the servers in '%s' has an address%s%s", options->servers,
-		         problem ? ": " : "", problem ? problem : "");
+		log_line(LC_ERROR, "none of the servers in '%s' has an address%s%s",
+		         options->servers, problem ? ": " : "", problem ? problem : "");
 		return;
 	case ETIMEDOUT:
 		log_line(LC_ERROR, "no ZooKeeper server answered at %s within %" PRId64 " ms",
 		         options->servers, why_patience_us(options) / 1000);
 		return;
 	case ENOENT:
-		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made", root);
+		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made",
+		         root);
 		return;
 	case ENOTDIR:
 		log_line(LC_ERROR, "%s is an ephemeral node: it cannot hold locks", root);
 		return;
 	case EACCES:
 		log_line(LC_ERROR, "the ensemble does not let us write below %s%s", root,
-		         options->credentials ? " with these credentials" : ", and no credentials are given");
+		         options->credentials ? " with these credentials"
+		                              : ", and no credentials are given");
 		return;
 	case EKEYREJECTED:
-		log_line(LC_ERROR, options->credentials ? "the ensemble does not accept these credentials"
-		                                        : "the ensemble wants credentials, and none are given");
+		log_line(LC_ERROR, options->credentials
+		                           ? "the ensemble does not accept these credentials"
+		                           : "the ensemble wants credentials, and none are given");
 		return;
 	case EINTR:
 		log_line(LC_ERROR, "told to leave before there was a session");
 		return;
 	case ERANGE:
-		return;   /* reported with its numbers */
+		return; /* reported with its numbers */
 	default:
 		log_line(LC_ERROR, "cannot connect: %s", strerror(-error));
 	}

@@ -32,7 +32,7 @@
 #define PATIENCE_MS 10000
 
 struct loser {
-	pid_t opener, last;      /* who opened it, and who has it open */
+	pid_t opener, last; /* who opened it, and who has it open */
 	uint64_t start, ino;
 	uid_t uid;
 	int pidfd;
@@ -72,7 +72,7 @@ static void lose(const char *directory, int number, uid_t uid, bool orphan, int 
 		die("write");
 	close(to);
 	if (orphan && self.last != 0) {
-		(void)!getchar();      /* until it has been noted */
+		(void)!getchar(); /* until it has been noted */
 		_exit(0);
 	}
 	while (1)
@@ -97,8 +97,10 @@ static void report(const char *what, const struct loser *losers, int from, int t
 	qsort(times, (size_t)count, sizeof(times[0]), compare);
 	printf("%s: %d of %d were signalled in time", what, count, to - from);
 	if (count)
-		printf("; the first ended at %+.3f s of the lease's end, half at %+.3f, the last at %+.3f",
-		       (double)times[0] / 1e6, (double)times[count / 2] / 1e6, (double)times[count - 1] / 1e6);
+		printf("; the first ended at %+.3f s of the lease's end, half at %+.3f, the last "
+		       "at %+.3f",
+		       (double)times[0] / 1e6, (double)times[count / 2] / 1e6,
+		       (double)times[count - 1] / 1e6);
 	puts("");
 	free(times);
 }
@@ -111,7 +113,8 @@ static int wait_for_all(struct loser *losers, int count)
 		struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
 
 		losers[i].pidfd = (int)syscall(SYS_pidfd_open, losers[i].last, 0);
-		if (losers[i].pidfd < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, losers[i].pidfd, &event) < 0)
+		if (losers[i].pidfd < 0 ||
+		    epoll_ctl(poll, EPOLL_CTL_ADD, losers[i].pidfd, &event) < 0)
 			die("pidfd");
 	}
 	puts("ready");
@@ -131,8 +134,8 @@ static pid_t start_guardian(struct guardian **ret_guardian)
 		while (1)
 			pause();
 	}
-	if (setpgid(other, 0) < 0 || setpgid(0, 0) < 0 || guardian_start(ON_LOST_KILL, ret_guardian) < 0 ||
-	    setpgid(0, other) < 0)
+	if (setpgid(other, 0) < 0 || setpgid(0, 0) < 0 ||
+	    guardian_start(ON_LOST_KILL, ret_guardian) < 0 || setpgid(0, other) < 0)
 		die("the guardian");
 	return getpid();
 }
@@ -156,7 +159,8 @@ static bool note_ends(int poll, struct loser *losers, int timeout_ms, int *left)
 
 int main(int argc, char **argv)
 {
-	int lost = argc > 4 ? atoi(argv[2]) : 0, orphans = argc > 4 ? atoi(argv[3]) : 0, count = lost + orphans, poll;
+	int lost = argc > 4 ? atoi(argv[2]) : 0, orphans = argc > 4 ? atoi(argv[3]) : 0,
+	    count = lost + orphans, poll;
 	int users = argc > 4 ? atoi(argv[4]) : 1, to[2], end[2], left = count;
 	struct loser *losers = calloc((size_t)count + 1, sizeof(*losers));
 	struct guardian *guardian;
@@ -165,7 +169,7 @@ int main(int argc, char **argv)
 	int64_t deadline;
 	pid_t group;
 
-	if (!losers || argc != 5 || count > GUARDIAN_SLOTS )
+	if (!losers || argc != 5 || count > GUARDIAN_SLOTS)
 		return 2;
 	log_level(LC_ERROR);
 	group = start_guardian(&guardian);
@@ -189,8 +193,10 @@ int main(int argc, char **argv)
 		}
 		if (read(to[0], &losers[i], sizeof(losers[i])) != sizeof(losers[i]))
 			die("read");
-		if (guardian_hold(guardian, &(struct guarded){.uid = uid, .pid = losers[i].opener,
-		                                              .start = losers[i].start, .ino = losers[i].ino}) < 0)
+		if (guardian_hold(guardian, &(struct guarded){.uid = uid,
+		                                              .pid = losers[i].opener,
+		                                              .start = losers[i].start,
+		                                              .ino = losers[i].ino}) < 0)
 			die("guardian_hold");
 	}
 	close(end[0]);

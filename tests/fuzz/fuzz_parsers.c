@@ -19,12 +19,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Not assert(): it holds in any build. */
-#define MUST(condition) \
-	do { \
-		if (!(condition)) { \
+#define MUST(condition)                                                                   \
+	do {                                                                              \
+		if (!(condition)) {                                                       \
 			fprintf(stderr, "line %d: not true: %s\n", __LINE__, #condition); \
-			abort(); \
-		} \
+			abort();                                                          \
+		}                                                                         \
 	} while (0)
 
 /* What a host in an entry is made of: nothing that begins a field or a line. */
@@ -96,8 +96,12 @@ static void fuzz_host(const uint8_t *data, size_t size)
 	snprintf(name, sizeof(name), "%s%010d", prefix, data[20]);
 	MUST(name_parse(name, &parsed));
 	wanted = (struct entry_name){
-		.number = data[20], .mode = mode, .ours = true, .session_half = halves[0],
-		.taker_half = halves[1], .pid = (pid_t)pid,
+		.number = data[20],
+		.mode = mode,
+		.ours = true,
+		.session_half = halves[0],
+		.taker_half = halves[1],
+		.pid = (pid_t)pid,
 	};
 	strcpy(wanted.host, host);
 	MUST(same(&parsed, &wanted));
@@ -188,9 +192,12 @@ static void fuzz_record_entry(const uint8_t *data, size_t size)
 	check_line(info.command, sizeof(info.command));
 	check_line(info.reason, sizeof(info.reason));
 	MUST(info.uid >= -1 && info.uid < UINT32_MAX && info.held_since_ms >= -1);
-	len = record_format_entry(text, &(struct record_entry){
-		.host = "h", .pid = 1, .uid = info.uid, .command = info.command,
-		.held_since_ms = info.held_since_ms, .reason = info.reason});
+	len = record_format_entry(text, &(struct record_entry){.host = "h",
+	                                                       .pid = 1,
+	                                                       .uid = info.uid,
+	                                                       .command = info.command,
+	                                                       .held_since_ms = info.held_since_ms,
+	                                                       .reason = info.reason});
 	MUST(len == strlen(text) && len < sizeof(text));
 	record_parse_entry(text, len, &other);
 	MUST(other.uid == info.uid && other.held_since_ms == info.held_since_ms);
@@ -223,7 +230,8 @@ static void fuzz_record_lock(const uint8_t *data, size_t size)
  * one given, and to change it again changes nothing. */
 static void fuzz_record_rewrite(const uint8_t *data, size_t size)
 {
-	const struct lc_attributes attributes = {.uid = 1, .gid = 2, .mode = 02755, .door_mode = 0644};
+	const struct lc_attributes attributes = {
+		.uid = 1, .gid = 2, .mode = 02755, .door_mode = 0644};
 	void *copy = exact_bytes(data, size);
 	char *text, *again;
 	struct lc_attributes out;
@@ -239,10 +247,12 @@ static void fuzz_record_rewrite(const uint8_t *data, size_t size)
 		MUST(slots == 1 || size > RECORD_DATA_MAX);
 		MUST(!record_parse_lock(copy, size, &out) || size > RECORD_DATA_MAX);
 	}
-	if (record_rewrite_lock(copy, size, &attributes, slots, value, value_len, &text, &len) == 0) {
+	if (record_rewrite_lock(copy, size, &attributes, slots, value, value_len, &text, &len) ==
+	    0) {
 		MUST(record_kind(text, len) == RECORD_OURS);
 		MUST(record_parse_lock(text, len, &out));
-		MUST(memcmp(&out, &attributes, sizeof(out)) == 0 && record_slots(text, len) == slots);
+		MUST(memcmp(&out, &attributes, sizeof(out)) == 0 &&
+		     record_slots(text, len) == slots);
 		record_value(text, len, &back, &back_len);
 		MUST(back_len == value_len && memcmp(back, value, value_len) == 0);
 		MUST(record_rewrite_lock(text, len, &attributes, slots, back, back_len, &again,
@@ -284,8 +294,11 @@ static bool zookeeper_takes(const char *name)
 
 	while (*name) {
 		unsigned char first = (unsigned char)*name++;
-		int more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 :
-		           first >> 3 == 30 ? 3 : -1;
+		int more = first < 0x80       ? 0
+		           : first >> 5 == 6  ? 1
+		           : first >> 4 == 14 ? 2
+		           : first >> 3 == 30 ? 3
+		                              : -1;
 		uint32_t c;
 
 		if (more < 0)
@@ -358,8 +371,8 @@ static void fuzz_door(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const readers[])(const uint8_t *data, size_t size) = {
-		fuzz_name, fuzz_host, fuzz_queue, fuzz_record_entry, fuzz_record_lock,
-		fuzz_lock_name, fuzz_duration, fuzz_door, fuzz_record_rewrite, fuzz_record_evicted,
+		fuzz_name,      fuzz_host,     fuzz_queue, fuzz_record_entry,   fuzz_record_lock,
+		fuzz_lock_name, fuzz_duration, fuzz_door,  fuzz_record_rewrite, fuzz_record_evicted,
 	};
 
 	if (size > 0)

@@ -76,7 +76,8 @@ static void look(struct bench *bench)
 		int alone = valid[i][LC_EXCLUSIVE], shared = valid[i][LC_SHARED];
 
 		if (alone > bench->locks[i].slots || (alone && shared))
-			bench_violation(bench, "%s: %d holders and %d that share", bench->locks[i].name, alone, shared);
+			bench_violation(bench, "%s: %d holders and %d that share",
+			                bench->locks[i].name, alone, shared);
 		if (held[i] || (waits[i] && foreign_waits(bench, i)))
 			bench->locks[i].busy_us = bench->agenda.now_us;
 	}
@@ -100,8 +101,8 @@ static void judge_wait(struct taker *taker)
 	if (bench->longest_wait_us < waited_us)
 		bench->longest_wait_us = waited_us;
 	if (waited_us > longest_wait(bench))
-		bench_violation(bench, "taker %d waited %d s for a free lock", (int)(taker - bench->takers),
-		                (int)(waited_us / SECOND));
+		bench_violation(bench, "taker %d waited %d s for a free lock",
+		                (int)(taker - bench->takers), (int)(waited_us / SECOND));
 }
 
 /* It has the lock: its entry is there, and nobody's before it but a leaver's of its own. */
@@ -119,7 +120,8 @@ static void judge_grant(struct taker *taker)
 		return;
 	}
 	if (!own) {
-		bench_violation(bench, "taker %d is granted without an entry", (int)(taker - bench->takers));
+		bench_violation(bench, "taker %d is granted without an entry",
+		                (int)(taker - bench->takers));
 		return;
 	}
 	DL_FOREACH(own->parent->children, node) {
@@ -129,9 +131,10 @@ static void judge_grant(struct taker *taker)
 		    node->stat.ephemeral_owner == own->stat.ephemeral_owner)
 			continue;
 		before++;
-		if (taker->mode == LC_SHARED ? !shared : shared || before >= bench->locks[taker->lock].slots)
-			bench_violation(bench, "taker %d is granted behind %s", (int)(taker - bench->takers),
-			                node->name);
+		if (taker->mode == LC_SHARED ? !shared
+		                             : shared || before >= bench->locks[taker->lock].slots)
+			bench_violation(bench, "taker %d is granted behind %s",
+			                (int)(taker - bench->takers), node->name);
 	}
 }
 
@@ -142,8 +145,8 @@ static void judge_taker(struct taker *taker, int number)
 	struct bench *bench = taker->bench;
 	int result = taker->result, expected = bench->expected->takers[number];
 
-	if (result == expected || result == 0 || result == 1 || result == -ENOMEM || result == -ENOLCK ||
-	    taker->evicted)
+	if (result == expected || result == 0 || result == 1 || result == -ENOMEM ||
+	    result == -ENOLCK || taker->evicted)
 		return;
 	/* What comes late comes after the draining; or after the time of one that does not wait. */
 	if (result == -ESHUTDOWN && bench->drained)
@@ -152,7 +155,8 @@ static void judge_taker(struct taker *taker, int number)
 	    (result == -ETIMEDOUT && taker->wait_us > 0 && taker->wait_us < LC_FOREVER) ||
 	    (result == -EDEADLK && taker->instead))
 		return;
-	bench_violation(bench, "taker %d is told %s instead of %s", number, strerrorname_np(-result),
+	bench_violation(bench, "taker %d is told %s instead of %s", number,
+	                strerrorname_np(-result),
 	                expected < 0 ? strerrorname_np(-expected) : "success");
 }
 
@@ -162,16 +166,18 @@ static void judge_question(struct question *question, int number)
 	int result = question->result, expected = bench->expected->questions[number];
 
 	/* 1: was cancelled before. -EHOSTUNREACH: what a broken connection makes of it is chance. */
-	if (question->cancelled || expected == 1 || expected == -EHOSTUNREACH || result == -ENOMEM ||
-	    result == -EHOSTUNREACH || (question->also && result == question->also))
+	if (question->cancelled || expected == 1 || expected == -EHOSTUNREACH ||
+	    result == -ENOMEM || result == -EHOSTUNREACH ||
+	    (question->also && result == question->also))
 		return;
 	if (result != expected && !(question->also && result == 0))
 		bench_violation(bench, "question %d is answered %s instead of %s", number,
 		                result < 0 ? strerrorname_np(-result) : "success",
 		                expected < 0 ? strerrorname_np(-expected) : "success");
-	else if (result == 0 && !question->loose && question->count != bench->expected->counts[number])
-		bench_violation(bench, "question %d finds %zu instead of %zu", number, question->count,
-		                bench->expected->counts[number]);
+	else if (result == 0 && !question->loose &&
+	         question->count != bench->expected->counts[number])
+		bench_violation(bench, "question %d finds %zu instead of %zu", number,
+		                question->count, bench->expected->counts[number]);
 }
 
 /* ---- mounts ---- */
@@ -186,7 +192,7 @@ static void start(void *ctx, uint64_t again)
 		return;
 	if (r != -ENOMEM)
 		bench_violation(mount->bench, "lc_create: %s", strerrorname_np(-r));
-	agenda_in(mount->agenda, SECOND / 10, start, mount, 1);   /* as systemd would */
+	agenda_in(mount->agenda, SECOND / 10, start, mount, 1); /* as systemd would */
 }
 
 struct mount *begin_mount(struct bench *bench, int64_t lead_us)
@@ -257,7 +263,7 @@ void leave(struct taker *taker)
 	bench->inside = true;
 	lc_leave(taker->lc);
 	bench->inside = was_inside;
-	mount_wake(taker->mount);   /* as the loop does after requests */
+	mount_wake(taker->mount); /* as the loop does after requests */
 }
 
 static void leave_later(void *ctx, uint64_t arg)
@@ -318,19 +324,30 @@ static void lost(void *ctx)
 		leave(taker);
 }
 
-static struct taker *request(struct mount *mount, int lock, enum lc_mode mode, struct taker *instead,
-                             int64_t wait_us, int64_t hold_us)
+static struct taker *request(struct mount *mount, int lock, enum lc_mode mode,
+                             struct taker *instead, int64_t wait_us, int64_t hold_us)
 {
 	struct bench *bench = mount->bench;
 	struct taker *taker = &bench->takers[bench->taker_count++];
 	struct lc_request request = {
-		.lock = bench->locks[lock].name, .mode = mode, .instead = instead ? instead->lc : NULL,
-		.wait_us = wait_us, .pid = 1000 + bench->taker_count,
-		.uid = (uid_t)(bench->taker_count % 2), .command = "test", .reason = "why",
+		.lock = bench->locks[lock].name,
+		.mode = mode,
+		.instead = instead ? instead->lc : NULL,
+		.wait_us = wait_us,
+		.pid = 1000 + bench->taker_count,
+		.uid = (uid_t)(bench->taker_count % 2),
+		.command = "test",
+		.reason = "why",
 	};
 
-	*taker = (struct taker){.bench = bench, .mount = mount, .lock = lock, .mode = mode, .instead = instead,
-	                        .wait_us = wait_us, .hold_us = hold_us, .took_us = bench->agenda.now_us,
+	*taker = (struct taker){.bench = bench,
+	                        .mount = mount,
+	                        .lock = lock,
+	                        .mode = mode,
+	                        .instead = instead,
+	                        .wait_us = wait_us,
+	                        .hold_us = hold_us,
+	                        .took_us = bench->agenda.now_us,
 	                        .result = -ENOMEM};
 	if (!mount->lc)
 		return taker;
@@ -359,8 +376,8 @@ struct taker *take_shared(struct mount *mount, int lock, int64_t wait_us, int64_
 struct taker *upgrade(struct taker *taker, int64_t wait_us, int64_t hold_us)
 {
 	/* It may not have got so far, because memory was short. */
-	return request(taker->mount, taker->lock, LC_EXCLUSIVE, taker->phase == HELD ? taker : NULL, wait_us,
-	               hold_us);
+	return request(taker->mount, taker->lock, LC_EXCLUSIVE, taker->phase == HELD ? taker : NULL,
+	               wait_us, hold_us);
 }
 
 void evict(struct taker *taker)
@@ -383,9 +400,11 @@ static void answered(struct question *question, int err, size_t count)
 	if (bench->inside)
 		bench_violation(bench, "an answer inside the call that asked");
 	if (question->result != 1 || question->cancelled)
-		bench_violation(bench, "question %d is answered again", (int)(question - bench->questions));
+		bench_violation(bench, "question %d is answered again",
+		                (int)(question - bench->questions));
 	if (bench->agenda.now_us - question->asked_us > LC_CALL_TIMEOUT_US + SECOND)
-		bench_violation(bench, "question %d is answered late", (int)(question - bench->questions));
+		bench_violation(bench, "question %d is answered late",
+		                (int)(question - bench->questions));
 	question->call = NULL;
 	question->result = err;
 	question->count = count;
@@ -420,9 +439,12 @@ static struct question *new_question(struct mount *mount, int also)
 	struct bench *bench = mount->bench;
 	struct question *question = &bench->questions[bench->question_count++];
 
-	*question = (struct question){.bench = bench, .mount = mount, .also = also, .result = -ENOMEM,
+	*question = (struct question){.bench = bench,
+	                              .mount = mount,
+	                              .also = also,
+	                              .result = -ENOMEM,
 	                              .asked_us = bench->agenda.now_us};
-	bench->inside = true;   /* until asked() */
+	bench->inside = true; /* until asked() */
 	return question;
 }
 
@@ -458,7 +480,8 @@ struct question *ask_entries(struct mount *mount, const char *lock, const char *
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_entries(mount->lc, lock, 0, znode, entries_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_entries(mount->lc, lock, 0, znode, entries_done, q, &q->call)
+	                          : -ENOMEM);
 }
 
 struct question *ask_entry(struct mount *mount, const char *lock, const char *znode, int also)
@@ -466,7 +489,9 @@ struct question *ask_entry(struct mount *mount, const char *lock, const char *zn
 	struct question *q = new_question(mount, also);
 	struct lc_entry known = {.znode = znode, .number = 0, .host = "-"};
 
-	return asked(q, mount->lc ? lc_known(mount->lc, lock, 0, &known, 1, entries_done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc
+	                        ? lc_known(mount->lc, lock, 0, &known, 1, entries_done, q, &q->call)
+	                        : -ENOMEM);
 }
 
 struct question *ask_mkdir(struct mount *mount, const char *lock, int also)
@@ -474,7 +499,8 @@ struct question *ask_mkdir(struct mount *mount, const char *lock, int also)
 	struct question *q = new_question(mount, also);
 	struct lc_attributes attributes = {.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0666};
 
-	return asked(q, mount->lc ? lc_mkdir(mount->lc, lock, &attributes, done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_mkdir(mount->lc, lock, &attributes, done, q, &q->call)
+	                          : -ENOMEM);
 }
 
 struct question *ask_rmdir(struct mount *mount, const char *lock, int also)
@@ -502,29 +528,36 @@ struct question *ask_value(struct mount *mount, const char *lock, int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_value(mount->lc, lock, 0, value_done, q, &q->call) : -ENOMEM);
+	return asked(q,
+	             mount->lc ? lc_value(mount->lc, lock, 0, value_done, q, &q->call) : -ENOMEM);
 }
 
-struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change, int also)
+struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change,
+                            int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_change(mount->lc, lock, change, done, q, &q->call) : -ENOMEM);
+	return asked(q,
+	             mount->lc ? lc_change(mount->lc, lock, change, done, q, &q->call) : -ENOMEM);
 }
 
 struct question *ask_set_value(struct taker *taker, const char *value, bool append, int also)
 {
 	struct question *q = new_question(taker->mount, also);
 
-	return asked(q, taker->phase == HELD ? lc_set_value(taker->lc, value, strlen(value), append, done, q,
-	                                                    &q->call) : -ENOMEM);
+	return asked(q, taker->phase == HELD ? lc_set_value(taker->lc, value, strlen(value), append,
+	                                                    done, q, &q->call)
+	                                     : -ENOMEM);
 }
 
 struct question *ask_evict(struct mount *mount, const char *lock, const char *znode, int also)
 {
 	struct question *q = new_question(mount, also);
 
-	return asked(q, mount->lc ? lc_evict(mount->lc, lock, znode, &(struct lc_evictor){.name = "somebody"}, done, q, &q->call) : -ENOMEM);
+	return asked(q, mount->lc ? lc_evict(mount->lc, lock, znode,
+	                                     &(struct lc_evictor){.name = "somebody"}, done, q,
+	                                     &q->call)
+	                          : -ENOMEM);
 }
 
 /* Yes is told by the count. */
@@ -547,7 +580,8 @@ struct question *ask_waited_for(struct taker *taker, bool attend, int also)
 
 	if (taker->phase == HELD)
 		lc_attend(taker->lc, attend ? stirred : NULL);
-	return asked(q, taker->phase == HELD ? lc_waited_for(taker->lc, waited_for, q, &q->call) : -ENOMEM);
+	return asked(q, taker->phase == HELD ? lc_waited_for(taker->lc, waited_for, q, &q->call)
+	                                     : -ENOMEM);
 }
 
 void cancel(struct question *question)
@@ -568,8 +602,8 @@ int make_lock(struct bench *bench, const char *name)
 	bench->locks[lock].name = name;
 	bench->locks[lock].slots = 1;
 	snprintf(bench->locks[lock].path, sizeof(bench->locks[lock].path), ROOT "/%s", name);
-	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path),
-	         1, NULL);
+	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1,
+	         NULL);
 	run(bench, 10 * MS);
 	return lock;
 }
@@ -577,10 +611,15 @@ int make_lock(struct bench *bench, const char *name)
 void set_slots(struct bench *bench, int lock, int slots)
 {
 	char data[128];
-	int len = snprintf(data, sizeof(data), "zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\n"
-	                                       "slots: %d\n\n", slots);
-	struct ensemble_op op = {.kind = ENSEMBLE_SET, .path = bench->locks[lock].path, .data = data,
-	                         .data_len = len, .version = ENSEMBLE_ANY_VERSION};
+	int len = snprintf(data, sizeof(data),
+	                   "zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\n"
+	                   "slots: %d\n\n",
+	                   slots);
+	struct ensemble_op op = {.kind = ENSEMBLE_SET,
+	                         .path = bench->locks[lock].path,
+	                         .data = data,
+	                         .data_len = len,
+	                         .version = ENSEMBLE_ANY_VERSION};
 
 	if (bench->locks[lock].slots < slots)
 		bench->locks[lock].slots = slots;
@@ -598,16 +637,17 @@ void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path
 	run(bench, 10 * MS);
 	snprintf(path, sizeof(path), "%s/%s", bench->locks[lock].path, prefix);
 	world_do(&bench->world, bench->foreign,
-	         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true),
-	         1, &made);
+	         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true), 1,
+	         &made);
 	snprintf(ret_path, 128, "%s", made);
 	run(bench, 10 * MS);
 }
 
 void remove_node(struct bench *bench, const char *path)
 {
-	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = path,
-	                                                 .version = ENSEMBLE_ANY_VERSION), 1, NULL);
+	world_do(&bench->world, 0,
+	         OP(.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION), 1,
+	         NULL);
 }
 
 /* ---- the course of a run ---- */
@@ -625,8 +665,8 @@ void run(struct bench *bench, int64_t duration_us)
 
 void bench_begin(struct bench *bench, const struct outcome *expected, int64_t spell_us)
 {
-	struct world_config config = {.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000,
-	                              .commit_max_us = 1000};
+	struct world_config config = {
+		.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000, .commit_max_us = 1000};
 
 	memset(bench, 0, sizeof(*bench));
 	bench->expected = expected;

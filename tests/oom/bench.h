@@ -30,7 +30,7 @@
 #define RESCUED_US (30 * SECOND)
 #define SLACK_US (15 * SECOND)
 
-#define UNTIL_TOLD (-1)   /* hold until leave() */
+#define UNTIL_TOLD (-1) /* hold until leave() */
 
 enum phase { NEVER, WAITING, HELD, LOST, LEFT };
 
@@ -41,23 +41,23 @@ struct taker {
 	enum phase phase;
 	int lock;
 	enum lc_mode mode;
-	struct taker *instead;       /* whose place it is to take */
+	struct taker *instead; /* whose place it is to take */
 	bool told;
-	bool evicted;                /* somebody took its entry away */
-	int result;                  /* of lc_take(), or what taken() said; 1: nothing yet */
-	int stirred;                 /* so often it was told that somebody came or went */
+	bool evicted; /* somebody took its entry away */
+	int result;   /* of lc_take(), or what taken() said; 1: nothing yet */
+	int stirred;  /* so often it was told that somebody came or went */
 	int64_t wait_us, hold_us, took_us;
 };
 
 struct question {
 	struct bench *bench;
 	struct mount *mount;
-	struct lc_call *call;        /* NULL: answered, cancelled or never begun */
+	struct lc_call *call; /* NULL: answered, cancelled or never begun */
 	bool cancelled;
-	int result;                  /* 1: nothing yet */
-	int also;                    /* not 0: this, or success, if something before failed */
-	size_t count;                /* entries, or locks */
-	bool loose;                  /* whose number depends on takers */
+	int result;   /* 1: nothing yet */
+	int also;     /* not 0: this, or success, if something before failed */
+	size_t count; /* entries, or locks */
+	bool loose;   /* whose number depends on takers */
 	int64_t asked_us;
 };
 
@@ -76,23 +76,29 @@ struct bench {
 	struct taker takers[TAKERS_MAX];
 	struct question questions[QUESTIONS_MAX];
 	int taker_count, question_count;
-	struct { const char *name; char path[64]; int64_t busy_us; int slots; } locks[LOCKS_MAX];   /* the most so far */
+	struct {
+		const char *name;
+		char path[64];
+		int64_t busy_us;
+		int slots;
+	} locks[LOCKS_MAX]; /* the most so far */
 	int lock_count;
-	int64_t foreign;             /* an outsider's session */
-	bool drained;                /* a mount takes no more */
-	bool ending;                 /* whoever gets a lock leaves it at once */
-	bool inside;                 /* a call of the engine: no callback may come */
-	int64_t longest_wait_us;     /* for a free lock */
-	const struct outcome *expected;   /* NULL: this run tells what to expect */
+	int64_t foreign;                /* an outsider's session */
+	bool drained;                   /* a mount takes no more */
+	bool ending;                    /* whoever gets a lock leaves it at once */
+	bool inside;                    /* a call of the engine: no callback may come */
+	int64_t longest_wait_us;        /* for a free lock */
+	const struct outcome *expected; /* NULL: this run tells what to expect */
 	int64_t spell_us;
-	char violation[256];         /* the first one */
+	char violation[256]; /* the first one */
 };
 
 void bench_begin(struct bench *bench, const struct outcome *expected, int64_t spell_us);
 /* Everybody leaves, time passes, the engines go; what is left over? */
 void bench_end(struct bench *bench);
 void bench_outcome(const struct bench *bench, struct outcome *ret_outcome);
-void bench_violation(struct bench *bench, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void bench_violation(struct bench *bench, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void run(struct bench *bench, int64_t duration_us);
 
 /* A lock that somebody else has made; its number. */
@@ -124,7 +130,8 @@ struct question *ask_mkdir(struct mount *mount, const char *lock, int also);
 struct question *ask_rmdir(struct mount *mount, const char *lock, int also);
 struct question *ask_confirm(struct taker *taker, int also);
 struct question *ask_value(struct mount *mount, const char *lock, int also);
-struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change, int also);
+struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change,
+                            int also);
 struct question *ask_set_value(struct taker *taker, const char *value, bool append, int also);
 struct question *ask_evict(struct mount *mount, const char *lock, const char *znode, int also);
 /* Whoever is told that somebody came or went asks again. */

@@ -20,17 +20,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SHOWN_MAX 3   /* violations told of each kind of run */
+#define SHOWN_MAX 3 /* violations told of each kind of run */
 
 static const struct kind {
 	const char *name;
 	int64_t spell_us;
-	bool patchy;                   /* only every second one fails */
+	bool patchy; /* only every second one fails */
 } kinds[] = {
 	{"once", 0, false},
 	{"short", 3 * SECOND, false},
 	{"patchy", 3 * SECOND, true},
-	{"long", 90 * SECOND, false},   /* the slow timer itself finds no memory once */
+	{"long", 90 * SECOND, false}, /* the slow timer itself finds no memory once */
 };
 #define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
 
@@ -48,7 +48,8 @@ static struct tally *shared;
 static struct bench bench;
 static struct outcome expected;
 
-static void run_scenario(const struct scenario *scenario, const struct kind *kind, long at, enum trace_mode mode)
+static void run_scenario(const struct scenario *scenario, const struct kind *kind, long at,
+                         enum trace_mode mode)
 {
 	memory_start(at, kind->spell_us, kind->patchy, &bench.agenda.now_us, scenario->least);
 	trace_start(mode, &bench.agenda.now_us);
@@ -88,7 +89,7 @@ static void child(const struct scenario *scenario, const struct part *part, cons
 		run_scenario(scenario, &enough, 0, TRACE_OFF);
 		wrong = bench.violation[0] ? bench.violation : NULL;
 	} else {
-		part->play();   /* what libc keeps from its first use on, a time zone, is its own */
+		part->play(); /* what libc keeps from its first use on, a time zone, is its own */
 		wrong = run_part(part, &enough, 0);
 	}
 	shared->allocations = memory_count();
@@ -112,10 +113,11 @@ static void child(const struct scenario *scenario, const struct part *part, cons
 			violation(name, kind->name, shared->at, wrong);
 	}
 	shared->finished = true;
-	exit(0);   /* the leak checker of a sanitizer runs here */
+	exit(0); /* the leak checker of a sanitizer runs here */
 }
 
-static bool supervise(const struct scenario *scenario, const struct part *part, const struct kind *kind)
+static bool supervise(const struct scenario *scenario, const struct part *part,
+                      const struct kind *kind)
 {
 	const char *name = scenario ? scenario->name : part->name;
 
@@ -159,7 +161,8 @@ static bool all_kinds(const struct scenario *scenario, const struct part *part)
 			longest_us = shared->longest_us;
 	}
 	printf("%-16s %6ld %6ld %8ld %8ld %6.1f s %6ld\n", scenario ? scenario->name : part->name,
-	       shared->allocations, runs, rescued[0], rescued[1], (double)longest_us / SECOND, violations);
+	       shared->allocations, runs, rescued[0], rescued[1], (double)longest_us / SECOND,
+	       violations);
 	return violations == 0;
 }
 
@@ -197,15 +200,16 @@ int main(int argc, char *argv[])
 	bool good = true;
 	int played = 0;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+	              0);
 	if (shared == MAP_FAILED)
 		return 2;
 	if (argc == 4)
 		return single(argv[1], argv[2], atol(argv[3]));
 	/* Runs in which only the slow timer went on: where one allocation failed, and where
 	 * many did. The longest wait for a lock that was free. */
-	printf("%-16s %6s %6s %8s %8s %8s %6s\n", "scenario", "allocs", "runs", "rescued", "in spell",
-	       "longest", "wrong");
+	printf("%-16s %6s %6s %8s %8s %8s %6s\n", "scenario", "allocs", "runs", "rescued",
+	       "in spell", "longest", "wrong");
 	for (int i = 0; i < scenario_count; i++)
 		if (argc < 2 || strcmp(argv[1], scenarios[i].name) == 0) {
 			good &= all_kinds(&scenarios[i], NULL);

@@ -27,7 +27,7 @@ void memory_start(long fail_at, int64_t spell_us, bool patchy, const int64_t *no
 {
 	void *frame;
 
-	backtrace(&frame, 1);   /* what it allocates the first time is not ours */
+	backtrace(&frame, 1); /* what it allocates the first time is not ours */
 	memset(&memory, 0, sizeof(memory));
 	memory.fail_at = fail_at;
 	memory.spell_us = spell_us;
@@ -75,7 +75,8 @@ bool memory_refuses(size_t size)
 		memory.inside = true;
 		memory.frame_count = backtrace(memory.frames, FRAMES_MAX);
 		memory.inside = false;
-	} else if (now_us >= memory.spell_end_us || (memory.patchy && kept(memory.fail_at, memory.count))) {
+	} else if (now_us >= memory.spell_end_us ||
+	           (memory.patchy && kept(memory.fail_at, memory.count))) {
 		return false;
 	}
 	errno = ENOMEM;
@@ -141,7 +142,7 @@ int oom_asprintf(char **ret_text, const char *format, ...)
 	va_end(args);
 	text = oom_malloc((size_t)len + 1);
 	if (!text) {
-		*ret_text = (char *)(uintptr_t)0xdead;   /* libc leaves it undefined */
+		*ret_text = (char *)(uintptr_t)0xdead; /* libc leaves it undefined */
 		return -1;
 	}
 	va_start(args, format);

@@ -82,7 +82,11 @@ static const char *play_snapshot(void)
 	struct lc_entry entries[3] = {
 		{.znode = "other-lock-0000000003", .number = 3, .host = "-"},
 		{.znode = "other-lock-0000000003", .number = 3, .repeat = 1, .host = "-"},
-		{.znode = "_c_x-web.7-lock-0000000004", .number = 4, .ours = true, .host = "web", .pid = 7},
+		{.znode = "_c_x-web.7-lock-0000000004",
+	         .number = 4,
+	         .ours = true,
+	         .host = "web",
+	         .pid = 7},
 	};
 	struct lc_listing listing = {.entries = entries, .entry_count = 3};
 	const char *wrong = NULL;
@@ -96,7 +100,8 @@ static const char *play_snapshot(void)
 
 		snapshot_name(name, &entries[i]);
 		found = snapshot_find(snapshot, name);
-		if (!found || strcmp(found->znode, entries[i].znode) != 0 || found->repeat != entries[i].repeat)
+		if (!found || strcmp(found->znode, entries[i].znode) != 0 ||
+		    found->repeat != entries[i].repeat)
 			wrong = "an entry is lost";
 	}
 	snapshot_free(snapshot);
@@ -126,9 +131,18 @@ static struct lc_entry_info *infos(void)
 
 	for (int i = 0; i < 16; i++) {
 		made[i] = (struct lc_entry_info){
-			.entry = {.znode = "_c_x-web.7-lock-0000000004", .number = 4, .ours = true, .held = true,
-			          .host = "web", .pid = 7},
-			.token = 9, .session = 8, .queued_since_ms = 1, .held_since_ms = 2, .uid = 3, .command = "make",
+			.entry = {.znode = "_c_x-web.7-lock-0000000004",
+		                  .number = 4,
+		                  .ours = true,
+		                  .held = true,
+		                  .host = "web",
+		                  .pid = 7},
+			.token = 9,
+			.session = 8,
+			.queued_since_ms = 1,
+			.held_since_ms = 2,
+			.uid = 3,
+			.command = "make",
 		};
 		memset(made[i].reason, 'r', LC_REASON_MAX);
 	}
@@ -139,7 +153,7 @@ static struct lc_entry_info *infos(void)
 static const char *play_view_entry(void)
 {
 	struct lc_entry_info *info = infos();
-	struct text text = {.data = (char *)info, .len = 12345};   /* not to be trusted */
+	struct text text = {.data = (char *)info, .len = 12345}; /* not to be trusted */
 
 	return judge_text(view_entry(info, &text), &text, "rrrr\n", 0);
 }
@@ -155,7 +169,7 @@ static const char *play_view_holders(void)
 
 	wrong = judge_text(r, &text, "rrrr\n", len);
 	if (len == 0)
-		len = now;   /* the first run has memory enough */
+		len = now; /* the first run has memory enough */
 	return wrong;
 }
 
@@ -164,8 +178,9 @@ static const char *play_view_status(void)
 	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
 	struct text text = {.data = (char *)&status, .len = 12345};
 
-	return judge_text(view_status(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text,
-	                  "open_bytes: 0\n", 0);
+	return judge_text(
+		view_status(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text,
+		"open_bytes: 0\n", 0);
 }
 
 static const char *play_view_metrics(void)
@@ -173,7 +188,9 @@ static const char *play_view_metrics(void)
 	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
 	struct text text = {.data = (char *)&status, .len = 12345};
 
-	return judge_text(view_metrics(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text, "zklockfs_wait_seconds_count 0\n", 0);
+	return judge_text(
+		view_metrics(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text,
+		"zklockfs_wait_seconds_count 0\n", 0);
 }
 
 const struct part parts[] = {

@@ -49,10 +49,10 @@ struct _zhandle {
 	watcher_fn watcher;
 	void *ctx;
 	int state;
-	int fds[2];              /* the port's end, and the server's */
-	bool silent;             /* the connection is lost, and nobody was told yet */
-	bool numeric;            /* it will look nothing up */
-	bool authentic;          /* credentials were added */
+	int fds[2];     /* the port's end, and the server's */
+	bool silent;    /* the connection is lost, and nobody was told yet */
+	bool numeric;   /* it will look nothing up */
+	bool authentic; /* credentials were added */
 	struct pending *pending;
 	clientid_t id;
 };
@@ -60,18 +60,19 @@ struct _zhandle {
 /* The next request: taken; refused at once; refused when it is noted already. */
 static enum { TAKE, REFUSE, REFUSE_HALF_WAY } next_request;
 static zhandle_t *current;
-static int next_code = ZOK;    /* of the next answer */
-static bool no_socket;         /* interest fails, and gives the number of one that was closed */
-static bool noticed;           /* a lost connection is noticed by interest, and told right there */
-static bool quiet;             /* logs nothing */
+static int next_code = ZOK; /* of the next answer */
+static bool no_socket;      /* interest fails, and gives the number of one that was closed */
+static bool noticed;        /* a lost connection is noticed by interest, and told right there */
+static bool quiet;          /* logs nothing */
 
 static void new_socket(zhandle_t *zh)
 {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, zh->fds), 0);
 }
 
-zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout, const clientid_t *clientid,
-                           void *context, int flags, log_callback_fn log_callback)
+zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout,
+                           const clientid_t *clientid, void *context, int flags,
+                           log_callback_fn log_callback)
 {
 	zhandle_t *zh = calloc(1, sizeof(*zh));
 
@@ -85,7 +86,9 @@ zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout, co
 	assert_int_equal(addresses % 2, 1);
 	assert_int_equal(flags & ZOO_READONLY, 0);
 	assert_true(quiet);
-	*zh = (zhandle_t){.watcher = fn, .ctx = context, .state = ZOO_CONNECTING_STATE,
+	*zh = (zhandle_t){.watcher = fn,
+	                  .ctx = context,
+	                  .state = ZOO_CONNECTING_STATE,
 	                  .id = {.client_id = 7}};
 	new_socket(zh);
 	current = zh;
@@ -206,14 +209,15 @@ static int take(zhandle_t *zh, enum form form, void (*fn)(void), const void *dat
 #define TAKE_REQUEST(form) take(zh, form, (void (*)(void))completion, data)
 
 int zoo_acreate2(zhandle_t *zh, const char *path, const char *value, int valuelen,
-                 const struct ACL_vector *acl_entries, int mode, string_stat_completion_t completion,
-                 const void *data)
+                 const struct ACL_vector *acl_entries, int mode,
+                 string_stat_completion_t completion, const void *data)
 {
 	(void)path, (void)value, (void)valuelen, (void)acl_entries, (void)mode;
 	return TAKE_REQUEST(FORM_CREATED);
 }
 
-int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t completion, const void *data)
+int zoo_adelete(zhandle_t *zh, const char *path, int version, void_completion_t completion,
+                const void *data)
 {
 	(void)path, (void)version;
 	return TAKE_REQUEST(FORM_VOID);
@@ -232,8 +236,8 @@ static void assert_one_watcher(const zhandle_t *zh, watcher_fn fn, const void *c
 	assert_true(!fn || (fn == zh->watcher && ctx == zh->ctx));
 }
 
-int zoo_awget(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx, data_completion_t completion,
-              const void *data)
+int zoo_awget(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx,
+              data_completion_t completion, const void *data)
 {
 	(void)path;
 	assert_one_watcher(zh, fn, ctx);
@@ -248,8 +252,8 @@ int zoo_awget_children2(zhandle_t *zh, const char *path, watcher_fn fn, void *ct
 	return TAKE_REQUEST(FORM_CHILDREN);
 }
 
-int zoo_aremove_watches(zhandle_t *zh, const char *path, ZooWatcherType type, watcher_fn fn, void *ctx,
-                        int local, void_completion_t *completion, const void *data)
+int zoo_aremove_watches(zhandle_t *zh, const char *path, ZooWatcherType type, watcher_fn fn,
+                        void *ctx, int local, void_completion_t *completion, const void *data)
 {
 	(void)path, (void)type, (void)fn, (void)ctx, (void)local;
 	return TAKE_REQUEST(FORM_VOID);
@@ -270,8 +274,8 @@ int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *r
 	return TAKE_REQUEST(FORM_VOID);
 }
 
-int zoo_awexists(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx, stat_completion_t completion,
-                 const void *data)
+int zoo_awexists(zhandle_t *zh, const char *path, watcher_fn fn, void *ctx,
+                 stat_completion_t completion, const void *data)
 {
 	(void)path, (void)fn, (void)ctx;
 	return TAKE_REQUEST(FORM_STAT);
@@ -305,8 +309,8 @@ void zoo_check_op_init(zoo_op_t *op, const char *path, int version)
 	op->type = ZOO_CHECK_OP;
 }
 
-int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int len, void_completion_t completion,
-                 const void *data)
+int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int len,
+                 void_completion_t completion, const void *data)
 {
 	(void)scheme, (void)cert, (void)len, (void)completion, (void)data;
 	/* Later they would go out in the middle of another request, and they are never forgotten. */
@@ -344,7 +348,8 @@ int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay)
 	return ZOK;
 }
 
-struct sockaddr *zookeeper_get_connected_host(zhandle_t *zh, struct sockaddr *address, socklen_t *len)
+struct sockaddr *zookeeper_get_connected_host(zhandle_t *zh, struct sockaddr *address,
+                                              socklen_t *len)
 {
 	(void)zh, (void)address, (void)len;
 	return NULL;
@@ -366,7 +371,7 @@ static unsigned inside, connections, disconnections, sessions;
 static bool told_connected;
 static struct ensemble *port_of_test;
 static int64_t now_us;
-static long in_trouble;   /* allocations until everything heals */
+static long in_trouble; /* allocations until everything heals */
 
 static void ask(unsigned kind);
 
@@ -392,7 +397,11 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 static void ask(unsigned kind)
 {
 	struct ensemble_op ops[] = {
-		{.kind = ENSEMBLE_CREATE, .path = "/a", .data = "x", .data_len = 1, .ephemeral = true},
+		{.kind = ENSEMBLE_CREATE,
+	         .path = "/a",
+	         .data = "x",
+	         .data_len = 1,
+	         .ephemeral = true},
 		{.kind = ENSEMBLE_DELETE, .path = "/a", .version = ENSEMBLE_ANY_VERSION},
 		{.kind = ENSEMBLE_SET, .path = "/a", .data = "x", .data_len = 1},
 		{.kind = ENSEMBLE_GET, .path = "/a", .watch = true},
@@ -447,7 +456,10 @@ static void changed(void *ctx, const char *path, enum ensemble_change change)
 }
 
 static const struct ensemble_events events = {
-	.connected = connected, .disconnected = disconnected, .ended = ended, .changed = changed,
+	.connected = connected,
+	.disconnected = disconnected,
+	.ended = ended,
+	.changed = changed,
 };
 
 static int64_t clock_us(void *ctx)
@@ -479,12 +491,13 @@ static void play(long fail_at, int64_t spell_us, bool patchy)
 	connections = disconnections = sessions = 0;
 	told_connected = false;
 	next_request = TAKE;
-	if (ensemble_zookeeper_create("127.0.0.1:1,127.0.0.1:2", NULL, clock_us, NULL, &port_of_test) < 0) {
+	if (ensemble_zookeeper_create("127.0.0.1:1,127.0.0.1:2", NULL, clock_us, NULL,
+	                              &port_of_test) < 0) {
 		assert_int_equal(memory_alive(), 0);
 		return;
 	}
 	assert_int_equal(port_of_test->port->open(port_of_test, 15000000, &events, NULL), 0);
-	ask(0);   /* before there is a connection */
+	ask(0); /* before there is a connection */
 	for (unsigned step = 0; step < 60; step++) {
 		turn();
 		for (unsigned i = 0; i < step % 5; i++)
@@ -498,7 +511,7 @@ static void play(long fail_at, int64_t spell_us, bool patchy)
 		noticed = step > 30;
 	}
 	in_trouble = memory_count();
-	now_us += 1000000000;   /* the spell is over */
+	now_us += 1000000000; /* the spell is over */
 	for (unsigned step = 0; step < 20; step++) {
 		/* The last trouble is one that only the port knows of. */
 		next_request = step == 10 ? REFUSE : TAKE;
@@ -551,7 +564,10 @@ static void over(void *ctx, bool refused)
 }
 
 static const struct ensemble_events coded_events = {
-	.connected = connected, .disconnected = disconnected, .ended = over, .changed = changed,
+	.connected = connected,
+	.disconnected = disconnected,
+	.ended = over,
+	.changed = changed,
 };
 
 static void coded(void *ctx, const struct ensemble_answer *answer)
@@ -575,11 +591,20 @@ static void what_codes_mean(void **state)
 		{ZNOAUTH, ENSEMBLE_NOAUTH},
 		{ZBADARGUMENTS, ENSEMBLE_INVALID},
 		{ZINVALIDACL, ENSEMBLE_INVALID},
-		{-1, ENSEMBLE_UNKNOWN}, {-2, ENSEMBLE_UNKNOWN}, {-4, ENSEMBLE_UNKNOWN},
-		{-5, ENSEMBLE_UNKNOWN}, {-7, ENSEMBLE_UNKNOWN},
-		{-112, ENSEMBLE_GONE}, {-118, ENSEMBLE_GONE}, {-9, ENSEMBLE_GONE}, {-115, ENSEMBLE_GONE},
-		{-116, ENSEMBLE_GONE}, {-124, ENSEMBLE_GONE},
-		{ZUNIMPLEMENTED, ENSEMBLE_REFUSED}, {-127, ENSEMBLE_REFUSED}, {-999, ENSEMBLE_REFUSED},
+		{-1, ENSEMBLE_UNKNOWN},
+		{-2, ENSEMBLE_UNKNOWN},
+		{-4, ENSEMBLE_UNKNOWN},
+		{-5, ENSEMBLE_UNKNOWN},
+		{-7, ENSEMBLE_UNKNOWN},
+		{-112, ENSEMBLE_GONE},
+		{-118, ENSEMBLE_GONE},
+		{-9, ENSEMBLE_GONE},
+		{-115, ENSEMBLE_GONE},
+		{-116, ENSEMBLE_GONE},
+		{-124, ENSEMBLE_GONE},
+		{ZUNIMPLEMENTED, ENSEMBLE_REFUSED},
+		{-127, ENSEMBLE_REFUSED},
+		{-999, ENSEMBLE_REFUSED},
 	};
 
 	(void)state;
@@ -588,16 +613,20 @@ static void what_codes_mean(void **state)
 		enum ensemble_result result = (enum ensemble_result)none;
 
 		memory_start(0, 0, false, &now_us, 0);
-		asked_count = REQUESTS;   /* nothing else is asked */
+		asked_count = REQUESTS; /* nothing else is asked */
 		told_connected = false;
-		assert_int_equal(ensemble_zookeeper_create("127.0.0.1:1", "user:password", clock_us, NULL,
-		                                           &port_of_test), 0);
-		assert_int_equal(port_of_test->port->open(port_of_test, 15000000, &coded_events, NULL), 0);
+		assert_int_equal(ensemble_zookeeper_create("127.0.0.1:1", "user:password", clock_us,
+		                                           NULL, &port_of_test),
+		                 0);
+		assert_int_equal(
+			port_of_test->port->open(port_of_test, 15000000, &coded_events, NULL), 0);
 		assert_true(current->authentic);
 		turn();
 		assert_true(told_connected);
-		port_of_test->port->submit(port_of_test, OP(.kind = ENSEMBLE_DELETE, .path = "/a", .version = ENSEMBLE_ANY_VERSION), 1,
-			coded, &result);
+		port_of_test->port->submit(
+			port_of_test,
+			OP(.kind = ENSEMBLE_DELETE, .path = "/a", .version = ENSEMBLE_ANY_VERSION),
+			1, coded, &result);
 		next_code = rows[i].code;
 		turn();
 		next_code = ZOK;

@@ -287,11 +287,11 @@ static void play_removed(struct bench *bench)
 	run(bench, HOLD);
 	for (int i = 0; i < 4; i++) {
 		evict(takers[i]);
-		takers[i]->evicted = true;   /* if not now, then with the next look at the lock */
+		takers[i]->evicted = true; /* if not now, then with the next look at the lock */
 	}
 	remove_node(bench, bench->locks[lock].path);
-	world_do(&bench->world, 0,
-	         OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1, NULL);
+	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1,
+	         NULL);
 	run(bench, MS);
 	take(one, lock, LC_FOREVER, HOLD);
 	run(bench, SECOND);
@@ -360,7 +360,8 @@ static void play_confirm(struct bench *bench)
 
 static void play_data(struct bench *bench)
 {
-	struct lc_change mode = {.set_mode = true, .attributes = {.uid = 1, .mode = 0700}}, slots = {.slots = 3};
+	struct lc_change mode = {.set_mode = true, .attributes = {.uid = 1, .mode = 0700}},
+			 slots = {.slots = 3};
 	int lock = make_lock(bench, "a");
 	struct mount *mount = begin_mount(bench, 0);
 	struct taker *taker;
@@ -560,7 +561,8 @@ static void play_sweep(struct bench *bench)
 		name_format(path + len, name.session_half, 42, "m0", 4242, LC_EXCLUSIVE);
 		world_do(&bench->world, one->wire.session,
 		         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
-		                               .sequence = true), 1, NULL);
+		            .sequence = true),
+		         1, NULL);
 	}
 	run(bench, HOLD);
 	take(one, lock, LC_FOREVER, HOLD);

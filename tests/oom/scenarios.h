@@ -10,7 +10,7 @@
 struct scenario {
 	const char *name;
 	void (*play)(struct bench *bench);
-	size_t least;      /* only allocations of this size and more: long scenarios */
+	size_t least; /* only allocations of this size and more: long scenarios */
 };
 
 extern const struct scenario scenarios[];

@@ -25,8 +25,8 @@ void agenda_finish(struct agenda *agenda)
 
 void agenda_at(struct agenda *agenda, int64_t when_us, agenda_fn *fn, void *ctx, uint64_t arg)
 {
-	struct agenda_item item = {when_us > agenda->now_us ? when_us : agenda->now_us, agenda->serial++, fn, ctx,
-	                           arg};
+	struct agenda_item item = {when_us > agenda->now_us ? when_us : agenda->now_us,
+	                           agenda->serial++, fn, ctx, arg};
 	size_t i = agenda->count++;
 
 	if (agenda->count > agenda->room) {
@@ -56,7 +56,8 @@ static struct agenda_item take_first(struct agenda *agenda)
 
 		if (child >= agenda->count)
 			break;
-		if (child + 1 < agenda->count && earlier(&agenda->heap[child + 1], &agenda->heap[child]))
+		if (child + 1 < agenda->count &&
+		    earlier(&agenda->heap[child + 1], &agenda->heap[child]))
 			child++;
 		if (!earlier(&agenda->heap[child], &last))
 			break;

@@ -30,14 +30,15 @@ static void judge_refused(struct taker *taker, int err)
 	case -ESHUTDOWN:
 		wanted = status.state == LC_UNUSABLE || taker->mount->drained;
 		break;
-	case -EPROTO:   /* what a follower that lags still shows is reason enough, as for EAGAIN */
+	case -EPROTO: /* what a follower that lags still shows is reason enough, as for EAGAIN */
 		wanted = taker->lock->deaf_us >= taker->took_us - LAG_US;
 		break;
 	case -EHOSTUNREACH:
 		wanted = taker->wait_us == 0 && had_trouble(taker);
 		break;
-	case -ENOLCK:   /* also where somebody has made the very node that it was to get */
-		wanted = (sim->plan.weight[FAULT_REFUSE] && had_trouble(taker)) || sim->plan.copies > 0;
+	case -ENOLCK: /* also where somebody has made the very node that it was to get */
+		wanted = (sim->plan.weight[FAULT_REFUSE] && had_trouble(taker)) ||
+		         sim->plan.copies > 0;
 		break;
 	}
 	if (!wanted)
@@ -56,19 +57,27 @@ void judge_failed(struct taker *taker, int err)
 			sim_violation(sim, "f: EAGAIN for taker %d that would wait", taker->pid);
 		else if (taker->unfree_us < taker->took_us - LAG_US &&
 		         mount_trouble(taker->mount) < taker->took_us - LAG_US)
-			sim_violation(sim, "f: EAGAIN for taker %d, and nobody else was there", taker->pid);
+			sim_violation(sim, "f: EAGAIN for taker %d, and nobody else was there",
+			              taker->pid);
 	} else if (err == -EDEADLK) {
 		if (!taker->upgrades || taker->wait_us == 0 || taker->barred_us < taker->took_us)
-			sim_violation(sim, "f: EDEADLK for taker %d, and nothing exclusive stood before it", taker->pid);
+			sim_violation(
+				sim,
+				"f: EDEADLK for taker %d, and nothing exclusive stood before it",
+				taker->pid);
 	} else if (err == -ETIMEDOUT) {
-		if (taker->wait_us == 0 || taker->wait_us == LC_FOREVER || waited_us < taker->wait_us)
-			sim_violation(sim, "f: ETIMEDOUT for taker %d after %" PRId64 " us", taker->pid, waited_us);
+		if (taker->wait_us == 0 || taker->wait_us == LC_FOREVER ||
+		    waited_us < taker->wait_us)
+			sim_violation(sim, "f: ETIMEDOUT for taker %d after %" PRId64 " us",
+			              taker->pid, waited_us);
 	} else if (err == -ENOENT) {
 		if (lock->absent_us < (taker->meant ? taker->meant_us - LAG_US : taker->took_us))
-			sim_violation(sim, "f: ENOENT for taker %d, and %s was there", taker->pid, lock->name);
+			sim_violation(sim, "f: ENOENT for taker %d, and %s was there", taker->pid,
+			              lock->name);
 	} else if (err == -ECANCELED) {
 		if (!taker->evicted_alone && taker->marked_us < 0)
-			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted", taker->pid);
+			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted",
+			              taker->pid);
 	} else {
 		judge_refused(taker, err);
 	}
@@ -89,7 +98,8 @@ static void look_at_server(struct question *question)
 	if (!parent || !parent->stat.children)
 		return;
 	question->seen_on = wire->conn_count;
-	question->seen = arena_zalloc(&sim->arena, (size_t)parent->stat.children * sizeof(*question->seen));
+	question->seen =
+		arena_zalloc(&sim->arena, (size_t)parent->stat.children * sizeof(*question->seen));
 	DL_FOREACH(parent->children, node)
 		if (judge_is_entry(node))
 			question->seen[question->seen_count++] = node->stat.czxid;
@@ -111,7 +121,8 @@ void judge_asking(struct question *question)
 /* Changes that a server in trouble may not know of yet. */
 static bool too_late(const struct question *question, int64_t us)
 {
-	return us < question->asked_us - LAG_US && mount_trouble(question->mount) < question->asked_us - LAG_US;
+	return us < question->asked_us - LAG_US &&
+	       mount_trouble(question->mount) < question->asked_us - LAG_US;
 }
 
 /* One of those came before the question was put. */
@@ -138,11 +149,13 @@ static void judge_waited_for(struct question *question, int err)
 
 	if (err == 0 && taker->behind_since_us && too_late(question, taker->behind_since_us) &&
 	    waiter_behind(question))
-		sim_violation(question->sim, "f: nobody waits behind taker %d, it is said, and somebody does",
+		sim_violation(question->sim,
+		              "f: nobody waits behind taker %d, it is said, and somebody does",
 		              taker->pid);
 	if (err == 1 && too_late(question, later(taker->behind_us, taker->granted_us)) &&
 	    !question->sim->plan.near_overflow)
-		sim_violation(question->sim, "f: somebody waits behind taker %d, it is said, and nobody does",
+		sim_violation(question->sim,
+		              "f: somebody waits behind taker %d, it is said, and nobody does",
 		              taker->pid);
 }
 
@@ -155,7 +168,7 @@ static bool may_fail(const struct question *question, int err)
 	switch (err) {
 	case -EHOSTUNREACH:
 		return true;
-	case -EBUSY:   /* stopped before it could be asked */
+	case -EBUSY: /* stopped before it could be asked */
 		return mount_trouble(question->mount) >= question->asked_us;
 	case -EACCES:
 		return question->mount->wire.refused;
@@ -183,7 +196,8 @@ static void judge_evict(struct question *question, int err)
 	if (node && err == -ENOENT)
 		DL_FOREACH(node->children, node)
 			if (node->stat.czxid == question->token)
-				sim_violation(question->sim, "f: lc_evict does not find %s", node->path);
+				sim_violation(question->sim, "f: lc_evict does not find %s",
+				              node->path);
 }
 
 static bool has_below(const struct sim *sim, const struct lock_state *lock)
@@ -191,7 +205,8 @@ static bool has_below(const struct sim *sim, const struct lock_state *lock)
 	size_t len = strlen(lock->name);
 
 	for (int i = 0; i < sim->plan.locks; i++)
-		if (strncmp(sim->locks[i].name, lock->name, len) == 0 && sim->locks[i].name[len] == '/')
+		if (strncmp(sim->locks[i].name, lock->name, len) == 0 &&
+		    sim->locks[i].name[len] == '/')
 			return true;
 	return false;
 }
@@ -213,21 +228,25 @@ void judge_answered(struct question *question, int err)
 	if (question->kind == Q_CONFIRM && err == 0 && question->entry_gone)
 		sim_violation(sim, "a: lc_confirm says that taker %d holds", question->taker->pid);
 	if (question->kind >= Q_CONFIRM && err < 0 && !may_fail(question, err))
-		sim_violation(sim, "f: question %d about %s is answered %d", question->kind, lock->name, err);
+		sim_violation(sim, "f: question %d about %s is answered %d", question->kind,
+		              lock->name, err);
 	if (question->kind == Q_WAITED)
 		judge_waited_for(question, err);
 	if (question->kind == Q_EVICT)
 		judge_evict(question, err);
-	if (question->kind == Q_TOKEN && err == 0 && lc_token(question->taker->lc) != question->taker->token)
-		sim_violation(sim, "c: taker %d has token %" PRIx64 ", it is told %" PRIx64, question->taker->pid,
-		              (uint64_t)question->taker->token, (uint64_t)lc_token(question->taker->lc));
+	if (question->kind == Q_TOKEN && err == 0 &&
+	    lc_token(question->taker->lc) != question->taker->token)
+		sim_violation(sim, "c: taker %d has token %" PRIx64 ", it is told %" PRIx64,
+		              question->taker->pid, (uint64_t)question->taker->token,
+		              (uint64_t)lc_token(question->taker->lc));
 	if (question->deed)
 		ledger_answered(question, err);
 }
 
 static unsigned shape_of(const struct lc_entry *entry)
 {
-	return SHAPE_ENTRY | (entry->mode == LC_SHARED ? SHAPE_SHARED : 0) | (entry->ours ? SHAPE_OURS : 0);
+	return SHAPE_ENTRY | (entry->mode == LC_SHARED ? SHAPE_SHARED : 0) |
+	       (entry->ours ? SHAPE_OURS : 0);
 }
 
 /* Who is shown as holding is who would, with so many slots. */
@@ -256,7 +275,8 @@ static void judge_held(struct question *question, const struct lc_listing *listi
 				return;
 		}
 	if (wrong)
-		sim_violation(question->sim, "lc_list shows %s as %s", wrong->znode, wrong->held ? "held" : "waiting");
+		sim_violation(question->sim, "lc_list shows %s as %s", wrong->znode,
+		              wrong->held ? "held" : "waiting");
 }
 
 static bool shows(const struct lc_listing *listing, const char *name)
@@ -278,7 +298,9 @@ static void judge_freshness(struct question *question, const struct lc_listing *
 	DL_FOREACH(parent->children, node)
 		for (int i = 0; i < question->seen_count; i++)
 			if (node->stat.czxid == question->seen[i] && !shows(listing, node->name))
-				sim_violation(sim, "f: lc_list does not show %s, which was there before it was asked",
+				sim_violation(sim,
+				              "f: lc_list does not show %s, which was there before "
+				              "it was asked",
 				              node->path);
 }
 
@@ -290,12 +312,15 @@ void judge_listing(struct question *question, const struct lc_listing *listing)
 	if (!question->root)
 		judge_held(question, listing);
 	for (size_t i = 1; i < listing->entry_count; i++)
-		if (!sim->plan.near_overflow && listing->entries[i].number <= listing->entries[i - 1].number - !!sim->plan.copies)
+		if (!sim->plan.near_overflow &&
+		    listing->entries[i].number <=
+		            listing->entries[i - 1].number - !!sim->plan.copies)
 			sim_violation(sim, "lc_list shows %s after %s", listing->entries[i].znode,
 			              listing->entries[i - 1].znode);
 	for (size_t i = 1; i < listing->lock_count; i++)
 		if (strcmp(listing->locks[i - 1], listing->locks[i]) >= 0)
-			sim_violation(sim, "lc_list shows lock %s after %s", listing->locks[i], listing->locks[i - 1]);
+			sim_violation(sim, "lc_list shows lock %s after %s", listing->locks[i],
+			              listing->locks[i - 1]);
 }
 
 /* What is told of an entry is its own, not another's. */
@@ -310,12 +335,15 @@ void judge_entries(struct question *question, const struct lc_entry_info *infos,
 
 			if (strcmp(node->name, info->entry.znode) != 0 ||
 			    (sim->plan.copies && info->token < node->stat.czxid))
-				continue;   /* or another one has its name since */
-			if (info->token != node->stat.czxid || info->session != node->stat.ephemeral_owner ||
-			    (info->entry.mode == LC_SHARED) != !!(order_shape(node) & SHAPE_SHARED) ||
+				continue; /* or another one has its name since */
+			if (info->token != node->stat.czxid ||
+			    info->session != node->stat.ephemeral_owner ||
+			    (info->entry.mode == LC_SHARED) !=
+			            !!(order_shape(node) & SHAPE_SHARED) ||
 			    info->entry.deaf != !!(order_shape(node) & SHAPE_DEAF) ||
 			    (judge_owner(sim, node) && info->entry.pid != order_pid(node)))
-				sim_violation(sim, "lc_entries tells something else of %s", node->path);
+				sim_violation(sim, "lc_entries tells something else of %s",
+				              node->path);
 		}
 }
 
@@ -324,8 +352,8 @@ void judge_questions(struct sim *sim)
 	struct question *question;
 
 	DL_FOREACH(sim->questions, question)
-		if (mount_running_us(question->mount) - question->asked_running_us > LC_CALL_TIMEOUT_US + SLACK_US)
-			sim_violation(sim, "e: question %d about %s is not answered", question->kind,
-			              question->lock->name);
+		if (mount_running_us(question->mount) - question->asked_running_us >
+		    LC_CALL_TIMEOUT_US + SLACK_US)
+			sim_violation(sim, "e: question %d about %s is not answered",
+			              question->kind, question->lock->name);
 }
-

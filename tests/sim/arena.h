@@ -17,7 +17,8 @@ struct arena {
 void *arena_zalloc(struct arena *arena, size_t size);
 void *arena_copy(struct arena *arena, const void *bytes, size_t size);
 char *arena_strdup(struct arena *arena, const char *text);
-char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_printf(struct arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void arena_finish(struct arena *arena);
 
 #endif

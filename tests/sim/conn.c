@@ -34,7 +34,8 @@ static void dispatch(struct conn *conn, enum direction direction, struct parcel 
 {
 	struct world *world = conn->world;
 	struct conn_queue *way = &conn->way[direction];
-	int64_t when = world->agenda->now_us + rng_spread(&world->rng, 30, world->config.delay_max_us);
+	int64_t when =
+		world->agenda->now_us + rng_spread(&world->rng, 30, world->config.delay_max_us);
 
 	if (when < way->last_arrival_us)
 		when = way->last_arrival_us;
@@ -128,8 +129,8 @@ struct letter *conn_receive(struct conn *conn)
 
 /* ---- the client's end ---- */
 
-struct conn *conn_open(struct world *world, int server, int64_t session, int64_t timeout_us, int64_t last_zxid,
-                       conn_arrived_fn *arrived, void *ctx)
+struct conn *conn_open(struct world *world, int server, int64_t session, int64_t timeout_us,
+                       int64_t last_zxid, conn_arrived_fn *arrived, void *ctx)
 {
 	struct conn *conn = arena_zalloc(&world->arena, sizeof(*conn));
 	struct parcel *hello = parcel_new(world);
@@ -187,7 +188,8 @@ static struct watches copy_watches(struct arena *arena, const struct watches *wa
 	return copy;
 }
 
-void conn_set_watches(struct conn *conn, const struct watches *data, const struct watches *child, int64_t zxid)
+void conn_set_watches(struct conn *conn, const struct watches *data, const struct watches *child,
+                      int64_t zxid)
 {
 	struct parcel *parcel = parcel_new(conn->world);
 
@@ -272,8 +274,8 @@ static void send_changed(struct conn *conn, const char *path, enum ensemble_chan
 	static const char *const words[] = {"is changed", "has other children", "is deleted"};
 	struct letter *letter = letter_new(conn->world, LETTER_CHANGED);
 
-	trace("server %d: tells %" PRIx64 " that %s %s", conn->server, (uint64_t)conn->session, path,
-	      words[change]);
+	trace("server %d: tells %" PRIx64 " that %s %s", conn->server, (uint64_t)conn->session,
+	      path, words[change]);
 	letter->path = path;
 	letter->change = change;
 	letter->zxid = -1;
@@ -296,7 +298,8 @@ static const char *take_watch(struct watches *watches, const char *path, size_t 
 /* In the order of the real server: first the node, then the one above. */
 static void fire_watches(struct conn *conn, const struct change *change)
 {
-	size_t len = strlen(change->path), parent = (size_t)(strrchr(change->path, '/') - change->path);
+	size_t len = strlen(change->path),
+	       parent = (size_t)(strrchr(change->path, '/') - change->path);
 	const char *data = NULL, *names = NULL, *above = NULL;
 
 	if (change->kind != CHANGE_CREATE)
@@ -379,7 +382,8 @@ static void answer_children(struct conn *conn, const struct ensemble_op *op, str
 		letter->result = ENSEMBLE_NONODE;
 	if (letter->result != ENSEMBLE_OK)
 		return;
-	letter->names = arena_zalloc(&world->arena, (size_t)(node->stat.children + 1) * sizeof(*letter->names));
+	letter->names = arena_zalloc(&world->arena,
+	                             (size_t)(node->stat.children + 1) * sizeof(*letter->names));
 	DL_FOREACH(node->children, child) {
 		/* in no order: each new name changes places with any before it */
 		int place = (int)rng_below(&world->rng, (uint64_t)letter->name_count + 1);
@@ -445,7 +449,8 @@ void conn_pump(struct conn *conn)
 	while (conn->open_there && conn->first) {
 		struct request *request = conn->first;
 
-		if (request->wait_applied >= 0 && request->wait_applied <= world->servers[conn->server].applied)
+		if (request->wait_applied >= 0 &&
+		    request->wait_applied <= world->servers[conn->server].applied)
 			request->ready = true;
 		if (!request->ready)
 			return;
@@ -457,8 +462,9 @@ void conn_pump(struct conn *conn)
 		read_now(conn, request);
 		if (!is_write(request))
 			trace("server %d: %" PRIx64 " reads (%d%s) %s: %d, %d names", conn->server,
-			      (uint64_t)conn->session, request->ops[0].kind, request->ops[0].watch ? ", watch" : "",
-			      request->ops[0].path, request->letter->result, request->letter->name_count);
+			      (uint64_t)conn->session, request->ops[0].kind,
+			      request->ops[0].watch ? ", watch" : "", request->ops[0].path,
+			      request->letter->result, request->letter->name_count);
 		conn->first = request->next;
 		if (!conn->first)
 			conn->last = NULL;
@@ -487,13 +493,14 @@ static void hello(struct conn *conn)
 	int64_t ceiling = world->config.timeout_max_us[conn->server];
 	struct conn *other;
 
-	if (server->down || (!server->cut && world->leader < 0) || applied_zxid(world, conn->server) < conn->last_zxid) {
+	if (server->down || (!server->cut && world->leader < 0) ||
+	    applied_zxid(world, conn->server) < conn->last_zxid) {
 		conn_close_there(conn);
 		return;
 	}
 	LL_FOREACH(world->conns, other)
-		if (other != conn && other->server == conn->server && other->open_there && conn->session &&
-		    other->session == conn->session)
+		if (other != conn && other->server == conn->server && other->open_there &&
+		    conn->session && other->session == conn->session)
 			conn_close_there(other);
 	if (!ceiling)
 		ceiling = 20 * world->config.tick_us;
@@ -593,7 +600,8 @@ static void session_closed(struct conn *conn, const struct transaction *transact
 	if (transaction->zxid % 2 == 0)
 		conn_close_there(conn);
 	else
-		agenda_in(world->agenda, transaction->zxid * 7919 % longest_us, fin_arrives, conn, 0);
+		agenda_in(world->agenda, transaction->zxid * 7919 % longest_us, fin_arrives, conn,
+		          0);
 }
 
 /* This server has gone one transaction further. */

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 
 const char *const fault_names[FAULT_KINDS] = {
-	"cut", "cut-before", "cut-after", "stall-up", "stall-down", "stall-both", "hang", "crash", "isolate",
-	"link", "greeting", "elect", "pause", "refuse", "crash-mount", "evict", "remake", "kill-session",
-	"still", "suspect", "slew",
+	"cut",   "cut-before", "cut-after",   "stall-up", "stall-down", "stall-both",
+	"hang",  "crash",      "isolate",     "link",     "greeting",   "elect",
+	"pause", "refuse",     "crash-mount", "evict",    "remake",     "kill-session",
+	"still", "suspect",    "slew",
 };
 
 static void break_connection(struct mount *mount, enum fault_kind kind)
@@ -26,7 +27,8 @@ static void break_connection(struct mount *mount, enum fault_kind kind)
 	else if (kind == FAULT_CUT_AFTER)
 		conn_break(conn, -1);
 	else
-		conn_break(conn, (int)rng_below(&mount->sim->rng, (uint64_t)conn_under_way(conn, UP) + 1));
+		conn_break(conn, (int)rng_below(&mount->sim->rng,
+		                                (uint64_t)conn_under_way(conn, UP) + 1));
 }
 
 static void stall_connection(struct mount *mount, enum fault_kind kind, int64_t duration_us)
@@ -69,7 +71,8 @@ static void when_greeted(void *ctx, uint64_t tries)
 	struct sim *sim = mount->sim;
 
 	if (mount->wire.state == WIRE_CONNECTED && !mount->wire.late_greeting_us)
-		agenda_in(&sim->agenda, rng_between(&sim->rng, 2000, sim->plan.tick_us / 2), strand, mount, 0);
+		agenda_in(&sim->agenda, rng_between(&sim->rng, 2000, sim->plan.tick_us / 2), strand,
+		          mount, 0);
 	else if (tries)
 		agenda_in(&sim->agenda, 5000, when_greeted, mount, tries - 1);
 }
@@ -80,7 +83,8 @@ static void when_greeted(void *ctx, uint64_t tries)
 static void greeting(struct mount *mount)
 {
 	break_connection(mount, FAULT_CUT);
-	mount->wire.late_greeting_us = rng_between(&mount->sim->rng, 100000, mount->sim->plan.timeout_us / 5);
+	mount->wire.late_greeting_us =
+		rng_between(&mount->sim->rng, 100000, mount->sim->plan.timeout_us / 5);
 	agenda_in(&mount->sim->agenda, 10000, when_greeted, mount, 1000);
 }
 
@@ -90,8 +94,9 @@ static void stand_still(void *ctx, uint64_t tries)
 	struct mount *mount = ctx;
 	struct sim *sim = mount->sim;
 	int64_t most_us = sim->plan.timeout_us * 3 / 2;
-	int64_t duration_us = rng_chance(&sim->rng, 500) ? rng_between(&sim->rng, sim->plan.timeout_us, most_us)
-	                                                 : rng_spread(&sim->rng, 10000, most_us);
+	int64_t duration_us = rng_chance(&sim->rng, 500)
+	                              ? rng_between(&sim->rng, sim->plan.timeout_us, most_us)
+	                              : rng_spread(&sim->rng, 10000, most_us);
 
 	if (!sim->faulty)
 		return;
@@ -99,7 +104,8 @@ static void stand_still(void *ctx, uint64_t tries)
 		agenda_in(&sim->agenda, 2000, stand_still, mount, tries - 1);
 		return;
 	}
-	trace("fault: the machine of %s stands still for %d ms", mount->host, (int)(duration_us / 1000));
+	trace("fault: the machine of %s stands still for %d ms", mount->host,
+	      (int)(duration_us / 1000));
 	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
 		sim->faults_end_us = sim->agenda.now_us + duration_us;
 	mount_still(mount, duration_us);
@@ -119,7 +125,8 @@ static void inject(struct sim *sim, enum fault_kind kind)
 	struct mount *mount = &sim->mounts[rng_below(&sim->rng, (uint64_t)sim->plan.mounts)];
 	int server = (int)rng_below(&sim->rng, (uint64_t)sim->plan.world.servers);
 	/* The leader has more to break. */
-	int target = sim->world.leader >= 0 && rng_chance(&sim->rng, 300) ? sim->world.leader : server;
+	int target =
+		sim->world.leader >= 0 && rng_chance(&sim->rng, 300) ? sim->world.leader : server;
 	int64_t most_us = sim->plan.timeout_us * 3 / 2;
 	int64_t duration_us = rng_chance(&sim->rng, 300) ? rng_between(&sim->rng, 10000, most_us)
 	                                                 : rng_spread(&sim->rng, 10000, most_us);
@@ -131,7 +138,8 @@ static void inject(struct sim *sim, enum fault_kind kind)
 	}
 	if (sim->plan.lossless && kind == FAULT_HANG && target == sim->world.leader)
 		return;
-	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host, target, (int)(duration_us / 1000));
+	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host, target,
+	      (int)(duration_us / 1000));
 	sim->totals->faults[kind]++;
 	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
 		sim->faults_end_us = sim->agenda.now_us + duration_us;
@@ -156,7 +164,8 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		world_cut(&sim->world, target, duration_us);
 		return;
 	case FAULT_LINK:
-		world_stall_link(&sim->world, server, rng_chance(&sim->rng, 500) ? UP : DOWN, duration_us);
+		world_stall_link(&sim->world, server, rng_chance(&sim->rng, 500) ? UP : DOWN,
+		                 duration_us);
 		return;
 	case FAULT_GREETING:
 		greeting(mount);
@@ -213,8 +222,9 @@ static void strike(void *ctx, uint64_t arg)
 	for (kind = 0; dice >= sim->plan.weight[kind]; kind++)
 		dice -= sim->plan.weight[kind];
 	inject(sim, (enum fault_kind)kind);
-	agenda_in(&sim->agenda, sim->plan.lossless ? sim->plan.fault_gap_us
-	                                           : rng_between(&sim->rng, 0, 2 * sim->plan.fault_gap_us),
+	agenda_in(&sim->agenda,
+	          sim->plan.lossless ? sim->plan.fault_gap_us
+	                             : rng_between(&sim->rng, 0, 2 * sim->plan.fault_gap_us),
 	          strike, sim, 0);
 }
 
@@ -224,7 +234,8 @@ static void slow_down(void *ctx, uint64_t arg)
 	struct sim *sim = ctx;
 
 	(void)arg;
-	sim->world.config.delay_max_us = sim->world.config.commit_max_us = sim->plan.timeout_us * 9 / 10;
+	sim->world.config.delay_max_us = sim->world.config.commit_max_us =
+		sim->plan.timeout_us * 9 / 10;
 }
 
 void faults_begin(struct sim *sim)

@@ -44,7 +44,8 @@ struct taker *judge_owner(struct sim *sim, struct node *node)
 int64_t judge_find_token(const struct taker *taker)
 {
 	struct node *parent = tree_find(&taker->sim->world.committed, taker->lock->path), *node;
-	int64_t token = taker->evicted_token > taker->entry_token ? taker->evicted_token : taker->entry_token;
+	int64_t token = taker->evicted_token > taker->entry_token ? taker->evicted_token
+	                                                          : taker->entry_token;
 
 	if (parent)
 		DL_FOREACH(parent->children, node)
@@ -86,13 +87,14 @@ bool judge_may_go(const struct taker *taker)
 	if (taker->forfeited)
 		return false;
 	return taker->stopped || !taker->sim->plan.loss_lead_us ||
-	       mount_clock_us(taker->mount) - taker->lost_clock_us > taker->sim->plan.timeout_us + UNHELD_US;
+	       mount_clock_us(taker->mount) - taker->lost_clock_us >
+	               taker->sim->plan.timeout_us + UNHELD_US;
 }
 
 bool judge_leaving(const struct taker *owner, const struct mount *mount)
 {
-	return owner && !judge_works_on(owner) && owner->mount == mount && owner->life == mount->life &&
-	       owner->phase != T_WAITING && owner->phase != T_HELD;
+	return owner && !judge_works_on(owner) && owner->mount == mount &&
+	       owner->life == mount->life && owner->phase != T_WAITING && owner->phase != T_HELD;
 }
 
 /* Or it is to take that one's place. */
@@ -102,7 +104,8 @@ bool judge_passes(const struct taker *taker, int pid)
 
 	if (taker->instead && taker->instead->pid == pid && taker->instead->phase == T_HELD)
 		return true;
-	return number >= 0 && number < taker->sim->taker_count && judge_leaving(taker->sim->all[number], taker->mount);
+	return number >= 0 && number < taker->sim->taker_count &&
+	       judge_leaving(taker->sim->all[number], taker->mount);
 }
 
 /* ---- a: one holder ---- */
@@ -114,8 +117,10 @@ static void judge_evicted(struct taker *taker)
 
 	/* Nobody sees before it has contact; then the watch tells. */
 	if (now_us(sim) - since_us > NOTICE_US)
-		sim_violation(sim, "a: taker %d was evicted and still holds %s", taker->pid, taker->lock->name);
-	if (now_us(sim) - taker->evicted_us > sim->plan.timeout_us + NOTICE_US && taker->mount->paused)
+		sim_violation(sim, "a: taker %d was evicted and still holds %s", taker->pid,
+		              taker->lock->name);
+	if (now_us(sim) - taker->evicted_us > sim->plan.timeout_us + NOTICE_US &&
+	    taker->mount->paused)
 		sim_violation(sim, "a: taker %d was evicted, its lease never ends", taker->pid);
 }
 
@@ -128,7 +133,8 @@ static bool guarded(struct taker *taker)
 
 	if (parent)
 		DL_FOREACH(parent->children, node)
-			if (node->stat.czxid < taker->token && judge_leaving(judge_owner(taker->sim, node), taker->mount))
+			if (node->stat.czxid < taker->token &&
+			    judge_leaving(judge_owner(taker->sim, node), taker->mount))
 				return true;
 	return false;
 }
@@ -147,13 +153,14 @@ static bool evicted_as_holder(const struct taker *taker)
 static bool stood_in(const struct taker *taker)
 {
 	return taker->sim->plan.copies && taker->evicted_us >= 0 &&
-	       now_us(taker->sim) - later(taker->granted_us, mount_trouble(taker->mount)) <= NOTICE_US;
+	       now_us(taker->sim) - later(taker->granted_us, mount_trouble(taker->mount)) <=
+	               NOTICE_US;
 }
 
 /* Who holds a lock at this moment, by what they believe. */
 struct band {
-	struct taker *exclusive, *shared;   /* the last one of them in the queue */
-	int count;                          /* exclusive */
+	struct taker *exclusive, *shared; /* the last one of them in the queue */
+	int count;                        /* exclusive */
 };
 
 static void judge_band(struct band *band, struct taker *taker)
@@ -167,12 +174,13 @@ static void judge_band(struct band *band, struct taker *taker)
 		*last = taker;
 	band->count += taker->mode == LC_EXCLUSIVE;
 	if (band->exclusive && band->shared)
-		sim_violation(taker->sim, "a: takers %d, exclusive, and %d, shared, both hold %s", band->exclusive->pid,
-		              band->shared->pid, taker->lock->name);
+		sim_violation(taker->sim, "a: takers %d, exclusive, and %d, shared, both hold %s",
+		              band->exclusive->pid, band->shared->pid, taker->lock->name);
 	/* Each of them was let in with all those before it. */
 	if (band->count > 1 && band->count > (int)band->exclusive->most_slots)
-		sim_violation(taker->sim, "a: %d hold %s, among them taker %d; there were %u slots", band->count,
-		              taker->lock->name, band->exclusive->pid, band->exclusive->most_slots);
+		sim_violation(taker->sim, "a: %d hold %s, among them taker %d; there were %u slots",
+		              band->count, taker->lock->name, band->exclusive->pid,
+		              band->exclusive->most_slots);
 }
 
 /* Nobody uses a lock of a machine that stands still, nor before it was asked whether it did;
@@ -186,8 +194,8 @@ static bool judge_unsure(struct taker *taker)
 	if (!mount_doubted(mount))
 		return false;
 	if (!mount->paused && lc_holds(taker->lc))
-		sim_violation(taker->sim, "a: taker %d on %s holds %s, which is in doubt", taker->pid, mount->host,
-		              taker->lock->name);
+		sim_violation(taker->sim, "a: taker %d on %s holds %s, which is in doubt",
+		              taker->pid, mount->host, taker->lock->name);
 	return true;
 }
 
@@ -201,7 +209,8 @@ static void judge_holders(struct sim *sim)
 	for (int i = 0; sim->held && i < sim->plan.mounts; i++) {
 		struct mount *mount = &sim->mounts[i];
 
-		over[i] = mount->deadline_us == INT64_MIN || mount->deadline_us <= mount_clock_us(mount);
+		over[i] = mount->deadline_us == INT64_MIN ||
+		          mount->deadline_us <= mount_clock_us(mount);
 	}
 	DL_FOREACH2(sim->held, taker, held_next) {
 		bool lease_over = over[taker->mount->index];
@@ -209,14 +218,16 @@ static void judge_holders(struct sim *sim)
 		if (judge_unsure(taker))
 			continue;
 		if (lease_over && sim->seed % 2 && !taker->mount->paused && lc_holds(taker->lc))
-			sim_violation(sim, "a: taker %d holds %s without a lease", taker->pid, taker->lock->name);
+			sim_violation(sim, "a: taker %d holds %s without a lease", taker->pid,
+			              taker->lock->name);
 		if (lease_over || !lc_holds(taker->lc)) {
 			if (taker->unheld_running_us < 0)
 				taker->unheld_running_us = mount_running_us(taker->mount);
 			continue;
 		}
 		if (taker->unheld_running_us >= 0)
-			sim_violation(sim, "a: taker %d holds %s again", taker->pid, taker->lock->name);
+			sim_violation(sim, "a: taker %d holds %s again", taker->pid,
+			              taker->lock->name);
 		if (stood_in(taker))
 			continue;
 		if (evicted_as_holder(taker)) {
@@ -224,11 +235,12 @@ static void judge_holders(struct sim *sim)
 			continue;
 		}
 		if (taker->evicted_us >= 0 && !guarded(taker))
-			sim_violation(sim, "a: taker %d on %s was evicted while it waited, and holds %s", taker->pid,
-			              taker->mount->host, taker->lock->name);
+			sim_violation(sim,
+			              "a: taker %d on %s was evicted while it waited, and holds %s",
+			              taker->pid, taker->mount->host, taker->lock->name);
 		if (taker->evicted_us < 0 && !judge_entry(&sim->world.proposed, taker))
-			sim_violation(sim, "a: taker %d on %s holds %s, its entry is gone", taker->pid,
-			              taker->mount->host, taker->lock->name);
+			sim_violation(sim, "a: taker %d on %s holds %s, its entry is gone",
+			              taker->pid, taker->mount->host, taker->lock->name);
 		if (lc_token(taker->lc) && lc_token(taker->lc) != taker->token)
 			sim_violation(sim, "c: the token of taker %d is another one", taker->pid);
 		judge_band(&bands[taker->lock - sim->locks], taker);
@@ -265,8 +277,9 @@ static void judge_token(struct taker *taker)
 
 	for (enum lc_mode mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++)
 		if ((mode != taker->mode || alone) && taker->token <= last[mode])
-			sim_violation(taker->sim, "c: taker %d has token %" PRIx64 " after %" PRIx64, taker->pid,
-			              (uint64_t)taker->token, (uint64_t)last[mode]);
+			sim_violation(taker->sim,
+			              "c: taker %d has token %" PRIx64 " after %" PRIx64,
+			              taker->pid, (uint64_t)taker->token, (uint64_t)last[mode]);
 	if (last[taker->mode] < taker->token)
 		last[taker->mode] = taker->token;
 }
@@ -282,27 +295,31 @@ void judge_granted(struct taker *taker)
 	if (taker->evicted_token != taker->token)
 		taker->evicted_us = -1;
 	if (taker->mount->suspects)
-		sim_violation(sim, "a: taker %d on %s is told that it holds, its clock may have stood still", taker->pid,
-		              taker->mount->host);
+		sim_violation(
+			sim,
+			"a: taker %d on %s is told that it holds, its clock may have stood still",
+			taker->pid, taker->mount->host);
 	if (!lc_holds(taker->lc)) {
 		sim_violation(sim, "a: taker %d is told that it holds, and does not", taker->pid);
 		return;
 	}
 	if (!taker->mount->wire.proved && taker->mount->wire.state == WIRE_CONNECTED)
-		sim_violation(sim, "b: taker %d on %s is granted %s without a barrier", taker->pid, taker->mount->host,
-		              lock->name);
+		sim_violation(sim, "b: taker %d on %s is granted %s without a barrier", taker->pid,
+		              taker->mount->host, lock->name);
 	/* Who was evicted while its mount was stopped may be granted by an old listing. */
 	if (taker->evicted_us >= 0)
 		return;
 	if (!judge_entry(&sim->world.proposed, taker)) {
-		sim_violation(sim, "b: taker %d on %s is granted %s without an entry", taker->pid, taker->mount->host,
-		              lock->name);
+		sim_violation(sim, "b: taker %d on %s is granted %s without an entry", taker->pid,
+		              taker->mount->host, lock->name);
 		return;
 	}
-	if (taker->meant && judge_entry(&sim->world.proposed, taker)->parent->stat.czxid != taker->meant)
-		sim_violation(sim, "b: taker %d is granted %s, and meant another one of that name", taker->pid,
-		              lock->name);
-	if (!(order_shape(judge_entry(&sim->world.proposed, taker)) & SHAPE_SHARED) != (taker->mode == LC_EXCLUSIVE))
+	if (taker->meant &&
+	    judge_entry(&sim->world.proposed, taker)->parent->stat.czxid != taker->meant)
+		sim_violation(sim, "b: taker %d is granted %s, and meant another one of that name",
+		              taker->pid, lock->name);
+	if (!(order_shape(judge_entry(&sim->world.proposed, taker)) & SHAPE_SHARED) !=
+	    (taker->mode == LC_EXCLUSIVE))
 		sim_violation(sim, "b: the entry of taker %d is of the other mode", taker->pid);
 	judge_order(taker);
 	judge_token(taker);
@@ -321,16 +338,19 @@ void judge_lost(struct taker *taker)
 	if (taker->forfeited)
 		return;
 	if (sim->plan.lossless)
-		sim_violation(sim, "g: taker %d on %s has lost %s, by nothing that may cost a lock", taker->pid, taker->mount->host,
-		              taker->lock->name);
-	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->wire.refused || marks_taken_away(taker))
+		sim_violation(sim, "g: taker %d on %s has lost %s, by nothing that may cost a lock",
+		              taker->pid, taker->mount->host, taker->lock->name);
+	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->wire.refused ||
+	    marks_taken_away(taker))
 		return;
-	if (taker->mount->wire.state == WIRE_ENDED && !world_session_alive(&sim->world, taker->mount->wire.session))
+	if (taker->mount->wire.state == WIRE_ENDED &&
+	    !world_session_alive(&sim->world, taker->mount->wire.session))
 		return;
 	/* Otherwise the lease must have run out for want of answers. */
 	if (!mount_lease_was_over(taker->mount, taker->granted_clock_us))
-		sim_violation(sim, "g: taker %d on %s has lost %s, and the lease was good all the time", taker->pid,
-		              taker->mount->host, taker->lock->name);
+		sim_violation(sim,
+		              "g: taker %d on %s has lost %s, and the lease was good all the time",
+		              taker->pid, taker->mount->host, taker->lock->name);
 }
 
 /* ---- the order of judging ---- */

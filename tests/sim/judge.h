@@ -17,19 +17,20 @@
 
 #include "sim.h"
 
-#define LOOK_US 250000            /* how often slow wrongs are looked for */
-#define LAG_US 500000             /* a server without trouble shows what is committed */
-#define NOTICE_US 2000000         /* an evicted holder has heard of it */
-#define SETTLED_US 4000000        /* after trouble, before brisk answers are asked for */
+#define LOOK_US 250000     /* how often slow wrongs are looked for */
+#define LAG_US 500000      /* a server without trouble shows what is committed */
+#define NOTICE_US 2000000  /* an evicted holder has heard of it */
+#define SETTLED_US 4000000 /* after trouble, before brisk answers are asked for */
 /* Some round trips: an entry without a taker is deleted, who is first is granted. */
-#define BRISK_US(sim) (200000 + 15 * (sim)->plan.world.delay_max_us + 5 * (sim)->plan.world.commit_max_us)
-#define NEWS_US 50000             /* where nothing is slow: a watch tells */
+#define BRISK_US(sim) \
+	(200000 + 15 * (sim)->plan.world.delay_max_us + 5 * (sim)->plan.world.commit_max_us)
+#define NEWS_US 50000 /* where nothing is slow: a watch tells */
 /* After a silence the lease wants two more steps, each w after the other, or T/6
  * while nobody waits. */
 #define AFTER_TROUBLE_US(sim) (2500000 + (sim)->plan.tick_us + (sim)->plan.timeout_us / 3)
-#define ALONE_US 4000000          /* who waits has an entry */
-#define UNHELD_US 1000000         /* who does not hold any more is told */
-#define SLACK_US 1000000          /* of a time limit */
+#define ALONE_US 4000000  /* who waits has an entry */
+#define UNHELD_US 1000000 /* who does not hold any more is told */
+#define SLACK_US 1000000  /* of a time limit */
 
 static inline int64_t now_us(const struct sim *sim)
 {

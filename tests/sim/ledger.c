@@ -123,8 +123,8 @@ bool ledger_had_slots(const struct question *question, unsigned slots)
 void ledger_judge_slots(struct question *question, unsigned slots)
 {
 	if (!ledger_had_slots(question, slots))
-		sim_violation(question->sim, "f: lc_stat says that %s has %u slots", question->lock->name,
-		              slots);
+		sim_violation(question->sim, "f: lc_stat says that %s has %u slots",
+		              question->lock->name, slots);
 }
 
 void ledger_judge_value(struct question *question, const char *value, size_t len)
@@ -150,7 +150,8 @@ static struct deed *deed_new(struct mount *mount, struct lock_state *lock)
 	return deed;
 }
 
-struct deed *ledger_change(struct mount *mount, struct lock_state *lock, const struct lc_change *change)
+struct deed *ledger_change(struct mount *mount, struct lock_state *lock,
+                           const struct lc_change *change)
 {
 	struct deed *deed = deed_new(mount, lock);
 
@@ -164,7 +165,8 @@ struct deed *ledger_value(struct taker *taker, bool append)
 
 	deed->taker = taker;
 	deed->append = append;
-	deed->text = arena_printf(&taker->sim->arena, "<%d:%" PRIu64 ">", taker->pid, ++taker->sim->values);
+	deed->text = arena_printf(&taker->sim->arena, "<%d:%" PRIu64 ">", taker->pid,
+	                          ++taker->sim->values);
 	return deed;
 }
 
@@ -196,7 +198,8 @@ static bool explains(const struct deed *deed, const struct content *was, const s
  * question. */
 static bool may_meet_another(const struct lock_state *lock, const struct deed *deed)
 {
-	return !deed->taker && lock->absent_us >= 0 && may_show(deed->mount, deed->asked_us, lock->absent_us);
+	return !deed->taker && lock->absent_us >= 0 &&
+	       may_show(deed->mount, deed->asked_us, lock->absent_us);
 }
 
 /* Told that it was not done. */
@@ -210,32 +213,36 @@ static bool denied(const struct lock_state *lock, const struct deed *deed)
 static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed, bool again)
 {
 	if (denied(lock, deed))
-		sim_violation(sim, "f: what was refused with %d is written to %s all the same", deed->err, lock->name);
+		sim_violation(sim, "f: what was refused with %d is written to %s all the same",
+		              deed->err, lock->name);
 	deed->done++;
 	deed->done_in = lock->eras;
 	if (!deed->taker)
 		return;
 	if (deed->done > 1 && !again)
-		sim_violation(sim, "f: the value of taker %d is written to %s twice", deed->taker->pid, lock->name);
+		sim_violation(sim, "f: the value of taker %d is written to %s twice",
+		              deed->taker->pid, lock->name);
 	/* That something of its name is there is all that can be made a condition. */
 	if (!judge_entry(&sim->world.committed, deed->taker) && !sim->plan.copies)
-		sim_violation(sim, "a: the value of taker %d is written to %s, its entry is gone", deed->taker->pid,
-		              lock->name);
+		sim_violation(sim, "a: the value of taker %d is written to %s, its entry is gone",
+		              deed->taker->pid, lock->name);
 }
 
 /* Of several that asked for the same: who did not ask for another value if it is the same, is
  * of the session that has written, still waits for the answer, and whose deed was not done yet. */
-static int likely(const struct lock_state *lock, const struct deed *deed, int64_t writer, bool same_value)
+static int likely(const struct lock_state *lock, const struct deed *deed, int64_t writer,
+                  bool same_value)
 {
 	return (denied(lock, deed) ? 0 : 16) + (same_value && deed->taker ? 0 : 8) +
-	       (deed->mount->wire.session == writer ? 4 : 0) + (deed->answered || deed->cancelled ? 0 : 2) +
-	       (deed->done ? 0 : 1);
+	       (deed->mount->wire.session == writer ? 4 : 0) +
+	       (deed->answered || deed->cancelled ? 0 : 2) + (deed->done ? 0 : 1);
 }
 
-static bool more_likely(const struct lock_state *lock, const struct deed *deed, const struct deed *than,
-                        int64_t writer, bool same_value)
+static bool more_likely(const struct lock_state *lock, const struct deed *deed,
+                        const struct deed *than, int64_t writer, bool same_value)
 {
-	return !than || likely(lock, deed, writer, same_value) > likely(lock, than, writer, same_value);
+	return !than ||
+	       likely(lock, deed, writer, same_value) > likely(lock, than, writer, same_value);
 }
 
 /* What the deed makes of what stood in a former lock of that name. */
@@ -243,8 +250,10 @@ static bool is_mistaken(const struct lock_state *lock, const struct deed *deed)
 {
 	const struct era *era;
 
-	for (era = lock->eras->before; era && may_show(deed->mount, deed->asked_us, era->until_us) &&
-	     may_show(deed->mount, deed->asked_us, lock->absent_us); era = era->before)
+	for (era = lock->eras->before;
+	     era && may_show(deed->mount, deed->asked_us, era->until_us) &&
+	     may_show(deed->mount, deed->asked_us, lock->absent_us);
+	     era = era->before)
 		if (explains(deed, &era->content, &lock->eras->content))
 			return true;
 	return false;
@@ -262,8 +271,8 @@ static struct deed *mistaken(const struct lock_state *lock, int64_t writer, bool
 	return found;
 }
 
-static void judge_change(struct sim *sim, struct lock_state *lock, int64_t writer, const struct content *was,
-                         const struct content *is)
+static void judge_change(struct sim *sim, struct lock_state *lock, int64_t writer,
+                         const struct content *was, const struct content *is)
 {
 	struct deed *deed, *found = NULL;
 	bool same_value = was->len == is->len && !memcmp(was->value, is->value, is->len);
@@ -276,13 +285,15 @@ static void judge_change(struct sim *sim, struct lock_state *lock, int64_t write
 	if (found)
 		do_deed(sim, lock, found, same_value);
 	else
-		sim_violation(sim, "f: %s had %u slots, gid %" PRId64 ", value '%.*s'; it has %u, "
-		              "%" PRId64 ", '%.*s': nobody asked for that", lock->name, was->slots, was->gid, (int)was->len, was->value,
+		sim_violation(sim,
+		              "f: %s had %u slots, gid %" PRId64 ", value '%.*s'; it has %u, "
+		              "%" PRId64 ", '%.*s': nobody asked for that",
+		              lock->name, was->slots, was->gid, (int)was->len, was->value,
 		              is->slots, is->gid, (int)is->len, is->value);
 }
 
-static void note_change(struct sim *sim, struct lock_state *lock, const struct transaction *transaction,
-                        const struct change *change)
+static void note_change(struct sim *sim, struct lock_state *lock,
+                        const struct transaction *transaction, const struct change *change)
 {
 	struct content was = lock->eras ? lock->eras->content : read_content("", 0);
 
@@ -290,7 +301,8 @@ static void note_change(struct sim *sim, struct lock_state *lock, const struct t
 		return;
 	turn_over(sim, lock, change->data, change->data_len);
 	if (change->kind == CHANGE_SET && !transaction->outside)
-		judge_change(sim, lock, transaction->request->conn->session, &was, &lock->eras->content);
+		judge_change(sim, lock, transaction->request->conn->session, &was,
+		             &lock->eras->content);
 }
 
 void ledger_committing(struct sim *sim, const struct transaction *transaction)
@@ -298,7 +310,8 @@ void ledger_committing(struct sim *sim, const struct transaction *transaction)
 	for (int i = 0; i < sim->plan.locks; i++)
 		for (int j = 0; j < transaction->count; j++)
 			if (!strcmp(transaction->changes[j].path, sim->locks[i].path))
-				note_change(sim, &sim->locks[i], transaction, &transaction->changes[j]);
+				note_change(sim, &sim->locks[i], transaction,
+				            &transaction->changes[j]);
 }
 
 static bool did_the_same(const struct deed *deed, const struct era *era)
@@ -312,8 +325,8 @@ static void take_over(struct lock_state *lock, struct deed *deed)
 	struct deed *other;
 
 	DL_FOREACH(lock->deeds, other)
-		if (other != deed && !deed->taker && !other->taker && other->done && !other->answered &&
-		    did_the_same(deed, other->done_in)) {
+		if (other != deed && !deed->taker && !other->taker && other->done &&
+		    !other->answered && did_the_same(deed, other->done_in)) {
 			other->done--;
 			deed->done++;
 			deed->done_in = other->done_in;
@@ -343,7 +356,8 @@ void ledger_answered(struct question *question, int err)
 	if (err == 0 && !deed->done)
 		take_over(question->lock, deed);
 	if (err == 0 && !deed->done && !(deed->taker ? false : changes_to(deed, now, now)))
-		sim_violation(sim, "f: %s was changed, it is said, and was not", question->lock->name);
+		sim_violation(sim, "f: %s was changed, it is said, and was not",
+		              question->lock->name);
 	if (deed->done && denied(question->lock, deed))
 		sim_violation(sim, "f: %s was changed, and %d is told", question->lock->name, err);
 }

@@ -39,8 +39,8 @@ static void server_hears(struct world *world, struct server *server, struct parc
 	}
 }
 
-static void link_arrives(struct world *world, struct server *server, enum direction direction, uint64_t generation,
-                         agenda_fn *again)
+static void link_arrives(struct world *world, struct server *server, enum direction direction,
+                         uint64_t generation, agenda_fn *again)
 {
 	struct link *link = &server->link[direction];
 	struct server *reader = server;
@@ -54,7 +54,8 @@ static void link_arrives(struct world *world, struct server *server, enum direct
 	if (wait_until < reader->hung_until_us)
 		wait_until = reader->hung_until_us;
 	if (wait_until > world_now_us(world)) {
-		agenda_at(world->agenda, wait_until, again, world, generation << 2 | (uint64_t)server->index);
+		agenda_at(world->agenda, wait_until, again, world,
+		          generation << 2 | (uint64_t)server->index);
 		return;
 	}
 	parcel = link->first;
@@ -85,7 +86,8 @@ void link_send(struct world *world, int index, enum direction direction, struct 
 {
 	struct server *server = &world->servers[index];
 	struct link *link = &server->link[direction];
-	int64_t when = world_now_us(world) + rng_spread(&world->rng, 30, world->config.delay_max_us);
+	int64_t when =
+		world_now_us(world) + rng_spread(&world->rng, 30, world->config.delay_max_us);
 
 	/* Without a leader, or cut off from it, nothing is heard and nothing kept. */
 	if (server->cut || server->down || world->leader < 0)

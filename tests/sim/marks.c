@@ -14,7 +14,7 @@
 /* A poke is seen by the watch on the node for it, or with the next heartbeat, and that comes when
  * no other write has been a step for so long; then the entries are read. */
 #define NOTICE_US 2000000
-#define SETTLED_US 20000          /* a holder's entry is watched from then on */
+#define SETTLED_US 20000 /* a holder's entry is watched from then on */
 
 static int64_t session_timeout(const struct sim *sim, int64_t id)
 {
@@ -26,7 +26,8 @@ static int64_t session_timeout(const struct sim *sim, int64_t id)
 			timeout_us = session->timeout_us;
 	/* Some servers may have granted it less since. */
 	for (int i = 0; i < WORLD_SERVERS_MAX; i++)
-		if (sim->world.config.timeout_max_us[i] && timeout_us > sim->world.config.timeout_max_us[i])
+		if (sim->world.config.timeout_max_us[i] &&
+		    timeout_us > sim->world.config.timeout_max_us[i])
 			timeout_us = sim->world.config.timeout_max_us[i];
 	return timeout_us;
 }
@@ -46,7 +47,8 @@ static void note_mark(struct sim *sim, struct node *node, const struct transacti
                       const struct change *change)
 {
 	struct taker *taker = judge_owner(sim, node);
-	bool was = is_marked(node->data, node->data_len), is = is_marked(change->data, change->data_len);
+	bool was = is_marked(node->data, node->data_len),
+	     is = is_marked(change->data, change->data_len);
 
 	if (was && !is)
 		sim_violation(sim, "d: the mark on %s is wiped out", node->path);
@@ -81,12 +83,16 @@ static void note_delete(struct sim *sim, struct node *node, const struct transac
 		return;
 	if (!owner || !(order_shape(node) & SHAPE_OURS)) {
 		if (!node->asked_away)
-			sim_violation(sim, "d: %s is deleted, and nobody has asked for that", node->path);
+			sim_violation(sim, "d: %s is deleted, and nobody has asked for that",
+			              node->path);
 		return;
 	}
-	if (!node->marked_us || (judge_owner(sim, node) && age_us < session_timeout(sim, owner) / 1000 * 995))
-		sim_violation(sim, "d: %s is deleted by another mount, %" PRId64 " ms after it was marked", node->path,
-		              node->marked_us ? age_us / 1000 : -1);
+	if (!node->marked_us ||
+	    (judge_owner(sim, node) && age_us < session_timeout(sim, owner) / 1000 * 995))
+		sim_violation(sim,
+		              "d: %s is deleted by another mount, %" PRId64
+		              " ms after it was marked",
+		              node->path, node->marked_us ? age_us / 1000 : -1);
 }
 
 static void note_poke(struct sim *sim, struct node *node, const struct transaction *transaction)
@@ -146,14 +152,16 @@ void marks_promised(const struct question *question)
 void marks_judge_node(struct sim *sim, const struct node *node)
 {
 	struct mount *mount = &sim->mounts[node->promised_by];
-	int64_t due_us = node->promised_us + sim->plan.timeout_us / 100 * 101, trouble_us = mount_trouble(mount);
+	int64_t due_us = node->promised_us + sim->plan.timeout_us / 100 * 101,
+		trouble_us = mount_trouble(mount);
 
 	if (!node->promised_us || mount->life != node->promised_life || mount->drained)
 		return;
 	if (due_us < trouble_us)
 		due_us = trouble_us;
 	if (sim->agenda.now_us - due_us > 2 * NOTICE_US)
-		sim_violation(sim, "d: %s was to be taken away by %s, and stands there", node->path, mount->host);
+		sim_violation(sim, "d: %s was to be taken away by %s, and stands there", node->path,
+		              mount->host);
 }
 
 bool marks_taken_away(const struct taker *taker)
@@ -187,6 +195,7 @@ void marks_judge(struct taker *taker)
 		since_us = trouble_us;
 	if (since_us < INT64_MAX &&
 	    sim->agenda.now_us - since_us > NOTICE_US + 2 * lease_spacing(&taker->mount->lease))
-		sim_violation(sim, "d: taker %d on %s, which %s, is evicted from %s and not told", taker->pid,
-		              taker->mount->host, taker->phase == T_HELD ? "holds" : "waits", taker->lock->name);
+		sim_violation(sim, "d: taker %d on %s, which %s, is evicted from %s and not told",
+		              taker->pid, taker->mount->host,
+		              taker->phase == T_HELD ? "holds" : "waits", taker->lock->name);
 }

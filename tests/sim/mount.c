@@ -49,10 +49,11 @@ static int64_t wall_ms(void *ctx)
 
 	/* Asked at a grant, before anybody is told of it. */
 	if (!lease_fresh(&mount->lease, mount_clock_us(mount)))
-		sim_violation(mount->sim, "b: %s grants a lock, its lease lasts for %" PRId64 " ms", mount->host,
-		              lease_left(&mount->lease, mount_clock_us(mount)) / 1000);
+		sim_violation(mount->sim, "b: %s grants a lock, its lease lasts for %" PRId64 " ms",
+		              mount->host, lease_left(&mount->lease, mount_clock_us(mount)) / 1000);
 	mount_stumble(mount);
-	if (mount->sim->plan.weight[FAULT_SUSPECT] && mount->sim->faulty && rng_chance(&mount->jump_rng, 20))
+	if (mount->sim->plan.weight[FAULT_SUSPECT] && mount->sim->faulty &&
+	    rng_chance(&mount->jump_rng, 20))
 		mount->suspects = true;
 	return world_wall_ms(&mount->sim->world) + mount->index * 7000;
 }
@@ -63,9 +64,12 @@ static void deadline(void *ctx, int64_t deadline_us)
 	int64_t lease = mount_doubted(mount) ? mount->lease.deadline_us : lease_end(&mount->lease);
 
 	if (deadline_us > mount->deadline_us && !mount->wire.evidence)
-		sim_violation(mount->sim, "a: %s extends its lease, and no write was answered OK", mount->host);
+		sim_violation(mount->sim, "a: %s extends its lease, and no write was answered OK",
+		              mount->host);
 	if (deadline_us != INT64_MIN && deadline_us != lease && !mount->lease_blurred)
-		sim_violation(mount->sim, "a: %s has a lease until %" PRId64 " us, by what was answered it is %" PRId64,
+		sim_violation(mount->sim,
+		              "a: %s has a lease until %" PRId64
+		              " us, by what was answered it is %" PRId64,
 		              mount->host, deadline_us, lease);
 	mount->deadline_us = deadline_us;
 }
@@ -140,7 +144,8 @@ static void wrote(void *ctx, int64_t sent_us, enum ensemble_kind kind, const cha
 
 bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us)
 {
-	return lease_left(&mount->lease, mount_clock_us(mount)) == 0 || mount->lease_over_us >= since_clock_us;
+	return lease_left(&mount->lease, mount_clock_us(mount)) == 0 ||
+	       mount->lease_over_us >= since_clock_us;
 }
 
 static void random_bytes(void *ctx, void *ret_bytes, size_t len)
@@ -163,12 +168,14 @@ int64_t mount_running_us(const struct mount *mount)
 {
 	int64_t running = mount->sim->agenda.now_us - mount->paused_total_us;
 
-	return mount->paused ? running - (mount->sim->agenda.now_us - mount->paused_since_us) : running;
+	return mount->paused ? running - (mount->sim->agenda.now_us - mount->paused_since_us)
+	                     : running;
 }
 
 int64_t mount_trouble(struct mount *mount)
 {
-	bool troubled = mount->paused || mount->suspects || mount_doubted(mount) || mount->wire.refused;
+	bool troubled =
+		mount->paused || mount->suspects || mount_doubted(mount) || mount->wire.refused;
 	int64_t until = troubled ? mount->sim->agenda.now_us : wire_trouble(&mount->wire);
 
 	if (mount->trouble_us < until)
@@ -232,7 +239,8 @@ static void oversleep(struct mount *mount)
 	if (status.lease_left_us == 0)
 		return;
 	trace("%s: is stopped until its lease is over", mount->host);
-	mount->clock_base_us += status.lease_left_us + (int64_t)rng_below(&mount->jump_rng, 1000000);
+	mount->clock_base_us +=
+		status.lease_left_us + (int64_t)rng_below(&mount->jump_rng, 1000000);
 	mount->trouble_us = sim->agenda.now_us;
 	DL_FOREACH2(sim->held, taker, held_next)
 		if (taker->mount == mount && taker->unheld_running_us < 0)
@@ -311,7 +319,8 @@ static void wire_freeze(void *ctx, int64_t duration_us)
 
 static void wire_up(struct mount *mount)
 {
-	wire_init(&mount->wire, &mount->sim->world, rng_fork(&mount->rng), clock_us, wire_wake, mount);
+	wire_init(&mount->wire, &mount->sim->world, rng_fork(&mount->rng), clock_us, wire_wake,
+	          mount);
 	mount->wire.freeze = wire_freeze;
 	mount->wire.joined = joined;
 	mount->wire.wrote = wrote;
@@ -319,7 +328,9 @@ static void wire_up(struct mount *mount)
 
 void mount_begin(struct mount *mount, struct sim *sim, int index)
 {
-	*mount = (struct mount){.sim = sim, .index = index, .turn_at_us = INT64_MAX,
+	*mount = (struct mount){.sim = sim,
+	                        .index = index,
+	                        .turn_at_us = INT64_MAX,
 	                        .jump_rng = {sim->seed * 31 + (uint64_t)index}};
 	mount->host[0] = 'm';
 	mount->host[1] = (char)('0' + index);

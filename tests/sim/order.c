@@ -77,7 +77,7 @@ unsigned order_shape(struct node *node)
 	if (!node->shape) {
 		node->shape = read_shape(node, &pid);
 		if (node->stat.ephemeral_owner & WORLD_FOREIGN || !node->stat.ephemeral_owner)
-			pid = -1;   /* whoever it says that it is of */
+			pid = -1; /* whoever it says that it is of */
 		node->who = pid >= 0 ? pid : WHO_FOREIGN;
 	}
 	return node->shape;
@@ -175,7 +175,8 @@ static void close_span(struct sim *sim, struct lock_state *lock, struct node *pa
 }
 
 /* Does it end the span: other slots, the lock gone, the first one that is deaf? */
-static bool ends_span(const struct lock_state *lock, struct node *parent, const struct change *change)
+static bool ends_span(const struct lock_state *lock, struct node *parent,
+                      const struct change *change)
 {
 	size_t len = strlen(lock->path);
 	struct node child = {.path = change->path};
@@ -183,11 +184,12 @@ static bool ends_span(const struct lock_state *lock, struct node *parent, const 
 	if (strncmp(change->path, lock->path, len) != 0)
 		return false;
 	if (change->path[len] == '\0')
-		return change->kind == CHANGE_DELETE || (change->kind == CHANGE_SET &&
-		       ledger_slots(change->data, change->data_len) != order_slots(parent));
+		return change->kind == CHANGE_DELETE ||
+		       (change->kind == CHANGE_SET &&
+		        ledger_slots(change->data, change->data_len) != order_slots(parent));
 	child.name = change->path + len + 1;
-	return change->kind == CHANGE_CREATE && !strchr(child.name, '/') && order_shape(&child) & SHAPE_DEAF &&
-	       !deaf_below(parent);
+	return change->kind == CHANGE_CREATE && !strchr(child.name, '/') &&
+	       order_shape(&child) & SHAPE_DEAF && !deaf_below(parent);
 }
 
 void order_committing(struct sim *sim, const struct transaction *transaction)
@@ -235,7 +237,8 @@ bool order_justified(const struct taker *taker, unsigned *ret_slots)
 	*ret_slots = 1;
 	if (!parent)
 		return false;
-	close_span(taker->sim, taker->lock, parent);   /* now: looked at like the past, and forgotten */
+	close_span(taker->sim, taker->lock,
+	           parent); /* now: looked at like the past, and forgotten */
 	for (span = taker->lock->spans; span && there; span = span->before) {
 		justified |= admitted(taker, span, &there);
 		if (there && *ret_slots < span->slots)

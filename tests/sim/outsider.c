@@ -26,7 +26,8 @@ static void evict(struct sim *sim, struct node *node);
 
 /* Somebody made an entry by hand, after the pattern of one that stood there: its
  * session's mark, but no taker's, and another owner. */
-static bool copy_mark(const struct outsider *outsider, const struct lock_state *lock, char *prefix, size_t size)
+static bool copy_mark(const struct outsider *outsider, const struct lock_state *lock, char *prefix,
+                      size_t size)
 {
 	struct node *parent = tree_find(&outsider->sim->world.proposed, lock->path);
 	struct node *node;
@@ -34,7 +35,8 @@ static bool copy_mark(const struct outsider *outsider, const struct lock_state *
 	if (parent)
 		DL_FOREACH(parent->children, node)
 			if (judge_owner(outsider->sim, node)) {
-				snprintf(prefix, size, "%s/%.21s-0000-%012" PRIx64 "-app.99-lock-", lock->path, node->name,
+				snprintf(prefix, size, "%s/%.21s-0000-%012" PRIx64 "-app.99-lock-",
+				         lock->path, node->name,
 				         (uint64_t)outsider->sim->agenda.now_us);
 				return true;
 			}
@@ -42,10 +44,12 @@ static bool copy_mark(const struct outsider *outsider, const struct lock_state *
 }
 
 /* Prefixes of the families; only the first kinds are ones that wait for us. */
-static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char *prefix, size_t size)
+static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char *prefix,
+                        size_t size)
 {
 	uint64_t a = rng_next(&outsider->rng), b = rng_next(&outsider->rng);
-	unsigned kind = (unsigned)rng_below(&outsider->rng, outsider->sim->plan.foreign_families ? 6 : 3);
+	unsigned kind =
+		(unsigned)rng_below(&outsider->rng, outsider->sim->plan.foreign_families ? 6 : 3);
 	bool shared = rng_chance(&outsider->mode_rng, outsider->sim->plan.shared);
 	const char *lock_word = shared ? "rlock" : "lock";
 
@@ -54,13 +58,15 @@ static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char
 	switch (kind) {
 	case 0:
 	case 1:
-		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "-%s-", lock->path, a, b, lock_word);
+		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "-%s-", lock->path, a, b,
+		         lock_word);
 		return;
 	case 2:
 		snprintf(prefix, size, "%s/x-%" PRIx64 "-%s-", lock->path, a, lock_word);
 		return;
 	case 3:
-		snprintf(prefix, size, "%s/%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b, lock_word);
+		snprintf(prefix, size, "%s/%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b,
+		         lock_word);
 		return;
 	case 4:
 		snprintf(prefix, size, "%s/_c_%016" PRIx64 "%016" PRIx64 "__%s__", lock->path, a, b,
@@ -76,12 +82,14 @@ static void departs(void *ctx, uint64_t arg)
 {
 	struct outsider *outsider = ctx;
 	struct sim *sim = outsider->sim;
-	struct ensemble_op op = {.kind = ENSEMBLE_DELETE, .path = outsider->path, .version = ENSEMBLE_ANY_VERSION};
+	struct ensemble_op op = {
+		.kind = ENSEMBLE_DELETE, .path = outsider->path, .version = ENSEMBLE_ANY_VERSION};
 
 	struct node *node = tree_find(&sim->world.proposed, outsider->path);
 	/* Gone with its lock, which was made again: another one has its name now. */
 	bool gone = node && node->stat.czxid != outsider->czxid;
-	enum ensemble_result result = gone ? ENSEMBLE_NONODE : world_do(&sim->world, 0, &op, 1, NULL);
+	enum ensemble_result result =
+		gone ? ENSEMBLE_NONODE : world_do(&sim->world, 0, &op, 1, NULL);
 
 	if (result == ENSEMBLE_UNKNOWN) {
 		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
@@ -90,7 +98,8 @@ static void departs(void *ctx, uint64_t arg)
 	/* One in the place of a taker's entry may be taken for that; marks.c knows. */
 	if (result == ENSEMBLE_NONODE && !gone && !outsider->asked_away && !sim->plan.copies &&
 	    outsider->lock->absent_us < outsider->arrived_us)
-		sim_violation(sim, "d: somebody has deleted %s, which is not theirs", outsider->path);
+		sim_violation(sim, "d: somebody has deleted %s, which is not theirs",
+		              outsider->path);
 	if (sim->stopping) {
 		sim->outsiders_left--;
 		return;
@@ -126,11 +135,13 @@ static bool copy_entry(struct outsider *outsider, struct lock_state *lock, char 
 	if (op->sequence)
 		snprintf(path, size, "%s/%.*s", lock->path, (int)len, victim->name);
 	else if (rng_chance(&outsider->rng, 700))
-		snprintf(path, size, "%s/%.*s%010" PRId64, lock->path, (int)len, victim->name, number);
+		snprintf(path, size, "%s/%.*s%010" PRId64, lock->path, (int)len, victim->name,
+		         number);
 	else
 		snprintf(path, size, "%s/%.40s%s.%d-lock-%010" PRId64, lock->path, victim->name,
 		         rng_chance(&outsider->rng, 500) ? "a" : "z", order_pid(victim), number);
-	if (sim->plan.weight[FAULT_EVICT] && sim->world.leader >= 0 && rng_chance(&outsider->rng, 200))
+	if (sim->plan.weight[FAULT_EVICT] && sim->world.leader >= 0 &&
+	    rng_chance(&outsider->rng, 200))
 		evict(sim, victim);
 	return true;
 }
@@ -142,7 +153,9 @@ static void arrives(void *ctx, uint64_t arg)
 	struct lock_state *lock = &sim->locks[rng_below(&outsider->rng, (uint64_t)sim->plan.locks)];
 	char prefix[1024];
 	const char *path = NULL;
-	struct ensemble_op op = {.kind = ENSEMBLE_CREATE, .path = prefix, .sequence = true,
+	struct ensemble_op op = {.kind = ENSEMBLE_CREATE,
+	                         .path = prefix,
+	                         .sequence = true,
 	                         .ephemeral = !rng_chance(&outsider->rng, 100)};
 	int64_t session = op.ephemeral ? outsider->session : 0;
 
@@ -186,11 +199,13 @@ void outsiders_begin(struct sim *sim)
 		outsider->sim = sim;
 		LL_PREPEND(sim->outsiders, outsider);
 		outsider->rng = rng_fork(&sim->rng);
-		outsider->mode_rng = (struct rng){sim->seed * 0x9e3779b97f4a7c15u + 3000 + (uint64_t)i};
+		outsider->mode_rng =
+			(struct rng){sim->seed * 0x9e3779b97f4a7c15u + 3000 + (uint64_t)i};
 		outsider->session = world_foreign_session(&sim->world, false);
 		if (sim->plan.copies)
 			outsider->forger = world_foreign_session(&sim->world, true);
-		agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), arrives, outsider, 0);
+		agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), arrives,
+		          outsider, 0);
 	}
 }
 
@@ -225,7 +240,8 @@ void outsider_make(struct sim *sim, struct lock_state *lock)
 	struct rng rng = {sim->seed * 0x9e3779b97f4a7c15u + 7000 + (uint64_t)sim->agenda.now_us};
 
 	if (sim->plan.slots_max > 1)
-		op.data = with_slots(&sim->arena, &(struct node){0}, (unsigned)rng_between(&rng, 1, sim->plan.slots_max),
+		op.data = with_slots(&sim->arena, &(struct node){0},
+		                     (unsigned)rng_between(&rng, 1, sim->plan.slots_max),
 		                     &op.data_len);
 	world_do(&sim->world, 0, &op, 1, NULL);
 }
@@ -236,16 +252,20 @@ static void other_slots(void *ctx, uint64_t state)
 	struct rng rng = {state};
 	struct lock_state *lock = &sim->locks[rng_below(&rng, (uint64_t)sim->plan.locks)];
 	struct node *node = tree_find(&sim->world.proposed, lock->path);
-	unsigned slots = rng_chance(&rng, 300) ? 1 : (unsigned)rng_between(&rng, 1, sim->plan.slots_max);
-	struct ensemble_op op = {.kind = ENSEMBLE_SET, .path = lock->path, .version = ENSEMBLE_ANY_VERSION};
+	unsigned slots =
+		rng_chance(&rng, 300) ? 1 : (unsigned)rng_between(&rng, 1, sim->plan.slots_max);
+	struct ensemble_op op = {
+		.kind = ENSEMBLE_SET, .path = lock->path, .version = ENSEMBLE_ANY_VERSION};
 
 	if (sim->stopping)
 		return;
 	if (node && !node->children && rng_chance(&rng, 300)) {
 		/* Made anew; nobody was there to notice. */
 		trace("outside: %s is made anew", lock->name);
-		world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = lock->path,
-		                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
+		world_do(&sim->world, 0,
+		         OP(.kind = ENSEMBLE_DELETE, .path = lock->path,
+		            .version = ENSEMBLE_ANY_VERSION),
+		         1, NULL);
 		lock->absent_us = sim->agenda.now_us;
 		outsider_make(sim, lock);
 	} else if (node) {
@@ -253,7 +273,8 @@ static void other_slots(void *ctx, uint64_t state)
 		trace("outside: %s gets %u slots", lock->name, slots);
 		world_do(&sim->world, 0, &op, 1, NULL);
 	}
-	agenda_in(&sim->agenda, rng_spread(&rng, 1000, sim->plan.chaos_us / 5), other_slots, sim, rng.state);
+	agenda_in(&sim->agenda, rng_spread(&rng, 1000, sim->plan.chaos_us / 5), other_slots, sim,
+	          rng.state);
 }
 
 void owners_begin(struct sim *sim)
@@ -284,7 +305,8 @@ static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 
 		if (other == node)
 			break;
-		taker->evicted_front &= judge_is_entry(other) && (!owner || owner->mount != taker->mount);
+		taker->evicted_front &=
+			judge_is_entry(other) && (!owner || owner->mount != taker->mount);
 	}
 	if (taker->phase == T_HELD && rng_chance(&sim->rng, 300)) {
 		if (sim->plan.weight[FAULT_LINK])
@@ -296,8 +318,9 @@ static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 static void evict(struct sim *sim, struct node *node)
 {
 	mark_evicted(sim, node, true);
-	world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = node->path,
-	                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
+	world_do(&sim->world, 0,
+	         OP(.kind = ENSEMBLE_DELETE, .path = node->path, .version = ENSEMBLE_ANY_VERSION),
+	         1, NULL);
 }
 
 /* A heartbeat node: nothing may depend on its staying. */
@@ -306,8 +329,10 @@ static void delete_node(struct sim *sim)
 	struct node *parent = tree_find(&sim->world.proposed, SIM_ROOT "/.zklockfs");
 
 	if (parent && parent->children)
-		world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = parent->children->path,
-		                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
+		world_do(&sim->world, 0,
+		         OP(.kind = ENSEMBLE_DELETE, .path = parent->children->path,
+		            .version = ENSEMBLE_ANY_VERSION),
+		         1, NULL);
 }
 
 static void delete_entry(struct sim *sim);
@@ -329,7 +354,9 @@ static void delete_entry(struct sim *sim)
 
 	if (!parent || !parent->stat.children || sim->world.leader < 0)
 		return;
-	pick = !sim->plan.evict_waiters && rng_chance(&sim->rng, 400) ? 0 : rng_below(&sim->rng, (uint64_t)parent->stat.children);
+	pick = !sim->plan.evict_waiters && rng_chance(&sim->rng, 400)
+	               ? 0
+	               : rng_below(&sim->rng, (uint64_t)parent->stat.children);
 	if (sim->plan.evict_waiters && pick < (uint64_t)parent->stat.children / 2)
 		return;
 	DL_FOREACH(parent->children, node)
@@ -350,12 +377,13 @@ void outsider_remake(struct sim *sim)
 		return;
 	DL_FOREACH(parent->children, node)
 		if (!judge_is_entry(node))
-			return;   /* locks below: leave it */
+			return; /* locks below: leave it */
 	DL_FOREACH_SAFE(parent->children, node, next) {
 		evict(sim, node);
 	}
-	world_do(&sim->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = lock->path,
-	                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
+	world_do(&sim->world, 0,
+	         OP(.kind = ENSEMBLE_DELETE, .path = lock->path, .version = ENSEMBLE_ANY_VERSION),
+	         1, NULL);
 	lock->absent_us = sim->agenda.now_us;
 	outsider_make(sim, lock);
 }

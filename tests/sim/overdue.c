@@ -16,23 +16,25 @@ static void judge_waiter(struct taker *taker)
 	int64_t limit_us = taker->wait_us == 0 ? sim->plan.timeout_us / 3 : taker->wait_us;
 
 	if (taker->wait_us != LC_FOREVER && waited_us > limit_us + SLACK_US)
-		sim_violation(sim, "f: taker %d on %s waits for %" PRId64 " ms, %" PRId64 " were asked", taker->pid,
-		              mount->host, waited_us / 1000, limit_us / 1000);
+		sim_violation(sim,
+		              "f: taker %d on %s waits for %" PRId64 " ms, %" PRId64 " were asked",
+		              taker->pid, mount->host, waited_us / 1000, limit_us / 1000);
 	if (taker->evicted_front && !taker->entries && taker->evicted_us >= 0 &&
 	    now_us(sim) - later(taker->evicted_us, mount_trouble(mount)) > NOTICE_US)
-		sim_violation(sim, "d: taker %d on %s was evicted from %s and is not told", taker->pid, mount->host,
-		              taker->lock->name);
+		sim_violation(sim, "d: taker %d on %s was evicted from %s and is not told",
+		              taker->pid, mount->host, taker->lock->name);
 	/* Only a mount's first waiter watches its entry; the others hear of an
 	 * eviction when they are looked at next. */
-	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token || taker->marked_us >= 0) {
+	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token ||
+	    taker->marked_us >= 0) {
 		taker->alone_since_us = -1;
 		return;
 	}
 	if (taker->alone_since_us < 0)
 		taker->alone_since_us = now_us(sim);
 	if (now_us(sim) - later(taker->alone_since_us, mount_trouble(mount)) > ALONE_US)
-		sim_violation(sim, "d: taker %d on %s waits for %s without an entry", taker->pid, mount->host,
-		              taker->lock->name);
+		sim_violation(sim, "d: taker %d on %s waits for %s without an entry", taker->pid,
+		              mount->host, taker->lock->name);
 }
 
 static void judge_node(struct sim *sim, struct lock_state *lock, struct node *node)
@@ -57,34 +59,45 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 		return;
 	if (node->lone_since_us && now_us(sim) - node->lone_since_us > BRISK_US(sim) &&
 	    now_us(sim) - trouble_us > SETTLED_US)
-		sim_violation(sim, "d: %s of %s stays in %s, its taker has %s", node->name, owner->mount->host,
-		              lock->name, owner->entries > 1 ? "another" : taker_phase_name(owner->phase));
-	if (node->could_since_us && owner->phase == T_WAITING && now_us(sim) - node->could_since_us > BRISK_US(sim) &&
+		sim_violation(sim, "d: %s of %s stays in %s, its taker has %s", node->name,
+		              owner->mount->host, lock->name,
+		              owner->entries > 1 ? "another" : taker_phase_name(owner->phase));
+	if (node->could_since_us && owner->phase == T_WAITING &&
+	    now_us(sim) - node->could_since_us > BRISK_US(sim) &&
 	    now_us(sim) - trouble_us > AFTER_TROUBLE_US(sim))
 		sim_violation(sim, "d: taker %d, %s, on %s could hold %s and waits", owner->pid,
-		              owner->mode == LC_SHARED ? "shared" : "exclusive", owner->mount->host, lock->name);
+		              owner->mode == LC_SHARED ? "shared" : "exclusive", owner->mount->host,
+		              lock->name);
 }
 
 static void judge_mount(struct mount *mount)
 {
 	struct sim *sim = mount->sim;
-	int64_t told_us = mount->deadline_us == INT64_MIN ? 0 : later(mount->deadline_us - mount_clock_us(mount), 0);
+	int64_t told_us = mount->deadline_us == INT64_MIN
+	                          ? 0
+	                          : later(mount->deadline_us - mount_clock_us(mount), 0);
 	struct lc_status status;
 
 	lc_status(mount->lc, &status);
 	if (mount->suspects || mount_doubted(mount))
 		return;
 	/* The end of a doubt is told in the turn after it. */
-	if (mount->lease.doubt_us != INT64_MAX && (mount->paused || mount->turn_at_us <= now_us(sim) + 1000))
+	if (mount->lease.doubt_us != INT64_MAX &&
+	    (mount->paused || mount->turn_at_us <= now_us(sim) + 1000))
 		return;
 	if (told_us != status.lease_left_us)
-		sim_violation(sim, "a: %s has a lease of %" PRId64 " us, the guardian was told %" PRId64, mount->host,
-		              status.lease_left_us, told_us);
-	if (mount->deadline_us != INT64_MIN && mount->deadline_us != lease_end(&mount->lease) && !mount->lease_blurred)
-		sim_violation(sim, "a: %s has a lease until %" PRId64 " us, by what was answered it is %" PRId64,
+		sim_violation(sim,
+		              "a: %s has a lease of %" PRId64 " us, the guardian was told %" PRId64,
+		              mount->host, status.lease_left_us, told_us);
+	if (mount->deadline_us != INT64_MIN && mount->deadline_us != lease_end(&mount->lease) &&
+	    !mount->lease_blurred)
+		sim_violation(sim,
+		              "a: %s has a lease until %" PRId64
+		              " us, by what was answered it is %" PRId64,
 		              mount->host, mount->deadline_us, lease_end(&mount->lease));
 	if (status.state == LC_READY && !mount->wire.proved)
-		sim_violation(sim, "b: %s is ready, and no write was answered on this connection", mount->host);
+		sim_violation(sim, "b: %s is ready, and no write was answered on this connection",
+		              mount->host);
 	if (sim->plan.short_sessions && status.state == LC_READY)
 		sim_violation(sim, "a: %s is ready with a session of %" PRId64 " ms", mount->host,
 		              status.session_timeout_us / 1000);
@@ -113,13 +126,16 @@ static void look_slowly(void *ctx, uint64_t arg)
 			judge_waiter(taker);
 		marks_judge(taker);
 		if (taker->at_ease && taker->behind_since_us &&
-		    now_us(sim) - later(taker->behind_since_us, mount_trouble(taker->mount)) > NOTICE_US)
-			sim_violation(sim, "d: somebody waits behind taker %d on %s, and it is not stirred", taker->pid,
-			              taker->mount->host);
+		    now_us(sim) - later(taker->behind_since_us, mount_trouble(taker->mount)) >
+		            NOTICE_US)
+			sim_violation(
+				sim,
+				"d: somebody waits behind taker %d on %s, and it is not stirred",
+				taker->pid, taker->mount->host);
 		if (taker->phase == T_HELD && taker->unheld_running_us >= 0 &&
 		    mount_running_us(taker->mount) - taker->unheld_running_us > UNHELD_US)
-			sim_violation(sim, "a: taker %d does not hold %s any more and is not told", taker->pid,
-			              taker->lock->name);
+			sim_violation(sim, "a: taker %d does not hold %s any more and is not told",
+			              taker->pid, taker->lock->name);
 	}
 	judge_questions(sim);
 	agenda_in(&sim->agenda, LOOK_US, look_slowly, sim, 0);
@@ -149,7 +165,8 @@ static struct node *some_entry(struct sim *sim)
 
 bool judge_all_clear(struct sim *sim)
 {
-	if (sim->programs_left || sim->outsiders_left || sim->takers || sim->questions || some_entry(sim))
+	if (sim->programs_left || sim->outsiders_left || sim->takers || sim->questions ||
+	    some_entry(sim))
 		return false;
 	for (int i = 0; i < sim->plan.mounts; i++)
 		if (!lc_idle(sim->mounts[i].lc))
@@ -171,16 +188,20 @@ void judge_counters(struct sim *sim)
 			failures += counters->failures[j];
 		for (int j = 0; j <= LC_WAIT_BUCKETS; j++)
 			waits += counters->waits[j];
-		if (counters->takes != mount->told.takes || counters->grants != mount->told.grants ||
+		if (counters->takes != mount->told.takes ||
+		    counters->grants != mount->told.grants ||
 		    counters->losses != mount->told.losses || failures != mount->told.failures ||
 		    counters->abandoned != mount->told.abandoned || waits != counters->grants ||
 		    counters->takes != counters->grants + failures + counters->abandoned ||
 		    counters->hand_offs > counters->takes)
-			sim_violation(sim, "%s counts %lu takes, %lu grants, %lu losses, %lu failures, %lu abandoned "
-			              "and %lu waits; %lu, %lu, %lu, %lu, %lu there were", mount->host,
-			              counters->takes, counters->grants, counters->losses, failures,
-			              counters->abandoned, waits, mount->told.takes, mount->told.grants,
-			              mount->told.losses, mount->told.failures, mount->told.abandoned);
+			sim_violation(sim,
+			              "%s counts %lu takes, %lu grants, %lu losses, %lu failures, "
+			              "%lu abandoned "
+			              "and %lu waits; %lu, %lu, %lu, %lu, %lu there were",
+			              mount->host, counters->takes, counters->grants,
+			              counters->losses, failures, counters->abandoned, waits,
+			              mount->told.takes, mount->told.grants, mount->told.losses,
+			              mount->told.failures, mount->told.abandoned);
 	}
 }
 
@@ -196,7 +217,9 @@ static void trace_entries(struct sim *sim)
 			trace("left: %s, owner %" PRIx64 ", alive %d, taker %s", node->path,
 			      (uint64_t)node->stat.ephemeral_owner,
 			      world_session_alive(&sim->world, node->stat.ephemeral_owner),
-			      judge_owner(sim, node) ? taker_phase_name(judge_owner(sim, node)->phase) : "-");
+			      judge_owner(sim, node)
+			              ? taker_phase_name(judge_owner(sim, node)->phase)
+			              : "-");
 	}
 }
 
@@ -207,16 +230,17 @@ void judge_leftovers(struct sim *sim)
 	trace_entries(sim);
 
 	if (sim->takers)
-		sim_violation(sim, "d: at the end taker %d on %s is still %s for %s", sim->takers->pid,
-		              sim->takers->mount->host, taker_phase_name(sim->takers->phase), sim->takers->lock->name);
+		sim_violation(sim, "d: at the end taker %d on %s is still %s for %s",
+		              sim->takers->pid, sim->takers->mount->host,
+		              taker_phase_name(sim->takers->phase), sim->takers->lock->name);
 	if (sim->questions)
-		sim_violation(sim, "e: at the end question %d is not answered", sim->questions->kind);
+		sim_violation(sim, "e: at the end question %d is not answered",
+		              sim->questions->kind);
 	if (node)
 		sim_violation(sim, "d: at the end there is %s", node->path);
 	for (int i = 0; i < sim->plan.mounts; i++)
 		if (!lc_idle(sim->mounts[i].lc))
 			sim_violation(sim, "d: at the end %s is not idle", sim->mounts[i].host);
-	sim_violation(sim, "d: at the end %d programs and %d outsiders are not done", sim->programs_left,
-	              sim->outsiders_left);
+	sim_violation(sim, "d: at the end %d programs and %d outsiders are not done",
+	              sim->programs_left, sim->outsiders_left);
 }
-

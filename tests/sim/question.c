@@ -70,7 +70,7 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 
 		ledger_judge_slots(question, info->slots);
 		question->mount->known[i].czxid = info->czxid;
-		question->mount->known[i].since_us = question->asked_us;   /* or later */
+		question->mount->known[i].since_us = question->asked_us; /* or later */
 	}
 	answered(question, err);
 }
@@ -116,7 +116,8 @@ static void cancel_later(void *ctx, uint64_t arg)
 
 static int put_question(struct question *question, struct rng *rng)
 {
-	static const struct lc_attributes attributes = {.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
+	static const struct lc_attributes attributes = {
+		.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
 	struct lc *lc = question->mount->lc;
 	struct deed *deed = question->deed;
 	const char *lock = question->lock->name;
@@ -126,9 +127,11 @@ static int put_question(struct question *question, struct rng *rng)
 		return lc_stat(lc, lock, question->uid, stat_done, question, &question->call);
 	case Q_LIST:
 		question->root = rng_chance(rng, 100);
-		return lc_list(lc, question->root ? "" : lock, question->uid, list_done, question, &question->call);
+		return lc_list(lc, question->root ? "" : lock, question->uid, list_done, question,
+		               &question->call);
 	case Q_ENTRIES:
-		return lc_entries(lc, lock, question->uid, NULL, entries_done, question, &question->call);
+		return lc_entries(lc, lock, question->uid, NULL, entries_done, question,
+		                  &question->call);
 	case Q_MKDIR:
 		return lc_mkdir(lc, lock, &attributes, done, question, &question->call);
 	case Q_RMDIR:
@@ -140,22 +143,25 @@ static int put_question(struct question *question, struct rng *rng)
 	case Q_VALUE:
 		return lc_value(lc, lock, question->uid, value_done, question, &question->call);
 	case Q_SET_VALUE:
-		return lc_set_value(question->taker->lc, deed->text, strlen(deed->text), deed->append, done,
-		                    question, &question->call);
+		return lc_set_value(question->taker->lc, deed->text, strlen(deed->text),
+		                    deed->append, done, question, &question->call);
 	case Q_CHANGE:
 		return lc_change(lc, lock, &deed->change, done, question, &question->call);
 	case Q_TOKEN:
 		return lc_fetch_token(question->taker->lc, done, question, &question->call);
 	case Q_EVICT:
-		return lc_evict(lc, lock, question->znode, &(struct lc_evictor){.name = "an operator"}, done, question, &question->call);
+		return lc_evict(lc, lock, question->znode,
+		                &(struct lc_evictor){.name = "an operator"}, done, question,
+		                &question->call);
 	}
 	return -EINVAL;
 }
 
 static void ask(struct question *question, struct rng *rng)
 {
-	static const char *const names[] = {"stat", "list", "entries", "mkdir", "rmdir", "confirm", "waited for",
-	                                    "value", "set value", "change", "evict", "token"};
+	static const char *const names[] = {"stat",      "list",    "entries",    "mkdir",
+	                                    "rmdir",     "confirm", "waited for", "value",
+	                                    "set value", "change",  "evict",      "token"};
 	struct sim *sim = question->sim;
 	int err;
 
@@ -167,7 +173,8 @@ static void ask(struct question *question, struct rng *rng)
 	err = put_question(question, rng);
 	sim->inside_call = false;
 	trace("%s: question, %s, about %s%s%s: %d", question->mount->host, names[question->kind],
-	      question->lock->name, question->znode ? "/" : "", question->znode ? question->znode : "", err);
+	      question->lock->name, question->znode ? "/" : "",
+	      question->znode ? question->znode : "", err);
 	mount_wake(question->mount);
 	if (err < 0) {
 		DL_DELETE(sim->questions, question);
@@ -178,11 +185,15 @@ static void ask(struct question *question, struct rng *rng)
 		agenda_in(&sim->agenda, rng_spread(rng, 100, 1000000), cancel_later, question, 0);
 }
 
-static struct question *question_new(struct mount *mount, enum question_kind kind, struct lock_state *lock)
+static struct question *question_new(struct mount *mount, enum question_kind kind,
+                                     struct lock_state *lock)
 {
 	struct question *question = arena_zalloc(&mount->sim->arena, sizeof(*question));
 
-	*question = (struct question){.sim = mount->sim, .mount = mount, .kind = kind, .lock = lock,
+	*question = (struct question){.sim = mount->sim,
+	                              .mount = mount,
+	                              .kind = kind,
+	                              .lock = lock,
 	                              .uid = (uid_t)(mount->sim->agenda.now_us % 3)};
 	return question;
 }
@@ -206,8 +217,11 @@ void question_something(struct mount *mount, struct rng *rng)
 {
 	struct lock_state *lock = any_lock(mount->sim, rng);
 	unsigned dice = (unsigned)rng_below(rng, 100);
-	enum question_kind kind = dice < 30 ? Q_STAT : dice < 60 ? Q_LIST : dice < 80 ? Q_ENTRIES
-	                          : dice < 93 ? Q_MKDIR : Q_RMDIR;
+	enum question_kind kind = dice < 30   ? Q_STAT
+	                          : dice < 60 ? Q_LIST
+	                          : dice < 80 ? Q_ENTRIES
+	                          : dice < 93 ? Q_MKDIR
+	                                      : Q_RMDIR;
 
 	ask(question_new(mount, kind, lock), rng);
 	/* Whoever removes a lock makes it again, at some time. */

@@ -117,7 +117,8 @@ void lead(void *ctx, uint64_t reign)
 			continue;
 		session->owner = -1;
 		world_session_touch(world, session, session->timeout_us);
-		agenda_at(world->agenda, session->expiry_us, session_expires, world, (uint64_t)session->id);
+		agenda_at(world->agenda, session->expiry_us, session_expires, world,
+		          (uint64_t)session->id);
 	}
 	world->last_commit_us = 0;
 	world->calm_since_us = world_now_us(world);
@@ -135,7 +136,8 @@ void world_hang(struct world *world, int server, int64_t duration_us)
 		world->servers[server].hung_until_us = until_us;
 }
 
-void world_stall_link(struct world *world, int server, enum direction direction, int64_t duration_us)
+void world_stall_link(struct world *world, int server, enum direction direction,
+                      int64_t duration_us)
 {
 	struct link *link = &world->servers[server].link[direction];
 	int64_t until_us = world_now_us(world) + duration_us;
@@ -188,7 +190,8 @@ static void gives_up(void *ctx, uint64_t index)
 void world_cut(struct world *world, int index, int64_t duration_us)
 {
 	struct server *server = &world->servers[index];
-	int64_t patience = rng_between(&world->rng, 200000, WORLD_SYNC_TICKS * world->config.tick_us);
+	int64_t patience =
+		rng_between(&world->rng, 200000, WORLD_SYNC_TICKS * world->config.tick_us);
 
 	if (server->down || server->cut || world->config.servers < 2)
 		return;
@@ -206,7 +209,8 @@ void world_elect(struct world *world)
 	if (world->leader < 0)
 		return;
 	depose(world);
-	agenda_in(world->agenda, rng_between(&world->rng, 200000, 2000000), lead, world, world->reign);
+	agenda_in(world->agenda, rng_between(&world->rng, 200000, 2000000), lead, world,
+	          world->reign);
 }
 
 int64_t world_trouble(const struct world *world, int index)

@@ -38,7 +38,8 @@ void log_propose_close(struct world *world, struct session *session)
 	HASH_ITER(hh, world->proposed.nodes, node, next)
 		if (node->stat.ephemeral_owner == session->id)
 			room++;
-	transaction->changes = arena_zalloc(&world->arena, (size_t)room * sizeof(*transaction->changes));
+	transaction->changes =
+		arena_zalloc(&world->arena, (size_t)room * sizeof(*transaction->changes));
 	HASH_ITER(hh, world->proposed.nodes, node, next) {
 		struct change *change;
 
@@ -60,7 +61,7 @@ void session_expires(void *ctx, uint64_t id)
 	struct server *leader;
 
 	if (!session || session->closed || world->leader < 0)
-		return;   /* a new leader begins anew */
+		return; /* a new leader begins anew */
 	leader = &world->servers[world->leader];
 	if (leader->hung_until_us > world_now_us(world))
 		agenda_at(world->agenda, leader->hung_until_us, session_expires, world, id);

@@ -67,11 +67,13 @@ static bool somebody_deaf(struct node *parent)
 /* Where there are fewer slots than there were, it may hold all the same. */
 bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount)
 {
-	return owner ? owner->phase != T_HELD && !judge_leaving(owner, mount) : sim->plan.slots_max == 1;
+	return owner ? owner->phase != T_HELD && !judge_leaving(owner, mount)
+	             : sim->plan.slots_max == 1;
 }
 
 /* Who waits behind a holder. An entry that its own mount is to delete counts as it likes. */
-static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent, unsigned slots)
+static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent,
+                        unsigned slots)
 {
 	struct taker *taker;
 
@@ -90,8 +92,10 @@ static void look_behind(struct sim *sim, struct lock_state *lock, struct node *p
 			if (behind && shape & SHAPE_ENTRY && !crowd_admits(&crowd, mode, slots) &&
 			    (taker->mode == LC_EXCLUSIVE || mode == LC_EXCLUSIVE)) {
 				owner = judge_owner(sim, node);
-				maybe |= !judge_leaving(owner, taker->mount) || (owner->phase == T_LOST && !judge_may_go(owner));
-				surely |= sight_may_wait(sim, owner, taker->mount) && !(shape & SHAPE_STRAY);
+				maybe |= !judge_leaving(owner, taker->mount) ||
+				         (owner->phase == T_LOST && !judge_may_go(owner));
+				surely |= sight_may_wait(sim, owner, taker->mount) &&
+				          !(shape & SHAPE_STRAY);
 			}
 			behind |= node->stat.czxid == taker->token;
 			crowd_add(&crowd, shape);
@@ -105,12 +109,13 @@ static void look_behind(struct sim *sim, struct lock_state *lock, struct node *p
 	}
 }
 
-static void look_at_entries(struct sim *sim, struct lock_state *lock, struct node *parent, bool committed)
+static void look_at_entries(struct sim *sim, struct lock_state *lock, struct node *parent,
+                            bool committed)
 {
-	struct crowd leavers[MOUNTS_MAX] = {0};   /* surely so */
+	struct crowd leavers[MOUNTS_MAX] = {0}; /* surely so */
 	unsigned slots = order_slots(parent);
 	bool deaf = sim->plan.foreign_families && somebody_deaf(parent);
-	bool stray = sim->plan.copies && order_has_stray(parent);   /* before whom does it stand? */
+	bool stray = sim->plan.copies && order_has_stray(parent); /* before whom does it stand? */
 	struct crowd crowd = {0}, left;
 	struct node *node;
 
@@ -137,7 +142,8 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		else if (committed && !node->could_since_us)
 			node->could_since_us = now_us(sim);
 		crowd_add(&crowd, shape);
-		if (owner && judge_leaving(owner, owner->mount) && (owner->phase != T_LOST || judge_may_go(owner)))
+		if (owner && judge_leaving(owner, owner->mount) &&
+		    (owner->phase != T_LOST || judge_may_go(owner)))
 			crowd_add(&leavers[owner->mount->index], shape);
 	}
 	for (int i = 0; i < sim->plan.mounts; i++)
@@ -202,28 +208,36 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			continue;
 		again = node->stat.ephemeral_owner != taker->entry_session;
 		if (taker->look == sim->looks && !again)
-			sim_violation(sim, "d: taker %d on %s has two entries in %s", taker->pid, taker->mount->host,
-			              lock->name);
+			sim_violation(sim, "d: taker %d on %s has two entries in %s", taker->pid,
+			              taker->mount->host, lock->name);
 		taker->look = sim->looks;
-		if (node->stat.czxid != taker->entry_token && (again || node->stat.czxid > taker->entry_token)) {
+		if (node->stat.czxid != taker->entry_token &&
+		    (again || node->stat.czxid > taker->entry_token)) {
 			taker->former_token = again ? taker->entry_token : taker->former_token;
-			taker->former_session = again ? taker->entry_session : taker->former_session;
+			taker->former_session =
+				again ? taker->entry_session : taker->former_session;
 			taker->entry_token = node->stat.czxid;
 			taker->entry_session = node->stat.ephemeral_owner;
 		}
 		before = last[taker->mount->index];
 		/* Unless its first create was refused, or found no lock, or its entry was deleted, and
 		 * nobody heard of it. */
-		if (before && before->entry_session == taker->entry_session && !before->former_token &&
-		    !sim->plan.weight[FAULT_REFUSE] && !taker->evicted_alone && lock->absent_us < taker->took_us &&
-		    !taker->former_token && before->wait_us && taker->wait_us && before->took_us > taker->took_us)
-			sim_violation(sim, "b: taker %d on %s came before %d to %s, and stands behind it", taker->pid,
-			              taker->mount->host, before->pid, lock->name);
-		if (before && before->entry_session == taker->entry_session && before->former_token &&
-		    !taker->evicted_alone && taker->former_token && before->former_session == taker->former_session &&
+		if (before && before->entry_session == taker->entry_session &&
+		    !before->former_token && !sim->plan.weight[FAULT_REFUSE] &&
+		    !taker->evicted_alone && lock->absent_us < taker->took_us &&
+		    !taker->former_token && before->wait_us && taker->wait_us &&
+		    before->took_us > taker->took_us)
+			sim_violation(
+				sim, "b: taker %d on %s came before %d to %s, and stands behind it",
+				taker->pid, taker->mount->host, before->pid, lock->name);
+		if (before && before->entry_session == taker->entry_session &&
+		    before->former_token && !taker->evicted_alone && taker->former_token &&
+		    before->former_session == taker->former_session &&
 		    before->former_token > taker->former_token)
-			sim_violation(sim, "b: taker %d on %s stands in %s before %d, which was before it", before->pid,
-			              taker->mount->host, lock->name, taker->pid);
+			sim_violation(
+				sim,
+				"b: taker %d on %s stands in %s before %d, which was before it",
+				before->pid, taker->mount->host, lock->name, taker->pid);
 		last[taker->mount->index] = taker;
 	}
 }
@@ -249,11 +263,14 @@ static void judge_try(struct sim *sim, struct lock_state *lock)
 		    mount_trouble(taker->mount) >= taker->took_us - LAG_US)
 			continue;
 		for (before = parent->children; before != node; before = before->next)
-			if (sight_made_us(sim, before) < taker->took_us - LAG_US && !judge_passes(taker, order_pid(before)))
+			if (sight_made_us(sim, before) < taker->took_us - LAG_US &&
+			    !judge_passes(taker, order_pid(before)))
 				crowd_add(&crowd, order_shape(before));
 		if (!crowd_admits(&crowd, taker->mode, sim->plan.slots_max))
-			sim_violation(sim, "f: taker %d would not wait and queues in %s, which was not free",
-			              taker->pid, lock->name);
+			sim_violation(
+				sim,
+				"f: taker %d would not wait and queues in %s, which was not free",
+				taker->pid, lock->name);
 	}
 }
 
@@ -269,8 +286,10 @@ static void judge_guards(struct sim *sim)
 		    !world_session_alive(&sim->world, taker->entry_session))
 			taker->guarding = false;
 		else if (!judge_entry(&sim->world.proposed, taker))
-			sim_violation(sim, "a: taker %d has lost %s and may still work, its entry is gone", taker->pid,
-			              taker->lock->name);
+			sim_violation(
+				sim,
+				"a: taker %d has lost %s and may still work, its entry is gone",
+				taker->pid, taker->lock->name);
 	}
 }
 
@@ -285,4 +304,3 @@ void look_at_locks(struct sim *sim)
 	judge_guards(sim);
 	sim->changes_seen = sim->world.changes;
 }
-

@@ -45,7 +45,8 @@ static void make_locks(struct sim *sim)
 			world_set_counter(&sim->world, sim->locks[i].path,
 			                  rng_chance(&sim->rng, 500)
 			                          ? INT32_MAX - (int32_t)rng_below(&sim->rng, 8)
-			                          : INT32_MAX - 65535 - (int32_t)rng_below(&sim->rng, 8));
+			                          : INT32_MAX - 65535 -
+			                                    (int32_t)rng_below(&sim->rng, 8));
 }
 
 static void committing(void *ctx, const struct transaction *transaction)
@@ -60,7 +61,8 @@ static struct rng sim_rng(uint64_t seed)
 	return (struct rng){seed * 0x2545f4914f6cdd1du + 1};
 }
 
-static void sim_init(struct sim *sim, uint64_t seed, struct sim_totals *totals, enum trace_mode mode)
+static void sim_init(struct sim *sim, uint64_t seed, struct sim_totals *totals,
+                     enum trace_mode mode)
 {
 	*sim = (struct sim){.seed = seed, .rng = sim_rng(seed), .totals = totals};
 	plan_choose(&sim->plan, seed, &sim->rng);
@@ -70,10 +72,11 @@ static void sim_init(struct sim *sim, uint64_t seed, struct sim_totals *totals, 
 	make_locks(sim);
 	sim->world.committing = committing;
 	sim->world.committing_ctx = sim;
-	trace("seed %" PRIu64 ": %s, %d mounts, %d locks, %d programs each, %d servers, T %d ms, tick %d ms%s", seed,
-	      sim->plan.profile, sim->plan.mounts, sim->plan.locks, sim->plan.programs, sim->plan.world.servers,
-	      (int)(sim->plan.timeout_us / 1000), (int)(sim->plan.tick_us / 1000),
-	      sim->plan.near_overflow ? ", near 2^31" : "");
+	trace("seed %" PRIu64
+	      ": %s, %d mounts, %d locks, %d programs each, %d servers, T %d ms, tick %d ms%s",
+	      seed, sim->plan.profile, sim->plan.mounts, sim->plan.locks, sim->plan.programs,
+	      sim->plan.world.servers, (int)(sim->plan.timeout_us / 1000),
+	      (int)(sim->plan.tick_us / 1000), sim->plan.near_overflow ? ", near 2^31" : "");
 	judge_begin(sim);
 	for (int i = 0; i < sim->plan.mounts; i++) {
 		mount_begin(&sim->mounts[i], sim, i);
@@ -151,7 +154,8 @@ static void sim_finish(struct sim *sim)
 	arena_finish(&sim->arena);
 }
 
-bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, char *ret_violation, size_t size)
+bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, char *ret_violation,
+             size_t size)
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
 	bool good;
@@ -186,7 +190,8 @@ bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, cha
 static void crashed(int signal_number)
 {
 	char text[96];
-	int len = snprintf(text, sizeof(text), "seed %" PRIu64 ": signal %d\n", current_seed, signal_number);
+	int len = snprintf(text, sizeof(text), "seed %" PRIu64 ": signal %d\n", current_seed,
+	                   signal_number);
 
 	if (write(STDERR_FILENO, text, (size_t)len) < 0)
 		_exit(3);
@@ -215,17 +220,21 @@ static double seconds(void)
 
 static void print_totals(const struct sim_totals *totals, double took)
 {
-	printf("%lu seeds in %.1f s: %.1f seeds/s, %.0f steps/s, %lu s of virtual time\n", totals->seeds, took,
-	       (double)totals->seeds / took, (double)totals->steps / took, totals->virtual_s);
-	printf("takes %lu, grants %lu, %lu of them shared, losses %lu, sessions ended %lu\n", totals->takes, totals->grants, totals->shared_grants,
-	       totals->losses, totals->session_ends);
-	printf("EAGAIN %lu, ETIMEDOUT %lu, ENOENT %lu, ECANCELED %lu, EDEADLK %lu; upgrades %lu\n", totals->eagain,
-	       totals->etimedout, totals->enoent, totals->ecanceled, totals->edeadlk, totals->upgrades);
-	printf("ENOLCK %lu, ESHUTDOWN %lu, EHOSTUNREACH %lu, EPROTO %lu\n", totals->enolck, totals->eshutdown,
-	       totals->ehostunreach, totals->eproto);
-	printf("questions %lu, unreachable %lu; marks %lu, stirred %lu\n", totals->questions, totals->unreachable,
-	       totals->marks, totals->stirs);
-	printf("transactions %lu of %lu operations\n", totals->transactions, totals->transaction_ops);
+	printf("%lu seeds in %.1f s: %.1f seeds/s, %.0f steps/s, %lu s of virtual time\n",
+	       totals->seeds, took, (double)totals->seeds / took, (double)totals->steps / took,
+	       totals->virtual_s);
+	printf("takes %lu, grants %lu, %lu of them shared, losses %lu, sessions ended %lu\n",
+	       totals->takes, totals->grants, totals->shared_grants, totals->losses,
+	       totals->session_ends);
+	printf("EAGAIN %lu, ETIMEDOUT %lu, ENOENT %lu, ECANCELED %lu, EDEADLK %lu; upgrades %lu\n",
+	       totals->eagain, totals->etimedout, totals->enoent, totals->ecanceled,
+	       totals->edeadlk, totals->upgrades);
+	printf("ENOLCK %lu, ESHUTDOWN %lu, EHOSTUNREACH %lu, EPROTO %lu\n", totals->enolck,
+	       totals->eshutdown, totals->ehostunreach, totals->eproto);
+	printf("questions %lu, unreachable %lu; marks %lu, stirred %lu\n", totals->questions,
+	       totals->unreachable, totals->marks, totals->stirs);
+	printf("transactions %lu of %lu operations\n", totals->transactions,
+	       totals->transaction_ops);
 	printf("faults:");
 	for (int i = 0; i < FAULT_KINDS; i++)
 		printf(" %s %lu", fault_names[i], totals->faults[i]);
@@ -240,21 +249,23 @@ static enum mutation find_mutation(const char *name)
 		return found;
 	fprintf(stderr, "no mutation %s; there are:\n", name);
 	for (int i = 1; i < MUTATION_COUNT; i++)
-		fprintf(stderr, "  %-16s %s\n", mutation_name((enum mutation)i), mutation_text((enum mutation)i));
+		fprintf(stderr, "  %-16s %s\n", mutation_name((enum mutation)i),
+		        mutation_text((enum mutation)i));
 	exit(2);
 }
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: sim --seed N [--trace] | --seeds A..B [--keep-going] [--expect-violation]\n"
-	                "           [--profile NAME] [--mutation NAME | --all-mutations]\n");
+	fprintf(stderr,
+	        "usage: sim --seed N [--trace] | --seeds A..B [--keep-going] [--expect-violation]\n"
+	        "           [--profile NAME] [--mutation NAME | --all-mutations]\n");
 	exit(2);
 }
 
 struct options {
 	uint64_t first, last;
 	bool live, keep_going, expect, all;
-	const char *profile;   /* only seeds that choose it; NULL: all */
+	const char *profile; /* only seeds that choose it; NULL: all */
 };
 
 static void parse(int argc, char **argv, struct options *ret)
@@ -302,7 +313,8 @@ static bool run_seed(uint64_t seed, const struct options *options, struct sim_to
 	char violation[640];
 
 	current_seed = seed;
-	if (sim_run(seed, totals, options->live ? TRACE_LIVE : TRACE_OFF, violation, sizeof(violation)))
+	if (sim_run(seed, totals, options->live ? TRACE_LIVE : TRACE_OFF, violation,
+	            sizeof(violation)))
 		return true;
 	if (options->expect && !options->live) {
 		printf("seed %" PRIu64 ": %s\n", seed, violation);
@@ -347,7 +359,8 @@ static int expect_violation(const struct options *options)
 	for (uint64_t seed = options->first; seed <= options->last; seed++)
 		if (wanted(seed, options) && fails(seed, options, &totals))
 			return 0;
-	fprintf(stderr, "%s: no violation up to seed %" PRIu64 "\n", mutation_name(mutation), options->last);
+	fprintf(stderr, "%s: no violation up to seed %" PRIu64 "\n", mutation_name(mutation),
+	        options->last);
 	return 1;
 }
 

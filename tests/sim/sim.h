@@ -25,60 +25,60 @@
 
 #define MOUNTS_MAX 4
 #define LOCKS_MAX 4
-#define PID_BASE 1000          /* a taker's pid is its number from here */
+#define PID_BASE 1000 /* a taker's pid is its number from here */
 #define SIM_ROOT "/locks"
 
 struct sim;
 
 enum fault_kind {
-	FAULT_CUT,             /* a connection, and some of what was under way */
-	FAULT_CUT_BEFORE,      /* nothing under way arrives */
-	FAULT_CUT_AFTER,       /* all of it arrives, no answer does */
-	FAULT_STALL_UP,        /* one direction is silent, then delivers all at once */
+	FAULT_CUT,        /* a connection, and some of what was under way */
+	FAULT_CUT_BEFORE, /* nothing under way arrives */
+	FAULT_CUT_AFTER,  /* all of it arrives, no answer does */
+	FAULT_STALL_UP,   /* one direction is silent, then delivers all at once */
 	FAULT_STALL_DOWN,
 	FAULT_STALL_BOTH,
-	FAULT_HANG,            /* a server stops for a while */
+	FAULT_HANG, /* a server stops for a while */
 	FAULT_CRASH,
-	FAULT_ISOLATE,         /* a server, the leader perhaps, from its peers */
-	FAULT_LINK,            /* a follower lags or is not heard */
-	FAULT_GREETING,        /* a handshake's answer is late; then the server is cut off */
+	FAULT_ISOLATE,  /* a server, the leader perhaps, from its peers */
+	FAULT_LINK,     /* a follower lags or is not heard */
+	FAULT_GREETING, /* a handshake's answer is late; then the server is cut off */
 	FAULT_ELECT,
-	FAULT_PAUSE,           /* SIGSTOP of a mount */
-	FAULT_REFUSE,          /* a write gets a definite no */
+	FAULT_PAUSE,  /* SIGSTOP of a mount */
+	FAULT_REFUSE, /* a write gets a definite no */
 	FAULT_CRASH_MOUNT,
-	FAULT_EVICT,           /* an entry is deleted by somebody else */
-	FAULT_REMAKE,          /* a lock is removed with all entries and made again */
+	FAULT_EVICT,  /* an entry is deleted by somebody else */
+	FAULT_REMAKE, /* a lock is removed with all entries and made again */
 	FAULT_KILL_SESSION,
-	FAULT_STILL,           /* a mount's machine is paused, and its clocks with it */
-	FAULT_SUSPECT,         /* its clock is doubted without a reason */
-	FAULT_SLEW,            /* and runs at another rate, as is allowed */
+	FAULT_STILL,   /* a mount's machine is paused, and its clocks with it */
+	FAULT_SUSPECT, /* its clock is doubted without a reason */
+	FAULT_SLEW,    /* and runs at another rate, as is allowed */
 	FAULT_KINDS,
 };
 
 struct plan {
 	const char *profile;
-	int mounts, locks, programs;   /* programs of each mount */
+	int mounts, locks, programs; /* programs of each mount */
 	int64_t timeout_us, tick_us;
 	int64_t chaos_us;
-	int64_t think_us, hold_us;     /* at most */
-	unsigned long_holds;           /* per mille; the others take a tenth at most */
-	unsigned shared;               /* per mille of the takers; 0: none */
-	unsigned upgrades;             /* per mille of them want it exclusively, then */
-	unsigned slots_max;            /* locks have so many at most; 1: nobody changes them */
-	unsigned data, evictions;      /* per mille of the takes go with a question about that */
-	unsigned curious;              /* per mille of the holders want to know who waits */
-	int64_t fault_gap_us;          /* on average; 0: no faults */
+	int64_t think_us, hold_us; /* at most */
+	unsigned long_holds;       /* per mille; the others take a tenth at most */
+	unsigned shared;           /* per mille of the takers; 0: none */
+	unsigned upgrades;         /* per mille of them want it exclusively, then */
+	unsigned slots_max;        /* locks have so many at most; 1: nobody changes them */
+	unsigned data, evictions;  /* per mille of the takes go with a question about that */
+	unsigned curious;          /* per mille of the holders want to know who waits */
+	int64_t fault_gap_us;      /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
-	bool foreign_families;         /* entries that a mount may refuse to queue with */
+	bool foreign_families; /* entries that a mount may refuse to queue with */
 	bool near_overflow;
-	bool namesakes;                /* all mounts call themselves the same; others use their marks */
-	unsigned copies;               /* per mille of the outsiders' entries bear the UUID of a taker's */
-	bool evict_waiters;            /* operators leave holders alone */
-	bool lossless;                 /* nothing happens by which anybody may lose anything */
-	bool short_sessions;           /* too short for a lease: every mount has to refuse them */
-	int64_t loss_lead_us;          /* who loses a lock is stopped, which takes time */
-	int64_t jump_us;               /* mounts may be stopped in the middle of a turn, so long */
+	bool namesakes;       /* all mounts call themselves the same; others use their marks */
+	unsigned copies;      /* per mille of the outsiders' entries bear the UUID of a taker's */
+	bool evict_waiters;   /* operators leave holders alone */
+	bool lossless;        /* nothing happens by which anybody may lose anything */
+	bool short_sessions;  /* too short for a lease: every mount has to refuse them */
+	int64_t loss_lead_us; /* who loses a lock is stopped, which takes time */
+	int64_t jump_us;      /* mounts may be stopped in the middle of a turn, so long */
 	struct world_config world;
 };
 
@@ -108,52 +108,62 @@ struct taker {
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
 	int64_t token, granted_us, granted_clock_us;
-	int64_t unfree_us;             /* does not wait: last time that it would have had to */
-	unsigned most_slots;           /* granted: there were, since it queued */
-	int64_t meant, meant_us;       /* only that lock will do; known so since */
-	bool told;                     /* taken() was called */
-	int64_t unheld_running_us;     /* lc_holds() was seen false; -1: not yet */
-	int64_t evicted_us;            /* -1: not */
-	int64_t evicted_token;         /* which of its entries; 0: none ever */
-	bool evicted_alone;            /* one of them was deleted by itself, not with its session */
-	int64_t lost_clock_us;         /* T_LOST: since when */
-	bool evicted_front;            /* it was its mount's first waiter then */
-	bool forfeited;                /* T_LOST, and its entry has to stay until it leaves */
-	bool stopped;                  /* T_LOST: nobody works under it any more */
-	bool guarding;                 /* T_LOST: its entry was there, and has to stay until then */
+	int64_t unfree_us;         /* does not wait: last time that it would have had to */
+	unsigned most_slots;       /* granted: there were, since it queued */
+	int64_t meant, meant_us;   /* only that lock will do; known so since */
+	bool told;                 /* taken() was called */
+	int64_t unheld_running_us; /* lc_holds() was seen false; -1: not yet */
+	int64_t evicted_us;        /* -1: not */
+	int64_t evicted_token;     /* which of its entries; 0: none ever */
+	bool evicted_alone;        /* one of them was deleted by itself, not with its session */
+	int64_t lost_clock_us;     /* T_LOST: since when */
+	bool evicted_front;        /* it was its mount's first waiter then */
+	bool forfeited;            /* T_LOST, and its entry has to stay until it leaves */
+	bool stopped;              /* T_LOST: nobody works under it any more */
+	bool guarding;             /* T_LOST: its entry was there, and has to stay until then */
 	int64_t entry_token, entry_session;   /* as last seen */
-	uint64_t look;                 /* in this look */
-	uint64_t seen;                 /* in this tree */
+	uint64_t look;                        /* in this look */
+	uint64_t seen;                        /* in this tree */
 	int64_t former_token, former_session; /* the one before it, of an earlier session */
-	int64_t alone_since_us;        /* waits and has no entry; -1 */
-	int entries;                   /* seen at the last look */
-	struct taker *instead, *heir;  /* whose place it is to take; and the way back */
-	int64_t marked_us, marked_token;   /* which entry, and when; -1: none */
-	bool attends, at_ease;         /* wants to be told; nobody waited when it asked */
-	int64_t behind_since_us;       /* somebody waits behind it; 0: not */
-	int64_t behind_us;             /* last time that somebody did */
-	bool upgrades;                 /* it was to take another's place */
-	int64_t barred_us;             /* last time that an exclusive one stood before it */
-	struct taker *prev, *next;     /* all that have not left */
+	int64_t alone_since_us;               /* waits and has no entry; -1 */
+	int entries;                          /* seen at the last look */
+	struct taker *instead, *heir;         /* whose place it is to take; and the way back */
+	int64_t marked_us, marked_token;      /* which entry, and when; -1: none */
+	bool attends, at_ease;                /* wants to be told; nobody waited when it asked */
+	int64_t behind_since_us;              /* somebody waits behind it; 0: not */
+	int64_t behind_us;                    /* last time that somebody did */
+	bool upgrades;                        /* it was to take another's place */
+	int64_t barred_us;                    /* last time that an exclusive one stood before it */
+	struct taker *prev, *next;            /* all that have not left */
 	struct taker *held_prev, *held_next;
 };
 
 enum question_kind {
-	Q_STAT, Q_LIST, Q_ENTRIES, Q_MKDIR, Q_RMDIR,
-	Q_CONFIRM, Q_WAITED, Q_VALUE, Q_SET_VALUE, Q_CHANGE, Q_EVICT, Q_TOKEN,
+	Q_STAT,
+	Q_LIST,
+	Q_ENTRIES,
+	Q_MKDIR,
+	Q_RMDIR,
+	Q_CONFIRM,
+	Q_WAITED,
+	Q_VALUE,
+	Q_SET_VALUE,
+	Q_CHANGE,
+	Q_EVICT,
+	Q_TOKEN,
 };
 
 /* To a lock's data. */
 struct deed {
 	struct mount *mount;
-	struct taker *taker;           /* its value; NULL: attributes */
+	struct taker *taker; /* its value; NULL: attributes */
 	struct lc_change change;
 	const char *text;
 	bool append, answered, cancelled;
 	int done, err;
-	const struct era *done_in;     /* which began with it */
+	const struct era *done_in; /* which began with it */
 	int64_t asked_us;
-	struct deed *prev, *next;      /* of its lock */
+	struct deed *prev, *next; /* of its lock */
 };
 
 struct question {
@@ -163,18 +173,18 @@ struct question {
 	struct lock_state *lock;
 	struct taker *taker;
 	struct deed *deed;
-	uid_t uid;                     /* who asks */
-	const char *znode;             /* EVICT */
-	int64_t token;                 /* of that entry */
+	uid_t uid;         /* who asks */
+	const char *znode; /* EVICT */
+	int64_t token;     /* of that entry */
 	struct lc_call *call;
-	bool root;                     /* LIST: of the root, not of the lock */
-	int64_t *seen;                 /*   the czxids of what its server had in it when it was asked, */
+	bool root;     /* LIST: of the root, not of the lock */
+	int64_t *seen; /*   the czxids of what its server had in it when it was asked, */
 	int seen_count;
-	uint64_t seen_on;              /*   and on which connection; 0: none */
+	uint64_t seen_on; /*   and on which connection; 0: none */
 	int64_t asked_us, asked_running_us;
-	bool deaf;                     /* MUTATE_swallow_done */
-	bool entry_gone;               /* CONFIRM: before it was asked */
-	struct question *prev, *next;  /* all that are not answered */
+	bool deaf;                    /* MUTATE_swallow_done */
+	bool entry_gone;              /* CONFIRM: before it was asked */
+	struct question *prev, *next; /* all that are not answered */
 };
 
 struct mount {
@@ -185,30 +195,35 @@ struct mount {
 	struct wire wire;
 	struct rng rng;
 	int64_t clock_base_us, drift_ppm;
-	struct { int64_t czxid, since_us; } known[LOCKS_MAX];   /* locks, as it was told */
-	bool lease_blurred;            /* the engine did not take a write for evidence */
+	struct {
+		int64_t czxid, since_us;
+	} known[LOCKS_MAX]; /* locks, as it was told */
+	bool lease_blurred; /* the engine did not take a write for evidence */
 	bool paused, drained, forfeited;
-	bool still;                    /* paused, and its clock with it */
+	bool still; /* paused, and its clock with it */
 	int64_t still_clock_us;
-	bool suspects;                 /* that its clock stood still; the engine has not asked yet */
+	bool suspects; /* that its clock stood still; the engine has not asked yet */
 	int64_t paused_since_us, paused_total_us;
 	struct rng jump_rng;
 	int64_t turn_at_us;
 	uint64_t turn_serial;
-	int64_t deadline_us;           /* as the engine has told it */
-	struct lease lease;            /* from what was answered, reckoned apart */
+	int64_t deadline_us; /* as the engine has told it */
+	struct lease lease;  /* from what was answered, reckoned apart */
 	int64_t lease_session;
-	int64_t lease_over_us;         /* last time that it was over, by the mount's clock; -1 */
-	int64_t trouble_us;            /* the last moment of it so far */
-	int64_t poked_us;              /* somebody else has written to its heartbeat node */
+	int64_t lease_over_us; /* last time that it was over, by the mount's clock; -1 */
+	int64_t trouble_us;    /* the last moment of it so far */
+	int64_t poked_us;      /* somebody else has written to its heartbeat node */
 	int64_t spin_window_us;
 	unsigned spin_turns;
-	struct { unsigned long takes, grants, losses, failures, abandoned; } told;   /* by this engine */
+	struct {
+		unsigned long takes, grants, losses, failures, abandoned;
+	} told; /* by this engine */
 };
 
 struct sim_totals {
 	unsigned long seeds, steps, takes, grants, shared_grants, upgrades, losses;
-	unsigned long eagain, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent, ecanceled, edeadlk;
+	unsigned long eagain, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent, ecanceled,
+		edeadlk;
 	unsigned long questions, marks, stirs;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];
@@ -223,7 +238,7 @@ struct sim {
 	struct world world;
 	struct mount mounts[MOUNTS_MAX];
 	struct lock_state locks[LOCKS_MAX];
-	struct taker **all;            /* by pid - PID_BASE */
+	struct taker **all; /* by pid - PID_BASE */
 	int taker_count, taker_room;
 	struct taker *takers, *held;
 	struct question *questions;
@@ -231,19 +246,20 @@ struct sim {
 	int program_count, programs_left;
 	struct outsider *outsiders;
 	int outsiders_left;
-	bool stopping;                 /* nobody takes any more */
-	bool faulty;                   /* faults may begin */
+	bool stopping; /* nobody takes any more */
+	bool faulty;   /* faults may begin */
 	int64_t faults_end_us;
-	bool inside_call;              /* a callback now is one too many */
+	bool inside_call; /* a callback now is one too many */
 	uint64_t changes_seen, looks, trees_seen;
-	uint64_t values;               /* written so far: each is another one */
+	uint64_t values; /* written so far: each is another one */
 	char violation[512];
 	struct sim_totals *totals;
 };
 
 /* The first one counts. */
 void sim_violation(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, char *ret_violation, size_t size);
+bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, char *ret_violation,
+             size_t size);
 
 /* ---- plan.c ---- */
 
@@ -327,7 +343,7 @@ unsigned order_slots(struct node *node);
 /* Those who stand before somebody. */
 struct crowd {
 	unsigned all, exclusive;
-	unsigned apart;                /* shared or foreign: they fill no slot */
+	unsigned apart; /* shared or foreign: they fill no slot */
 };
 void crowd_add(struct crowd *crowd, unsigned shape);
 bool crowd_admits(const struct crowd *crowd, enum lc_mode mode, unsigned slots);
@@ -343,7 +359,8 @@ bool order_justified(const struct taker *taker, unsigned *ret_slots);
 void ledger_begin(struct sim *sim);
 unsigned ledger_slots(const char *data, int len);
 void ledger_committing(struct sim *sim, const struct transaction *transaction);
-struct deed *ledger_change(struct mount *mount, struct lock_state *lock, const struct lc_change *change);
+struct deed *ledger_change(struct mount *mount, struct lock_state *lock,
+                           const struct lc_change *change);
 struct deed *ledger_value(struct taker *taker, bool append);
 void ledger_answered(struct question *question, int err);
 /* A change was written to another lock than the one that it was meant for. */
@@ -367,7 +384,7 @@ void marks_judge(struct taker *taker);
 /* ---- judge.c ---- */
 
 void judge_begin(struct sim *sim);
-void judge_step(struct sim *sim);         /* after everything that happens */
+void judge_step(struct sim *sim); /* after everything that happens */
 void judge_granted(struct taker *taker);
 void judge_failed(struct taker *taker, int err);
 void judge_lost(struct taker *taker);

@@ -15,7 +15,7 @@
 #include <utlist.h>
 
 #define MAGIC "zklockfs: 1\n"
-#define NONE 1   /* not answered; no error is positive */
+#define NONE 1 /* not answered; no error is positive */
 #define CHANGE(...) ((struct lc_change){__VA_ARGS__})
 #define EVICTOR(...) (&(struct lc_evictor){__VA_ARGS__})
 
@@ -23,7 +23,7 @@ struct bench {
 	struct agenda agenda;
 	struct world world;
 	struct mount mounts[2];
-	bool inside;             /* a call of the engine: no callback may come */
+	bool inside; /* a call of the engine: no callback may come */
 };
 
 /* ---- engines on a world ---- */
@@ -40,8 +40,8 @@ static void run(struct bench *bench, int64_t duration_us)
 static struct bench *begin(uint64_t seed)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
-	struct world_config config = {.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000,
-	                              .commit_max_us = 1000};
+	struct world_config config = {
+		.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000, .commit_max_us = 1000};
 
 	assert_non_null(bench);
 	agenda_init(&bench->agenda, 1000 * SECOND);
@@ -76,10 +76,15 @@ static struct node *node_of(struct bench *bench, const char *path)
 /* As an operator, or another client. */
 static void put_now(struct bench *bench, const char *path, const char *data)
 {
-	enum ensemble_kind kind = tree_find(&bench->world.proposed, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
+	enum ensemble_kind kind =
+		tree_find(&bench->world.proposed, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
 
-	assert_int_equal(world_do(&bench->world, 0, OP(.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
-		.version = ENSEMBLE_ANY_VERSION), 1, NULL), ENSEMBLE_OK);
+	assert_int_equal(
+		world_do(&bench->world, 0,
+	                 OP(.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
+	                    .version = ENSEMBLE_ANY_VERSION),
+	                 1, NULL),
+		ENSEMBLE_OK);
 }
 
 static void put(struct bench *bench, const char *path, const char *data)
@@ -90,7 +95,10 @@ static void put(struct bench *bench, const char *path, const char *data)
 
 static void take_away(struct bench *bench, const char *path)
 {
-	assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION), 1, NULL),
+	assert_int_equal(
+		world_do(&bench->world, 0,
+	                 OP(.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION),
+	                 1, NULL),
 		ENSEMBLE_OK);
 }
 
@@ -100,8 +108,9 @@ static void assert_data(struct bench *bench, const char *path, const char *data)
 
 	assert_non_null(node);
 	expect((size_t)node->data_len == strlen(data) &&
-	       (node->data_len == 0 || memcmp(node->data, data, strlen(data)) == 0),
-	       "%s holds '%.*s' instead of '%s'", path, node->data_len, (const char *)node->data, data);
+	               (node->data_len == 0 || memcmp(node->data, data, strlen(data)) == 0),
+	       "%s holds '%.*s' instead of '%s'", path, node->data_len, (const char *)node->data,
+	       data);
 }
 
 /* How much stands behind the empty line. */
@@ -122,7 +131,7 @@ struct question {
 	struct lc_lock_info info;
 	char value[LC_VALUE_MAX + 1];
 	size_t len;
-	char entry[256];         /* lc_list(): the first */
+	char entry[256]; /* lc_list(): the first */
 	size_t count, held;
 };
 
@@ -152,7 +161,7 @@ static void done(void *ctx, int err)
 
 	assert_false(question->mount->bench->inside);
 	assert_int_equal(question->result, NONE);
-	question->result = err == 1 ? 100 : err;   /* lc_waited_for(): yes */
+	question->result = err == 1 ? 100 : err; /* lc_waited_for(): yes */
 }
 
 static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
@@ -236,8 +245,9 @@ static int evict(struct mount *mount, const char *lock, const char *znode)
 {
 	struct question *q = begin_question(mount);
 
-	return answer_of(asked(q, lc_evict(mount->lc, lock, znode, EVICTOR(.name = "uid 0 pid 1 (sh) on m9"), done, q,
-	                                   &q->call)));
+	return answer_of(
+		asked(q, lc_evict(mount->lc, lock, znode, EVICTOR(.name = "uid 0 pid 1 (sh) on m9"),
+	                          done, q, &q->call)));
 }
 
 /* ---- takers ---- */
@@ -271,11 +281,15 @@ static void stirred(void *ctx)
 }
 
 /* By someone who means the lock with that czxid; 0: any. */
-static void begin_take(struct taker *taker, struct mount *mount, const char *lock, enum lc_mode mode,
-                       int64_t czxid)
+static void begin_take(struct taker *taker, struct mount *mount, const char *lock,
+                       enum lc_mode mode, int64_t czxid)
 {
-	struct lc_request request = {.lock = lock, .mode = mode, .wait_us = LC_FOREVER, .pid = 7,
-	                             .command = "test", .czxid = czxid};
+	struct lc_request request = {.lock = lock,
+	                             .mode = mode,
+	                             .wait_us = LC_FOREVER,
+	                             .pid = 7,
+	                             .command = "test",
+	                             .czxid = czxid};
 
 	*taker = (struct taker){.mount = mount, .result = NONE};
 	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
@@ -288,9 +302,13 @@ static void take(struct taker *taker, struct mount *mount, const char *lock, enu
 	run(mount->bench, 200 * MS);
 }
 
-static void begin_try(struct taker *taker, struct mount *mount, enum lc_mode mode, struct taker *instead)
+static void begin_try(struct taker *taker, struct mount *mount, enum lc_mode mode,
+                      struct taker *instead)
 {
-	struct lc_request request = {.lock = "build", .mode = mode, .pid = 7, .command = "test",
+	struct lc_request request = {.lock = "build",
+	                             .mode = mode,
+	                             .pid = 7,
+	                             .command = "test",
 	                             .instead = instead ? instead->lc : NULL};
 
 	*taker = (struct taker){.mount = mount, .result = NONE};
@@ -341,29 +359,39 @@ static void attributes(void **state)
 
 	(void)state;
 	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nfuture: x\n\nv42");
-	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.set_mode = true, .attributes = set))), 0);
-	assert_data(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 2770\ndoor_mode: 644\nfuture: x\n\nv42");
-	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.set_uid = true, .set_gid = true, .attributes = set))), 0);
-	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.set_door_mode = true, .attributes = set))), 0);
-	assert_data(bench, BUILD, MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nfuture: x\n\nv42");
+	assert_int_equal(
+		answer_of(ask_change(one, "build", CHANGE(.set_mode = true, .attributes = set))),
+		0);
+	assert_data(bench, BUILD,
+	            MAGIC "uid: 1\ngid: 2\nmode: 2770\ndoor_mode: 644\nfuture: x\n\nv42");
+	assert_int_equal(
+		answer_of(ask_change(one, "build",
+	                             CHANGE(.set_uid = true, .set_gid = true, .attributes = set))),
+		0);
+	assert_int_equal(answer_of(ask_change(one, "build",
+	                                      CHANGE(.set_door_mode = true, .attributes = set))),
+	                 0);
+	assert_data(bench, BUILD,
+	            MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nfuture: x\n\nv42");
 	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 5))), 0);
-	assert_data(bench, BUILD, MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nslots: 5\n"
-	                                "future: x\n\nv42");
+	assert_data(bench, BUILD,
+	            MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nslots: 5\n"
+	                  "future: x\n\nv42");
 	info = info_of(two, "build");
 	assert_true(info.has_attributes);
 	assert_memory_equal(&info.attributes, &set, sizeof(set));
 	assert_int_equal(info.slots, 5);
 	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 1))), 0);
 	assert_int_equal(info_of(one, "build").slots, 1);
-	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 10001))),
-	                 -EINVAL);
+	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 10001))), -EINVAL);
 	finish(bench);
 }
 
 /* What another client keeps in a lock's node is its own; what it left empty is not. */
 static void data_of_others(void **state)
 {
-	static const char *const foreign[] = {"10.0.0.1", "\n", "zklockfs: 2\nuid: 1\n", "zklockfs: 1"};
+	static const char *const foreign[] = {"10.0.0.1", "\n", "zklockfs: 2\nuid: 1\n",
+	                                      "zklockfs: 1"};
 	struct bench *bench = begin(2);
 	struct mount *mount = &bench->mounts[0];
 	struct lc_change change = {.set_mode = true, .attributes = {.mode = 0700}};
@@ -374,8 +402,7 @@ static void data_of_others(void **state)
 	for (size_t i = 0; i < LENGTH(foreign); i++) {
 		put(bench, BUILD, foreign[i]);
 		assert_int_equal(answer_of(ask_change(mount, "build", change)), -EPERM);
-		assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.slots = 2))),
-		                 -EPERM);
+		assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.slots = 2))), -EPERM);
 		take(&holder, mount, "build", LC_EXCLUSIVE);
 		assert_int_equal(answer_of(ask_set_value(&holder, "v", false)), -EPERM);
 		leave(&holder);
@@ -406,8 +433,12 @@ static void data_of_others(void **state)
 /* Whoever asks is judged by what the lock says when it is changed. */
 static void whose_it_is_now(void **state)
 {
-	static const struct { uid_t by; bool other; int result; } rows[] = {
-		{0, false, 0}, {7, false, 0}, {8, false, -EPERM}, {5, false, -EPERM},
+	static const struct {
+		uid_t by;
+		bool other;
+		int result;
+	} rows[] = {
+		{0, false, 0},      {7, false, 0},      {8, false, -EPERM}, {5, false, -EPERM},
 		{0, true, -ENOENT}, {7, true, -ENOENT}, {8, true, -ENOENT},
 	};
 	struct bench *bench = begin(4);
@@ -417,16 +448,28 @@ static void whose_it_is_now(void **state)
 	(void)state;
 	put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct lc_change change = {.by = rows[i].by, .slots = (unsigned)i + 2,
+		struct lc_change change = {.by = rows[i].by,
+		                           .slots = (unsigned)i + 2,
 		                           .czxid = info_of(mount, "build").czxid + rows[i].other};
 
 		assert_int_equal(answer_of(ask_change(mount, "build", change)), rows[i].result);
 		assert_int_equal(info_of(mount, "build").slots == i + 2, rows[i].result == 0);
 	}
-	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .set_mode = true, .attributes = given))), 0);
-	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .set_uid = true, .attributes = given))), -EPERM);
-	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.set_uid = true, .attributes = given))), 0);
-	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .set_mode = true, .attributes = given))), -EPERM);
+	assert_int_equal(
+		answer_of(ask_change(mount, "build",
+	                             CHANGE(.by = 7, .set_mode = true, .attributes = given))),
+		0);
+	assert_int_equal(
+		answer_of(ask_change(mount, "build",
+	                             CHANGE(.by = 7, .set_uid = true, .attributes = given))),
+		-EPERM);
+	assert_int_equal(
+		answer_of(ask_change(mount, "build", CHANGE(.set_uid = true, .attributes = given))),
+		0);
+	assert_int_equal(
+		answer_of(ask_change(mount, "build",
+	                             CHANGE(.by = 7, .set_mode = true, .attributes = given))),
+		-EPERM);
 	/* Of nobody's the mount says whose it is. */
 	put(bench, BUILD, "");
 	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .slots = 2))),
@@ -434,7 +477,10 @@ static void whose_it_is_now(void **state)
 	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 5, .slots = 2))), 0);
 	/* There is nothing to change in another client's. */
 	put(bench, BUILD, "v");
-	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.set_mode = true, .attributes = {.mode = 0755}))), 0);
+	assert_int_equal(
+		answer_of(ask_change(mount, "build",
+	                             CHANGE(.set_mode = true, .attributes = {.mode = 0755}))),
+		0);
 	finish(bench);
 }
 
@@ -461,7 +507,8 @@ static void made_anew_meanwhile(void **state)
 			met++;
 			assert_int_equal(result, -ENOENT);
 		} else {
-			expect(result == 0 || result == -EPERM || result == -ENOENT, "it is answered %d", result);
+			expect(result == 0 || result == -EPERM || result == -ENOENT,
+			       "it is answered %d", result);
 		}
 		finish(bench);
 	}
@@ -511,8 +558,9 @@ static void removed_when_it_is_anothers(void **state)
 
 		/* By the lock's owner; or by that of the lock above. */
 		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		put(bench, BUILD "/below", i % 2 ? MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n"
-		                                 : MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		put(bench, BUILD "/below",
+		    i % 2 ? MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n"
+		          : MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		if (i % 2 == 0)
 			put(bench, BUILD, MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		q = begin_question(&bench->mounts[0]);
@@ -543,9 +591,11 @@ static void at_the_same_time(void **state)
 		struct lc_attributes set = {.mode = 0700, .door_mode = 0600};
 
 		put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\nv");
-		mode = ask_change(&bench->mounts[0], "build", CHANGE(.set_mode = true, .attributes = set));
+		mode = ask_change(&bench->mounts[0], "build",
+		                  CHANGE(.set_mode = true, .attributes = set));
 		slots = ask_change(&bench->mounts[1], "build", CHANGE(.slots = 3));
-		doors = ask_change(&bench->mounts[1], "build", CHANGE(.set_door_mode = true, .attributes = set));
+		doors = ask_change(&bench->mounts[1], "build",
+		                   CHANGE(.set_door_mode = true, .attributes = set));
 		assert_int_equal(answer_of(mode), 0);
 		assert_int_equal(answer_of(slots), 0);
 		assert_int_equal(answer_of(doors), 0);
@@ -568,7 +618,9 @@ static void lost_answers(void **state)
 	put(bench, BUILD, "");
 	take(&holder, mount, "build", LC_EXCLUSIVE);
 	for (int i = 0; i < 60; i++) {
-		struct question *mode = ask_change(mount, "build", CHANGE(.set_mode = true, .attributes = {.mode = (mode_t)(0700 + i)}));
+		struct question *mode = ask_change(
+			mount, "build",
+			CHANGE(.set_mode = true, .attributes = {.mode = (mode_t)(0700 + i)}));
 		struct question *value = ask_set_value(&holder, chunk, i > 0);
 
 		strcat(wanted, chunk);
@@ -755,7 +807,10 @@ static void why_it_waits(void **state)
 {
 	struct bench *bench = begin(19);
 	struct mount *mount = &bench->mounts[0];
-	struct lc_request request = {.lock = "build", .wait_us = LC_FOREVER, .pid = 7, .command = "test",
+	struct lc_request request = {.lock = "build",
+	                             .wait_us = LC_FOREVER,
+	                             .pid = 7,
+	                             .command = "test",
 	                             .reason = "for\tv42\nmore"};
 	struct taker holder, waiter = {.mount = mount, .result = NONE};
 	const struct node *node;
@@ -785,8 +840,12 @@ static void make_entry(struct bench *bench, int64_t session, const char *prefix,
 	const char *made = NULL;
 
 	snprintf(path, sizeof(path), BUILD "/%s", prefix);
-	assert_int_equal(world_do(&bench->world, session, OP(.kind = ENSEMBLE_CREATE, .path = path, .data = data, .data_len = (int)strlen(data),
-		.ephemeral = session != 0, .sequence = true), 1, &made), ENSEMBLE_OK);
+	assert_int_equal(world_do(&bench->world, session,
+	                          OP(.kind = ENSEMBLE_CREATE, .path = path, .data = data,
+	                             .data_len = (int)strlen(data), .ephemeral = session != 0,
+	                             .sequence = true),
+	                          1, &made),
+	                 ENSEMBLE_OK);
 	snprintf(ret_znode, 256, "%s", strrchr(made, '/') + 1);
 	run(bench, 10 * MS);
 }
@@ -887,13 +946,16 @@ static void evicting_with_trouble(void **state)
 		put(bench, BUILD, "");
 		make_entry(bench, session, OURS, "host: web9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		asked(q, lc_evict(mount->lc, "build", znode, EVICTOR(.name = "me"), done, q, &q->call));
+		asked(q, lc_evict(mount->lc, "build", znode, EVICTOR(.name = "me"), done, q,
+		                  &q->call));
 		run(bench, i * 200);
 		if (i % 2)
 			conn_break(mount->wire.conn, -1);
 		else
-			world_do(&bench->world, 0, OP(.kind = ENSEMBLE_SET, .path = path, .data = "reason: x\n", .data_len = 10,
-				.version = ENSEMBLE_ANY_VERSION), 1, NULL);
+			world_do(&bench->world, 0,
+			         OP(.kind = ENSEMBLE_SET, .path = path, .data = "reason: x\n",
+			            .data_len = 10, .version = ENSEMBLE_ANY_VERSION),
+			         1, NULL);
 		assert_int_equal(answer_of(q), 0);
 		/* The last to write may have been its mount, which then has seen the mark. */
 		if (i % 2)
@@ -911,9 +973,15 @@ static void evicting_with_trouble(void **state)
 /* Its taker, of an entry of a mount; the lock's owner, and root. */
 static void who_may_evict(void **state)
 {
-	static const struct { bool ours; uid_t uid; int64_t other; int result; } rows[] = {
-		{true, 0, 0, 0}, {true, 9, 0, 0}, {true, 7, 0, 0}, {true, 8, 0, -EPERM}, {true, 9, 1, -ENOENT},
-		{false, 0, 0, 0}, {false, 9, 0, -EPERM}, {false, 7, 0, 0}, {false, 0, 1, -ENOENT},
+	static const struct {
+		bool ours;
+		uid_t uid;
+		int64_t other;
+		int result;
+	} rows[] = {
+		{true, 0, 0, 0},       {true, 9, 0, 0},       {true, 7, 0, 0},
+		{true, 8, 0, -EPERM},  {true, 9, 1, -ENOENT}, {false, 0, 0, 0},
+		{false, 9, 0, -EPERM}, {false, 7, 0, 0},      {false, 0, 1, -ENOENT},
 	};
 	struct bench *bench = begin(13);
 	struct mount *mount = &bench->mounts[0];
@@ -925,12 +993,14 @@ static void who_may_evict(void **state)
 		char znode[256], path[512];
 		struct node *node;
 
-		make_entry(bench, world_foreign_session(&bench->world, false), rows[i].ours ? OURS : "other-lock-",
-		           "host: web9\nuid: 9\n", znode);
+		make_entry(bench, world_foreign_session(&bench->world, false),
+		           rows[i].ours ? OURS : "other-lock-", "host: web9\nuid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		node = node_of(bench, path);
-		asked(q, lc_evict(mount->lc, "build", znode, EVICTOR(.uid = rows[i].uid, .name = "me", .token = node->stat.czxid + rows[i].other),
-			done, q, &q->call));
+		asked(q, lc_evict(mount->lc, "build", znode,
+		                  EVICTOR(.uid = rows[i].uid, .name = "me",
+		                          .token = node->stat.czxid + rows[i].other),
+		                  done, q, &q->call));
 		assert_int_equal(answer_of(q), rows[i].result);
 		node = node_of(bench, path);
 		assert_int_equal(!node || node->stat.version > 0, rows[i].result == 0);
@@ -951,16 +1021,18 @@ static void evicted_by_the_former_owner(void **state)
 		bool in_time;
 
 		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		make_entry(bench, world_foreign_session(&bench->world, false), i % 2 ? OURS : "other-lock-", "uid: 9\n", znode);
+		make_entry(bench, world_foreign_session(&bench->world, false),
+		           i % 2 ? OURS : "other-lock-", "uid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		asked(q, lc_evict(q->mount->lc, "build", znode, EVICTOR(.uid = 7, .name = "me"), done, q,
-		                  &q->call));
+		asked(q, lc_evict(q->mount->lc, "build", znode, EVICTOR(.uid = 7, .name = "me"),
+		                  done, q, &q->call));
 		run(bench, i / 2 * 400);
 		in_time = !tree_find(&bench->world.proposed, path) ||
 		          tree_find(&bench->world.proposed, path)->stat.version > 0;
 		put_now(bench, BUILD, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		assert_int_equal(answer_of(q), in_time ? 0 : -EPERM);
-		assert_int_equal(!node_of(bench, path) || node_of(bench, path)->stat.version > 0, in_time);
+		assert_int_equal(!node_of(bench, path) || node_of(bench, path)->stat.version > 0,
+		                 in_time);
 		done_in_time += in_time;
 		refused += !in_time;
 		finish(bench);
@@ -990,11 +1062,13 @@ static void disperse(struct taker takers[CROWD])
 }
 
 /* By that mount, which is not waited for. */
-static struct question *begin_evict(struct mount *mount, const char *lock, const struct taker *victim)
+static struct question *begin_evict(struct mount *mount, const char *lock,
+                                    const struct taker *victim)
 {
 	struct question *q = begin_question(mount);
 
-	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), EVICTOR(.name = "me"), done, q, &q->call));
+	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), EVICTOR(.name = "me"), done,
+	                         q, &q->call));
 }
 
 static void root_at(struct mount *mount, const char *root)
@@ -1018,9 +1092,12 @@ static unsigned long requests(struct mount *mount)
  * entry is read. */
 static void poked_at_once(void **state)
 {
-	static const struct { const char *victim, *evictor; } roots[] = {
-		{"/locks", "/locks"}, {"/locks/team", "/locks"}, {"/locks", "/locks/team"},
-		{"/locks/team/one", "/locks"}, {"/locks", "/locks/team/one"}, {"/locks/team/one", "/locks/team"},
+	static const struct {
+		const char *victim, *evictor;
+	} roots[] = {
+		{"/locks", "/locks"},          {"/locks/team", "/locks"},
+		{"/locks", "/locks/team"},     {"/locks/team/one", "/locks"},
+		{"/locks", "/locks/team/one"}, {"/locks/team/one", "/locks/team"},
 	};
 	static struct taker takers[CROWD];
 
@@ -1042,7 +1119,8 @@ static void poked_at_once(void **state)
 		q = begin_evict(evictor, lock + strlen(roots[i].evictor) + 1, &takers[40]);
 		run(bench, 60 * MS);
 		assert_int_equal(takers[40].result, -ECANCELED);
-		expect(requests(victim) - before < 8, "a poke costs %lu requests", requests(victim) - before);
+		expect(requests(victim) - before < 8, "a poke costs %lu requests",
+		       requests(victim) - before);
 		assert_int_equal(answer_of(q), 0);
 		for (int k = 1; k < CROWD; k++)
 			assert_int_equal(takers[k].result, k == 40 ? -ECANCELED : NONE);
@@ -1069,10 +1147,12 @@ static void poked_together(void **state)
 			mount_pause(&bench->mounts[0], SECOND);
 		before = requests(&bench->mounts[0]);
 		for (int i = 2; i < last; i++)
-			questions[i] = begin_evict(&bench->mounts[many ? 1 : i % 2], "build", &takers[i]);
+			questions[i] =
+				begin_evict(&bench->mounts[many ? 1 : i % 2], "build", &takers[i]);
 		run(bench, many == 2 ? 1200 * MS : 300 * MS);
 		if (many == 1)
-			expect(requests(&bench->mounts[0]) - before < 70, "%d pokes cost %lu requests", last - 2,
+			expect(requests(&bench->mounts[0]) - before < 70,
+			       "%d pokes cost %lu requests", last - 2,
 			       requests(&bench->mounts[0]) - before);
 		for (int i = 1; i < CROWD; i++)
 			assert_int_equal(takers[i].result, i > 1 && i < last ? -ECANCELED : NONE);
@@ -1088,7 +1168,8 @@ static struct node *home_of(struct mount *mount, const char *suffix)
 {
 	struct node *home = node_of(mount->bench, ROOT "/.zklockfs")->children;
 
-	while (home->stat.ephemeral_owner != mount->wire.session || strlen(home->name) != 16 + strlen(suffix))
+	while (home->stat.ephemeral_owner != mount->wire.session ||
+	       strlen(home->name) != 16 + strlen(suffix))
 		home = home->next;
 	return home;
 }
@@ -1173,8 +1254,9 @@ static void poked_in_a_gap(void **state)
 		run(bench, 4 * SECOND);
 		assert_int_equal(takers[40].result, poked ? -ECANCELED : NONE);
 		if (!poked)
-			expect(requests(mount) - before < CROWD / 2, "after %d us a connection costs %lu requests",
-			       i * 50, requests(mount) - before);
+			expect(requests(mount) - before < CROWD / 2,
+			       "after %d us a connection costs %lu requests", i * 50,
+			       requests(mount) - before);
 		disperse(takers);
 		finish(bench);
 	}
@@ -1218,8 +1300,11 @@ static void removed_behind_a_leaver(void **state)
 	for (int i = 0; i < 60; i++) {
 		struct bench *bench = begin(12);
 		struct mount *mount = &bench->mounts[0];
-		struct lc_request request = {.lock = "build", .mode = LC_EXCLUSIVE, .wait_us = LC_FOREVER,
-		                             .pid = 7, .command = "test"};
+		struct lc_request request = {.lock = "build",
+		                             .mode = LC_EXCLUSIVE,
+		                             .wait_us = LC_FOREVER,
+		                             .pid = 7,
+		                             .command = "test"};
 		struct taker leaver, waiter, late = {.mount = mount, .result = NONE};
 		struct node *lock, *entry, *next;
 
@@ -1237,7 +1322,9 @@ static void removed_behind_a_leaver(void **state)
 		assert_int_equal(lc_take(mount->lc, &request, taken, lost, &late, &late.lc), 0);
 		mount_wake(mount);
 		run(bench, i % 7 * 200);
-		assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = BUILD), 1, NULL), ENSEMBLE_OK);
+		assert_int_equal(world_do(&bench->world, 0,
+		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD), 1, NULL),
+		                 ENSEMBLE_OK);
 		run(bench, 5 * SECOND);
 		assert_int_not_equal(waiter.result, NONE);
 		assert_int_not_equal(late.result, NONE);
@@ -1312,7 +1399,7 @@ static void trying_after_a_release(void **state)
 	(void)state;
 	put(bench, BUILD, "");
 	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
-	take(&first, mount, "build", LC_EXCLUSIVE);   /* the slots are known then */
+	take(&first, mount, "build", LC_EXCLUSIVE); /* the slots are known then */
 	leave(&first);
 	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 500 * MS);
 	begin_try(&first, mount, LC_EXCLUSIVE, NULL);
@@ -1401,8 +1488,12 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 		struct taker holder, waiter;
 		char paths[2][512];
 		const struct ensemble_op ops[] = {
-			{.kind = ENSEMBLE_DELETE, .path = paths[0], .version = ENSEMBLE_ANY_VERSION},
-			{.kind = ENSEMBLE_DELETE, .path = paths[1], .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_DELETE,
+		         .path = paths[0],
+		         .version = ENSEMBLE_ANY_VERSION},
+			{.kind = ENSEMBLE_DELETE,
+		         .path = paths[1],
+		         .version = ENSEMBLE_ANY_VERSION},
 			{.kind = ENSEMBLE_DELETE, .path = BUILD, .version = ENSEMBLE_ANY_VERSION},
 			{.kind = ENSEMBLE_CREATE, .path = BUILD},
 		};
@@ -1413,7 +1504,7 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 		snprintf(paths[0], sizeof(paths[0]), BUILD "/%s", lc_znode(holder.lc));
 		snprintf(paths[1], sizeof(paths[1]), BUILD "/%s", lc_znode(waiter.lc));
 		assert_int_equal(world_do(&bench->world, 0, ops, 4, NULL), ENSEMBLE_OK);
-		run(bench, 28 * MS / 10);   /* the events are there, the list may be not */
+		run(bench, 28 * MS / 10); /* the events are there, the list may be not */
 		leave(&holder);
 		assert_int_not_equal(waiter.result, 0);
 		leave(&waiter);
@@ -1438,7 +1529,8 @@ static void meaning_another_lock(void **state)
 		put(bench, BUILD, "");
 		now = node_of(bench, BUILD)->stat.czxid;
 		if (i < 20) {
-			begin_take(&misled, mount, "build", i % 2 ? LC_EXCLUSIVE : LC_SHARED, former);
+			begin_take(&misled, mount, "build", i % 2 ? LC_EXCLUSIVE : LC_SHARED,
+			           former);
 			run(bench, 200 * MS);
 			assert_int_equal(misled.result, -ENOENT);
 			leave(&misled);
@@ -1504,7 +1596,8 @@ static void waiting_behind(void **state)
 	leave(&second);
 	leave(&first);
 	/* Nor does one of several at a time. */
-	assert_int_equal(answer_of(ask_change(one, "build", CHANGE(.slots = 2, .attributes = defaults))), 0);
+	assert_int_equal(
+		answer_of(ask_change(one, "build", CHANGE(.slots = 2, .attributes = defaults))), 0);
 	take(&first, one, "build", LC_EXCLUSIVE);
 	take(&second, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(first.result, 0);
@@ -1612,7 +1705,11 @@ static void fill(struct bench *bench, const char *lock, int first, int end, cons
 
 		snprintf(name, sizeof(name), format, i);
 		snprintf(path, sizeof(path), ROOT "/%s/%s", lock, name);
-		assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = path, .data = "", .data_len = 0), 1, NULL), ENSEMBLE_OK);
+		assert_int_equal(world_do(&bench->world, 0,
+		                          OP(.kind = ENSEMBLE_CREATE, .path = path, .data = "",
+		                             .data_len = 0),
+		                          1, NULL),
+		                 ENSEMBLE_OK);
 	}
 	run(bench, 10 * MS);
 }
@@ -1739,7 +1836,7 @@ static void answers_are_not_older_than_questions(void **state)
 	put(bench, BUILD, "");
 	early = ask_list(mount, "build", 0);
 	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 300 * MS);
-	run(bench, 20 * MS);   /* it was listed by then */
+	run(bench, 20 * MS); /* it was listed by then */
 	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
 	late = ask_list(mount, "build", 0);
 	later = ask_list(mount, "build", 7);
@@ -1805,7 +1902,8 @@ static void not_asked_any_more(void **state)
 
 #define FLOOD 4000
 
-static void ask_for_many(struct mount *mount, struct question *(*ask)(struct mount *, const char *, uid_t),
+static void ask_for_many(struct mount *mount,
+                         struct question *(*ask)(struct mount *, const char *, uid_t),
                          struct question **ret_questions)
 {
 	for (int i = 0; i < FLOOD; i++) {
@@ -1840,7 +1938,7 @@ static void shares(void **state)
 	put(bench, BUILD, "");
 	before = requests(mount);
 	ask_for_many(mount, ask_stat, many);
-	run(bench, 100);   /* no answer yet */
+	run(bench, 100); /* no answer yet */
 	assert_int_equal(requests(mount) - before, LC_USER_READS_MAX);
 	one = ask_stat(mount, "build", 8);
 	run(bench, 10 * MS);
@@ -1897,7 +1995,11 @@ static void rest_after_a_list(void **state)
 	(void)state;
 	put(bench, BUILD, "");
 	for (int i = 0; i < LONG; i++)
-		assert_int_equal(world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true), 1, NULL), ENSEMBLE_OK);
+		assert_int_equal(
+			world_do(&bench->world, 0,
+		                 OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true),
+		                 1, NULL),
+			ENSEMBLE_OK);
 	run(bench, 10 * MS);
 	list = ask_list(mount, "build", 0);
 	while (list->result == NONE)

@@ -19,7 +19,8 @@ static int64_t now_us = 1000000000;
 
 /* ---- a port that connects to nothing ---- */
 
-static int port_open(struct ensemble *ensemble, int64_t timeout_us, const struct ensemble_events *events, void *ctx)
+static int port_open(struct ensemble *ensemble, int64_t timeout_us,
+                     const struct ensemble_events *events, void *ctx)
 {
 	(void)ensemble;
 	(void)timeout_us;
@@ -68,8 +69,13 @@ static const char *port_server(struct ensemble *ensemble)
 }
 
 static const struct ensemble_port port = {
-	.open = port_open, .close = port_close, .drop = port_drop, .submit = port_submit,
-	.prepare = port_prepare, .process = port_process, .server = port_server,
+	.open = port_open,
+	.close = port_close,
+	.drop = port_drop,
+	.submit = port_submit,
+	.prepare = port_prepare,
+	.process = port_process,
+	.server = port_server,
 };
 static struct ensemble nowhere = {&port};
 
@@ -110,8 +116,14 @@ static void taken(void *ctx, int err)
 static struct lc *begin(void)
 {
 	struct lc_config config = {
-		.root = "/locks", .host = "host", .session_timeout_us = 15000000, .tick_time_us = 2000000,
-		.clock_us = clock_us, .wall_ms = clock_us, .random = random_bytes, .report = report,
+		.root = "/locks",
+		.host = "host",
+		.session_timeout_us = 15000000,
+		.tick_time_us = 2000000,
+		.clock_us = clock_us,
+		.wall_ms = clock_us,
+		.random = random_bytes,
+		.report = report,
 	};
 	struct lc *lc;
 
@@ -121,7 +133,8 @@ static struct lc *begin(void)
 
 static int take(struct lc *lc, const char *lock, uid_t uid)
 {
-	struct lc_request request = {.lock = lock, .wait_us = LC_FOREVER, .pid = 1, .uid = uid, .command = "x"};
+	struct lc_request request = {
+		.lock = lock, .wait_us = LC_FOREVER, .pid = 1, .uid = uid, .command = "x"};
 	struct lc_taker *taker;
 
 	return lc_take(lc, &request, taken, NULL, NULL, &taker);
@@ -157,7 +170,8 @@ static void one_session_has_a_limit(void **state)
 	count = fill(lc, "build", 0);
 	/* ZOOKEEPER-4306: from 2 MiB on the ensemble does not come up again. */
 	assert_true(weight(lc) <= LC_ENTRY_BYTES_MAX);
-	assert_true(weight(lc) > LC_ENTRY_BYTES_MAX - 600);   /* an entry, and what the lock watches */
+	assert_true(weight(lc) >
+	            LC_ENTRY_BYTES_MAX - 600); /* an entry, and what the lock watches */
 	assert_true(count > 9000);
 	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
 	/* The log says it, and is not filled with it. */
@@ -209,7 +223,8 @@ static void root_is_left_room(void **state)
 static void who_leaves_gives_it_back(void **state)
 {
 	struct lc *lc = begin();
-	struct lc_request request = {.lock = "build", .wait_us = LC_FOREVER, .pid = 1, .uid = 1000, .command = "x"};
+	struct lc_request request = {
+		.lock = "build", .wait_us = LC_FOREVER, .pid = 1, .uid = 1000, .command = "x"};
 	struct lc_taker *taker;
 
 	(void)state;

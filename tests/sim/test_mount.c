@@ -81,20 +81,33 @@ static void turn(void *ctx, uint64_t serial)
 	plan_turn(mount);
 }
 
-void mount_init(struct mount *mount, struct bench *bench, struct world *world, int index, uint64_t seed)
+void mount_init(struct mount *mount, struct bench *bench, struct world *world, int index,
+                uint64_t seed)
 {
-	*mount = (struct mount){.bench = bench, .agenda = world->agenda, .index = index,
-	                        .turn_at_us = INT64_MAX, .rng = {seed + 77 + (uint64_t)index}};
-	wire_init(&mount->wire, world, (struct rng){seed + 177 + (uint64_t)index}, clock_us, wake, mount);
+	*mount = (struct mount){.bench = bench,
+	                        .agenda = world->agenda,
+	                        .index = index,
+	                        .turn_at_us = INT64_MAX,
+	                        .rng = {seed + 77 + (uint64_t)index}};
+	wire_init(&mount->wire, world, (struct rng){seed + 177 + (uint64_t)index}, clock_us, wake,
+	          mount);
 }
 
 int mount_start(struct mount *mount, int64_t loss_lead_us)
 {
 	char host[16];
 	struct lc_config config = {
-		.root = mount->root ? mount->root : ROOT, .make_root = true, .host = host, .session_timeout_us = TIMEOUT_US,
-		.tick_time_us = 2 * SECOND, .loss_lead_us = loss_lead_us, .clock_us = clock_us,
-		.wall_ms = wall_ms, .random = random_bytes, .report = report, .ctx = mount,
+		.root = mount->root ? mount->root : ROOT,
+		.make_root = true,
+		.host = host,
+		.session_timeout_us = TIMEOUT_US,
+		.tick_time_us = 2 * SECOND,
+		.loss_lead_us = loss_lead_us,
+		.clock_us = clock_us,
+		.wall_ms = wall_ms,
+		.random = random_bytes,
+		.report = report,
+		.ctx = mount,
 		.without = {.uid = 5, .gid = 6, .mode = 0755, .door_mode = 0600},
 	};
 	int r;

@@ -15,14 +15,14 @@
 #define ROOT "/locks"
 #define TIMEOUT_US (10 * SECOND)
 
-struct bench;                /* the test's own */
+struct bench; /* the test's own */
 
 struct mount {
 	struct bench *bench;
 	struct agenda *agenda;
 	int index;
-	struct lc *lc;               /* NULL: not started yet, or destroyed */
-	const char *root;            /* NULL: ROOT */
+	struct lc *lc;    /* NULL: not started yet, or destroyed */
+	const char *root; /* NULL: ROOT */
 	struct wire wire;
 	struct rng rng;
 	int64_t turn_at_us, paused_until_us;
@@ -30,7 +30,8 @@ struct mount {
 };
 
 /* Called m0, m1... The agenda is the world's. */
-void mount_init(struct mount *mount, struct bench *bench, struct world *world, int index, uint64_t seed);
+void mount_init(struct mount *mount, struct bench *bench, struct world *world, int index,
+                uint64_t seed);
 /* As lc_create(). */
 int mount_start(struct mount *mount, int64_t loss_lead_us);
 /* Something was asked of the engine. */

@@ -17,13 +17,13 @@
 #include <utlist.h>
 
 #define BUILD ROOT "/build"
-#define NONE 1   /* not answered; no error is positive */
+#define NONE 1 /* not answered; no error is positive */
 
 struct bench {
 	struct agenda agenda;
 	struct world world;
 	struct mount mounts[2];
-	int64_t outsider;        /* its session */
+	int64_t outsider; /* its session */
 };
 
 static void run(struct bench *bench, int64_t duration_us)
@@ -36,18 +36,20 @@ static void run(struct bench *bench, int64_t duration_us)
 }
 
 /* As another client, at the leader; it is done when something else is. */
-static enum ensemble_result act(struct bench *bench, enum ensemble_kind kind, const char *path, int64_t session,
-                                bool sequence)
+static enum ensemble_result act(struct bench *bench, enum ensemble_kind kind, const char *path,
+                                int64_t session, bool sequence)
 {
-	return world_do(&bench->world, session, OP(.kind = kind, .path = path, .ephemeral = session != 0, .sequence = sequence,
-		.version = ENSEMBLE_ANY_VERSION), 1, NULL);
+	return world_do(&bench->world, session,
+	                OP(.kind = kind, .path = path, .ephemeral = session != 0,
+	                   .sequence = sequence, .version = ENSEMBLE_ANY_VERSION),
+	                1, NULL);
 }
 
 static struct bench *begin(uint64_t seed)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
-	struct world_config config = {.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000,
-	                              .commit_max_us = 1000};
+	struct world_config config = {
+		.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000, .commit_max_us = 1000};
 
 	assert_non_null(bench);
 	agenda_init(&bench->agenda, 1000 * SECOND);
@@ -82,7 +84,7 @@ struct taker {
 	struct lc_taker *lc;
 	int result;
 	unsigned lost;
-	char path[300];          /* of its entry, when that was looked for */
+	char path[300]; /* of its entry, when that was looked for */
 };
 
 static void taken(void *ctx, int err)
@@ -98,10 +100,11 @@ static void lost(void *ctx)
 	((struct taker *)ctx)->lost++;
 }
 
-static void begin_take(struct taker *taker, struct mount *mount, const char *lock, enum lc_mode mode)
+static void begin_take(struct taker *taker, struct mount *mount, const char *lock,
+                       enum lc_mode mode)
 {
-	struct lc_request request = {.lock = lock, .mode = mode, .wait_us = LC_FOREVER, .pid = 7,
-	                             .command = "test"};
+	struct lc_request request = {
+		.lock = lock, .mode = mode, .wait_us = LC_FOREVER, .pid = 7, .command = "test"};
 
 	*taker = (struct taker){.mount = mount, .result = NONE};
 	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
@@ -139,7 +142,11 @@ static const char *copy_of(struct bench *bench, const char *path)
 	const char *made = NULL;
 
 	snprintf(copy, sizeof(copy), "%.*s", (int)strlen(path) - 10, path);
-	assert_int_equal(world_do(&bench->world, bench->outsider, OP(.kind = ENSEMBLE_CREATE, .path = copy, .ephemeral = true, .sequence = true), 1, &made), ENSEMBLE_OK);
+	assert_int_equal(world_do(&bench->world, bench->outsider,
+	                          OP(.kind = ENSEMBLE_CREATE, .path = copy, .ephemeral = true,
+	                             .sequence = true),
+	                          1, &made),
+	                 ENSEMBLE_OK);
 	snprintf(copy, sizeof(copy), "%s", made);
 	run(bench, 10 * MS);
 	return copy;
@@ -235,18 +242,21 @@ static void copies_are_strangers(void **state)
 
 	(void)state;
 	take(&holder, mount, LC_EXCLUSIVE);
-	assert_int_equal(lc_entries(mount->lc, "build", 0, strrchr(copy_of(bench, holder.path), '/') + 1,
-	                            told_of_copies, &since_ms, &call), 0);
+	assert_int_equal(lc_entries(mount->lc, "build", 0,
+	                            strrchr(copy_of(bench, holder.path), '/') + 1, told_of_copies,
+	                            &since_ms, &call),
+	                 0);
 	mount_wake(mount);
 	run(bench, SECOND);
 	assert_int_equal(since_ms, -1);
-	assert_int_equal(act(bench, ENSEMBLE_DELETE, numbered(holder.path, 1), 0, false), ENSEMBLE_OK);
+	assert_int_equal(act(bench, ENSEMBLE_DELETE, numbered(holder.path, 1), 0, false),
+	                 ENSEMBLE_OK);
 	/* Who leaves does not wait any more; a copy of its entry does. */
 	take(&waiter, mount, LC_EXCLUSIVE);
 	copy_of(bench, waiter.path);
 	assert_int_equal(lc_waited_for(holder.lc, done, &answer, &call), 0);
 	mount_wake(mount);
-	run(bench, 100);   /* it is asked, and not answered */
+	run(bench, 100); /* it is asked, and not answered */
 	assert_int_equal(answer, NONE);
 	lc_leave(waiter.lc);
 	mount_wake(mount);
@@ -275,10 +285,12 @@ static void claimed_among_copies(void **state)
 		conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 5 * SECOND);
 		begin_take(&waiter, mount, "build", LC_EXCLUSIVE);
 		run(bench, 50 * MS);
-		snprintf(own, sizeof(own), "%s", tree_find(&bench->world.committed, BUILD)->children->path);
+		snprintf(own, sizeof(own), "%s",
+		         tree_find(&bench->world.committed, BUILD)->children->path);
 		czxid = tree_find(&bench->world.committed, own)->stat.czxid;
 		snprintf(before, sizeof(before), "%s", numbered(own, -2));
-		assert_int_equal(act(bench, ENSEMBLE_CREATE, before, bench->outsider, false), ENSEMBLE_OK);
+		assert_int_equal(act(bench, ENSEMBLE_CREATE, before, bench->outsider, false),
+		                 ENSEMBLE_OK);
 		snprintf(behind, sizeof(behind), "%s", copy_of(bench, own));
 		if (deleted)
 			assert_int_equal(act(bench, ENSEMBLE_DELETE, own, 0, false), ENSEMBLE_OK);
@@ -309,7 +321,7 @@ static void trying_before_the_outcome(void **state)
 
 	(void)state;
 	take(&holder, &bench->mounts[1], LC_EXCLUSIVE);
-	take(&leaver, mount, LC_EXCLUSIVE);   /* the slots are known then */
+	take(&leaver, mount, LC_EXCLUSIVE); /* the slots are known then */
 	leave(&leaver);
 	leave(&holder);
 	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 5 * SECOND);
@@ -390,9 +402,12 @@ static void all_made_again(void **state)
 	assert_int_equal(act(bench, ENSEMBLE_DELETE, second.path, 0, false), ENSEMBLE_OK);
 	assert_int_equal(act(bench, ENSEMBLE_DELETE, BUILD, 0, false), ENSEMBLE_OK);
 	assert_int_equal(act(bench, ENSEMBLE_CREATE, BUILD, 0, false), ENSEMBLE_OK);
-	assert_int_equal(act(bench, ENSEMBLE_CREATE, holder.path, bench->outsider, false), ENSEMBLE_OK);
-	assert_int_equal(act(bench, ENSEMBLE_CREATE, first.path, bench->outsider, false), ENSEMBLE_OK);
-	assert_int_equal(act(bench, ENSEMBLE_CREATE, second.path, bench->outsider, false), ENSEMBLE_OK);
+	assert_int_equal(act(bench, ENSEMBLE_CREATE, holder.path, bench->outsider, false),
+	                 ENSEMBLE_OK);
+	assert_int_equal(act(bench, ENSEMBLE_CREATE, first.path, bench->outsider, false),
+	                 ENSEMBLE_OK);
+	assert_int_equal(act(bench, ENSEMBLE_CREATE, second.path, bench->outsider, false),
+	                 ENSEMBLE_OK);
 	run(bench, 2 * SECOND);
 	assert_int_equal(holder.lost, 1);
 	assert_int_equal(first.result, -ECANCELED);
@@ -421,7 +436,8 @@ static void deleted_before_it_is_read(void **state)
 		while (node && node->stat.ephemeral_owner != mount->wire.session)
 			node = node->next;
 		if (node) {
-			assert_int_equal(act(bench, ENSEMBLE_DELETE, node->path, 0, false), ENSEMBLE_OK);
+			assert_int_equal(act(bench, ENSEMBLE_DELETE, node->path, 0, false),
+			                 ENSEMBLE_OK);
 			run(bench, 3 * SECOND);
 			assert_int_equal(waiter.result, -ECANCELED);
 		}
@@ -440,7 +456,7 @@ static void deleted_among_readers(void **state)
 
 	(void)state;
 	take(&reader, &bench->mounts[1], LC_EXCLUSIVE);
-	take(&writer, mount, LC_EXCLUSIVE);   /* the slots are known then */
+	take(&writer, mount, LC_EXCLUSIVE); /* the slots are known then */
 	leave(&writer);
 	leave(&reader);
 	take(&reader, mount, LC_SHARED);
@@ -467,7 +483,7 @@ static void holding_without_events(void **state)
 
 	(void)state;
 	take(&holder, &bench->mounts[0], LC_EXCLUSIVE);
-	run(bench, 130 * SECOND);   /* not only once */
+	run(bench, 130 * SECOND); /* not only once */
 	mutation = MUTATE_drop_changed;
 	assert_int_equal(act(bench, ENSEMBLE_DELETE, holder.path, 0, false), ENSEMBLE_OK);
 	run(bench, 61 * SECOND);
@@ -547,7 +563,11 @@ static void swept_among_copies(void **state)
 	for (int i = 0; i < 300; i++)
 		copy_of(bench, holder.path);
 	snprintf(path, sizeof(path), "%.*s", (int)strlen(holder.path) - 10, holder.path);
-	assert_int_equal(world_do(&bench->world, mount->wire.session, OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true), 1, &orphan), ENSEMBLE_OK);
+	assert_int_equal(world_do(&bench->world, mount->wire.session,
+	                          OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
+	                             .sequence = true),
+	                          1, &orphan),
+	                 ENSEMBLE_OK);
 	snprintf(path, sizeof(path), "%s", orphan);
 	run(bench, SECOND);
 	lc_status(mount->lc, &before);
@@ -623,7 +643,7 @@ static void forgotten(void **state)
 
 		snprintf(path, sizeof(path), "many%d", i);
 		begin_take(&holders[i], mount, path, LC_EXCLUSIVE);
-		begin_take(&waiter, mount, path, LC_EXCLUSIVE);   /* so the lock is watched */
+		begin_take(&waiter, mount, path, LC_EXCLUSIVE); /* so the lock is watched */
 		run(bench, 50 * MS);
 		assert_int_equal(holders[i].result, 0);
 		lc_leave(waiter.lc);
@@ -635,7 +655,7 @@ static void forgotten(void **state)
 		lc_leave(holders[i].lc);
 	mount_wake(mount);
 	run(bench, 4 * MS);
-	conn_break(mount->wire.conn, 0);   /* what was asked for last is not done */
+	conn_break(mount->wire.conn, 0); /* what was asked for last is not done */
 	run(bench, 3 * SECOND);
 	assert_in_range(watched(mount, "/many"), 1, 256);
 	finish(bench);

@@ -36,8 +36,8 @@ struct client {
 		int data_len, name_count;
 		char names[16][64];
 		struct ensemble_stat stat;
-		int disconnects;     /* before this answer */
-		int ops;             /* of the transaction */
+		int disconnects; /* before this answer */
+		int ops;         /* of the transaction */
 	} log[LOG_MAX];
 	int changes;
 	char changed[128];
@@ -109,13 +109,15 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 		snprintf(client->log[i].path, sizeof(client->log[i].path), "%s", answer->path);
 	for (int n = 0; answer->paths && n < client->log[i].ops; n++)
 		if (answer->paths[n])
-			snprintf(client->log[i].paths[n], sizeof(client->log[i].paths[n]), "%s", answer->paths[n]);
+			snprintf(client->log[i].paths[n], sizeof(client->log[i].paths[n]), "%s",
+			         answer->paths[n]);
 	if (answer->data)
 		memcpy(client->log[i].data, answer->data, (size_t)answer->data_len);
 	client->log[i].data_len = answer->data_len;
 	client->log[i].name_count = answer->name_count;
 	for (int n = 0; n < answer->name_count && n < 16; n++)
-		snprintf(client->log[i].names[n], sizeof(client->log[i].names[n]), "%s", answer->names[n]);
+		snprintf(client->log[i].names[n], sizeof(client->log[i].names[n]), "%s",
+		         answer->names[n]);
 	if (answer->stat)
 		client->log[i].stat = *answer->stat;
 }
@@ -159,7 +161,9 @@ static void submit(struct client *client, const struct ensemble_op *ops, int cou
 static struct bench *begin(int servers, uint64_t seed)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
-	struct world_config config = {.servers = servers, .tick_us = 2 * SECOND, .delay_max_us = 2000,
+	struct world_config config = {.servers = servers,
+	                              .tick_us = 2 * SECOND,
+	                              .delay_max_us = 2000,
 	                              .commit_max_us = 2000};
 
 	agenda_init(&bench->agenda, 100 * SECOND);
@@ -168,8 +172,11 @@ static struct bench *begin(int servers, uint64_t seed)
 		struct client *client = &bench->client[i];
 
 		client->bench = bench;
-		wire_init(&client->wire, &bench->world, (struct rng){seed + 17 + (uint64_t)i}, clock_us, wake, client);
-		assert_int_equal(client->wire.ensemble.port->open(&client->wire.ensemble, TIMEOUT, &events, client), 0);
+		wire_init(&client->wire, &bench->world, (struct rng){seed + 17 + (uint64_t)i},
+		          clock_us, wake, client);
+		assert_int_equal(client->wire.ensemble.port->open(&client->wire.ensemble, TIMEOUT,
+		                                                  &events, client),
+		                 0);
 	}
 	run(bench, SECOND);
 	assert_int_equal(bench->client[0].connects, 1);
@@ -197,7 +204,8 @@ static void test_errors(void **state)
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/b");
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
-	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/e", .ephemeral = true, .data = "xy", .data_len = 2);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/e", .ephemeral = true, .data = "xy",
+	       .data_len = 2);
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/e/f");
 	SUBMIT(client, .kind = ENSEMBLE_DELETE, .path = "/a");
 	submit(client, OP(.kind = ENSEMBLE_SET, .path = "/a/e", .version = 3), 1);
@@ -231,7 +239,8 @@ static void test_sequence(void **state)
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
 	run(bench, SECOND);
 	for (int i = 0; i < 3; i++)
-		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/n-", .sequence = true, .ephemeral = true);
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/n-", .sequence = true,
+		       .ephemeral = true);
 	SUBMIT(client, .kind = ENSEMBLE_DELETE, .path = "/a/n-0000000002");
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a/n-", .sequence = true);
 	SUBMIT(client, .kind = ENSEMBLE_CHILDREN, .path = "/a");
@@ -245,7 +254,8 @@ static void test_sequence(void **state)
 	/* After 2^31 - 1 the number repeats. */
 	world_set_counter(&bench->world, "/a", INT32_MAX - 1);
 	for (int i = 0; i < 3; i++)
-		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = i ? "/a/y-" : "/a/x-", .sequence = true);
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = i ? "/a/y-" : "/a/x-",
+		       .sequence = true);
 	run(bench, SECOND);
 	assert_string_equal(client->log[7].path, "/a/x-2147483646");
 	assert_string_equal(client->log[8].path, "/a/y-2147483647");
@@ -555,7 +565,8 @@ static void test_break_keeps_order(void **state)
 			bool there = tree_find(&bench->world.proposed, nodes[i]);
 
 			assert_true(!there || i < seed % 4);
-			assert_true(!there || i == 0 || tree_find(&bench->world.proposed, nodes[i - 1]));
+			assert_true(!there || i == 0 ||
+			            tree_find(&bench->world.proposed, nodes[i - 1]));
 		}
 		finish(bench);
 	}

@@ -91,8 +91,8 @@ static bool path_valid(const char *path)
 	return true;
 }
 
-static enum ensemble_result judge_create(const struct tree *tree, const struct ensemble_op *op, int64_t session,
-                                         struct change *ret_change)
+static enum ensemble_result judge_create(const struct tree *tree, const struct ensemble_op *op,
+                                         int64_t session, struct change *ret_change)
 {
 	/* "/a/" is a path only with a number behind it */
 	size_t len = strlen(op->path);
@@ -105,18 +105,22 @@ static enum ensemble_result judge_create(const struct tree *tree, const struct e
 	parent = find_parent(tree, op->path);
 	if (!parent)
 		return ENSEMBLE_NONODE;
-	path = op->sequence ? arena_printf(tree->arena, "%s%010d", op->path, parent->counter) : op->path;
+	path = op->sequence ? arena_printf(tree->arena, "%s%010d", op->path, parent->counter)
+	                    : op->path;
 	if (tree_find(tree, path))
 		return ENSEMBLE_EXISTS;
 	if (parent->stat.ephemeral_owner)
 		return ENSEMBLE_NOCHILDREN;
-	*ret_change = (struct change){.kind = CHANGE_CREATE, .path = path, .data = op->data,
-	                              .data_len = op->data_len, .owner = op->ephemeral ? session : 0};
+	*ret_change = (struct change){.kind = CHANGE_CREATE,
+	                              .path = path,
+	                              .data = op->data,
+	                              .data_len = op->data_len,
+	                              .owner = op->ephemeral ? session : 0};
 	return ENSEMBLE_OK;
 }
 
-enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_op *op, int64_t session,
-                                struct change *ret_change)
+enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_op *op,
+                                int64_t session, struct change *ret_change)
 {
 	struct node *node;
 
@@ -138,7 +142,9 @@ enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_o
 		*ret_change = (struct change){.kind = CHANGE_DELETE, .path = op->path};
 		return ENSEMBLE_OK;
 	case ENSEMBLE_SET:
-		*ret_change = (struct change){.kind = CHANGE_SET, .path = op->path, .data = op->data,
+		*ret_change = (struct change){.kind = CHANGE_SET,
+		                              .path = op->path,
+		                              .data = op->data,
 		                              .data_len = op->data_len};
 		return ENSEMBLE_OK;
 	case ENSEMBLE_CREATE:
@@ -151,7 +157,8 @@ enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_o
 	abort();
 }
 
-static void apply_create(struct tree *tree, const struct change *change, int64_t zxid, int64_t wall_ms)
+static void apply_create(struct tree *tree, const struct change *change, int64_t zxid,
+                         int64_t wall_ms)
 {
 	struct node *node = arena_zalloc(tree->arena, sizeof(*node));
 	struct node *parent = find_parent(tree, change->path);
@@ -159,7 +166,10 @@ static void apply_create(struct tree *tree, const struct change *change, int64_t
 	node->path = change->path;
 	node->data = change->data;
 	node->data_len = change->data_len;
-	node->stat = (struct ensemble_stat){.czxid = zxid, .mzxid = zxid, .ctime_ms = wall_ms, .mtime_ms = wall_ms,
+	node->stat = (struct ensemble_stat){.czxid = zxid,
+	                                    .mzxid = zxid,
+	                                    .ctime_ms = wall_ms,
+	                                    .mtime_ms = wall_ms,
 	                                    .ephemeral_owner = change->owner};
 	if (mutation == MUTATE_falling_token)
 		node->stat.czxid = ((int64_t)1 << 60) - zxid;

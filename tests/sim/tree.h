@@ -16,11 +16,11 @@
 #define WHO_FOREIGN (-1)
 enum shape {
 	SHAPE_READ = 1,
-	SHAPE_ENTRY = 2,       /* numbered */
+	SHAPE_ENTRY = 2, /* numbered */
 	SHAPE_SHARED = 4,
 	SHAPE_OURS = 8,
-	SHAPE_DEAF = 16,       /* its client does not wait for ours */
-	SHAPE_STRAY = 32,      /* its number was chosen: it does not say when it came */
+	SHAPE_DEAF = 16,  /* its client does not wait for ours */
+	SHAPE_STRAY = 32, /* its number was chosen: it does not say when it came */
 };
 
 struct node {
@@ -28,14 +28,14 @@ struct node {
 	const char *name;
 	struct node *parent, *children, *prev, *next;
 	struct ensemble_stat stat;
-	int64_t pzxid;         /* the last change of its children's names */
-	int32_t counter;       /* creates under this node so far: the next sequence number */
+	int64_t pzxid;   /* the last change of its children's names */
+	int32_t counter; /* creates under this node so far: the next sequence number */
 	const void *data;
 	int data_len;
 	/* the judge's notes */
 	int who;
-	unsigned shape;        /* 0: not read yet, nor is `who` */
-	unsigned slots;        /* 0: not read yet */
+	unsigned shape; /* 0: not read yet, nor is `who` */
+	unsigned slots; /* 0: not read yet */
 	int64_t lone_since_us, could_since_us, marked_us;
 	bool asked_away;
 	/* Somebody was told that it will go: which mount, in which of its lives, has said so. */
@@ -59,7 +59,7 @@ struct change {
 	const void *data;
 	int data_len;
 	int64_t owner;
-	int op;                /* its place in the request */
+	int op; /* its place in the request */
 };
 
 void tree_init(struct tree *tree, struct arena *arena);
@@ -67,8 +67,8 @@ void tree_finish(struct tree *tree);
 void tree_copy(struct tree *tree, const struct tree *from);
 struct node *tree_find(const struct tree *tree, const char *path);
 /* What `op` would do, or why it cannot. `ret_change` is untouched by a CHECK. */
-enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_op *op, int64_t session,
-                                struct change *ret_change);
+enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_op *op,
+                                int64_t session, struct change *ret_change);
 void tree_apply(struct tree *tree, const struct change *change, int64_t zxid, int64_t wall_ms);
 
 #endif

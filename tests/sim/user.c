@@ -97,7 +97,8 @@ static void leave(struct taker *taker)
 	      taker_phase_name(taker->phase));
 	forget(taker);
 	if (mutation == MUTATE_late_leave && rng_chance(&taker->program->rng, 300)) {
-		agenda_in(&sim->agenda, 20000, really_leave, sim, (uint64_t)(taker->pid - PID_BASE));
+		agenda_in(&sim->agenda, 20000, really_leave, sim,
+		          (uint64_t)(taker->pid - PID_BASE));
 	} else {
 		sim->inside_call = true;
 		lc_leave(taker->lc);
@@ -123,7 +124,8 @@ static void leave_later(void *ctx, uint64_t number)
 
 static void plan_leave(struct taker *taker, int64_t delay_us)
 {
-	agenda_in(&taker->sim->agenda, delay_us, leave_later, taker->sim, (uint64_t)(taker->pid - PID_BASE));
+	agenda_in(&taker->sim->agenda, delay_us, leave_later, taker->sim,
+	          (uint64_t)(taker->pid - PID_BASE));
 }
 
 /* ---- holding ---- */
@@ -137,7 +139,8 @@ static void use_it(void *ctx, uint64_t number)
 	char reason[64];
 	int err, len;
 
-	if ((taker->phase != T_HELD && taker->phase != T_LOST) || put_off(taker->mount, use_it, ctx, number))
+	if ((taker->phase != T_HELD && taker->phase != T_LOST) ||
+	    put_off(taker->mount, use_it, ctx, number))
 		return;
 	if (rng_chance(&program->rng, 500)) {
 		question_holder(taker, Q_CONFIRM, &program->rng);
@@ -167,7 +170,8 @@ static void confirm_it(void *ctx, uint64_t number)
 
 void user_confirm(struct taker *taker, int64_t delay_us)
 {
-	agenda_in(&taker->sim->agenda, delay_us, confirm_it, taker->sim, (uint64_t)(taker->pid - PID_BASE));
+	agenda_in(&taker->sim->agenda, delay_us, confirm_it, taker->sim,
+	          (uint64_t)(taker->pid - PID_BASE));
 }
 
 /* ---- yielding ---- */
@@ -223,7 +227,8 @@ static void write_value(void *ctx, uint64_t number)
 		return;
 	question_holder(taker, Q_SET_VALUE, rng);
 	if (rng_chance(rng, 300))
-		agenda_in(&taker->sim->agenda, rng_spread(rng, 0, 1000000), write_value, ctx, number);
+		agenda_in(&taker->sim->agenda, rng_spread(rng, 0, 1000000), write_value, ctx,
+		          number);
 }
 
 /* ---- taking ---- */
@@ -234,19 +239,20 @@ static void granted(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
 	struct rng *rng = &taker->program->rng;
-	int64_t hold_us = rng_chance(rng, sim->plan.long_holds) ? (int64_t)rng_below(rng, (uint64_t)sim->plan.hold_us)
-	                                       : rng_spread(rng, 0, sim->plan.hold_us / 10);
+	int64_t hold_us = rng_chance(rng, sim->plan.long_holds)
+	                          ? (int64_t)rng_below(rng, (uint64_t)sim->plan.hold_us)
+	                          : rng_spread(rng, 0, sim->plan.hold_us / 10);
 
 	taker->phase = T_HELD;
 	DL_APPEND2(sim->held, taker, held_prev, held_next);
 	taker->token = lc_token(taker->lc);
 	if (taker->token == 0)
-		taker->token = judge_find_token(taker);   /* not known there before it is asked for */
+		taker->token = judge_find_token(taker); /* not known there before it is asked for */
 	taker->mount->told.grants++;
 	sim->totals->grants++;
 	sim->totals->shared_grants += taker->mode == LC_SHARED;
-	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid, taker->lock->name,
-	      (uint64_t)taker->token);
+	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid,
+	      taker->lock->name, (uint64_t)taker->token);
 	judge_granted(taker);
 	if (lc_token(taker->lc) == 0 && rng_chance(&taker->program->mode_rng, 300))
 		question_holder(taker, Q_TOKEN, &taker->program->mode_rng);
@@ -266,17 +272,17 @@ static void granted(struct taker *taker)
 	}
 	plan_leave(taker, hold_us);
 	if (rng_chance(&taker->program->mode_rng, sim->plan.curious))
-		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), attend, sim,
-		          (uint64_t)(taker->pid - PID_BASE));
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), attend,
+		          sim, (uint64_t)(taker->pid - PID_BASE));
 	if (rng_chance(&taker->program->mode_rng, 2 * sim->plan.data))
-		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), use_it, sim,
-		          (uint64_t)(taker->pid - PID_BASE));
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), use_it,
+		          sim, (uint64_t)(taker->pid - PID_BASE));
 	if (taker->mode == LC_EXCLUSIVE && rng_chance(&taker->program->mode_rng, sim->plan.data))
-		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), write_value, sim,
-		          (uint64_t)(taker->pid - PID_BASE));
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us),
+		          write_value, sim, (uint64_t)(taker->pid - PID_BASE));
 	if (taker->mode == LC_SHARED && rng_chance(&taker->program->mode_rng, sim->plan.upgrades))
-		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), upgrade, sim,
-		          (uint64_t)(taker->pid - PID_BASE));
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), upgrade,
+		          sim, (uint64_t)(taker->pid - PID_BASE));
 }
 
 static void count_error(struct sim_totals *totals, int err)
@@ -312,7 +318,8 @@ static void taken(void *ctx, int err)
 		mount_stumble(taker->mount);
 		return;
 	}
-	trace("%s: taker %d of %s: error %d", taker->mount->host, taker->pid, taker->lock->name, err);
+	trace("%s: taker %d of %s: error %d", taker->mount->host, taker->pid, taker->lock->name,
+	      err);
 	taker->mount->told.failures++;
 	count_error(sim->totals, err);
 	taker->phase = T_FAILED;
@@ -357,7 +364,8 @@ static void lost(void *ctx)
 	if (sim->inside_call)
 		sim_violation(sim, "taker %d: lost() from inside a call", taker->pid);
 	if (taker->phase != T_HELD) {
-		sim_violation(sim, "taker %d: lost() while it is %s", taker->pid, taker_phase_name(taker->phase));
+		sim_violation(sim, "taker %d: lost() while it is %s", taker->pid,
+		              taker_phase_name(taker->phase));
 		return;
 	}
 	trace("%s: taker %d has lost %s", taker->mount->host, taker->pid, taker->lock->name);
@@ -385,13 +393,20 @@ static struct taker *taker_new(struct program *program, struct lock_state *lock)
 		if (!sim->all)
 			abort();
 	}
-	*taker = (struct taker){.sim = sim, .mount = program->mount, .program = program,
+	*taker = (struct taker){.sim = sim,
+	                        .mount = program->mount,
+	                        .program = program,
 	                        .lock = lock,
-	                        .pid = PID_BASE + sim->taker_count, .life = program->mount->life,
-	                        .wait_us = LC_FOREVER, .took_us = sim->agenda.now_us,
+	                        .pid = PID_BASE + sim->taker_count,
+	                        .life = program->mount->life,
+	                        .wait_us = LC_FOREVER,
+	                        .took_us = sim->agenda.now_us,
 	                        .took_running_us = mount_running_us(program->mount),
 	                        .took_clock_us = mount_clock_us(program->mount),
-	                        .unheld_running_us = -1, .evicted_us = -1, .alone_since_us = -1, .barred_us = -1,
+	                        .unheld_running_us = -1,
+	                        .evicted_us = -1,
+	                        .alone_since_us = -1,
+	                        .barred_us = -1,
 	                        .marked_us = -1};
 	sim->all[sim->taker_count++] = taker;
 	return taker;
@@ -421,17 +436,24 @@ static bool request(struct taker *taker)
 	taker->unfree_us = taker->lock->contended_us[mount->index][taker->mode];
 	sim->inside_call = true;
 	err = lc_take(mount->lc,
-	              &(struct lc_request){.lock = taker->lock->name, .mode = taker->mode, .czxid = taker->meant,
+	              &(struct lc_request){.lock = taker->lock->name,
+	                                   .mode = taker->mode,
+	                                   .czxid = taker->meant,
 	                                   .instead = taker->instead ? taker->instead->lc : NULL,
-	                                   .wait_us = taker->wait_us, .pid = taker->pid, .uid = 1000,
+	                                   .wait_us = taker->wait_us,
+	                                   .pid = taker->pid,
+	                                   .uid = 1000,
 	                                   .command = "prog"},
 	              taken, lost, taker, &taker->lc);
 	sim->inside_call = false;
 	mount->told.takes++;
 	mount->told.failures += err < 0;
 	sim->totals->takes++;
-	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", mount->host, taker->pid, taker->lock->name,
-	      taker->instead ? ", no more shared" : taker->mode == LC_SHARED ? ", shared" : "",
+	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", mount->host, taker->pid,
+	      taker->lock->name,
+	      taker->instead             ? ", no more shared"
+	      : taker->mode == LC_SHARED ? ", shared"
+	                                 : "",
 	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
 	mount_wake(mount);
 	if (err == 0) {
@@ -440,7 +462,8 @@ static bool request(struct taker *taker)
 	}
 	lc_status(mount->lc, &status);
 	if (err != -ESHUTDOWN || (status.state != LC_UNUSABLE && !mount->drained))
-		sim_violation(sim, "lc_take: %d while the engine is %s", err, lc_state_name(status.state));
+		sim_violation(sim, "lc_take: %d while the engine is %s", err,
+		              lc_state_name(status.state));
 	taker->phase = T_LEFT;
 	return false;
 }
@@ -449,7 +472,8 @@ static void take(struct program *program)
 {
 	struct sim *sim = program->sim;
 	struct rng *rng = &program->rng;
-	struct taker *taker = taker_new(program, &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)]);
+	struct taker *taker =
+		taker_new(program, &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)]);
 
 	choose_wait(taker, rng);
 	if (rng_chance(&program->mode_rng, sim->plan.shared))
@@ -545,9 +569,11 @@ void users_begin(struct sim *sim)
 	for (int i = 0; i < count; i++) {
 		struct program *program = &sim->programs[i];
 
-		*program = (struct program){.sim = sim, .mount = &sim->mounts[i % sim->plan.mounts],
-		                            .rng = rng_fork(&sim->rng),
-		                            .mode_rng = {sim->seed * 0x9e3779b97f4a7c15u + 1000 + (uint64_t)i}};
+		*program = (struct program){
+			.sim = sim,
+			.mount = &sim->mounts[i % sim->plan.mounts],
+			.rng = rng_fork(&sim->rng),
+			.mode_rng = {sim->seed * 0x9e3779b97f4a7c15u + 1000 + (uint64_t)i}};
 		think(program);
 	}
 }

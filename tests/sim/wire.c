@@ -22,8 +22,8 @@ struct pending {
 	int64_t serial, sent_us;
 	enum ensemble_kind kind;
 	bool watch, sequence, sent, muted;
-	char *path;                    /* of the first operation */
-	struct ensemble_op *ops;       /* while it is not sent */
+	char *path;              /* of the first operation */
+	struct ensemble_op *ops; /* while it is not sent */
 	int count;
 	enum ensemble_result doom;
 	struct pending *prev, *next;
@@ -132,7 +132,8 @@ static void lie_ok(struct wire *wire, struct pending *pending)
 	snprintf(path, sizeof(path), "%s%010d", pending->path, (int)rng_below(&wire->rng, 100000));
 	letter.path = path;
 	for (int i = 0; i < pending->count && pending->count > 1; i++) {
-		snprintf(texts[i], sizeof(texts[i]), "%s%010d", pending->ops[i].path, (int)rng_below(&wire->rng, 100000));
+		snprintf(texts[i], sizeof(texts[i]), "%s%010d", pending->ops[i].path,
+		         (int)rng_below(&wire->rng, 100000));
 		paths[i] = pending->ops[i].kind == ENSEMBLE_CREATE ? texts[i] : NULL;
 		letter.paths = paths;
 		letter.path_count = pending->count;
@@ -156,7 +157,8 @@ static void answer_doomed(struct wire *wire)
 		DL_DELETE(wire->doomed, pending);
 		if (swallow(wire, pending))
 			continue;
-		if (mutation == MUTATE_unknown_as_ok && pending->doom == ENSEMBLE_UNKNOWN && is_write(pending->kind))
+		if (mutation == MUTATE_unknown_as_ok && pending->doom == ENSEMBLE_UNKNOWN &&
+		    is_write(pending->kind))
 			lie_ok(wire, pending);
 		else
 			tell(wire, pending, NULL, pending->doom);
@@ -184,7 +186,8 @@ static void add_watch(struct watches *watches, const char *path)
 			return;
 	if (watches->count == watches->room) {
 		watches->room = watches->room ? watches->room * 2 : 16;
-		watches->paths = check(realloc(watches->paths, (size_t)watches->room * sizeof(*watches->paths)));
+		watches->paths = check(
+			realloc(watches->paths, (size_t)watches->room * sizeof(*watches->paths)));
 	}
 	watches->paths[watches->count++] = check(strdup(path));
 }
@@ -221,8 +224,8 @@ static void connect_next(struct wire *wire)
 {
 	wire->connect_us = wire->heard_us = wire->sent_us = wire->clock_us(wire->ctx);
 	wire->cursor = (wire->cursor + 1) % wire->world->config.servers;
-	wire->conn = conn_open(wire->world, wire->cursor, wire->session, wire->timeout_us, wire->last_zxid, arrived,
-	                       wire);
+	wire->conn = conn_open(wire->world, wire->cursor, wire->session, wire->timeout_us,
+	                       wire->last_zxid, arrived, wire);
 	wire->state = WIRE_GREETING;
 	wire->conn_count++;
 	if (wire->late_greeting_us)
@@ -251,13 +254,15 @@ static void remember_late(struct wire *wire)
 	struct pending *pending;
 
 	DL_FOREACH(wire->pending, pending)
-		if (pending->sent && pending->kind == ENSEMBLE_CREATE && pending->sequence && !wire->late)
+		if (pending->sent && pending->kind == ENSEMBLE_CREATE && pending->sequence &&
+		    !wire->late)
 			wire->late = check(strdup(pending->path));
 }
 
 static void do_late(struct wire *wire)
 {
-	struct ensemble_op op = {.kind = ENSEMBLE_CREATE, .path = wire->late, .ephemeral = true, .sequence = true};
+	struct ensemble_op op = {
+		.kind = ENSEMBLE_CREATE, .path = wire->late, .ephemeral = true, .sequence = true};
 
 	if (!wire->late || rng_chance(&wire->rng, 800))
 		return;
@@ -276,7 +281,8 @@ static void lose_connection(struct wire *wire)
 	wire->conn = NULL;
 	wire->state = WIRE_RESTING;
 	wire->told_connected = wire->drop_asked = false;
-	wire->retry_us = wire->clock_us(wire->ctx) + rng_spread(&wire->rng, 100, wire->timeout_us / 60);
+	wire->retry_us =
+		wire->clock_us(wire->ctx) + rng_spread(&wire->rng, 100, wire->timeout_us / 60);
 	/* While it is not connected, what was queued fails with the attempt or waits for the next. */
 	if (told || rng_chance(&wire->rng, 500))
 		doom_all(wire, ENSEMBLE_UNKNOWN);
@@ -291,7 +297,8 @@ static void end_session(struct wire *wire, bool refused)
 {
 	bool told = wire->told_connected;
 
-	trace("wire: session %" PRIx64 " ended%s", (uint64_t)wire->session, refused ? ", refused" : "");
+	trace("wire: session %" PRIx64 " ended%s", (uint64_t)wire->session,
+	      refused ? ", refused" : "");
 	if (wire->conn)
 		conn_abandon(wire->conn, -1);
 	wire->conn = NULL;
@@ -311,8 +318,8 @@ static void end_session(struct wire *wire, bool refused)
 
 static void send_pending(struct wire *wire, struct pending *pending)
 {
-	trace("wire: session %" PRIx64 " sends op %d %s%s", (uint64_t)wire->session, pending->kind, pending->path,
-	      pending->count > 1 ? " ..." : "");
+	trace("wire: session %" PRIx64 " sends op %d %s%s", (uint64_t)wire->session, pending->kind,
+	      pending->path, pending->count > 1 ? " ..." : "");
 	pending->sent = true;
 	wire->sent_us = wire->clock_us(wire->ctx);
 	conn_request(wire->conn, pending->ops, pending->count, pending->serial);
@@ -323,7 +330,8 @@ static void accepted(struct wire *wire, const struct letter *letter)
 {
 	struct pending *pending;
 
-	trace("wire: session %" PRIx64 " accepted by server %d", (uint64_t)letter->session, wire->conn->server);
+	trace("wire: session %" PRIx64 " accepted by server %d", (uint64_t)letter->session,
+	      wire->conn->server);
 	wire->state = WIRE_CONNECTED;
 	wire->session = letter->session;
 	wire->timeout_us = letter->timeout_us;
@@ -333,12 +341,14 @@ static void accepted(struct wire *wire, const struct letter *letter)
 	if (mutation == MUTATE_late_stamp)
 		wire->connect_us = wire->clock_us(wire->ctx);
 	if (wire->data_watches.count || wire->child_watches.count)
-		conn_set_watches(wire->conn, &wire->data_watches, &wire->child_watches, wire->last_zxid);
+		conn_set_watches(wire->conn, &wire->data_watches, &wire->child_watches,
+		                 wire->last_zxid);
 	DL_FOREACH(wire->pending, pending)
 		send_pending(wire, pending);
 	if (wire->joined)
 		wire->joined(wire->ctx, wire->timeout_us, wire->connect_us);
-	wire->events->connected(wire->events_ctx, wire->session, wire->timeout_us, wire->connect_us);
+	wire->events->connected(wire->events_ctx, wire->session, wire->timeout_us,
+	                        wire->connect_us);
 }
 
 static void changed(struct wire *wire, const struct letter *letter)
@@ -368,7 +378,9 @@ static void answered(struct wire *wire, struct letter *letter)
 	if (letter->zxid > wire->last_zxid)
 		wire->last_zxid = letter->zxid;
 	if (pending->watch && letter->result == ENSEMBLE_OK)
-		add_watch(pending->kind == ENSEMBLE_GET ? &wire->data_watches : &wire->child_watches, pending->path);
+		add_watch(pending->kind == ENSEMBLE_GET ? &wire->data_watches
+		                                        : &wire->child_watches,
+		          pending->path);
 	if (pending->kind == ENSEMBLE_UNWATCH && letter->result == ENSEMBLE_OK)
 		remove_watch(&wire->data_watches, pending->path);
 	if (is_write(pending->kind) && letter->result == ENSEMBLE_OK) {
@@ -376,12 +388,15 @@ static void answered(struct wire *wire, struct letter *letter)
 		wire->write_answered_us = wire->world->agenda->now_us;
 		do_late(wire);
 	}
-	if (mutation == MUTATE_crosstalk && pending->kind == ENSEMBLE_CHILDREN && rng_chance(&wire->rng, 200))
+	if (mutation == MUTATE_crosstalk && pending->kind == ENSEMBLE_CHILDREN &&
+	    rng_chance(&wire->rng, 200))
 		letter->name_count = 0;
 	if (mutation == MUTATE_lose_create && pending->kind == ENSEMBLE_CREATE && letter->path &&
 	    rng_chance(&wire->rng, 100))
-		world_do(wire->world, 0, OP(.kind = ENSEMBLE_DELETE, .path = letter->path,
-		                                               .version = ENSEMBLE_ANY_VERSION), 1, NULL);
+		world_do(wire->world, 0,
+		         OP(.kind = ENSEMBLE_DELETE, .path = letter->path,
+		            .version = ENSEMBLE_ANY_VERSION),
+		         1, NULL);
 	if (swallow(wire, pending))
 		return;
 	wire->evidence = is_write(pending->kind) && letter->result == ENSEMBLE_OK;
@@ -443,16 +458,18 @@ static void keep_time(struct wire *wire)
 	if (!wire->conn)
 		return;
 	if (wire->drop_asked || now_us - wire->heard_us >= wire->timeout_us * 2 / 3) {
-		trace("wire: session %" PRIx64 " gives server %d up%s", (uint64_t)wire->session, wire->conn->server,
-		      wire->drop_asked ? ", asked to" : "");
+		trace("wire: session %" PRIx64 " gives server %d up%s", (uint64_t)wire->session,
+		      wire->conn->server, wire->drop_asked ? ", asked to" : "");
 		lose_connection(wire);
 		return;
 	}
-	if (wire->state == WIRE_CONNECTED && !wire->pending && now_us - wire->sent_us >= wire->timeout_us / 3) {
+	if (wire->state == WIRE_CONNECTED && !wire->pending &&
+	    now_us - wire->sent_us >= wire->timeout_us / 3) {
 		wire->sent_us = now_us;
 		conn_ping(wire->conn);
 	}
-	if (mutation == MUTATE_false_end && wire->state == WIRE_CONNECTED && rng_chance(&wire->rng, 2))
+	if (mutation == MUTATE_false_end && wire->state == WIRE_CONNECTED &&
+	    rng_chance(&wire->rng, 2))
 		end_session(wire, false);
 }
 
@@ -462,7 +479,8 @@ static void keep_time(struct wire *wire)
 static void snap(void *ctx, uint64_t serial)
 {
 	struct wire *wire = ctx;
-	int64_t until_us = wire->world->agenda->now_us + rng_spread(&wire->rng, 1000, wire->timeout_us / 2);
+	int64_t until_us =
+		wire->world->agenda->now_us + rng_spread(&wire->rng, 1000, wire->timeout_us / 2);
 
 	if (!wire->conn || wire->state != WIRE_CONNECTED || (uint64_t)wire->conn_count != serial)
 		return;
@@ -481,11 +499,13 @@ static void maybe_snap(struct wire *wire)
 
 	if (rng_chance(&wire->rng, config->snap_per_mille))
 		agenda_in(wire->world->agenda,
-		          (int64_t)rng_below(&wire->rng, (uint64_t)(3 * config->delay_max_us + config->commit_max_us)),
+		          (int64_t)rng_below(&wire->rng, (uint64_t)(3 * config->delay_max_us +
+		                                                    config->commit_max_us)),
 		          snap, wire, wire->conn_count);
 }
 
-static int wire_open(struct ensemble *ensemble, int64_t timeout_us, const struct ensemble_events *events, void *ctx)
+static int wire_open(struct ensemble *ensemble, int64_t timeout_us,
+                     const struct ensemble_events *events, void *ctx)
 {
 	struct wire *wire = wire_of(ensemble);
 
@@ -507,7 +527,8 @@ static void wire_close(struct ensemble *ensemble, bool farewell)
 	struct pending *pending;
 
 	trace("wire: session %" PRIx64 " closed by its owner", (uint64_t)wire->session);
-	if (wire->conn && wire->state == WIRE_CONNECTED && farewell && wire_trouble(wire) < wire->world->agenda->now_us)
+	if (wire->conn && wire->state == WIRE_CONNECTED && farewell &&
+	    wire_trouble(wire) < wire->world->agenda->now_us)
 		world_close_session(wire->world, wire->session);
 	if (wire->conn)
 		conn_abandon(wire->conn, -1);
@@ -640,7 +661,8 @@ int64_t wire_trouble(const struct wire *wire)
 	int64_t until = wire->connected_at_us;
 	int64_t other;
 
-	if (wire->state != WIRE_CONNECTED || wire->drop_asked || wire->conn->broken || !wire->conn->open_there)
+	if (wire->state != WIRE_CONNECTED || wire->drop_asked || wire->conn->broken ||
+	    !wire->conn->open_there)
 		return now_us;
 	for (int i = 0; i < 2; i++)
 		if (until < wire->conn->way[i].stalled_until_us)
@@ -649,11 +671,15 @@ int64_t wire_trouble(const struct wire *wire)
 	return until > other ? until : other;
 }
 
-void wire_init(struct wire *wire, struct world *world, struct rng rng, int64_t (*clock_us)(void *ctx),
-               void (*wake)(void *ctx), void *ctx)
+void wire_init(struct wire *wire, struct world *world, struct rng rng,
+               int64_t (*clock_us)(void *ctx), void (*wake)(void *ctx), void *ctx)
 {
-	*wire = (struct wire){.ensemble = {.port = &wire_port}, .world = world, .rng = rng, .clock_us = clock_us,
-	                      .wake = wake, .ctx = ctx};
+	*wire = (struct wire){.ensemble = {.port = &wire_port},
+	                      .world = world,
+	                      .rng = rng,
+	                      .clock_us = clock_us,
+	                      .wake = wake,
+	                      .ctx = ctx};
 	wire->cursor = (int)rng_below(&wire->rng, (uint64_t)world->config.servers);
 }
 

@@ -14,17 +14,17 @@
 #include "world.h"
 
 enum wire_state {
-	WIRE_CLOSED,       /* open() was not called, or close() was */
-	WIRE_RESTING,      /* between two attempts */
-	WIRE_GREETING,     /* connecting, or the handshake is not answered */
+	WIRE_CLOSED,   /* open() was not called, or close() was */
+	WIRE_RESTING,  /* between two attempts */
+	WIRE_GREETING, /* connecting, or the handshake is not answered */
 	WIRE_CONNECTED,
-	WIRE_ENDED,        /* waits for close() */
+	WIRE_ENDED, /* waits for close() */
 };
 
 struct pending;
 
 struct wire {
-	struct ensemble ensemble;      /* first */
+	struct ensemble ensemble; /* first */
 	struct world *world;
 	struct rng rng;
 	int64_t (*clock_us)(void *ctx);
@@ -47,23 +47,23 @@ struct wire {
 	int cursor;
 	uint64_t conn_count;
 	bool drop_asked, told_connected;
-	bool refused;                  /* for good */
-	bool inside;                   /* process(): submit() may be called, process() not */
+	bool refused; /* for good */
+	bool inside;  /* process(): submit() may be called, process() not */
 	struct pending *pending, *doomed, *swallowed;
 	int64_t serial;
 	struct watches data_watches, child_watches;
 	char server_name[32];
-	int64_t late_greeting_us;      /* injected: how long the next handshake takes */
-	char *late;                    /* MUTATE_late_write */
-	int64_t connected_at_us;       /* world time */
+	int64_t late_greeting_us; /* injected: how long the next handshake takes */
+	char *late;               /* MUTATE_late_write */
+	int64_t connected_at_us;  /* world time */
 	unsigned long write_answers;
-	int64_t write_answered_us;     /* world time of the last write answered OK */
-	bool evidence;                 /* such an answer is just being told */
-	bool proved;                   /* there was one on this connection */
+	int64_t write_answered_us; /* world time of the last write answered OK */
+	bool evidence;             /* such an answer is just being told */
+	bool proved;               /* there was one on this connection */
 };
 
-void wire_init(struct wire *wire, struct world *world, struct rng rng, int64_t (*clock_us)(void *ctx),
-               void (*wake)(void *ctx), void *ctx);
+void wire_init(struct wire *wire, struct world *world, struct rng rng,
+               int64_t (*clock_us)(void *ctx), void (*wake)(void *ctx), void *ctx);
 void wire_finish(struct wire *wire);
 /* Until when, in world time, this client may notice a fault. */
 int64_t wire_trouble(const struct wire *wire);

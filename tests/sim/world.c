@@ -28,7 +28,8 @@ void log_apply(struct world *world, struct server *server, int64_t upto)
 		const struct transaction *transaction = world->log[server->applied++];
 
 		for (int i = 0; i < transaction->count; i++)
-			tree_apply(&server->tree, &transaction->changes[i], transaction->zxid, transaction->wall_ms);
+			tree_apply(&server->tree, &transaction->changes[i], transaction->zxid,
+			           transaction->wall_ms);
 		conn_applied(world, server->index, transaction);
 	}
 }
@@ -54,7 +55,8 @@ static void commit(void *ctx, uint64_t reign)
 	struct server *leader;
 
 	/* One event for each proposal, and each commits the next one. */
-	if (reign != world->reign || world->leader < 0 || world->committed_count == world->log_count)
+	if (reign != world->reign || world->leader < 0 ||
+	    world->committed_count == world->log_count)
 		return;
 	leader = &world->servers[world->leader];
 	if (leader->hung_until_us > world_now_us(world)) {
@@ -87,7 +89,8 @@ struct transaction *log_transaction(struct world *world)
 
 void log_propose(struct world *world, struct transaction *transaction)
 {
-	int64_t when = world_now_us(world) + rng_spread(&world->rng, 50, world->config.commit_max_us);
+	int64_t when =
+		world_now_us(world) + rng_spread(&world->rng, 50, world->config.commit_max_us);
 
 	if (world->log_count == world->log_room) {
 		world->log_room = world->log_room ? world->log_room * 2 : 1024;
@@ -110,22 +113,25 @@ void log_rebuild(struct world *world)
 	tree_copy(&world->proposed, &world->committed);
 	for (int64_t i = world->committed_count; i < world->log_count; i++)
 		for (int j = 0; j < world->log[i]->count; j++)
-			tree_apply(&world->proposed, &world->log[i]->changes[j], world->log[i]->zxid,
-			           world->log[i]->wall_ms);
+			tree_apply(&world->proposed, &world->log[i]->changes[j],
+			           world->log[i]->zxid, world->log[i]->wall_ms);
 	world->changes++;
 }
 
 /* All or nothing: on an error the proposals made so far are taken back. */
-static enum ensemble_result prepare(struct world *world, const struct ensemble_op *ops, int count, int64_t session,
-                                    struct transaction *transaction)
+static enum ensemble_result prepare(struct world *world, const struct ensemble_op *ops, int count,
+                                    int64_t session, struct transaction *transaction)
 {
-	transaction->changes = arena_zalloc(&world->arena, (size_t)count * sizeof(*transaction->changes));
+	transaction->changes =
+		arena_zalloc(&world->arena, (size_t)count * sizeof(*transaction->changes));
 	for (int i = 0; i < count; i++) {
 		struct change *change = &transaction->changes[transaction->count];
-		enum ensemble_result result = tree_judge(&world->proposed, &ops[i], session, change);
+		enum ensemble_result result =
+			tree_judge(&world->proposed, &ops[i], session, change);
 
-		if (result == ENSEMBLE_OK && mutation == MUTATE_lose_delete && ops[i].kind == ENSEMBLE_DELETE &&
-		    ops[i].path[strlen(ops[i].path) - 1] <= '9' && rng_chance(&world->rng, 200))
+		if (result == ENSEMBLE_OK && mutation == MUTATE_lose_delete &&
+		    ops[i].kind == ENSEMBLE_DELETE && ops[i].path[strlen(ops[i].path) - 1] <= '9' &&
+		    rng_chance(&world->rng, 200))
 			continue;
 		if (result != ENSEMBLE_OK) {
 			bool begun = transaction->count > 0;
@@ -145,7 +151,8 @@ static enum ensemble_result prepare(struct world *world, const struct ensemble_o
 }
 
 static struct letter *answer_letter(struct world *world, const struct request *request,
-                                    const struct transaction *transaction, enum ensemble_result result)
+                                    const struct transaction *transaction,
+                                    enum ensemble_result result)
 {
 	struct letter *letter = arena_zalloc(&world->arena, sizeof(*letter));
 	struct node *node;
@@ -157,7 +164,8 @@ static struct letter *answer_letter(struct world *world, const struct request *r
 	if (result != ENSEMBLE_OK || !transaction)
 		return letter;
 	if (request->count > 1) {
-		letter->paths = arena_zalloc(&world->arena, (size_t)request->count * sizeof(*letter->paths));
+		letter->paths = arena_zalloc(&world->arena,
+		                             (size_t)request->count * sizeof(*letter->paths));
 		letter->path_count = request->count;
 		for (int i = 0, j = 0; i < request->count; i++) {
 			if (request->ops[i].kind == ENSEMBLE_CREATE)
@@ -211,8 +219,9 @@ static void leader_write(struct world *world, struct request *request)
 	} else {
 		result = prepare(world, request->ops, request->count, session->id, transaction);
 	}
-	trace("leader: %" PRIx64 " op %d %s%s -> %d zxid %" PRIx64, (uint64_t)session->id, request->ops[0].kind,
-	      request->ops[0].path, request->count > 1 ? " ..." : "", result, (uint64_t)transaction->zxid);
+	trace("leader: %" PRIx64 " op %d %s%s -> %d zxid %" PRIx64, (uint64_t)session->id,
+	      request->ops[0].kind, request->ops[0].path, request->count > 1 ? " ..." : "", result,
+	      (uint64_t)transaction->zxid);
 	request->letter = answer_letter(world, request, transaction, result);
 	log_propose(world, transaction);
 }
@@ -258,8 +267,8 @@ void world_forward(struct world *world, struct request *request)
 
 /* ---- from outside ---- */
 
-enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops, int count,
-                              const char **ret_path)
+enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops,
+                              int count, const char **ret_path)
 {
 	struct ensemble_op *copies = arena_copy(&world->arena, ops, (size_t)count * sizeof(*ops));
 	struct transaction *transaction;
@@ -305,7 +314,8 @@ void world_set_counter(struct world *world, const char *path, int32_t counter)
 		tree_find(&world->servers[i].tree, path)->counter = counter;
 }
 
-void world_init(struct world *world, struct agenda *agenda, struct rng rng, const struct world_config *config)
+void world_init(struct world *world, struct agenda *agenda, struct rng rng,
+                const struct world_config *config)
 {
 	*world = (struct world){.agenda = agenda, .rng = rng, .config = *config, .leader = -1};
 	tree_init(&world->proposed, &world->arena);

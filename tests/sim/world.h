@@ -23,7 +23,7 @@
 #include "tree.h"
 
 #define WORLD_SERVERS_MAX 3
-#define WORLD_SYNC_TICKS 5     /* syncLimit: how long a server that is cut off goes on */
+#define WORLD_SYNC_TICKS 5 /* syncLimit: how long a server that is cut off goes on */
 
 struct world;
 struct conn;
@@ -31,8 +31,8 @@ struct conn;
 struct world_config {
 	int servers;
 	int64_t tick_us;
-	int64_t timeout_max_us[WORLD_SERVERS_MAX];   /* 0: 20 ticks */
-	int64_t delay_max_us;        /* one way, client and server, when all is well */
+	int64_t timeout_max_us[WORLD_SERVERS_MAX]; /* 0: 20 ticks */
+	int64_t delay_max_us; /* one way, client and server, when all is well */
 	int64_t commit_max_us;
 	unsigned snap_per_mille;     /* requests whose connection breaks or stalls at once */
 	unsigned lose_touch_ppm;     /* a learner's race: touches lost in the handing over */
@@ -43,18 +43,18 @@ struct world_config {
 struct request {
 	struct ensemble_op *ops;
 	int count;
-	int64_t serial;              /* the client's */
+	int64_t serial; /* the client's */
 	struct conn *conn;
-	struct request *next;        /* in the server's queue for this connection */
-	bool ready;                  /* nothing to wait for any more */
-	int64_t wait_applied;        /* SYNC: ready when so much is applied; -1: not known yet */
-	struct letter *letter;       /* the answer, when ready */
+	struct request *next;  /* in the server's queue for this connection */
+	bool ready;            /* nothing to wait for any more */
+	int64_t wait_applied;  /* SYNC: ready when so much is applied; -1: not known yet */
+	struct letter *letter; /* the answer, when ready */
 };
 
 enum letter_kind {
-	LETTER_ACCEPTED,       /* session, timeout_us */
+	LETTER_ACCEPTED, /* session, timeout_us */
 	LETTER_EXPIRED,
-	LETTER_REFUSED,        /* credentials */
+	LETTER_REFUSED, /* credentials */
 	LETTER_CLOSED,
 	LETTER_ANSWER,
 	LETTER_CHANGED,
@@ -70,7 +70,7 @@ struct letter {
 	const char *path;
 	const void *data;
 	int data_len;
-	const char **paths;          /* of a transaction's creates */
+	const char **paths; /* of a transaction's creates */
 	int path_count;
 	const char **names;
 	int name_count;
@@ -84,18 +84,18 @@ struct transaction {
 	int64_t zxid, wall_ms;
 	struct change *changes;
 	int count;
-	int server;                  /* whose client waits for it, or -1 */
+	int server; /* whose client waits for it, or -1 */
 	struct request *request;
-	struct conn *newborn;        /* createSession */
-	int64_t closes;              /* closeSession */
-	bool outside;                /* world_do(): is not lost in elections */
+	struct conn *newborn; /* createSession */
+	int64_t closes;       /* closeSession */
+	bool outside;         /* world_do(): is not lost in elections */
 };
 
 struct session {
 	int64_t id;
-	int64_t timeout_us;          /* as created */
+	int64_t timeout_us; /* as created */
 	int64_t expiry_us;
-	int owner;                   /* server, or -1 */
+	int owner; /* server, or -1 */
 	bool closed;
 	struct session *next;
 };
@@ -110,14 +110,16 @@ struct link {
 
 struct server {
 	int index;
-	bool down;                   /* takes no connections, applies nothing */
-	bool cut;                    /* from the other servers */
+	bool down; /* takes no connections, applies nothing */
+	bool cut;  /* from the other servers */
 	int64_t hung_until_us;
 	struct tree tree;
-	int64_t applied;             /* how much of the log */
+	int64_t applied; /* how much of the log */
 	struct link link[2];
 	uint64_t link_generation;
-	struct { int64_t session, timeout_us; } touches[64];
+	struct {
+		int64_t session, timeout_us;
+	} touches[64];
 	int touch_count;
 };
 
@@ -127,8 +129,8 @@ struct world {
 	struct world_config config;
 	struct arena arena;
 	struct server servers[WORLD_SERVERS_MAX];
-	int leader;                  /* -1: none */
-	uint64_t reign;              /* elections so far */
+	int leader;     /* -1: none */
+	uint64_t reign; /* elections so far */
 	bool electing;
 	struct tree proposed, committed;
 	struct transaction **log;
@@ -141,22 +143,23 @@ struct world {
 	/* Injected: sees what is committed, before the committed tree does. */
 	void (*committing)(void *ctx, const struct transaction *transaction);
 	void *committing_ctx;
-	uint64_t changes;            /* counts what either head of the log has gone through */
-	unsigned long transactions, transaction_ops;   /* of several operations, so far */
-	unsigned refuse_next;        /* injected: so many writes are refused */
-	enum ensemble_result list_error;   /* injected: what listings are answered; OK: as it is */
-	int64_t calm_since_us;       /* last time that leadership was in question */
+	uint64_t changes; /* counts what either head of the log has gone through */
+	unsigned long transactions, transaction_ops; /* of several operations, so far */
+	unsigned refuse_next;                        /* injected: so many writes are refused */
+	enum ensemble_result list_error; /* injected: what listings are answered; OK: as it is */
+	int64_t calm_since_us;           /* last time that leadership was in question */
 };
 
-void world_init(struct world *world, struct agenda *agenda, struct rng rng, const struct world_config *config);
+void world_init(struct world *world, struct agenda *agenda, struct rng rng,
+                const struct world_config *config);
 void world_finish(struct world *world);
 int64_t world_wall_ms(const struct world *world);
 
 #define OP(...) (&(struct ensemble_op){__VA_ARGS__})
 
 /* From outside, at the leader: a foreign client, an operator. */
-enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops, int count,
-                              const char **ret_path);
+enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops,
+                              int count, const char **ret_path);
 /* A session that nobody has to keep alive. Bits of its id tell it from the mounts': with
  * WORLD_FORGES the names of its nodes are chosen as it likes. */
 #define WORLD_FOREIGN (INT64_C(1) << 61)
@@ -172,7 +175,8 @@ void world_set_counter(struct world *world, const char *path, int32_t counter);
 void world_hang(struct world *world, int server, int64_t duration_us);
 void world_crash(struct world *world, int server, int64_t duration_us);
 void world_cut(struct world *world, int server, int64_t duration_us);
-void world_stall_link(struct world *world, int server, enum direction direction, int64_t duration_us);
+void world_stall_link(struct world *world, int server, enum direction direction,
+                      int64_t duration_us);
 void world_elect(struct world *world);
 /* Until when clients of this server may notice a fault; INT64_MIN: they do not. */
 int64_t world_trouble(const struct world *world, int server);
@@ -191,14 +195,17 @@ struct conn {
 	struct world *world;
 	int server;
 	int64_t session, timeout_us;
-	int64_t last_zxid;           /* the client's, at the handshake */
-	bool open_here;              /* as the client sees it */
-	bool open_there;             /* as the server sees it */
+	int64_t last_zxid; /* the client's, at the handshake */
+	bool open_here;    /* as the client sees it */
+	bool open_there;   /* as the server sees it */
 	bool accepted;
-	bool broken;                 /* nothing more comes down but the close */
-	struct conn_queue { struct parcel *first, *last; int64_t last_arrival_us, stalled_until_us; } way[2];
-	int deliver_left;            /* after an abandon: so many packets still get through; -1: all */
-	struct request *first, *last;   /* at the server */
+	bool broken; /* nothing more comes down but the close */
+	struct conn_queue {
+		struct parcel *first, *last;
+		int64_t last_arrival_us, stalled_until_us;
+	} way[2];
+	int deliver_left; /* after an abandon: so many packets still get through; -1: all */
+	struct request *first, *last; /* at the server */
 	struct watches data_watches, child_watches;
 	struct letter *inbox, *inbox_last;
 	conn_arrived_fn *arrived;
@@ -207,12 +214,13 @@ struct conn {
 };
 
 /* Session 0: a new one. */
-struct conn *conn_open(struct world *world, int server, int64_t session, int64_t timeout_us, int64_t last_zxid,
-                       conn_arrived_fn *arrived, void *ctx);
+struct conn *conn_open(struct world *world, int server, int64_t session, int64_t timeout_us,
+                       int64_t last_zxid, conn_arrived_fn *arrived, void *ctx);
 /* The ops are copied. */
 void conn_request(struct conn *conn, const struct ensemble_op *ops, int count, int64_t serial);
 void conn_ping(struct conn *conn);
-void conn_set_watches(struct conn *conn, const struct watches *data, const struct watches *child, int64_t zxid);
+void conn_set_watches(struct conn *conn, const struct watches *data, const struct watches *child,
+                      int64_t zxid);
 /* The next packet that has arrived, or NULL. */
 struct letter *conn_receive(struct conn *conn);
 /* The client gives up; of what is under way to the server this many packets
@@ -225,13 +233,21 @@ int conn_under_way(const struct conn *conn, enum direction direction);
 
 enum parcel_kind {
 	/* client to server */
-	PARCEL_HELLO, PARCEL_REQUEST, PARCEL_PING, PARCEL_WATCHES,
+	PARCEL_HELLO,
+	PARCEL_REQUEST,
+	PARCEL_PING,
+	PARCEL_WATCHES,
 	/* server to client */
 	PARCEL_LETTER,
 	/* server to leader */
-	PARCEL_FORWARD, PARCEL_VALIDATE, PARCEL_TOUCHES,
+	PARCEL_FORWARD,
+	PARCEL_VALIDATE,
+	PARCEL_TOUCHES,
 	/* leader to server */
-	PARCEL_COMMIT, PARCEL_TICK, PARCEL_VALIDATED, PARCEL_SYNCED,
+	PARCEL_COMMIT,
+	PARCEL_TICK,
+	PARCEL_VALIDATED,
+	PARCEL_SYNCED,
 };
 
 struct parcel {
@@ -241,9 +257,11 @@ struct parcel {
 	struct letter *letter;
 	struct watches data_watches, child_watches;
 	int64_t zxid;
-	int64_t applied;             /* COMMIT, SYNCED */
+	int64_t applied; /* COMMIT, SYNCED */
 	bool valid;
-	struct { int64_t session, timeout_us; } *touches;
+	struct {
+		int64_t session, timeout_us;
+	} * touches;
 	int touch_count;
 	struct parcel *next;
 };

@@ -35,18 +35,19 @@ static void what_a_user_has(void **state)
 static void what_a_user_may_have(void **state)
 {
 	struct budget budget = {.what = "things"};
-	void *mine = budget_alloc(&budget, ALICE, BUDGET_USER_BYTES - 2 * BUDGET_OBJECT), *last, *his;
+	void *mine = budget_alloc(&budget, ALICE, BUDGET_USER_BYTES - 2 * BUDGET_OBJECT), *last,
+	     *his;
 
 	(void)state;
 	assert_non_null(mine);
 	last = budget_alloc(&budget, ALICE, 0);
-	assert_non_null(last);   /* to the last byte */
+	assert_non_null(last); /* to the last byte */
 	errno = 0;
 	assert_null(budget_alloc(&budget, ALICE, 0));
 	assert_int_equal(errno, ENFILE);
 	assert_int_equal(budget_add(last, 1), -ENFILE);
 	his = budget_alloc(&budget, BOB, 1000);
-	assert_non_null(his);    /* which is nothing to Bob */
+	assert_non_null(his); /* which is nothing to Bob */
 	budget_free(last);
 	last = budget_alloc(&budget, ALICE, 0);
 	assert_non_null(last);
@@ -62,12 +63,14 @@ static void what_all_may_have(void **state)
 {
 	enum { MANY = BUDGET_BYTES / BUDGET_USER_BYTES };
 	struct budget budget = {.what = "things"};
-	void *roots = budget_alloc(&budget, 0, 3 * BUDGET_USER_BYTES - BUDGET_OBJECT), *users[MANY - 3];
+	void *roots = budget_alloc(&budget, 0, 3 * BUDGET_USER_BYTES - BUDGET_OBJECT),
+	     *users[MANY - 3];
 
 	(void)state;
 	assert_non_null(roots);
 	for (int i = 0; i < MANY - 3; i++) {
-		users[i] = budget_alloc(&budget, (uid_t)(ALICE + i), BUDGET_USER_BYTES - BUDGET_OBJECT);
+		users[i] = budget_alloc(&budget, (uid_t)(ALICE + i),
+		                        BUDGET_USER_BYTES - BUDGET_OBJECT);
 		assert_non_null(users[i]);
 	}
 	assert_null(budget_alloc(&budget, ALICE + MANY, 0));

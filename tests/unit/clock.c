@@ -10,15 +10,15 @@
 #include <stdbool.h>
 
 #define SECOND 1000000000LL
-#define READING 30   /* what one takes */
+#define READING 30 /* what one takes */
 
 static struct {
 	int64_t raw, slewed, slept;
-	int slew;             /* per mille */
-	int readings;         /* until this process is */
-	int64_t stopped;      /*   stopped for so long, */
-	int64_t asleep;       /*   and the machine slept */
-	bool always;          /*   each time */
+	int slew;        /* per mille */
+	int readings;    /* until this process is */
+	int64_t stopped; /*   stopped for so long, */
+	int64_t asleep;  /*   and the machine slept */
+	bool always;     /*   each time */
 } machine = {.raw = 5000 * SECOND, .slewed = 7000 * SECOND};
 
 static void pass(int64_t ns)
@@ -38,8 +38,9 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 		machine.slept += machine.asleep;
 		machine.asleep = 0;
 	}
-	at = id == CLOCK_MONOTONIC_RAW ? machine.raw :
-	     id == CLOCK_BOOTTIME ? machine.slewed + machine.slept : machine.slewed;
+	at = id == CLOCK_MONOTONIC_RAW ? machine.raw
+	     : id == CLOCK_BOOTTIME    ? machine.slewed + machine.slept
+	                               : machine.slewed;
 	ts->tv_sec = at / SECOND;
 	ts->tv_nsec = at % SECOND;
 	return 0;

@@ -156,10 +156,8 @@ static void children_do_not_get_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_line_is_taken),
-		cmocka_unit_test(all_else_is_refused),
-		cmocka_unit_test(others_must_be_kept_out),
-		cmocka_unit_test(only_a_file_will_do),
+		cmocka_unit_test(one_line_is_taken),       cmocka_unit_test(all_else_is_refused),
+		cmocka_unit_test(others_must_be_kept_out), cmocka_unit_test(only_a_file_will_do),
 		cmocka_unit_test(children_do_not_get_it),
 	};
 

@@ -41,7 +41,8 @@ static void doors(void **state)
 		expect(door_parse(rows[i].name, &door) == 0, "%s is no door", rows[i].name);
 		expect(door.wait_us == rows[i].wait_us, "%s waits %lld us", rows[i].name,
 		       (long long)door.wait_us);
-		expect(door.mode == rows[i].mode, "%s takes in mode %d", rows[i].name, (int)door.mode);
+		expect(door.mode == rows[i].mode, "%s takes in mode %d", rows[i].name,
+		       (int)door.mode);
 		expect(door.joins == rows[i].joins, "%s joins: %d", rows[i].name, door.joins);
 	}
 }
@@ -49,13 +50,31 @@ static void doors(void **state)
 static void malformed(void **state)
 {
 	static const char *const rows[] = {
-		"lock@", "lock@30", "lock@s", "lock@1.5s", "lock@1h30m", "lock@-1s", "lock@ 1s",
+		"lock@",
+		"lock@30",
+		"lock@s",
+		"lock@1.5s",
+		"lock@1h30m",
+		"lock@-1s",
+		"lock@ 1s",
 		"lock@1s ",
-		"lock@lock", "lock@30s@30s", "lock@99999999999999999999s",
+		"lock@lock",
+		"lock@30s@30s",
+		"lock@99999999999999999999s",
 		"lock@9223372036854776ms",
-		"lock@30S", "try@", "try@30s", "try@0s", "try@x",
-		"shared@", "shared@30", "shared@x", "reentrant@", "reentrant@30",
-		"flock@", "flock@30s", "flock@0s",
+		"lock@30S",
+		"try@",
+		"try@30s",
+		"try@0s",
+		"try@x",
+		"shared@",
+		"shared@30",
+		"shared@x",
+		"reentrant@",
+		"reentrant@30",
+		"flock@",
+		"flock@30s",
+		"flock@0s",
 	};
 	struct door door;
 
@@ -67,12 +86,14 @@ static void malformed(void **state)
 static void no_doors(void **state)
 {
 	static const char *const rows[] = {
-		"", "l", "loc", "lock ", " lock", "locks", "lock2", "lock.30s", "lock30s", "Lock",
-		"LOCK",
-		"try ", "tr", "tryx", "Try@", "xlock@30s", "@", "@30s", "lo@30s", "queue", "holder",
-		"value",
-		"slots", "build", "backup@home.service", "lock\n", "share", "shared ", "shared2",
-		"sharedlock", "lockshared", "re", "reentran", "reentrants", "floc", "flocks",
+		"",           "l",     "loc",      "lock ",      " lock",
+		"locks",      "lock2", "lock.30s", "lock30s",    "Lock",
+		"LOCK",       "try ",  "tr",       "tryx",       "Try@",
+		"xlock@30s",  "@",     "@30s",     "lo@30s",     "queue",
+		"holder",     "value", "slots",    "build",      "backup@home.service",
+		"lock\n",     "share", "shared ",  "shared2",    "sharedlock",
+		"lockshared", "re",    "reentran", "reentrants", "floc",
+		"flocks",
 	};
 	struct door door;
 
@@ -106,17 +127,16 @@ static void advisory(void **state)
 	assert_int_equal(door_parse("flock", &door), 0);
 	assert_true(door.advisory);
 	for (const char *const *name = door_names; *name; name++)
-		expect(door_parse(*name, &door) == 0 && door.advisory == (strcmp(*name, "flock") == 0),
+		expect(door_parse(*name, &door) == 0 &&
+		               door.advisory == (strcmp(*name, "flock") == 0),
 		       "opening %s takes nothing?", *name);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(doors),
-		cmocka_unit_test(malformed),
-		cmocka_unit_test(no_doors),
-		cmocka_unit_test(listed_doors),
+		cmocka_unit_test(doors),    cmocka_unit_test(malformed),
+		cmocka_unit_test(no_doors), cmocka_unit_test(listed_doors),
 		cmocka_unit_test(advisory),
 	};
 

@@ -14,7 +14,8 @@
 
 static void identity(void **state)
 {
-	static const char *const names[] = {"plain", "a b", ") R 1 2 3 (", "((((", "))))", "", "a\nb: c", "\n"};
+	static const char *const names[] = {"plain", "a b", ") R 1 2 3 (", "((((",
+	                                    "))))",  "",    "a\nb: c",     "\n"};
 	struct ancestry ancestry;
 	struct person self;
 
@@ -33,10 +34,12 @@ static void identity(void **state)
 		if (child == 0) {
 			prctl(PR_SET_NAME, names[i]);
 			family_identify(getpid(), &person);
-			if (person.pid != getpid() || person.start < self.start || strcmp(person.command, names[i]) != 0)
+			if (person.pid != getpid() || person.start < self.start ||
+			    strcmp(person.command, names[i]) != 0)
 				_exit(1);
 			family_see(getpid(), &person);
-			_exit(person.pid != getpid() || person.start != 0 || strcmp(person.command, names[i]) != 0 ||
+			_exit(person.pid != getpid() || person.start != 0 ||
+			      strcmp(person.command, names[i]) != 0 ||
 			      family_process(getpid()) != getpid());
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
@@ -82,7 +85,7 @@ static void life(void **state)
 	assert_true(family_lives(fd));
 	close(end[1]);
 	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
-	assert_false(family_lives(fd));   /* a zombie */
+	assert_false(family_lives(fd)); /* a zombie */
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_false(family_lives(fd));
 	close(fd);
@@ -132,7 +135,7 @@ static void descend(bool orphan)
 		if (grandchild == 0) {
 			close(end[1]);
 			if (orphan)
-				(void)!read(end[0], &result, 1);   /* until its parent is gone */
+				(void)!read(end[0], &result, 1); /* until its parent is gone */
 			result = look_up(top, middle, orphan);
 			_exit(write(results[1], &result, 1) != 1);
 		}
@@ -142,7 +145,7 @@ static void descend(bool orphan)
 	}
 	close(results[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	close(end[1]);   /* only now has its child another parent */
+	close(end[1]); /* only now has its child another parent */
 	assert_int_equal(read(results[0], &result, 1), 1);
 	assert_int_equal(result, 0);
 	close(end[0]);

@@ -135,12 +135,10 @@ static void steps_are_spaced_from_answer_to_sending(void **state)
 		int64_t after_us;
 		bool step;
 	} rows[] = {
-		{-S, false},        /* sent together with the step */
-		{-1, false},
-		{0, false},
-		{W - S, false},     /* w after the sending, not after the answer */
-		{W - 1, false},
-		{W, true},
+		{-S, false}, /* sent together with the step */
+		{-1, false},    {0, false},
+		{W - S, false}, /* w after the sending, not after the answer */
+		{W - 1, false}, {W, true},
 		{W + 1, true},
 	};
 
@@ -241,7 +239,7 @@ static void deadline_is_exact(void **state)
 	static const struct {
 		int64_t timeout_us, grant_us;
 	} rows[] = {
-		{15 * S, 14670000}, {5 * S, 4690000}, {40 * S, 39620000}, {10 * S, 9680000},
+		{15 * S, 14670000},   {5 * S, 4690000},     {40 * S, 39620000},   {10 * S, 9680000},
 		{4869 * MS, 4559262}, {6001 * MS, 5688998}, {120 * S, 119460000},
 	};
 
@@ -400,9 +398,9 @@ static void which_timeouts_are_possible(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		expect(lease_possible(rows[i].timeout_us, rows[i].tick_us, rows[i].lead_us) ==
-		       rows[i].possible, "T = %lld us, tick = %lld us, lead = %lld us",
-		       (long long)rows[i].timeout_us, (long long)rows[i].tick_us,
-		       (long long)rows[i].lead_us);
+		               rows[i].possible,
+		       "T = %lld us, tick = %lld us, lead = %lld us", (long long)rows[i].timeout_us,
+		       (long long)rows[i].tick_us, (long long)rows[i].lead_us);
 }
 
 static void smallest_timeout(void **state)
@@ -410,9 +408,9 @@ static void smallest_timeout(void **state)
 	static const struct {
 		int64_t tick_us, lead_us, timeout_us;
 	} rows[] = {
-		{100 * MS, 0, 2 * S}, {S, 0, 4 * S}, {2 * S, 0, 5 * S}, {3 * S, 0, 7 * S},
-		{10 * S, 0, 19 * S},
-		{2 * S, 800 * MS, 6 * S}, {2 * S, 2500 * MS, 8 * S},
+		{100 * MS, 0, 2 * S},      {S, 0, 4 * S},       {2 * S, 0, 5 * S},
+		{3 * S, 0, 7 * S},         {10 * S, 0, 19 * S}, {2 * S, 800 * MS, 6 * S},
+		{2 * S, 2500 * MS, 8 * S},
 	};
 
 	(void)state;

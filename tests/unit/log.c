@@ -158,7 +158,7 @@ static void a_full_pipe_is_not_waited_for(void **state)
 	assert_string_equal(text, "zklockfs: 10 lines were not written\nzklockfs: again\n");
 	close(reader);
 	reader = -1;
-	signal(SIGPIPE, SIG_DFL);   /* it would kill */
+	signal(SIGPIPE, SIG_DFL); /* it would kill */
 	log_line(LC_WARNING, "nobody reads");
 }
 
@@ -186,7 +186,7 @@ static void the_child_waits_alone(void **state)
 	alarm(0);
 	close(reader);
 	reader = -1;
-	child = wait(NULL);   /* nobody reads: it ends */
+	child = wait(NULL); /* nobody reads: it ends */
 	assert_true(child > 0);
 }
 

@@ -37,7 +37,7 @@ static void our_prefix(void **state)
 		{"web1", 4242, LC_SHARED, "_c_" UUID "-web1.4242-rlock-"},
 		{"a-b_c", 0, LC_EXCLUSIVE, "_c_" UUID "-a-b_c.0-lock-"},
 		{"fifteen-bytes-x", INT32_MAX, LC_SHARED,
-		 "_c_" UUID "-fifteen-bytes-x.2147483647-rlock-"},
+	         "_c_" UUID "-fifteen-bytes-x.2147483647-rlock-"},
 		/* Never longer than what entry bytes are reckoned with. */
 		{"sixteen-bytes-xy", 1, LC_EXCLUSIVE, "_c_" UUID "-sixteen-bytes-x.1-lock-"},
 	};
@@ -57,8 +57,8 @@ static void our_prefix(void **state)
 static void both_ways(void **state)
 {
 	static const uint64_t halves[] = {0, 1, SESSION, TAKER, UINT64_MAX, UINT64_C(1) << 63};
-	static const char *const hosts[] = {"a", "web1", "0", "1_2", "x-lock-", "-",
-	                                    "fifteen-bytes-x"};
+	static const char *const hosts[] = {"a", "web1",           "0", "1_2", "x-lock-",
+	                                    "-", "fifteen-bytes-x"};
 	static const pid_t pids[] = {0, 1, 4242, INT32_MAX};
 	static const int64_t numbers[] = {0, 42, NAME_NUMBER_ZONE, INT32_MAX};
 
@@ -76,8 +76,9 @@ static void both_ways(void **state)
 		snprintf(name, sizeof(name), "%s%010" PRId64, prefix, number);
 		out = parsed(name);
 		expect(out.ours && out.mode == mode && out.session_half == session &&
-		       out.taker_half == taker && strcmp(out.host, host) == 0 && out.pid == pid &&
-		       out.number == number, "%s", name);
+		               out.taker_half == taker && strcmp(out.host, host) == 0 &&
+		               out.pid == pid && out.number == number,
+		       "%s", name);
 	}
 }
 
@@ -166,7 +167,8 @@ static void not_quite_ours(void **state)
 
 		expect(out.number == 1 && out.mode == LC_EXCLUSIVE, "%s", names[i]);
 		expect(!out.ours && out.pid == 0 && strcmp(out.host, "-") == 0 &&
-		       out.session_half == 0 && out.taker_half == 0, "%s is not ours", names[i]);
+		               out.session_half == 0 && out.taker_half == 0,
+		       "%s is not ours", names[i]);
 	}
 }
 
@@ -175,8 +177,8 @@ static void not_quite_ours(void **state)
 static void forged_hosts(void **state)
 {
 	static const char *const hosts[] = {
-		"web1 pid=1", "a b", "a=b", "web1\t", "web1\n", "\x1b[2J", "a/b", "\xc2\x85",
-		"\xff",
+		"web1 pid=1", "a b", "a=b",      "web1\t", "web1\n",
+		"\x1b[2J",    "a/b", "\xc2\x85", "\xff",
 	};
 
 	(void)state;
@@ -188,16 +190,28 @@ static void forged_hosts(void **state)
 		out = parsed(name);
 		for (const char *c = out.host; *c; c++)
 			expect(strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-			              "0123456789-_", *c) != NULL, "host '%s'", out.host);
+			              "0123456789-_",
+			              *c) != NULL,
+			       "host '%s'", out.host);
 	}
 }
 
 static void not_entries(void **state)
 {
 	static const char *const names[] = {
-		"", "1", "build", "000000001", "lock-000000001", "lock-", "0000000001x",
+		"",
+		"1",
+		"build",
+		"000000001",
+		"lock-000000001",
+		"lock-",
+		"0000000001x",
 		"0000000001-",
-		"00000 0001", "lock-00000-00001", "+000000001", "lock-0x00000001", "000000000\xb9",
+		"00000 0001",
+		"lock-00000-00001",
+		"+000000001",
+		"lock-0x00000001",
+		"000000000\xb9",
 	};
 
 	(void)state;
@@ -308,20 +322,54 @@ static void host_names(void **state)
 static void good_lock_names(void **state)
 {
 	static const char *const names[] = {
-		"build", "b", "a b", " ", "-", "-f", "_", "@", "a.", "a..b", "a.b", "~", "\\", "*",
+		"build",
+		"b",
+		"a b",
+		" ",
+		"-",
+		"-f",
+		"_",
+		"@",
+		"a.",
+		"a..b",
+		"a.b",
+		"~",
+		"\\",
+		"*",
 		"$(id)",
-		"backup@home.service", "user@host", "order-17", "order-170000000", "0123456789x",
-		"zookeeper", "locks", "lock2", "Lock", "LOCK", "locked", "xlock", "lock ",
+		"backup@home.service",
+		"user@host",
+		"order-17",
+		"order-170000000",
+		"0123456789x",
+		"zookeeper",
+		"locks",
+		"lock2",
+		"Lock",
+		"LOCK",
+		"locked",
+		"xlock",
+		"lock ",
 		"mylock@30s",
-		"@lock", "shared2", "trying", "queues", "holders", "values", "slot", "flocks",
-		"\xc3\xbc", "gr\xc3\xb6\xc3\x9f" "e", "\xe6\x97\xa5\xe6\x9c\xac",
-		"\xc2\xa0",              /* U+00A0 */
-		"\xdf\xbf",              /* U+07FF */
-		"\xe0\xa0\x80",          /* U+0800 */
-		"\xe2\x80\xa8",          /* U+2028 */
-		"\xed\x9f\xbf",          /* U+D7FF */
-		"\xef\xa4\x80",          /* U+F900 */
-		"\xef\xbf\xaf",          /* U+FFEF */
+		"@lock",
+		"shared2",
+		"trying",
+		"queues",
+		"holders",
+		"values",
+		"slot",
+		"flocks",
+		"\xc3\xbc",
+		"gr\xc3\xb6\xc3\x9f"
+		"e",
+		"\xe6\x97\xa5\xe6\x9c\xac",
+		"\xc2\xa0",     /* U+00A0 */
+		"\xdf\xbf",     /* U+07FF */
+		"\xe0\xa0\x80", /* U+0800 */
+		"\xe2\x80\xa8", /* U+2028 */
+		"\xed\x9f\xbf", /* U+D7FF */
+		"\xef\xa4\x80", /* U+F900 */
+		"\xef\xbf\xaf", /* U+FFEF */
 	};
 
 	(void)state;
@@ -336,24 +384,77 @@ static void good_lock_names(void **state)
 static void bad_lock_names(void **state)
 {
 	static const char *const names[] = {
-		"", ".", "..", "...", ".x", ".zklockfs", ".zklockfs2",
-		"/", "a/b", "/a", "a/",
-		"lock", "shared", "try", "reentrant", "flock", "queue", "holder", "value", "slots",
-		"lock@", "lock@x", "lock@30s", "shared@5m", "try@", "reentrant@30s", "flock@1",
-		"0000000001", "order-1700000000", "12345678901",
-		"\x01", "a\x1f", "a\nb", "a\tb", "\x7f", "a\x7f",
-		"\xc2\x80", "\xc2\x85", "a\xc2\x9f",                 /* U+0080 to U+009F */
-		"\xed\xa0\x80", "\xed\xbf\xbf",                      /* surrogates */
-		"\xed\xa0\xbd\xed\xb4\x92",                          /* a pair of them */
-		"\xee\x80\x80", "\xef\xa3\xbf",                      /* U+E000 to U+F8FF */
-		"\xef\xbf\xb0", "\xef\xbf\xbd", "\xef\xbf\xbe", "\xef\xbf\xbf",   /* U+FFF0 on */
-		"\xf0\x9f\x94\x92", "a\xf0\x90\x80\x80",             /* beyond the BMP */
-		"\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80",
-		"\xc0\x80", "\xc0\xaf", "\xc1\xbf",                  /* overlong: NUL, '/', DEL */
-		"\xe0\x80\xaf", "\xe0\x9f\xbf", "\xf0\x80\x80\xaf",
-		"\xc3", "a\xc3", "\xc3z", "\xc3\xc3\xbc",            /* cut short */
-		"\xe6", "\xe6\x97", "\xe6\x97z", "a\xe6z\xa5",
-		"\x80", "\xbf", "a\x80", "\xfe", "\xff",
+		"",
+		".",
+		"..",
+		"...",
+		".x",
+		".zklockfs",
+		".zklockfs2",
+		"/",
+		"a/b",
+		"/a",
+		"a/",
+		"lock",
+		"shared",
+		"try",
+		"reentrant",
+		"flock",
+		"queue",
+		"holder",
+		"value",
+		"slots",
+		"lock@",
+		"lock@x",
+		"lock@30s",
+		"shared@5m",
+		"try@",
+		"reentrant@30s",
+		"flock@1",
+		"0000000001",
+		"order-1700000000",
+		"12345678901",
+		"\x01",
+		"a\x1f",
+		"a\nb",
+		"a\tb",
+		"\x7f",
+		"a\x7f",
+		"\xc2\x80",
+		"\xc2\x85",
+		"a\xc2\x9f", /* U+0080 to U+009F */
+		"\xed\xa0\x80",
+		"\xed\xbf\xbf",             /* surrogates */
+		"\xed\xa0\xbd\xed\xb4\x92", /* a pair of them */
+		"\xee\x80\x80",
+		"\xef\xa3\xbf", /* U+E000 to U+F8FF */
+		"\xef\xbf\xb0",
+		"\xef\xbf\xbd",
+		"\xef\xbf\xbe",
+		"\xef\xbf\xbf", /* U+FFF0 on */
+		"\xf0\x9f\x94\x92",
+		"a\xf0\x90\x80\x80", /* beyond the BMP */
+		"\xf4\x90\x80\x80",
+		"\xf8\x88\x80\x80\x80",
+		"\xc0\x80",
+		"\xc0\xaf",
+		"\xc1\xbf", /* overlong: NUL, '/', DEL */
+		"\xe0\x80\xaf",
+		"\xe0\x9f\xbf",
+		"\xf0\x80\x80\xaf",
+		"\xc3",
+		"a\xc3",
+		"\xc3z",
+		"\xc3\xc3\xbc", /* cut short */
+		"\xe6",
+		"\xe6\x97",
+		"\xe6\x97z",
+		"a\xe6z\xa5",
+		"\x80",
+		"\xbf",
+		"a\x80",
+		"\xfe",
+		"\xff",
 	};
 
 	(void)state;
@@ -372,9 +473,13 @@ static void reasons(void **state)
 	static const struct {
 		const char *name, *word;
 	} rows[] = {
-		{".x", "dot"}, {"lock", "file"}, {"lock@30s", "time limit"},
-		{"order-1700000000", "ten digits"}, {"\xf0\x9f\x94\x92", "emoji"},
-		{"a\nb", "control characters"}, {"\xff", "UTF-8"},
+		{".x", "dot"},
+		{"lock", "file"},
+		{"lock@30s", "time limit"},
+		{"order-1700000000", "ten digits"},
+		{"\xf0\x9f\x94\x92", "emoji"},
+		{"a\nb", "control characters"},
+		{"\xff", "UTF-8"},
 	};
 
 	(void)state;

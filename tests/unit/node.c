@@ -68,7 +68,7 @@ static void one_number_for_one_name(void **state)
 
 	assert_true(a->ino != b->ino && b->ino != inner->ino && a->ino != inner->ino);
 	assert_ptr_equal(node_get(nodes, root, "a", NODE_LOCK), a);
-	assert_int_equal(a->references, 3);   /* two of ours, one of its child */
+	assert_int_equal(a->references, 3); /* two of ours, one of its child */
 	assert_ptr_equal(node_child(nodes, root, "b"), b);
 	assert_ptr_equal(node_child(nodes, a, "b"), inner);
 	assert_ptr_equal(node_by_ino(nodes, inner->ino), inner);
@@ -186,7 +186,8 @@ static void locks_are_kept(void **state)
 		if (i % 1000 == 0)
 			node_keep(nodes, build);
 	}
-	assert_ptr_equal(node_child(nodes, node_child(nodes, nodes_root(nodes), "team"), "build"), build);
+	assert_ptr_equal(node_child(nodes, node_child(nodes, nodes_root(nodes), "team"), "build"),
+	                 build);
 	node_unkeep(nodes, build);
 	assert_null(node_by_ino(nodes, ino));
 	assert_null(node_child(nodes, nodes_root(nodes), "team"));
@@ -278,7 +279,8 @@ static void what_is_remembered_of_queues(void **state)
 	struct node *queues[4];
 
 	for (int i = 0; i < 4; i++) {
-		struct node *lock = node_get(nodes, nodes_root(nodes), (char[]){(char)('a' + i), 0}, NODE_LOCK);
+		struct node *lock =
+			node_get(nodes, nodes_root(nodes), (char[]){(char)('a' + i), 0}, NODE_LOCK);
 
 		queues[i] = node_get(nodes, lock, "queue", NODE_QUEUE);
 	}

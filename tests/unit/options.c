@@ -73,9 +73,9 @@ static void parse(struct run *run, const char *const *args)
 
 #define PARSE(run, ...) parse(run, (const char *const[]){__VA_ARGS__, NULL})
 
-#define ACCEPT(run, ...) \
-	do { \
-		PARSE(run, __VA_ARGS__); \
+#define ACCEPT(run, ...)                             \
+	do {                                         \
+		PARSE(run, __VA_ARGS__);             \
 		expect((run)->ok, "%s", (run)->err); \
 		assert_string_equal((run)->err, ""); \
 		assert_string_equal((run)->out, ""); \
@@ -233,7 +233,8 @@ static void what_happens_on_loss(void **state)
 		const char *option;
 		enum on_lost on_lost;
 	} rows[] = {
-		{"on_lost=none", ON_LOST_NONE}, {"on_lost=term", ON_LOST_TERM},
+		{"on_lost=none", ON_LOST_NONE},
+		{"on_lost=term", ON_LOST_TERM},
 		{"on_lost=kill", ON_LOST_KILL},
 	};
 
@@ -263,11 +264,29 @@ static void the_last_of_two_counts(void **state)
 static void options_of_userspace(void **state)
 {
 	static const char *const lists[] = {
-		"rw", "defaults", "_netdev", "nofail", "auto", "noauto", "user", "nouser", "users",
+		"rw",
+		"defaults",
+		"_netdev",
+		"nofail",
+		"auto",
+		"noauto",
+		"user",
+		"nouser",
+		"users",
 		"owner",
-		"group", "comment=x", "x-systemd.automount",
+		"group",
+		"comment=x",
+		"x-systemd.automount",
 		"x-systemd.requires=network-online.target",
-		"x-gvfs-hide", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime", "async",
+		"x-gvfs-hide",
+		"dev",
+		"nodev",
+		"suid",
+		"nosuid",
+		"exec",
+		"noexec",
+		"atime",
+		"async",
 		"sync",
 		"default_permissions",
 		"rw,dev,suid,exec,_netdev,nofail,user,x-systemd.mount-timeout=30,comment=y",
@@ -436,13 +455,38 @@ static void bad_usage(void **state)
 static void bad_servers(void **state)
 {
 	static const char *const sources[] = {
-		":2181", "zk1:", "zk1:x", "zk1:0", "zk1:65536", "zk1:99999", "zk1:100000", "zk1:-1",
+		":2181",
+		"zk1:",
+		"zk1:x",
+		"zk1:0",
+		"zk1:65536",
+		"zk1:99999",
+		"zk1:100000",
+		"zk1:-1",
 		"zk1:+1",
-		"zk1: 1", "zk1:2181:2181", ",", "zk1,", ",zk1", "zk1,,zk2", "zk1:2181,zk2:x",
+		"zk1: 1",
+		"zk1:2181:2181",
+		",",
+		"zk1,",
+		",zk1",
+		"zk1,,zk2",
+		"zk1:2181,zk2:x",
 		"zk1 ,zk2",
-		"user@zk1", "zk1\\", "zk]", "::1", "2001:db8::2", "[]", "[]:2181", "[::1", "[::1]x",
+		"user@zk1",
+		"zk1\\",
+		"zk]",
+		"::1",
+		"2001:db8::2",
+		"[]",
+		"[]:2181",
+		"[::1",
+		"[::1]x",
 		"[::1]:",
-		"[::1]:0", "[::1]2181", "zk1:/locks", ":/locks", ",/locks",
+		"[::1]:0",
+		"[::1]2181",
+		"zk1:/locks",
+		":/locks",
+		",/locks",
 	};
 
 	(void)state;
@@ -459,9 +503,21 @@ static void bad_durations(void **state)
 	static const char *const names[] = {"session_timeout", "tick_time", "connect_timeout",
 	                                    "retry", "drain"};
 	static const char *const values[] = {
-		"", "15", "s", "1.5s", "-1s", "15 s", "1h30m", "x", "0s", "0ms",
+		"",
+		"15",
+		"s",
+		"1.5s",
+		"-1s",
+		"15 s",
+		"1h30m",
+		"x",
+		"0s",
+		"0ms",
 		"99999999999999999999s",
-		"25h", "1441m", "86401s", "86400001ms",
+		"25h",
+		"1441m",
+		"86401s",
+		"86400001ms",
 	};
 	struct run run;
 
@@ -471,11 +527,12 @@ static void bad_durations(void **state)
 
 		for (size_t k = 0; k < LENGTH(values); k++) {
 			if (i >= 3 && values[k][0] == '0')
-				continue;   /* not at all is fine for these */
+				continue; /* not at all is fine for these */
 			snprintf(option, sizeof(option), "%s=%s", names[i], values[k]);
 			PARSE(&run, "-o", option, "zk1", "/");
 			expect_refused(&run, 1, option, option);
-			expect(strstr(run.err, k < 8 || k == 10 ? "not a duration" : "24h") != NULL, "%s", run.err);
+			expect(strstr(run.err, k < 8 || k == 10 ? "not a duration" : "24h") != NULL,
+			       "%s", run.err);
 		}
 		snprintf(option, sizeof(option), "%s=24h", names[i]);
 		ACCEPT(&run, "-o", option, "zk1", "/");
@@ -528,9 +585,9 @@ static void what_cannot_be_mounted(void **state)
 static void help_and_version(void **state)
 {
 	static const char *const words[] = {
-		"usage: zklockfs ", "SERVERS", "MOUNTPOINT", "session_timeout=", "tick_time=",
-		"connect_timeout=", "retry=", "drain=", "credentials=", "mkroot", "host=",
-		"allow_other",
+		"usage: zklockfs ", "SERVERS",          "MOUNTPOINT", "session_timeout=",
+		"tick_time=",       "connect_timeout=", "retry=",     "drain=",
+		"credentials=",     "mkroot",           "host=",      "allow_other",
 	};
 	static const char *const helps[] = {"-h", "--help"};
 	static const char *const versions[] = {"-V", "--version"};

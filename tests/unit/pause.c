@@ -32,7 +32,10 @@ static struct pauses one(enum pause_kind kind, int64_t step, int64_t wander_ppm)
 {
 	struct pauses pauses = {.timer = -1, .count = 1};
 
-	pauses.sources[0] = (struct pause_source){.name = "fake", .kind = kind, .read = read_now, .step = step,
+	pauses.sources[0] = (struct pause_source){.name = "fake",
+	                                          .kind = kind,
+	                                          .read = read_now,
+	                                          .step = step,
 	                                          .wander_ppm = wander_ppm};
 	return pauses;
 }
@@ -64,7 +67,7 @@ static void a_steady_difference(void **state)
 	assert_false(pauses_look(&pauses));
 	now.value += 100 * MS;
 	assert_false(pauses_look(&pauses));
-	now.value += 1;   /* many small steps are a large one */
+	now.value += 1; /* many small steps are a large one */
 	assert_true(pauses_look(&pauses));
 	assert_false(pauses_look(&pauses));
 	now.value -= 100 * MS + 1;
@@ -122,7 +125,7 @@ static void a_counter(void **state)
 	for (size_t i = 0; i < LENGTH(rates); i++) {
 		struct pauses pauses = one(PAUSE_COUNTER, 100 * MS, 500);
 
-		now.value = i % 2 ? INT64_MAX - 1000 : 12345;   /* it may wrap around */
+		now.value = i % 2 ? INT64_MAX - 1000 : 12345; /* it may wrap around */
 		learn(&pauses, rates[i]);
 		for (int k = 0; k < 1000; k++) {
 			pass(k % 2 ? 20 * SECOND : 1 * MS, rates[i] * (k < 500 ? 1.0002 : 0.9998));
@@ -207,9 +210,9 @@ static unsigned char *vmclock_page(unsigned char page[4096])
 {
 	memset(page, 0, 4096);
 	memcpy(page, "VCLK", 4);
-	page[0x05] = 0x10;      /* size: 4096 */
-	page[0x08] = 1;         /* version */
-	page[0x10] = 42;        /* disruption_marker */
+	page[0x05] = 0x10; /* size: 4096 */
+	page[0x08] = 1;    /* version */
+	page[0x10] = 42;   /* disruption_marker */
 	return page;
 }
 
@@ -223,19 +226,19 @@ static void hypervisors_marker(void **state)
 	mapped = mmap(NULL, sizeof(page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(pause_vmclock(&pauses.sources[0], path));
 	assert_false(pauses_look(&pauses));
-	mapped[0x48]++;         /* the time goes on */
+	mapped[0x48]++; /* the time goes on */
 	mapped[0x0c] += 2;
-	mapped[0x68]++;         /* nothing yet: the flag is not set */
+	mapped[0x68]++; /* nothing yet: the flag is not set */
 	assert_false(pauses_look(&pauses));
-	mapped[0x0c]++;         /* it is being changed */
+	mapped[0x0c]++; /* it is being changed */
 	mapped[0x10]++;
 	assert_false(pauses_look(&pauses));
 	mapped[0x0c]++;
 	assert_true(pauses_look(&pauses));
 	assert_false(pauses_look(&pauses));
-	mapped[0x19] |= 1;      /* VM_GEN_COUNTER_PRESENT */
+	mapped[0x19] |= 1; /* VM_GEN_COUNTER_PRESENT */
 	assert_true(pauses_look(&pauses));
-	mapped[0x68]++;         /* restored from a snapshot */
+	mapped[0x68]++; /* restored from a snapshot */
 	assert_true(pauses_look(&pauses));
 	assert_false(pauses_look(&pauses));
 	munmap(mapped, sizeof(page));

@@ -41,9 +41,14 @@ static void nothing(void **state)
 static void ordered_by_number_only(void **state)
 {
 	static const char *const names[] = {
-		"zz-0000000003", "build", OURS "lock-0000000010", "aa-0000000009",
+		"zz-0000000003",
+		"build",
+		OURS "lock-0000000010",
+		"aa-0000000009",
 		"_c_00000000-0000-0000-0000-000000000000-a.1-lock-0000000002",
-		"x__rlock__0000000000", "deploy", "x-99-0000000001",
+		"x__rlock__0000000000",
+		"deploy",
+		"x-99-0000000001",
 	};
 	static const size_t order[] = {5, 7, 4, 0, 3, 2};
 	struct queue queue = built(names, LENGTH(names));
@@ -112,9 +117,9 @@ static void blockers(void **state)
 static void other_clients_are_waited_for(void **state)
 {
 	static const char *const names[] = {
-		"a__lock__0000000001", OURS "lock-0000000002", "x-7-0000000003",
-		"b__READ__0000000004",
-		OURS "rlock-0000000005", "c__WRIT__0000000006", OURS "rlock-0000000007",
+		"a__lock__0000000001",   OURS "lock-0000000002",  "x-7-0000000003",
+		"b__READ__0000000004",   OURS "rlock-0000000005", "c__WRIT__0000000006",
+		OURS "rlock-0000000007",
 	};
 	static const ssize_t wanted[] = {-1, 0, 1, 2, 2, 4, 5};
 	struct queue queue = built(names, LENGTH(names));
@@ -194,7 +199,7 @@ static void equal_numbers_have_one_order(void **state)
 
 static void ten_thousand(void **state)
 {
-	char (*text)[80] = calloc(MANY, sizeof(*text));
+	char(*text)[80] = calloc(MANY, sizeof(*text));
 	const char **names = calloc(MANY, sizeof(*names));
 	struct queue queue;
 
@@ -264,11 +269,13 @@ static void slots(void **state)
 			for (size_t i = 0; i < 6; i++) {
 				bool may = may_hold(&queue, i, slots);
 
-				expect((queue_blocker(&queue, i) < 0) == may, "queue %d, %u slots, entry %zu", code,
-				       slots, i);
-				expect(queue_blocker(&queue, i) < (ssize_t)i, "queue %d, entry %zu", code, i);
+				expect((queue_blocker(&queue, i) < 0) == may,
+				       "queue %d, %u slots, entry %zu", code, slots, i);
+				expect(queue_blocker(&queue, i) < (ssize_t)i, "queue %d, entry %zu",
+				       code, i);
 				/* The first that waits is the one to watch for. */
-				expect(!(waits && may), "queue %d, %u slots: %zu passes", code, slots, i);
+				expect(!(waits && may), "queue %d, %u slots: %zu passes", code,
+				       slots, i);
 				waits |= !may;
 			}
 			queue_finish(&queue);

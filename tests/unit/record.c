@@ -13,7 +13,11 @@
 #include <string.h>
 
 static const struct record_entry full = {
-	.host = "web1", .pid = 4242, .uid = 1000, .command = "make", .held_since_ms = 1700000000123,
+	.host = "web1",
+	.pid = 4242,
+	.uid = 1000,
+	.command = "make",
+	.held_since_ms = 1700000000123,
 	.reason = "deploying v42",
 };
 
@@ -88,13 +92,24 @@ static void entry_text(void **state)
 static void entry_both_ways(void **state)
 {
 	static const struct record_entry rows[] = {
-		{.host = "web1", .pid = 4242, .uid = 1000, .command = "make", .held_since_ms = 5,
-		 .reason = "deploying v42"},
+		{.host = "web1",
+	         .pid = 4242,
+	         .uid = 1000,
+	         .command = "make",
+	         .held_since_ms = 5,
+	         .reason = "deploying v42"},
 		{.host = "h", .uid = 0, .command = "a: b", .held_since_ms = 0, .reason = "uid: 7"},
-		{.host = "h", .uid = UINT32_MAX - 1, .command = "", .held_since_ms = INT64_MAX,
-		 .reason = ""},
-		{.host = "h", .uid = -1, .command = "fifteen bytes x", .held_since_ms = -1,
-		 .reason = "  gr\xc3\xbc\xc3\x9f" "e  "},
+		{.host = "h",
+	         .uid = UINT32_MAX - 1,
+	         .command = "",
+	         .held_since_ms = INT64_MAX,
+	         .reason = ""},
+		{.host = "h",
+	         .uid = -1,
+	         .command = "fifteen bytes x",
+	         .held_since_ms = -1,
+	         .reason = "  gr\xc3\xbc\xc3\x9f"
+	                   "e  "},
 	};
 
 	(void)state;
@@ -113,8 +128,12 @@ static void longest_entry(void **state)
 {
 	static char reason[LC_REASON_MAX + 2];
 	struct record_entry entry = {
-		.host = "fifteen-bytes-x", .pid = INT32_MAX, .uid = UINT32_MAX - 1,
-		.command = "fifteen bytes x", .timeout_ms = INT64_MAX, .held_since_ms = INT64_MAX,
+		.host = "fifteen-bytes-x",
+		.pid = INT32_MAX,
+		.uid = UINT32_MAX - 1,
+		.command = "fifteen bytes x",
+		.timeout_ms = INT64_MAX,
+		.held_since_ms = INT64_MAX,
 		.reason = reason,
 	};
 
@@ -271,7 +290,10 @@ static void lock_text(void **state)
 	char data[RECORD_LOCK_MAX];
 	size_t len;
 	struct lc_attributes attributes = {
-		.uid = 1000, .gid = 100, .mode = 0755, .door_mode = 0644,
+		.uid = 1000,
+		.gid = 100,
+		.mode = 0755,
+		.door_mode = 0644,
 	};
 
 	(void)state;
@@ -281,7 +303,10 @@ static void lock_text(void **state)
 	                    "zklockfs: 1\nuid: 1000\ngid: 100\nmode: 755\ndoor_mode: 644\n\n");
 	/* Only what belongs there is written. */
 	attributes = (struct lc_attributes){
-		.uid = UINT32_MAX - 1, .gid = UINT32_MAX - 1, .mode = 0107777, .door_mode = 0107777,
+		.uid = UINT32_MAX - 1,
+		.gid = UINT32_MAX - 1,
+		.mode = 0107777,
+		.door_mode = 0107777,
 	};
 	len = record_format_lock(data, &attributes);
 	assert_int_equal(len, strlen(data));
@@ -292,9 +317,12 @@ static void lock_text(void **state)
 static void lock_both_ways(void **state)
 {
 	static const struct lc_attributes rows[] = {
-		{0, 0, 0, 0}, {1000, 100, 0755, 0644}, {1, 2, 07777, 0666},
+		{0, 0, 0, 0},
+		{1000, 100, 0755, 0644},
+		{1, 2, 07777, 0666},
 		{65534, 65534, 0700, 0600},
-		{UINT32_MAX - 1, UINT32_MAX - 1, 02775, 0664}, {5, 6, 0, 0222},
+		{UINT32_MAX - 1, UINT32_MAX - 1, 02775, 0664},
+		{5, 6, 0, 0222},
 	};
 
 	(void)state;
@@ -388,7 +416,8 @@ static void lines(void **state)
 		{"\x80\xff\x9b ~", 5, 10, "??? ~"},
 		{"\xc2\x80|\xc2\x9b|\xc2\x9f", 8, 10, "??|??|??"},
 		{"\xc2\xa0|\xc3\xbc|\xdf\xbf", 8, 10, "\xc2\xa0|\xc3\xbc|\xdf\xbf"},
-		{"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa", 12, 16, "\xe2\x80\xa7??????\xe2\x80\xaa"},
+		{"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa", 12, 16,
+	         "\xe2\x80\xa7??????\xe2\x80\xaa"},
 		{"\xf0\x9f\x9a\x80", 4, 10, "\xf0\x9f\x9a\x80"},
 		{"\xf0\x9f\x9a\x80", 4, 4, "???"},
 		{"\xf0\x9f\x9a\x80", 3, 10, "???"},
@@ -515,7 +544,8 @@ static const char *rewritten(const char *data, size_t data_len,
 	assert_non_null(copy);
 	memcpy(copy, data, data_len);
 	assert_int_equal(record_rewrite_lock(copy, data_len, attributes, wanted_slots, value,
-	                                     strlen(value), &out, &len), 0);
+	                                     strlen(value), &out, &len),
+	                 0);
 	free(copy);
 	assert_true(len < sizeof(text));
 	memcpy(text, out, len);
@@ -527,7 +557,10 @@ static const char *rewritten(const char *data, size_t data_len,
 static void rewriting(void **state)
 {
 	static const struct lc_attributes attributes = {
-		.uid = 7, .gid = 8, .mode = 02770, .door_mode = 0660,
+		.uid = 7,
+		.gid = 8,
+		.mode = 02770,
+		.door_mode = 0660,
 	};
 	static const struct {
 		const char *data;
@@ -542,7 +575,7 @@ static void rewriting(void **state)
 		{MAGIC ATTRIBUTES "slots: 9\n\n", 10000, "\nx\n", WANTED "slots: 10000\n\n\nx\n"},
 		/* later versions' lines stay, in their order and as they are */
 		{MAGIC "future: 1\n" ATTRIBUTES "uids: 5\nslots:4\n more\n\nold", 2, "",
-		 WANTED "slots: 2\nfuture: 1\nuids: 5\nslots:4\n more\n\n"},
+	         WANTED "slots: 2\nfuture: 1\nuids: 5\nslots:4\n more\n\n"},
 		{MAGIC "future: 1", 1, "v", WANTED "future: 1\n\nv"},
 		/* twice, incomplete, no numbers: ours stand there once */
 		{MAGIC "uid: x\nuid: 5\nslots: 2\nslots: 3\n", 1, "", WANTED "\n"},
@@ -576,7 +609,8 @@ static void rewriting_without_attributes(void **state)
 		const char *data, *wanted;
 	} rows[] = {
 		{"", MAGIC "slots: 3\n\nv"},
-		{MAGIC ATTRIBUTES "slots: 7\nfuture: 1\n\nold", MAGIC "slots: 3\n" ATTRIBUTES "future: 1\n\nv"},
+		{MAGIC ATTRIBUTES "slots: 7\nfuture: 1\n\nold",
+	         MAGIC "slots: 3\n" ATTRIBUTES "future: 1\n\nv"},
 		{MAGIC "uid: 5\n", MAGIC "slots: 3\nuid: 5\n\nv"},
 	};
 
@@ -602,9 +636,11 @@ static void longest_data(void **state)
 	for (size_t i = 0; i < sizeof(value); i++)
 		value[i] = (char)i;
 	assert_int_equal(record_rewrite_lock(data, 16 * 1024, &attributes, 1, value, sizeof(value),
-	                                     &out, &len), -EFBIG);
+	                                     &out, &len),
+	                 -EFBIG);
 	assert_int_equal(record_rewrite_lock(data, 15 * 1024, &attributes, 1, value, sizeof(value),
-	                                     &out, &len), 0);
+	                                     &out, &len),
+	                 0);
 	assert_int_equal(record_kind(out, len), RECORD_OURS);
 	record_value(out, len, &back, &back_len);
 	assert_int_equal(back_len, sizeof(value));

@@ -17,23 +17,30 @@ static void names(void **state)
 		const char *name;
 	} rows[] = {
 		{{.number = 42, .mode = LC_EXCLUSIVE, .ours = true, .host = "web1", .pid = 4242},
-		 "0000000042-exclusive-4242-web1"},
+	         "0000000042-exclusive-4242-web1"},
 		{{.number = 43, .mode = LC_SHARED, .ours = true, .host = "web-2", .pid = 991},
-		 "0000000043-shared-991-web-2"},
+	         "0000000043-shared-991-web-2"},
 		{{.number = 0, .mode = LC_EXCLUSIVE, .ours = true, .host = "h", .pid = 0},
-		 "0000000000-exclusive-0-h"},
-		{{.number = INT32_MAX, .mode = LC_EXCLUSIVE, .ours = true,
-		 .host = "fifteen-bytes-x",
-		  .pid = INT32_MAX}, "2147483647-exclusive-2147483647-fifteen-bytes-x"},
+	         "0000000000-exclusive-0-h"},
+		{{.number = INT32_MAX,
+	          .mode = LC_EXCLUSIVE,
+	          .ours = true,
+	          .host = "fifteen-bytes-x",
+	          .pid = INT32_MAX},
+	         "2147483647-exclusive-2147483647-fifteen-bytes-x"},
 		{{.number = 44, .mode = LC_EXCLUSIVE, .host = "-"}, "0000000044-exclusive-foreign"},
 		{{.number = 45, .mode = LC_SHARED, .host = "-"}, "0000000045-shared-foreign"},
 		{{.number = INT32_MIN, .mode = LC_EXCLUSIVE, .host = "-"},
-		 "-2147483648-exclusive-foreign"},
+	         "-2147483648-exclusive-foreign"},
 		{{.number = 46, .repeat = 1, .mode = LC_EXCLUSIVE, .host = "-"},
-		 "0000000046-exclusive-foreign.1"},
-		{{.number = 46, .repeat = 12, .mode = LC_SHARED, .ours = true, .host = "web1",
-		 .pid = 7},
-		 "0000000046-shared-7-web1.12"},
+	         "0000000046-exclusive-foreign.1"},
+		{{.number = 46,
+	          .repeat = 12,
+	          .mode = LC_SHARED,
+	          .ours = true,
+	          .host = "web1",
+	          .pid = 7},
+	         "0000000046-shared-7-web1.12"},
 	};
 
 	(void)state;
@@ -48,8 +55,12 @@ static void names(void **state)
 /* Whatever the numbers are, the name stays in its buffer. */
 static void longest_name(void **state)
 {
-	struct lc_entry entry = {.number = INT64_MIN, .repeat = UINT32_MAX, .mode = LC_EXCLUSIVE,
-	                         .ours = true, .host = "fifteen-bytes-x", .pid = INT32_MAX};
+	struct lc_entry entry = {.number = INT64_MIN,
+	                         .repeat = UINT32_MAX,
+	                         .mode = LC_EXCLUSIVE,
+	                         .ours = true,
+	                         .host = "fifteen-bytes-x",
+	                         .pid = INT32_MAX};
 	char name[QUEUE_NAME_MAX + 1];
 
 	(void)state;
@@ -59,14 +70,23 @@ static void longest_name(void **state)
 }
 
 static struct lc_entry queue[] = {
-	{.znode = "a__lock__-0000000001", .number = 1, .mode = LC_EXCLUSIVE, .host = "-",
-	 .held = true},
-	{.znode = "_c_x-lock-0000000005", .number = 5, .mode = LC_EXCLUSIVE, .ours = true,
-	 .host = "web1",
-	 .pid = 42},
-	{.znode = "_c_y-rlock-0000000006", .number = 6, .mode = LC_SHARED, .ours = true,
-	 .host = "web2",
-	 .pid = 43},
+	{.znode = "a__lock__-0000000001",
+         .number = 1,
+         .mode = LC_EXCLUSIVE,
+         .host = "-",
+         .held = true},
+	{.znode = "_c_x-lock-0000000005",
+         .number = 5,
+         .mode = LC_EXCLUSIVE,
+         .ours = true,
+         .host = "web1",
+         .pid = 42},
+	{.znode = "_c_y-rlock-0000000006",
+         .number = 6,
+         .mode = LC_SHARED,
+         .ours = true,
+         .host = "web2",
+         .pid = 43},
 	{.znode = "x-0000000900", .number = 900, .mode = LC_EXCLUSIVE, .host = "-"},
 	{.znode = "y-2147483647", .number = INT32_MAX, .mode = LC_EXCLUSIVE, .host = "-"},
 };
@@ -84,8 +104,8 @@ static void finding(void **state)
 {
 	static const char *const wanted[] = {
 		"0000000001-exclusive-foreign", "0000000005-exclusive-42-web1",
-		"0000000006-shared-43-web2",
-		"0000000900-exclusive-foreign", "2147483647-exclusive-foreign",
+		"0000000006-shared-43-web2",    "0000000900-exclusive-foreign",
+		"2147483647-exclusive-foreign",
 	};
 	struct snapshot *snapshot = take(queue, LENGTH(queue), 0);
 
@@ -107,17 +127,29 @@ static void finding(void **state)
 static void not_finding(void **state)
 {
 	static const char *const others[] = {
-		"", "x", "-", "5", "0000000005", "0000000005-", "0000000005-exclusive",
+		"",
+		"x",
+		"-",
+		"5",
+		"0000000005",
+		"0000000005-",
+		"0000000005-exclusive",
 		"5-exclusive-42-web1",
-		"00000000005-exclusive-42-web1", " 0000000005-exclusive-42-web1",
-		"0000000005-exclusive-42-web1 ", "0000000005-exclusive-42-web",
+		"00000000005-exclusive-42-web1",
+		" 0000000005-exclusive-42-web1",
+		"0000000005-exclusive-42-web1 ",
+		"0000000005-exclusive-42-web",
 		"0000000005-exclusive-42-web2",
-		"0000000005-exclusive-43-web1", "0000000005-shared-42-web1",
+		"0000000005-exclusive-43-web1",
+		"0000000005-shared-42-web1",
 		"0000000005-exclusive-foreign",
-		"0000000006-exclusive-42-web1", "0000000001-shared-foreign",
+		"0000000006-exclusive-42-web1",
+		"0000000001-shared-foreign",
 		"0000000002-exclusive-foreign",
-		"-000000001-exclusive-foreign", "99999999999999999999-exclusive-foreign",
-		"-99999999999999999999-exclusive-foreign", "_c_x-lock-0000000005",
+		"-000000001-exclusive-foreign",
+		"99999999999999999999-exclusive-foreign",
+		"-99999999999999999999-exclusive-foreign",
+		"_c_x-lock-0000000005",
 	};
 	struct snapshot *snapshot = take(queue, LENGTH(queue), 0);
 
@@ -145,15 +177,28 @@ static void finding_among_equal_numbers(void **state)
 	static struct lc_entry twins[] = {
 		{.znode = "x-0000000004", .number = 4, .mode = LC_EXCLUSIVE, .host = "-"},
 		{.znode = "a-0000000005", .number = 5, .mode = LC_EXCLUSIVE, .host = "-"},
-		{.znode = "b-0000000005", .number = 5, .repeat = 1, .mode = LC_EXCLUSIVE,
-		 .ours = true,
-		 .host = "web1", .pid = 42},
-		{.znode = "c-0000000005", .number = 5, .repeat = 2, .mode = LC_EXCLUSIVE,
-		 .host = "-"},
-		{.znode = "d-rlock-0000000005", .number = 5, .repeat = 3, .mode = LC_SHARED,
-		 .host = "-"},
-		{.znode = "e-0000000005", .number = 5, .repeat = 4, .mode = LC_EXCLUSIVE,
-		 .host = "-"},
+		{.znode = "b-0000000005",
+	         .number = 5,
+	         .repeat = 1,
+	         .mode = LC_EXCLUSIVE,
+	         .ours = true,
+	         .host = "web1",
+	         .pid = 42},
+		{.znode = "c-0000000005",
+	         .number = 5,
+	         .repeat = 2,
+	         .mode = LC_EXCLUSIVE,
+	         .host = "-"},
+		{.znode = "d-rlock-0000000005",
+	         .number = 5,
+	         .repeat = 3,
+	         .mode = LC_SHARED,
+	         .host = "-"},
+		{.znode = "e-0000000005",
+	         .number = 5,
+	         .repeat = 4,
+	         .mode = LC_EXCLUSIVE,
+	         .host = "-"},
 		{.znode = "x-0000000006", .number = 6, .mode = LC_EXCLUSIVE, .host = "-"},
 	};
 	struct snapshot *snapshot = take(twins, LENGTH(twins), 0);
@@ -219,7 +264,11 @@ static void ten_thousand(void **state)
 	assert_non_null(entries);
 	for (int i = 0; i < MANY; i++)
 		entries[i] = (struct lc_entry){
-			.znode = "x", .number = 3 * i, .ours = true, .host = "h", .pid = i,
+			.znode = "x",
+			.number = 3 * i,
+			.ours = true,
+			.host = "h",
+			.pid = i,
 		};
 	snapshot = take(entries, MANY, 0);
 	for (int i = 0; i < MANY; i++) {
@@ -238,7 +287,12 @@ static struct snapshot *take_many(struct lc_entry *ret_entries)
 {
 	for (int i = 0; i < MANY; i++)
 		ret_entries[i] = (struct lc_entry){
-			.znode = "x", .number = i, .ours = true, .host = "h", .pid = i, .held = i < 3,
+			.znode = "x",
+			.number = i,
+			.ours = true,
+			.host = "h",
+			.pid = i,
+			.held = i < 3,
 		};
 	return take(ret_entries, MANY, 0);
 }
@@ -258,7 +312,7 @@ static void learn(struct snapshot *snapshot, const struct lc_entry *entry, int64
 	info.entry = *entry;
 	info.uid = uid;
 	info.queued_since_ms = 1000 + uid;
-	info.held_since_ms = uid == 2 ? -1 : 5000 + uid;   /* of a short hold it is not known */
+	info.held_since_ms = uid == 2 ? -1 : 5000 + uid; /* of a short hold it is not known */
 	snapshot_learn(snapshot, &info);
 }
 

@@ -15,9 +15,9 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-#define expect(condition, ...) \
-	do { \
-		if (!(condition)) \
+#define expect(condition, ...)                 \
+	do {                                   \
+		if (!(condition))              \
 			fail_msg(__VA_ARGS__); \
 	} while (0)
 

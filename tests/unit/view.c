@@ -17,14 +17,23 @@
 static struct lc_entry_info holder(void)
 {
 	const struct lc_entry entry = {
-		.znode = ZNODE, .number = 42, .mode = LC_EXCLUSIVE, .ours = true,
-		.held = true, .host = "web1", .pid = 4242,
+		.znode = ZNODE,
+		.number = 42,
+		.mode = LC_EXCLUSIVE,
+		.ours = true,
+		.held = true,
+		.host = "web1",
+		.pid = 4242,
 	};
 
 	return (struct lc_entry_info){
 		.entry = entry,
-		.token = 4294967301, .session = 0x1000000000000ab, .queued_since_ms = 1700000000123,
-		.held_since_ms = 1700000001004, .uid = 1000, .command = "make",
+		.token = 4294967301,
+		.session = 0x1000000000000ab,
+		.queued_since_ms = 1700000000123,
+		.held_since_ms = 1700000001004,
+		.uid = 1000,
+		.command = "make",
 		.reason = "deploying v42",
 	};
 }
@@ -32,13 +41,19 @@ static struct lc_entry_info holder(void)
 static struct lc_entry_info foreign(void)
 {
 	const struct lc_entry entry = {
-		.znode = "x__rlock__0000000007", .number = 7, .mode = LC_SHARED,
+		.znode = "x__rlock__0000000007",
+		.number = 7,
+		.mode = LC_SHARED,
 		.host = "-",
 	};
 
 	return (struct lc_entry_info){
 		.entry = entry,
-		.token = 9, .session = -1, .queued_since_ms = -1, .held_since_ms = -1, .uid = -1,
+		.token = 9,
+		.session = -1,
+		.queued_since_ms = -1,
+		.held_since_ms = -1,
+		.uid = -1,
 	};
 }
 
@@ -77,19 +92,18 @@ static void entry_of_a_holder(void **state)
 	struct lc_entry_info info = holder();
 
 	(void)state;
-	expect_entry(&info,
-	             "mode: exclusive\n"
-	             "state: held\n"
-	             "host: web1\n"
-	             "pid: 4242\n"
-	             "uid: 1000\n"
-	             "command: make\n"
-	             "queued_since: 2023-11-14T22:13:20.123Z\n"
-	             "held_since: 2023-11-14T22:13:21.004Z\n"
-	             "token: 4294967301\n"
-	             "session: 0x1000000000000ab\n"
-	             "znode: " ZNODE "\n"
-	             "reason: deploying v42\n");
+	expect_entry(&info, "mode: exclusive\n"
+	                    "state: held\n"
+	                    "host: web1\n"
+	                    "pid: 4242\n"
+	                    "uid: 1000\n"
+	                    "command: make\n"
+	                    "queued_since: 2023-11-14T22:13:20.123Z\n"
+	                    "held_since: 2023-11-14T22:13:21.004Z\n"
+	                    "token: 4294967301\n"
+	                    "session: 0x1000000000000ab\n"
+	                    "znode: " ZNODE "\n"
+	                    "reason: deploying v42\n");
 }
 
 static void entry_of_a_waiter(void **state)
@@ -114,18 +128,18 @@ static void entry_with_nothing_known(void **state)
 	struct lc_entry_info info = foreign();
 
 	(void)state;
-	expect_entry(&info,
-	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nqueued_since: -\n"
-	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
-	             "znode: x__rlock__0000000007\n"
-	             "reason: -\n");
+	expect_entry(&info, "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: "
+	                    "-\nqueued_since: -\n"
+	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
+	                    "znode: x__rlock__0000000007\n"
+	                    "reason: -\n");
 	info.entry.held = true;
 	info.entry.mode = LC_EXCLUSIVE;
-	expect_entry(&info,
-	             "mode: exclusive\nstate: held\nhost: -\npid: -\nuid: -\ncommand: -\nqueued_since: -\n"
-	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
-	             "znode: x__rlock__0000000007\n"
-	             "reason: -\n");
+	expect_entry(&info, "mode: exclusive\nstate: held\nhost: -\npid: -\nuid: -\ncommand: "
+	                    "-\nqueued_since: -\n"
+	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
+	                    "znode: x__rlock__0000000007\n"
+	                    "reason: -\n");
 }
 
 /* Clients may set any time; the text stays a time or '-'. */
@@ -162,19 +176,23 @@ static void holders(void **state)
 	(void)state;
 	expect_holders(NULL, 0, "");
 	strcpy(spaced.command, "Web  Content x=");
-	expect_holders(&spaced, 1,
-	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
-	               " command=Web__Content_x= queued_since=2023-11-14T22:13:20.123Z"
-	               " held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n");
-	expect_holders(infos, 1,
-	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
-	               " command=make queued_since=2023-11-14T22:13:20.123Z"
-	               " held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n");
-	expect_holders(infos, 2,
-	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
-	               " command=make queued_since=2023-11-14T22:13:20.123Z"
-	               " held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n"
-	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- held_since=- token=9 reason=-\n");
+	expect_holders(
+		&spaced, 1,
+		"0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
+		" command=Web__Content_x= queued_since=2023-11-14T22:13:20.123Z"
+		" held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n");
+	expect_holders(
+		infos, 1,
+		"0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
+		" command=make queued_since=2023-11-14T22:13:20.123Z"
+		" held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n");
+	expect_holders(
+		infos, 2,
+		"0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000"
+		" command=make queued_since=2023-11-14T22:13:20.123Z"
+		" held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n"
+		"0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- "
+	        "held_since=- token=9 reason=-\n");
 }
 
 /* As the daemon does it: what stands in the node is read, then shown. */
@@ -183,7 +201,10 @@ static void hostile_data_makes_no_line(void **state)
 	static const char *const data[] = {
 		"reason: a\rtoken: 1\x0b\x0c\x1b[2J\x7f\ncommand: b\rstate: held\n",
 		"command: \x01\x02\x03\x04\x05\x06\x07\x08\nreason: \t\t\n",
-		"reason: a\n\ntoken: 1\n", "reason: \ncommand: \n", "reason: x", "\xff\xff\xff",
+		"reason: a\n\ntoken: 1\n",
+		"reason: \ncommand: \n",
+		"reason: x",
+		"\xff\xff\xff",
 	};
 
 	(void)state;
@@ -211,13 +232,14 @@ static void foreign_names_make_no_line(void **state)
 
 	(void)state;
 	info.entry.znode = "a\nreason: b\r\x1b\x7f\x01 \xc3\xbc-0000000007";
-	expect_entry(&info,
-	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: -\nqueued_since: -\n"
-	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
-	             "znode: a?reason: b???? \xc3\xbc-0000000007\nreason: -\n");
+	expect_entry(&info, "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: "
+	                    "-\nqueued_since: -\n"
+	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
+	                    "znode: a?reason: b???? \xc3\xbc-0000000007\nreason: -\n");
 	/* `holder` does not show them at all. */
 	expect_holders(&info, 1,
-	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- held_since=- token=9 reason=-\n");
+	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- "
+	               "held_since=- token=9 reason=-\n");
 }
 
 /* The reason stands last because it alone may hold blanks and '='. */
@@ -239,7 +261,7 @@ static void reasons_are_the_last_field(void **state)
 static void longest_texts_fit_the_size(void **state)
 {
 	struct lc_entry_info info = holder();
-	char znode[4096];   /* other clients may be generous */
+	char znode[4096]; /* other clients may be generous */
 	struct text text = {0};
 
 	(void)state;
@@ -257,33 +279,42 @@ static void longest_texts_fit_the_size(void **state)
 static void status_of_a_mount(void **state)
 {
 	struct lc_status status = {
-		.state = LC_READY, .session = 0x1000000000000ab, .session_timeout_us = 15000000,
-		.tick_time_us = 2000000, .lease_left_us = 12345678, .server = "10.0.0.1:2181",
-		.holders = 1, .waiters = 2, .leaving = 3, .entry_bytes = 270, .connections = 4,
-		.sessions = 5, .counters.doubts = 6,
+		.state = LC_READY,
+		.session = 0x1000000000000ab,
+		.session_timeout_us = 15000000,
+		.tick_time_us = 2000000,
+		.lease_left_us = 12345678,
+		.server = "10.0.0.1:2181",
+		.holders = 1,
+		.waiters = 2,
+		.leaving = 3,
+		.entry_bytes = 270,
+		.connections = 4,
+		.sessions = 5,
+		.counters.doubts = 6,
 	};
 	struct text text = {0};
 
 	(void)state;
-	assert_int_equal(view_status(&status, &(struct view_mount){"web1", 20, "realtime", 4711}, &text), 0);
-	assert_string_equal(text.data,
-	                    "state: ready\n"
-	                    "session: 0x1000000000000ab\n"
-	                    "session_timeout: 15000ms\n"
-	                    "tick_time: 2000ms\n"
-	                    "lease_left: 12345ms\n"
-	                    "server: 10.0.0.1:2181\n"
-	                    "host: web1\n"
-	                    "holders: 1\n"
-	                    "waiters: 2\n"
-	                    "leaving: 3\n"
-	                    "entry_bytes: 270\n"
-	                    "connections: 4\n"
-	                    "sessions: 5\n"
-	                    "kernel_request_timeout: 20s\n"
-	                    "clock_watched_by: realtime\n"
-	                    "clock_doubts: 6\n"
-	                    "open_bytes: 4711\n");
+	assert_int_equal(
+		view_status(&status, &(struct view_mount){"web1", 20, "realtime", 4711}, &text), 0);
+	assert_string_equal(text.data, "state: ready\n"
+	                               "session: 0x1000000000000ab\n"
+	                               "session_timeout: 15000ms\n"
+	                               "tick_time: 2000ms\n"
+	                               "lease_left: 12345ms\n"
+	                               "server: 10.0.0.1:2181\n"
+	                               "host: web1\n"
+	                               "holders: 1\n"
+	                               "waiters: 2\n"
+	                               "leaving: 3\n"
+	                               "entry_bytes: 270\n"
+	                               "connections: 4\n"
+	                               "sessions: 5\n"
+	                               "kernel_request_timeout: 20s\n"
+	                               "clock_watched_by: realtime\n"
+	                               "clock_doubts: 6\n"
+	                               "open_bytes: 4711\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 }
@@ -291,8 +322,10 @@ static void status_of_a_mount(void **state)
 static void status_without_a_session(void **state)
 {
 	static const char *const words[] = {
-		[LC_CONNECTING] = "state: connecting\n", [LC_READY] = "state: ready\n",
-		[LC_SUSPENDED] = "state: lost\n", [LC_UNUSABLE] = "state: unusable\n",
+		[LC_CONNECTING] = "state: connecting\n",
+		[LC_READY] = "state: ready\n",
+		[LC_SUSPENDED] = "state: lost\n",
+		[LC_UNUSABLE] = "state: unusable\n",
 	};
 
 	(void)state;
@@ -300,7 +333,9 @@ static void status_without_a_session(void **state)
 		struct lc_status status = {.state = (enum lc_state)i, .server = "-"};
 		struct text text = {0};
 
-		assert_int_equal(view_status(&status, &(struct view_mount){"web1", 0, "realtime", 0}, &text), 0);
+		assert_int_equal(
+			view_status(&status, &(struct view_mount){"web1", 0, "realtime", 0}, &text),
+			0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\n"));
@@ -331,11 +366,16 @@ static void metrics_fit_the_size(void **state)
 	(void)state;
 	memset(&status.session_timeout_us, 0x7f, sizeof(status.session_timeout_us));
 	status.lease_left_us = status.tick_time_us = status.session_timeout_us;
-	status.holders = status.waiters = status.losing = status.leaving = status.entries = UINT_MAX;
+	status.holders = status.waiters = status.losing = status.leaving = status.entries =
+		UINT_MAX;
 	status.entry_bytes = SIZE_MAX;
 	status.connections = status.sessions = ULONG_MAX;
 	memset(&status.counters, 0x7f, sizeof(status.counters));
-	assert_int_equal(view_metrics(&status, &(struct view_mount){"a\"b\\c\nd", INT32_MAX, "realtime", SIZE_MAX}, &text), 0);
+	assert_int_equal(
+		view_metrics(&status,
+	                     &(struct view_mount){"a\"b\\c\nd", INT32_MAX, "realtime", SIZE_MAX},
+	                     &text),
+		0);
 	assert_int_equal(text.len, strlen(text.data));
 	assert_true(text.len < VIEW_SIZE);
 	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));

@@ -115,7 +115,8 @@ static void *slot_run(void *argument)
 
 	peer->take(session);
 	after = actor_now();
-	actor_say("held %u %llu %llu", slot->number, (unsigned long long)before, (unsigned long long)after);
+	actor_say("held %u %llu %llu", slot->number, (unsigned long long)before,
+	          (unsigned long long)after);
 	while (!slot_told(slot))
 		if (peer->idle)
 			peer->idle(session);
@@ -171,10 +172,10 @@ static void slot_drop(unsigned number)
 struct cycler {
 	void *session;
 	pthread_t thread;
-	const uint64_t *window;    /* when the run begins, when it ends */
+	const uint64_t *window; /* when the run begins, when it ends */
 	pthread_barrier_t *barrier;
 	useconds_t pause_us;
-	uint64_t *takes, *drops;   /* durations */
+	uint64_t *takes, *drops; /* durations */
 	size_t length, room;
 };
 
@@ -244,12 +245,14 @@ static void cycles_report(struct cycler *cyclers, unsigned threads, double secon
 	}
 	qsort(takes, total, sizeof(uint64_t), compare);
 	qsort(drops, total, sizeof(uint64_t), compare);
-	actor_say("cycles {\"cycles\": %zu, \"seconds\": %.6f, \"p50\": %llu, \"p90\": %llu, \"p99\": %llu, "
+	actor_say("cycles {\"cycles\": %zu, \"seconds\": %.6f, \"p50\": %llu, \"p90\": %llu, "
+	          "\"p99\": %llu, "
 	          "\"max\": %llu, \"drop_p50\": %llu, \"least\": %zu, \"most\": %zu}",
 	          total, seconds, (unsigned long long)part(takes, total, 0.5),
-	          (unsigned long long)part(takes, total, 0.9), (unsigned long long)part(takes, total, 0.99),
-	          (unsigned long long)part(takes, total, 1), (unsigned long long)part(drops, total, 0.5),
-	          least, most);
+	          (unsigned long long)part(takes, total, 0.9),
+	          (unsigned long long)part(takes, total, 0.99),
+	          (unsigned long long)part(takes, total, 1),
+	          (unsigned long long)part(drops, total, 0.5), least, most);
 	free(takes);
 	free(drops);
 }
@@ -266,7 +269,8 @@ static void cycles(unsigned threads, unsigned locks, bool shared, unsigned warm_
 	for (unsigned i = 0; i < threads; i++) {
 		snprintf(lock, sizeof(lock), "bench%u", i % locks);
 		cyclers[i] = (struct cycler){.session = peer->session_create(lock, shared),
-		                             .window = window, .barrier = &barrier,
+		                             .window = window,
+		                             .barrier = &barrier,
 		                             .pause_us = pause_us};
 	}
 	window[0] = actor_now() + (uint64_t)warm_ms * 1000000u;
@@ -302,8 +306,8 @@ static void obey(const char *line)
 		slot_take(number, lock, !strcmp(mode, "shared"), true);
 	} else if (sscanf(line, "drop %u", &number) == 1) {
 		slot_drop(number);
-	} else if (sscanf(line, "cycles %u %u %15s %u %u %u", &threads, &locks, mode, &warm_ms, &run_ms,
-	                  &pause_us) == 6) {
+	} else if (sscanf(line, "cycles %u %u %15s %u %u %u", &threads, &locks, mode, &warm_ms,
+	                  &run_ms, &pause_us) == 6) {
 		cycles(threads, locks, !strcmp(mode, "shared"), warm_ms, run_ms, pause_us);
 	} else if (!strcmp(line, "count\n") && peer->count) {
 		actor_say("count %lu", peer->count());

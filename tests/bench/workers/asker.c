@@ -179,13 +179,16 @@ static void print_figures(double seconds)
 	printf("{\"done\": %ld, \"seconds\": %.3f, \"failed\": {", (long)done, seconds);
 	for (int i = 0, n = 0; i < ERRNO_MAX; i++)
 		if (failed[i])
-			printf("%s\"%s\": %ld", n++ ? ", " : "", strerrorname_np(i), (long)failed[i]);
+			printf("%s\"%s\": %ld", n++ ? ", " : "", strerrorname_np(i),
+			       (long)failed[i]);
 	printf("}");
-	pthread_mutex_lock(&mutex);   /* for good: no take is added any more */
+	pthread_mutex_lock(&mutex); /* for good: no take is added any more */
 	if (take_count > 0) {
 		qsort(takes, take_count, sizeof(takes[0]), compare);
-		printf(", \"p50 us\": %.0f, \"p99 us\": %.0f, \"max us\": %.0f", (double)takes[take_count / 2] / 1e3,
-		       (double)takes[take_count * 99 / 100] / 1e3, (double)takes[take_count - 1] / 1e3);
+		printf(", \"p50 us\": %.0f, \"p99 us\": %.0f, \"max us\": %.0f",
+		       (double)takes[take_count / 2] / 1e3,
+		       (double)takes[take_count * 99 / 100] / 1e3,
+		       (double)takes[take_count - 1] / 1e3);
 	}
 	printf("}\n");
 	fflush(stdout);
@@ -222,7 +225,8 @@ int main(int argc, char **argv)
 	int64_t begun;
 
 	if (argc != 5 && argc != 6) {
-		fprintf(stderr, "usage: asker UID wait|take|holder|pollpri|stat|ls|mix PATH COUNT [SECONDS]\n");
+		fprintf(stderr, "usage: asker UID wait|take|holder|pollpri|stat|ls|mix PATH COUNT "
+		                "[SECONDS]\n");
 		return 1;
 	}
 	kind = argv[2];

@@ -84,8 +84,13 @@ static void drop(void *argument)
 int main(int argc, char **argv)
 {
 	static const struct peer files = {
-		.usage = "files doors|flock DIRECTORY", .start = start, .make = make,
-		.session_create = session_create, .session_destroy = free, .take = take, .drop = drop,
+		.usage = "files doors|flock DIRECTORY",
+		.start = start,
+		.make = make,
+		.session_create = session_create,
+		.session_destroy = free,
+		.take = take,
+		.drop = drop,
 	};
 
 	return actor_main(&files, argc, argv);

@@ -90,9 +90,13 @@ static void start(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static const struct peer postgres = {
-		.usage = "postgres CONNINFO", .start = start, .make = make,
-		.session_create = session_create, .session_destroy = session_destroy,
-		.take = take, .drop = drop,
+		.usage = "postgres CONNINFO",
+		.start = start,
+		.make = make,
+		.session_create = session_create,
+		.session_destroy = session_destroy,
+		.take = take,
+		.drop = drop,
 	};
 
 	return actor_main(&postgres, argc, argv);

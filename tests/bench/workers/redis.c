@@ -16,8 +16,8 @@
 #define TTL_MS 10000
 #define RETRY_US 1000
 
-static const char RELEASE[] =
-	"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+static const char RELEASE[] = "if redis.call('get', KEYS[1]) == ARGV[1] then return "
+                              "redis.call('del', KEYS[1]) end return 0";
 
 struct session {
 	redisContext *redis;
@@ -79,8 +79,9 @@ static void take(void *argument)
 	struct session *session = argument;
 
 	for (;;) {
-		redisReply *reply = must(session, redisCommand(session->redis, "SET %s %s NX PX %d",
-		                                               session->lock, session->owner, TTL_MS));
+		redisReply *reply =
+			must(session, redisCommand(session->redis, "SET %s %s NX PX %d",
+		                                   session->lock, session->owner, TTL_MS));
 		bool got = reply->type == REDIS_REPLY_STATUS;
 
 		freeReplyObject(reply);
@@ -94,8 +95,9 @@ static void drop(void *argument)
 {
 	struct session *session = argument;
 
-	freeReplyObject(must(session, redisCommand(session->redis, "EVALSHA %s 1 %s %s", session->script,
-	                                           session->lock, session->owner)));
+	freeReplyObject(
+		must(session, redisCommand(session->redis, "EVALSHA %s 1 %s %s", session->script,
+	                                   session->lock, session->owner)));
 }
 
 static void start(int argc, char **argv)
@@ -109,9 +111,13 @@ static void start(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static const struct peer redis = {
-		.usage = "redis HOST PORT", .start = start, .make = make,
-		.session_create = session_create, .session_destroy = session_destroy,
-		.take = take, .drop = drop,
+		.usage = "redis HOST PORT",
+		.start = start,
+		.make = make,
+		.session_create = session_create,
+		.session_destroy = session_destroy,
+		.take = take,
+		.drop = drop,
 	};
 
 	return actor_main(&redis, argc, argv);

@@ -26,11 +26,11 @@
 
 struct session {
 	zhandle_t *zk;
-	char lock[128];        /* the lock's node */
-	char entry[256];       /* what was created last */
-	char ahead[256];       /* recipe: the entry before ours, or empty */
+	char lock[128];  /* the lock's node */
+	char entry[256]; /* what was created last */
+	char ahead[256]; /* recipe: the entry before ours, or empty */
 	int answers, rc;
-	bool event;            /* a watch has fired */
+	bool event; /* a watch has fired */
 };
 
 static const char *servers;
@@ -46,8 +46,9 @@ static void turn(struct session *session)
 	struct pollfd poll_fd;
 
 	zookeeper_interest(session->zk, &fd, &interest, &left);
-	poll_fd = (struct pollfd){.fd = fd, .events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
-	                                                      (interest & ZOOKEEPER_WRITE ? POLLOUT : 0))};
+	poll_fd = (struct pollfd){.fd = fd,
+	                          .events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
+	                                            (interest & ZOOKEEPER_WRITE ? POLLOUT : 0))};
 	poll(&poll_fd, 1, (int)(left.tv_sec * 1000 + left.tv_usec / 1000 + 1));
 	zookeeper_process(session->zk,
 	                  (poll_fd.revents & (POLLIN | POLLERR | POLLHUP) ? ZOOKEEPER_READ : 0) |
@@ -94,7 +95,8 @@ static void on_created(int rc, const char *name, const void *context)
 	answered(session, rc);
 }
 
-static void on_data(int rc, const char *value, int length, const struct Stat *stat, const void *context)
+static void on_data(int rc, const char *value, int length, const struct Stat *stat,
+                    const void *context)
 {
 	(void)value, (void)length, (void)stat;
 	answered((struct session *)context, rc);
@@ -176,8 +178,8 @@ static void make(const char *lock)
 	const char *paths[] = {ROOT, session->lock};
 
 	for (int i = 0; i < 2; i++) {
-		int rc = answer(session, zoo_acreate(session->zk, paths[i], NULL, -1, &ZOO_OPEN_ACL_UNSAFE, 0,
-		                                     on_created, session));
+		int rc = answer(session, zoo_acreate(session->zk, paths[i], NULL, -1,
+		                                     &ZOO_OPEN_ACL_UNSAFE, 0, on_created, session));
 		if (rc != ZOK && rc != ZNODEEXISTS)
 			actor_fail("create %s: %s", paths[i], zerror(rc));
 	}
@@ -202,20 +204,23 @@ static void create_entry(struct session *session)
 	for (size_t i = 0; i < sizeof(id); i++)
 		at += snprintf(path + at, sizeof(path) - (size_t)at, "%02x", id[i]);
 	snprintf(path + at, sizeof(path) - (size_t)at, "-lock-");
-	must(session, zoo_acreate(session->zk, path, NULL, -1, &ZOO_OPEN_ACL_UNSAFE,
-	                          ZOO_EPHEMERAL_SEQUENTIAL, on_created, session), "create");
+	must(session,
+	     zoo_acreate(session->zk, path, NULL, -1, &ZOO_OPEN_ACL_UNSAFE,
+	                 ZOO_EPHEMERAL_SEQUENTIAL, on_created, session),
+	     "create");
 }
 
 static void take_in_line(struct session *session)
 {
 	create_entry(session);
 	for (;;) {
-		must(session, zoo_aget_children(session->zk, session->lock, 0, on_list, session), "list");
+		must(session, zoo_aget_children(session->zk, session->lock, 0, on_list, session),
+		     "list");
 		if (!session->ahead[0])
 			return;
 		session->event = false;
-		int rc = answer(session, zoo_awget(session->zk, session->ahead, on_watch, session, on_data,
-		                                   session));
+		int rc = answer(session, zoo_awget(session->zk, session->ahead, on_watch, session,
+		                                   on_data, session));
 		if (rc == ZOK)
 			wait_for_event(session);
 		else if (rc != ZNONODE)
@@ -229,15 +234,17 @@ static void take_with_herd(struct session *session)
 
 	snprintf(path, sizeof(path), "%s/lock", session->lock);
 	for (;;) {
-		int rc = answer(session, zoo_acreate(session->zk, path, NULL, -1, &ZOO_OPEN_ACL_UNSAFE,
-		                                     ZOO_EPHEMERAL, on_created, session));
+		int rc = answer(session,
+		                zoo_acreate(session->zk, path, NULL, -1, &ZOO_OPEN_ACL_UNSAFE,
+		                            ZOO_EPHEMERAL, on_created, session));
 		if (rc == ZOK)
 			return;
 		if (rc != ZNODEEXISTS)
 			actor_fail("create: %s", zerror(rc));
 		session->event = false;
 		/* exists would leave a watch behind where nothing is. */
-		rc = answer(session, zoo_awget(session->zk, path, on_watch, session, on_data, session));
+		rc = answer(session,
+		            zoo_awget(session->zk, path, on_watch, session, on_data, session));
 		if (rc == ZOK)
 			wait_for_event(session);
 		else if (rc != ZNONODE)
@@ -289,9 +296,15 @@ static void start(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static const struct peer zookeeper = {
-		.usage = "zookeeper recipe|create|herd SERVERS", .start = start, .make = make,
-		.session_create = session_create, .session_destroy = session_destroy,
-		.take = take, .drop = drop, .idle = idle, .count = count,
+		.usage = "zookeeper recipe|create|herd SERVERS",
+		.start = start,
+		.make = make,
+		.session_create = session_create,
+		.session_destroy = session_destroy,
+		.take = take,
+		.drop = drop,
+		.idle = idle,
+		.count = count,
 	};
 
 	return actor_main(&zookeeper, argc, argv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench.h - engines on the simulation's world (tests/sim), for short scenarios that
+ * bench.h - engines on the ensemble in memory (tests/world), for short scenarios that
  * are the same in each run but for the allocation that fails.
  *
  * What is required of each run, wherever memory was short:

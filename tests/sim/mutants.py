@@ -57,10 +57,6 @@ LEASE = unit('tests/unit/lease.c')
 QUEUE = unit('tests/unit/queue.c')
 CALLS = unit('tests/sim/test_calls.c')
 OWN = unit('tests/sim/test_own.c')
-# What a test of tests/sim without the simulation is made of.
-WORLD = {'agenda', 'arena', 'conn', 'link', 'mutation', 'quorum', 'sessions', 'trace', 'tree', 'wire',
-         'world'}
-TEST_MOUNT = 'tests/sim/test_mount.c'
 # The engine's files, as they are.
 TEXTS = {}
 
@@ -1091,7 +1087,7 @@ def run(command, **options):
 
 
 def compile_file(source, target, engine=ROOT + '/lockcore'):
-    include = ['-I' + engine, '-I' + ROOT + '/tests/unit', '-I' + os.path.dirname(source)]
+    include = ['-I' + engine, '-I' + ROOT + '/tests/unit', '-I' + ROOT + '/tests/world', '-I' + os.path.dirname(source)]
     done = run([*CC, *FLAGS, *include, '-c', source, '-o', target])
     if done.returncode:
         raise RuntimeError(f'{source} does not compile:\n{done.stdout}')
@@ -1133,25 +1129,27 @@ class Works:
 
     def __init__(self, directory):
         self.directory = directory
-        self.engine, self.simulation, self.world, self.units = {}, [], [], {}
+        self.engine, self.simulation, self.units = {}, [], {}
+        self.world = directory + '/libworld.a'
 
     def sources(self):
         engine = [path for path in sorted(glob.glob(ROOT + '/lockcore/*.c'))
                   if stem(path) != 'ensemble_zookeeper']
         simulation = [path for path in sorted(glob.glob(ROOT + '/tests/sim/*.c'))
                       if not stem(path).startswith('test_')]
-        units = [ROOT + '/' + TEST_MOUNT]
-        units += [ROOT + '/' + m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)]
-        return engine, simulation, sorted(set(units))
+        world = [path for path in sorted(glob.glob(ROOT + '/tests/world/*.c'))
+                 if not stem(path).startswith('test_world')]
+        units = [ROOT + '/' + m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)]
+        return engine, simulation, world, sorted(set(units))
 
     def build(self, pool):
-        engine, simulation, units = self.sources()
+        engine, simulation, world, units = self.sources()
         todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
-                for i, path in enumerate(engine + simulation + units)}
+                for i, path in enumerate(engine + simulation + world + units)}
         objects = {path: future.result() for path, future in todo.items()}
         self.engine = {os.path.basename(path): objects[path] for path in engine}
         self.simulation = [objects[path] for path in simulation]
-        self.world = [objects[path] for path in simulation if stem(path) in WORLD]
+        run(['ar', 'rcs', self.world, *[objects[path] for path in world]])
         self.units = {os.path.relpath(path, ROOT): objects[path] for path in units}
 
     def link(self, judge, replaced, name):
@@ -1160,9 +1158,8 @@ class Works:
         if isinstance(judge, Sim):
             rest = self.simulation
         else:
-            world = [*self.world, self.units[TEST_MOUNT]] if judge.source.startswith('tests/sim/') else []
-            rest = [self.units[judge.source], *world, '-lcmocka']
-        done = run([*CC, '-o', program, *engine, *rest])
+            rest = [self.units[judge.source]]
+        done = run([*CC, '-o', program, *rest, self.world, *engine, '-lcmocka'])
         if done.returncode:
             raise RuntimeError(f'{name} does not link:\n{done.stdout}')
         return program

@@ -3,8 +3,8 @@
  * arena.h - memory that lives as long as one run of the world. The world's
  * messages are shared by queues with many exits; a run is short.
  */
-#ifndef SIM_ARENA_H
-#define SIM_ARENA_H
+#ifndef WORLD_ARENA_H
+#define WORLD_ARENA_H
 
 #include <stddef.h>
 

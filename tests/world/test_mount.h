@@ -3,8 +3,8 @@
  * test_mount.h - an engine on the world, with the plainest loop around it, for tests that say
  * themselves what happens. The simulation has a mount of its own, with clocks that drift.
  */
-#ifndef SIM_TEST_MOUNT_H
-#define SIM_TEST_MOUNT_H
+#ifndef WORLD_TEST_MOUNT_H
+#define WORLD_TEST_MOUNT_H
 
 #include "lockcore.h"
 #include "wire.h"

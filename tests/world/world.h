@@ -15,8 +15,8 @@
  * The log has two heads: what is proposed (where outcomes are decided; a tail
  * of it may be lost in an election) and what is committed.
  */
-#ifndef SIM_WORLD_H
-#define SIM_WORLD_H
+#ifndef WORLD_WORLD_H
+#define WORLD_WORLD_H
 
 #include "agenda.h"
 #include "rng.h"

@@ -8,8 +8,8 @@
  * answers all that was outstanding on a lost connection with UNKNOWN, whether it
  * was done or not. It never resends.
  */
-#ifndef SIM_WIRE_H
-#define SIM_WIRE_H
+#ifndef WORLD_WIRE_H
+#define WORLD_WIRE_H
 
 #include "world.h"
 

@@ -4,8 +4,8 @@
  * or what one server has applied. Knows ZooKeeper's rules for nodes, nothing of
  * sessions or time.
  */
-#ifndef SIM_TREE_H
-#define SIM_TREE_H
+#ifndef WORLD_TREE_H
+#define WORLD_TREE_H
 
 #include <uthash.h>
 

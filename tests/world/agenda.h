@@ -3,8 +3,8 @@
  * agenda.h - virtual time: what is to happen when. Two things due at the same
  * microsecond happen in the order in which they were noted.
  */
-#ifndef SIM_AGENDA_H
-#define SIM_AGENDA_H
+#ifndef WORLD_AGENDA_H
+#define WORLD_AGENDA_H
 
 #include <stdbool.h>
 #include <stddef.h>

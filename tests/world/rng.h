@@ -3,8 +3,8 @@
  * rng.h - the only source of chance in the simulation: one 64-bit state
  * (splitmix64), so that a seed is a run.
  */
-#ifndef SIM_RNG_H
-#define SIM_RNG_H
+#ifndef WORLD_RNG_H
+#define WORLD_RNG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * default (formatting would cost more than the run); a seed that failed is
  * run again with the trace on.
  */
-#ifndef SIM_TRACE_H
-#define SIM_TRACE_H
+#ifndef WORLD_TRACE_H
+#define WORLD_TRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

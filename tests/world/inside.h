@@ -8,8 +8,8 @@
  *   quorum    who leads, what fails
  *   conn      between a client and a server
  */
-#ifndef SIM_INSIDE_H
-#define SIM_INSIDE_H
+#ifndef WORLD_INSIDE_H
+#define WORLD_INSIDE_H
 
 #include "world.h"
 

@@ -4,8 +4,8 @@
  * harness can be made to break a promise, so that each invariant is seen to
  * fail when it should. Mutations of the engine's own sources: mutants.py.
  */
-#ifndef SIM_MUTATION_H
-#define SIM_MUTATION_H
+#ifndef WORLD_MUTATION_H
+#define WORLD_MUTATION_H
 
 #define MUTATIONS(M)                                                                       \
 	M(none, "the truth")                                                               \

@@ -60,7 +60,7 @@ static pid_t start(char **command, int door, int *ret_child)
 /* One term of office: the command's status, or -1 if it did not end by itself. */
 static int lead(const char *path, char **command, int term_ms)
 {
-	int door = open(path, O_RDWR);	/* waits for its turn */
+	int door = open(path, O_RDWR); /* waits for its turn */
 	if (door < 0)
 		err(EX_TEMPFAIL, "%s", path);
 	int child;
@@ -68,8 +68,8 @@ static int lead(const char *path, char **command, int term_ms)
 
 	/* POLLERR and POLLHUP are told without being asked for. */
 	struct pollfd fds[] = {
-		{ .fd = child, .events = POLLIN },
-		{ .fd = door },
+		{.fd = child, .events = POLLIN},
+		{.fd = door},
 	};
 	const char *why = NULL;
 	for (;;) {
@@ -78,18 +78,18 @@ static int lead(const char *path, char **command, int term_ms)
 			err(EX_OSERR, "poll");
 		if (count == 0) {
 			term_ms = -1;
-			fds[1].events = POLLPRI;	/* tells of those who wait, from now on */
+			fds[1].events = POLLPRI; /* tells of those who wait, from now on */
 			continue;
 		}
 		if (fds[0].revents)
 			break;
 		if (fds[1].revents & (POLLERR | POLLHUP)) {
 			why = "lost";
-			send_signal(child, SIGKILL);	/* somebody else may lead in a moment */
+			send_signal(child, SIGKILL); /* somebody else may lead in a moment */
 			fds[1].fd = -1;
 		} else if (fds[1].revents & POLLPRI) {
 			why = "wanted by others";
-			send_signal(child, SIGTERM);	/* still ours: there is time for good order */
+			send_signal(child, SIGTERM); /* still ours: there is time for good order */
 			fds[1].events = 0;
 		}
 	}

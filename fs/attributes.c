@@ -84,7 +84,7 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	case NODE_DOOR: /* size 0: grep, tar and file(1) leave it alone */
 		st.st_mode = S_IFREG | owner.door_mode;
 		break;
-	case NODE_QUEUE: /* for everybody, as its entries: who may evict is looked at when it is done */
+	case NODE_QUEUE: /* for everybody, as its entries: evict_entry() checks the caller */
 		st.st_mode = S_IFDIR | 0777;
 		break;
 	case NODE_ABOUT:

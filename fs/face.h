@@ -125,7 +125,7 @@ void parked_done(void *ctx, int err); /* an lc_done_fn */
 
 /* ---- text.c ---- */
 
-/* The request is about an entry of a queue, which is to be taken from its taker: for park_call(). */
+/* The request asks to take an entry of a queue from its taker. For park_call(). */
 int evict_entry(struct parked *parked, lc_done_fn *done);
 
 /* ---- attributes.c ---- */

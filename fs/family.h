@@ -6,7 +6,8 @@
  * The loop asks nothing of another process that can wait. exec closes what is
  * close-on-exec while it holds its process's exec_update_lock, and a FUSE file gets a
  * FLUSH then, from us or from a filesystem that hangs; whoever waits for that lock waits
- * as long, and if it is we who owe the answer, for ever. In /proc/PID (Linux 6.18, tried one by one)
+ * as long, and if it is we who owe the answer, for ever. In /proc/PID (Linux 6.18, tried one
+ * by one)
  *
  *   wait        stat, environ, maps, smaps, auxv, wchan, stack, syscall, io, personality,
  *               attr/, map_files/; fd/N, exe, cwd, root, ns/ when they are followed or read;
@@ -38,8 +39,8 @@ pid_t family_process(pid_t thread);
 void family_see(pid_t thread, struct person *ret_person);
 /* With `start`, which stands in stat: only while the thread is in an open(2), flock(2) or
  * fcntl(2) that we have not answered. Then its process is not in exec, which ends all other
- * threads before it takes the lock, and can end none that waits for us. Not so in a FLUSH, which exec
- * itself may send, nor in a READ or WRITE, which need not be waited for. */
+ * threads before it takes the lock, and can end none that waits for us. Not so in a FLUSH,
+ * which exec itself may send, nor in a READ or WRITE, which need not be waited for. */
 void family_identify(pid_t thread, struct person *ret_person);
 
 struct ancestry {

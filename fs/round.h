@@ -24,8 +24,8 @@ struct round_lost {
 };
 
 struct round_lost round_note(struct round *round);
-/* Of what is noted; one that is under way ends. `urgent`: with the guardian's own priority, which is not
- * for losses that users bring about as often as they like. */
+/* Of what is noted; a round that is under way ends. `urgent`: with the guardian's own priority,
+ * which is not for losses that users bring about as often as they like. */
 void round_begin(struct round *round, bool urgent);
 /* True: it is over. To be called every CREW_TEND_US. */
 bool round_tend(struct round *round);

@@ -165,7 +165,7 @@ static void judge_question(struct question *question, int number)
 	struct bench *bench = question->bench;
 	int result = question->result, expected = bench->expected->questions[number];
 
-	/* 1: was cancelled before. -EHOSTUNREACH: what a broken connection makes of it is chance. */
+	/* 1: was cancelled before. -EHOSTUNREACH: after a break the answer is chance. */
 	if (question->cancelled || expected == 1 || expected == -EHOSTUNREACH ||
 	    result == -ENOMEM || result == -EHOSTUNREACH ||
 	    (question->also && result == question->also))

@@ -313,7 +313,7 @@ int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int len,
                  void_completion_t completion, const void *data)
 {
 	(void)scheme, (void)cert, (void)len, (void)completion, (void)data;
-	/* Later they would go out in the middle of another request, and they are never forgotten. */
+	/* Later they would go out inside of another request. They are never forgotten. */
 	assert_int_equal(zh->state, ZOO_CONNECTING_STATE);
 	assert_false(zh->authentic);
 	zh->authentic = true;

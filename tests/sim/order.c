@@ -216,12 +216,14 @@ static bool admitted(const struct taker *taker, const struct span *span, bool *r
 
 		if (stander->czxid == taker->token) {
 			*ret_there = true;
-			/* Near 2^31 a queue is read in two steps, so that it is the one of no single moment;
-			 * who is before it goes in any case, somebody deaf may come. */
+			/* Near 2^31 a queue is read in two steps, so that it is the one of no
+			 * single moment; who is before it goes in any case, somebody deaf may
+			 * come. */
 			return (!span->deaf || taker->sim->plan.near_overflow) &&
 			       crowd_admits(&crowd, taker->mode, span->slots);
 		}
-		/* Whoever has chosen its number came in where nobody can: none is promised to wait. */
+		/* A taker that has chosen its number stands where none can come: nobody is
+		 * promised to wait for it. */
 		if (!judge_passes(taker, stander->who) && !(stander->shape & SHAPE_STRAY))
 			crowd_add(&crowd, stander->shape);
 	}

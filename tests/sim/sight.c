@@ -220,8 +220,8 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			taker->entry_session = node->stat.ephemeral_owner;
 		}
 		before = last[taker->mount->index];
-		/* Unless its first create was refused, or found no lock, or its entry was deleted, and
-		 * nobody heard of it. */
+		/* Unless its first create was refused, or found no lock, or its entry was
+		 * deleted, and nobody heard of it. */
 		if (before && before->entry_session == taker->entry_session &&
 		    !before->former_token && !sim->plan.weight[FAULT_REFUSE] &&
 		    !taker->evicted_alone && lock->absent_us < taker->took_us &&

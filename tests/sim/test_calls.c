@@ -1182,8 +1182,8 @@ static void mark(struct bench *bench, const struct taker *victim)
 	put_now(bench, path, "evict: me\nhost: m0\n");
 }
 
-/* Mounts that know nothing of pokes write to the heartbeats' node; and any node may vanish, with what
- * it tells. */
+/* Mounts that know nothing of pokes write to the heartbeats' node; and any node may vanish, with
+ * what it tells. */
 static void poked_otherwise(void **state)
 {
 	(void)state;

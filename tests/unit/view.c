@@ -192,7 +192,7 @@ static void holders(void **state)
 		" command=make queued_since=2023-11-14T22:13:20.123Z"
 		" held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n"
 		"0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- "
-	        "held_since=- token=9 reason=-\n");
+		"held_since=- token=9 reason=-\n");
 }
 
 /* As the daemon does it: what stands in the node is read, then shown. */

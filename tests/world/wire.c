@@ -283,7 +283,7 @@ static void lose_connection(struct wire *wire)
 	wire->told_connected = wire->drop_asked = false;
 	wire->retry_us =
 		wire->clock_us(wire->ctx) + rng_spread(&wire->rng, 100, wire->timeout_us / 60);
-	/* While it is not connected, what was queued fails with the attempt or waits for the next. */
+	/* Without a connection the queued requests fail with the attempt, or wait for the next. */
 	if (told || rng_chance(&wire->rng, 500))
 		doom_all(wire, ENSEMBLE_UNKNOWN);
 	if (told)

@@ -17,7 +17,7 @@
 #define RETRY_US 1000
 
 static const char RELEASE[] = "if redis.call('get', KEYS[1]) == ARGV[1] then return "
-                              "redis.call('del', KEYS[1]) end return 0";
+			      "redis.call('del', KEYS[1]) end return 0";
 
 struct session {
 	redisContext *redis;

@@ -4,20 +4,22 @@
 # The man pages are well-formed. Skipped without the tools, or while there are none.
 
 set -eu
-cd "${1:?usage: man.sh ROOT}/fs"
+cd "${1:?usage: man.sh ROOT}"
 command -v scdoc >/dev/null && command -v mandoc >/dev/null || exit 77
-set -- *.scd
+set -- fs/*.scd examples/*/*.scd
 [ -e "$1" ] || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0
 for page; do
+    name=${page##*/}
+    name=${name%.scd}
     # scdoc dates a page by the clock unless it is told.
-    if ! SOURCE_DATE_EPOCH=0 scdoc <"$page" >"$work/${page%.scd}"; then
+    if ! SOURCE_DATE_EPOCH=0 scdoc <"$page" >"$work/$name"; then
         printf '%s: scdoc refuses it\n' "$page" >&2
         bad=1
     # What scdoc itself writes behind each heading is not the page's fault.
-    elif { mandoc -Tlint -Wwarning "$work/${page%.scd}" || :; } |
+    elif { mandoc -Tlint -Wwarning "$work/$name" || :; } |
         sed "s|^mandoc: [^:]*:|$page, line of the output |" |
         grep -v 'skipping paragraph macro: PP \(empty\|after S[HS]\)$' >&2; then
         bad=1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # All shell scripts of the tree pass shellcheck, whatever their names are: they are
-# known by their first line. No script and no page takes a lock and goes on without it, as
+# known by their first line, and completions by their name. No script and no page takes a lock and goes on without it, as
 # bash and zsh do when `exec 9<>` fails.
 
 set -eu
@@ -11,7 +11,7 @@ command -v shellcheck >/dev/null || exit 77
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 find .ci examples fs lockcore tests -type f 2>/dev/null | sort | while read -r file; do
-    if head -n 1 "$file" | grep -qaE '^#!.*[/ ](ba|da|k)?sh( |$)'; then
+    if [ "${file%.bash}" != "$file" ] || head -n 1 "$file" | grep -qaE '^#!.*[/ ](ba|da|k)?sh( |$)'; then
         printf '%s\n' "$file"
     fi
 done >"$work"

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * clean.h - text of others, made fit to be shown. Whoever takes a lock writes its reason and
+ * whoever makes one chooses its name, on any host: neither may move a cursor, hide what
+ * stands beside it, or begin a line of its own.
+ */
+#ifndef ZKLOCK_CLEAN_H
+#define ZKLOCK_CLEAN_H
+
+#include <stddef.h>
+#include <wchar.h>
+
+/* Room for any text that the commands show: a reason of 4096 bytes is the longest. */
+#define CLEAN_MAX 4400
+
+/* The text up to `size` bytes; `?` stands for what cannot be shown in this locale or is
+ * invisible. Cut between two characters. Returns `buffer`. */
+const char *clean(char *buffer, size_t size, const char *text);
+/* For the next character of a text that may be anything: its bytes, 0 at the end. What is
+ * not to be shown becomes `?`. */
+size_t clean_next(const char *text, wchar_t *ret_char);
+
+#endif

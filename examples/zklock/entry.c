@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry.c - see entry.h.
+ */
+#include "entry.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int compare_entries(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+static bool add(struct entry **entries, size_t *count, size_t *size, const char *name)
+{
+	struct entry *entry;
+
+	if (*count == *size) {
+		size_t more = *size ? *size * 2 : 64;
+
+		entry = reallocarray(*entries, more, sizeof(*entry));
+		if (!entry)
+			return false;
+		*entries = entry;
+		*size = more;
+	}
+	entry = &(*entries)[(*count)++];
+	memset(entry, 0, sizeof(*entry));
+	snprintf(entry->name, sizeof(entry->name), "%s", name);
+	entry->shared = strncmp(name + strcspn(name, "-"), "-shared-", 8) == 0;
+	entry->foreign = strstr(name, "-foreign") != NULL;
+	entry->host = entry->pid = entry->uid = entry->command = entry->queued_since =
+		entry->held_since = entry->token = entry->reason = "-";
+	return true;
+}
+
+/* `x` marks those who hold. */
+static void look_who_holds(int directory, struct entry *entries, size_t count)
+{
+	struct stat stat;
+
+	for (size_t i = 0; i < count; i++)
+		entries[i].held = fstatat(directory, entries[i].name, &stat, 0) == 0 &&
+		                  stat.st_mode & S_IXUSR;
+}
+
+bool entries_list(const struct mount *mount, const char *lock, struct entry **ret_entries,
+                  size_t *ret_count)
+{
+	int fd = mount_open(mount, lock, "queue", O_RDONLY | O_DIRECTORY);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	struct entry *entries = NULL;
+	size_t count = 0, size = 0;
+	struct dirent *dirent;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (errno = 0, (dirent = readdir(directory)))
+		if (*dirent->d_name != '.' && !add(&entries, &count, &size, dirent->d_name))
+			break;
+	if (errno) {
+		int error = errno;
+
+		closedir(directory);
+		free(entries);
+		errno = error;
+		return false;
+	}
+	if (count)
+		qsort(entries, count, sizeof(*entries), compare_entries);
+	look_who_holds(fd, entries, count);
+	closedir(directory);
+	*ret_entries = entries;
+	*ret_count = count;
+	return true;
+}
+
+void entry_read(const struct mount *mount, const char *lock, struct entry *entry)
+{
+	struct {
+		const char *name;
+		const char **value;
+	} fields[] = {
+		{"host", &entry->host},
+		{"pid", &entry->pid},
+		{"uid", &entry->uid},
+		{"command", &entry->command},
+		{"queued_since", &entry->queued_since},
+		{"held_since", &entry->held_since},
+		{"token", &entry->token},
+		{"reason", &entry->reason},
+	};
+	char file[320], *line, *next;
+
+	snprintf(file, sizeof(file), "queue/%s", entry->name);
+	entry->text = mount_read(mount, lock, file);
+	for (line = entry->text; line && *line; line = next) {
+		char *value = strstr(line, ": ");
+
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = '\0';
+		if (!value || value > next)
+			continue;
+		*value = '\0';
+		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+			if (strcmp(line, fields[i].name) == 0)
+				*fields[i].value = value + 2;
+	}
+}
+
+void entries_free(struct entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(entries[i].text);
+	free(entries);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry.h - who stands in the queue of a lock, as its files tell.
+ */
+#ifndef ZKLOCK_ENTRY_H
+#define ZKLOCK_ENTRY_H
+
+#include "mount.h"
+
+/* The texts are "-" where nothing is known, and may hold anything: see clean.h. */
+struct entry {
+	char name[300]; /* of its file in queue/ */
+	bool shared;
+	bool held;
+	bool foreign; /* of a client that is no zklockfs */
+	char *text;   /* the file; NULL if the entry has gone meanwhile */
+	const char *host, *pid, *uid, *command, *queued_since, *held_since, *token, *reason;
+};
+
+/* In the order of the queue; to be freed by entries_free(). false and errno. */
+bool entries_list(const struct mount *mount, const char *lock, struct entry **ret_entries,
+                  size_t *ret_count);
+/* Reads what the entry's file says. */
+void entry_read(const struct mount *mount, const char *lock, struct entry *entry);
+void entries_free(struct entry *entries, size_t count);
+
+#endif

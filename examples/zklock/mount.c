@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mount.c - see mount.h.
+ */
+#include "mount.h"
+
+#include "clean.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define FILE_MAX (16 << 20)
+
+struct place {
+	char *path;
+	dev_t device;
+	bool whole; /* not bound from a directory of the mount */
+};
+
+/* \040 and the like, as mountinfo writes what would be no word. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++) {
+		unsigned code;
+
+		if (*text == '\\' && sscanf(text + 1, "%3o", &code) == 1 && code) {
+			*to++ = (char)code;
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	}
+	*to = '\0';
+}
+
+/* One line of mountinfo, if it is of a zklockfs. */
+static bool parse_line(const char *line, struct place *ret_place)
+{
+	const char *behind = strstr(line, " - ");
+	unsigned major, minor;
+	char *root;
+
+	if (!behind || strncmp(behind, " - fuse.zklockfs ", 17) != 0)
+		return false;
+	if (sscanf(line, "%*u %*u %u:%u %ms %ms", &major, &minor, &root, &ret_place->path) != 4)
+		return false;
+	ret_place->whole = strcmp(root, "/") == 0;
+	free(root);
+	ret_place->device = makedev(major, minor);
+	unescape(ret_place->path);
+	return true;
+}
+
+/* All that are mounted, in the order of mountinfo. */
+static size_t list_places(struct place **ret_places)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	struct place *places = NULL, place;
+	size_t count = 0, size = 0;
+	char *line = NULL;
+
+	if (!file)
+		err(EX_UNAVAILABLE, "/proc/self/mountinfo");
+	while (getline(&line, &size, file) >= 0) {
+		if (!parse_line(line, &place))
+			continue;
+		places = reallocarray(places, count + 1, sizeof(*places));
+		if (!places)
+			err(EX_OSERR, NULL);
+		places[count++] = place;
+	}
+	free(line);
+	fclose(file);
+	*ret_places = places;
+	return count;
+}
+
+/* Of several ways to one mount the first, a whole one rather than a part. */
+static const struct place *choose_only(const struct place *places, size_t count)
+{
+	const struct place *chosen = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (chosen && chosen->device != places[i].device) {
+			warnx("several are mounted; choose one by -m or $ZKLOCKFS:");
+			for (i = 0; i < count; i++)
+				warnx("  %s", places[i].path);
+			exit(EX_USAGE);
+		}
+		if (!chosen || (places[i].whole && !chosen->whole))
+			chosen = &places[i];
+	}
+	if (!chosen)
+		errx(EX_UNAVAILABLE, "no zklockfs is mounted here, see zklockfs(8)");
+	return chosen;
+}
+
+static bool is_below(const char *path, const char *directory)
+{
+	size_t n = strlen(directory);
+
+	return strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* The innermost in which the path lies. */
+static const struct place *choose_by_path(const struct place *places, size_t count,
+                                          const char *path)
+{
+	const struct place *chosen = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_below(path, places[i].path) &&
+		    (!chosen || strlen(places[i].path) >= strlen(chosen->path)))
+			chosen = &places[i];
+	return chosen;
+}
+
+static void open_place(struct mount *mount, const char *path)
+{
+	mount->path = strdup(path);
+	mount->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (!mount->path)
+		err(EX_OSERR, NULL);
+	if (mount->dir < 0 && (errno == ENOTCONN || errno == ECONNABORTED))
+		errx(EX_UNAVAILABLE, "%s: its daemon is dead", path);
+	if (mount->dir < 0)
+		err(EX_UNAVAILABLE, "%s", path);
+}
+
+/* A file of the same name on another filesystem would look like a lock and be none. */
+static void check_place(struct mount *mount, const struct place *places, size_t count)
+{
+	struct stat stat;
+
+	if (fstat(mount->dir, &stat) < 0) {
+		if (errno == ENOTCONN || errno == ECONNABORTED)
+			errx(EX_UNAVAILABLE, "%s: its daemon is dead", mount->path);
+		err(EX_UNAVAILABLE, "%s", mount->path);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (places[i].device == stat.st_dev)
+			return;
+	errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there", mount->path);
+}
+
+void mount_find(struct mount *mount, const char *given, const char *lock)
+{
+	const char *variable = getenv("ZKLOCKFS");
+	const struct place *chosen = NULL;
+	struct place *places;
+	size_t count = list_places(&places);
+
+	if (!given && variable && *variable)
+		given = variable;
+	if (!given && lock && *lock == '/')
+		chosen = choose_by_path(places, count, lock);
+	if (!given && !chosen)
+		chosen = choose_only(places, count);
+	open_place(mount, given ? given : chosen->path);
+	check_place(mount, places, count);
+	for (size_t i = 0; i < count; i++)
+		free(places[i].path);
+	free(places);
+}
+
+/* What a lock has inside, which is often named by mistake. */
+static bool is_inside(const char *word)
+{
+	static const char *const names[] = {"lock",  "shared", "try",   "reentrant", "flock",
+	                                    "queue", "holder", "value", "slots"};
+	size_t n = strcspn(word, "@");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == n && strncmp(word, names[i], n) == 0)
+			return true;
+	return false;
+}
+
+static const char *skip_mount(const struct mount *mount, const char *word)
+{
+	char shown[CLEAN_MAX];
+	size_t n = strlen(mount->path);
+
+	while (n > 1 && mount->path[n - 1] == '/')
+		n--;
+	if (*word != '/')
+		return word;
+	if (strncmp(word, mount->path, n) != 0 || word[n] != '/')
+		errx(EX_USAGE, "%s is not below %s", clean(shown, sizeof(shown), word),
+		     mount->path);
+	return word + n;
+}
+
+char *mount_lock_name(const struct mount *mount, const char *word)
+{
+	char shown[CLEAN_MAX], *name = malloc(LOCK_NAME_MAX + 1);
+	const char *part = skip_mount(mount, word);
+	size_t length = 0;
+
+	if (!name)
+		err(EX_OSERR, NULL);
+	clean(shown, sizeof(shown), word);
+	while (*(part += strspn(part, "/"))) {
+		size_t n = strcspn(part, "/");
+
+		if (n != 1 || *part != '.') {
+			if (*part == '.')
+				errx(EX_NOINPUT, "%s: no lock begins with a dot", shown);
+			if (length + n + 1 > LOCK_NAME_MAX)
+				errx(EX_USAGE, "%s: too long for a lock", shown);
+			if (length)
+				name[length++] = '/';
+			memcpy(name + length, part, n);
+			length += n;
+		}
+		part += n;
+	}
+	name[length] = '\0';
+	if (length == 0)
+		errx(EX_USAGE, "'%s' names no lock", shown);
+	part = strrchr(name, '/');
+	if (is_inside(part ? part + 1 : name))
+		errx(EX_USAGE, "%s is inside a lock: name the directory", shown);
+	return name;
+}
+
+int mount_open(const struct mount *mount, const char *lock, const char *file, int flags)
+{
+	char path[LOCK_NAME_MAX + 300];
+
+	if (snprintf(path, sizeof(path), "%s/%s", lock, file) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return openat(mount->dir, path, flags | O_CLOEXEC | O_NOCTTY);
+}
+
+static char *read_all(int fd)
+{
+	size_t size = 0, length = 0;
+	char *data = NULL;
+	ssize_t n;
+
+	do {
+		if (length + 65536 + 1 > size) {
+			char *more = realloc(data, size = size * 2 + 65536 + 1);
+
+			if (!more || size > FILE_MAX) {
+				free(more ? more : data);
+				errno = more ? EFBIG : ENOMEM;
+				return NULL;
+			}
+			data = more;
+		}
+		n = read(fd, data + length, 65536);
+		if (n < 0 && errno != EINTR) {
+			free(data);
+			return NULL;
+		}
+		length += n > 0 ? (size_t)n : 0;
+	} while (n != 0);
+	data[length] = '\0';
+	return data;
+}
+
+char *mount_read(const struct mount *mount, const char *lock, const char *file)
+{
+	int fd = mount_open(mount, lock, file, O_RDONLY), error;
+	char *data;
+
+	if (fd < 0)
+		return NULL;
+	data = read_all(fd);
+	error = errno;
+	close(fd);
+	errno = error;
+	return data;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mount.h - where the locks are mounted, and what their names are below that.
+ *
+ * What cannot be found ends the program, with a line that says why and a status of
+ * sysexits.h: 64 wrong use, 66 no such lock, 69 nothing is mounted, or its daemon is dead.
+ */
+#ifndef ZKLOCK_MOUNT_H
+#define ZKLOCK_MOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LOCK_NAME_MAX 1023
+
+struct mount {
+	char *path;
+	int dir; /* O_PATH */
+};
+
+/* `given` is what -m says, or NULL: then $ZKLOCKFS, or the mount in which the absolute path
+ * `lock` lies, or the only one there is. `lock` may be NULL. */
+void mount_find(struct mount *mount, const char *given, const char *lock);
+/* A lock as the user names it, as a path below the mount; to be freed. */
+char *mount_lock_name(const struct mount *mount, const char *word);
+/* Opens a file of the mount as openat(2) does, close-on-exec. -1 and errno. */
+int mount_open(const struct mount *mount, const char *lock, const char *file, int flags);
+/* All of a file, 16 MiB at most, with a NUL behind it; to be freed. NULL and errno. */
+char *mount_read(const struct mount *mount, const char *lock, const char *file);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run.c - see run.h.
+ *
+ * The command stays in the process group and session of zklock. So it reads the terminal,
+ * is stopped by ^Z and gets ^C by itself; what a process sends to zklock alone is passed on.
+ */
+#include "run.h"
+
+#include "clean.h"
+#include "keep.h"
+#include "span.h"
+#include "tree.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define KILL_AGAIN_MS 100 /* something may have been started meanwhile */
+
+enum phase { RUNNING, STOPPING, KILLING, DONE };
+
+struct running {
+	const struct run *run;
+	enum phase phase;
+	pid_t pid; /* 0: has ended, with this status */
+	int status;
+	bool lost;
+	bool too_long;
+	bool refused;     /* something could not be killed, and was told of */
+	int64_t until_ms; /* the phase's time; -1 for ever */
+	int signals;
+	int alarm;
+	struct pollfd *fds; /* the doors, signals, alarm */
+};
+
+static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+/* ---- starting ---- */
+
+static void forget_outer_locks(void)
+{
+	extern char **environ;
+	char **variable = environ;
+
+	while (*variable) {
+		char name[64];
+		size_t n = strcspn(*variable, "=");
+
+		if (strncmp(*variable, "ZKLOCK_", 7) == 0 && n < sizeof(name)) {
+			memcpy(name, *variable, n);
+			name[n] = '\0';
+			unsetenv(name);
+		} else {
+			variable++;
+		}
+	}
+}
+
+static void set_numbered(const char *name, int number, const char *value)
+{
+	char variable[40];
+
+	snprintf(variable, sizeof(variable), "ZKLOCK_%s_%d", name, number);
+	if (setenv(variable, value, 1) < 0)
+		err(EX_OSERR, NULL);
+}
+
+/* Numbers and not names: a name may hold whatever its maker liked. */
+static void set_environment(const struct run *run)
+{
+	char text[16];
+
+	forget_outer_locks();
+	for (size_t i = 0; i < run->take->count; i++) {
+		const struct lock *lock = &run->take->locks[i];
+
+		set_numbered("NAME", lock->place, lock->name);
+		set_numbered("TOKEN", lock->place, lock->token);
+		snprintf(text, sizeof(text), "%d", lock->fd);
+		if (!run->close)
+			set_numbered("FD", lock->place, text);
+	}
+	if (run->take->count == 1 && setenv("ZKLOCK_TOKEN", run->take->locks[0].token, 1) < 0)
+		err(EX_OSERR, NULL);
+}
+
+static void become_command(const struct run *run, pid_t parent, const sigset_t *mask,
+                           const struct sigaction *child_action)
+{
+	char shown[CLEAN_MAX];
+
+	/* Without the descriptors it must not outlive the process that has them. */
+	if (run->close && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
+		_exit(EX_OSERR);
+	for (size_t i = 0; !run->close && i < run->take->count; i++)
+		fcntl(run->take->locks[i].fd, F_SETFD, 0);
+	sigaction(SIGCHLD, child_action, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(run->command[0], run->command);
+	warn("%s", clean(shown, sizeof(shown), run->command[0]));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static void start_command(struct running *self, const sigset_t *mask,
+                          const struct sigaction *child_action)
+{
+	pid_t parent = getpid();
+
+	fflush(NULL);
+	self->pid = fork();
+	if (self->pid < 0)
+		err(EX_OSERR, "fork");
+	if (self->pid == 0)
+		become_command(self->run, parent, mask, child_action);
+}
+
+static void set_alarm(struct running *self, int64_t in_ms)
+{
+	self->until_ms = in_ms < 0 ? -1 : span_now_ms() + in_ms;
+	if (in_ms >= 0 && !span_alarm_at(self->alarm, self->until_ms))
+		err(EX_OSERR, "timerfd_settime");
+}
+
+static void watch(struct running *self, const sigset_t *signals)
+{
+	size_t count = self->run->take->count;
+
+	self->fds = calloc(count + 2, sizeof(*self->fds));
+	self->signals = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	self->alarm = span_alarm();
+	if (!self->fds || self->signals < 0 || self->alarm < 0)
+		err(EX_OSERR, NULL);
+	for (size_t i = 0; i < count; i++)
+		self->fds[i].fd = self->run->take->locks[i].fd;
+	self->fds[count] = (struct pollfd){.fd = self->signals, .events = POLLIN};
+	self->fds[count + 1] = (struct pollfd){.fd = self->alarm, .events = POLLIN};
+}
+
+/* ---- stopping ---- */
+
+static void kill_all(struct running *self)
+{
+	int refused = tree_signal(SIGKILL);
+
+	self->phase = KILLING;
+	set_alarm(self, KILL_AGAIN_MS);
+	if (refused && !self->refused)
+		warnx("%d of its processes run for another user and cannot be stopped", refused);
+	if (refused) {
+		self->refused = true;
+		self->phase = DONE;
+	}
+}
+
+static void stop_all(struct running *self)
+{
+	if (self->run->grace_ms == 0) {
+		kill_all(self);
+		return;
+	}
+	tree_signal(SIGTERM);
+	tree_signal(SIGCONT); /* one that is stopped would not hear of it */
+	self->phase = STOPPING;
+	set_alarm(self, self->run->grace_ms);
+}
+
+/* ---- events ---- */
+
+static void note_lost(struct running *self, size_t i)
+{
+	char shown[CLEAN_MAX];
+
+	self->fds[i].fd = -1;
+	self->lost = true;
+	warnx("%s: the lock is lost", clean(shown, sizeof(shown), self->run->take->locks[i].name));
+	if (self->phase == RUNNING)
+		stop_all(self);
+}
+
+static void note_alarm(struct running *self)
+{
+	char age[SPAN_MAX];
+
+	if (self->until_ms < 0 || span_now_ms() < self->until_ms)
+		return;
+	if (self->phase != RUNNING) {
+		kill_all(self);
+		return;
+	}
+	self->too_long = true;
+	warnx("held for %s: the command is stopped", span_format(age, self->run->at_most_ms));
+	stop_all(self);
+}
+
+static void reap(struct running *self)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != self->pid)
+			continue;
+		self->pid = 0;
+		self->status = status;
+		if (self->phase == RUNNING)
+			self->phase = DONE;
+	}
+	if (pid < 0 && errno == ECHILD)
+		self->phase = DONE;
+}
+
+/* What comes from the terminal has reached the command already. */
+static void read_signals(struct running *self)
+{
+	struct signalfd_siginfo info;
+
+	while (read(self->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			reap(self);
+		else if (info.ssi_code != SI_KERNEL && self->pid)
+			kill(self->pid, (int)info.ssi_signo);
+	}
+}
+
+static void turn(struct running *self)
+{
+	size_t count = self->run->take->count;
+
+	if (poll(self->fds, count + 2, -1) < 0) {
+		if (errno != EINTR)
+			err(EX_OSERR, "poll");
+		return;
+	}
+	if (self->fds[count].revents)
+		read_signals(self);
+	for (size_t i = 0; i < count && self->phase != DONE; i++)
+		if (self->fds[i].fd >= 0 && self->fds[i].revents & (POLLERR | POLLHUP | POLLNVAL))
+			note_lost(self, i);
+	if (self->fds[count + 1].revents && self->phase != DONE)
+		note_alarm(self);
+}
+
+/* ---- the end ---- */
+
+/* Whether the ensemble says that all were held to the end. Without contact that is known
+ * when the lease has ended at the latest. */
+static bool held_to_the_end(const struct run *run)
+{
+	char shown[CLEAN_MAX];
+
+	for (size_t i = 0; i < run->take->count; i++) {
+		const struct lock *lock = &run->take->locks[i];
+
+		while (fsync(lock->fd) < 0) {
+			if (errno == EHOSTUNREACH || errno == EINTR)
+				continue;
+			warnx("%s: the lock was lost before the end",
+			      clean(shown, sizeof(shown), lock->name));
+			return false;
+		}
+	}
+	return true;
+}
+
+static void end_by_signal(int number)
+{
+	struct rlimit none = {0, 0};
+	sigset_t set;
+
+	setrlimit(RLIMIT_CORE, &none); /* the command's own is enough */
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int final_status(const struct running *self)
+{
+	if (self->lost)
+		return STATUS_LOST;
+	if (self->too_long)
+		return STATUS_AT_MOST;
+	if (WIFEXITED(self->status) && WEXITSTATUS(self->status) == 0 &&
+	    !held_to_the_end(self->run))
+		return STATUS_LOST;
+	if (WIFSIGNALED(self->status)) {
+		end_by_signal(WTERMSIG(self->status));
+		return 128 + WTERMSIG(self->status);
+	}
+	return WEXITSTATUS(self->status);
+}
+
+int run(struct run *run)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL}, child_action;
+	struct running self = {.run = run, .until_ms = -1};
+	sigset_t signals, mask;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		sigaddset(&signals, passed_on[i]);
+	sigaction(SIGCHLD, &action, &child_action); /* ignored, it would take the status */
+	sigprocmask(SIG_BLOCK, &signals, &mask);
+
+	set_environment(run);
+	watch(&self, &signals);
+	if (run->at_least_ms > 0 && keep_start(run->take, span_now_ms() + run->at_least_ms) < 0)
+		err(EX_OSERR, "the keeper of the lock");
+	if (!tree_adopt())
+		err(EX_OSERR, "prctl");
+	start_command(&self, &mask, &child_action);
+	set_alarm(&self, run->at_most_ms);
+	while (self.phase != DONE)
+		turn(&self);
+	if (self.too_long || self.lost)
+		take_release(run->take); /* even if something of it is left */
+	return final_status(&self);
+}

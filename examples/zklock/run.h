@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run.h - the command, for as long as the locks are held.
+ *
+ *   running --lost, or held for too long--> stopping --grace is over--> killing
+ *      |                                        |                          |
+ *      +-- the command has ended --> done <-----+-- nothing is left of it--+
+ */
+#ifndef ZKLOCK_RUN_H
+#define ZKLOCK_RUN_H
+
+#include "take.h"
+
+#define STATUS_LOST 74     /* EX_IOERR */
+#define STATUS_AT_MOST 124 /* as of timeout(1) */
+
+struct run {
+	struct take *take; /* holds all of its locks */
+	char **command;
+	int64_t grace_ms;    /* between SIGTERM and SIGKILL */
+	int64_t at_most_ms;  /* -1: for ever */
+	int64_t at_least_ms; /* 0: not longer than the command */
+	bool close;          /* the command does not have the descriptors */
+};
+
+/* The status to end with. A signal that ended the command ends this process too. */
+int run(struct run *run);
+
+#endif

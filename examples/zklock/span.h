@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * span.h - lengths of time: as users write them, as they are shown, and the clock they are
+ * measured by, which goes on while the machine is suspended.
+ */
+#ifndef ZKLOCK_SPAN_H
+#define ZKLOCK_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPAN_MAX 16
+
+/* A whole number and ms, s, m, h or d; seconds without a unit. At most a year. */
+bool span_parse(const char *text, int64_t *ret_ms);
+/* As `250ms`, `42s`, `3m07s`, `2h05m`, `12d03h`. */
+const char *span_format(char buffer[SPAN_MAX], int64_t ms);
+/* CLOCK_BOOTTIME. */
+int64_t span_now_ms(void);
+/* A descriptor that poll(2) shows as readable from that time on; -1 and errno. */
+int span_alarm(void);
+bool span_alarm_at(int fd, int64_t at_ms);
+/* How long ago a time was that a file of the mount shows; -1 if it shows none. */
+int64_t span_since(const char *time);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.h - what .zklockfs/locks says: a line for each lock that is held or waited for, on
+ * any host. Its first line names the columns; those that this program does not know are
+ * passed over.
+ */
+#ifndef ZKLOCK_TABLE_H
+#define ZKLOCK_TABLE_H
+
+#include "mount.h"
+
+#include <stdint.h>
+
+/* As in the file, with its escapes resolved; "-" where nothing is known. Texts may hold
+ * anything: see clean.h. */
+struct row {
+	const char *lock, *mode, *holders, *waiters, *host, *pid, *uid, *command, *since, *token,
+		*reason;
+	int64_t held_ms, waited_ms; /* -1: nobody does */
+};
+
+struct table {
+	char *text;
+	struct row *rows;
+	size_t count;
+};
+
+/* To be freed by table_free(). false and errno; EINVAL: the file is not as expected. */
+bool table_read(const struct mount *mount, struct table *ret_table);
+/* Of a text as the file would hold; it is changed. What it is `false` for is kept by nobody. */
+bool table_parse(char *text, struct table *ret_table);
+void table_free(struct table *table);
+
+#endif

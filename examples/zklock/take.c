@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * take.c - see take.h.
+ *
+ * The door is `flock`: it takes a reason before it is locked, which others see while this
+ * process waits, and flock(2) with LOCK_UN gives the lock back whoever has the descriptor.
+ * Only `reentrant` is a door of its own.
+ */
+#include "take.h"
+
+#include "clean.h"
+#include "span.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EARLY_REASON_MAX 255 /* of what is written before the lock is held */
+#define AGAIN_NS 100000000   /* a signal that comes just before the wait does not end it */
+
+static volatile sig_atomic_t time_is_over;
+
+static void note_timeout(int number)
+{
+	(void)number;
+	time_is_over = 1;
+}
+
+/* ---- what went wrong ---- */
+
+static const char *explain_errno(int error)
+{
+	static const struct {
+		int error;
+		const char *text;
+	} texts[] = {
+		{EAGAIN, "not free"},
+		{ETIMEDOUT, "not free in time"},
+		{ECANCELED, "evicted while it waited"},
+		{ENOENT, "no such lock"},
+		{EACCES, "you may not take it: its doors are not writable for you"},
+		{EROFS, "the mount is read-only"},
+		{EHOSTUNREACH, "the ensemble does not answer"},
+		{ESHUTDOWN, "the mount is about to leave"},
+		{ENOLCK, "a limit is reached, or the ensemble refuses it; the log says more"},
+		{EPROTO, "an entry of another client stands there, which would not wait"},
+		{EBUSY, "you ask the mount for too much at a time"},
+		{ENFILE, "too much is open on the mount"},
+		{EIO, "lost before the command began"},
+		{ENOTCONN, "the daemon of the mount is dead"},
+		{ECONNABORTED, "the daemon of the mount is dead"},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].error == error)
+			return texts[i].text;
+	return strerror(error);
+}
+
+/* -1: the lock is there and can be taken, but not now. */
+static int failure_status(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ELOOP:
+		return EX_NOINPUT;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return EX_NOPERM;
+	case ENOTCONN:
+	case ECONNABORTED:
+		return EX_UNAVAILABLE;
+	case EINVAL:
+	case ENAMETOOLONG:
+		return EX_USAGE;
+	case EMFILE:
+		return EX_OSERR;
+	default:
+		return -1;
+	}
+}
+
+/* The value of a field of a line of `holder`; "-" without one. */
+static void find_field(const char *line, const char *name, char *value, size_t size)
+{
+	const char *at = strstr(line, name);
+	size_t n = at ? strcspn(at + strlen(name), " \n") : 0;
+
+	strcpy(value, "-");
+	if (at && n < size) {
+		memcpy(value, at + strlen(name), n);
+		value[n] = '\0';
+	}
+}
+
+/* Who has it, for the user's eyes; nothing if nobody can be found. */
+static void tell_holder(const struct take *take, const struct lock *lock)
+{
+	char *text = mount_read(take->mount, lock->name, "holder"), shown[CLEAN_MAX];
+	char host[64], pid[32], since[40], age[SPAN_MAX];
+	const char *reason;
+
+	if (text && *text) {
+		text[strcspn(text, "\n")] = '\0';
+		find_field(text, " host=", host, sizeof(host));
+		find_field(text, " pid=", pid, sizeof(pid));
+		find_field(text, " held_since=", since, sizeof(since));
+		reason = strstr(text, " reason=");
+		warnx("  held by process %s on %s for %s: %s", pid, host,
+		      span_since(since) < 0 ? "a moment" : span_format(age, span_since(since)),
+		      clean(shown, sizeof(shown), reason ? reason + 8 : "-"));
+	}
+	free(text);
+}
+
+static int fail(struct take *take, const struct lock *lock, int error)
+{
+	int status = failure_status(error);
+	char shown[CLEAN_MAX];
+
+	take_release(take);
+	if (status < 0 && take->quiet)
+		return take->failure;
+	warnx("%s: %s", clean(shown, sizeof(shown), lock->name), explain_errno(error));
+	if (error == EAGAIN || error == ETIMEDOUT)
+		tell_holder(take, lock);
+	return status < 0 ? take->failure : status;
+}
+
+/* ---- opening ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct lock *left = a, *right = b;
+	int order = strcmp(left->name, right->name);
+
+	return order ? order : left->place - right->place;
+}
+
+static void sort_locks(struct take *take)
+{
+	size_t kept = 0;
+
+	qsort(take->locks, take->count, sizeof(*take->locks), compare_names);
+	for (size_t i = 0; i < take->count; i++) {
+		if (kept && strcmp(take->locks[kept - 1].name, take->locks[i].name) == 0)
+			free(take->locks[i].name);
+		else
+			take->locks[kept++] = take->locks[i];
+	}
+	take->count = kept;
+}
+
+/* Opening `flock` takes nothing; `reentrant` is only looked at so far. */
+static int open_door(const struct take *take, struct lock *lock)
+{
+	char path[LOCK_NAME_MAX + 16];
+
+	if (!take->reentrant) {
+		lock->fd = mount_open(take->mount, lock->name, "flock", O_RDWR | O_NOFOLLOW);
+		return lock->fd < 0 ? -errno : 0;
+	}
+	strcpy(path, lock->name);
+	strcat(path, "/reentrant");
+	return faccessat(take->mount->dir, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
+}
+
+/* ---- taking ---- */
+
+/* What others see while this process waits: cut between two characters. */
+static void write_early_reason(const struct take *take, const struct lock *lock)
+{
+	size_t n = strlen(take->reason);
+
+	if (n > EARLY_REASON_MAX)
+		for (n = EARLY_REASON_MAX; n > 0 && (take->reason[n] & 0xc0) == 0x80; n--)
+			;
+	if (write(lock->fd, take->reason, n) < 0)
+		return; /* the lock is worth more than the reason */
+}
+
+static int ask(const struct take *take, struct lock *lock)
+{
+	int mode = take->shared ? LOCK_SH : LOCK_EX;
+	bool wait = take->limit_ms != 0;
+
+	if (take->reentrant) {
+		lock->fd = mount_open(take->mount, lock->name, "reentrant",
+		                      O_RDWR | O_NOFOLLOW | (wait ? 0 : O_NONBLOCK));
+		return lock->fd < 0 ? -errno : 0;
+	}
+	if (take->reason)
+		write_early_reason(take, lock);
+	return flock(lock->fd, mode | (wait ? 0 : LOCK_NB)) < 0 ? -errno : 0;
+}
+
+/* The place in the queue is kept for a process that asks again after a signal. ETIMEDOUT
+ * comes where the kernel lets no request wait for so long. */
+static int take_one(const struct take *take, struct lock *lock)
+{
+	int error;
+
+	do {
+		if (time_is_over)
+			return -ETIMEDOUT;
+		error = ask(take, lock);
+	} while (error == -EINTR || (error == -ETIMEDOUT && take->limit_ms));
+	lock->held = error == 0;
+	return error;
+}
+
+static int read_token(struct lock *lock)
+{
+	ssize_t n = pread(lock->fd, lock->token, TOKEN_MAX - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	lock->token[n] = '\0';
+	lock->token[strcspn(lock->token, "\n")] = '\0';
+	if (!*lock->token || strspn(lock->token, "0123456789") != strlen(lock->token))
+		return -EPROTO;
+	return 0;
+}
+
+/* A long reason, which is now taken whole; and for `reentrant` any. */
+static int write_reason(const struct take *take, const struct lock *lock)
+{
+	if (!take->reason || (!take->reentrant && strlen(take->reason) <= EARLY_REASON_MAX))
+		return 0;
+	return write(lock->fd, take->reason, strlen(take->reason)) < 0 ? -errno : 0;
+}
+
+void take_release(struct take *take)
+{
+	for (size_t i = take->count; i-- > 0;) {
+		struct lock *lock = &take->locks[i];
+
+		if (lock->held && !take->reentrant)
+			flock(lock->fd, LOCK_UN);
+		if (lock->held && take->reentrant)
+			close(lock->fd);
+		lock->held = false;
+	}
+}
+
+/* One round: all of them, each good still when the last has come. Those taken first may have
+ * been lost while the others were waited for. */
+static int take_round(struct take *take, struct lock **ret_failed)
+{
+	char shown[CLEAN_MAX];
+	int error;
+
+	for (size_t i = 0; i < take->count; i++) {
+		*ret_failed = &take->locks[i];
+		error = take_one(take, &take->locks[i]);
+		if (error)
+			return error;
+		if (take->verbose)
+			warnx("%s: taken", clean(shown, sizeof(shown), take->locks[i].name));
+	}
+	for (size_t i = 0; i < take->count; i++) {
+		*ret_failed = &take->locks[i];
+		error = read_token(&take->locks[i]);
+		if (!error)
+			error = write_reason(take, &take->locks[i]);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static bool start_timer(const struct take *take, timer_t *ret_timer)
+{
+	struct itimerspec when = {
+		.it_value = {take->limit_ms / 1000, take->limit_ms % 1000 * 1000000},
+		.it_interval = {0, AGAIN_NS},
+	};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+
+	return timer_create(CLOCK_BOOTTIME, &event, ret_timer) == 0 &&
+	       timer_settime(*ret_timer, 0, &when, NULL) == 0;
+}
+
+int take_all(struct take *take)
+{
+	struct sigaction action = {.sa_handler = note_timeout}, old_action;
+	bool timed = take->limit_ms > 0;
+	struct lock *failed = NULL;
+	sigset_t set, old_set;
+	timer_t timer;
+	int error;
+
+	sort_locks(take);
+	for (size_t i = 0; i < take->count; i++) {
+		error = open_door(take, &take->locks[i]);
+		if (error)
+			return fail(take, &take->locks[i], -error);
+	}
+	if (timed) {
+		sigemptyset(&set);
+		sigaddset(&set, SIGALRM);
+		sigaction(SIGALRM, &action, &old_action);
+		sigprocmask(SIG_UNBLOCK, &set, &old_set);
+		if (!start_timer(take, &timer))
+			err(EX_OSERR, "timer_create");
+	}
+	while ((error = take_round(take, &failed)) == -EIO && failed->held && take->limit_ms)
+		take_release(take);
+	if (timed) {
+		timer_delete(timer);
+		sigprocmask(SIG_SETMASK, &old_set, NULL);
+		sigaction(SIGALRM, &old_action, NULL);
+	}
+	return error ? fail(take, failed, -error) : 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * take.h - several locks at once, one after the other in the order of their names. Since
+ * everybody who comes by here does so in that order, no two wait for each other.
+ *
+ * The doors of all are opened before any lock is waited for. So a lock that is not there is
+ * told at once, and not after ten minutes.
+ */
+#ifndef ZKLOCK_TAKE_H
+#define ZKLOCK_TAKE_H
+
+#include "mount.h"
+
+#include <stdint.h>
+
+#define TOKEN_MAX 24
+#define REASON_MAX 4096
+
+struct lock {
+	char *name; /* below the mount */
+	int place;  /* on the command line, from 1 */
+	int fd;     /* the door; close-on-exec */
+	bool held;
+	char token[TOKEN_MAX];
+};
+
+struct take {
+	const struct mount *mount;
+	struct lock *locks;
+	size_t count;
+	const char *reason; /* NULL: none is written */
+	int64_t limit_ms;   /* for all together; -1 none */
+	bool shared;
+	bool reentrant;
+	bool verbose;
+	bool quiet;  /* not a word when they are not to be had */
+	int failure; /* status when they are not to be had */
+};
+
+/* Sorts the locks, drops those that are named twice, and takes all. 0, or the status to end
+ * with; then none is held, and stderr says why. While it waits, signals do what they did
+ * before: by default they end the process, which gives everything back. */
+int take_all(struct take *take);
+/* Gives back what is held, also if others have copies of the descriptors. */
+void take_release(struct take *take);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * zklock.c - take locks of a zklockfs and run a command while they are held; or look at
+ * them. It uses the files of the mount alone. zklock(1) says what the options do.
+ *
+ *   zklock.c  the command line      take.c  several locks, one time limit
+ *   mount.c   where the mount is    run.c   the command, and what stops it
+ *   look.c, why.c  ls, evict, why   keep.c  the process that holds on for --at-least
+ *   entry.c, table.c  what files say   tree.c, span.c, clean.c  processes, times, texts
+ */
+#include "look.h"
+#include "run.h"
+#include "span.h"
+
+#include <err.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define LOCKS_MAX 256
+#define GRACE_MS 1000
+
+enum { OPTION_AT_MOST = 256, OPTION_AT_LEAST };
+
+static const char help[] =
+	"usage: zklock [OPTION...] LOCK... -- COMMAND [ARGUMENT...]\n"
+	"       zklock [-m DIR] ls [LOCK]\n"
+	"       zklock [-m DIR] why [-s] LOCK\n"
+	"       zklock [-m DIR] evict LOCK ENTRY...\n"
+	"\n"
+	"Takes all LOCKs, in the order of their names, runs COMMAND, and gives them back.\n"
+	"\n"
+	"  -m, --mount DIR     where the locks are ($ZKLOCKFS, or the only zklockfs)\n"
+	"  -w, --wait TIME     wait so long at most, for all together\n"
+	"  -n, --nonblock      do not wait\n"
+	"  -s, --shared        beside others that share\n"
+	"  -R, --reentrant     join in when a parent process has the lock\n"
+	"  -r, --reason TEXT   what others see, also while it waits (COMMAND's name)\n"
+	"  -o, --close         COMMAND does not have the descriptors of the locks\n"
+	"  -k, --grace TIME    between SIGTERM and SIGKILL when a lock is lost (1s)\n"
+	"      --at-most TIME  stop COMMAND when it has had the locks for so long\n"
+	"      --at-least TIME keep the locks so long, also when COMMAND ends before\n"
+	"  -E, --status N      end with N when the locks are not to be had (75)\n"
+	"  -q, --quiet         and say nothing then\n"
+	"  -v, --verbose       say what happens\n"
+	"  -h, --help          print this\n"
+	"  -V, --version       print the version\n"
+	"\n"
+	"TIME is a whole number and ms, s, m, h or d; seconds without a unit.\n";
+
+static const char short_options[] = "+m:w:nsRr:ok:E:qvhV";
+static const struct option long_options[] = {
+	{"mount", required_argument, NULL, 'm'},
+	{"wait", required_argument, NULL, 'w'},
+	{"nonblock", no_argument, NULL, 'n'},
+	{"shared", no_argument, NULL, 's'},
+	{"reentrant", no_argument, NULL, 'R'},
+	{"reason", required_argument, NULL, 'r'},
+	{"close", no_argument, NULL, 'o'},
+	{"grace", required_argument, NULL, 'k'},
+	{"at-most", required_argument, NULL, OPTION_AT_MOST},
+	{"at-least", required_argument, NULL, OPTION_AT_LEAST},
+	{"status", required_argument, NULL, 'E'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
+};
+
+struct options {
+	const char *mount;
+	struct take take;
+	struct run run;
+	bool for_taking; /* one that means nothing to ls, why and evict */
+};
+
+static _Noreturn void misused(void)
+{
+	errx(EX_USAGE, "try zklock --help");
+}
+
+/* What is closed stays closed for the command, but no lock becomes its standard output. */
+static void fill_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd < 3);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int64_t parse_time(const char *text)
+{
+	int64_t ms;
+
+	if (!span_parse(text, &ms))
+		errx(EX_USAGE,
+		     "a time is a whole number and ms, s, m, h or d, as 90s, for a year at most");
+	return ms;
+}
+
+static int parse_status(const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (!*text || *end || number < 0 || number > 255)
+		errx(EX_USAGE, "a status is a number from 0 to 255");
+	return (int)number;
+}
+
+static void print_and_end(const char *text)
+{
+	fputs(text, stdout);
+	exit(fflush(stdout) == 0 ? EX_OK : EX_IOERR);
+}
+
+static void parse_option(struct options *options, int option)
+{
+	if (option != 'm' && option != 's')
+		options->for_taking = true;
+	switch (option) {
+	case 'm':
+		options->mount = optarg;
+		break;
+	case 'w':
+		options->take.limit_ms = parse_time(optarg);
+		break;
+	case 'n':
+		options->take.limit_ms = 0;
+		break;
+	case 's':
+		options->take.shared = true;
+		break;
+	case 'R':
+		options->take.reentrant = true;
+		break;
+	case 'r':
+		options->take.reason = optarg;
+		break;
+	case 'o':
+		options->run.close = true;
+		break;
+	case 'k':
+		options->run.grace_ms = parse_time(optarg);
+		break;
+	case OPTION_AT_MOST:
+		options->run.at_most_ms = parse_time(optarg);
+		break;
+	case OPTION_AT_LEAST:
+		options->run.at_least_ms = parse_time(optarg);
+		break;
+	case 'E':
+		options->take.failure = parse_status(optarg);
+		break;
+	case 'q':
+		options->take.quiet = true;
+		break;
+	case 'v':
+		options->take.verbose = true;
+		break;
+	case 'h':
+		print_and_end(help);
+		break;
+	case 'V':
+		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
+		break;
+	default:
+		misused();
+	}
+}
+
+static void parse_options(struct options *options, int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
+		parse_option(options, option);
+}
+
+static void check_options(const struct options *options)
+{
+	if (options->take.shared && options->take.reentrant)
+		errx(EX_USAGE, "-s and -R exclude each other: what is shared is not joined");
+	if (options->take.reason && strlen(options->take.reason) > REASON_MAX)
+		errx(EX_USAGE, "the reason is longer than %d bytes", REASON_MAX);
+	if (options->run.at_most_ms >= 0 && options->run.at_least_ms > options->run.at_most_ms)
+		errx(EX_USAGE, "--at-least is longer than --at-most");
+}
+
+/* ---- the command line ---- */
+
+/* Words before `--` are locks, words behind it the command. */
+static int run_command(struct options *options, char **words, size_t count, char **command)
+{
+	struct take *take = &options->take;
+	struct mount mount;
+	const char *base;
+	int status;
+
+	if (count == 0 || !*command)
+		misused();
+	for (size_t i = 0; i < count; i++)
+		if (*words[i] == '-')
+			errx(EX_USAGE, "options stand before the locks; a lock -x is named ./-x");
+	if (count > LOCKS_MAX)
+		errx(EX_USAGE, "more than %d locks", LOCKS_MAX);
+	check_options(options);
+	mount_find(&mount, options->mount, words[0]);
+	take->mount = &mount;
+	take->locks = calloc(count, sizeof(*take->locks));
+	if (!take->locks)
+		err(EX_OSERR, NULL);
+	for (size_t i = 0; i < count; i++)
+		take->locks[i] = (struct lock){
+			.name = mount_lock_name(&mount, words[i]), .place = (int)i + 1, .fd = -1};
+	take->count = count;
+	base = strrchr(command[0], '/');
+	if (!take->reason && !take->reentrant) /* its arguments may be secret */
+		take->reason = base ? base + 1 : command[0];
+	status = take_all(take);
+	if (status)
+		return status;
+	options->run.take = take;
+	options->run.command = command;
+	return run(&options->run);
+}
+
+static int look(struct options *options, int argc, char **argv)
+{
+	const char *what = argc > 0 ? argv[0] : "";
+	struct mount mount;
+	char *lock = NULL;
+
+	if (strcmp(what, "ls") != 0 && strcmp(what, "why") != 0 && strcmp(what, "evict") != 0)
+		errx(EX_USAGE, "no `-- COMMAND`, and not one of ls, why, evict: try zklock --help");
+	optind = 0; /* from the start, and with what getopt keeps */
+	parse_options(options, argc, argv);
+	argc -= optind;
+	argv += optind;
+	if (options->for_taking || (options->take.shared && *what != 'w'))
+		misused();
+	mount_find(&mount, options->mount, argc > 0 ? argv[0] : NULL);
+	if (argc > 0)
+		lock = mount_lock_name(&mount, argv[0]);
+	if (*what == 'l' && argc <= 1)
+		return lock ? look_queue(&mount, lock) : look_all(&mount);
+	if (*what == 'w' && argc == 1)
+		return look_why(&mount, lock, options->take.shared);
+	if (*what == 'e' && argc >= 2)
+		return look_evict(&mount, lock, argv + 1);
+	misused();
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {
+		.take = {.limit_ms = -1, .failure = EX_TEMPFAIL},
+		.run = {.grace_ms = GRACE_MS, .at_most_ms = -1},
+	};
+	size_t count = 0;
+	int status;
+
+	fill_standard_files();
+	setlocale(LC_CTYPE, "");
+	parse_options(&options, argc, argv);
+	argv += optind;
+	argc -= optind;
+	while (argv[count] && strcmp(argv[count], "--") != 0)
+		count++;
+	if (argv[count])
+		return run_command(&options, argv, count, argv + count + 1);
+	status = look(&options, argc, argv);
+	return fflush(stdout) == 0 && !ferror(stdout) ? status : EX_IOERR;
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""locking.py - what the tests of zklock(1) and zklocktop(1) share: the programs as they are
+built, started beside a mount."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+
+import gate     # noqa: F401   it says where harness.py is
+from harness import SOURCE_ROOT, WAIT_SECONDS, check, check_equal, command, spawn, until
+
+BUILD = os.environ.get('ZKLOCK_BUILD') or SOURCE_ROOT + '/build/examples/zklock'
+ZKLOCK = os.path.join(BUILD, 'zklock')
+SOURCE = os.path.join(SOURCE_ROOT, 'examples', 'zklock')
+
+
+def environment(mount=None, **more):
+    """The test's own, with the mount; None: without any."""
+    environ = {name: value for name, value in os.environ.items()
+               if name != 'ZKLOCKFS' and not name.startswith('ZKLOCK_')}
+    environ.update(LC_ALL='C.UTF-8', PATH=BUILD + ':' + environ['PATH'])
+    if mount:
+        environ['ZKLOCKFS'] = mount.directory
+    environ.update(more)
+    return environ
+
+
+def zklock(mount, *words, **more):
+    """Run it to the end; status, stdout, stderr."""
+    return command([ZKLOCK, *words], env=environment(mount, **more))
+
+
+def start(mount, *words, **options):
+    """Start it, by another program whose words are `prefix`; its output as text."""
+    environ = options.pop('env', None) or environment(mount)
+    return spawn([*options.pop('prefix', ()), ZKLOCK, *words], **{'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE,
+                                      'stderr': subprocess.PIPE, 'text': True, 'env': environ, **options})
+
+
+def check_run(mount, words, status, what, err=None):
+    """It ends with this status and says that on stderr; what it says on stdout."""
+    got, out, said = zklock(mount, *words)
+    check_equal(got, status, f'{what}: {out}{said}')
+    if err is not None:
+        check(err in said, f'{what}: it says {said!r} and not {err!r}')
+    return out
+
+
+def entries(mount, lock):
+    """The fields of each entry of the queue."""
+    return [mount.fields(lock, 'queue', name) for name in mount.queue(lock)]
+
+
+def free(mount, lock):
+    until(lambda: not mount.queue(lock), f'{lock} is free')
+
+
+def alive(pid):
+    try:
+        with open(f'/proc/{pid}/status', encoding='utf-8', errors='replace') as status:
+            return '\nState:\tZ' not in status.read()
+    except OSError:
+        return False
+
+
+class Terminal:
+    """A process in a session of its own that has a terminal of its own."""
+
+    def __init__(self, args, environ, rows=24, columns=80):
+        self.status = None
+        self.said = b''
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                signal.alarm(0)
+                for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGINT, signal.SIGPIPE):
+                    signal.signal(number, signal.SIG_DFL)
+                resize(0, rows, columns)
+                os.closerange(3, 65536)
+                os.execvpe(args[0], args, environ)
+            finally:
+                os._exit(127)
+
+    def read(self, seconds):
+        """What has come; b'' if nothing has within so long, or nothing comes any more."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return b''
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:     # EIO: its last process has closed it
+            return b''
+        self.said += data
+        return data
+
+    def expect(self, text):
+        deadline = time.monotonic() + WAIT_SECONDS
+        while text.encode() not in self.said:
+            self.read(0.1)
+            check(time.monotonic() < deadline, f'the terminal shows {self.said!r} and not {text!r}')
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def ended(self):
+        self.read(0.02)
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+        return self.status is not None
+
+    def end(self, status, what):
+        until(self.ended, what + ' ends')
+        check_equal(self.status, status, f'{what}: status; it said {self.said!r}')
+        os.close(self.fd)
+
+    def kill(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.status = -9
+            os.close(self.fd)
+
+
+def resize(fd, rows, columns):
+    import fcntl
+    import struct
+    import termios
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""zklock ls, why and evict; the help and the page, and the completion of bash."""
+
+import os
+import re
+
+from gate import Gate, queued
+from harness import ALICE, BOB, SOURCE_ROOT, check, check_equal, command, run, spawn, until
+from locking import SOURCE, ZKLOCK, check_run, environment, start, zklock
+
+
+def by(user, mount, *words):
+    return command([ZKLOCK, *words], env=environment(mount), user=user, group=user, extra_groups=[])
+
+
+def queue(a, b):
+    """ls of one lock: who holds, who waits, in order."""
+    check_equal(check_run(a, ['ls', 'svca'], 0, 'an empty queue').split()[:3], ['NUMBER', 'STATE', 'MODE'], 'ls')
+    holder = b.take('svca').held()
+    holder.do('write', 'größer'.encode())
+    waiter = a.take('svca', 'shared')
+    queued(b, 'svca', 2)
+    until(lambda: 'größer' in a.read('svca', 'holder'), 'the reason')
+    lines = [line.split() for line in check_run(a, ['ls', 'svca'], 0, 'ls').splitlines()]
+    check_equal([line[1:3] + line[4:6] for line in lines[1:]],
+                [['held', 'exclusive', 'b', str(holder.pid)], ['waiting', 'shared', 'a', str(waiter.pid)]], 'ls')
+    check_equal(lines[1][-1], 'größer', 'reason')
+    check(re.fullmatch(r'\d+m?s', lines[1][3]), f'since when: {lines[1]}')
+    check_equal(check_run(a, ['ls', a.path('svca')], 0, 'ls by a path').splitlines()[1].split()[5],
+                str(holder.pid), 'ls by a path')
+    check_run(a, ['ls', 'svcx'], 66, 'ls of no lock', 'svcx: no such lock')
+
+    # evict: by number, by name, who holds.
+    number = lines[2][0]
+    check_run(a, ['evict', 'svca', '999'], 66, 'evict nobody', 'nobody like that')
+    check_equal(by(ALICE, a, 'evict', 'svca', 'holder')[0], 77, 'evict by a stranger')
+    check_equal(len(b.queue('svca')), 2, 'nobody was evicted')
+    check('-a: evicted\n' in check_run(b, ['evict', 'svca', number.lstrip('0')], 0, 'evict a waiter'), 'evict')
+    waiter.refused(125)     # ECANCELED
+    check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder'), 'evict')
+    until(lambda: not a.queue('svca'), 'evicted')
+    check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'nobody like that')
+    holder.release()
+
+
+def why(a, b):
+    def says(words, status, text, user=0):
+        got, out, err = by(user, a, 'why', *words)
+        check_equal((got, err), (status, ''), f'why {words}: {out}')
+        check(text in out, f'why {words}: {out!r} and not {text!r}')
+
+    says(['svca'], 0, 'it could be taken now')
+    says(['svcx'], 66, 'no such lock')
+    holder = b.take('svca').held()
+    waiter = b.take('svca')
+    queued(a, 'svca', 2)
+    says(['svca'], 75, f'held by process {holder.pid} (python3) on b for ')
+    says(['svca'], 75, '1 waits for it already')
+    holder.release()
+    waiter.held().release()
+    holder = b.take('svca', 'shared').held()
+    says(['-s', 'svca'], 0, 'it could be taken now')
+    says(['svca'], 75, 'shared by process')
+    check_equal(zklock(a, '-n', '-s', 'svca', '--', 'true')[0], 0, 'so it is')
+    holder.release()
+    with open(a.path('svca', 'slots'), 'w', encoding='ascii') as slots:
+        slots.write('2')
+    holder = b.take('svca').held()
+    says(['svca'], 0, 'it could be taken now')
+    other = b.take('svca').held()
+    says(['svca'], 75, 'it has 2 slots')
+    other.release()
+    holder.release()
+    says(['svca'], 77, 'you (user 1002) may not write to its doors', BOB)
+    # One's own.
+    out = check_run(a, ['svcb', '--', 'sh', '-c', f'{ZKLOCK} why svcb; echo $?'], 0, "one's own")
+    check('which is yours: you would wait for yourself' in out and out.endswith('75\n'), out)
+
+
+def pages():
+    """The help, the page and the completion have the same options."""
+    status, out, err = zklock(None, '--help')
+    check_equal((status, err), (0, ''), '--help')
+    check_equal([line for line in out.splitlines() if len(line) > 80], [], 'wider than 80 columns')
+    options = set(re.findall(r'(?<![\w-])--?[a-zA-Z][\w-]*', '\n'.join(re.findall(r'^ +(-.*)', out, re.MULTILINE))))
+    check(len(options) > 20, f'options: {options}')
+    with open(os.path.join(SOURCE, 'zklock.1.scd'), encoding='utf-8') as page:
+        lines = [line for line in page if line.startswith('*-')]
+    found = {option for line in lines for option in re.findall(r'\*(--?[\w-]+)\*', line)}
+    check_equal(found, options, 'the page')
+    with open(os.path.join(SOURCE, 'zklock.bash'), encoding='utf-8') as text:
+        words = re.search(r"local options='(.*?)'", text.read(), re.DOTALL).group(1).split()
+    check_equal(set(words), options, 'the completion')
+    with open(os.path.join(SOURCE_ROOT, 'meson.build'), encoding='utf-8') as meson:
+        version = re.search(r"version: '(.*?)'", meson.read()).group(1)
+    check_equal(zklock(None, '-V')[1], f'zklock {version}\n', '--version')
+
+
+def complete(a, line):
+    """What bash would put behind this line."""
+    words = line.split(' ')
+    script = '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _zklock; printf "%s\\n" "${COMPREPLY[@]}"'
+    status, out, err = command(['bash', '--norc', '-c', script, 'bash', SOURCE + '/zklock.bash', *words],
+                               env=environment(a))
+    check_equal((status, err), (0, ''), line)
+    return out.split('\n')[:-1]
+
+
+def completion(a, b):
+    evil = '$(touch ran)'
+    a.mkdir(evil)
+    for line, wanted in (
+            ('zklock svc', ['svca', 'svcb']),
+            ('zklock -w 5s svca svcb ', ['\\$\\(touch\\ ran\\)', 'svca', 'svcb', '--']),
+            ('zklock svca/d', ['svca/deep']),
+            ('zklock wh', ['why']),
+            ('zklock ls svcb', ['svcb']),
+            ('zklock --at', ['--at-most', '--at-least']),
+            (f'zklock -m {b.directory} svcb', ['svcb']),
+            ('zklock evict svca h', ['holder']),
+            ('zklock svca -- mkfif', ['mkfifo'])):
+        environ = a if '-m' not in line else None
+        check_equal(sorted(set(complete(environ, line))), sorted(wanted), line)
+    holder = a.take('svca').held()
+    check_equal(complete(a, 'zklock evict svca '), ['holder', *a.queue('svca')], 'entries')
+    holder.release()
+    with spawn(['unshare', '-m', 'sh', '-c', 'umount -l "$1"; shift; exec "$@"', 'sh', b.directory,
+                'bash', '-c', f'. {SOURCE}/zklock.bash; _zklock_mount'], env=environment(),
+               stdout=-1, text=True) as process:
+        check_equal(process.communicate(timeout=20)[0], a.directory, 'the only mount')
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.allow('.')
+    b.allow('.')
+    for name in ('svca', 'svcb', 'svca/deep'):
+        a.mkdir(name, 0o755)
+    gate = Gate(case)
+    process = start(a, 'svca', '--', *gate.visitor())
+    gate.arrived().let()
+    process.communicate()
+    queue(a, b)
+    why(a, b)
+    pages()
+    completion(a, b)
+
+
+run(test)

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""zklock(1): a lock that is lost, by eviction and with the server; a command, and all that it
+has started, is stopped; limits for how long a lock is held at most and at least."""
+
+import os
+import signal
+import time
+
+from gate import Gate, evict, finished, queued
+from harness import Stopwatch, check, check_equal, command, run, until
+from locking import ZKLOCK, alive, check_run, entries, environment, free, start, zklock
+
+STUBBORN = 'trap "" TERM; "$@" & while :; do wait; done'
+
+
+def lost_by_eviction(gate, a, b):
+    """The command and what it has started are gone before zklock is, whatever they ignore."""
+    process = start(a, 'svca', 'svcb', '--', 'sh', '-c', '"$@"; :', 'sh', *gate.visitor())
+    visitor = gate.arrived()
+    evict(b, 'svcb')
+    visitor.gone()
+    _, err = finished(process, 74, 'lost by eviction')
+    check('svcb: the lock is lost' in err, err)
+    check(not alive(visitor.pid), 'a child of the command')
+    free(a, 'svca')
+
+    # One that ignores SIGTERM, and a child of it that has left the session.
+    process = start(a, '-k', '300ms', 'svca', '--', 'sh', '-c', STUBBORN, 'sh', 'setsid', *gate.visitor())
+    visitor = gate.arrived()
+    watch = Stopwatch()
+    evict(b, 'svca')
+    finished(process, 74, 'a stubborn command')
+    watch.check(0.3, 5, 'a grace of 300 ms')
+    check(not alive(visitor.pid), 'a child in a session of its own')
+
+    # SIGTERM, and time for good order; none of it with -k 0.
+    tidy = 'trap "echo tidied; exit 3" TERM; "$@" & wait; wait'
+    process = start(a, '-k', '20s', 'svca', '--', 'sh', '-c', tidy, 'sh', *gate.visitor())
+    gate.arrived()
+    evict(b, 'svca')
+    check_equal(finished(process, 74, 'a tidy command')[0], 'tidied\n', 'a tidy command')
+    process = start(a, '-k', '0', 'svca', '--', 'sh', '-c', tidy, 'sh', *gate.visitor())
+    gate.arrived()
+    evict(b, 'svca')
+    check_equal(finished(process, 74, '-k 0')[0], '', '-k 0')
+    # Stopped processes too.
+    process = start(a, '-k', '20s', 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    os.kill(visitor.pid, signal.SIGSTOP)
+    evict(b, 'svca')
+    finished(process, 74, 'a stopped command')
+
+
+def lost_at_the_end(gate, a, b):
+    """A command that ended well, but the lock had gone: no success is reported."""
+    process = start(a, '-k', '20s', 'svca', '--', 'sh', '-c', 'trap "" TERM; "$@"', 'sh', *gate.visitor())
+    visitor = gate.arrived()
+    os.kill(process.pid, signal.SIGSTOP)    # it cannot see the loss
+    evict(b, 'svca')
+    free(b, 'svca')
+    visitor.let(0)
+    os.kill(process.pid, signal.SIGCONT)
+    finished(process, 74, 'lost while zklock stood still')
+    # With a status of its own that is passed on.
+    process = start(a, '-k', '20s', 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    os.kill(process.pid, signal.SIGSTOP)
+    visitor.let(7)
+    os.kill(process.pid, signal.SIGCONT)
+    finished(process, 7, 'a status')
+
+
+def killed(gate, a, b):
+    """zklock is killed: the command has the lock still. With -o it is killed as well."""
+    process = start(a, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    process.kill()
+    process.wait()
+    check_run(b, ['-n', 'svca', '--', 'true'], 75, 'beside a command that goes on')
+    visitor.let()
+    free(a, 'svca')
+    process = start(a, '-o', 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    process.kill()
+    process.wait()
+    visitor.gone()
+    free(a, 'svca')
+    # While it waits: the place is gone with it, and so are those it has.
+    holder = b.take('svcb').held()
+    process = start(a, 'svca', 'svcb', '--', 'true')
+    queued(a, 'svcb', 2)
+    process.kill()
+    process.wait()
+    queued(b, 'svcb', 1)
+    free(b, 'svca')
+    holder.release()
+
+
+def lost_while_waiting(gate, a, b):
+    """Of two locks the first is lost while the second is waited for: it takes both again."""
+    holder = b.take('svcb').held()
+    process = start(a, 'svca', 'svcb', '--', *gate.visitor())
+    queued(a, 'svcb', 2)
+    first = entries(a, 'svca')[0]['token']
+    evict(b, 'svca')
+    holder.release()
+    visitor = gate.arrived()
+    check(int(visitor.environ['ZKLOCK_TOKEN_1']) > int(first), 'the lost lock was taken again')
+    check_equal([e['state'] for e in entries(b, 'svca')], ['held'], 'it is held')
+    visitor.let()
+    finished(process, 0, 'both in the end')
+
+
+def at_most(gate, a, b):
+    watch = Stopwatch()
+    process = start(a, '--at-most', '500ms', '-k', '200ms', 'svca', '--',
+                    'sh', '-c', STUBBORN, 'sh', *gate.visitor())
+    visitor = gate.arrived()
+    finished(process, 124, 'too long')
+    watch.check(0.7, 6, 'at most 500 ms, and 200 ms of grace')
+    check(not alive(visitor.pid), 'a child of the command')
+    free(b, 'svca')
+    check_run(a, ['--at-most', '1m', 'svca', '--', 'sh', '-c', 'exit 4'], 4, 'in time')
+    # A process that it may not stop: the lock is given up all the same, and that is said.
+    other = 'echo $$; exec setpriv --reuid=1001 --clear-groups sleep 60 >/dev/null 2>&1'
+    process = start(a, '--at-most', '300ms', '-k', '0', 'svca', '--', 'sh', '-c', other,
+                    prefix=['setpriv', '--inh-caps=-kill', '--bounding-set=-kill'])
+    pid = int(process.stdout.readline())
+    _, err = finished(process, 124, 'a process of somebody else')
+    check('run for another user and cannot be stopped' in err, err)
+    check(alive(pid), 'it was not stopped')
+    free(b, 'svca')
+    os.kill(pid, signal.SIGKILL)
+
+
+def keepers(case):
+    return [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and _comm(pid) == 'zklock-keeper'
+            and case.directory.encode() in _environ(pid)]
+
+
+def _comm(pid):
+    try:
+        with open(f'/proc/{pid}/comm', encoding='utf-8', errors='replace') as comm:
+            return comm.read().strip()
+    except OSError:
+        return ''
+
+
+def _environ(pid):
+    try:
+        with open(f'/proc/{pid}/environ', 'rb') as environ:
+            return environ.read()
+    except OSError:
+        return b''
+
+
+def at_least(case, gate, a, b):
+    """The lock stays when the command ends, and when zklock is killed with it."""
+    watch = Stopwatch()
+    check_run(a, ['--at-least', '1500ms', '-r', 'nightly', 'svca', 'svcb', '--', 'sh', '-c', 'exit 3'], 3, 'quick')
+    watch.check(0, 1.4, 'it does not wait for its keeper')
+    check_run(b, ['-n', 'svca', '--', 'true'], 75, 'kept')
+    until(lambda: 'the command has ended: nightly' in b.read('svca', 'holder'), 'why it is kept')
+    check('kept until 20' in b.read('svcb', 'holder'), b.read('svcb', 'holder'))
+    check_run(b, ['-w', '30s', 'svca', 'svcb', '--', 'true'], 0, 'free in the end')
+    watch.check(1.5, 8, 'kept for 1.5 s')
+    until(lambda: not keepers(case), 'the keeper ends')
+
+    # Standard files: whoever reads the output is not held up, nor is a lock of the caller.
+    watch = Stopwatch()
+    own = case.directory + '/own-lock'
+    status, out, _ = command(['flock', '-F', own, ZKLOCK, '--at-least', '1m', 'svca', '--', 'echo', 'out'],
+                             env=environment(a))
+    check_equal((status, out), (0, 'out\n'), 'through a pipe')
+    watch.check(0, 20, 'a pipe')
+    check_equal(command(['flock', '-n', own, 'true'])[0], 0, "the caller's own lock")
+
+    # The keeper lives in nobody's session and is no child of anybody; to end it frees the lock.
+    [keeper] = keepers(case)
+    check(os.getsid(keeper) != os.getsid(0), 'a session of its own')
+    check_equal(b.queue('svca') != [], True, 'it keeps the lock')
+    os.kill(keeper, signal.SIGTERM)
+    free(b, 'svca')
+
+    # zklock and its command are killed.
+    watch = Stopwatch()
+    process = start(a, '--at-least', '1500ms', 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    process.kill()
+    process.wait()
+    os.kill(visitor.pid, signal.SIGKILL)
+    visitor.gone()
+    check_run(b, ['-n', 'svca', '--', 'true'], 75, 'kept after a crash')
+    check_run(b, ['-w', '30s', 'svca', '--', 'true'], 0, 'free in the end')
+    watch.check(1.5, 8, 'kept for 1.5 s')
+
+    # It is lost: nothing to keep.
+    check_run(a, ['--at-least', '1h', 'svca', '--', 'true'], 0, 'kept for an hour')
+    evict(b, 'svca')
+    until(lambda: not keepers(case), 'the keeper ends')
+    # A command that is longer than that has the lock to its end.
+    process = start(a, '--at-least', '10ms', 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    until(lambda: not keepers(case), 'the keeper ends')
+    check_run(b, ['-n', 'svca', '--', 'true'], 75, 'held by the command')
+    visitor.let()
+    finished(process, 0, 'longer than that')
+    free(b, 'svca')
+
+
+def lost_with_the_server(gate, server, a):
+    """Before the session can have ended; and who waits is told that nobody answers."""
+    process = start(a, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    server.freeze()
+    watch = Stopwatch()
+    visitor.gone()
+    watch.check(1, 7, 'without contact the command is stopped')
+    finished(process, 74, 'lost with the server')
+    watch = Stopwatch()
+    check_run(a, ['-n', 'svca', '--', 'true'], 75, 'the ensemble is away', 'the ensemble does not answer')
+    check_run(a, ['-w', '500ms', 'svca', '--', 'true'], 75, 'the ensemble is away', 'not free in time')
+    watch.check(0.4, 12, 'told')
+    check_equal(zklock(a, 'why', 'svca')[0], 75, 'why')
+    server.thaw()
+    a.ready()
+    check_run(a, ['-w', '20s', 'svca', '--', 'true'], 0, 'it answers again')
+
+    # The end, while nobody answers: success is reported when that is certain.
+    process = start(a, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    server.freeze()
+    visitor.let(0)
+    time.sleep(0.3)     # what must not happen: it reports a success that nobody can know of
+    check(process.poll() is None, 'success without an answer')
+    server.thaw()
+    finished(process, 0, 'the answer came')
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    a, b = case.mount(server, 'a', session='6s'), case.mount(server, 'b', session='6s')
+    for mount in (a, b):
+        mount.allow('.')
+    for name in ('svca', 'svcb'):
+        a.mkdir(name)
+    gate = Gate(case)
+    lost_by_eviction(gate, a, b)
+    lost_at_the_end(gate, a, b)
+    killed(gate, a, b)
+    lost_while_waiting(gate, a, b)
+    at_most(gate, a, b)
+    at_least(case, gate, a, b)
+    lost_with_the_server(gate, server, a)
+
+
+run(test)

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""zklock(1): what it takes, in which order, how long it waits, and what it says when a lock
+is not to be had."""
+
+import os
+
+from gate import Gate, finished, queued
+from harness import ALICE, Stopwatch, check, check_equal, command, run, spawn, until
+from locking import ZKLOCK, check_run, entries, environment, free, start, zklock
+
+NAMES = ('svca', 'svcb', 'svcc')
+
+
+def environment_of_the_command(gate, a):
+    """One lock: its token. Several: a variable for each, numbered as on the command line."""
+    a.mkdir('odd $(id) `name` ü')
+    process = start(a, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    token = a.fields('svca', 'queue', a.queue('svca')[0])['token']
+    check_equal((visitor.environ['ZKLOCK_TOKEN'], visitor.environ['ZKLOCK_TOKEN_1'],
+                 visitor.environ['ZKLOCK_NAME_1']), (token, token, 'svca'), 'one lock')
+    visitor.let(5)
+    finished(process, 5, 'one lock')
+
+    stale = environment(a, ZKLOCK_TOKEN='1', ZKLOCK_TOKEN_4='1', ZKLOCK_FD_9='x')
+    process = start(a, 'svcc', 'odd $(id) `name` ü', a.path('svca'), 'svcc', '--', *gate.visitor(), env=stale)
+    visitor = gate.arrived()
+    found = {name: value for name, value in visitor.environ.items() if name.startswith('ZKLOCK_')}
+    names = {1: 'svcc', 2: 'odd $(id) `name` ü', 3: 'svca'}
+    for number, name in names.items():
+        check_equal(found.pop(f'ZKLOCK_NAME_{number}'), name, 'its name')
+        check_equal(found.pop(f'ZKLOCK_TOKEN_{number}'), entries(a, name)[0]['token'], f'token of {name}')
+        door = os.readlink(f'/proc/{visitor.pid}/fd/' + found.pop(f'ZKLOCK_FD_{number}'))
+        check_equal(door, a.path(name, 'flock'), f'descriptor of {name}')
+    check_equal(found, {}, 'no other variables')
+    visitor.let()
+    finished(process, 0, 'three locks, one named twice')
+
+    # -o: only zklock has the descriptors.
+    process = start(a, '-o', 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    check('ZKLOCK_FD_1' not in visitor.environ, 'a descriptor that the command does not have')
+    doors = [os.readlink(f'/proc/{visitor.pid}/fd/{fd}') for fd in os.listdir(f'/proc/{visitor.pid}/fd')]
+    check(not [door for door in doors if door.startswith(a.directory)], f'descriptors: {doors}')
+    visitor.let()
+    finished(process, 0, '-o')
+
+
+def order(gate, a, b):
+    """Two users name three locks in different order, again and again: neither hangs."""
+    loop = 'n=0; while [ $n -lt 25 ]; do "$@" || exit; n=$((n+1)); done'
+    watch = Stopwatch()
+    users = [spawn(['sh', '-c', loop, 'sh', ZKLOCK, *names, '--', 'true'], env=environment(mount))
+             for mount, names in ((a, NAMES), (b, reversed(NAMES)), (a, ('svcb', 'svcc', 'svca')))]
+    for user in users:
+        check_equal(user.wait(60), 0, 'a user of three locks')
+    watch.check(0, 60, '75 times three locks')
+    # The one that waits has those before it, and none behind.
+    holder = b.take('svcb').held()
+    process = start(a, 'svcc', 'svcb', 'svca', '--', *gate.visitor())
+    queued(a, 'svcb', 2, held=1)
+    check_equal(([e['state'] for e in entries(a, 'svca')], entries(a, 'svcc')), (['held'], []), 'in order')
+    holder.release()
+    gate.arrived().let()
+    finished(process, 0, 'three locks')
+
+
+def reasons(gate, a, b):
+    """The reason is there while it waits; a long one whole when it holds."""
+    holder = b.take('svca').held()
+    process = start(a, '-r', 'deploy v42', 'svca', '--', *gate.visitor())
+    queued(b, 'svca', 2)
+    until(lambda: entries(b, 'svca')[1]['reason'] == 'deploy v42', 'the reason of the waiter')
+    holder.release()
+    visitor = gate.arrived()
+    until(lambda: 'reason=deploy v42\n' in b.read('svca', 'holder'), 'the reason of the holder')
+    visitor.let()
+    finished(process, 0, 'a reason')
+
+    long = 'ä' * 2000
+    process = start(a, '-r', long, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    until(lambda: entries(b, 'svca')[0]['reason'] == long, 'a long reason')
+    visitor.let()
+    finished(process, 0, 'a long reason')
+    check_run(a, ['-r', 'x' * 4097, 'svca', '--', 'true'], 64, 'too long a reason', 'longer than 4096')
+
+    # A hostile one changes nothing on anybody's screen; without one, the command's name.
+    hostile = 'one\x1b[2J\u202etwo\nsvca: evicted\r\x07'
+    process = start(a, '-r', hostile, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    for words in (['-n', 'svca', '--', 'true'], ['ls', 'svca'], ['why', 'svca']):
+        _, out, err = zklock(b, *words)
+        said = out + err
+        check('two' in said or 'one' in said, f'{words}: {said!r}')
+        check(not set('\x1b\x07\r\u202e') & set(said), f'{words}: {said!r}')
+        check('\nsvca: evicted' not in said, f'{words}: {said!r}')
+    visitor.let()
+    finished(process, 0, 'a hostile reason')
+    process = start(a, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    check_equal(entries(a, 'svca')[0]['reason'], os.path.basename(gate.visitor()[0]), 'no reason given')
+    visitor.let()
+    finished(process, 0, 'no reason')
+
+
+def not_to_be_had(gate, a, b):
+    holder = b.take('svcb').held()
+    holder.do('write', b'maintenance')
+    until(lambda: 'maintenance' in a.read('svcb', 'holder'), 'its reason')
+    told = f'held by process {holder.pid} on b'
+    check_run(a, ['-n', *NAMES, '--', 'false'], 75, '-n', 'svcb: not free')
+    check_run(a, ['-w', '0', 'svcb', '--', 'false'], 75, '-w 0', told)
+    check_run(a, ['-E', '9', '-n', 'svcb', '--', 'false'], 9, '-E', ': maintenance')
+    check_equal(zklock(a, '-q', '-n', 'svcb', '--', 'false'), (75, '', ''), '-q')
+    watch = Stopwatch()
+    check_run(a, ['-w', '700ms', *NAMES, '--', 'false'], 75, '-w', 'svcb: not free in time')
+    watch.check(0.69, 5, '-w 700ms')
+    # One time limit for all of them: what the second waited is not there for the third.
+    other = b.take('svcc').held()
+    watch = Stopwatch()
+    process = start(a, '-w', '3', 'svcb', 'svcc', '--', 'false')
+    queued(a, 'svcb', 2)
+    holder.release()
+    queued(a, 'svcc', 2)
+    finished(process, 75, 'the second is not free in time')
+    watch.check(2.9, 6, 'one limit for two locks')
+    other.release()
+    for name in NAMES:
+        free(a, name)
+
+    # Evicted while it waits.
+    holder = b.take('svca').held()
+    process = start(a, 'svca', '--', 'false')
+    queued(a, 'svca', 2)
+    entry = a.queue('svca')[1]
+    check_run(b, ['evict', 'svca', entry], 0, 'evict')
+    check('evicted while it waited' in finished(process, 75, 'an evicted waiter')[1], 'what it says')
+    holder.release()
+
+    # Shared beside shared, and not beside the other.
+    holder = b.take('svca', 'shared').held()
+    check_run(a, ['-n', '-s', 'svca', '--', 'true'], 0, '-s beside shared')
+    check_run(a, ['-n', 'svca', '--', 'true'], 75, 'alone beside shared')
+    holder.release()
+
+    # -R: what a parent has is joined, and without it not.
+    nested = f'{ZKLOCK} -n svca -- true; [ $? = 75 ] && exec {ZKLOCK} -n -R svca -- {ZKLOCK} -R svca -- sh -c "exit 6"'
+    check_run(a, ['svca', '--', 'sh', '-c', nested], 6, 'nested')
+
+    # Slots.
+    with open(a.path('svca', 'slots'), 'w', encoding='ascii') as slots:
+        slots.write('2')
+    holder = b.take('svca').held()
+    check_run(a, ['-n', 'svca', '--', 'true'], 0, 'the second slot')
+    holder.release()
+
+
+def mistakes(case, a):
+    free(a, 'svca')
+    for words, status, err in (
+            (['svcx', '--', 'true'], 66, 'svcx: no such lock'),
+            (['svca', 'svcx', '--', 'true'], 66, 'svcx: no such lock'),
+            (['-R', 'svcx', '--', 'true'], 66, 'svcx: no such lock'),
+            (['svca/lock', '--', 'true'], 64, 'is inside a lock'),
+            (['svca/lock@30s', '--', 'true'], 64, 'is inside a lock'),
+            (['', '--', 'true'], 64, 'names no lock'),
+            (['/', '--', 'true'], 64, 'is not below'),
+            (['.zklockfs', '--', 'true'], 66, 'begins with a dot'),
+            (['../svca', '--', 'true'], 66, 'begins with a dot'),
+            (['/etc/passwd', '--', 'true'], 64, 'is not below'),
+            (['x' * 5000, '--', 'true'], 64, 'too long'),
+            (['a\x1b[31m\n/b', '--', 'true'], 66, 'a?[31m?/b'),
+            (['svca', '--'], 64, '--help'), (['--', 'true'], 64, '--help'), ([], 64, '--help'),
+            (['svca', '-n', '--', 'true'], 64, 'options stand before the locks'),
+            (['svca', 'true'], 64, '--help'), (['-Z'], 64, '--help'), (['ls', '-n'], 64, '--help'),
+            (['-w', '5x', 'svca', '--', 'true'], 64, 'a time is'),
+            (['-w', '', 'svca', '--', 'true'], 64, 'a time is'),
+            (['-w', '99999999999999999999', 'svca', '--', 'true'], 64, 'a time is'),
+            (['-E', '256', 'svca', '--', 'true'], 64, 'a status is'),
+            (['-s', '-R', 'svca', '--', 'true'], 64, 'exclude each other'),
+            (['--at-least', '2m', '--at-most', '1m', 'svca', '--', 'true'], 64, '--at-least is longer'),
+            (['svca', '--', 'no-such-command'], 127, 'no-such-command: No such file'),
+            (['svca', '--', '/etc/passwd'], 126, '/etc/passwd: Permission denied')):
+        check_run(a, words, status, f'{words}'[:80], err)
+    # What is told at once, though another lock would have to be waited for.
+    holder = a.take('svca').held()
+    check_run(a, ['svca', 'svcx', '--', 'true'], 66, 'a typo beside a lock that is held', 'svcx')
+    holder.release()
+    # Those who may not.
+    _, out, err = command([ZKLOCK, 'svca', '--', 'true'], env=environment(a), user=ALICE, group=ALICE)
+    check('may not take it' in err, f'a stranger: {out}{err}')
+    check_equal(command([ZKLOCK, 'svca', '--', 'true'], env=environment(a), user=ALICE, group=ALICE)[0], 77, '77')
+
+    # Which mount: several, one by its path, none, a directory that is none.
+    check_run(None, ['svca', '--', 'true'], 64, 'two mounts', 'choose one by -m')
+    check_run(None, [a.path('svca'), '--', 'true'], 0, 'a path says which mount')
+    check_run(None, ['-m', a.directory + '/', 'svca', '--', 'true'], 0, '-m')
+    bare = case.mount_point()
+    os.makedirs(bare + '/svca')
+    check_run(a, ['-m', bare, 'svca', '--', 'true'], 69, 'not a mount', 'no zklockfs is mounted there')
+    check_run(a, ['-m', bare + '/x', 'svca', '--', 'true'], 69, 'not there', 'No such file')
+    check_equal(os.listdir(bare + '/svca'), [], 'no file was made')
+    alone = ['unshare', '-m', 'sh', '-c', 'umount -l "$1" && shift && exec "$@"', 'sh']
+    both = ['unshare', '-m', 'sh', '-c', 'umount -l "$1" "$2" && shift 2 && exec "$@"', 'sh']
+    mounts = [mount.directory for mount in case.mounts]
+    for status, wrap in ((0, [*alone, mounts[1]]), (69, [*both, *mounts])):
+        got, out, err = command([*wrap, ZKLOCK, 'svca', '--', 'true'], env=environment())
+        check_equal(got, status, f'{len(wrap) - 6} mounts taken away: {out}{err}')
+    check('no zklockfs is mounted' in err, err)
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    for name in NAMES:
+        a.mkdir(name, 0o755)
+    gate = Gate(case)
+    environment_of_the_command(gate, a)
+    order(gate, a, b)
+    reasons(gate, a, b)
+    not_to_be_had(gate, a, b)
+    mistakes(case, a)
+
+
+run(test)

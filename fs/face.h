@@ -71,6 +71,7 @@ struct face {
 	bool read_only;              /* the mount: nothing is to be taken */
 	int64_t kernel_limit_s;      /* kernel_limit.h */
 	struct pauses pauses;
+	struct trace *trace; /* trace.h; NULL: requests are not traced */
 	int64_t (*clock_us)(void);
 };
 

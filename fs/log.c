@@ -131,22 +131,38 @@ static bool admit_line(enum lc_level level)
 	return false;
 }
 
+static void put_formatted(enum lc_level level, const char *format, va_list args)
+{
+	char text[512];
+
+	vsnprintf(text, sizeof(text), format, args);
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?'; /* names are users' text: one line stays one line */
+	if (!put(level, text))
+		window_of(level)->dropped++;
+}
+
 void log_line(enum lc_level level, const char *format, ...)
 {
 	int saved = errno;
-	char text[512];
 	va_list args;
 
-	if (level <= most_level && admit_line(level)) {
-		va_start(args, format);
-		vsnprintf(text, sizeof(text), format, args);
-		va_end(args);
-		for (char *c = text; *c; c++)
-			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				*c = '?'; /* names are users' text: one line stays one line */
-		if (!put(level, text))
-			window_of(level)->dropped++;
-	}
+	va_start(args, format);
+	if (level <= most_level && admit_line(level))
+		put_formatted(level, format, args);
+	va_end(args);
+	errno = saved;
+}
+
+void log_trace(const char *format, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	put_formatted(LC_INFO, format, args);
+	va_end(args);
 	errno = saved;
 }
 

@@ -16,6 +16,8 @@
 
 /* Keeps errno. */
 void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line of `-d` that no limit holds back. */
+void log_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
 /* From stderr to the system's log. */
 void log_to_syslog(void);

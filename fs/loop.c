@@ -26,6 +26,7 @@
 #include "log.h"
 #include "mountpoint.h"
 #include "ready.h"
+#include "trace.h"
 #include "watchdog.h"
 #include "why.h"
 
@@ -171,8 +172,11 @@ static ssize_t next_request(struct loop *loop, const struct fuse_buf *buffer)
 {
 	ssize_t n = loop->kept;
 
-	if (n == 0)
+	if (n == 0) {
 		n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
+		if (n > 0)
+			trace_request(loop->face, buffer->mem, (size_t)n);
+	}
 	loop->kept = n > 0 && in_doubt(loop) ? n : 0;
 	return loop->kept > 0 ? 0 : n;
 }

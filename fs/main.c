@@ -18,6 +18,7 @@
 #include "options.h"
 #include "ready.h"
 #include "scan.h"
+#include "trace.h"
 #include "why.h"
 
 #include "ensemble_zookeeper.h"
@@ -203,6 +204,8 @@ static int serve_mount(struct options *options, struct loop *loop, struct mount 
 		fuse_session_unmount(mount->fuse);
 		return status;
 	}
+	if (options->debug && trace_begin(face, mount->fuse) < 0)
+		log_line(LC_WARNING, "requests cannot be traced");
 	mount->point = options->mountpoint;
 	guardian_mounted(face->guardian, mount->id, mount->device);
 	if (face->kernel_limit_s > 0)
@@ -298,6 +301,7 @@ static int run_mount(struct options *options, struct loop *loop)
 	loop->face->guardian = NULL;
 	if (mount.fuse)
 		fuse_session_destroy(mount.fuse); /* last: requests were answered until now */
+	trace_finish(loop->face);
 	ensemble_zookeeper_destroy(ensemble);
 	return exit_status;
 }

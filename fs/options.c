@@ -26,7 +26,7 @@ static const char usage[] =
 	"  ROOT      the sub-tree to mount, /locks when left out\n"
 	"\n"
 	"  -f   stay in the foreground, log to stderr\n"
-	"  -d   the same, and log more\n"
+	"  -d   the same, and log more: a line for each request that is answered\n"
 	"  -h, --help      this text\n"
 	"  -V, --version   versions\n"
 	"\n"

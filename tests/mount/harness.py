@@ -461,7 +461,7 @@ class Relay:
 # ---- mounts ----
 
 class Mount:
-    def __init__(self, case, server, host, session, servers, root, options):
+    def __init__(self, case, server, host, session, servers, root, options, mode):
         self.case = case
         self.server = server
         self.host = host
@@ -474,7 +474,7 @@ class Mount:
         self.checked = False
         every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}']
         with open(self.log_path, 'w', encoding='utf-8') as log:
-            self.process = spawn([ZKLOCKFS, '-f', '-o', ','.join(every + list(options)),
+            self.process = spawn([ZKLOCKFS, mode, '-o', ','.join(every + list(options)),
                                   servers + root, self.directory],
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until(lambda: mounted(self.directory) or self.process.poll() is not None, 'the mount appears')
@@ -565,9 +565,10 @@ class Case:
         self.servers.append(Server(self, tick_ms, properties))
         return self.servers[-1]
 
-    def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=()):
+    def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=(),
+              mode='-f'):
         servers = servers or f'127.0.0.1:{server.port}'
-        self.mounts.append(Mount(self, server, host, session, servers, root, options))
+        self.mounts.append(Mount(self, server, host, session, servers, root, options, mode))
         return self.mounts[-1]
 
     def relay(self, server, address='127.0.0.1', port=0):

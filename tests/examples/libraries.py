@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The libraries of zklockfs-idioms(7), each on the `flock` of a lock. Those that work keep others
+out on both mounts, and wait as the page says: in the queue, or by trying again. The others fail,
+and none of them believes that it has the lock."""
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+
+from gate import HERE, check, check_equal, queued, spawn, until
+from harness import run
+
+PAGE = os.path.join(HERE, '..', '..', 'fs', 'zklockfs-idioms.7.scd')
+DEBIAN_PYTHON = '/usr/bin/python3'     # the one that Debian's libraries are for
+
+SHELL = ['sh', '-c']
+PYTHON = [DEBIAN_PYTHON, '-c']
+HOLD = 'print("held", flush=True); sys.stdin.readline()'
+
+GO = '''package main
+import ("bufio"; "fmt"; "log"; "os"; "github.com/gofrs/flock")
+func main() {
+	lock := flock.New(os.Args[1])
+	if err := lock.Lock(); err != nil { log.Fatal(err) }
+	fmt.Println("held")
+	bufio.NewReader(os.Stdin).ReadString('\\n')
+	lock.Unlock()
+}
+'''
+RUST = '''fn main() {
+    let path = std::env::args().nth(1).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    file.lock().unwrap();
+    println!("held");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+'''
+JAVA = '''import java.io.*;
+public class Lock {
+    public static void main(String[] args) throws IOException {
+        try (RandomAccessFile file = new RandomAccessFile(args[0], "rw")) {
+            file.getChannel().lock();
+            System.out.println("held");
+            System.in.read();
+        }
+    }
+}
+'''
+NODE = '''require("proper-lockfile").lock(process.argv[1])
+    .then(() => { console.log("held"); process.stdin.on("data", () => process.exit(0)); })
+    .catch(error => { console.error(String(error)); process.exit(1); });'''
+
+# Each takes the lock of the file that is its last argument, says so, and ends with the next line.
+PROGRAMS = {
+    'flock(1)': SHELL + ['exec flock "$1" sh -c "echo held; read -r _"', 'sh'],
+    'Python: fcntl.flock': PYTHON + ['import fcntl, sys; f = open(sys.argv[1], "r+"); '
+                                     'fcntl.flock(f, fcntl.LOCK_EX); ' + HOLD],
+    'Python: fcntl.lockf': PYTHON + ['import fcntl, sys; f = open(sys.argv[1], "r+"); '
+                                     'fcntl.lockf(f, fcntl.LOCK_EX); ' + HOLD],
+    'Python: filelock': PYTHON + ['import filelock, sys\nwith filelock.FileLock(sys.argv[1]): ' + HOLD],
+    'Python: portalocker': PYTHON + ['import portalocker, sys\n'
+                                     'with portalocker.Lock(sys.argv[1], timeout=20): ' + HOLD],
+    'Python: fasteners': PYTHON + ['import fasteners, sys\n'
+                                   'with fasteners.InterProcessLock(sys.argv[1]): ' + HOLD],
+    'Python: lockfile': PYTHON + ['import lockfile, sys\nwith lockfile.LockFile(sys.argv[1]): ' + HOLD],
+    'Perl: flock': ['perl', '-e', 'use Fcntl ":flock"; $| = 1; open(F, ">>", $ARGV[0]) or die $!; '
+                    'flock(F, LOCK_EX) or die $!; print "held\\n"; <STDIN>'],
+    'Ruby: File#flock': ['ruby', '-e', '$stdout.sync = true; File.open(ARGV[0], File::RDWR | File::CREAT) '
+                         '{ |f| f.flock(File::LOCK_EX); puts "held"; $stdin.gets }'],
+    'PHP: flock': ['php', '-r', '$f = fopen($argv[1], "c+"); flock($f, LOCK_EX) or exit(1); '
+                   'echo "held\\n"; fgets(STDIN);'],
+    'Java: FileChannel.lock': ['java', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfData', '{}/Lock.java'],
+    'Go: gofrs/flock': ['{}/go-lock'],
+    'Rust: File::lock': ['{}/rust-lock'],
+    'Node.js: proper-lockfile': ['node', '-e', NODE],
+    'dotlockfile(1)': SHELL + ['dotlockfile -r 0 -l "$1" && echo held && read -r _', 'sh'],
+}
+
+
+def rows():
+    """Library, whether it works, how it waits."""
+    with open(PAGE, encoding='utf-8') as page:
+        text = page.read().split('\n# LIBRARIES\n')[1].replace('\\', '')
+    return re.findall(r'^\|  (.*)\n:  (yes|no)\n:  (.*)\n', text, re.MULTILINE)
+
+
+def compiled(directory, environ):
+    for name, text in (('Lock.java', JAVA), ('lock.go', GO), ('lock.rs', RUST)):
+        with open(f'{directory}/{name}', 'w', encoding='utf-8') as source:
+            source.write(text)
+    subprocess.run(['go', 'build', '-o', directory + '/go-lock', directory + '/lock.go'], check=True,
+                   env={**environ, 'GO111MODULE': 'off', 'GOPATH': '/usr/share/gocode',
+                        'GOCACHE': directory + '/go'})
+    return bool(shutil.which('rustc')) and subprocess.run(
+        ['rustc', '-o', directory + '/rust-lock', directory + '/lock.rs'], check=False,
+        stderr=subprocess.DEVNULL).returncode == 0    # before 1.89 there is no File::lock
+
+
+def test(case):
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    environ = {**os.environ, 'NODE_PATH': '/usr/share/nodejs'}
+    has_rust = compiled(case.directory, environ)
+
+    def start(name, lock):
+        words = [word.replace('{}', case.directory) for word in PROGRAMS[name]]
+        return spawn([*words, a.path(lock, 'flock')], env=environ, stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def holds(name, process, lock):
+        check_equal(process.stdout.readline(), 'held\n', name)
+        queued(b, lock, 1, 1)
+        for mount in (a, b):
+            mount.take(lock, 'try').refused(errno.EAGAIN)
+        process.communicate('\n', timeout=20)
+        check_equal(process.returncode, 0, f'how {name} ended')
+        queued(b, lock, 0)
+
+    def refusals():
+        return int(re.search(r'^zklockfs_failures_total{.*errno="EAGAIN".*} (\d+)',
+                             a.read('.zklockfs', 'metrics'), re.MULTILINE).group(1))
+
+    def waits(name, lock, how):
+        other, before = b.take(lock).held(), refusals()
+        process = start(name, lock)
+        if how == 'in the queue':
+            queued(b, lock, 2, 1)
+        else:
+            until(lambda: refusals() >= before + 3, f'{name} tries again')
+            queued(b, lock, 1, 1)
+        other.release()
+        holds(name, process, lock)
+
+    table = rows()
+    check_equal(sorted(name for name, _, _ in table), sorted(PROGRAMS), 'the libraries of the page')
+    for number, (name, works, how) in enumerate(table):
+        if name.startswith('Rust') and not has_rust:
+            continue
+        lock = f'lock{number}'
+        a.mkdir(lock)
+        process = start(name, lock)
+        if works == 'yes':
+            holds(name, process, lock)
+            waits(name, lock, how)
+        else:
+            out, err = process.communicate(timeout=20)
+            check(process.returncode > 0 and out == '', f'{name}: {process.returncode} {out} {err}')
+        print('tried', name)
+
+
+run(test)

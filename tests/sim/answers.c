@@ -25,7 +25,7 @@ static void judge_refused(struct taker *taker, int err)
 	struct lc_status status;
 	bool wanted = false;
 
-	lc_status(taker->mount->lc, &status);
+	lc_status(taker->mount->host.lc, &status);
 	switch (err) {
 	case -ESHUTDOWN:
 		wanted = status.state == LC_UNUSABLE || taker->mount->drained;
@@ -49,7 +49,7 @@ void judge_failed(struct taker *taker, int err)
 {
 	struct sim *sim = taker->sim;
 	struct lock_state *lock = taker->lock;
-	int64_t waited_us = mount_clock_us(taker->mount) - taker->took_clock_us;
+	int64_t waited_us = host_clock_us(&taker->mount->host) - taker->took_clock_us;
 
 	look_at_lock(sim, lock);
 	if (err == -EAGAIN) {
@@ -88,7 +88,7 @@ void judge_failed(struct taker *taker, int err)
 /* What the server that it asks has in the lock by now has to be in the answer. */
 static void look_at_server(struct question *question)
 {
-	const struct wire *wire = &question->mount->wire;
+	const struct wire *wire = &question->mount->host.wire;
 	struct sim *sim = question->sim;
 	struct node *parent, *node;
 
@@ -171,9 +171,9 @@ static bool may_fail(const struct question *question, int err)
 	case -EBUSY: /* stopped before it could be asked */
 		return mount_trouble(question->mount) >= question->asked_us;
 	case -EACCES:
-		return question->mount->wire.refused;
+		return question->mount->host.wire.refused;
 	case -ESHUTDOWN:
-		return lc_why(question->mount->lc) != 0;
+		return lc_why(question->mount->host.lc) != 0;
 	case -ENOLCK:
 		return sim->plan.weight[FAULT_REFUSE];
 	case -EIO:
@@ -293,7 +293,7 @@ static void judge_freshness(struct question *question, const struct lc_listing *
 	struct sim *sim = question->sim;
 	struct node *parent = tree_find(&sim->world.committed, question->lock->path), *node;
 
-	if (!parent || question->root || question->seen_on != question->mount->wire.conn_count)
+	if (!parent || question->root || question->seen_on != question->mount->host.wire.conn_count)
 		return;
 	DL_FOREACH(parent->children, node)
 		for (int i = 0; i < question->seen_count; i++)
@@ -352,7 +352,7 @@ void judge_questions(struct sim *sim)
 	struct question *question;
 
 	DL_FOREACH(sim->questions, question)
-		if (mount_running_us(question->mount) - question->asked_running_us >
+		if (host_running_us(&question->mount->host) - question->asked_running_us >
 		    LC_CALL_TIMEOUT_US + SLACK_US)
 			sim_violation(sim, "e: question %d about %s is not answered",
 			              question->kind, question->lock->name);

@@ -18,7 +18,7 @@ const char *const fault_names[FAULT_KINDS] = {
 
 static void break_connection(struct mount *mount, enum fault_kind kind)
 {
-	struct conn *conn = mount->wire.conn;
+	struct conn *conn = mount->host.wire.conn;
 
 	if (!conn)
 		return;
@@ -33,7 +33,7 @@ static void break_connection(struct mount *mount, enum fault_kind kind)
 
 static void stall_connection(struct mount *mount, enum fault_kind kind, int64_t duration_us)
 {
-	struct conn *conn = mount->wire.conn;
+	struct conn *conn = mount->host.wire.conn;
 	int64_t until_us = mount->sim->agenda.now_us + duration_us;
 
 	/* Some never come back: a firewall that forgot the connection. */
@@ -59,10 +59,10 @@ static void strand(void *ctx, uint64_t arg)
 		return;
 	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
 		sim->faults_end_us = sim->agenda.now_us + duration_us;
-	trace("fault: %s is stranded on server %d", mount->host, mount->wire.cursor);
-	world_cut(&sim->world, mount->wire.cursor, duration_us);
+	trace("fault: %s is stranded on server %d", mount->host.name, mount->host.wire.cursor);
+	world_cut(&sim->world, mount->host.wire.cursor, duration_us);
 	if (rng_chance(&sim->rng, 800))
-		mount_pause(mount, duration_us);
+		host_pause(&mount->host, duration_us);
 }
 
 static void when_greeted(void *ctx, uint64_t tries)
@@ -70,7 +70,7 @@ static void when_greeted(void *ctx, uint64_t tries)
 	struct mount *mount = ctx;
 	struct sim *sim = mount->sim;
 
-	if (mount->wire.state == WIRE_CONNECTED && !mount->wire.late_greeting_us)
+	if (mount->host.wire.state == WIRE_CONNECTED && !mount->host.wire.late_greeting_us)
 		agenda_in(&sim->agenda, rng_between(&sim->rng, 2000, sim->plan.tick_us / 2), strand,
 		          mount, 0);
 	else if (tries)
@@ -83,7 +83,7 @@ static void when_greeted(void *ctx, uint64_t tries)
 static void greeting(struct mount *mount)
 {
 	break_connection(mount, FAULT_CUT);
-	mount->wire.late_greeting_us =
+	mount->host.wire.late_greeting_us =
 		rng_between(&mount->sim->rng, 100000, mount->sim->plan.timeout_us / 5);
 	agenda_in(&mount->sim->agenda, 10000, when_greeted, mount, 1000);
 }
@@ -100,20 +100,20 @@ static void stand_still(void *ctx, uint64_t tries)
 
 	if (!sim->faulty)
 		return;
-	if (tries && !mount->wire.pending) {
+	if (tries && !mount->host.wire.pending) {
 		agenda_in(&sim->agenda, 2000, stand_still, mount, tries - 1);
 		return;
 	}
-	trace("fault: the machine of %s stands still for %d ms", mount->host,
+	trace("fault: the machine of %s stands still for %d ms", mount->host.name,
 	      (int)(duration_us / 1000));
 	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
 		sim->faults_end_us = sim->agenda.now_us + duration_us;
-	mount_still(mount, duration_us);
+	host_still(&mount->host, duration_us);
 }
 
 static void crash_mount(struct mount *mount)
 {
-	if (mount->paused)
+	if (mount->host.paused)
 		return;
 	users_abandon(mount);
 	mount_stop(mount, rng_chance(&mount->sim->rng, 300));
@@ -134,11 +134,11 @@ static void inject(struct sim *sim, enum fault_kind kind)
 	/* What a holder stands on is worth more than the rest. */
 	if (sim->held && rng_chance(&sim->rng, 500)) {
 		mount = sim->held->mount;
-		target = server = mount->wire.cursor;
+		target = server = mount->host.wire.cursor;
 	}
 	if (sim->plan.lossless && kind == FAULT_HANG && target == sim->world.leader)
 		return;
-	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host, target,
+	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host.name, target,
 	      (int)(duration_us / 1000));
 	sim->totals->faults[kind]++;
 	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
@@ -174,7 +174,7 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		world_elect(&sim->world);
 		return;
 	case FAULT_PAUSE:
-		mount_pause(mount, duration_us);
+		host_pause(&mount->host, duration_us);
 		return;
 	case FAULT_REFUSE:
 		sim->world.refuse_next += (unsigned)rng_between(&sim->rng, 1, 3);
@@ -195,11 +195,11 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		stand_still(mount, rng_chance(&sim->rng, 500) ? 1000 : 0);
 		return;
 	case FAULT_SUSPECT:
-		mount->suspects = !mount->paused;
-		mount_wake(mount);
+		mount->suspects = !mount->host.paused;
+		host_wake(&mount->host);
 		return;
 	case FAULT_SLEW:
-		mount_slew(mount, rng_between(&sim->rng, -1900, 1900));
+		host_slew(&mount->host, rng_between(&sim->rng, -1900, 1900));
 		return;
 	case FAULT_KINDS:
 		break;

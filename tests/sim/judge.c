@@ -79,7 +79,7 @@ bool judge_works_on(const struct taker *taker)
 	if (taker->forfeited)
 		return true;
 	return taker->sim->plan.loss_lead_us && !taker->stopped &&
-	       mount_clock_us(taker->mount) - taker->lost_clock_us < most_us;
+	       host_clock_us(&taker->mount->host) - taker->lost_clock_us < most_us;
 }
 
 bool judge_may_go(const struct taker *taker)
@@ -87,7 +87,7 @@ bool judge_may_go(const struct taker *taker)
 	if (taker->forfeited)
 		return false;
 	return taker->stopped || !taker->sim->plan.loss_lead_us ||
-	       mount_clock_us(taker->mount) - taker->lost_clock_us >
+	       host_clock_us(&taker->mount->host) - taker->lost_clock_us >
 	               taker->sim->plan.timeout_us + UNHELD_US;
 }
 
@@ -120,7 +120,7 @@ static void judge_evicted(struct taker *taker)
 		sim_violation(sim, "a: taker %d was evicted and still holds %s", taker->pid,
 		              taker->lock->name);
 	if (now_us(sim) - taker->evicted_us > sim->plan.timeout_us + NOTICE_US &&
-	    taker->mount->paused)
+	    taker->mount->host.paused)
 		sim_violation(sim, "a: taker %d was evicted, its lease never ends", taker->pid);
 }
 
@@ -189,13 +189,13 @@ static bool judge_unsure(struct taker *taker)
 {
 	struct mount *mount = taker->mount;
 
-	if (mount->still || mount->suspects)
+	if (mount->host.still || mount->suspects)
 		return true;
 	if (!mount_doubted(mount))
 		return false;
-	if (!mount->paused && lc_holds(taker->lc))
+	if (!mount->host.paused && lc_holds(taker->lc))
 		sim_violation(taker->sim, "a: taker %d on %s holds %s, which is in doubt",
-		              taker->pid, mount->host, taker->lock->name);
+		              taker->pid, mount->host.name, taker->lock->name);
 	return true;
 }
 
@@ -210,19 +210,20 @@ static void judge_holders(struct sim *sim)
 		struct mount *mount = &sim->mounts[i];
 
 		over[i] = mount->deadline_us == INT64_MIN ||
-		          mount->deadline_us <= mount_clock_us(mount);
+		          mount->deadline_us <= host_clock_us(&mount->host);
 	}
 	DL_FOREACH2(sim->held, taker, held_next) {
-		bool lease_over = over[taker->mount->index];
+		bool lease_over = over[taker->mount->host.index];
 
 		if (judge_unsure(taker))
 			continue;
-		if (lease_over && sim->seed % 2 && !taker->mount->paused && lc_holds(taker->lc))
+		if (lease_over && sim->seed % 2 && !taker->mount->host.paused &&
+		    lc_holds(taker->lc))
 			sim_violation(sim, "a: taker %d holds %s without a lease", taker->pid,
 			              taker->lock->name);
 		if (lease_over || !lc_holds(taker->lc)) {
 			if (taker->unheld_running_us < 0)
-				taker->unheld_running_us = mount_running_us(taker->mount);
+				taker->unheld_running_us = host_running_us(&taker->mount->host);
 			continue;
 		}
 		if (taker->unheld_running_us >= 0)
@@ -237,10 +238,10 @@ static void judge_holders(struct sim *sim)
 		if (taker->evicted_us >= 0 && !guarded(taker))
 			sim_violation(sim,
 			              "a: taker %d on %s was evicted while it waited, and holds %s",
-			              taker->pid, taker->mount->host, taker->lock->name);
+			              taker->pid, taker->mount->host.name, taker->lock->name);
 		if (taker->evicted_us < 0 && !judge_entry(&sim->world.proposed, taker))
 			sim_violation(sim, "a: taker %d on %s holds %s, its entry is gone",
-			              taker->pid, taker->mount->host, taker->lock->name);
+			              taker->pid, taker->mount->host.name, taker->lock->name);
 		if (lc_token(taker->lc) && lc_token(taker->lc) != taker->token)
 			sim_violation(sim, "c: the token of taker %d is another one", taker->pid);
 		judge_band(&bands[taker->lock - sim->locks], taker);
@@ -290,7 +291,7 @@ void judge_granted(struct taker *taker)
 	struct lock_state *lock = taker->lock;
 
 	taker->granted_us = now_us(sim);
-	taker->granted_clock_us = mount_clock_us(taker->mount);
+	taker->granted_clock_us = host_clock_us(&taker->mount->host);
 	/* Evicted while it waited, or with an earlier session. */
 	if (taker->evicted_token != taker->token)
 		taker->evicted_us = -1;
@@ -298,20 +299,20 @@ void judge_granted(struct taker *taker)
 		sim_violation(
 			sim,
 			"a: taker %d on %s is told that it holds, its clock may have stood still",
-			taker->pid, taker->mount->host);
+			taker->pid, taker->mount->host.name);
 	if (!lc_holds(taker->lc)) {
 		sim_violation(sim, "a: taker %d is told that it holds, and does not", taker->pid);
 		return;
 	}
-	if (!taker->mount->wire.proved && taker->mount->wire.state == WIRE_CONNECTED)
+	if (!taker->mount->host.wire.proved && taker->mount->host.wire.state == WIRE_CONNECTED)
 		sim_violation(sim, "b: taker %d on %s is granted %s without a barrier", taker->pid,
-		              taker->mount->host, lock->name);
+		              taker->mount->host.name, lock->name);
 	/* Who was evicted while its mount was stopped may be granted by an old listing. */
 	if (taker->evicted_us >= 0)
 		return;
 	if (!judge_entry(&sim->world.proposed, taker)) {
 		sim_violation(sim, "b: taker %d on %s is granted %s without an entry", taker->pid,
-		              taker->mount->host, lock->name);
+		              taker->mount->host.name, lock->name);
 		return;
 	}
 	if (taker->meant &&
@@ -331,7 +332,7 @@ void judge_lost(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
 
-	taker->lost_clock_us = mount_clock_us(taker->mount);
+	taker->lost_clock_us = host_clock_us(&taker->mount->host);
 	taker->forfeited = taker->mount->forfeited;
 	taker->guarding = (taker->forfeited || sim->plan.loss_lead_us) &&
 	                  judge_entry(&sim->world.proposed, taker);
@@ -339,18 +340,18 @@ void judge_lost(struct taker *taker)
 		return;
 	if (sim->plan.lossless)
 		sim_violation(sim, "g: taker %d on %s has lost %s, by nothing that may cost a lock",
-		              taker->pid, taker->mount->host, taker->lock->name);
-	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->wire.refused ||
+		              taker->pid, taker->mount->host.name, taker->lock->name);
+	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->host.wire.refused ||
 	    marks_taken_away(taker))
 		return;
-	if (taker->mount->wire.state == WIRE_ENDED &&
-	    !world_session_alive(&sim->world, taker->mount->wire.session))
+	if (taker->mount->host.wire.state == WIRE_ENDED &&
+	    !world_session_alive(&sim->world, taker->mount->host.wire.session))
 		return;
 	/* Otherwise the lease must have run out for want of answers. */
 	if (!mount_lease_was_over(taker->mount, taker->granted_clock_us))
 		sim_violation(sim,
 		              "g: taker %d on %s has lost %s, and the lease was good all the time",
-		              taker->pid, taker->mount->host, taker->lock->name);
+		              taker->pid, taker->mount->host.name, taker->lock->name);
 }
 
 /* ---- the order of judging ---- */

@@ -100,7 +100,7 @@ static void note_poke(struct sim *sim, struct node *node, const struct transacti
 	if (writer(transaction) == node->stat.ephemeral_owner)
 		return;
 	for (int i = 0; i < sim->plan.mounts; i++)
-		if (sim->mounts[i].wire.session == node->stat.ephemeral_owner)
+		if (sim->mounts[i].host.wire.session == node->stat.ephemeral_owner)
 			sim->mounts[i].poked_us = sim->agenda.now_us;
 }
 
@@ -144,7 +144,7 @@ void marks_promised(const struct question *question)
 	if (!node || node->promised_us)
 		return;
 	node->promised_us = sim->agenda.now_us;
-	node->promised_by = question->mount->index;
+	node->promised_by = question->mount->host.index;
 	node->promised_life = question->mount->life;
 }
 
@@ -161,7 +161,7 @@ void marks_judge_node(struct sim *sim, const struct node *node)
 		due_us = trouble_us;
 	if (sim->agenda.now_us - due_us > 2 * NOTICE_US)
 		sim_violation(sim, "d: %s was to be taken away by %s, and stands there", node->path,
-		              mount->host);
+		              mount->host.name);
 }
 
 bool marks_taken_away(const struct taker *taker)
@@ -196,6 +196,6 @@ void marks_judge(struct taker *taker)
 	if (since_us < INT64_MAX &&
 	    sim->agenda.now_us - since_us > NOTICE_US + 2 * lease_spacing(&taker->mount->lease))
 		sim_violation(sim, "d: taker %d on %s, which %s, is evicted from %s and not told",
-		              taker->pid, taker->mount->host,
+		              taker->pid, taker->mount->host.name,
 		              taker->phase == T_HELD ? "holds" : "waits", taker->lock->name);
 }

@@ -310,7 +310,8 @@ static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 	}
 	if (taker->phase == T_HELD && rng_chance(&sim->rng, 300)) {
 		if (sim->plan.weight[FAULT_LINK])
-			world_stall_link(&sim->world, taker->mount->wire.cursor, DOWN, 1000000);
+			world_stall_link(&sim->world, taker->mount->host.wire.cursor, DOWN,
+			                 1000000);
 		user_confirm(taker, rng_spread(&sim->rng, 10, 500000));
 	}
 }
@@ -393,10 +394,10 @@ void outsider_kill_session(struct sim *sim)
 	struct mount *mount = &sim->mounts[rng_below(&sim->rng, (uint64_t)sim->plan.mounts)];
 	struct node *node, *next;
 
-	if (!mount->wire.session || sim->world.leader < 0)
+	if (!mount->host.wire.session || sim->world.leader < 0)
 		return;
 	HASH_ITER(hh, sim->world.proposed.nodes, node, next)
-		if (node->stat.ephemeral_owner == mount->wire.session && node->parent)
+		if (node->stat.ephemeral_owner == mount->host.wire.session && node->parent)
 			mark_evicted(sim, node, false);
-	world_close_session(&sim->world, mount->wire.session);
+	world_close_session(&sim->world, mount->host.wire.session);
 }

@@ -12,17 +12,17 @@ static void judge_waiter(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
 	struct mount *mount = taker->mount;
-	int64_t waited_us = mount_running_us(mount) - taker->took_running_us;
+	int64_t waited_us = host_running_us(&mount->host) - taker->took_running_us;
 	int64_t limit_us = taker->wait_us == 0 ? sim->plan.timeout_us / 3 : taker->wait_us;
 
 	if (taker->wait_us != LC_FOREVER && waited_us > limit_us + SLACK_US)
 		sim_violation(sim,
 		              "f: taker %d on %s waits for %" PRId64 " ms, %" PRId64 " were asked",
-		              taker->pid, mount->host, waited_us / 1000, limit_us / 1000);
+		              taker->pid, mount->host.name, waited_us / 1000, limit_us / 1000);
 	if (taker->evicted_front && !taker->entries && taker->evicted_us >= 0 &&
 	    now_us(sim) - later(taker->evicted_us, mount_trouble(mount)) > NOTICE_US)
 		sim_violation(sim, "d: taker %d on %s was evicted from %s and is not told",
-		              taker->pid, mount->host, taker->lock->name);
+		              taker->pid, mount->host.name, taker->lock->name);
 	/* Only a mount's first waiter watches its entry; the others hear of an
 	 * eviction when they are looked at next. */
 	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token ||
@@ -34,7 +34,7 @@ static void judge_waiter(struct taker *taker)
 		taker->alone_since_us = now_us(sim);
 	if (now_us(sim) - later(taker->alone_since_us, mount_trouble(mount)) > ALONE_US)
 		sim_violation(sim, "d: taker %d on %s waits for %s without an entry", taker->pid,
-		              mount->host, taker->lock->name);
+		              mount->host.name, taker->lock->name);
 }
 
 static void judge_node(struct sim *sim, struct lock_state *lock, struct node *node)
@@ -55,19 +55,19 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 	else if (!node->lone_since_us)
 		node->lone_since_us = now_us(sim);
 	/* An old session that its client gave up dies by itself. */
-	if (node->stat.ephemeral_owner != owner->mount->wire.session)
+	if (node->stat.ephemeral_owner != owner->mount->host.wire.session)
 		return;
 	if (node->lone_since_us && now_us(sim) - node->lone_since_us > BRISK_US(sim) &&
 	    now_us(sim) - trouble_us > SETTLED_US)
 		sim_violation(sim, "d: %s of %s stays in %s, its taker has %s", node->name,
-		              owner->mount->host, lock->name,
+		              owner->mount->host.name, lock->name,
 		              owner->entries > 1 ? "another" : taker_phase_name(owner->phase));
 	if (node->could_since_us && owner->phase == T_WAITING &&
 	    now_us(sim) - node->could_since_us > BRISK_US(sim) &&
 	    now_us(sim) - trouble_us > AFTER_TROUBLE_US(sim))
 		sim_violation(sim, "d: taker %d, %s, on %s could hold %s and waits", owner->pid,
-		              owner->mode == LC_SHARED ? "shared" : "exclusive", owner->mount->host,
-		              lock->name);
+		              owner->mode == LC_SHARED ? "shared" : "exclusive",
+		              owner->mount->host.name, lock->name);
 }
 
 static void judge_mount(struct mount *mount)
@@ -75,32 +75,32 @@ static void judge_mount(struct mount *mount)
 	struct sim *sim = mount->sim;
 	int64_t told_us = mount->deadline_us == INT64_MIN
 	                          ? 0
-	                          : later(mount->deadline_us - mount_clock_us(mount), 0);
+	                          : later(mount->deadline_us - host_clock_us(&mount->host), 0);
 	struct lc_status status;
 
-	lc_status(mount->lc, &status);
+	lc_status(mount->host.lc, &status);
 	if (mount->suspects || mount_doubted(mount))
 		return;
 	/* The end of a doubt is told in the turn after it. */
 	if (mount->lease.doubt_us != INT64_MAX &&
-	    (mount->paused || mount->turn_at_us <= now_us(sim) + 1000))
+	    (mount->host.paused || mount->host.turn_at_us <= now_us(sim) + 1000))
 		return;
 	if (told_us != status.lease_left_us)
 		sim_violation(sim,
 		              "a: %s has a lease of %" PRId64 " us, the guardian was told %" PRId64,
-		              mount->host, status.lease_left_us, told_us);
+		              mount->host.name, status.lease_left_us, told_us);
 	if (mount->deadline_us != INT64_MIN && mount->deadline_us != lease_end(&mount->lease) &&
 	    !mount->lease_blurred)
 		sim_violation(sim,
 		              "a: %s has a lease until %" PRId64
 		              " us, by what was answered it is %" PRId64,
-		              mount->host, mount->deadline_us, lease_end(&mount->lease));
-	if (status.state == LC_READY && !mount->wire.proved)
+		              mount->host.name, mount->deadline_us, lease_end(&mount->lease));
+	if (status.state == LC_READY && !mount->host.wire.proved)
 		sim_violation(sim, "b: %s is ready, and no write was answered on this connection",
-		              mount->host);
+		              mount->host.name);
 	if (sim->plan.short_sessions && status.state == LC_READY)
-		sim_violation(sim, "a: %s is ready with a session of %" PRId64 " ms", mount->host,
-		              status.session_timeout_us / 1000);
+		sim_violation(sim, "a: %s is ready with a session of %" PRId64 " ms",
+		              mount->host.name, status.session_timeout_us / 1000);
 }
 
 static void look_slowly(void *ctx, uint64_t arg)
@@ -131,9 +131,9 @@ static void look_slowly(void *ctx, uint64_t arg)
 			sim_violation(
 				sim,
 				"d: somebody waits behind taker %d on %s, and it is not stirred",
-				taker->pid, taker->mount->host);
+				taker->pid, taker->mount->host.name);
 		if (taker->phase == T_HELD && taker->unheld_running_us >= 0 &&
-		    mount_running_us(taker->mount) - taker->unheld_running_us > UNHELD_US)
+		    host_running_us(&taker->mount->host) - taker->unheld_running_us > UNHELD_US)
 			sim_violation(sim, "a: taker %d does not hold %s any more and is not told",
 			              taker->pid, taker->lock->name);
 	}
@@ -169,7 +169,7 @@ bool judge_all_clear(struct sim *sim)
 	    some_entry(sim))
 		return false;
 	for (int i = 0; i < sim->plan.mounts; i++)
-		if (!lc_idle(sim->mounts[i].lc))
+		if (!lc_idle(sim->mounts[i].host.lc))
 			return false;
 	return true;
 }
@@ -182,7 +182,7 @@ void judge_counters(struct sim *sim)
 		struct lc_counters *counters;
 		struct lc_status status;
 
-		lc_status(mount->lc, &status);
+		lc_status(mount->host.lc, &status);
 		counters = &status.counters;
 		for (int j = 0; j < LC_FAILURES; j++)
 			failures += counters->failures[j];
@@ -198,7 +198,7 @@ void judge_counters(struct sim *sim)
 			              "%s counts %lu takes, %lu grants, %lu losses, %lu failures, "
 			              "%lu abandoned "
 			              "and %lu waits; %lu, %lu, %lu, %lu, %lu there were",
-			              mount->host, counters->takes, counters->grants,
+			              mount->host.name, counters->takes, counters->grants,
 			              counters->losses, failures, counters->abandoned, waits,
 			              mount->told.takes, mount->told.grants, mount->told.losses,
 			              mount->told.failures, mount->told.abandoned);
@@ -231,7 +231,7 @@ void judge_leftovers(struct sim *sim)
 
 	if (sim->takers)
 		sim_violation(sim, "d: at the end taker %d on %s is still %s for %s",
-		              sim->takers->pid, sim->takers->mount->host,
+		              sim->takers->pid, sim->takers->mount->host.name,
 		              taker_phase_name(sim->takers->phase), sim->takers->lock->name);
 	if (sim->questions)
 		sim_violation(sim, "e: at the end question %d is not answered",
@@ -239,8 +239,9 @@ void judge_leftovers(struct sim *sim)
 	if (node)
 		sim_violation(sim, "d: at the end there is %s", node->path);
 	for (int i = 0; i < sim->plan.mounts; i++)
-		if (!lc_idle(sim->mounts[i].lc))
-			sim_violation(sim, "d: at the end %s is not idle", sim->mounts[i].host);
+		if (!lc_idle(sim->mounts[i].host.lc))
+			sim_violation(sim, "d: at the end %s is not idle",
+			              sim->mounts[i].host.name);
 	sim_violation(sim, "d: at the end %d programs and %d outsiders are not done",
 	              sim->programs_left, sim->outsiders_left);
 }

@@ -106,7 +106,7 @@ static void cancel_later(void *ctx, uint64_t arg)
 			break;
 	if (!other)
 		return;
-	if (question->mount->paused)
+	if (question->mount->host.paused)
 		agenda_in(&sim->agenda, 50000, cancel_later, ctx, arg);
 	else
 		cancel(question);
@@ -118,7 +118,7 @@ static int put_question(struct question *question, struct rng *rng)
 {
 	static const struct lc_attributes attributes = {
 		.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
-	struct lc *lc = question->mount->lc;
+	struct lc *lc = question->mount->host.lc;
 	struct deed *deed = question->deed;
 	const char *lock = question->lock->name;
 
@@ -166,16 +166,16 @@ static void ask(struct question *question, struct rng *rng)
 	int err;
 
 	question->asked_us = sim->agenda.now_us;
-	question->asked_running_us = mount_running_us(question->mount);
+	question->asked_running_us = host_running_us(&question->mount->host);
 	judge_asking(question);
 	DL_APPEND(sim->questions, question);
 	sim->inside_call = true;
 	err = put_question(question, rng);
 	sim->inside_call = false;
-	trace("%s: question, %s, about %s%s%s: %d", question->mount->host, names[question->kind],
-	      question->lock->name, question->znode ? "/" : "",
+	trace("%s: question, %s, about %s%s%s: %d", question->mount->host.name,
+	      names[question->kind], question->lock->name, question->znode ? "/" : "",
 	      question->znode ? question->znode : "", err);
-	mount_wake(question->mount);
+	host_wake(&question->mount->host);
 	if (err < 0) {
 		DL_DELETE(sim->questions, question);
 		judge_answered(question, err);

@@ -26,7 +26,7 @@ static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct
 		if (taker->lock != lock || taker->wait_us || taker->phase != T_WAITING ||
 		    taker->seen == sim->trees_seen)
 			continue;
-		left = without(crowd, &leavers[taker->mount->index]);
+		left = without(crowd, &leavers[taker->mount->host.index]);
 		if (!crowd_admits(&left, taker->mode, slots))
 			taker->unfree_us = now_us(sim);
 	}
@@ -132,7 +132,8 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 			continue;
 		left = crowd;
 		if (owner && owner->phase == T_WAITING)
-			could = look_at_waiter(owner, &left, &leavers[owner->mount->index], slots);
+			could = look_at_waiter(owner, &left, &leavers[owner->mount->host.index],
+			                       slots);
 		else
 			could = crowd_admits(&left, mode, slots);
 		if (stray && owner && owner->phase == T_WAITING)
@@ -144,7 +145,7 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		crowd_add(&crowd, shape);
 		if (owner && judge_leaving(owner, owner->mount) &&
 		    (owner->phase != T_LOST || judge_may_go(owner)))
-			crowd_add(&leavers[owner->mount->index], shape);
+			crowd_add(&leavers[owner->mount->host.index], shape);
 	}
 	for (int i = 0; i < sim->plan.mounts; i++)
 		for (enum lc_mode mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++) {
@@ -209,7 +210,7 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 		again = node->stat.ephemeral_owner != taker->entry_session;
 		if (taker->look == sim->looks && !again)
 			sim_violation(sim, "d: taker %d on %s has two entries in %s", taker->pid,
-			              taker->mount->host, lock->name);
+			              taker->mount->host.name, lock->name);
 		taker->look = sim->looks;
 		if (node->stat.czxid != taker->entry_token &&
 		    (again || node->stat.czxid > taker->entry_token)) {
@@ -219,7 +220,7 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			taker->entry_token = node->stat.czxid;
 			taker->entry_session = node->stat.ephemeral_owner;
 		}
-		before = last[taker->mount->index];
+		before = last[taker->mount->host.index];
 		/* Unless its first create was refused, or found no lock, or its entry was
 		 * deleted, and nobody heard of it. */
 		if (before && before->entry_session == taker->entry_session &&
@@ -229,7 +230,7 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 		    before->took_us > taker->took_us)
 			sim_violation(
 				sim, "b: taker %d on %s came before %d to %s, and stands behind it",
-				taker->pid, taker->mount->host, before->pid, lock->name);
+				taker->pid, taker->mount->host.name, before->pid, lock->name);
 		if (before && before->entry_session == taker->entry_session &&
 		    before->former_token && !taker->evicted_alone && taker->former_token &&
 		    before->former_session == taker->former_session &&
@@ -237,8 +238,8 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			sim_violation(
 				sim,
 				"b: taker %d on %s stands in %s before %d, which was before it",
-				before->pid, taker->mount->host, lock->name, taker->pid);
-		last[taker->mount->index] = taker;
+				before->pid, taker->mount->host.name, lock->name, taker->pid);
+		last[taker->mount->host.index] = taker;
 	}
 }
 

@@ -104,18 +104,18 @@ static void drain_some(struct sim *sim)
 	for (int i = 0; i < sim->plan.mounts; i++) {
 		struct mount *mount = &sim->mounts[i];
 
-		if (!rng_chance(&sim->rng, 150) || mount->paused)
+		if (!rng_chance(&sim->rng, 150) || mount->host.paused)
 			continue;
 		mount->drained = true;
 		mount->forfeited = sim->seed % 2 == 0;
-		trace("%s: drains%s", mount->host, mount->forfeited ? ", all is lost" : "");
+		trace("%s: drains%s", mount->host.name, mount->forfeited ? ", all is lost" : "");
 		sim->inside_call = true;
 		if (mount->forfeited)
-			lc_forfeit(mount->lc);
+			lc_forfeit(mount->host.lc);
 		else
-			lc_drain(mount->lc);
+			lc_drain(mount->host.lc);
 		sim->inside_call = false;
-		mount_wake(mount);
+		host_wake(&mount->host);
 	}
 }
 
@@ -139,11 +139,11 @@ static void sim_finish(struct sim *sim)
 		struct mount *mount = &sim->mounts[i];
 		struct lc_status status;
 
-		lc_status(mount->lc, &status);
+		lc_status(mount->host.lc, &status);
 		sim->totals->session_ends += status.sessions ? status.sessions - 1 : 0;
 		users_abandon(mount);
 		mount_stop(mount, true);
-		wire_finish(&mount->wire);
+		wire_finish(&mount->host.wire);
 	}
 	sim->totals->transactions += sim->world.transactions;
 	sim->totals->transaction_ops += sim->world.transaction_ops;

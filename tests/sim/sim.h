@@ -3,7 +3,7 @@
  * sim.h - one run: what the files of the simulation know of each other.
  *
  *   plan       what a seed chooses: sizes, timeouts, which faults, how often
- *   mount      an engine, its loop, its clock
+ *   mount      an engine on its host, and its lease, reckoned apart
  *   user       programs that take, hold and leave
  *   question   what they ask and change besides
  *   outsider   other clients' entries, operators that evict
@@ -17,11 +17,9 @@
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
+#include "host.h"
 #include "lease.h"
-#include "lockcore.h"
 #include "trace.h"
-#include "wire.h"
-#include "world.h"
 
 #define MOUNTS_MAX 4
 #define LOCKS_MAX 4
@@ -188,25 +186,16 @@ struct question {
 };
 
 struct mount {
+	struct host host;
 	struct sim *sim;
-	int index, life;
-	char host[8];
-	struct lc *lc;
-	struct wire wire;
-	struct rng rng;
-	int64_t clock_base_us, drift_ppm;
+	int life;
 	struct {
 		int64_t czxid, since_us;
 	} known[LOCKS_MAX]; /* locks, as it was told */
 	bool lease_blurred; /* the engine did not take a write for evidence */
-	bool paused, drained, forfeited;
-	bool still; /* paused, and its clock with it */
-	int64_t still_clock_us;
+	bool drained, forfeited;
 	bool suspects; /* that its clock stood still; the engine has not asked yet */
-	int64_t paused_since_us, paused_total_us;
 	struct rng jump_rng;
-	int64_t turn_at_us;
-	uint64_t turn_serial;
 	int64_t deadline_us; /* as the engine has told it */
 	struct lease lease;  /* from what was answered, reckoned apart */
 	int64_t lease_session;
@@ -271,19 +260,10 @@ void mount_begin(struct mount *mount, struct sim *sim, int index);
 void mount_start(struct mount *mount);
 /* As after SIGKILL, or farewell: as umount does. */
 void mount_stop(struct mount *mount, bool farewell);
-/* A request came in: the loop will turn. */
-void mount_wake(struct mount *mount);
-void mount_pause(struct mount *mount, int64_t duration_us);
-/* So is its clock. */
-void mount_still(struct mount *mount, int64_t duration_us);
-void mount_slew(struct mount *mount, int64_t drift_ppm);
 /* By what the ensemble has answered, nobody on it may rely on a lock now, and yet none is lost. */
 bool mount_doubted(const struct mount *mount);
 /* Perhaps it is stopped for a moment right now, whatever it is doing. */
 void mount_stumble(struct mount *mount);
-int64_t mount_clock_us(const struct mount *mount);
-/* Virtual time without the pauses. */
-int64_t mount_running_us(const struct mount *mount);
 /* By what the ensemble has answered, the lease was over at some moment since then. */
 bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us);
 /* Until when it may notice a fault. */

@@ -38,9 +38,9 @@ static struct taker *taker_of(struct sim *sim, uint64_t number)
 /* Requests of a stopped mount wait in the kernel, and of one that doubts its clock. */
 static bool put_off(struct mount *mount, agenda_fn *fn, void *ctx, uint64_t arg)
 {
-	if (!mount->paused && !lc_doubted(mount->lc))
+	if (!mount->host.paused && !lc_doubted(mount->host.lc))
 		return false;
-	mount_wake(mount);
+	host_wake(&mount->host);
 	agenda_in(&mount->sim->agenda, 50000, fn, ctx, arg);
 	return true;
 }
@@ -66,7 +66,7 @@ static void really_leave(void *ctx, uint64_t number)
 	taker->sim->inside_call = true;
 	lc_leave(taker->lc);
 	taker->sim->inside_call = false;
-	mount_wake(taker->mount);
+	host_wake(&taker->mount->host);
 }
 
 static void forget(struct taker *taker)
@@ -93,7 +93,7 @@ static void leave(struct taker *taker)
 	struct program *program = taker->program;
 	struct taker *heir = taker->heir;
 
-	trace("%s: taker %d leaves %s, %s", taker->mount->host, taker->pid, taker->lock->name,
+	trace("%s: taker %d leaves %s, %s", taker->mount->host.name, taker->pid, taker->lock->name,
 	      taker_phase_name(taker->phase));
 	forget(taker);
 	if (mutation == MUTATE_late_leave && rng_chance(&taker->program->rng, 300)) {
@@ -103,7 +103,7 @@ static void leave(struct taker *taker)
 		sim->inside_call = true;
 		lc_leave(taker->lc);
 		sim->inside_call = false;
-		mount_wake(taker->mount);
+		host_wake(&taker->mount->host);
 	}
 	if (program->taker != taker)
 		return;
@@ -148,7 +148,7 @@ static void use_it(void *ctx, uint64_t number)
 	}
 	len = snprintf(reason, sizeof(reason), "because of %d", taker->pid);
 	sim->inside_call = true;
-	lc_status(taker->mount->lc, &status);
+	lc_status(taker->mount->host.lc, &status);
 	err = lc_set_reason(taker->lc, reason, (size_t)len);
 	if (err == 0 && status.lease_left_us == 0)
 		sim_violation(sim, "a: taker %d: a reason was taken without a lease", taker->pid);
@@ -157,7 +157,7 @@ static void use_it(void *ctx, uint64_t number)
 	if (err == -EIO && lc_holds(taker->lc))
 		sim_violation(sim, "taker %d: EIO for a reason, while it holds", taker->pid);
 	sim->inside_call = false;
-	mount_wake(taker->mount);
+	host_wake(&taker->mount->host);
 }
 
 static void confirm_it(void *ctx, uint64_t number)
@@ -186,7 +186,7 @@ static void stirred(void *ctx)
 	if (sim->inside_call || !taker->attends)
 		sim_violation(sim, "taker %d: stirred %s", taker->pid,
 		              sim->inside_call ? "from inside a call" : "and does not attend");
-	trace("%s: taker %d is stirred", taker->mount->host, taker->pid);
+	trace("%s: taker %d is stirred", taker->mount->host.name, taker->pid);
 	sim->totals->stirs++;
 	taker->attends = taker->at_ease = false;
 	agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, 1000000), attend, sim,
@@ -251,7 +251,7 @@ static void granted(struct taker *taker)
 	taker->mount->told.grants++;
 	sim->totals->grants++;
 	sim->totals->shared_grants += taker->mode == LC_SHARED;
-	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host, taker->pid,
+	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host.name, taker->pid,
 	      taker->lock->name, (uint64_t)taker->token);
 	judge_granted(taker);
 	if (lc_token(taker->lc) == 0 && rng_chance(&taker->program->mode_rng, 300))
@@ -318,8 +318,8 @@ static void taken(void *ctx, int err)
 		mount_stumble(taker->mount);
 		return;
 	}
-	trace("%s: taker %d of %s: error %d", taker->mount->host, taker->pid, taker->lock->name,
-	      err);
+	trace("%s: taker %d of %s: error %d", taker->mount->host.name, taker->pid,
+	      taker->lock->name, err);
 	taker->mount->told.failures++;
 	count_error(sim->totals, err);
 	taker->phase = T_FAILED;
@@ -337,12 +337,12 @@ static void stopped(void *ctx, uint64_t number)
 
 	if (taker->phase != T_LOST || put_off(taker->mount, stopped, ctx, number))
 		return;
-	trace("%s: taker %d is stopped", taker->mount->host, taker->pid);
+	trace("%s: taker %d is stopped", taker->mount->host.name, taker->pid);
 	taker->stopped = true;
 	taker->sim->inside_call = true;
 	lc_lost_done(taker->lc);
 	taker->sim->inside_call = false;
-	mount_wake(taker->mount);
+	host_wake(&taker->mount->host);
 }
 
 static void plan_stop(struct taker *taker)
@@ -368,7 +368,7 @@ static void lost(void *ctx)
 		              taker_phase_name(taker->phase));
 		return;
 	}
-	trace("%s: taker %d has lost %s", taker->mount->host, taker->pid, taker->lock->name);
+	trace("%s: taker %d has lost %s", taker->mount->host.name, taker->pid, taker->lock->name);
 	taker->mount->told.losses++;
 	sim->totals->losses++;
 	DL_DELETE2(sim->held, taker, held_prev, held_next);
@@ -401,8 +401,8 @@ static struct taker *taker_new(struct program *program, struct lock_state *lock)
 	                        .life = program->mount->life,
 	                        .wait_us = LC_FOREVER,
 	                        .took_us = sim->agenda.now_us,
-	                        .took_running_us = mount_running_us(program->mount),
-	                        .took_clock_us = mount_clock_us(program->mount),
+	                        .took_running_us = host_running_us(&program->mount->host),
+	                        .took_clock_us = host_clock_us(&program->mount->host),
 	                        .unheld_running_us = -1,
 	                        .evicted_us = -1,
 	                        .alone_since_us = -1,
@@ -433,9 +433,9 @@ static bool request(struct taker *taker)
 		taker->meant = mount->known[taker->lock - sim->locks].czxid;
 		taker->meant_us = mount->known[taker->lock - sim->locks].since_us;
 	}
-	taker->unfree_us = taker->lock->contended_us[mount->index][taker->mode];
+	taker->unfree_us = taker->lock->contended_us[mount->host.index][taker->mode];
 	sim->inside_call = true;
-	err = lc_take(mount->lc,
+	err = lc_take(mount->host.lc,
 	              &(struct lc_request){.lock = taker->lock->name,
 	                                   .mode = taker->mode,
 	                                   .czxid = taker->meant,
@@ -449,18 +449,18 @@ static bool request(struct taker *taker)
 	mount->told.takes++;
 	mount->told.failures += err < 0;
 	sim->totals->takes++;
-	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", mount->host, taker->pid,
+	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", mount->host.name, taker->pid,
 	      taker->lock->name,
 	      taker->instead             ? ", no more shared"
 	      : taker->mode == LC_SHARED ? ", shared"
 	                                 : "",
 	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
-	mount_wake(mount);
+	host_wake(&mount->host);
 	if (err == 0) {
 		DL_APPEND(sim->takers, taker);
 		return true;
 	}
-	lc_status(mount->lc, &status);
+	lc_status(mount->host.lc, &status);
 	if (err != -ESHUTDOWN || (status.state != LC_UNUSABLE && !mount->drained))
 		sim_violation(sim, "lc_take: %d while the engine is %s", err,
 		              lc_state_name(status.state));

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * host.h - one host: an engine on the world, the loop around it, and the clock that both go by.
+ * The loop is prepare, poll, requests, process; a host that is paused does nothing at all while
+ * its sockets fill.
+ */
+#ifndef WORLD_HOST_H
+#define WORLD_HOST_H
+
+#include "lockcore.h"
+#include "wire.h"
+#include "world.h"
+
+struct host;
+
+/* What else happens there; each may be NULL. */
+struct host_hooks {
+	/* A turn begins. */
+	void (*turns)(struct host *host);
+	/* It was paused, and its clock with it; it goes on. */
+	void (*stood_still)(struct host *host);
+	/* As in struct wire. */
+	void (*freeze)(void *ctx, int64_t duration_us);
+	void (*joined)(void *ctx, int64_t timeout_us, int64_t connect_us);
+	void (*wrote)(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path);
+};
+
+struct host {
+	void *owner; /* whoever has made it */
+	const struct host_hooks *hooks;
+	struct world *world;
+	struct agenda *agenda; /* the world's */
+	int index;
+	char name[8];  /* m0, m1, ... */
+	struct lc *lc; /* NULL: not started yet, or stopped */
+	struct wire wire;
+	struct rng rng;
+	bool jitter; /* the loop wakes up now sooner, now later */
+	int64_t turn_at_us;
+	uint64_t turn_serial;
+	int64_t clock_base_us, drift_ppm;
+	bool paused;
+	bool still; /* paused, and its clock with it */
+	int64_t still_clock_us, paused_since_us, paused_total_us;
+};
+
+/* Its clock is the world's; set another base and a drift before the start. */
+void host_init(struct host *host, struct world *world, int index, struct rng rng,
+               const struct host_hooks *hooks, void *owner);
+/* What an engine needs of the host, and no more; `ctx` is the host. */
+struct lc_config host_config(struct host *host, const char *root);
+/* As lc_create(). */
+int host_start(struct host *host, const struct lc_config *config);
+/* As after SIGKILL, or farewell: as umount does. It can be started again. */
+void host_stop(struct host *host, bool farewell);
+void host_finish(struct host *host);
+/* Something was asked of the engine: the loop will turn. */
+void host_wake(struct host *host);
+/* SIGSTOP, and SIGCONT after that time. */
+void host_pause(struct host *host, int64_t duration_us);
+/* So is its clock. */
+void host_still(struct host *host, int64_t duration_us);
+void host_slew(struct host *host, int64_t drift_ppm);
+void host_move_clock(struct host *host, int64_t clock_us);
+int64_t host_clock_us(const struct host *host);
+/* Virtual time without the pauses. */
+int64_t host_running_us(const struct host *host);
+
+#endif

@@ -15,16 +15,15 @@ engine as it is."""
 import argparse
 import collections
 import concurrent.futures
-import glob
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CC = os.environ.get('CC', 'cc').split()
-FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O1', '-w']
+sys.dont_write_bytecode = True
+from works import ROOT, Works, compile_file, find, read, run, stem
+
 SEEDS = 20000      # tried at most for each mutant
 SECONDS = 40       # so long, too
 
@@ -1081,28 +1080,6 @@ mutant(36, 'guardian_not_told_of_the_doubts_end', 'session.c',
 
 # ---- building ----
 
-def run(command, **options):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors='replace', check=False, **options)
-
-
-def compile_file(source, target, engine=ROOT + '/lockcore'):
-    include = ['-I' + engine, '-I' + ROOT + '/tests/unit', '-I' + ROOT + '/tests/world', '-I' + os.path.dirname(source)]
-    done = run([*CC, *FLAGS, *include, '-c', source, '-o', target])
-    if done.returncode:
-        raise RuntimeError(f'{source} does not compile:\n{done.stdout}')
-    return target
-
-
-def stem(path):
-    return os.path.splitext(os.path.basename(path))[0]
-
-
-def read(path):
-    with open(path, encoding='utf-8') as stream:
-        return stream.read()
-
-
 def find_text(texts, name, file, old):
     """The file that has `old` exactly once: the one that the row names, or, if that one does not
     have it, the only other."""
@@ -1124,64 +1101,28 @@ def edited(texts, this):
     return changed
 
 
-class Works:
-    """All that is compiled, in one temporary directory."""
+def link(works, judge, replaced, name):
+    return works.link(judge.source if isinstance(judge, Unit) else None, replaced, name)
 
-    def __init__(self, directory):
-        self.directory = directory
-        self.engine, self.simulation, self.units = {}, [], {}
-        self.world = directory + '/libworld.a'
 
-    def sources(self):
-        engine = [path for path in sorted(glob.glob(ROOT + '/lockcore/*.c'))
-                  if stem(path) != 'ensemble_zookeeper']
-        simulation = [path for path in sorted(glob.glob(ROOT + '/tests/sim/*.c'))
-                      if not stem(path).startswith('test_')]
-        world = [path for path in sorted(glob.glob(ROOT + '/tests/world/*.c'))
-                 if not stem(path).startswith('test_world')]
-        units = [ROOT + '/' + m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)]
-        return engine, simulation, world, sorted(set(units))
-
-    def build(self, pool):
-        engine, simulation, world, units = self.sources()
-        todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
-                for i, path in enumerate(engine + simulation + world + units)}
-        objects = {path: future.result() for path, future in todo.items()}
-        self.engine = {os.path.basename(path): objects[path] for path in engine}
-        self.simulation = [objects[path] for path in simulation]
-        run(['ar', 'rcs', self.world, *[objects[path] for path in world]])
-        self.units = {os.path.relpath(path, ROOT): objects[path] for path in units}
-
-    def link(self, judge, replaced, name):
-        program = f'{self.directory}/{name}'
-        engine = list({**self.engine, **replaced}.values())
-        if isinstance(judge, Sim):
-            rest = self.simulation
-        else:
-            rest = [self.units[judge.source]]
-        done = run([*CC, '-o', program, *rest, self.world, *engine, '-lcmocka'])
-        if done.returncode:
-            raise RuntimeError(f'{name} does not link:\n{done.stdout}')
-        return program
-
-    def mutate(self, this):
-        """Compiles the files that it changes, and links."""
-        place = f'{self.directory}/{this.name}.d'
-        changed, engine = edited(TEXTS, this), ROOT + '/lockcore'
-        touched = changed
-        if any(file.endswith('.h') for file in changed):   # then each file may see it
-            changed, engine = {**TEXTS, **changed}, place
-            touched = self.engine
-        os.mkdir(place)
-        for file, text in changed.items():
-            with open(f'{place}/{file}', 'w', encoding='utf-8') as stream:
-                stream.write(text)
-        try:
-            replaced = {file: compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o', engine)
-                        for file in touched}
-        except RuntimeError as error:
-            raise Stale(f'{this.name} is stale: {error}') from error
-        return self.link(this.judge, replaced, this.name)
+def mutate(works, this):
+    """Compiles the files that it changes, and links."""
+    place = f'{works.directory}/{this.name}.d'
+    changed, engine = edited(TEXTS, this), ROOT + '/lockcore'
+    touched = changed
+    if any(file.endswith('.h') for file in changed):   # then each file may see it
+        changed, engine = {**TEXTS, **changed}, place
+        touched = works.engine
+    os.mkdir(place)
+    for file, text in changed.items():
+        with open(f'{place}/{file}', 'w', encoding='utf-8') as stream:
+            stream.write(text)
+    try:
+        replaced = {file: compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o', engine)
+                    for file in touched}
+    except RuntimeError as error:
+        raise Stale(f'{this.name} is stale: {error}') from error
+    return link(works, this.judge, replaced, this.name)
 
 
 # ---- judging ----
@@ -1227,7 +1168,7 @@ def convict(program, judge):
 
 def examine(works, this):
     try:
-        program = works.mutate(this)
+        program = mutate(works, this)
     except Stale as error:
         print(error, flush=True)
         return None
@@ -1245,14 +1186,14 @@ def acquit(works, pool, verdicts):
         if isinstance(this.judge, Sim) and caught:
             ranges[this.judge.profile].append((this.judge.first, caught[1]))
     for profile, spans in ranges.items():
-        program = program or works.link(sim(), {}, 'sim')
+        program = program or link(works, sim(), {}, 'sim')
         seeds = sorted({seed for first, last in spans for seed in range(first, last + 1)})
         while seeds:
             end = next((i for i in range(1, len(seeds)) if seeds[i] != seeds[i - 1] + 1), len(seeds))
             jobs.append(sim_command(program, sim(profile, seeds[0]), seeds[end - 1]))
             seeds = seeds[end:]
     for source in sorted({this.judge.source for this, _ in verdicts if isinstance(this.judge, Unit)}):
-        jobs.append([works.link(unit(source), {}, 'unit-' + stem(source))])
+        jobs.append([link(works, unit(source), {}, 'unit-' + stem(source))])
     return [f'the engine itself fails {" ".join(job)}:\n{done.stdout}'
             for job, done in zip(jobs, pool.map(run, jobs)) if done.returncode]
 
@@ -1264,14 +1205,14 @@ def main():
     parser.add_argument('names', nargs='*', metavar='NAME')
     options = parser.parse_args()
     chosen = [this for this in MUTANTS if not options.names or this.name in options.names][::options.every]
-    TEXTS.update({os.path.basename(path): read(path) for path in sorted(glob.glob(ROOT + '/lockcore/*.[ch]'))})
+    TEXTS.update({os.path.basename(path): read(path) for path in find('lockcore/*.[ch]')})
     words = stale()
     if words or not chosen:
         sys.exit('\n'.join(words) or 'no such mutant')
     verdicts = []
     with tempfile.TemporaryDirectory() as directory, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        works = Works(directory)
+        works = Works(directory, sorted({m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)}))
         works.build(pool)
         print('rule  mutant                                    seed  caught by')
         for this, caught in zip(chosen, pool.map(lambda this: examine(works, this), chosen)):

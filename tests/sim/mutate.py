@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How much do the fast tests notice? Small mutants of lockcore/ are made at random, and each is put
+to some ten seconds of tests: the unit tests, and the first seeds of the simulation.
+
+    mutate.py [--count N] [--seed N] [--jobs N] [--file NAME]... [--list]
+
+A mutant differs from the engine in one place: a condition is negated, && stands for || or < for
+<=, true for false, + for -, or a call or an assignment is left out. The places are found in the
+source as it is, by its tokens. It prints how each mutant was noticed, then the survivors and
+the share. A survivor is a rule without a test, or a change that makes no difference.
+
+mutants.py is the other way round: rules by name, each with the test that has to miss it."""
+
+import argparse
+import collections
+import concurrent.futures
+import itertools
+import os
+import random
+import re
+import resource
+import signal
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from works import ROOT, Works, compile_file, engine_sources, find, read, run, stem
+
+SEEDS = '1..600'   # of the simulation: some seconds, and a range goes over all profiles
+HANGS = 40         # so many seconds of the processor are for ever
+MEMORY = 2 << 30
+
+Token = collections.namedtuple('Token', 'kind text start')
+Site = collections.namedtuple('Site', 'file line what start end new')
+
+# ---- where ----
+
+TOKENS = re.compile(r'''
+    (?P<comment> /\*.*?\*/ | //[^\n]* )
+  | (?P<line>    ^[ \t]*\#(?:\\\n|[^\n])* )
+  | (?P<text>    "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' )
+  | (?P<word>    [A-Za-z_]\w* )
+  | (?P<number>  \d[\w.]* )
+  | (?P<op>      <<= | >>= | \.\.\. | -> | \+\+ | -- | && | \|\| | [-+*/%&|^!=<>]= | << | >> | [^\s\w] )
+''', re.VERBOSE | re.DOTALL | re.MULTILINE)
+
+OTHER = {'&&': '||', '||': '&&', '<': '<=', '<=': '<', '>': '>=', '>=': '>', '==': '!=', '!=': '==',
+         '+': '-', '-': '+', '+=': '-=', '-=': '+=', '++': '--', '--': '++',
+         'true': 'false', 'false': 'true'}
+ASSIGNS = {'=', '+=', '-=', '*=', '/=', '%=', '&=', '|=', '^=', '<<=', '>>='}
+# What they leave out no test of behaviour can see: a check, a line of the log, memory that leaks.
+UNSEEN = {'assert', 'lc_report', 'free'}
+
+
+def tokens_of(text):
+    return [Token(match.lastgroup, match.group(), match.start()) for match in TOKENS.finditer(text)
+            if match.lastgroup not in ('comment', 'line')]
+
+
+def closing(tokens, i):
+    """Of the parenthesis at i."""
+    depth = 0
+    for k in range(i, len(tokens)):
+        depth += {'(': 1, ')': -1}.get(tokens[k].text, 0)
+        if depth == 0:
+            return k
+    raise ValueError('a parenthesis is not closed')
+
+
+def is_binary(tokens, i):
+    before = tokens[i - 1]
+    return before.kind in ('word', 'number', 'text') and before.text != 'return' or before.text in (')', ']')
+
+
+def statement_end(tokens, i):
+    """Its semicolon, if it begins with a plain name: no declaration does."""
+    depth = 0
+    for k in range(i, len(tokens)):
+        text = tokens[k].text
+        depth += {'(': 1, '[': 1, ')': -1, ']': -1}.get(text, 0)
+        if depth < 0 or text in '{}':
+            return None
+        if text == ';' and depth == 0:
+            return k
+    return None
+
+
+def dropped(tokens, i):
+    """What kind of statement begins at i, and its semicolon; or None."""
+    end = statement_end(tokens, i)
+    if end is None or tokens[i].kind != 'word' or tokens[i].text in UNSEEN:
+        return None
+    if tokens[i + 1].text == '(':
+        return ('call', end) if closing(tokens, i + 1) == end - 1 else None
+    k = i + 1
+    while k < end:
+        if tokens[k].text in ('.', '->'):
+            k += 2
+        elif tokens[k].text == '[':
+            depth = 0
+            while True:
+                depth += {'[': 1, ']': -1}.get(tokens[k].text, 0)
+                k += 1
+                if depth == 0:
+                    break
+        else:
+            return ('assignment', end) if tokens[k].text in ASSIGNS | {'++', '--'} else None
+    return None
+
+
+def sites_of(path):
+    text, file = read(path), os.path.basename(path)
+    tokens = tokens_of(text)
+    sites, braces, parens = [], 0, 0
+
+    def add(what, first, last, new):
+        start, end = tokens[first].start, tokens[last].start + len(tokens[last].text)
+        sites.append(Site(file, text.count('\n', 0, start) + 1, what, start, end, new))
+
+    unseen = -1
+    for i, token in enumerate(tokens):
+        if token.text in UNSEEN and tokens[i + 1].text == '(':
+            unseen = closing(tokens, i + 1)
+        if i <= unseen:
+            continue
+        if token.text in ('if', 'while') and token.kind == 'word' and tokens[i + 1].text == '(':
+            last = closing(tokens, i + 1)
+            old = text[tokens[i + 2].start:tokens[last].start]
+            add('negated: ' + token.text, i + 2, last - 1, f'!({old})')
+        if braces and token.text in OTHER and (token.text not in '+-<>' or is_binary(tokens, i)):
+            add(f'{token.text} is {OTHER[token.text]}', i, i, OTHER[token.text])
+        if braces and parens == 0 and i and tokens[i - 1].text in (';', '{', '}', ')', ':', 'else'):
+            found = dropped(tokens, i)
+            if found:
+                add('dropped ' + found[0], i, found[1], ';')
+        braces += {'{': 1, '}': -1}.get(token.text, 0)
+        parens += {'(': 1, ')': -1}.get(token.text, 0)
+    return sites
+
+
+def shown(texts, site):
+    """The first line, without its indentation: as it was, if something is dropped, else as it is."""
+    text = texts[site.file]
+    if not site.what.startswith('dropped'):
+        text = text[:site.start] + site.new + text[site.end:]
+    return f'{site.file}:{site.line}: {site.what}: ' + text.split('\n')[site.line - 1].strip()
+
+
+# ---- what notices ----
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_CPU, (HANGS, HANGS + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def trial(command):
+    """What is wrong, or None. Whether the machine is busy makes no difference."""
+    done = run(command, preexec_fn=limit)
+    if done.returncode == 0:
+        return None
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return 'hangs'
+    lines = done.stdout.splitlines()
+    for mark in ('VIOLATION ', '[  FAILED  ] ', 'Assertion '):
+        words = [line.split(mark)[1] for line in lines if mark in line]
+        if words:
+            return words[0]
+    return f'ends with {done.returncode}'
+
+
+def notice(works, replaced, name):
+    """By which test, and what it says; or None."""
+    for unit in works.units:
+        word = trial([works.link(unit, replaced, name)])
+        if word:
+            return f'{stem(unit)}: {word}'
+    word = trial([works.link(None, replaced, name), '--seeds', SEEDS])
+    return f'sim: {word}' if word else None
+
+
+def examine(works, texts, site, number):
+    """How it was noticed, '' if it was not, None if it is no program."""
+    name, text = f'mutant-{number}', texts[site.file]
+    source = f'{works.directory}/{name}-{site.file}'
+    with open(source, 'w', encoding='utf-8') as stream:
+        stream.write(text[:site.start] + site.new + text[site.end:])
+    try:
+        mutated = compile_file(source, source + '.o')
+    except RuntimeError:
+        return None
+    word = notice(works, {site.file: mutated}, name)
+    os.unlink(f'{works.directory}/{name}')
+    return word or ''
+
+
+def judges():
+    """The tests that need a second, of lockcore/ only."""
+    own = {stem(path) for path in engine_sources()}
+    units = [path for path in find('tests/unit/*.c') if stem(path) in own] + find('tests/sim/test_*.c')
+    return [os.path.relpath(path, ROOT) for path in units]
+
+
+# ---- the course ----
+
+def examine_some(works, pool, texts, sites, count):
+    """(site, how) of `count` of them that can be compiled, in their order."""
+    sites, numbers, running = iter(sites), itertools.count(), collections.deque()
+    while count > 0:
+        for site in itertools.islice(sites, min(count, 16) - len(running)):
+            running.append((site, pool.submit(examine, works, texts, site, next(numbers))))
+        if not running:
+            return
+        site, future = running.popleft()
+        if future.result() is not None:
+            yield site, future.result()
+            count -= 1
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
+    parser.add_argument('--count', type=int, default=60, help='so many mutants (60)')
+    parser.add_argument('--seed', type=int, default=1, help='which ones (1)')
+    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('--file', action='append', metavar='NAME', help='of these files only')
+    parser.add_argument('--list', action='store_true', help='show them, and do nothing')
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    sources = [path for path in engine_sources() if not options.file or os.path.basename(path) in options.file]
+    texts = {os.path.basename(path): read(path) for path in sources}
+    sites = [site for path in sources for site in sites_of(path)]
+    random.Random(options.seed).shuffle(sites)
+    if options.list:
+        for site in sites[:options.count]:
+            print(shown(texts, site))
+        return
+    print(f'{len(sites)} places', flush=True)
+    survivors, count = [], 0
+    with tempfile.TemporaryDirectory() as directory, \
+            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        works = Works(directory, judges())
+        works.build(pool)
+        word = notice(works, {}, 'engine')
+        if word:
+            sys.exit(f'the engine itself fails: {word}')
+        for site, word in examine_some(works, pool, texts, sites, options.count):
+            count += 1
+            print(f'{"noticed" if word else "SURVIVES"}: {shown(texts, site)}' + (f' -- {word[:90]}' if word else ''), flush=True)
+            if not word:
+                survivors.append(site)
+    print('\nsurvivors:')
+    for site in sorted(survivors):
+        print(shown(texts, site))
+    print(f'{count} mutants, {count - len(survivors)} noticed ({100 - 100 * len(survivors) // max(count, 1)} %)')
+
+
+if __name__ == '__main__':
+    main()

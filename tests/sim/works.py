@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Compiles the engine and what judges it once, and links them again with some of the engine's
+files replaced: for mutants.py and mutate.py."""
+
+import glob
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CC = os.environ.get('CC', 'cc').split()
+FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O1', '-w']
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors='replace', check=False, **options)
+
+
+def compile_file(source, target, engine=ROOT + '/lockcore'):
+    """`engine`: where the headers of lockcore/ are."""
+    folders = [engine, ROOT + '/tests/unit', ROOT + '/tests/world', os.path.dirname(source)]
+    done = run([*CC, *FLAGS, *['-I' + folder for folder in folders], '-c', source, '-o', target])
+    if done.returncode:
+        raise RuntimeError(f'{source} does not compile:\n{done.stdout}')
+    return target
+
+
+def stem(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def read(path):
+    with open(path, encoding='utf-8') as stream:
+        return stream.read()
+
+
+def find(pattern):
+    return sorted(glob.glob(f'{ROOT}/{pattern}'))
+
+
+def engine_sources():
+    """All but the port to ZooKeeper, which the ensemble in memory stands in for."""
+    return [path for path in find('lockcore/*.c') if stem(path) != 'ensemble_zookeeper']
+
+
+class Works:
+    """All that is compiled, in one temporary directory. `units`: tests with a main() of their
+    own, as paths from the root of the repository."""
+
+    def __init__(self, directory, units):
+        self.directory = directory
+        self.unit_paths = [f'{ROOT}/{unit}' for unit in units]
+        self.engine, self.simulation, self.units = {}, [], {}
+        self.world = directory + '/libworld.a'
+
+    def build(self, pool):
+        engine = engine_sources()
+        simulation = [path for path in find('tests/sim/*.c') if not stem(path).startswith('test_')]
+        world = [path for path in find('tests/world/*.c') if stem(path) != 'test_world']
+        todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
+                for i, path in enumerate(engine + simulation + world + self.unit_paths)}
+        objects = {path: future.result() for path, future in todo.items()}
+        self.engine = {os.path.basename(path): objects[path] for path in engine}
+        self.simulation = [objects[path] for path in simulation]
+        self.units = {os.path.relpath(path, ROOT): objects[path] for path in self.unit_paths}
+        run(['ar', 'rcs', self.world, *[objects[path] for path in world]])
+
+    def link(self, unit, replaced, name):
+        """The simulation, or, if `unit` is not None, that test; `replaced`: objects by the names
+        of the engine's files."""
+        program = f'{self.directory}/{name}'
+        judge = [self.units[unit]] if unit else self.simulation
+        engine = {**self.engine, **replaced}.values()
+        done = run([*CC, '-o', program, *judge, self.world, *engine, '-lcmocka'])
+        if done.returncode:
+            raise RuntimeError(f'{name} does not link:\n{done.stdout}')
+        return program

@@ -109,6 +109,7 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	case NODE_HOLDER:
 	case NODE_STATUS:
 	case NODE_METRICS:
+	case NODE_LOCKS:
 		st.st_mode = S_IFREG | 0444;
 		st.st_size = VIEW_SIZE;
 		break;

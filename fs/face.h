@@ -11,6 +11,8 @@
  *   handle  the open file of a door
  *   advisory  the open file of the door flock; claim: who has the lock by it
  *   held    what a descriptor by which a lock is held answers
+ *   locks   the open file of .zklockfs/locks; walk: all locks of the mount, one after the other;
+ *           viewer: which of them a user may see; row: a line of columns
  *   parked  a request that waits for an answer of the ensemble
  *   content  what is read from open files and directories; budget: who pays for them
  *
@@ -66,10 +68,11 @@ struct face {
 	struct hold *waiting;      /* in the order of their requests */
 	unsigned seekers;          /* how many of them would join their family's */
 	struct hold *held;
-	struct handle *handles;      /* open files of doors, held or lost */
-	struct advisory *advisories; /* open files of flock doors */
-	bool read_only;              /* the mount: nothing is to be taken */
-	int64_t kernel_limit_s;      /* kernel_limit.h */
+	struct handle *handles;         /* open files of doors, held or lost */
+	struct advisory *advisories;    /* open files of flock doors */
+	struct locks_file *locks_files; /* open files of .zklockfs/locks */
+	bool read_only;                 /* the mount: nothing is to be taken */
+	int64_t kernel_limit_s;         /* kernel_limit.h */
 	struct pauses pauses;
 	struct trace *trace; /* trace.h; NULL: requests are not traced */
 	int64_t (*clock_us)(void);

@@ -6,6 +6,7 @@
 
 #include "advisory.h"
 #include "hold.h"
+#include "locks.h"
 #include "text.h"
 
 #include <errno.h>
@@ -24,6 +25,14 @@ static struct advisory *advisory_of(fuse_req_t req, fuse_ino_t ino, const struct
 
 	return node->kind == NODE_DOOR && node->door.advisory ? (struct advisory *)(uintptr_t)fi->fh
 	                                                      : NULL;
+}
+
+/* The open file of .zklockfs/locks; NULL. */
+static struct locks_file *locks_of(fuse_req_t req, fuse_ino_t ino, const struct fuse_file_info *fi)
+{
+	const struct node *node = node_by_ino(face_of(req)->nodes, ino);
+
+	return node->kind == NODE_LOCKS ? (struct locks_file *)(uintptr_t)fi->fh : NULL;
 }
 
 static struct handle *handle_of_file(const struct fuse_file_info *fi)
@@ -45,7 +54,9 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (!node)
 		return;
-	if (node->kind != NODE_DOOR)
+	if (node->kind == NODE_LOCKS)
+		locks_open(face, req, node, fi);
+	else if (node->kind != NODE_DOOR)
 		text_open(face, req, node, fi);
 	else if (node->door.advisory)
 		advisory_open(face, req, node, fi);
@@ -61,6 +72,8 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		advisory_read(file, req, size, off);
 	else if (is_door_file(req, ino))
 		handle_read(handle_of_file(fi), req, size, off);
+	else if (locks_of(req, ino, fi))
+		locks_read(locks_of(req, ino, fi), req, size, off);
 	else
 		text_read(text_of(fi), req, size, off);
 }
@@ -129,6 +142,8 @@ void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		advisory_release(advisory_of(req, ino, fi));
 	else if (is_door_file(req, ino))
 		handle_release(handle_of_file(fi));
+	else if (locks_of(req, ino, fi))
+		locks_release(locks_of(req, ino, fi));
 	else
 		text_release(text_of(fi));
 	fuse_reply_err(req, 0);
@@ -139,6 +154,7 @@ void files_end(struct face *face, bool leave)
 	holds_end(face, leave);
 	handles_end(face);
 	advisories_end(face, leave);
+	locks_end(face, leave);
 	dirs_end(face);
 }
 

@@ -42,6 +42,7 @@ enum node_kind {
 	NODE_ABOUT,   /* .zklockfs/ */
 	NODE_STATUS,  /* .zklockfs/status */
 	NODE_METRICS, /* .zklockfs/metrics */
+	NODE_LOCKS,   /* .zklockfs/locks */
 };
 
 struct claim; /* of the door flock: claim.h */

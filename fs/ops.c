@@ -317,6 +317,8 @@ static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 			reply_child(face, req, parent, name, NODE_STATUS);
 		else if (strcmp(name, "metrics") == 0)
 			reply_child(face, req, parent, name, NODE_METRICS);
+		else if (strcmp(name, "locks") == 0)
+			reply_child(face, req, parent, name, NODE_LOCKS);
 		else
 			fuse_reply_err(req, ENOENT);
 		return;
@@ -327,6 +329,7 @@ static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	case NODE_SLOTS:
 	case NODE_STATUS:
 	case NODE_METRICS:
+	case NODE_LOCKS:
 		fuse_reply_err(req, ENOTDIR);
 		return;
 	}

@@ -158,6 +158,7 @@ static int ask_for(struct parked *parked)
 	case NODE_ABOUT:
 	case NODE_STATUS:
 	case NODE_METRICS:
+	case NODE_LOCKS:
 		break;
 	}
 	return -EISDIR;

@@ -13,9 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define TIME_MAX 40
-
-static const char *format_time(char buffer[TIME_MAX], int64_t ms)
+const char *view_time(char buffer[VIEW_TIME_MAX], int64_t ms)
 {
 	time_t seconds = (time_t)(ms / 1000);
 	struct tm tm;
@@ -23,16 +21,16 @@ static const char *format_time(char buffer[TIME_MAX], int64_t ms)
 
 	if (ms < 0 || !gmtime_r(&seconds, &tm))
 		return "-";
-	n = strftime(buffer, TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buffer + n, TIME_MAX - n, ".%03dZ", (int)(ms % 1000));
+	n = strftime(buffer, VIEW_TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buffer + n, VIEW_TIME_MAX - n, ".%03dZ", (int)(ms % 1000));
 	return buffer;
 }
 
-static const char *format_number(char buffer[TIME_MAX], int64_t number, int64_t none)
+static const char *format_number(char buffer[VIEW_TIME_MAX], int64_t number, int64_t none)
 {
 	if (number == none)
 		return "-";
-	snprintf(buffer, TIME_MAX, "%" PRId64, number);
+	snprintf(buffer, VIEW_TIME_MAX, "%" PRId64, number);
 	return buffer;
 }
 
@@ -52,11 +50,11 @@ static const char *format_word(char buffer[LC_COMMAND_MAX + 1], const char *text
 	return or_dash(buffer);
 }
 
-static const char *reason_of(const struct lc_entry_info *info)
+const char *view_reason(const struct lc_entry_info *info)
 {
 	if (info->entry.deaf)
 		return "its client does not wait for zklockfs, which takes nothing beside it";
-	return or_dash(info->reason);
+	return info->reason;
 }
 
 /* A stream in memory that cannot grow says so here, not by ferror(). */
@@ -86,7 +84,7 @@ static int finish(FILE *file, struct text *text, bool ok)
 
 int view_entry(const struct lc_entry_info *info, struct text *ret_text)
 {
-	char queued[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
+	char queued[VIEW_TIME_MAX], held[VIEW_TIME_MAX], pid[VIEW_TIME_MAX], uid[VIEW_TIME_MAX];
 	const struct lc_entry *entry = &info->entry;
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
 	bool ok = true;
@@ -98,11 +96,11 @@ int view_entry(const struct lc_entry_info *info, struct text *ret_text)
 	      "held_since: %s\ntoken: %" PRId64 "\nsession: 0x%" PRIx64 "\nznode: ",
 	      entry->mode == LC_SHARED ? "shared" : "exclusive", entry->held ? "held" : "waiting",
 	      entry->host, format_number(pid, entry->pid, 0), format_number(uid, info->uid, -1),
-	      or_dash(info->command), format_time(queued, info->queued_since_ms),
-	      entry->held ? format_time(held, info->held_since_ms) : "-", info->token,
+	      or_dash(info->command), view_time(queued, info->queued_since_ms),
+	      entry->held ? view_time(held, info->held_since_ms) : "-", info->token,
 	      (uint64_t)info->session);
 	ok &= print_safe(file, entry->znode);
-	PRINT(file, "\nreason: %s\n", reason_of(info));
+	PRINT(file, "\nreason: %s\n", or_dash(view_reason(info)));
 	return finish(file, ret_text, ok);
 }
 
@@ -116,7 +114,8 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 	for (size_t i = 0; i < count; i++) {
 		const struct lc_entry_info *info = &infos[i];
 		char name[QUEUE_NAME_MAX + 1], command[LC_COMMAND_MAX + 1];
-		char queued[TIME_MAX], held[TIME_MAX], pid[TIME_MAX], uid[TIME_MAX];
+		char queued[VIEW_TIME_MAX], held[VIEW_TIME_MAX], pid[VIEW_TIME_MAX],
+			uid[VIEW_TIME_MAX];
 
 		snapshot_name(name, &info->entry);
 		PRINT(file,
@@ -124,8 +123,9 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		      "token=%" PRId64 " reason=%s\n",
 		      name, info->entry.host, format_number(pid, info->entry.pid, 0),
 		      format_number(uid, info->uid, -1), format_word(command, info->command),
-		      format_time(queued, info->queued_since_ms),
-		      format_time(held, info->held_since_ms), info->token, reason_of(info));
+		      view_time(queued, info->queued_since_ms),
+		      view_time(held, info->held_since_ms), info->token,
+		      or_dash(view_reason(info)));
 	}
 	return finish(file, ret_text, ok);
 }

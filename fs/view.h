@@ -40,6 +40,12 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 int view_metrics(const struct lc_status *status, const struct view_mount *mount,
                  struct text *ret_text);
 
+#define VIEW_TIME_MAX 40
+/* RFC 3339 in UTC; "-" below 0. */
+const char *view_time(char buffer[VIEW_TIME_MAX], int64_t ms);
+/* What its taker wrote, or what is to be known of its client; "" for nothing. */
+const char *view_reason(const struct lc_entry_info *info);
+
 /* In one word. What is suspended for longer than its lease is lost. */
 const char *view_state(const struct lc_status *status);
 

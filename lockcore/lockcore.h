@@ -274,6 +274,7 @@ struct lc_lock_info {
 	bool has_attributes;   /* false: made by another client */
 	struct lc_attributes attributes;
 	unsigned slots;        /* how many may hold it exclusively at a time; 1 unless written */
+	unsigned children;     /* entries in its queue and locks below it */
 };
 typedef void lc_stat_fn(void *ctx, int err, const struct lc_lock_info *info);
 /* -ENOENT only after the ensemble has said so twice, a sync in between. */

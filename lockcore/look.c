@@ -45,6 +45,7 @@ static void stat_answered(struct reader *reader, struct reading *reading)
 	info.mtime_ms = reading->stat.mtime_ms;
 	info.has_attributes = record_parse_lock(reading->data, reading->data_len, &info.attributes);
 	info.slots = record_slots(reading->data, reading->data_len);
+	info.children = (unsigned)reading->stat.children;
 	reading_learn_slots(call->lc, &reading->stat, reading->data, reading->data_len);
 	call_close(call);
 	((struct stat_call *)call)->tell(call->ctx, 0, &info);

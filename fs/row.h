@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row.h - a line of columns, as awk(1) and column(1) take it: words with a blank between
+ * them. Pure.
+ *
+ * No word holds a blank of any kind or a control character, whatever users wrote, and none is
+ * empty. So the columns stay where they are, and a line stays a line. As in /proc/mounts, a byte
+ * that cannot stand in a word is a backslash and three octal digits: of
+ *
+ *   a blank               \040
+ *   a backslash           \134
+ *   other white space     each byte of it, such as \342\200\250 for U+2028
+ *   a text that is -      \055, for - is what is not known
+ *
+ * A control character is a question mark.
+ */
+#ifndef FS_ROW_H
+#define FS_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of a word at most, and of a number with its blank. */
+#define ROW_WORD_MAX(bytes) (4 * (bytes) + 1)
+#define ROW_NUMBER_MAX 24
+
+struct row {
+	char *text; /* the caller's; no byte 0 behind it */
+	size_t len, room;
+	bool short_of_room; /* something did not fit, and was left out */
+};
+
+/* The next word. NULL or empty: not known. */
+void row_word(struct row *row, const char *text);
+/* `none`: the number that means "not known". */
+void row_number(struct row *row, int64_t number, int64_t none);
+/* Seconds with one digit behind the point; below 0: not known. */
+void row_seconds(struct row *row, int64_t ms);
+/* The line ends. */
+void row_end(struct row *row);
+
+#endif

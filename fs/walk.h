@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * walk.h - all locks of a mount, one after the other, and which of them are held or waited
+ * for.
+ *
+ * The locks come in the order of their paths, each before those below it. Some are asked about
+ * at the same time; nothing is asked unless the caller wants more. The questions have the
+ * user's own share (lockcore.h), and what is kept meanwhile is at the user's cost.
+ */
+#ifndef FS_WALK_H
+#define FS_WALK_H
+
+#include "viewer.h"
+
+/* Locks that are asked about at a time. */
+#define WALK_WINDOW 32
+
+/* One lock that is held or waited for. */
+struct walk_lock {
+	const char *path;
+	bool closed; /* the ensemble closes it to this mount: nothing else is known */
+	size_t holders, waiters;
+	struct lc_entry_info holder; /* the first of them; its znode is NULL */
+	int64_t waiting_since_ms; /* the first who waits, by the ensemble's clock; -1: not known */
+};
+
+struct walk;
+
+/* `answered`: something has been answered, and walk_next() may have more to tell. It is not
+ * called inside a call of the walk. Takes the viewer. NULL: errno. */
+struct walk *walk_begin(struct face *face, struct viewer *viewer, void (*answered)(void *ctx),
+                        void *ctx);
+/* `engine`: it is still there; otherwise what was asked of it is gone already. */
+void walk_end(struct walk *walk, bool engine);
+
+/* Asks on. */
+void walk_ask(struct walk *walk);
+/* 1: the next lock; it stays until the next call. 0: not known yet, or the walk is over.
+ * -errno: the next lock could not be read, and will be asked about again. */
+int walk_next(struct walk *walk, const struct walk_lock **ret_lock);
+bool walk_over(const struct walk *walk);
+
+#endif

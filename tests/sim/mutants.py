@@ -5,7 +5,7 @@ lockcore/, and the simulation, or a unit test, has to notice.
 
     mutants.py [--jobs N] [--every N] [NAME...]
 
-A row of the table names the rule (SAFETY), the file, a text that stands there exactly
+A row of the table names the rule (lockcore/README.md), the file, a text that stands there exactly
 once (or, where that file does not have it any more, exactly once in all of lockcore/), what
 replaces it, and who has to find out: seeds of the simulation of one profile from
 a first one on (a little before the first seed that does, to be quick; any of the

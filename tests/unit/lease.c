@@ -424,8 +424,8 @@ static void smallest_timeout(void **state)
 	}
 }
 
-/* SAFETY 4's promise for the default, at the pace that lease_heartbeat() keeps
- * while somebody holds, with 50 ms for each answer. */
+/* Rule 4 of lockcore/README.md for the default values: heartbeats at the pace that
+ * lease_heartbeat() keeps while somebody holds, with 50 ms for each answer. */
 static void twelve_seconds_of_silence(void **state)
 {
 	struct lease lease = connected(START);

@@ -18,7 +18,7 @@
  */
 #include "asking.h"
 
-#include "call.h"
+#include "batch.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -63,14 +63,14 @@ static struct asker *asker_get(struct lc *lc, uid_t uid)
 {
 	struct asker *asker;
 
-	HASH_FIND(hh, lc->reads.askers, &uid, sizeof(uid), asker);
+	HASH_FIND(hh, lc->reads->askers, &uid, sizeof(uid), asker);
 	if (asker)
 		return asker;
 	asker = calloc(1, sizeof(*asker));
 	if (!asker)
 		return NULL;
 	asker->uid = uid;
-	HASH_ADD(hh, lc->reads.askers, uid, sizeof(asker->uid), asker);
+	HASH_ADD(hh, lc->reads->askers, uid, sizeof(asker->uid), asker);
 	if (asker->hh.tbl)
 		return asker;
 	free(asker);
@@ -81,7 +81,7 @@ static void asker_settle(struct lc *lc, struct asker *asker)
 {
 	if (asker->readers > 0 || asker->asking > 0)
 		return;
-	HASH_DEL(lc->reads.askers, asker);
+	HASH_DEL(lc->reads->askers, asker);
 	free(asker);
 }
 
@@ -102,9 +102,9 @@ static struct subject *subject_get(struct lc *lc, enum reading_kind kind, const 
 	*subject = (struct subject){.lc = lc, .kind = kind, .path = subject->key + 1};
 	subject->key[0] = (char)kind;
 	memcpy(subject->key + 1, path, len);
-	HASH_FIND(hh, lc->reads.subjects, subject->key, len, known);
+	HASH_FIND(hh, lc->reads->subjects, subject->key, len, known);
 	if (!known) {
-		HASH_ADD(hh, lc->reads.subjects, key, len, subject);
+		HASH_ADD(hh, lc->reads->subjects, key, len, subject);
 		if (subject->hh.tbl)
 			return subject;
 	}
@@ -116,7 +116,7 @@ static void subject_settle(struct subject *subject)
 {
 	if (subject->asked || subject->coming || subject->outstanding > 0)
 		return;
-	HASH_DEL(subject->lc->reads.subjects, subject);
+	HASH_DEL(subject->lc->reads->subjects, subject);
 	free(subject);
 }
 
@@ -133,7 +133,7 @@ static void wait_for_turn(struct reader *reader)
 	if (subject->payer)
 		return;
 	reader->state = READER_WAITING;
-	fair_add(&reader->lc->reads.wanting[list], &reader->asker->wanting[list], &reader->turn);
+	fair_add(&reader->lc->reads->wanting[list], &reader->asker->wanting[list], &reader->turn);
 }
 
 int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind, const char *path)
@@ -161,8 +161,8 @@ static void part(struct reader *reader)
 	struct subject *subject = reader->subject;
 	bool comes = reader->state == READER_LATE || reader->state == READER_WAITING;
 
-	fair_remove(reader->state == READER_DUE ? &reader->lc->reads.due
-	                                        : &reader->lc->reads.wanting[subject && is_list(subject->kind)],
+	fair_remove(reader->state == READER_DUE ? &reader->lc->reads->due
+	                                        : &reader->lc->reads->wanting[subject && is_list(subject->kind)],
 	            &reader->turn);
 	if (comes)
 		DL_DELETE(subject->coming, reader);
@@ -214,19 +214,19 @@ static void submit(struct subject *subject)
 	if (subject->kind == READING_QUEUE) {
 		if (subject->with_data) {
 			subject->outstanding++;
-			lc_submit(subject->lc, &op, 1, data_answered, subject);
+			batch_submit(subject->lc, &op, 1, data_answered, subject);
 		}
 		op.kind = ENSEMBLE_CHILDREN;
 		DL_FOREACH(subject->asked, reader)
 			op.watch |= reader->watch;
 	}
 	subject->outstanding++;
-	lc_submit(subject->lc, &op, 1, answered, subject);
+	batch_submit(subject->lc, &op, 1, answered, subject);
 }
 
 static void ask(struct subject *subject, struct asker *payer)
 {
-	struct reads *reads = &subject->lc->reads;
+	struct reads *reads = subject->lc->reads;
 	struct reader *reader;
 
 	DL_FOREACH(subject->coming, reader) {
@@ -252,7 +252,7 @@ static void end_flight(struct subject *subject)
 
 	subject->payer = NULL;
 	payer->asking--;
-	lc->reads.asking[is_list(subject->kind)]--;
+	lc->reads->asking[is_list(subject->kind)]--;
 	asker_settle(lc, payer);
 	subject->coming = NULL;
 	DL_FOREACH_SAFE(late, reader, next)
@@ -262,7 +262,7 @@ static void end_flight(struct subject *subject)
 /* Whose turn it is. */
 static struct reader *next_reader(struct lc *lc, unsigned list)
 {
-	struct fair *fair = &lc->reads.wanting[list];
+	struct fair *fair = &lc->reads->wanting[list];
 	struct fair_line *line;
 
 	DL_FOREACH(fair->lines, line)
@@ -277,14 +277,14 @@ static struct reader *next_reader(struct lc *lc, unsigned list)
 
 static bool may_list(struct lc *lc)
 {
-	struct reads *reads = &lc->reads;
+	struct reads *reads = lc->reads;
 
 	if (reads->asking[1] > 0 || !reads->wanting[1].lines)
 		return false;
 	if (lc_now(lc) >= reads->rest_until_us)
 		return true;
 	if (!reads->rest.armed)
-		timer_set(lc, &reads->rest, reads->rest_until_us);
+		timer_set(&lc->timers, &reads->rest, reads->rest_until_us);
 	return false;
 }
 
@@ -295,31 +295,31 @@ static void rested(void *ctx)
 
 int64_t asking_wait(struct lc *lc)
 {
-	int64_t left = lc->reads.tell_from_us - lc_now(lc);
+	int64_t left = lc->reads->tell_from_us - lc_now(lc);
 
-	if (!lc->reads.due.lines)
+	if (!lc->reads->due.lines)
 		return INT64_MAX;
 	return left > 0 ? left : 0;
 }
 
 void asking_begin(struct lc *lc)
 {
-	lc->reads.rest = (struct timer){.fire = rested, .ctx = lc};
+	lc->reads->rest = (struct timer){.fire = rested, .ctx = lc};
 }
 
 void asking_finish(struct lc *lc)
 {
-	timer_clear(lc, &lc->reads.rest);
-	assert(!lc->reads.subjects && !lc->reads.askers);
+	timer_clear(&lc->timers, &lc->reads->rest);
+	assert(!lc->reads->subjects && !lc->reads->askers);
 }
 
 void asking_send(struct lc *lc)
 {
 	struct reader *reader;
 
-	if (!session_ready(lc))
+	if (!session_is_ready(lc))
 		return;
-	while (lc->reads.asking[0] < LC_READS_MAX && (reader = next_reader(lc, 0)) != NULL)
+	while (lc->reads->asking[0] < LC_READS_MAX && (reader = next_reader(lc, 0)) != NULL)
 		ask(reader->subject, reader->asker);
 	if (may_list(lc) && (reader = next_reader(lc, 1)) != NULL)
 		ask(reader->subject, reader->asker);
@@ -360,7 +360,7 @@ static void share(struct subject *subject, struct reading *reading)
 		reader->state = READER_DUE;
 		reader->reading = reading;
 		reading->references++;
-		fair_add(&lc->reads.due, &reader->asker->due, &reader->turn);
+		fair_add(&lc->reads->due, &reader->asker->due, &reader->turn);
 	}
 	reading_drop(reading);
 	end_flight(subject);
@@ -370,7 +370,7 @@ static void share(struct subject *subject, struct reading *reading)
 static void ask_again_synced(struct subject *subject)
 {
 	subject->synced = true;
-	lc_submit(subject->lc, &(struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = subject->path}, 1,
+	batch_submit(subject->lc, &(struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = subject->path}, 1,
 	          lc_ignore, NULL);
 	submit(subject);
 }
@@ -385,7 +385,7 @@ static void understand(struct subject *subject, const struct ensemble_answer *an
 		return;
 	}
 	if (answer->result != ENSEMBLE_OK) {
-		share(subject, reading_fail(call_errno(answer->result)));
+		share(subject, reading_fail(errno_of(answer->result)));
 		return;
 	}
 	r = reading_make(subject->lc, subject->kind, answer, &reading);
@@ -403,9 +403,9 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	struct lc *lc = subject->lc;
 
 	subject->outstanding--;
-	lc->stalled = false;
+	lc->reads->stalled = false;
 	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
-		lc->reads.rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
+		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
 	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)
 		lost(subject);
 	else if (!subject->asked)
@@ -419,11 +419,11 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 
 void asking_tell(struct lc *lc)
 {
-	struct fair *due = &lc->reads.due;
+	struct fair *due = &lc->reads->due;
 
-	if (!due->lines || lc_now(lc) < lc->reads.tell_from_us)
+	if (!due->lines || lc_now(lc) < lc->reads->tell_from_us)
 		return;
-	lc->reads.tell_from_us = lc_now(lc) + LC_TOLD_REST_US;
+	lc->reads->tell_from_us = lc_now(lc) + LC_TOLD_REST_US;
 	for (int i = 0; i < LC_TOLD_MAX && due->lines; i++) {
 		struct fair_line *line = due->lines;
 		struct reader *reader = OF(line->items, struct reader, turn);

@@ -7,7 +7,22 @@
 #ifndef LOCKCORE_ASKING_H
 #define LOCKCORE_ASKING_H
 
+#include "fair.h"
 #include "reading.h"
+#include "session.h"
+
+/* Of two of each, the second is for lists. */
+struct reads {
+	struct subject *subjects;    /* by kind and path: what somebody wants to know */
+	struct asker *askers;        /* by user */
+	struct fair wanting[2];      /* who is to be asked for */
+	struct fair due;             /* to be told */
+	unsigned asking[2];          /* how much is under way */
+	int64_t rest_until_us;       /* no list before that, */
+	int64_t tell_from_us;        /*   and nobody told */
+	struct timer rest;
+	bool stalled;                /* a question was not answered in time, nor any since */
+};
 
 struct reader;
 typedef void reader_fn(struct reader *reader, struct reading *reading);
@@ -41,5 +56,11 @@ int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kin
 void reader_cancel(struct reader *reader);
 /* It is for others of its user that it has no answer, not for the ensemble. */
 bool reader_starves(const struct reader *reader);
+
+void asking_begin(struct lc *lc);
+void asking_send(struct lc *lc);                  /* what may be asked now */
+void asking_tell(struct lc *lc);                  /* some of those that are answered */
+int64_t asking_wait(struct lc *lc);               /* until somebody is to be told */
+void asking_finish(struct lc *lc);                /* nobody asks any more */
 
 #endif

@@ -4,7 +4,10 @@
  * to yield. The lock's children are watched only while somebody attends; each change
  * uses the watch up, so whoever wants to know again asks again.
  */
-#include "call.h"
+#include "attend.h"
+
+#include "hold.h"
+#include "lock_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +15,9 @@
 
 static bool leaves(struct lock *lock, const struct queue_entry *entry)
 {
-	const struct lc_taker *taker = lock_owner(lock, entry->znode, &entry->name);
+	const struct entry *own = entry_of_node(lock, entry->znode, &entry->name);
 
-	return taker && !taker_wants(taker);
+	return own && !own->wanted;
 }
 
 /* Those that left do not count, nor do those that only wait for one that left. */
@@ -39,8 +42,8 @@ static void weigh(struct lock *lock, struct reading *reading)
 static bool anybody_else(const struct lc_taker *holder, const struct queue *queue, size_t place)
 {
 	for (size_t i = 0; i < queue->count; i++)
-		if (i != place && !leaves(holder->lock, &queue->entries[i]) &&
-		    (holder->mode == LC_EXCLUSIVE || queue->entries[i].name.mode == LC_EXCLUSIVE))
+		if (i != place && !leaves(holder->entry.lock, &queue->entries[i]) &&
+		    (holder->entry.mode == LC_EXCLUSIVE || queue->entries[i].name.mode == LC_EXCLUSIVE))
 			return true;
 	return false;
 }
@@ -49,8 +52,8 @@ static bool waits_behind(const struct lc_taker *holder, struct reading *reading,
 {
 	if (reading->queue.in_zone)
 		return anybody_else(holder, &reading->queue, place);
-	weigh(holder->lock, reading);
-	return (holder->mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) > (ssize_t)place;
+	weigh(holder->entry.lock, reading);
+	return (holder->entry.mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) > (ssize_t)place;
 }
 
 static void listed(struct reader *reader, struct reading *reading)
@@ -63,13 +66,13 @@ static void listed(struct reader *reader, struct reading *reading)
 		call_fail(call, reading->error);
 		return;
 	}
-	if (taker->state != TAKER_HELD || taker->znode != ZNODE_PRESENT) {
+	if (!taker_holds_entry(taker)) {
 		call_fail(call, -EIO);
 		return;
 	}
-	place = queue_find(&reading->queue, taker->name);
+	place = queue_find(&reading->queue, taker->entry.name);
 	if (place < 0)
-		lock_want_list(taker->lock);   /* it is lost, as that will say */
+		lock_want_list(taker->entry.lock);   /* it is lost, as that will say */
 	call_succeed(call, place >= 0 && waits_behind(taker, reading, (size_t)place));
 }
 
@@ -86,41 +89,38 @@ int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc
 	if (!lc_holds(taker))
 		return -EIO;
 	call = call_new(sizeof(*call), &(struct lc_call){
-		.ask = list, .fail = call_done_failed, .taker = taker, .uid = taker->uid, .done = done,
+		.ask = list, .fail = call_done_failed, .taker = taker, .uid = taker->entry.uid, .done = done,
 		.ctx = ctx});
-	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call) : -ENOMEM;
 }
 
 void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred)
 {
 	taker->stirred = stirred;
 	if (stirred)
-		lock_watch_data(taker->lock);   /* fewer slots: somebody waits who did not */
-	if (stirred || !taker->stir_due)
+		lock_watch(taker->entry.lock);   /* fewer slots: somebody waits who did not */
+	if (stirred || !taker->stir_prev)
 		return;
-	taker->stir_due = false;
-	DL_DELETE2(taker->lc->stirred, taker, stir_prev, stir_next);
+	DL_DELETE2(taker->entry.lc->takers->stirred, taker, stir_prev, stir_next);
+	taker->stir_prev = taker->stir_next = NULL;
 }
 
 void attend_changed(struct lc *lc, const char *path)
 {
 	struct lc_taker *taker;
-	struct lock *lock;
+	struct lock *lock = lock_find(lc, path, strlen(path));
 
-	HASH_FIND_STR(lc->locks, path, lock);
 	if (!lock)
 		return;
 	DL_FOREACH(lock->takers, taker)
-		if (taker->stirred && !taker->stir_due) {
-			taker->stir_due = true;
-			DL_APPEND2(lc->stirred, taker, stir_prev, stir_next);
-		}
+		if (taker->stirred && !taker->stir_prev)
+			DL_APPEND2(lc->takers->stirred, taker, stir_prev, stir_next);
 }
 
 void attend_tell(struct lc *lc)
 {
-	while (lc->stirred) {
-		struct lc_taker *taker = lc->stirred;
+	while (lc->takers->stirred) {
+		struct lc_taker *taker = lc->takers->stirred;
 		lc_stirred_fn *stirred = taker->stirred;
 
 		lc_attend(taker, NULL);

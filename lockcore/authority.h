@@ -7,7 +7,7 @@
 #ifndef LOCKCORE_AUTHORITY_H
 #define LOCKCORE_AUTHORITY_H
 
-#include "engine.h"
+#include "base.h"
 
 /* Of a get: owner and modes as they stand there, or the mount's for locks that have none. */
 void authority_read(const struct lc *lc, const struct ensemble_answer *answer,

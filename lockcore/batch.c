@@ -11,11 +11,11 @@
  * each other nobody is in between.
  *
  * What must not get lost by that:
- *  - The order. Deletes go before creates, since a taker that leaves may stand in the way of
+ *  - The order. Deletes go before creates, since an entry that leaves may stand in the way of
  *    the next one. The creates of a lock keep their order, also where a transaction fails and
  *    they are sent again: so the next one waits until it is answered, and where several
- *    are kept they go singly. Whatever else is written (lc_submit) sends what is
- *    kept first, and a lock is listed only when nothing of it is kept.
+ *    are kept they go singly. Whatever a question writes (batch_submit) goes
+ *    behind what is kept, and a lock is listed only when nothing of it is kept.
  *  - The token. Nodes made by one transaction share a czxid, so there is one create of a
  *    lock in each. It gives no Stat back: the token is asked for when it is wanted.
  *  - The others. A transaction fails as a whole, and nothing of it has happened. Each of it
@@ -24,7 +24,8 @@
  *    one transaction with the check that the next one's is there.
  *  - The unknown outcome, which is each one's for itself, as if it had been sent alone.
  */
-#include "engine.h"
+#include "batch.h"
+
 #include "record.h"
 
 #include <assert.h>
@@ -37,7 +38,7 @@
 #define TOGETHER_MIN 3
 
 struct item {
-	struct lc_taker *taker;
+	struct entry *entry;
 	enum ensemble_kind kind;     /* CREATE, DELETE; CHECK: that it is there */
 };
 
@@ -59,90 +60,90 @@ struct parcel {
 static bool make_room(struct batch *batch)
 {
 	size_t room = batch->room ? 2 * batch->room : 64;
-	struct lc_taker **takers;
+	struct entry **entries;
 
 	if (batch->count < batch->room)
 		return true;
-	takers = realloc(batch->takers, room * sizeof(*takers));
-	if (!takers)
+	entries = realloc(batch->entries, room * sizeof(*entries));
+	if (!entries)
 		return false;
-	batch->takers = takers;
+	batch->entries = entries;
 	batch->room = room;
 	return true;
 }
 
-static void keep(struct lc_taker *taker, size_t place)
+static void keep(struct entry *entry, size_t place)
 {
-	taker->lc->batch.takers[place] = taker;
-	taker->lc->batch.count++;
-	taker->lock->kept++;
-	taker->lock->kept_creates += taker->znode == ZNODE_CREATING;
+	entry->lc->batch->entries[place] = entry;
+	entry->lc->batch->count++;
+	entry->lock->batch.kept++;
+	entry->lock->batch.creates += entry->state == ENTRY_CREATING;
 }
 
-bool batch_add(struct lc_taker *taker)
+bool batch_add(struct entry *entry)
 {
-	struct batch *batch = &taker->lc->batch;
+	struct batch *batch = entry->lc->batch;
 
-	assert(taker->znode == ZNODE_CREATING || taker->znode == ZNODE_DELETING);
+	assert(entry->state == ENTRY_CREATING || entry->state == ENTRY_DELETING);
 	if (!make_room(batch))
 		return false;
-	keep(taker, batch->count);
-	taker->pending++;
+	keep(entry, batch->count);
+	entry->pending++;
 	return true;
 }
 
 /* It certainly did not happen: before all that came later. */
-static void again(struct lc_taker *taker)
+static void again(struct entry *entry)
 {
-	struct batch *batch = &taker->lc->batch;
+	struct batch *batch = entry->lc->batch;
 
-	taker->lock->proven = false;
-	taker->alone = true;
-	if ((taker->znode == ZNODE_CREATING && !taker_wants(taker)) || !make_room(batch)) {
-		taker_unsent(taker);
+	entry->lock->batch.proven = false;
+	entry->alone = true;
+	if ((entry->state == ENTRY_CREATING && !entry->wanted) || !make_room(batch)) {
+		entry_unsent(entry);
 		return;
 	}
-	memmove(batch->takers + 1, batch->takers, batch->count * sizeof(batch->takers[0]));
-	keep(taker, 0);
+	memmove(batch->entries + 1, batch->entries, batch->count * sizeof(batch->entries[0]));
+	keep(entry, 0);
 }
 
-static void answer_one(struct lc_taker *taker, const struct ensemble_answer *answer)
+static void answer_one(struct entry *entry, const struct ensemble_answer *answer)
 {
-	if (taker->znode == ZNODE_CREATING)
-		taker_created(taker, answer);
+	if (entry->state == ENTRY_CREATING)
+		entry_created(entry, answer);
 	else
-		taker_deleted(taker, answer);
+		entry_deleted(entry, answer);
 }
 
 static void answered_alone(void *ctx, const struct ensemble_answer *answer)
 {
-	struct lc_taker *taker = ctx;
+	struct entry *entry = ctx;
 
-	taker->lc->batch.flights--;
-	answer_one(taker, answer);
+	entry->lc->batch->flights--;
+	answer_one(entry, answer);
 }
 
 /* A transaction has happened that would have failed without this entry. */
-static void checked(struct lc_taker *taker, const struct ensemble_answer *answer)
+static void checked(struct entry *entry, const struct ensemble_answer *answer)
 {
-	taker->pending--;
+	entry->pending--;
 	if (answer->result == ENSEMBLE_OK)
-		lock_proved(taker->lock, taker);
-	taker_step(taker);
+		entry->lc->entries->events->proved(entry);
+	entry->lc->entries->events->changed(entry);
 }
 
 static void refused(struct transaction *transaction)
 {
 	for (int i = transaction->count - 1; i >= 0; i--) {
-		struct lc_taker *taker = transaction->items[i].taker;
+		struct entry *entry = transaction->items[i].entry;
 
 		if (transaction->items[i].kind != ENSEMBLE_CHECK) {
-			again(taker);
+			again(entry);
 			continue;
 		}
-		taker->pending--;
-		taker->lock->proven = false;
-		taker_step(taker);
+		entry->pending--;
+		entry->lock->batch.proven = false;
+		entry->lc->entries->events->changed(entry);
 	}
 }
 
@@ -152,10 +153,10 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	bool definite = answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_UNKNOWN &&
 	                answer->result != ENSEMBLE_GONE;
 
-	transaction->lc->batch.flights--;
+	transaction->lc->batch->flights--;
 	for (int i = 0; i < transaction->count; i++)
 		if (transaction->items[i].kind == ENSEMBLE_CREATE)
-			transaction->items[i].taker->lock->together = false;
+			transaction->items[i].entry->lock->batch.together = false;
 	if (definite)
 		refused(transaction);
 	for (int i = 0; i < transaction->count && !definite; i++) {
@@ -164,19 +165,19 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 		};
 
 		if (transaction->items[i].kind == ENSEMBLE_CHECK)
-			checked(transaction->items[i].taker, &one);
+			checked(transaction->items[i].entry, &one);
 		else
-			answer_one(transaction->items[i].taker, &one);
+			answer_one(transaction->items[i].entry, &one);
 	}
 	free(transaction);
 }
 
 /* ---- sending ---- */
 
-static void send_alone(struct lc_taker *taker, const struct ensemble_op *op)
+static void send_alone(struct entry *entry, const struct ensemble_op *op)
 {
-	taker->lc->batch.flights++;
-	lc_submit_beside(taker->lc, op, 1, answered_alone, taker);
+	entry->lc->batch->flights++;
+	lc_submit(entry->lc, op, 1, answered_alone, entry);
 }
 
 static void free_op(struct ensemble_op *op)
@@ -185,18 +186,18 @@ static void free_op(struct ensemble_op *op)
 	free((void *)op->data);
 }
 
-static bool make_op(struct lc_taker *taker, struct ensemble_op *ret_op)
+static bool make_op(struct entry *entry, struct ensemble_op *ret_op)
 {
-	bool create = taker->znode == ZNODE_CREATING;
+	bool create = entry->state == ENTRY_CREATING;
 	char data[RECORD_ENTRY_MAX], *copy = NULL;
 	size_t len = 0;
 
 	if (create) {
-		len = entry_format(taker, data);
+		len = entry_format(entry, data);
 		copy = malloc(len);
 	}
 	*ret_op = (struct ensemble_op){
-		.kind = create ? ENSEMBLE_CREATE : ENSEMBLE_DELETE, .path = taker_path(taker),
+		.kind = create ? ENSEMBLE_CREATE : ENSEMBLE_DELETE, .path = entry_path(entry),
 		.data = copy, .data_len = (int)len, .version = ENSEMBLE_ANY_VERSION,
 		.ephemeral = create, .sequence = create,
 	};
@@ -214,11 +215,11 @@ static void send_together(struct lc *lc, const struct parcel *parcel, struct tra
 	transaction->count = parcel->count;
 	memcpy(transaction->items, parcel->items, (size_t)parcel->count * sizeof(parcel->items[0]));
 	for (int i = 0; i < parcel->count; i++) {
-		parcel->items[i].taker->lock->together |= parcel->items[i].kind == ENSEMBLE_CREATE;
-		parcel->items[i].taker->pending += parcel->items[i].kind == ENSEMBLE_CHECK;
+		parcel->items[i].entry->lock->batch.together |= parcel->items[i].kind == ENSEMBLE_CREATE;
+		parcel->items[i].entry->pending += parcel->items[i].kind == ENSEMBLE_CHECK;
 	}
-	lc->batch.flights++;
-	lc_submit_beside(lc, parcel->ops, parcel->count, answered, transaction);
+	lc->batch->flights++;
+	lc_submit(lc, parcel->ops, parcel->count, answered, transaction);
 }
 
 static void send_parcel(struct lc *lc, struct parcel *parcel)
@@ -232,22 +233,22 @@ static void send_parcel(struct lc *lc, struct parcel *parcel)
 		send_together(lc, parcel, transaction);
 	for (int i = 0; i < parcel->count && !transaction; i++) {
 		if (!parcel->bound)
-			send_alone(parcel->items[i].taker, &parcel->ops[i]);
+			send_alone(parcel->items[i].entry, &parcel->ops[i]);
 		else if (parcel->items[i].kind != ENSEMBLE_CHECK)
-			taker_unsent(parcel->items[i].taker);   /* no memory */
+			entry_unsent(parcel->items[i].entry);   /* no memory */
 	}
 	for (int i = 0; i < parcel->count; i++)
 		free_op(&parcel->ops[i]);
 	parcel->count = 0;
 	parcel->bytes = 0;
 	parcel->bound = false;
-	parcel->serial = ++lc->batch.parcels;
+	parcel->serial = ++lc->batch->parcels;
 }
 
-static void take(struct parcel *parcel, struct lc_taker *taker, const struct ensemble_op *op)
+static void take(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
 {
 	parcel->ops[parcel->count] = *op;
-	parcel->items[parcel->count++] = (struct item){.taker = taker, .kind = op->kind};
+	parcel->items[parcel->count++] = (struct item){.entry = entry, .kind = op->kind};
 	parcel->bytes += strlen(op->path) + (size_t)op->data_len + 64;
 }
 
@@ -260,10 +261,10 @@ static void make_place(struct lc *lc, struct parcel *parcel)
 }
 
 /* The leaver's entry guards the lock until that of the next one was seen. */
-static bool take_check(struct parcel *parcel, struct lc_taker *next)
+static bool take_check(struct parcel *parcel, struct entry *next)
 {
 	struct ensemble_op op = {
-		.kind = ENSEMBLE_CHECK, .path = taker_path(next), .version = ENSEMBLE_ANY_VERSION,
+		.kind = ENSEMBLE_CHECK, .path = entry_path(next), .version = ENSEMBLE_ANY_VERSION,
 	};
 
 	if (!op.path)
@@ -273,89 +274,89 @@ static bool take_check(struct parcel *parcel, struct lc_taker *next)
 	return true;
 }
 
-static bool take_delete(struct parcel *parcel, struct lc_taker *taker, const struct ensemble_op *op)
+static bool take_delete(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
 {
-	struct lock *lock = taker->lock;
+	struct lock *lock = entry->lock;
 
-	if (lock->leaving_in != parcel->serial) {
+	if (lock->batch.leaving_in != parcel->serial) {
 		if (lock->unproved && !take_check(parcel, lock->unproved))
 			return false;
-		lock->leaving_in = parcel->serial;
-		lock->leaving = -1;
+		lock->batch.leaving_in = parcel->serial;
+		lock->batch.leaving = -1;
 	}
-	if (taker->first && taker->number > lock->leaving)
-		lock->leaving = taker->number;
-	take(parcel, taker, op);
+	if (entry->first && entry->number > lock->batch.leaving)
+		lock->batch.leaving = entry->number;
+	take(parcel, entry, op);
 	return true;
 }
 
 /* Made in the transaction that deletes the one who was first: if its number is the next, it
  * is first itself. That one was there until then, and nobody came in between. */
-static void take_create(struct parcel *parcel, struct lc_taker *taker, const struct ensemble_op *op)
+static void take_create(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
 {
-	struct lock *lock = taker->lock;
+	struct lock *lock = entry->lock;
 
-	if (lock->leaving_in == parcel->serial && lock->leaving >= 0) {
-		taker->follows = lock->leaving;
+	if (lock->batch.leaving_in == parcel->serial && lock->batch.leaving >= 0) {
+		entry->follows = lock->batch.leaving;
 		parcel->bound = true;
 		/* It is the only one who may want it. */
-		if (lock->waiting == 1 && taker->state == TAKER_WAITING && lock->holding == 0 &&
+		if (lock->waiting == 1 && entry->wanted && lock->holding == 0 &&
 		    !lock->unresolved)
 			lock_unwant_list(lock);
 	}
-	take(parcel, taker, op);
+	take(parcel, entry, op);
 }
 
 /* False: it has to wait for the one before it. */
-static bool go(struct lc_taker *taker, struct parcel *parcel)
+static bool go(struct entry *entry, struct parcel *parcel)
 {
-	struct lock *lock = taker->lock;
-	bool create = taker->znode == ZNODE_CREATING;
-	bool alone = taker->alone || !lock->proven || (create && lock->kept_creates > 1);
+	struct lock *lock = entry->lock;
+	bool create = entry->state == ENTRY_CREATING;
+	bool alone = entry->alone || !lock->batch.proven || (create && lock->batch.creates > 1);
 	struct ensemble_op op;
 
-	if (create && lock->together)
+	if (create && lock->batch.together)
 		return false;
-	lock->kept--;
-	lock->kept_creates -= create;
-	taker->alone = false;
-	taker->follows = -1;
-	taker->sent_us = lc_now(taker->lc);
+	lock->batch.kept--;
+	lock->batch.creates -= create;
+	entry->alone = false;
+	entry->follows = -1;
+	entry->sent_us = lc_now(entry->lc);
 	if (create)
-		taker->created_at = lock->list_sent;
-	make_place(taker->lc, parcel);
-	if ((alone && !create && lock->unproved) || !make_op(taker, &op)) {
-		taker_unsent(taker);
+		entry->created_at = lock->list_sent;
+	make_place(entry->lc, parcel);
+	if ((alone && !create && lock->unproved) || !make_op(entry, &op)) {
+		entry_unsent(entry);
 		return true;
 	}
 	if (!alone && create) {
-		take_create(parcel, taker, &op);
-	} else if (!alone && take_delete(parcel, taker, &op)) {
+		take_create(parcel, entry, &op);
+	} else if (!alone && take_delete(parcel, entry, &op)) {
 		return true;
 	} else if (!alone) {
 		free_op(&op);
-		taker_unsent(taker);
+		entry_unsent(entry);
 	} else {
-		send_alone(taker, &op);
+		send_alone(entry, &op);
 		free_op(&op);
 	}
 	return true;
 }
 
-static void go_all(struct lc *lc, size_t count, enum znode_state which, struct parcel *parcel)
+static void go_all(struct lc *lc, size_t count, enum entry_state which, struct parcel *parcel)
 {
 	for (size_t i = 0; i < count; i++) {
 		/* Which may move when one that could not go is added again. */
-		struct lc_taker *taker = lc->batch.takers[i];
+		struct entry *entry = lc->batch->entries[i];
 
-		if (taker && taker->znode == which && go(taker, parcel))
-			lc->batch.takers[i] = NULL;
+		if (entry && entry->state == which && go(entry, parcel))
+			lc->batch->entries[i] = NULL;
 	}
 }
 
 void batch_send(struct lc *lc)
 {
-	struct batch *batch = &lc->batch;
+	struct batch *batch = lc->batch;
 	struct parcel parcel;
 	size_t left = 0;
 
@@ -365,32 +366,39 @@ void batch_send(struct lc *lc)
 	parcel.bytes = 0;
 	parcel.bound = false;
 	parcel.serial = ++batch->parcels;
-	go_all(lc, batch->count, ZNODE_DELETING, &parcel);
-	go_all(lc, batch->count, ZNODE_CREATING, &parcel);
+	go_all(lc, batch->count, ENTRY_DELETING, &parcel);
+	go_all(lc, batch->count, ENTRY_CREATING, &parcel);
 	send_parcel(lc, &parcel);
 	for (size_t i = 0; i < batch->count; i++)
-		if (batch->takers[i])
-			batch->takers[left++] = batch->takers[i];
+		if (batch->entries[i])
+			batch->entries[left++] = batch->entries[i];
 	batch->count = left;
+}
+
+void batch_submit(struct lc *lc, const struct ensemble_op *ops, int count,
+                  ensemble_answer_fn *answer, void *ctx)
+{
+	batch_send(lc);
+	lc_submit(lc, ops, count, answer, ctx);
 }
 
 void batch_flush(struct lc *lc)
 {
-	if (lc->batch.flights < FLIGHTS_MAX && session_ready(lc))
+	if (lc->batch->flights < FLIGHTS_MAX && session_is_ready(lc))
 		batch_send(lc);
 }
 
 void batch_clear(struct lc *lc)
 {
-	struct lc_taker **takers = lc->batch.takers;
-	size_t count = lc->batch.count;
+	struct entry **entries = lc->batch->entries;
+	size_t count = lc->batch->count;
 
-	lc->batch.takers = NULL;
-	lc->batch.count = lc->batch.room = 0;
+	lc->batch->entries = NULL;
+	lc->batch->count = lc->batch->room = 0;
 	for (size_t i = 0; i < count; i++) {
-		takers[i]->lock->kept--;
-		takers[i]->lock->kept_creates -= takers[i]->znode == ZNODE_CREATING;
-		taker_unsent(takers[i]);
+		entries[i]->lock->batch.kept--;
+		entries[i]->lock->batch.creates -= entries[i]->state == ENTRY_CREATING;
+		entry_unsent(entries[i]);
 	}
-	free(takers);
+	free(entries);
 }

@@ -33,7 +33,7 @@ void call_settle(struct lc_call *call)
 	if (!call->told || call->pending > 0)
 		return;
 	if (call->taker) {
-		call->taker->pending--;
+		call->taker->entry.pending--;
 		taker_step(call->taker);
 	}
 	call_free(call);
@@ -43,8 +43,8 @@ void call_close(struct lc_call *call)
 {
 	assert(!call->told);
 	call->told = true;
-	timer_clear(call->lc, &call->limit);
-	DL_DELETE(call->lc->calls, call);
+	timer_clear(&call->lc->timers, &call->limit);
+	DL_DELETE(call->lc->calls->calls, call);
 }
 
 void call_fail(struct lc_call *call, int error)
@@ -79,36 +79,36 @@ static void time_is_up(void *ctx)
 
 	/* It has its answer, and is told in a moment. */
 	if (error == 0 && call->reader.state == READER_DUE) {
-		timer_set(lc, &call->limit, lc_now(lc) + 10 * LC_TOLD_REST_US);
+		timer_set(&lc->timers, &call->limit, lc_now(lc) + 10 * LC_TOLD_REST_US);
 		return;
 	}
 	/* The ensemble answers, but too many of the same user have asked. */
-	if (error == 0 && session_ready(lc) && !lc->stalled && call->reads && starves(call))
+	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled && call->reads && starves(call))
 		error = -EBUSY;
 	if (error == 0)
-		lc->stalled |= call->pending > 0 || (call->reads && session_ready(lc));
+		lc->reads->stalled |= call->pending > 0 || (call->reads && session_is_ready(lc));
 	call_fail(call, error ? error : -EHOSTUNREACH);
 }
 
 void call_fail_soon(struct lc_call *call, int error)
 {
 	call->error = error;
-	timer_set(call->lc, &call->limit, lc_now(call->lc));
+	timer_set(&call->lc->timers, &call->limit, lc_now(call->lc));
 }
 
 void call_ask(struct lc_call *call)
 {
-	if (session_ready(call->lc))
+	if (session_is_ready(call->lc))
 		call->ask(call);
-	else if (call->lc->session.state == LC_UNUSABLE)
-		call_fail_soon(call, call->lc->session.why == -EACCES ? -EACCES : -ESHUTDOWN);
+	else if (call->lc->session->state == LC_UNUSABLE)
+		call_fail_soon(call, call->lc->session->why == -EACCES ? -EACCES : -ESHUTDOWN);
 }
 
 void calls_resume(struct lc *lc)
 {
 	struct lc_call *call, *next;
 
-	DL_FOREACH_SAFE(lc->calls, call, next)
+	DL_FOREACH_SAFE(lc->calls->calls, call, next)
 		if (call->pending == 0 && !call->reads)
 			call->ask(call);
 }
@@ -117,7 +117,7 @@ void calls_finish(struct lc *lc)
 {
 	struct lc_call *call, *next;
 
-	DL_FOREACH_SAFE(lc->calls, call, next)
+	DL_FOREACH_SAFE(lc->calls->calls, call, next)
 		lc_cancel(call);
 }
 
@@ -127,10 +127,10 @@ void calls_finish(struct lc *lc)
  * once, or whoever tries again would spin. */
 static int64_t patience(struct lc *lc)
 {
-	int64_t left = lc->session.away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
+	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
 
-	if (session_ready(lc))
-		return lc->stalled ? AWAY_US : LC_CALL_TIMEOUT_US;
+	if (session_is_ready(lc))
+		return lc->reads->stalled ? AWAY_US : LC_CALL_TIMEOUT_US;
 	return left > AWAY_US ? left : AWAY_US;
 }
 
@@ -153,9 +153,9 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 	call->path = path;
 	call->limit = (struct timer){.fire = time_is_up, .ctx = call};
 	if (call->taker)
-		call->taker->pending++;
-	timer_set(lc, &call->limit, lc_now(lc) + patience(lc));
-	DL_APPEND(lc->calls, call);
+		call->taker->entry.pending++;
+	timer_set(&lc->timers, &call->limit, lc_now(lc) + patience(lc));
+	DL_APPEND(lc->calls->calls, call);
 	*ret_call = call;
 	call_ask(call);
 	return 0;
@@ -167,7 +167,7 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 static bool changes_something(const struct lc *lc, const struct ensemble_op *op)
 {
 	return (op->kind == ENSEMBLE_CREATE || op->kind == ENSEMBLE_DELETE || op->kind == ENSEMBLE_SET) &&
-	       op->path != lc->session.node;
+	       op->path != lc->session->node;
 }
 
 void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
@@ -178,31 +178,13 @@ void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
 	call->pending++;
 	call->writes = ops[0].kind != ENSEMBLE_GET && ops[0].kind != ENSEMBLE_CHILDREN;
 	call->sent_us = lc_now(call->lc);
-	lc_submit(call->lc, ops, count, answer, ctx);
-}
-
-int call_errno(enum ensemble_result result)
-{
-	switch (result) {
-	case ENSEMBLE_OK: return 0;
-	case ENSEMBLE_NONODE: return -ENOENT;
-	case ENSEMBLE_EXISTS: return -EEXIST;
-	case ENSEMBLE_NOTEMPTY: return -ENOTEMPTY;
-	case ENSEMBLE_NOAUTH: return -EACCES;
-	case ENSEMBLE_NOCHILDREN: return -EPERM;
-	case ENSEMBLE_INVALID: return -EINVAL;
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_REFUSED: return -ENOLCK;
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE: return -EHOSTUNREACH;
-	}
-	return -EIO;
+	batch_submit(call->lc, ops, count, answer, ctx);
 }
 
 void call_heard(struct lc_call *call)
 {
 	call->pending--;
-	call->lc->stalled = false;
+	call->lc->reads->stalled = false;
 }
 
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
@@ -224,12 +206,12 @@ bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_NONODE && !call->writes && !call->synced) {
 		/* A follower may lag behind the host that has just made it. */
 		call->synced = true;
-		lc_submit(call->lc, &(struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = call->path}, 1,
+		batch_submit(call->lc, &(struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = call->path}, 1,
 		          lc_ignore, NULL);
 		call->ask(call);
 		return false;
 	}
-	call_fail(call, call_errno(answer->result));
+	call_fail(call, errno_of(answer->result));
 	return false;
 }
 

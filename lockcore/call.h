@@ -14,6 +14,11 @@
 #define LOCKCORE_CALL_H
 
 #include "asking.h"
+#include "taker.h"
+
+struct calls {
+	struct lc_call *calls;       /* not told yet */
+};
 
 /* Each kind embeds this as its first member. */
 struct lc_call {
@@ -23,7 +28,7 @@ struct lc_call {
 	void (*finish)(struct lc_call *call);    /* frees what the kind has of its own, or NULL */
 	bool (*starves)(const struct lc_call *call);   /* of those with several readers */
 	struct timer limit;
-	struct lc_call *prev, *next;             /* in lc->calls, until told */
+	struct lc_call *prev, *next;             /* in lc->questions->calls, until told */
 	unsigned pending;                        /* answers outstanding, but for readers' */
 	uid_t uid;                               /* whose share of what is read it uses */
 	bool reads;                              /* asks by readers, who ask again by themselves */
@@ -54,7 +59,6 @@ void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
 void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer);
 void call_has_read(struct lc_call *call);
 struct lc_call *call_of(struct reader *reader);
-int call_errno(enum ensemble_result result);
 /* Common to all answers. True: it is OK and somebody waits for it. False: the call
  * may be gone. */
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
@@ -72,8 +76,8 @@ void call_done_failed(struct lc_call *call, int error);
 void call_succeed(struct lc_call *call, int result);
 void call_done_answered(void *ctx, const struct ensemble_answer *answer);
 
-/* ---- look.c ---- */
-
-void look_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry);
+/* Asks again what was not answered. */
+void calls_resume(struct lc *lc);
+void calls_finish(struct lc *lc);
 
 #endif

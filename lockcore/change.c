@@ -10,6 +10,7 @@
  */
 #include "authority.h"
 #include "call.h"
+#include "hold.h"
 #include "record.h"
 
 #include <errno.h>
@@ -149,7 +150,7 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 		call_ask(call);
 	} else if (answer->result == ENSEMBLE_NONODE && call->taker) {
 		call_heard(call);
-		lock_want_list(call->taker->lock);
+		lock_want_list(call->taker->entry.lock);
 		call_fail(call, -EIO);
 	} else if (call_answered(call, answer)) {
 		if (elsewhere)
@@ -170,7 +171,7 @@ static void write_data(struct data_call *change, const char *data, size_t len)
 		call_send(call, &set, 1, data_written, change);
 		return;
 	}
-	entry = lc_join(call->taker->lock->path, call->taker->name);
+	entry = entry_path(&call->taker->entry);
 	if (!entry) {
 		call_fail(call, -ENOMEM);
 		return;
@@ -179,11 +180,6 @@ static void write_data(struct data_call *change, const char *data, size_t len)
 		{.kind = ENSEMBLE_CHECK, .path = entry, .version = ENSEMBLE_ANY_VERSION}, set,
 	}, 2, data_written, change);
 	free(entry);
-}
-
-static bool holds_entry(struct lc_taker *taker)
-{
-	return lc_holds(taker) && taker->znode == ZNODE_PRESENT;
 }
 
 static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b)
@@ -211,7 +207,7 @@ static int check_change(const struct data_call *call, const struct ensemble_answ
 /* The same of a value that its holder writes. */
 static int check_value(const struct data_call *call, const struct ensemble_answer *answer)
 {
-	if (!holds_entry(call->call.taker))
+	if (!taker_has_lock(call->call.taker))
 		return -EIO;
 	return record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN ? -EPERM : 0;
 }
@@ -312,7 +308,7 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 		memcpy(call->value, value, len);
 	call->value_len = len;
 	call->append = append;
-	return call_begin(&call->call, holder->lc, strdup(holder->lock->path), ret_call);
+	return call_begin(&call->call, holder->entry.lc, strdup(holder->entry.lock->path), ret_call);
 }
 
 /* ---- confirm ---- */
@@ -333,7 +329,7 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 		}
 		/* The entry, or our heartbeat node: the listing tells the first, the
 		 * next heartbeat makes the second again, then we ask again. */
-		lock_want_list(call->taker->lock);
+		lock_want_list(call->taker->entry.lock);
 		session_node_lost(call->lc);
 		return;
 	}
@@ -350,20 +346,20 @@ static void confirm_ask(struct lc_call *call)
 	struct lc_taker *taker = call->taker;
 	char *path, data[SESSION_DATA_MAX];
 
-	if (!holds_entry(taker)) {
+	if (!taker_has_lock(taker)) {
 		call_fail_soon(call, -EIO);
 		return;
 	}
-	path = lc_join(taker->lock->path, taker->name);
+	path = entry_path(&taker->entry);
 	if (!path) {
 		call_fail_soon(call, -ENOMEM);
 		return;
 	}
 	/* That something of this name is there is checked; that it is the entry, the watch knows. */
-	taker_watch_self(taker);
+	entry_watch(&taker->entry);
 	call_send(call, (struct ensemble_op[]){
 		{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
-		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = data,
+		{.kind = ENSEMBLE_SET, .path = call->lc->session->node, .data = data,
 		 .data_len = (int)session_node_data(call->lc, data), .version = ENSEMBLE_ANY_VERSION},
 	}, 2, confirm_answered, call);
 	free(path);
@@ -378,5 +374,5 @@ int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_ca
 	call = call_new(sizeof(*call), &(struct lc_call){
 		.ask = confirm_ask, .fail = call_done_failed, .repeatable = true, .taker = taker,
 		.done = done, .ctx = ctx});
-	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call) : -ENOMEM;
 }

@@ -1,89 +1,170 @@
 /* SPDX-License-Identifier: MIT
  *
- * core.c - the engine as one object: making it, and the order of one turn.
+ * core.c - the engine as one object: it wires the layers, and gives one turn its order.
  *
- *   lc_process():  answers and events of the port -> due timers
- *                  -> listings wanted in this turn -> callbacks to the face
- *                  -> what only wants to know, behind all that is for the locks
+ *   lc_process():  callbacks to the face that are due: whoever was handed a lock by a release
+ *                    does not wait for the network
+ *                  -> answers and events of the port -> callbacks
+ *                  -> due timers -> creates, deletes, listings of this turn -> callbacks
+ *                  -> questions, behind all that is for the locks
  *
- * Callbacks come last, so that nothing they do can meet half-changed state.
+ * No callback to the face comes from inside the call that caused it. So nothing that the face
+ * does in it can meet half-changed state.
  */
-#include "engine.h"
+#include "asking.h"
+#include "attend.h"
+#include "evict.h"
+#include "handoff.h"
+#include "listing.h"
+#include "loss.h"
+#include "orphan.h"
 #include "poke.h"
+#include "tell.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int64_t lc_now(struct lc *lc)
+/* ---- wiring: what the session tells ---- */
+
+static void session_beaten(struct lc *lc, bool resumed, bool poked)
 {
-	return lc->config.clock_us(lc->config.ctx);
+	if (resumed) {
+		watches_resume(lc);
+		locks_resume(lc);
+	}
+	calls_resume(lc);
+	/* The node of the pokes may have been refused, or gone with the root. */
+	if (resumed || !lc->pokes->made)
+		pokes_resume(lc);
+	if (poked)
+		entries_look(lc);
 }
 
-uint64_t lc_random(struct lc *lc)
+static void session_ended(struct lc *lc)
 {
-	uint64_t bits;
-
-	lc->config.random(lc->config.ctx, &bits, sizeof(bits));
-	return bits;
+	batch_clear(lc);
+	watches_clear(lc);
+	locks_session_ended(lc);
 }
 
-void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
+/* Its entries go with the session. Nobody waits for anything any more. */
+static void session_unusable(struct lc *lc)
 {
-	char text[512];
-	va_list args;
+	struct entry *entry, *next;
 
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	lc->config.report(lc->config.ctx, level, text);
+	HASH_ITER(hh, lc->entries->by_id, entry, next)
+		if (taker_of(entry)->state == TAKER_WAITING)
+			taker_fail(taker_of(entry), -ESHUTDOWN);
 }
 
-#define QUIET_US (10 * 1000000LL)
-
-bool lc_is_due(struct lc *lc, int64_t *said_us)
+static void node_changed(struct lc *lc, const char *path, enum ensemble_change change)
 {
-	if (*said_us != 0 && lc_now(lc) - *said_us < QUIET_US)
-		return false;
-	*said_us = lc_now(lc);
-	return true;
+	locks_changed(lc, path, change);
+	attend_changed(lc, path);
+	pokes_changed(lc, path, change);
 }
 
-void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
-               void *ctx)
+static const struct session_events session_events = {
+	.begun = pokes_new_session,
+	.beaten = session_beaten,
+	.alive = loss_of_missing,
+	.extended = locks_fresh,
+	.over = loss_of_lease,
+	.disconnected = batch_clear,
+	.ended = session_ended,
+	.unusable = session_unusable,
+	.changed = node_changed,
+};
+
+/* ---- wiring: what entries tell ---- */
+
+static int create_error(enum ensemble_result why)
 {
-	batch_send(lc);
-	lc_submit_beside(lc, ops, count, answer, ctx);
+	if (why == ENSEMBLE_NONODE || why == ENSEMBLE_NOCHILDREN)
+		return -ENOENT;
+	return why == ENSEMBLE_NOAUTH ? -EACCES : -ENOLCK;
 }
 
-void lc_submit_beside(struct lc *lc, const struct ensemble_op *ops, int count,
-                      ensemble_answer_fn *answer, void *ctx)
+static void entry_not_made(struct entry *entry, enum ensemble_result why)
 {
-	lc->counters.requests++;
-	lc->ensemble->port->submit(lc->ensemble, ops, count, answer, ctx);
+	if (taker_of(entry)->state == TAKER_WAITING)
+		taker_fail(taker_of(entry), create_error(why));
 }
 
-void lc_ignore(void *ctx, const struct ensemble_answer *answer)
+static void entry_gone(struct entry *entry)
 {
-	(void)ctx;
-	(void)answer;
+	loss_of_node(taker_of(entry));
 }
 
-char *lc_join(const char *directory, const char *name)
+static void entry_marked(struct entry *entry, const char *by)
 {
-	char *path;
-
-	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+	loss_by_mark(taker_of(entry), by);
 }
 
-char *lc_path(struct lc *lc, const char *lock)
+static void entry_later(struct entry *entry)
 {
-	return *lock ? lc_join(lc->root, lock) : strdup(lc->root);
+	taker_try_later(taker_of(entry));
 }
+
+static void entry_changed(struct entry *entry)
+{
+	taker_step(taker_of(entry));
+}
+
+static const struct entry_events entry_events = {
+	.present = handoff_present,
+	.not_made = entry_not_made,
+	.absent = handoff_absent,
+	.proved = handoff_proved,
+	.gone = entry_gone,
+	.marked = entry_marked,
+	.later = entry_later,
+	.changed = entry_changed,
+};
 
 /* ---- the object ---- */
+
+/* All layers' parts. */
+struct engine {
+	struct lc lc;                /* first: lc_destroy() frees the engine by it */
+	struct session session;
+	struct quota quota;
+	struct watches watches;
+	struct locks locks;
+	struct entries entries;
+	struct batch batch;
+	struct takers takers;
+	struct orphans orphans;
+	struct pokes pokes;
+	struct readings readings;
+	struct reads reads;
+	struct calls calls;
+	struct evictions evictions;
+};
+
+static struct lc *make_engine(void)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return NULL;
+	engine->lc.session = &engine->session;
+	engine->lc.quota = &engine->quota;
+	engine->lc.watches = &engine->watches;
+	engine->lc.locks = &engine->locks;
+	engine->lc.entries = &engine->entries;
+	engine->lc.batch = &engine->batch;
+	engine->lc.takers = &engine->takers;
+	engine->lc.orphans = &engine->orphans;
+	engine->lc.pokes = &engine->pokes;
+	engine->lc.readings = &engine->readings;
+	engine->lc.reads = &engine->reads;
+	engine->lc.calls = &engine->calls;
+	engine->lc.evictions = &engine->evictions;
+	return &engine->lc;
+}
 
 static bool valid_root(const char *root)
 {
@@ -110,35 +191,52 @@ static bool valid_root(const char *root)
 	}
 }
 
+static void free_engine(struct lc *lc)
+{
+	pokes_finish(lc);
+	session_free(lc);
+	free(lc->root);
+	free(lc);
+}
+
 int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct lc **ret_lc)
 {
 	struct lc *lc;
-	int r;
+	int r = -ENOMEM;
 
 	if (!valid_root(config->root) || !config->host || config->session_timeout_us <= 0 ||
 	    config->tick_time_us <= 0)
 		return -EINVAL;
-	lc = calloc(1, sizeof(*lc));
+	lc = make_engine();
 	if (!lc)
 		return -ENOMEM;
 	lc->config = *config;
 	lc->ensemble = ensemble;
+	lc->entries->events = &entry_events;
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
 	asking_begin(lc);
-	r = lc->root ? session_begin(lc) : -ENOMEM;
+	if (lc->root && pokes_begin(lc) == 0)
+		r = session_begin(lc, &session_events);
 	if (r < 0) {
-		free(lc->root);
-		free(lc);
+		free_engine(lc);
 		return r;
 	}
 	*ret_lc = lc;
 	return 0;
 }
 
+static bool is_empty(const struct lc *lc)
+{
+	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched && !lc->entries->by_id &&
+	       !lc->takers->due && !lc->takers->stirred && !lc->calls->calls && !lc->orphans->by_path &&
+	       !lc->watches->unwatches && !lc->pokes->under_way && !lc->quota->users &&
+	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
+}
+
 void lc_destroy(struct lc *lc, bool farewell)
 {
-	struct lc_taker *taker, *next;
+	struct entry *entry, *next;
 
 	if (!lc)
 		return;
@@ -148,41 +246,40 @@ void lc_destroy(struct lc *lc, bool farewell)
 	session_finish(lc, farewell);
 	asking_finish(lc);
 	evictions_finish(lc);
-	pokes_finish(lc);
-	HASH_ITER(hh, lc->takers, taker, next)
-		if (taker->state != TAKER_LEFT)
-			lc_leave(taker);
-	assert(!lc->locks && !lc->takers && !lc->due && !lc->timers && !lc->calls && !lc->orphans && !lc->unwatches &&
-	       !lc->stirred && !lc->pokes && !lc->shares && lc->entry_bytes == 0 && lc->watch_bytes == 0);
-	free(lc->root);
-	free(lc);
+	pokes_cancel(lc);
+	HASH_ITER(hh, lc->entries->by_id, entry, next)
+		if (taker_of(entry)->state != TAKER_LEFT)
+			lc_leave(taker_of(entry));
+	assert(is_empty(lc));
+	free_engine(lc);
 }
+
+/* ---- one turn ---- */
 
 int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd)
 {
 	int64_t wait = lc->ensemble->port->prepare(lc->ensemble, ret_pollfd);
 
-	if (lc->timers) {
-		int64_t left = lc->timers->at_us - lc_now(lc);
+	if (lc->timers.first) {
+		int64_t left = lc->timers.first->at_us - lc_now(lc);
 
 		if (left < wait)
 			wait = left;
 	}
 	if (asking_wait(lc) < wait)
 		wait = asking_wait(lc);
-	if (lc->due || wait < 0)
+	if (lc->takers->due || wait < 0)
 		wait = 0;
 	return wait;
 }
 
 void lc_process(struct lc *lc, short revents)
 {
-	/* Whom a release has handed the lock does not wait for the network. */
 	takers_tell(lc);
 	lc->ensemble->port->process(lc->ensemble, revents);
 	takers_tell(lc);
 	asking_tell(lc);   /* before their time is up */
-	timers_run(lc);
+	timers_run(&lc->timers, lc_now(lc));
 	locks_flush(lc);
 	takers_tell(lc);
 	attend_tell(lc);
@@ -190,42 +287,16 @@ void lc_process(struct lc *lc, short revents)
 	asking_send(lc);
 }
 
-void lc_drain(struct lc *lc)
-{
-	struct lc_taker *taker, *next;
-
-	lc->draining = true;
-	HASH_ITER(hh, lc->takers, taker, next)
-		if (taker->state == TAKER_WAITING)
-			taker_fail(taker, -ESHUTDOWN);
-}
-
-void lc_forfeit(struct lc *lc)
-{
-	struct lc_taker *taker, *next;
-
-	HASH_ITER(hh, lc->takers, taker, next) {
-		if (taker->state != TAKER_HELD)
-			continue;
-		taker->forfeited = true;
-		taker_lose(taker);
-	}
-	lc_drain(lc);   /* those who had not been told that they hold, too */
-}
-
-bool lc_idle(const struct lc *lc)
-{
-	return lc->holders == 0 && !lc->takers && !lc->due;
-}
+/* ---- looking at it ---- */
 
 bool lc_doubted(struct lc *lc)
 {
-	return session_doubted(lc);
+	return session_is_doubted(lc);
 }
 
 bool lc_ready(const struct lc *lc)
 {
-	return session_ready(lc);
+	return session_is_ready(lc);
 }
 
 const char *lc_host(const struct lc *lc)
@@ -235,7 +306,7 @@ const char *lc_host(const struct lc *lc)
 
 int lc_why(const struct lc *lc)
 {
-	return lc->session.why;
+	return lc->session->why;
 }
 
 const char *lc_state_name(enum lc_state state)
@@ -251,13 +322,13 @@ const char *lc_state_name(enum lc_state state)
 
 void lc_status(struct lc *lc, struct lc_status *ret_status)
 {
-	const struct session *session = &lc->session;
+	const struct session *session = lc->session;
 	unsigned leaving = 0, losing = 0, entries = 0;
 
-	for (struct lc_taker *taker = lc->takers; taker; taker = taker->hh.next) {
-		leaving += !taker_wants(taker);
-		losing += taker->state == TAKER_LOST && !taker->lost_done;
-		entries += taker->znode != ZNODE_ABSENT;
+	for (struct entry *entry = lc->entries->by_id; entry; entry = entry->hh.next) {
+		leaving += !entry->wanted;
+		losing += taker_of(entry)->state == TAKER_LOST && entry->wanted;
+		entries += entry->state != ENTRY_ABSENT;
 	}
 	*ret_status = (struct lc_status){
 		.state = session->state, .why = session->why, .session = session->id,
@@ -265,9 +336,9 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.tick_time_us = lc->config.tick_time_us,
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.server = lc->ensemble->port->server(lc->ensemble),
-		.holders = lc->holders, .waiters = lc->waiters, .losing = losing,
+		.holders = lc->takers->holders, .waiters = lc->takers->waiters, .losing = losing,
 		.leaving = leaving, .entries = entries,
-		.entry_bytes = lc->entry_bytes,
+		.entry_bytes = lc->quota->entry_bytes,
 		.connections = session->connections, .sessions = session->sessions,
 		.counters = lc->counters,
 	};

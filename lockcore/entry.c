@@ -1,173 +1,453 @@
 /* SPDX-License-Identifier: MIT
  *
- * entry.c - what stands in a taker's entry, and the watch on it: who took it, why, since when
- * it holds, and the mark of somebody who takes it away.
+ * entry.c - see entry.h.
  *
- * The mark is a line in the data that the one who evicts has added, with
- * compare-and-set; so the data is written here with the version it is known to have, or
- * a mark could be wiped out unread. It is looked for each time the data is read. Who
- * holds or is the first to wait is told of it by the watch; who stands further behind, by a
- * poke (poke.c).
+ * Its data tells who took it, why, and since when it is held. Whoever takes it away adds a mark,
+ * a line of the data, by compare-and-set. So the data is written here only with the version
+ * that was read last, or a mark could be wiped out unread; and each time the data is read a
+ * mark is looked for. The watch tells of a mark for a holder and for the first that waits. For
+ * the others there is a poke (poke.c).
  */
-#include "engine.h"
+#include "entry.h"
+
 #include "record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* What found no memory is tried again. */
-#define RETRY_US 1000000
-
-size_t entry_format(const struct lc_taker *taker, char *ret_data)
+static const struct entry_events *events_of(const struct entry *entry)
 {
-	return record_format_entry(ret_data, &(struct record_entry){
-		.host = taker->lc->host, .pid = taker->pid, .uid = taker->uid,
-		.command = taker->command, .reason = taker->reason,
-		.timeout_ms = taker->lc->session.granted_us / 1000,
-		.held_since_ms = taker->state == TAKER_HELD ? taker->held_since_ms : -1,
-	});
+	return entry->lc->entries->events;
 }
 
-/* Not another one's, of the same name. */
-static bool is_it(const struct lc_taker *taker, const struct ensemble_stat *stat)
+int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 {
-	return stat->ephemeral_owner == taker->lc->session.id &&
-	       (taker->czxid == 0 || taker->czxid == stat->czxid);
+	entry->lc = lc;
+	entry->lock = lock;
+	entry->id = lc_random(lc);
+	entry->wanted = true;
+	entry->held_since_ms = -1;
+	HASH_ADD(hh, lc->entries->by_id, id, sizeof(entry->id), entry);
+	return entry->hh.tbl ? 0 : -ENOMEM;
 }
 
-bool entry_read(struct lc_taker *taker, const struct ensemble_answer *answer)
+void entry_finish(struct entry *entry)
 {
-	char by[RECORD_BY_MAX + 1];
+	assert(entry->state == ENTRY_ABSENT && entry->pending == 0 && !entry->name);
+	HASH_DEL(entry->lc->entries->by_id, entry);
+	free(entry->reason);
+}
 
-	if (taker->znode == ZNODE_PRESENT && !is_it(taker, answer->stat)) {
-		taker_gone(taker);
-		return false;
+bool entry_is_queued(const struct entry *entry)
+{
+	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
+}
+
+bool entry_is_proved(const struct entry *entry)
+{
+	return watch_is_good(entry->lc, &entry->watch);
+}
+
+struct entry *entry_named(struct lock *lock, const struct entry_name *name)
+{
+	struct entry *entry = NULL;
+
+	if (name->ours && name->session_half == lock->lc->session->half)
+		HASH_FIND(hh, lock->lc->entries->by_id, &name->taker_half, sizeof(name->taker_half), entry);
+	return entry && entry->lock == lock ? entry : NULL;
+}
+
+/* Another client may make nodes with its UUID and, once it is gone, with its whole name. */
+static bool is_node_of(const struct entry *entry, const char *znode)
+{
+	return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;
+}
+
+struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name)
+{
+	struct entry *entry = entry_named(lock, name);
+
+	return entry && is_node_of(entry, znode) ? entry : NULL;
+}
+
+char *entry_path(const struct entry *entry)
+{
+	return path_join(entry->lock->path, entry->name);
+}
+
+/* ---- its state ---- */
+
+/* The only place that changes it. */
+static void set_state(struct entry *entry, enum entry_state state)
+{
+	switch (entry->state) {
+	case ENTRY_ABSENT:
+		assert(state == ENTRY_CREATING);
+		break;
+	case ENTRY_CREATING:
+		assert(state == ENTRY_PRESENT || state == ENTRY_UNKNOWN || state == ENTRY_ABSENT);
+		break;
+	case ENTRY_UNKNOWN:
+		assert(state == ENTRY_PRESENT || state == ENTRY_ABSENT);
+		break;
+	case ENTRY_PRESENT:
+		assert(state == ENTRY_DELETING || state == ENTRY_ABSENT);
+		break;
+	case ENTRY_DELETING:
+		assert(state == ENTRY_PRESENT || state == ENTRY_ABSENT);
+		break;
 	}
-	taker->version = answer->stat->version;
-	taker->czxid = answer->stat->czxid;
-	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
-		taker_evicted(taker, by);
+	entry->state = state;
+}
+
+void entry_set_absent(struct entry *entry)
+{
+	events_of(entry)->absent(entry);
+	set_state(entry, ENTRY_ABSENT);
+	entry->adjacent = entry->first = entry->gone = false;
+	watch_fired(&entry->watch);
+	free(entry->name);
+	entry->name = NULL;
+}
+
+void entry_set_deleting(struct entry *entry, bool deleting)
+{
+	set_state(entry, deleting ? ENTRY_DELETING : ENTRY_PRESENT);
+}
+
+/* `stat`: NULL if a transaction has made it. */
+static void set_present(struct entry *entry, const char *znode, const struct ensemble_stat *stat,
+                        bool made)
+{
+	struct entry_name name;
+	char *copy = strdup(znode);
+	bool parsed = name_parse(znode, &name);
+
+	(void)parsed;
+	assert(parsed && name.taker_half == entry->id);
+	assert(!stat || stat->ephemeral_owner == entry->lc->session->id);
+	if (!copy) {
+		/* Without its name it cannot be deleted; a listing will find it. */
+		if (entry->state != ENTRY_UNKNOWN)
+			set_state(entry, ENTRY_UNKNOWN);
+		lock_want_list(entry->lock);
+		return;
+	}
+	free(entry->name);
+	entry->name = copy;
+	entry->number = name.number;
+	entry->czxid = stat ? stat->czxid : 0;
+	entry->version = stat ? stat->version : 0;
+	set_state(entry, ENTRY_PRESENT);
+	events_of(entry)->present(entry, made);
+}
+
+bool entry_begin(struct entry *entry)
+{
+	char prefix[NAME_PREFIX_MAX];
+
+	name_format(prefix, entry->lc->session->half, entry->id, entry->lc->host, entry->pid, entry->mode);
+	entry->name = strdup(prefix);
+	if (!entry->name)
+		return false;
+	set_state(entry, ENTRY_CREATING);
 	return true;
 }
 
-/* ---- looking ---- */
-
-static void looked(void *ctx, const struct ensemble_answer *answer)
+static void not_made(struct entry *entry, enum ensemble_result why)
 {
-	struct lc_taker *taker = ctx;
+	struct lc *lc = entry->lc;
 
-	taker->pending--;
+	if (why == ENSEMBLE_REFUSED && lc_may_say_again(lc, &lc->entries->refused_said_us))
+		lc_report(lc, LC_WARNING, "%s: the ensemble refuses entries: over a quota?",
+		          entry->lock->path);
+	entry_set_absent(entry);
+	events_of(entry)->not_made(entry, why);
+}
+
+void entry_created(struct entry *entry, const struct ensemble_answer *answer)
+{
+	assert(entry->state == ENTRY_CREATING);
+	entry->pending--;
+	entry->lock->batch.proven = answer->result == ENSEMBLE_OK;
+	if (answer->result == ENSEMBLE_GONE)
+		return;   /* the session's end follows */
+	if (answer->result == ENSEMBLE_OK) {
+		session_wrote(entry->lc, entry->sent_us);
+		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
+	} else if (answer->result == ENSEMBLE_UNKNOWN) {
+		set_state(entry, ENTRY_UNKNOWN);
+		entry->lock->unresolved = true;
+		lock_want_list(entry->lock);   /* the connection may live */
+	} else {
+		not_made(entry, answer->result);
+	}
+	events_of(entry)->changed(entry);
+}
+
+void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
+{
+	enum ensemble_result result = answer->result;
+
+	assert(entry->state == ENTRY_DELETING && !entry->wanted);
+	entry->pending--;
+	entry->lock->batch.proven = result == ENSEMBLE_OK;
+	if (result == ENSEMBLE_GONE)
+		return;
+	if (result == ENSEMBLE_OK)
+		session_wrote(entry->lc, entry->sent_us);
+	if (result == ENSEMBLE_OK || result == ENSEMBLE_NONODE)
+		entry_set_absent(entry);
+	else
+		set_state(entry, ENTRY_PRESENT);   /* as far as we know: delete it again */
+	if (entry->state == ENTRY_PRESENT && result != ENSEMBLE_UNKNOWN) {
+		lc_report(entry->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
+		          entry->lock->path, entry->name);
+		events_of(entry)->later(entry);
+	}
+	if (entry->state == ENTRY_ABSENT && entry->lock->behind_leaver)
+		lock_want_list(entry->lock);
+	events_of(entry)->changed(entry);
+}
+
+void entry_unsent(struct entry *entry)
+{
+	entry->pending--;
+	entry->lock->batch.proven = false;
+	if (entry->state == ENTRY_CREATING)
+		entry_set_absent(entry);
+	else
+		set_state(entry, ENTRY_PRESENT);
+	events_of(entry)->changed(entry);
+}
+
+/* ---- a create of unknown outcome ---- */
+
+/* A node with all of the name that the create was sent with. It may be the entry; and it may
+ * be a copy, which another client has made. The session that the node belongs to tells. */
+struct claim {
+	struct entry *entry;
+	char *znode;
+};
+
+static void claim_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct claim *claim = ctx;
+	struct entry *entry = claim->entry;
+
+	entry->pending--;
+	entry->claims--;
+	entry->claim_lost |= answer->result == ENSEMBLE_UNKNOWN;
+	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
+	    answer->stat->ephemeral_owner == entry->lc->session->id) {
+		set_present(entry, claim->znode, answer->stat, false);
+		entry->claim_lost |= entry->state == ENTRY_UNKNOWN;   /* no memory: it is there */
+		entry_read(entry, answer);
+	}
+	free(claim->znode);
+	free(claim);
+	if (answer->result == ENSEMBLE_GONE || entry->claims > 0)
+		return;
+	/* A listing judges the entry that was found, and looks again where something is not known. */
+	lock_want_list(entry->lock);
+	if (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)
+		entry_not_found(entry);
+	events_of(entry)->changed(entry);
+}
+
+static struct claim *make_claim(struct entry *entry, const char *znode)
+{
+	struct claim *claim = malloc(sizeof(*claim));
+
+	if (claim)
+		*claim = (struct claim){.entry = entry, .znode = strdup(znode)};
+	if (claim && claim->znode)
+		return claim;
+	free(claim);
+	return NULL;
+}
+
+static void send_claim(struct entry *entry, const char *znode)
+{
+	struct claim *claim = make_claim(entry, znode);
+	char *path = path_join(entry->lock->path, znode);
+
+	if (claim && path) {
+		entry->pending++;
+		entry->claims++;
+		lc_submit(entry->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
+		          claim_answered, claim);
+	} else {
+		entry->claim_lost = true;
+		lock_list_later(entry->lock);
+		if (claim)
+			free(claim->znode);
+		free(claim);
+	}
+	free(path);
+}
+
+bool entry_may_be(const struct entry *entry, const char *znode)
+{
+	return entry->state == ENTRY_UNKNOWN && strncmp(znode, entry->name, strlen(entry->name)) == 0;
+}
+
+void entry_found(struct entry *entry, const char *znode, uint64_t number)
+{
+	assert(entry_may_be(entry, znode));
+	entry->listed = number;
+	if (entry->claims > 0 && entry->claimed != number)
+		return;   /* those of an earlier listing are being asked */
+	if (entry->claims == 0)
+		entry->claim_lost = false;
+	entry->claimed = number;
+	send_claim(entry, znode);
+}
+
+void entry_not_found(struct entry *entry)
+{
+	assert(entry->state == ENTRY_UNKNOWN && entry->held_since_ms < 0);
+	entry_set_absent(entry);
+}
+
+/* ---- what stands in it ---- */
+
+size_t entry_format(const struct entry *entry, char *ret_data)
+{
+	return record_format_entry(ret_data, &(struct record_entry){
+		.host = entry->lc->host, .pid = entry->pid, .uid = entry->uid,
+		.command = entry->command, .reason = entry->reason,
+		.timeout_ms = entry->lc->session->granted_us / 1000,
+		.held_since_ms = entry->held_since_ms,
+	});
+}
+
+static bool is_same_node(const struct entry *entry, const struct ensemble_stat *stat)
+{
+	return stat->ephemeral_owner == entry->lc->session->id &&
+	       (entry->czxid == 0 || entry->czxid == stat->czxid);
+}
+
+bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
+{
+	char by[RECORD_BY_MAX + 1];
+
+	if (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {
+		events_of(entry)->gone(entry);
+		return false;
+	}
+	entry->version = answer->stat->version;
+	entry->czxid = answer->stat->czxid;
+	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
+		events_of(entry)->marked(entry, by);
+	return true;
+}
+
+static void look_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct entry *entry = ctx;
+
+	entry->pending--;
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (answer->result == ENSEMBLE_OK)
-		entry_read(taker, answer);
-	else if (answer->result == ENSEMBLE_NONODE && taker_wants(taker))
-		lock_want_list(taker->lock);
-	taker_step(taker);
+		entry_read(entry, answer);
+	else if (answer->result == ENSEMBLE_NONODE && entry->wanted)
+		lock_want_list(entry->lock);
+	events_of(entry)->changed(entry);
 }
 
-static void look(struct lc_taker *taker)
-{
-	char *path = taker_path(taker);
-
-	if (!path)
-		return;   /* who has evicted it deletes it in the end */
-	taker->pending++;
-	lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, looked,
-	                 taker);
-	free(path);
-}
-
-void taker_look(struct lc_taker *taker)
-{
-	if (taker_wants(taker) && taker->znode == ZNODE_PRESENT && !taker_proved(taker))
-		look(taker);
-}
-
-void takers_look(struct lc *lc)
-{
-	struct lc_taker *taker, *next;
-
-	HASH_ITER(hh, lc->takers, taker, next)
-		taker_look(taker);
-}
-
-/* ---- watching ---- */
-
-static void self_watched(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_taker *taker = ctx;
-
-	taker->pending--;
-	taker->watch_pending = false;
-	if (answer->result == ENSEMBLE_GONE)
-		return;
-	if (answer->result == ENSEMBLE_OK && entry_read(taker, answer)) {
-		taker->watch_armed = true;
-		taker->watch_connection = taker->lc->session.connections;
-		lock_proved(taker->lock, taker);
-		entry_write(taker);
-	} else if (answer->result == ENSEMBLE_OK) {
-		/* It is gone; the listing says so to all. */
-	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
-		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
-	} else if (answer->result == ENSEMBLE_NONODE && taker_wants(taker) &&
-	           taker->znode == ZNODE_PRESENT) {
-		taker_gone(taker);   /* though another one may have its name by now */
-	} else if (taker_wants(taker)) {
-		lock_want_list(taker->lock);
-	}
-	taker_step(taker);
-}
-
-bool taker_proved(const struct lc_taker *taker)
-{
-	return taker->watch_armed && taker->watch_connection == taker->lc->session.connections;
-}
-
-void taker_watch_self(struct lc_taker *taker)
+void entry_look(struct entry *entry)
 {
 	char *path;
 
-	if (!session_ready(taker->lc) || taker->znode != ZNODE_PRESENT || taker_proved(taker) ||
-	    taker->watch_pending)
+	if (!entry->wanted || entry->state != ENTRY_PRESENT || entry_is_proved(entry))
 		return;
-	path = taker_path(taker);
-	if (!path) {
-		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
-		return;
-	}
-	taker->watch_pending = true;
-	taker->pending++;
-	lc_submit_beside(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true},
-	                 1, self_watched, taker);
+	path = entry_path(entry);
+	if (!path)
+		return;   /* whoever has marked it deletes it in the end */
+	entry->pending++;
+	lc_submit(entry->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
+	          look_answered, entry);
 	free(path);
 }
 
-/* ---- since when, and why ---- */
-
-static void entry_written(void *ctx, const struct ensemble_answer *answer)
+void entries_look(struct lc *lc)
 {
-	struct lc_taker *taker = ctx;
+	struct entry *entry, *next;
 
-	taker->pending--;
-	taker->data_pending = false;
+	HASH_ITER(hh, lc->entries->by_id, entry, next)
+		entry_look(entry);
+}
+
+static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct entry *entry = ctx;
+	bool good;
+
+	entry->pending--;
+	good = answer->result == ENSEMBLE_OK && entry_read(entry, answer);
+	watch_answered(entry->lc, &entry->watch, good);
+	if (answer->result == ENSEMBLE_GONE)
+		return;
+	if (good) {
+		events_of(entry)->proved(entry);
+		entry_write(entry);
+	} else if (answer->result == ENSEMBLE_OK) {
+		/* It is gone; a listing says so to all. */
+	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
+		events_of(entry)->later(entry);
+	} else if (answer->result == ENSEMBLE_NONODE && entry->wanted && entry->state == ENTRY_PRESENT) {
+		events_of(entry)->gone(entry);   /* though another node may have its name by now */
+	} else if (entry->wanted) {
+		lock_want_list(entry->lock);
+	}
+	events_of(entry)->changed(entry);
+}
+
+void entry_watch(struct entry *entry)
+{
+	char *path;
+
+	if (!session_is_ready(entry->lc) || entry->state != ENTRY_PRESENT || entry_is_proved(entry) ||
+	    watch_is_pending(&entry->watch))
+		return;
+	path = entry_path(entry);
+	if (!path) {
+		events_of(entry)->later(entry);
+		return;
+	}
+	entry->pending++;
+	watch_ask(entry->lc, &entry->watch, path, watch_was_answered, entry);
+	free(path);
+}
+
+/* ---- since when it is held, and why ---- */
+
+static void data_written(void *ctx, const struct ensemble_answer *answer)
+{
+	struct entry *entry = ctx;
+
+	entry->pending--;
+	entry->data_pending = false;
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		session_wrote(taker->lc, taker->data_sent_us);
-		taker->version = answer->stat->version;
+		session_wrote(entry->lc, entry->data_sent_us);
+		entry->version = answer->stat->version;
 		break;
 	case ENSEMBLE_UNKNOWN:
-		taker->data_dirty = true;
+		entry->data_dirty = true;
 		break;
 	case ENSEMBLE_BADVERSION:
 		/* Somebody has written to it: read that first. */
-		taker->data_dirty = true;
-		taker->watch_armed = false;
-		taker_watch_self(taker);
+		entry->data_dirty = true;
+		watch_fired(&entry->watch);
+		entry_watch(entry);
 		break;
 	case ENSEMBLE_NONODE:
-		lock_want_list(taker->lock);
+		lock_want_list(entry->lock);
 		break;
 	case ENSEMBLE_GONE:
 		return;
@@ -179,56 +459,37 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_REFUSED:
 		break;
 	}
-	if (!taker->watch_pending)
-		entry_write(taker);
-	taker_step(taker);
+	if (!watch_is_pending(&entry->watch))
+		entry_write(entry);
+	events_of(entry)->changed(entry);
 }
 
-void entry_write(struct lc_taker *taker)
+void entry_write(struct entry *entry)
 {
 	char data[RECORD_ENTRY_MAX], *path;
 
-	if (!taker->data_dirty || taker->data_pending || taker->state != TAKER_HELD ||
-	    taker->znode != ZNODE_PRESENT || !session_ready(taker->lc))
+	if (!entry->data_dirty || entry->data_pending || entry->held_since_ms < 0 ||
+	    entry->state != ENTRY_PRESENT || !session_is_ready(entry->lc))
 		return;
-	path = taker_path(taker);
+	path = entry_path(entry);
 	if (!path) {
-		timer_set(taker->lc, &taker->settle, lc_now(taker->lc) + RETRY_US);
+		events_of(entry)->later(entry);
 		return;
 	}
-	taker->data_dirty = false;
-	taker->told_since = true;
-	taker->data_pending = true;
-	taker->data_sent_us = lc_now(taker->lc);
-	taker->pending++;
-	lc_submit(taker->lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = path, .data = data,
-	                                           .data_len = (int)entry_format(taker, data),
-	                                           .version = taker->version},
-	          1, entry_written, taker);
+	entry->data_dirty = false;
+	entry->told_since = true;
+	entry->data_pending = true;
+	entry->data_sent_us = lc_now(entry->lc);
+	entry->pending++;
+	lc_submit(entry->lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = path, .data = data,
+	                                           .data_len = (int)entry_format(entry, data),
+	                                           .version = entry->version},
+	          1, data_written, entry);
 	free(path);
 }
 
-void entry_write_since(struct lc_taker *taker)
+void entry_write_since(struct entry *entry)
 {
-	taker->data_dirty |= taker->state == TAKER_HELD && !taker->told_since;
-	entry_write(taker);
-}
-
-int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
-{
-	char *reason;
-
-	if (len > LC_REASON_MAX)
-		return -EFBIG;
-	if (!lc_holds(taker))
-		return -EIO;
-	reason = malloc(len + 1);
-	if (!reason)
-		return -ENOMEM;
-	record_copy_line(reason, len + 1, text, len);
-	free(taker->reason);
-	taker->reason = reason;
-	taker->data_dirty = true;
-	entry_write(taker);
-	return 0;
+	entry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;
+	entry_write(entry);
 }

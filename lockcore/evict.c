@@ -10,6 +10,8 @@
  * another client is deleted at once, as is one that is not ephemeral: nobody looks after
  * it.
  */
+#include "evict.h"
+
 #include "authority.h"
 #include "call.h"
 #include "poke.h"
@@ -29,13 +31,13 @@ struct eviction {
 	char *path;
 	struct timer due;
 	bool pending;
-	struct eviction *prev, *next;   /* in lc->evictions */
+	struct eviction *prev, *next;   /* in evictions */
 };
 
 static void free_eviction(struct eviction *eviction)
 {
-	timer_clear(eviction->lc, &eviction->due);
-	DL_DELETE(eviction->lc->evictions, eviction);
+	timer_clear(&eviction->lc->timers, &eviction->due);
+	DL_DELETE(eviction->lc->evictions->evictions, eviction);
 	free(eviction->path);
 	free(eviction);
 }
@@ -67,7 +69,7 @@ static void deleted(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_REFUSED:
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
-		timer_set(lc, &eviction->due, lc_now(lc) + RETRY_US);
+		timer_set(&lc->timers, &eviction->due, lc_now(lc) + RETRY_US);
 		return;
 	}
 }
@@ -77,20 +79,20 @@ static void time_is_up(void *ctx)
 	struct eviction *eviction = ctx;
 	struct lc *lc = eviction->lc;
 
-	if (!session_ready(lc)) {
-		timer_set(lc, &eviction->due, lc_now(lc) + RETRY_US);
+	if (!session_is_ready(lc)) {
+		timer_set(&lc->timers, &eviction->due, lc_now(lc) + RETRY_US);
 		return;
 	}
 	eviction->pending = true;
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = eviction->path,
+	batch_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = eviction->path,
 	                                    .version = ENSEMBLE_ANY_VERSION},
 	          1, deleted, eviction);
 }
 
 void evictions_finish(struct lc *lc)
 {
-	while (lc->evictions)
-		free_eviction(lc->evictions);
+	while (lc->evictions->evictions)
+		free_eviction(lc->evictions->evictions);
 }
 
 /* ---- the question ---- */
@@ -126,14 +128,14 @@ static void follow_up(struct evict_call *evict)
 	struct lc *lc = evict->call.lc;
 	struct eviction *eviction;
 
-	DL_FOREACH(lc->evictions, eviction)
+	DL_FOREACH(lc->evictions->evictions, eviction)
 		if (strcmp(eviction->path, evict->call.path) == 0)
 			break;
 	if (!eviction) {   /* or it was evicted from here already */
 		eviction = evict->eviction;
 		evict->eviction = NULL;
-		DL_APPEND(lc->evictions, eviction);
-		timer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);
+		DL_APPEND(lc->evictions->evictions, eviction);
+		timer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);
 	}
 	poke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);
 }
@@ -243,8 +245,8 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	evict->wait_us = record_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
-	if (evict->wait_us < call->lc->session.granted_us)
-		evict->wait_us = call->lc->session.granted_us;
+	if (evict->wait_us < call->lc->session->granted_us)
+		evict->wait_us = call->lc->session->granted_us;
 	if (record_is_evicted(answer->data, (size_t)answer->data_len, NULL)) {
 		is_marked(evict);
 		return;
@@ -295,7 +297,7 @@ int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc
 		return -ENOMEM;
 	evict->name = name;
 	evict->lock = lc_path(lc, lock);
-	path = evict->lock ? lc_join(evict->lock, znode) : NULL;
+	path = evict->lock ? path_join(evict->lock, znode) : NULL;
 	if (!prepare(evict, lc, path, by)) {
 		evict_finish(&evict->call);
 		free(evict);

@@ -2,7 +2,8 @@
  *
  * inspect.c - questions about single entries: what their takers wrote into them.
  */
-#include "call.h"
+#include "hold.h"
+#include "look.h"
 #include "record.h"
 
 #include <errno.h>
@@ -95,16 +96,15 @@ static bool add_entry(struct entries_call *entries, const struct lc_entry *entry
 /* This mount knows when its own takers got the lock. */
 static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 {
+	struct lock *lock = lock_find(call->lc, call->path, strlen(call->path));
 	struct entry_name name;
-	struct lc_taker *taker;
-	struct lock *lock;
+	struct entry *entry;
 
-	HASH_FIND_STR(call->lc->locks, call->path, lock);
-	if (!lock || info->session != call->lc->session.id || !name_parse(info->entry.znode, &name))
+	if (!lock || info->session != call->lc->session->id || !name_parse(info->entry.znode, &name))
 		return;
-	taker = lock_owner(lock, info->entry.znode, &name);
-	if (taker && taker->state == TAKER_HELD)
-		info->held_since_ms = taker->held_since_ms;
+	entry = entry_of_node(lock, info->entry.znode, &name);
+	if (entry && entry->held_since_ms >= 0)
+		info->held_since_ms = entry->held_since_ms;
 }
 
 /* All that are still there, when each has been read. */
@@ -154,7 +154,7 @@ static void entries_read(struct lc_call *call)
 	entries->left = entries->count;
 	for (size_t i = 0; i < entries->count; i++) {
 		struct item *item = &entries->items[i];
-		char *path = lc_join(call->path, item->znode);
+		char *path = path_join(call->path, item->znode);
 		int r = -ENOMEM;
 
 		item->reader.answer = entry_answered;
@@ -260,13 +260,13 @@ static void token_answered(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_NONODE && !call->told) {
 		call_heard(call);
-		lock_want_list(call->taker->lock);
+		lock_want_list(call->taker->entry.lock);
 		call_fail(call, -EIO);
 		return;
 	}
 	if (!call_answered(call, answer))
 		return;
-	if (entry_read(call->taker, answer))
+	if (entry_read(&call->taker->entry, answer))
 		call_succeed(call, 0);
 	else
 		call_fail(call, -EIO);
@@ -276,11 +276,11 @@ static void token_ask(struct lc_call *call)
 {
 	char *path;
 
-	if (!lc_holds(call->taker) || call->taker->znode != ZNODE_PRESENT) {
+	if (!taker_has_lock(call->taker)) {
 		call_fail_soon(call, -EIO);
 		return;
 	}
-	path = taker_path(call->taker);
+	path = entry_path(&call->taker->entry);
 	if (path)
 		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
 		          token_answered, call);
@@ -294,5 +294,5 @@ int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct l
 	struct lc_call *call = call_new(sizeof(*call), &(struct lc_call){
 		.ask = token_ask, .fail = call_done_failed, .taker = taker, .done = done, .ctx = ctx});
 
-	return call ? call_begin(call, taker->lc, strdup(taker->lock->path), ret_call) : -ENOMEM;
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call) : -ENOMEM;
 }

@@ -3,7 +3,8 @@
  * look.c - questions that only read: what is this lock, which value does it have, who
  * queues there.
  */
-#include "call.h"
+#include "look.h"
+
 #include "record.h"
 
 #include <errno.h>

@@ -17,6 +17,7 @@
  */
 #include "poke.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +35,22 @@
 
 static void read_pokes(struct lc *lc);
 
+int pokes_begin(struct lc *lc)
+{
+	lc->pokes->node = malloc(strlen(lc->root) + 1 + strlen(ROOT_DIR) + 18 + strlen(POKES_SUFFIX));
+	return lc->pokes->node ? 0 : -ENOMEM;
+}
+
+void pokes_new_session(struct lc *lc)
+{
+	strcpy(stpcpy(lc->pokes->node, lc->session->node), POKES_SUFFIX);
+	lc->pokes->made = lc->pokes->lost = false;
+}
+
 static void made(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
-	struct pokes *pokes = &lc->session.pokes;
+	struct pokes *pokes = lc->pokes;
 
 	if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_EXISTS)
 		return;   /* the heartbeats' node is poked instead */
@@ -47,23 +60,23 @@ static void made(void *ctx, const struct ensemble_answer *answer)
 	read_pokes(lc);
 	/* Some may have gone with the one before. */
 	if (pokes->lost)
-		takers_look(lc);
+		entries_look(lc);
 	pokes->lost = false;
 }
 
 static void make(struct lc *lc)
 {
-	lc->session.pokes.seen = 0;
-	lc->session.pokes.sent_us = lc_now(lc);
-	lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = lc->session.pokes.node,
+	lc->pokes->seen = 0;
+	lc->pokes->sent_us = lc_now(lc);
+	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = lc->pokes->node,
 	                                           .ephemeral = true}, 1, made, lc);
 }
 
 /* It is made again with the next heartbeat: somebody may be about to remove the whole tree. */
 static void vanished(struct lc *lc)
 {
-	lc->session.pokes.made = false;
-	lc->session.pokes.lost = true;
+	lc->pokes->made = false;
+	lc->pokes->lost = true;
 }
 
 /* The last lines, so many of them. */
@@ -71,21 +84,21 @@ static void look_at_named(struct lc *lc, const char *data, size_t len, size_t co
 {
 	for (const char *line = data + len - count * LINE; line < data + len; line += LINE) {
 		char digits[LINE] = "";
-		struct lc_taker *taker;
+		struct entry *entry;
 		uint64_t id;
 
 		memcpy(digits, line, LINE - 1);
 		id = strtoull(digits, NULL, 16);
-		HASH_FIND(hh, lc->takers, &id, sizeof(id), taker);
-		if (taker)
-			taker_look(taker);
+		HASH_FIND(hh, lc->entries->by_id, &id, sizeof(id), entry);
+		if (entry)
+			entry_look(entry);
 	}
 }
 
 static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
-	struct pokes *pokes = &lc->session.pokes;
+	struct pokes *pokes = lc->pokes;
 	int64_t news;
 
 	if (answer->result == ENSEMBLE_NONODE && pokes->made)
@@ -95,20 +108,20 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 	news = (int64_t)answer->stat->version - pokes->seen;
 	pokes->seen = answer->stat->version;
 	if (news > answer->data_len / LINE)
-		takers_look(lc);
+		entries_look(lc);
 	else if (news > 0)
 		look_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);
 }
 
 static void read_pokes(struct lc *lc)
 {
-	lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = lc->session.pokes.node,
+	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = lc->pokes->node,
 	                                           .watch = true}, 1, pokes_read, lc);
 }
 
 void pokes_resume(struct lc *lc)
 {
-	if (lc->session.pokes.made)
+	if (lc->pokes->made)
 		read_pokes(lc);
 	else
 		make(lc);
@@ -116,11 +129,11 @@ void pokes_resume(struct lc *lc)
 
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
 {
-	if (strcmp(path, lc->session.pokes.node) != 0 || !lc->session.pokes.made)
+	if (strcmp(path, lc->pokes->node) != 0 || !lc->pokes->made)
 		return;
 	if (change == ENSEMBLE_DELETED)
 		vanished(lc);
-	else if (session_ready(lc))
+	else if (session_is_ready(lc))
 		read_pokes(lc);
 }
 
@@ -135,22 +148,27 @@ struct poke {
 	size_t root_len;         /* of the one that is tried now, in `lock` */
 	int64_t until_us;
 	struct timer retry;
-	struct poke *prev, *next;   /* in lc->pokes */
+	struct poke *prev, *next;   /* in lc->pokes->under_way */
 };
 
 static void free_poke(struct poke *poke)
 {
-	timer_clear(poke->lc, &poke->retry);
-	DL_DELETE(poke->lc->pokes, poke);
+	timer_clear(&poke->lc->timers, &poke->retry);
+	DL_DELETE(poke->lc->pokes->under_way, poke);
 	free(poke->lock);
 	free(poke->node);
 	free(poke);
 }
 
+void pokes_cancel(struct lc *lc)
+{
+	while (lc->pokes->under_way)
+		free_poke(lc->pokes->under_way);
+}
+
 void pokes_finish(struct lc *lc)
 {
-	while (lc->pokes)
-		free_poke(lc->pokes);
+	free(lc->pokes->node);
 }
 
 /* True: there is another one. Roots are in the lock's path, from the top; the own one, which is the
@@ -182,7 +200,7 @@ static void ask(struct poke *poke, struct ensemble_op op, const char *suffix, en
 		return;
 	}
 	op.path = poke->node;
-	lc_submit_beside(poke->lc, &op, 1, answered, poke);
+	lc_submit(poke->lc, &op, 1, answered, poke);
 }
 
 static void find(struct poke *poke);
@@ -190,7 +208,7 @@ static void find(struct poke *poke);
 /* Whatever became of it, it is tried once more: to be poked twice does no harm. */
 static void later(struct poke *poke)
 {
-	timer_set(poke->lc, &poke->retry, lc_now(poke->lc) + RETRY_US);
+	timer_set(&poke->lc->timers, &poke->retry, lc_now(poke->lc) + RETRY_US);
 }
 
 static void retry(void *ctx)
@@ -199,7 +217,7 @@ static void retry(void *ctx)
 
 	if (lc_now(poke->lc) >= poke->until_us)
 		free_poke(poke);
-	else if (session_ready(poke->lc))
+	else if (session_is_ready(poke->lc))
 		find(poke);
 	else
 		later(poke);
@@ -283,7 +301,7 @@ void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name,
 		.root_len = strlen(lc->root), .until_us = until_us,
 		.retry = {.fire = retry, .ctx = poke},
 	};
-	DL_APPEND(lc->pokes, poke);
+	DL_APPEND(lc->pokes->under_way, poke);
 	if (!poke->lock) {
 		free_poke(poke);
 		return;

@@ -5,17 +5,31 @@
 #ifndef LOCKCORE_POKE_H
 #define LOCKCORE_POKE_H
 
-#include "engine.h"
+#include "entry.h"
+
+struct pokes {
+	char *node;                  /* of this mount: see poke.c */
+	bool made;
+	bool lost;                   /* it vanished: its lines may not have been read */
+	int32_t seen;                /* its version */
+	int64_t sent_us;             /* its create */
+	struct poke *under_way;      /* to other mounts */
+};
 
 /* What is appended to the path of a mount's heartbeats, for its pokes. */
 #define POKES_SUFFIX "-pokes"
 
+/* 0 or -ENOMEM. */
+int pokes_begin(struct lc *lc);
+void pokes_new_session(struct lc *lc);
 /* Contact is good: what came meanwhile is looked at. */
 void pokes_resume(struct lc *lc);
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change);
 
 /* The entry of that path and name, of any mount; tried up to that time. */
 void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, int64_t until_us);
+/* None is under way any more. */
+void pokes_cancel(struct lc *lc);
 void pokes_finish(struct lc *lc);
 
 #endif

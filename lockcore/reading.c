@@ -14,7 +14,7 @@ static struct reading no_memory = {.references = 1, .error = -ENOMEM};
 
 static struct known_slots *slots_of(struct lc *lc, const struct ensemble_stat *stat)
 {
-	return &lc->known_slots[(uint64_t)stat->czxid % LC_KNOWN_SLOTS];
+	return &lc->readings->known_slots[(uint64_t)stat->czxid % LC_KNOWN_SLOTS];
 }
 
 void reading_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data, size_t len)
@@ -80,7 +80,7 @@ int reading_make(struct lc *lc, enum reading_kind kind, const struct ensemble_an
 	if (!reading)
 		return -ENOMEM;
 	reading->references = 1;
-	reading->serial = ++lc->reads.serial;
+	reading->serial = ++lc->readings->serial;
 	reading->stat = *answer->stat;
 	if (kind == READING_QUEUE && copy_names(reading, answer))
 		r = judge(lc, reading);

@@ -7,7 +7,21 @@
 #ifndef LOCKCORE_READING_H
 #define LOCKCORE_READING_H
 
-#include "engine.h"
+#include "base.h"
+#include "queue.h"
+
+/* How many may hold a lock, as its data said at that version: for those who only look. */
+#define LC_KNOWN_SLOTS 64
+
+struct known_slots {
+	int64_t czxid, mzxid;
+	unsigned slots;
+};
+
+struct readings {
+	struct known_slots known_slots[LC_KNOWN_SLOTS];   /* by czxid */
+	uint64_t serial;             /* of the last answer */
+};
 
 enum reading_kind {
 	READING_LOCK,      /* a lock's data; that it is not there is said after a sync only */

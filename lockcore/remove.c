@@ -49,7 +49,7 @@ static void dir_deleted(void *ctx, const struct ensemble_answer *answer)
 /* It has been the root of a mount. */
 static void delete_dir(struct lc_call *call)
 {
-	char *path = lc_join(call->path, ROOT_DIR);
+	char *path = path_join(call->path, ROOT_DIR);
 
 	if (path)
 		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,

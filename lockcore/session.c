@@ -15,8 +15,7 @@
  * barrier: what was sent on the connection before and has not happened by then
  * will never happen.
  */
-#include "engine.h"
-#include "poke.h"
+#include "session.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,32 +31,28 @@ static void beat(struct lc *lc);
 
 static void unusable(struct lc *lc, int why)
 {
-	struct lc_taker *taker, *next;
-
-	lc->session.state = LC_UNUSABLE;
-	lc->session.why = why;
+	lc->session->state = LC_UNUSABLE;
+	lc->session->why = why;
 	/* Its entries go with the session, which must not be kept alive for nothing. */
-	timer_set(lc, &lc->session.retry, lc_now(lc));
-	HASH_ITER(hh, lc->takers, taker, next)
-		if (taker->state == TAKER_WAITING)
-			taker_fail(taker, -ESHUTDOWN);
+	timer_set(&lc->timers, &lc->session->retry, lc_now(lc));
+	lc->session->events->unusable(lc);
 }
 
-bool session_ready(const struct lc *lc)
+bool session_is_ready(const struct lc *lc)
 {
-	return lc->session.state == LC_READY;
+	return lc->session->state == LC_READY;
 }
 
-bool session_lease_valid(struct lc *lc)
+bool session_lease_is_valid(struct lc *lc)
 {
-	return lease_left(&lc->session.lease, lc_now(lc)) > 0;
+	return lease_left(&lc->session->lease, lc_now(lc)) > 0;
 }
 
 bool session_may_grant(struct lc *lc)
 {
-	if (!session_ready(lc))
+	if (!session_is_ready(lc))
 		return false;
-	if (lease_fresh(&lc->session.lease, lc_now(lc)))
+	if (lease_fresh(&lc->session->lease, lc_now(lc)))
 		return true;
 	beat(lc);
 	return false;
@@ -68,7 +63,7 @@ bool session_may_grant(struct lc *lc)
 /* A doubt is told when it is certain. */
 static void tell_deadline(struct lc *lc)
 {
-	const struct lease *lease = &lc->session.lease;
+	const struct lease *lease = &lc->session->lease;
 
 	if (lc->config.deadline)
 		lc->config.deadline(lc->config.ctx, lease_doubted(lease, lc_now(lc)) ? lease->deadline_us
@@ -78,66 +73,66 @@ static void tell_deadline(struct lc *lc)
 static void lease_limit(void *ctx)
 {
 	struct lc *lc = ctx;
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	if (session->lease.deadline_us == INT64_MIN)
 		return;
-	if (session_lease_valid(lc)) {
-		timer_set(lc, &session->limit, lease_end(&session->lease));
+	if (session_lease_is_valid(lc)) {
+		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 		return;
 	}
 	if (session->lease.doubt_us != INT64_MAX)
 		tell_deadline(lc);
-	locks_lease_over(lc);
+	session->events->over(lc);
 }
 
 /* How long something that does not come is waited for. */
 static int64_t patience(struct lc *lc, int64_t otherwise_us)
 {
-	return lease_doubted(&lc->session.lease, lc_now(lc)) ? LEASE_DOUBT_US / 4 : otherwise_us;
+	return lease_doubted(&lc->session->lease, lc_now(lc)) ? LEASE_DOUBT_US / 4 : otherwise_us;
 }
 
 /* Only a new connection proves within milliseconds what the lease is worth. */
 static void doubt(struct lc *lc)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	lc->counters.doubts++;
 	lease_doubt(&session->lease, lc_now(lc));
 	if (session->limit.armed)
-		timer_set(lc, &session->limit, lease_end(&session->lease));
+		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	if (session->open)
 		lc->ensemble->port->drop(lc->ensemble);
-	if (!session_lease_valid(lc))
+	if (!session_lease_is_valid(lc))
 		return;
 	if (!session->connected)
-		timer_set(lc, &session->retry, lc_now(lc) + patience(lc, 0));
+		timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, 0));
 	lc_report(lc, LC_NOTICE, "the clock may have stood still: what is held is in doubt until the "
 	          "ensemble has answered anew");
 }
 
-bool session_doubted(struct lc *lc)
+bool session_is_doubted(struct lc *lc)
 {
 	if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))
 		doubt(lc);
-	return lease_doubted(&lc->session.lease, lc_now(lc));
+	return lease_doubted(&lc->session->lease, lc_now(lc));
 }
 
 void session_wrote(struct lc *lc, int64_t sent_us)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
-	takers_missed(lc);
+	session->events->alive(lc);
 	/* What ran out before this answer was seen stays lost. */
-	if (!session_lease_valid(lc))
-		locks_lease_over(lc);
+	if (!session_lease_is_valid(lc))
+		session->events->over(lc);
 	if (!lease_answered(&session->lease, sent_us, lc_now(lc)))
 		return;
 	if (!session->limit.armed)
-		timer_set(lc, &session->limit, lease_end(&session->lease));
+		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	tell_deadline(lc);
-	if (session_ready(lc))
-		locks_fresh(lc);
+	if (session_is_ready(lc))
+		session->events->extended(lc);
 }
 
 /* ---- heartbeats ---- */
@@ -145,44 +140,47 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 /* The next one is due a period after the last step, whichever write that was. */
 static int64_t beat_due(struct lc *lc)
 {
-	const struct lease *lease = &lc->session.lease;
-	bool busy = lc->holders + lc->waiters > 0 || !lease_fresh(lease, lc_now(lc));
+	const struct lease *lease = &lc->session->lease;
+	bool busy = lc->session->busy || !lease_fresh(lease, lc_now(lc));
 
 	return lease->answered_us + lease_heartbeat(lease, busy);
 }
 
 static void plan_beat(struct lc *lc)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	if (session->connected && !session->beating && session->state != LC_UNUSABLE)
-		timer_set(lc, &session->beat, beat_due(lc));
+		timer_set(&lc->timers, &session->beat, beat_due(lc));
 }
 
-void session_pace(struct lc *lc)
+void session_set_busy(struct lc *lc, bool busy)
 {
-	if (session_ready(lc))
+	if (lc->session->busy == busy)
+		return;
+	lc->session->busy = busy;
+	if (session_is_ready(lc))
 		plan_beat(lc);
 }
 
 void session_node_lost(struct lc *lc)
 {
-	lc->session.node_made = false;
+	lc->session->node_made = false;
 	beat(lc);
 }
 
 void session_node_written(struct lc *lc, bool certain)
 {
 	if (certain)
-		lc->session.node_version++;
+		lc->session->node_version++;
 	else
-		lc->session.node_unsure = true;
+		lc->session->node_unsure = true;
 }
 
 static void beat_timer(void *ctx)
 {
 	struct lc *lc = ctx;
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	if (!session->connected)
 		return;
@@ -192,7 +190,7 @@ static void beat_timer(void *ctx)
 		lc_report(lc, LC_WARNING, "server %s does not answer, trying the next",
 		          lc->ensemble->port->server(lc->ensemble));
 		lc->ensemble->port->drop(lc->ensemble);
-		timer_set(lc, &session->beat, lc_now(lc) + patience(lc, lease_patience(&session->lease)));
+		timer_set(&lc->timers, &session->beat, lc_now(lc) + patience(lc, lease_patience(&session->lease)));
 		return;
 	}
 	/* Other writes may have been steps meanwhile. */
@@ -204,23 +202,19 @@ static void beat_timer(void *ctx)
 
 static void beat_later(struct lc *lc)
 {
-	lc->session.beating = false;
-	timer_set(lc, &lc->session.beat, lc_now(lc) + RETRY_US);
+	lc->session->beating = false;
+	timer_set(&lc->timers, &lc->session->beat, lc_now(lc) + RETRY_US);
 }
 
 static void become_ready(struct lc *lc)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 	bool again = session->state == LC_SUSPENDED;
 
 	session->state = LC_READY;
 	session->proved = true;
 	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s", (uint64_t)session->id,
 	          again ? "resumed" : "begun", lc->ensemble->port->server(lc->ensemble));
-	locks_resume(lc);
-	calls_resume(lc);
-	if (session->pokes.made)
-		pokes_resume(lc);
 }
 
 /* The root is made in one go, from the top; EXISTS is as good as OK. */
@@ -230,67 +224,67 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		session_wrote(lc, lc->session.beat_sent_us);
-		lc->session.beating = false;
+		session_wrote(lc, lc->session->beat_sent_us);
+		lc->session->beating = false;
 		beat(lc);
 		return;
 	case ENSEMBLE_EXISTS:
-		lc->session.beating = false;
+		lc->session->beating = false;
 		beat(lc);
 		return;
 	case ENSEMBLE_NONODE:
 	case ENSEMBLE_NOCHILDREN:
-		if (!lc->session.proved) {
-			lc->session.beating = false;
+		if (!lc->session->proved) {
+			lc->session->beating = false;
 			unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
 			return;
 		}
 		/* Nothing can be held there, and only its owner knows whether it comes back. */
-		if (!lc->session.root_gone)
+		if (!lc->session->root_gone)
 			lc_report(lc, LC_ERROR, "somebody has removed %s: there are no locks until it is "
 			          "there again", lc->root);
-		lc->session.root_gone = true;
+		lc->session->root_gone = true;
 		beat_later(lc);
 		return;
 	case ENSEMBLE_NOAUTH:
-		lc->session.beating = false;
+		lc->session->beating = false;
 		unusable(lc, -EACCES);
 		return;
 	case ENSEMBLE_NOTEMPTY:
 	case ENSEMBLE_BADVERSION:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED:
-		lc_report(lc, LC_ERROR, "cannot make %s", lc->session.dir);
+		lc_report(lc, LC_ERROR, "cannot make %s", lc->session->dir);
 		beat_later(lc);
 		return;
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
-		lc->session.beating = false;
+		lc->session->beating = false;
 		return;
 	}
 }
 
 static void make_dir(struct lc *lc)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 	char *path = session->dir;
 
 	session->beat_sent_us = lc_now(lc);
 	if (lc->config.make_root)
 		for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 			*slash = '\0';
-			lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1,
+			lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1,
 			          lc_ignore, lc);
 			*slash = '/';
 		}
-	lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1, dir_made, lc);
+	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1, dir_made, lc);
 }
 
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
-	struct session *session = &lc->session;
-	bool poked;
+	struct session *session = lc->session;
+	bool resumed, poked;
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
@@ -304,14 +298,10 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 			lc_report(lc, LC_NOTICE, "%s is there again", lc->root);
 		session->root_gone = false;
 		session_wrote(lc, session->beat_sent_us);
-		if (!session_ready(lc))
+		resumed = !session_is_ready(lc);
+		if (resumed)
 			become_ready(lc);
-		else
-			calls_resume(lc);
-		if (!session->pokes.made)
-			pokes_resume(lc);   /* it was refused, or the root was away */
-		if (poked)
-			takers_look(lc);
+		session->events->beaten(lc, resumed, poked);
 		plan_beat(lc);
 		return;
 	case ENSEMBLE_EXISTS:   /* made by a create whose answer was lost */
@@ -360,18 +350,18 @@ static void node_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	len = (size_t)snprintf(data, sizeof(data), "%s %" PRId32, lc->host, answer->stat->version);
 	if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)
-		lc->session.node_version = answer->stat->version;
+		lc->session->node_version = answer->stat->version;
 }
 
 size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX])
 {
 	return (size_t)snprintf(ret_data, SESSION_DATA_MAX, "%s %" PRId32, lc->host,
-	                        lc->session.node_version + 1);
+	                        lc->session->node_version + 1);
 }
 
 static void beat(struct lc *lc)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 	char data[SESSION_DATA_MAX];
 	int len = (int)session_node_data(lc, data);
 
@@ -379,14 +369,14 @@ static void beat(struct lc *lc)
 		return;
 	session->beating = true;
 	session->beat_sent_us = lc_now(lc);
-	timer_set(lc, &session->beat, session->beat_sent_us + patience(lc, lease_patience(&session->lease)));
+	timer_set(&lc->timers, &session->beat, session->beat_sent_us + patience(lc, lease_patience(&session->lease)));
 	if (session->node_made)
-		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
+		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
 		                                    .data = data, .data_len = len,
 		                                    .version = ENSEMBLE_ANY_VERSION},
 		          1, beat_answered, lc);
 	else
-		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = session->node,
+		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = session->node,
 		                                    .data = data, .data_len = len,
 		                                    .ephemeral = true},
 		          1, beat_answered, lc);
@@ -401,7 +391,7 @@ void session_check(struct lc *lc)
 
 static void new_session(struct lc *lc, int64_t id)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	session->id = id;
 	session->half = lc_random(lc);
@@ -409,16 +399,15 @@ static void new_session(struct lc *lc, int64_t id)
 	session->node_made = false;
 	session->node_version = -1;
 	snprintf(session->node + strlen(session->dir), 18, "/%016" PRIx64, session->half);
-	strcpy(stpcpy(session->pokes.node, session->node), POKES_SUFFIX);
-	session->pokes.made = session->pokes.lost = false;
+	session->events->begun(lc);
 }
 
 static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
 {
 	struct lc *lc = ctx;
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
-	timer_clear(lc, &session->retry);
+	timer_clear(&lc->timers, &session->retry);
 	session->connected = true;
 	session->connections++;
 	if (session->id != id)
@@ -426,7 +415,7 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session->granted_us = session->lease.timeout_us;
 	if (session->limit.armed)   /* this server may grant less */
-		timer_set(lc, &session->limit, lease_end(&session->lease));
+		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	tell_deadline(lc);
 	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us, lc->config.loss_lead_us)) {
 		lc_report(lc, LC_ERROR, "the ensemble grants a session of %" PRId64 " ms; with a tick of "
@@ -437,7 +426,7 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 		return;
 	}
 	if (session->node_made && session->node_unsure)
-		lc_submit_beside(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = session->node}, 1,
+		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = session->node}, 1,
 		                 node_read, lc);
 	session->node_unsure = false;
 	beat(lc);
@@ -446,39 +435,38 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 static void disconnected(void *ctx)
 {
 	struct lc *lc = ctx;
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	session->connected = false;
 	session->beating = false;
-	timer_clear(lc, &session->beat);
+	timer_clear(&lc->timers, &session->beat);
 	if (session->state == LC_READY) {
 		session->state = LC_SUSPENDED;
 		session->away_us = lc_now(lc);
 		lc_report(lc, LC_WARNING, "connection lost, lease left: %" PRId64 " ms",
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
-	batch_clear(lc);
-	timer_set(lc, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
+	session->events->disconnected(lc);
+	timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
 static void open_session(struct lc *lc);
 
 static void forget_session(struct lc *lc)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	if (session->state == LC_READY)
 		session->away_us = lc_now(lc);
 	session->open = session->connected = session->beating = false;
 	session->id = 0;
-	timer_clear(lc, &session->beat);
-	timer_clear(lc, &session->limit);
+	timer_clear(&lc->timers, &session->beat);
+	timer_clear(&lc->timers, &session->limit);
 	lease_again(&session->lease);
 	tell_deadline(lc);
 	if (session->state != LC_UNUSABLE)
 		session->state = LC_CONNECTING;
-	batch_clear(lc);
-	locks_session_ended(lc);
+	session->events->ended(lc);
 }
 
 static void ended(void *ctx, bool refused)
@@ -496,9 +484,9 @@ static void ended(void *ctx, bool refused)
 
 static void changed(void *ctx, const char *path, enum ensemble_change change)
 {
-	locks_changed(ctx, path, change);
-	attend_changed(ctx, path);
-	pokes_changed(ctx, path, change);
+	struct lc *lc = ctx;
+
+	lc->session->events->changed(lc, path, change);
 }
 
 static void open_session(struct lc *lc)
@@ -511,10 +499,10 @@ static void open_session(struct lc *lc)
 	};
 	int r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us, &events, lc);
 
-	lc->session.open = r == 0;
+	lc->session->open = r == 0;
 	if (r < 0)
 		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
-	timer_set(lc, &lc->session.retry, lc_now(lc) + (r < 0 ? RETRY_US
+	timer_set(&lc->timers, &lc->session->retry, lc_now(lc) + (r < 0 ? RETRY_US
 	                                               : lc->config.session_timeout_us / 5));
 }
 
@@ -523,7 +511,7 @@ static void open_session(struct lc *lc)
 static void retry(void *ctx)
 {
 	struct lc *lc = ctx;
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
 	if (session->state == LC_UNUSABLE) {
 		if (session->open) {
@@ -539,21 +527,18 @@ static void retry(void *ctx)
 		return;
 	}
 	lc->ensemble->port->drop(lc->ensemble);
-	timer_set(lc, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
+	timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
-int session_begin(struct lc *lc)
+int session_begin(struct lc *lc, const struct session_events *events)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
-	session->dir = lc_join(lc->root, ROOT_DIR);
+	session->events = events;
+	session->dir = path_join(lc->root, ROOT_DIR);
 	session->node = session->dir ? malloc(strlen(session->dir) + 18) : NULL;
-	session->pokes.node = session->node ? malloc(strlen(session->dir) + 18 + strlen(POKES_SUFFIX)) : NULL;
-	if (!session->pokes.node) {
-		free(session->node);
-		free(session->dir);
+	if (!session->node)
 		return -ENOMEM;
-	}
 	strcpy(session->node, session->dir);
 	session->away_us = lc_now(lc);
 	lease_begin(&session->lease, lc->config.tick_time_us);
@@ -566,18 +551,20 @@ int session_begin(struct lc *lc)
 
 void session_finish(struct lc *lc, bool farewell)
 {
-	struct session *session = &lc->session;
+	struct session *session = lc->session;
 
-	lc->session.state = LC_UNUSABLE;
+	lc->session->state = LC_UNUSABLE;
 	if (session->open)
 		lc->ensemble->port->close(lc->ensemble, farewell);
 	session->open = session->connected = false;
-	timer_clear(lc, &session->beat);
-	timer_clear(lc, &session->limit);
-	timer_clear(lc, &session->retry);
-	batch_clear(lc);
-	locks_session_ended(lc);
-	free(session->dir);
-	free(session->node);
-	free(session->pokes.node);
+	timer_clear(&lc->timers, &session->beat);
+	timer_clear(&lc->timers, &session->limit);
+	timer_clear(&lc->timers, &session->retry);
+	session->events->ended(lc);
+}
+
+void session_free(struct lc *lc)
+{
+	free(lc->session->dir);
+	free(lc->session->node);
 }

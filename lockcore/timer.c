@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * timer.c - what is due when: a pairing heap, since thousands are set at a time, each user's
- * for as long as he likes. Those of the same time fire in the order in which they were set.
+ * timer.c - a pairing heap of timers: thousands may be set at a time. Timers of the same time
+ * fire in the order in which they were set.
  */
-#include "engine.h"
+#include "timer.h"
+
+#include <stddef.h>
 
 static bool is_before(const struct timer *a, const struct timer *b)
 {
@@ -68,36 +70,34 @@ static void cut(struct timer *timer)
 	timer->next = timer->before = NULL;
 }
 
-void timer_clear(struct lc *lc, struct timer *timer)
+void timer_clear(struct timers *timers, struct timer *timer)
 {
 	if (!timer->armed)
 		return;
 	timer->armed = false;
-	if (lc->timers == timer) {
-		lc->timers = merge_below(timer);
+	if (timers->first == timer) {
+		timers->first = merge_below(timer);
 	} else {
 		cut(timer);
-		lc->timers = merge(lc->timers, merge_below(timer));
+		timers->first = merge(timers->first, merge_below(timer));
 	}
 }
 
-void timer_set(struct lc *lc, struct timer *timer, int64_t at_us)
+void timer_set(struct timers *timers, struct timer *timer, int64_t at_us)
 {
-	timer_clear(lc, timer);
+	timer_clear(timers, timer);
 	timer->at_us = at_us;
-	timer->serial = lc->timers_set++;
+	timer->serial = timers->set++;
 	timer->armed = true;
-	lc->timers = merge(lc->timers, timer);
+	timers->first = merge(timers->first, timer);
 }
 
-void timers_run(struct lc *lc)
+void timers_run(struct timers *timers, int64_t now_us)
 {
-	int64_t now = lc_now(lc);
+	while (timers->first && timers->first->at_us <= now_us) {
+		struct timer *timer = timers->first;
 
-	while (lc->timers && lc->timers->at_us <= now) {
-		struct timer *timer = lc->timers;
-
-		timer_clear(lc, timer);
+		timer_clear(timers, timer);
 		timer->fire(timer->ctx);
 	}
 }

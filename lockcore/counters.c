@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tally.c - what has happened so far: numbers that only rise, for those who measure
- * (lc_counters). Nothing in the engine depends on them.
+ * counters.c - see counters.h.
  */
-#include "engine.h"
+#include "counters.h"
 
 #include <errno.h>
 
@@ -17,10 +16,10 @@ const int64_t lc_wait_bounds_us[LC_WAIT_BUCKETS] = {
 	1000, 2500, 5000, 10000, 50000, 100000, 500000, 1000000, 10000000, 60000000, 600000000, 3600000000,
 };
 
-void tally_granted(struct lc_taker *taker)
+void count_grant(struct lc *lc, int64_t asked_us)
 {
-	struct lc_counters *counters = &taker->lc->counters;
-	int64_t waited = lc_now(taker->lc) - taker->asked_us;
+	struct lc_counters *counters = &lc->counters;
+	int64_t waited = lc_now(lc) - asked_us;
 	int i = 0;
 
 	while (i < LC_WAIT_BUCKETS && waited > lc_wait_bounds_us[i])
@@ -30,7 +29,7 @@ void tally_granted(struct lc_taker *taker)
 	counters->waited_us += waited;
 }
 
-void tally_failed(struct lc *lc, int error)
+void count_failure(struct lc *lc, int error)
 {
 	int i = 0;
 

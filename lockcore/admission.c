@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admission.c - see admission.h.
+ */
+#include "admission.h"
+
+#include "handoff.h"
+#include "lock_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool waits_in_queue(const struct lc_taker *taker)
+{
+	return taker && taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT;
+}
+
+static bool leaves(const struct lc_taker *taker)
+{
+	return taker && !taker->entry.wanted;
+}
+
+/* It began to probe before this listing was sent. */
+static bool probes(const struct lc_taker *taker, const struct queue *queue)
+{
+	return taker->state == TAKER_WAITING && taker->wait == WAIT_PROBING &&
+	       queue->listing > taker->probed_at;
+}
+
+/* The entries that stand in the way. Those of ours that leave do not: their deletes are on
+ * their way. */
+struct crowd {
+	unsigned all, exclusive;
+	unsigned apart;        /* shared or foreign: such an entry fills no slot */
+};
+
+static bool bars(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
+{
+	return mode == LC_SHARED ? crowd->exclusive > 0
+	                         : crowd->all >= slots || (crowd->apart > 0 && crowd->all > 0);
+}
+
+/* True: it is refused, or will be when the slots are known. */
+static bool refuse_immediate(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
+                             struct lc_taker *taker)
+{
+	if (!bars(crowd, taker->entry.mode, queue->slots))
+		return false;
+	if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX)) {
+		taker_fail(taker, -EAGAIN);
+	} else {
+		lock->slots_asked = true;
+		lock_watch(lock);
+	}
+	return true;
+}
+
+/* Takers that will not wait. Where more slots than are known of would help, they are answered
+ * when the number is known. */
+static void answer_immediate(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
+{
+	struct lc_taker *taker, *next;
+	struct crowd crowd = {0};
+
+	for (size_t i = 0; i < queue->count; i++) {
+		const struct entry_name *name = &queue->entries[i].name;
+
+		if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)
+			refuse_immediate(lock, queue, &crowd, owners[i]);
+		if (leaves(owners[i]))
+			continue;
+		crowd.all++;
+		crowd.exclusive += name->mode == LC_EXCLUSIVE;
+		crowd.apart += name->mode == LC_SHARED || !name->ours;
+	}
+	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		if (!probes(taker, queue) || refuse_immediate(lock, queue, &crowd, taker))
+			continue;
+		taker->wait = WAIT_QUEUED;
+		taker_step(taker);
+	}
+}
+
+/* An upgrade: the taker does not wait for the shared entry whose place it is to take. An
+ * exclusive entry in between waits for that one in turn, so that both would wait for ever. */
+static void check_upgrade(struct queue *queue, struct lc_taker **owners, size_t i)
+{
+	struct lc_taker *taker = owners[i];
+	ssize_t blocker = -1;
+	bool barred = false, leavers_only = true;
+
+	for (size_t k = 0; k < i; k++) {
+		if (owners[k] == taker->instead)
+			continue;
+		blocker = (ssize_t)k;
+		leavers_only &= leaves(owners[k]);
+		barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);
+	}
+	if (barred || (taker->immediate && !leavers_only))
+		taker_fail(taker, taker->immediate ? -EAGAIN : -EDEADLK);
+	else
+		queue->entries[i].blocker = blocker;
+}
+
+/* The first taker that waits, and so all behind it. What it waits for is watched, or is ours. */
+static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_taker **owners, size_t i)
+{
+	ssize_t blocker = queue_blocker(queue, i);
+
+	lock_watch(lock);
+	entry_watch(&owners[i]->entry);
+	if (queue->slots == 1 && owners[blocker]) {
+		/* Its going will cause a listing. The entry of a holder is watched already; that of
+		 * a taker that lost the lock at once is not yet. */
+		if (owners[blocker]->state == TAKER_LOST)
+			entry_watch(&owners[blocker]->entry);
+		lock_watch_none(lock);
+		lock->behind_leaver = leaves(owners[blocker]);
+		return;
+	}
+	lock->front = owners[i];
+	if (queue->slots == 1)
+		lock_watch_front(lock, queue->entries[blocker].znode);
+	else
+		lock_watch_none(lock);   /* any of several may go: the listing was watched */
+}
+
+/* To find the order may have taken some time (order.c): the lock may be another one since. */
+static bool may_hold(struct lc_taker *taker)
+{
+	if (!taker_means(taker))
+		lock_want_list(taker->entry.lock);
+	return taker_means(taker) && session_may_grant(taker->entry.lc);
+}
+
+static void admit_waiters(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
+{
+	size_t i;
+
+	lock->front = NULL;
+	lock->wants_lease = lock->behind_leaver = false;
+	timer_clear(&lock->lc->timers, &lock->recheck);
+	if (lock->waiting > 0 || lock->holding > 0 || lock->unresolved)
+		lock_recheck(lock);
+	for (i = 0; i < queue->count; i++) {
+		if (!waits_in_queue(owners[i]))
+			continue;
+		if (queue_blocker(queue, i) >= 0 || !may_hold(owners[i]))
+			break;
+		handoff_grant(owners[i], i == 0);
+	}
+	if (i == queue->count) {
+		lock_watch_none(lock);
+	} else if (queue_blocker(queue, i) >= 0) {
+		wait_behind(lock, queue, owners, i);
+	} else {
+		lock_watch_none(lock);
+		lock->front = owners[i];
+		lock->wants_lease = true;
+	}
+	if (!lock->held_back)
+		lock_untouch(lock);   /* nobody waits unguarded now */
+}
+
+/* The client of a *deaf* entry would not wait for ours. Beside such an entry nobody can be
+ * promised to be alone: nobody is let in until it is gone. */
+static void refuse_beside_deaf(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
+{
+	const struct queue_entry *deaf = NULL;
+	struct lc_taker *taker, *next;
+
+	for (size_t i = 0; i < queue->count && !deaf; i++)
+		if (queue->entries[i].name.deaf)
+			deaf = &queue->entries[i];
+	if (!deaf || lock->waiting == 0)
+		return;
+	lc_report(lock->lc, LC_ERROR, "%s: %s is of a client that does not wait for our entries; "
+	          "it is not taken beside that", lock->path, deaf->znode);
+	for (size_t i = 0; i < queue->count; i++)
+		if (waits_in_queue(owners[i]))
+			taker_fail(owners[i], -EPROTO);
+	DL_FOREACH_SAFE(lock->takers, taker, next)
+		if (probes(taker, queue))
+			taker_fail(taker, -EPROTO);
+}
+
+void admit(struct lock *lock, struct queue *queue)
+{
+	struct lc_taker **owners = calloc(queue->count + 1, sizeof(*owners));
+
+	if (!owners) {
+		lock_list_later(lock);
+		return;
+	}
+	for (size_t i = 0; i < queue->count; i++)
+		owners[i] = taker_of(entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name));
+	refuse_beside_deaf(lock, queue, owners);
+	/* Before that it is not known which entries are ours, and on their way out. */
+	if (!lock->unresolved) {
+		for (size_t i = 0; i < queue->count; i++)
+			if (waits_in_queue(owners[i]) && owners[i]->instead)
+				check_upgrade(queue, owners, i);
+		answer_immediate(lock, queue, owners);
+	}
+	admit_waiters(lock, queue, owners);
+	free(owners);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * base.c - see base.h.
+ */
+#include "base.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUIET_US (10 * 1000000LL)
+
+int64_t lc_now(struct lc *lc)
+{
+	return lc->config.clock_us(lc->config.ctx);
+}
+
+uint64_t lc_random(struct lc *lc)
+{
+	uint64_t bits;
+
+	lc->config.random(lc->config.ctx, &bits, sizeof(bits));
+	return bits;
+}
+
+void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	lc->config.report(lc->config.ctx, level, text);
+}
+
+bool lc_may_say_again(struct lc *lc, int64_t *said_us)
+{
+	if (*said_us != 0 && lc_now(lc) - *said_us < QUIET_US)
+		return false;
+	*said_us = lc_now(lc);
+	return true;
+}
+
+void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
+               void *ctx)
+{
+	lc->counters.requests++;
+	lc->ensemble->port->submit(lc->ensemble, ops, count, answer, ctx);
+}
+
+void lc_ignore(void *ctx, const struct ensemble_answer *answer)
+{
+	(void)ctx;
+	(void)answer;
+}
+
+int errno_of(enum ensemble_result result)
+{
+	switch (result) {
+	case ENSEMBLE_OK: return 0;
+	case ENSEMBLE_NONODE: return -ENOENT;
+	case ENSEMBLE_EXISTS: return -EEXIST;
+	case ENSEMBLE_NOTEMPTY: return -ENOTEMPTY;
+	case ENSEMBLE_NOAUTH: return -EACCES;
+	case ENSEMBLE_NOCHILDREN: return -EPERM;
+	case ENSEMBLE_INVALID: return -EINVAL;
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_REFUSED: return -ENOLCK;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE: return -EHOSTUNREACH;
+	}
+	return -EIO;
+}
+
+char *path_join(const char *directory, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+}
+
+char *lc_path(struct lc *lc, const char *lock)
+{
+	return *lock ? path_join(lc->root, lock) : strdup(lc->root);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * batch.h - creates and deletes of entries: what came up in one turn goes out together. See
+ * batch.c.
+ */
+#ifndef LOCKCORE_BATCH_H
+#define LOCKCORE_BATCH_H
+
+#include "entry.h"
+
+struct batch {
+	struct entry **entries;      /* CREATING or DELETING, and not sent yet */
+	size_t count, room;
+	unsigned flights;            /* requests and transactions that are not answered */
+	uint64_t parcels;            /* so far */
+};
+
+/* Keeps the create or the delete of an entry, as its state says. False: no memory. */
+bool batch_add(struct entry *entry);
+/* Sends what is kept, unless much is under way. */
+void batch_flush(struct lc *lc);
+void batch_send(struct lc *lc);
+/* Contact is lost: what is kept was not sent. */
+void batch_clear(struct lc *lc);
+/* As lc_submit(), behind all that is kept. */
+void batch_submit(struct lc *lc, const struct ensemble_op *ops, int count,
+                  ensemble_answer_fn *answer, void *ctx);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry.h - one entry: an ephemeral node of this mount in the queue of a lock, from before its
+ * create is sent until it is certainly gone; its data; the watch on it.
+ *
+ * The layers above decide whether an entry shall exist (`wanted`), and when it is created and
+ * deleted (batch.h). This one knows what ZooKeeper has said of it:
+ *
+ *              create             OK                delete            OK, NONODE
+ *   [ABSENT] ---------> [CREATING] -----> [PRESENT] -------> [DELETING] --------> [ABSENT]
+ *      ^  ^                 |  |unanswered   ^  ^                |
+ *      |  '--- refused, ----'  v             |  '----------------'  unanswered, refused, not sent
+ *      |       not sent    [UNKNOWN] --------'  a listing shows it
+ *      '-------------------------'  a listing does not show it
+ *
+ * From every state it comes to ABSENT when the session ends, and from PRESENT when a listing
+ * does not show it. So the duty to delete an entry begins before its create is sent, and ends
+ * only when it is certainly gone, whether or not anybody waits for it any more.
+ */
+#ifndef LOCKCORE_ENTRY_H
+#define LOCKCORE_ENTRY_H
+
+#include "lock.h"
+#include "name.h"
+
+/* What an entry tells the layer above. Any of them may change the states of takers; none of
+ * them frees an entry but `changed`, which comes last. */
+struct entry_events {
+	/* It is there. `made`: its create was answered OK just now. */
+	void (*present)(struct entry *entry, bool made);
+	/* Its create was refused for good: it is absent. */
+	void (*not_made)(struct entry *entry, enum ensemble_result why);
+	/* It is about to become absent: its place is still known. */
+	void (*absent)(struct entry *entry);
+	/* It was there when this was asked on this connection. */
+	void (*proved)(struct entry *entry);
+	/* It is gone for certain, by nobody's hand here, though a listing may still show its name. */
+	void (*gone)(struct entry *entry);
+	/* Somebody has marked it: it is to be given up. */
+	void (*marked)(struct entry *entry, const char *by);
+	/* Something could not be done now: try again in a second. */
+	void (*later)(struct entry *entry);
+	/* An answer has changed something: what is next? */
+	void (*changed)(struct entry *entry);
+};
+
+struct entries {
+	const struct entry_events *events;
+	struct entry *by_id;
+	int64_t refused_said_us;     /* when it was last reported that the ensemble refuses entries */
+};
+
+enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
+
+struct entry {
+	struct lc *lc;
+	struct lock *lock;
+	enum entry_state state;
+	uint64_t id;                 /* the second half of its UUID */
+	UT_hash_handle hh;           /* in lc->entries->by_id */
+	bool wanted;                 /* it shall exist */
+	bool gone;                   /* PRESENT, but said to be gone: see entry_events */
+	unsigned pending;            /* answers outstanding that name this entry */
+
+	/* The node. */
+	char *name;                  /* CREATING, UNKNOWN: without its digits */
+	int64_t number;
+	int64_t czxid;               /* 0: not known, it was made in a transaction */
+	int32_t version;             /* of its data */
+	struct watch watch;
+	uint64_t created_at;         /* lock->list_sent when its create was sent: every later
+	                              * listing of this connection shows it */
+	uint64_t listed;             /* the last listing that showed it */
+	unsigned claims;             /* UNKNOWN: nodes that may be it, and are being asked, */
+	uint64_t claimed;            /*   since which listing; */
+	bool claim_lost;             /*   one of them could not be asked */
+
+	/* Its place in the queue: handoff.c. */
+	bool first;                  /* held: nobody stood before it, so that the next one in the
+	                              * queue comes next; not so for one of several slots */
+	bool adjacent;               /* no other client's entry stands, or will ever stand, between
+	                              * this one and the one of ours before it */
+	int64_t follows;             /* made in the transaction that deletes the entry of this number,
+	                              * which was first; -1: not so */
+
+	/* batch.c */
+	int64_t sent_us;             /* its last create or delete */
+	bool alone;                  /* its create or delete failed in a transaction */
+
+	/* Its data. */
+	pid_t pid;
+	uid_t uid;
+	enum lc_mode mode;
+	char command[LC_COMMAND_MAX + 1];
+	char *reason;                /* or NULL */
+	int64_t held_since_ms;       /* -1: its taker does not hold */
+	bool told_since;             /* the data says so, or will */
+	bool data_dirty, data_pending;   /* it is to be written; it is being written */
+	int64_t data_sent_us;
+};
+
+/* What was given to the entry is freed by it: name, reason. 0 or -ENOMEM. */
+int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);
+void entry_finish(struct entry *entry);
+
+/* It stands in the queue. */
+bool entry_is_queued(const struct entry *entry);
+/* Its watch is good: it was there on this connection. */
+bool entry_is_proved(const struct entry *entry);
+/* The entry whose UUID a node of the lock bears: the node is it, or a copy that another client
+ * has made. NULL: none. */
+struct entry *entry_named(struct lock *lock, const struct entry_name *name);
+/* The entry that a node of the lock is, by its full name. NULL: none. */
+struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name);
+char *entry_path(const struct entry *entry);   /* malloced */
+
+/* ---- making and deleting: batch.c sends ---- */
+
+/* ABSENT -> CREATING. False: no memory. */
+bool entry_begin(struct entry *entry);
+void entry_created(struct entry *entry, const struct ensemble_answer *answer);
+void entry_deleted(struct entry *entry, const struct ensemble_answer *answer);
+/* Its create or delete was not sent, or has certainly not happened. */
+void entry_unsent(struct entry *entry);
+/* PRESENT <-> DELETING, before anything is sent. */
+void entry_set_deleting(struct entry *entry, bool deleting);
+/* It is gone: deleted, or with its lock or session. */
+void entry_set_absent(struct entry *entry);
+/* UNKNOWN, and the node may be it, by its name. */
+bool entry_may_be(const struct entry *entry, const char *znode);
+/* Listing number `number` shows such a node; or shows none. */
+void entry_found(struct entry *entry, const char *znode, uint64_t number);
+void entry_not_found(struct entry *entry);
+
+/* ---- its data ---- */
+
+size_t entry_format(const struct entry *entry, char *ret_data);   /* RECORD_ENTRY_MAX */
+/* Takes over what the good answer of a get tells, a mark among it. False: the node is another
+ * client's, made under the name of this one when this one was gone. */
+bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
+/* Watches it, unless its watch is good. */
+void entry_watch(struct entry *entry);
+/* Reads it, unless its watch is good: nothing else tells of a mark. */
+void entry_look(struct entry *entry);
+void entries_look(struct lc *lc);
+/* Writes what is dirty. */
+void entry_write(struct entry *entry);
+/* Writes since when it is held, unless that stands there. */
+void entry_write_since(struct entry *entry);
+
+#endif

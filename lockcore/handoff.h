@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * handoff.h - who may hold the lock without a listing: see handoff.c, which proves it.
+ */
+#ifndef LOCKCORE_HANDOFF_H
+#define LOCKCORE_HANDOFF_H
+
+#include "taker.h"
+
+/* A taker is about to leave. If it holds, the next taker of ours is granted the lock, where
+ * that is known to come next. */
+void handoff_leave(struct lc_taker *leaver);
+/* Grants, and sees to it that the next hand-off can do without a listing. */
+void handoff_grant(struct lc_taker *taker, bool first);
+/* The lock is watched while a taker of ours comes next behind this holder; and so is that
+ * one's entry, if the holder stays for a while. */
+void handoff_watch_next(struct lc_taker *holder);
+/* The entry that got the lock was there, on this connection. */
+void handoff_proved(struct entry *entry);
+/* Deletes what was held back for an entry that is not `unproved` any more. */
+void handoff_release(struct lock *lock);
+
+/* An entry of ours comes into the queue; `made`: its create was answered now. It may be first
+ * without a listing. */
+void handoff_present(struct entry *entry, bool made);
+/* An entry of ours is about to go out of the queue. */
+void handoff_absent(struct entry *entry);
+
+#endif

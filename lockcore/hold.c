@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold.c - what the face asks of a taker that holds: is it so, its token, its reason.
+ */
+#include "hold.h"
+
+#include "loss.h"
+#include "record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+bool lc_holds(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	if (taker->state != TAKER_HELD)
+		return false;
+	if (session_lease_is_valid(lc))
+		return !lease_doubted(&lc->session->lease, lc_now(lc));
+	loss_of_lease(lc);   /* for ever, whatever comes after this moment */
+	return false;
+}
+
+bool taker_has_lock(struct lc_taker *taker)
+{
+	return lc_holds(taker) && taker->entry.state == ENTRY_PRESENT;
+}
+
+int64_t lc_token(const struct lc_taker *taker)
+{
+	return taker->entry.czxid;
+}
+
+const char *lc_znode(const struct lc_taker *taker)
+{
+	return entry_is_queued(&taker->entry) ? taker->entry.name : NULL;
+}
+
+int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
+{
+	struct entry *entry = &taker->entry;
+	char *reason;
+
+	if (len > LC_REASON_MAX)
+		return -EFBIG;
+	if (!lc_holds(taker))
+		return -EIO;
+	reason = malloc(len + 1);
+	if (!reason)
+		return -ENOMEM;
+	record_copy_line(reason, len + 1, text, len);
+	free(entry->reason);
+	entry->reason = reason;
+	entry->data_dirty = true;
+	entry_write(entry);
+	return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.h - contact with the ensemble: the session, its heartbeats, its lease. See session.c
+ * for its states.
+ */
+#ifndef LOCKCORE_SESSION_H
+#define LOCKCORE_SESSION_H
+
+#include "base.h"
+#include "lease.h"
+
+/* What the session tells the layers above it. */
+struct session_events {
+	/* A new session has its id; it is not proved yet. */
+	void (*begun)(struct lc *lc);
+	/* A heartbeat was answered OK. `resumed`: it was the first one on this connection, and
+	 * the session is ready again. `poked`: somebody else has written to its node. */
+	void (*beaten)(struct lc *lc, bool resumed, bool poked);
+	/* A write was answered OK: the session lives. */
+	void (*alive)(struct lc *lc);
+	/* The lease was extended while the session is ready. */
+	void (*extended)(struct lc *lc);
+	/* The lease is over: nobody holds any more. */
+	void (*over)(struct lc *lc);
+	/* Contact is lost; what was not sent is not sent any more. */
+	void (*disconnected)(struct lc *lc);
+	/* The session has ended, and all its ephemeral nodes and watches with it. */
+	void (*ended)(struct lc *lc);
+	/* It cannot be used any more, for good. */
+	void (*unusable)(struct lc *lc);
+	/* A watched node has changed. */
+	void (*changed)(struct lc *lc, const char *path, enum ensemble_change change);
+};
+
+struct session {
+	const struct session_events *events;
+	enum lc_state state;
+	int why;                     /* UNUSABLE: -errno */
+	bool open;                   /* the port has a session for us */
+	bool connected;
+	bool busy;                   /* somebody holds or waits: the pace of the heartbeats */
+	int64_t id;
+	uint64_t half;               /* 64 random bits: they mark the entries of this session */
+	struct lease lease;
+	int64_t granted_us;          /* T, kept beyond the session's end */
+	int64_t away_us;             /* not ready: since when */
+	bool beating;                /* a heartbeat or its making is under way */
+	bool node_made;
+	int32_t node_version;        /* of the heartbeats' node: another writer's write is a poke */
+	bool node_unsure;            /* the last write to it was not answered */
+	bool proved;                 /* was ready once: the root is good */
+	bool root_gone;              /* somebody has removed it, and that was reported */
+	int64_t beat_sent_us;
+	struct timer beat;           /* the next heartbeat; or patience with the last one */
+	struct timer limit;          /* the lease's deadline */
+	struct timer retry;          /* opening failed, or no connection yet */
+	char *dir;                   /* ROOT/ROOT_DIR */
+	char *node;                  /* ROOT/.zklockfs/<half> */
+	unsigned long connections, sessions;
+};
+
+/* Opens the session. 0 or -ENOMEM; session_free() follows in either case. */
+int session_begin(struct lc *lc, const struct session_events *events);
+/* Closes it; ended() comes from inside. */
+void session_finish(struct lc *lc, bool farewell);
+void session_free(struct lc *lc);
+
+bool session_is_ready(const struct lc *lc);
+/* The session is ready, and the lease is good enough for a grant. Otherwise a heartbeat is on
+ * its way, and extended() follows. */
+bool session_may_grant(struct lc *lc);
+/* The lease is not over. It may be in doubt. */
+bool session_lease_is_valid(struct lc *lc);
+/* Looks whether there is a reason to doubt the clock. True: nothing is good now, neither a
+ * grant nor a hold; within LEASE_DOUBT_US it is good again, or lost. */
+bool session_is_doubted(struct lc *lc);
+/* Sends a heartbeat, unless one is under way: alive() follows, or the session's end. */
+void session_check(struct lc *lc);
+/* A write that was sent at that time was answered OK. */
+void session_wrote(struct lc *lc, int64_t sent_us);
+/* Whether anybody holds or waits. */
+void session_set_busy(struct lc *lc, bool busy);
+/* The heartbeats' node is not there any more: it is made again at once. */
+void session_node_lost(struct lc *lc);
+/* The heartbeats' node was written in a transaction. `certain`: that was answered OK. */
+void session_node_written(struct lc *lc, bool certain);
+/* The text for the heartbeats' node: the host, and the version that the node will have if
+ * nobody else writes to it. Returns its length. */
+#define SESSION_DATA_MAX (LC_HOST_MAX + 16)
+size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX]);
+
+#endif

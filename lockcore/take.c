@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * take.c - what the face asks of takers: take, leave, use.
+ */
+#include "attend.h"
+#include "counters.h"
+#include "handoff.h"
+#include "loss.h"
+#include "record.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long the ensemble has to say whether a lock is free, for a taker that will not wait. */
+#define PROBE_US 2000000
+
+/* ---- timers ---- */
+
+static void settle_fired(void *ctx)
+{
+	struct lc_taker *taker = ctx;
+
+	entry_write_since(&taker->entry);   /* first: the watch is not to tell of it */
+	entry_watch(&taker->entry);
+	lock_recheck(taker->entry.lock);
+	if (taker->state == TAKER_HELD)
+		handoff_watch_next(taker);
+}
+
+static void limit_fired(void *ctx)
+{
+	struct lc_taker *taker = ctx;
+
+	if (taker->state == TAKER_WAITING)
+		/* Only the ensemble can say that a lock is not free. */
+		taker_fail(taker, taker->immediate ? -EHOSTUNREACH : -ETIMEDOUT);
+	else if (taker->state == TAKER_LOST)
+		taker_give_up(taker);   /* those who work under it cannot be stopped */
+	if (taker->state != TAKER_WAITING)
+		taker_step(taker);
+}
+
+/* ---- take ---- */
+
+static int64_t time_limit(struct lc *lc, const struct lc_request *request)
+{
+	int64_t third = lc->config.session_timeout_us / 3;
+
+	if (request->wait_us != 0)
+		return request->wait_us;
+	return third < PROBE_US ? third : PROBE_US;
+}
+
+/* False: no memory. */
+static bool copy_reason(struct entry *entry, const char *reason)
+{
+	size_t len = reason ? strnlen(reason, LC_REASON_MAX) : 0;
+
+	if (len == 0)
+		return true;
+	entry->reason = malloc(len + 1);
+	if (!entry->reason)
+		return false;
+	record_copy_line(entry->reason, len + 1, reason, len);
+	return true;
+}
+
+/* NULL: no memory. */
+static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *request, struct lock *lock)
+{
+	int64_t limit = time_limit(lc, request), now = lc_now(lc);
+	struct lc_taker *taker = calloc(1, sizeof(*taker));
+	struct entry *entry = &taker->entry;
+
+	if (!taker)
+		return NULL;
+	taker->meant = request->czxid;
+	taker->immediate = request->wait_us == 0;
+	taker->asked_us = now;
+	taker->limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
+	taker->limit = (struct timer){.fire = limit_fired, .ctx = taker};
+	taker->settle = (struct timer){.fire = settle_fired, .ctx = taker};
+	entry->pid = request->pid;
+	entry->uid = request->uid;
+	entry->mode = request->mode;
+	record_copy_line(entry->command, sizeof(entry->command), request->command,
+	                 strlen(request->command));
+	if (copy_reason(entry, request->reason) && entry_init(lc, entry, lock) == 0)
+		return taker;
+	free(entry->reason);
+	free(taker);
+	return NULL;
+}
+
+static void replace(struct lc_taker *taker, struct lc_taker *instead)
+{
+	assert(taker->entry.mode == LC_EXCLUSIVE && instead->entry.lock == taker->entry.lock &&
+	       instead->entry.mode == LC_SHARED && !instead->heir);
+	taker->instead = instead;
+	instead->heir = taker;
+}
+
+/* What is known already decides how it begins. */
+static void begin(struct lc_taker *taker, struct lc_taker *instead)
+{
+	struct lock *lock = taker->entry.lock;
+
+	if (lock_is_watched(lock) && !taker_means(taker)) {
+		taker_fail(taker, -ENOENT);
+	} else if (instead && lc_holds(instead)) {
+		replace(taker, instead);
+		taker_step(taker);
+	} else if (taker->immediate && lock_bars(lock, taker->entry.mode) &&
+	           session_lease_is_valid(lock->lc)) {
+		taker_fail(taker, -EAGAIN);
+	} else {
+		taker->wait = taker->immediate ? WAIT_PROBING : WAIT_QUEUED;
+		taker->probed_at = lock->list_sent;   /* an older listing says nothing to it */
+		taker_step(taker);
+	}
+}
+
+static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
+                lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker)
+{
+	/* Of the entry's path, its digits, and its length field in the transaction. */
+	size_t longest = strlen(lc->root) + 1 + strlen(request->lock) + 1 + NAME_PREFIX_MAX + 10 + 4;
+	struct lc_taker *taker;
+	struct lock *lock;
+	int r;
+
+	if (strlen(lc->root) + 1 + strlen(request->lock) > LC_PATH_MAX)
+		return -ENAMETOOLONG;
+	if (lc->draining || lc->session->state == LC_UNUSABLE)
+		return -ESHUTDOWN;
+	if (quota_is_full(lc, longest))
+		locks_forget_idle(lc);
+	if (!quota_has_room(lc, request->uid, longest))
+		return -ENOLCK;
+	r = lock_get(lc, request->lock, request->uid, &lock);
+	if (r < 0)
+		return r;
+	taker = make_taker(lc, request, lock);
+	if (!taker) {
+		lock_unuse(lock);
+		return -ENOMEM;
+	}
+	taker->taken = taken;
+	taker->lost = lost;
+	taker->ctx = ctx;
+	quota_charge_entry(lc, &taker->charge, request->uid, longest);
+	taker_enter(taker);
+	*ret_taker = taker;
+	begin(taker, request->instead);
+	return 0;
+}
+
+int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken, lc_lost_fn *lost,
+            void *ctx, struct lc_taker **ret_taker)
+{
+	int r = take(lc, request, taken, lost, ctx, ret_taker);
+
+	lc->counters.takes++;
+	if (r < 0)
+		count_failure(lc, r);
+	return r;
+}
+
+bool lc_replace(struct lc_taker *taker, struct lc_taker *instead)
+{
+	if (taker->state != TAKER_WAITING || taker->entry.mode != LC_EXCLUSIVE || taker->instead ||
+	    taker->entry.lock != instead->entry.lock || instead->entry.mode != LC_SHARED ||
+	    instead->heir || !lc_holds(instead))
+		return false;
+	replace(taker, instead);
+	lock_want_list(taker->entry.lock);
+	return true;
+}
+
+/* ---- leave ---- */
+
+void lc_leave(struct lc_taker *taker)
+{
+	taker_part(taker);
+	/* Neither granted nor refused, as far as the face knows. */
+	if (taker->state == TAKER_WAITING || (taker->due_prev && taker->state != TAKER_LOST))
+		taker->entry.lc->counters.abandoned++;
+	lc_attend(taker, NULL);
+	taker_not_due(taker);
+	handoff_leave(taker);
+	taker_leave(taker);
+}
+
+void lc_lost_done(struct lc_taker *taker)
+{
+	taker_give_up(taker);
+}
+
+void lc_drain(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	lc->draining = true;
+	HASH_ITER(hh, lc->entries->by_id, entry, next)
+		if (taker_of(entry)->state == TAKER_WAITING)
+			taker_fail(taker_of(entry), -ESHUTDOWN);
+}
+
+void lc_forfeit(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER(hh, lc->entries->by_id, entry, next) {
+		struct lc_taker *taker = taker_of(entry);
+
+		if (taker->state != TAKER_HELD)
+			continue;
+		taker->loss = LOSS_FORFEITED;
+		taker_lose(taker);
+	}
+	lc_drain(lc);   /* those who had not been told that they hold, too */
+}
+
+bool lc_idle(const struct lc *lc)
+{
+	return lc->takers->holders == 0 && !lc->entries->by_id && !lc->takers->due;
+}

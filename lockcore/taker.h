@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * taker.h - one taker: what the face has been told of it, and so whether its entry shall exist.
+ *
+ *                       grant, told                  lc_leave()
+ *      [WAITING] -------------------------> [HELD] ------------------.
+ *        ^  |  ^----- lost before it -------- | | lost               |
+ *        |  |         was told                | v                    v
+ *        |  | refused, evicted, too late   [LOST] -----------> [LEFT] -- freed when the entry
+ *        |  '----------> [FAILED] ---------------------------->   ^      is absent and nothing
+ *   lc_take()    '------------------------------------------------'      is outstanding
+ *
+ *   WAITING   has three kinds: QUEUED: its entry exists, or shall. PROBING: it will not wait,
+ *             and a listing first says whether the lock is free. MISSING: its entry was gone,
+ *             evicted or with its session; which of the two is not known yet
+ *   LOST      the entry is *guarded*: it stays until nobody works under the lost lock any more
+ *             (lc_lost_done(), or a session timeout); *forfeited*: until the taker leaves;
+ *             or is *given up*: it is deleted
+ */
+#ifndef LOCKCORE_TAKER_H
+#define LOCKCORE_TAKER_H
+
+#include "batch.h"
+
+struct takers {
+	struct lc_taker *due;        /* to be told, in this order */
+	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */
+	unsigned waiters, holders;
+	bool missing;                /* one of the takers is */
+};
+
+enum taker_state { TAKER_WAITING, TAKER_HELD, TAKER_LOST, TAKER_FAILED, TAKER_LEFT };
+enum taker_wait { WAIT_QUEUED, WAIT_PROBING, WAIT_MISSING };
+enum taker_loss { LOSS_GUARDED, LOSS_FORFEITED, LOSS_GIVEN_UP };
+
+struct lc_taker {
+	struct entry entry;          /* first: see taker_of() */
+	enum taker_state state;
+	enum taker_wait wait;        /* WAITING */
+	enum taker_loss loss;        /* LOST */
+	int error;                   /* FAILED: what it is told */
+	bool told_taken;
+	struct lc_taker *prev, *next;         /* in lock->takers */
+	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
+
+	/* What was asked for. */
+	int64_t meant;               /* the czxid of the lock; 0: any of that name */
+	bool immediate;              /* EAGAIN rather than wait */
+	int64_t asked_us;
+	int64_t limit_us;            /* when its time is up; LC_FOREVER */
+	struct lc_taker *instead;    /* shared and held: this one is to take its place */
+	struct lc_taker *heir;       /* and the way back */
+	lc_taken_fn *taken;
+	lc_lost_fn *lost;
+	void *ctx;
+
+	uint64_t probed_at;          /* PROBING: lock->list_sent when it began */
+	struct timer limit;          /* WAITING: its time is up; else: delete again */
+	struct timer settle;         /* HELD for a while: watch the entry, tell since when */
+	struct charge charge;        /* for its entry */
+	lc_stirred_fn *stirred;      /* attend.c */
+	struct lc_taker *stir_prev, *stir_next;   /* in takers->stirred: NULL if it is not there */
+};
+
+static inline struct lc_taker *taker_of(struct entry *entry)
+{
+	return (struct lc_taker *)entry;
+}
+
+/* HELD, and its entry is there as far as is known. */
+bool taker_holds_entry(const struct lc_taker *taker);
+/* The lock is the one that it means, as far as was seen last. */
+bool taker_means(const struct lc_taker *taker);
+
+/* ---- what a lock's takers are to each other: these only look ---- */
+
+/* The lock's own node is watched, on this connection: it has not been removed and made again,
+ * and its number of slots is known. */
+bool lock_is_watched(const struct lock *lock);
+/* Whatever the first waiting taker here waits for will be noticed: a watch tells, or it is an
+ * entry of ours, and a listing follows when that goes. So nobody needs a listing now. */
+bool lock_is_guarded(const struct lock *lock);
+/* Its create is followed by a listing: nobody else asks for one, or only a listing can tell an
+ * upgrade that an exclusive entry stands in between, and a taker that will not wait, or that
+ * means another lock, that it is not to be had. */
+bool taker_needs_list(const struct lc_taker *taker);
+/* A taker of ours bars the way of any new taker of that mode, for certain. */
+bool lock_bars(const struct lock *lock, enum lc_mode mode);
+
+/* ---- changing it ---- */
+
+/* A new one, in the lock's list, WAITING. It belongs to the lock from here on. */
+void taker_enter(struct lc_taker *taker);
+/* Does what the entry needs next, if anything: create, delete, or free the taker. */
+void taker_step(struct lc_taker *taker);
+/* WAITING -> HELD. `first`: nobody stands before it in the queue. */
+void taker_grant(struct lc_taker *taker, bool first);
+/* WAITING -> FAILED. */
+void taker_fail(struct lc_taker *taker, int error);
+/* HELD -> LOST; or WAITING again, if nobody was told that it holds. */
+void taker_lose(struct lc_taker *taker);
+/* LOST: nobody works under the lost lock any more. */
+void taker_give_up(struct lc_taker *taker);
+/* Any state -> LEFT. */
+void taker_leave(struct lc_taker *taker);
+/* WAITING, and its entry is gone: whether it was evicted is not known yet. */
+void taker_miss(struct lc_taker *taker);
+/* Not to take the place of another one any more, nor to be replaced. */
+void taker_part(struct lc_taker *taker);
+/* Something could not be done now: tries again in a second. */
+void taker_try_later(struct lc_taker *taker);
+/* It is told now, or has nothing to be told any more. */
+void taker_not_due(struct lc_taker *taker);
+/* Frees it when nothing is left of it. */
+void taker_settle(struct lc_taker *taker);
+void taker_free(struct lc_taker *taker);
+
+#endif

@@ -116,7 +116,7 @@ mutant(3, 'lease_not_checked_at_use', 'taker.c',
        '\tif (true)\n\t\treturn !lease',
        sim('leases'))
 mutant(3, 'lease_not_checked_at_grant', 'session.c',
-       '\tif (lease_fresh(&lc->session.lease, lc_now(lc)))\n\t\treturn true;\n\tbeat(lc);',
+       '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\tbeat(lc);',
        '\treturn true;\n\tbeat(lc);',
        sim('leases'))
 mutant(3, 'grant_told_without_lease', 'taker.c',
@@ -132,7 +132,7 @@ mutant(3, 'idle_mount_does_not_beat', 'session.c',
        '(busy ? lease->answered_us + lease_heartbeat(lease, busy) : INT64_MAX);',
        sim())
 mutant(3, 'fresh_lease_is_not_noticed', 'session.c',
-       '\tif (session_ready(lc))\n\t\tlocks_fresh(lc);',
+       '\tif (session_is_ready(lc))\n\t\tsession->events->extended(lc);',
        '',
        sim('leases', 1930))
 mutant(3, 'missing_node_is_evidence', 'session.c',
@@ -153,15 +153,15 @@ mutant(4, 'arithmetic_off_by_a_step', 'lease.c',
        'less_drift(timeout_us) - 2 *',
        LEASE)
 mutant(4, 'hung_server_waited_for', 'session.c',
-       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\ttimer_set(lc, &session->beat,',
-       '\t\ttimer_set(lc, &session->beat,',
+       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\ttimer_set(&lc->timers, &session->beat,',
+       '\t\ttimer_set(&lc->timers, &session->beat,',
        sim('hung', 1460))
 
 # ---- 5: the guardian is told ----
 
 mutant(5, 'deadline_not_told', 'session.c',
-       '\ttell_deadline(lc);\n\tif (session_ready(lc))',
-       '\tif (session_ready(lc))',
+       '\ttell_deadline(lc);\n\tif (session_is_ready(lc))',
+       '\tif (session_is_ready(lc))',
        sim())
 mutant(5, 'no_deadline_not_told', 'session.c',
        '\tlease_again(&session->lease);\n\ttell_deadline(lc);\n\tif',
@@ -171,7 +171,7 @@ mutant(5, 'no_deadline_not_told', 'session.c',
 # ---- 6: lost stays lost ----
 
 mutant(6, 'lost_revived_by_a_late_answer', 'session.c',
-       '\tif (!session_lease_valid(lc))\n\t\tlocks_lease_over(lc);\n\tif (!lease_answered',
+       '\tif (!session_lease_is_valid(lc))\n\t\tsession->events->over(lc);\n\tif (!lease_answered',
        '\tif (!lease_answered',
        sim('pauses', 6560))
 mutant(6, 'lost_waits_again', 'taker.c',
@@ -202,10 +202,7 @@ mutant(6, 'lost_done_ignored', 'taker.c',
 # ---- 7: fsync ----
 
 mutant(7, 'fsync_by_read', 'change.c',
-       '''{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
-		{.kind = ENSEMBLE_SET, .path = call->lc->session.node, .data = data,
-		 .data_len = (int)session_node_data(call->lc, data), .version = ENSEMBLE_ANY_VERSION},
-	}, 2,''',
+       '{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},\n\t\t{.kind = ENSEMBLE_SET, .path = call->lc->session->node, .data = data,\n\t\t .data_len = (int)session_node_data(call->lc, data), .version = ENSEMBLE_ANY_VERSION},\n\t}, 2,',
        '{.kind = ENSEMBLE_GET, .path = path}}, 1,',
        sim('storm'))
 mutant(7, 'fsync_asks_nobody', 'change.c',
@@ -225,7 +222,7 @@ mutant(8, 'gone_with_its_session_is_evicted', 'taker.c',
        '\ttake_away(taker, -ECANCELED);\n',
        sim('operators'))
 mutant(8, 'missing_is_not_told', 'session.c',
-       '\ttakers_missed(lc);\n',
+       '\tsession->events->alive(lc);\n',
        '',
        sim('operators', 170))
 mutant(8, 'numbers_apart_are_adjacent', 'place.c',
@@ -261,11 +258,9 @@ mutant(9, 'exists_watch', 'lock.c',
        'if (!lock->watch_armed && answer->result != ENSEMBLE_GONE)',
        'if (!lock->watch_armed && answer->result != ENSEMBLE_GONE && answer->result != ENSEMBLE_NONODE)',
        sim())
-mutant(9, 'deletion_grants_without_a_list', 'lock.c',
-       '\t\tif (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
-       '\t\tif (change == ENSEMBLE_DELETED && lock->front && session_may_grant(lock->lc))\n'
-       '\t\t\ttaker_grant(lock->front, true);\n'
-       '\t\telse if (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
+mutant(9, 'deletion_grants_without_a_list', 'listing.c',
+       '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
+       '\t\tif (change == ENSEMBLE_DELETED && lock->front && session_may_grant(lock->lc))\n\t\t\ttaker_grant(lock->front, true);\n\t\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
        sim())
 mutant(9, 'reconnect_taken_as_deletion', 'lock.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
@@ -274,23 +269,23 @@ mutant(9, 'reconnect_taken_as_deletion', 'lock.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
 mutant(9, 'events_alone_are_relied_on', 'lock.c',
-       'timer_set(lock->lc, &lock->recheck, lc_now(lock->lc) + RECHECK_US);',
+       'timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + RECHECK_US);',
        ';',
        CALLS)
-mutant(9, 'event_ignored', 'lock.c',
-       '\t\tif (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
-       '\t\tif (change == ENSEMBLE_DELETED || !session_ready(lock->lc))\n\t\t\t;\n\t\telse',
+mutant(9, 'event_ignored', 'listing.c',
+       '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
+       '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\t;\n\t\telse',
        sim())
-mutant(9, 'changed_entry_not_watched_again', 'lock.c',
-       '\t\t\tlock_watch_entry(lock, znode);   /* the queue is as it was */',
+mutant(9, 'changed_entry_not_watched_again', 'listing.c',
+       '\t\t\tlock_watch_front(lock, znode);   /* the queue is as it was */',
        '\t\t\t;',
        sim())
 mutant(9, 'front_does_not_watch_itself', 'judge.c',
        '\ttaker_watch_self(owners[i]);\n',
        '',
        sim('operators', 170))
-mutant(9, 'own_watch_not_armed_again', 'lock.c',
-       '\t} else {\n\t\ttaker_watch_self(taker);\n\t}\n}',
+mutant(9, 'own_watch_not_armed_again', 'listing.c',
+       '\t} else {\n\t\tentry_watch(entry);\n\t}\n}',
        '\t}\n}',
        sim('operators', 12000))
 
@@ -319,9 +314,9 @@ mutant(10, 'leaver_granted', 'judge.c',
 
 # ---- 11: local hand-off ----
 
-mutant(11, 'hand_off_past_a_remote_entry', 'lock.c',
-       'if (!taker->adjacent || taker->gone ||',
-       'if (taker->gone ||',
+mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
+       'if (!entry->adjacent || entry->gone ||',
+       'if (entry->gone ||',
        sim())
 mutant(11, 'hand_off_unguarded', 'taker.c',
        '\tif (!taker_proved(next))\n\t\tlock->unproved = next;\n',
@@ -344,8 +339,8 @@ mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
        '\tif (answer->result == ENSEMBLE_OK)\n\t\tlock_proved(',
        '\tlock_proved(',
        CALLS)
-mutant(11, 'proved_by_another_one', 'lock.c',
-       '\tif (lock->unproved != taker)\n\t\treturn;\n',
+mutant(11, 'proved_by_another_one', 'handoff.c',
+       '\tif (lock->unproved != entry)\n\t\treturn;\n',
        '',
        sim('evictions', 7600))
 
@@ -368,8 +363,8 @@ mutant(12, 'zone_begins_at_the_overflow', 'queue.c',
        'entry->name.number >= NAME_NUMBER_ZONE',
        'entry->name.number > INT32_MAX',
        QUEUE)
-mutant(12, 'neighbours_in_the_zone', 'lock.c',
-       ' || taker->number < 0 ||\n\t\t    taker->number >= NAME_NUMBER_ZONE)',
+mutant(12, 'neighbours_in_the_zone', 'handoff.c',
+       ' || entry->number < 0 ||\n\t\t    entry->number >= NAME_NUMBER_ZONE)',
        ')',
        sim('overflow', 440),
        ('judge.c', 'if (before && taker_in_queue(before) && !queue->in_zone)',
@@ -399,8 +394,8 @@ mutant(12, 'one_reader_at_a_time', 'judge.c',
        '\t\ttaker_grant(owners[i], i == 0);\n\t}',
        '\t\ttaker_grant(owners[i], i == 0);\n\t\tbreak;\n\t}',
        sim())
-mutant(12, 'readers_guard_readers', 'lock.c',
-       'return taker->mode == LC_EXCLUSIVE && !taker->instead &&\n',
+mutant(12, 'readers_guard_readers', 'taker.c',
+       'return taker->entry.mode == LC_EXCLUSIVE && !taker->instead &&\n',
        'return true ||\n',
        sim())
 
@@ -410,8 +405,8 @@ mutant(13, 'slots_of_another_moment', 'lock.c',
        'queue.slots_known = lock->slots > 0 && lock->version == answer->stat->version;',
        'queue.slots_known = lock->slots > 0;',
        sim())
-mutant(13, 'other_slots_not_noticed', 'lock.c',
-       '\t\tif (lock->waiting > 0)\n\t\t\tlock_watch_data(lock);\n',
+mutant(13, 'other_slots_not_noticed', 'listing.c',
+       '\t\tif (lock->waiting > 0)\n\t\t\tlock_watch(lock);\n',
        '',
        sim())
 mutant(13, 'only_the_next_one_is_watched', 'lock.c',
@@ -462,8 +457,8 @@ mutant(14, 'leaving_called_a_limit', 'core.c',
        'taker_fail(taker, -ESHUTDOWN);',
        'taker_fail(taker, -ENOLCK);',
        sim())
-mutant(14, 'try_refused_by_a_guess', 'judge.c',
-       'if (queue->slots_known || bars(crowd, taker->mode, LC_SLOTS_MAX)) {',
+mutant(14, 'try_refused_by_a_guess', 'admission.c',
+       'if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX)) {',
        'if (1) {',
        sim())
 mutant(14, 'try_forgotten_in_doubt', 'judge.c',
@@ -525,9 +520,9 @@ mutant(17, 'sweep_by_host', 'judge.c',
        'if (entry->name.ours && entry->name.session_half == lock->lc->session.half)',
        'if (entry->name.ours && strcmp(entry->name.host, lock->lc->host) == 0)',
        sim('namesakes'),
-       ('sweep.c', ' || answer->stat->ephemeral_owner != lc->session.id', ''))
-mutant(17, 'sweep_without_asking_the_owner', 'sweep.c',
-       'answer->stat->ephemeral_owner != lc->session.id',
+       ('orphan.c', ' || answer->stat->ephemeral_owner != lc->session->id', ''))
+mutant(17, 'sweep_without_asking_the_owner', 'orphan.c',
+       'answer->stat->ephemeral_owner != lc->session->id',
        '0',
        sim('namesakes'))
 mutant(17, 'adopted_without_asking', 'place.c',
@@ -559,14 +554,14 @@ mutant(31, 'what_we_know_is_told_of_copies', 'inspect.c',
        'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n'
        '\ttaker = lock_named(lock, &name);',
        OWN)
-mutant(31, 'the_first_copy_is_claimed', 'place.c',
-       ' &&\n\t    answer->stat->ephemeral_owner == taker->lc->session.id) {',
+mutant(31, 'the_first_copy_is_claimed', 'entry.c',
+       ' &&\n\t    answer->stat->ephemeral_owner == entry->lc->session->id) {',
        ') {',
        OWN,
-       ('place.c', '\tassert(!stat || stat->ephemeral_owner == taker->lc->session.id);\n', ''),
-       ('entry.c', 'return stat->ephemeral_owner == taker->lc->session.id &&', 'return'))
-mutant(31, 'one_copy_decides', 'place.c',
-       'if (answer->result == ENSEMBLE_GONE || taker->claims > 0)',
+       ('entry.c', '\tassert(!stat || stat->ephemeral_owner == entry->lc->session->id);\n', ''),
+       ('entry.c', 'return stat->ephemeral_owner == entry->lc->session->id &&', 'return'))
+mutant(31, 'one_copy_decides', 'entry.c',
+       'if (answer->result == ENSEMBLE_GONE || entry->claims > 0)',
        'if (answer->result == ENSEMBLE_GONE)',
        OWN)
 mutant(31, 'copies_are_claimed_for_ever', 'place.c',
@@ -597,20 +592,20 @@ mutant(31, 'who_bars_the_way_is_not_watched', 'lock.c',
        ' &&\n\t\t\t       (taker->watch_armed || taker->watch_pending);',
        ';',
        OWN)
-mutant(31, 'sweep_blind_by_the_uuid', 'sweep.c',
-       'return taker && (taker->znode == ZNODE_CREATING',
-       'return taker || (taker->znode == ZNODE_CREATING',
+mutant(31, 'sweep_blind_by_the_uuid', 'orphan.c',
+       'return entry && (entry->state == ENTRY_CREATING',
+       'return entry || (entry->state == ENTRY_CREATING',
        OWN)
 mutant(31, 'sweep_without_limit', 'sweep.c',
        'if (path && HASH_COUNT(lc->orphans) < ORPHANS_MAX)',
        'if (path)',
        OWN)
-mutant(31, 'sweep_begins_anew', 'judge.c',
-       '\t\t\tlock->swept++;\n',
+mutant(31, 'sweep_begins_anew', 'listing.c',
+       '\t\t\tlock->orphans_seen++;\n',
        '\t\t\t;\n',
        OWN)
-mutant(31, 'sweep_does_not_go_on', 'sweep.c',
-       '\tif (lock && lock->swept > 0)\n\t\tlock_look_later(lock);\n',
+mutant(31, 'sweep_does_not_go_on', 'orphan.c',
+       '\tif (lock && lock->orphans_seen > 0)\n\t\tlock_list_later(lock);\n',
        '',
        OWN)
 
@@ -648,8 +643,8 @@ mutant(18, 'create_again_before_the_list', 'place.c',
        '\t\ttaker->znode = ZNODE_UNKNOWN;\n\t\ttaker->lock->unresolved = true;\n',
        '\t\ttaker_absent(taker);\n',
        sim('cuts'))
-mutant(18, 'others_queue_before_the_outcome', 'place.c',
-       'else if (!taker->lock->unresolved)\n',
+mutant(18, 'others_queue_before_the_outcome', 'taker.c',
+       'else if (!entry->lock->unresolved)\n',
        'else\n',
        sim())
 mutant(18, 'unknown_not_adopted', 'judge.c',
@@ -668,11 +663,11 @@ mutant(18, 'no_list_after_reconnect', 'lock.c',
 # ---- 19: transactions ----
 
 mutant(19, 'two_creates_of_a_lock_together', 'batch.c',
-       '(create && lock->kept_creates > 1)',
+       '(create && lock->batch.creates > 1)',
        'false',
        sim())
 mutant(19, 'create_overtakes_a_failed_one', 'batch.c',
-       '\tif (create && lock->together)\n\t\treturn false;\n',
+       '\tif (create && lock->batch.together)\n\t\treturn false;\n',
        '',
        sim('evictions'))
 mutant(19, 'unknown_transaction_sent_again', 'batch.c',
@@ -680,13 +675,13 @@ mutant(19, 'unknown_transaction_sent_again', 'batch.c',
        'bool definite = answer->result != ENSEMBLE_OK &&',
        sim('cuts'))
 mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
-       'bool alone = taker->alone || !lock->proven ||',
+       'bool alone = entry->alone || !lock->batch.proven ||',
        'bool alone =',
        sim('evictions'))
 
-mutant(19, 'release_and_take_over_the_head_of_another', 'place.c',
-       'taker->number == taker->follows + 1 &&',
-       'taker->number > taker->follows &&',
+mutant(19, 'release_and_take_over_the_head_of_another', 'handoff.c',
+       'entry->number == entry->follows + 1 &&',
+       'entry->number > entry->follows &&',
        sim())
 
 # ---- 20: a lock's data ----
@@ -731,11 +726,11 @@ mutant(21, 'evicted_without_a_poke', 'evict.c',
        '',
        CALLS)
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
-       '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);\n',
-       '\ttimer_set(lc, &eviction->due, lc_now(lc) + 1000 * evict->wait_us);\n',
+       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);\n',
+       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + 1000 * evict->wait_us);\n',
        sim())
 mutant(21, 'evicted_in_our_time', 'evict.c',
-       'if (evict->wait_us < call->lc->session.granted_us)',
+       'if (evict->wait_us < call->lc->session->granted_us)',
        'if (1)',
        CALLS)
 mutant(21, 'mark_given_up', 'evict.c',
@@ -760,7 +755,7 @@ mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
        '.version = ENSEMBLE_ANY_VERSION},\n\t          1, entry_written',
        sim())
 mutant(21, 'poke_not_read', 'poke.c',
-       '\telse if (session_ready(lc))\n\t\tread_pokes(lc);\n',
+       '\telse if (session_is_ready(lc))\n\t\tread_pokes(lc);\n',
        '',
        CALLS)
 mutant(21, 'poke_wipes_out_another', 'poke.c',
@@ -784,7 +779,7 @@ mutant(21, 'pokes_gone_with_their_node', 'poke.c',
        '',
        CALLS)
 mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
-       '\t\tlc->session.node_version = answer->stat->version;\n}',
+       '\t\tlc->session->node_version = answer->stat->version;\n}',
        '\t\t;\n}',
        CALLS)
 mutant(21, 'poke_in_a_gap_is_none', 'session.c',
@@ -804,8 +799,8 @@ mutant(21, 'evicted_waiter_goes_on', 'taker.c',
        'if (taker->state != TAKER_HELD)\n\t\treturn;',
        sim())
 mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
-       '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us);\n',
-       '\ttimer_set(lc, &eviction->due, lc_now(lc) + evict->wait_us / 2);\n',
+       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);\n',
+       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us / 2);\n',
        sim())
 
 # ---- 33: authority ----
@@ -915,7 +910,7 @@ mutant(23, 'not_queued_again_after_a_session', 'lock.c',
 # ---- 24, 25: watches of holders, strangers ----
 
 mutant(24, 'holder_does_not_watch_itself', 'taker.c',
-       '\ttimer_set(lc, &taker->settle, lc_now(lc) + SETTLE_US);\n',
+       '\ttimer_set(&lc->timers, &taker->settle, lc_now(lc) + SETTLE_US);\n',
        '',
        sim('operators', 290))
 mutant(25, 'other_families_do_not_count', 'queue.c',
@@ -990,8 +985,8 @@ mutant(27, 'delete_dropped_by_a_leaver_being_created', 'place.c',
        '\tif (taker->state == TAKER_LEFT) {\n\t\ttaker_absent(taker);\n\t\treturn;\n\t}\n'
        '\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
        sim())
-mutant(27, 'no_look_behind_a_leaver', 'place.c',
-       '\tif (taker->znode == ZNODE_ABSENT && taker->lock->behind_leaver)\n\t\tlock_want_list(taker->lock);\n',
+mutant(27, 'no_look_behind_a_leaver', 'entry.c',
+       '\tif (entry->state == ENTRY_ABSENT && entry->lock->behind_leaver)\n\t\tlock_want_list(entry->lock);\n',
        '',
        sim())
 mutant(27, 'departure_wakes_nobody', 'taker.c',
@@ -1001,13 +996,13 @@ mutant(27, 'departure_wakes_nobody', 'taker.c',
 
 # ---- 28: the token ----
 
-mutant(28, 'token_of_the_first_entry', 'place.c',
-       '\ttaker->czxid = stat ? stat->czxid : 0;',
-       '\ttaker->czxid = taker->czxid ? taker->czxid : stat ? stat->czxid : 0;',
+mutant(28, 'token_of_the_first_entry', 'entry.c',
+       '\tentry->czxid = stat ? stat->czxid : 0;',
+       '\tentry->czxid = entry->czxid ? entry->czxid : stat ? stat->czxid : 0;',
        sim())
-mutant(28, 'token_is_the_number', 'taker.c',
-       'return taker->czxid;',
-       'return taker->number;',
+mutant(28, 'token_is_the_number', 'hold.c',
+       'return taker->entry.czxid;',
+       'return taker->entry.number;',
        sim())
 
 

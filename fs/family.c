@@ -17,7 +17,7 @@
 
 /* Further up nobody is looked for: /proc is read in the loop. */
 #define GENERATIONS_MAX 64
-/* Nor when that has taken so long. */
+/* Nor when that has taken so much processor time. */
 #define LOOKED_UP_NS (10 * 1000000)
 
 static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
@@ -146,17 +146,26 @@ void family_identify(pid_t thread, struct person *ret_person)
 
 /* ---- descent ---- */
 
+/* The processor time of the daemon: a busy machine must not make it overlook an ancestor. */
+static int64_t spent_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
 struct lineage *family_lineage(pid_t pid)
 {
 	pid_t line[GENERATIONS_MAX];
-	int64_t end_ns = now_ns() + LOOKED_UP_NS;
+	int64_t end_ns = spent_ns() + LOOKED_UP_NS;
 	struct lineage *lineage;
 	struct who who;
 	size_t count = 0;
 
 	while (pid > 0 && count < GENERATIONS_MAX && (pid != 1 || count == 0)) {
 		line[count++] = pid;
-		pid = now_ns() < end_ns && who_is(pid, &who) ? who.parent : 0;
+		pid = spent_ns() < end_ns && who_is(pid, &who) ? who.parent : 0;
 	}
 	lineage = count > 0 ? malloc(sizeof(*lineage) + count * sizeof(line[0])) : NULL;
 	if (!lineage)

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "process.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,19 +18,70 @@
 #include <unistd.h>
 #include <utlist.h>
 
-static struct hold *hold_of_place(struct lingering *place)
+/* What the engine has said while nobody waited: nothing. */
+#define NO_ANSWER 1
+/* How much of a turn may go on letting families in. */
+#define ADMIT_US 5000
+
+static struct hold *hold_of_lingering(struct lingering *lingering)
 {
-	return (struct hold *)((char *)place - offsetof(struct hold, place));
+	return (struct hold *)((char *)lingering - offsetof(struct hold, lingering));
+}
+
+static void stop_admitting(struct hold *hold)
+{
+	if (hold->admit_prev)
+		DL_DELETE2(hold->face->admitting, hold, admit_prev, admit_next);
+	hold->admit_prev = NULL;
+}
+
+static bool is_granted(enum hold_state state)
+{
+	return state == HOLD_GRANTING || state == HOLD_HELD || state == HOLD_LOST;
+}
+
+/* The lists that a hold stands in follow from its state. */
+static void hold_step(struct hold *hold, enum hold_state to)
+{
+	static const unsigned steps[] = {
+		[HOLD_NEW] = 1 << HOLD_WAITING | 1 << HOLD_GONE,
+		[HOLD_WAITING] = 1 << HOLD_LINGERING | 1 << HOLD_GRANTING | 1 << HOLD_GONE,
+		[HOLD_LINGERING] = 1 << HOLD_NEW | 1 << HOLD_GONE,
+		[HOLD_GRANTING] = 1 << HOLD_HELD | 1 << HOLD_GONE,
+		[HOLD_HELD] = 1 << HOLD_LOST | 1 << HOLD_GONE,
+		[HOLD_LOST] = 1 << HOLD_GONE,
+		[HOLD_GONE] = 0,
+	};
+	struct face *face = hold->face;
+	enum hold_state from = hold->state;
+
+	assert(steps[from] & 1U << to);
+	hold->state = to;
+	if (from == HOLD_WAITING) {
+		DL_DELETE(face->waiting, hold);
+		face->seekers -= hold->lineage != NULL;
+	}
+	if (from == HOLD_LINGERING)
+		linger_end(&face->linger, &hold->lingering);
+	if (from == HOLD_HELD)
+		stop_admitting(hold);
+	if (is_granted(from) && !is_granted(to))
+		DL_DELETE(face->held, hold);
+	if (to == HOLD_WAITING) {
+		DL_APPEND(face->waiting, hold);
+		face->seekers += hold->lineage != NULL;
+	}
+	if (to == HOLD_GRANTING)
+		DL_APPEND(face->held, hold);
 }
 
 static void hold_free(struct hold *hold)
 {
 	struct face *face = hold->face;
 
-	linger_end(&face->linger, &hold->place);
-	if (hold->state == HOLD_HELD)
-		DL_DELETE(face->held, hold);
-	else if (hold->ctx)
+	if (hold->state != HOLD_GONE)
+		hold_step(hold, HOLD_GONE);
+	if (hold->ctx)
 		hold->kind->dropped(hold->ctx);
 	if (hold->taker)
 		lc_leave(hold->taker);
@@ -39,24 +91,21 @@ static void hold_free(struct hold *hold)
 	free(hold);
 }
 
-static void stop_lingering(struct lingering *place)
+static void stop_lingering(struct lingering *lingering)
 {
-	hold_free(hold_of_place(place));
+	hold_free(hold_of_lingering(lingering));
 }
 
 /* ---- waiting ---- */
 
 /* The caller answers the request right after, which also ends its interrupts (and
  * libfuse holds the request's lock while it calls one). */
-static fuse_req_t stop_waiting(struct hold *hold)
+static fuse_req_t stop_waiting(struct hold *hold, enum hold_state to)
 {
 	fuse_req_t req = hold->req;
 
 	hold->req = NULL;
-	hold->state = HOLD_NEW;
-	DL_DELETE(hold->face->waiting, hold);
-	if (hold->lineage)
-		hold->face->seekers--;
+	hold_step(hold, to);
 	return req;
 }
 
@@ -64,12 +113,11 @@ static fuse_req_t stop_waiting(struct hold *hold)
 static void answer_early(struct hold *hold, int error)
 {
 	struct face *face = hold->face;
+	bool lingers = error == EINTR && !face->draining &&
+	               linger_begin(&face->linger, &hold->lingering, hold->asker);
 
-	fuse_reply_err(stop_waiting(hold), error);
-	if (error == EINTR && !face->draining &&
-	    linger_begin(&face->linger, &hold->place, hold->asker))
-		hold->state = HOLD_LINGERING;
-	else
+	fuse_reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), error);
+	if (!lingers)
 		hold_free(hold);
 }
 
@@ -141,45 +189,63 @@ static bool descends_from(const struct hold *waiting, const struct hold *family,
 	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
 }
 
-/* Those who asked before their family had it. */
-static void let_family_in(struct hold *family)
+/* The processes that asked before their family had the lock. False: some are left for the next
+ * turn. */
+static bool admit_family(struct hold *family)
 {
+	struct face *face = family->face;
 	struct lineage *now = NULL;
 	struct hold *hold, *next;
+	bool all = true;
 
-	if (family->face->seekers == 0 || family->mode != LC_EXCLUSIVE)
-		return;
-	DL_FOREACH_SAFE(family->face->waiting, hold, next) {
-		if (!hold->lineage || strcmp(hold->node->lock, family->node->lock) != 0 ||
-		    !descends_from(hold, family, &now))
+	DL_FOREACH_SAFE(face->waiting, hold, next) {
+		if (!hold->lineage || hold->compared >= family->serial ||
+		    strcmp(hold->node->lock, family->node->lock) != 0)
 			continue;
-		hold->kind->found(hold, family, stop_waiting(hold));
+		all = face->clock_us() <= face->admit_until_us;
+		if (!all)
+			break;
+		hold->compared = family->serial;
+		if (!descends_from(hold, family, &now))
+			continue;
+		hold->kind->found(hold, family, stop_waiting(hold, HOLD_GONE));
 		hold->ctx = NULL;
 		hold_free(hold);
 	}
 	free(now);
+	return all;
+}
+
+static void admit_families(struct face *face)
+{
+	while (face->admitting && admit_family(face->admitting))
+		stop_admitting(face->admitting);
 }
 
 /* ---- the answer ---- */
 
 static void answer_request(struct hold *hold, int err)
 {
-	fuse_req_t req = stop_waiting(hold);
+	struct face *face = hold->face;
+	fuse_req_t req = stop_waiting(hold, err < 0 ? HOLD_GONE : HOLD_GRANTING);
 
 	if (err < 0) {
 		fuse_reply_err(req, -err);
 		hold_free(hold);
 		return;
 	}
-	hold->state = HOLD_HELD;
-	DL_APPEND(hold->face->held, hold);
-	hold->granting = true;
+	hold->serial = ++face->grants;
 	hold->kind->granted(hold, req);
-	hold->granting = false;
-	if (hold->holders)
-		let_family_in(hold);
-	else
+	hold->ctx = NULL;
+	if (!hold->holders) {
 		hold_free(hold);
+		return;
+	}
+	hold_step(hold, HOLD_HELD);
+	if (face->seekers > 0 && hold->mode == LC_EXCLUSIVE) {
+		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
+		admit_families(face);
+	}
 }
 
 static void lock_taken(void *ctx, int err)
@@ -190,10 +256,9 @@ static void lock_taken(void *ctx, int err)
 		answer_request(hold, err);
 		return;
 	}
-	hold->answered = true;
-	hold->error = err;
+	hold->answer = err;
 	if (err == 0)
-		linger_at_head(&hold->face->linger, &hold->place);
+		linger_at_head(&hold->face->linger, &hold->lingering);
 }
 
 /* ---- loss ---- */
@@ -205,7 +270,9 @@ static void lock_lost(void *ctx)
 
 	log_line(LC_WARNING, "%s: the lock is lost, token %" PRId64, hold->node->lock,
 	         lc_token(hold->taker));
-	hold->lost = true;
+	if (hold->state != HOLD_HELD)
+		return;
+	hold_step(hold, HOLD_LOST);
 	if (hold->kind->lost)
 		hold->kind->lost(hold);
 	DL_FOREACH(hold->holders, holder) {
@@ -220,10 +287,10 @@ static void lock_lost(void *ctx)
  * lives; it may be another user's by now. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
-	return family_lives(hold->place.pidfd) && hold->uid == request->uid &&
+	return family_lives(hold->lingering.pidfd) && hold->uid == request->uid &&
 	       request->wait_us > 0 && hold->where == request->where &&
 	       hold->owner == request->owner && hold->mode == request->mode &&
-	       !(hold->answered && hold->error == 0 && !lc_holds(hold->taker));
+	       !(hold->answer == 0 && !lc_holds(hold->taker));
 }
 
 static pid_t asker_of(const struct hold_request *request)
@@ -238,7 +305,7 @@ struct hold *hold_adopt(struct face *face, const struct hold_request *request)
 
 	for (size_t i = 0; i < 2 && pid > 0; i++)
 		for (struct lingering *place = lists[i], *next; place; place = next) {
-			struct hold *hold = hold_of_place(place);
+			struct hold *hold = hold_of_lingering(place);
 
 			next = place->next;
 			if (place->pid != pid || strcmp(hold->node->lock, request->node->lock) != 0)
@@ -247,8 +314,7 @@ struct hold *hold_adopt(struct face *face, const struct hold_request *request)
 				hold_free(hold);
 				continue;
 			}
-			linger_end(&face->linger, place);
-			hold->state = HOLD_NEW;
+			hold_step(hold, HOLD_NEW);
 			free(hold->lineage);
 			hold->lineage = request->lineage;
 			return hold;
@@ -287,6 +353,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.where = request->where,
 		.owner = request->owner,
 		.lineage = request->lineage,
+		.answer = NO_ANSWER,
 	};
 	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
@@ -302,20 +369,18 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 void hold_wait(struct hold *hold, fuse_req_t req)
 {
 	hold->req = req;
-	hold->state = HOLD_WAITING;
 	hold->since_us = hold->face->clock_us();
-	DL_APPEND(hold->face->waiting, hold);
-	if (hold->lineage)
-		hold->face->seekers++;
-	if (hold->answered)
-		answer_request(hold, hold->error);
+	hold->compared = hold->face->grants; /* hold_of_family() has */
+	hold_step(hold, HOLD_WAITING);
+	if (hold->answer != NO_ANSWER)
+		answer_request(hold, hold->answer);
 	else
 		fuse_req_interrupt_func(req, wait_interrupted, hold);
 }
 
 fuse_req_t hold_withdraw(struct hold *hold)
 {
-	fuse_req_t req = hold->state == HOLD_WAITING ? stop_waiting(hold) : NULL;
+	fuse_req_t req = hold->state == HOLD_WAITING ? stop_waiting(hold, HOLD_GONE) : NULL;
 
 	hold_free(hold);
 	return req;
@@ -400,9 +465,8 @@ void hold_part(struct holder *holder)
 	holder->hold = NULL;
 	if (holder->attends && hold->holders && hold->taker && !anybody_attends(hold))
 		lc_attend(hold->taker, NULL);
-	if (hold->granting)
-		return; /* answer_request() looks after it */
-	if (!hold->holders)
+	/* GRANTING: answer_request() frees it. */
+	if (!hold->holders && hold->state != HOLD_GRANTING)
 		hold_free(hold);
 }
 
@@ -431,7 +495,7 @@ void holds_drop(struct face *face, pid_t pid, const char *lock)
 
 	for (size_t i = 0; i < 2; i++)
 		for (struct lingering *place = lists[i], *next; place; place = next) {
-			struct hold *hold = hold_of_place(place);
+			struct hold *hold = hold_of_lingering(place);
 
 			next = place->next;
 			if ((pid == 0 || place->pid == pid) &&
@@ -446,7 +510,7 @@ void holds_drop_where(struct face *face, const void *where, const uint64_t *owne
 
 	for (size_t i = 0; i < 2; i++)
 		for (struct lingering *place = lists[i], *next; place; place = next) {
-			struct hold *hold = hold_of_place(place);
+			struct hold *hold = hold_of_lingering(place);
 
 			next = place->next;
 			if (hold->where == where && (!owner || hold->owner == *owner))
@@ -462,7 +526,7 @@ void holds_end(struct face *face, bool leave)
 	if (leave)
 		holds_drop(face, 0, NULL);
 	DL_FOREACH_SAFE(face->waiting, hold, next) {
-		stop_waiting(hold);
+		stop_waiting(hold, HOLD_GONE);
 		if (!leave)
 			hold->taker = NULL;
 		hold_free(hold);
@@ -490,7 +554,7 @@ int64_t holds_wait(const struct face *face)
 
 	if (until != INT64_MAX && until - face->clock_us() < wait)
 		wait = until - face->clock_us();
-	return wait;
+	return face->admitting ? 0 : wait;
 }
 
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
@@ -499,6 +563,8 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 		log_line(LC_ERROR,
 		         "the guardian was killed: no lock is granted any more, start anew");
 	linger_process(&face->linger, process_gone);
+	face->admit_until_us = face->clock_us() + ADMIT_US;
+	admit_families(face);
 	if (!face->waiting || face->kernel_limit_s == 0)
 		return;
 	for (int64_t now = face->clock_us(); waits_until(face) <= now;)

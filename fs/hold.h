@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * hold.h - one hold: one taker of the engine, from the request that asks for it to
- * the last who has the lock by it.
+ * hold.h - one hold: one taker of the engine, from the request that asks for the lock to
+ * the last holder that has the lock by it.
  *
- *   hold_take() ─► hold_wait() ──taken(0)──► kind->granted ─► hold_join() ... hold_part()
- *                     │   ▲ \                                    the last one: the lock
- *                     │   │  taken(-errno): answered, gone         is given back
- *                     │   └──────── hold_adopt(): the same asker came back
- *                  INTERRUPT: EINTR at once, then lingers ─► or gone; the engine
- *                                                            deletes the entry
+ *         hold_take()
+ *              ▼
+ *            [NEW] ◄───────────────────────────── hold_adopt(): the same process asks again
+ *              │ hold_wait()                              │
+ *              ▼                                          │
+ *          [WAITING] ──interrupted: EINTR at once──► [LINGERING] ──for too long──► gone
+ *           │     │
+ *   the lock│     │an error, too long, hold_withdraw(), a family's hold: answered, gone
+ *           ▼
+ *       [GRANTING] ──kind->granted(): nobody has joined──► gone
+ *           │ hold_join()
+ *           ▼
+ *        [HELD] ──the lock is lost──► [LOST]
+ *           │ hold_part() of the last holder: gone, and the lock is given back (as in LOST)
  *
- * Whoever asks is parked here, interrupted, answered in time for the kernel, and kept
- * its place for a while. What was asked for differs, and so does who holds:
+ * What was asked for differs, and so does the holder:
  *
  *   a door               an OPEN asks; the open file is the one holder
  *   a reentrant door     an OPEN asks; the open files of a family are the holders
  *   the flock door       a SETLK asks; the owner of the advisory lock is the holder,
  *                        and one open file may have several owners
  *
- * Which of grant and interrupt came first is decided here, in one thread: whoever
- * answers the request.
+ * Grant or interrupt: what answers the request came first. This is decided here, in one
+ * thread.
  */
 #ifndef FS_HOLD_H
 #define FS_HOLD_H
@@ -84,6 +91,16 @@ struct hold_request {
 	uint64_t owner;
 };
 
+enum hold_state {
+	HOLD_NEW,
+	HOLD_WAITING,   /* a request is parked, in face->waiting */
+	HOLD_LINGERING, /* no request, but its place in the queue */
+	HOLD_GRANTING,  /* in face->held from now on */
+	HOLD_HELD,
+	HOLD_LOST,
+	HOLD_GONE,
+};
+
 /* To be read by all, written by hold.c. */
 struct hold {
 	const struct hold_kind *kind;
@@ -99,16 +116,16 @@ struct hold {
 	uint64_t owner;
 	struct lineage *lineage;
 	struct holder *holders; /* in the order in which they joined; NULL: not granted */
-	bool lost;
 	/* Nobody else's: */
-	enum { HOLD_NEW, HOLD_WAITING, HOLD_LINGERING, HOLD_HELD } state;
-	bool granting;            /* the first is about to join */
-	fuse_req_t req;           /* while it waits */
-	int64_t since_us;         /* of this wait */
-	struct lingering place;   /* after an interrupt; its `drop` finds the hold by it */
-	bool answered;            /* what came while nobody asked: */
-	int error;                /*   the lock, or an error */
-	struct hold *prev, *next; /* in face->waiting or face->held */
+	enum hold_state state;      /* changed by hold_step() alone */
+	fuse_req_t req;             /* WAITING: the request */
+	int64_t since_us;           /* WAITING: since when */
+	struct lingering lingering; /* LINGERING: its `drop` finds the hold by it */
+	int answer;                 /* LINGERING: of the engine meanwhile; 0: the lock */
+	uint64_t serial;            /* granted: which grant of this mount */
+	uint64_t compared;          /* WAITING: with the families of all grants up to this one */
+	struct hold *prev, *next;   /* in face->waiting or face->held */
+	struct hold *admit_prev, *admit_next; /* in face->admitting */
 };
 
 /* A place that this asker left here by an interrupt: change `ctx` as the new request

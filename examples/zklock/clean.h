@@ -19,5 +19,8 @@ const char *clean(char *buffer, size_t size, const char *text);
 /* For the next character of a text that may be anything: its bytes, 0 at the end. What is
  * not to be shown becomes `?`. */
 size_t clean_next(const char *text, wchar_t *ret_char);
+/* A backslash and three octal digits become the byte that they stand for, as in the files of
+ * /proc and in .zklockfs/locks; in its place. */
+void clean_unescape(char *text);
 
 #endif

@@ -87,11 +87,6 @@ static struct line *new_lines(size_t count, const char *const heads[COLUMNS])
 	return lines;
 }
 
-static const char *format_age(char buffer[SPAN_MAX], int64_t ms)
-{
-	return ms < 0 ? "-" : span_format(buffer, ms);
-}
-
 /* ---- ls ---- */
 
 int look_all(const struct mount *mount)
@@ -113,10 +108,10 @@ int look_all(const struct mount *mount)
 		const struct row *row = &table.rows[i];
 		char held[SPAN_MAX], waited[SPAN_MAX];
 		const char *words[COLUMNS] = {
-			row->lock,    format_age(held, row->held_ms),
+			row->lock,    span_format(held, row->held_ms),
 			row->host,    row->pid,
 			row->command, row->token,
-			row->waiters, format_age(waited, row->waited_ms),
+			row->waiters, span_format(waited, row->waited_ms),
 			row->reason,
 		};
 
@@ -164,7 +159,7 @@ int look_queue(const struct mount *mount, const char *lock)
 			number,
 			entry->held ? "held" : "waiting",
 			entry->shared ? "shared" : "exclusive",
-			format_age(age, since),
+			span_format(age, since),
 			entry->host,
 			entry->pid,
 			entry->command,

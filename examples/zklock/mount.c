@@ -25,24 +25,6 @@ struct place {
 	bool whole; /* not bound from a directory of the mount */
 };
 
-/* \040 and the like, as mountinfo writes what would be no word. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (; *text; text++) {
-		unsigned code;
-
-		if (*text == '\\' && sscanf(text + 1, "%3o", &code) == 1 && code) {
-			*to++ = (char)code;
-			text += 3;
-		} else {
-			*to++ = *text;
-		}
-	}
-	*to = '\0';
-}
-
 /* One line of mountinfo, if it is of a zklockfs. */
 static bool parse_line(const char *line, struct place *ret_place)
 {
@@ -57,7 +39,7 @@ static bool parse_line(const char *line, struct place *ret_place)
 	ret_place->whole = strcmp(root, "/") == 0;
 	free(root);
 	ret_place->device = makedev(major, minor);
-	unescape(ret_place->path);
+	clean_unescape(ret_place->path);
 	return true;
 }
 

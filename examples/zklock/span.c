@@ -46,7 +46,7 @@ bool span_parse(const char *text, int64_t *ret_ms)
 const char *span_format(char buffer[SPAN_MAX], int64_t ms)
 {
 	if (ms < 0)
-		ms = 0;
+		return "-";
 	if (ms < SECOND)
 		snprintf(buffer, SPAN_MAX, "%dms", (int)ms);
 	else if (ms < MINUTE)

@@ -14,7 +14,7 @@
 
 /* A whole number and ms, s, m, h or d; seconds without a unit. At most a year. */
 bool span_parse(const char *text, int64_t *ret_ms);
-/* As `250ms`, `42s`, `3m07s`, `2h05m`, `12d03h`. */
+/* As `250ms`, `42s`, `3m07s`, `2h05m`, `12d03h`; `-` below 0. */
 const char *span_format(char buffer[SPAN_MAX], int64_t ms);
 /* CLOCK_BOOTTIME. */
 int64_t span_now_ms(void);

@@ -4,9 +4,10 @@
  */
 #include "table.h"
 
+#include "clean.h"
+
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,28 +34,6 @@ static const struct column {
 	{"REASON", offsetof(struct row, reason), false, false},
 };
 #define KNOWN (sizeof(known) / sizeof(known[0]))
-
-/* \0 and three octal digits is a byte, a doubled backslash is one. */
-static void unescape_word(char *word)
-{
-	char *to = word;
-
-	while (*word) {
-		unsigned code;
-
-		if (word[0] == '\\' && word[1] == '0' && sscanf(word + 2, "%3o", &code) == 1) {
-			*to++ = code ? (char)code : '?';
-			word += strspn(word + 2, "01234567") >= 3
-			                ? 5
-			                : 2 + strspn(word + 2, "01234567");
-			continue;
-		}
-		if (word[0] == '\\' && word[1] == '\\')
-			word++;
-		*to++ = *word++;
-	}
-	*to = '\0';
-}
 
 static char *next_word(char **rest)
 {
@@ -108,7 +87,7 @@ static void parse_row(char *line, const struct column *const columns[COLUMNS_MAX
 			continue;
 		field += columns[n]->offset;
 		if (!columns[n]->is_time) {
-			unescape_word(word);
+			clean_unescape(word);
 			*(const char **)field = word;
 		} else if (strcmp(word, "-") != 0) {
 			*(int64_t *)field = (int64_t)(strtod(word, NULL) * 1000);

@@ -123,59 +123,71 @@ static void print_and_end(const char *text)
 	exit(fflush(stdout) == 0 ? EX_OK : EX_IOERR);
 }
 
-static void parse_option(struct options *options, int option)
+static bool parse_flag(struct options *options, int option)
 {
-	if (option != 'm' && option != 's')
-		options->for_taking = true;
+	switch (option) {
+	case 'n':
+		options->take.limit_ms = 0;
+		return true;
+	case 's':
+		options->take.shared = true;
+		return true;
+	case 'R':
+		options->take.reentrant = true;
+		return true;
+	case 'o':
+		options->run.close = true;
+		return true;
+	case 'q':
+		options->take.quiet = true;
+		return true;
+	case 'v':
+		options->take.verbose = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool parse_value(struct options *options, int option)
+{
 	switch (option) {
 	case 'm':
 		options->mount = optarg;
-		break;
+		return true;
 	case 'w':
 		options->take.limit_ms = parse_time(optarg);
-		break;
-	case 'n':
-		options->take.limit_ms = 0;
-		break;
-	case 's':
-		options->take.shared = true;
-		break;
-	case 'R':
-		options->take.reentrant = true;
-		break;
+		return true;
 	case 'r':
 		options->take.reason = optarg;
-		break;
-	case 'o':
-		options->run.close = true;
-		break;
+		return true;
 	case 'k':
 		options->run.grace_ms = parse_time(optarg);
-		break;
+		return true;
 	case OPTION_AT_MOST:
 		options->run.at_most_ms = parse_time(optarg);
-		break;
+		return true;
 	case OPTION_AT_LEAST:
 		options->run.at_least_ms = parse_time(optarg);
-		break;
+		return true;
 	case 'E':
 		options->take.failure = parse_status(optarg);
-		break;
-	case 'q':
-		options->take.quiet = true;
-		break;
-	case 'v':
-		options->take.verbose = true;
-		break;
-	case 'h':
-		print_and_end(help);
-		break;
-	case 'V':
-		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
-		break;
+		return true;
 	default:
-		misused();
+		return false;
 	}
+}
+
+static void parse_option(struct options *options, int option)
+{
+	if (option == 'h')
+		print_and_end(help);
+	if (option == 'V')
+		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
+	if (option != 'm' && option != 's')
+		options->for_taking = true;
+	if (!parse_flag(options, option) && !parse_value(options, option))
+		misused();
 }
 
 static void parse_options(struct options *options, int argc, char **argv)

@@ -7,6 +7,7 @@ import pty
 import select
 import signal
 import subprocess
+import tempfile
 import time
 
 import gate     # noqa: F401   it says where harness.py is
@@ -130,3 +131,54 @@ def resize(fd, rows, columns):
     import struct
     import termios
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+
+
+class Screen:
+    """A program in a terminal of tmux(1), which says what stands on it."""
+
+    def __init__(self, case, args, environ, columns=80, rows=24):
+        socket = tempfile.mkdtemp(prefix='tmux', dir=case.directory) + '/socket'
+        self.tmux = ['tmux', '-S', socket, '-f', '/dev/null', '-u']
+        case.cleanups.callback(self.end)
+        # It says with which status it ended, and stays for that to be read.
+        script = 'trap : INT; "$@"; echo "ended with $?"; stty -a | tr ";" "\\n" | grep -o -e "-*icanon" -e "-*echo "; read -r _'
+        self._do('new-session', '-d', '-x', str(columns), '-y', str(rows), 'sh', '-c', script, 'sh', *args,
+                 env=environ)
+
+    def _do(self, *words, **options):
+        status, out, err = command([*self.tmux, *words], **options)
+        check_equal((status, err), (0, ''), f'tmux {words[0]}')
+        return out
+
+    def text(self):
+        return self._do('capture-pane', '-p')
+
+    def lines(self):
+        return self.text().split('\n')[:-1]
+
+    def keys(self, *keys):
+        self._do('send-keys', *keys)
+
+    def resize(self, columns, rows):
+        self._do('resize-window', '-x', str(columns), '-y', str(rows))
+
+    def expect(self, condition, what):
+        """Until the lines are as wanted; the lines."""
+        found = []
+
+        def there():
+            found[:] = self.lines()
+            return condition(found)
+        try:
+            until(there, what)
+        except AssertionError:
+            print('\n'.join(found))
+            raise
+        return found
+
+    def shows(self, *texts, not_there=()):
+        return self.expect(lambda lines: all(any(text in line for line in lines) for text in texts)
+                           and not any(text in line for text in not_there for line in lines), texts)
+
+    def end(self):
+        command([*self.tmux, 'kill-server'])

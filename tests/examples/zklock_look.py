@@ -6,7 +6,7 @@ import os
 import re
 
 from gate import Gate, queued
-from harness import ALICE, BOB, SOURCE_ROOT, check, check_equal, command, run, spawn, until
+from harness import ALICE, BOB, SOURCE_ROOT, check, check_equal, command, errno_of, run, spawn, until
 from locking import SOURCE, ZKLOCK, check_run, environment, start, zklock
 
 
@@ -42,6 +42,33 @@ def queue(a, b):
     until(lambda: not a.queue('svca'), 'evicted')
     check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'nobody like that')
     holder.release()
+
+
+def everything(a, b):
+    """ls: what is held or waited for anywhere, in columns, with texts as they were written."""
+    check_equal(len(check_run(a, ['ls'], 0, 'nothing').splitlines()), 1, 'nothing is held')
+    a.mkdir('two words')
+    holder, other = b.take('two words').held(), b.take('svcb', 'shared').held()
+    holder.do('write', b'schema 17\\ \x1b[2J')
+    waiter = a.take('two words')
+    queued(b, 'two words', 2)
+    until(lambda: 'schema' in a.read('.zklockfs', 'locks'), 'the reason')
+    heads, first, second = check_run(a, ['ls'], 0, 'ls').splitlines()
+    check_equal(heads.split(), ['LOCK', 'HELD', 'HOST', 'PID', 'COMMAND', 'TOKEN', 'WAITERS', 'WAIT', 'REASON'], 'ls')
+    check_equal(first.split()[0] + second.split(None, 1)[0], 'svcbtwo', 'by name')
+    check_equal(second[heads.index('HOST'):].split()[:2], ['b', str(holder.pid)], second)
+    check_equal(second[heads.index('WAITERS'):].split()[0], '1', second)
+    check_equal(second[heads.index('REASON'):], 'schema 17\\ ?[2J', second)
+    check_equal(first[heads.index('REASON'):], '-', first)
+    # A part of the mount has no such file.
+    a.mkdir('two words/below')
+    check_run(None, ['-m', a.path('two words'), 'ls'], 69, 'ls of a part', 'is this the whole mount?')
+    check_run(None, ['-m', a.path('two words'), 'why', 'below'], 0, 'why in a part')
+    waiter.kill()
+    holder.release()
+    other.release()
+    os.rmdir(a.path('two words/below'))
+    until(lambda: errno_of(os.rmdir, a.path('two words')) == 0, 'the lock is removed')
 
 
 def why(a, b):
@@ -143,6 +170,7 @@ def test(case):
     gate.arrived().let()
     process.communicate()
     queue(a, b)
+    everything(a, b)
     why(a, b)
     pages()
     completion(a, b)

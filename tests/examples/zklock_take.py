@@ -87,14 +87,14 @@ def reasons(gate, a, b):
     check_run(a, ['-r', 'x' * 4097, 'svca', '--', 'true'], 64, 'too long a reason', 'longer than 4096')
 
     # A hostile one changes nothing on anybody's screen; without one, the command's name.
-    hostile = 'one\x1b[2J\u202etwo\nsvca: evicted\r\x07'
+    hostile = 'one\x1b[2J\u202e\u3164\xadtwo\nsvca: evicted\r\x07'
     process = start(a, '-r', hostile, 'svca', '--', *gate.visitor())
     visitor = gate.arrived()
     for words in (['-n', 'svca', '--', 'true'], ['ls', 'svca'], ['why', 'svca']):
         _, out, err = zklock(b, *words)
         said = out + err
         check('two' in said or 'one' in said, f'{words}: {said!r}')
-        check(not set('\x1b\x07\r\u202e') & set(said), f'{words}: {said!r}')
+        check(not set('\x1b\x07\r\u202e\u3164\xad') & set(said), f'{words}: {said!r}')
         check('\nsvca: evicted' not in said, f'{words}: {said!r}')
     visitor.let()
     finished(process, 0, 'a hostile reason')

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Which file may know which other: layers.py ROOT BUILD
 
-By includes: fs/ knows the engine by lockcore.h alone, lockcore/ knows nothing of FUSE, and one
-file knows ZooKeeper.
+By includes: fs/ knows the engine by lockcore.h alone, lockcore/ knows nothing of FUSE, one
+file knows ZooKeeper, and examples/ knows neither room.
 
     fs/ --lockcore.h--> lockcore/ --ensemble.h--> ensemble_zookeeper.c
 
@@ -37,7 +37,7 @@ def files_below(root, directory, endings):
 
 def includes(root):
     """(file, whether it is quoted, what it includes)."""
-    for directory in DIRECTORIES + ('tests',):
+    for directory in DIRECTORIES + ('tests', 'examples'):
         for file in files_below(root, directory, ('.c', '.h')):
             with open(os.path.join(root, file), encoding='utf-8') as source:
                 for quote, name in INCLUDE.findall(source.read()):
@@ -56,6 +56,9 @@ def wrong_include(root, file, quoted, name):
         return None if file.startswith('tests/bench/workers/') else 'there is one thread'
     if file.startswith('tests/'):
         return None
+    if file.startswith('examples/'):
+        beside = os.path.exists(os.path.join(root, os.path.dirname(file), name))
+        return 'it uses the files of a mount alone' if quoted and not beside else None
     if name.startswith('zookeeper/') or name in ('zookeeper.h', 'zookeeper.jute.h'):
         return None if file == 'lockcore/ensemble_zookeeper.c' else 'only the port knows ZooKeeper'
     if name == 'ensemble_zookeeper.h':

@@ -111,17 +111,17 @@ mutant(2, 'connection_is_no_evidence', 'lease.c',
 
 # ---- 3: a valid lease at every grant and use ----
 
-mutant(3, 'lease_not_checked_at_use', 'taker.c',
-       '\tif (session_lease_valid(taker->lc))\n\t\treturn !lease',
+mutant(3, 'lease_not_checked_at_use', 'hold.c',
+       '\tif (session_lease_is_valid(lc))\n\t\treturn !lease',
        '\tif (true)\n\t\treturn !lease',
        sim('leases'))
 mutant(3, 'lease_not_checked_at_grant', 'session.c',
        '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\tbeat(lc);',
        '\treturn true;\n\tbeat(lc);',
        sim('leases'))
-mutant(3, 'grant_told_without_lease', 'taker.c',
-       'if (taker->state == TAKER_HELD && !session_lease_valid(lc))',
-       'if (0)',
+mutant(3, 'grant_told_without_lease', 'tell.c',
+       '\tif (session_lease_is_valid(lc))\n\t\treturn true;',
+       '\treturn true;',
        sim('leases', 220))
 mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
        'left > 0 && left >= lease->timeout_us / 8 && lease->deadline_us >= next_answer',
@@ -179,24 +179,24 @@ mutant(6, 'lost_waits_again', 'taker.c',
        'set_state(taker, TAKER_WAITING);\n\treturn;',
        sim('leases'))
 mutant(6, 'lost_entry_deleted_at_once', 'taker.c',
-       'taker->lost_done = lc->config.loss_lead_us == 0 && !taker->forfeited;',
-       'taker->lost_done = true;',
+       'taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;',
+       'taker->loss = LOSS_GIVEN_UP;',
        sim('pauses', 150))
 mutant(6, 'forfeited_entry_deleted_at_once', 'taker.c',
-       'lc->config.loss_lead_us == 0 && !taker->forfeited;',
-       'lc->config.loss_lead_us == 0;',
+       '\tif (taker->loss != LOSS_FORFEITED)\n',
+       '',
        sim('refusals', 300))
 mutant(6, 'forfeited_entry_deleted_when_stopped', 'taker.c',
-       ' || taker->lost_done || taker->forfeited)',
-       ' || taker->lost_done)',
+       'taker->state != TAKER_LOST || taker->loss != LOSS_GUARDED)',
+       'taker->state != TAKER_LOST || taker->loss == LOSS_GIVEN_UP)',
        sim('leases', 800))
 mutant(6, 'lost_entry_kept_for_ever', 'taker.c',
-       '\tif (!taker->lost_done)\n\t\ttimer_set(lc, &taker->limit, lc_now(lc) + lc->session.granted_us);',
+       '\tif (taker->loss != LOSS_GIVEN_UP)\n\t\ttimer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);\n',
        '',
        sim('leases', 660))
 mutant(6, 'lost_done_ignored', 'taker.c',
-       '\ttaker->lost_done = true;\n\ttimer_clear(taker->lc, &taker->limit);\n\ttaker_step(taker);',
-       '',
+       '\ttaker->loss = LOSS_GIVEN_UP;\n\ttaker->entry.wanted = false;',
+       '\treturn;\n\ttaker->entry.wanted = false;',
        sim('leases'))
 
 # ---- 7: fsync ----
@@ -209,32 +209,32 @@ mutant(7, 'fsync_asks_nobody', 'change.c',
        '{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},',
        '{.kind = ENSEMBLE_CHECK, .path = call->path, .version = ENSEMBLE_ANY_VERSION},',
        sim('operators', 3860),
-       ('change.c', '\ttaker_watch_self(taker);\n', ''))   # either notices that it is gone
+       ('change.c', '\tentry_watch(&taker->entry);\n', ''))   # either notices that it is gone
 
 # ---- 8: what a listing says ----
 
-mutant(8, 'own_vanished_entry_not_noticed', 'judge.c',
-       '\t\t\ttaker_vanished(taker);',
-       '\t\t\t;',
+mutant(8, 'own_vanished_entry_not_noticed', 'listing.c',
+       '\t\t} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {\n\t\t\tloss_by_listing(taker);',
+       '\t\t} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {\n\t\t\t;',
        sim('operators', 170))
-mutant(8, 'gone_with_its_session_is_evicted', 'taker.c',
-       '\ttaker->missing = lc->missing = true;\n',
-       '\ttake_away(taker, -ECANCELED);\n',
+mutant(8, 'gone_with_its_session_is_evicted', 'loss.c',
+       '\t\ttaker_miss(taker);\n',
+       '\t\ttake_away(taker, -ECANCELED);\n',
        sim('operators'))
 mutant(8, 'missing_is_not_told', 'session.c',
        '\tsession->events->alive(lc);\n',
        '',
        sim('operators', 170))
-mutant(8, 'numbers_apart_are_adjacent', 'place.c',
-       'before->number + 1 == taker->number',
-       'before->number < taker->number',
+mutant(8, 'numbers_apart_are_adjacent', 'handoff.c',
+       'before->entry.number + 1 == entry->number',
+       'before->entry.number < entry->number',
        sim())
-mutant(8, 'adjacent_across_a_gap', 'place.c',
-       'next->adjacent &= taker->adjacent;',
-       'next->adjacent |= taker->adjacent;',
+mutant(8, 'adjacent_across_a_gap', 'handoff.c',
+       'next->entry.adjacent &= entry->adjacent;',
+       'next->entry.adjacent |= entry->adjacent;',
        sim())
-mutant(8, 'lock_removed_is_not_noticed', 'lock.c',
-       '\t\t\ttaker_removed(taker);',
+mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
+       '\t\t\tloss_of_lock(taker);',
        '\t\t\t;',
        CALLS)
 
@@ -254,9 +254,9 @@ mutant(8, 'locks_below_that_are_none', 'remove.c',
 
 # ---- 9: watches ----
 
-mutant(9, 'exists_watch', 'lock.c',
-       'if (!lock->watch_armed && answer->result != ENSEMBLE_GONE)',
-       'if (!lock->watch_armed && answer->result != ENSEMBLE_GONE && answer->result != ENSEMBLE_NONODE)',
+mutant(9, 'exists_watch', 'lock_watch.c',
+       '} else if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_GONE) {',
+       '} else if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_GONE && answer->result != ENSEMBLE_NONODE) {',
        sim())
 mutant(9, 'deletion_grants_without_a_list', 'listing.c',
        '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
@@ -280,8 +280,8 @@ mutant(9, 'changed_entry_not_watched_again', 'listing.c',
        '\t\t\tlock_watch_front(lock, znode);   /* the queue is as it was */',
        '\t\t\t;',
        sim())
-mutant(9, 'front_does_not_watch_itself', 'judge.c',
-       '\ttaker_watch_self(owners[i]);\n',
+mutant(9, 'front_does_not_watch_itself', 'admission.c',
+       '\tentry_watch(&owners[i]->entry);\n',
        '',
        sim('operators', 170))
 mutant(9, 'own_watch_not_armed_again', 'listing.c',
@@ -295,21 +295,22 @@ mutant(10, 'barrier_left_out', 'session.c',
        '\tbeat(lc);\n}\n\nstatic void disconnected',
        '\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
        sim('cuts', 170))
-mutant(10, 'grant_when_not_first', 'judge.c',
-       'if (queue_blocker(queue, i) >= 0 || !may_have(owners[i]))',
-       'if (queue_blocker(queue, i) >= 1 || !may_have(owners[i]))',
+mutant(10, 'grant_when_not_first', 'admission.c',
+       'if (queue_blocker(queue, i) >= 0 || !may_hold(owners[i]))',
+       'if (queue_blocker(queue, i) >= 1 || !may_hold(owners[i]))',
        sim())
-mutant(10, 'entry_outlives_its_session', 'taker.c',
-       '\tif (taker->znode != ZNODE_ABSENT)\n\t\ttaker_absent(taker);\n\tif (taker->state == TAKER_HELD)',
+mutant(10, 'entry_outlives_its_session', 'loss.c',
+       '\tif (taker->entry.state != ENTRY_ABSENT)\n\t\tentry_set_absent(&taker->entry);\n\tif (taker->state == TAKER_HELD)',
        '\tif (taker->state == TAKER_HELD)',
        sim())
-mutant(10, 'grant_after_cancel', 'taker.c',
-       '\tnot_due(taker);\n\thand_off(taker);',
-       '\thand_off(taker);',
-       sim())
-mutant(10, 'leaver_granted', 'judge.c',
-       'return taker && taker->state == TAKER_WAITING && taker->znode == ZNODE_PRESENT;',
-       'return taker && taker->state != TAKER_HELD && taker->znode == ZNODE_PRESENT;',
+mutant(10, 'grant_after_cancel', 'take.c',
+       '\ttaker_not_due(taker);\n\thandoff_leave(taker);',
+       '\thandoff_leave(taker);',
+       sim(),
+       ('taker.c', '\tset_due(taker, false);\n\tset_state(taker, TAKER_LEFT);', '\tset_state(taker, TAKER_LEFT);'))
+mutant(10, 'leaver_granted', 'admission.c',
+       'return taker && taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT;',
+       'return taker && taker->state != TAKER_HELD && taker->entry.state == ENTRY_PRESENT;',
        sim())
 
 # ---- 11: local hand-off ----
@@ -318,46 +319,46 @@ mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
        'if (!entry->adjacent || entry->gone ||',
        'if (entry->gone ||',
        sim())
-mutant(11, 'hand_off_unguarded', 'taker.c',
-       '\tif (!taker_proved(next))\n\t\tlock->unproved = next;\n',
+mutant(11, 'hand_off_unguarded', 'handoff.c',
+       '\tif (!entry_is_proved(&next->entry))\n\t\tlock->unproved = &next->entry;\n',
        '',
        sim('evictions', 3950))
 mutant(11, 'leaver_deleted_before_the_next_is_proved', 'batch.c',
        '\t\tif (lock->unproved && !take_check(parcel, lock->unproved))\n\t\t\treturn false;\n',
        '',
        sim('evictions', 3950))
-mutant(11, 'hand_off_without_lease', 'taker.c',
-       '!lock_watched(lock) || !session_may_grant(leaver->lc))',
-       '!lock_watched(lock))',
+mutant(11, 'hand_off_without_lease', 'handoff.c',
+       '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
+       '!lock_is_watched(lock))',
        sim('leases', 440))
 mutant(11, 'leaver_kept_for_ever', 'taker.c',
-       '\tlock_proved(lock, taker);   /* or nobody asks for that any more */\n',
+       '\tif (lock->unproved == &taker->entry)\n\t\tlock->unproved = NULL;\n',
        '',
        sim())
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
-       '\tif (answer->result == ENSEMBLE_OK)\n\t\tlock_proved(',
-       '\tlock_proved(',
+       '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lc->entries->events->proved(',
+       '\tentry->lc->entries->events->proved(',
        CALLS)
 mutant(11, 'proved_by_another_one', 'handoff.c',
        '\tif (lock->unproved != entry)\n\t\treturn;\n',
        '',
        sim('evictions', 7600))
 
-mutant(11, 'hand_off_in_a_lock_made_anew', 'taker.c',
-       '!lock_watched(lock) || !session_may_grant(leaver->lc))',
-       '!session_may_grant(leaver->lc))',
+mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
+       '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
+       '!session_may_grant(lock->lc))',
        sim('havoc', 6220))
-mutant(11, 'hand_off_past_those_who_hold_too', 'lock.c',
-       'if (lock->unresolved || !holder->first || holder->mode',
-       'if (lock->unresolved || holder->mode',
+mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
+       'if (holder->entry.lock->unresolved || !holder->entry.first || holder->entry.mode',
+       'if (holder->entry.lock->unresolved || holder->entry.mode',
        sim('crowd', 4000))
 
 # ---- 12: order ----
 
-mutant(12, 'zone_by_number', 'lock.c',
-       '\tif (queue.in_zone)\n\t\tzone_order',
-       '\tif (0)\n\t\tzone_order',
+mutant(12, 'zone_by_number', 'listing.c',
+       '\tif (queue.in_zone)\n\t\torder_find',
+       '\tif (0)\n\t\torder_find',
        sim('overflow'))
 mutant(12, 'zone_begins_at_the_overflow', 'queue.c',
        'entry->name.number >= NAME_NUMBER_ZONE',
@@ -367,8 +368,8 @@ mutant(12, 'neighbours_in_the_zone', 'handoff.c',
        ' || entry->number < 0 ||\n\t\t    entry->number >= NAME_NUMBER_ZONE)',
        ')',
        sim('overflow', 440),
-       ('judge.c', 'if (before && taker_in_queue(before) && !queue->in_zone)',
-        'if (before && taker_in_queue(before))'))
+       ('listing.c', 'if (before && entry_is_queued(before) && !queue->in_zone)',
+        'if (before && entry_is_queued(before))'))
 mutant(12, 'shared_waits_for_its_neighbour_only', 'queue.c',
        'entry->blocker = exclusive;',
        'entry->blocker = exclusive == (ssize_t)i - 1 ? exclusive : -1;',
@@ -390,9 +391,9 @@ mutant(12, 'writers_pass_readers', 'queue.c',
        'entry->blocker = i < slots ? -1 : (ssize_t)i - 1;',
        'entry->blocker = exclusive;',
        sim())
-mutant(12, 'one_reader_at_a_time', 'judge.c',
-       '\t\ttaker_grant(owners[i], i == 0);\n\t}',
-       '\t\ttaker_grant(owners[i], i == 0);\n\t\tbreak;\n\t}',
+mutant(12, 'one_reader_at_a_time', 'admission.c',
+       '\t\thandoff_grant(owners[i], i == 0);\n\t}',
+       '\t\thandoff_grant(owners[i], i == 0);\n\t\tbreak;\n\t}',
        sim())
 mutant(12, 'readers_guard_readers', 'taker.c',
        'return taker->entry.mode == LC_EXCLUSIVE && !taker->instead &&\n',
@@ -436,9 +437,9 @@ mutant(14, 'try_judged_by_own_leavers', 'judge.c',
        '\t\tif (leaves(owners[i]))\n\t\t\tcontinue;\n\t\tcrowd.all++;',
        '\t\tcrowd.all++;',
        sim('any', 300))
-mutant(14, 'try_does_not_list_first', 'taker.c',
-       'taker->probing = taker->immediate;',
-       'taker->probing = false;',
+mutant(14, 'try_does_not_list_first', 'take.c',
+       'taker->wait = taker->immediate ? WAIT_PROBING : WAIT_QUEUED;',
+       'taker->wait = WAIT_QUEUED;',
        sim())
 mutant(14, 'try_waits', 'judge.c',
        'if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)',
@@ -453,21 +454,21 @@ mutant(14, 'try_without_an_answer_is_busy', 'taker.c',
        'taker->immediate ? -EHOSTUNREACH',
        'taker->immediate ? -EAGAIN',
        CALLS)
-mutant(14, 'leaving_called_a_limit', 'core.c',
-       'taker_fail(taker, -ESHUTDOWN);',
-       'taker_fail(taker, -ENOLCK);',
+mutant(14, 'leaving_called_a_limit', 'take.c',
+       'taker_fail(taker_of(entry), -ESHUTDOWN);',
+       'taker_fail(taker_of(entry), -ENOLCK);',
        sim())
 mutant(14, 'try_refused_by_a_guess', 'admission.c',
        'if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX)) {',
        'if (1) {',
        sim())
-mutant(14, 'try_forgotten_in_doubt', 'judge.c',
-       '\t\tlock->doubtful = true;\n',
+mutant(14, 'try_forgotten_in_doubt', 'admission.c',
+       '\t\tlock->slots_asked = true;\n',
        '',
        sim())
-mutant(14, 'try_judged_by_an_older_list', 'judge.c',
-       'taker->probing && queue->listing > taker->created_at;',
-       'taker->probing;',
+mutant(14, 'try_judged_by_an_older_list', 'admission.c',
+       'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->probed_at;',
+       'taker->wait == WAIT_PROBING;',
        CALLS)
 mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
        'owners[i]->immediate && !owners[i]->instead)',
@@ -500,59 +501,55 @@ mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
        'barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);',
        'barred |= !leaves(owners[k]);',
        sim())
-mutant(16, 'upgrade_is_not_listed', 'place.c',
-       'return taker->instead || taker->immediate || !taker_means(taker) || !lock_guarded(taker->lock);',
-       'return taker->immediate || !taker_means(taker) || !lock_guarded(taker->lock);',
+mutant(16, 'upgrade_is_not_listed', 'taker.c',
+       'return taker->instead || taker->immediate || !taker_means(taker) ||',
+       'return taker->immediate || !taker_means(taker) ||',
        sim())
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
-       '\tpart(taker);   /* what is guarded now',
-       '\t/* what is guarded now',
+       '\ttaker_part(taker);   /* its guarded',
+       '\t/* its guarded',
        sim('any', 1100))
 
-mutant(16, 'replaces_later_and_is_not_looked_at', 'taker.c',
-       '\tinstead->heir = taker;\n\tlock_want_list(taker->lock);\n',
-       '\tinstead->heir = taker;\n',
+mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
+       '\treplace(taker, instead);\n\tlock_want_list(taker->entry.lock);\n',
+       '\treplace(taker, instead);\n',
        CALLS)
 
 # ---- 17: whose entry ----
 
-mutant(17, 'sweep_by_host', 'judge.c',
-       'if (entry->name.ours && entry->name.session_half == lock->lc->session.half)',
-       'if (entry->name.ours && strcmp(entry->name.host, lock->lc->host) == 0)',
+mutant(17, 'sweep_by_host', 'listing.c',
+       '} else if (shown->name.ours && shown->name.session_half == lock->lc->session->half) {',
+       '} else if (shown->name.ours && strcmp(shown->name.host, lock->lc->host) == 0) {',
        sim('namesakes'),
        ('orphan.c', ' || answer->stat->ephemeral_owner != lc->session->id', ''))
 mutant(17, 'sweep_without_asking_the_owner', 'orphan.c',
        'answer->stat->ephemeral_owner != lc->session->id',
        '0',
        sim('namesakes'))
-mutant(17, 'adopted_without_asking', 'place.c',
-       '\tclaim = make_claim(taker, entry->znode);\n',
-       '\tset_present(taker, entry->znode, &(struct ensemble_stat){\n'
-       '\t\t.ephemeral_owner = taker->lc->session.id, .czxid = 1});\n'
-       '\ttaker_step(taker);\n\treturn;\n',
+mutant(17, 'adopted_without_asking', 'entry.c',
+       '\tentry->claimed = number;\n\tsend_claim(entry, znode);',
+       '\tentry->claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lc->session->id, .czxid = 1}, false);\n\tevents_of(entry)->changed(entry);',
        sim('cuts'))
 # Others make entries with our UUIDs.
-mutant(31, 'own_by_the_uuid', 'taker.c',
-       'return taker_in_queue(taker) && !taker->gone && strcmp(taker->name, znode) == 0;',
-       'return !taker->gone;',
+mutant(31, 'own_by_the_uuid', 'entry.c',
+       'return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;',
+       'return !entry->gone;',
        sim('forgers'))
-mutant(31, 'own_by_the_uuid_among_the_waiting', 'judge.c',
-       'owners[i] = lock_owner(lock, queue->entries[i].znode, &queue->entries[i].name);',
-       'owners[i] = lock_named(lock, &queue->entries[i].name);',
+mutant(31, 'own_by_the_uuid_among_the_waiting', 'admission.c',
+       'taker_of(entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name))',
+       'taker_of(entry_named(lock, &queue->entries[i].name))',
        sim('forgers'))
-mutant(31, 'own_by_the_uuid_when_matched', 'judge.c',
-       'taker = lock_owner(lock, entry->znode, &entry->name);',
-       'taker = lock_named(lock, &entry->name);',
+mutant(31, 'own_by_the_uuid_when_matched', 'listing.c',
+       'entry = entry_of_node(lock, shown->znode, &shown->name);',
+       'entry = entry_named(lock, &shown->name);',
        OWN)
 mutant(31, 'copies_behind_a_holder_leave_with_it', 'attend.c',
-       'lock_owner(lock, entry->znode, &entry->name)',
-       'lock_named(lock, &entry->name)',
+       'entry_of_node(lock, entry->znode, &entry->name)',
+       'entry_named(lock, &entry->name)',
        OWN)
 mutant(31, 'what_we_know_is_told_of_copies', 'inspect.c',
-       'if (!lock || info->session != call->lc->session.id || !name_parse(info->entry.znode, &name))\n'
-       '\t\treturn;\n\ttaker = lock_owner(lock, info->entry.znode, &name);',
-       'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n'
-       '\ttaker = lock_named(lock, &name);',
+       'if (!lock || info->session != call->lc->session->id || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_of_node(lock, info->entry.znode, &name);',
+       'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_named(lock, &name);',
        OWN)
 mutant(31, 'the_first_copy_is_claimed', 'entry.c',
        ' &&\n\t    answer->stat->ephemeral_owner == entry->lc->session->id) {',
@@ -564,40 +561,40 @@ mutant(31, 'one_copy_decides', 'entry.c',
        'if (answer->result == ENSEMBLE_GONE || entry->claims > 0)',
        'if (answer->result == ENSEMBLE_GONE)',
        OWN)
-mutant(31, 'copies_are_claimed_for_ever', 'place.c',
-       '\tif (taker->znode == ZNODE_UNKNOWN && !taker->claim_lost)\n\t\ttaker_not_found(taker);\n\telse\n\t\ttaker_step(taker);',
-       '\ttaker_step(taker);',
+mutant(31, 'copies_are_claimed_for_ever', 'entry.c',
+       '\tif (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)\n\t\tentry_not_found(entry);\n',
+       '',
        OWN)
 mutant(31, 'tries_refused_before_the_outcome', 'judge.c',
        '\tif (!lock->unresolved) {\n',
        '\t{\n',
        OWN)
 mutant(31, 'deleted_and_made_by_another', 'entry.c',
-       '\tif (taker->znode == ZNODE_PRESENT && !is_it(taker, answer->stat)) {',
+       '\tif (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {',
        '\tif (0) {',
        OWN)
 mutant(31, 'confirmed_by_its_name', 'change.c',
-       '\ttaker_watch_self(taker);\n\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
+       '\tentry_watch(&taker->entry);\n\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
        '\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
        OWN)
 mutant(31, 'not_there_when_it_was_read', 'entry.c',
-       '\t\ttaker_gone(taker);   /* though another one may have its name by now */\n',
-       '\t\tlock_want_list(taker->lock);\n',
+       '\t\tevents_of(entry)->gone(entry);   /* though another node may have its name by now */\n',
+       '\t\tlock_want_list(entry->lock);\n',
        OWN)
-mutant(31, 'another_of_its_number', 'zone.c',
-       '\t\tlook_at_own(&zone->items[i], &entry->name);\n',
+mutant(31, 'another_of_its_number', 'order.c',
+       '\t\tcheck_own(&order->items[i], &entry->name);\n',
        '',
        OWN)
-mutant(31, 'who_bars_the_way_is_not_watched', 'lock.c',
-       ' &&\n\t\t\t       (taker->watch_armed || taker->watch_pending);',
+mutant(31, 'who_bars_the_way_is_not_watched', 'taker.c',
+       ' &&\n\t\t\t       taker->entry.watch.state != WATCH_IDLE;',
        ';',
        OWN)
 mutant(31, 'sweep_blind_by_the_uuid', 'orphan.c',
        'return entry && (entry->state == ENTRY_CREATING',
        'return entry || (entry->state == ENTRY_CREATING',
        OWN)
-mutant(31, 'sweep_without_limit', 'sweep.c',
-       'if (path && HASH_COUNT(lc->orphans) < ORPHANS_MAX)',
+mutant(31, 'sweep_without_limit', 'orphan.c',
+       'if (path && HASH_COUNT(lc->orphans->by_path) < ORPHANS_MAX)',
        'if (path)',
        OWN)
 mutant(31, 'sweep_begins_anew', 'listing.c',
@@ -619,41 +616,41 @@ mutant(32, 'refused_and_not_looked_at_again', 'lock.c',
        '\telse if (lock->takers)\n\t\tlock_recheck(lock);\n',
        '',
        OWN)
-mutant(32, 'refused_and_known_to_be_gone', 'taker.c',
+mutant(32, 'refused_and_known_to_be_gone', 'loss.c',
        '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\tif (taker->told_taken) {',
        '\treturn;\n\tif (taker->told_taken) {',
        OWN,
-       ('lock.c', '\t\tif (taker->gone && taker->znode == ZNODE_PRESENT)\n\t\t\ttaker_vanished(taker);\n', ''))
-mutant(32, 'watch_left_behind', 'lock.c',
-       '\tif (lock->watched && lock->watch_armed)\n\t\tgive_up(lock, lock->watched);\n',
+       ('listing.c', '\t\tif (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)\n\t\t\tloss_by_listing(taker);\n', ''))
+mutant(32, 'watch_left_behind', 'lock_watch.c',
+       '\tif (watch_is_armed(&front->watch))\n\t\tgive_up_node(lock, front->znode);\n',
        '',
        OWN)
-mutant(32, 'watch_left_behind_without_contact', 'unwatch.c',
-       'if (answer->result == ENSEMBLE_UNKNOWN)',
-       'if (0)',
+mutant(32, 'watch_left_behind_without_contact', 'watch.c',
+       '\tif (answer->result == ENSEMBLE_UNKNOWN)\n\t\task_unwatch',
+       '\tif (0)\n\t\task_unwatch',
        OWN)
-mutant(32, 'watch_not_taken_back_later', 'lock.c',
-       '\tunwatches_resume(lc);\n',
+mutant(32, 'watch_not_taken_back_later', 'core.c',
+       '\t\twatches_resume(lc);\n',
        '',
        OWN)
 
 # ---- 18: unknown outcomes ----
 
-mutant(18, 'create_again_before_the_list', 'place.c',
-       '\t\ttaker->znode = ZNODE_UNKNOWN;\n\t\ttaker->lock->unresolved = true;\n',
-       '\t\ttaker_absent(taker);\n',
+mutant(18, 'create_again_before_the_list', 'entry.c',
+       '\t\tset_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->unresolved = true;\n',
+       '\t\tentry_set_absent(entry);\n',
        sim('cuts'))
 mutant(18, 'others_queue_before_the_outcome', 'taker.c',
        'else if (!entry->lock->unresolved)\n',
        'else\n',
        sim())
-mutant(18, 'unknown_not_adopted', 'judge.c',
-       '\t\ttaker_found(taker, entry);\n',
+mutant(18, 'unknown_not_adopted', 'listing.c',
+       '\t\tentry_found(entry, shown->znode, number);\n',
        '\t\t;\n',
        sim('cuts'))
-mutant(18, 'unknown_not_created_again', 'judge.c',
-       '\t\t\ttaker_not_found(taker);\n\t\telse if (taker->listed',
-       '\t\t\t;\n\t\telse if (taker->listed',
+mutant(18, 'unknown_not_created_again', 'listing.c',
+       '!entry->pending) {\n\t\t\tentry_not_found(entry);\n\t\t\ttaker_settle(taker);   /* a',
+       '!entry->pending) {\n\t\t\t; /* a',
        sim('cuts'))
 mutant(18, 'no_list_after_reconnect', 'lock.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
@@ -739,11 +736,11 @@ mutant(21, 'mark_given_up', 'evict.c',
        CALLS)
 
 mutant(21, 'mark_not_read', 'entry.c',
-       '\t\ttaker_evicted(taker, by);\n',
+       '\t\tevents_of(entry)->marked(entry, by);\n',
        '\t\t;\n',
        sim())
-mutant(21, 'poke_not_seen', 'session.c',
-       '\t\tif (poked)\n\t\t\ttakers_look(lc);\n',
+mutant(21, 'poke_not_seen', 'core.c',
+       '\tif (poked)\n\t\tentries_look(lc);\n',
        '',
        CALLS)
 mutant(21, 'poke_goes_with_its_node', 'session.c',
@@ -751,8 +748,8 @@ mutant(21, 'poke_goes_with_its_node', 'session.c',
        'poked = session->node_made && answer->stat->version != session->node_version + 1;',
        CALLS)
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
-       '.version = taker->version},\n\t          1, entry_written',
-       '.version = ENSEMBLE_ANY_VERSION},\n\t          1, entry_written',
+       '.version = entry->version},\n\t          1, data_written',
+       '.version = ENSEMBLE_ANY_VERSION},\n\t          1, data_written',
        sim())
 mutant(21, 'poke_not_read', 'poke.c',
        '\telse if (session_is_ready(lc))\n\t\tread_pokes(lc);\n',
@@ -767,7 +764,7 @@ mutant(21, 'poke_reads_everything', 'poke.c',
        '\t\ttakers_look(lc);',
        CALLS)
 mutant(21, 'more_pokes_than_named', 'poke.c',
-       'LINE)\n\t\ttakers_look(lc);',
+       'LINE)\n\t\tentries_look(lc);',
        'LINE)\n\t\t;',
        CALLS)
 mutant(21, 'poke_below_the_own_root', 'poke.c',
@@ -775,7 +772,7 @@ mutant(21, 'poke_below_the_own_root', 'poke.c',
        '0 && next_root(poke)',
        CALLS)
 mutant(21, 'pokes_gone_with_their_node', 'poke.c',
-       '\tif (pokes->lost)\n\t\ttakers_look(lc);\n',
+       '\tif (pokes->lost)\n\t\tentries_look(lc);\n',
        '',
        CALLS)
 mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
@@ -851,38 +848,38 @@ mutant(33, 'another_entry_is_evicted', 'evict.c',
        'if (0)',
        CALLS)
 mutant(33, 'another_lock_is_had', 'taker.c',
-       'return taker->meant == 0 || taker->meant == taker->lock->czxid;',
+       'return taker->meant == 0 || taker->meant == taker->entry.lock->czxid;',
        'return true;',
        sim('operators'))
 mutant(33, 'another_lock_is_waited_for', 'lock.c',
        '\trefuse_misled(lock);\n',
        '',
        CALLS)
-mutant(33, 'another_lock_comes_first', 'place.c',
-       'taker->state == TAKER_WAITING && taker_means(taker) &&\n',
-       'taker->state == TAKER_WAITING &&\n',
+mutant(33, 'another_lock_comes_first', 'handoff.c',
+       '\t       taker_means(taker) && lock->holding == 0',
+       '\t       lock->holding == 0',
        sim('storm'),
-       ('taker.c', 'taker->znode == ZNODE_PRESENT && taker_means(taker));', 'taker->znode == ZNODE_PRESENT);'))
+       ('taker.c', 'taker->entry.state == ENTRY_PRESENT && taker_means(taker));', 'taker->entry.state == ENTRY_PRESENT);'))
 
 # ---- 20: what stands in an entry ----
 
 mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
-       '\ttaker->data_dirty |= taker->state == TAKER_HELD && !taker->told_since;\n',
+       '\tentry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;\n',
        '',
        CALLS)
 mutant(20, 'told_twice_since_when_it_holds', 'entry.c',
-       'taker->state == TAKER_HELD && !taker->told_since;',
-       'taker->state == TAKER_HELD;',
+       'entry->held_since_ms >= 0 && !entry->told_since;',
+       'entry->held_since_ms >= 0;',
        CALLS)
 
 # ---- 22, 23: weight ----
 
-mutant(23, 'entries_without_limit', 'share.c',
-       'return lc->entry_bytes + lc->watch_bytes + bytes > LC_ENTRY_BYTES_MAX ||',
+mutant(23, 'entries_without_limit', 'quota.c',
+       'return quota->entry_bytes + quota->watch_bytes + bytes > LC_ENTRY_BYTES_MAX ||',
        'return',
        unit('tests/sim/test_limits.c'))
-mutant(23, 'one_user_takes_all', 'share.c',
-       '(share->bytes + bytes <= LC_USER_BYTES_MAX &&',
+mutant(23, 'one_user_takes_all', 'quota.c',
+       '(usage->entry_bytes + bytes <= LC_USER_BYTES_MAX &&',
        '(true &&',
        unit('tests/sim/test_limits.c'))
 mutant(23, 'locks_below_without_limit', 'make.c',
@@ -902,9 +899,9 @@ mutant(23, 'order_reversed_after_a_session', 'lock.c',
        '\t\tfor (taker = lock->takers->prev; taker; taker = after) {\n'
        '\t\t\tafter = taker == lock->takers ? NULL : taker->prev;\n\t\t\tentry_write',
        sim())
-mutant(23, 'not_queued_again_after_a_session', 'lock.c',
-       '\t\t\tentry_write(taker);\n\t\t\ttaker_step(taker);',
-       '\t\t\tentry_write(taker);\n\t\t\tif (taker->state != TAKER_WAITING)\n\t\t\t\ttaker_step(taker);',
+mutant(23, 'not_queued_again_after_a_session', 'listing.c',
+       '\t\t\tentry_write(&taker->entry);\n\t\t\ttaker_step(taker);',
+       '\t\t\tentry_write(&taker->entry);\n\t\t\tif (taker->state != TAKER_WAITING)\n\t\t\t\ttaker_step(taker);',
        sim())
 
 # ---- 24, 25: watches of holders, strangers ----
@@ -925,8 +922,8 @@ mutant(24, 'nobody_is_watched_coming', 'attend.c',
        'false;',
        CALLS)
 mutant(24, 'stirred_by_nothing', 'attend.c',
-       '\t\tif (taker->stirred && !taker->stir_due) {',
-       '\t\tif (0) {',
+       '\t\tif (taker->stirred && !taker->stir_prev)',
+       '\t\tif (0)',
        sim())
 mutant(25, 'taken_beside_the_deaf', 'judge.c',
        'if (!deaf || lock->waiting == 0)',
@@ -972,25 +969,24 @@ mutant(37, 'unwanted_answers_asked_for', 'asking.c',
 
 # ---- 27: the duty to delete ----
 
-mutant(27, 'delete_dropped_when_unknown', 'place.c',
-       'taker->znode = ZNODE_PRESENT;   /* as far as we know: delete it again */',
-       'taker_absent(taker);',
+mutant(27, 'delete_dropped_when_unknown', 'entry.c',
+       'set_state(entry, ENTRY_PRESENT);   /* as far as we know: delete it again */',
+       'entry_set_absent(entry);',
        sim('cuts', 690))
-mutant(27, 'delete_dropped_when_refused', 'place.c',
-       '\t\ttimer_set(taker->lc, &taker->limit, lc_now(taker->lc) + RETRY_US);\n\t}\n\tif (taker->znode',
-       '\t\ttaker_absent(taker);\n\t}\n\tif (taker->znode',
+mutant(27, 'delete_dropped_when_refused', 'entry.c',
+       '\t\tevents_of(entry)->later(entry);\n\t}\n\tif (entry->state',
+       '\t\tentry_set_absent(entry);\n\t}\n\tif (entry->state',
        sim('refusals', 1120))
-mutant(27, 'delete_dropped_by_a_leaver_being_created', 'place.c',
-       '\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
-       '\tif (taker->state == TAKER_LEFT) {\n\t\ttaker_absent(taker);\n\t\treturn;\n\t}\n'
-       '\tset_present(taker, strrchr(answer->path, \'/\') + 1, answer->stat);\n',
+mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',
+       "\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
+       "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
        sim())
 mutant(27, 'no_look_behind_a_leaver', 'entry.c',
        '\tif (entry->state == ENTRY_ABSENT && entry->lock->behind_leaver)\n\t\tlock_want_list(entry->lock);\n',
        '',
        sim())
-mutant(27, 'departure_wakes_nobody', 'taker.c',
-       '\tif (lock->waiting > 0 && !lock->judging && !lock_guarded(lock))\n\t\tlock_want_list(lock);\n',
+mutant(27, 'departure_wakes_nobody', 'listing.c',
+       '\t\tif (lock->waiting > 0 && !lock_is_guarded(lock))\n\t\t\tlock_want_list(lock);\n',
        '',
        sim())
 
@@ -1053,15 +1049,15 @@ mutant(36, 'doubt_prolonged', 'lease.c',
        'lease_left(lease, now_us) > 0',
        LEASE)
 mutant(36, 'doubt_waits_for_the_old_connection', 'session.c',
-       '\tif (session->open)\n\t\tlc->ensemble->port->drop(lc->ensemble);\n\tif (!session_lease_valid',
-       '\tif (!session_lease_valid',
+       '\tif (session->open)\n\t\tlc->ensemble->port->drop(lc->ensemble);\n\tif (!session_lease_is_valid',
+       '\tif (!session_lease_is_valid',
        sim('suspicions'))
-mutant(36, 'told_in_doubt', 'taker.c',
-       'taker->state == TAKER_HELD && session_doubted(lc)',
-       'false',
+mutant(36, 'told_in_doubt', 'tell.c',
+       'if (session_is_doubted(lc)) {',
+       'if (false) {',
        sim('clocks'))
-mutant(36, 'held_in_doubt', 'taker.c',
-       'return !lease_doubted(&taker->lc->session.lease, lc_now(taker->lc));',
+mutant(36, 'held_in_doubt', 'hold.c',
+       'return !lease_doubted(&lc->session->lease, lc_now(lc));',
        'return true;',
        sim('clocks'))
 mutant(36, 'granted_in_doubt', 'lease.c',

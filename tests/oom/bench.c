@@ -29,6 +29,11 @@ void bench_violation(struct bench *bench, const char *format, ...)
 
 /* ---- the invariants ---- */
 
+static struct bench *bench_of(const struct host *host)
+{
+	return ((struct stage *)host->owner)->owner;
+}
+
 static bool entry_of_lock(const struct node *node)
 {
 	return name_is_numbered(node->name) && node->stat.ephemeral_owner != 0;
@@ -36,7 +41,7 @@ static bool entry_of_lock(const struct node *node)
 
 static bool foreign_waits(struct bench *bench, int lock)
 {
-	struct node *node = tree_find(&bench->world.committed, bench->locks[lock].path);
+	struct node *node = tree_find(&bench->stage.world.committed, bench->locks[lock].path);
 
 	if (!bench->foreign || !node)
 		return false;
@@ -47,12 +52,12 @@ static bool foreign_waits(struct bench *bench, int lock)
 }
 
 /* It holds still, but who was to take its place does as well: that is one. */
-static bool replaced(const struct taker *taker)
+static bool replaced(const struct visitor *visitor)
 {
-	const struct bench *bench = taker->bench;
+	const struct bench *bench = visitor->bench;
 
-	for (int i = 0; i < bench->taker_count; i++)
-		if (bench->takers[i].instead == taker && bench->takers[i].phase == HELD)
+	for (int i = 0; i < bench->visitor_count; i++)
+		if (bench->visitors[i].instead == visitor && bench->visitors[i].taker.phase == HELD)
 			return true;
 	return false;
 }
@@ -62,15 +67,15 @@ static void look(struct bench *bench)
 {
 	int valid[LOCKS_MAX][2] = {0}, held[LOCKS_MAX] = {0}, waits[LOCKS_MAX] = {0};
 
-	for (int i = 0; i < bench->taker_count; i++) {
-		struct taker *taker = &bench->takers[i];
+	for (int i = 0; i < bench->visitor_count; i++) {
+		struct visitor *visitor = &bench->visitors[i];
 
-		waits[taker->lock] += taker->phase == WAITING;
-		if (taker->phase != HELD)
+		waits[visitor->lock] += visitor->taker.phase == WAITING;
+		if (visitor->taker.phase != HELD)
 			continue;
-		held[taker->lock]++;
-		if (lc_holds(taker->lc) && !taker->evicted && !replaced(taker))
-			valid[taker->lock][taker->mode]++;
+		held[visitor->lock]++;
+		if (lc_holds(visitor->taker.lc) && !visitor->evicted && !replaced(visitor))
+			valid[visitor->lock][visitor->taker.mode]++;
 	}
 	for (int i = 0; i < bench->lock_count; i++) {
 		int alone = valid[i][LC_EXCLUSIVE], shared = valid[i][LC_SHARED];
@@ -79,7 +84,7 @@ static void look(struct bench *bench)
 			bench_violation(bench, "%s: %d holders and %d that share",
 			                bench->locks[i].name, alone, shared);
 		if (held[i] || (waits[i] && foreign_waits(bench, i)))
-			bench->locks[i].busy_us = bench->agenda.now_us;
+			bench->locks[i].busy_us = bench->stage.agenda.now_us;
 	}
 }
 
@@ -89,39 +94,39 @@ static int64_t longest_wait(const struct bench *bench)
 }
 
 /* How long it has waited for a lock that was free. */
-static void judge_wait(struct taker *taker)
+static void judge_wait(struct visitor *visitor)
 {
-	struct bench *bench = taker->bench;
-	int64_t since_us = bench->locks[taker->lock].busy_us;
+	struct bench *bench = visitor->bench;
+	int64_t since_us = bench->locks[visitor->lock].busy_us;
 	int64_t waited_us;
 
-	if (since_us < taker->took_us)
-		since_us = taker->took_us;
-	waited_us = bench->agenda.now_us - since_us;
+	if (since_us < visitor->took_us)
+		since_us = visitor->took_us;
+	waited_us = bench->stage.agenda.now_us - since_us;
 	if (bench->longest_wait_us < waited_us)
 		bench->longest_wait_us = waited_us;
 	if (waited_us > longest_wait(bench))
 		bench_violation(bench, "taker %d waited %d s for a free lock",
-		                (int)(taker - bench->takers), (int)(waited_us / SECOND));
+		                (int)(visitor - bench->visitors), (int)(waited_us / SECOND));
 }
 
 /* It has the lock: its entry is there, and nobody's before it but a leaver's of its own. */
-static void judge_grant(struct taker *taker)
+static void judge_grant(struct visitor *visitor)
 {
-	struct bench *bench = taker->bench;
-	struct node *own = taker_node(taker), *node;
+	struct bench *bench = visitor->bench;
+	struct node *own = visitor_node(visitor), *node;
 	int before = 0;
 
-	if (taker->evicted)
+	if (visitor->evicted)
 		return;
 	/* Somebody has ended its session, and nobody can know that before it is told. */
-	if (!own && !world_session_alive(&bench->world, taker->mount->wire.session)) {
-		taker->evicted = true;
+	if (!own && !world_session_alive(&bench->stage.world, visitor->taker.host->wire.session)) {
+		visitor->evicted = true;
 		return;
 	}
 	if (!own) {
 		bench_violation(bench, "taker %d is granted without an entry",
-		                (int)(taker - bench->takers));
+		                (int)(visitor - bench->visitors));
 		return;
 	}
 	DL_FOREACH(own->parent->children, node) {
@@ -131,115 +136,112 @@ static void judge_grant(struct taker *taker)
 		    node->stat.ephemeral_owner == own->stat.ephemeral_owner)
 			continue;
 		before++;
-		if (taker->mode == LC_SHARED ? !shared
-		                             : shared || before >= bench->locks[taker->lock].slots)
+		if (visitor->taker.mode == LC_SHARED
+		            ? !shared
+		            : shared || before >= bench->locks[visitor->lock].slots)
 			bench_violation(bench, "taker %d is granted behind %s",
-			                (int)(taker - bench->takers), node->name);
+			                (int)(visitor - bench->visitors), node->name);
 	}
 }
 
 /* Whoever sees less of the others may get what it would not have got, or the other
  * way round where it does not wait for ever. */
-static void judge_taker(struct taker *taker, int number)
+static void judge_visitor(struct visitor *visitor, int number)
 {
-	struct bench *bench = taker->bench;
-	int result = taker->result, expected = bench->expected->takers[number];
+	struct bench *bench = visitor->bench;
+	int result = visitor->taker.result, expected = bench->expected->takers[number];
 
 	if (result == expected || result == 0 || result == 1 || result == -ENOMEM ||
-	    result == -ENOLCK || taker->evicted)
+	    result == -ENOLCK || visitor->evicted)
 		return;
 	/* What comes late comes after the draining; or after the time of one that does not wait. */
 	if (result == -ESHUTDOWN && bench->drained)
 		return;
-	if (((result == -EAGAIN || result == -EHOSTUNREACH) && taker->wait_us == 0) ||
-	    (result == -ETIMEDOUT && taker->wait_us > 0 && taker->wait_us < LC_FOREVER) ||
-	    (result == -EDEADLK && taker->instead))
+	if (((result == -EAGAIN || result == -EHOSTUNREACH) && visitor->wait_us == 0) ||
+	    (result == -ETIMEDOUT && visitor->wait_us > 0 && visitor->wait_us < LC_FOREVER) ||
+	    (result == -EDEADLK && visitor->instead))
 		return;
 	bench_violation(bench, "taker %d is told %s instead of %s", number,
 	                strerrorname_np(-result),
 	                expected < 0 ? strerrorname_np(-expected) : "success");
 }
 
-static void judge_question(struct question *question, int number)
+static void judge_question(const struct question *question)
 {
-	struct bench *bench = question->bench;
+	struct bench *bench = bench_of(question->host);
+	int number = question->number, also = bench->questions[number].also;
 	int result = question->result, expected = bench->expected->questions[number];
 
-	/* 1: was cancelled before. -EHOSTUNREACH: after a break the answer is chance. */
-	if (question->cancelled || expected == 1 || expected == -EHOSTUNREACH ||
-	    result == -ENOMEM || result == -EHOSTUNREACH ||
-	    (question->also && result == question->also))
+	/* NONE: was cancelled before. -EHOSTUNREACH: after a break the answer is chance. */
+	if (question->cancelled || expected == NONE || expected == -EHOSTUNREACH ||
+	    result == -ENOMEM || result == -EHOSTUNREACH || (also && result == also))
 		return;
-	if (result != expected && !(question->also && result == 0))
+	if (result != expected && !(also && result == 0))
 		bench_violation(bench, "question %d is answered %s instead of %s", number,
 		                result < 0 ? strerrorname_np(-result) : "success",
 		                expected < 0 ? strerrorname_np(-expected) : "success");
-	else if (result == 0 && !question->loose &&
+	else if (result == 0 && !bench->questions[number].loose &&
 	         question->count != bench->expected->counts[number])
 		bench_violation(bench, "question %d finds %zu instead of %zu", number,
 		                question->count, bench->expected->counts[number]);
 }
 
-/* ---- mounts ---- */
+/* ---- hosts ---- */
 
 static void start(void *ctx, uint64_t again)
 {
-	struct mount *mount = ctx;
-	int r = mount_start(mount, mount->bench->lead_us[mount->index]);
+	struct host *host = ctx;
+	struct bench *bench = bench_of(host);
+	int r = stage_start(host, ROOT, bench->lead_us[host->index]);
 
 	(void)again;
 	if (r == 0)
 		return;
 	if (r != -ENOMEM)
-		bench_violation(mount->bench, "lc_create: %s", strerrorname_np(-r));
-	agenda_in(mount->agenda, SECOND / 10, start, mount, 1); /* as systemd would */
+		bench_violation(bench, "lc_create: %s", strerrorname_np(-r));
+	agenda_in(host->agenda, SECOND / 10, start, host, 1); /* as systemd would */
 }
 
-struct mount *begin_mount(struct bench *bench, int64_t lead_us)
+struct host *begin_host(struct bench *bench, int64_t lead_us)
 {
-	int index = bench->mount_count++;
+	struct host *host = stage_host(&bench->stage, 77 + (uint64_t)bench->stage.host_count);
 
-	bench->lead_us[index] = lead_us;
-	mount_init(&bench->mounts[index], bench, &bench->world, index, 0);
-	start(&bench->mounts[index], 0);
-	return &bench->mounts[index];
+	bench->lead_us[host->index] = lead_us;
+	start(host, 0);
+	return host;
 }
 
-void end_session(struct mount *mount)
+void end_session(struct host *host)
 {
-	struct bench *bench = mount->bench;
+	struct bench *bench = bench_of(host);
 
-	for (int i = 0; i < bench->taker_count; i++)
-		if (bench->takers[i].mount == mount && bench->takers[i].phase == HELD)
-			bench->takers[i].evicted = true;
-	world_close_session(&bench->world, mount->wire.session);
+	for (int i = 0; i < bench->visitor_count; i++)
+		if (bench->visitors[i].taker.host == host && bench->visitors[i].taker.phase == HELD)
+			bench->visitors[i].evicted = true;
+	world_close_session(&bench->stage.world, host->wire.session);
 }
 
-void end_mount(struct mount *mount, bool farewell)
+void end_host(struct host *host, bool farewell)
 {
-	struct bench *bench = mount->bench;
+	struct bench *bench = bench_of(host);
 
-	if (!mount->lc)
+	if (!host->lc)
 		return;
-	lc_destroy(mount->lc, farewell);
-	mount->lc = NULL;
-	for (int i = 0; i < bench->taker_count; i++)
-		if (bench->takers[i].mount == mount && bench->takers[i].phase != NEVER)
-			bench->takers[i].phase = LEFT;
-	for (int i = 0; i < bench->question_count; i++)
-		if (bench->questions[i].mount == mount && bench->questions[i].call) {
-			bench->questions[i].call = NULL;
-			bench->questions[i].cancelled = true;
-		}
-	wire_finish(&mount->wire);
+	stage_stop(host, farewell);
+	for (int i = 0; i < bench->visitor_count; i++)
+		if (bench->visitors[i].taker.host == host &&
+		    bench->visitors[i].taker.phase != NEVER)
+			bench->visitors[i].taker.phase = LEFT;
 }
 
-/* ---- takers ---- */
+/* ---- visitors ---- */
 
-struct node *taker_node(struct taker *taker)
+struct node *visitor_node(struct visitor *visitor)
 {
-	struct bench *bench = taker->bench;
-	struct node *node = tree_find(&bench->world.committed, bench->locks[taker->lock].path);
+	struct bench *bench = visitor->bench;
+	struct taker *taker = &visitor->taker;
+	struct node *node =
+		tree_find(&bench->stage.world.committed, bench->locks[visitor->lock].path);
 
 	if (!node || (taker->phase != WAITING && taker->phase != HELD))
 		return NULL;
@@ -250,20 +252,13 @@ struct node *taker_node(struct taker *taker)
 	return NULL;
 }
 
-void leave(struct taker *taker)
+void leave(struct visitor *visitor)
 {
-	struct bench *bench = taker->bench;
-	bool was_inside = bench->inside;
+	struct bench *bench = visitor->bench;
 
-	if (taker->phase == NEVER || taker->phase == LEFT)
-		return;
-	if (taker->phase == HELD)
-		bench->locks[taker->lock].busy_us = bench->agenda.now_us;
-	taker->phase = LEFT;
-	bench->inside = true;
-	lc_leave(taker->lc);
-	bench->inside = was_inside;
-	mount_wake(taker->mount); /* as the loop does after requests */
+	if (visitor->taker.phase == HELD)
+		bench->locks[visitor->lock].busy_us = bench->stage.agenda.now_us;
+	stage_leave(&visitor->taker);
 }
 
 static void leave_later(void *ctx, uint64_t arg)
@@ -272,325 +267,189 @@ static void leave_later(void *ctx, uint64_t arg)
 	leave(ctx);
 }
 
-static void expect_callback(struct taker *taker)
+static void granted(struct visitor *visitor)
 {
-	if (taker->bench->inside)
-		bench_violation(taker->bench, "a callback inside the call that caused it");
-	if (taker->phase == LEFT)
-		bench_violation(taker->bench, "a callback after lc_leave()");
+	struct bench *bench = visitor->bench;
+
+	judge_wait(visitor);
+	judge_grant(visitor);
+	if (visitor->instead)
+		leave(visitor->instead);
+	if (visitor->hold_us == 0 || bench->ending)
+		leave(visitor);
+	else if (visitor->hold_us > 0)
+		agenda_in(&bench->stage.agenda, visitor->hold_us, leave_later, visitor, 0);
 }
 
-static void taken(void *ctx, int err)
+static void told(struct taker *taker)
 {
-	struct taker *taker = ctx;
-	struct bench *bench = taker->bench;
+	struct visitor *visitor = taker->owner;
 
-	trace("m%d: taker %d: taken(%d)", taker->mount->index, (int)(taker - bench->takers), err);
-	expect_callback(taker);
-	if (taker->told)
-		bench_violation(bench, "taken() comes twice");
-	taker->told = true;
-	taker->result = err;
-	if (taker->phase != WAITING)
-		return;
-	if (err < 0) {
-		leave(taker);
-		return;
+	switch (taker->phase) {
+	case HELD:
+		granted(visitor);
+		break;
+	case FAILED:
+		leave(visitor);
+		break;
+	case LOST:
+		lc_lost_done(taker->lc);
+		if (visitor->hold_us != UNTIL_TOLD)
+			leave(visitor);
+		break;
+	case NEVER:
+	case WAITING:
+	case LEFT:
+		break;
 	}
-	judge_wait(taker);
-	taker->phase = HELD;
-	judge_grant(taker);
-	if (taker->instead)
-		leave(taker->instead);
-	if (taker->hold_us == 0 || bench->ending)
-		leave(taker);
-	else if (taker->hold_us > 0)
-		agenda_in(&bench->agenda, taker->hold_us, leave_later, taker, 0);
 }
 
-static void lost(void *ctx)
+static struct visitor *request(struct host *host, int lock, enum lc_mode mode,
+                               struct visitor *instead, int64_t wait_us, int64_t hold_us)
 {
-	struct taker *taker = ctx;
+	struct bench *bench = bench_of(host);
+	struct visitor *visitor = &bench->visitors[bench->visitor_count++];
 
-	trace("m%d: taker %d: lost", taker->mount->index, (int)(taker - taker->bench->takers));
-	expect_callback(taker);
-	if (taker->phase != HELD) {
-		bench_violation(taker->bench, "lost() of what was not held");
-		return;
-	}
-	taker->phase = LOST;
-	lc_lost_done(taker->lc);
-	if (taker->hold_us != UNTIL_TOLD)
-		leave(taker);
+	*visitor = (struct visitor){.bench = bench,
+	                            .lock = lock,
+	                            .instead = instead,
+	                            .wait_us = wait_us,
+	                            .hold_us = hold_us,
+	                            .took_us = bench->stage.agenda.now_us};
+	stage_take(&visitor->taker, host,
+	           &(struct lc_request){.lock = bench->locks[lock].name,
+	                                .mode = mode,
+	                                .instead = instead ? instead->taker.lc : NULL,
+	                                .wait_us = wait_us,
+	                                .pid = 1000 + bench->visitor_count,
+	                                .uid = (uid_t)(bench->visitor_count % 2),
+	                                .command = "test",
+	                                .reason = "why"});
+	visitor->taker.owner = visitor;
+	return visitor;
 }
 
-static struct taker *request(struct mount *mount, int lock, enum lc_mode mode,
-                             struct taker *instead, int64_t wait_us, int64_t hold_us)
+struct visitor *take(struct host *host, int lock, int64_t wait_us, int64_t hold_us)
 {
-	struct bench *bench = mount->bench;
-	struct taker *taker = &bench->takers[bench->taker_count++];
-	struct lc_request request = {
-		.lock = bench->locks[lock].name,
-		.mode = mode,
-		.instead = instead ? instead->lc : NULL,
-		.wait_us = wait_us,
-		.pid = 1000 + bench->taker_count,
-		.uid = (uid_t)(bench->taker_count % 2),
-		.command = "test",
-		.reason = "why",
-	};
-
-	*taker = (struct taker){.bench = bench,
-	                        .mount = mount,
-	                        .lock = lock,
-	                        .mode = mode,
-	                        .instead = instead,
-	                        .wait_us = wait_us,
-	                        .hold_us = hold_us,
-	                        .took_us = bench->agenda.now_us,
-	                        .result = -ENOMEM};
-	if (!mount->lc)
-		return taker;
-	bench->inside = true;
-	taker->result = lc_take(mount->lc, &request, taken, lost, taker, &taker->lc);
-	bench->inside = false;
-	trace("m%d: taker %d: lc_take -> %d", mount->index, bench->taker_count - 1, taker->result);
-	if (taker->result == 0) {
-		taker->result = 1;
-		taker->phase = WAITING;
-	}
-	mount_wake(mount);
-	return taker;
+	return request(host, lock, LC_EXCLUSIVE, NULL, wait_us, hold_us);
 }
 
-struct taker *take(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us)
+struct visitor *take_shared(struct host *host, int lock, int64_t wait_us, int64_t hold_us)
 {
-	return request(mount, lock, LC_EXCLUSIVE, NULL, wait_us, hold_us);
+	return request(host, lock, LC_SHARED, NULL, wait_us, hold_us);
 }
 
-struct taker *take_shared(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us)
-{
-	return request(mount, lock, LC_SHARED, NULL, wait_us, hold_us);
-}
-
-struct taker *upgrade(struct taker *taker, int64_t wait_us, int64_t hold_us)
+struct visitor *upgrade(struct visitor *visitor, int64_t wait_us, int64_t hold_us)
 {
 	/* It may not have got so far, because memory was short. */
-	return request(taker->mount, taker->lock, LC_EXCLUSIVE, taker->phase == HELD ? taker : NULL,
-	               wait_us, hold_us);
+	return request(visitor->taker.host, visitor->lock, LC_EXCLUSIVE,
+	               visitor->taker.phase == HELD ? visitor : NULL, wait_us, hold_us);
 }
 
-void evict(struct taker *taker)
+void evict(struct visitor *visitor)
 {
-	struct node *node = taker_node(taker);
+	struct node *node = visitor_node(visitor);
 
 	if (!node)
 		return;
-	taker->evicted = true;
-	remove_node(taker->bench, node->path);
+	visitor->evicted = true;
+	remove_node(visitor->bench, node->path);
 }
 
 /* ---- questions ---- */
 
-static void answered(struct question *question, int err, size_t count)
+static struct question *may_be(struct question *question, int also)
 {
-	struct bench *bench = question->bench;
-
-	trace("question %d: answered %d, %zu", (int)(question - bench->questions), err, count);
-	if (bench->inside)
-		bench_violation(bench, "an answer inside the call that asked");
-	if (question->result != 1 || question->cancelled)
-		bench_violation(bench, "question %d is answered again",
-		                (int)(question - bench->questions));
-	if (bench->agenda.now_us - question->asked_us > LC_CALL_TIMEOUT_US + SECOND)
-		bench_violation(bench, "question %d is answered late",
-		                (int)(question - bench->questions));
-	question->call = NULL;
-	question->result = err;
-	question->count = count;
-}
-
-static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
-{
-	answered(ctx, err, info ? info->has_attributes : 0);
-}
-
-static void list_done(void *ctx, int err, const struct lc_listing *listing)
-{
-	answered(ctx, err, listing ? listing->entry_count * 1000 + listing->lock_count : 0);
-}
-
-static void entries_done(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < count; i++)
-		bytes += strlen(infos[i].entry.znode);
-	answered(ctx, err, count * 1000 + bytes);
-}
-
-static void done(void *ctx, int err)
-{
-	answered(ctx, err, 0);
-}
-
-static struct question *new_question(struct mount *mount, int also)
-{
-	struct bench *bench = mount->bench;
-	struct question *question = &bench->questions[bench->question_count++];
-
-	*question = (struct question){.bench = bench,
-	                              .mount = mount,
-	                              .also = also,
-	                              .result = -ENOMEM,
-	                              .asked_us = bench->agenda.now_us};
-	bench->inside = true; /* until asked() */
+	bench_of(question->host)->questions[question->number].also = also;
 	return question;
 }
 
-static struct question *asked(struct question *question, int r)
+void loose(struct question *question)
 {
-	struct bench *bench = question->bench;
-
-	bench->inside = false;
-	trace("question %d: asked -> %d", (int)(question - bench->questions), r);
-	question->result = r == 0 ? 1 : r;
-	if (r < 0)
-		question->call = NULL;
-	if (question->mount->lc)
-		mount_wake(question->mount);
-	return question;
+	bench_of(question->host)->questions[question->number].loose = true;
 }
 
-struct question *ask_stat(struct mount *mount, const char *lock, int also)
+struct question *ask_stat(struct host *host, const char *lock, int also)
 {
-	struct question *q = new_question(mount, also);
-
-	return asked(q, mount->lc ? lc_stat(mount->lc, lock, 0, stat_done, q, &q->call) : -ENOMEM);
+	return may_be(stage_ask_stat(host, lock, 0), also);
 }
 
-struct question *ask_list(struct mount *mount, const char *lock, int also)
+struct question *ask_list(struct host *host, const char *lock, int also)
 {
-	struct question *q = new_question(mount, also);
-
-	return asked(q, mount->lc ? lc_list(mount->lc, lock, 0, list_done, q, &q->call) : -ENOMEM);
+	return may_be(stage_ask_list(host, lock, 0), also);
 }
 
-struct question *ask_entries(struct mount *mount, const char *lock, const char *znode, int also)
+struct question *ask_entries(struct host *host, const char *lock, const char *znode, int also)
 {
-	struct question *q = new_question(mount, also);
-
-	return asked(q, mount->lc ? lc_entries(mount->lc, lock, 0, znode, entries_done, q, &q->call)
-	                          : -ENOMEM);
+	return may_be(stage_ask_entries(host, lock, znode), also);
 }
 
-struct question *ask_entry(struct mount *mount, const char *lock, const char *znode, int also)
+struct question *ask_entry(struct host *host, const char *lock, const char *znode, int also)
 {
-	struct question *q = new_question(mount, also);
-	struct lc_entry known = {.znode = znode, .number = 0, .host = "-"};
-
-	return asked(q, mount->lc
-	                        ? lc_known(mount->lc, lock, 0, &known, 1, entries_done, q, &q->call)
-	                        : -ENOMEM);
+	return may_be(stage_ask_known(host, lock, znode), also);
 }
 
-struct question *ask_mkdir(struct mount *mount, const char *lock, int also)
+struct question *ask_mkdir(struct host *host, const char *lock, int also)
 {
-	struct question *q = new_question(mount, also);
 	struct lc_attributes attributes = {.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0666};
 
-	return asked(q, mount->lc ? lc_mkdir(mount->lc, lock, &attributes, done, q, &q->call)
-	                          : -ENOMEM);
+	return may_be(stage_ask_mkdir(host, lock, &attributes), also);
 }
 
-struct question *ask_rmdir(struct mount *mount, const char *lock, int also)
+struct question *ask_rmdir(struct host *host, const char *lock, int also)
 {
-	struct question *q = new_question(mount, also);
-
-	return asked(q, mount->lc ? lc_rmdir(mount->lc, lock, 0, done, q, &q->call) : -ENOMEM);
+	return may_be(stage_ask_rmdir(host, lock, 0), also);
 }
 
-struct question *ask_confirm(struct taker *taker, int also)
+/* Whoever has nothing to ask about, since memory was short, is refused. */
+static bool holds(const struct visitor *visitor)
 {
-	struct question *q = new_question(taker->mount, also);
-
-	/* A taker that has nothing to confirm because memory was short. */
-	return asked(q, taker->phase == HELD ? lc_confirm(taker->lc, done, q, &q->call) : -ENOMEM);
+	return visitor->taker.phase == HELD;
 }
 
-static void value_done(void *ctx, int err, const char *value, size_t len)
+struct question *ask_confirm(struct visitor *visitor, int also)
 {
-	(void)value;
-	answered(ctx, err, len);
+	return may_be(holds(visitor) ? stage_ask_confirm(&visitor->taker)
+	                             : stage_refused(visitor->taker.host),
+	              also);
 }
 
-struct question *ask_value(struct mount *mount, const char *lock, int also)
+struct question *ask_value(struct host *host, const char *lock, int also)
 {
-	struct question *q = new_question(mount, also);
-
-	return asked(q,
-	             mount->lc ? lc_value(mount->lc, lock, 0, value_done, q, &q->call) : -ENOMEM);
+	return may_be(stage_ask_value(host, lock, 0), also);
 }
 
-struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change,
+struct question *ask_change(struct host *host, const char *lock, const struct lc_change *change,
                             int also)
 {
-	struct question *q = new_question(mount, also);
-
-	return asked(q,
-	             mount->lc ? lc_change(mount->lc, lock, change, done, q, &q->call) : -ENOMEM);
+	return may_be(stage_ask_change(host, lock, change), also);
 }
 
-struct question *ask_set_value(struct taker *taker, const char *value, bool append, int also)
+struct question *ask_set_value(struct visitor *visitor, const char *value, bool append, int also)
 {
-	struct question *q = new_question(taker->mount, also);
-
-	return asked(q, taker->phase == HELD ? lc_set_value(taker->lc, value, strlen(value), append,
-	                                                    done, q, &q->call)
-	                                     : -ENOMEM);
+	return may_be(holds(visitor)
+	                      ? stage_ask_set_value(&visitor->taker, value, strlen(value), append)
+	                      : stage_refused(visitor->taker.host),
+	              also);
 }
 
-struct question *ask_evict(struct mount *mount, const char *lock, const char *znode, int also)
+struct question *ask_evict(struct host *host, const char *lock, const char *znode, int also)
 {
-	struct question *q = new_question(mount, also);
-
-	return asked(q, mount->lc ? lc_evict(mount->lc, lock, znode,
-	                                     &(struct lc_evictor){.name = "somebody"}, done, q,
-	                                     &q->call)
-	                          : -ENOMEM);
+	return may_be(stage_ask_evict(host, lock, znode, &(struct lc_evictor){.name = "somebody"}),
+	              also);
 }
 
-/* Yes is told by the count. */
-static void waited_for(void *ctx, int err)
+struct question *ask_waited_for(struct visitor *visitor, bool attend, int also)
 {
-	answered(ctx, err == 1 ? 0 : err, err == 1);
-}
-
-static void stirred(void *ctx)
-{
-	struct taker *taker = ctx;
-
-	expect_callback(taker);
-	taker->stirred++;
-}
-
-struct question *ask_waited_for(struct taker *taker, bool attend, int also)
-{
-	struct question *q = new_question(taker->mount, also);
-
-	if (taker->phase == HELD)
-		lc_attend(taker->lc, attend ? stirred : NULL);
-	return asked(q, taker->phase == HELD ? lc_waited_for(taker->lc, waited_for, q, &q->call)
-	                                     : -ENOMEM);
+	if (!holds(visitor))
+		return may_be(stage_refused(visitor->taker.host), also);
+	stage_attend(&visitor->taker, attend);
+	return may_be(stage_ask_waited_for(&visitor->taker), also);
 }
 
 void cancel(struct question *question)
 {
-	if (!question->call)
-		return;
-	question->cancelled = true;
-	lc_cancel(question->call);
-	question->call = NULL;
+	stage_cancel(question);
 }
 
 /* ---- the world's other inhabitants ---- */
@@ -602,8 +461,8 @@ int make_lock(struct bench *bench, const char *name)
 	bench->locks[lock].name = name;
 	bench->locks[lock].slots = 1;
 	snprintf(bench->locks[lock].path, sizeof(bench->locks[lock].path), ROOT "/%s", name);
-	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1,
-	         NULL);
+	world_do(&bench->stage.world, 0,
+	         OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1, NULL);
 	run(bench, 10 * MS);
 	return lock;
 }
@@ -623,7 +482,7 @@ void set_slots(struct bench *bench, int lock, int slots)
 
 	if (bench->locks[lock].slots < slots)
 		bench->locks[lock].slots = slots;
-	world_do(&bench->world, 0, &op, 1, NULL);
+	world_do(&bench->stage.world, 0, &op, 1, NULL);
 	run(bench, 10 * MS);
 }
 
@@ -633,10 +492,10 @@ void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path
 	const char *made = "";
 
 	if (!bench->foreign)
-		bench->foreign = world_foreign_session(&bench->world, false);
+		bench->foreign = world_foreign_session(&bench->stage.world, false);
 	run(bench, 10 * MS);
 	snprintf(path, sizeof(path), "%s/%s", bench->locks[lock].path, prefix);
-	world_do(&bench->world, bench->foreign,
+	world_do(&bench->stage.world, bench->foreign,
 	         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true, .sequence = true), 1,
 	         &made);
 	snprintf(ret_path, 128, "%s", made);
@@ -645,45 +504,51 @@ void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path
 
 void remove_node(struct bench *bench, const char *path)
 {
-	world_do(&bench->world, 0,
+	world_do(&bench->stage.world, 0,
 	         OP(.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION), 1,
 	         NULL);
 }
 
 /* ---- the course of a run ---- */
 
+static void complain(struct stage *stage, const char *text)
+{
+	bench_violation(stage->owner, "%s", text);
+}
+
+static void stepped(struct stage *stage)
+{
+	look(stage->owner);
+}
+
+static const struct stage_hooks hooks = {.complain = complain, .stepped = stepped, .told = told};
+
 void run(struct bench *bench, int64_t duration_us)
 {
-	int64_t until_us = bench->agenda.now_us + duration_us;
-
-	while (bench->agenda.count && bench->agenda.heap[0].when_us <= until_us) {
-		agenda_step(&bench->agenda);
-		look(bench);
-	}
-	bench->agenda.now_us = until_us;
+	stage_run(&bench->stage, duration_us);
 }
 
 void bench_begin(struct bench *bench, const struct outcome *expected, int64_t spell_us)
 {
-	struct world_config config = {
-		.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000, .commit_max_us = 1000};
-
 	memset(bench, 0, sizeof(*bench));
 	bench->expected = expected;
 	bench->spell_us = spell_us;
-	agenda_init(&bench->agenda, BEGIN_US);
-	world_init(&bench->world, &bench->agenda, (struct rng){4711}, &config);
-	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = ROOT), 1, NULL);
+	stage_init(&bench->stage, BEGIN_US, 4711, &hooks, bench);
+	stage_act(&bench->stage, 0, (struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = ROOT},
+	          NULL);
 	run(bench, SECOND);
 }
 
-static bool everybody_answered(const struct bench *bench)
+static bool everybody_answered(struct bench *bench)
 {
-	for (int i = 0; i < bench->taker_count; i++)
-		if (bench->takers[i].phase == WAITING || bench->takers[i].phase == HELD)
+	const struct question *question;
+
+	for (int i = 0; i < bench->visitor_count; i++)
+		if (bench->visitors[i].taker.phase == WAITING ||
+		    bench->visitors[i].taker.phase == HELD)
 			return false;
-	for (int i = 0; i < bench->question_count; i++)
-		if (bench->questions[i].call)
+	DL_FOREACH(bench->stage.questions, question)
+		if (question->call)
 			return false;
 	return true;
 }
@@ -691,7 +556,7 @@ static bool everybody_answered(const struct bench *bench)
 static struct node *left_over(struct bench *bench)
 {
 	for (int i = 0; i < bench->lock_count; i++) {
-		struct node *node = tree_find(&bench->world.committed, bench->locks[i].path);
+		struct node *node = tree_find(&bench->stage.world.committed, bench->locks[i].path);
 
 		if (!node)
 			continue;
@@ -704,8 +569,8 @@ static struct node *left_over(struct bench *bench)
 
 static bool all_clear(struct bench *bench)
 {
-	for (int i = 0; i < bench->mount_count; i++)
-		if (bench->mounts[i].lc && !lc_idle(bench->mounts[i].lc))
+	for (int i = 0; i < bench->stage.host_count; i++)
+		if (bench->stage.hosts[i].lc && !lc_idle(bench->stage.hosts[i].lc))
 			return false;
 	return !left_over(bench);
 }
@@ -713,66 +578,67 @@ static bool all_clear(struct bench *bench)
 /* Wait until it is so, or for as long as it may take. */
 static bool wait_for(struct bench *bench, bool (*so)(struct bench *bench), int64_t patience_us)
 {
-	int64_t until_us = bench->agenda.now_us + patience_us;
+	int64_t until_us = bench->stage.agenda.now_us + patience_us;
 
 	while (!so(bench)) {
-		if (bench->agenda.now_us >= until_us || bench->violation[0] != '\0')
+		if (bench->stage.agenda.now_us >= until_us || bench->violation[0] != '\0')
 			return false;
 		run(bench, SECOND / 10);
 	}
 	return true;
 }
 
-static bool answered_so(struct bench *bench)
-{
-	return everybody_answered(bench);
-}
-
 void bench_end(struct bench *bench)
 {
+	const struct question *question;
 	struct node *node;
 
 	bench->ending = true;
 	if (bench->foreign)
-		world_close_session(&bench->world, bench->foreign);
-	for (int i = 0; i < bench->taker_count; i++)
-		if (bench->takers[i].phase == HELD || bench->takers[i].phase == LOST)
-			leave(&bench->takers[i]);
-	if (!wait_for(bench, answered_so, 2 * longest_wait(bench)))
-		for (int i = 0; i < bench->taker_count; i++)
-			if (bench->takers[i].phase == WAITING)
+		world_close_session(&bench->stage.world, bench->foreign);
+	for (int i = 0; i < bench->visitor_count; i++)
+		if (bench->visitors[i].taker.phase == HELD ||
+		    bench->visitors[i].taker.phase == LOST)
+			leave(&bench->visitors[i]);
+	if (!wait_for(bench, everybody_answered, 2 * longest_wait(bench)))
+		for (int i = 0; i < bench->visitor_count; i++)
+			if (bench->visitors[i].taker.phase == WAITING)
 				bench_violation(bench, "taker %d waits for ever", i);
-	for (int i = 0; i < bench->question_count; i++)
-		if (bench->questions[i].call)
-			bench_violation(bench, "question %d is never answered", i);
-	for (int i = 0; i < bench->taker_count; i++)
-		leave(&bench->takers[i]);
+	DL_FOREACH(bench->stage.questions, question)
+		if (question->call)
+			bench_violation(bench, "question %d is never answered", question->number);
+	for (int i = 0; i < bench->visitor_count; i++)
+		leave(&bench->visitors[i]);
 	if (!wait_for(bench, all_clear, longest_wait(bench))) {
 		node = left_over(bench);
 		if (node)
 			bench_violation(bench, "an entry is left: %s", node->path);
 		bench_violation(bench, "an engine is not idle");
 	}
-	for (int i = 0; bench->expected && i < bench->taker_count; i++)
-		judge_taker(&bench->takers[i], i);
-	for (int i = 0; bench->expected && i < bench->question_count; i++)
-		judge_question(&bench->questions[i], i);
-	for (int i = 0; i < bench->mount_count; i++)
-		end_mount(&bench->mounts[i], true);
+	for (int i = 0; bench->expected && i < bench->visitor_count; i++)
+		judge_visitor(&bench->visitors[i], i);
+	DL_FOREACH(bench->stage.questions, question)
+		if (bench->expected)
+			judge_question(question);
+	for (int i = 0; i < bench->stage.host_count; i++)
+		end_host(&bench->stage.hosts[i], true);
 	if (memory_alive() != 0)
 		bench_violation(bench, "%ld blocks are not freed", memory_alive());
-	for (int i = 0; i < bench->mount_count; i++)
-		wire_finish(&bench->mounts[i].wire);
-	world_finish(&bench->world);
-	agenda_finish(&bench->agenda);
 }
 
-void bench_outcome(const struct bench *bench, struct outcome *ret_outcome)
+void bench_outcome(struct bench *bench, struct outcome *ret_outcome)
 {
-	for (int i = 0; i < bench->taker_count; i++)
-		ret_outcome->takers[i] = bench->takers[i].result;
-	for (int i = 0; i < bench->question_count; i++) {
-		ret_outcome->questions[i] = bench->questions[i].result;
-		ret_outcome->counts[i] = bench->questions[i].count;
+	const struct question *question;
+
+	for (int i = 0; i < bench->visitor_count; i++)
+		ret_outcome->takers[i] = bench->visitors[i].taker.result;
+	DL_FOREACH(bench->stage.questions, question) {
+		ret_outcome->questions[question->number] = question->result;
+		ret_outcome->counts[question->number] = question->count;
 	}
+}
+
+void bench_finish(struct bench *bench)
+{
+	stage_finish(&bench->stage);
 }

@@ -16,9 +16,8 @@
 #define OOM_BENCH_H
 
 #include "memory.h"
-#include "test_mount.h"
+#include "stage.h"
 
-#define MOUNTS_MAX 2
 #define LOCKS_MAX 4
 #define TAKERS_MAX 640
 #define QUESTIONS_MAX 48
@@ -32,33 +31,13 @@
 
 #define UNTIL_TOLD (-1) /* hold until leave() */
 
-enum phase { NEVER, WAITING, HELD, LOST, LEFT };
-
-struct taker {
+struct visitor {
+	struct taker taker;
 	struct bench *bench;
-	struct mount *mount;
-	struct lc_taker *lc;
-	enum phase phase;
 	int lock;
-	enum lc_mode mode;
-	struct taker *instead; /* whose place it is to take */
-	bool told;
-	bool evicted; /* somebody took its entry away */
-	int result;   /* of lc_take(), or what taken() said; 1: nothing yet */
-	int stirred;  /* so often it was told that somebody came or went */
+	struct visitor *instead; /* whose place it is to take */
+	bool evicted;            /* somebody took its entry away */
 	int64_t wait_us, hold_us, took_us;
-};
-
-struct question {
-	struct bench *bench;
-	struct mount *mount;
-	struct lc_call *call; /* NULL: answered, cancelled or never begun */
-	bool cancelled;
-	int result;   /* 1: nothing yet */
-	int also;     /* not 0: this, or success, if something before failed */
-	size_t count; /* entries, or locks */
-	bool loose;   /* whose number depends on takers */
-	int64_t asked_us;
 };
 
 struct outcome {
@@ -68,14 +47,14 @@ struct outcome {
 };
 
 struct bench {
-	struct agenda agenda;
-	struct world world;
-	struct mount mounts[MOUNTS_MAX];
-	int64_t lead_us[MOUNTS_MAX];
-	int mount_count;
-	struct taker takers[TAKERS_MAX];
-	struct question questions[QUESTIONS_MAX];
-	int taker_count, question_count;
+	struct stage stage;
+	int64_t lead_us[HOSTS_MAX];
+	struct visitor visitors[TAKERS_MAX];
+	int visitor_count;
+	struct {
+		int also;   /* not 0: it may come to this, too */
+		bool loose; /* how much is found depends on takers */
+	} questions[QUESTIONS_MAX];
 	struct {
 		const char *name;
 		char path[64];
@@ -86,7 +65,6 @@ struct bench {
 	int64_t foreign;                /* an outsider's session */
 	bool drained;                   /* a mount takes no more */
 	bool ending;                    /* whoever gets a lock leaves it at once */
-	bool inside;                    /* a call of the engine: no callback may come */
 	int64_t longest_wait_us;        /* for a free lock */
 	const struct outcome *expected; /* NULL: this run tells what to expect */
 	int64_t spell_us;
@@ -96,7 +74,9 @@ struct bench {
 void bench_begin(struct bench *bench, const struct outcome *expected, int64_t spell_us);
 /* Everybody leaves, time passes, the engines go; what is left over? */
 void bench_end(struct bench *bench);
-void bench_outcome(const struct bench *bench, struct outcome *ret_outcome);
+void bench_outcome(struct bench *bench, struct outcome *ret_outcome);
+/* At the end of all. */
+void bench_finish(struct bench *bench);
 void bench_violation(struct bench *bench, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void run(struct bench *bench, int64_t duration_us);
@@ -107,35 +87,37 @@ void set_slots(struct bench *bench, int lock, int slots);
 void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path[128]);
 void remove_node(struct bench *bench, const char *path);
 
-struct mount *begin_mount(struct bench *bench, int64_t lead_us);
-void end_mount(struct mount *mount, bool farewell);
+struct host *begin_host(struct bench *bench, int64_t lead_us);
+void end_host(struct host *host, bool farewell);
 /* By an operator: the mount's leases do not know of it. */
-void end_session(struct mount *mount);
+void end_session(struct host *host);
 
 /* wait_us as in lc_request. It leaves `hold_us` after it was granted. */
-struct taker *take(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us);
-struct taker *take_shared(struct mount *mount, int lock, int64_t wait_us, int64_t hold_us);
+struct visitor *take(struct host *host, int lock, int64_t wait_us, int64_t hold_us);
+struct visitor *take_shared(struct host *host, int lock, int64_t wait_us, int64_t hold_us);
 /* Exclusively, in the place of one that shares, which leaves then. */
-struct taker *upgrade(struct taker *taker, int64_t wait_us, int64_t hold_us);
-void leave(struct taker *taker);
-void evict(struct taker *taker);
+struct visitor *upgrade(struct visitor *visitor, int64_t wait_us, int64_t hold_us);
+void leave(struct visitor *visitor);
+void evict(struct visitor *visitor);
 /* Its node in the world, or NULL. */
-struct node *taker_node(struct taker *taker);
+struct node *visitor_node(struct visitor *visitor);
 
-struct question *ask_stat(struct mount *mount, const char *lock, int also);
-struct question *ask_list(struct mount *mount, const char *lock, int also);
-struct question *ask_entries(struct mount *mount, const char *lock, const char *znode, int also);
-struct question *ask_entry(struct mount *mount, const char *lock, const char *znode, int also);
-struct question *ask_mkdir(struct mount *mount, const char *lock, int also);
-struct question *ask_rmdir(struct mount *mount, const char *lock, int also);
-struct question *ask_confirm(struct taker *taker, int also);
-struct question *ask_value(struct mount *mount, const char *lock, int also);
-struct question *ask_change(struct mount *mount, const char *lock, const struct lc_change *change,
+struct question *ask_stat(struct host *host, const char *lock, int also);
+struct question *ask_list(struct host *host, const char *lock, int also);
+struct question *ask_entries(struct host *host, const char *lock, const char *znode, int also);
+struct question *ask_entry(struct host *host, const char *lock, const char *znode, int also);
+struct question *ask_mkdir(struct host *host, const char *lock, int also);
+struct question *ask_rmdir(struct host *host, const char *lock, int also);
+struct question *ask_confirm(struct visitor *visitor, int also);
+struct question *ask_value(struct host *host, const char *lock, int also);
+struct question *ask_change(struct host *host, const char *lock, const struct lc_change *change,
                             int also);
-struct question *ask_set_value(struct taker *taker, const char *value, bool append, int also);
-struct question *ask_evict(struct mount *mount, const char *lock, const char *znode, int also);
+struct question *ask_set_value(struct visitor *visitor, const char *value, bool append, int also);
+struct question *ask_evict(struct host *host, const char *lock, const char *znode, int also);
 /* Whoever is told that somebody came or went asks again. */
-struct question *ask_waited_for(struct taker *taker, bool attend, int also);
+struct question *ask_waited_for(struct visitor *visitor, bool attend, int also);
+/* How much it finds depends on takers. */
+void loose(struct question *question);
 void cancel(struct question *question);
 
 #endif

@@ -51,13 +51,14 @@ static struct outcome expected;
 static void run_scenario(const struct scenario *scenario, const struct kind *kind, long at,
                          enum trace_mode mode)
 {
-	memory_start(at, kind->spell_us, kind->patchy, &bench.agenda.now_us, scenario->least);
-	trace_start(mode, &bench.agenda.now_us);
+	memory_start(at, kind->spell_us, kind->patchy, &bench.stage.agenda.now_us, scenario->least);
+	trace_start(mode, &bench.stage.agenda.now_us);
 	bench_begin(&bench, at ? &expected : NULL, kind->spell_us);
 	scenario->play(&bench);
 	bench_end(&bench);
 	if (!at)
 		bench_outcome(&bench, &expected);
+	bench_finish(&bench);
 }
 
 /* NULL, or what is wrong. */

@@ -19,24 +19,24 @@ static void settle(struct bench *bench)
 
 static void play_create(struct bench *bench)
 {
-	begin_mount(bench, 0);
-	begin_mount(bench, SECOND);
+	begin_host(bench, 0);
+	begin_host(bench, SECOND);
 	settle(bench);
 }
 
 static void play_take(struct bench *bench)
 {
 	int lock = make_lock(bench, "a"), below = make_lock(bench, "a/b");
-	struct mount *mount = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *host = begin_host(bench, 0);
+	struct visitor *taker;
 
 	settle(bench);
-	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
-	take(mount, below, LC_FOREVER, 0);
+	taker = take(host, lock, LC_FOREVER, UNTIL_TOLD);
+	take(host, below, LC_FOREVER, 0);
 	run(bench, HOLD);
 	leave(taker);
 	run(bench, HOLD);
-	take(mount, lock, LC_FOREVER, HOLD);
+	take(host, lock, LC_FOREVER, HOLD);
 	run(bench, SECOND);
 }
 
@@ -44,13 +44,13 @@ static void play_take(struct bench *bench)
 static void play_early(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
-	struct taker *third;
+	struct host *host = begin_host(bench, 0);
+	struct visitor *third;
 
-	take(mount, lock, LC_FOREVER, HOLD);
-	take(mount, lock, LC_FOREVER, 0);
-	third = take(mount, lock, LC_FOREVER, 0);
-	ask_stat(mount, "a", 0);
+	take(host, lock, LC_FOREVER, HOLD);
+	take(host, lock, LC_FOREVER, 0);
+	third = take(host, lock, LC_FOREVER, 0);
+	ask_stat(host, "a", 0);
 	leave(third);
 	settle(bench);
 }
@@ -58,22 +58,22 @@ static void play_early(struct bench *bench)
 static void play_hand_off(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
+	struct host *host = begin_host(bench, 0);
 
 	settle(bench);
-	take(mount, lock, LC_FOREVER, HOLD);
-	take(mount, lock, LC_FOREVER, 0);
-	take(mount, lock, LC_FOREVER, HOLD);
+	take(host, lock, LC_FOREVER, HOLD);
+	take(host, lock, LC_FOREVER, 0);
+	take(host, lock, LC_FOREVER, HOLD);
 	run(bench, 2 * HOLD);
-	take(mount, lock, LC_FOREVER, 2 * HOLD);
-	take(mount, lock, LC_FOREVER, 5 * MS);
+	take(host, lock, LC_FOREVER, 2 * HOLD);
+	take(host, lock, LC_FOREVER, 5 * MS);
 	run(bench, SECOND);
 }
 
 static void play_two_mounts(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
 
 	settle(bench);
 	take(one, lock, LC_FOREVER, HOLD);
@@ -91,8 +91,8 @@ static void play_two_mounts(struct bench *bench)
 static void play_try_timed(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *holder;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *holder;
 
 	settle(bench);
 	take(one, lock, 0, 5 * MS);
@@ -116,8 +116,8 @@ static void play_try_timed(struct bench *bench)
 static void play_cancel(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *taker, *other;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *taker, *other;
 
 	settle(bench);
 	leave(take(one, lock, LC_FOREVER, 0));
@@ -139,18 +139,18 @@ static void play_cancel(struct bench *bench)
 	run(bench, SECOND);
 }
 
-static void break_connection(struct mount *mount, int deliver)
+static void break_connection(struct host *host, int deliver)
 {
-	if (mount->lc && mount->wire.conn)
-		conn_break(mount->wire.conn, deliver);
+	if (host->lc && host->wire.conn)
+		conn_break(host->wire.conn, deliver);
 }
 
 /* The request arrives and its answer does not; or neither. */
 static void cut(struct bench *bench, int deliver)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *taker;
 
 	settle(bench);
 	/* Creating. */
@@ -192,12 +192,12 @@ static void play_cut_before(struct bench *bench)
 static void play_cut_left(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *host = begin_host(bench, 0);
+	struct visitor *taker;
 
 	settle(bench);
-	taker = take(mount, lock, LC_FOREVER, 0);
-	break_connection(mount, -1);
+	taker = take(host, lock, LC_FOREVER, 0);
+	break_connection(host, -1);
 	run(bench, MS);
 	leave(taker);
 	run(bench, SECOND);
@@ -207,7 +207,7 @@ static void play_cut_left(struct bench *bench)
 static void session_end(struct bench *bench, int64_t lead_us, bool pause)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, lead_us), *two = begin_mount(bench, 0);
+	struct host *one = begin_host(bench, lead_us), *two = begin_host(bench, 0);
 
 	settle(bench);
 	take(one, lock, LC_FOREVER, 30 * SECOND);
@@ -217,7 +217,7 @@ static void session_end(struct bench *bench, int64_t lead_us, bool pause)
 	take(one, lock, LC_FOREVER, HOLD);
 	run(bench, HOLD);
 	if (pause)
-		mount_pause(one, 2 * TIMEOUT_US);
+		host_pause(one, 2 * TIMEOUT_US);
 	else
 		end_session(one);
 	run(bench, MS);
@@ -245,8 +245,8 @@ static void play_session_expired(struct bench *bench)
 static void play_eviction(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *holder, *waiter, *remote;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *holder, *waiter, *remote;
 
 	settle(bench);
 	holder = take(one, lock, LC_FOREVER, 500 * MS);
@@ -264,10 +264,10 @@ static void play_eviction(struct bench *bench)
 	/* A holder is told in bounded time, whatever failed when it was granted. */
 	holder = take(one, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, 5 * SECOND + bench->spell_us);
-	if (holder->phase == HELD) {
+	if (holder->taker.phase == HELD) {
 		evict(holder);
 		run(bench, 3 * SECOND + bench->spell_us);
-		if (holder->phase == HELD)
+		if (holder->taker.phase == HELD)
 			bench_violation(bench, "a holder whose entry was deleted is not told");
 	}
 }
@@ -275,8 +275,8 @@ static void play_eviction(struct bench *bench)
 static void play_removed(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *takers[4];
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *takers[4];
 
 	settle(bench);
 	takers[0] = take(one, lock, LC_FOREVER, SECOND);
@@ -290,41 +290,42 @@ static void play_removed(struct bench *bench)
 		takers[i]->evicted = true; /* if not now, then with the next look at the lock */
 	}
 	remove_node(bench, bench->locks[lock].path);
-	world_do(&bench->world, 0, OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1,
-	         NULL);
+	world_do(&bench->stage.world, 0,
+	         OP(.kind = ENSEMBLE_CREATE, .path = bench->locks[lock].path), 1, NULL);
 	run(bench, MS);
 	take(one, lock, LC_FOREVER, HOLD);
 	run(bench, SECOND);
 }
 
-static bool shows(struct taker *taker, const char *reason)
+static bool shows(struct visitor *taker, const char *reason)
 {
-	struct node *node = taker_node(taker);
+	struct node *node = visitor_node(taker);
 
-	return !node || taker->phase != HELD ||
+	return !node || taker->taker.phase != HELD ||
 	       (node->data && memmem(node->data, (size_t)node->data_len, reason, strlen(reason)));
 }
 
-static int set_reason(struct taker *taker, const char *reason)
+static int set_reason(struct visitor *taker, const char *reason)
 {
-	return taker->phase == HELD ? lc_set_reason(taker->lc, reason, strlen(reason)) : -EIO;
+	return taker->taker.phase == HELD ? lc_set_reason(taker->taker.lc, reason, strlen(reason))
+	                                  : -EIO;
 }
 
 static void play_reason(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *host = begin_host(bench, 0);
+	struct visitor *taker;
 	int r;
 
 	settle(bench);
-	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	taker = take(host, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
 	set_reason(taker, "first");
 	set_reason(taker, "second");
 	run(bench, HOLD);
 	set_reason(taker, "third");
-	break_connection(mount, 0);
+	break_connection(host, 0);
 	run(bench, SECOND);
 	r = set_reason(taker, "fourth");
 	run(bench, 5 * SECOND + bench->spell_us);
@@ -335,19 +336,19 @@ static void play_reason(struct bench *bench)
 static void play_confirm(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *host = begin_host(bench, 0);
+	struct visitor *taker;
 	struct node *about, *node;
 
 	settle(bench);
-	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	taker = take(host, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
 	ask_confirm(taker, 0);
 	run(bench, HOLD);
 	cancel(ask_confirm(taker, 0));
 	run(bench, HOLD);
 	/* The heartbeat's node is gone. */
-	about = tree_find(&bench->world.committed, ROOT "/.zklockfs");
+	about = tree_find(&bench->stage.world.committed, ROOT "/.zklockfs");
 	node = about ? about->children : NULL;
 	if (node)
 		remove_node(bench, node->path);
@@ -363,26 +364,26 @@ static void play_data(struct bench *bench)
 	struct lc_change mode = {.set_mode = true, .attributes = {.uid = 1, .mode = 0700}},
 			 slots = {.slots = 3};
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *host = begin_host(bench, 0);
+	struct visitor *taker;
 
 	settle(bench);
-	taker = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	taker = take(host, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
-	ask_change(mount, "a", &mode, 0);
-	ask_change(mount, "a", &slots, 0);
+	ask_change(host, "a", &mode, 0);
+	ask_change(host, "a", &slots, 0);
 	ask_set_value(taker, "v42", false, 0);
 	run(bench, HOLD);
 	ask_set_value(taker, "v43", true, 0);
-	ask_value(mount, "a", 0)->loose = true;
-	cancel(ask_change(mount, "a", &slots, 0));
-	cancel(ask_value(mount, "a", 0));
+	loose(ask_value(host, "a", 0));
+	cancel(ask_change(host, "a", &slots, 0));
+	cancel(ask_value(host, "a", 0));
 	run(bench, MS);
 	cancel(ask_set_value(taker, "v44", true, 0));
-	ask_change(mount, "nowhere", &mode, 0);
-	ask_value(mount, "nowhere", 0);
+	ask_change(host, "nowhere", &mode, 0);
+	ask_value(host, "nowhere", 0);
 	run(bench, MS);
-	break_connection(mount, -1);
+	break_connection(host, -1);
 	run(bench, SECOND);
 	evict(taker);
 	ask_set_value(taker, "v45", false, 0);
@@ -392,25 +393,25 @@ static void play_data(struct bench *bench)
 static void play_evicting(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
+	struct host *host = begin_host(bench, 0);
 	char ours[128], other[128];
 
 	make_entry(bench, lock, "_c_12345678-1234-1234-1234-123456789abc-host.77-lock-", ours);
 	make_entry(bench, lock, "other-lock-", other);
 	settle(bench);
-	ask_evict(mount, "a", strrchr(other, '/') + 1, -ENOENT);
+	ask_evict(host, "a", strrchr(other, '/') + 1, -ENOENT);
 	run(bench, HOLD);
-	ask_evict(mount, "a", strrchr(other, '/') + 1, -ENOENT);
-	cancel(ask_evict(mount, "a", strrchr(ours, '/') + 1, 0));
-	ask_evict(mount, "a", strrchr(ours, '/') + 1, 0);
+	ask_evict(host, "a", strrchr(other, '/') + 1, -ENOENT);
+	cancel(ask_evict(host, "a", strrchr(ours, '/') + 1, 0));
+	ask_evict(host, "a", strrchr(ours, '/') + 1, 0);
 	run(bench, HOLD);
-	ask_evict(mount, "a", strrchr(ours, '/') + 1, 0);
+	ask_evict(host, "a", strrchr(ours, '/') + 1, 0);
 	run(bench, MS);
-	break_connection(mount, 0);
+	break_connection(host, 0);
 	run(bench, 2 * TIMEOUT_US);
 	/* One that is still to be deleted when the engine ends. */
 	make_entry(bench, lock, "_c_12345678-1234-1234-1234-123456789abc-host.78-lock-", ours);
-	ask_evict(mount, "a", strrchr(ours, '/') + 1, 0);
+	ask_evict(host, "a", strrchr(ours, '/') + 1, 0);
 	run(bench, HOLD);
 	remove_node(bench, ours);
 }
@@ -418,33 +419,34 @@ static void play_evicting(struct bench *bench)
 static void play_attend(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *holder, *waiter;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *holder, *waiter;
 
 	settle(bench);
 	holder = take(one, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
-	ask_waited_for(holder, true, 0)->loose = true;
+	loose(ask_waited_for(holder, true, 0));
 	run(bench, HOLD);
 	waiter = take(two, lock, LC_FOREVER, HOLD);
 	run(bench, HOLD);
-	ask_waited_for(holder, true, 0)->loose = true;
+	loose(ask_waited_for(holder, true, 0));
 	run(bench, HOLD);
 	cancel(ask_waited_for(holder, true, 0));
 	leave(waiter);
 	run(bench, HOLD);
-	ask_waited_for(holder, false, 0)->loose = true;
+	loose(ask_waited_for(holder, false, 0));
 	run(bench, HOLD);
 	leave(holder);
-	if (!bench->expected && holder->stirred != 2)
-		bench_violation(bench, "told %d times that somebody came or went", holder->stirred);
+	if (!bench->expected && holder->taker.stirred != 2)
+		bench_violation(bench, "told %d times that somebody came or went",
+		                holder->taker.stirred);
 	run(bench, SECOND);
 }
 
 static void play_questions(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
+	struct host *host = begin_host(bench, 0);
 	char one[128], two[128];
 
 	make_lock(bench, "a/x");
@@ -452,29 +454,29 @@ static void play_questions(struct bench *bench)
 	make_entry(bench, lock, "_c_12345678-1234-1234-1234-123456789abc-host.77-lock-", one);
 	make_entry(bench, lock, "other-lock-", two);
 	settle(bench);
-	ask_stat(mount, "a", 0);
-	ask_stat(mount, "nowhere", 0);
-	ask_list(mount, "a", 0);
-	ask_list(mount, "", 0);
-	ask_entries(mount, "a", NULL, 0);
-	ask_entries(mount, "a", strrchr(two, '/') + 1, 0);
-	ask_entries(mount, "a", "none-lock-0000000007", 0);
-	ask_entry(mount, "a", strrchr(one, '/') + 1, 0);
+	ask_stat(host, "a", 0);
+	ask_stat(host, "nowhere", 0);
+	ask_list(host, "a", 0);
+	ask_list(host, "", 0);
+	ask_entries(host, "a", NULL, 0);
+	ask_entries(host, "a", strrchr(two, '/') + 1, 0);
+	ask_entries(host, "a", "none-lock-0000000007", 0);
+	ask_entry(host, "a", strrchr(one, '/') + 1, 0);
 	run(bench, HOLD);
-	ask_mkdir(mount, "new", 0);
+	ask_mkdir(host, "new", 0);
 	run(bench, HOLD);
-	ask_mkdir(mount, "new", -EEXIST);
-	ask_stat(mount, "new", -ENOENT);
+	ask_mkdir(host, "new", -EEXIST);
+	ask_stat(host, "new", -ENOENT);
 	run(bench, HOLD);
-	ask_rmdir(mount, "new", -ENOENT);
-	ask_rmdir(mount, "a", 0);
-	ask_rmdir(mount, "a/x", 0);
+	ask_rmdir(host, "new", -ENOENT);
+	ask_rmdir(host, "a", 0);
+	ask_rmdir(host, "a/x", 0);
 	run(bench, HOLD);
-	ask_rmdir(mount, "nowhere", 0);
-	ask_mkdir(mount, "nowhere/b", 0);
+	ask_rmdir(host, "nowhere", 0);
+	ask_mkdir(host, "nowhere/b", 0);
 	run(bench, HOLD);
 	/* The entry goes between the listing and its reading. */
-	ask_entries(mount, "a", NULL, 0)->loose = true;
+	loose(ask_entries(host, "a", NULL, 0));
 	remove_node(bench, one);
 	run(bench, SECOND);
 }
@@ -482,21 +484,21 @@ static void play_questions(struct bench *bench)
 static void play_questions_cancelled(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
+	struct host *host = begin_host(bench, 0);
 	struct question *asked[8];
 	char entry[128];
 
 	make_entry(bench, lock, "other-lock-", entry);
 	settle(bench);
 	for (int delay = 0; delay < 3; delay++) {
-		asked[0] = ask_stat(mount, "a", 0);
-		asked[1] = ask_list(mount, "a", 0);
-		asked[2] = ask_entries(mount, "a", NULL, 0);
-		asked[3] = ask_entry(mount, "a", strrchr(entry, '/') + 1, 0);
-		asked[4] = ask_mkdir(mount, "new", -EEXIST);
-		asked[5] = ask_rmdir(mount, "a", 0);
-		asked[6] = ask_stat(mount, "nowhere", 0);
-		asked[7] = ask_rmdir(mount, "new", -ENOENT);
+		asked[0] = ask_stat(host, "a", 0);
+		asked[1] = ask_list(host, "a", 0);
+		asked[2] = ask_entries(host, "a", NULL, 0);
+		asked[3] = ask_entry(host, "a", strrchr(entry, '/') + 1, 0);
+		asked[4] = ask_mkdir(host, "new", -EEXIST);
+		asked[5] = ask_rmdir(host, "a", 0);
+		asked[6] = ask_stat(host, "nowhere", 0);
+		asked[7] = ask_rmdir(host, "new", -ENOENT);
 		run(bench, delay * 3 * MS);
 		for (int i = 0; i < 8; i++)
 			cancel(asked[i]);
@@ -504,11 +506,11 @@ static void play_questions_cancelled(struct bench *bench)
 	}
 	/* Unanswered, and asked again; those that write are not. */
 	for (int i = 0; i < 2; i++) {
-		ask_list(mount, "a", 0);
-		ask_entries(mount, "a", NULL, 0);
-		ask_mkdir(mount, i ? "late" : "later", 0);
+		ask_list(host, "a", 0);
+		ask_entries(host, "a", NULL, 0);
+		ask_mkdir(host, i ? "late" : "later", 0);
 		run(bench, MS / 5);
-		break_connection(mount, i ? -1 : 0);
+		break_connection(host, i ? -1 : 0);
 		run(bench, SECOND);
 	}
 }
@@ -517,12 +519,12 @@ static void play_questions_cancelled(struct bench *bench)
 static void play_zone(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *taker;
 	char entry[128];
 
 	settle(bench);
-	world_set_counter(&bench->world, bench->locks[lock].path, INT32_MAX - 2);
+	world_set_counter(&bench->stage.world, bench->locks[lock].path, INT32_MAX - 2);
 	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
 	take(two, lock, LC_FOREVER, HOLD);
@@ -533,7 +535,7 @@ static void play_zone(struct bench *bench)
 	take(two, lock, LC_FOREVER, 0);
 	take(one, lock, 0, 0);
 	take(two, lock, LC_FOREVER, 0);
-	ask_list(one, "a", 0)->loose = true;
+	loose(ask_list(one, "a", 0));
 	run(bench, HOLD);
 	leave(taker);
 	run(bench, SECOND);
@@ -545,8 +547,8 @@ static void play_zone(struct bench *bench)
 static void play_sweep(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0);
-	struct taker *taker;
+	struct host *one = begin_host(bench, 0);
+	struct visitor *taker;
 	struct node *node;
 	struct entry_name name;
 	char path[128];
@@ -554,12 +556,12 @@ static void play_sweep(struct bench *bench)
 	settle(bench);
 	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
-	node = taker_node(taker);
+	node = visitor_node(taker);
 	if (node && name_parse(node->name, &name)) {
 		int len = snprintf(path, sizeof(path), "%s/", bench->locks[lock].path);
 
 		name_format(path + len, name.session_half, 42, "m0", 4242, LC_EXCLUSIVE);
-		world_do(&bench->world, one->wire.session,
+		world_do(&bench->stage.world, one->wire.session,
 		         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
 		            .sequence = true),
 		         1, NULL);
@@ -577,20 +579,20 @@ static void play_sweep(struct bench *bench)
 static void play_drain(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *mount = begin_mount(bench, 0);
-	struct taker *holder;
+	struct host *host = begin_host(bench, 0);
+	struct visitor *holder;
 
 	settle(bench);
-	holder = take(mount, lock, LC_FOREVER, UNTIL_TOLD);
+	holder = take(host, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
-	take(mount, lock, LC_FOREVER, 0);
+	take(host, lock, LC_FOREVER, 0);
 	run(bench, HOLD);
-	take(mount, lock, LC_FOREVER, 0);
+	take(host, lock, LC_FOREVER, 0);
 	run(bench, MS / 5);
 	bench->drained = true;
-	if (mount->lc)
-		lc_drain(mount->lc);
-	take(mount, lock, LC_FOREVER, 0);
+	if (host->lc)
+		lc_drain(host->lc);
+	take(host, lock, LC_FOREVER, 0);
 	run(bench, HOLD);
 	leave(holder);
 	run(bench, SECOND);
@@ -600,7 +602,7 @@ static void play_drain(struct bench *bench)
 static void play_destroy(struct bench *bench)
 {
 	int lock = make_lock(bench, "a"), other = make_lock(bench, "b");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, SECOND);
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, SECOND);
 	char entry[128];
 
 	settle(bench);
@@ -612,26 +614,26 @@ static void play_destroy(struct bench *bench)
 	take(two, other, LC_FOREVER, 0);
 	run(bench, HOLD);
 	take(two, other, LC_FOREVER, 0);
-	ask_list(one, "a", 0)->loose = true;
-	ask_entries(one, "a", NULL, 0)->loose = true;
-	ask_entries(two, "a", NULL, 0)->loose = true;
+	loose(ask_list(one, "a", 0));
+	loose(ask_entries(one, "a", NULL, 0));
+	loose(ask_entries(two, "a", NULL, 0));
 	ask_mkdir(two, "new", 0);
 	run(bench, 2 * MS);
 	take(one, other, 0, 0);
 	take(one, lock, LC_FOREVER, 0);
-	end_mount(one, false);
+	end_host(one, false);
 	run(bench, 20 * SECOND);
-	ask_confirm(&bench->takers[2], 0);
+	ask_confirm(&bench->visitors[2], 0);
 	run(bench, MS / 5);
-	end_mount(two, true);
+	end_host(two, true);
 	run(bench, SECOND);
 }
 
 static void play_shared(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *reader;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *reader;
 
 	settle(bench);
 	reader = take_shared(one, lock, LC_FOREVER, UNTIL_TOLD);
@@ -654,8 +656,8 @@ static void play_shared(struct bench *bench)
 static void play_upgrade(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
-	struct taker *reader, *other, *third;
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
+	struct visitor *reader, *other, *third;
 
 	settle(bench);
 	reader = take_shared(one, lock, LC_FOREVER, UNTIL_TOLD);
@@ -676,7 +678,7 @@ static void play_upgrade(struct bench *bench)
 static void play_slots(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
-	struct mount *one = begin_mount(bench, 0), *two = begin_mount(bench, 0);
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
 
 	settle(bench);
 	take(one, lock, LC_FOREVER, 4 * HOLD);
@@ -701,10 +703,10 @@ static void play_slots(struct bench *bench)
 static void play_crowd(struct bench *bench)
 {
 	int lock = make_lock(bench, "a"), other = make_lock(bench, "b");
-	struct mount *mount = begin_mount(bench, 0);
+	struct host *host = begin_host(bench, 0);
 
 	for (int i = 0; i < 600; i++)
-		take(mount, i % 2 ? lock : other, LC_FOREVER, 0);
+		take(host, i % 2 ? lock : other, LC_FOREVER, 0);
 	settle(bench);
 }
 

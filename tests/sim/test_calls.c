@@ -3,10 +3,9 @@
  * What changes a lock's data, takes entries away and looks at who waits: two engines on
  * an ensemble in memory, with answers lost at every moment. And waiters whom nobody wakes.
  */
-#include "unit.h"
+#include "unit_stage.h"
 
 #include "mutation.h"
-#include "test_mount.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,96 +14,46 @@
 #include <utlist.h>
 
 #define MAGIC "zklockfs: 1\n"
-#define NONE 1 /* not answered; no error is positive */
 #define CHANGE(...) ((struct lc_change){__VA_ARGS__})
 #define EVICTOR(...) (&(struct lc_evictor){__VA_ARGS__})
 
-struct bench {
-	struct agenda agenda;
-	struct world world;
-	struct mount mounts[2];
-	bool inside; /* a call of the engine: no callback may come */
-};
-
-/* ---- engines on a world ---- */
-
-static void run(struct bench *bench, int64_t duration_us)
+static struct node *node_of(struct stage *stage, const char *path)
 {
-	int64_t until_us = bench->agenda.now_us + duration_us;
-
-	while (bench->agenda.count && bench->agenda.heap[0].when_us <= until_us)
-		agenda_step(&bench->agenda);
-	bench->agenda.now_us = until_us;
-}
-
-static struct bench *begin(uint64_t seed)
-{
-	struct bench *bench = calloc(1, sizeof(*bench));
-	struct world_config config = {
-		.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000, .commit_max_us = 1000};
-
-	assert_non_null(bench);
-	agenda_init(&bench->agenda, 1000 * SECOND);
-	world_init(&bench->world, &bench->agenda, (struct rng){seed}, &config);
-	for (int i = 0; i < 2; i++) {
-		struct mount *mount = &bench->mounts[i];
-
-		mount_init(mount, bench, &bench->world, i, seed);
-		assert_int_equal(mount_start(mount, 0), 0);
-		run(bench, SECOND);
-		assert_true(lc_ready(mount->lc));
-	}
-	return bench;
-}
-
-static void finish(struct bench *bench)
-{
-	for (int i = 0; i < 2; i++) {
-		lc_destroy(bench->mounts[i].lc, true);
-		wire_finish(&bench->mounts[i].wire);
-	}
-	world_finish(&bench->world);
-	agenda_finish(&bench->agenda);
-	free(bench);
-}
-
-static struct node *node_of(struct bench *bench, const char *path)
-{
-	return tree_find(&bench->world.committed, path);
+	return tree_find(&stage->world.committed, path);
 }
 
 /* As an operator, or another client. */
-static void put_now(struct bench *bench, const char *path, const char *data)
+static void put_now(struct stage *stage, const char *path, const char *data)
 {
 	enum ensemble_kind kind =
-		tree_find(&bench->world.proposed, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
+		tree_find(&stage->world.proposed, path) ? ENSEMBLE_SET : ENSEMBLE_CREATE;
 
 	assert_int_equal(
-		world_do(&bench->world, 0,
+		world_do(&stage->world, 0,
 	                 OP(.kind = kind, .path = path, .data = data, .data_len = (int)strlen(data),
 	                    .version = ENSEMBLE_ANY_VERSION),
 	                 1, NULL),
 		ENSEMBLE_OK);
 }
 
-static void put(struct bench *bench, const char *path, const char *data)
+static void put(struct stage *stage, const char *path, const char *data)
 {
-	put_now(bench, path, data);
-	run(bench, 10 * MS);
+	put_now(stage, path, data);
+	run(stage, 10 * MS);
 }
 
-static void take_away(struct bench *bench, const char *path)
+static void take_away(struct stage *stage, const char *path)
 {
 	assert_int_equal(
-		world_do(&bench->world, 0,
+		world_do(&stage->world, 0,
 	                 OP(.kind = ENSEMBLE_DELETE, .path = path, .version = ENSEMBLE_ANY_VERSION),
 	                 1, NULL),
 		ENSEMBLE_OK);
 }
 
-static void assert_data(struct bench *bench, const char *path, const char *data)
+static void assert_data(struct stage *stage, const char *path, const char *data)
 {
-	const struct node *node = node_of(bench, path);
+	const struct node *node = node_of(stage, path);
 
 	assert_non_null(node);
 	expect((size_t)node->data_len == strlen(data) &&
@@ -114,9 +63,9 @@ static void assert_data(struct bench *bench, const char *path, const char *data)
 }
 
 /* How much stands behind the empty line. */
-static size_t value_len_of(struct bench *bench, const char *path)
+static size_t value_len_of(struct stage *stage, const char *path)
 {
-	const struct node *node = node_of(bench, path);
+	const struct node *node = node_of(stage, path);
 	const char *data = node->data, *gap = memmem(data, (size_t)node->data_len, "\n\n", 2);
 
 	return gap ? (size_t)(data + node->data_len - gap) - 2 : 0;
@@ -124,165 +73,57 @@ static size_t value_len_of(struct bench *bench, const char *path)
 
 /* ---- questions ---- */
 
-struct question {
-	struct mount *mount;
-	struct lc_call *call;
-	int result;
-	struct lc_lock_info info;
-	char value[LC_VALUE_MAX + 1];
-	size_t len;
-	char entry[256]; /* lc_list(): the first */
-	size_t count, held;
-};
-
-static struct question *begin_question(struct mount *mount)
-{
-	struct question *question = calloc(1, sizeof(*question));
-
-	assert_non_null(question);
-	question->mount = mount;
-	question->result = NONE;
-	mount->bench->inside = true;
-	return question;
-}
-
-static struct question *asked(struct question *question, int r)
-{
-	question->mount->bench->inside = false;
-	if (r < 0)
-		question->result = r;
-	mount_wake(question->mount);
-	return question;
-}
-
-static void done(void *ctx, int err)
-{
-	struct question *question = ctx;
-
-	assert_false(question->mount->bench->inside);
-	assert_int_equal(question->result, NONE);
-	question->result = err == 1 ? 100 : err; /* lc_waited_for(): yes */
-}
-
-static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
-{
-	if (err == 0)
-		((struct question *)ctx)->info = *info;
-	done(ctx, err);
-}
-
-static void value_done(void *ctx, int err, const char *value, size_t len)
-{
-	struct question *question = ctx;
-
-	if (err == 0) {
-		assert_true(len <= LC_VALUE_MAX);
-		memcpy(question->value, value, len);
-		question->len = len;
-	}
-	done(ctx, err);
-}
-
-static void list_done(void *ctx, int err, const struct lc_listing *listing)
-{
-	struct question *question = ctx;
-
-	if (err == 0) {
-		question->count = listing->entry_count;
-		for (size_t i = 0; i < listing->entry_count; i++)
-			question->held += listing->entries[i].held;
-		if (listing->entry_count > 0)
-			snprintf(question->entry, sizeof(question->entry), "%s",
-			         listing->entries[0].znode);
-	}
-	done(ctx, err);
-}
-
+/* It ends the question. */
 static int answer_of(struct question *question)
 {
 	int result;
 
-	run(question->mount->bench, 3 * SECOND);
+	run(question->stage, 3 * SECOND);
 	result = question->result;
 	assert_int_not_equal(result, NONE);
-	free(question);
+	stage_forget(question);
 	return result;
 }
 
-static struct question *ask_change(struct mount *mount, const char *lock, struct lc_change change)
+static struct question *ask_change(struct host *host, const char *lock, struct lc_change change)
 {
-	struct question *q = begin_question(mount);
-
-	return asked(q, lc_change(mount->lc, lock, &change, done, q, &q->call));
+	return stage_ask_change(host, lock, &change);
 }
 
-static struct lc_lock_info info_of(struct mount *mount, const char *lock)
+static struct lc_lock_info info_of(struct host *host, const char *lock)
 {
-	struct question *q = begin_question(mount);
+	struct question *q = stage_ask_stat(host, lock, 0);
 	struct lc_lock_info info;
 
-	asked(q, lc_stat(mount->lc, lock, 0, stat_done, q, &q->call));
-	run(mount->bench, 100 * MS);
+	run(q->stage, 100 * MS);
 	assert_int_equal(q->result, 0);
 	info = q->info;
-	free(q);
+	stage_forget(q);
 	return info;
 }
 
-static void assert_value(struct mount *mount, const char *lock, const char *value)
+static void assert_value(struct host *host, const char *lock, const char *value)
 {
-	struct question *q = begin_question(mount);
+	struct question *q = stage_ask_value(host, lock, 0);
 
-	asked(q, lc_value(mount->lc, lock, 0, value_done, q, &q->call));
-	run(mount->bench, 100 * MS);
+	run(q->stage, 100 * MS);
 	assert_int_equal(q->result, 0);
-	assert_int_equal(q->len, strlen(value));
-	assert_memory_equal(q->value, value, q->len);
-	free(q);
+	assert_int_equal(q->value_len, strlen(value));
+	assert_memory_equal(q->value, value, q->value_len);
+	stage_forget(q);
 }
 
-static int evict(struct mount *mount, const char *lock, const char *znode)
+static int evict(struct host *host, const char *lock, const char *znode)
 {
-	struct question *q = begin_question(mount);
-
 	return answer_of(
-		asked(q, lc_evict(mount->lc, lock, znode, EVICTOR(.name = "uid 0 pid 1 (sh) on m9"),
-	                          done, q, &q->call)));
+		stage_ask_evict(host, lock, znode, EVICTOR(.name = "uid 0 pid 1 (sh) on m9")));
 }
 
 /* ---- takers ---- */
 
-struct taker {
-	struct mount *mount;
-	struct lc_taker *lc;
-	int result;
-	unsigned lost, stirred;
-};
-
-static void taken(void *ctx, int err)
-{
-	struct taker *taker = ctx;
-
-	assert_int_equal(taker->result, NONE);
-	taker->result = err;
-}
-
-static void lost(void *ctx)
-{
-	((struct taker *)ctx)->lost++;
-}
-
-static void stirred(void *ctx)
-{
-	struct taker *taker = ctx;
-
-	assert_false(taker->mount->bench->inside);
-	taker->stirred++;
-}
-
-/* By someone who means the lock with that czxid; 0: any. */
-static void begin_take(struct taker *taker, struct mount *mount, const char *lock,
-                       enum lc_mode mode, int64_t czxid)
+/* By someone who means the lock with that czxid. */
+static void begin_take_of(struct taker *taker, struct host *host, const char *lock,
+                          enum lc_mode mode, int64_t czxid)
 {
 	struct lc_request request = {.lock = lock,
 	                             .mode = mode,
@@ -291,18 +132,17 @@ static void begin_take(struct taker *taker, struct mount *mount, const char *loc
 	                             .command = "test",
 	                             .czxid = czxid};
 
-	*taker = (struct taker){.mount = mount, .result = NONE};
-	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
-	mount_wake(mount);
+	stage_take(taker, host, &request);
+	assert_int_equal(taker->result, NONE);
 }
 
-static void take(struct taker *taker, struct mount *mount, const char *lock, enum lc_mode mode)
+static void take(struct taker *taker, struct host *host, const char *lock, enum lc_mode mode)
 {
-	begin_take(taker, mount, lock, mode, 0);
-	run(mount->bench, 200 * MS);
+	begin_take(taker, host, lock, mode);
+	run(taker->stage, 200 * MS);
 }
 
-static void begin_try(struct taker *taker, struct mount *mount, enum lc_mode mode,
+static void begin_try(struct taker *taker, struct host *host, enum lc_mode mode,
                       struct taker *instead)
 {
 	struct lc_request request = {.lock = "build",
@@ -311,36 +151,25 @@ static void begin_try(struct taker *taker, struct mount *mount, enum lc_mode mod
 	                             .command = "test",
 	                             .instead = instead ? instead->lc : NULL};
 
-	*taker = (struct taker){.mount = mount, .result = NONE};
-	assert_int_equal(lc_take(mount->lc, &request, taken, lost, taker, &taker->lc), 0);
-	mount_wake(mount);
-}
-
-static void leave(struct taker *taker)
-{
-	lc_leave(taker->lc);
-	mount_wake(taker->mount);
-	run(taker->mount->bench, 200 * MS);
+	stage_take(taker, host, &request);
+	assert_int_equal(taker->result, NONE);
 }
 
 static struct question *ask_set_value(struct taker *taker, const char *value, bool append)
 {
-	struct question *q = begin_question(taker->mount);
-
-	return asked(q, lc_set_value(taker->lc, value, strlen(value), append, done, q, &q->call));
+	return stage_ask_set_value(taker, value, strlen(value), append);
 }
 
-static const char *first_entry(struct bench *bench, const char *lock)
+static const char *first_entry(struct stage *stage, const char *lock)
 {
 	static char znode[256];
-	struct question *q = begin_question(&bench->mounts[0]);
+	struct question *q = stage_ask_list(&stage->hosts[0], lock, 0);
 
-	asked(q, lc_list(q->mount->lc, lock, 0, list_done, q, &q->call));
-	run(bench, 100 * MS);
+	run(stage, 100 * MS);
 	assert_int_equal(q->result, 0);
-	assert_true(q->count > 0);
+	assert_true(q->entries > 0);
 	snprintf(znode, sizeof(znode), "%s", q->entry);
-	free(q);
+	stage_forget(q);
 	return znode;
 }
 
@@ -352,17 +181,17 @@ static const struct lc_attributes defaults = {.uid = 1, .gid = 2, .mode = 0755, 
 
 static void attributes(void **state)
 {
-	struct bench *bench = begin(1);
-	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct stage *stage = begin(1);
+	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
 	struct lc_attributes set = {.uid = 7, .gid = 8, .mode = 02770, .door_mode = 0660};
 	struct lc_lock_info info;
 
 	(void)state;
-	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nfuture: x\n\nv42");
+	put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nfuture: x\n\nv42");
 	assert_int_equal(
 		answer_of(ask_change(one, "build", CHANGE(.set_mode = true, .attributes = set))),
 		0);
-	assert_data(bench, BUILD,
+	assert_data(stage, BUILD,
 	            MAGIC "uid: 1\ngid: 2\nmode: 2770\ndoor_mode: 644\nfuture: x\n\nv42");
 	assert_int_equal(
 		answer_of(ask_change(one, "build",
@@ -371,10 +200,10 @@ static void attributes(void **state)
 	assert_int_equal(answer_of(ask_change(one, "build",
 	                                      CHANGE(.set_door_mode = true, .attributes = set))),
 	                 0);
-	assert_data(bench, BUILD,
+	assert_data(stage, BUILD,
 	            MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nfuture: x\n\nv42");
 	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 5))), 0);
-	assert_data(bench, BUILD,
+	assert_data(stage, BUILD,
 	            MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nslots: 5\n"
 	                  "future: x\n\nv42");
 	info = info_of(two, "build");
@@ -384,7 +213,7 @@ static void attributes(void **state)
 	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 1))), 0);
 	assert_int_equal(info_of(one, "build").slots, 1);
 	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 10001))), -EINVAL);
-	finish(bench);
+	finish(stage);
 }
 
 /* What another client keeps in a lock's node is its own; what it left empty is not. */
@@ -392,42 +221,42 @@ static void data_of_others(void **state)
 {
 	static const char *const foreign[] = {"10.0.0.1", "\n", "zklockfs: 2\nuid: 1\n",
 	                                      "zklockfs: 1"};
-	struct bench *bench = begin(2);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(2);
+	struct host *host = &stage->hosts[0];
 	struct lc_change change = {.set_mode = true, .attributes = {.mode = 0700}};
 	struct taker holder;
 
 	(void)state;
-	put(bench, BUILD, "");
+	put(stage, BUILD, "");
 	for (size_t i = 0; i < LENGTH(foreign); i++) {
-		put(bench, BUILD, foreign[i]);
-		assert_int_equal(answer_of(ask_change(mount, "build", change)), -EPERM);
-		assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.slots = 2))), -EPERM);
-		take(&holder, mount, "build", LC_EXCLUSIVE);
+		put(stage, BUILD, foreign[i]);
+		assert_int_equal(answer_of(ask_change(host, "build", change)), -EPERM);
+		assert_int_equal(answer_of(ask_change(host, "build", CHANGE(.slots = 2))), -EPERM);
+		take(&holder, host, "build", LC_EXCLUSIVE);
 		assert_int_equal(answer_of(ask_set_value(&holder, "v", false)), -EPERM);
 		leave(&holder);
-		assert_data(bench, BUILD, foreign[i]);
-		assert_value(mount, "build", foreign[i]);
+		assert_data(stage, BUILD, foreign[i]);
+		assert_value(host, "build", foreign[i]);
 	}
-	put(bench, BUILD, "");
-	assert_int_equal(answer_of(ask_change(mount, "build", change)), 0);
-	assert_data(bench, BUILD, MAGIC "uid: 5\ngid: 6\nmode: 700\ndoor_mode: 600\n\n");
+	put(stage, BUILD, "");
+	assert_int_equal(answer_of(ask_change(host, "build", change)), 0);
+	assert_data(stage, BUILD, MAGIC "uid: 5\ngid: 6\nmode: 700\ndoor_mode: 600\n\n");
 	/* A value does not settle whose it is. */
-	put(bench, BUILD, "");
-	take(&holder, mount, "build", LC_EXCLUSIVE);
+	put(stage, BUILD, "");
+	take(&holder, host, "build", LC_EXCLUSIVE);
 	assert_int_equal(answer_of(ask_set_value(&holder, "v", false)), 0);
-	assert_data(bench, BUILD, MAGIC "\nv");
-	assert_false(info_of(mount, "build").has_attributes);
+	assert_data(stage, BUILD, MAGIC "\nv");
+	assert_false(info_of(host, "build").has_attributes);
 	/* An entry is no lock. */
 	{
 		char entry[512];
 
-		snprintf(entry, sizeof(entry), "build/%s", first_entry(bench, "build"));
-		assert_int_equal(answer_of(ask_change(mount, entry, change)), -ENOENT);
+		snprintf(entry, sizeof(entry), "build/%s", first_entry(stage, "build"));
+		assert_int_equal(answer_of(ask_change(host, entry, change)), -ENOENT);
 	}
 	leave(&holder);
-	assert_int_equal(answer_of(ask_change(mount, "nowhere", change)), -ENOENT);
-	finish(bench);
+	assert_int_equal(answer_of(ask_change(host, "nowhere", change)), -ENOENT);
+	finish(stage);
 }
 
 /* Whoever asks is judged by what the lock says when it is changed. */
@@ -441,47 +270,46 @@ static void whose_it_is_now(void **state)
 		{0, false, 0},      {7, false, 0},      {8, false, -EPERM}, {5, false, -EPERM},
 		{0, true, -ENOENT}, {7, true, -ENOENT}, {8, true, -ENOENT},
 	};
-	struct bench *bench = begin(4);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(4);
+	struct host *host = &stage->hosts[0];
 	struct lc_attributes given = {.uid = 8, .mode = 0700};
 
 	(void)state;
-	put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+	put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct lc_change change = {.by = rows[i].by,
 		                           .slots = (unsigned)i + 2,
-		                           .czxid = info_of(mount, "build").czxid + rows[i].other};
+		                           .czxid = info_of(host, "build").czxid + rows[i].other};
 
-		assert_int_equal(answer_of(ask_change(mount, "build", change)), rows[i].result);
-		assert_int_equal(info_of(mount, "build").slots == i + 2, rows[i].result == 0);
+		assert_int_equal(answer_of(ask_change(host, "build", change)), rows[i].result);
+		assert_int_equal(info_of(host, "build").slots == i + 2, rows[i].result == 0);
 	}
 	assert_int_equal(
-		answer_of(ask_change(mount, "build",
+		answer_of(ask_change(host, "build",
 	                             CHANGE(.by = 7, .set_mode = true, .attributes = given))),
 		0);
 	assert_int_equal(
-		answer_of(ask_change(mount, "build",
+		answer_of(ask_change(host, "build",
 	                             CHANGE(.by = 7, .set_uid = true, .attributes = given))),
 		-EPERM);
 	assert_int_equal(
-		answer_of(ask_change(mount, "build", CHANGE(.set_uid = true, .attributes = given))),
+		answer_of(ask_change(host, "build", CHANGE(.set_uid = true, .attributes = given))),
 		0);
 	assert_int_equal(
-		answer_of(ask_change(mount, "build",
+		answer_of(ask_change(host, "build",
 	                             CHANGE(.by = 7, .set_mode = true, .attributes = given))),
 		-EPERM);
 	/* Of nobody's the mount says whose it is. */
-	put(bench, BUILD, "");
-	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 7, .slots = 2))),
-	                 -EPERM);
-	assert_int_equal(answer_of(ask_change(mount, "build", CHANGE(.by = 5, .slots = 2))), 0);
+	put(stage, BUILD, "");
+	assert_int_equal(answer_of(ask_change(host, "build", CHANGE(.by = 7, .slots = 2))), -EPERM);
+	assert_int_equal(answer_of(ask_change(host, "build", CHANGE(.by = 5, .slots = 2))), 0);
 	/* There is nothing to change in another client's. */
-	put(bench, BUILD, "v");
+	put(stage, BUILD, "v");
 	assert_int_equal(
-		answer_of(ask_change(mount, "build",
+		answer_of(ask_change(host, "build",
 	                             CHANGE(.set_mode = true, .attributes = {.mode = 0755}))),
 		0);
-	finish(bench);
+	finish(stage);
 }
 
 /* It is removed and made again between the reading and the writing, and has the same version:
@@ -493,55 +321,53 @@ static void made_anew_meanwhile(void **state)
 
 	(void)state;
 	for (int i = 0; i < 40; i++) {
-		struct bench *bench = begin((uint64_t)i);
+		struct stage *stage = begin((uint64_t)i);
 		struct question *change;
 		int result;
 
-		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		change = ask_change(&bench->mounts[0], "build", CHANGE(.by = 7, .slots = 9));
-		run(bench, i * 200);
-		take_away(bench, BUILD);
-		put(bench, BUILD, other);
+		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		change = ask_change(&stage->hosts[0], "build", CHANGE(.by = 7, .slots = 9));
+		run(stage, i * 200);
+		take_away(stage, BUILD);
+		put(stage, BUILD, other);
 		result = answer_of(change);
-		if (strcmp((const char *)node_of(bench, BUILD)->data, other) != 0) {
+		if (strcmp((const char *)node_of(stage, BUILD)->data, other) != 0) {
 			met++;
 			assert_int_equal(result, -ENOENT);
 		} else {
 			expect(result == 0 || result == -EPERM || result == -ENOENT,
 			       "it is answered %d", result);
 		}
-		finish(bench);
+		finish(stage);
 	}
 	assert_true(met > 0);
 }
 
-static int remove_lock(struct mount *mount, const char *lock, uid_t by)
+static int remove_lock(struct host *host, const char *lock, uid_t by)
 {
-	struct question *q = begin_question(mount);
-
-	return answer_of(asked(q, lc_rmdir(mount->lc, lock, by, done, q, &q->call)));
+	return answer_of(stage_ask_rmdir(host, lock, by));
 }
 
 static void who_may_remove(void **state)
 {
-	struct bench *bench = begin(5);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(5);
+	struct host *host = &stage->hosts[0];
 
 	(void)state;
 	for (uid_t by = 0; by < 10; by++) {
 		bool may = by == 0 || by == 7 || by == 8;
 
-		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		put(bench, BUILD "/below", MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		assert_int_equal(remove_lock(mount, "build/below", by), may ? 0 : -EPERM);
-		assert_int_equal(!node_of(bench, BUILD "/below"), may);
-		assert_int_equal(remove_lock(mount, "build", by), by == 0 || by == 7 ? 0 : -EPERM);
-		assert_int_equal(!node_of(bench, BUILD), by == 0 || by == 7);
+		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		put(stage, BUILD "/below", MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		assert_int_equal(remove_lock(host, "build/below", by), may ? 0 : -EPERM);
+		assert_int_equal(!node_of(stage, BUILD "/below"), may);
+		assert_int_equal(remove_lock(host, "build", by), by == 0 || by == 7 ? 0 : -EPERM);
+		assert_int_equal(!node_of(stage, BUILD), by == 0 || by == 7);
 	}
-	put(bench, BUILD "/other", "");
-	assert_int_equal(remove_lock(mount, "build/other", 9), -EPERM);
-	assert_int_equal(remove_lock(mount, "build/other", 5), 0);
-	finish(bench);
+	put(stage, BUILD "/other", "");
+	assert_int_equal(remove_lock(host, "build/other", 9), -EPERM);
+	assert_int_equal(remove_lock(host, "build/other", 5), 0);
+	finish(stage);
 }
 
 /* Whoever is its owner no more while it is asked for. */
@@ -551,32 +377,31 @@ static void removed_when_it_is_anothers(void **state)
 
 	(void)state;
 	for (int i = 0; i < 80; i++) {
-		struct bench *bench = begin((uint64_t)i);
+		struct stage *stage = begin((uint64_t)i);
 		const char *given = i % 2 ? BUILD : BUILD "/below";
 		struct question *q;
 		int result;
 
 		/* By the lock's owner; or by that of the lock above. */
-		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		put(bench, BUILD "/below",
+		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		put(stage, BUILD "/below",
 		    i % 2 ? MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n"
 		          : MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		if (i % 2 == 0)
-			put(bench, BUILD, MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		q = begin_question(&bench->mounts[0]);
-		asked(q, lc_rmdir(q->mount->lc, "build/below", 7, done, q, &q->call));
-		run(bench, i / 2 * 200);
-		if (tree_find(&bench->world.proposed, BUILD "/below")) {
+			put(stage, BUILD, MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		q = stage_ask_rmdir(&stage->hosts[0], "build/below", 7);
+		run(stage, i / 2 * 200);
+		if (tree_find(&stage->world.proposed, BUILD "/below")) {
 			kept++;
-			put(bench, given, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+			put(stage, given, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 			result = answer_of(q);
 			assert_int_equal(result, -EPERM);
-			assert_non_null(node_of(bench, BUILD "/below"));
+			assert_non_null(node_of(stage, BUILD "/below"));
 		} else {
 			gone++;
 			assert_int_equal(answer_of(q), 0);
 		}
-		finish(bench);
+		finish(stage);
 	}
 	assert_true(kept > 0 && gone > 0);
 }
@@ -586,88 +411,88 @@ static void at_the_same_time(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		struct bench *bench = begin(seed);
+		struct stage *stage = begin(seed);
 		struct question *mode, *slots, *doors;
 		struct lc_attributes set = {.mode = 0700, .door_mode = 0600};
 
-		put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\nv");
-		mode = ask_change(&bench->mounts[0], "build",
+		put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\nv");
+		mode = ask_change(&stage->hosts[0], "build",
 		                  CHANGE(.set_mode = true, .attributes = set));
-		slots = ask_change(&bench->mounts[1], "build", CHANGE(.slots = 3));
-		doors = ask_change(&bench->mounts[1], "build",
+		slots = ask_change(&stage->hosts[1], "build", CHANGE(.slots = 3));
+		doors = ask_change(&stage->hosts[1], "build",
 		                   CHANGE(.set_door_mode = true, .attributes = set));
 		assert_int_equal(answer_of(mode), 0);
 		assert_int_equal(answer_of(slots), 0);
 		assert_int_equal(answer_of(doors), 0);
-		assert_data(bench, BUILD,
+		assert_data(stage, BUILD,
 		            MAGIC "uid: 1\ngid: 2\nmode: 700\ndoor_mode: 600\nslots: 3\n\nv");
-		finish(bench);
+		finish(stage);
 	}
 }
 
 /* A connection that breaks at every moment, the request done or not. */
 static void lost_answers(void **state)
 {
-	struct bench *bench = begin(3);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(3);
+	struct host *host = &stage->hosts[0];
 	char wanted[64] = "", chunk[2] = "a";
 	struct taker holder;
 	int both[2] = {0};
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, mount, "build", LC_EXCLUSIVE);
+	put(stage, BUILD, "");
+	take(&holder, host, "build", LC_EXCLUSIVE);
 	for (int i = 0; i < 60; i++) {
 		struct question *mode = ask_change(
-			mount, "build",
+			host, "build",
 			CHANGE(.set_mode = true, .attributes = {.mode = (mode_t)(0700 + i)}));
 		struct question *value = ask_set_value(&holder, chunk, i > 0);
 
 		strcat(wanted, chunk);
-		run(bench, i * 40);
-		if (mount->wire.conn)
-			conn_break(mount->wire.conn, i % 3 - 1);
-		run(bench, 2 * SECOND);
+		run(stage, i * 40);
+		if (host->wire.conn)
+			conn_break(host->wire.conn, i % 3 - 1);
+		run(stage, 2 * SECOND);
 		both[mode->result == 0 && value->result == 0]++;
 		assert_int_equal(answer_of(mode), 0);
 		assert_int_equal(answer_of(value), 0);
-		assert_int_equal(info_of(mount, "build").attributes.mode, 0700 + i);
-		assert_value(mount, "build", wanted);
+		assert_int_equal(info_of(host, "build").attributes.mode, 0700 + i);
+		assert_value(host, "build", wanted);
 		*chunk = (char)('a' + i % 26);
 	}
 	assert_int_equal(both[1], 60);
 	assert_true(lc_holds(holder.lc));
 	leave(&holder);
-	finish(bench);
+	finish(stage);
 }
 
 /* The value is written, and the connection breaks before the answer is there: it is looked for,
  * found, and not written again. */
 static void lost_answer_of_a_value(void **state)
 {
-	struct bench *bench = begin(1);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(1);
+	struct host *host = &stage->hosts[0];
 	struct taker holder;
 	char wanted[20] = "";
 	int lost = 0;
 
 	(void)state;
-	put(bench, BUILD, MAGIC "\n");
-	take(&holder, mount, "build", LC_EXCLUSIVE);
+	put(stage, BUILD, MAGIC "\n");
+	take(&holder, host, "build", LC_EXCLUSIVE);
 	while (strlen(wanted) < 19) {
 		struct question *value = ask_set_value(&holder, "x", true);
 
 		strcat(wanted, "x");
-		while (value_len_of(bench, BUILD) < strlen(wanted))
-			run(bench, 10);
+		while (value_len_of(stage, BUILD) < strlen(wanted))
+			run(stage, 10);
 		lost += value->result == NONE;
-		conn_break(mount->wire.conn, 0);
+		conn_break(host->wire.conn, 0);
 		assert_int_equal(answer_of(value), 0);
-		assert_value(mount, "build", wanted);
+		assert_value(host, "build", wanted);
 	}
 	assert_int_equal(lost, 19);
 	leave(&holder);
-	finish(bench);
+	finish(stage);
 }
 
 /* ---- the value ---- */
@@ -675,13 +500,12 @@ static void lost_answer_of_a_value(void **state)
 static void values(void **state)
 {
 	static char big[LC_VALUE_MAX + 1];
-	struct bench *bench = begin(4);
-	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct stage *stage = begin(4);
+	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
 	struct taker holder, other;
-	struct question *q;
 
 	(void)state;
-	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 1\n\n");
+	put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 1\n\n");
 	take(&holder, one, "build", LC_EXCLUSIVE);
 	assert_value(two, "build", "");
 	assert_int_equal(answer_of(ask_set_value(&holder, "v42\n", false)), 0);
@@ -690,19 +514,16 @@ static void values(void **state)
 	assert_value(two, "build", "v42\nmore");
 	assert_int_equal(answer_of(ask_set_value(&holder, "\n\nv43", false)), 0);
 	assert_value(one, "build", "\n\nv43");
-	assert_data(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\n\n\nv43");
+	assert_data(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\n\n\nv43");
 	assert_int_equal(answer_of(ask_set_value(&holder, "", false)), 0);
 	assert_value(one, "build", "");
 	/* the longest, and a byte more */
 	memset(big, 'x', sizeof(big));
-	q = begin_question(one);
-	asked(q, lc_set_value(holder.lc, big, LC_VALUE_MAX, false, done, q, &q->call));
-	assert_int_equal(answer_of(q), 0);
+	assert_int_equal(answer_of(stage_ask_set_value(&holder, big, LC_VALUE_MAX, false)), 0);
 	assert_int_equal(answer_of(ask_set_value(&holder, "x", true)), -EFBIG);
 	assert_int_equal(answer_of(ask_set_value(&holder, "", true)), 0);
-	q = begin_question(one);
-	asked(q, lc_set_value(holder.lc, big, LC_VALUE_MAX + 1, false, done, q, &q->call));
-	assert_int_equal(answer_of(q), -EFBIG);
+	assert_int_equal(answer_of(stage_ask_set_value(&holder, big, LC_VALUE_MAX + 1, false)),
+	                 -EFBIG);
 	/* what was written is there for the next holder */
 	take(&other, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(other.result, NONE);
@@ -711,52 +532,52 @@ static void values(void **state)
 	assert_int_equal(other.result, 0);
 	assert_value(two, "build", "done");
 	leave(&other);
-	finish(bench);
+	finish(stage);
 }
 
 /* Whose entry is gone does not write, even before it knows. */
 static void value_of_a_loser(void **state)
 {
-	struct bench *bench = begin(5);
+	struct stage *stage = begin(5);
 	struct taker holder;
 	struct question *q;
 	char entry[512];
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, &bench->mounts[0], "build", LC_EXCLUSIVE);
+	put(stage, BUILD, "");
+	take(&holder, &stage->hosts[0], "build", LC_EXCLUSIVE);
 	assert_int_equal(answer_of(ask_set_value(&holder, "mine", false)), 0);
-	snprintf(entry, sizeof(entry), BUILD "/%s", first_entry(bench, "build"));
-	take_away(bench, entry);
+	snprintf(entry, sizeof(entry), BUILD "/%s", first_entry(stage, "build"));
+	take_away(stage, entry);
 	q = ask_set_value(&holder, "not mine", false);
 	assert_int_equal(answer_of(q), -EIO);
-	assert_value(&bench->mounts[0], "build", "mine");
+	assert_value(&stage->hosts[0], "build", "mine");
 	assert_int_equal(holder.lost, 1);
 	assert_int_equal(answer_of(ask_set_value(&holder, "not mine", true)), -EIO);
-	assert_value(&bench->mounts[0], "build", "mine");
+	assert_value(&stage->hosts[0], "build", "mine");
 	leave(&holder);
-	finish(bench);
+	finish(stage);
 }
 
 /* ---- since when ---- */
 
 /* How often its entry was written, and whether that says since when it holds. */
-static int entry_version(struct bench *bench, const struct taker *taker, bool *ret_since)
+static int entry_version(struct stage *stage, const struct taker *taker, bool *ret_since)
 {
 	const struct node *node;
 	char path[512];
 
 	snprintf(path, sizeof(path), BUILD "/%s", lc_znode(taker->lc));
-	node = node_of(bench, path);
+	node = node_of(stage, path);
 	*ret_since = memmem(node->data, (size_t)node->data_len, "\nheld_since: ", 13);
 	return node->stat.version;
 }
 
-static unsigned long status_requests(struct mount *mount)
+static unsigned long status_requests(struct host *host)
 {
 	struct lc_status status;
 
-	lc_status(mount->lc, &status);
+	lc_status(host->lc, &status);
 	return status.counters.requests;
 }
 
@@ -764,125 +585,124 @@ static unsigned long status_requests(struct mount *mount)
  * a reason said so already. */
 static void since_when_it_holds(void **state)
 {
-	struct bench *bench = begin(18);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(18);
+	struct host *host = &stage->hosts[0];
 	struct taker holder, waiter;
 	unsigned long before, woken;
 	bool since;
 
 	(void)state;
-	put(bench, BUILD, "");
+	put(stage, BUILD, "");
 	for (int reason = 0; reason <= 1; reason++) {
-		begin_try(&holder, mount, LC_EXCLUSIVE, NULL);
-		run(bench, 15 * MS);
+		begin_try(&holder, host, LC_EXCLUSIVE, NULL);
+		run(stage, 15 * MS);
 		assert_int_equal(holder.result, 0);
-		before = status_requests(mount);
-		assert_int_equal(entry_version(bench, &holder, &since), 0);
+		before = status_requests(host);
+		assert_int_equal(entry_version(stage, &holder, &since), 0);
 		assert_false(since);
 		if (reason)
 			assert_int_equal(lc_set_reason(holder.lc, "why", 3), 0);
-		take(&waiter, &bench->mounts[1], "build", LC_EXCLUSIVE);
-		assert_int_equal(entry_version(bench, &waiter, &since), 0);
+		take(&waiter, &stage->hosts[1], "build", LC_EXCLUSIVE);
+		assert_int_equal(entry_version(stage, &waiter, &since), 0);
 		assert_false(since);
-		assert_int_equal(entry_version(bench, &holder, &since), 1);
+		assert_int_equal(entry_version(stage, &holder, &since), 1);
 		assert_true(since);
 		/* The write and the watch, which comes behind it; a reason comes before both. */
-		assert_int_equal(status_requests(mount) - before, 2);
+		assert_int_equal(status_requests(host) - before, 2);
 		/* Who waits behind it hears of it, and only watches it anew. */
-		woken = status_requests(waiter.mount);
+		woken = status_requests(waiter.host);
 		assert_int_equal(lc_set_reason(holder.lc, "another", 7), 0);
-		run(bench, 20 * MS);
-		assert_int_equal(status_requests(waiter.mount) - woken, 1);
+		run(stage, 20 * MS);
+		assert_int_equal(status_requests(waiter.host) - woken, 1);
 		leave(&holder);
 		assert_int_equal(waiter.result, 0);
-		assert_int_equal(entry_version(bench, &waiter, &since), 1);
+		assert_int_equal(entry_version(stage, &waiter, &since), 1);
 		assert_true(since);
 		leave(&waiter);
 	}
-	finish(bench);
+	finish(stage);
 }
 
 /* A reason that is there before the lock is costs no write of its own. */
 static void why_it_waits(void **state)
 {
-	struct bench *bench = begin(19);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(19);
+	struct host *host = &stage->hosts[0];
 	struct lc_request request = {.lock = "build",
 	                             .wait_us = LC_FOREVER,
 	                             .pid = 7,
 	                             .command = "test",
 	                             .reason = "for\tv42\nmore"};
-	struct taker holder, waiter = {.mount = mount, .result = NONE};
+	struct taker holder, waiter;
 	const struct node *node;
 	char path[512];
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
-	assert_int_equal(lc_take(mount->lc, &request, taken, lost, &waiter, &waiter.lc), 0);
-	mount_wake(mount);
-	run(bench, 100 * MS);
+	put(stage, BUILD, "");
+	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+	stage_take(&waiter, host, &request);
+	run(stage, 100 * MS);
 	snprintf(path, sizeof(path), BUILD "/%s", lc_znode(waiter.lc));
-	node = node_of(bench, path);
+	node = node_of(stage, path);
 	assert_int_equal(node->stat.version, 0);
 	assert_non_null(memmem(node->data, (size_t)node->data_len, "\nreason: for?v42\n", 17));
 	leave(&waiter);
 	leave(&holder);
-	finish(bench);
+	finish(stage);
 }
 
 /* ---- eviction ---- */
 
-static void make_entry(struct bench *bench, int64_t session, const char *prefix, const char *data,
+static void make_entry(struct stage *stage, int64_t session, const char *prefix, const char *data,
                        char ret_znode[256])
 {
 	char path[256];
 	const char *made = NULL;
 
 	snprintf(path, sizeof(path), BUILD "/%s", prefix);
-	assert_int_equal(world_do(&bench->world, session,
+	assert_int_equal(world_do(&stage->world, session,
 	                          OP(.kind = ENSEMBLE_CREATE, .path = path, .data = data,
 	                             .data_len = (int)strlen(data), .ephemeral = session != 0,
 	                             .sequence = true),
 	                          1, &made),
 	                 ENSEMBLE_OK);
 	snprintf(ret_znode, 256, "%s", strrchr(made, '/') + 1);
-	run(bench, 10 * MS);
+	run(stage, 10 * MS);
 }
 
-static bool is_there(struct bench *bench, const char *znode)
+static bool is_there(struct stage *stage, const char *znode)
 {
 	char path[512];
 
 	snprintf(path, sizeof(path), BUILD "/%s", znode);
-	return node_of(bench, path);
+	return node_of(stage, path);
 }
 
 #define OURS "_c_01234567-89ab-cdef-0011-223344556677-web9.7-lock-"
 
 static void evicting_others(void **state)
 {
-	struct bench *bench = begin(6);
-	struct mount *mount = &bench->mounts[0];
-	int64_t session = world_foreign_session(&bench->world, false);
+	struct stage *stage = begin(6);
+	struct host *host = &stage->hosts[0];
+	int64_t session = world_foreign_session(&stage->world, false);
 	char znode[256];
 
 	(void)state;
-	put(bench, BUILD, "");
+	put(stage, BUILD, "");
 	/* Another client's, and one that no session looks after: at once. */
-	make_entry(bench, session, "other-lock-", "10.0.0.1", znode);
-	assert_int_equal(evict(mount, "build", znode), 0);
-	assert_false(is_there(bench, znode));
-	assert_int_equal(evict(mount, "build", znode), -ENOENT);
-	make_entry(bench, 0, OURS, "", znode);
-	assert_int_equal(evict(mount, "build", znode), 0);
-	assert_false(is_there(bench, znode));
-	assert_int_equal(evict(mount, "build", "no-number"), -ENOENT);
+	make_entry(stage, session, "other-lock-", "10.0.0.1", znode);
+	assert_int_equal(evict(host, "build", znode), 0);
+	assert_false(is_there(stage, znode));
+	assert_int_equal(evict(host, "build", znode), -ENOENT);
+	make_entry(stage, 0, OURS, "", znode);
+	assert_int_equal(evict(host, "build", znode), 0);
+	assert_false(is_there(stage, znode));
+	assert_int_equal(evict(host, "build", "no-number"), -ENOENT);
 	/* No lock is deleted in an entry's stead. */
-	put(bench, BUILD "/below", "");
-	assert_int_equal(evict(mount, "build", "below"), -ENOENT);
-	assert_non_null(node_of(bench, BUILD "/below"));
-	finish(bench);
+	put(stage, BUILD "/below", "");
+	assert_int_equal(evict(host, "build", "below"), -ENOENT);
+	assert_non_null(node_of(stage, BUILD "/below"));
+	finish(stage);
 }
 
 /* One of a mount that does nothing is deleted after the session timeout that it tells,
@@ -900,34 +720,34 @@ static void evicting_from_the_dead(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct bench *bench = begin(7);
-		int64_t session = world_foreign_session(&bench->world, false);
+		struct stage *stage = begin(7);
+		int64_t session = world_foreign_session(&stage->world, false);
 		char znode[256], path[512], node[256], data[512];
 		const struct node *marked;
 
-		put(bench, BUILD, "");
+		put(stage, BUILD, "");
 		snprintf(node, sizeof(node), ROOT "/.zklockfs/0123456789abcdef");
-		put(bench, node, "web9");
-		make_entry(bench, session, OURS, rows[i].data, znode);
-		assert_int_equal(evict(&bench->mounts[0], "build", znode), 0);
+		put(stage, node, "web9");
+		make_entry(stage, session, OURS, rows[i].data, znode);
+		assert_int_equal(evict(&stage->hosts[0], "build", znode), 0);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		snprintf(data, sizeof(data), "evict: uid 0 pid 1 (sh) on m9\n%s", rows[i].data);
-		assert_data(bench, path, data);
-		assert_data(bench, node, "web9");
-		assert_int_equal(node_of(bench, node)->stat.version, 1);
+		assert_data(stage, path, data);
+		assert_data(stage, node, "web9");
+		assert_int_equal(node_of(stage, node)->stat.version, 1);
 		/* A second one changes nothing, and is told so. */
-		marked = node_of(bench, path);
+		marked = node_of(stage, path);
 		assert_int_equal(marked->stat.version, 1);
-		assert_int_equal(evict(&bench->mounts[1], "build", znode), 0);
+		assert_int_equal(evict(&stage->hosts[1], "build", znode), 0);
 		assert_int_equal(marked->stat.version, 1);
-		assert_int_equal(node_of(bench, node)->stat.version, 2);
-		assert_int_equal(evict(&bench->mounts[0], "build", znode), 0);
-		assert_int_equal(node_of(bench, node)->stat.version, 3);
-		run(bench, rows[i].wait_us - 10 * SECOND);
-		assert_true(is_there(bench, znode));
-		run(bench, 2 * SECOND);
-		assert_false(is_there(bench, znode));
-		finish(bench);
+		assert_int_equal(node_of(stage, node)->stat.version, 2);
+		assert_int_equal(evict(&stage->hosts[0], "build", znode), 0);
+		assert_int_equal(node_of(stage, node)->stat.version, 3);
+		run(stage, rows[i].wait_us - 10 * SECOND);
+		assert_true(is_there(stage, znode));
+		run(stage, 2 * SECOND);
+		assert_false(is_there(stage, znode));
+		finish(stage);
 	}
 }
 
@@ -938,35 +758,34 @@ static void evicting_with_trouble(void **state)
 
 	(void)state;
 	for (int i = 0; i < 40; i++) {
-		struct bench *bench = begin(8);
-		struct mount *mount = &bench->mounts[0];
-		int64_t session = world_foreign_session(&bench->world, false);
-		struct question *q = begin_question(mount);
+		struct stage *stage = begin(8);
+		struct host *host = &stage->hosts[0];
+		int64_t session = world_foreign_session(&stage->world, false);
+		struct question *q;
 
-		put(bench, BUILD, "");
-		make_entry(bench, session, OURS, "host: web9\n", znode);
+		put(stage, BUILD, "");
+		make_entry(stage, session, OURS, "host: web9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		asked(q, lc_evict(mount->lc, "build", znode, EVICTOR(.name = "me"), done, q,
-		                  &q->call));
-		run(bench, i * 200);
+		q = stage_ask_evict(host, "build", znode, EVICTOR(.name = "me"));
+		run(stage, i * 200);
 		if (i % 2)
-			conn_break(mount->wire.conn, -1);
+			conn_break(host->wire.conn, -1);
 		else
-			world_do(&bench->world, 0,
+			world_do(&stage->world, 0,
 			         OP(.kind = ENSEMBLE_SET, .path = path, .data = "reason: x\n",
 			            .data_len = 10, .version = ENSEMBLE_ANY_VERSION),
 			         1, NULL);
 		assert_int_equal(answer_of(q), 0);
 		/* The last to write may have been its mount, which then has seen the mark. */
 		if (i % 2)
-			assert_data(bench, path, "evict: me\nhost: web9\n");
-		else if (node_of(bench, path)->data_len > 10)
-			assert_data(bench, path, "evict: me\nreason: x\n");
+			assert_data(stage, path, "evict: me\nhost: web9\n");
+		else if (node_of(stage, path)->data_len > 10)
+			assert_data(stage, path, "evict: me\nreason: x\n");
 		if (i % 4 < 2) {
-			run(bench, TIMEOUT_US);
-			assert_false(is_there(bench, znode));
+			run(stage, TIMEOUT_US);
+			assert_false(is_there(stage, znode));
 		}
-		finish(bench);
+		finish(stage);
 	}
 }
 
@@ -983,29 +802,28 @@ static void who_may_evict(void **state)
 		{true, 8, 0, -EPERM},  {true, 9, 1, -ENOENT}, {false, 0, 0, 0},
 		{false, 9, 0, -EPERM}, {false, 7, 0, 0},      {false, 0, 1, -ENOENT},
 	};
-	struct bench *bench = begin(13);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(13);
+	struct host *host = &stage->hosts[0];
 
 	(void)state;
-	put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+	put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct question *q = begin_question(mount);
 		char znode[256], path[512];
+		struct question *q;
 		struct node *node;
 
-		make_entry(bench, world_foreign_session(&bench->world, false),
+		make_entry(stage, world_foreign_session(&stage->world, false),
 		           rows[i].ours ? OURS : "other-lock-", "host: web9\nuid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		node = node_of(bench, path);
-		asked(q, lc_evict(mount->lc, "build", znode,
-		                  EVICTOR(.uid = rows[i].uid, .name = "me",
-		                          .token = node->stat.czxid + rows[i].other),
-		                  done, q, &q->call));
+		node = node_of(stage, path);
+		q = stage_ask_evict(host, "build", znode,
+		                    EVICTOR(.uid = rows[i].uid, .name = "me",
+		                            .token = node->stat.czxid + rows[i].other));
 		assert_int_equal(answer_of(q), rows[i].result);
-		node = node_of(bench, path);
+		node = node_of(stage, path);
 		assert_int_equal(!node || node->stat.version > 0, rows[i].result == 0);
 	}
-	finish(bench);
+	finish(stage);
 }
 
 /* Who is the lock's owner no more when it is to be done. */
@@ -1015,27 +833,27 @@ static void evicted_by_the_former_owner(void **state)
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct bench *bench = begin((uint64_t)i);
-		struct question *q = begin_question(&bench->mounts[0]);
+		struct stage *stage = begin((uint64_t)i);
 		char znode[256], path[512];
+		struct question *q;
 		bool in_time;
 
-		put(bench, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		make_entry(bench, world_foreign_session(&bench->world, false),
+		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		make_entry(stage, world_foreign_session(&stage->world, false),
 		           i % 2 ? OURS : "other-lock-", "uid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
-		asked(q, lc_evict(q->mount->lc, "build", znode, EVICTOR(.uid = 7, .name = "me"),
-		                  done, q, &q->call));
-		run(bench, i / 2 * 400);
-		in_time = !tree_find(&bench->world.proposed, path) ||
-		          tree_find(&bench->world.proposed, path)->stat.version > 0;
-		put_now(bench, BUILD, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		q = stage_ask_evict(&stage->hosts[0], "build", znode,
+		                    EVICTOR(.uid = 7, .name = "me"));
+		run(stage, i / 2 * 400);
+		in_time = !tree_find(&stage->world.proposed, path) ||
+		          tree_find(&stage->world.proposed, path)->stat.version > 0;
+		put_now(stage, BUILD, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		assert_int_equal(answer_of(q), in_time ? 0 : -EPERM);
-		assert_int_equal(!node_of(bench, path) || node_of(bench, path)->stat.version > 0,
+		assert_int_equal(!node_of(stage, path) || node_of(stage, path)->stat.version > 0,
 		                 in_time);
 		done_in_time += in_time;
 		refused += !in_time;
-		finish(bench);
+		finish(stage);
 	}
 	assert_true(done_in_time > 0 && refused > 0);
 }
@@ -1045,46 +863,40 @@ static void evicted_by_the_former_owner(void **state)
 #define CROWD 80
 
 /* One holds, and many wait behind it: nobody watches their entries but the first one's. */
-static void crowd(struct taker takers[CROWD], struct mount *mount, const char *lock)
+static void crowd(struct taker takers[CROWD], struct host *host, const char *lock)
 {
 	for (int i = 0; i < CROWD; i++)
-		begin_take(&takers[i], mount, lock, LC_EXCLUSIVE, 0);
-	run(mount->bench, SECOND);
+		begin_take(&takers[i], host, lock, LC_EXCLUSIVE);
+	run(host->owner, SECOND);
 	assert_int_equal(takers[0].result, 0);
 }
 
 static void disperse(struct taker takers[CROWD])
 {
 	for (int i = CROWD - 1; i >= 0; i--)
-		lc_leave(takers[i].lc);
-	mount_wake(takers[0].mount);
-	run(takers[0].mount->bench, SECOND);
+		stage_leave(&takers[i]);
+	run(takers[0].host->owner, SECOND);
 }
 
 /* By that mount, which is not waited for. */
-static struct question *begin_evict(struct mount *mount, const char *lock,
-                                    const struct taker *victim)
+static struct question *begin_evict(struct host *host, const char *lock, const struct taker *victim)
 {
-	struct question *q = begin_question(mount);
-
-	return asked(q, lc_evict(mount->lc, lock, lc_znode(victim->lc), EVICTOR(.name = "me"), done,
-	                         q, &q->call));
+	return stage_ask_evict(host, lock, lc_znode(victim->lc), EVICTOR(.name = "me"));
 }
 
-static void root_at(struct mount *mount, const char *root)
+static void root_at(struct host *host, const char *root)
 {
-	lc_destroy(mount->lc, true);
-	mount->root = root;
-	assert_int_equal(mount_start(mount, 0), 0);
-	run(mount->bench, SECOND);
-	assert_true(lc_ready(mount->lc));
+	stage_stop(host, true);
+	assert_int_equal(stage_start(host, root, 0), 0);
+	run(host->owner, SECOND);
+	assert_true(lc_ready(host->lc));
 }
 
-static unsigned long requests(struct mount *mount)
+static unsigned long requests(struct host *host)
 {
 	struct lc_status status;
 
-	lc_status(mount->lc, &status);
+	lc_status(host->lc, &status);
 	return status.counters.requests;
 }
 
@@ -1103,21 +915,21 @@ static void poked_at_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(roots); i++) {
-		struct bench *bench = begin(i + 20);
-		struct mount *victim = &bench->mounts[0], *evictor = &bench->mounts[1];
+		struct stage *stage = begin(i + 20);
+		struct host *victim = &stage->hosts[0], *evictor = &stage->hosts[1];
 		const char *lock = "/locks/team/one/build";
 		struct question *q;
 		unsigned long before;
 
-		put(bench, "/locks/team", "");
-		put(bench, "/locks/team/one", "");
-		put(bench, lock, "");
+		put(stage, "/locks/team", "");
+		put(stage, "/locks/team/one", "");
+		put(stage, lock, "");
 		root_at(victim, roots[i].victim);
 		root_at(evictor, roots[i].evictor);
 		crowd(takers, victim, lock + strlen(roots[i].victim) + 1);
 		before = requests(victim);
 		q = begin_evict(evictor, lock + strlen(roots[i].evictor) + 1, &takers[40]);
-		run(bench, 60 * MS);
+		run(stage, 60 * MS);
 		assert_int_equal(takers[40].result, -ECANCELED);
 		expect(requests(victim) - before < 8, "a poke costs %lu requests",
 		       requests(victim) - before);
@@ -1125,7 +937,7 @@ static void poked_at_once(void **state)
 		for (int k = 1; k < CROWD; k++)
 			assert_int_equal(takers[k].result, k == 40 ? -ECANCELED : NONE);
 		disperse(takers);
-		finish(bench);
+		finish(stage);
 	}
 }
 
@@ -1137,49 +949,49 @@ static void poked_together(void **state)
 
 	(void)state;
 	for (int many = 0; many < 3; many++) {
-		struct bench *bench = begin(30);
+		struct stage *stage = begin(30);
 		int last = many == 2 ? CROWD : 20;
 		unsigned long before;
 
-		put(bench, BUILD, "");
-		crowd(takers, &bench->mounts[0], "build");
+		put(stage, BUILD, "");
+		crowd(takers, &stage->hosts[0], "build");
 		if (many == 2)
-			mount_pause(&bench->mounts[0], SECOND);
-		before = requests(&bench->mounts[0]);
+			host_pause(&stage->hosts[0], SECOND);
+		before = requests(&stage->hosts[0]);
 		for (int i = 2; i < last; i++)
 			questions[i] =
-				begin_evict(&bench->mounts[many ? 1 : i % 2], "build", &takers[i]);
-		run(bench, many == 2 ? 1200 * MS : 300 * MS);
+				begin_evict(&stage->hosts[many ? 1 : i % 2], "build", &takers[i]);
+		run(stage, many == 2 ? 1200 * MS : 300 * MS);
 		if (many == 1)
-			expect(requests(&bench->mounts[0]) - before < 70,
+			expect(requests(&stage->hosts[0]) - before < 70,
 			       "%d pokes cost %lu requests", last - 2,
-			       requests(&bench->mounts[0]) - before);
+			       requests(&stage->hosts[0]) - before);
 		for (int i = 1; i < CROWD; i++)
 			assert_int_equal(takers[i].result, i > 1 && i < last ? -ECANCELED : NONE);
 		for (int i = 2; i < last; i++)
 			assert_int_equal(answer_of(questions[i]), 0);
 		disperse(takers);
-		finish(bench);
+		finish(stage);
 	}
 }
 
 /* The node of that mount whose path ends so. */
-static struct node *home_of(struct mount *mount, const char *suffix)
+static struct node *home_of(struct host *host, const char *suffix)
 {
-	struct node *home = node_of(mount->bench, ROOT "/.zklockfs")->children;
+	struct node *home = node_of(host->owner, ROOT "/.zklockfs")->children;
 
-	while (home->stat.ephemeral_owner != mount->wire.session ||
+	while (home->stat.ephemeral_owner != host->wire.session ||
 	       strlen(home->name) != 16 + strlen(suffix))
 		home = home->next;
 	return home;
 }
 
-static void mark(struct bench *bench, const struct taker *victim)
+static void mark(struct stage *stage, const struct taker *victim)
 {
 	char path[512];
 
 	snprintf(path, sizeof(path), BUILD "/%s", lc_znode(victim->lc));
-	put_now(bench, path, "evict: me\nhost: m0\n");
+	put_now(stage, path, "evict: me\nhost: m0\n");
 }
 
 /* Mounts that know nothing of pokes write to the heartbeats' node; and any node may vanish, with
@@ -1188,39 +1000,39 @@ static void poked_otherwise(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct bench *bench = begin(11);
-		struct mount *mount = &bench->mounts[0];
-		struct node *home = home_of(mount, i == 2 ? "-pokes" : "");
+		struct stage *stage = begin(11);
+		struct host *host = &stage->hosts[0];
+		struct node *home = home_of(host, i == 2 ? "-pokes" : "");
 		struct taker holder, waiters[2];
 		struct question *q;
 
-		put(bench, BUILD, "");
-		take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
+		put(stage, BUILD, "");
+		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 		for (int k = 0; k < 2; k++)
-			take(&waiters[k], mount, "build", LC_EXCLUSIVE);
-		mark(bench, &waiters[1]);
-		run(bench, 4 * SECOND);
+			take(&waiters[k], host, "build", LC_EXCLUSIVE);
+		mark(stage, &waiters[1]);
+		run(stage, 4 * SECOND);
 		assert_int_equal(waiters[1].result, NONE);
 		if (i == 0)
-			put(bench, home->path, "m0");
+			put(stage, home->path, "m0");
 		else
-			take_away(bench, home->path);
-		run(bench, 4 * SECOND);
+			take_away(stage, home->path);
+		run(stage, 4 * SECOND);
 		assert_int_equal(waiters[1].result, -ECANCELED);
 		assert_int_equal(waiters[0].result, NONE);
 		leave(&waiters[1]);
 		leave(&waiters[0]);
 		/* What came in its place works as well. */
-		take(&waiters[0], mount, "build", LC_EXCLUSIVE);
-		take(&waiters[1], mount, "build", LC_EXCLUSIVE);
-		q = begin_evict(&bench->mounts[1], "build", &waiters[1]);
-		run(bench, 60 * MS);
+		take(&waiters[0], host, "build", LC_EXCLUSIVE);
+		take(&waiters[1], host, "build", LC_EXCLUSIVE);
+		q = begin_evict(&stage->hosts[1], "build", &waiters[1]);
+		run(stage, 60 * MS);
 		assert_int_equal(waiters[1].result, -ECANCELED);
 		assert_int_equal(answer_of(q), 0);
 		for (int k = 0; k < 2; k++)
 			leave(&waiters[k]);
 		leave(&holder);
-		finish(bench);
+		finish(stage);
 	}
 }
 
@@ -1231,34 +1043,34 @@ static void poked_in_a_gap(void **state)
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct bench *bench = begin((uint64_t)i);
-		struct mount *mount = &bench->mounts[0];
+		struct stage *stage = begin((uint64_t)i);
+		struct host *host = &stage->hosts[0];
 		bool poked = i % 3 == 2;
 		unsigned long before;
 		int32_t version;
 		struct node *home;
 
-		put(bench, BUILD, "");
-		crowd(takers, mount, "build");
-		home = home_of(mount, "");
-		version = tree_find(&bench->world.proposed, home->path)->stat.version;
-		while (tree_find(&bench->world.proposed, home->path)->stat.version == version)
-			run(bench, 100);
-		before = requests(mount);
-		run(bench, i * 50);
+		put(stage, BUILD, "");
+		crowd(takers, host, "build");
+		home = home_of(host, "");
+		version = tree_find(&stage->world.proposed, home->path)->stat.version;
+		while (tree_find(&stage->world.proposed, home->path)->stat.version == version)
+			run(stage, 100);
+		before = requests(host);
+		run(stage, i * 50);
 		if (poked) {
-			mark(bench, &takers[40]);
-			put_now(bench, home->path, "m0");
+			mark(stage, &takers[40]);
+			put_now(stage, home->path, "m0");
 		}
-		conn_break(mount->wire.conn, i % 2 ? 1 : 0);
-		run(bench, 4 * SECOND);
+		conn_break(host->wire.conn, i % 2 ? 1 : 0);
+		run(stage, 4 * SECOND);
 		assert_int_equal(takers[40].result, poked ? -ECANCELED : NONE);
 		if (!poked)
-			expect(requests(mount) - before < CROWD / 2,
+			expect(requests(host) - before < CROWD / 2,
 			       "after %d us a connection costs %lu requests", i * 50,
-			       requests(mount) - before);
+			       requests(host) - before);
 		disperse(takers);
-		finish(bench);
+		finish(stage);
 	}
 }
 
@@ -1268,28 +1080,28 @@ static void poked_in_a_gap(void **state)
  * and all that wait, the first of their mount or not, are told that it is not there. */
 static void removed_for_good(void **state)
 {
-	struct bench *bench = begin(4);
+	struct stage *stage = begin(4);
 	struct taker holder, waiters[4];
 	struct node *entry, *next;
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, &bench->mounts[0], "build", LC_EXCLUSIVE);
+	put(stage, BUILD, "");
+	take(&holder, &stage->hosts[0], "build", LC_EXCLUSIVE);
 	assert_int_equal(holder.result, 0);
 	for (int i = 0; i < 4; i++)
-		take(&waiters[i], &bench->mounts[i % 2], "build", LC_EXCLUSIVE);
-	DL_FOREACH_SAFE(tree_find(&bench->world.proposed, BUILD)->children, entry, next)
-		take_away(bench, entry->path);
-	take_away(bench, BUILD);
-	run(bench, SECOND);
+		take(&waiters[i], &stage->hosts[i % 2], "build", LC_EXCLUSIVE);
+	DL_FOREACH_SAFE(tree_find(&stage->world.proposed, BUILD)->children, entry, next)
+		take_away(stage, entry->path);
+	take_away(stage, BUILD);
+	run(stage, SECOND);
 	assert_int_equal(holder.lost, 1);
 	leave(&holder);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(waiters[i].result, -ENOENT);
 		leave(&waiters[i]);
 	}
-	assert_true(lc_idle(bench->mounts[0].lc) && lc_idle(bench->mounts[1].lc));
-	finish(bench);
+	assert_true(lc_idle(stage->hosts[0].lc) && lc_idle(stage->hosts[1].lc));
+	finish(stage);
 }
 
 /* One that waited behind an entry whose delete was refused is gone with the lock; one that
@@ -1298,39 +1110,38 @@ static void removed_behind_a_leaver(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct bench *bench = begin(12);
-		struct mount *mount = &bench->mounts[0];
+		struct stage *stage = begin(12);
+		struct host *host = &stage->hosts[0];
 		struct lc_request request = {.lock = "build",
 		                             .mode = LC_EXCLUSIVE,
 		                             .wait_us = LC_FOREVER,
 		                             .pid = 7,
 		                             .command = "test"};
-		struct taker leaver, waiter, late = {.mount = mount, .result = NONE};
+		struct taker leaver, waiter, late = {.host = host, .result = NONE};
 		struct node *lock, *entry, *next;
 
-		put(bench, BUILD, "");
-		take(&leaver, mount, "build", LC_EXCLUSIVE);
-		take(&waiter, mount, "build", LC_SHARED);
-		bench->world.refuse_next = 1;
+		put(stage, BUILD, "");
+		take(&leaver, host, "build", LC_EXCLUSIVE);
+		take(&waiter, host, "build", LC_SHARED);
+		stage->world.refuse_next = 1;
 		leave(&leaver);
 		assert_int_equal(waiter.result, NONE);
-		lock = tree_find(&bench->world.proposed, BUILD);
+		lock = tree_find(&stage->world.proposed, BUILD);
 		DL_FOREACH_SAFE(lock->children, entry, next)
-			take_away(bench, entry->path);
-		take_away(bench, BUILD);
-		run(bench, i * 50);
-		assert_int_equal(lc_take(mount->lc, &request, taken, lost, &late, &late.lc), 0);
-		mount_wake(mount);
-		run(bench, i % 7 * 200);
-		assert_int_equal(world_do(&bench->world, 0,
+			take_away(stage, entry->path);
+		take_away(stage, BUILD);
+		run(stage, i * 50);
+		stage_take(&late, host, &request);
+		run(stage, i % 7 * 200);
+		assert_int_equal(world_do(&stage->world, 0,
 		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD), 1, NULL),
 		                 ENSEMBLE_OK);
-		run(bench, 5 * SECOND);
+		run(stage, 5 * SECOND);
 		assert_int_not_equal(waiter.result, NONE);
 		assert_int_not_equal(late.result, NONE);
 		leave(&waiter);
 		leave(&late);
-		finish(bench);
+		finish(stage);
 	}
 }
 
@@ -1339,105 +1150,106 @@ static void removed_behind_a_leaver(void **state)
 /* Who shares is not in its own way; another one is. */
 static void upgrading_at_once(void **state)
 {
-	struct bench *bench = begin(14);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(14);
+	struct host *host = &stage->hosts[0];
 	struct taker own, other, upgrade;
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&own, mount, "build", LC_SHARED);
-	take(&other, &bench->mounts[1], "build", LC_SHARED);
-	begin_try(&upgrade, mount, LC_EXCLUSIVE, &own);
-	run(bench, 200 * MS);
+	put(stage, BUILD, "");
+	take(&own, host, "build", LC_SHARED);
+	take(&other, &stage->hosts[1], "build", LC_SHARED);
+	begin_try(&upgrade, host, LC_EXCLUSIVE, &own);
+	run(stage, 200 * MS);
 	assert_int_equal(upgrade.result, -EAGAIN);
 	leave(&upgrade);
 	leave(&other);
-	begin_try(&upgrade, mount, LC_EXCLUSIVE, &own);
-	run(bench, 200 * MS);
+	begin_try(&upgrade, host, LC_EXCLUSIVE, &own);
+	run(stage, 200 * MS);
 	assert_int_equal(upgrade.result, 0);
 	leave(&own);
 	leave(&upgrade);
-	finish(bench);
+	finish(stage);
 }
 
 /* Who waits behind one of its own that shares need not wait for that: for others it does. */
 static void replacing_later(void **state)
 {
-	struct bench *bench = begin(14);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(14);
+	struct host *host = &stage->hosts[0];
 	struct taker holder, own, other, waiter;
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, mount, "build", LC_EXCLUSIVE);
-	take(&other, &bench->mounts[1], "build", LC_SHARED);
-	take(&own, mount, "build", LC_SHARED);
-	take(&waiter, mount, "build", LC_EXCLUSIVE);
+	put(stage, BUILD, "");
+	take(&holder, host, "build", LC_EXCLUSIVE);
+	take(&other, &stage->hosts[1], "build", LC_SHARED);
+	take(&own, host, "build", LC_SHARED);
+	take(&waiter, host, "build", LC_EXCLUSIVE);
 	leave(&holder);
 	assert_int_equal(own.result, 0);
 	assert_int_equal(other.result, 0);
 	assert_false(lc_replace(own.lc, waiter.lc));
 	assert_true(lc_replace(waiter.lc, own.lc));
 	assert_false(lc_replace(waiter.lc, own.lc));
-	mount_wake(mount);
-	run(bench, 200 * MS);
+	host_wake(host);
+	run(stage, 200 * MS);
 	assert_int_equal(waiter.result, NONE);
 	leave(&other);
 	assert_int_equal(waiter.result, 0);
 	leave(&own);
 	leave(&waiter);
-	finish(bench);
+	finish(stage);
 }
 
 /* What was read before it asked says nothing to it. */
 static void trying_after_a_release(void **state)
 {
-	struct bench *bench = begin(15);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(15);
+	struct host *host = &stage->hosts[0];
 	struct taker holder, first, second;
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
-	take(&first, mount, "build", LC_EXCLUSIVE); /* the slots are known then */
+	put(stage, BUILD, "");
+	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+	take(&first, host, "build", LC_EXCLUSIVE); /* the slots are known then */
 	leave(&first);
-	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 500 * MS);
-	begin_try(&first, mount, LC_EXCLUSIVE, NULL);
-	run(bench, 10 * MS);
+	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 500 * MS);
+	begin_try(&first, host, LC_EXCLUSIVE, NULL);
+	run(stage, 10 * MS);
 	leave(&holder);
-	assert_null(node_of(bench, BUILD)->children);
-	begin_try(&second, mount, LC_EXCLUSIVE, NULL);
-	run(bench, SECOND);
+	assert_null(node_of(stage, BUILD)->children);
+	begin_try(&second, host, LC_EXCLUSIVE, NULL);
+	run(stage, SECOND);
 	assert_int_equal(first.result, -EAGAIN);
 	assert_int_equal(second.result, 0);
 	leave(&first);
 	leave(&second);
-	finish(bench);
+	finish(stage);
 }
 
 /* That a lock is not free only the ensemble says; who leaves takes no more. */
 static void trying_in_vain(void **state)
 {
-	struct bench *bench = begin(17);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(17);
+	struct host *host = &stage->hosts[0];
 	struct lc_request request = {.lock = "build", .pid = 7, .command = "test"};
 	struct taker try;
 
 	(void)state;
-	put(bench, BUILD, "");
-	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 4 * SECOND);
-	begin_try(&try, mount, LC_EXCLUSIVE, NULL);
-	run(bench, 3 * SECOND);
+	put(stage, BUILD, "");
+	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 4 * SECOND);
+	begin_try(&try, host, LC_EXCLUSIVE, NULL);
+	run(stage, 3 * SECOND);
 	assert_int_equal(try.result, -EHOSTUNREACH);
 	leave(&try);
-	begin_try(&try, mount, LC_EXCLUSIVE, NULL);
-	lc_drain(mount->lc);
-	mount_wake(mount);
-	run(bench, SECOND);
+	begin_try(&try, host, LC_EXCLUSIVE, NULL);
+	lc_drain(host->lc);
+	host_wake(host);
+	run(stage, SECOND);
 	assert_int_equal(try.result, -ESHUTDOWN);
 	leave(&try);
-	assert_int_equal(lc_take(mount->lc, &request, taken, lost, &try, &try.lc), -ESHUTDOWN);
-	finish(bench);
+	stage_take(&try, host, &request);
+	assert_int_equal(try.result, -ESHUTDOWN);
+	finish(stage);
 }
 
 /* ---- handing over ---- */
@@ -1448,33 +1260,31 @@ static void guarded_without_contact(void **state)
 {
 	(void)state;
 	for (int delivered = -1; delivered <= 0; delivered++) {
-		struct bench *bench = begin(13);
-		struct mount *mount = &bench->mounts[0];
+		struct stage *stage = begin(13);
+		struct host *host = &stage->hosts[0];
 		struct taker takers[3];
 		char path[512];
 
-		put(bench, BUILD, "");
+		put(stage, BUILD, "");
 		for (int i = 0; i < 3; i++)
-			take(&takers[i], mount, "build", LC_EXCLUSIVE);
+			take(&takers[i], host, "build", LC_EXCLUSIVE);
 		snprintf(path, sizeof(path), BUILD "/%s", lc_znode(takers[2].lc));
-		take_away(bench, path);
-		lc_leave(takers[0].lc);
-		mount_wake(mount);
-		run(bench, 100);
+		take_away(stage, path);
+		stage_leave(&takers[0]);
+		run(stage, 100);
 		assert_int_equal(takers[1].result, 0);
-		lc_leave(takers[1].lc);
-		mount_wake(mount);
-		run(bench, 100);
+		stage_leave(&takers[1]);
+		run(stage, 100);
 		assert_int_equal(takers[2].result, 0);
-		conn_break(mount->wire.conn, delivered);
+		conn_break(host->wire.conn, delivered);
 		for (int ms = 0; ms < 50000 && takers[2].lost == 0; ms++) {
-			assert_true(node_of(bench, BUILD)->children || !lc_holds(takers[2].lc));
-			run(bench, MS / 10);
+			assert_true(node_of(stage, BUILD)->children || !lc_holds(takers[2].lc));
+			run(stage, MS / 10);
 		}
 		assert_int_equal(takers[2].lost, 1);
 		leave(&takers[2]);
-		assert_null(node_of(bench, BUILD)->children);
-		finish(bench);
+		assert_null(node_of(stage, BUILD)->children);
+		finish(stage);
 	}
 }
 
@@ -1483,8 +1293,8 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 100; seed < 140; seed++) {
-		struct bench *bench = begin(seed);
-		struct mount *mount = &bench->mounts[0];
+		struct stage *stage = begin(seed);
+		struct host *host = &stage->hosts[0];
 		struct taker holder, waiter;
 		char paths[2][512];
 		const struct ensemble_op ops[] = {
@@ -1498,17 +1308,17 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 			{.kind = ENSEMBLE_CREATE, .path = BUILD},
 		};
 
-		put(bench, BUILD, "");
-		take(&holder, mount, "build", LC_EXCLUSIVE);
-		take(&waiter, mount, "build", LC_EXCLUSIVE);
+		put(stage, BUILD, "");
+		take(&holder, host, "build", LC_EXCLUSIVE);
+		take(&waiter, host, "build", LC_EXCLUSIVE);
 		snprintf(paths[0], sizeof(paths[0]), BUILD "/%s", lc_znode(holder.lc));
 		snprintf(paths[1], sizeof(paths[1]), BUILD "/%s", lc_znode(waiter.lc));
-		assert_int_equal(world_do(&bench->world, 0, ops, 4, NULL), ENSEMBLE_OK);
-		run(bench, 28 * MS / 10); /* the events are there, the list may be not */
+		assert_int_equal(world_do(&stage->world, 0, ops, 4, NULL), ENSEMBLE_OK);
+		run(stage, 28 * MS / 10); /* the events are there, the list may be not */
 		leave(&holder);
 		assert_int_not_equal(waiter.result, 0);
 		leave(&waiter);
-		finish(bench);
+		finish(stage);
 	}
 }
 
@@ -1518,67 +1328,72 @@ static void meaning_another_lock(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		struct bench *bench = begin((uint64_t)i);
-		struct mount *mount = &bench->mounts[0];
+		struct stage *stage = begin((uint64_t)i);
+		struct host *host = &stage->hosts[0];
 		struct taker holder, misled, right;
 		int64_t former, now;
 
-		put(bench, BUILD, "");
-		former = info_of(mount, "build").czxid;
-		take_away(bench, BUILD);
-		put(bench, BUILD, "");
-		now = node_of(bench, BUILD)->stat.czxid;
+		put(stage, BUILD, "");
+		former = info_of(host, "build").czxid;
+		take_away(stage, BUILD);
+		put(stage, BUILD, "");
+		now = node_of(stage, BUILD)->stat.czxid;
 		if (i < 20) {
-			begin_take(&misled, mount, "build", i % 2 ? LC_EXCLUSIVE : LC_SHARED,
-			           former);
-			run(bench, 200 * MS);
+			begin_take_of(&misled, host, "build", i % 2 ? LC_EXCLUSIVE : LC_SHARED,
+			              former);
+			run(stage, 200 * MS);
 			assert_int_equal(misled.result, -ENOENT);
 			leave(&misled);
-			assert_null(node_of(bench, BUILD)->children);
+			assert_null(node_of(stage, BUILD)->children);
 		}
-		begin_take(&holder, mount, "build", LC_EXCLUSIVE, now);
-		run(bench, i < 40 ? 200 * MS : i % 23 * 300);
-		begin_take(&misled, mount, "build", LC_EXCLUSIVE, former);
-		begin_take(&right, mount, "build", LC_EXCLUSIVE, now);
-		run(bench, i % 29 * 200);
-		lc_leave(holder.lc);
-		mount_wake(mount);
-		run(bench, 200 * MS);
+		begin_take_of(&holder, host, "build", LC_EXCLUSIVE, now);
+		run(stage, i < 40 ? 200 * MS : i % 23 * 300);
+		begin_take_of(&misled, host, "build", LC_EXCLUSIVE, former);
+		begin_take_of(&right, host, "build", LC_EXCLUSIVE, now);
+		run(stage, i % 29 * 200);
+		stage_leave(&holder);
+		run(stage, 200 * MS);
 		assert_int_equal(misled.result, -ENOENT);
 		assert_int_equal(right.result, 0);
 		leave(&misled);
 		leave(&right);
-		assert_null(node_of(bench, BUILD)->children);
-		finish(bench);
+		assert_null(node_of(stage, BUILD)->children);
+		finish(stage);
 	}
 }
 
 /* ---- who waits behind a holder ---- */
 
+/* 1: somebody waits behind it. */
 static int waited_for(struct taker *taker)
 {
-	struct question *q = begin_question(taker->mount);
+	struct question *q = stage_ask_waited_for(taker);
+	bool waited;
+	int result;
 
-	return answer_of(asked(q, lc_waited_for(taker->lc, done, q, &q->call)));
+	run(taker->stage, 100 * MS);
+	waited = q->count > 0;
+	result = answer_of(q);
+	return result < 0 ? result : waited;
 }
 
 static void waiting_behind(void **state)
 {
-	struct bench *bench = begin(9);
-	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct stage *stage = begin(9);
+	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
 	struct taker first, second, third;
 
 	(void)state;
-	put(bench, BUILD, "");
+	put(stage, BUILD, "");
 	take(&first, one, "build", LC_EXCLUSIVE);
 	assert_int_equal(first.result, 0);
 	assert_int_equal(waited_for(&first), 0);
 	take(&second, two, "build", LC_SHARED);
-	assert_int_equal(waited_for(&first), 100);
+	assert_int_equal(waited_for(&first), 1);
 	leave(&second);
 	assert_int_equal(waited_for(&first), 0);
 	take(&second, one, "build", LC_EXCLUSIVE);
-	assert_int_equal(waited_for(&first), 100);
+	assert_int_equal(waited_for(&first), 1);
 	leave(&first);
 	assert_int_equal(second.result, 0);
 	assert_int_equal(waited_for(&second), 0);
@@ -1589,8 +1404,8 @@ static void waiting_behind(void **state)
 	assert_int_equal(second.result, 0);
 	assert_int_equal(waited_for(&first), 0);
 	take(&third, two, "build", LC_EXCLUSIVE);
-	assert_int_equal(waited_for(&first), 100);
-	assert_int_equal(waited_for(&second), 100);
+	assert_int_equal(waited_for(&first), 1);
+	assert_int_equal(waited_for(&second), 1);
 	leave(&third);
 	assert_int_equal(waited_for(&first), 0);
 	leave(&second);
@@ -1604,130 +1419,128 @@ static void waiting_behind(void **state)
 	assert_int_equal(second.result, 0);
 	assert_int_equal(waited_for(&first), 0);
 	{
-		struct question *q = begin_question(one);
+		struct question *q = stage_ask_list(one, "build", 0);
 
-		asked(q, lc_list(one->lc, "build", 0, list_done, q, &q->call));
-		run(bench, 100 * MS);
-		assert_int_equal(q->count, 2);
+		run(stage, 100 * MS);
+		assert_int_equal(q->entries, 2);
 		assert_int_equal(q->held, 2);
-		free(q);
+		stage_forget(q);
 	}
 	take(&third, one, "build", LC_EXCLUSIVE);
 	assert_int_equal(third.result, NONE);
-	assert_int_equal(waited_for(&first), 100);
+	assert_int_equal(waited_for(&first), 1);
 	leave(&third);
 	leave(&second);
 	leave(&first);
-	finish(bench);
+	finish(stage);
 }
 
 static void attending(void **state)
 {
-	struct bench *bench = begin(10);
-	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct stage *stage = begin(10);
+	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
 	struct taker holder, waiter;
 
 	(void)state;
-	put(bench, BUILD, "");
+	put(stage, BUILD, "");
 	take(&holder, one, "build", LC_EXCLUSIVE);
 	/* Nobody attends: nobody is told. */
 	assert_int_equal(waited_for(&holder), 0);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(holder.stirred, 0);
 	leave(&waiter);
-	lc_attend(holder.lc, stirred);
+	stage_attend(&holder, true);
 	assert_int_equal(waited_for(&holder), 0);
 	assert_int_equal(holder.stirred, 0);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(holder.stirred, 1);
-	assert_int_equal(waited_for(&holder), 100);
+	assert_int_equal(waited_for(&holder), 1);
 	/* Once: whoever wants to know more says so. */
 	leave(&waiter);
 	assert_int_equal(holder.stirred, 1);
-	lc_attend(holder.lc, stirred);
+	stage_attend(&holder, true);
 	assert_int_equal(waited_for(&holder), 0);
 	/* It does not need the connection that it was asked on. */
 	conn_break(one->wire.conn, -1);
-	run(bench, 100 * MS);
+	run(stage, 100 * MS);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
-	run(bench, 2 * SECOND);
+	run(stage, 2 * SECOND);
 	assert_int_equal(holder.stirred, 2);
 	leave(&waiter);
-	lc_attend(holder.lc, stirred);
+	stage_attend(&holder, true);
 	assert_int_equal(waited_for(&holder), 0);
-	lc_attend(holder.lc, NULL);
+	stage_attend(&holder, false);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(holder.stirred, 2);
 	/* Who has left is not told either. */
-	lc_attend(holder.lc, stirred);
-	assert_int_equal(waited_for(&holder), 100);
-	lc_leave(holder.lc);
+	stage_attend(&holder, true);
+	assert_int_equal(waited_for(&holder), 1);
+	stage_leave(&holder);
 	leave(&waiter);
 	assert_int_equal(holder.stirred, 2);
-	finish(bench);
+	finish(stage);
 }
 
 /* Whatever it was that should have woken them. */
 static void waiting_without_events(void **state)
 {
-	struct bench *bench = begin(11);
+	struct stage *stage = begin(11);
 	struct taker holder, waiter;
 
 	(void)state;
-	put(bench, BUILD, "");
-	take(&holder, &bench->mounts[0], "build", LC_EXCLUSIVE);
-	take(&waiter, &bench->mounts[1], "build", LC_EXCLUSIVE);
+	put(stage, BUILD, "");
+	take(&holder, &stage->hosts[0], "build", LC_EXCLUSIVE);
+	take(&waiter, &stage->hosts[1], "build", LC_EXCLUSIVE);
 	mutation = MUTATE_drop_changed;
 	leave(&holder);
 	assert_int_equal(waiter.result, NONE);
-	run(bench, 61 * SECOND);
+	run(stage, 61 * SECOND);
 	assert_int_equal(waiter.result, 0);
 	mutation = MUTATE_none;
 	leave(&waiter);
-	finish(bench);
+	finish(stage);
 }
 
 /* ---- how many locks below a lock ---- */
 
-static int make(struct mount *mount, const char *lock, uid_t uid)
+static int make(struct host *host, const char *lock, uid_t uid)
 {
 	struct lc_attributes attributes = {.uid = uid, .gid = 2, .mode = 0755, .door_mode = 0644};
-	struct question *q = begin_question(mount);
 
-	return answer_of(asked(q, lc_mkdir(mount->lc, lock, &attributes, done, q, &q->call)));
+	return answer_of(stage_ask_mkdir(host, lock, &attributes));
 }
 
 /* As another host does, from the name of that number on. */
-static void fill(struct bench *bench, const char *lock, int first, int end, const char *format)
+static void fill(struct stage *stage, const char *lock, int first, int end, const char *format)
 {
 	for (int i = first; i < end; i++) {
 		char path[64], name[32];
 
 		snprintf(name, sizeof(name), format, i);
 		snprintf(path, sizeof(path), ROOT "/%s/%s", lock, name);
-		assert_int_equal(world_do(&bench->world, 0,
+		assert_int_equal(world_do(&stage->world, 0,
 		                          OP(.kind = ENSEMBLE_CREATE, .path = path, .data = "",
 		                             .data_len = 0),
 		                          1, NULL),
 		                 ENSEMBLE_OK);
 	}
-	run(bench, 10 * MS);
+	run(stage, 10 * MS);
 }
 
 static void so_many_below(void **state)
 {
-	struct bench *bench = begin(1);
-	struct mount *one = &bench->mounts[0], *two = &bench->mounts[1];
+	struct stage *stage = begin(1);
+	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
 
 	(void)state;
-	put(bench, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 777\ndoor_mode: 666\n\n");
+	put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 777\ndoor_mode: 666\n\n");
 	assert_int_equal(make(one, "build/one", 7), 0);
 	assert_int_equal(make(one, "build/one", 7), -EEXIST);
 	assert_int_equal(make(one, "nobody/one", 7), -ENOENT);
-	fill(bench, "build", 1, LC_BELOW_MAX - 1, "below-%d");
+	fill(stage, "build", 1, LC_BELOW_MAX - 1, "below-%d");
 	assert_int_equal(make(two, "build/the last", 7), 0);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(make(&bench->mounts[i], "build/one more", 7 + (uid_t)i), -EDQUOT);
+		assert_int_equal(make(&stage->hosts[i], "build/one more", 7 + (uid_t)i), -EDQUOT);
 	/* The owner and root may; deeper down it is another lock. */
 	assert_int_equal(make(one, "build/of the owner", 1), 0);
 	assert_int_equal(make(one, "build/of root", 0), 0);
@@ -1736,181 +1549,160 @@ static void so_many_below(void **state)
 		char path[64];
 
 		snprintf(path, sizeof(path), BUILD "/below-%d", i);
-		take_away(bench, path);
+		take_away(stage, path);
 	}
-	run(bench, 10 * MS);
+	run(stage, 10 * MS);
 	assert_int_equal(make(two, "build/there is room", 7), 0);
 	assert_int_equal(make(two, "build/none now", 7), -EDQUOT);
-	fill(bench, "build", LC_BELOW_MAX, LC_BELOW_OWNER_MAX, "below-%d");
+	fill(stage, "build", LC_BELOW_MAX, LC_BELOW_OWNER_MAX, "below-%d");
 	assert_int_equal(make(one, "build/too much for the owner", 1), -EDQUOT);
 	assert_int_equal(make(one, "build/never for root", 0), 0);
-	finish(bench);
+	finish(stage);
 }
 
 /* Entries take no room. Another client has made it: it is whose the mount says. */
 static void entries_are_no_locks_below(void **state)
 {
-	struct bench *bench = begin(1);
-	struct mount *one = &bench->mounts[0];
+	struct stage *stage = begin(1);
+	struct host *one = &stage->hosts[0];
 
 	(void)state;
-	put(bench, BUILD, "another client's");
-	fill(bench, "build", 0, LC_BELOW_MAX, "x-lock-%010d");
+	put(stage, BUILD, "another client's");
+	fill(stage, "build", 0, LC_BELOW_MAX, "x-lock-%010d");
 	assert_int_equal(make(one, "build/one", 7), 0);
-	fill(bench, "build", 1, LC_BELOW_MAX, "below-%d");
+	fill(stage, "build", 1, LC_BELOW_MAX, "below-%d");
 	assert_int_equal(make(one, "build/two", 7), -EDQUOT);
 	assert_int_equal(make(one, "build/two", 5), 0);
-	finish(bench);
+	finish(stage);
 }
 
 /* ---- many who ask ---- */
 
-static struct question *ask_list(struct mount *mount, const char *lock, uid_t uid)
-{
-	struct question *q = begin_question(mount);
-
-	return asked(q, lc_list(mount->lc, lock, uid, list_done, q, &q->call));
-}
-
-static struct question *ask_stat(struct mount *mount, const char *lock, uid_t uid)
-{
-	struct question *q = begin_question(mount);
-
-	return asked(q, lc_stat(mount->lc, lock, uid, stat_done, q, &q->call));
-}
-
-static struct question *ask_value(struct mount *mount, const char *lock, uid_t uid)
-{
-	struct question *q = begin_question(mount);
-
-	return asked(q, lc_value(mount->lc, lock, uid, value_done, q, &q->call));
-}
-
 static void assert_count(struct question *question, size_t count)
 {
 	assert_int_equal(question->result, 0);
-	assert_int_equal(question->count, count);
-	free(question);
+	assert_int_equal(question->entries, count);
+	stage_forget(question);
 }
 
 /* One request for all, whoever they are. */
 static void asked_once(void **state)
 {
-	struct bench *bench = begin(20);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(20);
+	struct host *host = &stage->hosts[0];
 	struct question *lists[50], *stats[50], *values[50];
 	struct taker holder;
 	unsigned long before;
 
 	(void)state;
-	put(bench, BUILD, MAGIC "\nv");
-	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
-	before = requests(mount);
+	put(stage, BUILD, MAGIC "\nv");
+	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+	before = requests(host);
 	for (uid_t i = 0; i < 50; i++) {
-		lists[i] = ask_list(mount, "build", i % 3);
-		stats[i] = ask_stat(mount, "build", i % 3);
-		values[i] = ask_value(mount, "build", i % 3);
+		lists[i] = stage_ask_list(host, "build", i % 3);
+		stats[i] = stage_ask_stat(host, "build", i % 3);
+		values[i] = stage_ask_value(host, "build", i % 3);
 	}
-	run(bench, 100 * MS);
+	run(stage, 100 * MS);
 	for (int i = 0; i < 50; i++) {
 		assert_count(lists[i], 1);
 		assert_int_equal(stats[i]->result, 0);
-		free(stats[i]);
+		stage_forget(stats[i]);
 		assert_memory_equal(values[i]->value, "v", 2);
-		free(values[i]);
+		stage_forget(values[i]);
 	}
-	assert_int_equal(requests(mount) - before, 2);
+	assert_int_equal(requests(host) - before, 2);
 	leave(&holder);
-	finish(bench);
+	finish(stage);
 }
 
 /* What was asked for before the question came is no answer to it. */
 static void answers_are_not_older_than_questions(void **state)
 {
-	struct bench *bench = begin(21);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(21);
+	struct host *host = &stage->hosts[0];
 	struct question *early, *late, *later;
 	struct taker holder;
 
 	(void)state;
-	put(bench, BUILD, "");
-	early = ask_list(mount, "build", 0);
-	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 300 * MS);
-	run(bench, 20 * MS); /* it was listed by then */
-	take(&holder, &bench->mounts[1], "build", LC_EXCLUSIVE);
-	late = ask_list(mount, "build", 0);
-	later = ask_list(mount, "build", 7);
-	run(bench, SECOND);
+	put(stage, BUILD, "");
+	early = stage_ask_list(host, "build", 0);
+	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 300 * MS);
+	run(stage, 20 * MS); /* it was listed by then */
+	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+	late = stage_ask_list(host, "build", 0);
+	later = stage_ask_list(host, "build", 7);
+	run(stage, SECOND);
 	assert_count(early, 0);
 	assert_count(late, 1);
 	assert_count(later, 1);
 	leave(&holder);
-	finish(bench);
+	finish(stage);
 }
 
 static void asked_on_the_next_connection(void **state)
 {
-	struct bench *bench = begin(22);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(22);
+	struct host *host = &stage->hosts[0];
 	struct question *early, *late;
 
 	(void)state;
-	put(bench, BUILD, "");
-	early = ask_list(mount, "build", 0);
-	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 300 * MS);
-	run(bench, 20 * MS);
-	late = ask_list(mount, "build", 0);
-	conn_break(mount->wire.conn, -1);
-	run(bench, SECOND);
+	put(stage, BUILD, "");
+	early = stage_ask_list(host, "build", 0);
+	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 300 * MS);
+	run(stage, 20 * MS);
+	late = stage_ask_list(host, "build", 0);
+	conn_break(host->wire.conn, -1);
+	run(stage, SECOND);
 	assert_count(early, 0);
 	assert_count(late, 0);
-	finish(bench);
+	finish(stage);
 }
 
 /* What nobody wants to know any more is not asked. */
 static void not_asked_any_more(void **state)
 {
-	struct bench *bench = begin(23);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(23);
+	struct host *host = &stage->hosts[0];
 	struct question *early, *late, *stays;
 	unsigned long before;
 
 	(void)state;
-	put(bench, BUILD, "");
-	before = requests(mount);
-	early = ask_list(mount, "build", 0);
-	lc_cancel(early->call);
-	run(bench, 100 * MS);
-	assert_int_equal(requests(mount) - before, 0);
-	free(early);
-	early = ask_list(mount, "build", 0);
-	stays = ask_list(mount, "build", 0);
-	conn_stall(mount->wire.conn, DOWN, bench->agenda.now_us + 50 * MS);
-	run(bench, 20 * MS);
-	late = ask_list(mount, "build", 0);
-	lc_cancel(early->call);
-	lc_cancel(late->call);
-	run(bench, 100 * MS);
-	assert_int_equal(requests(mount) - before, 1);
+	put(stage, BUILD, "");
+	before = requests(host);
+	early = stage_ask_list(host, "build", 0);
+	stage_cancel(early);
+	run(stage, 100 * MS);
+	assert_int_equal(requests(host) - before, 0);
+	stage_forget(early);
+	early = stage_ask_list(host, "build", 0);
+	stays = stage_ask_list(host, "build", 0);
+	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 50 * MS);
+	run(stage, 20 * MS);
+	late = stage_ask_list(host, "build", 0);
+	stage_cancel(early);
+	stage_cancel(late);
+	run(stage, 100 * MS);
+	assert_int_equal(requests(host) - before, 1);
 	assert_int_equal(early->result, NONE);
 	assert_int_equal(late->result, NONE);
 	assert_count(stays, 0);
-	free(early);
-	free(late);
-	finish(bench);
+	stage_forget(early);
+	stage_forget(late);
+	finish(stage);
 }
 
 #define FLOOD 4000
 
-static void ask_for_many(struct mount *mount,
-                         struct question *(*ask)(struct mount *, const char *, uid_t),
+static void ask_for_many(struct host *host,
+                         struct question *(*ask)(struct host *, const char *, uid_t),
                          struct question **ret_questions)
 {
 	for (int i = 0; i < FLOOD; i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "x%d", i);
-		ret_questions[i] = ask(mount, name, 7);
+		ret_questions[i] = ask(host, name, 7);
 	}
 }
 
@@ -1920,7 +1712,7 @@ static int count_and_free(struct question **questions, int result)
 
 	for (int i = 0; i < FLOOD; i++) {
 		count += questions[i]->result == result;
-		free(questions[i]);
+		stage_forget(questions[i]);
 	}
 	return count;
 }
@@ -1928,58 +1720,58 @@ static int count_and_free(struct question **questions, int result)
 /* Each user has a share, and they take turns. */
 static void shares(void **state)
 {
-	struct bench *bench = begin(24);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(24);
+	struct host *host = &stage->hosts[0];
 	struct question *many[FLOOD], *one;
 	struct taker taker;
 	unsigned long before;
 
 	(void)state;
-	put(bench, BUILD, "");
-	before = requests(mount);
-	ask_for_many(mount, ask_stat, many);
-	run(bench, 100); /* no answer yet */
-	assert_int_equal(requests(mount) - before, LC_USER_READS_MAX);
-	one = ask_stat(mount, "build", 8);
-	run(bench, 10 * MS);
+	put(stage, BUILD, "");
+	before = requests(host);
+	ask_for_many(host, stage_ask_stat, many);
+	run(stage, 100); /* no answer yet */
+	assert_int_equal(requests(host) - before, LC_USER_READS_MAX);
+	one = stage_ask_stat(host, "build", 8);
+	run(stage, 10 * MS);
 	assert_int_equal(one->result, 0);
-	free(one);
+	stage_forget(one);
 	assert_int_equal(many[FLOOD / 2]->result, NONE);
-	take(&taker, mount, "build", LC_EXCLUSIVE);
+	take(&taker, host, "build", LC_EXCLUSIVE);
 	assert_int_equal(taker.result, 0);
-	run(bench, 3 * SECOND);
+	run(stage, 3 * SECOND);
 	assert_int_equal(count_and_free(many, -ENOENT), FLOOD);
 	leave(&taker);
-	finish(bench);
+	finish(stage);
 }
 
 /* Of lists there is one at a time. Who asks for so many that they cannot even be asked in time
  * is told so, and nobody else is. */
 static void one_list_at_a_time(void **state)
 {
-	struct bench *bench = begin(25);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(25);
+	struct host *host = &stage->hosts[0];
 	struct question *many[FLOOD], *one;
 	unsigned long before;
 
 	(void)state;
-	put(bench, BUILD, "");
-	before = requests(mount);
-	ask_for_many(mount, ask_list, many);
-	run(bench, 100);
-	assert_int_equal(requests(mount) - before, 1);
-	one = ask_list(mount, "build", 8);
-	run(bench, 50 * MS);
+	put(stage, BUILD, "");
+	before = requests(host);
+	ask_for_many(host, stage_ask_list, many);
+	run(stage, 100);
+	assert_int_equal(requests(host) - before, 1);
+	one = stage_ask_list(host, "build", 8);
+	run(stage, 50 * MS);
 	assert_count(one, 0);
-	run(bench, 3 * SECOND);
+	run(stage, 3 * SECOND);
 	assert_int_equal(many[0]->result, -ENOENT);
 	assert_int_equal(many[FLOOD - 1]->result, -EBUSY);
 	assert_true(count_and_free(many, -EBUSY) > FLOOD / 10);
 	/* It is no sign that the ensemble is away. */
-	one = ask_list(mount, "build", 7);
-	run(bench, 50 * MS);
+	one = stage_ask_list(host, "build", 7);
+	run(stage, 50 * MS);
 	assert_count(one, 0);
-	finish(bench);
+	finish(stage);
 }
 
 #define LONG 5000
@@ -1987,31 +1779,31 @@ static void one_list_at_a_time(void **state)
 /* After a long list there is time for others. */
 static void rest_after_a_list(void **state)
 {
-	struct bench *bench = begin(26);
-	struct mount *mount = &bench->mounts[0];
+	struct stage *stage = begin(26);
+	struct host *host = &stage->hosts[0];
 	struct question *list;
 	unsigned long before;
 
 	(void)state;
-	put(bench, BUILD, "");
+	put(stage, BUILD, "");
 	for (int i = 0; i < LONG; i++)
 		assert_int_equal(
-			world_do(&bench->world, 0,
+			world_do(&stage->world, 0,
 		                 OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true),
 		                 1, NULL),
 			ENSEMBLE_OK);
-	run(bench, 10 * MS);
-	list = ask_list(mount, "build", 0);
+	run(stage, 10 * MS);
+	list = stage_ask_list(host, "build", 0);
 	while (list->result == NONE)
-		run(bench, MS / 10);
+		run(stage, MS / 10);
 	assert_count(list, LONG);
-	before = requests(mount);
-	list = ask_list(mount, "build", 0);
-	run(bench, LONG * LC_LIST_REST_US - MS);
-	assert_int_equal(requests(mount) - before, 0);
-	run(bench, 20 * MS);
+	before = requests(host);
+	list = stage_ask_list(host, "build", 0);
+	run(stage, LONG * LC_LIST_REST_US - MS);
+	assert_int_equal(requests(host) - before, 0);
+	run(stage, 20 * MS);
 	assert_count(list, LONG);
-	finish(bench);
+	finish(stage);
 }
 
 int main(void)

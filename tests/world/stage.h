@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage.h - a world of one server, two hosts at most, and what is done on them: takers and
+ * questions, for tests that say themselves what happens.
+ *
+ * Of every engine it requires what lockcore.h promises: no callback inside the call that
+ * causes it, one answer for each take and each question, none after leaving or cancelling.
+ */
+#ifndef WORLD_STAGE_H
+#define WORLD_STAGE_H
+
+#include "host.h"
+
+#include <stddef.h>
+
+#define MS INT64_C(1000)
+#define SECOND INT64_C(1000000)
+#define ROOT "/locks"
+#define TIMEOUT_US (10 * SECOND)
+#define HOSTS_MAX 2
+#define NONE 1 /* no result yet; no error is positive */
+
+struct stage;
+struct taker;
+
+struct stage_hooks {
+	/* A promise is broken. */
+	void (*complain)(struct stage *stage, const char *text);
+	/* After everything that happens; this and the next may be NULL. */
+	void (*stepped)(struct stage *stage);
+	/* It holds, has failed, or has lost: see its phase. */
+	void (*told)(struct taker *taker);
+};
+
+struct stage {
+	void *owner;
+	const struct stage_hooks *hooks;
+	struct agenda agenda;
+	struct world world;
+	struct host hosts[HOSTS_MAX];
+	int host_count;
+	bool inside; /* a call of the engine */
+	struct question *questions;
+	int question_count;
+};
+
+enum phase {
+	NEVER, /* refused at once */
+	WAITING,
+	HELD,
+	FAILED,
+	LOST,
+	LEFT,
+};
+
+struct taker {
+	struct stage *stage;
+	struct host *host;
+	struct lc_taker *lc;
+	const char *lock;
+	enum phase phase;
+	enum lc_mode mode;
+	int result;             /* of lc_take(), or what taken() said */
+	unsigned lost, stirred; /* so often it was told */
+	char path[300];         /* of its entry, as it was when stage_path() was called */
+	void *owner;
+};
+
+struct question {
+	struct stage *stage;
+	struct host *host;
+	struct lc_call *call; /* NULL: answered, cancelled or never begun */
+	int number;
+	bool cancelled;
+	int result;
+	size_t count; /* how much was found: entries and locks, bytes; somebody waits */
+	int64_t asked_us;
+	struct lc_lock_info info;
+	char *value;
+	size_t value_len;
+	size_t entries, held; /* of a list */
+	char entry[256];      /*   its first */
+	struct question *prev, *next;
+};
+
+void stage_init(struct stage *stage, int64_t begin_us, uint64_t seed,
+                const struct stage_hooks *hooks, void *owner);
+struct host *stage_host(struct stage *stage, uint64_t seed);
+/* As lc_create(). */
+int stage_start(struct host *host, const char *root, int64_t loss_lead_us);
+/* Of its takers and questions nothing is heard any more. */
+void stage_stop(struct host *host, bool farewell);
+void stage_finish(struct stage *stage);
+void stage_run(struct stage *stage, int64_t duration_us);
+
+/* One operation from outside, as an operator's client does it. */
+enum ensemble_result stage_act(struct stage *stage, int64_t session, struct ensemble_op op,
+                               const char **ret_path);
+
+/* The taker is the caller's; what it was is forgotten. An engine that is not there answers
+ * -ENOMEM. */
+void stage_take(struct taker *taker, struct host *host, const struct lc_request *request);
+/* NULL: it has no entry, or it is not known. */
+const char *stage_path(struct taker *taker);
+/* It is told when somebody comes or goes behind it, or not any more. */
+void stage_attend(struct taker *taker, bool attend);
+void stage_leave(struct taker *taker);
+
+/* The questions are the stage's, until stage_forget(). This one is not even put. */
+struct question *stage_refused(struct host *host);
+struct question *stage_ask_stat(struct host *host, const char *lock, uid_t uid);
+struct question *stage_ask_list(struct host *host, const char *lock, uid_t uid);
+struct question *stage_ask_entries(struct host *host, const char *lock, const char *znode);
+struct question *stage_ask_known(struct host *host, const char *lock, const char *znode);
+struct question *stage_ask_mkdir(struct host *host, const char *lock,
+                                 const struct lc_attributes *attributes);
+struct question *stage_ask_rmdir(struct host *host, const char *lock, uid_t by);
+struct question *stage_ask_confirm(struct taker *taker);
+struct question *stage_ask_waited_for(struct taker *taker);
+struct question *stage_ask_value(struct host *host, const char *lock, uid_t uid);
+struct question *stage_ask_change(struct host *host, const char *lock,
+                                  const struct lc_change *change);
+struct question *stage_ask_set_value(struct taker *taker, const char *value, size_t len,
+                                     bool append);
+struct question *stage_ask_evict(struct host *host, const char *lock, const char *znode,
+                                 const struct lc_evictor *evictor);
+void stage_cancel(struct question *question);
+void stage_forget(struct question *question);
+
+#endif

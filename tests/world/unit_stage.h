@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unit_stage.h - a stage for tests with cmocka: two hosts with engines that are ready, and whatever
+ * an engine breaks of its promises fails the test.
+ */
+#ifndef WORLD_UNIT_STAGE_H
+#define WORLD_UNIT_STAGE_H
+
+#include "stage.h"
+#include "unit.h"
+
+#include <stdlib.h>
+
+static void fail_test(struct stage *stage, const char *text)
+{
+	(void)stage;
+	fail_msg("%s", text);
+}
+
+static inline void run(struct stage *stage, int64_t duration_us)
+{
+	stage_run(stage, duration_us);
+}
+
+static inline struct stage *begin(uint64_t seed)
+{
+	static const struct stage_hooks hooks = {.complain = fail_test};
+	struct stage *stage = calloc(1, sizeof(*stage));
+
+	assert_non_null(stage);
+	stage_init(stage, 1000 * SECOND, seed, &hooks, NULL);
+	for (int i = 0; i < HOSTS_MAX; i++) {
+		struct host *host = stage_host(stage, seed + 77 + (uint64_t)i);
+
+		assert_int_equal(stage_start(host, ROOT, 0), 0);
+		run(stage, SECOND);
+		assert_true(lc_ready(host->lc));
+	}
+	return stage;
+}
+
+static inline void finish(struct stage *stage)
+{
+	stage_finish(stage);
+	free(stage);
+}
+
+/* They may wait for ever. */
+static inline void begin_take(struct taker *taker, struct host *host, const char *lock,
+                              enum lc_mode mode)
+{
+	struct lc_request request = {
+		.lock = lock, .mode = mode, .wait_us = LC_FOREVER, .pid = 7, .command = "test"};
+
+	stage_take(taker, host, &request);
+	assert_int_equal(taker->result, NONE);
+}
+
+static inline void leave(struct taker *taker)
+{
+	stage_leave(taker);
+	run(taker->stage, 200 * MS);
+}
+
+#endif

@@ -20,6 +20,7 @@
 #define CHILDREN_MAX (CREW_LEFT_MAX + CREW_WORKERS_MAX)
 #define USERS 4096 /* by the last bits of their numbers */
 #define SHARE_GROWS 4
+#define FIRST_NICE (-20)
 #define LEFT_NICE 19 /* behind those at work */
 
 /* What a child tells of itself. */
@@ -56,7 +57,7 @@ struct crew {
 	crew_do_fn *work;
 	crew_whose_fn *whose;
 	uint32_t list;
-	bool urgent;
+	enum crew_rank rank;
 	int workers, at_work, left;
 	struct child children[CHILDREN_MAX];
 };
@@ -130,11 +131,28 @@ static bool next_job(const struct crew *crew, uint32_t *ret_index)
 	return true;
 }
 
-/* Not before others, should its parent be. */
-static void yield_to_others(pid_t pid, int nice)
+/* If it may. */
+static void set_ordinary(pid_t pid, int nice)
 {
 	(void)sched_setscheduler(pid, SCHED_OTHER, &(struct sched_param){0});
 	(void)setpriority(PRIO_PROCESS, (id_t)pid, nice);
+}
+
+static void set_rank(pid_t pid, enum crew_rank rank)
+{
+	struct sched_param param = {.sched_priority = CREW_REALTIME_PRIORITY};
+
+	switch (rank) {
+	case CREW_ORDINARY:
+		set_ordinary(pid, 0);
+		break;
+	case CREW_FIRST:
+		set_ordinary(pid, FIRST_NICE);
+		break;
+	case CREW_REALTIME:
+		(void)sched_setscheduler(pid, SCHED_RR, &param);
+		break;
+	}
 }
 
 static _Noreturn void be_a_child(const struct crew *crew, int number, pid_t parent)
@@ -143,8 +161,6 @@ static _Noreturn void be_a_child(const struct crew *crew, int number, pid_t pare
 	uint32_t index;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!crew->urgent)
-		yield_to_others(0, 0);
 	if (getppid() == parent)
 		while (!atomic_load(&desk->left) && next_job(crew, &index))
 			do_job(crew, desk, index);
@@ -168,6 +184,7 @@ static void add_child(struct crew *crew, int number)
 	if (pid == 0)
 		be_a_child(crew, number, parent);
 	if (pid > 0) {
+		set_rank(pid, crew->rank);
 		crew->children[number] = (struct child){.state = CHILD_WORKS, .pid = pid};
 		crew->at_work++;
 		return;
@@ -218,9 +235,11 @@ static void leave_child(struct crew *crew, int number, int64_t now)
 	struct table *table = crew->table;
 	struct desk *desk = &table->desks[number];
 	const struct job *job = &table->jobs[atomic_load(&desk->job)];
+	struct rlimit limit = {.rlim_cur = CREW_LEFT_CPU_S, .rlim_max = CREW_LEFT_CPU_S};
 
 	atomic_store(&desk->left, true);
-	yield_to_others(crew->children[number].pid, LEFT_NICE);
+	set_ordinary(crew->children[number].pid, LEFT_NICE);
+	(void)prlimit(crew->children[number].pid, RLIMIT_CPU, &limit, NULL);
 	atomic_fetch_add(&table->used_us[job->uid % USERS], now - atomic_load(&desk->since_us));
 	if (crew->left >= CREW_LEFT_MAX)
 		kill_oldest(crew);
@@ -269,9 +288,14 @@ static bool next_turn(struct crew *crew)
 	return true;
 }
 
-void crew_urgent(struct crew *crew, bool urgent)
+void crew_rank(struct crew *crew, enum crew_rank rank)
 {
-	crew->urgent = urgent;
+	if (rank == crew->rank)
+		return;
+	crew->rank = rank;
+	for (int i = 0; i < CHILDREN_MAX; i++)
+		if (crew->children[i].state == CHILD_WORKS)
+			set_rank(crew->children[i].pid, rank);
 }
 
 void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count)

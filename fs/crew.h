@@ -19,9 +19,11 @@
 #include <sys/types.h>
 
 #define CREW_TEND_US 2000
-/* A job of this length is left to the child that does it. */
+/* A job of this length is left to the child that does it, which then runs behind all others. */
 #define CREW_PATIENCE_US 20000
 #define CREW_SHARE_US 50000
+/* A child that was left is killed when it has used so much CPU time in all. */
+#define CREW_LEFT_CPU_S 10
 /* Left alone with a job, at one time: beyond that the one that sits there for longest is killed,
  * and its job is not done. */
 #define CREW_LEFT_MAX 64
@@ -45,9 +47,15 @@ struct crew;
 struct crew *crew_create(void *ctx);
 /* Of CREW_JOBS_MAX, to be filled in before crew_start(), after crew_stop(). */
 struct job *crew_jobs(struct crew *crew);
-/* Whether what is started next runs with the caller's priority; not, at first. Whoever is left
- * alone with a job does not in any case. */
-void crew_urgent(struct crew *crew, bool urgent);
+/* How children run, those at work and those to come. A child that is left alone with a job is
+ * behind all others in any case. */
+enum crew_rank {
+	CREW_ORDINARY, /* as everybody; at first */
+	CREW_FIRST,    /* with a larger part of the time than others, who go on, too */
+	CREW_REALTIME, /* before all others but those of a higher real-time priority: the caller */
+};
+#define CREW_REALTIME_PRIORITY 1
+void crew_rank(struct crew *crew, enum crew_rank rank);
 /* `whose` tells the jobs' users, unless they stand there already: NULL. */
 void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count);
 /* True: nobody is at work any more but who was left. */

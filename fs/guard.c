@@ -28,6 +28,8 @@
 #define LOOK_SELDOM 20
 /* Without a daemon it waits for those who hang no longer than this. */
 #define HANGS_US 60000000
+/* Until so long after the lease's end those who look take a larger part of the time than others. */
+#define FIRST_US 200000
 
 struct guard {
 	struct page *page;
@@ -38,6 +40,7 @@ struct guard {
 	bool looking;              /* a round is under way */
 	bool again;                /* somebody has lost since it began */
 	int64_t began_us, look_us; /* that round; the next one */
+	int64_t ended_us;          /* when holders last lost because the lease was to end */
 	bool quiet;                /* the last round found nobody */
 };
 
@@ -111,19 +114,35 @@ static void end_look(struct guard *guard, const struct round_lost *lost)
 	guard->look_us = now + pause;
 }
 
+/* While the lease ends, SIGKILL must not come too late: those whom it ends are themselves more
+ * than the machine can run. So for that long, and no longer, everybody else may be kept from the
+ * processors. Losses that users bring about as often as they like, by evicting each other, are
+ * not worth that. */
+static enum crew_rank rank_of(const struct guard *guard, int64_t now)
+{
+	int64_t left = guard->ended_us + guardian_lead_us(guard->on_lost) - now;
+
+	if (left > 0 && left <= GUARDIAN_KILL_LEAD_US)
+		return CREW_REALTIME;
+	return left > -FIRST_US ? CREW_FIRST : CREW_ORDINARY;
+}
+
 /* `at_once`: the lease's end does not wait for the end of a look at others. */
 static struct round_lost look(struct guard *guard, bool at_once)
 {
 	struct round_lost lost = round_note(guard->round);
 	int64_t now = clock_now_us();
 
+	if (at_once)
+		guard->ended_us = now;
+	round_rank(guard->round, rank_of(guard, now));
 	guard->again = (guard->again || lost.more) && lost.count > 0;
 	if (lost.count > 0 &&
 	    (at_once || (!guard->looking && (guard->again || guard->look_us <= now)))) {
 		guard->looking = true;
 		guard->again = false;
 		guard->began_us = now;
-		round_begin(guard->round, at_once);
+		round_begin(guard->round);
 	}
 	if (guard->looking && round_tend(guard->round))
 		end_look(guard, &lost);
@@ -175,6 +194,7 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 		.fd = fd,
 		.on_lost = on_lost,
 		.daemon = true,
+		.ended_us = INT64_MIN / 2,
 		.timer = -1,
 		.round = round_create(page, on_lost),
 	};
@@ -194,9 +214,11 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	if (fd > 3)
 		close_range(3, (unsigned)fd - 1, 0);
 	close_range((unsigned)fd + 1, ~0U, 0);
-	/* Before those who keep the machine busy, if it may: it has little to do, at its time. */
+	/* Before those who keep the machine busy, its own children among them, if it may: it has
+	 * little to do, at its time. */
 	setpriority(PRIO_PROCESS, 0, -20);
-	(void)sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1});
+	(void)sched_setscheduler(
+		0, SCHED_RR, &(struct sched_param){.sched_priority = CREW_REALTIME_PRIORITY + 1});
 	guard.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	if (guard.round && guard.timer >= 0)
 		run(&guard);

@@ -123,6 +123,7 @@ static int set_nonblocking(int fd)
 }
 
 struct mount {
+	struct nodes *nodes;
 	struct fuse_session *fuse;
 	int id;
 	char device[32];
@@ -133,19 +134,16 @@ struct mount {
 /* For that to be found out. */
 #define LOOK_US 2000000
 
-static bool is_door_name(void *ctx, const char *name)
-{
-	struct door door;
-
-	(void)ctx;
-	return door_parse(name, &door) == 0;
-}
-
-static void found_open(void *ctx, const struct open_file *file)
+/* By its number, whatever its name is where it was opened: containers get doors by bind mounts.
+ * Each door that is open has a node, and this process has a copy of it. */
+static bool found_open(void *ctx, const struct open_file *file)
 {
 	struct mount *mount = ctx;
+	const struct node *node = node_by_ino(mount->nodes, file->ino);
 
-	mount->open |= scan_is_on_mount(file, mount->id, mount->device);
+	mount->open |=
+		node && node->kind == NODE_DOOR && scan_is_on_mount(file, mount->id, mount->device);
+	return !mount->open;
 }
 
 /* Looking through /proc may wait for others: a child does it. */
@@ -155,7 +153,7 @@ static int look_for_open(void *ctx)
 
 	if (mountpoint_is_ours(mount->point))
 		return 1;
-	scan_open_files(is_door_name, found_open, mount);
+	scan_all(mount->device, found_open, mount);
 	return mount->open;
 }
 
@@ -207,6 +205,7 @@ static int serve_mount(struct options *options, struct loop *loop, struct mount 
 	if (options->debug && trace_begin(face, mount->fuse) < 0)
 		log_line(LC_WARNING, "requests cannot be traced");
 	mount->point = options->mountpoint;
+	mount->nodes = face->nodes;
 	guardian_mounted(face->guardian, mount->id, mount->device);
 	if (face->kernel_limit_s > 0)
 		log_line(LC_WARNING,

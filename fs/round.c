@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "crew.h"
 #include "family.h"
+#include "order.h"
 #include "process.h"
 #include "scan.h"
 #include "slot_index.h"
@@ -19,6 +20,9 @@
 #include <sys/mman.h>
 
 #define GENERATIONS_MAX 128
+#define UNKNOWN_UID ((uid_t)-1)
+/* For finding out who descends from whom: what is not known by then is done without. */
+#define KIN_US 100000
 
 /* What is known of a slot that is lost. */
 struct loss {
@@ -45,7 +49,10 @@ struct round {
 	enum on_lost on_lost;
 	struct crew *crew;
 	_Atomic bool *open; /* shared, by slot: somebody of it was to be stopped */
-	enum { ROUND_NONE, ROUND_OPENERS, ROUND_ALL } phase;
+	enum { ROUND_NONE, ROUND_KIN, ROUND_OPENERS, ROUND_ALL } phase;
+	int64_t began_us;
+	struct order_process *processes; /* shared, by job of ROUND_KIN, which fills it in */
+	size_t process_count;
 	int used;
 	struct loss losses[GUARDIAN_SLOTS];
 	struct opener openers[GUARDIAN_SLOTS]; /* of lost slots, by pid */
@@ -279,6 +286,17 @@ static void stop_unseen(struct round *round, int first)
 	}
 }
 
+static void look_at_kin(void *ctx, size_t index, pid_t pid)
+{
+	struct round *round = ctx;
+	struct process_status status;
+
+	if (!process_read_status(pid, &status))
+		return;
+	round->processes[index].uid = status.real;
+	round->processes[index].parent = status.parent;
+}
+
 static void look_at_opener(void *ctx, size_t index, pid_t pid)
 {
 	struct round *round = ctx;
@@ -287,10 +305,10 @@ static void look_at_opener(void *ctx, size_t index, pid_t pid)
 	*subject = (struct subject){0};
 	if (!process_open(pid, &subject->ref))
 		return;
-	if (scan_process(pid, look_at_own, round) < 0)
+	if (scan_process(pid, round->page->device, look_at_own, round) < 0)
 		stop_unseen(round, round->first[index]);
 	else if (!subject->matched)
-		scan_threads(pid, look_at_own, round);
+		scan_threads(pid, round->page->device, look_at_own, round);
 	process_close(&subject->ref);
 }
 
@@ -327,12 +345,20 @@ static void look_at_process(void *ctx, size_t index, pid_t pid)
 	if (!is_in_reach(round) || !process_open(pid, &subject->ref))
 		return;
 	subject->has_status = false; /* it was read before this process was held */
-	if (scan_process(pid, look_at_any, round) == 0)
-		scan_threads(pid, look_at_any, round);
+	if (scan_process(pid, round->page->device, look_at_any, round) == 0)
+		scan_threads(pid, round->page->device, look_at_any, round);
 	process_close(&subject->ref);
 }
 
 /* ---- in the guardian itself ---- */
+
+/* Zeroed; NULL: no memory. */
+static void *share(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
 
 struct round *round_create(const struct page *page, enum on_lost on_lost)
 {
@@ -342,13 +368,12 @@ struct round *round_create(const struct page *page, enum on_lost on_lost)
 		return NULL;
 	round->page = page;
 	round->on_lost = on_lost;
-	round->open = mmap(NULL, GUARDIAN_SLOTS * sizeof(round->open[0]), PROT_READ | PROT_WRITE,
-	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	round->crew = round->open == MAP_FAILED ? NULL : crew_create(round);
-	if (round->crew)
+	/* All of it ends with this process, which ends if this fails. */
+	round->open = share(GUARDIAN_SLOTS * sizeof(round->open[0]));
+	round->processes = share(CREW_JOBS_MAX * sizeof(round->processes[0]));
+	round->crew = crew_create(round);
+	if (round->open && round->processes && round->crew)
 		return round;
-	if (round->open != MAP_FAILED)
-		munmap((void *)round->open, GUARDIAN_SLOTS * sizeof(round->open[0]));
 	free(round);
 	return NULL;
 }
@@ -412,12 +437,49 @@ static size_t list_openers(struct round *round)
 	return count;
 }
 
-void round_begin(struct round *round, bool urgent)
+void round_rank(struct round *round, enum crew_rank rank)
+{
+	crew_rank(round->crew, rank);
+}
+
+static pid_t pids[CREW_JOBS_MAX];
+
+static void find_kin(struct round *round)
+{
+	struct job *jobs = crew_jobs(round->crew);
+
+	round->process_count = scan_pids(pids, CREW_JOBS_MAX);
+	for (size_t i = 0; i < round->process_count; i++) {
+		jobs[i] = (struct job){.pid = pids[i]};
+		round->processes[i] = (struct order_process){.pid = pids[i], .uid = UNKNOWN_UID};
+	}
+	round->phase = ROUND_KIN;
+	round->began_us = clock_now_us();
+	crew_start(round->crew, look_at_kin, NULL, round->process_count);
+}
+
+/* Before any of them ends: their children are others' then. */
+static void note_kin(struct round *round)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < round->opener_count; i++)
+		if (round->openers[i].pid > 0)
+			pids[count++] = round->openers[i].pid;
+	order_find_kin(round->processes, round->process_count, pids, count);
+}
+
+static void look_at_openers(struct round *round)
+{
+	round->phase = ROUND_OPENERS;
+	crew_start(round->crew, look_at_opener, NULL, list_openers(round));
+}
+
+void round_begin(struct round *round)
 {
 	int count = 0;
 
 	crew_stop(round->crew);
-	crew_urgent(round->crew, urgent);
 	for (int i = 0; i < round->used; i++) {
 		struct slot_now now = slots_look(round->page, i);
 
@@ -436,29 +498,42 @@ void round_begin(struct round *round, bool urgent)
 	round->uid_count =
 		(int)unique(round->uids, (size_t)count, sizeof(round->uids[0]), compare_uids);
 	slot_index_build(&round->index, round->page);
-	round->phase = ROUND_OPENERS;
-	crew_start(round->crew, look_at_opener, NULL, list_openers(round));
+	find_kin(round);
 }
 
+/* Those that came meanwhile among them. */
 static void look_at_all(struct round *round)
 {
+	static struct order_process all[CREW_JOBS_MAX];
 	struct job *jobs = crew_jobs(round->crew);
-	static pid_t pids[CREW_JOBS_MAX];
 	size_t count = scan_pids(pids, CREW_JOBS_MAX);
 
+	for (size_t i = 0; i < count; i++) {
+		const struct order_process *known =
+			order_find(round->processes, round->process_count, pids[i]);
+
+		all[i] =
+			known ? *known : (struct order_process){.pid = pids[i], .uid = UNKNOWN_UID};
+	}
+	order_sort(all, count);
 	for (size_t i = 0; i < count; i++)
-		jobs[i] = (struct job){.pid = pids[i]};
+		jobs[i] = (struct job){.pid = all[i].pid};
 	round->phase = ROUND_ALL;
 	crew_start(round->crew, look_at_process, whose, count);
 }
 
 bool round_tend(struct round *round)
 {
-	if (!crew_tend(round->crew))
+	if (!crew_tend(round->crew) &&
+	    (round->phase != ROUND_KIN || clock_now_us() - round->began_us < KIN_US))
 		return false;
 	switch (round->phase) {
 	case ROUND_NONE:
 		return true;
+	case ROUND_KIN:
+		note_kin(round);
+		look_at_openers(round);
+		return false;
 	case ROUND_OPENERS:
 		look_at_all(round);
 		return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * round.h - one look at all who have lost: first each loser's opener itself, then everybody
- * who may have a lost door open. Who is stopped is said in guardian.h.
+ * who may have a lost door open, in the order that order.h says. Who is stopped is said in
+ * guardian.h.
  *
  *   round_note() ─► round_begin() ─► round_tend() ... true ─► again, until nobody is open
  *
@@ -10,6 +11,7 @@
 #ifndef FS_ROUND_H
 #define FS_ROUND_H
 
+#include "crew.h"
 #include "slots.h"
 
 struct round;
@@ -24,9 +26,10 @@ struct round_lost {
 };
 
 struct round_lost round_note(struct round *round);
-/* Of what is noted; a round that is under way ends. `urgent`: with the guardian's own priority,
- * which is not for losses that users bring about as often as they like. */
-void round_begin(struct round *round, bool urgent);
+/* Of what is noted; a round that is under way ends. */
+void round_begin(struct round *round);
+/* How those who look run from now on. */
+void round_rank(struct round *round, enum crew_rank rank);
 /* True: it is over. To be called every CREW_TEND_US. */
 bool round_tend(struct round *round);
 /* In the round that is over somebody was to be stopped, and may not be gone yet. */

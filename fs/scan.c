@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.c - see scan.h. A descriptor's number of its file and of its mount stand in fdinfo,
- * which costs less than its path and waits for nobody on most kernels.
+ * scan.c - see scan.h. The inode number of a descriptor's file, and its mount, stand in
+ * fdinfo, which waits for nobody. But everything else about the file stands there, too: each
+ * entry of an epoll, each lock of a file. A process can have thousands of descriptors of
+ * which each takes milliseconds to read. So where reading takes long, the device of each
+ * file is asked for first, by statx(2) of fd/N. That always costs little, but it waits while
+ * the process stands in exec, so it is not done everywhere.
  */
 #include "scan.h"
+
+#include "clock.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,11 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* So many are read before the first is looked at, and then from the last: what was opened
  * last is what is looked for, most of the time. */
 #define BATCH 512
+/* Of this process's own CPU time, for one descriptor of another process: it is dear. Most take
+ * 5 us. */
+#define DEAR_US 100
 
 /* "ino:" is in fdinfo since Linux 5.14, near its beginning. */
 static bool read_fdinfo(struct open_file *file)
@@ -53,9 +63,70 @@ static size_t read_batch(DIR *dir, int *ret_fds)
 	return count;
 }
 
-/* Returns how many there are, as far as it looked; -1 if that cannot be seen. */
-static int look_into(const char *path, pid_t pid, scan_found_fn *found, void *ctx)
+/* The device of its file, as "0:57". False: it cannot be told. Nothing is asked for but where
+ * the file is, so no filesystem is asked. */
+static bool read_device(const struct open_file *file, char *ret_device, size_t size)
 {
+	struct statx st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "../fd/%d", file->fd);
+	if (statx(file->dir, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) < 0)
+		return false;
+	snprintf(ret_device, size, "%u:%u", st.stx_dev_major, st.stx_dev_minor);
+	return true;
+}
+
+static bool is_elsewhere(const struct open_file *file, const char *device)
+{
+	char seen[32];
+
+	return read_device(file, seen, sizeof(seen)) && strcmp(seen, device) != 0;
+}
+
+static int64_t cpu_us(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
+}
+
+/* A look at the descriptors of one process, or of one thread. */
+struct look {
+	const char *device;
+	bool dear;      /* fdinfo is: the device is asked for first */
+	int64_t cpu_us; /* used when a descriptor took long last, and */
+	int64_t since;  /*   the number of descriptors that were read since */
+};
+
+/* This one took long. Was it work, or did others want the processor? */
+static void note_slow(struct look *look)
+{
+	int64_t now = cpu_us();
+
+	look->dear = now - look->cpu_us > DEAR_US + look->since * DEAR_US / 10;
+	look->cpu_us = now;
+	look->since = 0;
+}
+
+static bool read_file(struct look *look, struct open_file *file)
+{
+	int64_t began;
+	bool read;
+
+	if (look->dear && is_elsewhere(file, look->device))
+		return false;
+	began = clock_now_us();
+	read = read_fdinfo(file);
+	look->since++;
+	if (!look->dear && clock_now_us() - began > DEAR_US)
+		note_slow(look);
+	return read;
+}
+
+/* Returns how many there are, as far as it looked; -1 if that cannot be seen. */
+static int look_into(const char *path, pid_t pid, const char *device, scan_found_fn *found,
+                     void *ctx)
+{
+	struct look look = {.device = device, .cpu_us = cpu_us()};
 	DIR *dir = opendir(path);
 	int fds[BATCH], count = 0;
 	bool more = true;
@@ -68,7 +139,7 @@ static int look_into(const char *path, pid_t pid, scan_found_fn *found, void *ct
 		for (size_t i = n; i-- > 0 && more;) {
 			struct open_file file = {.pid = pid, .dir = dirfd(dir), .fd = fds[i]};
 
-			if (read_fdinfo(&file))
+			if (read_file(&look, &file))
 				more = found(ctx, &file);
 		}
 	}
@@ -76,15 +147,15 @@ static int look_into(const char *path, pid_t pid, scan_found_fn *found, void *ct
 	return count;
 }
 
-int scan_process(pid_t pid, scan_found_fn *found, void *ctx)
+int scan_process(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
-	return look_into(path, pid, found, ctx);
+	return look_into(path, pid, device, found, ctx);
 }
 
-void scan_threads(pid_t pid, scan_found_fn *found, void *ctx)
+void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
 {
 	char path[320];
 	struct dirent *entry;
@@ -98,53 +169,13 @@ void scan_threads(pid_t pid, scan_found_fn *found, void *ctx)
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/fdinfo", (int)pid, entry->d_name);
-		look_into(path, pid, found, ctx);
+		look_into(path, pid, device, found, ctx);
 	}
 	closedir(dir);
 }
 
-/* With nothing asked for but where it is, no filesystem is asked. */
-bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device)
+void scan_all(const char *device, scan_found_fn *found, void *ctx)
 {
-	struct statx st;
-	char seen[32], path[32];
-
-	if (file->mount_id == mount_id)
-		return true;
-	snprintf(path, sizeof(path), "../fd/%d", file->fd);
-	if (statx(file->dir, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) < 0)
-		return false;
-	snprintf(seen, sizeof(seen), "%u:%u", st.stx_dev_major, st.stx_dev_minor);
-	return strcmp(seen, device) == 0;
-}
-
-struct named {
-	bool (*wanted)(void *ctx, const char *name);
-	void (*found)(void *ctx, const struct open_file *file);
-	void *ctx;
-};
-
-static bool look_at_name(void *ctx, const struct open_file *file)
-{
-	const struct named *named = ctx;
-	char link[32], path[4096], *slash;
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "../fd/%d", file->fd);
-	n = readlinkat(file->dir, link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return true;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (slash && named->wanted(named->ctx, slash + 1))
-		named->found(named->ctx, file);
-	return true;
-}
-
-void scan_open_files(bool (*wanted)(void *ctx, const char *name),
-                     void (*found)(void *ctx, const struct open_file *file), void *ctx)
-{
-	struct named named = {.wanted = wanted, .found = found, .ctx = ctx};
 	struct dirent *entry;
 	DIR *dir = opendir("/proc");
 
@@ -153,10 +184,18 @@ void scan_open_files(bool (*wanted)(void *ctx, const char *name),
 	while ((entry = readdir(dir)) != NULL) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid > 1 && scan_process(pid, look_at_name, &named) == 0)
-			scan_threads(pid, look_at_name, &named);
+		if (pid > 1 && scan_process(pid, device, found, ctx) == 0)
+			scan_threads(pid, device, found, ctx);
 	}
 	closedir(dir);
+}
+
+bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device)
+{
+	char seen[32];
+
+	return file->mount_id == mount_id ||
+	       (read_device(file, seen, sizeof(seen)) && strcmp(seen, device) == 0);
 }
 
 size_t scan_pids(pid_t *ret_pids, size_t max)

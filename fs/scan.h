@@ -22,21 +22,20 @@ struct open_file {
 
 typedef bool scan_found_fn(void *ctx, const struct open_file *file); /* true: go on */
 
-/* Every descriptor of that process. How many, as far as was looked; -1: that cannot be
- * seen. */
-int scan_process(pid_t pid, scan_found_fn *found, void *ctx);
-/* By its threads: one may have descriptors of its own, and where the first has ended only
- * the others show any. */
-void scan_threads(pid_t pid, scan_found_fn *found, void *ctx);
+/* The descriptors of that process. Files of other devices than this one ("0:57") may be left
+ * out: where descriptors are dear to read, that is looked at first. Returns how many there are,
+ * as far as was looked; -1: that cannot be seen. */
+int scan_process(pid_t pid, const char *device, scan_found_fn *found, void *ctx);
+/* The same for each of its threads: a thread may have descriptors of its own, and where the
+ * first thread has ended only the others show any. */
+void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx);
+/* The same for every process that can be looked into. */
+void scan_all(const char *device, scan_found_fn *found, void *ctx);
 
-/* On that mount, or on another of the same filesystem: its device, as "0:57". */
+/* The file is on that mount, or on another mount of the same filesystem: its device. */
 bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device);
 
-/* Every descriptor of every process that can be looked into, whose file is called as wanted. */
-void scan_open_files(bool (*wanted)(void *ctx, const char *name),
-                     void (*found)(void *ctx, const struct open_file *file), void *ctx);
-
-/* The processes there are now, in the order of their numbers: at most so many. */
+/* The processes that there are now, in the order of their numbers: at most so many. */
 size_t scan_pids(pid_t *ret_pids, size_t max);
 
 #endif

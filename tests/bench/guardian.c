@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * guardian.c - the guardian alone, with real processes: many lose at once; is each of them
- * signalled when the lease ends? Then the guardian is stopped, and whoever ends now was.
+ * signalled when the lease ends? Then the guardian is stopped, and whoever ends now was. Then
+ * it goes on, to see how late the others are. Exit status 0: those in time were all users' but the
+ * first one's, who may delay what is his own.
  *
  *   guardian DIRECTORY LOSERS ORPHANS USERS
  *
@@ -17,6 +19,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -29,7 +32,9 @@
 
 #define FIRST_USER 2000
 #define UNTIL_LEAD_US 1000000
-#define PATIENCE_MS 10000
+/* Without another end: those who were signalled have ended; nobody else is signalled. */
+#define PATIENCE_MS 3000
+#define LATE_MS 30000
 
 struct loser {
 	pid_t opener, last; /* who opened it, and who has it open */
@@ -37,6 +42,7 @@ struct loser {
 	uid_t uid;
 	int pidfd;
 	int64_t ended_us;
+	bool late; /* it ended after the guardian had gone on */
 };
 
 static void die(const char *what)
@@ -86,23 +92,45 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report(const char *what, const struct loser *losers, int from, int to, int64_t deadline)
+/* The losers from..to of the first user, whom the attackers are of, or of all others. `stood_us`:
+ * for so long the guardian stood still, before it signalled those who were late. Returns
+ * how many these were. */
+static int report(const char *what, const struct loser *losers, int from, int to, bool first,
+                  int64_t deadline, int64_t stood_us)
 {
 	int64_t *times = calloc((size_t)(to - from) + 1, sizeof(*times));
-	int count = 0;
+	int count = 0, late = 0, all = 0;
+	int64_t last_us = 0;
 
-	for (int i = from; i < to; i++)
-		if (losers[i].ended_us)
+	for (int i = from; i < to; i++) {
+		if ((losers[i].uid == FIRST_USER) != first)
+			continue;
+		all++;
+		if (losers[i].late) {
+			late++;
+			if (losers[i].ended_us - stood_us - deadline > last_us)
+				last_us = losers[i].ended_us - stood_us - deadline;
+		} else if (losers[i].ended_us) {
 			times[count++] = losers[i].ended_us - deadline;
+		}
+	}
 	qsort(times, (size_t)count, sizeof(times[0]), compare);
-	printf("%s: %d of %d were signalled in time", what, count, to - from);
+	if (all > 0)
+		printf("%s%s: %d of %d were signalled in time", what,
+		       first ? " of the attackers' user" : "", count, all);
 	if (count)
 		printf("; the first ended at %+.3f s of the lease's end, half at %+.3f, the last "
 		       "at %+.3f",
 		       (double)times[0] / 1e6, (double)times[count / 2] / 1e6,
 		       (double)times[count - 1] / 1e6);
-	puts("");
+	if (late)
+		printf("; %d too late, the last at %+.3f", late, (double)last_us / 1e6);
+	if (count + late < all)
+		printf("; %d never", all - count - late);
+	if (all > 0)
+		puts("");
 	free(times);
+	return all - count;
 }
 
 static int wait_for_all(struct loser *losers, int count)
@@ -141,7 +169,7 @@ static pid_t start_guardian(struct guardian **ret_guardian)
 }
 
 /* Notes who has ended. False: not for a while. */
-static bool note_ends(int poll, struct loser *losers, int timeout_ms, int *left)
+static bool note_ends(int poll, struct loser *losers, bool late, int timeout_ms, int *left)
 {
 	struct epoll_event events[1024];
 	int n = epoll_wait(poll, events, 1024, timeout_ms);
@@ -151,6 +179,7 @@ static bool note_ends(int poll, struct loser *losers, int timeout_ms, int *left)
 		struct loser *loser = &losers[events[i].data.u32];
 
 		loser->ended_us = now;
+		loser->late = late;
 		epoll_ctl(poll, EPOLL_CTL_DEL, loser->pidfd, NULL);
 		(*left)--;
 	}
@@ -166,8 +195,9 @@ int main(int argc, char **argv)
 	struct guardian *guardian;
 	struct statx st;
 	char device[32], line[16];
-	int64_t deadline;
+	int64_t deadline, stood;
 	pid_t group;
+	int late;
 
 	if (!losers || argc != 5 || count > GUARDIAN_SLOTS)
 		return 2;
@@ -207,17 +237,25 @@ int main(int argc, char **argv)
 	if (!fgets(line, sizeof(line), stdin))
 		return 1;
 	/* Its own look at the clock is not to be late. */
-	(void)sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 2});
+	(void)sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 3});
 	deadline = clock_now_us() + UNTIL_LEAD_US + GUARDIAN_KILL_LEAD_US;
 	guardian_deadline(guardian, deadline);
 	for (int64_t now; left > 0 && (now = clock_now_us()) < deadline;)
-		note_ends(poll, losers, (int)((deadline - now) / 1000) + 1, &left);
+		note_ends(poll, losers, false, (int)((deadline - now) / 1000) + 1, &left);
+	stood = clock_now_us();
 	kill(-group, SIGSTOP);
-	while (left > 0 && note_ends(poll, losers, PATIENCE_MS, &left))
+	while (left > 0 && note_ends(poll, losers, false, PATIENCE_MS, &left))
 		;
-	report("openers", losers, 0, lost, deadline);
-	if (orphans)
-		report("orphans", losers, lost, count, deadline);
+	kill(-group, SIGCONT);
+	stood = clock_now_us() - stood;
+	while (left > 0 && note_ends(poll, losers, true, LATE_MS, &left))
+		;
+	late = report("openers", losers, 0, lost, false, deadline, stood) +
+	       report("orphans", losers, lost, count, false, deadline, stood);
+	report("openers", losers, 0, lost, true, deadline, stood);
+	report("orphans", losers, lost, count, true, deadline, stood);
 	kill(-group, SIGKILL);
-	return left == 0 ? 0 : 1;
+	for (int i = 0; i < count; i++)
+		(void)syscall(SYS_pidfd_send_signal, losers[i].pidfd, SIGKILL, NULL, 0);
+	return late == 0 ? 0 : 1;
 }

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Are all who lose their locks at once signalled before the lease ends? With very many losers, beside
-very many descriptors of others, and beside those who make /proc slow.
+very many descriptors of one of their users, and of his who make /proc slow: who stand in exec,
+have very many mounts, or --dear processes with descriptors of which each takes milliseconds to
+be read. He may delay the end of his own losers, not that of others'.
 
-    tests/bench/guardian.py [--losers N] [--orphans N] [--users N] [--descriptors N] [--stuck N]
+    tests/bench/guardian.py [--losers N] [--orphans N] [--users N] [--descriptors N] [--stuck N] [--dear N]
 
 As root. The guardian is measured by itself (guardian.c): real processes and a tmpfs, no servers."""
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 
@@ -17,12 +20,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'mount'))
 os.environ['ZKLOCKFS_CASE_SECONDS'] = '300'
 
-from harness import ALICE, SOURCE_ROOT, check, libc, run, spawn
-from hostile import many, mounts, process, stand_in_exec
+from harness import SOURCE_ROOT, check, libc, run, spawn
+from hostile import dear, dear_by_locks, many, mounts, stand_in_exec
 from hungfs import HungFs
+from openers import process
 
-SOURCES = ['guardian', 'guard', 'round', 'crew', 'process', 'scan', 'slots', 'slot_index', 'family', 'who', 'clock', 'log']
+SOURCES = ['guardian', 'guard', 'round', 'crew', 'order', 'process', 'scan', 'slots', 'slot_index', 'family', 'who', 'clock', 'log']
 EACH = 10000     # descriptors of one process
+ATTACKER = 2000  # the first of the losers' users
 
 
 def build(directory):
@@ -33,32 +38,38 @@ def build(directory):
 
 
 def attack(case, args):
+    """The pids of those who do it."""
     own = case.directory + '/own'
     os.mkdir(own)
+    os.chmod(own, 0o777)
     with open(own + '/lock', 'wb'):
         pass
-    for _ in range(args.descriptors // EACH):
-        process(many, own + '/lock', EACH, uid=ALICE)
-    process(mounts, own, own + '/lock', 5000)
+    pids = [process(many, own + '/lock', EACH, uid=ATTACKER) for _ in range(args.descriptors // EACH)]
+    for number in range(args.dear):
+        work = dear_by_locks if number % 2 else dear
+        pids.append(process(work, own + '/lock', args.dear_each, uid=ATTACKER))
+    pids.append(process(mounts, own, own + '/lock', 5000, ATTACKER))
     hung = HungFs(case)
-    for _ in range(args.stuck):
-        stand_in_exec(hung)
+    return pids + [stand_in_exec(hung, ATTACKER) for _ in range(args.stuck)]
 
 
 def test(case):
     parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
-    for name, default in (('losers', 16320), ('orphans', 64), ('users', 8), ('descriptors', 100000), ('stuck', 20)):
+    for name, default in (('losers', 16320), ('orphans', 64), ('users', 8), ('descriptors', 100000), ('stuck', 20),
+                          ('dear', 40), ('dear-each', 3000)):
         parser.add_argument('--' + name, type=int, default=default)
     args = parser.parse_args()
     doors = case.directory + '/doors'
     os.mkdir(doors)
     check(libc.mount(b'none', doors.encode(), b'tmpfs', 0, b'mode=777') == 0, 'a tmpfs')
-    attack(case, args)
+    attackers = attack(case, args)
     driver = spawn([build(case.directory), doors, str(args.losers), str(args.orphans), str(args.users)],
                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     check(driver.stdout.readline() == 'ready\n', 'all have their doors open')
     out, _ = driver.communicate('go\n')
     print(out, end='')
+    for pid in attackers:
+        os.kill(pid, signal.SIGKILL)
     check(driver.returncode == 0, 'not all were signalled in time')
 
 

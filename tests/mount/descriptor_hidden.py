@@ -12,7 +12,8 @@ import socket
 import struct
 import threading
 
-from harness import _CLONE_NEWNS, _MS_BIND, Stopwatch, check, die_with_parent, libc, run, until
+from harness import Stopwatch, check, libc, run, until
+from openers import evict, other_name, process, runs
 
 _CLONE_FILES = 0x400
 _IO_URING_SETUP, _IO_URING_REGISTER, _REGISTER_FILES = 425, 427, 2
@@ -50,15 +51,6 @@ def registered(path, _):
     os.close(fd)
 
 
-def other_name(path, scratch):
-    """The same file by a bind mount, as containers get it."""
-    check(libc.unshare(_CLONE_NEWNS) == 0, 'unshare')
-    with open(scratch, 'wb'):
-        pass
-    check(libc.mount(path.encode(), scratch.encode(), None, _MS_BIND, None) == 0, 'a bind mount')
-    return os.open(scratch, os.O_RDWR)
-
-
 def own_table(path, _):
     fd = os.open(path, os.O_RDWR)
     parted = threading.Event()
@@ -73,25 +65,6 @@ def own_table(path, _):
     return fd
 
 
-def opener(case, path, way):
-    """A process that has it open in that way."""
-    ready, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            die_with_parent()
-            kept = way(path, case.directory + '/' + way.__name__)
-            os.write(theirs, b'.')
-            signal.pause()
-            del kept
-        finally:
-            os._exit(1)
-    os.close(theirs)
-    check(os.read(ready, 1) == b'.', f'{way.__name__} is open')
-    os.close(ready)
-    return pid
-
-
 def test(case):
     server = case.server(tick_ms=500)
     a = case.mount(server, 'a', session=f'{T}s', options=['on_lost=kill'])
@@ -101,11 +74,10 @@ def test(case):
 
     def lose(lock, way):
         b.mkdir(lock)
-        openers[lock] = opener(case, a.path(lock, 'lock'), way)
+        openers[lock] = process(way, a.path(lock, 'lock'), case.directory + '/' + way.__name__)
         waiters[lock] = b.take(lock)
         until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
-        with open(b.path(lock, 'queue', b.queue(lock)[0]), 'wb', buffering=0) as entry:
-            entry.write(b'evict')
+        evict(b, lock)
         until(lambda: f'{lock}: the lock is lost' in a.log(), 'the loss')
 
     def status(lock):
@@ -127,7 +99,7 @@ def test(case):
     for lock in hidden:
         for lost in (lock, lock + '-closed'):
             check(not waiters[lost].answered(), f'{lost}: the next one holds beside the one who lost it')
-            check(os.waitpid(openers[lost], os.WNOHANG)[0] == 0, f'{lost}: stopped for what was not seen')
+            check(runs(openers[lost]), f'{lost}: stopped for what was not seen')
         os.kill(openers[lock + '-closed'], signal.SIGKILL)
         waiters[lock + '-closed'].held().release()
     check(watch.seconds() < T - 1, 'too slow to tell')

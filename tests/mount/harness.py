@@ -152,6 +152,16 @@ def die_with_parent():
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+_alive = None   # the janitor waits for its end
+
+
+def let_janitor_go():
+    """In a process that was forked: the test may end before it."""
+    if _alive is not None:
+        with contextlib.suppress(OSError):
+            os.close(_alive)
+
+
 def _before_exec():
     die_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
@@ -717,11 +727,12 @@ def _stop(*_):
 
 def run(test):
     """Run test(case) and exit: 0, or 1 with the story on stderr."""
+    global _alive
     base = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
     directory = os.path.realpath(tempfile.mkdtemp(prefix='zklockfs-', dir=base))
     os.chmod(directory, 0o755)
     os.environ[_MARK] = directory
-    janitor, alive = _start_janitor(directory)
+    janitor, _alive = _start_janitor(directory)
     _own_namespace()
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGALRM, _too_late)
@@ -738,6 +749,6 @@ def run(test):
         case.story()
     signal.alarm(0)
     sys.stdout.flush()
-    os.close(alive)
+    os.close(_alive)
     os.waitpid(janitor, 0)
     os._exit(status)

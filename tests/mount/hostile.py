@@ -1,36 +1,11 @@
 # SPDX-License-Identifier: MIT
 """hostile.py - processes that make /proc slow, or make whoever reads there wait."""
 
+import fcntl
 import os
-import signal
+import select
 
-from harness import _CLONE_NEWNS, _MS_BIND, check, die_with_parent, libc
-
-
-def process(work, *args, uid=0):
-    """Does that, and stays."""
-    ready, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.close(ready)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            if uid:
-                os.setgroups([])
-                os.setgid(uid)
-                os.setuid(uid)
-            die_with_parent()
-            kept = work(*args)
-            os.write(theirs, b'.')
-            os.close(theirs)
-            signal.pause()
-            del kept
-        finally:
-            os._exit(1)
-    os.close(theirs)
-    check(os.read(ready, 1) == b'.', f'{work.__name__} is done')
-    os.close(ready)
-    return pid
+from harness import _CLONE_NEWNS, _MS_BIND, check, die_with_parent, let_janitor_go, libc
 
 
 def many(path, count):
@@ -38,19 +13,41 @@ def many(path, count):
     return [os.open(path, os.O_RDONLY) for _ in range(count)]
 
 
-def mounts(directory, path, count):
+def dear(_, count):
+    """Descriptors of which each takes long to be read in fdinfo, where each entry of an epoll stands."""
+    event, epoll = os.eventfd(0), select.epoll()
+    entries = [os.dup(event) for _ in range(count)]
+    for entry in entries:
+        epoll.register(entry, 0)
+    for entry in entries:
+        os.close(entry)   # it stays as long as the file is open anywhere
+    return event, epoll, [os.dup(epoll.fileno()) for _ in range(count)]
+
+
+def dear_by_locks(path, count):
+    """The same of a file of its own, where each of its locks stands."""
+    fd = os.open(f'{path}-{os.getpid()}', os.O_RDWR | os.O_CREAT)
+    for number in range(count):
+        fcntl.lockf(fd, fcntl.LOCK_EX, 1, 2 * number)
+    return [os.dup(fd) for _ in range(count)]
+
+
+def mounts(directory, path, count, uid=0):
     """Very many mounts in a namespace of its own, where descriptors have other mount numbers."""
     check(libc.unshare(_CLONE_NEWNS) == 0, 'unshare')
     for _ in range(count):
         libc.mount(directory.encode(), directory.encode(), None, _MS_BIND, None)
+    os.setuid(uid)
     return [os.open(path, os.O_RDONLY) for _ in range(200)]
 
 
-def stand_in_exec(hung):
+def stand_in_exec(hung, uid=0):
     """A child that does, where what is read of it in /proc waits."""
     pid = os.fork()
     if pid == 0:
         try:
+            let_janitor_go()
+            os.setuid(uid)
             die_with_parent()
             os.open(hung.path, os.O_RDONLY | os.O_CLOEXEC)
             os.execv('/bin/sleep', ['sleep', '1000'])

@@ -5,80 +5,22 @@ the descriptor while its opener lives: whoever listens at a socket can be sent o
 opener has ended, those of his user who have the door open are stopped."""
 
 import os
-import signal
 import socket
 
-from harness import ALICE, BOB, check, die_with_parent, run, until
-
-# Sent with one descriptor; who receives it reads the first byte only.
-MESSAGE = b'a message that is longer'
+from harness import ALICE, BOB, check, run, until
+from openers import end, evict, process, receive, runs, send
 
 
-def process(uid, work, *args):
-    """Ends when `work` does; otherwise it waits."""
-    ready, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            die_with_parent()
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.setgroups([])
-            os.setgid(uid)
-            os.setuid(uid)
-            die_with_parent()
-            stays = work(*args)
-            os.write(theirs, b'.')
-            if stays:
-                signal.pause()
-        finally:
-            os._exit(0)
-    os.close(theirs)
-    check(os.read(ready, 1) == b'.', f'process {pid} of {uid} works')
-    os.close(ready)
-    return pid
-
-
-def runs(pid):
-    return os.waitpid(pid, os.WNOHANG)[0] == 0
-
-
-def send(path, far, stays):
-    fd = os.open(path, os.O_RDWR)
-    socket.send_fds(far, [MESSAGE], [fd])
-    return stays
-
-
-def has_open(pid, name):
-    try:
-        return any(os.readlink(f'/proc/{pid}/fd/{fd}').endswith(name) for fd in os.listdir(f'/proc/{pid}/fd'))
-    except OSError:
-        return False
-
-
-def give(case, a, b, lock, uid, stays):
+def give(path, uid, stays):
     """Alice opens, and sends what she got to somebody. He, and she."""
     near, far = socket.socketpair()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            die_with_parent()
-            os.setgroups([])
-            os.setgid(uid)
-            os.setuid(uid)
-            die_with_parent()
-            far.close()
-            _, ancillary, _, _ = near.recvmsg(1, socket.CMSG_SPACE(16))
-            signal.pause()
-            del ancillary
-        finally:
-            os._exit(0)
-    near.close()
-    sender = process(ALICE, send, a.path(lock, 'lock'), far, stays)
-    far.close()
-    until(lambda: has_open(pid, f'/{lock}/lock'), f'{uid} has it open')
+    sender = process(send, path, far, uid=ALICE, stays=stays)
     if not stays:
         os.waitpid(sender, 0)
-    return pid, sender
+    receiver = process(receive, near, uid=uid)
+    near.close()
+    far.close()
+    return receiver, sender
 
 
 def test(case):
@@ -90,10 +32,9 @@ def test(case):
 
     def lose(lock, uid, stays):
         a.mkdir(lock)
-        receiver, sender = give(case, a, b, lock, uid, stays)
-        until(lambda: len(server.entries(lock)) == 1, 'it is held')
-        entry = a.path(lock, 'queue', a.queue(lock)[0])
-        process(ALICE, evict, entry)
+        receiver, sender = give(a.path(lock, 'lock'), uid, stays)
+        check(len(server.entries(lock)) == 1, 'it is held')
+        os.waitpid(process(evict, a, lock, uid=ALICE, stays=False), 0)
         if stays:
             until(lambda: not runs(sender), f'{lock}: the opener is stopped')
         return receiver
@@ -102,7 +43,7 @@ def test(case):
     def later():
         os.mkdir(a.path('later'))
         taker = a.take('later').held()
-        evict(a.path('later', 'queue', a.queue('later')[0]))
+        evict(a, 'later')
         taker.gone()
         os.rmdir(b.path('later'))
 
@@ -112,15 +53,9 @@ def test(case):
     later()
     for lock, receiver in left.items():
         check(runs(receiver), f'{lock}: who was given the descriptor was stopped')
-        os.kill(receiver, signal.SIGKILL)
-        os.waitpid(receiver, 0)
+        end(receiver)
     orphan = lose('orphan', ALICE, False)
     until(lambda: not runs(orphan), 'whom the opener left behind is stopped')
-
-
-def evict(path):
-    with open(path, 'wb', buffering=0) as entry:
-        entry.write(b'evict')
 
 
 run(test)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 from harness import Stopwatch, check, check_errno, command, raw_open, run, spawn, until
+from openers import end, other_name, process, runs
 
 # Holds all the doors it is given, says so, and stays.
 HOLDER = '''
@@ -26,6 +27,10 @@ def holder(*paths):
     process = spawn(['python3', '-c', HOLDER, here, *paths], stdout=subprocess.PIPE, text=True)
     check(process.stdout.readline() == 'held\n', 'it holds')
     return process
+
+
+def holder_by_name(path):
+    return os.open(path, os.O_RDWR)
 
 
 def guardian_of(mount):
@@ -94,19 +99,21 @@ def test(case):
     waiter.release()
     a.check_end()
 
-    # `umount -lf` ends the mount under its holder, who may still be at work.
-    a = mount('none')
-    last = holder(a.path('one', 'lock'))
-    waiter = b.take('one')
-    until(lambda: len(server.entries('one')) == 2, 'the waiter queues')
-    watch = Stopwatch()
-    check(command(['umount', '-lf', a.directory])[0] == 0, 'umount -lf')
-    waiter.held()
-    watch.check(2, 15, 'the lock after umount -lf')
-    check(last.poll() is None, 'on_lost=none stops nobody')
-    last.kill()
-    waiter.release()
-    a.check_end()
+    # `umount -lf` ends the mount under its holder, who may still be at work; by whatever name it
+    # has the door open.
+    for way, *args in ((holder_by_name,), (other_name, case.directory + '/elsewhere')):
+        a = mount('none')
+        last = process(way, a.path('one', 'lock'), *args)
+        waiter = b.take('one')
+        until(lambda: len(server.entries('one')) == 2, 'the waiter queues')
+        watch = Stopwatch()
+        check(command(['umount', '-lf', a.directory])[0] == 0, 'umount -lf')
+        waiter.held()
+        watch.check(2, 15, f'the lock after umount -lf, {way.__name__}')
+        check(runs(last), 'on_lost=none stops nobody')
+        end(last)
+        waiter.release()
+        a.check_end()
 
     # A dead guardian guards nobody: nothing is granted any more.
     a = mount()

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * order.h - in which order processes are looked at: first the descendants of those who have
+ * lost, since they have a lost door open most of all; and of those, as of all others, one
+ * process of each user in turn, so that nobody waits for all the processes of another user. Pure.
+ */
+#ifndef FS_ORDER_H
+#define FS_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A process, as it was when it was looked at. */
+struct order_process {
+	pid_t pid, parent; /* parent 0: not known, and neither is uid */
+	uid_t uid;
+	enum { ORDER_OPEN, ORDER_NO_KIN, ORDER_KIN } kin; /* zeroed, before order_find_kin() */
+	uint32_t turn;                                    /* of its user; order_sort() */
+};
+
+/* Who descends from one of these. `processes` and `of` are sorted by pid. */
+void order_find_kin(struct order_process *processes, size_t count, const pid_t *of,
+                    size_t of_count);
+/* NULL: there is none of that number. `processes` is sorted by pid. */
+const struct order_process *order_find(const struct order_process *processes, size_t count,
+                                       pid_t pid);
+/* By kin and turn. */
+void order_sort(struct order_process *processes, size_t count);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * crew.c - children that work for the guardian: how they run, and what becomes of a child that
+ * sits at a job for too long.
+ */
+#include "crew.h"
+#include "unit.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* What the jobs tell; shared with the children. */
+struct told {
+	_Atomic pid_t pid;
+	_Atomic int policy, nice; /* as they were when the job saw the policy change */
+	_Atomic int done;
+};
+
+static struct told *share_told(void)
+{
+	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+	                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(told != MAP_FAILED);
+	return told;
+}
+
+static void tend(struct crew *crew)
+{
+	crew_tend(crew);
+	usleep(CREW_TEND_US);
+}
+
+static void hang(void *ctx, size_t index, pid_t pid)
+{
+	struct told *told = ctx;
+
+	(void)pid;
+	if (index == 0) {
+		atomic_store(&told->pid, getpid());
+		while (true)
+			pause();
+	}
+	atomic_fetch_add(&told->done, 1);
+}
+
+static void whoever_is_left_alone_is_limited(void **state)
+{
+	enum { JOBS = 10 };
+	struct told *told = share_told();
+	struct crew *crew = crew_create(told);
+	struct rlimit limit;
+	pid_t pid;
+
+	(void)state;
+	for (int i = 0; i < JOBS; i++)
+		crew_jobs(crew)[i] = (struct job){.pid = 1000 + i};
+	crew_start(crew, hang, NULL, JOBS);
+	while (crew_left(crew) == 0)
+		tend(crew);
+	while (!crew_tend(crew))
+		usleep(CREW_TEND_US);
+	assert_int_equal(atomic_load(&told->done), JOBS - 1);
+	pid = atomic_load(&told->pid);
+	assert_int_equal(prlimit(pid, RLIMIT_CPU, NULL, &limit), 0);
+	assert_int_equal(limit.rlim_cur, CREW_LEFT_CPU_S);
+	assert_int_equal(limit.rlim_max, CREW_LEFT_CPU_S);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)pid), 19);
+	kill(pid, SIGKILL);
+	while (crew_left(crew) > 0)
+		tend(crew);
+}
+
+/* Tells what it is when it is no real-time process any more. */
+static void watch_rank(void *ctx, size_t index, pid_t pid)
+{
+	struct told *told = ctx;
+
+	(void)index;
+	(void)pid;
+	while (sched_getscheduler(0) != SCHED_RR)
+		;
+	atomic_store(&told->pid, getpid());
+	while (sched_getscheduler(0) == SCHED_RR)
+		;
+	while (getpriority(PRIO_PROCESS, 0) == 0)
+		;
+	atomic_store(&told->policy, sched_getscheduler(0));
+	atomic_store(&told->nice, getpriority(PRIO_PROCESS, 0));
+	atomic_store(&told->done, 1);
+}
+
+static void a_rank_is_of_those_at_work_too(void **state)
+{
+	struct sched_param param = {.sched_priority = CREW_REALTIME_PRIORITY + 1};
+	struct sched_param none = {0};
+	struct told *told = share_told();
+	struct crew *crew = crew_create(told);
+
+	(void)state;
+	if (sched_setscheduler(0, SCHED_RR, &param) < 0)
+		skip();
+	crew_rank(crew, CREW_REALTIME);
+	crew_jobs(crew)[0] = (struct job){.pid = 1000};
+	crew_start(crew, watch_rank, NULL, 1);
+	while (atomic_load(&told->pid) == 0)
+		usleep(100);
+	crew_rank(crew, CREW_FIRST);
+	while (atomic_load(&told->done) == 0)
+		usleep(100);
+	while (!crew_tend(crew))
+		usleep(CREW_TEND_US);
+	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
+	assert_int_equal(atomic_load(&told->policy), SCHED_OTHER);
+	assert_int_equal(atomic_load(&told->nice), -20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whoever_is_left_alone_is_limited),
+		cmocka_unit_test(a_rank_is_of_those_at_work_too),
+	};
+
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

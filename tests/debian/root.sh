@@ -1,0 +1,120 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# root.sh - a Debian of its own for the commands of this directory, to be sourced. It is a
+# directory made by debootstrap; what runs in it sees namespaces of its own (mounts, network,
+# processes), so all of it is gone when its first process has ended.
+#
+#   root_begin                      $work, a private directory; removed at the end
+#   root_make trixie ROOT PACKAGE...     a fresh Debian there, with these packages
+#   root_clone ROOT                 a clean clone of the last commit, in /src there
+#   root_enter ROOT COMMAND...      run it there
+#
+# MIRROR names another mirror. With ZKLOCKFS_ROOTS=DIR the fresh roots are kept there as
+# archives, and used again.
+
+MIRROR=${MIRROR:-http://deb.debian.org/debian}
+source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$1" >&2
+    exit 1
+}
+
+say() { printf '== %s\n' "$1"; }
+
+# need COMMAND PACKAGE...: installs the packages if there is no such command.
+need() {
+    command -v "$1" >/dev/null && return
+    shift
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
+        { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; } >&2 ||
+        die "cannot install $*"
+}
+
+root_finish() {
+    local status=$?
+    trap - EXIT INT TERM
+    rm -rf --one-file-system "$work"
+    exit "$status"
+}
+
+root_begin() {
+    [ "$(id -u)" -eq 0 ] || die 'only root can do this'
+    [ -c /dev/fuse ] || modprobe -q fuse 2>/dev/null
+    [ -c /dev/fuse ] || die 'there is no /dev/fuse'
+    need debootstrap debootstrap
+    need git git
+    # Not below /tmp: that may be small, and its name is taken by the root's own.
+    work=$(mktemp -d /var/tmp/zklockfs-XXXXXX) || exit 1
+    trap root_finish EXIT
+    trap 'exit 130' INT TERM
+}
+
+root_make() {
+    local suite=$1 root=$2 kept=''
+    shift 2
+    mkdir -p "$root" || exit 1
+    [ -z "${ZKLOCKFS_ROOTS-}" ] || kept=$ZKLOCKFS_ROOTS/$suite.tar
+    if [ -n "$kept" ] && [ -e "$kept" ]; then
+        tar -C "$root" --numeric-owner -xpf "$kept" || die "cannot unpack $kept"
+    else
+        say "a fresh $suite"
+        debootstrap --variant=minbase "$suite" "$root" "$MIRROR" >"$work/debootstrap.log" 2>&1 ||
+            die "debootstrap failed: $(tail -n 5 "$work/debootstrap.log")"
+        [ -z "$kept" ] || tar -C "$root" --numeric-owner -cpf "$kept" . || die "cannot write $kept"
+    fi
+    # What a Debian has once it was booted.
+    [ -e "$root/etc/mtab" ] || ln -s ../proc/self/mounts "$root/etc/mtab"
+    printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
+    cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+    root_apt "$root" update
+    [ $# -eq 0 ] || root_apt "$root" install --no-install-recommends "$@"
+}
+
+# root_apt ROOT install|update ...: with the network of the machine, which the root itself
+# has not.
+root_apt() {
+    local root=$1
+    shift
+    DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$root" apt-get -y -qq "$@" \
+        >"$work/apt.log" 2>&1 </dev/null || die "apt-get $1 failed: $(tail -n 5 "$work/apt.log")"
+}
+
+root_clone() {
+    git clone -q --depth 1 "file://$source_root" "$1/src" || die 'cannot clone'
+}
+
+# The first process of the namespaces. Its arguments: ROOT COMMAND...
+# shellcheck disable=SC2016
+root_init='
+set -e
+root=$1
+shift
+ip link set lo up
+mount --bind "$root" "$root"
+cd "$root"
+mount -t proc proc proc
+mount -t sysfs sysfs sys
+mount -t tmpfs -o mode=755 dev dev
+for name in null zero full random urandom tty fuse; do
+    : >"dev/$name"
+    mount --bind "/dev/$name" "dev/$name"
+done
+mkdir dev/pts dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts dev/pts
+ln -s pts/ptmx dev/ptmx
+ln -s /proc/self/fd dev/fd
+mount -t tmpfs -o mode=1777 shm dev/shm
+mount -t tmpfs -o mode=755 run run
+mkdir -m 1777 run/lock
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive CI=${CI-} chroot "$root" "$@"
+'
+
+root_enter() {
+    need ip iproute2
+    unshare --mount --net --pid --fork --kill-child --propagation private \
+        bash -c "$root_init" root_init "$@"
+}

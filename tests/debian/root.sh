@@ -8,12 +8,15 @@
 #   root_begin                      $work, a private directory; removed at the end
 #   root_make trixie ROOT PACKAGE...     a fresh Debian there, with these packages
 #   root_clone ROOT                 a clean clone of the last commit, in /src there
+#   root_install ROOT PACKAGE...    more packages; "build-dep DIRECTORY" for those of a build
 #   root_enter ROOT COMMAND...      run it there
+#   root_boot ROOT COMMAND          the same as a service of its own systemd
 #
 # MIRROR names another mirror. With ZKLOCKFS_ROOTS=DIR the fresh roots are kept there as
 # archives, and used again.
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}
+work=   # made by root_begin
 source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
 
 die() {
@@ -70,7 +73,7 @@ root_make() {
     printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
     root_apt "$root" update
-    [ $# -eq 0 ] || root_apt "$root" install --no-install-recommends "$@"
+    [ $# -eq 0 ] || root_install "$root" "$@"
 }
 
 # root_apt ROOT install|update ...: with the network of the machine, which the root itself
@@ -79,7 +82,18 @@ root_apt() {
     local root=$1
     shift
     DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$root" apt-get -y -qq "$@" \
-        >"$work/apt.log" 2>&1 </dev/null || die "apt-get $1 failed: $(tail -n 5 "$work/apt.log")"
+        >"$work/apt.log" 2>&1 </dev/null || die "apt-get $* failed: $(tail -n 5 "$work/apt.log")"
+}
+
+# Fetched from outside, since the namespaces have no network; installed inside, since that
+# wants /proc.
+root_install() {
+    local root=$1
+    shift
+    [ "$1" = build-dep ] || set -- install "$@"
+    root_apt "$root" --no-install-recommends --download-only "$@"
+    root_enter "$root" apt-get -y -qq --no-install-recommends "$@" >"$work/apt.log" 2>&1 </dev/null ||
+        die "apt-get $* failed: $(tail -n 5 "$work/apt.log")"
 }
 
 root_clone() {
@@ -108,13 +122,54 @@ ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
 mount -t tmpfs -o mode=1777 shm dev/shm
 mount -t tmpfs -o mode=755 run run
-mkdir -m 1777 run/lock
+if [ "$1" != /sbin/init ]; then
+    mkdir -m 1777 run/lock
+else
+    # It sets what is the whole machine'"'"'s, if it can.
+    mount -o remount,ro sys
+    mount --bind proc/sys proc/sys
+    mount -o remount,bind,ro proc/sys
+    mount -t cgroup2 cgroup2 sys/fs/cgroup
+    export container=other
+fi
+mkdir -p old
+pivot_root . old
 exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive CI=${CI-} chroot "$root" "$@"
+    HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive CI=${CI-} container=${container-} \
+    chroot . /bin/sh -c "umount -l /old && exec \"\$@\"" root_init "$@"
 '
 
 root_enter() {
     need ip iproute2
-    unshare --mount --net --pid --fork --kill-child --propagation private \
+    unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child --propagation private \
         bash -c "$root_init" root_init "$@"
+}
+
+# root_boot ROOT COMMAND: boots the root with its systemd, runs the command as a service, and
+# ends with its status. What the command says is in /booted.log there.
+root_boot() {
+    local root=$1
+    cat >"$root/etc/systemd/system/booted.target" <<'UNIT'
+[Unit]
+Requires=basic.target booted.service
+After=basic.target
+AllowIsolate=yes
+UNIT
+    cat >"$root/etc/systemd/system/booted.service" <<UNIT
+[Unit]
+Requires=dbus.service
+After=basic.target dbus.service
+SuccessAction=exit
+FailureAction=exit
+
+[Service]
+Type=oneshot
+TimeoutStartSec=600s
+Environment=DEBIAN_FRONTEND=noninteractive HOME=/root LC_ALL=C.UTF-8
+StandardOutput=append:/booted.log
+StandardError=append:/booted.log
+ExecStart=$2
+UNIT
+    : >"$root/booted.log"
+    root_enter "$root" /sbin/init --unit=booted.target --log-level=warning
 }

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Types at a bash and a zsh, and looks at what the tabulator makes of it. The completions
+are those of the installed package."""
+
+import os
+import pty
+import re
+import select
+import sys
+import tempfile
+import time
+
+SHELLS = {
+    'bash': (['bash', '--norc', '--noprofile', '-i'], '. /usr/share/bash-completion/bash_completion'),
+    'zsh': (['zsh', '-f', '-i'], 'autoload -U compinit && compinit -u -D'),
+}
+# What is typed, and what stands there then.
+CASES = [
+    ('zklockfs -o sess\t', 'zklockfs -o session_timeout='),
+    ('zklockfs -o mkroot,dra\t', 'zklockfs -o mkroot,drain='),
+    ('zklockfs -o mkroot,on_lost=k\t', 'zklockfs -o mkroot,on_lost=kill'),
+    ('zklockfs -o credentials=/etc/passw\t', 'zklockfs -o credentials=/etc/passwd'),
+    ('zklockfs zk1:2181/locks /usr/shar\t', 'zklockfs zk1:2181/locks /usr/share/'),
+]
+
+
+class Shell:
+    def __init__(self, args):
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM='dumb', PS1='ready> ', COLUMNS='200', HOME=tempfile.mkdtemp())
+            os.execvp(args[0], args)
+        self.seen = ''
+
+    def type(self, text):
+        self.seen = ''
+        os.write(self.terminal, text.encode())
+
+    def shows(self, pattern, seconds=30):
+        deadline = time.monotonic() + seconds
+        while not re.search(pattern, self.seen):
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.terminal], [], [], left)[0]:
+                return False
+            self.seen += re.sub(r'\x1b\[[0-9;?]*[A-Za-z]|[\r\x07\x08]', '',
+                                os.read(self.terminal, 4096).decode(errors='replace'))
+        return True
+
+    def end(self):
+        os.close(self.terminal)
+        os.waitpid(self.pid, 0)
+
+
+def main():
+    bad = 0
+    # A file that would be completed as well if nothing knew the program.
+    os.chdir(tempfile.mkdtemp())
+    for name, (args, begin) in SHELLS.items():
+        shell = Shell(args)
+        shell.shows('ready> ')
+        shell.type(begin + "; echo be''gun\n")
+        if not shell.shows('begun\n'):
+            print(f'{name} does not begin: {shell.seen!r}', file=sys.stderr)
+            bad += 1
+        for typed, wanted in CASES:
+            shell.type(typed)
+            if not shell.shows(re.escape(wanted)):
+                print(f'{name}: {typed!r} became {shell.seen!r} and not {wanted!r}', file=sys.stderr)
+                bad += 1
+            shell.type('\x03')
+            shell.shows('ready> ')
+        shell.end()
+    return bad != 0
+
+
+sys.exit(main())

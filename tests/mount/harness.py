@@ -38,7 +38,7 @@ SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__
 ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
 
 CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 100))   # below meson's timeout
-WAIT_SECONDS = 20       # until(): far longer than anything takes that works
+WAIT_SECONDS = int(os.environ.get('ZKLOCKFS_WAIT_SECONDS', 20))   # until(): far longer than it takes
 NOBODY = 65534
 ALICE, BOB = 1001, 1002
 

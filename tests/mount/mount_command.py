@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`mount -t fuse.zklockfs`, as a line of fstab gives it, and umount."""
+"""`mount -t fuse.zklockfs`, as a line of fstab gives it, what `mount -t zklockfs` runs, and umount."""
 
 import os
 
@@ -11,6 +11,21 @@ def install():
     """In the test's own view of the tree: mount(8) knows no other PATH than the default."""
     check_equal(command(['mount', '-t', 'tmpfs', 'none', '/usr/local/sbin'])[0], 0, 'mount of a tmpfs')
     os.symlink(ZKLOCKFS, '/usr/local/sbin/zklockfs')
+
+
+def call_helper(source, path):
+    """As mount(8) calls it, which looks for it in /sbin alone."""
+    helper = os.path.join(os.path.dirname(ZKLOCKFS), 'mount.zklockfs')
+    before = [helper, source, path]
+    check_equal(command(before + ['-f', '-o', 'rw', '-t', 'zklockfs']), (0, '', ''), 'a mount that is none')
+    check(mounted(path) is None, '-f mounts')
+    check(command(before + ['-N', '/proc/self/ns/mnt'])[0] != 0, '-N is taken')
+    check(command([helper, source])[0] != 0, 'no mount point is needed')
+    check(mounted(path) is None, 'mounted in spite of it')
+    check_equal(command(before + ['-sn', '-v', '-o', 'rw,_netdev,host=web2', '-t', 'zklockfs']), (0, '', ''),
+                'mount.zklockfs')
+    check(' - fuse.zklockfs ' in (mounted(path) or ''), f'mountinfo: {mounted(path)}')
+    check_equal(command(['umount', path]), (0, '', ''), 'umount')
 
 
 def test(case):
@@ -38,6 +53,8 @@ def test(case):
     status, _, err = command(['mount', '-t', 'fuse.zklockfs', '-o', 'session_timeout=1', source, path])
     check(status != 0 and err, 'a bad option passes')
     check(mounted(path) is None, 'mounted in spite of it')
+    call_helper(source, path)
+    until(lambda: not case.daemons(), 'the daemon ends')
 
 
 run(test)

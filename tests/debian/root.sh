@@ -69,7 +69,7 @@ root_make() {
         [ -z "$kept" ] || tar -C "$root" --numeric-owner -cpf "$kept" . || die "cannot write $kept"
     fi
     # What a Debian has once it was booted.
-    [ -e "$root/etc/mtab" ] || ln -s ../proc/self/mounts "$root/etc/mtab"
+    [ -L "$root/etc/mtab" ] || ln -s ../proc/self/mounts "$root/etc/mtab"
     printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
     root_apt "$root" update

@@ -19,7 +19,7 @@
 struct advisory {
 	struct face *face;
 	struct node *node; /* a reference */
-	struct person opener;
+	struct caller opener;
 	int opener_life;              /* family_watch() */
 	int slot;                     /* the guardian's */
 	struct fuse_pollhandle *poll; /* somebody polls */
@@ -47,18 +47,17 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
 	guarded = (struct guarded){
 		.uid = fuse_req_ctx(req)->uid,
-		.pid = file->opener.pid,
-		.start = file->opener.start,
+		.process = file->opener.process,
 		.ino = node->ino,
 	};
 	file->slot = face->guardian ? guardian_see(face->guardian, &guarded) : -1;
 	if (face->guardian && file->slot < 0) {
-		/* It could not be told from who has lost. */
+		/* The guardian could not tell it from a process that has lost the lock. */
 		fuse_reply_err(req, -file->slot);
 		budget_free(file);
 		return;
 	}
-	file->opener_life = family_watch(file->opener.pid);
+	file->opener_life = family_watch(file->opener.process.pid);
 	node_ref(node);
 	DL_APPEND(face->advisories, file);
 	reply.fh = (uint64_t)(uintptr_t)file;
@@ -67,7 +66,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 		advisory_release(file);
 }
 
-/* Those of that owner that are not an open file's; any owner's if it is NULL. */
+/* Drops the claims by fcntl of that owner; or if that is NULL, all claims made through the file. */
 static void drop_claims(struct advisory *file, const uint64_t *owner)
 {
 	struct claim *claim, *next;
@@ -79,8 +78,8 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 	holds_drop_where(file->face, file, owner);
 }
 
-/* It may have given the file away, to a child: what that one holds is not shared with its
- * parent any more. Nor with whoever gets the number of a process that has ended. */
+/* The process may have given the file to a child: from now on the child's lock is not shared
+ * with the parent's locks by fcntl. Nor with a later process that gets the number of the parent. */
 static void part_from(struct advisory *file, pid_t thread)
 {
 	struct claim *claim;
@@ -91,8 +90,8 @@ static void part_from(struct advisory *file, pid_t thread)
 			continue;
 		if (!process)
 			process = family_process(thread);
-		if (claim->pid == process)
-			claim->pid = 0;
+		if (claim->process.pid == process)
+			claim->process.pid = 0;
 	}
 }
 
@@ -214,7 +213,7 @@ void advisory_setlk(struct advisory *file, fuse_req_t req, uint64_t owner, const
 
 /* ---- asking who is in the way ---- */
 
-/* Who could not be told by its number in the queue: of an entry of this mount, its claim. */
+/* The claim that has this entry of the queue; NULL: it is another mount's or another door's. */
 static const struct claim *claim_of_entry(const struct node *node, const struct lc_entry *entry)
 {
 	const struct claim *claim;
@@ -234,7 +233,7 @@ static bool is_own(const struct claim *claim, uint64_t owner, const struct hold 
 	                 claim->holder.hold == companion);
 }
 
-/* The first entry that one of that mode would have to wait for, but for its own. */
+/* The first entry, except those of the owner, that a taker of that mode would have to wait for. */
 static const struct lc_entry *in_the_way(const struct node *node, const struct lc_listing *listing,
                                          enum lc_mode mode, unsigned slots, uint64_t owner,
                                          const struct hold *companion)
@@ -266,7 +265,7 @@ static void describe_lock(const struct face *face, const struct node *node,
 	bool shared = entry->mode == LC_SHARED;
 	bool here = entry->ours && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0;
 
-	/* An exclusive one that is not used as such any more. */
+	/* After exclusive fcntl locks are made shared, the entry still says exclusive. */
 	if (claim && claim->kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
 		shared = claim->mode == LC_SHARED;
 	ret_lock->l_type = shared ? F_RDLCK : F_WRLCK;
@@ -280,40 +279,34 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 	struct face *face = parked->face;
 	struct node *node = parked->node;
 	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-	enum lc_mode mode = parked->size > 0 ? LC_EXCLUSIVE : LC_SHARED;
+	enum lc_mode mode = parked->getlk.mode;
 	const struct lc_entry *first;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
-	first = in_the_way(node, listing, mode, (unsigned)parked->size, parked->fi.lock_owner,
-	                   claim_companion(node, CLAIM_FCNTL, &parked->asker));
+	first = in_the_way(node, listing, mode, parked->getlk.slots, parked->getlk.owner,
+	                   claim_companion(node, CLAIM_FCNTL, &parked->getlk.process));
 	if (first)
 		describe_lock(face, node, first, mode, &lock);
 	fuse_reply_lock(parked->req, &lock);
 	parked_free(parked);
 }
 
-/* How many slots there are is known now. */
+/* Now it is known how many slots the lock has. */
 static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
-	parked->size = info->slots;
+	parked->getlk.slots = info->slots;
 	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
 	                          conflicts_listed, parked, &parked->call));
 }
 
-/* He could have at once what he has. */
+/* The owner, or its process, has such a lock already. */
 static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
-                        const struct person *asker)
+                        const struct process_id *asker)
 {
 	const struct claim *own = claim_find(file->node, CLAIM_FCNTL, owner);
 	const struct hold *hold =
@@ -328,22 +321,23 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 	enum lc_mode mode = lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE;
 	struct flock free_lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	struct parked *parked;
-	struct person asker;
+	struct caller asker;
 
 	if (!is_whole(lock)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
 	family_identify(fuse_req_ctx(req)->pid, &asker);
-	if (has_already(file, fi->lock_owner, mode, &asker)) {
+	if (has_already(file, fi->lock_owner, mode, &asker.process)) {
 		fuse_reply_lock(req, &free_lock);
 		return;
 	}
 	parked = park(file->face, req, file->node, NULL);
 	if (!parked)
 		return;
-	parked->fi = *fi;
-	parked->asker = asker;
+	parked->getlk.process = asker.process;
+	parked->getlk.owner = fi->lock_owner;
+	parked->getlk.mode = mode;
 	if (mode == LC_SHARED) /* no matter how many slots */
 		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked),
 		                          conflicts_listed, parked, &parked->call));
@@ -354,8 +348,8 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 
 /* ---- the descriptor ---- */
 
-/* The claim by which whoever asks has the lock with this file; NULL. What a process has by
- * fcntl it has by every open file of the door. */
+/* The claim by which the asking process has the lock with this file; NULL. A lock by fcntl
+ * belongs to the process with every open file of the door. */
 static struct claim *find_claim(const struct advisory *file, pid_t thread)
 {
 	struct claim *claim, *found = NULL;
@@ -368,7 +362,7 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 			continue;
 		if (!process)
 			process = family_process(thread);
-		if (claim->pid == process && process > 0)
+		if (claim->process.pid == process && process > 0)
 			found = claim;
 		else if (claim->file == file && !found)
 			found = claim;

@@ -47,13 +47,13 @@ void attributes_learn(const struct face *face, struct node *lock, const struct l
 	lock->known = true;
 	lock->info = *info;
 	lock->info_us = face->clock_us();
-	node_keep(face->nodes, lock);
+	node_cache(face->nodes, lock);
 }
 
 void attributes_unlearn(const struct face *face, struct node *lock)
 {
 	lock->known = false;
-	node_unkeep(face->nodes, lock);
+	node_uncache(face->nodes, lock);
 }
 
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat)
@@ -192,12 +192,9 @@ static void lock_changed(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
-	parked->changed = true;
+	parked_commit(parked);
 	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, parked_uid(parked),
 	                          lock_read, parked, &parked->call));
 }
@@ -246,11 +243,8 @@ static void value_truncated(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
 	reply_attributes(parked->face, parked->req, parked->node);
 	parked_free(parked);
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * claim.c - see claim.h. What each lock's door knows of claims, and of those who ask
- * for one and wait, hangs on its node.
+ * claim.c - see claim.h. The claims of a lock, and the requests that wait for one, are in lists
+ * of its door's node.
  */
 #include "claim.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <utlist.h>
 
-/* One who waits, or is away after an interrupt. */
+/* A request that waits, or whose hold lingers after an interrupt. */
 struct ask {
 	struct claim_request request;
-	struct hold *hold;       /* his place */
-	struct hold *instead;    /* what it is to replace; NULL */
+	struct hold *hold;       /* it waits by this one */
+	struct hold *instead;    /* the hold that it shall replace; NULL */
 	struct ask *prev, *next; /* in node->asks */
 };
 
@@ -43,18 +44,13 @@ static bool has_kind(const struct node *node, const struct hold *hold, enum clai
 	return false;
 }
 
-static bool is_of(const struct claim *claim, const struct person *person)
-{
-	return claim->pid > 0 && claim->pid == person->pid && claim->start == person->start;
-}
-
 struct hold *claim_companion(const struct node *node, enum claim_kind kind,
-                             const struct person *person)
+                             const struct process_id *process)
 {
 	const struct claim *claim;
 
 	DL_FOREACH(node->claims, claim)
-		if (claim->kind != kind && is_of(claim, person) &&
+		if (claim->kind != kind && process_id_is(&claim->process, process) &&
 		    lc_holds(claim->holder.hold->taker) &&
 		    !has_kind(node, claim->holder.hold, kind))
 			return claim->holder.hold;
@@ -67,7 +63,7 @@ void claim_drop(struct claim *claim)
 	struct hold *hold = claim->holder.hold;
 	struct ask *ask;
 
-	/* Whoever was to replace it keeps his place, as one who replaces nobody. */
+	/* Requests that were to replace the hold go on waiting, and replace nothing. */
 	if (hold->holders == &claim->holder && !claim->holder.next)
 		DL_FOREACH(node->asks, ask)
 			if (ask->instead == hold)
@@ -79,9 +75,16 @@ void claim_drop(struct claim *claim)
 
 /* ---- joining a hold ---- */
 
-/* An open file goes from process to process: who opened it has it at heart, while who
- * called flock(2) may be a flock(1) that is gone already. A process's lock is its own. */
-static const struct person *guarded_caller(const struct claim_request *request)
+static void set_claim_mode(struct claim *claim, enum lc_mode mode)
+{
+	assert(mode == LC_SHARED || claim->holder.hold->mode == LC_EXCLUSIVE);
+	claim->mode = mode;
+}
+
+/* The process that is stopped when the lock is lost. An open file goes from process to process: the
+ * process that opened it uses the lock, while flock(2) may have been called by a flock(1) that has
+ * ended already. A lock by fcntl(2) is of the process that asked. */
+static const struct caller *guarded_caller(const struct claim_request *request)
 {
 	if (request->kind == CLAIM_FLOCK && family_lives(request->opener_life))
 		return &request->opener;
@@ -102,9 +105,8 @@ static int join_hold(struct hold *hold, const struct claim_request *request)
 	claim->file = request->file;
 	claim->kind = request->kind;
 	claim->owner = request->owner;
-	claim->mode = request->mode;
-	claim->pid = request->asker.pid;
-	claim->start = request->asker.start;
+	set_claim_mode(claim, request->mode);
+	claim->process = request->asker.process;
 	DL_APPEND(request->node->claims, claim);
 	return 0;
 }
@@ -115,8 +117,8 @@ static void give_lock(struct hold *hold, fuse_req_t req, const struct claim_requ
 	fuse_reply_err(req, -join_hold(hold, request));
 }
 
-/* All who have the lock by the shared hold have it by the exclusive one now, `by` among
- * them. */
+/* All claims that had the lock by the shared hold have it by the exclusive one now, and so has the
+ * claim of that request. */
 static int move_up(struct hold *from, struct hold *to, const struct claim_request *by)
 {
 	struct claim *own = claim_find(by->node, by->kind, by->owner), *claim, *next;
@@ -128,7 +130,7 @@ static int move_up(struct hold *from, struct hold *to, const struct claim_reques
 		if (claim->holder.hold == from)
 			hold_move(&claim->holder, to);
 	if (own)
-		own->mode = by->mode;
+		set_claim_mode(own, by->mode);
 	return 0;
 }
 
@@ -142,15 +144,15 @@ static void free_ask(void *ctx)
 	free(ask);
 }
 
-/* It waits no more: the request is to be answered. NULL: it was interrupted before. */
+/* It waits no longer, and the request must be answered. NULL: it was interrupted before. */
 static fuse_req_t withdraw_ask(struct ask *ask, struct claim_request *ret_request)
 {
 	*ret_request = ask->request;
 	return hold_withdraw(ask->hold); /* frees it */
 }
 
-/* Cheap, for many may wait: somebody of those who have it is the one who asks, or of his
- * process. */
+/* One of the holders is the owner that asks, or has the same process. Cheap, since many requests
+ * may wait. */
 static bool is_of_holder(const struct ask *ask, const struct hold *hold)
 {
 	const struct claim_request *request = &ask->request;
@@ -159,15 +161,16 @@ static bool is_of_holder(const struct ask *ask, const struct hold *hold)
 	DL_FOREACH(hold->holders, holder) {
 		const struct claim *claim = claim_of(holder);
 
-		if (claim->kind == request->kind ? claim->owner == request->owner
-		                                 : is_of(claim, &request->asker))
+		if (claim->kind == request->kind
+		            ? claim->owner == request->owner
+		            : process_id_is(&claim->process, &request->asker.process))
 			return true;
 	}
 	return false;
 }
 
-/* Has the process, or the owner himself, asked elsewhere for what the hold gives him
- * already? Then he would wait for himself. */
+/* The process, or the owner, waits for a lock that this hold gives to it already: it would wait for
+ * itself. */
 static bool is_served(const struct ask *ask, const struct hold *hold)
 {
 	const struct claim_request *request = &ask->request;
@@ -179,7 +182,7 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 	if (own)
 		return own->holder.hold == hold &&
 		       (request->kind == CLAIM_FCNTL || own->mode == request->mode);
-	return claim_companion(request->node, request->kind, &request->asker) == hold;
+	return claim_companion(request->node, request->kind, &request->asker.process) == hold;
 }
 
 static void serve_others(struct node *node, struct hold *hold)
@@ -198,7 +201,7 @@ static void serve_others(struct node *node, struct hold *hold)
 		if (!req)
 			continue;
 		if (own) {
-			own->mode = request.mode;
+			set_claim_mode(own, request.mode);
 			fuse_reply_err(req, 0);
 		} else {
 			give_lock(hold, req, &request);
@@ -206,8 +209,8 @@ static void serve_others(struct node *node, struct hold *hold)
 	}
 }
 
-/* Of one owner, or one process, a thread shares it now, and another waits to have it alone: not
- * for himself. */
+/* One thread of an owner, or of a process, shares the lock now, and another one waits to have it
+ * alone: it must not wait for the first one. */
 static void let_replace(struct node *node, struct hold *hold)
 {
 	struct ask *ask;
@@ -274,16 +277,16 @@ static const struct hold_kind setlk_kind = {
 	.dropped = free_ask,
 };
 
-/* The place it has left here by an interrupt. */
-static struct hold *adopt_ask(struct face *face, const struct hold_request *place,
+/* The hold that lingers since the same request was interrupted. */
+static struct hold *adopt_ask(struct face *face, const struct hold_request *want,
                               const struct claim_request *request)
 {
-	struct hold *hold = hold_adopt(face, place);
+	struct hold *hold = hold_adopt(face, want);
 	struct ask *ask = hold ? hold->ctx : NULL;
 
 	if (!ask)
 		return NULL;
-	if (ask->instead != place->instead) {
+	if (ask->instead != want->instead) {
 		hold_withdraw(hold);
 		return NULL;
 	}
@@ -301,25 +304,25 @@ static bool is_replaced(const struct node *node, const struct hold *hold)
 	return false;
 }
 
-/* A new place in the queue. */
-static int queue_up(struct face *face, const struct hold_request *place,
+/* A new hold, at the end of the queue. */
+static int queue_up(struct face *face, const struct hold_request *want,
                     const struct claim_request *request, struct hold **ret_hold)
 {
 	struct ask *ask;
 	int r;
 
-	/* Another thread is about to: both wait for the other to unlock. */
-	if (place->instead && is_replaced(request->node, place->instead))
+	/* Another thread waits to replace it: each would wait for the other to unlock. */
+	if (want->instead && is_replaced(request->node, want->instead))
 		return request->wait_us == 0 ? -EAGAIN : -EDEADLK;
 	ask = calloc(1, sizeof(*ask));
 	if (!ask)
 		return -ENOMEM;
-	r = hold_take(face, place, ask, ret_hold);
+	r = hold_take(face, want, ask, ret_hold);
 	if (r < 0) {
 		free(ask);
 		return r;
 	}
-	*ask = (struct ask){.request = *request, .hold = *ret_hold, .instead = place->instead};
+	*ask = (struct ask){.request = *request, .hold = *ret_hold, .instead = want->instead};
 	DL_APPEND(request->node->asks, ask);
 	return 0;
 }
@@ -327,7 +330,7 @@ static int queue_up(struct face *face, const struct hold_request *place,
 static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_request *request,
                           struct hold *instead)
 {
-	struct hold_request place = {
+	struct hold_request want = {
 		.kind = &setlk_kind,
 		.node = request->node,
 		.mode = request->mode,
@@ -335,15 +338,15 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 		.czxid = request->node->parent->czxid,
 		.wait_us = request->wait_us,
 		.instead = instead,
-		.person = *guarded_caller(request),
-		.asker = request->asker.pid,
+		.caller = *guarded_caller(request),
+		.asker = request->asker.process.pid,
 		.uid = request->uid,
 		.where = request->file,
 		.owner = request->owner,
 		.reason = request->reason,
 	};
-	struct hold *hold = adopt_ask(face, &place, request);
-	int r = hold ? 0 : queue_up(face, &place, request, &hold);
+	struct hold *hold = adopt_ask(face, &want, request);
+	int r = hold ? 0 : queue_up(face, &want, request, &hold);
 
 	if (r < 0)
 		fuse_reply_err(req, -r);
@@ -353,11 +356,11 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 
 /* ---- asking ---- */
 
-/* What he has is enough. */
+/* The claim is changed without waiting, if that can be. False: it cannot. */
 static bool change_mode_in_place(struct claim *claim, enum lc_mode mode)
 {
 	if (claim->kind == CLAIM_FCNTL && claim->holder.hold->mode == LC_EXCLUSIVE)
-		claim->mode = mode;
+		set_claim_mode(claim, mode);
 	return claim->mode == mode;
 }
 
@@ -379,7 +382,7 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 		own = NULL;
 	}
 	hold = own ? own->holder.hold
-	           : claim_companion(request->node, request->kind, &request->asker);
+	           : claim_companion(request->node, request->kind, &request->asker.process);
 	if (hold && (hold->mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
 		give_lock(hold, req, request);
 	else

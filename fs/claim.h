@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * claim.h - who has a lock by flock(2) or fcntl(2) on its `flock` door, and who asks.
+ * claim.h - a lock that is held by flock(2) or fcntl(2) on its `flock` door, and the requests
+ * that wait for one.
  *
  *   kind     its owner, as the kernel tells it     given back
  *   flock    the open file                         LOCK_UN, or its last close
@@ -17,7 +18,13 @@
  *                            exclusive after shared: a new entry in place of the old one,
  *                            EDEADLK if one that is exclusive waits in between
  *
- * Who has lost the lock gets EIO until he unlocks, as by every other use of the descriptor.
+ *   claim_take() ─► it waits, with a hold of its own (struct ask) ─► granted ─┐
+ *        │ the process has the lock by the other kind                            ▼
+ *        └───────────────────────────► [shared] ◄── fcntl: both ways ──► [exclusive]
+ *                                          └──────────── claim_drop() ──────────┴──► gone
+ *
+ * Once the lock is lost, every request by the claim gets EIO until it is dropped, as by every
+ * other use of the descriptor.
  */
 #ifndef FS_CLAIM_H
 #define FS_CLAIM_H
@@ -33,9 +40,8 @@ struct claim {
 	struct advisory *file; /* it was made through this one */
 	enum claim_kind kind;
 	uint64_t owner;
-	enum lc_mode mode; /* as asked for: the hold's own may be the stronger one */
-	pid_t pid;         /* the process that asked; 0: none may share its hold */
-	uint64_t start;
+	enum lc_mode mode;         /* as asked for: the hold's own may be the stronger one */
+	struct process_id process; /* it asked; pid 0: none may share its hold */
 	struct claim *prev, *next; /* in node->claims */
 };
 
@@ -46,8 +52,8 @@ struct claim_request {
 	uint64_t owner;
 	enum lc_mode mode;
 	int64_t wait_us; /* as of lc_request */
-	struct person asker;
-	struct person opener; /* of the file */
+	struct caller asker;
+	struct caller opener; /* of the file */
 	int opener_life;      /* as family_watch() says; the file's */
 	uid_t uid;
 	const char *reason;                  /* the file's */
@@ -58,13 +64,13 @@ struct claim_request {
 void claim_take(struct face *face, fuse_req_t req, const struct claim_request *request);
 /* The claim that this holder is a part of. */
 struct claim *claim_of(struct holder *holder);
-/* NULL: that owner has none. */
+/* The claim of that owner, or NULL. */
 struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
-/* The lock that process has by its claim of the other kind; NULL. */
+/* The hold by which that process has the lock with a claim of the other kind; NULL. */
 struct hold *claim_companion(const struct node *node, enum claim_kind kind,
-                             const struct person *person);
+                             const struct process_id *process);
 void claim_drop(struct claim *claim);
-/* Who waits for one by fcntl, by that owner and through that file. */
+/* Answers with the error the requests by fcntl of that owner that wait through that file. */
 void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
 
 #endif

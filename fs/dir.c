@@ -162,15 +162,12 @@ static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 	struct face *face = parked->face;
 	struct node *node = parked->node;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
 	if (node->kind == NODE_QUEUE && !snapshot_is_of(node->snapshot, listing))
 		node_snapshot(face->nodes, node, snapshot_take(listing, face->clock_us()));
-	reply_list(face, parked->req, node, parked->open, list_of(face, node, listing),
-	           parked->size);
+	reply_list(face, parked->req, node, parked->readdir.dir, list_of(face, node, listing),
+	           parked->readdir.size);
 	parked_free(parked);
 }
 
@@ -211,8 +208,8 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 	parked = park(face, req, node, NULL);
 	if (!parked)
 		return;
-	parked->open = dir;
-	parked->size = size;
+	parked->readdir.dir = dir;
+	parked->readdir.size = size;
 	park_call(parked, lc_list(face->lc, node->lock, parked_uid(parked), dir_listed, parked,
 	                          &parked->call));
 }

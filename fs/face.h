@@ -99,19 +99,46 @@ static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- parked.c ---- */
 
+/* A request that waits for an answer of the ensemble.
+ *
+ *   park() ─► [NEW] ──park_call()──► [ASKING] ──unpark()──► [HEARD] ──parked_free()──► answered
+ *                                     │    ▲                 │   │
+ *               interrupted: answered │    └───park_call()───┘   │ parked_commit()
+ *                                     ▼                          ▼
+ *                                  EINTR                    [COMMITTED]: more is to be asked, but
+ *                                                           no interrupt undoes what was done
+ */
 struct parked {
 	struct face *face;
 	fuse_req_t req;
-	struct lc_call *call; /* cancelled when the request is interrupted */
+	struct lc_call *call; /* ASKING: cancelled when the request is interrupted */
 	struct node *node;    /* a reference, or NULL */
-	char name[LC_NAME_MAX + 1];
-	struct fuse_file_info fi;
-	size_t size;
-	off_t off;
-	struct person asker; /* advisory.c: who waits for the answer */
-	bool changed;        /* what was asked for is done: an interrupt comes too late */
-	void *open;          /* dir.c: the directory */
-	void (*refuse)(fuse_req_t req, int error); /* answers it otherwise than asked for */
+	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD, PARKED_COMMITTED } state;
+	void (*refuse)(fuse_req_t req, int error); /* how it is answered with an error */
+	/* What the request asks for, by its kind: */
+	union {
+		char name[LC_NAME_MAX + 1]; /* LOOKUP, MKDIR: in the node */
+		struct fuse_file_info open; /* OPEN of a text file */
+		struct {
+			struct dir *dir;
+			size_t size;
+		} readdir;
+		struct {
+			struct lc_taker *taker; /* READ of its token */
+			size_t size;
+			off_t off;
+		} token;
+		struct {
+			struct text_file *file;
+			size_t size;
+		} write; /* to a text file */
+		struct {
+			struct process_id process;
+			uint64_t owner;
+			enum lc_mode mode;
+			unsigned slots;
+		} getlk;
+	};
 };
 
 /* Takes a reference on the node. NULL: the request is answered ENOMEM or ENFILE. */
@@ -123,6 +150,10 @@ struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, con
 void park_call(struct parked *parked, int r);
 /* The call is answered: nothing interrupts any more. */
 void unpark(struct parked *parked);
+/* The same; false: by an error, which is the answer of the request, too. It is freed. */
+bool unpark_succeeded(struct parked *parked, int err);
+/* After unpark(): something has changed. No interrupt ends the calls that follow. */
+void parked_commit(struct parked *parked);
 /* Who asks. */
 uid_t parked_uid(const struct parked *parked);
 void parked_free(struct parked *parked);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Further up nobody is looked for: /proc is read in the loop. */
+/* Ancestors further up are not looked for, since all this is done in the loop. */
 #define GENERATIONS_MAX 64
 /* Nor when that has taken so much processor time. */
 #define LOOKED_UP_NS (10 * 1000000)
@@ -67,9 +67,9 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 
 /* ---- who asks ---- */
 
-/* A loop of takes asks for the same thread thousands of times a second, and reading who it is
- * costs more than all else that is done here. Remembered so shortly that no number can
- * come round again: all others would have to be given out before. */
+/* A program that takes a lock in a loop asks thousands of times a second, and to read which process
+ * it is costs more than all else that is done here. So it is remembered for a time in which no
+ * number can be given out again. */
 #define REMEMBERED_NS (10 * 1000000)
 #define REMEMBERED_COUNT 256
 
@@ -77,7 +77,7 @@ static struct remembered {
 	pid_t thread;
 	int64_t read_ns;
 	bool seen; /* the command was read */
-	struct person person;
+	struct caller caller;
 } remembered[REMEMBERED_COUNT];
 
 static int64_t now_ns(void)
@@ -99,7 +99,7 @@ static struct remembered *remember_thread(pid_t thread)
 		*entry = (struct remembered){
 			.thread = thread,
 			.read_ns = now,
-			.person = {.pid = who.process, .command = "-"},
+			.caller = {.process = {.pid = who.process}, .command = "-"},
 		};
 	}
 	return entry;
@@ -107,41 +107,42 @@ static struct remembered *remember_thread(pid_t thread)
 
 pid_t family_process(pid_t thread)
 {
-	return thread > 0 ? remember_thread(thread)->person.pid : 0;
+	return thread > 0 ? remember_thread(thread)->caller.process.pid : 0;
 }
 
 static struct remembered *read_command(pid_t thread)
 {
 	struct remembered *entry = remember_thread(thread);
-	struct person *person = &entry->person;
+	struct caller *caller = &entry->caller;
 	char text[64];
 
-	if (!entry->seen && person->pid > 0 && read_proc(person->pid, "comm", text, sizeof(text)))
-		snprintf(person->command, sizeof(person->command), "%.*s", (int)strlen(text) - 1,
+	if (!entry->seen && caller->process.pid > 0 &&
+	    read_proc(caller->process.pid, "comm", text, sizeof(text)))
+		snprintf(caller->command, sizeof(caller->command), "%.*s", (int)strlen(text) - 1,
 		         text); /* without the newline that /proc adds */
 	entry->seen = true;
 	return entry;
 }
 
-void family_see(pid_t thread, struct person *ret_person)
+void family_see(pid_t thread, struct caller *ret_caller)
 {
-	*ret_person = thread > 0 ? read_command(thread)->person : (struct person){.command = "-"};
-	ret_person->start = 0;
+	*ret_caller = thread > 0 ? read_command(thread)->caller : (struct caller){.command = "-"};
+	ret_caller->process.start = 0;
 }
 
-void family_identify(pid_t thread, struct person *ret_person)
+void family_identify(pid_t thread, struct caller *ret_caller)
 {
 	struct ancestry ancestry;
-	struct person *person;
+	struct caller *caller;
 
 	if (thread <= 0) {
-		*ret_person = (struct person){.command = "-"};
+		*ret_caller = (struct caller){.command = "-"};
 		return;
 	}
-	person = &read_command(thread)->person;
-	if (person->start == 0 && family_ancestry(person->pid, &ancestry))
-		person->start = ancestry.start;
-	*ret_person = *person;
+	caller = &read_command(thread)->caller;
+	if (caller->process.start == 0 && family_ancestry(caller->process.pid, &ancestry))
+		caller->process.start = ancestry.start;
+	*ret_caller = *caller;
 }
 
 /* ---- descent ---- */

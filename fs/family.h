@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * family.h - who a process is. FUSE tells the thread that asks, 0 when it is not
- * visible here.
+ * family.h - which process sends a request, and from which ones it descends. FUSE tells the number
+ * of the thread, 0 when that is not visible here.
  *
  * The loop asks nothing of another process that can wait. exec closes what is
  * close-on-exec while it holds its process's exec_update_lock, and a FUSE file gets a
- * FLUSH then, from us or from a filesystem that hangs; whoever waits for that lock waits
- * as long, and if it is we who owe the answer, for ever. In /proc/PID (Linux 6.18, tried one
- * by one)
+ * FLUSH then, from us or from a filesystem that hangs; a process that waits for that
+ * lock waits as long, and for ever if it is this daemon, which then owes the answer. In
+ * /proc/PID (Linux 6.18, tried one by one)
  *
  *   wait        stat, environ, maps, smaps, auxv, wchan, stack, syscall, io, personality,
  *               attr/, map_files/; fd/N, exe, cwd, root, ns/ when they are followed or read;
@@ -24,24 +24,35 @@
 
 #include "lockcore.h"
 
-struct person {
-	pid_t pid;                        /* 0: not visible */
-	uint64_t start;                   /* as of ancestry; 0: not known */
+/* Both together tell a process from a later one of its number. */
+struct process_id {
+	pid_t pid;      /* 0: not visible */
+	uint64_t start; /* as of ancestry; 0: not known */
+};
+
+static inline bool process_id_is(const struct process_id *a, const struct process_id *b)
+{
+	return a->pid > 0 && a->pid == b->pid && a->start == b->start;
+}
+
+/* The process that sends a request. */
+struct caller {
+	struct process_id process;
 	char command[LC_COMMAND_MAX + 1]; /* "-": not known */
 };
 
-/* All three are for requests that the thread itself waits for, or its number may be another's by
- * now. What they tell may be of 10 ms ago. */
+/* The next three are for requests that the thread itself waits for: otherwise its number may be
+ * another thread's by now. What they tell may be 10 ms old. */
 
 /* Its process; 0: not visible. */
 pid_t family_process(pid_t thread);
 /* Its process and command, without `start`. */
-void family_see(pid_t thread, struct person *ret_person);
+void family_see(pid_t thread, struct caller *ret_caller);
 /* With `start`, which stands in stat: only while the thread is in an open(2), flock(2) or
  * fcntl(2) that we have not answered. Then its process is not in exec, which ends all other
  * threads before it takes the lock, and can end none that waits for us. Not so in a FLUSH,
  * which exec itself may send, nor in a READ or WRITE, which need not be waited for. */
-void family_identify(pid_t thread, struct person *ret_person);
+void family_identify(pid_t thread, struct caller *ret_caller);
 
 struct ancestry {
 	pid_t parent;
@@ -52,9 +63,8 @@ struct ancestry {
 /* By stat, which may wait: not for the loop. */
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry);
 
-/* A process and those it descends from, nearest first; without init, which is
- * everybody's. They are numbers: whether one of them is a process that was known before,
- * that one's life tells. */
+/* A process and its ancestors, nearest first, without init. These are numbers: only a pidfd of
+ * family_watch() tells whether one of them is still the process that had it before. */
 struct lineage {
 	size_t count;
 	pid_t of[];
@@ -62,12 +72,12 @@ struct lineage {
 
 /* Only while a request of it is pending. Malloced; NULL: it is not visible, or no memory. */
 struct lineage *family_lineage(pid_t pid);
-/* How far up that process stands, 0 for itself; -1: it is none of them. */
+/* How many generations above that process is, 0 for itself; -1: it is none of them. */
 int lineage_find(const struct lineage *lineage, pid_t pid);
 
-/* A pidfd, by which a process can be told from a later one of its number; while it is known to be
- * there. -1: it is not visible, or gone, or descriptors are scarce: of `most` that the daemon
- * may have FAMILY_FDS_RESERVED are kept for what it cannot do without. */
+/* A pidfd, which tells a process from a later one of its number. To be called while the process is
+ * known to live. -1: it is not visible, or gone, or descriptors are scarce. FAMILY_FDS_RESERVED of
+ * the `most` that the daemon may have are for what it cannot do without. */
 #define FAMILY_FDS_RESERVED 128
 int family_watch(pid_t pid);
 void family_limit(uint64_t most);

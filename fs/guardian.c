@@ -191,10 +191,10 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	guardian->uids[i] = who->uid;
 	slot = &page->slots[i];
 	atomic_thread_fence(memory_order_seq_cst); /* it was free before this: slots_look() */
-	slot->pid = who->pid;
+	slot->pid = who->process.pid;
 	slot->uid = who->uid;
-	slot->start = who->start;
-	slot->number = number_of(who->pid);
+	slot->start = who->process.start;
+	slot->number = number_of(who->process.pid);
 	slot->ino = who->ino;
 	if (i >= atomic_load(&page->used))
 		atomic_store(&page->used, i + 1);

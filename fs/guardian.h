@@ -31,6 +31,8 @@
 #ifndef FS_GUARDIAN_H
 #define FS_GUARDIAN_H
 
+#include "family.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -72,9 +74,8 @@ void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
 /* Who has a door open. */
 struct guarded {
 	uid_t uid; /* of the taker; the process may be another's, who gave it the file */
-	pid_t pid;
-	uint64_t start; /* of the process, by family.h */
-	uint64_t ino;   /* of the door's file */
+	struct process_id process;
+	uint64_t ino; /* of the door's file */
 };
 
 /* Holds now: a slot; or it cannot be guarded: -ENOLCK for too many, -ESHUTDOWN when the

@@ -2,6 +2,9 @@
  *
  * handle.c - the open file of a door: the holder of a hold from the grant, which
  * answers the OPEN, to the last close.
+ *
+ *   handle_open() ─► waits as a hold's `ctx` ──granted, or a family's hold──► open: holder.hold
+ *                       │ an error: freed           handle_release(): freed ◄─┘
  */
 #include "face.h"
 
@@ -63,13 +66,14 @@ static void wake_opener(struct holder *holder)
 		fuse_lowlevel_notify_poll(handle->poll);
 }
 
-/* One more by that hold: answers the OPEN. */
+/* The open file becomes a holder of that hold. Answers the OPEN. */
 static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
-                    const struct person *person)
+                    const struct caller *caller)
 {
-	/* Nobody shares it whom its taker might not signal; what root gives to users is theirs. */
+	/* Processes that the taker's user might not signal do not join, see may_join(). Where
+	 * root is the taker, each one is guarded as its own user's. */
 	uid_t uid = hold->uid ? hold->uid : fuse_req_ctx(req)->uid;
-	int r = hold_join(hold, &handle->holder, wake_opener, person, uid, handle->node);
+	int r = hold_join(hold, &handle->holder, wake_opener, caller, uid, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -79,7 +83,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	node_ref(handle->node);
 	DL_APPEND(handle->face->handles, handle);
 	handle->fi.fh = (uint64_t)(uintptr_t)handle;
-	/* Every read and write reaches us; a close of one of many copies need not. */
+	/* Every read and write must come to the daemon; FLUSH is not needed. */
 	handle->fi.direct_io = 1;
 	handle->fi.noflush = 1;
 	if (fuse_reply_open(req, &handle->fi) < 0)
@@ -88,12 +92,12 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 
 static void open_granted(struct hold *hold, fuse_req_t req)
 {
-	open_by(hold, hold->ctx, req, &hold->person);
+	open_by(hold, hold->ctx, req, &hold->caller);
 }
 
 static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t req)
 {
-	open_by(family, waiting->ctx, req, &waiting->person);
+	open_by(family, waiting->ctx, req, &waiting->caller);
 }
 
 static const struct hold_kind open_kind = {
@@ -120,10 +124,10 @@ static void join_family(struct hold *family, fuse_req_t req, const struct hold_r
 	struct handle *handle = new_handle(family->face, request->node, request->uid, fi);
 	int error = errno;
 
-	/* It has come back by this way, should it have been interrupted here. */
-	holds_drop(family->face, request->person.pid, request->node->lock);
+	/* Whatever the process has left here by an interrupt is not needed any more. */
+	holds_drop(family->face, request->caller.process.pid, request->node->lock);
 	if (handle)
-		open_by(family, handle, req, &request->person);
+		open_by(family, handle, req, &request->caller);
 	else
 		fuse_reply_err(req, error);
 }
@@ -157,7 +161,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 	};
 	struct hold *hold;
 
-	/* It would look like a lock and be none. */
+	/* It would look like a lock, and be none. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY) {
 		fuse_reply_err(req, EACCES);
 		return;
@@ -166,9 +170,9 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 		fuse_reply_err(req, EINTR);
 		return;
 	}
-	family_identify(fuse_req_ctx(req)->pid, &request.person);
+	family_identify(fuse_req_ctx(req)->pid, &request.caller);
 	if (node->door.joins)
-		request.lineage = family_lineage(request.person.pid);
+		request.lineage = family_lineage(request.caller.process.pid);
 	hold = request.lineage ? hold_of_family(face, node->lock, request.lineage) : NULL;
 	if (hold) {
 		join_family(hold, req, &request, fi);

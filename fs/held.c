@@ -31,12 +31,9 @@ static void token_fetched(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
-	reply_token(parked->open, parked->req, parked->size, parked->off);
+	reply_token(parked->token.taker, parked->req, parked->token.size, parked->token.off);
 	parked_free(parked);
 }
 
@@ -57,9 +54,9 @@ void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face,
 	parked = park(face, req, node, NULL);
 	if (!parked)
 		return;
-	parked->open = taker; /* which no RELEASE can end before its read is answered */
-	parked->size = size;
-	parked->off = off - cursor->base;
+	parked->token.taker = taker; /* which no RELEASE can end before its read is answered */
+	parked->token.size = size;
+	parked->token.off = off - cursor->base;
 	park_call(parked, lc_fetch_token(taker, token_fetched, parked, &parked->call));
 }
 
@@ -100,11 +97,8 @@ static void waited_for(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
 	fuse_reply_poll(parked->req, err > 0 ? ALWAYS | POLLPRI : ALWAYS);
 	parked_free(parked);
 }

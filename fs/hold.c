@@ -18,9 +18,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* What the engine has said while nobody waited: nothing. */
+/* No answer of the engine has come while the hold lingered. */
 #define NO_ANSWER 1
-/* How much of a turn may go on letting families in. */
+/* How much time of a turn may be used for families that join. */
 #define ADMIT_US 5000
 
 static struct hold *hold_of_lingering(struct lingering *lingering)
@@ -129,7 +129,8 @@ static void wait_interrupted(fuse_req_t req, void *ctx)
 
 /* ---- families ---- */
 
-/* How far up the nearest who has the lock by it stands; INT_MAX: none of them has. */
+/* How many generations above the process the nearest living holder is; INT_MAX: no ancestor
+ * holds. */
 static int distance_to(const struct hold *hold, const struct lineage *lineage)
 {
 	const struct holder *holder;
@@ -138,15 +139,16 @@ static int distance_to(const struct hold *hold, const struct lineage *lineage)
 	DL_FOREACH(hold->holders, holder) {
 		int distance = lineage_find(lineage, holder->pid);
 
-		/* Who lives still was the one of its number when that was read. */
+		/* A holder that still lives was the process of that number when the lineage was
+		 * read. */
 		if (distance >= 0 && distance < least && family_lives(holder->life))
 			least = distance;
 	}
 	return least;
 }
 
-/* Who shares a hold loses it with its taker, who may give it up by an eviction, and is stopped
- * then: only whom that user might signal anyway. */
+/* A process that shares a hold loses the lock when its taker does, who may evict himself, and is
+ * stopped then. So only processes that this user might signal anyway may join. */
 static bool may_join(const struct hold *hold, const struct lineage *lineage)
 {
 	struct process_status status;
@@ -175,16 +177,16 @@ struct hold *hold_of_family(struct face *face, const char *lock, const struct li
 	return nearest && may_join(nearest, lineage) ? nearest : NULL;
 }
 
-/* What was read when it asked is older than the family's hold, so it is read again; once for
- * all threads of a process, which come one after the other as a rule. */
+/* The lineage was read when the process asked, before its family had the lock: so it is read again,
+ * once for all threads of a process, which as a rule come one after the other. */
 static bool descends_from(const struct hold *waiting, const struct hold *family,
                           struct lineage **now)
 {
 	if (distance_to(family, waiting->lineage) == INT_MAX)
 		return false;
-	if (!*now || (*now)->of[0] != waiting->person.pid) {
+	if (!*now || (*now)->of[0] != waiting->caller.process.pid) {
 		free(*now);
-		*now = family_lineage(waiting->person.pid);
+		*now = family_lineage(waiting->caller.process.pid);
 	}
 	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
 }
@@ -283,8 +285,8 @@ static void lock_lost(void *ctx)
 
 /* ---- asking ---- */
 
-/* A lock that was lost while its place was kept is nobody's. The process is the same if it
- * lives; it may be another user's by now. */
+/* Nobody can have a lock that was lost while the hold lingered. The process is the same one if it
+ * lives, but may have changed its user. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
 	return family_lives(hold->lingering.pidfd) && hold->uid == request->uid &&
@@ -295,7 +297,7 @@ static bool is_adoptable(const struct hold *hold, const struct hold_request *req
 
 static pid_t asker_of(const struct hold_request *request)
 {
-	return request->asker ? request->asker : request->person.pid;
+	return request->asker ? request->asker : request->caller.process.pid;
 }
 
 struct hold *hold_adopt(struct face *face, const struct hold_request *request)
@@ -304,11 +306,12 @@ struct hold *hold_adopt(struct face *face, const struct hold_request *request)
 	pid_t pid = asker_of(request);
 
 	for (size_t i = 0; i < 2 && pid > 0; i++)
-		for (struct lingering *place = lists[i], *next; place; place = next) {
-			struct hold *hold = hold_of_lingering(place);
+		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
+			struct hold *hold = hold_of_lingering(lingering);
 
-			next = place->next;
-			if (place->pid != pid || strcmp(hold->node->lock, request->node->lock) != 0)
+			next = lingering->next;
+			if (lingering->pid != pid ||
+			    strcmp(hold->node->lock, request->node->lock) != 0)
 				continue;
 			if (!is_adoptable(hold, request)) {
 				hold_free(hold);
@@ -332,9 +335,9 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.wait_us = request->wait_us,
 		.czxid = request->czxid,
 		.instead = request->instead ? request->instead->taker : NULL,
-		.pid = request->person.pid,
+		.pid = request->caller.process.pid,
 		.uid = request->uid,
-		.command = request->person.command,
+		.command = request->caller.command,
 		.reason = request->reason,
 	};
 	int r;
@@ -347,7 +350,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.face = face,
 		.node = request->node,
 		.mode = request->mode,
-		.person = request->person,
+		.caller = request->caller,
 		.uid = request->uid,
 		.asker = asker_of(request),
 		.where = request->where,
@@ -370,7 +373,7 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 {
 	hold->req = req;
 	hold->since_us = hold->face->clock_us();
-	hold->compared = hold->face->grants; /* hold_of_family() has */
+	hold->compared = hold->face->grants; /* by hold_of_family(), before */
 	hold_step(hold, HOLD_WAITING);
 	if (hold->answer != NO_ANSWER)
 		answer_request(hold, hold->answer);
@@ -389,26 +392,24 @@ fuse_req_t hold_withdraw(struct hold *hold)
 /* ---- holding ---- */
 
 int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
-              const struct person *person, uid_t uid, const struct node *door)
+              const struct caller *caller, uid_t uid, const struct node *door)
 {
 	struct guardian *guardian = hold->face->guardian;
 	const struct guarded guarded = {
 		.uid = uid,
-		.pid = person->pid,
-		.start = person->start,
+		.process = caller->process,
 		.ino = door->ino,
 	};
 
 	*holder = (struct holder){
 		.wake = wake,
-		.pid = person->pid,
-		.start = person->start,
+		.pid = caller->process.pid,
 		.uid = uid,
 		.slot = -1,
 		.life = -1,
 	};
 	if (guardian) {
-		if (person->pid == 0)
+		if (caller->process.pid == 0)
 			log_line(LC_WARNING,
 			         "%s: its taker is not visible here, and could not be "
 			         "stopped if it lost the lock",
@@ -418,8 +419,8 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 			return holder->slot;
 	}
 	holder->hold = hold;
-	holder->life = family_watch(person->pid);
-	if (holder->life < 0 && person->pid > 0)
+	holder->life = family_watch(caller->process.pid);
+	if (holder->life < 0 && caller->process.pid > 0)
 		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker",
 		         door->lock);
 	DL_APPEND(hold->holders, holder);
@@ -494,11 +495,11 @@ void holds_drop(struct face *face, pid_t pid, const char *lock)
 	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
 
 	for (size_t i = 0; i < 2; i++)
-		for (struct lingering *place = lists[i], *next; place; place = next) {
-			struct hold *hold = hold_of_lingering(place);
+		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
+			struct hold *hold = hold_of_lingering(lingering);
 
-			next = place->next;
-			if ((pid == 0 || place->pid == pid) &&
+			next = lingering->next;
+			if ((pid == 0 || lingering->pid == pid) &&
 			    (!lock || strcmp(hold->node->lock, lock) == 0))
 				hold_free(hold);
 		}
@@ -509,10 +510,10 @@ void holds_drop_where(struct face *face, const void *where, const uint64_t *owne
 	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
 
 	for (size_t i = 0; i < 2; i++)
-		for (struct lingering *place = lists[i], *next; place; place = next) {
-			struct hold *hold = hold_of_lingering(place);
+		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
+			struct hold *hold = hold_of_lingering(lingering);
 
-			next = place->next;
+			next = lingering->next;
 			if (hold->where == where && (!owner || hold->owner == *owner))
 				hold_free(hold);
 		}
@@ -540,7 +541,7 @@ void holds_end(struct face *face, bool leave)
 	}
 }
 
-/* When the first that waits has to be answered for the kernel's sake. */
+/* When the oldest request must be answered, since the kernel would abort the mount otherwise. */
 static int64_t waits_until(const struct face *face)
 {
 	int64_t wait = kernel_limit_wait_us(face->kernel_limit_s);

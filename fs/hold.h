@@ -36,16 +36,15 @@
 
 struct hold;
 
-/* One who has the lock by a hold; part of what the face keeps of it. Each has a slot of
- * its own with the guardian. */
+/* A holder: an open file or a claim that has the lock by a hold. It is a part of that object, and
+ * has a slot of its own with the guardian. */
 struct holder {
 	struct hold *hold;                   /* NULL: none */
-	void (*wake)(struct holder *holder); /* who polls it: the lock is lost, or what
-	                                        * hold_attend() tells. It may not part here */
-	pid_t pid;                           /* who opened or locked: with its start, the process */
-	uint64_t start;                      /* 0: not known */
+	void (*wake)(struct holder *holder); /* to be polled again: the lock is lost,
+	                                        * or as of hold_attend(). Must not part */
+	pid_t pid;                           /* the process that opened or locked */
 	int life;                            /* and as family_watch() tells it from a later one */
-	uid_t uid;                           /* whose he is, who might signal him */
+	uid_t uid;                           /* of the process; another user might not signal it */
 	int slot;                            /* the guardian's; -1: not guarded */
 	bool attends;
 	struct holder *prev, *next; /* in hold->holders */
@@ -53,18 +52,17 @@ struct holder {
 
 /* Where the kinds of asking differ. */
 struct hold_kind {
-	/* What a wait is answered when the kernel would not let it last longer. EINTR
-	 * keeps the place; where a program would see an EINTR without a signal as an
-	 * unknown error (SETLK) it has to be another one, and the place is given up. */
+	/* The errno of a request that must not wait longer, for the kernel's sake. After EINTR
+	 * the hold lingers. A program that gets EINTR from SETLK without a signal takes it for
+	 * an unknown error: there it is another errno, and the hold is gone. */
 	int too_long;
-	/* The lock is held, and the request is to be answered: hold_join() and answer, and
-	 * if nobody is there to hear it (-ENOENT) hold_part() at once, since no RELEASE will
-	 * come; or answer an error. If nobody has joined then the lock is given back. From
-	 * here on `ctx` is the kind's own. */
+	/* The lock is held: hold_join(), and answer the request. If the answer finds nobody
+	 * (-ENOENT), hold_part() at once, since no RELEASE will come. Or answer an error. If
+	 * nobody has joined, the lock is given back. `ctx` belongs to the kind from now on. */
 	void (*granted)(struct hold *hold, fuse_req_t req);
-	/* Of those who told their lineage: while this one waited, the lock was granted to its
-	 * process or one it descends from. hold_join() that hold and answer the request.
-	 * `ctx` is the kind's own again; `waiting` is gone afterwards. */
+	/* Of requests with a lineage: while this one waited, the lock was granted to its process
+	 * or to an ancestor. hold_join() that hold, and answer the request. `ctx` belongs to the
+	 * kind from now on, and `waiting` is gone afterwards. */
 	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
 	/* The granted lock is lost; the holders are woken next. NULL: nothing is to be done. */
 	void (*lost)(struct hold *hold);
@@ -72,20 +70,20 @@ struct hold_kind {
 	void (*dropped)(void *ctx);
 };
 
-/* What is asked for, and by whom. */
+/* What is asked for, and by which process. */
 struct hold_request {
 	const struct hold_kind *kind;
 	struct node *node; /* the door; a reference is taken */
 	enum lc_mode mode;
 	int64_t czxid, wait_us; /* as of lc_request */
 	struct hold *instead;   /* as of lc_request; NULL */
-	struct person person;   /* identified while the request is pending */
-	pid_t asker;            /* who would come back after an interrupt; 0: that person */
+	struct caller caller;   /* identified while the request is pending */
+	pid_t asker;            /* the process that would ask again after EINTR; 0: the caller */
 	uid_t uid;
 	const char *reason;      /* as of lc_request; NULL */
-	struct lineage *lineage; /* of the person, if its family's hold would do; the hold
+	struct lineage *lineage; /* of the caller, if its family's hold would do; the hold
 	                               * takes it. NULL: only one of its own will */
-	/* An interrupted place is for the same process with the same two, in the same mode:
+	/* A hold that lingers is for the same process, in the same mode, and with the same two:
 	 * the door, and 0; or the open file, and the owner of the advisory lock. */
 	const void *where;
 	uint64_t owner;
@@ -109,7 +107,7 @@ struct hold {
 	struct node *node;
 	struct lc_taker *taker; /* NULL: the engine is gone */
 	enum lc_mode mode;
-	struct person person; /* who asked first */
+	struct caller caller; /* that asked first */
 	uid_t uid;
 	pid_t asker;
 	const void *where;
@@ -128,52 +126,50 @@ struct hold {
 	struct hold *admit_prev, *admit_next; /* in face->admitting */
 };
 
-/* A place that this asker left here by an interrupt: change `ctx` as the new request
- * wants it, then hold_wait(). NULL: none; what the same process left elsewhere at this
- * lock is given up, as is everything if it does not want to wait now. */
+/* The hold that lingers since the last request of this process: change `ctx` as the new request
+ * wants it, then hold_wait(). NULL: there is none. Holds of the process for the same lock that do
+ * not fit, or all if the new request does not wait, are gone. */
 struct hold *hold_adopt(struct face *face, const struct hold_request *request);
-/* 0: hold_wait() is to follow; or an error at once (lc_take), and `ctx` and the lineage
- * stay the caller's. */
+/* 0: hold_wait() must follow. On an error, as of lc_take(), `ctx` and the lineage still belong
+ * to the calling function. */
 int hold_take(struct face *face, const struct hold_request *request, void *ctx,
               struct hold **ret_hold);
-/* Takes the request: it is answered with granted() or an error, maybe at once. The hold
- * may be gone when this returns. */
+/* Takes the request, which granted() or an error answers, maybe at once. The hold may be gone when
+ * this returns. */
 void hold_wait(struct hold *hold, fuse_req_t req);
-/* What was asked for is had by another way, or not to be had: gone. The request, which
- * the caller answers at once, or NULL: it was interrupted before. */
+/* The hold is not needed any more: it is gone. Returns the request, which must be answered at once,
+ * or NULL if the hold lingered. */
 fuse_req_t hold_withdraw(struct hold *hold);
 
-/* One more has the lock by it, as the opener of that door's file: 0, or as of
- * guardian_hold(): it could not be stopped, should the lock get lost. While its request is
- * pending. */
+/* One more holder, which has opened that door. 0, or as of guardian_hold(): its process could
+ * not be stopped if the lock got lost. To be called while its request is pending. */
 int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
-              const struct person *person, uid_t uid, const struct node *door);
-/* It has not any more; with the last one the hold is gone. */
+              const struct caller *caller, uid_t uid, const struct node *door);
+/* The holder has the lock no longer. With the last one the hold is gone. */
 void hold_part(struct holder *holder);
-/* It has the lock by that hold instead, and keeps its slot. */
+/* The holder has the lock by another hold from now on, and keeps its slot. */
 void hold_move(struct holder *holder, struct hold *to);
-/* Wake it, once, when it may have changed whether somebody waits behind the lock. */
+/* Wake the holder, once, when it may have changed whether a taker waits behind the lock. */
 void hold_attend(struct holder *holder);
-/* The lock as the nearest of them, living, has it for itself alone: an exclusive hold of
- * this mount, not lost, whose user might signal the process. NULL: none has. */
+/* The exclusive hold, not lost, of the nearest living ancestor that has one on this mount, if its
+ * user might signal the process. NULL: there is none. */
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);
 
 /* ---- all of a mount ---- */
 
 int holds_init(struct face *face);
-/* Give up the interrupted places of that process (0: of all) at that lock (NULL: at
- * all): it comes back by another way. */
+/* End the holds that linger of that process (0: of all) for that lock (NULL: for all): the process
+ * asks in another way now. */
 void holds_drop(struct face *face, pid_t pid, const char *lock);
-/* And those left at one place, which ends: an open file of the flock door. `owner`: only
- * those of it, NULL for all. */
+/* End the holds that linger for an open file of the flock door, which is closed: those of one
+ * owner, or all if it is NULL. */
 void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);
-/* Nobody waits any more. `leave`: every descriptor is closed, and the holders, which part
- * next, give their locks back. Otherwise the engine is gone already, and the guardian
- * still looks after them. */
+/* No request waits any more. `leave`: every descriptor is closed; the holders part next and give
+ * their locks back. Otherwise the engine is gone already, and the guardian goes on looking after
+ * the holders. */
 void holds_end(struct face *face, bool leave);
 
-/* For the loop: how long until one has waited or lingered long enough, and what is to
- * be done then. */
+/* For the loop: how long until holds_process() has something to do. It is called in every turn. */
 int64_t holds_wait(const struct face *face);
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
 

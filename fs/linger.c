@@ -14,7 +14,7 @@
 #include <utlist.h>
 
 int linger_init(struct linger *linger, int64_t (*clock_us)(void),
-                void (*drop)(struct lingering *place))
+                void (*drop)(struct lingering *lingering))
 {
 	*linger = (struct linger){
 		.fd = epoll_create1(EPOLL_CLOEXEC), .clock_us = clock_us, .drop = drop};
@@ -26,25 +26,25 @@ void linger_finish(struct linger *linger)
 	close(linger->fd);
 }
 
-bool linger_begin(struct linger *linger, struct lingering *place, pid_t pid)
+bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = place};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = lingering};
 	int fd = family_watch(pid);
 
-	assert(!place->active);
+	assert(!lingering->active);
 	if (fd < 0)
 		return false;
 	if (epoll_ctl(linger->fd, EPOLL_CTL_ADD, fd, &event) < 0) {
 		close(fd);
 		return false;
 	}
-	*place = (struct lingering){
+	*lingering = (struct lingering){
 		.pid = pid,
 		.active = true,
 		.pidfd = fd,
 		.until_us = linger->clock_us() + LINGER_US,
 	};
-	DL_APPEND(linger->waiting, place);
+	DL_APPEND(linger->waiting, lingering);
 	return true;
 }
 
@@ -53,31 +53,31 @@ static int compare_ends(const struct lingering *a, const struct lingering *b)
 	return a->until_us < b->until_us ? -1 : a->until_us > b->until_us;
 }
 
-void linger_at_head(struct linger *linger, struct lingering *place)
+void linger_at_head(struct linger *linger, struct lingering *lingering)
 {
 	int64_t until = linger->clock_us() + LINGER_HEAD_US;
 
-	assert(place->active && !place->head);
-	DL_DELETE(linger->waiting, place);
-	place->head = true;
-	if (until < place->until_us)
-		place->until_us = until;
-	DL_INSERT_INORDER(linger->heads, place, compare_ends);
+	assert(lingering->active && !lingering->head);
+	DL_DELETE(linger->waiting, lingering);
+	lingering->head = true;
+	if (until < lingering->until_us)
+		lingering->until_us = until;
+	DL_INSERT_INORDER(linger->heads, lingering, compare_ends);
 }
 
-void linger_end(struct linger *linger, struct lingering *place)
+void linger_end(struct linger *linger, struct lingering *lingering)
 {
-	if (!place->active)
+	if (!lingering->active)
 		return;
-	if (place->head)
-		DL_DELETE(linger->heads, place);
+	if (lingering->head)
+		DL_DELETE(linger->heads, lingering);
 	else
-		DL_DELETE(linger->waiting, place);
-	place->active = false;
+		DL_DELETE(linger->waiting, lingering);
+	lingering->active = false;
 	/* Closing is not enough: a child that was just forked has it open for a while, too,
 	 * and so long the epoll would tell of it. */
-	(void)epoll_ctl(linger->fd, EPOLL_CTL_DEL, place->pidfd, NULL);
-	close(place->pidfd);
+	(void)epoll_ctl(linger->fd, EPOLL_CTL_DEL, lingering->pidfd, NULL);
+	close(lingering->pidfd);
 }
 
 static int64_t wait_for_first(const struct lingering *list, int64_t now)
@@ -99,10 +99,10 @@ int64_t linger_wait(const struct linger *linger)
 	return a < b ? a : b;
 }
 
-static void drop_lingering(struct linger *linger, struct lingering *place)
+static void drop_lingering(struct linger *linger, struct lingering *lingering)
 {
-	linger_end(linger, place);
-	linger->drop(place);
+	linger_end(linger, lingering);
+	linger->drop(lingering);
 }
 
 void linger_process(struct linger *linger, bool ready)

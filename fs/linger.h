@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * linger.h - the place in the queue of a process whose open was interrupted.
+ * linger.h - a process whose open was interrupted keeps its place in the queue for a while.
  *
  * SIGCHLD, ^Z, strace and freezers all interrupt an open, and bash, dash, ksh and
- * Python then simply open again: without this they would do so at the back of the
- * queue. The place is kept for LINGER_US while others are before it, and for
- * LINGER_HEAD_US once the lock is its own, since then everybody waits; it goes at
- * once with its process, which a pidfd tells.
+ * Python then simply open again: without this they would begin again at the end of
+ * the queue. The place is kept for LINGER_US while others are before it, and for
+ * LINGER_HEAD_US once it has the lock, since then everybody waits. It is given up at once
+ * when the process ends, which a pidfd tells.
  */
 #ifndef FS_LINGER_H
 #define FS_LINGER_H
@@ -30,19 +30,19 @@ struct lingering {
 struct linger {
 	int fd; /* for the loop's poll(2): readable when a process went */
 	int64_t (*clock_us)(void);
-	void (*drop)(struct lingering *place); /* its time is up; not active any more */
-	struct lingering *waiting, *heads;     /* each in the order of their ends */
+	void (*drop)(struct lingering *lingering); /* its time is up; not active any more */
+	struct lingering *waiting, *heads;         /* each in the order of their ends */
 };
 
 int linger_init(struct linger *linger, int64_t (*clock_us)(void),
-                void (*drop)(struct lingering *place));
+                void (*drop)(struct lingering *lingering));
 void linger_finish(struct linger *linger);
 
 /* False: the process cannot be watched, or is gone. */
-bool linger_begin(struct linger *linger, struct lingering *place, pid_t pid);
+bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid);
 /* The lock is its own now. */
-void linger_at_head(struct linger *linger, struct lingering *place);
-void linger_end(struct linger *linger, struct lingering *place);
+void linger_at_head(struct linger *linger, struct lingering *lingering);
+void linger_end(struct linger *linger, struct lingering *lingering);
 
 /* How long until the next is up; INT64_MAX. */
 int64_t linger_wait(const struct linger *linger);

@@ -24,11 +24,11 @@
 
 #include "hold.h"
 #include "log.h"
+#include "mount_error.h"
 #include "mountpoint.h"
 #include "ready.h"
 #include "trace.h"
 #include "watchdog.h"
-#include "why.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -98,12 +98,12 @@ static void told_to_leave(struct loop *loop)
 
 static void give_up(struct loop *loop)
 {
-	int why = lc_why(loop->face->lc);
+	int error = lc_why(loop->face->lc);
 
-	if (why == 0 || loop->why != 0)
+	if (error == 0 || loop->error != 0)
 		return;
-	loop->why = why;
-	why_log(loop->options, NULL, why);
+	loop->error = error;
+	mount_error_log(loop->options, NULL, error);
 	if (loop->face->draining)
 		loop->patience_us = INT64_MIN;
 	else
@@ -170,15 +170,15 @@ static bool in_doubt(const struct loop *loop)
  * was, since it is answered by that. */
 static ssize_t next_request(struct loop *loop, const struct fuse_buf *buffer)
 {
-	ssize_t n = loop->kept;
+	ssize_t n = loop->unserved;
 
 	if (n == 0) {
 		n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
 		if (n > 0)
 			trace_request(loop->face, buffer->mem, (size_t)n);
 	}
-	loop->kept = n > 0 && in_doubt(loop) ? n : 0;
-	return loop->kept > 0 ? 0 : n;
+	loop->unserved = n > 0 && in_doubt(loop) ? n : 0;
+	return loop->unserved > 0 ? 0 : n;
 }
 
 /* libfuse's own reading prints what is no error here. */
@@ -235,7 +235,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - face->clock_us());
-	if (wait < 0 || (serve && loop->kept > 0))
+	if (wait < 0 || (serve && loop->unserved > 0))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, 7, &ts, NULL) < 0)
@@ -244,7 +244,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	watchdog_begin();
 	if (fds[6].revents)
 		pauses_wake(&face->pauses);
-	if (fds[0].revents || (serve && loop->kept > 0))
+	if (fds[0].revents || (serve && loop->unserved > 0))
 		serve_requests(loop, buffer);
 	if (fds[1].revents)
 		read_signals(loop);
@@ -330,7 +330,7 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 	return loop->answer;
 }
 
-void loop_settle(struct loop *loop, int64_t timeout_us)
+void loop_delete_entries(struct loop *loop, int64_t timeout_us)
 {
 	int64_t until = loop->face->clock_us() + timeout_us;
 

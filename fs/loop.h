@@ -22,9 +22,9 @@ struct loop {
 	int64_t patience_us; /* then: until when holders are served */
 	bool forfeited;      /* that time is over, and they have lost what they held */
 	bool over;           /* and the time to close it, too */
-	int why;             /* the engine is unusable: lc_why() */
+	int error;           /* the engine is unusable: lc_why() */
 	bool gone;           /* the kernel's side has ended */
-	ssize_t kept;        /* bytes of a request that is read and not served yet */
+	ssize_t unserved;    /* bytes of a request that is read and not served yet */
 };
 
 int loop_begin(struct loop *loop);
@@ -36,13 +36,13 @@ int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us);
 /* Until the session is ready. 0; -ETIMEDOUT; -EINTR; else why the engine is unusable
  * (lc_status). */
 int loop_connect(struct loop *loop, int64_t until_us);
-/* Until nothing is left to serve, or nothing can be served any more: loop->why.
+/* Until nothing is left to serve, or nothing can be served any more: loop->error.
  * `serving` is called once, when the kernel has greeted; false: it never did. */
 bool loop_serve(struct loop *loop, void (*serving)(void));
 /* Afterwards: a question that may wait, answered by a child: 0 to 255; or -1, if it did not
  * answer in time, or we were told to leave now. */
 int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us);
 /* Afterwards: entries that are still to be deleted, for a time at most. */
-void loop_settle(struct loop *loop, int64_t timeout_us);
+void loop_delete_entries(struct loop *loop, int64_t timeout_us);
 
 #endif

@@ -14,12 +14,12 @@
 #include "kernel_limit.h"
 #include "log.h"
 #include "loop.h"
+#include "mount_error.h"
 #include "mountpoint.h"
 #include "options.h"
 #include "ready.h"
 #include "scan.h"
 #include "trace.h"
-#include "why.h"
 
 #include "ensemble_zookeeper.h"
 
@@ -213,7 +213,7 @@ static int serve_mount(struct options *options, struct loop *loop, struct mount 
 		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
 		         face->kernel_limit_s);
 	loop->fuse = mount->fuse;
-	status = loop_serve(loop, ready_ok) && loop->why == 0 ? 0 : EXIT_MOUNT;
+	status = loop_serve(loop, ready_ok) && loop->error == 0 ? 0 : EXIT_MOUNT;
 	log_line(LC_INFO, loop->terms > 1 || loop->over ? "leaving" : "unmounted");
 	if (all_closed(loop, mount))
 		files_end(face, true);
@@ -250,11 +250,11 @@ static int begin_session(struct options *options, struct loop *loop, struct ense
 		.deadline = set_deadline,
 		.ctx = loop,
 	};
-	int64_t now = clock_now_us(), until = now + why_patience_us(options);
+	int64_t now = clock_now_us(), until = now + options_patience_us(options);
 	int r = loop_find(loop, now + options->retry_us, until);
 
 	if (r < 0) {
-		why_log(options, loop->servers.problem, r);
+		mount_error_log(options, loop->servers.problem, r);
 		return r;
 	}
 	r = ensemble_zookeeper_create(loop->servers.addresses, options->credentials, clock_us, NULL,
@@ -270,7 +270,7 @@ static int begin_session(struct options *options, struct loop *loop, struct ense
 	}
 	r = loop_connect(loop, until);
 	if (r < 0)
-		why_log(options, loop->servers.problem, r);
+		mount_error_log(options, loop->servers.problem, r);
 	return r;
 }
 
@@ -293,7 +293,7 @@ static int run_mount(struct options *options, struct loop *loop)
 	 * at work: its entry is left to the session timeout. */
 	clean = status.holders == 0 && status.losing == 0;
 	if (clean && exit_status == 0)
-		loop_settle(loop, status.session_timeout_us);
+		loop_delete_entries(loop, status.session_timeout_us);
 	lc_destroy(loop->face->lc, clean);
 	files_end(loop->face, false);
 	guardian_end(loop->face->guardian, clean);

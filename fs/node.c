@@ -11,16 +11,16 @@
 #include <string.h>
 #include <utlist.h>
 
-/* How many names that may have to go are looked at, at most, when one comes. */
-#define PASSING_TRIES 4
+/* How many transient names are looked at, at most, when one comes. */
+#define TRANSIENT_TRIES 4
 
 struct nodes {
 	struct node *by_ino, *by_name;
 	struct node *root;
-	struct node *kept; /* the one read longest ago is first */
-	unsigned kept_count;
-	struct node *passing; /* the one looked up longest ago is first */
-	unsigned passing_count;
+	struct node *cached; /* the one read longest ago is first */
+	unsigned cached_count;
+	struct node *transient; /* the one looked up longest ago is first */
+	unsigned transient_count;
 	struct node *snapped; /* the one listed longest ago is first */
 	size_t snapped_entries;
 	uint64_t last;
@@ -111,18 +111,18 @@ int nodes_create(struct nodes **ret_nodes)
 	return 0;
 }
 
-static bool is_passing(const struct node *node)
+static bool is_transient(const struct node *node)
 {
 	return node->kind == NODE_ENTRY || (node->kind == NODE_DOOR && strchr(node->name, '@'));
 }
 
-static void let_pass(struct nodes *nodes, struct node *node)
+static void unlist_transient(struct nodes *nodes, struct node *node)
 {
-	if (!node->kept || !is_passing(node))
+	if (!node->listed || !is_transient(node))
 		return;
-	node->kept = false;
-	DL_DELETE(nodes->passing, node);
-	nodes->passing_count--;
+	node->listed = false;
+	DL_DELETE(nodes->transient, node);
+	nodes->transient_count--;
 }
 
 static void drop_snapshot(struct nodes *nodes, struct node *queue)
@@ -140,7 +140,7 @@ static void free_node(struct nodes *nodes, struct node *node)
 	HASH_DELETE(by_ino, nodes->by_ino, node);
 	node_unname(nodes, node);
 	drop_snapshot(nodes, node);
-	let_pass(nodes, node);
+	unlist_transient(nodes, node);
 	free(node->znode);
 	free_strings(node);
 	free(node);
@@ -202,25 +202,25 @@ void node_unname(struct nodes *nodes, struct node *node)
 	node->by_name.tbl = NULL;
 }
 
-void node_keep(struct nodes *nodes, struct node *lock)
+void node_cache(struct nodes *nodes, struct node *lock)
 {
 	if (!lock->by_name.tbl)
 		return; /* nobody would find it */
 	node_ref(lock);
-	node_unkeep(nodes, lock);
-	lock->kept = true;
-	DL_APPEND(nodes->kept, lock);
-	if (++nodes->kept_count > KEPT_LOCKS_MAX)
-		node_unkeep(nodes, nodes->kept);
+	node_uncache(nodes, lock);
+	lock->listed = true;
+	DL_APPEND(nodes->cached, lock);
+	if (++nodes->cached_count > CACHED_LOCKS_MAX)
+		node_uncache(nodes, nodes->cached);
 }
 
-void node_unkeep(struct nodes *nodes, struct node *lock)
+void node_uncache(struct nodes *nodes, struct node *lock)
 {
-	if (!lock->kept)
+	if (!lock->listed)
 		return;
-	lock->kept = false;
-	DL_DELETE(nodes->kept, lock);
-	nodes->kept_count--;
+	lock->listed = false;
+	DL_DELETE(nodes->cached, lock);
+	nodes->cached_count--;
 	node_unref(nodes, lock);
 }
 
@@ -245,14 +245,14 @@ void node_unref(struct nodes *nodes, struct node *node)
 
 /* At the end of the list; and the first that is not in use goes, if it has become too long.
  * Those in use are as many as other limits allow: only some are looked at each time. */
-static void keep_passing(struct nodes *nodes, struct node *node)
+static void list_transient(struct nodes *nodes, struct node *node)
 {
-	let_pass(nodes, node);
-	node->kept = true;
-	DL_APPEND(nodes->passing, node);
-	nodes->passing_count++;
-	for (int i = 0; i < PASSING_TRIES && nodes->passing_count > NODE_PASSING_MAX; i++) {
-		struct node *first = nodes->passing;
+	unlist_transient(nodes, node);
+	node->listed = true;
+	DL_APPEND(nodes->transient, node);
+	nodes->transient_count++;
+	for (int i = 0; i < TRANSIENT_TRIES && nodes->transient_count > NODE_TRANSIENT_MAX; i++) {
+		struct node *first = nodes->transient;
 
 		if (first->references == 0) {
 			node_ref(first);
@@ -260,16 +260,16 @@ static void keep_passing(struct nodes *nodes, struct node *node)
 			node_unref(nodes, first);
 			continue;
 		}
-		DL_DELETE(nodes->passing, first);
-		DL_APPEND(nodes->passing, first);
+		DL_DELETE(nodes->transient, first);
+		DL_APPEND(nodes->transient, first);
 	}
 }
 
 void node_looked_up(struct nodes *nodes, struct node *node)
 {
 	node->lookups++;
-	if (is_passing(node))
-		keep_passing(nodes, node);
+	if (is_transient(node))
+		list_transient(nodes, node);
 }
 
 void node_snapshot(struct nodes *nodes, struct node *queue, struct snapshot *snapshot)

@@ -10,7 +10,7 @@
  * How much that is the kernel decides, and it remembers all names while there is memory.
  * Of locks and their files there are no more than the ensemble has. But names of doors with
  * a time can be made up without end, and entries come and go. So of these no more are kept
- * than NODE_PASSING_MAX: those looked up longest ago, and not open, go although the kernel
+ * than NODE_TRANSIENT_MAX: those looked up longest ago, and not open, go although the kernel
  * knows their numbers. When it comes with one again it is told ESTALE; for a path it
  * then looks the name up anew by itself.
  */
@@ -25,8 +25,8 @@
 #define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
 #include <uthash.h>
 
-#define KEPT_LOCKS_MAX 4096
-#define NODE_PASSING_MAX 16384
+#define CACHED_LOCKS_MAX 4096
+#define NODE_TRANSIENT_MAX 16384
 /* Entries in all snapshots of queues; the oldest go first. */
 #define NODE_SNAPSHOTS_MAX 65536
 
@@ -63,7 +63,7 @@ struct node {
 	bool known;                /*   info was read once; it is the memory that */
 	struct lc_lock_info info;  /*   answers while the ensemble is away */
 	int64_t info_us;           /*   and when that was */
-	bool kept;                 /* in the list of locks that were read, or names that pass */
+	bool listed;               /* in the list of cached locks, or of transient names */
 	struct node *prev, *next;  /*   or of queues with a snapshot: the oldest is first */
 	struct entry_facts entry;  /* NODE_ENTRY: as it was at lookup */
 	char *znode;               /* NODE_ENTRY: what the file is bound to */
@@ -87,9 +87,9 @@ struct node *node_get(struct nodes *nodes, struct node *parent, const char *name
 /* Its name is free for another one, with a number of its own: the kernel finds nothing in
  * a directory that was removed as long as it knows that by its number. */
 void node_unname(struct nodes *nodes, struct node *node);
-/* The lock was read, or is not there: it is kept, or no longer, whatever the kernel forgets. */
-void node_keep(struct nodes *nodes, struct node *lock);
-void node_unkeep(struct nodes *nodes, struct node *lock);
+/* The lock was read, or is not there: it is cached, or no longer, whatever the kernel forgets. */
+void node_cache(struct nodes *nodes, struct node *lock);
+void node_uncache(struct nodes *nodes, struct node *lock);
 /* What is remembered of a queue from now on. Takes the snapshot, which may be NULL. */
 void node_snapshot(struct nodes *nodes, struct node *queue, struct snapshot *snapshot);
 void node_ref(struct node *node);

@@ -220,11 +220,8 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 	struct parked *parked = ctx;
 	struct node *queue = parked->node;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
 	if (!snapshot_is_of(queue->snapshot, listing))
 		node_snapshot(parked->face->nodes, queue,
 		              snapshot_take(listing, parked->face->clock_us()));
@@ -367,13 +364,10 @@ static void dir_made(void *ctx, int err)
 	struct face *face = parked->face;
 	char *path;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
 	/* The kernel wants the new directory's attributes. */
-	parked->changed = true;
+	parked_commit(parked);
 	path = child_path(parked->node->lock, parked->name);
 	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked,
 	                                 &parked->call)

@@ -483,6 +483,12 @@ bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_
 	return ok;
 }
 
+int64_t options_patience_us(const struct options *options)
+{
+	return options->retry_us > options->connect_timeout_us ? options->retry_us
+	                                                       : options->connect_timeout_us;
+}
+
 void options_free(struct options *options)
 {
 	free(options->source);

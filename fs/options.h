@@ -37,6 +37,8 @@ struct options {
 
 /* True: go on. False: leave with *ret_status; everything has been said. */
 bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_status);
+/* How long the start goes on trying to reach a server. */
+int64_t options_patience_us(const struct options *options);
 void options_free(struct options *options);
 
 #endif

@@ -5,8 +5,22 @@
  */
 #include "face.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+
+static void parked_step(struct parked *parked, enum parked_state to)
+{
+	static const unsigned steps[] = {
+		[PARKED_NEW] = 1 << PARKED_ASKING,
+		[PARKED_ASKING] = 1 << PARKED_HEARD,
+		[PARKED_HEARD] = 1 << PARKED_ASKING | 1 << PARKED_COMMITTED,
+		[PARKED_COMMITTED] = 0,
+	};
+
+	assert(steps[parked->state] & 1U << to);
+	parked->state = to;
+}
 
 static void refuse_with_errno(fuse_req_t req, int error)
 {
@@ -47,6 +61,7 @@ uid_t parked_uid(const struct parked *parked)
 
 void parked_free(struct parked *parked)
 {
+	assert(parked->state != PARKED_ASKING);
 	if (parked->node)
 		node_unref(parked->face->nodes, parked->node);
 	parked->face->parked--;
@@ -64,25 +79,43 @@ static void call_interrupted(fuse_req_t req, void *ctx)
 	struct parked *parked = ctx;
 
 	(void)req;
-	/* Programs do again by themselves what an interrupt ended: what may have been done
-	 * is waited for, which has its time limit. */
+	/* Programs by themselves repeat a call that an interrupt has ended. So the end of a change
+	 * that may have been made is waited for, which has a time limit. */
 	if (!lc_may_cancel(parked->call))
 		return;
 	lc_cancel(parked->call);
+	parked_step(parked, PARKED_HEARD);
 	parked_error(parked, -EINTR);
 }
 
 void park_call(struct parked *parked, int r)
 {
-	if (r < 0)
+	if (r < 0) {
 		parked_error(parked, r);
-	else if (!parked->changed)
+	} else if (parked->state != PARKED_COMMITTED) {
+		parked_step(parked, PARKED_ASKING);
 		fuse_req_interrupt_func(parked->req, call_interrupted, parked);
+	}
 }
 
 void unpark(struct parked *parked)
 {
 	fuse_req_interrupt_func(parked->req, NULL, NULL);
+	if (parked->state != PARKED_COMMITTED)
+		parked_step(parked, PARKED_HEARD);
+}
+
+bool unpark_succeeded(struct parked *parked, int err)
+{
+	unpark(parked);
+	if (err < 0)
+		parked_error(parked, err);
+	return err >= 0;
+}
+
+void parked_commit(struct parked *parked)
+{
+	parked_step(parked, PARKED_COMMITTED);
 }
 
 void parked_done(void *ctx, int err)

@@ -56,7 +56,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 
 static void reply_parked(struct parked *parked, const char *text, size_t len)
 {
-	reply_text(parked->face, parked->req, parked->node, &parked->fi, text, len, 0);
+	reply_text(parked->face, parked->req, parked->node, &parked->open, text, len, 0);
 	parked_free(parked);
 }
 
@@ -80,22 +80,16 @@ static void value_read(void *ctx, int err, const char *value, size_t len)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err == 0)
+	if (unpark_succeeded(parked, err))
 		reply_parked(parked, len > 0 ? value : "", len);
-	else
-		parked_error(parked, err);
 }
 
 static void value_opened_empty(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err == 0)
+	if (unpark_succeeded(parked, err))
 		reply_parked(parked, "", 0);
-	else
-		parked_error(parked, err);
 }
 
 static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
@@ -103,12 +97,9 @@ static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 	struct parked *parked = ctx;
 	char text[16];
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
-	reply_text(parked->face, parked->req, parked->node, &parked->fi, text,
+	reply_text(parked->face, parked->req, parked->node, &parked->open, text,
 	           (size_t)snprintf(text, sizeof(text), "%u\n", info->slots), info->czxid);
 	parked_free(parked);
 }
@@ -182,7 +173,7 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 		parked = park(face, req, node, NULL);
 		if (!parked)
 			return;
-		parked->fi = *fi;
+		parked->open = *fi;
 		park_call(parked, value_empty(parked, value_opened_empty));
 		return;
 	}
@@ -198,7 +189,7 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 	parked = park(face, req, node, NULL);
 	if (!parked)
 		return;
-	parked->fi = *fi;
+	parked->open = *fi;
 	park_call(parked, ask_for(parked));
 }
 
@@ -216,12 +207,9 @@ static void command_written(void *ctx, int err)
 {
 	struct parked *parked = ctx;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
-	fuse_reply_write(parked->req, parked->size);
+	fuse_reply_write(parked->req, parked->write.size);
 	parked_free(parked);
 }
 
@@ -264,12 +252,12 @@ int evict_entry(struct parked *parked, lc_done_fn *done)
 {
 	uid_t uid = fuse_req_ctx(parked->req)->uid;
 	const struct node *node = parked->node;
-	struct person person;
+	struct caller caller;
 	char name[128];
 
-	family_see(fuse_req_ctx(parked->req)->pid, &person);
-	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)uid, (int)person.pid,
-	         person.command, parked->face->host);
+	family_see(fuse_req_ctx(parked->req)->pid, &caller);
+	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)uid,
+	         (int)caller.process.pid, caller.command, parked->face->host);
 	return lc_evict(parked->face->lc, node->lock, node->znode,
 	                &(struct lc_evictor){.uid = uid, .name = name, .token = node->entry.token},
 	                done, parked, &parked->call);
@@ -300,7 +288,7 @@ void text_write(struct face *face, struct text_file *file, fuse_req_t req, struc
 	parked = park(face, req, node, NULL);
 	if (!parked)
 		return;
-	parked->size = size;
+	parked->write.size = size;
 	park_call(parked, node->kind == NODE_SLOTS ? write_slots(parked, file, data, size)
 	                                           : write_entry(parked, data, size));
 }

@@ -2,9 +2,9 @@
  *
  * value.c - writing to `value`, the text that stays with a lock from holder to holder, and
  * emptying it.
- * Only whoever has the lock for itself alone may: the process that took it on this mount,
- * or one that descends from it. Where that cannot be seen, since one of the two is in
- * another pid namespace or has ended, it has to be the same user.
+ * Only the exclusive holder may: the process that took the lock on this mount, or one that
+ * descends from it. Where that cannot be seen, since one of the two is in another pid
+ * namespace or has ended, the user must be the same.
  */
 #include "text.h"
 
@@ -38,7 +38,7 @@ static bool belongs_to(const struct hold *hold, const struct writer *writer)
 	return false;
 }
 
-/* The hold it may write by, a good one rather than a lost one; NULL: none. */
+/* The hold by which the process may write, one that is not lost if there is one; NULL: none. */
 static struct hold *find_hold(const struct face *face, const char *lock,
                               const struct writer *writer)
 {
@@ -55,7 +55,7 @@ static struct hold *find_hold(const struct face *face, const char *lock,
 	return lost;
 }
 
-/* That of whoever sent the request. */
+/* The hold of the process that sent the request. */
 static struct hold *hold_of(const struct face *face, fuse_req_t req, const struct node *node)
 {
 	struct writer writer = {.uid = fuse_req_ctx(req)->uid};
@@ -78,15 +78,12 @@ int value_empty(struct parked *parked, lc_done_fn *done)
 static void value_written(void *ctx, int err)
 {
 	struct parked *parked = ctx;
-	struct text_file *file = parked->open;
+	struct text_file *file = parked->write.file;
 
-	unpark(parked);
-	if (err < 0) {
-		parked_error(parked, err);
+	if (!unpark_succeeded(parked, err))
 		return;
-	}
 	file->written = true;
-	fuse_reply_write(parked->req, parked->size);
+	fuse_reply_write(parked->req, parked->write.size);
 	parked_free(parked);
 }
 
@@ -107,8 +104,8 @@ void value_write(struct face *face, struct text_file *file, fuse_req_t req, stru
 		parked_error(parked, -ENFILE);
 		return;
 	}
-	parked->size = size;
-	parked->open = file;
+	parked->write.size = size;
+	parked->write.file = file;
 	park_call(parked, lc_set_value(hold->taker, data, size, file->written && off > 0,
 	                               value_written, parked, &parked->call));
 }

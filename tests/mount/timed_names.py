@@ -12,7 +12,7 @@ from harness import BOB, Stopwatch, check, check_equal, check_errno, check_user,
 MALFORMED = ('lock@', 'lock@30', 'lock@s', 'lock@x', 'lock@1.5s', 'lock@1h30m', 'lock@-1s', 'lock@+1s',
              'lock@ 1s', 'lock@1s ', 'lock@1S', 'lock@0x1s', 'lock@1d', 'lock@99999999999999999999s',
              'lock@9223372036854775807h', 'try@5s')
-PASSING_MAX = 16384    # NODE_PASSING_MAX
+TRANSIENT_MAX = 16384    # NODE_TRANSIENT_MAX
 MORE = 4096
 TIMED = ('lock', 'shared', 'reentrant')
 
@@ -59,11 +59,11 @@ def made_up(mount):
     path = os.open(mount.path('build', 'lock@19s'), os.O_PATH)
     os.stat(fresh)
     before = mount.resident()
-    for number in range(PASSING_MAX + MORE + 1):
+    for number in range(TRANSIENT_MAX + MORE + 1):
         os.stat(mount.path('build', f'lock@{number}ms'))
-        if number == PASSING_MAX:
+        if number == TRANSIENT_MAX:
             before_more = mount.resident()
-    print(f'{before_more - before} bytes for {PASSING_MAX} names, {mount.resident() - before_more} for {MORE} more')
+    print(f'{before_more - before} bytes for {TRANSIENT_MAX} names, {mount.resident() - before_more} for {MORE} more')
     check(mount.resident() - before_more < 200 * MORE, 'the daemon grows with every name')
     # By its path it is another file, and there; by a descriptor of before it is stale.
     until(lambda: os.stat(door).st_ino != old, 'the daemon has forgotten it')

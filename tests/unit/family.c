@@ -17,29 +17,30 @@ static void identity(void **state)
 	static const char *const names[] = {"plain", "a b", ") R 1 2 3 (", "((((",
 	                                    "))))",  "",    "a\nb: c",     "\n"};
 	struct ancestry ancestry;
-	struct person self;
+	struct caller self;
 
 	(void)state;
 	assert_true(family_ancestry(getpid(), &ancestry));
 	assert_int_equal(ancestry.parent, getppid());
 	assert_true(ancestry.start > 0);
 	family_identify(getpid(), &self);
-	assert_int_equal(self.pid, getpid());
-	assert_true(self.start == ancestry.start);
+	assert_int_equal(self.process.pid, getpid());
+	assert_true(self.process.start == ancestry.start);
 	for (size_t i = 0; i < LENGTH(names); i++) {
 		pid_t child = fork();
-		struct person person;
+		struct caller caller;
 		int status;
 
 		if (child == 0) {
 			prctl(PR_SET_NAME, names[i]);
-			family_identify(getpid(), &person);
-			if (person.pid != getpid() || person.start < self.start ||
-			    strcmp(person.command, names[i]) != 0)
+			family_identify(getpid(), &caller);
+			if (caller.process.pid != getpid() ||
+			    caller.process.start < self.process.start ||
+			    strcmp(caller.command, names[i]) != 0)
 				_exit(1);
-			family_see(getpid(), &person);
-			_exit(person.pid != getpid() || person.start != 0 ||
-			      strcmp(person.command, names[i]) != 0 ||
+			family_see(getpid(), &caller);
+			_exit(caller.process.pid != getpid() || caller.process.start != 0 ||
+			      strcmp(caller.command, names[i]) != 0 ||
 			      family_process(getpid()) != getpid());
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
@@ -49,7 +50,7 @@ static void identity(void **state)
 
 static void nobody(void **state)
 {
-	struct person person;
+	struct caller caller;
 	pid_t gone = fork();
 
 	(void)state;
@@ -57,10 +58,10 @@ static void nobody(void **state)
 		_exit(0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
 	for (size_t i = 0; i < 2; i++) {
-		family_identify(i ? gone : 0, &person);
-		assert_int_equal(person.pid, 0);
-		assert_string_equal(person.command, "-");
-		assert_null(family_lineage(person.pid));
+		family_identify(i ? gone : 0, &caller);
+		assert_int_equal(caller.process.pid, 0);
+		assert_string_equal(caller.command, "-");
+		assert_null(family_lineage(caller.process.pid));
 		assert_int_equal(family_watch(i ? gone : 0), -1);
 	}
 	assert_false(family_lives(-1));

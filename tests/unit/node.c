@@ -174,30 +174,30 @@ static void locks_are_kept(void **state)
 	node_unref(nodes, team);
 	ino = build->ino;
 	for (int i = 0; i < 2; i++)
-		node_keep(nodes, build);
+		node_cache(nodes, build);
 	node_unref(nodes, build);
-	for (int i = 0; i < 2 * KEPT_LOCKS_MAX; i++) {
+	for (int i = 0; i < 2 * CACHED_LOCKS_MAX; i++) {
 		snprintf(name, sizeof(name), "%d", i);
 		lock = node_get(nodes, nodes_root(nodes), name, NODE_LOCK);
-		node_keep(nodes, lock);
+		node_cache(nodes, lock);
 		node_unref(nodes, lock);
-		if (i == KEPT_LOCKS_MAX)
+		if (i == CACHED_LOCKS_MAX)
 			assert_null(node_child(nodes, nodes_root(nodes), "1"));
 		if (i % 1000 == 0)
-			node_keep(nodes, build);
+			node_cache(nodes, build);
 	}
 	assert_ptr_equal(node_child(nodes, node_child(nodes, nodes_root(nodes), "team"), "build"),
 	                 build);
-	node_unkeep(nodes, build);
+	node_uncache(nodes, build);
 	assert_null(node_by_ino(nodes, ino));
 	assert_null(node_child(nodes, nodes_root(nodes), "team"));
 	/* What has lost its name is not. */
 	node_unname(nodes, lock);
-	node_unkeep(nodes, lock);
+	node_uncache(nodes, lock);
 	lock = node_get(nodes, nodes_root(nodes), "gone", NODE_LOCK);
 	ino = lock->ino;
 	node_unname(nodes, lock);
-	node_keep(nodes, lock);
+	node_cache(nodes, lock);
 	node_unref(nodes, lock);
 	assert_null(node_by_ino(nodes, ino));
 }
@@ -226,7 +226,7 @@ static void names_that_pass(void **state)
 	node_unref(nodes, one);
 	node_unref(nodes, again);
 	first = one->ino;
-	for (int i = 0; i < NODE_PASSING_MAX - 3; i++) {
+	for (int i = 0; i < NODE_TRANSIENT_MAX - 3; i++) {
 		snprintf(name, sizeof(name), "lock@%dms", i);
 		door = node_get(nodes, build, name, NODE_DOOR);
 		node_looked_up(nodes, door);
@@ -234,7 +234,7 @@ static void names_that_pass(void **state)
 	}
 	assert_ptr_equal(node_by_ino(nodes, first), one);
 	node_looked_up(nodes, again);
-	for (int i = 0; i < NODE_PASSING_MAX - 2; i++) {
+	for (int i = 0; i < NODE_TRANSIENT_MAX - 2; i++) {
 		snprintf(name, sizeof(name), "shared@%dms", i);
 		door = node_get(nodes, build, name, NODE_DOOR);
 		node_looked_up(nodes, door);
@@ -312,7 +312,7 @@ static void destroyed_with_all_known(void **state)
 		struct node *entry = node_get(nodes, lock, "queue", NODE_QUEUE);
 
 		node_looked_up(nodes, lock);
-		node_keep(nodes, lock);
+		node_cache(nodes, lock);
 		entry->znode = strdup("x-0000000001");
 	}
 	nodes_destroy(nodes);

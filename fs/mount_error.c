@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * why.c - see why.h.
+ * mount_error.c - see mount_error.h.
  */
-#include "why.h"
+#include "mount_error.h"
 
 #include "log.h"
 
@@ -10,13 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-int64_t why_patience_us(const struct options *options)
-{
-	return options->retry_us > options->connect_timeout_us ? options->retry_us
-	                                                       : options->connect_timeout_us;
-}
-
-void why_log(const struct options *options, const char *problem, int error)
+void mount_error_log(const struct options *options, const char *problem, int error)
 {
 	const char *root = options->root;
 
@@ -27,7 +21,7 @@ void why_log(const struct options *options, const char *problem, int error)
 		return;
 	case ETIMEDOUT:
 		log_line(LC_ERROR, "no ZooKeeper server answered at %s within %" PRId64 " ms",
-		         options->servers, why_patience_us(options) / 1000);
+		         options->servers, options_patience_us(options) / 1000);
 		return;
 	case ENOENT:
 		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made",

@@ -58,7 +58,8 @@ struct _zhandle {
 };
 
 /* The next request: taken; refused at once; refused when it is noted already. */
-static enum { TAKE, REFUSE, REFUSE_HALF_WAY } next_request;
+enum how { TAKE, REFUSE, REFUSE_HALF_WAY };
+static enum how next_request;
 static zhandle_t *current;
 static int next_code = ZOK; /* of the next answer */
 static bool no_socket;      /* interest fails, and gives the number of one that was closed */
@@ -191,7 +192,7 @@ int zookeeper_process(zhandle_t *zh, int events)
 static int take(zhandle_t *zh, enum form form, void (*fn)(void), const void *data)
 {
 	struct pending *pending;
-	int how = next_request;
+	enum how how = next_request;
 
 	next_request = TAKE;
 	if (how == REFUSE)

@@ -360,8 +360,7 @@ static void good_lock_names(void **state)
 		"slot",
 		"flocks",
 		"\xc3\xbc",
-		"gr\xc3\xb6\xc3\x9f"
-		"e",
+		"gr\303\266\303\237e",
 		"\xe6\x97\xa5\xe6\x9c\xac",
 		"\xc2\xa0",     /* U+00A0 */
 		"\xdf\xbf",     /* U+07FF */

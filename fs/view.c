@@ -45,7 +45,7 @@ static const char *format_word(char buffer[LC_COMMAND_MAX + 1], const char *text
 	size_t n = 0;
 
 	for (; text[n]; n++)
-		buffer[n] = text[n] == ' ' ? '_' : text[n];
+		buffer[n] = (char)(text[n] == ' ' ? '_' : text[n]);
 	buffer[n] = '\0';
 	return or_dash(buffer);
 }

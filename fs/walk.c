@@ -132,7 +132,7 @@ static void learn_entry(struct walk_lock *lock, const struct lc_entry_info *info
 static void step_entries_read(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
 	struct step *step = ctx;
-	size_t wanted = (step->lock.holders > 0) + (step->lock.waiters > 0);
+	size_t wanted = (step->lock.holders > 0 ? 1U : 0) + (step->lock.waiters > 0 ? 1U : 0);
 
 	if ((err == -ENOENT || (err == 0 && count < wanted)) && ++step->tries < TRIES) {
 		ask_list(step);

@@ -481,7 +481,7 @@ static void turn(void)
 	port_of_test->port->prepare(port_of_test, &pollfd);
 	inside--;
 	assert_int_equal(pollfd.fd, none ? -1 : current->fds[0]);
-	port_of_test->port->process(port_of_test, none ? 0 : said[turns++ % 3]);
+	port_of_test->port->process(port_of_test, (short)(none ? 0 : said[turns++ % 3]));
 }
 
 /* Connects; asks, loses the connection with and without a word, is refused; heals. */

@@ -183,8 +183,8 @@ static void every_option(void **state)
 
 	(void)state;
 	ACCEPT(&run, "-o",
-	       "session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1,"
-	       "retry=5m,drain=0s,uid=1000,gid=4294967294,umask=0",
+	       ("session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1,"
+	        "retry=5m,drain=0s,uid=1000,gid=4294967294,umask=0"),
 	       "-oallow_other,ro,noatime,context=system_u:object_r:x_t:s0", "zk1:2181/team/locks",
 	       "/", "-f");
 	assert_int_equal(run.options.session_timeout_us, 30000000);

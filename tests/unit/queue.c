@@ -43,7 +43,7 @@ static void ordered_by_number_only(void **state)
 	static const char *const names[] = {
 		"zz-0000000003",
 		"build",
-		OURS "lock-0000000010",
+		(OURS "lock-0000000010"),
 		"aa-0000000009",
 		"_c_00000000-0000-0000-0000-000000000000-a.1-lock-0000000002",
 		"x__rlock__0000000000",

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The log lines of zklockfs-running(7) are those of the source: each line that is an error, a
+warning or a notice begins as a line of the page does, and no line of the page is made up."""
+
+import glob
+import re
+import sys
+
+PAGE = 'fs/zklockfs-running.7.scd'
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;]|PRI\w+|\w+|\S')
+
+
+def calls(text):
+    """The arguments of each call that logs, as lists of tokens."""
+    for call in re.finditer(r'\b(lc_report|log_line)\(', text):
+        arguments, depth = [[]], 1
+        for token in TOKEN.findall(text, call.end()):
+            depth += (token == '(') - (token == ')')
+            if depth == 0:
+                break
+            if token == ',' and depth == 1:
+                arguments.append([])
+            else:
+                arguments[-1].append(token)
+        yield arguments[1:] if call.group(1) == 'lc_report' else arguments
+
+
+def formats(argument):
+    """The texts of an argument: more than one where it is a choice."""
+    text = ''
+    for token in argument + [';']:
+        if token.startswith('"'):
+            text += token[1:-1]
+        elif not token.startswith('PRI') and text:
+            yield text
+            text = ''
+
+
+def words(text):
+    """Without what is filled in: a conversion, or a word in capitals."""
+    text = re.sub(r'%[-.0-9]*[a-z]*|\\.|0x\w*', ' ', text)
+    return [word for word in re.findall(r"[\w./'-]+", text)
+            if not re.fullmatch(r"[^a-z]*", word)]
+
+
+def main(root):
+    with open(f'{root}/{PAGE}', encoding='utf-8') as page:
+        section = re.search(r'^# LOG LINES\n(.*?)^# ', page.read(), re.MULTILINE | re.DOTALL).group(1)
+    rows = {row: words(row) for row in re.findall(r'^\|  (.*)\n', section.replace('\\', ''), re.MULTILINE)}
+    unknown, count, bad = set(rows), 0, []
+    for path in sorted(glob.glob(root + '/fs/*.c') + glob.glob(root + '/lockcore/*.c')):
+        with open(path, encoding='utf-8') as source:
+            text = source.read()
+        for arguments in calls(text):
+            if len(arguments) < 2 or not re.search('LC_(ERROR|WARNING|NOTICE)', ' '.join(arguments[0])):
+                continue
+            for line in formats(arguments[1]):
+                said = words(line)
+                there = [row for row in rows if rows[row] == said[:len(rows[row])]]
+                unknown.difference_update(there)
+                count += 1
+                if said and not there:
+                    bad.append(f'{path}: {PAGE} does not say what this log line means: {line}')
+    bad += [f'{PAGE}: no such log line: {row}' for row in unknown]
+    if count < 40:
+        bad.append(f'only {count} log lines were found')
+    sys.exit('\n'.join(bad) or 0)
+
+
+main(sys.argv[1])

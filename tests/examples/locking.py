@@ -102,6 +102,10 @@ class Terminal:
             self.read(0.1)
             check(time.monotonic() < deadline, f'the terminal shows {self.said!r} and not {text!r}')
 
+    def prompt(self, after):
+        """The shell's prompt has come behind this text: what was typed before could be lost."""
+        until(lambda: (self.read(0.02), b'\n$ ' in self.said.split(after.encode())[-1])[1], 'the prompt')
+
     def type(self, text):
         os.write(self.fd, text.encode())
 
@@ -114,7 +118,11 @@ class Terminal:
         return self.status is not None
 
     def end(self, status, what):
-        until(self.ended, what + ' ends')
+        try:
+            until(self.ended, what + ' ends')
+        except AssertionError:
+            print(f'the terminal shows {self.said!r}')
+            raise
         check_equal(self.status, status, f'{what}: status; it said {self.said!r}')
         os.close(self.fd)
 

@@ -84,6 +84,7 @@ def why(a, b):
     queued(a, 'svca', 2)
     says(['svca'], 75, f'held by process {holder.pid} (python3) on b for ')
     says(['svca'], 75, '1 waits for it already')
+    says(['-s', 'svca'], 75, f'held by process {holder.pid}')
     holder.release()
     waiter.held().release()
     holder = b.take('svca', 'shared').held()

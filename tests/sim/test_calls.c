@@ -1104,6 +1104,25 @@ static void removed_for_good(void **state)
 	finish(stage);
 }
 
+/* What was refused is tried again, and not at once. */
+static void refused_for_a_while(void **state)
+{
+	struct stage *stage = begin(28);
+	struct host *host = &stage->hosts[0];
+	struct taker taker;
+
+	(void)state;
+	put(stage, BUILD, "");
+	take(&taker, host, "build", LC_EXCLUSIVE);
+	stage->world.refuse_next = 2;
+	leave(&taker);
+	assert_int_equal(stage->world.refuse_next, 1);
+	run(stage, 5 * SECOND);
+	assert_int_equal(stage->world.refuse_next, 0);
+	assert_null(node_of(stage, BUILD)->children);
+	finish(stage);
+}
+
 /* One that waited behind an entry whose delete was refused is gone with the lock; one that
  * came in between finds the new lock free. */
 static void removed_behind_a_leaver(void **state)
@@ -1176,20 +1195,32 @@ static void replacing_later(void **state)
 {
 	struct stage *stage = begin(14);
 	struct host *host = &stage->hosts[0];
-	struct taker holder, own, other, waiter;
+	struct taker holder, own, also, other, waiter, second, shared;
 
 	(void)state;
 	put(stage, BUILD, "");
+	put(stage, ROOT "/other", "");
 	take(&holder, host, "build", LC_EXCLUSIVE);
 	take(&other, &stage->hosts[1], "build", LC_SHARED);
 	take(&own, host, "build", LC_SHARED);
+	take(&also, host, "build", LC_SHARED);
 	take(&waiter, host, "build", LC_EXCLUSIVE);
 	leave(&holder);
 	assert_int_equal(own.result, 0);
 	assert_int_equal(other.result, 0);
 	assert_false(lc_replace(own.lc, waiter.lc));
 	assert_true(lc_replace(waiter.lc, own.lc));
+	/* One for one, of one lock. */
+	take(&second, host, "build", LC_EXCLUSIVE);
+	take(&shared, host, "other", LC_SHARED);
 	assert_false(lc_replace(waiter.lc, own.lc));
+	assert_false(lc_replace(second.lc, own.lc));
+	assert_false(lc_replace(second.lc, shared.lc));
+	assert_int_equal(also.result, 0);
+	assert_false(lc_replace(waiter.lc, also.lc));
+	leave(&also);
+	leave(&second);
+	leave(&shared);
 	host_wake(host);
 	run(stage, 200 * MS);
 	assert_int_equal(waiter.result, NONE);
@@ -1432,6 +1463,60 @@ static void waiting_behind(void **state)
 	leave(&third);
 	leave(&second);
 	leave(&first);
+	finish(stage);
+}
+
+/* A holder that has more slots behind it than there are now does not wait behind itself. */
+static void waiting_where_slots_were(void **state)
+{
+	struct stage *stage = begin(26);
+	struct taker first, second, third;
+
+	(void)state;
+	put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 2\n\n");
+	take(&first, &stage->hosts[0], "build", LC_EXCLUSIVE);
+	take(&second, &stage->hosts[0], "build", LC_EXCLUSIVE);
+	assert_int_equal(second.result, 0);
+	put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+	run(stage, SECOND);
+	assert_int_equal(waited_for(&second), 0);
+	take(&third, &stage->hosts[1], "build", LC_EXCLUSIVE);
+	assert_int_equal(waited_for(&second), 1);
+	leave(&third);
+	leave(&second);
+	leave(&first);
+	finish(stage);
+}
+
+/* A holder that loses the lock before the answer comes is told that; one whose entry is gone,
+ * which nothing else has told, hears of it by the question. */
+static void asked_by_losers(void **state)
+{
+	struct stage *stage = begin(27);
+	struct host *host = &stage->hosts[0];
+	struct taker holder;
+	struct question *q;
+
+	(void)state;
+	put(stage, BUILD, "");
+	take(&holder, host, "build", LC_EXCLUSIVE);
+	mutation = MUTATE_drop_changed;
+	take_away(stage, node_of(stage, BUILD)->children->path);
+	run(stage, SECOND);
+	assert_int_equal(holder.lost, 0);
+	assert_int_equal(waited_for(&holder), 0);
+	assert_int_equal(holder.lost, 1);
+	mutation = MUTATE_none;
+	leave(&holder);
+	take(&holder, host, "build", LC_EXCLUSIVE);
+	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 100 * MS);
+	q = stage_ask_waited_for(&holder);
+	run(stage, 10 * MS);
+	lc_forfeit(host->lc);
+	host_wake(host);
+	assert_int_equal(answer_of(q), -EIO);
+	assert_int_equal(holder.lost, 1);
+	leave(&holder);
 	finish(stage);
 }
 
@@ -1832,6 +1917,7 @@ int main(void)
 		cmocka_unit_test(poked_otherwise),
 		cmocka_unit_test(poked_in_a_gap),
 		cmocka_unit_test(removed_for_good),
+		cmocka_unit_test(refused_for_a_while),
 		cmocka_unit_test(removed_behind_a_leaver),
 		cmocka_unit_test(upgrading_at_once),
 		cmocka_unit_test(replacing_later),
@@ -1841,6 +1927,8 @@ int main(void)
 		cmocka_unit_test(nothing_handed_over_in_a_new_lock),
 		cmocka_unit_test(meaning_another_lock),
 		cmocka_unit_test(waiting_behind),
+		cmocka_unit_test(waiting_where_slots_were),
+		cmocka_unit_test(asked_by_losers),
 		cmocka_unit_test(attending),
 		cmocka_unit_test(so_many_below),
 		cmocka_unit_test(entries_are_no_locks_below),

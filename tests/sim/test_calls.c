@@ -789,6 +789,34 @@ static void evicting_with_trouble(void **state)
 	}
 }
 
+/* An entry of another client is changed before its delete arrives: that is tried again. */
+static void evicting_what_changes(void **state)
+{
+	char znode[256], path[512];
+	int met = 0;
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct stage *stage = begin(8);
+		struct question *q;
+
+		put(stage, BUILD, "");
+		make_entry(stage, world_foreign_session(&stage->world, false), "other-lock-", "x",
+		           znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		q = stage_ask_evict(&stage->hosts[0], "build", znode, EVICTOR(.name = "me"));
+		run(stage, i * 50);
+		if (tree_find(&stage->world.proposed, path)) {
+			met++;
+			put_now(stage, path, "y");
+		}
+		assert_int_equal(answer_of(q), 0);
+		assert_false(is_there(stage, znode));
+		finish(stage);
+	}
+	assert_in_range(met, 10, 59);
+}
+
 /* Its taker, of an entry of a mount; the lock's owner, and root. */
 static void who_may_evict(void **state)
 {
@@ -1072,6 +1100,23 @@ static void poked_in_a_gap(void **state)
 		disperse(takers);
 		finish(stage);
 	}
+}
+
+/* A server that takes connections and says nothing is not waited for: each time for a fifth of
+ * the session's time. */
+static void a_server_that_says_nothing(void **state)
+{
+	struct stage *stage = begin(29);
+	struct host *host = &stage->hosts[0];
+	uint64_t before = host->wire.conn_count;
+
+	(void)state;
+	world_hang(&stage->world, 0, 25 * SECOND);
+	run(stage, 24 * SECOND);
+	assert_in_range(host->wire.conn_count - before, 8, 13);
+	run(stage, 10 * SECOND);
+	assert_true(lc_ready(host->lc));
+	finish(stage);
 }
 
 /* ---- a lock that is removed and made again ---- */
@@ -1910,12 +1955,14 @@ int main(void)
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),
 		cmocka_unit_test(evicting_with_trouble),
+		cmocka_unit_test(evicting_what_changes),
 		cmocka_unit_test(who_may_evict),
 		cmocka_unit_test(evicted_by_the_former_owner),
 		cmocka_unit_test(poked_at_once),
 		cmocka_unit_test(poked_together),
 		cmocka_unit_test(poked_otherwise),
 		cmocka_unit_test(poked_in_a_gap),
+		cmocka_unit_test(a_server_that_says_nothing),
 		cmocka_unit_test(removed_for_good),
 		cmocka_unit_test(refused_for_a_while),
 		cmocka_unit_test(removed_behind_a_leaver),

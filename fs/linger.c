@@ -31,7 +31,7 @@ bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid)
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = lingering};
 	int fd = family_watch(pid);
 
-	assert(!lingering->active);
+	assert(lingering->state == NOT_LINGERING);
 	if (fd < 0)
 		return false;
 	if (epoll_ctl(linger->fd, EPOLL_CTL_ADD, fd, &event) < 0) {
@@ -40,7 +40,7 @@ bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid)
 	}
 	*lingering = (struct lingering){
 		.pid = pid,
-		.active = true,
+		.state = LINGERS_BEHIND,
 		.pidfd = fd,
 		.until_us = linger->clock_us() + LINGER_US,
 	};
@@ -57,9 +57,9 @@ void linger_at_head(struct linger *linger, struct lingering *lingering)
 {
 	int64_t until = linger->clock_us() + LINGER_HEAD_US;
 
-	assert(lingering->active && !lingering->head);
+	assert(lingering->state == LINGERS_BEHIND);
 	DL_DELETE(linger->waiting, lingering);
-	lingering->head = true;
+	lingering->state = LINGERS_AT_HEAD;
 	if (until < lingering->until_us)
 		lingering->until_us = until;
 	DL_INSERT_INORDER(linger->heads, lingering, compare_ends);
@@ -67,13 +67,13 @@ void linger_at_head(struct linger *linger, struct lingering *lingering)
 
 void linger_end(struct linger *linger, struct lingering *lingering)
 {
-	if (!lingering->active)
+	if (lingering->state == NOT_LINGERING)
 		return;
-	if (lingering->head)
+	if (lingering->state == LINGERS_AT_HEAD)
 		DL_DELETE(linger->heads, lingering);
 	else
 		DL_DELETE(linger->waiting, lingering);
-	lingering->active = false;
+	lingering->state = NOT_LINGERING;
 	/* Closing is not enough: a child that was just forked has it open for a while, too,
 	 * and so long the epoll would tell of it. */
 	(void)epoll_ctl(linger->fd, EPOLL_CTL_DEL, lingering->pidfd, NULL);

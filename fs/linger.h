@@ -20,8 +20,7 @@
 
 struct lingering {
 	pid_t pid;
-	bool active;
-	bool head;
+	enum lingering_state { NOT_LINGERING, LINGERS_BEHIND, LINGERS_AT_HEAD } state;
 	int64_t until_us;
 	int pidfd;
 	struct lingering *prev, *next;

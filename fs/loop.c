@@ -10,6 +10,9 @@
  * The poll array is made anew every turn: the ZooKeeper client's socket comes
  * back under the same number.
  *
+ *   [SERVES] ──told to leave──► [DRAINS] ──too long──► [FORFEITED] ──too long──► [OVER]
+ *       └──the engine is unusable──┘▲
+ *
  * Told to leave (SIGTERM, SIGINT, SIGHUP): no takers any more, those that wait get
  * ESHUTDOWN, the mount disappears from the tree, and holders are served until the
  * last has closed, or the time for it is over. Then they lose their locks, on_lost
@@ -30,6 +33,7 @@
 #include "trace.h"
 #include "watchdog.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -66,12 +70,19 @@ void loop_finish(struct loop *loop)
 	close(loop->signals);
 }
 
+static void enter_stage(struct loop *loop, enum loop_stage stage, int64_t patience_us)
+{
+	assert(stage == loop->stage + 1);
+	loop->stage = stage;
+	loop->patience_us = loop->face->clock_us() + patience_us;
+}
+
 static void begin_leaving(struct loop *loop, int64_t patience_us)
 {
 	struct face *face = loop->face;
 
 	face->draining = true;
-	loop->patience_us = face->clock_us() + patience_us;
+	enter_stage(loop, LOOP_DRAINS, patience_us);
 	ready_stopping();
 	lc_drain(face->lc);
 	holds_drop(face, 0, NULL);
@@ -87,7 +98,7 @@ static void told_to_leave(struct loop *loop)
 
 	loop->terms++;
 	/* Before the mount loop_connect() sees it. */
-	if (loop->terms == 1 && loop->fuse && !loop->face->draining) {
+	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
 		lc_status(loop->face->lc, &status);
 		log_line(LC_NOTICE,
 		         "told to leave: takers are refused, %u locks are held, %u waited for",
@@ -104,7 +115,7 @@ static void give_up(struct loop *loop)
 		return;
 	loop->error = error;
 	mount_error_log(loop->options, NULL, error);
-	if (loop->face->draining)
+	if (loop->stage > LOOP_SERVES)
 		loop->patience_us = INT64_MIN;
 	else
 		begin_leaving(loop, 0);
@@ -113,13 +124,12 @@ static void give_up(struct loop *loop)
 static void lose_patience(struct loop *loop)
 {
 	struct face *face = loop->face;
-	int64_t now = face->clock_us();
 	struct lc_status status;
 
-	if (!face->draining || now < loop->patience_us)
+	if (loop->stage == LOOP_SERVES || face->clock_us() < loop->patience_us)
 		return;
-	if (loop->forfeited) {
-		loop->over = true;
+	if (loop->stage == LOOP_FORFEITED) {
+		enter_stage(loop, LOOP_OVER, 0);
 		return;
 	}
 	lc_status(face->lc, &status);
@@ -127,8 +137,7 @@ static void lose_patience(struct loop *loop)
 		log_line(LC_WARNING,
 		         "the time to drain is over: %u locks that are still held are lost",
 		         status.holders);
-	loop->forfeited = true;
-	loop->patience_us = now + GRACE_US;
+	enter_stage(loop, LOOP_FORFEITED, GRACE_US);
 	lc_forfeit(face->lc);
 }
 
@@ -297,9 +306,10 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 	bool told = false;
 
 	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
-	       !loop->over &&
-	       !(face->draining && face->holds == 0 && face->parked == 0 && loop->detacher <= 0)) {
-		take_turn(loop, &buffer, face->draining ? loop->patience_us : INT64_MAX);
+	       loop->stage != LOOP_OVER &&
+	       !(loop->stage > LOOP_SERVES && face->holds == 0 && face->parked == 0 &&
+	         loop->detacher <= 0)) {
+		take_turn(loop, &buffer, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
 		give_up(loop);
 		lose_patience(loop);
 		if (face->serving && !told) {

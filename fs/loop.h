@@ -9,19 +9,25 @@
 #include "options.h"
 #include "servers.h"
 
+enum loop_stage {
+	LOOP_SERVES,    /* takers and holders */
+	LOOP_DRAINS,    /* holders, until the patience is over */
+	LOOP_FORFEITED, /* nobody holds any more; doors are to be closed until the grace is over */
+	LOOP_OVER,
+};
+
 struct loop {
 	struct face *face;
 	const struct options *options;
 	struct fuse_session *fuse; /* NULL before the mount */
 	struct servers servers;
-	int signals;         /* a signalfd */
-	pid_t detacher;      /* takes the mount off the tree; 0: none is at work */
-	pid_t asked;         /* loop_ask(): the child; 0: it has ended */
-	int answer;          /*   and what it said */
-	unsigned terms;      /* how often we were told to leave */
-	int64_t patience_us; /* then: until when holders are served */
-	bool forfeited;      /* that time is over, and they have lost what they held */
-	bool over;           /* and the time to close it, too */
+	int signals;    /* a signalfd */
+	pid_t detacher; /* takes the mount off the tree; 0: none is at work */
+	pid_t asked;    /* loop_ask(): the child; 0: it has ended */
+	int answer;     /*   and what it said */
+	unsigned terms; /* how often we were told to leave */
+	enum loop_stage stage;
+	int64_t patience_us; /* when the next stage comes */
 	int error;           /* the engine is unusable: lc_why() */
 	bool gone;           /* the kernel's side has ended */
 	ssize_t unserved;    /* bytes of a request that is read and not served yet */

@@ -214,10 +214,10 @@ static int serve_mount(struct options *options, struct loop *loop, struct mount 
 		         face->kernel_limit_s);
 	loop->fuse = mount->fuse;
 	status = loop_serve(loop, ready_ok) && loop->error == 0 ? 0 : EXIT_MOUNT;
-	log_line(LC_INFO, loop->terms > 1 || loop->over ? "leaving" : "unmounted");
+	log_line(LC_INFO, loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
 	if (all_closed(loop, mount))
 		files_end(face, true);
-	if (face->draining)
+	if (loop->stage > LOOP_SERVES)
 		end_detached(mount->fuse);
 	else
 		fuse_session_unmount(mount->fuse);

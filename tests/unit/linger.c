@@ -23,7 +23,7 @@ static int64_t clock_us(void)
 
 static void drop(struct lingering *place)
 {
-	assert_false(place->active);
+	assert_int_equal(place->state, NOT_LINGERING);
 	dropped[dropped_count++] = place;
 }
 
@@ -174,13 +174,13 @@ static void gone_with_its_process(void **state)
 	linger_process(linger, true);
 	assert_int_equal(dropped_count, 1);
 	assert_ptr_equal(dropped[0], &dying);
-	assert_true(living.active);
+	assert_int_equal(living.state, LINGERS_BEHIND);
 	assert_int_equal(poll(&pollfd, 1, 0), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	/* It cannot be watched any more. */
 	assert_false(linger_begin(linger, &dying, child));
 	assert_false(linger_begin(linger, &dying, 0));
-	assert_false(dying.active);
+	assert_int_equal(dying.state, NOT_LINGERING);
 	linger_end(linger, &living);
 }
 

@@ -130,14 +130,16 @@ static const struct fuse_opt table[] = {
 	FUSE_OPT_END,
 };
 
-static void take_argument(struct raw *raw, const char *arg)
+static int take_argument(struct raw *raw, const char *arg)
 {
-	if (!raw->source)
-		raw->source = strdup(arg);
-	else if (!raw->mountpoint)
-		raw->mountpoint = strdup(arg);
-	else
+	char **to = raw->source ? &raw->mountpoint : &raw->source;
+
+	if (*to) {
 		raw->extra = 1;
+		return 0;
+	}
+	*to = strdup(arg);
+	return *to ? 0 : -1;
 }
 
 /* 0: taken. Nothing stays for libfuse but what is forwarded. */
@@ -166,8 +168,7 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 		/* Commas in it, as in context=, were given escaped and must stay so. */
 		return fuse_opt_add_opt_escaped(&raw->forward, arg);
 	case FUSE_OPT_KEY_NONOPT:
-		take_argument(raw, arg);
-		return 0;
+		return take_argument(raw, arg);
 	default:
 		/* Userspace's own options: systemd's x-systemd.* among them. */
 		if (strncmp(arg, "x-", 2) == 0 || strncmp(arg, "comment=", 8) == 0)

@@ -4,6 +4,7 @@
 the descendants that have the file open; who waits at the same file, or only has it
 open, is left alone."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -98,9 +99,8 @@ def lose(case, server, mode, fault):
 
 def test(case):
     server = case.server(tick_ms=500)
-    for mode in ('kill', 'term'):
-        for fault in ('silence', 'stopped'):
-            lose(case, server, mode, fault)
+    case.at_once(*(functools.partial(lose, server=server, mode=mode, fault=fault)
+                   for mode in ('kill', 'term') for fault in ('silence', 'stopped')))
 
 
 run(test)

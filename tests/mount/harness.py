@@ -624,12 +624,46 @@ class Case:
                 if os.readlink('/proc/self/fd/' + name).startswith(self.directory + '/mount'):
                     os.close(int(name))
 
-    def finish(self):
-        """The end of a test that has passed so far: all must come off cleanly."""
+    def at_once(self, *parts):
+        """Run parts of the test, part(case), at the same time: each in a process of its own, with
+        mounts and takers of its own, which come off there. The servers are shared."""
+        sys.stdout.flush()
+        pids = [self._start_part(part) for part in parts]
+        statuses = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+        check(not any(statuses), f'parts of the test failed: {statuses}')
+
+    def _start_part(self, part):
+        pid = os.fork()
+        if pid:
+            return pid
+        status = 1
+        try:
+            die_with_parent()
+            signal.alarm(0)
+            self.mounts, self.takers, self.cleanups = [], [], contextlib.ExitStack()
+            for server in self.servers:
+                server.raw = None
+            with self.cleanups:
+                part(self)
+                self._all_off()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+            self.story()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    def _all_off(self):
         self._drop_takers()
         for mount in self.mounts:
             if not mount.checked:
                 mount.unmount()
+
+    def finish(self):
+        """The end of a test that has passed so far: all must come off cleanly."""
+        self._all_off()
         for server in self.servers:
             if server.process.poll() is None:
                 self._no_entries(server, '/locks')

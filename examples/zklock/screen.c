@@ -172,16 +172,12 @@ static void draw_lines(struct top *top)
 	for (size_t i = 0; i < screen_lines() && scroll->first + i < scroll->count; i++) {
 		int y = HEAD_LINES + (int)i;
 
-		if (scroll->first + i == scroll->chosen)
-			attron(A_REVERSE);
 		if (queue)
 			draw_queue_line(top, y, scroll->first + i, widths);
 		else
 			draw_list_line(top, y, scroll->first + i, widths);
-		if (scroll->first + i == scroll->chosen) {
+		if (scroll->first + i == scroll->chosen)
 			mvchgat(y, 0, -1, A_REVERSE, 0, NULL);
-			attroff(A_REVERSE);
-		}
 	}
 }
 

@@ -4,6 +4,7 @@ built, started beside a mount."""
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -163,6 +164,10 @@ class Screen:
 
     def lines(self):
         return self.text().split('\n')[:-1]
+
+    def chosen(self):
+        """The line that is reversed."""
+        return [line for line in self._do('capture-pane', '-p', '-e').split('\n') if re.search(r'\x1b\[(0;)?7m', line)]
 
     def keys(self, *keys):
         self._do('send-keys', *keys)

@@ -42,7 +42,9 @@ def listing(case, a, b):
     until(lambda: re.search(r'^old exclusive 1 0 (0\.[3-9]|[1-9])', a.read('.zklockfs', 'locks'), re.MULTILINE),
           'the first is held for longer')
     new = hold(b, 'new', 'two\twords')
-    first, second = b.take('new'), a.take('new')
+    first = b.take('new')
+    queued(a, 'new', 2)
+    second = a.take('new')
     queued(a, 'new', 3)
     shown(a, 'schema')
     screen = Screen(case, [TOP, '-d', '100ms'], environment(a))
@@ -57,6 +59,8 @@ def listing(case, a, b):
     screen.keys('Down', 's')
     lines = screen.shows('by longest hold')
     check_equal(names(lines), ['old', 'new'], 'by hold')
+    chosen = screen.chosen()
+    check(len(chosen) == 1 and 'schema 17' in chosen[0], f'the line that is reversed: {chosen}')
     screen.keys('s')
     check_equal(names(screen.shows('by name')), ['new', 'old'], 'by name')
     # The line that was chosen in the first order is `old`, wherever it has gone.
@@ -75,9 +79,10 @@ def listing(case, a, b):
     screen.keys('q')
     screen.shows('ended with 0', 'icanon', not_there=('-icanon', '-echo', 'LOCK'))
     screen.end()
-    for taker in (old, new, first, second, third):
-        taker.held() if taker in (first, second, third) and not taker.answered() else None
+    for taker in (old, new):
         taker.release()
+    for taker in (third, first, second):
+        taker.held().release()
 
 
 def eviction(case, a, b):

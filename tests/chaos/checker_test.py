@@ -213,7 +213,7 @@ class Checker(unittest.TestCase):
     def test_what_is_shared_changes(self):
         reader = Story('a').share(1, 0, 10).look(7, 12).look(8, 40).check(1, 50, 51).release(60)
         self.bad('shared', reader)
-        # Also beside one that had the lock before, and was seen to have it to the end.
+        # Also beside an earlier holder that certainly had the lock to the end.
         self.bad('shared', reader, Story('b').take(0, 0, 1).update(7, 2, 3).check(0, 4, 5).release(6))
 
     def test_what_is_shared_changes_by_a_loser(self):

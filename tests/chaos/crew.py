@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""crew.py - the worker processes: as many as asked for on each mount, whoever is
-killed is replaced by a new one with a name and a history of its own. On a mount
-with on_lost=kill that is also who lost a lock."""
+"""crew.py - the worker processes: so many on each mount. A killed worker is replaced by a new
+one with its own name and history. On a mount with on_lost=kill this also happens to a worker
+that has lost a lock."""
 
 import os
 import signal

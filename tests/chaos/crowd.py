@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""crowd.py - many threads of one process that take locks in bursts, without a pause,
-now few and now many. Then the engine has so much to do that it sends creates and
-deletes in transactions; the mount's own counters, read before and after each burst,
-tell whether it did.
+"""crowd.py - many threads of one process that take locks in bursts, without a pause, now few
+and now many. The engine then has so much to do that it sends creates and deletes in
+transactions. The mount's own counters, read before and after each burst, show whether it did.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ _FEW = 3
 
 
 class Member(Taker):
-    gate = None                   # where those who take in step wait for each other
+    gate = None                   # where threads that take in step wait for each other
     own = None                    # a lock that it takes more often than the others do
 
     def burst(self, locks, goes_on, gate):
@@ -37,7 +36,7 @@ class Member(Taker):
         self.gate = None
 
     def _take(self, *args):
-        # Nobody holds a lock here, so nobody waits for this one.
+        # This one holds no lock here, so no other thread waits for it.
         if self.gate and not self.gate.broken:
             with contextlib.suppress(threading.BrokenBarrierError):
                 self.gate.wait(_SECONDS)

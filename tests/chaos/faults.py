@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""faults.py - carries out what schedule.py has planned.
+"""faults.py - carries out the plan of schedule.py.
 
-Each track is a thread that waits for the time of its next fault, begins it, lets
-it last, and ends it. That the duration is slept is what is meant here: nothing is
-waited for. Every fault is written into the journal, the runner's history.
+Each track is a thread that waits for the time of its next fault, begins the fault, lets it
+last, and ends it. Here sleeping is the purpose: the thread waits for no event. Every fault is
+written into the journal, the runner's history.
 """
 
 import collections
@@ -308,7 +308,7 @@ class Faults:
                     break
             else:
                 return None
-            # Whoever holds is at the head.
+            # The holder is at the head.
             name = rng.choice([sorted(entries)[0], rng.choice(entries)])
             # Python's own files ask for the size while all threads stand still, and the one
             # that wakes a stopped daemon with them.

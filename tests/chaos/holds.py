@@ -19,7 +19,7 @@ class Attempt:
 
     def __init__(self, worker, mount, guarded, event):
         self.worker, self.mount = worker, mount
-        self.guarded = guarded         # who loses the lock here is killed in time
+        self.guarded = guarded         # a process that loses the lock here is killed in time
         self.lock, self.door, self.signal = event['lock'], event['door'], event['signal']
         self.shared = event.get('mode') == 'shared'
         self.at_once = self.door == 'try' or event.get('at_once', False)
@@ -104,12 +104,12 @@ class History:
     def _check(attempt, event, complain):
         attempt.checks.append(event)
         if event['errno']:
-            # Who could not ask (fsync, the first read of a token) need not have lost it.
+            # A failed question (fsync, the first read of a token) does not prove a loss.
             unasked = event['how'] == 'fsync' or event['errno'] == errno.EHOSTUNREACH
             if not unasked and (attempt.lost is None or event['r'] < attempt.lost['r']):
                 attempt.lost = event
             return
-        # Threads check side by side: what counts is what was asked after the answer.
+        # Threads check side by side: only checks that began after the answer count.
         if attempt.lost and event['c'] > attempt.lost['r']:
             complain('came back', f'{attempt}: {event["how"]} succeeds at {event["c"]} '
                      f'after {attempt.lost["how"]} had failed at {attempt.lost["c"]}')

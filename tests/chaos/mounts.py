@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""mounts.py - one mount and its daemon, which can be stopped, killed and replaced, and whose
-machine's clocks can be told to stand still (../mount/suspend.c)."""
+"""mounts.py - one mount and its daemon. The daemon can be stopped, killed and replaced, and the
+clocks of its machine can be told to stand still (../mount/suspend.c)."""
 
 import contextlib
 import os

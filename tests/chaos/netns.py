@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""netns.py - a network of its own: one host per server, a wire between any two.
+"""netns.py - a network of its own: one host per server, and a wire between any two.
 
-Every host is a network namespace with one address; host 0 is the caller's own,
-where the mounts live. A wire can be cut in either direction: the sender's queue
-is set to length 0, which drops what is sent, as a broken switch does. Nobody is
-told, connections hang. So servers are cut from each other while their clients
-still reach them.
+Every host is a network namespace with one address. Host 0 is the caller's own, where the mounts
+live. A wire can be cut in either direction: the sender's queue gets length 0 and drops every
+packet, as a broken switch does. Neither side is told, and connections hang. So servers are cut
+from each other while their clients still reach them.
 
-The caller must already live in namespaces that nobody else sees (run does that):
-the whole network goes when its processes go.
+The caller must already live in namespaces that nobody else sees (run does that): the whole
+network goes when its processes go.
 """
 
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""proxy_test.py - each fault of the proxy does what it is called, in front of a
-server made for it that answers every request with its xid and remembers it."""
+"""proxy_test.py - each fault of the proxy does what its name says, in front of a server that
+answers every request with its xid and remembers it."""
 
 import contextlib
 import os

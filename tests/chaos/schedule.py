@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """schedule.py - which fault comes when, decided by the seed alone.
 
-Tracks run side by side, so that a server dies while a mount is stopped. On one
-track faults come one after the other: at most one server is away at a time unless
-the fault is the loss of the quorum itself.
+Tracks run side by side, so that a server dies while a mount is stopped. On one track faults
+come one after the other: at most one server is away at a time, unless the fault is the loss of
+the quorum itself.
 
-What is meant by `the leader`, or by the server a mount uses, is found out when the
-fault happens; everything else is fixed by the seed.
+Which server is `the leader`, or the one that a mount uses, is found out when the fault happens.
+All else is fixed by the seed.
 """
 
 import collections

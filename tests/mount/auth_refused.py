@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers that want credentials and get none, or do not take those that they get: the
-mount command says so at once; a mount that meets one later ends what it has begun."""
+"""Servers that want credentials and get none, or refuse those that they get. The mount command
+says so at once. A mount that meets such a server later ends."""
 
 import errno
 import os

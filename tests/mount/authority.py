@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who may is looked at when it is done, not when a file was opened or a name looked up: an
-open file outlives neither the authority of its user nor the lock it was opened for."""
+"""Authority is checked when it is used, not when a file was opened or a name was looked up
+(rule 33): an open file outlives neither the authority of its user nor its lock."""
 
 import errno
 import fcntl
@@ -154,7 +154,7 @@ def eviction(server, a, b):
             until(lambda: not server.entries('x'), 'it is gone')
             check_errno(errno.EIO, holder.token)
             holder.release()
-        # What other clients write of themselves is not believed: the lock's owner, and root.
+        # An entry of another client is believed nothing: only the lock's owner and root evict it.
         for uid in (BOB, 0):
             planted = server.zk.create('/locks/x/other-lock-', b'uid: 1001\n', ephemeral=True, sequence=True)
             path = only_entry(a, 'x')

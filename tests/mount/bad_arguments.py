@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What cannot be mounted is refused with one line on stderr, status 1 for bad
-usage and 32 for a mount that failed, and nothing is left mounted."""
+"""Wrong arguments and failed mounts: one line on stderr, status 1 for wrong usage and 32 for a
+mount that failed, and nothing is left mounted."""
 
 import os
 import shutil

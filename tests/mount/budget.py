@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What users keep open costs the daemon little, and each user only so much: what is the same
-is there once, and who has too much open gets ENFILE, but can go on with what he has. The
-others notice nothing, and what is closed is free again."""
+"""Open files cost the daemon little memory, and each user has a limit. Equal contents are in
+memory once. A user with too much open gets ENFILE, but can go on with what is open. Other users
+notice nothing, and closing frees the memory again."""
 
 import errno
 import os
@@ -63,7 +63,7 @@ def test(case):
         check_errno(errno.ENFILE, os.open, mount.path('build', 'flock'), os.O_RDWR)
         check_errno(errno.ENFILE, os.open, mount.path('build', 'shared'), os.O_RDWR)
         check_errno(errno.ENFILE, os.listdir, queue)
-        # What he has is as good as before, and the others notice nothing.
+        # The user's open files work as before, and other users notice nothing.
         os.fsync(mine)
         os.stat(queue)
         check_equal(len(os.pread(same[-1], 1 << 17, 0)), 64 * 1024, 'the value')
@@ -74,7 +74,7 @@ def test(case):
             check_user(0, uid, os.open, mount.path('build', 'shared'), os.O_RDWR)
             check_user(0, uid, os.open, mount.path('build', 'flock'), os.O_RDWR)
         os.seteuid(ALICE)
-        # What is closed is free again.
+        # Closing frees the memory again.
         for fd in rest:
             os.close(fd)
         again, _ = open_all(metrics, len(more) - 20)

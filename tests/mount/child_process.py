@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whoever has a door open runs a child, or another program in its place: exec closes what is
-close-on-exec, as most languages open files, and the kernel waits for the mount meanwhile. Every
-way of having the lock, in every language that is there; each waits before for longer than the mount
-remembers who it was."""
+"""A process with an open door runs a child, or another program in its place (rule 29). exec
+closes the close-on-exec descriptors, as most languages open files, and the kernel waits for the
+mount meanwhile. The test does this for every way of having the lock, in every language that is
+installed. Each process waits first, for longer than the mount remembers who it was."""
 
 import shutil
 
@@ -56,7 +56,7 @@ def test(case):
             second = 'reentrant' if first != 'shared' else 'shared'
             finishes(first, ['python3', '-c', OPEN, f'{door}/{first}', f'{door}/{second}'])
         until(lambda: not server.entries(mount.host), 'nobody has it any more')
-    # And nobody else has to wait for them.
+    # No other process has to wait for them.
     with spawn(['ps', '-eo', 'pid,wchan'], stdout=-1) as process:
         process.communicate(timeout=10)
         check_equal(process.returncode, 0, 'ps')

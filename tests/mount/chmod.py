@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""chmod on a lock's directory changes the directory, on any of its doors all doors,
-where r follows w; by the owner and root only; on all mounts within a second.
-Sticky and setuid bits are refused, setgid is inherited. All else keeps its mode."""
+"""chmod on a lock's directory changes the directory. chmod on any of its doors changes all
+doors, where r follows w. Only the owner and root may do it, and all mounts show it within a
+second. Sticky and setuid bits are refused, setgid is inherited. All other files keep their
+modes."""
 
 import errno
 import os
@@ -33,7 +34,7 @@ def test(case):
                   f'{mount.host} shows {directory:o} and {doors:o}', 2)
 
     everywhere(0o755, 0o600)
-    # Who may: the owner and root.
+    # The owner and root may change modes.
     for name in ('', '/lock', '/shared@1m'):
         check_user(errno.EPERM, BOB, os.chmod, lock + name, 0o777)
     everywhere(0o755, 0o600)
@@ -47,7 +48,7 @@ def test(case):
     os.chmod(lock, 0o755)
     everywhere(0o755, 0o600)
 
-    # The doors: what may be written may be read.
+    # The doors: r follows w.
     b.take('team/build', uid=BOB).refused(errno.EACCES)
     holder = a.take('team/build', uid=ALICE).held()
     for given, wanted in ((0o666, 0o666), (0o444, 0), (0o640, 0o600), (0o777, 0o666), (0o622, 0o666),
@@ -59,7 +60,7 @@ def test(case):
     b.take('team/build', uid=BOB).held().release()
     until(lambda: not server.entries('team/build'), 'the lock is free')
 
-    # What is not to be had.
+    # Modes that are refused.
     for bits in (0o1777, 0o4755, 0o6755):
         check_errno(errno.EINVAL, os.chmod, lock, bits)
     for bits in (0o1666, 0o2666, 0o4666):
@@ -76,7 +77,7 @@ def test(case):
     holder.release()
     everywhere(0o755, 0o666)
 
-    # The group of what is made below.
+    # The group of locks that are made below.
     os.chown(lock, ALICE, 2000)
     os.chmod(lock, 0o2777)
     everywhere(0o2777, 0o666)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock has one owner and one group: chown on its directory or on any door sets both, on
-all mounts within a second. Only root gives a lock away; its owner may give it to a
-group of his; others may do nothing. All else keeps its owner."""
+"""A lock has one owner and one group. chown on its directory or on any door sets both, on all
+mounts within a second. Only root gives a lock away. The owner may give it to a group of the
+owner; others may do nothing. All other files keep their owners."""
 
 import errno
 import os
@@ -73,7 +73,7 @@ def test(case):
     everywhere(ALICE, ALICE)
     check_equal(stat.S_IMODE(os.stat(a.path('build')).st_mode), 0o755, 'the mode')
 
-    # Whose it is now changes modes and group; nobody gives it away.
+    # The new owner changes modes and group; only root gives the lock away.
     check_user(0, ALICE, os.chmod, a.path('build', 'lock'), 0o660)
     check_user(errno.EPERM, BOB, os.chmod, a.path('build', 'lock'), 0o666)
     check_user(0, ALICE, os.chown, a.path('build', 'try'), -1, 2000, groups=[2000])

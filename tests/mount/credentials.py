@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""With -o credentials=FILE everything is made for that user alone. Mounts and other
-clients with the same credentials share locks; who has none gets EACCES at once, and
-where not even the root can be written no mount. The password is seen nowhere."""
+"""With -o credentials=FILE all nodes are made for that user alone. Mounts and other clients
+with the same credentials share locks. Others get EACCES at once. Without the right to write the
+root there is no mount. The password is shown nowhere."""
 
 import errno
 import os

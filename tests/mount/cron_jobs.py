@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Jobs as cron runs them, in several shells on two mounts: never two at a time,
-none is lost, and `try` makes a job skip its turn with status 75."""
+"""Jobs as cron runs them, in several shells on two mounts: never two at a time, no job is lost,
+and `try` makes a job skip its turn with status 75."""
 
 import os
 import subprocess

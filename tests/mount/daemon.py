@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Without -f the command returns 0 when the mount serves requests, and not
-before; the daemon lets go of the caller's descriptors, directory and session,
-and does without any that are closed. With -f nothing happens to it when nobody
-reads its log any more."""
+"""Without -f the command returns 0 when the mount serves requests, and not before. The daemon
+gives up the caller's descriptors, directory and session, and works when some of them are
+closed. With -f the daemon goes on when nobody reads its log any more."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An entry that somebody deletes: a waiter gets ECANCELED, a holder EIO on
-every use from then on, and the next one in the queue gets the lock."""
+"""Somebody deletes an entry in ZooKeeper: a waiter gets ECANCELED, a holder gets EIO on every
+use from then on, and the next taker in the queue gets the lock."""
 
 import errno
 

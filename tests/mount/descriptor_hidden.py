@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door can be open where nobody finds it in /proc: in flight over a socket, behind a
-mapping, with io_uring. A lost lock does not pass on because nobody was found, but by the last
-close, or when the session would have ended. Where a descriptor can be found by looking well
-its opener is stopped: another name in another mount namespace, a thread's own table."""
+"""A door can be open where /proc does not show it: in flight over a socket, behind a mapping,
+with io_uring (rule 35). A lost lock does not pass on because no process was found. It passes on
+at the last close, or when the session would have ended. Where a thorough search finds a
+descriptor, its opener is stopped: under another name in another mount namespace, or in a
+thread's own table."""
 
 import ctypes
 import os
@@ -24,7 +25,8 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 
 
-# Each opens the door in its way, in a process of its own, and returns what keeps it open.
+# Each function opens the door in its way, in a process of its own, and returns the object that
+# keeps it open.
 
 def in_flight(path, _):
     pair = socket.socketpair()

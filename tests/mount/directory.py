@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a mount and a lock list, and of what kind it is."""
+"""The names that a mount and a lock list, and their file types."""
 
 import os
 import stat

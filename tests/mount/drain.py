@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""After SIGTERM holders are served until -o drain= is over; then they have lost their
-locks. Who closes is followed at once; the lock of one who does not passes on only when
-the session times out. With on_lost they are stopped, and nobody has to wait for that."""
+"""After SIGTERM, holders are served until -o drain= is over; then they have lost their locks.
+When a holder closes, the next taker on another mount follows at once. The lock of a holder that
+does not close passes on only when the session times out. With on_lost these holders are
+stopped, and nobody has to wait."""
 
 import errno
 import signal

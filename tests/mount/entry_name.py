@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An entry in ZooKeeper is what Curator and go-zookeeper understand: ephemeral,
-of the mount's session, named _c_<uuid>-<host>.<pid>-lock-<number>."""
+"""An entry in ZooKeeper has the form that Curator and go-zookeeper understand: ephemeral, of
+the mount's session, named _c_<uuid>-<host>.<pid>-lock-<number>."""
 
 import re
 

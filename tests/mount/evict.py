@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writing `evict` to an entry of the queue takes it from its taker, on whatever mount it is:
-a waiter gets ECANCELED, a holder loses the lock, and the next one holds only when on_lost
-is done. The entry's owner and root may. Entries of other clients go at once, those
-of a mount that does not answer after its session timeout."""
+"""Writing `evict` to an entry of the queue takes it from its taker, on any mount (rule 21): a
+waiter gets ECANCELED, a holder loses the lock, and the next one holds only when on_lost is
+done. The entry's owner, the lock's owner and root may do it. Entries of other clients are
+deleted at once, and those of a mount that does not answer after its session timeout."""
 
 import errno
 import os
@@ -114,7 +114,7 @@ def others(server, a):
         check(server.zk.exists(planted), 'it was evicted by a user')
         write(path, b'evict')
         check(not server.zk.exists(planted), 'it is still there')
-    # One that no session looks after.
+    # An entry that is not ephemeral.
     server.zk.create('/locks/foreign/_c_12345678-1234-1234-1234-123456789012-web9.7-lock-', sequence=True)
     write(a.path('foreign', 'queue', a.queue('foreign')[0]), b'evict')
     check(not server.entries('foreign'), 'it is still there')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""fcntl(2) and lockf(3) on the door `flock`: owners, upgrade and downgrade, OFD locks,
-partial ranges, F_GETLK, what a close gives back, and one process that locks both ways."""
+"""fcntl(2) and lockf(3) on the door `flock`: owners, upgrade and downgrade, OFD locks, partial
+ranges, F_GETLK, the effect of a close, and one process that locks by both calls (rule 16)."""
 
 import errno
 import os
@@ -64,7 +64,7 @@ def test(case):
     p.fails(errno.EINVAL, 'setlk', fd, F_UNLCK, F_SETLKW, 0, 1)
     q.fails(errno.EAGAIN, 'setlk', qfd, F_RDLCK)
 
-    # Down and up again: the entry stays exclusive, and nobody comes between.
+    # Down and up again: the entry stays exclusive, and no other taker comes in between.
     token = p.do('pread', fd, 64, 0)
     q.ask('setlk', qfd, F_WRLCK, F_SETLKW)
     queued(2)
@@ -102,7 +102,7 @@ def test(case):
         other.fails(errno.EAGAIN, 'setlk', fds[other], F_RDLCK)
         free(p)
 
-    # While an upgrade waits, what is in its way gives it the lock by an unlock.
+    # While an upgrade waits, an unlock by the taker in its way gives it the lock.
     p.do('setlk', fd, F_RDLCK)
     q.do('setlk', qfd, F_RDLCK)
     p.ask('setlk', fd, F_WRLCK, F_SETLKW)
@@ -170,7 +170,7 @@ def test(case):
     check_equal(p.do('getlk', fd, F_WRLCK), (F_WRLCK, q.pid), 'too many hold')
     free(q, r)
 
-    # A close of any descriptor gives back what the process has, and nothing of others.
+    # A close of any descriptor gives back the process's own lock, and no lock of others.
     p.do('setlk', fd, F_WRLCK)
     spare = p.do('open')
     check(int(p.do('read', spare, 64)) > 0, 'the process has it by every descriptor')

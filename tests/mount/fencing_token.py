@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A held descriptor reads as the fencing token, a decimal and a newline: the
-czxid of the entry. It rises from holder to holder, a removed and re-made lock
-included, and the first read after a write gives it again at any position."""
+"""A held descriptor reads as the fencing token (rule 28), a decimal number and a newline: the
+czxid of the entry. The token rises from holder to holder, also when the lock is removed and
+made again. The first read after a write gives it again, at any position."""
 
 import os
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""flock(2) on the door `flock`: opening takes nothing; exclusive and shared in one queue
-with the other doors, on two mounts; conversions, unlocking, closing; the descriptor reads
-as that of a held door while it holds."""
+"""flock(2) on the door `flock`: opening takes nothing; exclusive and shared locks in one queue
+with the other doors, on two mounts; conversions, unlocking, closing. While it holds, the
+descriptor reads as that of a held door."""
 
 import errno
 import os
@@ -94,7 +94,7 @@ def test(case):
     p.fails(errno.EAGAIN, 'flock', fd, LOCK_EX | LOCK_NB)
     check(q.do('pread', qfd, 64, 0) != r.do('pread', rfd, 64, 0), 'two tokens')
 
-    # A conversion gives back and takes again, behind those who waited.
+    # A conversion gives back and takes again, behind the waiters.
     p.ask('flock', fd, LOCK_EX)
     queued(3)
     q.ask('flock', qfd, LOCK_EX)
@@ -109,7 +109,7 @@ def test(case):
     q.do('flock', qfd, LOCK_SH)
     p.got()
     check_equal(modes(), ['shared', 'shared'], 'both are shared now')
-    # As Linux documents it, one that will not wait may lose what it had.
+    # As Linux documents it, a conversion with LOCK_NB may lose the old lock.
     q.fails(errno.EAGAIN, 'flock', qfd, LOCK_EX | LOCK_NB)
     queued(1)
     q.do('flock', qfd, LOCK_SH)
@@ -162,7 +162,7 @@ def test(case):
     check_equal(q.do('poll', qfd, select.POLLPRI), 0, 'poll of one that holds nothing')
     r.kill()
 
-    # Whoever may not write may not take; and a lock that is not there.
+    # Taking without write permission, and a lock that does not exist.
     a.mkdir('private', 0o755)
     outsider = Locker(a, 'private', uid=65534)
     for flags in (os.O_RDONLY, os.O_RDWR):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A wait in flock(2) or fcntl(2) ends with a signal at once; the place is kept for who
-comes back, as the kernel does by itself with SA_RESTART, and for nobody else; whoever is
-killed, waiting or holding, is out of the way at once."""
+"""A signal ends a wait in flock(2) or fcntl(2) at once. The place is kept for a process that
+comes back, as the kernel does by itself with SA_RESTART, and for no other. A killed process,
+waiting or holding, is out of the way at once."""
 
 import errno
 import os
@@ -113,7 +113,7 @@ def test(case):
             q.do('flock', qfd, LOCK_UN)
         queued(1)
 
-    # One that does not come back: 2 s in the queue, a quarter of a second at its head.
+    # A process that does not come back: 2 s in the queue, a quarter of a second at its head.
     qfd = q.do('open')
     q.ask('raw_flock', qfd, LOCK_EX)
     queued(2)
@@ -164,7 +164,7 @@ def test(case):
         heir.communicate(timeout=20)
     p.do('setlk', fd, F_WRLCK, F_SETLKW)
 
-    # kill -9 of one that waits, and of the one that holds.
+    # kill -9 of a waiter, and of the holder.
     for name, args in (('flock', (qfd, LOCK_EX)), ('setlk', (qfd, F_WRLCK, F_SETLKW))):
         q.ask(name, *args)
         queued(2)

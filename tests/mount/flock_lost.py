@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock by flock(2) or fcntl(2) that is lost: EIO and poll events on the descriptor, and
-EIO for whoever locks again before he has unlocked or closed; those who wait are not
-lost. A draining mount and one that is read only take nothing."""
+"""A lost lock by flock(2) or fcntl(2): EIO and poll events on the descriptor, and EIO for a
+process that locks again before it has unlocked or closed. Waiters are not lost. A draining
+mount and a read-only mount take nothing."""
 
 import errno
 import os
@@ -55,14 +55,14 @@ def test(case):
     p.do('close', copy)
     p.fails(errno.EIO, 'flock', fd, LOCK_SH)
     another = p.do('open')
-    p.do('flock', another, LOCK_SH)       # who has lost nothing
+    p.do('flock', another, LOCK_SH)       # a descriptor that has lost nothing
     p.do('close', another)
     p.do('flock', fd, LOCK_UN)
     check_equal(p.do('read', fd, 64), b'', 'after the unlock nothing is held')
     p.do('flock', fd, LOCK_SH | LOCK_NB)
     check(int(p.do('pread', fd, 64, 0)) > 0, 'held again')
 
-    # One that waits to replace what is lost has lost it, too.
+    # An upgrade that waits to replace the lost lock is lost, too.
     u, v = Locker(a, 'up'), Locker(b, 'up')
     ufd, vfd = u.do('open'), v.do('open')
     u.do('setlk', ufd, F_RDLCK)
@@ -80,7 +80,7 @@ def test(case):
     u.do('setlk', ufd, F_UNLCK)
     u.do('setlk', ufd, F_RDLCK)
 
-    # By silence: all at once; who waits goes on waiting.
+    # By silence: all at once; waiters go on waiting.
     m, w = Locker(a, 'both'), Locker(a, 'wait')
     mfd, wfd = m.do('open'), w.do('open')
     m.do('flock', mfd, LOCK_EX)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost and the door `flock`: who holds by it is stopped before the next one holds, with
-the descendants that have the file open; who waits at the same file, or only has it
-open, is left alone."""
+"""on_lost and the door `flock`: the holder and its descendants that have the file open are
+stopped before the next one holds. Processes that wait at the same file, or only have it open,
+are left alone."""
 
 import functools
 import os
@@ -57,7 +57,7 @@ def lose(case, server, mode, fault):
     elsewhere = b.take(script)
     queued(script, 3)
 
-    # fcntl(2): one worker of a service whose processes all have the file open.
+    # fcntl(2): one worker of a service; all its processes have the file open.
     opener = Locker(a, service)
     fd = opener.do('open')
     sibling = opener.do('fork_and_keep')

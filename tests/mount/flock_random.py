@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""flock(2) and fcntl(2) at random by processes of two mounts, interrupted and killed: what
-each says that it holds never conflicts, all get on, and nothing is left in the queue.
-Arguments: a seed, seconds."""
+"""Processes of two mounts call flock(2) and fcntl(2) at random, and are interrupted and killed.
+The locks that they report never conflict, all processes get on, and no entry is left in the
+queue. Arguments: a seed, seconds."""
 
 import errno
 import mmap
@@ -20,7 +20,7 @@ from locker import F_OFD_SETLK, F_OFD_SETLKW, raw_flock, raw_setlkw
 SEED = int(sys.argv[1]) if len(sys.argv) > 1 else random.randrange(1 << 30)
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 8
 PROCESSES = 8
-# What a process may be told besides success.
+# Errors that a process may get.
 EXPECTED = (errno.EAGAIN, errno.EINTR, errno.EDEADLK)
 
 
@@ -164,7 +164,7 @@ def test(case):
         else:
             os.kill(processes[i].pid, signal.SIGUSR1)
         time.sleep(choose.random() * 0.01)
-    # Who waits at the end waits for who has ended.
+    # At the end, waiters wait for processes that have ended.
     deadline = time.monotonic() + 20
     for process in processes:
         status = until(lambda pid=process.pid: os.waitpid(pid, os.WNOHANG), 'all end',

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""flock(2) and fcntl(2) locks on a door would be locks of this host alone:
-EINVAL, also for flock(1) on the wrong door."""
+"""flock(2) and fcntl(2) on a door other than `flock` would lock this host alone: EINVAL, also
+for flock(1) on the wrong door."""
 
 import errno
 import fcntl

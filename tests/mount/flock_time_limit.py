@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A kernel that aborts mounts whose requests wait too long (fs.fuse.max_request_timeout): a
-wait in flock(2) or fcntl(2) ends before that, with ETIMEDOUT, since an EINTR without a
-signal would be an errno that no program knows."""
+wait in flock(2) or fcntl(2) ends before that with ETIMEDOUT. Programs would not understand an
+EINTR without a signal."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ def test(case):
     q.fails(errno.ETIMEDOUT)
     door.refused(errno.EINTR)
     watch.check(5, 14, 'the waits')
-    # No place is kept for those who were told so.
+    # No place is kept after this error.
     holder.do('flock', fds[0], LOCK_UN)
     check_equal(command(['flock', '-w', '5', mount.path('build', 'flock'), 'true'])[0], 0, 'flock(1)')
     p.do('flock', fds[1], LOCK_EX)

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What other clients keep in a lock's node is never overwritten: chmod, chown, slots and value
-are EPERM, and the value reads as what is there. A node that is empty gets our record
-with its first change; until then its owner and mode are the mount's options. Lines of
-later versions stay."""
+"""Data of other clients in a lock's node is never overwritten: chmod, chown, slots and value
+are EPERM, and the value reads as that data. An empty node gets our record with its first
+change; until then its owner and mode are the mount's options. Lines of later versions stay."""
 
 import errno
 import os
@@ -55,7 +54,7 @@ def test(case):
         check_equal(a.read(lock, 'slots'), '1\n', 'its slots')
         os.close(holder)
 
-    # Empty: what is changed, and the mount's options for the rest.
+    # An empty node gets the change, and the mount's options for the rest.
     server.zk.create('/locks/empty')
     os.chmod(b.path('empty', 'lock'), 0o600)
     check_equal(server.zk.get('/locks/empty')[0],

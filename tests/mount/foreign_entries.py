@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Entries of other clients are shown in the queue and waited for, whatever
-stands before their number; ours are waited for by their recipes in turn."""
+"""The queue shows entries of other clients (rule 25), and takers wait for them, whatever stands
+before the number. The recipes of these clients wait for our entries in turn."""
 
 import errno
 import os

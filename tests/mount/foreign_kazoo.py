@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Where an entry of plain kazoo stands, which would not wait for ours, nobody is let in:
-EPROTO, and the holder file says why; when it has gone the lock can be had."""
+"""An entry of plain kazoo, which would not wait for ours, stands in the queue: takers get
+EPROTO (rule 25), and the file `holder` says why. When the entry is gone, the lock can be taken."""
 
 import errno
 import os

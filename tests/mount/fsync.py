@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""fsync on a held descriptor asks the ensemble: it succeeds only if the entry
-was there during the call, and an entry deleted before it is EIO at once."""
+"""fsync on a held descriptor asks the ensemble (rule 7): it succeeds only if the entry was
+there during the call. If the entry was deleted before, it is EIO at once."""
 
 import errno
 import os

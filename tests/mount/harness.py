@@ -300,7 +300,7 @@ class Server:
         self.tick_ms = tick_ms
         self.properties = list(properties)
         self.session_ms = rawzk.SESSION_MS   # the longest one
-        self.credentials = None         # what self.zk shows
+        self.credentials = None         # that self.zk shows
         self.directory = tempfile.mkdtemp(prefix='server', dir=case.directory)
         self.process = None
         self.raw = None
@@ -478,7 +478,7 @@ class Mount:
         self.root = root
         self.directory = tempfile.mkdtemp(prefix='mount', dir=case.directory)
         self.log_path = self.directory + '.log'
-        # Where it runs as fast as it does, and its clocks are those of the machine.
+        # Only at full speed and with the clocks of the machine.
         self.watched = not {'ZKLOCKFS_UNDER_VALGRIND', 'LD_PRELOAD'} & set(os.environ)
         self.allowed = None
         self.checked = False

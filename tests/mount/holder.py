@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`holder` has one line for the holder, with its entry, pid and token and the
-reason at the end, on every mount; it is empty when the lock is free."""
+"""`holder` has one line for the holder, with its entry, pid and token, and the reason at the
+end, on every mount. It is empty when the lock is free."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ def test(case):
         shutil.copyfile(mount.path('build', 'holder'), copy)
         with open(copy, encoding='utf-8') as file:
             check_equal(file.read(), text, 'a copy')
-        # Some read by sendfile(2), which gives nothing of a file whose size is 0.
+        # sendfile(2) reads nothing of a file with size 0.
         for words in [['cat']] + [['busybox', 'cat']] * bool(shutil.which('busybox')):
             check_equal(command([*words, mount.path('build', 'holder')])[1], text, ' '.join(words))
         with open(copy, 'wb') as out, open(mount.path('build', 'holder'), 'rb') as file:

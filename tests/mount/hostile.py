@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""hostile.py - processes that make /proc slow, or make whoever reads there wait."""
+"""hostile.py - processes that make /proc slow, or that block every process that reads there."""
 
 import fcntl
 import os

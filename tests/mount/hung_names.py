@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A name service that takes questions and answers nothing: the mount asks it when the
-servers are away, and goes on serving meanwhile. Whoever asks keeps nothing of the mount open."""
+"""A name service that takes questions and answers nothing. The mount asks it when the servers
+are away, and goes on serving meanwhile. The process that asks keeps no file of the mount open."""
 
 import contextlib
 import errno

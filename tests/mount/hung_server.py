@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A server that takes requests and answers nothing: a request that waits is nudged with a
-small read, then the next server is tried, and the holder is not disturbed. Neither does a
-name service that has gone away disturb anybody."""
+"""A server that takes requests and answers nothing. A waiting request is nudged with a small
+read (rule 26), then the mount goes to the next server (rule 4), and the holder is not
+disturbed. A name service that is away disturbs nobody either."""
 
 import socket
 import struct
@@ -70,7 +70,7 @@ def test(case):
     holder.do('fsync')
     used.open.set()
 
-    # By name, and the name service goes away: what it said is known.
+    # By name, and the name service goes away: its answer is remembered.
     case.hosts('127.0.0.1 zookeeper-of-the-test\n')
     named = case.mount(server, 'n', servers=f'zookeeper-of-the-test:{server.port}')
     named.allow('connection lost|resumed')

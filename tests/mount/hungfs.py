@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""hungfs.py - somebody else's filesystem that hangs: a FUSE mount with one file, `file`, which never
-answers a FLUSH. Whoever closes that file stands still; who does so by exec, since it is
-close-on-exec, stands still in exec, where the kernel holds its process's exec lock: ps(1) and whoever
-reads /proc/PID/stat stand still, too. Tests with one of these run alone."""
+"""hungfs.py - another filesystem that hangs: a FUSE mount with one file, `file`, which never
+answers a FLUSH. A process that closes that file stands still. A process that closes it by exec,
+because it is close-on-exec, stands still in exec, where the kernel holds the process's exec
+lock. Then ps(1), and every process that reads /proc/PID/stat, stands still too. Tests with such
+a mount run alone."""
 
 import ctypes
 import os

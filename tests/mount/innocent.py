@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost=kill, and somebody of the same mount comes next at the same door while the
-guardian still looks through all descriptors there are for those of the loser: the new
-holder is not taken for him."""
+"""on_lost=kill (rule 34): while the guardian still searches all descriptors for those of a
+loser, another process of the same mount gets the lock by the same door. The new holder is not
+mistaken for the loser."""
 
 import os
 import resource

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A signal ends the wait with EINTR at once, and the place in the queue is
-given up; Ctrl-C on a waiting bash ends it."""
+"""A signal ends the wait with EINTR at once. The entry of a process that does not come back
+goes after 2 s (rule 22); that of a process that ends, such as a bash stopped by Ctrl-C, goes at
+once."""
 
 import errno
 import signal

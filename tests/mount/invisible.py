@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A daemon in another pid namespace does not see who opens: the lock works, and whatever
-needs the process is left out: the pid in the queue, joining, keeping a place."""
+"""A daemon in another pid namespace does not see the processes that open doors. The lock works.
+Features that need the process do not: the pid in the queue, joining a hold, keeping a place."""
 
 import errno
 import os
@@ -35,7 +35,7 @@ def test(case):
     until(lambda: 'not visible here' in mount.log(), 'the log tells of a taker that cannot be stopped')
     check_errno(errno.EAGAIN, os.open, door, os.O_RDWR | os.O_NONBLOCK)
 
-    # Nobody's place is kept, and nobody gets another's.
+    # No place is kept, and no process gets the place of another one.
     waiter = mount.take('build')
     queued(2)
     waiter.kill(signal.SIGUSR1)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers with addresses of IPv6, by number, and by names that have both kinds."""
+"""Servers with IPv6 addresses: given as numbers, and as names that have both kinds of
+addresses."""
 
 import socket
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A holder that is killed passes the lock on at once: nobody waits for the
-session timeout, neither on the same mount nor on another one."""
+"""A killed holder passes the lock on at once: nobody waits for the session timeout, on the same
+mount or on another one."""
 
 from harness import Stopwatch, run, until
 

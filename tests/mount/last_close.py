@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The lock is kept until the last descriptor of its open is closed, whoever
-has it: dup, fork and exec keep it, and all of them gone releases it."""
+"""The lock is held until the last descriptor of its open is closed, in whatever process. dup,
+fork and exec keep it; when all of them are gone, it is given back."""
 
 import os
 import signal

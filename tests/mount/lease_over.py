@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A server that is away for longer than the lease: what was held is lost, EIO
-for ever; waiters wait on and get the lock in their old order when it is back."""
+"""A server is away for longer than the lease (rule 6): holders have lost their locks, EIO for
+ever. Waiters go on waiting and get the lock in their old order when the server is back."""
 
 import errno
 
@@ -43,7 +43,7 @@ def test(case):
         check(waiters[0].token() > token, 'the token does not rise')
         check(not any(waiter.answered() for waiter in waiters[1:]), 'two holders')
 
-    # One that comes back with its old sessions, and one that finds them expired.
+    # A server that comes back with its old sessions, and a server that finds them expired.
     away(server.stop, server.start, holder, [first, second])
     holder.release()
     holder = first

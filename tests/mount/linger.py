@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An interrupted open keeps its place for a while: the same process at the same door
-gets it back; another door, the end of its process or 2 s give it up; at the head of
-the queue it lasts a quarter of a second."""
+"""An interrupted open keeps its place for a while (rule 22). The same process at the same door
+gets it back. It is given up by an open of another door, by the end of the process, and after 2
+s, at the head of the queue after 250 ms."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ import subprocess
 
 from harness import Stopwatch, check, check_equal, run, spawn, until
 
-# Opens again after each interrupt, as shells do, and says what came of it.
+# Opens again after each interrupt, as shells do, and prints the result.
 STUBBORN = '''
 import os, signal, sys
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
@@ -45,7 +45,7 @@ def test(case):
                      f'{count} in the queue')
 
     def interrupt(process):
-        # One that comes between two opens interrupts neither: once more.
+        # A signal between two opens interrupts neither: send it once more.
         while not select.select([process.stdout], [], [], 0.2)[0]:
             process.send_signal(signal.SIGUSR1)
         return process.stdout.readline()

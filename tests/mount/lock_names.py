@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which names a lock can have: the file's path is the znode's path, and what
-would be taken for something else is refused when the lock is made."""
+"""Which names a lock can have: the path of the file is the path of the znode. Names that would
+look like something else are refused when the lock is made."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`ls -l` of a long queue far from the ensemble: the entries are read many at a time, where
-one is looked up after the other, and one alone where only one is asked for."""
+"""`ls -l` of a long queue, far from the ensemble: when entries are looked up one after the
+other, many are read at a time; when one entry alone is asked for, one is read."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The heart of the matter: a holder that is cut off from the ensemble is told
-so before anybody else gets the lock."""
+"""The heart of the matter (rules 1 to 3): a holder that is cut off from the ensemble is told so
+before anybody else gets the lock."""
 
 import errno
 import time

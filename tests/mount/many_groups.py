@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A process with as many groups as there can be, and all it descends from, cost the loop no more
-than others. The harness looks at what the watchdog of the loop has said."""
+"""A process with as many groups as possible, and with such ancestors, costs the loop no more
+than others. The harness looks for complaints of the loop's watchdog."""
 
 import errno
 import os

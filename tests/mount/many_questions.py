@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Many who ask about a long queue at the same time are answered by few requests, each with what
-is there when he asks; and nobody who takes a lock waits for them."""
+"""Many processes ask about a long queue at the same time (rule 37). Few requests answer them,
+each answer shows the state after the question, and no taker waits for them."""
 
 import os
 import threading
@@ -66,7 +66,7 @@ def test(case):
 
     client.close()
 
-    # Who comes later is shown, to whoever asks then.
+    # A later taker is shown to those that ask after it came.
     def come():
         fd = os.open(mount.path('other', 'shared'), os.O_RDWR)
         mine = [name for name in mount.queue('other') if f'-{os.getpid()}-' in name]

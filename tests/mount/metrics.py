@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`.zklockfs/metrics` is in Prometheus' text format, to the letter, and its numbers are
-those of what was done."""
+"""`.zklockfs/metrics` is exactly in Prometheus' text format, and its numbers are those of the
+test's own actions."""
 
 import errno
 import os
@@ -98,7 +98,7 @@ def test(case):
         check_equal(start.get(name), 0, name)
     check_equal((start.get('sessions_total'), start.get('connections_total')), (1, 1), 'sessions')
 
-    # A hold, a try, a timed one, one that is killed, a hand-over.
+    # A hold, a try, a timed wait, a killed waiter, a hand-over.
     holder = mount.take('build').held()
     waiter = mount.take('build')
     until(lambda: len(server.watches(mount.session())) >= 2, 'it queues, and is watched')
@@ -119,7 +119,7 @@ def test(case):
         'failures_total{errno="ENOLCK"}': 0, 'losses_total': 0, 'wait_seconds_count': 2})
     check(0 < now.get('wait_seconds_sum') < 10, 'the sum of waiting')
 
-    # One that waits for long enough to be seen; one whose entry is deleted.
+    # A waiter that waits for long enough to be seen; a waiter with a deleted entry.
     slow = other.take('build')
     until(lambda: len(server.entries('build')) == 2, 'it queues')
     third = mount.take('build')
@@ -139,7 +139,7 @@ def test(case):
         'wait_seconds_bucket{le="0.5"}': 0, 'wait_seconds_bucket{le="10"}': 1})
     check(0.6 < now.get('wait_seconds_sum') - before.get('wait_seconds_sum') < 10, 'how long it waited')
 
-    # Requests are those that the server has seen, pings and the greeting aside.
+    # Requests are the server's count, without pings and the greeting.
     recved = int(server.connections()[mount.session()]['recved'])
     check(0.8 * recved - 3 <= now.get('requests_total') <= recved + 3,
           f'{now.get("requests_total")} requests, the server says {recved}')

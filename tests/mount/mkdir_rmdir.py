@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mkdir makes a lock and rmdir removes one, for all mounts, at any depth; never
-one that is held or waited for (EBUSY) or that has locks below (ENOTEMPTY)."""
+"""mkdir makes a lock and rmdir removes one, for all mounts, at any depth. A lock that is held
+or waited for is EBUSY, one with locks below is ENOTEMPTY."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ def test(case):
     for path in ('team', 'team/build'):
         check_errno(errno.ENOTEMPTY, os.rmdir, a.path(path))
 
-    # Each is a lock of its own: those above and below stay free.
+    # Each is a lock of its own: the locks above and below stay free.
     lock = 'team/build/deploy'
     holder = b.take(lock).held()
     for other in ('team', 'team/build'):
@@ -40,7 +40,7 @@ def test(case):
     waiter.held().release()
     until(lambda: not server.entries(lock), 'the lock is free')
 
-    # Waited for, but by nobody of ours held: another client's entry.
+    # In use by an entry of another client alone.
     planted = server.zk.create(f'/locks/{lock}/x-', ephemeral=True, sequence=True)
     check_errno(errno.EBUSY, os.rmdir, a.path(lock))
     server.zk.delete(planted)
@@ -81,7 +81,7 @@ def test(case):
         os.close(os.open(a.path('short', 'lock'), os.O_RDWR))
         os.rmdir(a.path('short'))
 
-    # Whoever may make locks in another one's makes so many; its owner more, root any number.
+    # The limits of locks below a lock: for others, for its owner; none for root.
     a.mkdir('full')
     os.chown(a.path('full'), ALICE, ALICE)
     os.chmod(a.path('full'), 0o777)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Inside a lock nothing is made, removed, renamed or linked: EPERM, and ENOENT
-for a door that is not there; locks themselves are not renamed either. Nobody sets a time,
-so that lockers who live by a directory's mtime fail and do not believe in their lock."""
+"""Inside a lock nothing can be made, removed, renamed or linked: EPERM, and ENOENT for a door
+that does not exist. Locks cannot be renamed either. Times cannot be set, so lock libraries that
+rely on a directory's mtime fail, and do not believe that they have the lock."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ def keep_times(mount, entry):
         check_errno(errno.EPERM, os.utime, fd)
         os.close(fd)
     check(command(['touch', mount.path('other')])[0] != 0, 'touch says that it has set the time')
-    # What only brings a time along goes on.
+    # Calls that set a time only by the way succeed.
     os.truncate(mount.path('build', 'slots'), 0)
     with open(mount.path('build', 'slots'), 'w', encoding='ascii') as file:
         file.write('1')

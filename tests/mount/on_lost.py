@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost: the opener and its descendants that have the door open are gone before the
-next one holds, also when the daemon is stopped or dead; nobody else is touched."""
+"""on_lost (rule 5): the opener and its descendants that have the door open are gone before the
+next one holds, also when the daemon is stopped or dead. No other process is touched."""
 
 import functools
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost: a user has a quarter of the places of those who can be stopped. Beyond that it
-gets ENOLCK, and the log says so; others do not suffer."""
+"""on_lost: a user may have a quarter of the holders that can be stopped. Beyond that the user
+gets ENOLCK, and the log says so. Others are not affected."""
 
 import os
 import resource

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost never reaches those whom the taker's user might not signal, nor those who were given
-the descriptor while its opener lives: whoever listens at a socket can be sent one. Where the
-opener has ended, those of his user who have the door open are stopped."""
+"""on_lost never stops a process that the taker's user may not signal, nor one that was given
+the descriptor while the opener lives (rule 34): a process that listens at a socket can be sent
+any descriptor. When the opener has ended, those of its user that have the door open are
+stopped."""
 
 import os
 import socket
@@ -39,7 +40,7 @@ def test(case):
             until(lambda: not runs(sender), f'{lock}: the opener is stopped')
         return receiver
 
-    # Both looks, of the opener and of all others, are over when one that came later is done.
+    # Both searches, of the opener and of all others, are over when a later one is done.
     def later():
         os.mkdir(a.path('later'))
         taker = a.take('later').held()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost is in time whoever makes /proc slow: processes that stand in exec on somebody's hung
-filesystem, as bystander and as the loser's own child; very many descriptors of a file called
-like a door; descriptors that take long to read; bind mounts in a namespace of one's own."""
+"""on_lost is in time when others make /proc slow (rule 29): processes that stand still in exec
+on a filesystem that hangs, as bystander and as the loser's own child; very many descriptors of
+a file named like a door; descriptors that take long to read; bind mounts in a namespace of
+their own."""
 
 import os
 import signal
@@ -36,7 +37,7 @@ def test(case):
 
     taker = a.take('build', uid=ALICE).held()
 
-    # One who holds and whose child stands in exec.
+    # A holder whose child stands still in exec.
     def hold_with_child():
         fd = os.open(a.path('parent', 'lock'), os.O_RDWR)
         return fd, stand_in_exec(hung)

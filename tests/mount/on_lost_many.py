@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost where it is not simple: a process that holds two locks and loses one; many
-losers at once; a second SIGTERM; another mount's holders; a dead guardian; `umount -lf`."""
+"""on_lost in the less simple cases: a process that holds two locks and loses one; many losers
+at once; a second SIGTERM; holders of another mount; a dead guardian; `umount -lf`."""
 
 import errno
 import os
@@ -115,7 +115,7 @@ def test(case):
         waiter.release()
         a.check_end()
 
-    # A dead guardian guards nobody: nothing is granted any more.
+    # With a dead guardian no lock is granted any more.
     a = mount()
     os.kill(guardian_of(a), signal.SIGKILL)
     until(lambda: 'guardian was killed' in a.log(), 'the log says so')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The lock comes when nobody is there any more to open the door: the kernel takes no
-answer, no close will ever follow, and the lock passes on at once."""
+"""The lock is granted when the process that opens the door has just gone: the kernel takes no
+answer, no close will ever follow, and the lock passes on at once (rule 27)."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock belongs to who made it, with 0777 & ~umask, on all mounts. Its doors
-are rw for those who can write the directory and closed for others, root apart."""
+"""A lock belongs to the user who made it, with 0777 & ~umask, on all mounts. Its doors are rw
+for those who can write the directory and closed for others, except root."""
 
 import errno
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Clocks that lie. A virtual machine that was paused for longer than its session: whether the
-wall clock gives it away or only the processor's counter, not one use of the lost lock
-succeeds, though by all clocks no time has passed. A wall clock that is set costs a connection
-and no lock. And slewed clocks make no lease longer."""
+"""Clocks that lie (rule 36). A virtual machine was paused for longer than its session. Whether
+the wall clock shows it or only the processor's counter, no use of the lost lock succeeds,
+though no time has passed by any other clock. A wall clock that is set costs a connection and no
+lock. Slewed clocks do not make a lease longer."""
 
 import errno
 import os
@@ -124,7 +124,7 @@ def test(case):
     names = ['wall', 'counter'] if counter_goes_on() else ['wall']
     machines = [Machine(case, server, library, name) for name in names]
     check('realtime' in machines[0].mount.status()['clock_watched_by'], 'who watches the clock')
-    # Those who were stopped before the end of each lease in doubt would not hold on.
+    # With on_lost, a doubt must not stop the holders.
     third = Machine(case, server, library, 'set', session='6s', options=['on_lost=term'])
     waiter = b.take('set')
     until(lambda: len(server.entries('set')) == 2, 'the waiter queues')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""poll and select never block on a held descriptor; once the lock is lost they
-say POLLERR and POLLHUP, and wake those that wait for just that."""
+"""poll and select never block on a held descriptor. Once the lock is lost they report POLLERR
+and POLLHUP, and wake programs that wait for just that."""
 
 import os
 import select

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""POLLPRI while somebody waits behind the holder: asked of the ensemble by those only who
-poll for it, who are woken when it comes. What is not known is no trouble."""
+"""POLLPRI while somebody waits behind the holder. Only programs that poll for it ask the
+ensemble, and they are woken when it comes. A missing answer is no error."""
 
 import ctypes
 import os
@@ -75,7 +75,7 @@ def test(case):
     def queued(count):
         until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
 
-    # Nobody; then somebody, of each mount; then nobody again. All ways of polling see it.
+    # No waiter; then a waiter, on each mount; then none again. All ways of polling see it.
     for mount in (a, b):
         check_equal(ready(fd, PRI), 0, 'nobody waits')
         check_equal(ready(fd, PRI | BOTH), BOTH, 'nobody waits')
@@ -131,7 +131,7 @@ def test(case):
     a.ready()
     os.fsync(fd)
 
-    # Those who share are in nobody's way but a writer's.
+    # Readers are in the way of writers only.
     os.close(fd)
     queued(0)
     fd = os.open(a.path('build', 'shared'), os.O_RDWR)
@@ -148,7 +148,7 @@ def test(case):
     os.close(fd)
     queued(0)
 
-    # Each of those that share a hold is told; one that closes does not make the others deaf.
+    # All that share a hold are told, also after one of them has closed.
     fds = [os.open(a.path('build', 'reentrant'), os.O_RDWR) for _ in range(3)]
     check_equal(ready(fds[0], PRI, 50), 0, 'nobody comes')
     pollers = [Poller(ready, fd, PRI, 100000) for fd in fds[1:]]

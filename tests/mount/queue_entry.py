@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`ls -l` of the queue shows whose the entries are, who holds, and since when each has waited
-or held; an entry reads as `key: value` lines about its taker, on every mount."""
+"""`ls -l` of the queue shows the owners of the entries, the holders, and since when each has
+waited or held. An entry reads as `key: value` lines about its taker, on every mount."""
 
 import datetime
 import os

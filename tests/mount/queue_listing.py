@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Two mounts list the same queue in the same order, and `ls queue` costs the
-ensemble one request, however long the queue is."""
+"""Two mounts list the same queue in the same order, and `ls queue` costs the ensemble one
+request, however long the queue is."""
 
 from harness import check, check_equal, run, until
 

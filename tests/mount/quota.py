@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A ZooKeeper quota is used up: takers get ENOLCK, and the log says why; those who have
-entries keep them, other locks do not suffer."""
+"""A ZooKeeper quota is used up: takers get ENOLCK, and the log says why. Takers that have
+entries keep them, and other locks are not affected."""
 
 import errno
 import os

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A write to the held descriptor sets the reason that `holder`, the queue entry
-and the entry's data show: its first line, 4096 bytes at most, control characters and
-what is not UTF-8 as ?. What is written to a file of `flock` before is the reason of those
-who wait, too."""
+"""A write to the held descriptor sets the reason that `holder`, the queue entry and the entry's
+data show: its first line, at most 4096 bytes, with ? for control characters and bytes that are
+not UTF-8. A write to an open file of `flock` before it locks sets the reason of waiters, too."""
 
 import errno
 import os
@@ -29,7 +28,7 @@ def before_the_lock(server, a, b):
                     f'the reason of one who waits, on {mount.host}')
     holder.release()
     p.got()
-    # At a file position behind what was written.
+    # At a file position behind the written text.
     check(int(p.do('read', fd, 64)) > 0, 'the token')
     check(b.read('later', 'holder').endswith(' reason=waiting? for v42\n'), b.read('later', 'holder'))
     p.do('write', fd, b'at work')

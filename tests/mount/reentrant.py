@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`reentrant`: a process that has the lock for itself joins its own hold at once, with
-the same token; the last close gives it back; everybody else queues as at `lock`."""
+"""`reentrant` (rule 15): a process that has the lock exclusively joins its own hold at once,
+with the same token. The last close gives the lock back. All other processes queue as at `lock`."""
 
 import errno
 import os
@@ -41,7 +41,7 @@ def test(case):
     second.do('write', b'by the second\n')
     check(a.read('build', 'holder').endswith('reason=by the second\n'), 'the reason')
 
-    # Another process, another mount, another lock, and those that share.
+    # Another process, another mount, another lock, and shared holds.
     stranger.refused(errno.EAGAIN, reentrant, os.O_RDWR | os.O_NONBLOCK)
     stranger.refused(errno.EAGAIN, a.path('build', 'reentrant@0s'))
     watch = Stopwatch()
@@ -55,7 +55,7 @@ def test(case):
     p.refused(errno.EAGAIN, a.path('other', 'reentrant'), os.O_RDWR | os.O_NONBLOCK)
     elsewhere.close()
 
-    # The last close gives it back. Who waits behind does not keep its owner out.
+    # The last close gives it back. A waiter behind does not keep the holder's process out.
     waiting = stranger.open(reentrant)
     queued(2)
     first.close()
@@ -71,7 +71,7 @@ def test(case):
     p.refused(errno.EAGAIN, reentrant, os.O_RDWR | os.O_NONBLOCK)
     waiting.close()
 
-    # What was taken by another door for itself alone is joined, too.
+    # An exclusive hold by another door is joined, too.
     for door in (lock, trying, a.path('build', 'lock@5s')):
         taken = p.open(door).held()
         joined = p.open(reentrant).held()
@@ -82,7 +82,7 @@ def test(case):
         joined.close()
         queued(0)
 
-    # Two threads of one process wait: what one gets is good for both.
+    # Two threads of one process wait: when one gets the lock, both have it.
     held = stranger.open(lock).held()
     two = [p.open(reentrant)]
     queued(2)

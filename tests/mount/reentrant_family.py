@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`reentrant` below a process that has the lock: its descendants join while it lives,
-whoever asked first; parents, siblings and orphans do not. on_lost stops them all before
+"""`reentrant` below a process that has the lock (rule 15): its descendants join while it lives,
+whoever asked first. Parents, siblings and orphans do not join. on_lost stops all of them before
 the next one holds."""
 
 import errno
@@ -81,7 +81,7 @@ def test(case):
     files[3].close()
     waiting.held()
 
-    # Who asked while the lock was another's gets in with its family.
+    # A process that asked while the lock was held by a stranger gets in with its family.
     above = parent.open(lock)
     queued(2)
     below = [member.open(reentrant) for member in (grandchild, child)]
@@ -98,7 +98,7 @@ def test(case):
     behind.held().close()
     queued(0)
 
-    # A child that came first is nobody's descendant's keeper: its parent waits for it.
+    # A child that came first: its parent waits for it.
     first = child.open(reentrant).held()
     above = parent.open(reentrant)
     queued(2)
@@ -107,7 +107,7 @@ def test(case):
     first.close()
     above.held()
 
-    # Between them somebody ended: who is an orphan now descends from nobody here.
+    # A process between them has ended: its children are orphans now, and do not join.
     child.kill()
     child.gone()
     grandchild.refused(errno.EAGAIN, reentrant, NOW)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock that was seen keeps its inode number and is remembered while the ensemble is away,
-also when the kernel has forgotten it: its doors are opened and wait. One that is known
-to be gone is not."""
+"""A lock that was seen keeps its inode number. It is remembered while the ensemble is away,
+also when the kernel has forgotten it: its doors can be opened and wait. A lock that is known to
+be gone is not remembered."""
 
 import ctypes
 import errno

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock that is removed while somebody waits for it: ENOENT."""
+"""A lock is removed while a taker waits for it: ENOENT (rule 8)."""
 
 import errno
 

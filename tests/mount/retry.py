@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The mount command goes on trying for -o retry=: until a name has an address, until a
-server answers. What an ensemble says is final at once, and so is what happens after."""
+"""The mount command goes on trying for -o retry=: until a name has an address, until a server
+answers. An answer of an ensemble is final, and so is every failure after that."""
 
 from harness import Stopwatch, ZKLOCKFS, check, check_equal, command, mounted, run, spawn, until
 
@@ -24,7 +24,7 @@ def test(case):
     refused(1, 4, 'zookeeper-of-the-test: ', '-o', 'retry=1s', source)
     refused(0, 2, '-o mkroot', '-o', 'retry=1h', f'127.0.0.1:{server.port}/elsewhere')
 
-    # First it has no name, then nobody answers there, then it is up.
+    # First the name is unknown, then no server answers there, then the server is up.
     server.stop()
     process = spawn([ZKLOCKFS, '-o', 'retry=1m,connect_timeout=1s', source, point])
     watch = Stopwatch()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The sub-tree that is mounted: /locks is made when it is absent and is what is
-meant when none is named, another one only with mkroot. A lock that is the root of
-another mount is busy, and is removed after that as any other."""
+"""The sub-tree that is mounted: /locks is the default and is made when it is absent, another
+one only with mkroot. A lock that is the root of another mount is busy, and can be removed after
+that like any other."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Somebody removes the mounted sub-tree. /locks is made again, as at the start; another
-root is missed, with one line in the log, and used again when it is there again."""
+"""Somebody removes the mounted sub-tree. /locks is made again, as at the start. Another root is
+reported missing in one log line, and used again when it is there again."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A process that was interrupted while it waited ends, and another one, of another user, gets its
-number before the mount has seen that: it does not get its place."""
+"""A process that was interrupted while it waited ends, and before the mount sees this, a
+process of another user gets its pid. The new process does not get the old place (rule 22)."""
 
 import errno
 import os

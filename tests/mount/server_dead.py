@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""While no server answers, nothing hangs: `try` says EHOSTUNREACH, looking around
-comes from memory or says that, too, the status is there at once; `lock` waits
-and gets the lock when the server is back."""
+"""While no server answers, nothing hangs: `try` is EHOSTUNREACH, looking around is answered
+from memory or is EHOSTUNREACH too, and the status is there at once. `lock` waits and gets the
+lock when the server is back."""
 
 import errno
 import fcntl
@@ -29,7 +29,7 @@ def test(case):
     for leave, come in ((server.freeze, server.thaw), (server.stop, server.start)):
         leave()
         bounded(1, [0], mount.status)
-        # Nobody knows yet: the lookups of the path and the open may take their time each.
+        # Not known yet: each lookup of the path and the open may take its time.
         bounded(5, [unreachable], os.open, mount.path('build', 'try'), os.O_RDWR)
         until(lambda: mount.status()['state'] != 'ready', 'the status knows')
         bounded(1, [0], mount.status)

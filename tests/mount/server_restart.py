@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A server that stops, or hangs, and comes back within the lease disturbs
-nobody: the holder keeps its lock and token, waiters keep their places."""
+"""A server that stops, or hangs, and comes back within the lease disturbs nobody: the holder
+keeps its lock and token, waiters keep their places."""
 
 import os
 

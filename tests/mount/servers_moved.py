@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers whose names get other addresses are found there. The loop does not wait for the
-name service meanwhile, and one that answers nothing new changes nothing."""
+"""The names of the servers get other addresses, and the mount finds the servers there. The loop
+does not wait for the name service meanwhile. A name service without news changes nothing."""
 
 import os
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`shared`: readers hold together, on one mount and on two; a writer waits for those
-before it, and readers that come after a waiting writer wait for it."""
+"""`shared` (rule 12): readers hold together, on one mount and on two. A writer waits for the
+readers before it, and readers that come after a waiting writer wait for it."""
 
 import errno
 import os
@@ -68,7 +68,7 @@ def test(case):
     check(writer.token() > newest, 'the token rises from the readers to the writer')
     waits(second, *late)
 
-    # The readers behind it come in together, those behind the next writer do not.
+    # The readers behind it come in together, the readers behind the next writer do not.
     last = [take(a, 'shared', 5), take(b, 'shared', 6)]
     written = writer.token()
     writer.release()
@@ -77,7 +77,7 @@ def test(case):
         check(reader.token() > written, 'the token rises from the writer to the readers')
     waits(second, *last)
 
-    # One that leaves lets nobody in before the other.
+    # When one of two readers leaves, the writer still waits for the other.
     late[0].release()
     queued(4)
     waits(second, *last)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""SIGTERM, SIGINT and SIGHUP end an idle mount. With a holder the mount point goes, new
-takers and waiters are refused, the holder keeps its lock, and the daemon ends with it; out
-of contact not before its entries are deleted."""
+"""SIGTERM, SIGINT and SIGHUP end an idle mount. With a holder, the mount point goes, new takers
+and waiters are refused, the holder keeps its lock, and the daemon ends with it. Without contact
+it does not end before its entries are deleted (rule 27)."""
 
 import errno
 import os

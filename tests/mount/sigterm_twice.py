@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A second SIGTERM does not wait for the holder: the daemon leaves now, and the
-holder's descriptor is of no use any more."""
+"""A second SIGTERM does not wait for the holder: the daemon leaves now, and the holder's
+descriptor is useless from then on."""
 
 import signal
 
@@ -19,7 +19,7 @@ def test(case):
     until(lambda: mounted(mount.directory) is None, 'the mount point goes')
     mount.process.send_signal(signal.SIGTERM)
     until(lambda: mount.process.poll() is not None, 'the daemon leaves', 10)
-    mount.checked = True   # what it says, and its status, are its own affair
+    mount.checked = True   # its output and its status do not matter
     check(errno_of(holder.do, 'pread', 64, 0) != 0, 'the descriptor still reads')
     check(errno_of(holder.do, 'fsync') != 0, 'the descriptor still syncs')
     remote.held()

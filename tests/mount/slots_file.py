@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`slots` says how many may hold a lock at a time: owner and root write it, one write is one
-number, and all mounts follow it: a higher one lets waiters in, a lower one counts
-for those that come later."""
+"""`slots` says how many may hold a lock at a time (rule 13). Owner and root write it, and one
+write is one number. All mounts follow it: a higher number lets waiters in, a lower one counts
+for later takers."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ def test(case):
         for mount in (a, b):
             check_equal(mount.read('build', 'slots'), f'{number}\n', f'slots on {mount.host}')
 
-    # What can be written.
+    # Valid and invalid numbers.
     everywhere(1)
     write(slots, b'3\n')
     everywhere(3)
@@ -56,7 +56,7 @@ def test(case):
     check_equal(server.zk.get('/locks/build')[0], b'zklockfs: 1\nuid: 0\ngid: 0\nmode: 777\ndoor_mode: 666\n\n',
                 'the data')
 
-    # Who may.
+    # The users that may write it.
     check_equal(os.stat(slots).st_mode & 0o7777, 0o644, 'the mode')
     check_user(errno.EACCES, ALICE, write, slots, b'2')
     os.chown(a.path('build'), ALICE, -1)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A process stands still in exec, on a file of another filesystem that hangs, and with it whoever reads
-its stat. It holds a lock here, it is the parent of one who takes, the opener of what is locked, or
-just there: takes go on, heartbeats go on, and the mount leaves when it is told to, or is aborted."""
+"""A process stands still in exec, on a file of another filesystem that hangs, and with it every
+process that reads its stat (rule 29). It holds a lock here, is the parent of a taker, is the
+opener of a locked file, or is only there. Takes and heartbeats go on, and the mount leaves when
+it is told to, or is aborted."""
 
 import errno
 import os
@@ -26,7 +27,7 @@ def test(case):
     child = parent.fork()
     watch = Stopwatch()
 
-    # The parent holds, and its child joins; who does not descend from it waits.
+    # The parent holds, and its child joins; a process that does not descend from it waits.
     held = parent.open(lock).held()
     held.do('set_inheritable', True)
     flock = parent.open(mount.path('build', 'flock')).held()
@@ -85,7 +86,7 @@ def test(case):
     watch.check(0, 5, 'leaving after an abort')
     check_equal(len(server.entries('aborted')), 1, 'the entry of who may be at work')
 
-    # What a process that stands still has opened, its child locks.
+    # A child locks the file that a process opened which now stands still.
     check_equal(errno_of_flock(locker, shared, LOCK_EX | LOCK_NB), errno.EAGAIN, 'flock while it is held')
     hung.end()
     parent.kill()

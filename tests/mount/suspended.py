@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A machine that was suspended for longer than the lease: its holder finds out at the next
-call, before the mount has heard anything of the ensemble, and waiters wait on."""
+"""A machine was suspended for longer than the lease (rule 3): its holder finds out at the next
+call, before the mount has heard anything of the ensemble, and waiters go on waiting."""
 
 import errno
 import os

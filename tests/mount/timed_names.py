@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""lock@TIME waits at most that long, then ETIMEDOUT; lock@0s is a try; shared@TIME
-and reentrant@TIME likewise; a name that is no time is EINVAL when it is opened. Names that
-somebody makes up without end are not remembered; those of others work all the same."""
+"""lock@TIME waits at most that long, then it is ETIMEDOUT. lock@0s is a try. shared@TIME and
+reentrant@TIME work likewise. A malformed time is EINVAL when the door is opened. Endless
+made-up names of one user are not remembered, and the names of others still work."""
 
 import errno
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A close followed by a new open on the same mount never meets its own dying
-entry: `try` right after close always succeeds when nobody else is queued, however
-much else is closed at the time."""
+"""A close followed by a new open on the same mount never meets its own dying entry (rules 11
+and 14): `try` right after a close always succeeds when nobody else is queued, however many
+other files are closed at the time."""
 
 import os
 import resource

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An idle mount can be unmounted and its daemon ends with 0; while a door is
-open, or somebody waits, unmounting is EBUSY and disturbs nobody."""
+"""An idle mount can be unmounted, and its daemon ends with 0. While a door is open, or somebody
+waits, unmounting is EBUSY and disturbs nobody."""
 
 import ctypes
 import errno
@@ -31,7 +31,7 @@ def test(case):
     waiter.release()
     mount.unmount()
 
-    # Unmounted lazily, it goes on for those who have it open.
+    # After a lazy unmount it goes on for processes with open files.
     mount = case.mount(server, 'b')
     holder = mount.take('build').held()
     check_equal(command(['fusermount3', '-uz', mount.directory])[0], 0, 'fusermount3 -uz')

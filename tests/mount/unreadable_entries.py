@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Entries that a mount may not read: it waits for another client's without asking on and
-on, gets the lock when it goes, and keeps its own place and hold when its own is closed."""
+"""Entries that a mount may not read: it waits for another client's entry without asking all the
+time, and gets the lock when that goes. It keeps its own place and hold when its own entry is
+closed to it."""
 
 import errno
 import os
@@ -26,7 +27,7 @@ def test(case):
     check_errno(errno.EACCES, os.open, mount.path('build/queue', name), os.O_RDONLY)
 
     def requests(seconds):
-        # What is counted is what is done in that time.
+        # The requests within this time are counted.
         before = int(server.connections()[mount.session()]['recved'])
         time.sleep(seconds)
         return int(server.connections()[mount.session()]['recved']) - before

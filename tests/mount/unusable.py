@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A mount that meets servers which it cannot live with says why, takes itself off the tree
-and ends with status 32, for whoever starts it again: at once when nobody has a door open,
-otherwise after a moment in which holders can see that they have lost."""
+"""A mount meets servers that it cannot work with. It says why, removes its mount point and ends
+with status 32, so that systemd can start it again: at once when no door is open, otherwise
+after a moment in which holders can see that they have lost."""
 
 import errno
 
@@ -39,7 +39,7 @@ def test(case):
     busy.check_end(5, status=32)
     check_errno(errno.ENOTCONN, staying.do, 'pread', 64, 0)
 
-    # What systemd would do, once somebody has mended the servers.
+    # As systemd would do it, once the servers are mended.
     server.stop()
     server.session_ms = 60000
     server.start()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A user's own mount, by fusermount3: it serves that user alone, stops those of the user's
-processes that lose a lock, clears away its dead predecessor, and leaves like root's."""
+"""A user's own mount, by fusermount3: it serves that user alone, stops the user's processes
+that lose a lock, clears away its dead predecessor, and leaves like root's mount."""
 
 import errno
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`value` stays with a lock from holder to holder. Whoever may take the lock reads it; only
-who holds it exclusively, or descends from him, writes it, on the same mount; and not
-with a lost lock. An open's first write, and any at offset 0, replaces, others
-append. Whoever may write it may empty it, by O_TRUNC or truncate(2); nobody else may."""
+"""`value` stays with a lock from holder to holder (rule 20). All users that may take the lock
+may read it. Only an exclusive holder or a descendant of it writes it, on the same mount, and
+not after a loss. The first write of an open, and any at offset 0, replaces the text; others
+append. A process that may write it may empty it, by O_TRUNC or truncate(2); others may not."""
 
 import errno
 import os
@@ -56,7 +56,7 @@ def test(case):
         finally:
             opening.close()
 
-    # Nobody holds, somebody shares, somebody waits.
+    # Without a holder, with a shared holder, with a waiter.
     everywhere(b'')
     check(os.stat(value).st_size >= LARGEST, 'the size of the value')
     check_equal(by(holder, b'x'), errno.EACCES, 'without a lock')
@@ -68,7 +68,7 @@ def test(case):
     shared.close()
     waiting.held()
 
-    # Who holds, and who descends from it.
+    # The holder, and its descendants.
     check_equal(by(holder, b'v42\n'), 0, 'by the holder')
     everywhere(b'v42\n')
     check_equal(by(child, b'v43'), 0, 'by its child')
@@ -85,7 +85,7 @@ def test(case):
     waiting.close()
     check_equal(by(holder, b'x'), errno.EACCES, 'after the close')
 
-    # What one open writes.
+    # Several writes by one open.
     held = os.open(lock, os.O_RDWR)
     write(value, b'one', b' and ', b'two')
     everywhere(b'one and two')

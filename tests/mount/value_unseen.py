@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A daemon in a pid namespace of its own sees none of those who use the mount, as in a
-container: there the value is written by the user that holds the lock."""
+"""A daemon in a pid namespace of its own sees no process that uses the mount, as in a
+container: there the user that holds the lock may write the value."""
 
 import errno
 import os

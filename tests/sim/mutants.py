@@ -761,7 +761,7 @@ mutant(21, 'poke_wipes_out_another', 'poke.c',
        CALLS)
 mutant(21, 'poke_reads_everything', 'poke.c',
        '\t\tlook_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);',
-       '\t\ttakers_look(lc);',
+       '\t\tentries_look(lc);',
        CALLS)
 mutant(21, 'more_pokes_than_named', 'poke.c',
        'LINE)\n\t\tentries_look(lc);',
@@ -1111,9 +1111,9 @@ def mutate(works, this):
     try:
         replaced = {file: compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o', engine)
                     for file in touched}
+        return link(works, this.judge, replaced, this.name)
     except RuntimeError as error:
         raise Stale(f'{this.name} is stale: {error}') from error
-    return link(works, this.judge, replaced, this.name)
 
 
 # ---- judging ----

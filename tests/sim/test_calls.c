@@ -1241,37 +1241,53 @@ static void replacing_later(void **state)
 {
 	struct stage *stage = begin(14);
 	struct host *host = &stage->hosts[0];
-	struct taker holder, own, also, other, waiter, second, shared;
+	struct taker holder, own, other, waiter;
 
 	(void)state;
 	put(stage, BUILD, "");
-	put(stage, ROOT "/other", "");
 	take(&holder, host, "build", LC_EXCLUSIVE);
 	take(&other, &stage->hosts[1], "build", LC_SHARED);
 	take(&own, host, "build", LC_SHARED);
-	take(&also, host, "build", LC_SHARED);
 	take(&waiter, host, "build", LC_EXCLUSIVE);
 	leave(&holder);
 	assert_int_equal(own.result, 0);
 	assert_int_equal(other.result, 0);
 	assert_false(lc_replace(own.lc, waiter.lc));
 	assert_true(lc_replace(waiter.lc, own.lc));
-	/* One for one, of one lock. */
-	take(&second, host, "build", LC_EXCLUSIVE);
-	take(&shared, host, "other", LC_SHARED);
 	assert_false(lc_replace(waiter.lc, own.lc));
-	assert_false(lc_replace(second.lc, own.lc));
-	assert_false(lc_replace(second.lc, shared.lc));
-	assert_int_equal(also.result, 0);
-	assert_false(lc_replace(waiter.lc, also.lc));
-	leave(&also);
-	leave(&second);
-	leave(&shared);
 	host_wake(host);
 	run(stage, 200 * MS);
 	assert_int_equal(waiter.result, NONE);
 	leave(&other);
 	assert_int_equal(waiter.result, 0);
+	leave(&own);
+	leave(&waiter);
+	finish(stage);
+}
+
+/* One for one, of one lock. */
+static void replacing_in_vain(void **state)
+{
+	struct stage *stage = begin(14);
+	struct host *host = &stage->hosts[0];
+	struct taker own, also, elsewhere, waiter, second;
+
+	(void)state;
+	put(stage, BUILD, "");
+	put(stage, ROOT "/other", "");
+	take(&own, host, "build", LC_SHARED);
+	take(&also, host, "build", LC_SHARED);
+	take(&elsewhere, host, "other", LC_SHARED);
+	take(&waiter, host, "build", LC_EXCLUSIVE);
+	take(&second, host, "build", LC_EXCLUSIVE);
+	assert_true(lc_replace(waiter.lc, own.lc));
+	assert_false(lc_replace(waiter.lc, also.lc));
+	assert_false(lc_replace(second.lc, own.lc));
+	assert_false(lc_replace(second.lc, elsewhere.lc));
+	leave(&second);
+	leave(&also);
+	assert_int_equal(waiter.result, 0);
+	leave(&elsewhere);
 	leave(&own);
 	leave(&waiter);
 	finish(stage);
@@ -1969,6 +1985,7 @@ int main(void)
 		cmocka_unit_test(removed_behind_a_leaver),
 		cmocka_unit_test(upgrading_at_once),
 		cmocka_unit_test(replacing_later),
+		cmocka_unit_test(replacing_in_vain),
 		cmocka_unit_test(trying_after_a_release),
 		cmocka_unit_test(trying_in_vain),
 		cmocka_unit_test(guarded_without_contact),

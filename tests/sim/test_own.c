@@ -189,6 +189,30 @@ static void copies_are_strangers(void **state)
 	finish(stage);
 }
 
+/* Nor where another node has all of its name, and nothing has told so yet. */
+static void strangers_by_its_name(void **state)
+{
+	struct stage *stage = begin_build(17);
+	struct host *host = &stage->hosts[0];
+	struct taker holder;
+	struct lc_call *call;
+	int64_t since_ms = 0;
+
+	(void)state;
+	take(&holder, host, LC_EXCLUSIVE);
+	mutation = MUTATE_drop_changed;
+	replace(stage, holder.path);
+	assert_int_equal(lc_entries(host->lc, "build", 0, strrchr(holder.path, '/') + 1,
+	                            told_of_copies, &since_ms, &call),
+	                 0);
+	host_wake(host);
+	run(stage, 100 * MS);
+	assert_int_equal(since_ms, -1);
+	mutation = MUTATE_none;
+	leave(&holder);
+	finish(stage);
+}
+
 /* The answer of a create is lost, and copies of the entry stand before and behind it: the one
  * of our session is it, or, if that is gone, none. */
 static void claimed_among_copies(void **state)
@@ -586,6 +610,7 @@ int main(void)
 		cmocka_unit_test(copied_in_front),
 		cmocka_unit_test(copied_and_deleted),
 		cmocka_unit_test(copies_are_strangers),
+		cmocka_unit_test(strangers_by_its_name),
 		cmocka_unit_test(claimed_among_copies),
 		cmocka_unit_test(trying_before_the_outcome),
 		cmocka_unit_test(replaced_while_held),

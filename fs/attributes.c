@@ -222,6 +222,12 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
 	};
 }
 
+static int change_lock(struct parked *parked)
+{
+	return lc_change(parked->face->lc, parked->node->lock, &parked->change, lock_changed,
+	                 parked, &parked->call);
+}
+
 static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
                         const struct stat *wanted, int to_set)
 {
@@ -234,9 +240,10 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
 		return;
 	}
 	parked = park(face, req, node, NULL);
-	if (parked)
-		park_call(parked, lc_change(face->lc, node->lock, &change, lock_changed, parked,
-		                            &parked->call));
+	if (!parked)
+		return;
+	parked->change = change;
+	park_call(parked, park_write(parked, change_lock));
 }
 
 static void value_truncated(void *ctx, int err)

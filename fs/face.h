@@ -30,6 +30,7 @@
 #include "linger.h"
 #include "node.h"
 #include "pause.h"
+#include "turn.h"
 #include "view.h"
 
 #include <errno.h>
@@ -61,6 +62,7 @@ struct face {
 	unsigned holds;                /* waiting, lingering or held */
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
 	struct budget files, requests; /* what users have open, and wait for */
+	struct turns turns;            /* who may write to the ensemble */
 	struct contents contents;
 	struct dir_list dir_lists[DIR_LISTS_MAX];
 	struct linger linger;
@@ -115,6 +117,12 @@ struct parked {
 	struct node *node;    /* a reference, or NULL */
 	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD, PARKED_COMMITTED } state;
 	void (*refuse)(fuse_req_t req, int error); /* how it is answered with an error */
+	/* Of a request that writes: */
+	struct turn turn;
+	int (*go)(struct parked *parked);
+	lc_done_fn *done;
+	struct lc_change change;
+	char *text;
 	/* What the request asks for, by its kind: */
 	union {
 		char name[LC_NAME_MAX + 1]; /* LOOKUP, MKDIR: in the node */
@@ -131,6 +139,7 @@ struct parked {
 		struct {
 			struct text_file *file;
 			size_t size;
+			off_t off;
 		} write; /* to a text file */
 		struct {
 			struct process_id process;
@@ -148,6 +157,14 @@ struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, con
                        void (*refuse)(fuse_req_t req, int error));
 /* The call was made, or could not be: r < 0 answers the request. */
 void park_call(struct parked *parked, int r);
+/* For park_call(): a write, made by go() when it is its user's turn, now or later; what it needs
+ * stands in `parked`. It returns as the lc_ functions do. */
+int park_write(struct parked *parked, int (*go)(struct parked *parked));
+/* Those whose turn has come, or who have waited for it too long. */
+void parked_process(struct face *face);
+int64_t parked_wait(const struct face *face);
+/* No turn comes any more. */
+void parked_finish(struct face *face);
 /* The call is answered: nothing interrupts any more. */
 void unpark(struct parked *parked);
 /* The same; false: by an error, which is the answer of the request, too. It is freed. */

@@ -236,6 +236,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	};
 	int64_t wait =
 		min(servers_prepare(&loop->servers, face->clock_us(), &fds[5]), holds_wait(face));
+	wait = min(wait, parked_wait(face));
 	struct timespec ts;
 
 	fds[4].fd = -1;
@@ -258,6 +259,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	if (fds[1].revents)
 		read_signals(loop);
 	holds_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
+	if (face->lc)
+		parked_process(face);
 	servers_process(&loop->servers, face->lc, face->clock_us(), fds[5].revents);
 	if (face->lc)
 		lc_process(face->lc, fds[4].revents);

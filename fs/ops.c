@@ -397,6 +397,18 @@ static struct lc_attributes new_attributes(const struct face *face, const struct
 	return attributes;
 }
 
+static int make_lock(struct parked *parked)
+{
+	char *path = child_path(parked->node->lock, parked->name);
+	int r = -ENOMEM;
+
+	if (path)
+		r = lc_mkdir(parked->face->lc, path, &parked->change.attributes, dir_made, parked,
+		             &parked->call);
+	free(path);
+	return r;
+}
+
 static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mode_t mode)
 {
 	struct face *face = face_of(req);
@@ -404,7 +416,6 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 	struct lc_attributes attributes = new_attributes(face, parent, fuse_req_ctx(req), mode);
 	struct parked *parked;
 	const char *why;
-	char *path;
 	int r;
 
 	if (parent->kind != NODE_ROOT && parent->kind != NODE_LOCK) {
@@ -424,11 +435,8 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 	parked = park(face, req, parent, name);
 	if (!parked)
 		return;
-	path = child_path(parent->lock, name);
-	park_call(parked,
-	          path ? lc_mkdir(face->lc, path, &attributes, dir_made, parked, &parked->call)
-	               : -ENOMEM);
-	free(path);
+	parked->change.attributes = attributes;
+	park_call(parked, park_write(parked, make_lock));
 }
 
 static void dir_removed(void *ctx, int err)
@@ -440,6 +448,12 @@ static void dir_removed(void *ctx, int err)
 	if (err == 0 || err == -ENOENT)
 		attributes_unlearn(parked->face, parked->node);
 	parked_done(parked, err);
+}
+
+static int remove_lock(struct parked *parked)
+{
+	return lc_rmdir(parked->face->lc, parked->node->lock, parked_uid(parked), dir_removed,
+	                parked, &parked->call);
 }
 
 /* Write permission on the parent, which the kernel has checked, is not enough: the engine
@@ -461,8 +475,7 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		holds_drop(face, process, node->lock);
 	parked = park(face, req, node, NULL);
 	if (parked)
-		park_call(parked, lc_rmdir(face->lc, node->lock, fuse_req_ctx(req)->uid,
-		                           dir_removed, parked, &parked->call));
+		park_call(parked, park_write(parked, remove_lock));
 }
 
 /* ---- unlink ---- */

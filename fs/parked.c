@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * parked.c - a request that waits for an answer of the ensemble. Interrupted, it is
- * answered EINTR at once; the engine bounds how long it can wait otherwise.
+ * answered EINTR at once; the engine bounds how long it can wait otherwise. What writes may
+ * have to wait for its turn before that: turn.h.
  */
 #include "face.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void parked_step(struct parked *parked, enum parked_state to)
 {
@@ -63,6 +66,8 @@ uid_t parked_uid(const struct parked *parked)
 void parked_free(struct parked *parked)
 {
 	assert(parked->state != PARKED_ASKING);
+	turn_end(&parked->face->turns, &parked->turn);
+	free(parked->text);
 	if (parked->node)
 		node_unref(parked->face->nodes, parked->node);
 	parked->face->parked--;
@@ -80,11 +85,13 @@ static void call_interrupted(fuse_req_t req, void *ctx)
 	struct parked *parked = ctx;
 
 	(void)req;
-	/* Programs by themselves repeat a call that an interrupt has ended. So the end of a change
-	 * that may have been made is waited for, which has a time limit. */
-	if (!lc_may_cancel(parked->call))
-		return;
-	lc_cancel(parked->call);
+	if (parked->turn.state != TURN_WAITS) {
+		/* Programs by themselves repeat a call that an interrupt has ended. So the end of a
+		 * change that may have been made is waited for, which has a time limit. */
+		if (!lc_may_cancel(parked->call))
+			return;
+		lc_cancel(parked->call);
+	}
 	parked_step(parked, PARKED_HEARD);
 	parked_error(parked, -EINTR);
 }
@@ -97,6 +104,56 @@ void park_call(struct parked *parked, int r)
 		parked_step(parked, PARKED_ASKING);
 		fuse_req_interrupt_func(parked->req, call_interrupted, parked);
 	}
+}
+
+int park_write(struct parked *parked, int (*go)(struct parked *parked))
+{
+	struct face *face = parked->face;
+	int r = turn_ask(&face->turns, &parked->turn, parked_uid(parked), face->clock_us());
+
+	parked->go = go;
+	return r < 0 || parked->turn.state == TURN_WAITS ? r : go(parked);
+}
+
+static struct parked *parked_of(struct turn *turn)
+{
+	return turn ? (struct parked *)((char *)turn - offsetof(struct parked, turn)) : NULL;
+}
+
+static void refuse_late(struct face *face, int64_t now_us, int error)
+{
+	struct parked *parked;
+
+	while ((parked = parked_of(turns_late(&face->turns, now_us)))) {
+		unpark(parked);
+		parked_error(parked, error);
+	}
+}
+
+void parked_process(struct face *face)
+{
+	struct parked *parked;
+
+	/* The ensemble answers, but too many of the same user write. */
+	refuse_late(face, face->clock_us(), lc_ready(face->lc) ? -EBUSY : -EHOSTUNREACH);
+	while ((parked = parked_of(turns_next(&face->turns)))) {
+		int r = parked->go(parked);
+
+		if (r < 0) {
+			unpark(parked);
+			parked_error(parked, r);
+		}
+	}
+}
+
+int64_t parked_wait(const struct face *face)
+{
+	return turns_wait(&face->turns, face->clock_us());
+}
+
+void parked_finish(struct face *face)
+{
+	refuse_late(face, INT64_MAX, -ESHUTDOWN);
 }
 
 void unpark(struct parked *parked)

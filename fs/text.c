@@ -233,22 +233,25 @@ static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
 	return slots > 0;
 }
 
+static int change_slots(struct parked *parked)
+{
+	return lc_change(parked->face->lc, parked->node->lock, &parked->change, command_written,
+	                 parked, &parked->call);
+}
+
 /* The file may have been opened long ago: whose the lock is, and whether it is still the same,
  * the engine looks at now. */
 static int write_slots(struct parked *parked, const struct text_file *file, const char *data,
                        size_t size)
 {
-	struct face *face = parked->face;
-	struct lc_change change = {.by = fuse_req_ctx(parked->req)->uid, .czxid = file->czxid};
-
-	if (!read_slots(data, size, &change.slots))
+	parked->change = (struct lc_change){.by = parked_uid(parked), .czxid = file->czxid};
+	if (!read_slots(data, size, &parked->change.slots))
 		return -EINVAL;
-	return lc_change(face->lc, parked->node->lock, &change, command_written, parked,
-	                 &parked->call);
+	return park_write(parked, change_slots);
 }
 
 /* By its taker, the lock's owner and root: that is looked at when it is done (lc_evict). */
-int evict_entry(struct parked *parked, lc_done_fn *done)
+static int evict_now(struct parked *parked)
 {
 	uid_t uid = fuse_req_ctx(parked->req)->uid;
 	const struct node *node = parked->node;
@@ -260,7 +263,13 @@ int evict_entry(struct parked *parked, lc_done_fn *done)
 	         (int)caller.process.pid, caller.command, parked->face->host);
 	return lc_evict(parked->face->lc, node->lock, node->znode,
 	                &(struct lc_evictor){.uid = uid, .name = name, .token = node->entry.token},
-	                done, parked, &parked->call);
+	                parked->done, parked, &parked->call);
+}
+
+int evict_entry(struct parked *parked, lc_done_fn *done)
+{
+	parked->done = done;
+	return park_write(parked, evict_now);
 }
 
 static int write_entry(struct parked *parked, const char *data, size_t size)

@@ -16,7 +16,7 @@
 #include <utlist.h>
 
 /* How often a value is in memory while it is written. */
-#define WRITE_COPIES 4
+#define WRITE_COPIES 5
 
 struct writer {
 	uid_t uid;
@@ -67,12 +67,18 @@ static struct hold *hold_of(const struct face *face, fuse_req_t req, const struc
 	return hold;
 }
 
-int value_empty(struct parked *parked, lc_done_fn *done)
+static int set_empty(struct parked *parked)
 {
 	struct hold *hold = hold_of(parked->face, parked->req, parked->node);
 
-	return hold ? lc_set_value(hold->taker, "", 0, false, done, parked, &parked->call)
+	return hold ? lc_set_value(hold->taker, "", 0, false, parked->done, parked, &parked->call)
 	            : -EACCES;
+}
+
+int value_empty(struct parked *parked, lc_done_fn *done)
+{
+	parked->done = done;
+	return park_write(parked, set_empty);
 }
 
 static void value_written(void *ctx, int err)
@@ -87,25 +93,37 @@ static void value_written(void *ctx, int err)
 	parked_free(parked);
 }
 
+/* It may have given the lock back while it waited for its turn. */
+static int set_text(struct parked *parked)
+{
+	struct hold *hold = hold_of(parked->face, parked->req, parked->node);
+	const struct text_file *file = parked->write.file;
+
+	return hold ? lc_set_value(hold->taker, parked->text, parked->write.size,
+	                           file->written && parked->write.off > 0, value_written, parked,
+	                           &parked->call)
+	            : -EACCES;
+}
+
 void value_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
                  const char *data, size_t size, off_t off)
 {
-	struct hold *hold = hold_of(face, req, node);
-	struct parked *parked;
+	struct parked *parked = park(face, req, node, NULL);
 
-	if (!hold) {
-		fuse_reply_err(req, EACCES);
-		return;
-	}
-	parked = park(face, req, node, NULL);
 	if (!parked)
 		return;
 	if (budget_add(parked, WRITE_COPIES * size) < 0) {
 		parked_error(parked, -ENFILE);
 		return;
 	}
+	parked->text = malloc(size + 1);
+	if (!parked->text) {
+		parked_error(parked, -ENOMEM);
+		return;
+	}
+	memcpy(parked->text, data, size);
 	parked->write.size = size;
+	parked->write.off = off;
 	parked->write.file = file;
-	park_call(parked, lc_set_value(hold->taker, data, size, file->written && off > 0,
-	                               value_written, parked, &parked->call));
+	park_call(parked, park_write(parked, set_text));
 }

@@ -7,8 +7,11 @@
  *     asker UID take LOCK COUNT SECONDS      so many threads take and give back, with a pause
  *
  * KIND: holder (read it), pollpri (on a descriptor that holds), stat (a name that is not in the
- * queue), ls (the queue), mix (each thread another one of these). It prints `ready`, waits
- * for a line on stdin, and prints its figures in the end.
+ * queue), ls (the queue), mix (each thread another one of these). Or a write, each thread
+ * in a lock of its own below that one: mkdir (and rmdir), chmod, value, reason, fsync, cycle
+ * (take it and give it back), writes (each thread another one of these). It prints `ready`,
+ * waits for a line on stdin, and prints its figures in the end: `least`, how often the thread
+ * was served that was served least.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,6 +40,7 @@ static int held = -1;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int64_t takes[TAKES_MAX];
 static size_t take_count;
+static long *served; /* by thread */
 
 static int64_t now_ns(void)
 {
@@ -112,21 +116,105 @@ static bool list_queue(void)
 	return any && errno == 0;
 }
 
+static bool ask_once(const char *what, unsigned number)
+{
+	if (strcmp(what, "holder") == 0)
+		return read_holder();
+	if (strcmp(what, "pollpri") == 0)
+		return poll_held();
+	if (strcmp(what, "stat") == 0)
+		return stat_missing(number);
+	return list_queue();
+}
+
+static const char *const writes[] = {"mkdir", "chmod", "value", "reason", "fsync", "cycle"};
+#define WRITES (sizeof(writes) / sizeof(writes[0]))
+
+static bool is_write(const char *what)
+{
+	bool is = strcmp(what, "writes") == 0;
+
+	for (size_t i = 0; i < WRITES; i++)
+		is |= strcmp(what, writes[i]) == 0;
+	return is;
+}
+
+static void own_lock(char *ret_name, size_t size, unsigned number, const char *file)
+{
+	snprintf(ret_name, size, "%s/own%u%s", path, number, file);
+}
+
+static bool write_value(const char *name, unsigned turn)
+{
+	int fd = open(name, O_WRONLY), error;
+	char text[16];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = write(fd, text, (size_t)snprintf(text, sizeof(text), "%u", turn));
+	error = errno;
+	close(fd);
+	errno = error;
+	return n > 0;
+}
+
+static bool write_once(const char *what, unsigned number, unsigned turn, int fd)
+{
+	char name[256], text[32];
+
+	if (strcmp(what, "mkdir") == 0) {
+		own_lock(name, sizeof(name), number, "/x");
+		return (mkdir(name, 0755) == 0 || errno == EEXIST) && rmdir(name) == 0;
+	}
+	if (strcmp(what, "chmod") == 0) {
+		own_lock(name, sizeof(name), number, "");
+		return chmod(name, turn % 2 ? 0755 : 0711) == 0;
+	}
+	if (strcmp(what, "value") == 0) {
+		own_lock(name, sizeof(name), number, "/value");
+		return write_value(name, turn);
+	}
+	if (strcmp(what, "reason") == 0)
+		return pwrite(fd, text, (size_t)snprintf(text, sizeof(text), "turn %u", turn), 0) >
+		       0;
+	if (strcmp(what, "fsync") == 0)
+		return fsync(fd) == 0;
+	own_lock(name, sizeof(name), number, "/lock");
+	fd = open(name, O_RDWR);
+	return fd >= 0 && close(fd) == 0;
+}
+
+/* Holds its own lock, if that is needed. */
+static int hold_own(const char *what, unsigned number)
+{
+	char name[256];
+	int fd;
+
+	if (!is_write(what) || strcmp(what, "cycle") == 0)
+		return -1;
+	own_lock(name, sizeof(name), number, "/lock");
+	fd = open(name, O_RDWR);
+	if (fd < 0)
+		fail(name);
+	return fd;
+}
+
 static void *ask(void *arg)
 {
 	static const char *const kinds[] = {"holder", "pollpri", "stat", "ls"};
 	unsigned number = (unsigned)(uintptr_t)arg;
-	const char *mine = strcmp(kind, "mix") == 0 ? kinds[number % 4] : kind;
+	const char *mine = strcmp(kind, "mix") == 0      ? kinds[number % 4]
+	                   : strcmp(kind, "writes") == 0 ? writes[number % WRITES]
+	                                                 : kind;
+	int fd = hold_own(mine, number);
 
-	while (!over) {
-		if (strcmp(mine, "holder") == 0)
-			count(read_holder());
-		else if (strcmp(mine, "pollpri") == 0)
-			count(poll_held());
-		else if (strcmp(mine, "stat") == 0)
-			count(stat_missing(number));
-		else
-			count(list_queue());
+	for (unsigned turn = 0; !over; turn++) {
+		bool ok = is_write(mine) ? write_once(mine, number, turn, fd)
+		                         : ask_once(mine, number);
+
+		count(ok);
+		served[number] += ok;
 	}
 	return NULL;
 }
@@ -174,9 +262,15 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void print_figures(double seconds)
+static void print_figures(double seconds, int threads)
 {
-	printf("{\"done\": %ld, \"seconds\": %.3f, \"failed\": {", (long)done, seconds);
+	long least = served[0];
+
+	for (int i = 1; i < threads; i++)
+		if (served[i] < least)
+			least = served[i];
+	printf("{\"done\": %ld, \"seconds\": %.3f, \"least\": %ld, \"failed\": {", (long)done,
+	       seconds, least);
 	for (int i = 0, n = 0; i < ERRNO_MAX; i++)
 		if (failed[i])
 			printf("%s\"%s\": %ld", n++ ? ", " : "", strerrorname_np(i),
@@ -221,34 +315,42 @@ int main(int argc, char **argv)
 {
 	uid_t uid = argc >= 5 ? (uid_t)atoi(argv[1]) : 0;
 	bool waits = argc == 5;
-	char door[256];
+	int threads = argc >= 5 ? atoi(argv[4]) : 0;
+	char name[256];
 	int64_t begun;
 
 	if (argc != 5 && argc != 6) {
-		fprintf(stderr, "usage: asker UID wait|take|holder|pollpri|stat|ls|mix PATH COUNT "
-		                "[SECONDS]\n");
+		fprintf(stderr, "usage: asker UID KIND PATH COUNT [SECONDS]\n");
 		return 1;
 	}
 	kind = argv[2];
 	path = argv[3];
 	if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
 		fail("setresuid");
-	if (!waits && strcmp(kind, "take") != 0) {
+	served = calloc((size_t)threads + 1, sizeof(*served));
+	if (!served)
+		fail("calloc");
+	for (int i = 0; !waits && is_write(kind) && i < threads; i++) {
+		own_lock(name, sizeof(name), (unsigned)i, "");
+		if (mkdir(name, 0755) < 0 && errno != EEXIST)
+			fail(name);
+	}
+	if (!waits && !is_write(kind) && strcmp(kind, "take") != 0) {
 		/* Those who ask hold it, in front of those who wait. */
-		snprintf(door, sizeof(door), "%s/lock", path);
-		held = open(door, O_RDWR);
+		snprintf(name, sizeof(name), "%s/lock", path);
+		held = open(name, O_RDWR);
 		if (held < 0)
-			fail(door);
+			fail(name);
 	}
 	wait_for_word();
 	begun = now_ns();
-	start_threads(atoi(argv[4]), waits ? wait_at : strcmp(kind, "take") == 0 ? take : ask);
+	start_threads(threads, waits ? wait_at : strcmp(kind, "take") == 0 ? take : ask);
 	if (waits) {
 		pause();
 		return 0;
 	}
 	usleep((useconds_t)(atof(argv[5]) * 1e6));
 	over = true;
-	print_figures((double)(now_ns() - begun) / 1e9);
+	print_figures((double)(now_ns() - begun) / 1e9, threads);
 	_exit(0);
 }

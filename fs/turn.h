@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turn.h - who may write to the ensemble now. All that goes to it goes one behind the other,
+ * takers among it. So of one user, and of all, no more writes are under way than takers can
+ * wait for; what else comes waits here, where users take turns. Pure.
+ *
+ *            turn_ask()                turns_next()
+ *   [NONE] ---------------> [WAITS] ------------------> [GOES]
+ *      ^  `--- if it may go at once ---------------------> |
+ *      |                       |                           |
+ *      `----- turn_end() ------'-------- turn_end() -------'
+ */
+#ifndef FS_TURN_H
+#define FS_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Under way at a time: of one user, but root, and of all. */
+#define TURNS_OF_USER 4
+#define TURNS_OF_ALL 16
+/* What waits for longer is refused. */
+#define TURN_WAITS_US 2000000
+
+/* Embedded in what writes; all zero: it does not. */
+struct turn {
+	enum { TURN_NONE, TURN_WAITS, TURN_GOES } state;
+	struct turn_user *user;
+	int64_t until_us; /* WAITS */
+	struct turn *prev, *next;
+};
+
+struct turns {
+	struct turn_user *users;
+	struct turn_user
+		*lines; /* of those for whom something waits: whose turn it is comes first */
+	unsigned going;
+};
+
+/* Now it goes, or waits. -ENOMEM. */
+int turn_ask(struct turns *turns, struct turn *turn, uid_t uid, int64_t now_us);
+/* It is done, or not wanted any more. Nothing, if it is NONE. */
+void turn_end(struct turns *turns, struct turn *turn);
+/* One that waited and goes now; NULL: none may. */
+struct turn *turns_next(struct turns *turns);
+/* One that waits, and has done so for too long; with INT64_MAX any. NULL: none. */
+struct turn *turns_late(const struct turns *turns, int64_t now_us);
+/* Until one of these has something to tell; INT64_MAX. */
+int64_t turns_wait(const struct turns *turns, int64_t now_us);
+
+#endif

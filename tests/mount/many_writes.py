@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Whoever takes a lock does not wait behind all that another user writes at the same time: of one
+user no more than a few writes are under way, others wait for their turn, and have it."""
+
+import mmap
+import os
+import re
+import signal
+import subprocess
+import threading
+
+from harness import ALICE, WAIT_SECONDS, check, check_equal, check_user, run, spawn, until
+from openers import end, process
+
+THREADS = 200
+TAKES = 40
+# Of the ensemble's transactions between a moment and the taker's own: they were all ahead of it once.
+FEW = THREADS / 4
+INTERRUPTED = 12
+FCHMOD = ('91', '52')   # of x86-64 and arm64
+# By a descriptor: nothing is looked up before.
+CHANGE = '''
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print('open', flush=True)
+sys.stdin.read()
+os.fchmod(fd, 0o700)
+'''
+
+
+def write_for_ever(directory, turns):
+    """Each thread the value of a lock of its own."""
+    began = threading.Barrier(THREADS + 1)
+
+    def write(number):
+        path = f'{directory}/own{number}'
+        os.mkdir(path)
+        os.open(path + '/lock', os.O_RDWR)
+        value = os.open(path + '/value', os.O_WRONLY)
+        began.wait()
+        while True:
+            os.pwrite(value, b'x' * 100, 0)
+            turns[number] = 1
+    for number in range(THREADS):
+        threading.Thread(target=write, args=(number,), daemon=True).start()
+    began.wait()
+
+
+def in_chmod(process):
+    with open(f'/proc/{process.pid}/syscall', encoding='ascii') as file:
+        return file.read().split()[0] in FCHMOD
+
+
+def test(case):
+    server = case.server()
+    mount = case.mount(server, session='30s')
+    os.umask(0)
+    for lock in ('crowd', 'other'):
+        mount.mkdir(lock)
+        os.chmod(mount.path(lock), 0o777)
+
+    def newest():
+        return int(re.search(r'^Zxid: (\w+)', server.ask('srvr'), re.MULTILINE).group(1), 16)
+
+    turns = mmap.mmap(-1, THREADS)   # shared with the writer
+    writer = process(write_for_ever, mount.path('crowd'), turns, uid=ALICE)
+    ahead = []
+    for _ in range(TAKES):
+        before = newest()
+        fd = os.open(mount.path('other', 'lock'), os.O_RDWR)
+        ahead.append(int(os.read(fd, 64)) - before)
+        os.close(fd)
+    print(f'transactions ahead of a take: {sorted(ahead)}')
+    check(sorted(ahead)[TAKES // 2] < FEW, f'transactions ahead of a take: {sorted(ahead)}')
+    until(lambda: all(turns), 'everybody has written')
+    end(writer)
+
+    # Interrupted while they wait for the ensemble, and some for their turn before that.
+    own = [mount.path('crowd', f'own{number}') for number in range(INTERRUPTED)]
+    commands = [spawn(['python3', '-c', CHANGE, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                      user=ALICE, group=ALICE) for path in own]
+    for command in commands:
+        check_equal(command.stdout.readline(), b'open\n', 'its word')
+    server.freeze()
+    for command in commands:
+        command.stdin.close()
+    until(lambda: all(in_chmod(command) for command in commands), 'all of them wait')
+    for command in commands:
+        command.terminate()
+    for command in commands:
+        check_equal(command.wait(WAIT_SECONDS), -signal.SIGTERM, 'interrupted')
+    server.thaw()
+    mount.ready()
+    for path in own:
+        check_user(0, ALICE, os.chmod, path, 0o711)
+
+
+run(test)

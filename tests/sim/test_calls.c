@@ -1120,6 +1120,31 @@ static void a_server_that_says_nothing(void **state)
 	finish(stage);
 }
 
+/* Heartbeats: the lease of an idle mount may get older than that of one whose locks are held. */
+static void beating_for_holders(void **state)
+{
+	struct stage *stage = begin(30);
+	struct host *host = &stage->hosts[0];
+	struct taker holder;
+	unsigned long before;
+
+	(void)state;
+	put(stage, BUILD, "");
+	before = requests(host);
+	run(stage, 20 * SECOND);
+	assert_in_range(requests(host) - before, 11, 13);
+	take(&holder, host, "build", LC_EXCLUSIVE);
+	run(stage, SECOND);
+	before = requests(host);
+	run(stage, 20 * SECOND);
+	assert_in_range(requests(host) - before, 15, 17);
+	leave(&holder);
+	before = requests(host);
+	run(stage, 20 * SECOND);
+	assert_in_range(requests(host) - before, 11, 13);
+	finish(stage);
+}
+
 /* ---- a lock that is removed and made again ---- */
 
 /* An operator removes a lock with all entries, and it is not made again: the holder has lost it,
@@ -1980,6 +2005,7 @@ int main(void)
 		cmocka_unit_test(poked_otherwise),
 		cmocka_unit_test(poked_in_a_gap),
 		cmocka_unit_test(a_server_that_says_nothing),
+		cmocka_unit_test(beating_for_holders),
 		cmocka_unit_test(removed_for_good),
 		cmocka_unit_test(refused_for_a_while),
 		cmocka_unit_test(removed_behind_a_leaver),

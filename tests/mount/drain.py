@@ -23,7 +23,7 @@ def lost(taker):
 
 
 def left_alone(case, server, other):
-    mount = case.mount(server, 'a', '6s', options=['drain=2s'])
+    mount = case.mount(server, 'a', '4s', options=['drain=2s'])
     mount.allow(WARNING)
     closing, staying = mount.take('closed').held(), mount.take('kept').held()
     followers = [other.take(lock) for lock in ('closed', 'kept')]
@@ -44,7 +44,7 @@ def left_alone(case, server, other):
     mount.check_end()
     check_equal(len(server.entries('kept')), 2, 'entries of the lock that is still open')
     followers[1].held()
-    check(followers[1].when > ended + 3, 'it passed on before the session had timed out')
+    check(followers[1].when > ended + 2, 'it passed on before the session had timed out')
     for taker in followers:
         taker.release()
 
@@ -52,9 +52,9 @@ def left_alone(case, server, other):
 def stopped(case, server, other, on_lost, host):
     mount = case.mount(server, host, '15s', options=['drain=1s', 'on_lost=' + on_lost])
     mount.allow(WARNING)
-    holder = mount.take('closed').held()
-    follower = other.take('closed')
-    until(lambda: len(server.entries('closed')) == 2, 'two queue')
+    holder = mount.take(on_lost).held()
+    follower = other.take(on_lost)
+    until(lambda: len(server.entries(on_lost)) == 2, 'two queue')
     mount.process.send_signal(signal.SIGTERM)
     sent = time.monotonic()
     holder.gone()
@@ -65,23 +65,25 @@ def stopped(case, server, other, on_lost, host):
     follower.release()
 
 
-def test(case):
-    server = case.server()
-    other = case.mount(server, 'b')
-    for lock in ('closed', 'kept'):
-        other.mkdir(lock)
-    left_alone(case, server, other)
-    stopped(case, server, other, 'term', 'c')
-    stopped(case, server, other, 'kill', 'd')
-
-    # Not at all.
+def not_at_all(case, server):
     mount = case.mount(server, 'e', options=['drain=0s'])
     mount.allow(WARNING)
-    holder = mount.take('closed').held()
+    holder = mount.take('never').held()
     mount.process.send_signal(signal.SIGTERM)
     until(lambda: lost(holder), 'it is lost', 1)
     holder.release()
     mount.check_end(2)
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    other = case.mount(server, 'b')
+    for lock in ('closed', 'kept', 'term', 'kill', 'never'):
+        other.mkdir(lock)
+    case.at_once(lambda case: left_alone(case, server, other),
+                 lambda case: stopped(case, server, other, 'term', 'c'),
+                 lambda case: stopped(case, server, other, 'kill', 'd'),
+                 lambda case: not_at_all(case, server))
 
 
 run(test)

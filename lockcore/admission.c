@@ -31,7 +31,7 @@ static bool probes(const struct lc_taker *taker, const struct queue *queue)
  * their way. */
 struct crowd {
 	unsigned all, exclusive;
-	unsigned apart;        /* shared or foreign: such an entry fills no slot */
+	unsigned apart; /* shared or foreign: such an entry fills no slot */
 };
 
 static bool bars(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
@@ -41,8 +41,8 @@ static bool bars(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
 }
 
 /* True: it is refused, or will be when the slots are known. */
-static bool refuse_immediate(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
-                             struct lc_taker *taker)
+static bool refuse_immediate(struct lock *lock, const struct queue *queue,
+                             const struct crowd *crowd, struct lc_taker *taker)
 {
 	if (!bars(crowd, taker->entry.mode, queue->slots))
 		return false;
@@ -103,7 +103,8 @@ static void check_upgrade(struct queue *queue, struct lc_taker **owners, size_t 
 }
 
 /* The first taker that waits, and so all behind it. What it waits for is watched, or is ours. */
-static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_taker **owners, size_t i)
+static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_taker **owners,
+                        size_t i)
 {
 	ssize_t blocker = queue_blocker(queue, i);
 
@@ -122,7 +123,7 @@ static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_
 	if (queue->slots == 1)
 		lock_watch_front(lock, queue->entries[blocker].znode);
 	else
-		lock_watch_none(lock);   /* any of several may go: the listing was watched */
+		lock_watch_none(lock); /* any of several may go: the listing was watched */
 }
 
 /* To find the order may have taken some time (order.c): the lock may be another one since. */
@@ -159,12 +160,13 @@ static void admit_waiters(struct lock *lock, const struct queue *queue, struct l
 		lock->wants_lease = true;
 	}
 	if (!lock->held_back)
-		lock_untouch(lock);   /* nobody waits unguarded now */
+		lock_untouch(lock); /* nobody waits unguarded now */
 }
 
 /* The client of a *deaf* entry would not wait for ours. Beside such an entry nobody can be
  * promised to be alone: nobody is let in until it is gone. */
-static void refuse_beside_deaf(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
+static void refuse_beside_deaf(struct lock *lock, const struct queue *queue,
+                               struct lc_taker **owners)
 {
 	const struct queue_entry *deaf = NULL;
 	struct lc_taker *taker, *next;
@@ -174,8 +176,10 @@ static void refuse_beside_deaf(struct lock *lock, const struct queue *queue, str
 			deaf = &queue->entries[i];
 	if (!deaf || lock->waiting == 0)
 		return;
-	lc_report(lock->lc, LC_ERROR, "%s: %s is of a client that does not wait for our entries; "
-	          "it is not taken beside that", lock->path, deaf->znode);
+	lc_report(lock->lc, LC_ERROR,
+	          "%s: %s is of a client that does not wait for our entries; "
+	          "it is not taken beside that",
+	          lock->path, deaf->znode);
 	for (size_t i = 0; i < queue->count; i++)
 		if (waits_in_queue(owners[i]))
 			taker_fail(owners[i], -EPROTO);
@@ -193,7 +197,8 @@ void admit(struct lock *lock, struct queue *queue)
 		return;
 	}
 	for (size_t i = 0; i < queue->count; i++)
-		owners[i] = taker_of(entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name));
+		owners[i] = taker_of(
+			entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name));
 	refuse_beside_deaf(lock, queue, owners);
 	/* Before that it is not known which entries are ours, and on their way out. */
 	if (!lock->unresolved) {

@@ -29,27 +29,27 @@
 struct subject {
 	struct lc *lc;
 	enum reading_kind kind;
-	struct reader *asked;        /* who shares the answer that is under way */
-	struct reader *coming;       /* who came later */
-	struct asker *payer;         /* whose share is used by what is under way, or NULL */
-	bool with_data;              /* how many may hold it is not known */
-	bool synced;                 /* "not there" was said after a sync */
-	int64_t sent_us;             /* what is under way */
-	unsigned outstanding;        /* answers */
+	struct reader *asked;  /* who shares the answer that is under way */
+	struct reader *coming; /* who came later */
+	struct asker *payer;   /* whose share is used by what is under way, or NULL */
+	bool with_data;        /* how many may hold it is not known */
+	bool synced;           /* "not there" was said after a sync */
+	int64_t sent_us;       /* what is under way */
+	unsigned outstanding;  /* answers */
 	UT_hash_handle hh;
-	const char *path;            /* in the key */
-	char key[];                  /* the kind and the path */
+	const char *path; /* in the key */
+	char key[];       /* the kind and the path */
 };
 
 /* A user who wants to know something. */
 struct asker {
 	uid_t uid;
-	unsigned readers, asking;    /* how many, and how much is under way for them */
+	unsigned readers, asking; /* how many, and how much is under way for them */
 	struct fair_line wanting[2], due;
 	UT_hash_handle hh;
 };
 
-#define OF(item, type, member) ((type *)((char *)(item) - offsetof(type, member)))
+#define OF(item, type, member) ((type *)((char *)(item)-offsetof(type, member)))
 
 /* Lists wait in lines of their own. */
 static unsigned is_list(enum reading_kind kind)
@@ -136,7 +136,8 @@ static void wait_for_turn(struct reader *reader)
 	fair_add(&reader->lc->reads->wanting[list], &reader->asker->wanting[list], &reader->turn);
 }
 
-int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind, const char *path)
+int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind,
+               const char *path)
 {
 	struct asker *asker = asker_get(lc, uid);
 	struct subject *subject = asker ? subject_get(lc, kind, path) : NULL;
@@ -161,8 +162,9 @@ static void part(struct reader *reader)
 	struct subject *subject = reader->subject;
 	bool comes = reader->state == READER_LATE || reader->state == READER_WAITING;
 
-	fair_remove(reader->state == READER_DUE ? &reader->lc->reads->due
-	                                        : &reader->lc->reads->wanting[subject && is_list(subject->kind)],
+	fair_remove(reader->state == READER_DUE
+	                    ? &reader->lc->reads->due
+	                    : &reader->lc->reads->wanting[subject && is_list(subject->kind)],
 	            &reader->turn);
 	if (comes)
 		DL_DELETE(subject->coming, reader);
@@ -203,28 +205,28 @@ bool reader_starves(const struct reader *reader)
 
 /* ---- asking ---- */
 
-static void answered(void *ctx, const struct ensemble_answer *answer);
-static void data_answered(void *ctx, const struct ensemble_answer *answer);
+static void subject_answered(void *ctx, const struct ensemble_answer *answer);
+static void slots_answered(void *ctx, const struct ensemble_answer *answer);
 
-static void submit(struct subject *subject)
+static void submit_subject(struct subject *subject)
 {
-	struct ensemble_op op = {.kind = ENSEMBLE_GET, .path = subject->path};
+	struct ensemble_op op = ensemble_get(subject->path);
 	struct reader *reader;
 
 	if (subject->kind == READING_QUEUE) {
 		if (subject->with_data) {
 			subject->outstanding++;
-			batch_submit(subject->lc, &op, 1, data_answered, subject);
+			batch_submit(subject->lc, op, slots_answered, subject);
 		}
 		op.kind = ENSEMBLE_CHILDREN;
 		DL_FOREACH(subject->asked, reader)
 			op.watch |= reader->watch;
 	}
 	subject->outstanding++;
-	batch_submit(subject->lc, &op, 1, answered, subject);
+	batch_submit(subject->lc, op, subject_answered, subject);
 }
 
-static void ask(struct subject *subject, struct asker *payer)
+static void ask_subject(struct subject *subject, struct asker *payer)
 {
 	struct reads *reads = subject->lc->reads;
 	struct reader *reader;
@@ -240,7 +242,7 @@ static void ask(struct subject *subject, struct asker *payer)
 	subject->sent_us = lc_now(subject->lc);
 	payer->asking++;
 	reads->asking[is_list(subject->kind)]++;
-	submit(subject);
+	submit_subject(subject);
 }
 
 /* Nothing is under way of it any more: those who came meanwhile are next. */
@@ -290,7 +292,7 @@ static bool may_list(struct lc *lc)
 
 static void rested(void *ctx)
 {
-	(void)ctx;   /* asking_send() comes after the timers */
+	(void)ctx; /* asking_send() comes after the timers */
 }
 
 int64_t asking_wait(struct lc *lc)
@@ -320,21 +322,22 @@ void asking_send(struct lc *lc)
 	if (!session_is_ready(lc))
 		return;
 	while (lc->reads->asking[0] < LC_READS_MAX && (reader = next_reader(lc, 0)) != NULL)
-		ask(reader->subject, reader->asker);
+		ask_subject(reader->subject, reader->asker);
 	if (may_list(lc) && (reader = next_reader(lc, 1)) != NULL)
-		ask(reader->subject, reader->asker);
+		ask_subject(reader->subject, reader->asker);
 }
 
 /* ---- answers ---- */
 
 /* Whatever is wrong with the lock, the answer to the listing says it too. */
-static void data_answered(void *ctx, const struct ensemble_answer *answer)
+static void slots_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct subject *subject = ctx;
 
 	subject->outstanding--;
 	if (answer->result == ENSEMBLE_OK)
-		reading_learn_slots(subject->lc, answer->stat, answer->data, (size_t)answer->data_len);
+		reading_learn_slots(subject->lc, answer->stat, answer->data,
+		                    (size_t)answer->data_len);
 	subject_settle(subject);
 }
 
@@ -370,9 +373,8 @@ static void share(struct subject *subject, struct reading *reading)
 static void ask_again_synced(struct subject *subject)
 {
 	subject->synced = true;
-	batch_submit(subject->lc, &(struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = subject->path}, 1,
-	          lc_ignore, NULL);
-	submit(subject);
+	batch_submit(subject->lc, ensemble_sync(subject->path), lc_ignore, NULL);
+	submit_subject(subject);
 }
 
 static void understand(struct subject *subject, const struct ensemble_answer *answer)
@@ -380,7 +382,8 @@ static void understand(struct subject *subject, const struct ensemble_answer *an
 	struct reading *reading;
 	int r;
 
-	if (answer->result == ENSEMBLE_NONODE && subject->kind != READING_ENTRY && !subject->synced) {
+	if (answer->result == ENSEMBLE_NONODE && subject->kind != READING_ENTRY &&
+	    !subject->synced) {
 		ask_again_synced(subject);
 		return;
 	}
@@ -391,13 +394,13 @@ static void understand(struct subject *subject, const struct ensemble_answer *an
 	r = reading_make(subject->lc, subject->kind, answer, &reading);
 	if (r == -EAGAIN) {
 		subject->with_data = true;
-		submit(subject);
+		submit_subject(subject);
 		return;
 	}
 	share(subject, r < 0 ? reading_fail(r) : reading);
 }
 
-static void answered(void *ctx, const struct ensemble_answer *answer)
+static void subject_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct subject *subject = ctx;
 	struct lc *lc = subject->lc;
@@ -405,11 +408,12 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	subject->outstanding--;
 	lc->reads->stalled = false;
 	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
-		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
+		lc->reads->rest_until_us =
+			lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
 	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)
 		lost(subject);
 	else if (!subject->asked)
-		end_flight(subject);   /* nobody wants to know it any more */
+		end_flight(subject); /* nobody wants to know it any more */
 	else
 		understand(subject, answer);
 	subject_settle(subject);

@@ -13,15 +13,15 @@
 
 /* Of two of each, the second is for lists. */
 struct reads {
-	struct subject *subjects;    /* by kind and path: what somebody wants to know */
-	struct asker *askers;        /* by user */
-	struct fair wanting[2];      /* who is to be asked for */
-	struct fair due;             /* to be told */
-	unsigned asking[2];          /* how much is under way */
-	int64_t rest_until_us;       /* no list before that, */
-	int64_t tell_from_us;        /*   and nobody told */
+	struct subject *subjects; /* by kind and path: what somebody wants to know */
+	struct asker *askers;     /* by user */
+	struct fair wanting[2];   /* who is to be asked for */
+	struct fair due;          /* to be told */
+	unsigned asking[2];       /* how much is under way */
+	int64_t rest_until_us;    /* no list before that, */
+	int64_t tell_from_us;     /*   and nobody told */
 	struct timer rest;
-	bool stalled;                /* a question was not answered in time, nor any since */
+	bool stalled; /* a question was not answered in time, nor any since */
 };
 
 struct reader;
@@ -39,28 +39,35 @@ typedef void reader_fn(struct reader *reader, struct reading *reading);
  */
 struct reader {
 	struct lc *lc;
-	enum reader_state { READER_IDLE, READER_LATE, READER_WAITING, READER_ASKED, READER_DUE } state;
-	struct subject *subject;             /* of what; not when DUE */
-	struct reader *prev, *next;          /* in the subject's */
+	enum reader_state {
+		READER_IDLE,
+		READER_LATE,
+		READER_WAITING,
+		READER_ASKED,
+		READER_DUE
+	} state;
+	struct subject *subject;    /* of what; not when DUE */
+	struct reader *prev, *next; /* in the subject's */
 	struct asker *asker;
-	struct fair_item turn;               /* WAITING: to ask; DUE: to be told */
-	struct reading *reading;             /* DUE */
-	bool watch;                          /* the names of a queue, from then on */
+	struct fair_item turn;   /* WAITING: to ask; DUE: to be told */
+	struct reading *reading; /* DUE */
+	bool watch;              /* the names of a queue, from then on */
 	reader_fn *answer;
 };
 
 /* answer() comes once, from lc_process(), and tells what was asked of the ensemble after
  * this call. 0 or -ENOMEM. */
-int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind, const char *path);
+int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind,
+               const char *path);
 /* No answer() any more. Nothing, if it asks nothing. */
 void reader_cancel(struct reader *reader);
 /* It is for others of its user that it has no answer, not for the ensemble. */
 bool reader_starves(const struct reader *reader);
 
 void asking_begin(struct lc *lc);
-void asking_send(struct lc *lc);                  /* what may be asked now */
-void asking_tell(struct lc *lc);                  /* some of those that are answered */
-int64_t asking_wait(struct lc *lc);               /* until somebody is to be told */
-void asking_finish(struct lc *lc);                /* nobody asks any more */
+void asking_send(struct lc *lc);    /* what may be asked now */
+void asking_tell(struct lc *lc);    /* some of those that are answered */
+int64_t asking_wait(struct lc *lc); /* until somebody is to be told */
+void asking_finish(struct lc *lc);  /* nobody asks any more */
 
 #endif

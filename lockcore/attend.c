@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool leaves(struct lock *lock, const struct queue_entry *entry)
+static bool is_leaving(struct lock *lock, const struct queue_entry *entry)
 {
 	const struct entry *own = entry_of_node(lock, entry->znode, &entry->name);
 
@@ -21,7 +21,7 @@ static bool leaves(struct lock *lock, const struct queue_entry *entry)
 }
 
 /* Those that left do not count, nor do those that only wait for one that left. */
-static void weigh(struct lock *lock, struct reading *reading)
+static void find_last_waiters(struct lock *lock, struct reading *reading)
 {
 	const struct queue *queue = &reading->queue;
 
@@ -30,7 +30,8 @@ static void weigh(struct lock *lock, struct reading *reading)
 	reading->weighed = true;
 	reading->last = reading->last_exclusive = -1;
 	for (size_t i = 0; i < queue->count; i++) {
-		if (!(queue->in_zone || queue_blocker(queue, i) >= 0) || leaves(lock, &queue->entries[i]))
+		if (!(queue->in_zone || queue_blocker(queue, i) >= 0) ||
+		    is_leaving(lock, &queue->entries[i]))
 			continue;
 		reading->last = (ssize_t)i;
 		if (queue->entries[i].name.mode == LC_EXCLUSIVE)
@@ -42,8 +43,9 @@ static void weigh(struct lock *lock, struct reading *reading)
 static bool anybody_else(const struct lc_taker *holder, const struct queue *queue, size_t place)
 {
 	for (size_t i = 0; i < queue->count; i++)
-		if (i != place && !leaves(holder->entry.lock, &queue->entries[i]) &&
-		    (holder->entry.mode == LC_EXCLUSIVE || queue->entries[i].name.mode == LC_EXCLUSIVE))
+		if (i != place && !is_leaving(holder->entry.lock, &queue->entries[i]) &&
+		    (holder->entry.mode == LC_EXCLUSIVE ||
+		     queue->entries[i].name.mode == LC_EXCLUSIVE))
 			return true;
 	return false;
 }
@@ -52,11 +54,12 @@ static bool waits_behind(const struct lc_taker *holder, struct reading *reading,
 {
 	if (reading->queue.in_zone)
 		return anybody_else(holder, &reading->queue, place);
-	weigh(holder->entry.lock, reading);
-	return (holder->entry.mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) > (ssize_t)place;
+	find_last_waiters(holder->entry.lock, reading);
+	return (holder->entry.mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) >
+	       (ssize_t)place;
 }
 
-static void listed(struct reader *reader, struct reading *reading)
+static void queue_listed(struct reader *reader, struct reading *reading)
 {
 	struct lc_call *call = call_of(reader);
 	struct lc_taker *taker = call->taker;
@@ -72,14 +75,14 @@ static void listed(struct reader *reader, struct reading *reading)
 	}
 	place = queue_find(&reading->queue, taker->entry.name);
 	if (place < 0)
-		lock_want_list(taker->entry.lock);   /* it is lost, as that will say */
+		lock_want_list(taker->entry.lock); /* it is lost, as that will say */
 	call_succeed(call, place >= 0 && waits_behind(taker, reading, (size_t)place));
 }
 
-static void list(struct lc_call *call)
+static void list_queue(struct lc_call *call)
 {
 	call->reader.watch = call->taker->stirred != NULL;
-	call_read(call, READING_QUEUE, call->path, listed);
+	call_read(call, READING_QUEUE, call->path, queue_listed);
 }
 
 int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
@@ -88,17 +91,17 @@ int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc
 
 	if (!lc_holds(taker))
 		return -EIO;
-	call = call_new(sizeof(*call), &(struct lc_call){
-		.ask = list, .fail = call_done_failed, .taker = taker, .uid = taker->entry.uid, .done = done,
-		.ctx = ctx});
-	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call) : -ENOMEM;
+	call = call_new(struct lc_call, .ask = list_queue, .fail = call_done_failed, .taker = taker,
+	                .uid = taker->entry.uid, .done = done, .ctx = ctx);
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
+	            : -ENOMEM;
 }
 
 void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred)
 {
 	taker->stirred = stirred;
 	if (stirred)
-		lock_watch(taker->entry.lock);   /* fewer slots: somebody waits who did not */
+		lock_watch(taker->entry.lock); /* fewer slots: somebody waits who did not */
 	if (stirred || !taker->stir_prev)
 		return;
 	DL_DELETE2(taker->entry.lc->takers->stirred, taker, stir_prev, stir_next);

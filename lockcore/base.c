@@ -43,8 +43,13 @@ bool lc_may_say_again(struct lc *lc, int64_t *said_us)
 	return true;
 }
 
-void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
-               void *ctx)
+void lc_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx)
+{
+	lc_submit_all(lc, &op, 1, answer, ctx);
+}
+
+void lc_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
+                   ensemble_answer_fn *answer, void *ctx)
 {
 	lc->counters.requests++;
 	lc->ensemble->port->submit(lc->ensemble, ops, count, answer, ctx);
@@ -59,17 +64,26 @@ void lc_ignore(void *ctx, const struct ensemble_answer *answer)
 int errno_of(enum ensemble_result result)
 {
 	switch (result) {
-	case ENSEMBLE_OK: return 0;
-	case ENSEMBLE_NONODE: return -ENOENT;
-	case ENSEMBLE_EXISTS: return -EEXIST;
-	case ENSEMBLE_NOTEMPTY: return -ENOTEMPTY;
-	case ENSEMBLE_NOAUTH: return -EACCES;
-	case ENSEMBLE_NOCHILDREN: return -EPERM;
-	case ENSEMBLE_INVALID: return -EINVAL;
+	case ENSEMBLE_OK:
+		return 0;
+	case ENSEMBLE_NONODE:
+		return -ENOENT;
+	case ENSEMBLE_EXISTS:
+		return -EEXIST;
+	case ENSEMBLE_NOTEMPTY:
+		return -ENOTEMPTY;
+	case ENSEMBLE_NOAUTH:
+		return -EACCES;
+	case ENSEMBLE_NOCHILDREN:
+		return -EPERM;
+	case ENSEMBLE_INVALID:
+		return -EINVAL;
 	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_REFUSED: return -ENOLCK;
+	case ENSEMBLE_REFUSED:
+		return -ENOLCK;
 	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE: return -EHOSTUNREACH;
+	case ENSEMBLE_GONE:
+		return -EHOSTUNREACH;
 	}
 	return -EIO;
 }

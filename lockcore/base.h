@@ -53,8 +53,10 @@ void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
  * once, and must not fill the log. `said_us`: when it was true last; 0: never. */
 bool lc_may_say_again(struct lc *lc, int64_t *said_us);
 /* Sends a request at once: before creates and deletes that the batch still keeps. */
-void lc_submit(struct lc *lc, const struct ensemble_op *ops, int count, ensemble_answer_fn *answer,
-               void *ctx);
+void lc_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
+/* A transaction. */
+void lc_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
+                   ensemble_answer_fn *answer, void *ctx);
 void lc_ignore(void *ctx, const struct ensemble_answer *answer);
 /* What the face is told of such an answer: 0 or -errno. */
 int errno_of(enum ensemble_result result);

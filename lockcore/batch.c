@@ -39,7 +39,7 @@
 
 struct item {
 	struct entry *entry;
-	enum ensemble_kind kind;     /* CREATE, DELETE; CHECK: that it is there */
+	enum ensemble_kind kind; /* CREATE, DELETE; CHECK: that it is there */
 };
 
 struct transaction {
@@ -53,11 +53,11 @@ struct parcel {
 	struct item items[ENSEMBLE_OPS_MAX];
 	int count;
 	size_t bytes;
-	bool bound;                  /* its parts depend on each other */
+	bool bound; /* its parts depend on each other */
 	uint64_t serial;
 };
 
-static bool make_room(struct batch *batch)
+static bool make_batch_room(struct batch *batch)
 {
 	size_t room = batch->room ? 2 * batch->room : 64;
 	struct entry **entries;
@@ -72,7 +72,7 @@ static bool make_room(struct batch *batch)
 	return true;
 }
 
-static void keep(struct entry *entry, size_t place)
+static void keep_entry(struct entry *entry, size_t place)
 {
 	entry->lc->batch->entries[place] = entry;
 	entry->lc->batch->count++;
@@ -85,26 +85,26 @@ bool batch_add(struct entry *entry)
 	struct batch *batch = entry->lc->batch;
 
 	assert(entry->state == ENTRY_CREATING || entry->state == ENTRY_DELETING);
-	if (!make_room(batch))
+	if (!make_batch_room(batch))
 		return false;
-	keep(entry, batch->count);
+	keep_entry(entry, batch->count);
 	entry->pending++;
 	return true;
 }
 
 /* It certainly did not happen: before all that came later. */
-static void again(struct entry *entry)
+static void send_again(struct entry *entry)
 {
 	struct batch *batch = entry->lc->batch;
 
 	entry->lock->batch.proven = false;
 	entry->alone = true;
-	if ((entry->state == ENTRY_CREATING && !entry->wanted) || !make_room(batch)) {
+	if ((entry->state == ENTRY_CREATING && !entry->wanted) || !make_batch_room(batch)) {
 		entry_unsent(entry);
 		return;
 	}
 	memmove(batch->entries + 1, batch->entries, batch->count * sizeof(batch->entries[0]));
-	keep(entry, 0);
+	keep_entry(entry, 0);
 }
 
 static void answer_one(struct entry *entry, const struct ensemble_answer *answer)
@@ -124,7 +124,7 @@ static void answered_alone(void *ctx, const struct ensemble_answer *answer)
 }
 
 /* A transaction has happened that would have failed without this entry. */
-static void checked(struct entry *entry, const struct ensemble_answer *answer)
+static void check_answered(struct entry *entry, const struct ensemble_answer *answer)
 {
 	entry->pending--;
 	if (answer->result == ENSEMBLE_OK)
@@ -132,13 +132,13 @@ static void checked(struct entry *entry, const struct ensemble_answer *answer)
 	entry->lc->entries->events->changed(entry);
 }
 
-static void refused(struct transaction *transaction)
+static void transaction_refused(struct transaction *transaction)
 {
 	for (int i = transaction->count - 1; i >= 0; i--) {
 		struct entry *entry = transaction->items[i].entry;
 
 		if (transaction->items[i].kind != ENSEMBLE_CHECK) {
-			again(entry);
+			send_again(entry);
 			continue;
 		}
 		entry->pending--;
@@ -147,7 +147,7 @@ static void refused(struct transaction *transaction)
 	}
 }
 
-static void answered(void *ctx, const struct ensemble_answer *answer)
+static void transaction_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct transaction *transaction = ctx;
 	bool definite = answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_UNKNOWN &&
@@ -158,14 +158,15 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 		if (transaction->items[i].kind == ENSEMBLE_CREATE)
 			transaction->items[i].entry->lock->batch.together = false;
 	if (definite)
-		refused(transaction);
+		transaction_refused(transaction);
 	for (int i = 0; i < transaction->count && !definite; i++) {
 		struct ensemble_answer one = {
-			.result = answer->result, .path = answer->paths ? answer->paths[i] : NULL,
+			.result = answer->result,
+			.path = answer->paths ? answer->paths[i] : NULL,
 		};
 
 		if (transaction->items[i].kind == ENSEMBLE_CHECK)
-			checked(transaction->items[i].entry, &one);
+			check_answered(transaction->items[i].entry, &one);
 		else
 			answer_one(transaction->items[i].entry, &one);
 	}
@@ -177,7 +178,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 static void send_alone(struct entry *entry, const struct ensemble_op *op)
 {
 	entry->lc->batch->flights++;
-	lc_submit(entry->lc, op, 1, answered_alone, entry);
+	lc_submit(entry->lc, *op, answered_alone, entry);
 }
 
 static void free_op(struct ensemble_op *op)
@@ -197,9 +198,13 @@ static bool make_op(struct entry *entry, struct ensemble_op *ret_op)
 		copy = malloc(len);
 	}
 	*ret_op = (struct ensemble_op){
-		.kind = create ? ENSEMBLE_CREATE : ENSEMBLE_DELETE, .path = entry_path(entry),
-		.data = copy, .data_len = (int)len, .version = ENSEMBLE_ANY_VERSION,
-		.ephemeral = create, .sequence = create,
+		.kind = create ? ENSEMBLE_CREATE : ENSEMBLE_DELETE,
+		.path = entry_path(entry),
+		.data = copy,
+		.data_len = (int)len,
+		.version = ENSEMBLE_ANY_VERSION,
+		.ephemeral = create,
+		.sequence = create,
 	};
 	if (copy)
 		memcpy(copy, data, len);
@@ -209,17 +214,19 @@ static bool make_op(struct entry *entry, struct ensemble_op *ret_op)
 	return false;
 }
 
-static void send_together(struct lc *lc, const struct parcel *parcel, struct transaction *transaction)
+static void send_together(struct lc *lc, const struct parcel *parcel,
+                          struct transaction *transaction)
 {
 	transaction->lc = lc;
 	transaction->count = parcel->count;
 	memcpy(transaction->items, parcel->items, (size_t)parcel->count * sizeof(parcel->items[0]));
 	for (int i = 0; i < parcel->count; i++) {
-		parcel->items[i].entry->lock->batch.together |= parcel->items[i].kind == ENSEMBLE_CREATE;
+		parcel->items[i].entry->lock->batch.together |=
+			parcel->items[i].kind == ENSEMBLE_CREATE;
 		parcel->items[i].entry->pending += parcel->items[i].kind == ENSEMBLE_CHECK;
 	}
 	lc->batch->flights++;
-	lc_submit(lc, parcel->ops, parcel->count, answered, transaction);
+	lc_submit_all(lc, parcel->ops, parcel->count, transaction_answered, transaction);
 }
 
 static void send_parcel(struct lc *lc, struct parcel *parcel)
@@ -235,7 +242,7 @@ static void send_parcel(struct lc *lc, struct parcel *parcel)
 		if (!parcel->bound)
 			send_alone(parcel->items[i].entry, &parcel->ops[i]);
 		else if (parcel->items[i].kind != ENSEMBLE_CHECK)
-			entry_unsent(parcel->items[i].entry);   /* no memory */
+			entry_unsent(parcel->items[i].entry); /* no memory */
 	}
 	for (int i = 0; i < parcel->count; i++)
 		free_op(&parcel->ops[i]);
@@ -245,7 +252,7 @@ static void send_parcel(struct lc *lc, struct parcel *parcel)
 	parcel->serial = ++lc->batch->parcels;
 }
 
-static void take(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
+static void take_op(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
 {
 	parcel->ops[parcel->count] = *op;
 	parcel->items[parcel->count++] = (struct item){.entry = entry, .kind = op->kind};
@@ -264,13 +271,15 @@ static void make_place(struct lc *lc, struct parcel *parcel)
 static bool take_check(struct parcel *parcel, struct entry *next)
 {
 	struct ensemble_op op = {
-		.kind = ENSEMBLE_CHECK, .path = entry_path(next), .version = ENSEMBLE_ANY_VERSION,
+		.kind = ENSEMBLE_CHECK,
+		.path = entry_path(next),
+		.version = ENSEMBLE_ANY_VERSION,
 	};
 
 	if (!op.path)
 		return false;
 	parcel->bound = true;
-	take(parcel, next, &op);
+	take_op(parcel, next, &op);
 	return true;
 }
 
@@ -286,7 +295,7 @@ static bool take_delete(struct parcel *parcel, struct entry *entry, const struct
 	}
 	if (entry->first && entry->number > lock->batch.leaving)
 		lock->batch.leaving = entry->number;
-	take(parcel, entry, op);
+	take_op(parcel, entry, op);
 	return true;
 }
 
@@ -300,15 +309,14 @@ static void take_create(struct parcel *parcel, struct entry *entry, const struct
 		entry->follows = lock->batch.leaving;
 		parcel->bound = true;
 		/* It is the only one who may want it. */
-		if (lock->waiting == 1 && entry->wanted && lock->holding == 0 &&
-		    !lock->unresolved)
+		if (lock->waiting == 1 && entry->wanted && lock->holding == 0 && !lock->unresolved)
 			lock_unwant_list(lock);
 	}
-	take(parcel, entry, op);
+	take_op(parcel, entry, op);
 }
 
 /* False: it has to wait for the one before it. */
-static bool go(struct entry *entry, struct parcel *parcel)
+static bool send_entry(struct entry *entry, struct parcel *parcel)
 {
 	struct lock *lock = entry->lock;
 	bool create = entry->state == ENTRY_CREATING;
@@ -343,13 +351,13 @@ static bool go(struct entry *entry, struct parcel *parcel)
 	return true;
 }
 
-static void go_all(struct lc *lc, size_t count, enum entry_state which, struct parcel *parcel)
+static void send_all(struct lc *lc, size_t count, enum entry_state which, struct parcel *parcel)
 {
 	for (size_t i = 0; i < count; i++) {
 		/* Which may move when one that could not go is added again. */
 		struct entry *entry = lc->batch->entries[i];
 
-		if (entry && entry->state == which && go(entry, parcel))
+		if (entry && entry->state == which && send_entry(entry, parcel))
 			lc->batch->entries[i] = NULL;
 	}
 }
@@ -366,8 +374,8 @@ void batch_send(struct lc *lc)
 	parcel.bytes = 0;
 	parcel.bound = false;
 	parcel.serial = ++batch->parcels;
-	go_all(lc, batch->count, ENTRY_DELETING, &parcel);
-	go_all(lc, batch->count, ENTRY_CREATING, &parcel);
+	send_all(lc, batch->count, ENTRY_DELETING, &parcel);
+	send_all(lc, batch->count, ENTRY_CREATING, &parcel);
 	send_parcel(lc, &parcel);
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->entries[i])
@@ -375,11 +383,16 @@ void batch_send(struct lc *lc)
 	batch->count = left;
 }
 
-void batch_submit(struct lc *lc, const struct ensemble_op *ops, int count,
-                  ensemble_answer_fn *answer, void *ctx)
+void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx)
+{
+	batch_submit_all(lc, &op, 1, answer, ctx);
+}
+
+void batch_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
+                      ensemble_answer_fn *answer, void *ctx)
 {
 	batch_send(lc);
-	lc_submit(lc, ops, count, answer, ctx);
+	lc_submit_all(lc, ops, count, answer, ctx);
 }
 
 void batch_flush(struct lc *lc)

@@ -9,10 +9,10 @@
 #include "entry.h"
 
 struct batch {
-	struct entry **entries;      /* CREATING or DELETING, and not sent yet */
+	struct entry **entries; /* CREATING or DELETING, and not sent yet */
 	size_t count, room;
-	unsigned flights;            /* requests and transactions that are not answered */
-	uint64_t parcels;            /* so far */
+	unsigned flights; /* requests and transactions that are not answered */
+	uint64_t parcels; /* so far */
 };
 
 /* Keeps the create or the delete of an entry, as its state says. False: no memory. */
@@ -23,7 +23,8 @@ void batch_send(struct lc *lc);
 /* Contact is lost: what is kept was not sent. */
 void batch_clear(struct lc *lc);
 /* As lc_submit(), behind all that is kept. */
-void batch_submit(struct lc *lc, const struct ensemble_op *ops, int count,
-                  ensemble_answer_fn *answer, void *ctx);
+void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
+void batch_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
+                      ensemble_answer_fn *answer, void *ctx);
 
 #endif

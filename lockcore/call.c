@@ -70,7 +70,7 @@ static bool starves(const struct lc_call *call)
 	return call->starves ? call->starves(call) : reader_starves(&call->reader);
 }
 
-static void time_is_up(void *ctx)
+static void call_timed_out(void *ctx)
 {
 	struct lc_call *call = ctx;
 
@@ -83,7 +83,8 @@ static void time_is_up(void *ctx)
 		return;
 	}
 	/* The ensemble answers, but too many of the same user have asked. */
-	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled && call->reads && starves(call))
+	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled && call->reads &&
+	    starves(call))
 		error = -EBUSY;
 	if (error == 0)
 		lc->reads->stalled |= call->pending > 0 || (call->reads && session_is_ready(lc));
@@ -125,7 +126,7 @@ void calls_finish(struct lc *lc)
  * when the one before has failed (the kernel looks a name up for one process at a
  * time): they share one time limit, from the moment contact was lost. None fails at
  * once, or whoever tries again would spin. */
-static int64_t patience(struct lc *lc)
+static int64_t call_patience(struct lc *lc)
 {
 	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
 
@@ -134,7 +135,7 @@ static int64_t patience(struct lc *lc)
 	return left > AWAY_US ? left : AWAY_US;
 }
 
-void *call_new(size_t size, const struct lc_call *model)
+void *call_alloc(size_t size, const struct lc_call *model)
 {
 	struct lc_call *call = calloc(1, size);
 
@@ -151,10 +152,10 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 	}
 	call->lc = lc;
 	call->path = path;
-	call->limit = (struct timer){.fire = time_is_up, .ctx = call};
+	call->limit = (struct timer){.fire = call_timed_out, .ctx = call};
 	if (call->taker)
 		call->taker->entry.pending++;
-	timer_set(&lc->timers, &call->limit, lc_now(lc) + patience(lc));
+	timer_set(&lc->timers, &call->limit, lc_now(lc) + call_patience(lc));
 	DL_APPEND(lc->calls->calls, call);
 	*ret_call = call;
 	call_ask(call);
@@ -166,19 +167,25 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 /* More than the heartbeat that a confirmation is made of. */
 static bool changes_something(const struct lc *lc, const struct ensemble_op *op)
 {
-	return (op->kind == ENSEMBLE_CREATE || op->kind == ENSEMBLE_DELETE || op->kind == ENSEMBLE_SET) &&
+	return (op->kind == ENSEMBLE_CREATE || op->kind == ENSEMBLE_DELETE ||
+	        op->kind == ENSEMBLE_SET) &&
 	       op->path != lc->session->node;
 }
 
-void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
-               ensemble_answer_fn *answer, void *ctx)
+void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx)
+{
+	call_send_all(call, &op, 1, answer, ctx);
+}
+
+void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int count,
+                   ensemble_answer_fn *answer, void *ctx)
 {
 	for (int i = 0; i < count; i++)
 		call->written |= changes_something(call->lc, &ops[i]);
 	call->pending++;
 	call->writes = ops[0].kind != ENSEMBLE_GET && ops[0].kind != ENSEMBLE_CHILDREN;
 	call->sent_us = lc_now(call->lc);
-	batch_submit(call->lc, ops, count, answer, ctx);
+	batch_submit_all(call->lc, ops, count, answer, ctx);
 }
 
 void call_heard(struct lc_call *call)
@@ -201,13 +208,12 @@ bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE) {
 		if (call->writes && !call->repeatable)
 			call_fail(call, -EHOSTUNREACH);
-		return false;   /* asked again by calls_resume() */
+		return false; /* asked again by calls_resume() */
 	}
 	if (answer->result == ENSEMBLE_NONODE && !call->writes && !call->synced) {
 		/* A follower may lag behind the host that has just made it. */
 		call->synced = true;
-		batch_submit(call->lc, &(struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = call->path}, 1,
-		          lc_ignore, NULL);
+		batch_submit(call->lc, ensemble_sync(call->path), lc_ignore, NULL);
 		call->ask(call);
 		return false;
 	}

@@ -17,43 +17,46 @@
 #include "taker.h"
 
 struct calls {
-	struct lc_call *calls;       /* not told yet */
+	struct lc_call *calls; /* not told yet */
 };
 
 /* Each kind embeds this as its first member. */
 struct lc_call {
 	struct lc *lc;
-	void (*ask)(struct lc_call *call);       /* sends the requests of this stage */
-	void (*fail)(struct lc_call *call, int error);   /* tells the face */
-	void (*finish)(struct lc_call *call);    /* frees what the kind has of its own, or NULL */
-	bool (*starves)(const struct lc_call *call);   /* of those with several readers */
+	void (*ask)(struct lc_call *call);             /* sends the requests of this stage */
+	void (*fail)(struct lc_call *call, int error); /* tells the face */
+	void (*finish)(struct lc_call *call); /* frees what the kind has of its own, or NULL */
+	bool (*starves)(const struct lc_call *call); /* of those with several readers */
 	struct timer limit;
-	struct lc_call *prev, *next;             /* in lc->questions->calls, until told */
-	unsigned pending;                        /* answers outstanding, but for readers' */
-	uid_t uid;                               /* whose share of what is read it uses */
-	bool reads;                              /* asks by readers, who ask again by themselves */
-	struct reader reader;                    /* of those that need but one */
-	bool told;                               /* or cancelled: the face is done with it */
-	bool writes;                             /* what is outstanding */
-	bool written;                            /* something was sent that may have been done */
-	bool repeatable;                         /* asked again when unanswered, though it writes */
-	bool synced;                             /* "not there" was said after a sync */
+	struct lc_call *prev, *next; /* in lc->questions->calls, until told */
+	unsigned pending;            /* answers outstanding, but for readers' */
+	uid_t uid;                   /* whose share of what is read it uses */
+	bool reads;                  /* asks by readers, who ask again by themselves */
+	struct reader reader;        /* of those that need but one */
+	bool told;                   /* or cancelled: the face is done with it */
+	bool writes;                 /* what is outstanding */
+	bool written;                /* something was sent that may have been done */
+	bool repeatable;             /* asked again when unanswered, though it writes */
+	bool synced;                 /* "not there" was said after a sync */
 	char *path;
-	struct lc_taker *taker;                  /* NULL, or kept from being freed */
-	int error;                               /* to tell when the timer fires; 0: EHOSTUNREACH */
+	struct lc_taker *taker; /* NULL, or kept from being freed */
+	int error;              /* to tell when the timer fires; 0: EHOSTUNREACH */
 	int64_t sent_us;
-	lc_done_fn *done;                        /* of those that answer nothing else */
+	lc_done_fn *done; /* of those that answer nothing else */
 	void *ctx;
 };
 
-/* A copy of the model at the start of `size` zeroed bytes; NULL: no memory. */
-void *call_new(size_t size, const struct lc_call *model);
+/* A new `type`, which begins with a struct lc_call of these members. NULL: no memory. */
+#define call_new(type, ...) ((type *)call_alloc(sizeof(type), &(struct lc_call){__VA_ARGS__}))
+void *call_alloc(size_t size, const struct lc_call *model);
 /* Takes the call and the path; without a path: -ENOMEM. */
 int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call **ret_call);
 /* Its next stage: now, or when there is contact again. */
 void call_ask(struct lc_call *call);
-void call_send(struct lc_call *call, const struct ensemble_op *ops, int count,
-               ensemble_answer_fn *answer, void *ctx);
+void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
+/* A transaction. */
+void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int count,
+                   ensemble_answer_fn *answer, void *ctx);
 /* By the call's reader, which asks again on the next connection. A call that also writes says
  * call_has_read() when it is answered. */
 void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer);

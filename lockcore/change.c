@@ -30,9 +30,9 @@ struct data_call {
 	char *meant;
 	size_t meant_len;
 	int32_t version;
-	int64_t czxid;       /* of the lock that was read */
+	int64_t czxid; /* of the lock that was read */
 	bool unsure;
-	bool doubtful;       /* some time before: whatever fails now, it may have been done then */
+	bool doubtful; /* some time before: whatever fails now, it may have been done then */
 };
 
 static void data_finish(struct lc_call *call)
@@ -73,12 +73,12 @@ static int new_attributes(const struct data_call *change, const struct ensemble_
 	attributes = changed_attributes(&change->change, &now);
 	record_value(answer->data, len, &value, &value_len);
 	return record_rewrite_lock(answer->data, len, &attributes,
-	                           slots ? slots : record_slots(answer->data, len), value, value_len,
-	                           ret_data, ret_len);
+	                           slots ? slots : record_slots(answer->data, len), value,
+	                           value_len, ret_data, ret_len);
 }
 
-static int new_value(struct data_call *change, const struct ensemble_answer *answer, char **ret_data,
-                     size_t *ret_len)
+static int new_value(struct data_call *change, const struct ensemble_answer *answer,
+                     char **ret_data, size_t *ret_len)
 {
 	size_t len = (size_t)answer->data_len, old_len;
 	struct lc_attributes attributes;
@@ -100,8 +100,8 @@ static int new_value(struct data_call *change, const struct ensemble_answer *ans
 	if (change->value_len > 0)
 		memcpy(change->meant + old_len, change->value, change->value_len);
 	return record_rewrite_lock(answer->data, len, known ? &attributes : NULL,
-	                           record_slots(answer->data, len), change->meant, change->meant_len,
-	                           ret_data, ret_len);
+	                           record_slots(answer->data, len), change->meant,
+	                           change->meant_len, ret_data, ret_len);
 }
 
 enum fate { HAPPENED, DID_NOT, NOBODY_KNOWS };
@@ -119,17 +119,20 @@ static enum fate fate_of_value(const struct data_call *change, const struct ense
 	if (len == change->meant_len && memcmp(now, change->meant, len) == 0)
 		return HAPPENED;
 	if (len == change->meant_len - change->value_len && memcmp(now, change->meant, len) == 0)
-		return DID_NOT;   /* somebody has changed something else */
+		return DID_NOT; /* somebody has changed something else */
 	return NOBODY_KNOWS;
 }
 
 /* The version was the same, and nothing else is compared. */
 static bool went_elsewhere(const struct data_call *change, const struct ensemble_answer *answer)
 {
-	if (change->call.taker || answer->result != ENSEMBLE_OK || answer->stat->czxid == change->czxid)
+	if (change->call.taker || answer->result != ENSEMBLE_OK ||
+	    answer->stat->czxid == change->czxid)
 		return false;
-	lc_report(change->call.lc, LC_WARNING, "%s was removed and made again: what was meant for the former "
-	          "one was written to this one; look at its owner, modes and slots", change->call.path);
+	lc_report(change->call.lc, LC_WARNING,
+	          "%s was removed and made again: what was meant for the former "
+	          "one was written to this one; look at its owner, modes and slots",
+	          change->call.path);
 	return true;
 }
 
@@ -163,12 +166,12 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 static void write_data(struct data_call *change, const char *data, size_t len)
 {
 	struct lc_call *call = &change->call;
-	struct ensemble_op set = {.kind = ENSEMBLE_SET, .path = call->path, .data = data,
-	                          .data_len = (int)len, .version = change->version};
+	struct ensemble_op ops[2];
 	char *entry;
 
 	if (!call->taker) {
-		call_send(call, &set, 1, data_written, change);
+		call_send(call, ensemble_set(call->path, data, len, change->version), data_written,
+		          change);
 		return;
 	}
 	entry = entry_path(&call->taker->entry);
@@ -176,15 +179,16 @@ static void write_data(struct data_call *change, const char *data, size_t len)
 		call_fail(call, -ENOMEM);
 		return;
 	}
-	call_send(call, (struct ensemble_op[]){
-		{.kind = ENSEMBLE_CHECK, .path = entry, .version = ENSEMBLE_ANY_VERSION}, set,
-	}, 2, data_written, change);
+	ops[0] = ensemble_check(entry, ENSEMBLE_ANY_VERSION);
+	ops[1] = ensemble_set(call->path, data, len, change->version);
+	call_send_all(call, ops, 2, data_written, change);
 	free(entry);
 }
 
 static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b)
 {
-	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode && a->door_mode == b->door_mode;
+	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
+	       a->door_mode == b->door_mode;
 }
 
 /* 0, or why it is not to be changed: 1 if there is nothing to change in what is not ours. */
@@ -194,7 +198,7 @@ static int check_change(const struct data_call *call, const struct ensemble_answ
 	struct lc_attributes now, wanted;
 
 	if (change->czxid && answer->stat->czxid != change->czxid)
-		return -ENOENT;   /* another lock under that name */
+		return -ENOENT; /* another lock under that name */
 	authority_read(call->call.lc, answer, &now);
 	if (!authority_changes(&now, change))
 		return -EPERM;
@@ -223,7 +227,7 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(call, answer))
 		return;
 	if (answer->stat->ephemeral_owner != 0) {
-		call_fail(call, -ENOENT);   /* an entry, not a lock */
+		call_fail(call, -ENOENT); /* an entry, not a lock */
 		return;
 	}
 	r = call->taker ? check_value(change, answer) : check_change(change, answer);
@@ -262,15 +266,14 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 
 static void data_ask(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, data_read,
-	          call);
+	call_send(call, ensemble_get(call->path), data_read, call);
 }
 
 static struct data_call *new_data_call(struct lc_taker *taker, lc_done_fn *done, void *ctx)
 {
-	return call_new(sizeof(struct data_call), &(struct lc_call){
-		.ask = data_ask, .fail = data_failed, .finish = data_finish, .repeatable = true,
-		.taker = taker, .done = done, .ctx = ctx});
+	return call_new(struct data_call, .ask = data_ask, .fail = data_failed,
+	                .finish = data_finish, .repeatable = true, .taker = taker, .done = done,
+	                .ctx = ctx);
 }
 
 int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done,
@@ -287,8 +290,8 @@ int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, l
 	return call_begin(&call->call, lc, lc_path(lc, lock), ret_call);
 }
 
-int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool append, lc_done_fn *done,
-                 void *ctx, struct lc_call **ret_call)
+int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool append,
+                 lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	struct data_call *call;
 
@@ -308,7 +311,8 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 		memcpy(call->value, value, len);
 	call->value_len = len;
 	call->append = append;
-	return call_begin(&call->call, holder->entry.lc, strdup(holder->entry.lock->path), ret_call);
+	return call_begin(&call->call, holder->entry.lc, strdup(holder->entry.lock->path),
+	                  ret_call);
 }
 
 /* ---- confirm ---- */
@@ -345,6 +349,7 @@ static void confirm_ask(struct lc_call *call)
 {
 	struct lc_taker *taker = call->taker;
 	char *path, data[SESSION_DATA_MAX];
+	struct ensemble_op ops[2];
 
 	if (!taker_has_lock(taker)) {
 		call_fail_soon(call, -EIO);
@@ -355,13 +360,12 @@ static void confirm_ask(struct lc_call *call)
 		call_fail_soon(call, -ENOMEM);
 		return;
 	}
-	/* That something of this name is there is checked; that it is the entry, the watch knows. */
+	/* The check says that a node of this name is there; the watch, that it is the entry. */
 	entry_watch(&taker->entry);
-	call_send(call, (struct ensemble_op[]){
-		{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},
-		{.kind = ENSEMBLE_SET, .path = call->lc->session->node, .data = data,
-		 .data_len = (int)session_node_data(call->lc, data), .version = ENSEMBLE_ANY_VERSION},
-	}, 2, confirm_answered, call);
+	ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);
+	ops[1] = ensemble_set(call->lc->session->node, data, session_node_data(call->lc, data),
+	                      ENSEMBLE_ANY_VERSION);
+	call_send_all(call, ops, 2, confirm_answered, call);
 	free(path);
 }
 
@@ -371,8 +375,8 @@ int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_ca
 
 	if (!lc_holds(taker))
 		return -EIO;
-	call = call_new(sizeof(*call), &(struct lc_call){
-		.ask = confirm_ask, .fail = call_done_failed, .repeatable = true, .taker = taker,
-		.done = done, .ctx = ctx});
-	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call) : -ENOMEM;
+	call = call_new(struct lc_call, .ask = confirm_ask, .fail = call_done_failed,
+	                .repeatable = true, .taker = taker, .done = done, .ctx = ctx);
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
+	            : -ENOMEM;
 }

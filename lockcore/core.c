@@ -108,7 +108,7 @@ static void entry_later(struct entry *entry)
 	taker_try_later(taker_of(entry));
 }
 
-static void entry_changed(struct entry *entry)
+static void step_entry(struct entry *entry)
 {
 	taker_step(taker_of(entry));
 }
@@ -121,14 +121,14 @@ static const struct entry_events entry_events = {
 	.gone = entry_gone,
 	.marked = entry_marked,
 	.later = entry_later,
-	.changed = entry_changed,
+	.changed = step_entry,
 };
 
 /* ---- the object ---- */
 
 /* All layers' parts. */
 struct engine {
-	struct lc lc;                /* first: lc_destroy() frees the engine by it */
+	struct lc lc; /* first: lc_destroy() frees the engine by it */
 	struct session session;
 	struct quota quota;
 	struct watches watches;
@@ -228,10 +228,11 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
 
 static bool is_empty(const struct lc *lc)
 {
-	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched && !lc->entries->by_id &&
-	       !lc->takers->due && !lc->takers->stirred && !lc->calls->calls && !lc->orphans->by_path &&
-	       !lc->watches->unwatches && !lc->pokes->under_way && !lc->quota->users &&
-	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
+	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
+	       !lc->entries->by_id && !lc->takers->due && !lc->takers->stirred &&
+	       !lc->calls->calls && !lc->orphans->by_path && !lc->watches->unwatches &&
+	       !lc->pokes->under_way && !lc->quota->users && lc->quota->entry_bytes == 0 &&
+	       lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool farewell)
@@ -278,7 +279,7 @@ void lc_process(struct lc *lc, short revents)
 	takers_tell(lc);
 	lc->ensemble->port->process(lc->ensemble, revents);
 	takers_tell(lc);
-	asking_tell(lc);   /* before their time is up */
+	asking_tell(lc); /* before their time is up */
 	timers_run(&lc->timers, lc_now(lc));
 	locks_flush(lc);
 	takers_tell(lc);
@@ -312,10 +313,14 @@ int lc_why(const struct lc *lc)
 const char *lc_state_name(enum lc_state state)
 {
 	switch (state) {
-	case LC_CONNECTING: return "connecting";
-	case LC_READY: return "ready";
-	case LC_SUSPENDED: return "suspended";
-	case LC_UNUSABLE: return "unusable";
+	case LC_CONNECTING:
+		return "connecting";
+	case LC_READY:
+		return "ready";
+	case LC_SUSPENDED:
+		return "suspended";
+	case LC_UNUSABLE:
+		return "unusable";
 	}
 	return "?";
 }
@@ -331,15 +336,21 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		entries += entry->state != ENTRY_ABSENT;
 	}
 	*ret_status = (struct lc_status){
-		.state = session->state, .why = session->why, .session = session->id,
+		.state = session->state,
+		.why = session->why,
+		.session = session->id,
 		.session_timeout_us = session->lease.timeout_us,
 		.tick_time_us = lc->config.tick_time_us,
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.server = lc->ensemble->port->server(lc->ensemble),
-		.holders = lc->takers->holders, .waiters = lc->takers->waiters, .losing = losing,
-		.leaving = leaving, .entries = entries,
+		.holders = lc->takers->holders,
+		.waiters = lc->takers->waiters,
+		.losing = losing,
+		.leaving = leaving,
+		.entries = entries,
 		.entry_bytes = lc->quota->entry_bytes,
-		.connections = session->connections, .sessions = session->sessions,
+		.connections = session->connections,
+		.sessions = session->sessions,
 		.counters = lc->counters,
 	};
 }

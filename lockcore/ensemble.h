@@ -33,29 +33,29 @@
 
 enum ensemble_result {
 	ENSEMBLE_OK,
-	ENSEMBLE_NONODE,       /* the node, or the parent of a create, is not there */
-	ENSEMBLE_EXISTS,       /* create: the node is there already */
-	ENSEMBLE_NOTEMPTY,     /* delete: the node has children */
+	ENSEMBLE_NONODE,   /* the node, or the parent of a create, is not there */
+	ENSEMBLE_EXISTS,   /* create: the node is there already */
+	ENSEMBLE_NOTEMPTY, /* delete: the node has children */
 	ENSEMBLE_BADVERSION,
-	ENSEMBLE_NOCHILDREN,   /* create: the parent is ephemeral */
+	ENSEMBLE_NOCHILDREN, /* create: the parent is ephemeral */
 	ENSEMBLE_NOAUTH,
-	ENSEMBLE_INVALID,      /* a path or argument ZooKeeper does not take */
-	ENSEMBLE_REFUSED,      /* any other definite no: quota, throttled, ... */
-	ENSEMBLE_UNKNOWN,      /* may have happened, may not; it will not happen later
+	ENSEMBLE_INVALID, /* a path or argument ZooKeeper does not take */
+	ENSEMBLE_REFUSED, /* any other definite no: quota, throttled, ... */
+	ENSEMBLE_UNKNOWN, /* may have happened, may not; it will not happen later
 	                        * than a write answered OK on the next connection */
-	ENSEMBLE_GONE,         /* the session has ended, its ephemeral nodes with it */
+	ENSEMBLE_GONE,    /* the session has ended, its ephemeral nodes with it */
 };
 
 enum ensemble_kind {
-	ENSEMBLE_CREATE,       /* -> path, stat (stat not in a transaction) */
+	ENSEMBLE_CREATE, /* -> path, stat (stat not in a transaction) */
 	ENSEMBLE_DELETE,
 	ENSEMBLE_SET,
-	ENSEMBLE_CHECK,        /* only in a transaction: the node is there */
-	ENSEMBLE_GET,          /* -> data, stat; with watch: one change event.
+	ENSEMBLE_CHECK,    /* only in a transaction: the node is there */
+	ENSEMBLE_GET,      /* -> data, stat; with watch: one change event.
 	                        * NONODE leaves no watch behind */
-	ENSEMBLE_CHILDREN,     /* -> names, stat; with watch: one change event, as for GET */
-	ENSEMBLE_UNWATCH,      /* no watch of GET on this node any more */
-	ENSEMBLE_SYNC,         /* later reads see all that was written before it */
+	ENSEMBLE_CHILDREN, /* -> names, stat; with watch: one change event, as for GET */
+	ENSEMBLE_UNWATCH,  /* no watch of GET on this node any more */
+	ENSEMBLE_SYNC,     /* later reads see all that was written before it */
 };
 
 #define ENSEMBLE_ANY_VERSION (-1)
@@ -63,18 +63,81 @@ enum ensemble_kind {
 struct ensemble_op {
 	enum ensemble_kind kind;
 	const char *path;
-	const void *data;      /* CREATE, SET */
+	const void *data; /* CREATE, SET */
 	int data_len;
-	int version;           /* DELETE, SET, CHECK; or ENSEMBLE_ANY_VERSION */
-	bool ephemeral;        /* CREATE */
-	bool sequence;         /* CREATE: the server appends %010d */
-	bool watch;            /* GET, CHILDREN */
+	int version;    /* DELETE, SET, CHECK; or ENSEMBLE_ANY_VERSION */
+	bool ephemeral; /* CREATE */
+	bool sequence;  /* CREATE: the server appends %010d */
+	bool watch;     /* GET, CHILDREN */
 };
+
+/* The common ones. */
+
+static inline struct ensemble_op ensemble_get(const char *path)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_GET, .path = path};
+}
+
+/* A get that leaves a watch. */
+static inline struct ensemble_op ensemble_watch(const char *path)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true};
+}
+
+static inline struct ensemble_op ensemble_unwatch(const char *path)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_UNWATCH, .path = path};
+}
+
+static inline struct ensemble_op ensemble_sync(const char *path)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_SYNC, .path = path};
+}
+
+static inline struct ensemble_op ensemble_children(const char *path, bool watch)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = path, .watch = watch};
+}
+
+static inline struct ensemble_op ensemble_check(const char *path, int version)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_CHECK, .path = path, .version = version};
+}
+
+static inline struct ensemble_op ensemble_delete(const char *path, int version)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path, .version = version};
+}
+
+static inline struct ensemble_op ensemble_set(const char *path, const void *data, size_t len,
+                                              int version)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_SET,
+	                            .path = path,
+	                            .data = data,
+	                            .data_len = (int)len,
+	                            .version = version};
+}
+
+static inline struct ensemble_op ensemble_create(const char *path, const void *data, size_t len)
+{
+	return (struct ensemble_op){
+		.kind = ENSEMBLE_CREATE, .path = path, .data = data, .data_len = (int)len};
+}
+
+static inline struct ensemble_op ensemble_create_ephemeral(const char *path, const void *data,
+                                                           size_t len)
+{
+	struct ensemble_op op = ensemble_create(path, data, len);
+
+	op.ephemeral = true;
+	return op;
+}
 
 struct ensemble_stat {
 	int64_t czxid;
 	int64_t mzxid;
-	int64_t ctime_ms;      /* wall clock of the leader, since 1970 */
+	int64_t ctime_ms; /* wall clock of the leader, since 1970 */
 	int64_t mtime_ms;
 	int64_t ephemeral_owner;
 	int32_t version;
@@ -83,19 +146,19 @@ struct ensemble_stat {
 
 struct ensemble_answer {
 	enum ensemble_result result;
-	const char *path;              /* CREATE */
-	const char *const *paths;      /* a transaction: of its creates, at their places */
-	const void *data;              /* GET */
+	const char *path;         /* CREATE */
+	const char *const *paths; /* a transaction: of its creates, at their places */
+	const void *data;         /* GET */
 	int data_len;
-	const char *const *names;      /* CHILDREN, in no order */
+	const char *const *names; /* CHILDREN, in no order */
 	int name_count;
-	const struct ensemble_stat *stat;   /* CREATE, GET, CHILDREN, SET; when OK */
+	const struct ensemble_stat *stat; /* CREATE, GET, CHILDREN, SET; when OK */
 };
 
 enum ensemble_change {
-	ENSEMBLE_DATA,         /* a watch of GET: other data */
-	ENSEMBLE_NAMES,        /* a watch of CHILDREN: one more, or one less */
-	ENSEMBLE_DELETED,      /* both: the node is gone */
+	ENSEMBLE_DATA,    /* a watch of GET: other data */
+	ENSEMBLE_NAMES,   /* a watch of CHILDREN: one more, or one less */
+	ENSEMBLE_DELETED, /* both: the node is gone */
 };
 
 typedef void ensemble_answer_fn(void *ctx, const struct ensemble_answer *answer);

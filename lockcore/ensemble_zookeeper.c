@@ -56,8 +56,8 @@
 /* What came up where no callback may run. */
 struct later {
 	struct later *prev, *next;
-	struct request *request;      /* it belongs to; NULL: disconnected, or of the reserve */
-	ensemble_answer_fn *answer;   /* NULL: disconnected() */
+	struct request *request;    /* it belongs to; NULL: disconnected, or of the reserve */
+	ensemble_answer_fn *answer; /* NULL: disconnected() */
 	void *ctx;
 	enum ensemble_result result;
 };
@@ -65,30 +65,30 @@ struct later {
 struct request {
 	struct zookeeper *zk;
 	enum ensemble_kind kind;
-	ensemble_answer_fn *answer;   /* NULL: answered already */
+	ensemble_answer_fn *answer; /* NULL: answered already */
 	void *ctx;
-	struct request *prev, *next;  /* not answered; or doubtful */
-	bool doubtful;                /* refused by the client, which may still call back */
-	bool kept;                    /* its answer waits in `later` */
-	bool over;                    /* the client has said its last word on it */
+	struct request *prev, *next; /* not answered; or doubtful */
+	bool doubtful;               /* refused by the client, which may still call back */
+	bool kept;                   /* its answer waits in `later` */
+	bool over;                   /* the client has said its last word on it */
 	struct later later;
 	int64_t sent_us;
-	int count;                    /* of a transaction, else 0 */
+	int count; /* of a transaction, else 0 */
 	zoo_op_result_t *results;
-	const char **paths;           /* of its creates, when it is answered */
+	const char **paths; /* of its creates, when it is answered */
 	zoo_op_t *ops;
 };
 
 struct zookeeper {
 	struct ensemble base;
 	char *servers;
-	const char *digest;           /* "user:password", or NULL */
+	const char *digest; /* "user:password", or NULL */
 	int64_t (*clock_us)(void *ctx);
 	void *clock_ctx;
 	zhandle_t *handle;
 	const struct ensemble_events *events;
 	void *ctx;
-	struct request *requests;     /* in the order of submission */
+	struct request *requests; /* in the order of submission */
 	struct request *doubtful;
 	struct later *later;
 	struct later disconnected;    /* one at a time: connected() comes in between */
@@ -96,12 +96,12 @@ struct zookeeper {
 	bool connected;               /* as told by connected() and disconnected() */
 	bool ended, refused;          /* the session: to be told when the client has returned */
 	bool closing;
-	bool cut;                     /* the connection is given up: the client has to notice */
-	int fd;                       /* of this turn's poll(2), or -1 */
-	bool nudging;                 /* a nudge is outstanding */
+	bool cut;     /* the connection is given up: the client has to notice */
+	int fd;       /* of this turn's poll(2), or -1 */
+	bool nudging; /* a nudge is outstanding */
 	int64_t nudged_us;
-	bool corked;                  /* what is sent waits for the end of the turn */
-	bool check;                   /* interest failed: let process() find out why */
+	bool corked; /* what is sent waits for the end of the turn */
+	bool check;  /* interest failed: let process() find out why */
 	int64_t connect_us;
 	char server[NI_MAXHOST + NI_MAXSERV];
 	unsigned reserve_used, reserve_owed;
@@ -111,27 +111,38 @@ struct zookeeper {
 static enum ensemble_result result_of(int rc)
 {
 	switch (rc) {
-	case ZOK: return ENSEMBLE_OK;
-	case ZNONODE: return ENSEMBLE_NONODE;
-	case ZNODEEXISTS: return ENSEMBLE_EXISTS;
-	case ZNOTEMPTY: return ENSEMBLE_NOTEMPTY;
-	case ZBADVERSION: return ENSEMBLE_BADVERSION;
-	case ZNOCHILDRENFOREPHEMERALS: return ENSEMBLE_NOCHILDREN;
-	case ZNOAUTH: return ENSEMBLE_NOAUTH;
+	case ZOK:
+		return ENSEMBLE_OK;
+	case ZNONODE:
+		return ENSEMBLE_NONODE;
+	case ZNODEEXISTS:
+		return ENSEMBLE_EXISTS;
+	case ZNOTEMPTY:
+		return ENSEMBLE_NOTEMPTY;
+	case ZBADVERSION:
+		return ENSEMBLE_BADVERSION;
+	case ZNOCHILDRENFOREPHEMERALS:
+		return ENSEMBLE_NOCHILDREN;
+	case ZNOAUTH:
+		return ENSEMBLE_NOAUTH;
 	case ZBADARGUMENTS:
-	case ZINVALIDACL: return ENSEMBLE_INVALID;
+	case ZINVALIDACL:
+		return ENSEMBLE_INVALID;
 	case ZSYSTEMERROR:
 	case ZMARSHALLINGERROR:
 	case ZRUNTIMEINCONSISTENCY:
 	case ZCONNECTIONLOSS:
-	case ZOPERATIONTIMEOUT: return ENSEMBLE_UNKNOWN;
+	case ZOPERATIONTIMEOUT:
+		return ENSEMBLE_UNKNOWN;
 	case ZSESSIONEXPIRED:
 	case ZSESSIONMOVED:
 	case ZINVALIDSTATE:
 	case ZAUTHFAILED:
 	case ZSESSIONCLOSEDREQUIRESASLAUTH:
-	case ZCLOSING: return ENSEMBLE_GONE;
-	default: return ENSEMBLE_REFUSED;
+	case ZCLOSING:
+		return ENSEMBLE_GONE;
+	default:
+		return ENSEMBLE_REFUSED;
 	}
 }
 
@@ -154,12 +165,14 @@ static void keep(struct zookeeper *zk, struct later *later, struct later content
 	DL_APPEND(zk->later, later);
 }
 
-static void keep_answer(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result)
+static void keep_answer(struct request *request, ensemble_answer_fn *answer,
+                        enum ensemble_result result)
 {
 	request->answer = NULL;
 	request->kept = true;
-	keep(request->zk, &request->later, (struct later){
-		.request = request, .answer = answer, .ctx = request->ctx, .result = result});
+	keep(request->zk, &request->later,
+	     (struct later){
+		     .request = request, .answer = answer, .ctx = request->ctx, .result = result});
 }
 
 /* There was no memory for the request. */
@@ -167,10 +180,10 @@ static void keep_bare_answer(struct zookeeper *zk, ensemble_answer_fn *answer, v
                              enum ensemble_result result)
 {
 	if (zk->reserve_used == RESERVE)
-		abort();   /* an answer that is never given would leak a lock */
+		abort(); /* an answer that is never given would leak a lock */
 	zk->reserve_owed++;
-	keep(zk, &zk->reserve[zk->reserve_used++], (struct later){
-		.answer = answer, .ctx = ctx, .result = result});
+	keep(zk, &zk->reserve[zk->reserve_used++],
+	     (struct later){.answer = answer, .ctx = ctx, .result = result});
 }
 
 static void release_later(struct zookeeper *zk, struct request *request)
@@ -283,13 +296,18 @@ static void cut(struct zookeeper *zk)
 static struct ensemble_stat convert(const struct Stat *stat)
 {
 	return (struct ensemble_stat){
-		.czxid = stat->czxid, .mzxid = stat->mzxid, .ctime_ms = stat->ctime,
-		.mtime_ms = stat->mtime, .ephemeral_owner = stat->ephemeralOwner,
-		.version = stat->version, .children = stat->numChildren,
+		.czxid = stat->czxid,
+		.mzxid = stat->mzxid,
+		.ctime_ms = stat->ctime,
+		.mtime_ms = stat->mtime,
+		.ephemeral_owner = stat->ephemeralOwner,
+		.version = stat->version,
+		.children = stat->numChildren,
 	};
 }
 
-static void finish_with(const void *data, int rc, struct ensemble_answer answer, const struct Stat *stat)
+static void finish_with(const void *data, int rc, struct ensemble_answer answer,
+                        const struct Stat *stat)
 {
 	struct zookeeper *zk = ((const struct request *)data)->zk;
 	struct ensemble_stat converted;
@@ -338,15 +356,18 @@ static void on_created(int rc, const char *value, const struct Stat *stat, const
 
 static void on_data(int rc, const char *value, int len, const struct Stat *stat, const void *data)
 {
-	finish_with(data, rc, (struct ensemble_answer){.data = value, .data_len = len > 0 ? len : 0}, stat);
+	finish_with(data, rc,
+	            (struct ensemble_answer){.data = value, .data_len = len > 0 ? len : 0}, stat);
 }
 
 static void on_children(int rc, const struct String_vector *names, const struct Stat *stat,
                         const void *data)
 {
-	finish_with(data, rc, (struct ensemble_answer){
-		.names = rc == ZOK ? (const char *const *)names->data : NULL,
-		.name_count = rc == ZOK ? names->count : 0}, stat);
+	finish_with(data, rc,
+	            (struct ensemble_answer){.names = rc == ZOK ? (const char *const *)names->data
+	                                                        : NULL,
+	                                     .name_count = rc == ZOK ? names->count : 0},
+	            stat);
 }
 
 static void call_changed(struct zookeeper *zk, const char *path, enum ensemble_change change)
@@ -388,7 +409,7 @@ static void watcher(zhandle_t *handle, int type, int state, const char *path, vo
 	} else if (type != ZOO_SESSION_EVENT) {
 		return;
 	} else if (state == ZOO_CONNECTED_STATE) {
-		lose_connection(zk);   /* of which nothing was said */
+		lose_connection(zk); /* of which nothing was said */
 		call_connected(zk);
 	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
 		zk->ended = true;
@@ -429,9 +450,11 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct
 	case ENSEMBLE_DELETE:
 		return zoo_adelete(zk->handle, op->path, op->version, on_void, request);
 	case ENSEMBLE_SET:
-		return zoo_aset(zk->handle, op->path, op->data, op->data_len, op->version, on_stat, request);
+		return zoo_aset(zk->handle, op->path, op->data, op->data_len, op->version, on_stat,
+		                request);
 	case ENSEMBLE_GET:
-		return zoo_awget(zk->handle, op->path, op->watch ? watcher : NULL, zk, on_data, request);
+		return zoo_awget(zk->handle, op->path, op->watch ? watcher : NULL, zk, on_data,
+		                 request);
 	case ENSEMBLE_CHILDREN:
 		return zoo_awget_children2(zk->handle, op->path, op->watch ? watcher : NULL, zk,
 		                           on_children, request);
@@ -468,8 +491,10 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 			if (!buf)
 				return ZSYSTEMERROR;
 			zoo_create_op_init(out, op->path, op->data, op->data ? op->data_len : -1,
-			                   acl(zk), (op->ephemeral ? ZOO_EPHEMERAL : 0) |
-			                   (op->sequence ? ZOO_SEQUENCE : 0), buf, len);
+			                   acl(zk),
+			                   (op->ephemeral ? ZOO_EPHEMERAL : 0) |
+			                           (op->sequence ? ZOO_SEQUENCE : 0),
+			                   buf, len);
 			break;
 		}
 		case ENSEMBLE_DELETE:
@@ -523,7 +548,10 @@ static void submit(struct ensemble *ensemble, const struct ensemble_op *ops, int
 		keep_bare_answer(zk, answer, ctx, nothing);
 		return;
 	}
-	*request = (struct request){.zk = zk, .kind = ops[0].kind, .answer = answer, .ctx = ctx,
+	*request = (struct request){.zk = zk,
+	                            .kind = ops[0].kind,
+	                            .answer = answer,
+	                            .ctx = ctx,
 	                            .sent_us = zk->clock_us(zk->clock_ctx)};
 	/* Without a connection it would only be queued in the client, to fail later. */
 	if (!zk->handle || !zk->connected) {
@@ -550,7 +578,8 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	assert(!zk->handle);
 	zk->events = events;
 	zk->ctx = ctx;
-	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = zk->nudging = zk->cut = false;
+	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = zk->nudging = zk->cut =
+		false;
 	zk->fd = -1;
 	zk->connect_us = zk->clock_us(zk->clock_ctx);
 	zoo_set_debug_level((ZooLogLevel)0);
@@ -559,8 +588,8 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	if (!zk->handle)
 		return errno ? -errno : -EINVAL;
 	zoo_set_servers_resolution_delay(zk->handle, -1);
-	if (zk->digest && zoo_add_auth(zk->handle, "digest", zk->digest, (int)strlen(zk->digest), NULL,
-	                               NULL) != ZOK) {
+	if (zk->digest && zoo_add_auth(zk->handle, "digest", zk->digest, (int)strlen(zk->digest),
+	                               NULL, NULL) != ZOK) {
 		zookeeper_close(zk->handle);
 		zk->handle = NULL;
 		return -ENOMEM;
@@ -701,7 +730,8 @@ static void process(struct ensemble *ensemble, short revents)
 		bool more = process_one(zk, zk->check ? ZOOKEEPER_READ : events);
 
 		for (int i = 1; i < REPLIES_PER_TURN && more && zk->connected && !zk->ended &&
-		                (events & ZOOKEEPER_READ); i++)
+		                (events & ZOOKEEPER_READ);
+		     i++)
 			more = process_one(zk, ZOOKEEPER_READ);
 		run_later(zk);
 	}
@@ -729,7 +759,8 @@ static const char *server(struct ensemble *ensemble)
 	    getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
 	                NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return "-";
-	snprintf(zk->server, sizeof(zk->server), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+	snprintf(zk->server, sizeof(zk->server), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
+	         port);
 	return zk->server;
 }
 
@@ -763,16 +794,22 @@ int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers)
 		return -ENOMEM;
 	free(zk->servers);
 	zk->servers = odd;
-	zk->ended |= zk->handle && !zk->connected;   /* told by process() */
+	zk->ended |= zk->handle && !zk->connected; /* told by process() */
 	return 0;
 }
 
-int ensemble_zookeeper_create(const char *servers, const char *digest, int64_t (*clock_us)(void *ctx),
-                              void *ctx, struct ensemble **ret_ensemble)
+int ensemble_zookeeper_create(const char *servers, const char *digest,
+                              int64_t (*clock_us)(void *ctx), void *ctx,
+                              struct ensemble **ret_ensemble)
 {
 	static const struct ensemble_port port = {
-		.open = zookeeper_begin, .close = zookeeper_end, .drop = drop, .submit = submit,
-		.prepare = prepare, .process = process, .server = server,
+		.open = zookeeper_begin,
+		.close = zookeeper_end,
+		.drop = drop,
+		.submit = submit,
+		.prepare = prepare,
+		.process = process,
+		.server = server,
 	};
 	struct zookeeper *zk = calloc(1, sizeof(*zk));
 

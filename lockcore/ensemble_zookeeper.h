@@ -13,8 +13,9 @@
  * `digest`: "user:password", which stays the caller's and has to stay there, or NULL. With
  * it, all nodes are made for this user alone; otherwise for everybody.
  * `clock_us` as in struct lc_config. 0 or -errno. */
-int ensemble_zookeeper_create(const char *servers, const char *digest, int64_t (*clock_us)(void *ctx),
-                              void *ctx, struct ensemble **ret_ensemble);
+int ensemble_zookeeper_create(const char *servers, const char *digest,
+                              int64_t (*clock_us)(void *ctx), void *ctx,
+                              struct ensemble **ret_ensemble);
 /* The servers are elsewhere: the next session goes there. One that has no contact now is
  * given up for it, as if it had ended. Not from a callback. 0 or -ENOMEM. */
 int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers);

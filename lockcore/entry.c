@@ -55,7 +55,8 @@ struct entry *entry_named(struct lock *lock, const struct entry_name *name)
 	struct entry *entry = NULL;
 
 	if (name->ours && name->session_half == lock->lc->session->half)
-		HASH_FIND(hh, lock->lc->entries->by_id, &name->taker_half, sizeof(name->taker_half), entry);
+		HASH_FIND(hh, lock->lc->entries->by_id, &name->taker_half, sizeof(name->taker_half),
+		          entry);
 	return entry && entry->lock == lock ? entry : NULL;
 }
 
@@ -80,7 +81,7 @@ char *entry_path(const struct entry *entry)
 /* ---- its state ---- */
 
 /* The only place that changes it. */
-static void set_state(struct entry *entry, enum entry_state state)
+static void set_entry_state(struct entry *entry, enum entry_state state)
 {
 	switch (entry->state) {
 	case ENTRY_ABSENT:
@@ -105,7 +106,7 @@ static void set_state(struct entry *entry, enum entry_state state)
 void entry_set_absent(struct entry *entry)
 {
 	events_of(entry)->absent(entry);
-	set_state(entry, ENTRY_ABSENT);
+	set_entry_state(entry, ENTRY_ABSENT);
 	entry->adjacent = entry->first = entry->gone = false;
 	watch_fired(&entry->watch);
 	free(entry->name);
@@ -114,7 +115,7 @@ void entry_set_absent(struct entry *entry)
 
 void entry_set_deleting(struct entry *entry, bool deleting)
 {
-	set_state(entry, deleting ? ENTRY_DELETING : ENTRY_PRESENT);
+	set_entry_state(entry, deleting ? ENTRY_DELETING : ENTRY_PRESENT);
 }
 
 /* `stat`: NULL if a transaction has made it. */
@@ -131,7 +132,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	if (!copy) {
 		/* Without its name it cannot be deleted; a listing will find it. */
 		if (entry->state != ENTRY_UNKNOWN)
-			set_state(entry, ENTRY_UNKNOWN);
+			set_entry_state(entry, ENTRY_UNKNOWN);
 		lock_want_list(entry->lock);
 		return;
 	}
@@ -140,7 +141,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	entry->number = name.number;
 	entry->czxid = stat ? stat->czxid : 0;
 	entry->version = stat ? stat->version : 0;
-	set_state(entry, ENTRY_PRESENT);
+	set_entry_state(entry, ENTRY_PRESENT);
 	events_of(entry)->present(entry, made);
 }
 
@@ -148,11 +149,12 @@ bool entry_begin(struct entry *entry)
 {
 	char prefix[NAME_PREFIX_MAX];
 
-	name_format(prefix, entry->lc->session->half, entry->id, entry->lc->host, entry->pid, entry->mode);
+	name_format(prefix, entry->lc->session->half, entry->id, entry->lc->host, entry->pid,
+	            entry->mode);
 	entry->name = strdup(prefix);
 	if (!entry->name)
 		return false;
-	set_state(entry, ENTRY_CREATING);
+	set_entry_state(entry, ENTRY_CREATING);
 	return true;
 }
 
@@ -173,14 +175,14 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 	entry->pending--;
 	entry->lock->batch.proven = answer->result == ENSEMBLE_OK;
 	if (answer->result == ENSEMBLE_GONE)
-		return;   /* the session's end follows */
+		return; /* the session's end follows */
 	if (answer->result == ENSEMBLE_OK) {
 		session_wrote(entry->lc, entry->sent_us);
 		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
-		set_state(entry, ENTRY_UNKNOWN);
+		set_entry_state(entry, ENTRY_UNKNOWN);
 		entry->lock->unresolved = true;
-		lock_want_list(entry->lock);   /* the connection may live */
+		lock_want_list(entry->lock); /* the connection may live */
 	} else {
 		not_made(entry, answer->result);
 	}
@@ -201,7 +203,7 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 	if (result == ENSEMBLE_OK || result == ENSEMBLE_NONODE)
 		entry_set_absent(entry);
 	else
-		set_state(entry, ENTRY_PRESENT);   /* as far as we know: delete it again */
+		set_entry_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */
 	if (entry->state == ENTRY_PRESENT && result != ENSEMBLE_UNKNOWN) {
 		lc_report(entry->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
 		          entry->lock->path, entry->name);
@@ -219,7 +221,7 @@ void entry_unsent(struct entry *entry)
 	if (entry->state == ENTRY_CREATING)
 		entry_set_absent(entry);
 	else
-		set_state(entry, ENTRY_PRESENT);
+		set_entry_state(entry, ENTRY_PRESENT);
 	events_of(entry)->changed(entry);
 }
 
@@ -243,14 +245,14 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
 	    answer->stat->ephemeral_owner == entry->lc->session->id) {
 		set_present(entry, claim->znode, answer->stat, false);
-		entry->claim_lost |= entry->state == ENTRY_UNKNOWN;   /* no memory: it is there */
+		entry->claim_lost |= entry->state == ENTRY_UNKNOWN; /* no memory: it is there */
 		entry_read(entry, answer);
 	}
 	free(claim->znode);
 	free(claim);
 	if (answer->result == ENSEMBLE_GONE || entry->claims > 0)
 		return;
-	/* A listing judges the entry that was found, and looks again where something is not known. */
+	/* A listing judges the entry that was found, and what is not known is looked for again. */
 	lock_want_list(entry->lock);
 	if (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)
 		entry_not_found(entry);
@@ -277,8 +279,7 @@ static void send_claim(struct entry *entry, const char *znode)
 	if (claim && path) {
 		entry->pending++;
 		entry->claims++;
-		lc_submit(entry->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
-		          claim_answered, claim);
+		lc_submit(entry->lc, ensemble_get(path), claim_answered, claim);
 	} else {
 		entry->claim_lost = true;
 		lock_list_later(entry->lock);
@@ -291,7 +292,8 @@ static void send_claim(struct entry *entry, const char *znode)
 
 bool entry_may_be(const struct entry *entry, const char *znode)
 {
-	return entry->state == ENTRY_UNKNOWN && strncmp(znode, entry->name, strlen(entry->name)) == 0;
+	return entry->state == ENTRY_UNKNOWN &&
+	       strncmp(znode, entry->name, strlen(entry->name)) == 0;
 }
 
 void entry_found(struct entry *entry, const char *znode, uint64_t number)
@@ -299,7 +301,7 @@ void entry_found(struct entry *entry, const char *znode, uint64_t number)
 	assert(entry_may_be(entry, znode));
 	entry->listed = number;
 	if (entry->claims > 0 && entry->claimed != number)
-		return;   /* those of an earlier listing are being asked */
+		return; /* those of an earlier listing are being asked */
 	if (entry->claims == 0)
 		entry->claim_lost = false;
 	entry->claimed = number;
@@ -316,12 +318,16 @@ void entry_not_found(struct entry *entry)
 
 size_t entry_format(const struct entry *entry, char *ret_data)
 {
-	return record_format_entry(ret_data, &(struct record_entry){
-		.host = entry->lc->host, .pid = entry->pid, .uid = entry->uid,
-		.command = entry->command, .reason = entry->reason,
-		.timeout_ms = entry->lc->session->granted_us / 1000,
-		.held_since_ms = entry->held_since_ms,
-	});
+	return record_format_entry(ret_data,
+	                           &(struct record_entry){
+					   .host = entry->lc->host,
+					   .pid = entry->pid,
+					   .uid = entry->uid,
+					   .command = entry->command,
+					   .reason = entry->reason,
+					   .timeout_ms = entry->lc->session->granted_us / 1000,
+					   .held_since_ms = entry->held_since_ms,
+				   });
 }
 
 static bool is_same_node(const struct entry *entry, const struct ensemble_stat *stat)
@@ -367,10 +373,9 @@ void entry_look(struct entry *entry)
 		return;
 	path = entry_path(entry);
 	if (!path)
-		return;   /* whoever has marked it deletes it in the end */
+		return; /* whoever has marked it deletes it in the end */
 	entry->pending++;
-	lc_submit(entry->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
-	          look_answered, entry);
+	lc_submit(entry->lc, ensemble_get(path), look_answered, entry);
 	free(path);
 }
 
@@ -399,8 +404,9 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 		/* It is gone; a listing says so to all. */
 	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
 		events_of(entry)->later(entry);
-	} else if (answer->result == ENSEMBLE_NONODE && entry->wanted && entry->state == ENTRY_PRESENT) {
-		events_of(entry)->gone(entry);   /* though another node may have its name by now */
+	} else if (answer->result == ENSEMBLE_NONODE && entry->wanted &&
+	           entry->state == ENTRY_PRESENT) {
+		events_of(entry)->gone(entry); /* though another node may have its name by now */
 	} else if (entry->wanted) {
 		lock_want_list(entry->lock);
 	}
@@ -411,8 +417,8 @@ void entry_watch(struct entry *entry)
 {
 	char *path;
 
-	if (!session_is_ready(entry->lc) || entry->state != ENTRY_PRESENT || entry_is_proved(entry) ||
-	    watch_is_pending(&entry->watch))
+	if (!session_is_ready(entry->lc) || entry->state != ENTRY_PRESENT ||
+	    entry_is_proved(entry) || watch_is_pending(&entry->watch))
 		return;
 	path = entry_path(entry);
 	if (!path) {
@@ -426,7 +432,7 @@ void entry_watch(struct entry *entry)
 
 /* ---- since when it is held, and why ---- */
 
-static void data_written(void *ctx, const struct ensemble_answer *answer)
+static void entry_written(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
 
@@ -481,10 +487,8 @@ void entry_write(struct entry *entry)
 	entry->data_pending = true;
 	entry->data_sent_us = lc_now(entry->lc);
 	entry->pending++;
-	lc_submit(entry->lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = path, .data = data,
-	                                           .data_len = (int)entry_format(entry, data),
-	                                           .version = entry->version},
-	          1, data_written, entry);
+	lc_submit(entry->lc, ensemble_set(path, data, entry_format(entry, data), entry->version),
+	          entry_written, entry);
 	free(path);
 }
 

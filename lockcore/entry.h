@@ -34,7 +34,7 @@ struct entry_events {
 	void (*absent)(struct entry *entry);
 	/* It was there when this was asked on this connection. */
 	void (*proved)(struct entry *entry);
-	/* It is gone for certain, by nobody's hand here, though a listing may still show its name. */
+	/* It is gone for certain, not deleted from here; a listing may still show its name. */
 	void (*gone)(struct entry *entry);
 	/* Somebody has marked it: it is to be given up. */
 	void (*marked)(struct entry *entry, const char *by);
@@ -47,7 +47,7 @@ struct entry_events {
 struct entries {
 	const struct entry_events *events;
 	struct entry *by_id;
-	int64_t refused_said_us;     /* when it was last reported that the ensemble refuses entries */
+	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
 };
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
@@ -56,46 +56,46 @@ struct entry {
 	struct lc *lc;
 	struct lock *lock;
 	enum entry_state state;
-	uint64_t id;                 /* the second half of its UUID */
-	UT_hash_handle hh;           /* in lc->entries->by_id */
-	bool wanted;                 /* it shall exist */
-	bool gone;                   /* PRESENT, but said to be gone: see entry_events */
-	unsigned pending;            /* answers outstanding that name this entry */
+	uint64_t id;       /* the second half of its UUID */
+	UT_hash_handle hh; /* in lc->entries->by_id */
+	bool wanted;       /* it shall exist */
+	bool gone;         /* PRESENT, but said to be gone: see entry_events */
+	unsigned pending;  /* answers outstanding that name this entry */
 
 	/* The node. */
-	char *name;                  /* CREATING, UNKNOWN: without its digits */
+	char *name; /* CREATING, UNKNOWN: without its digits */
 	int64_t number;
-	int64_t czxid;               /* 0: not known, it was made in a transaction */
-	int32_t version;             /* of its data */
+	int64_t czxid;   /* 0: not known, it was made in a transaction */
+	int32_t version; /* of its data */
 	struct watch watch;
-	uint64_t created_at;         /* lock->list_sent when its create was sent: every later
+	uint64_t created_at; /* lock->list_sent when its create was sent: every later
 	                              * listing of this connection shows it */
-	uint64_t listed;             /* the last listing that showed it */
-	unsigned claims;             /* UNKNOWN: nodes that may be it, and are being asked, */
-	uint64_t claimed;            /*   since which listing; */
-	bool claim_lost;             /*   one of them could not be asked */
+	uint64_t listed;     /* the last listing that showed it */
+	unsigned claims;     /* UNKNOWN: nodes that may be it, and are being asked, */
+	uint64_t claimed;    /*   since which listing; */
+	bool claim_lost;     /*   one of them could not be asked */
 
 	/* Its place in the queue: handoff.c. */
-	bool first;                  /* held: nobody stood before it, so that the next one in the
+	bool first;      /* held: nobody stood before it, so that the next one in the
 	                              * queue comes next; not so for one of several slots */
-	bool adjacent;               /* no other client's entry stands, or will ever stand, between
+	bool adjacent;   /* no other client's entry stands, or will ever stand, between
 	                              * this one and the one of ours before it */
-	int64_t follows;             /* made in the transaction that deletes the entry of this number,
+	int64_t follows; /* made in the transaction that deletes the entry of this number,
 	                              * which was first; -1: not so */
 
 	/* batch.c */
-	int64_t sent_us;             /* its last create or delete */
-	bool alone;                  /* its create or delete failed in a transaction */
+	int64_t sent_us; /* its last create or delete */
+	bool alone;      /* its create or delete failed in a transaction */
 
 	/* Its data. */
 	pid_t pid;
 	uid_t uid;
 	enum lc_mode mode;
 	char command[LC_COMMAND_MAX + 1];
-	char *reason;                /* or NULL */
-	int64_t held_since_ms;       /* -1: its taker does not hold */
-	bool told_since;             /* the data says so, or will */
-	bool data_dirty, data_pending;   /* it is to be written; it is being written */
+	char *reason;                  /* or NULL */
+	int64_t held_since_ms;         /* -1: its taker does not hold */
+	bool told_since;               /* the data says so, or will */
+	bool data_dirty, data_pending; /* it is to be written; it is being written */
 	int64_t data_sent_us;
 };
 
@@ -112,7 +112,7 @@ bool entry_is_proved(const struct entry *entry);
 struct entry *entry_named(struct lock *lock, const struct entry_name *name);
 /* The entry that a node of the lock is, by its full name. NULL: none. */
 struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name);
-char *entry_path(const struct entry *entry);   /* malloced */
+char *entry_path(const struct entry *entry); /* malloced */
 
 /* ---- making and deleting: batch.c sends ---- */
 
@@ -134,7 +134,7 @@ void entry_not_found(struct entry *entry);
 
 /* ---- its data ---- */
 
-size_t entry_format(const struct entry *entry, char *ret_data);   /* RECORD_ENTRY_MAX */
+size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_MAX */
 /* Takes over what the good answer of a get tells, a mark among it. False: the node is another
  * client's, made under the name of this one when this one was gone. */
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer);

@@ -31,7 +31,7 @@ struct eviction {
 	char *path;
 	struct timer due;
 	bool pending;
-	struct eviction *prev, *next;   /* in evictions */
+	struct eviction *prev, *next; /* in evictions */
 };
 
 static void free_eviction(struct eviction *eviction)
@@ -42,7 +42,7 @@ static void free_eviction(struct eviction *eviction)
 	free(eviction);
 }
 
-static void deleted(void *ctx, const struct ensemble_answer *answer)
+static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
 {
 	struct eviction *eviction = ctx;
 	struct lc *lc = eviction->lc;
@@ -54,7 +54,7 @@ static void deleted(void *ctx, const struct ensemble_answer *answer)
 		          eviction->path);
 		free_eviction(eviction);
 		return;
-	case ENSEMBLE_NONODE:   /* as it should be */
+	case ENSEMBLE_NONODE: /* as it should be */
 		free_eviction(eviction);
 		return;
 	case ENSEMBLE_EXISTS:
@@ -74,7 +74,7 @@ static void deleted(void *ctx, const struct ensemble_answer *answer)
 	}
 }
 
-static void time_is_up(void *ctx)
+static void eviction_fired(void *ctx)
 {
 	struct eviction *eviction = ctx;
 	struct lc *lc = eviction->lc;
@@ -84,9 +84,8 @@ static void time_is_up(void *ctx)
 		return;
 	}
 	eviction->pending = true;
-	batch_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = eviction->path,
-	                                    .version = ENSEMBLE_ANY_VERSION},
-	          1, deleted, eviction);
+	batch_submit(lc, ensemble_delete(eviction->path, ENSEMBLE_ANY_VERSION), eviction_deleted,
+	             eviction);
 }
 
 void evictions_finish(struct lc *lc)
@@ -101,14 +100,14 @@ struct evict_call {
 	struct lc_call call;
 	char *by;
 	uid_t uid;
-	int64_t token;               /* of the entry that is meant; 0: any */
-	char *lock;                  /* its path */
-	bool owner;                  /* the lock's, as of this version */
+	int64_t token; /* of the entry that is meant; 0: any */
+	char *lock;    /* its path */
+	bool owner;    /* the lock's, as of this version */
 	int32_t lock_version;
-	bool deleting;               /* a delete was sent */
+	bool deleting; /* a delete was sent */
 	struct entry_name name;
-	int64_t wait_us;             /* how long its mount has */
-	struct eviction *eviction;   /* made beforehand: what is marked must go */
+	int64_t wait_us;           /* how long its mount has */
+	struct eviction *eviction; /* made beforehand: what is marked must go */
 };
 
 static void evict_finish(struct lc_call *call)
@@ -131,7 +130,7 @@ static void follow_up(struct evict_call *evict)
 	DL_FOREACH(lc->evictions->evictions, eviction)
 		if (strcmp(eviction->path, evict->call.path) == 0)
 			break;
-	if (!eviction) {   /* or it was evicted from here already */
+	if (!eviction) { /* or it was evicted from here already */
 		eviction = evict->eviction;
 		evict->eviction = NULL;
 		DL_APPEND(lc->evictions->evictions, eviction);
@@ -177,15 +176,17 @@ static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 }
 
 /* Whoever may as the lock's owner is one when it is done. */
-static void send_change(struct evict_call *evict, const struct ensemble_op *change, ensemble_answer_fn *answered)
+static void send_change(struct evict_call *evict, struct ensemble_op change,
+                        ensemble_answer_fn *answered)
 {
 	struct ensemble_op ops[] = {
-		*change, {.kind = ENSEMBLE_CHECK, .path = evict->lock, .version = evict->lock_version},
+		change,
+		ensemble_check(evict->lock, evict->lock_version),
 	};
 	bool owner = evict->owner;
 
-	evict->owner = false;   /* it is looked at again before anything else is sent */
-	call_send(&evict->call, ops, owner ? 2 : 1, answered, evict);
+	evict->owner = false; /* it is looked at again before anything else is sent */
+	call_send_all(&evict->call, ops, owner ? 2 : 1, answered, evict);
 }
 
 /* What another client wrote into its entry is not believed. */
@@ -196,10 +197,11 @@ static bool may_evict(const struct evict_call *evict, const struct ensemble_answ
 	if (evict->uid == 0 || evict->owner)
 		return true;
 	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
-	return evict->name.ours && answer->stat->ephemeral_owner != 0 && info.uid == (int64_t)evict->uid;
+	return evict->name.ours && answer->stat->ephemeral_owner != 0 &&
+	       info.uid == (int64_t)evict->uid;
 }
 
-static void lock_read(void *ctx, const struct ensemble_answer *answer)
+static void check_lock_owner(void *ctx, const struct ensemble_answer *answer)
 {
 	struct evict_call *evict = ctx;
 	struct lc_attributes now;
@@ -220,6 +222,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	struct evict_call *evict = ctx;
 	struct lc_call *call = ctx;
 	char data[RECORD_ENTRY_MAX];
+	size_t len;
 
 	if (answer->result == ENSEMBLE_NONODE && evict->deleting && !call->told) {
 		call_heard(call);
@@ -229,19 +232,18 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(call, answer))
 		return;
 	if (evict->token && answer->stat->czxid != evict->token) {
-		call_fail(call, -ENOENT);   /* another one of that name */
+		call_fail(call, -ENOENT); /* another one of that name */
 		return;
 	}
 	if (!may_evict(evict, answer)) {
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = evict->lock}, 1, lock_read,
-		          evict);
+		call_send(call, ensemble_get(evict->lock), check_lock_owner, evict);
 		return;
 	}
 	if (!evict->name.ours || answer->stat->ephemeral_owner == 0) {
 		lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
 		evict->deleting = true;
-		send_change(evict, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = call->path,
-		                                         .version = answer->stat->version}, delete_answered);
+		send_change(evict, ensemble_delete(call->path, answer->stat->version),
+		            delete_answered);
 		return;
 	}
 	evict->wait_us = record_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
@@ -252,21 +254,19 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	lc_report(call->lc, LC_NOTICE, "%s: marked to be evicted by %s", call->path, evict->by);
-	send_change(evict, &(struct ensemble_op){
-		.kind = ENSEMBLE_SET, .path = call->path, .data = data,
-		.data_len = (int)record_format_evicted(data, answer->data, (size_t)answer->data_len,
-		                                       evict->by),
-		.version = answer->stat->version}, mark_answered);
+	len = record_format_evicted(data, answer->data, (size_t)answer->data_len, evict->by);
+	send_change(evict, ensemble_set(call->path, data, len, answer->stat->version),
+	            mark_answered);
 }
 
 static void evict_ask(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, mark_read,
-	          call);
+	call_send(call, ensemble_get(call->path), mark_read, call);
 }
 
 /* What is left to do is made before anything is done. */
-static bool prepare(struct evict_call *evict, struct lc *lc, const char *path, const struct lc_evictor *by)
+static bool prepare_eviction(struct evict_call *evict, struct lc *lc, const char *path,
+                             const struct lc_evictor *by)
 {
 	struct eviction *eviction = evict->eviction = calloc(1, sizeof(*eviction));
 
@@ -276,29 +276,28 @@ static bool prepare(struct evict_call *evict, struct lc *lc, const char *path, c
 	if (!eviction || !evict->by || !evict->lock || !path)
 		return false;
 	eviction->lc = lc;
-	eviction->due = (struct timer){.fire = time_is_up, .ctx = eviction};
+	eviction->due = (struct timer){.fire = eviction_fired, .ctx = eviction};
 	eviction->path = strdup(path);
 	return eviction->path;
 }
 
-int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc_evictor *by, lc_done_fn *done,
-             void *ctx, struct lc_call **ret_call)
+int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc_evictor *by,
+             lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	struct evict_call *evict;
 	struct entry_name name;
 	char *path;
 
 	if (!name_parse(znode, &name))
-		return -ENOENT;   /* no entry */
-	evict = call_new(sizeof(*evict), &(struct lc_call){
-		.ask = evict_ask, .fail = call_done_failed, .finish = evict_finish, .repeatable = true,
-		.done = done, .ctx = ctx});
+		return -ENOENT; /* no entry */
+	evict = call_new(struct evict_call, .ask = evict_ask, .fail = call_done_failed,
+	                 .finish = evict_finish, .repeatable = true, .done = done, .ctx = ctx);
 	if (!evict)
 		return -ENOMEM;
 	evict->name = name;
 	evict->lock = lc_path(lc, lock);
 	path = evict->lock ? path_join(evict->lock, znode) : NULL;
-	if (!prepare(evict, lc, path, by)) {
+	if (!prepare_eviction(evict, lc, path, by)) {
 		evict_finish(&evict->call);
 		free(evict);
 		free(path);

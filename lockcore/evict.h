@@ -8,7 +8,7 @@
 #include "call.h"
 
 struct evictions {
-	struct eviction *evictions;  /* marked entries, which go in the end */
+	struct eviction *evictions; /* marked entries, which go in the end */
 };
 
 void evictions_finish(struct lc *lc);

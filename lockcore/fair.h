@@ -19,7 +19,7 @@ struct fair_line {
 };
 
 struct fair {
-	struct fair_line *lines;     /* those that are not empty; whose turn it is comes first */
+	struct fair_line *lines; /* those that are not empty; whose turn it is comes first */
 };
 
 void fair_add(struct fair *fair, struct fair_line *line, struct fair_item *item);

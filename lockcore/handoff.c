@@ -40,7 +40,8 @@ static struct lc_taker *find_next(struct lc_taker *holder)
 {
 	struct lc_taker *taker;
 
-	if (holder->entry.lock->unresolved || !holder->entry.first || holder->entry.mode != LC_EXCLUSIVE)
+	if (holder->entry.lock->unresolved || !holder->entry.first ||
+	    holder->entry.mode != LC_EXCLUSIVE)
 		return NULL;
 	for (taker = holder->next; taker; taker = taker->next) {
 		const struct entry *entry = &taker->entry;
@@ -52,7 +53,9 @@ static struct lc_taker *find_next(struct lc_taker *holder)
 			return NULL;
 		if (entry->wanted)
 			return taker->state == TAKER_WAITING && entry->mode == LC_EXCLUSIVE &&
-			       taker_means(taker) ? taker : NULL;
+			                       taker_means(taker)
+			               ? taker
+			               : NULL;
 		/* It leaves: look behind it. */
 	}
 	return NULL;

@@ -18,7 +18,7 @@ bool lc_holds(struct lc_taker *taker)
 		return false;
 	if (session_lease_is_valid(lc))
 		return !lease_doubted(&lc->session->lease, lc_now(lc));
-	loss_of_lease(lc);   /* for ever, whatever comes after this moment */
+	loss_of_lease(lc); /* for ever, whatever comes after this moment */
 	return false;
 }
 

@@ -20,16 +20,16 @@ struct entries_call;
 struct item {
 	struct entries_call *of;
 	struct reader reader;
-	char *znode;                 /* what the info's points to */
+	char *znode; /* what the info's points to */
 	bool gone;
 };
 
 struct entries_call {
 	struct lc_call call;
 	lc_entries_fn *tell;
-	char *znode;                 /* the one asked for, or NULL: all holders */
-	bool certain;                /* some were asked for: none is an error */
-	size_t count, left;          /* and how many are not read yet */
+	char *znode;        /* the one asked for, or NULL: all holders */
+	bool certain;       /* some were asked for: none is an error */
+	size_t count, left; /* and how many are not read yet */
 	struct item *items;
 	struct lc_entry_info *infos;
 };
@@ -71,7 +71,7 @@ static bool entries_starve(const struct lc_call *call)
 }
 
 /* Room for so many, none of them there yet. */
-static bool make_room(struct entries_call *entries, size_t count)
+static bool make_items(struct entries_call *entries, size_t count)
 {
 	forget_entries(entries);
 	entries->items = calloc(count + 1, sizeof(*entries->items));
@@ -100,7 +100,8 @@ static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 	struct entry_name name;
 	struct entry *entry;
 
-	if (!lock || info->session != call->lc->session->id || !name_parse(info->entry.znode, &name))
+	if (!lock || info->session != call->lc->session->id ||
+	    !name_parse(info->entry.znode, &name))
 		return;
 	entry = entry_of_node(lock, info->entry.znode, &name);
 	if (entry && entry->held_since_ms >= 0)
@@ -134,7 +135,7 @@ static void entry_answered(struct reader *reader, struct reading *reading)
 		call_fail(&entries->call, reading->error);
 		return;
 	}
-	item->gone = reading->error < 0;   /* since the listing */
+	item->gone = reading->error < 0; /* since the listing */
 	if (!item->gone) {
 		info->token = reading->stat.czxid;
 		info->session = reading->stat.ephemeral_owner;
@@ -179,10 +180,11 @@ static bool choose(struct entries_call *entries, const struct queue *queue)
 		first = place >= 0 ? (size_t)place : 0;
 		count = place >= 0;
 	} else {
-		while (count < queue->count && count < HOLDERS_MAX && queue_blocker(queue, count) < 0)
+		while (count < queue->count && count < HOLDERS_MAX &&
+		       queue_blocker(queue, count) < 0)
 			count++;
 	}
-	if (!make_room(entries, count))
+	if (!make_items(entries, count))
 		return false;
 	for (size_t i = first; i < first + count; i++) {
 		struct lc_entry entry;
@@ -218,9 +220,10 @@ static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char 
                          const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
                          struct lc_call **ret_call)
 {
-	struct entries_call *entries = call_new(sizeof(*entries), &(struct lc_call){
-		.ask = known ? entries_read : entries_list, .fail = entries_failed,
-		.finish = entries_finish, .starves = entries_starve, .uid = uid, .ctx = ctx});
+	struct entries_call *entries =
+		call_new(struct entries_call, .ask = known ? entries_read : entries_list,
+	                 .fail = entries_failed, .finish = entries_finish,
+	                 .starves = entries_starve, .uid = uid, .ctx = ctx);
 	bool ok;
 
 	if (!entries)
@@ -229,7 +232,7 @@ static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char 
 	entries->certain = znode || known;
 	if (znode)
 		entries->znode = strdup(znode);
-	ok = (!znode || entries->znode) && (!known || make_room(entries, count));
+	ok = (!znode || entries->znode) && (!known || make_items(entries, count));
 	for (size_t i = 0; ok && i < count; i++)
 		ok = add_entry(entries, &known[i]);
 	if (!ok) {
@@ -282,8 +285,7 @@ static void token_ask(struct lc_call *call)
 	}
 	path = entry_path(&call->taker->entry);
 	if (path)
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
-		          token_answered, call);
+		call_send(call, ensemble_get(path), token_answered, call);
 	else
 		call_fail_soon(call, -ENOMEM);
 	free(path);
@@ -291,8 +293,9 @@ static void token_ask(struct lc_call *call)
 
 int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	struct lc_call *call = call_new(sizeof(*call), &(struct lc_call){
-		.ask = token_ask, .fail = call_done_failed, .taker = taker, .done = done, .ctx = ctx});
+	struct lc_call *call = call_new(struct lc_call, .ask = token_ask, .fail = call_done_failed,
+	                                .taker = taker, .done = done, .ctx = ctx);
 
-	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call) : -ENOMEM;
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
+	            : -ENOMEM;
 }

@@ -23,8 +23,11 @@ static int64_t spacing(int64_t tick_us)
 void lease_begin(struct lease *lease, int64_t tick_us)
 {
 	*lease = (struct lease){
-		.tick_us = tick_us, .deadline_us = INT64_MIN, .connect_us = -1,
-		.void_us = INT64_MIN, .doubt_us = INT64_MAX,
+		.tick_us = tick_us,
+		.deadline_us = INT64_MIN,
+		.connect_us = -1,
+		.void_us = INT64_MIN,
+		.doubt_us = INT64_MAX,
 	};
 }
 
@@ -42,7 +45,8 @@ void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us
 	 * one is taken back. */
 	if (lease->timeout_us == 0 || timeout_us < lease->timeout_us) {
 		if (lease->deadline_us != INT64_MIN)
-			lease->deadline_us -= less_drift(lease->timeout_us) - less_drift(timeout_us);
+			lease->deadline_us -=
+				less_drift(lease->timeout_us) - less_drift(timeout_us);
 		lease->timeout_us = timeout_us;
 	}
 	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;
@@ -115,7 +119,8 @@ bool lease_fresh(const struct lease *lease, int64_t now_us)
 	int64_t left = lease_left(lease, now_us);
 	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
 
-	return lease->doubt_us == INT64_MAX && left > 0 && left >= lease->timeout_us / 8 && lease->deadline_us >= next_answer;
+	return lease->doubt_us == INT64_MAX && left > 0 && left >= lease->timeout_us / 8 &&
+	       lease->deadline_us >= next_answer;
 }
 
 int64_t lease_spacing(const struct lease *lease)

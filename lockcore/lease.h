@@ -51,14 +51,14 @@
 
 struct lease {
 	int64_t tick_us;
-	int64_t timeout_us;      /* T; 0 before the first connection of a session */
-	int64_t deadline_us;     /* INT64_MIN: none */
-	int64_t connect_us;      /* of the connection that is still to be proved, or -1 */
-	int64_t sent_us[3];      /* the last three steps, newest first */
-	int64_t answered_us;     /* the newest step's answer */
-	int steps;               /* how many of sent_us[] count, 0 to 3 */
-	int64_t void_us;         /* what was sent until then is no evidence; INT64_MIN: all is */
-	int64_t doubt_us;        /* in doubt until then, then over; INT64_MAX: no doubt */
+	int64_t timeout_us;  /* T; 0 before the first connection of a session */
+	int64_t deadline_us; /* INT64_MIN: none */
+	int64_t connect_us;  /* of the connection that is still to be proved, or -1 */
+	int64_t sent_us[3];  /* the last three steps, newest first */
+	int64_t answered_us; /* the newest step's answer */
+	int steps;           /* how many of sent_us[] count, 0 to 3 */
+	int64_t void_us;     /* what was sent until then is no evidence; INT64_MIN: all is */
+	int64_t doubt_us;    /* in doubt until then, then over; INT64_MAX: no doubt */
 };
 
 /* The first session: nothing is proved. */

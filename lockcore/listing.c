@@ -60,7 +60,7 @@ static void match_shown(struct lock *lock, const struct queue *queue, uint64_t n
 			entry->adjacent = true;
 	}
 	if (lock->orphans_seen >= strangers)
-		lock->orphans_seen = 0;   /* these were all: from the beginning, next time */
+		lock->orphans_seen = 0; /* these were all: from the beginning, next time */
 }
 
 /* The listing was sent on a connection that was proved by a write. So an entry that is not in
@@ -74,7 +74,7 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 
 		if (entry->listed != number && entry->state == ENTRY_UNKNOWN && !entry->pending) {
 			entry_not_found(entry);
-			taker_settle(taker);   /* a waiter's is created again, in order */
+			taker_settle(taker); /* a waiter's is created again, in order */
 		} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {
 			loss_by_listing(taker);
 		} else if (taker->state == TAKER_HELD && !taker->settle.armed) {
@@ -101,7 +101,7 @@ static void step_all(struct lock *lock)
 		taker_step(taker);
 }
 
-static void match(struct lock *lock, const struct queue *queue, uint64_t number)
+static void match_takers(struct lock *lock, const struct queue *queue, uint64_t number)
 {
 	bool was_unresolved = lock->unresolved;
 
@@ -125,7 +125,7 @@ static void refuse_misled(struct lock *lock)
 
 /* ---- answers ---- */
 
-static void judge(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
+static void judge_listing(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
 {
 	struct queue queue;
 
@@ -137,9 +137,9 @@ static void judge(struct lock *lock, const struct ensemble_answer *answer, uint6
 	lock_see_czxid(lock, answer->stat->czxid);
 	queue.slots_known = lock->slots > 0 && lock->version == answer->stat->version;
 	if (!queue.slots_known)
-		watch_fired(&lock->watch);   /* or its event is on its way */
+		watch_fired(&lock->watch); /* or its event is on its way */
 	queue_judge(&queue, queue.slots_known ? lock->slots : 1);
-	match(lock, &queue, number);
+	match_takers(lock, &queue, number);
 	refuse_misled(lock);
 	if (queue.in_zone)
 		order_find(lock, &queue, admit);
@@ -189,7 +189,7 @@ static void refuse_all(struct lock *lock, int error)
 		lock_recheck(lock);
 }
 
-static void listed(void *ctx, const struct ensemble_answer *answer)
+static void lock_listed(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lock *lock = ctx;
 	/* Answers come in the order of sending, so the count tells which one this is. */
@@ -197,7 +197,7 @@ static void listed(void *ctx, const struct ensemble_answer *answer)
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		judge(lock, answer, number);
+		judge_listing(lock, answer, number);
 		break;
 	case ENSEMBLE_NONODE:
 		judge_removed(lock);
@@ -245,9 +245,8 @@ static void send_list(struct lock *lock)
 	lock->list_sent++;
 	lock->lists_pending++;
 	lock_use(lock);
-	lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_CHILDREN, .path = lock->path,
-	                                          .watch = lock->slots > 1 && lock->waiting > 0},
-	          1, listed, lock);
+	lc_submit(lock->lc, ensemble_children(lock->path, lock->slots > 1 && lock->waiting > 0),
+	          lock_listed, lock);
 }
 
 void locks_flush(struct lc *lc)
@@ -260,7 +259,7 @@ void locks_flush(struct lc *lc)
 	batch_flush(lc);
 	DL_FOREACH_SAFE2(lc->locks->wanted, lock, next, wanted_next) {
 		if (lock->batch.kept > 0)
-			continue;   /* a listing would not show those entries */
+			continue; /* a listing would not show those entries */
 		lock_unwant_list(lock);
 		if (lock->takers)
 			send_list(lock);
@@ -300,7 +299,7 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 		if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))
 			lock_want_list(lock);
 		else
-			lock_watch_front(lock, znode);   /* the queue is as it was */
+			lock_watch_front(lock, znode); /* the queue is as it was */
 	}
 	entry = name_parse(znode, &name) ? entry_of_node(lock, znode, &name) : NULL;
 	if (!entry || !entry->wanted)
@@ -366,7 +365,8 @@ void locks_session_ended(struct lc *lc)
 		lock_use(lock);
 		lock->front = NULL;
 		lock->unproved = NULL;
-		lock->unresolved = lock->wants_lease = lock->behind_leaver = lock->slots_asked = false;
+		lock->unresolved = lock->wants_lease = lock->behind_leaver = lock->slots_asked =
+			false;
 		lock->batch.proven = lock->batch.together = false;
 		lock_watches_gone(lock);
 		timer_clear(&lc->timers, &lock->recheck);

@@ -131,7 +131,7 @@ static void become_idle(struct lock *lock)
 	quota_return_watches(lc, &lock->charge);
 	quota_set_watched(lc, &lock->charge, watch_is_armed(&lock->watch) ? strlen(lock->path) : 0);
 	if (lc->locks->idle_count > IDLE_MAX)
-		forget_lock(lc->locks->idle);   /* the one that has been so for longest */
+		forget_lock(lc->locks->idle); /* the one that has been so for longest */
 }
 
 void locks_forget_idle(struct lc *lc)

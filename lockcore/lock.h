@@ -13,64 +13,65 @@ struct entry;
 
 struct locks {
 	struct lock *by_path;
-	struct lock *wanted;         /* want a listing sent */
-	struct lock *touched;        /* a taker has changed its state: listing.c looks at them */
-	struct lock *idle;           /* without takers, kept for what is known of them */
+	struct lock *wanted;  /* want a listing sent */
+	struct lock *touched; /* a taker has changed its state: listing.c looks at them */
+	struct lock *idle;    /* without takers, kept for what is known of them */
 	unsigned idle_count;
 };
 
 struct lock {
 	struct lc *lc;
-	char *path;                  /* of the znode */
+	char *path; /* of the znode */
 	UT_hash_handle hh;
-	unsigned uses;               /* takers and requests that keep it */
-	struct charge charge;        /* its watched paths */
+	unsigned uses;        /* takers and requests that keep it */
+	struct charge charge; /* its watched paths */
 
 	/* taker.c: the takers of this mount */
-	struct lc_taker *takers;     /* in the order of their creates, so of their entries */
-	unsigned waiting, holding;   /* how many of them do */
-	unsigned writing;            /* how many hold exclusively */
+	struct lc_taker *takers;   /* in the order of their creates, so of their entries */
+	unsigned waiting, holding; /* how many of them do */
+	unsigned writing;          /* how many hold exclusively */
 	struct lock *touched_prev, *touched_next;
 	bool touched;
 
 	/* lock_watch.c: what is watched of it */
-	struct front_watch *front_watch;   /* of the foreign entry that the front waits for, or NULL */
-	struct watch watch;          /* of its data, and of its life */
-	int64_t czxid;               /* as last seen; 0: not yet */
-	unsigned slots;              /* how many may hold it exclusively; 0: not known */
-	int32_t version;             /* of the data that said so */
+	struct front_watch
+		*front_watch; /* of the foreign entry that the front waits for, or NULL */
+	struct watch watch;   /* of its data, and of its life */
+	int64_t czxid;        /* as last seen; 0: not yet */
+	unsigned slots;       /* how many may hold it exclusively; 0: not known */
+	int32_t version;      /* of the data that said so */
 
 	/* batch.c: its creates and deletes */
 	struct lock_batch {
-		unsigned kept, creates;      /* not sent yet; the first counts deletes too */
-		bool proven;                 /* the last write to it was good */
-		bool together;               /* a create of it is under way with others */
-		uint64_t leaving_in;         /* the parcel that deletes entries of it, and the number */
-		int64_t leaving;             /*   of the first one of the queue among them; -1: none */
+		unsigned kept, creates; /* not sent yet; the first counts deletes too */
+		bool proven;            /* the last write to it was good */
+		bool together;          /* a create of it is under way with others */
+		uint64_t leaving_in;    /* the parcel that deletes entries of it, and the number */
+		int64_t leaving;        /*   of the first one of the queue among them; -1: none */
 	} batch;
-	bool unresolved;             /* an entry's outcome is unknown: nobody queues before that */
+	bool unresolved; /* an entry's outcome is unknown: nobody queues before that */
 
 	/* handoff.c */
-	struct entry *unproved;      /* got the lock by hand-off; whether its entry is there is being
+	struct entry *unproved; /* got the lock by hand-off; whether its entry is there is being
 	                              * asked, and no entry before it is deleted until then */
-	bool held_back;              /* deletes wait for that */
+	bool held_back;         /* deletes wait for that */
 
 	/* listing.c, admission.c: what listings say */
-	uint64_t list_sent;          /* listings of this lock so far */
+	uint64_t list_sent; /* listings of this lock so far */
 	unsigned lists_pending;
 	bool want_list;
 	struct lock *wanted_prev, *wanted_next;
 	struct timer recheck;
-	struct lc_taker *front;      /* the first that waits, if no taker of ours stands before it
+	struct lc_taker *front; /* the first that waits, if no taker of ours stands before it
 	                              * whose going would be seen without a watch */
-	bool behind_leaver;          /* the first that waits is behind an entry we are deleting */
-	bool wants_lease;            /* somebody is first, but the lease would not do */
-	bool slots_asked;            /* takers that will not wait are answered when the slots are known */
-	struct order *order;         /* the czxids of its entries are being read: order.c */
-	size_t orphans_seen;         /* orphan.c has asked for so many of its entries, and goes on there */
+	bool behind_leaver;     /* the first that waits is behind an entry we are deleting */
+	bool wants_lease;       /* somebody is first, but the lease would not do */
+	bool slots_asked;    /* takers that will not wait are answered when the slots are known */
+	struct order *order; /* the czxids of its entries are being read: order.c */
+	size_t orphans_seen; /* orphan.c has asked for so many of its entries, and goes on there */
 
 	struct lock *idle_prev, *idle_next;
-	bool idle;                   /* no takers, but watched still */
+	bool idle; /* no takers, but watched still */
 };
 
 /* The lock of that name, made if need be, in use by the caller. `uid`: who asks for it. 0 or

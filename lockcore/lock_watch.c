@@ -99,7 +99,7 @@ void lock_watch_none(struct lock *lock)
 	if (watch_is_armed(&front->watch))
 		give_up_node(lock, front->znode);
 	if (!watch_is_pending(&front->watch))
-		free_front_watch(front);   /* or its answer frees it */
+		free_front_watch(front); /* or its answer frees it */
 }
 
 static void front_answered(void *ctx, const struct ensemble_answer *answer)

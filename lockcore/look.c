@@ -61,8 +61,8 @@ static void stat_ask(struct lc_call *call)
 int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
             struct lc_call **ret_call)
 {
-	struct stat_call *stat = call_new(sizeof(*stat), &(struct lc_call){
-		.ask = stat_ask, .fail = stat_failed, .uid = uid, .ctx = ctx});
+	struct stat_call *stat = call_new(struct stat_call, .ask = stat_ask, .fail = stat_failed,
+	                                  .uid = uid, .ctx = ctx);
 
 	if (!stat)
 		return -ENOMEM;
@@ -107,8 +107,8 @@ static void value_ask(struct lc_call *call)
 int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
              struct lc_call **ret_call)
 {
-	struct value_call *value = call_new(sizeof(*value), &(struct lc_call){
-		.ask = value_ask, .fail = value_failed, .uid = uid, .ctx = ctx});
+	struct value_call *value = call_new(struct value_call, .ask = value_ask,
+	                                    .fail = value_failed, .uid = uid, .ctx = ctx);
 
 	if (!value)
 		return -ENOMEM;
@@ -128,9 +128,13 @@ void look_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_e
 	const struct queue_entry *entry = &queue->entries[i];
 
 	*ret_entry = (struct lc_entry){
-		.znode = entry->znode, .number = entry->name.number, .mode = entry->name.mode,
-		.ours = entry->name.ours, .deaf = entry->name.deaf,
-		.held = queue_blocker(queue, i) < 0, .pid = entry->name.pid,
+		.znode = entry->znode,
+		.number = entry->name.number,
+		.mode = entry->name.mode,
+		.ours = entry->name.ours,
+		.deaf = entry->name.deaf,
+		.held = queue_blocker(queue, i) < 0,
+		.pid = entry->name.pid,
 	};
 	strcpy(ret_entry->host, entry->name.host);
 	while (i > 0 && queue->entries[i - 1].name.number == entry->name.number) {
@@ -158,7 +162,9 @@ static bool make_list(struct reading *reading)
 	if (reading->locks)
 		return true;
 	reading->entries = calloc(queue->count + 1, sizeof(*reading->entries));
-	reading->locks = reading->entries ? malloc((reading->name_count + 1) * sizeof(*reading->locks)) : NULL;
+	reading->locks = reading->entries
+	                         ? malloc((reading->name_count + 1) * sizeof(*reading->locks))
+	                         : NULL;
 	if (!reading->locks) {
 		free(reading->entries);
 		reading->entries = NULL;
@@ -182,11 +188,15 @@ static void list_answered(struct reader *reader, struct reading *reading)
 		return;
 	}
 	call_close(call);
-	((struct list_call *)call)->tell(call->ctx, 0, &(struct lc_listing){
-		.serial = reading->serial,
-		.entries = reading->entries, .entry_count = reading->queue.count,
-		.locks = reading->locks, .lock_count = reading->lock_count,
-	});
+	((struct list_call *)call)
+		->tell(call->ctx, 0,
+	               &(struct lc_listing){
+			       .serial = reading->serial,
+			       .entries = reading->entries,
+			       .entry_count = reading->queue.count,
+			       .locks = reading->locks,
+			       .lock_count = reading->lock_count,
+		       });
 	call_settle(call);
 }
 
@@ -198,8 +208,8 @@ static void list_ask(struct lc_call *call)
 int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *ctx,
             struct lc_call **ret_call)
 {
-	struct list_call *list = call_new(sizeof(*list), &(struct lc_call){
-		.ask = list_ask, .fail = list_failed, .uid = uid, .ctx = ctx});
+	struct list_call *list = call_new(struct list_call, .ask = list_ask, .fail = list_failed,
+	                                  .uid = uid, .ctx = ctx);
 
 	if (!list)
 		return -ENOMEM;

@@ -10,7 +10,8 @@
 static void take_away(struct lc_taker *taker, int error)
 {
 	taker->entry.lc->counters.evictions +=
-		error == -ECANCELED && (taker->state == TAKER_WAITING || taker->state == TAKER_HELD);
+		error == -ECANCELED &&
+		(taker->state == TAKER_WAITING || taker->state == TAKER_HELD);
 	switch (taker->state) {
 	case TAKER_WAITING:
 		taker_fail(taker, error);
@@ -20,7 +21,7 @@ static void take_away(struct lc_taker *taker, int error)
 			taker_lose(taker);
 			return;
 		}
-		taker_lose(taker);   /* it waits again */
+		taker_lose(taker); /* it waits again */
 		taker_fail(taker, error);
 		return;
 	case TAKER_LOST:
@@ -66,7 +67,7 @@ void loss_by_listing(struct lc_taker *taker)
 		report_gone(taker);
 	entry_set_absent(&taker->entry);
 	if (taker->state == TAKER_HELD && !taker->told_taken)
-		taker_lose(taker);   /* it waits again */
+		taker_lose(taker); /* it waits again */
 	if (taker->state == TAKER_WAITING)
 		taker_miss(taker);
 	else

@@ -21,8 +21,8 @@
 struct make_call {
 	struct lc_call call;
 	uid_t uid;
-	char *above;             /* NULL: it is not looked at */
-	int limit;               /* how many locks may be there already */
+	char *above; /* NULL: it is not looked at */
+	int limit;   /* how many locks may be there already */
 	char data[RECORD_LOCK_MAX];
 	size_t len;
 };
@@ -34,9 +34,8 @@ static void make_finish(struct lc_call *call)
 
 static void create(struct make_call *make)
 {
-	call_send(&make->call, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = make->call.path,
-	                                             .data = make->data, .data_len = (int)make->len},
-	          1, call_done_answered, make);
+	call_send(&make->call, ensemble_create(make->call.path, make->data, make->len),
+	          call_done_answered, make);
 }
 
 static void above_listed(struct reader *reader, struct reading *reading)
@@ -58,7 +57,7 @@ static void above_listed(struct reader *reader, struct reading *reading)
 		call_fail(&make->call, -EDQUOT);
 }
 
-static void above_read(void *ctx, const struct ensemble_answer *answer)
+static void check_above(void *ctx, const struct ensemble_answer *answer)
 {
 	struct make_call *make = ctx;
 	struct lc_attributes above;
@@ -78,8 +77,7 @@ static void make_ask(struct lc_call *call)
 	struct make_call *make = (struct make_call *)call;
 
 	if (make->above)
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = make->above}, 1,
-		          above_read, make);
+		call_send(call, ensemble_get(make->above), check_above, make);
 	else
 		create(make);
 }
@@ -97,8 +95,8 @@ static bool look_above(struct make_call *make, struct lc *lc, const char *lock)
 	return make->above;
 }
 
-int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes, lc_done_fn *done,
-             void *ctx, struct lc_call **ret_call)
+int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,
+             lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	const char *name = strrchr(lock, '/'), *why;
 	struct make_call *make;
@@ -108,11 +106,12 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 		r = -ENAMETOOLONG;
 	if (r < 0)
 		return r;
-	make = call_new(sizeof(*make), &(struct lc_call){
-		.ask = make_ask, .fail = call_done_failed, .finish = make_finish, .done = done, .ctx = ctx});
+	make = call_new(struct make_call, .ask = make_ask, .fail = call_done_failed,
+	                .finish = make_finish, .done = done, .ctx = ctx);
 	if (!make)
 		return -ENOMEM;
 	make->uid = make->call.uid = attributes->uid;
 	make->len = record_format_lock(make->data, attributes);
-	return call_begin(&make->call, lc, look_above(make, lc, lock) ? lc_path(lc, lock) : NULL, ret_call);
+	return call_begin(&make->call, lc, look_above(make, lc, lock) ? lc_path(lc, lock) : NULL,
+	                  ret_call);
 }

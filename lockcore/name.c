@@ -128,7 +128,8 @@ bool name_parse(const char *name, struct entry_name *ret_name)
 			out.mode = LC_SHARED;
 	for (size_t i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
 		out.deaf |= ends_with(name, len, deaf[i]);
-	if ((out.mode == LC_SHARED && ends_with(name, len, "-rlock-")) || ends_with(name, len, "-lock-"))
+	if ((out.mode == LC_SHARED && ends_with(name, len, "-rlock-")) ||
+	    ends_with(name, len, "-lock-"))
 		out.ours = parse_ours(name, len, &out);
 	if (!out.ours) {
 		out.session_half = out.taker_half = 0;
@@ -143,9 +144,10 @@ void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64
                  const char *host, pid_t pid, enum lc_mode mode)
 {
 	snprintf(ret_prefix, NAME_PREFIX_MAX,
-	         "_c_%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64 "-%.*s.%d-%s-",
-	         session_half >> 32, session_half >> 16 & 0xffff, session_half & 0xffff, taker_half >> 48,
-	         taker_half & 0xffffffffffff, LC_HOST_MAX, host, (int)pid,
+	         "_c_%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64
+	         "-%.*s.%d-%s-",
+	         session_half >> 32, session_half >> 16 & 0xffff, session_half & 0xffff,
+	         taker_half >> 48, taker_half & 0xffffffffffff, LC_HOST_MAX, host, (int)pid,
 	         mode == LC_SHARED ? "rlock" : "lock");
 }
 
@@ -182,7 +184,7 @@ static size_t check_character(const unsigned char *s)
 
 int lc_check_name(const char *name, const char **ret_why)
 {
-	static const char *const files[] = {"lock", "shared", "try", "reentrant", "flock",
+	static const char *const files[] = {"lock",  "shared", "try",   "reentrant", "flock",
 	                                    "queue", "holder", "value", "slots"};
 	static const char *const doors[] = {"lock@", "shared@", "try@", "reentrant@", "flock@"};
 	const char *why = NULL;
@@ -203,7 +205,8 @@ int lc_check_name(const char *name, const char **ret_why)
 	for (size_t i = 0, n; name[i] != '\0' && !why; i += n) {
 		n = name[i] == '/' ? 0 : check_character((const unsigned char *)name + i);
 		if (n == 0)
-			why = "ZooKeeper takes no control characters, emoji or invalid UTF-8 in names";
+			why = "ZooKeeper takes no control characters, emoji or invalid UTF-8 in "
+			      "names";
 	}
 	if (why) {
 		*ret_why = why;

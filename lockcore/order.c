@@ -24,8 +24,8 @@ struct order {
 	bool slots_known;
 	size_t count;
 	unsigned pending;
-	bool failed;       /* something was not answered: list again */
-	bool again;        /* another listing came meanwhile */
+	bool failed; /* something was not answered: list again */
+	bool again;  /* another listing came meanwhile */
 	struct order_item items[];
 };
 
@@ -38,7 +38,8 @@ static void free_order(struct order *order)
 
 static int compare_czxids(const void *a, const void *b)
 {
-	int64_t x = ((const struct queue_entry *)a)->czxid, y = ((const struct queue_entry *)b)->czxid;
+	int64_t x = ((const struct queue_entry *)a)->czxid,
+		y = ((const struct queue_entry *)b)->czxid;
 
 	return x < y ? -1 : x > y;
 }
@@ -57,7 +58,8 @@ static void check_own(const struct order_item *item, const struct entry_name *na
 static bool build_queue(const struct order *order, struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(order->count + 1, sizeof(*queue.entries)),
-	                      .in_zone = true, .listing = order->listing,
+	                      .in_zone = true,
+	                      .listing = order->listing,
 	                      .slots_known = order->slots_known};
 	bool gone = false;
 
@@ -145,17 +147,17 @@ void order_find(struct lock *lock, const struct queue *queue, order_fn *done)
 	order->slots = queue->slots;
 	order->slots_known = queue->slots_known;
 	order->count = queue->count;
-	order->pending = 1;   /* this function */
+	order->pending = 1; /* this function */
 	for (size_t i = 0; i < queue->count; i++) {
 		char *path = path_join(lock->path, queue->entries[i].znode);
 
-		order->items[i] = (struct order_item){.order = order, .znode = strdup(queue->entries[i].znode)};
+		order->items[i] = (struct order_item){.order = order,
+		                                      .znode = strdup(queue->entries[i].znode)};
 		if (!path || !order->items[i].znode) {
 			order->failed = true;
 		} else {
 			order->pending++;
-			lc_submit(lock->lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1,
-			          czxid_answered, &order->items[i]);
+			lc_submit(lock->lc, ensemble_get(path), czxid_answered, &order->items[i]);
 		}
 		free(path);
 	}

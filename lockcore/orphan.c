@@ -20,9 +20,9 @@
 struct orphan {
 	struct lc *lc;
 	char *path;
-	size_t lock_len;             /* the lock's part of it */
+	size_t lock_len; /* the lock's part of it */
 	struct entry_name name;
-	UT_hash_handle hh;           /* in lc->orphans->by_path, by path */
+	UT_hash_handle hh; /* in lc->orphans->by_path, by path */
 };
 
 static struct lock *lock_of(const struct orphan *orphan)
@@ -69,9 +69,8 @@ static void orphan_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	lc_report(lc, LC_WARNING, "%s belongs to nobody here: deleting it", orphan->path);
-	batch_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = orphan->path,
-	                                    .version = ENSEMBLE_ANY_VERSION},
-	          1, orphan_deleted, orphan);
+	batch_submit(lc, ensemble_delete(orphan->path, ENSEMBLE_ANY_VERSION), orphan_deleted,
+	             orphan);
 }
 
 /* The path becomes its own. */
@@ -81,8 +80,8 @@ static struct orphan *make_orphan(struct lock *lock, char *path, const struct en
 
 	if (!orphan)
 		return NULL;
-	*orphan = (struct orphan){.lc = lock->lc, .path = path, .lock_len = strlen(lock->path),
-	                          .name = *name};
+	*orphan = (struct orphan){
+		.lc = lock->lc, .path = path, .lock_len = strlen(lock->path), .name = *name};
 	HASH_ADD_KEYPTR(hh, lock->lc->orphans->by_path, orphan->path, strlen(orphan->path), orphan);
 	if (orphan->hh.tbl)
 		return orphan;
@@ -100,7 +99,7 @@ bool orphan_check(struct lock *lock, const struct queue_entry *entry)
 		HASH_FIND_STR(lc->orphans->by_path, path, orphan);
 	if (orphan) {
 		free(path);
-		return true;   /* it is being asked */
+		return true; /* it is being asked */
 	}
 	if (path && HASH_COUNT(lc->orphans->by_path) < ORPHANS_MAX)
 		orphan = make_orphan(lock, path, &entry->name);
@@ -108,6 +107,6 @@ bool orphan_check(struct lock *lock, const struct queue_entry *entry)
 		free(path);
 		return false;
 	}
-	batch_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path}, 1, orphan_read, orphan);
+	batch_submit(lc, ensemble_get(path), orphan_read, orphan);
 	return true;
 }

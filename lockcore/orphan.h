@@ -9,7 +9,7 @@
 #include "taker.h"
 
 struct orphans {
-	struct orphan *by_path;      /* those that are being asked, or deleted */
+	struct orphan *by_path; /* those that are being asked, or deleted */
 };
 
 /* A listing shows an entry with our mark and no taker: asks whose it is, and deletes it if it

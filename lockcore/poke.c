@@ -29,7 +29,7 @@
 #define ROOTS_MAX 16
 /* Entries that the node names at most. */
 #define LINES_MAX 64
-#define LINE 17   /* the second half of the entry's UUID, and a newline */
+#define LINE 17 /* the second half of the entry's UUID, and a newline */
 
 /* ---- being poked ---- */
 
@@ -37,7 +37,8 @@ static void read_pokes(struct lc *lc);
 
 int pokes_begin(struct lc *lc)
 {
-	lc->pokes->node = malloc(strlen(lc->root) + 1 + strlen(ROOT_DIR) + 18 + strlen(POKES_SUFFIX));
+	lc->pokes->node =
+		malloc(strlen(lc->root) + 1 + strlen(ROOT_DIR) + 18 + strlen(POKES_SUFFIX));
 	return lc->pokes->node ? 0 : -ENOMEM;
 }
 
@@ -47,13 +48,13 @@ void pokes_new_session(struct lc *lc)
 	lc->pokes->made = lc->pokes->lost = false;
 }
 
-static void made(void *ctx, const struct ensemble_answer *answer)
+static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct pokes *pokes = lc->pokes;
 
 	if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_EXISTS)
-		return;   /* the heartbeats' node is poked instead */
+		return; /* the heartbeats' node is poked instead */
 	if (answer->result == ENSEMBLE_OK)
 		session_wrote(lc, pokes->sent_us);
 	pokes->made = true;
@@ -64,16 +65,15 @@ static void made(void *ctx, const struct ensemble_answer *answer)
 	pokes->lost = false;
 }
 
-static void make(struct lc *lc)
+static void make_pokes(struct lc *lc)
 {
 	lc->pokes->seen = 0;
 	lc->pokes->sent_us = lc_now(lc);
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = lc->pokes->node,
-	                                           .ephemeral = true}, 1, made, lc);
+	lc_submit(lc, ensemble_create_ephemeral(lc->pokes->node, NULL, 0), pokes_made, lc);
 }
 
 /* It is made again with the next heartbeat: somebody may be about to remove the whole tree. */
-static void vanished(struct lc *lc)
+static void pokes_vanished(struct lc *lc)
 {
 	lc->pokes->made = false;
 	lc->pokes->lost = true;
@@ -102,9 +102,9 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 	int64_t news;
 
 	if (answer->result == ENSEMBLE_NONODE && pokes->made)
-		vanished(lc);
+		pokes_vanished(lc);
 	if (answer->result != ENSEMBLE_OK)
-		return;   /* asked again with the next connection */
+		return; /* asked again with the next connection */
 	news = (int64_t)answer->stat->version - pokes->seen;
 	pokes->seen = answer->stat->version;
 	if (news > answer->data_len / LINE)
@@ -115,8 +115,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 
 static void read_pokes(struct lc *lc)
 {
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = lc->pokes->node,
-	                                           .watch = true}, 1, pokes_read, lc);
+	lc_submit(lc, ensemble_watch(lc->pokes->node), pokes_read, lc);
 }
 
 void pokes_resume(struct lc *lc)
@@ -124,7 +123,7 @@ void pokes_resume(struct lc *lc)
 	if (lc->pokes->made)
 		read_pokes(lc);
 	else
-		make(lc);
+		make_pokes(lc);
 }
 
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
@@ -132,7 +131,7 @@ void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
 	if (strcmp(path, lc->pokes->node) != 0 || !lc->pokes->made)
 		return;
 	if (change == ENSEMBLE_DELETED)
-		vanished(lc);
+		pokes_vanished(lc);
 	else if (session_is_ready(lc))
 		read_pokes(lc);
 }
@@ -142,13 +141,13 @@ void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
 struct poke {
 	struct lc *lc;
 	struct entry_name name;
-	char *lock;              /* the path of the entry's lock */
-	char *node;              /* what was asked for last */
-	unsigned roots;          /* tried, without the own one */
-	size_t root_len;         /* of the one that is tried now, in `lock` */
+	char *lock;      /* the path of the entry's lock */
+	char *node;      /* what was asked for last */
+	unsigned roots;  /* tried, without the own one */
+	size_t root_len; /* of the one that is tried now, in `lock` */
 	int64_t until_us;
 	struct timer retry;
-	struct poke *prev, *next;   /* in lc->pokes->under_way */
+	struct poke *prev, *next; /* in lc->pokes->under_way */
 };
 
 static void free_poke(struct poke *poke)
@@ -178,7 +177,7 @@ static bool next_root(struct poke *poke)
 	size_t own = strlen(poke->lc->root);
 
 	if (poke->root_len == own && poke->roots == 0)
-		poke->root_len = 0;   /* where the others begin */
+		poke->root_len = 0; /* where the others begin */
 	do {
 		const char *slash = strchr(poke->lock + poke->root_len + 1, '/');
 
@@ -190,37 +189,38 @@ static bool next_root(struct poke *poke)
 }
 
 /* One of the two nodes below the root that is tried now. */
-static void ask(struct poke *poke, struct ensemble_op op, const char *suffix, ensemble_answer_fn *answered)
+static void ask_node(struct poke *poke, struct ensemble_op op, const char *suffix,
+                     ensemble_answer_fn *answered)
 {
 	free(poke->node);
-	if (asprintf(&poke->node, "%.*s/" ROOT_DIR "/%016" PRIx64 "%s", (int)poke->root_len, poke->lock,
-	             poke->name.session_half, suffix) < 0) {
+	if (asprintf(&poke->node, "%.*s/" ROOT_DIR "/%016" PRIx64 "%s", (int)poke->root_len,
+	             poke->lock, poke->name.session_half, suffix) < 0) {
 		poke->node = NULL;
-		free_poke(poke);   /* then it sees the mark when it looks at the entry */
+		free_poke(poke); /* then it sees the mark when it looks at the entry */
 		return;
 	}
 	op.path = poke->node;
-	lc_submit(poke->lc, &op, 1, answered, poke);
+	lc_submit(poke->lc, op, answered, poke);
 }
 
-static void find(struct poke *poke);
+static void find_node(struct poke *poke);
 
 /* Whatever became of it, it is tried once more: to be poked twice does no harm. */
-static void later(struct poke *poke)
+static void retry_later(struct poke *poke)
 {
 	timer_set(&poke->lc->timers, &poke->retry, lc_now(poke->lc) + RETRY_US);
 }
 
-static void retry(void *ctx)
+static void retry_poke(void *ctx)
 {
 	struct poke *poke = ctx;
 
 	if (lc_now(poke->lc) >= poke->until_us)
 		free_poke(poke);
 	else if (session_is_ready(poke->lc))
-		find(poke);
+		find_node(poke);
 	else
-		later(poke);
+		retry_later(poke);
 }
 
 static bool is_unknown(const struct ensemble_answer *answer)
@@ -234,26 +234,26 @@ static void beat_written(void *ctx, const struct ensemble_answer *answer)
 	struct poke *poke = ctx;
 
 	if (is_unknown(answer))
-		later(poke);
+		retry_later(poke);
 	else if (answer->result != ENSEMBLE_OK && next_root(poke))
-		find(poke);
+		find_node(poke);
 	else
 		free_poke(poke);
 }
 
-static void added(void *ctx, const struct ensemble_answer *answer)
+static void line_added(void *ctx, const struct ensemble_answer *answer)
 {
 	struct poke *poke = ctx;
 
 	if (is_unknown(answer))
-		later(poke);
+		retry_later(poke);
 	else if (answer->result == ENSEMBLE_BADVERSION || answer->result == ENSEMBLE_NONODE)
-		find(poke);   /* somebody else has poked it; or it is being made again */
+		find_node(poke); /* somebody else has poked it; or it is being made again */
 	else
 		free_poke(poke);
 }
 
-static void add(struct poke *poke, const struct ensemble_answer *answer)
+static void add_line(struct poke *poke, const struct ensemble_answer *answer)
 {
 	char data[LINES_MAX * LINE + 1];
 	size_t kept = (size_t)answer->data_len / LINE * LINE;
@@ -267,27 +267,28 @@ static void add(struct poke *poke, const struct ensemble_answer *answer)
 	if (kept > 0)
 		memcpy(data, from, kept);
 	snprintf(data + kept, LINE + 1, "%016" PRIx64 "\n", poke->name.taker_half);
-	ask(poke, (struct ensemble_op){.kind = ENSEMBLE_SET, .data = data, .data_len = (int)kept + LINE,
-	                               .version = answer->stat->version}, POKES_SUFFIX, added);
+	ask_node(poke, ensemble_set(NULL, data, kept + LINE, answer->stat->version), POKES_SUFFIX,
+	         line_added);
 }
 
-static void found(void *ctx, const struct ensemble_answer *answer)
+static void node_found(void *ctx, const struct ensemble_answer *answer)
 {
 	struct poke *poke = ctx;
 
 	if (is_unknown(answer))
-		later(poke);
+		retry_later(poke);
 	else if (answer->result == ENSEMBLE_OK)
-		add(poke, answer);
+		add_line(poke, answer);
 	else
-		ask(poke, (struct ensemble_op){.kind = ENSEMBLE_SET, .data = poke->name.host,
-		                               .data_len = (int)strlen(poke->name.host),
-		                               .version = ENSEMBLE_ANY_VERSION}, "", beat_written);
+		ask_node(poke,
+		         ensemble_set(NULL, poke->name.host, strlen(poke->name.host),
+		                      ENSEMBLE_ANY_VERSION),
+		         "", beat_written);
 }
 
-static void find(struct poke *poke)
+static void find_node(struct poke *poke)
 {
-	ask(poke, (struct ensemble_op){.kind = ENSEMBLE_GET}, POKES_SUFFIX, found);
+	ask_node(poke, ensemble_get(NULL), POKES_SUFFIX, node_found);
 }
 
 void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, int64_t until_us)
@@ -297,9 +298,12 @@ void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name,
 	if (!poke)
 		return;
 	*poke = (struct poke){
-		.lc = lc, .name = *name, .lock = strdup(entry),
-		.root_len = strlen(lc->root), .until_us = until_us,
-		.retry = {.fire = retry, .ctx = poke},
+		.lc = lc,
+		.name = *name,
+		.lock = strdup(entry),
+		.root_len = strlen(lc->root),
+		.until_us = until_us,
+		.retry = {.fire = retry_poke, .ctx = poke},
 	};
 	DL_APPEND(lc->pokes->under_way, poke);
 	if (!poke->lock) {
@@ -307,5 +311,5 @@ void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name,
 		return;
 	}
 	*strrchr(poke->lock, '/') = '\0';
-	find(poke);
+	find_node(poke);
 }

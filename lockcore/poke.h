@@ -8,12 +8,12 @@
 #include "entry.h"
 
 struct pokes {
-	char *node;                  /* of this mount: see poke.c */
+	char *node; /* of this mount: see poke.c */
 	bool made;
-	bool lost;                   /* it vanished: its lines may not have been read */
-	int32_t seen;                /* its version */
-	int64_t sent_us;             /* its create */
-	struct poke *under_way;      /* to other mounts */
+	bool lost;              /* it vanished: its lines may not have been read */
+	int32_t seen;           /* its version */
+	int64_t sent_us;        /* its create */
+	struct poke *under_way; /* to other mounts */
 };
 
 /* What is appended to the path of a mount's heartbeats, for its pokes. */

@@ -51,7 +51,7 @@ void queue_finish(struct queue *queue)
 
 void queue_judge(struct queue *queue, unsigned slots)
 {
-	ssize_t exclusive = -1, apart = -1;   /* the last exclusive; the last that fills no slot */
+	ssize_t exclusive = -1, apart = -1; /* the last exclusive; the last that fills no slot */
 
 	assert(slots >= 1);
 	queue->slots = slots;

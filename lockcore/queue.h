@@ -10,19 +10,19 @@
 #include "name.h"
 
 struct queue_entry {
-	const char *znode;     /* points into the names given to queue_build() */
+	const char *znode; /* points into the names given to queue_build() */
 	struct entry_name name;
-	int64_t czxid;         /* known only where it orders: zone.c */
-	ssize_t blocker;       /* queue_judge() */
+	int64_t czxid;   /* known only where it orders: zone.c */
+	ssize_t blocker; /* queue_judge() */
 };
 
 struct queue {
-	struct queue_entry *entries;   /* in queue order */
+	struct queue_entry *entries; /* in queue order */
 	size_t count;
-	uint64_t listing;      /* which listing of the lock it is: the engine's count */
-	unsigned slots;        /* as last judged */
-	bool slots_known;      /* they were what the lock said when it was listed */
-	bool in_zone;          /* a number that does not order any more: see NAME_NUMBER_ZONE */
+	uint64_t listing; /* which listing of the lock it is: the engine's count */
+	unsigned slots;   /* as last judged */
+	bool slots_known; /* they were what the lock said when it was listed */
+	bool in_zone;     /* a number that does not order any more: see NAME_NUMBER_ZONE */
 };
 
 /* Takes the numbered children, leaves the others, judges for one slot. 0 or -ENOMEM. */

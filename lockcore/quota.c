@@ -8,8 +8,8 @@
 
 struct usage {
 	uid_t uid;
-	size_t entry_bytes;    /* of the user's takers */
-	size_t watch_bytes;    /* of the locks that the user was the first to take */
+	size_t entry_bytes; /* of the user's takers */
+	size_t watch_bytes; /* of the locks that the user was the first to take */
 	UT_hash_handle hh;
 };
 
@@ -119,8 +119,9 @@ static bool has_room(struct lc *lc, uid_t uid, size_t bytes)
 
 	if (quota_is_full(lc, bytes))
 		return false;
-	return uid == 0 || !usage || (usage->entry_bytes + bytes <= LC_USER_BYTES_MAX &&
-	                              usage->watch_bytes <= LC_WATCH_BYTES_MAX / 2);
+	return uid == 0 || !usage ||
+	       (usage->entry_bytes + bytes <= LC_USER_BYTES_MAX &&
+	        usage->watch_bytes <= LC_WATCH_BYTES_MAX / 2);
 }
 
 bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
@@ -128,7 +129,9 @@ bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
 	if (has_room(lc, uid, bytes))
 		return true;
 	if (lc_may_say_again(lc, &lc->quota->full_said_us))
-		lc_report(lc, LC_WARNING, "takers of uid %u are refused: there are too many here, "
-		          "with entries of %zu bytes", (unsigned)uid, lc->quota->entry_bytes);
+		lc_report(lc, LC_WARNING,
+		          "takers of uid %u are refused: there are too many here, "
+		          "with entries of %zu bytes",
+		          (unsigned)uid, lc->quota->entry_bytes);
 	return false;
 }

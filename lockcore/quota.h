@@ -11,16 +11,16 @@
 
 struct quota {
 	struct usage *users;
-	size_t entry_bytes;          /* of all takers' entries */
-	size_t watch_bytes;          /* of all watched paths */
-	int64_t full_said_us;        /* when it was last reported that there is no room */
+	size_t entry_bytes;   /* of all takers' entries */
+	size_t watch_bytes;   /* of all watched paths */
+	int64_t full_said_us; /* when it was last reported that there is no room */
 };
 
 /* What is charged to a user, and how much. Embedded in a taker and in a lock. */
 struct charge {
 	size_t bytes;
 	uid_t uid;
-	bool charged;                /* to the user, too; without memory only all together count */
+	bool charged; /* to the user, too; without memory only all together count */
 };
 
 /* There is no room for `bytes` more. Forgetting idle locks may make some. */

@@ -17,10 +17,13 @@ static struct known_slots *slots_of(struct lc *lc, const struct ensemble_stat *s
 	return &lc->readings->known_slots[(uint64_t)stat->czxid % LC_KNOWN_SLOTS];
 }
 
-void reading_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data, size_t len)
+void reading_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data,
+                         size_t len)
 {
 	*slots_of(lc, stat) = (struct known_slots){
-		.czxid = stat->czxid, .mzxid = stat->mzxid, .slots = record_slots(data, len),
+		.czxid = stat->czxid,
+		.mzxid = stat->mzxid,
+		.slots = record_slots(data, len),
 	};
 }
 
@@ -58,7 +61,7 @@ static bool copy_names(struct reading *reading, const struct ensemble_answer *an
 }
 
 /* Where more than one stand there, how many may hold decides who does. */
-static int judge(struct lc *lc, struct reading *reading)
+static int judge_reading(struct lc *lc, struct reading *reading)
 {
 	const struct known_slots *known = slots_of(lc, &reading->stat);
 	int r = queue_build(reading->names, reading->name_count, &reading->queue);
@@ -83,7 +86,7 @@ int reading_make(struct lc *lc, enum reading_kind kind, const struct ensemble_an
 	reading->serial = ++lc->readings->serial;
 	reading->stat = *answer->stat;
 	if (kind == READING_QUEUE && copy_names(reading, answer))
-		r = judge(lc, reading);
+		r = judge_reading(lc, reading);
 	else if (kind != READING_QUEUE && copy_data(reading, answer))
 		r = 0;
 	if (r < 0)

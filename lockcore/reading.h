@@ -19,33 +19,33 @@ struct known_slots {
 };
 
 struct readings {
-	struct known_slots known_slots[LC_KNOWN_SLOTS];   /* by czxid */
-	uint64_t serial;             /* of the last answer */
+	struct known_slots known_slots[LC_KNOWN_SLOTS]; /* by czxid */
+	uint64_t serial;                                /* of the last answer */
 };
 
 enum reading_kind {
-	READING_LOCK,      /* a lock's data; that it is not there is said after a sync only */
-	READING_ENTRY,     /* an entry's data */
-	READING_QUEUE,     /* a lock's names, judged by how many may hold it; a sync as above */
+	READING_LOCK,  /* a lock's data; that it is not there is said after a sync only */
+	READING_ENTRY, /* an entry's data */
+	READING_QUEUE, /* a lock's names, judged by how many may hold it; a sync as above */
 	READING_KINDS
 };
 
 struct reading {
 	unsigned references;
-	uint64_t serial;                     /* no other has it */
-	int error;                           /* then nothing else is said */
+	uint64_t serial; /* no other has it */
+	int error;       /* then nothing else is said */
 	struct ensemble_stat stat;
-	char *data;                          /* LOCK, ENTRY; a byte 0 behind it */
+	char *data; /* LOCK, ENTRY; a byte 0 behind it */
 	size_t data_len;
-	char *text;                          /* QUEUE: what the names are in, */
-	const char **names;                  /*   all of them, */
+	char *text;         /* QUEUE: what the names are in, */
+	const char **names; /*   all of them, */
 	size_t name_count;
-	struct queue queue;                  /*   the entries among them */
+	struct queue queue; /*   the entries among them */
 	/* For the first who wants it: */
-	struct lc_entry *entries;            /* look.c: these and the locks below */
+	struct lc_entry *entries; /* look.c: these and the locks below */
 	const char **locks;
 	size_t lock_count;
-	bool weighed;                        /* attend.c: the last entries that wait, or -1 */
+	bool weighed; /* attend.c: the last entries that wait, or -1 */
 	ssize_t last, last_exclusive;
 };
 
@@ -57,6 +57,7 @@ struct reading *reading_fail(int error);
 void reading_drop(struct reading *reading);
 
 /* What a lock's data has told: how many may hold it. */
-void reading_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data, size_t len);
+void reading_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data,
+                         size_t len);
 
 #endif

@@ -18,8 +18,11 @@
  * terminals obey or readers take for the end of a line: U+0000 to 1F, 7F to 9F, 2028, 2029. */
 static size_t character(const unsigned char *s, size_t len)
 {
-	size_t size = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 :
-	              (s[0] & 0xf8) == 0xf0 ? 4 : 0;
+	size_t size = s[0] < 0x80             ? 1
+	              : (s[0] & 0xe0) == 0xc0 ? 2
+	              : (s[0] & 0xf0) == 0xe0 ? 3
+	              : (s[0] & 0xf8) == 0xf0 ? 4
+	                                      : 0;
 	static const uint32_t least[] = {0, 0x20, 0xa0, 0x800, 0x10000};
 	uint32_t c = size == 1 ? s[0] : s[0] & (0x7fU >> size);
 
@@ -30,8 +33,8 @@ static size_t character(const unsigned char *s, size_t len)
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
-	if (c < least[size] || c == 0x7f || c == 0x2028 || c == 0x2029 || (c >= 0xd800 && c <= 0xdfff) ||
-	    c > 0x10ffff)
+	if (c < least[size] || c == 0x7f || c == 0x2028 || c == 0x2029 ||
+	    (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
 		return 0;
 	return size;
 }
@@ -59,7 +62,7 @@ struct head {
 	const char *rest;
 	size_t rest_len;
 	const char *line;
-	size_t line_len;     /* without the newline */
+	size_t line_len; /* without the newline */
 };
 
 static bool next_line(struct head *head)
@@ -86,8 +89,8 @@ static bool has_key(const struct head *head, const char *key)
 }
 
 /* The value of the first line with that key. */
-static bool find(const char *data, size_t len, const char *key, const char **ret_value,
-                 size_t *ret_len)
+static bool find_line(const char *data, size_t len, const char *key, const char **ret_value,
+                      size_t *ret_len)
 {
 	struct head head = {.rest = data, .rest_len = len};
 
@@ -108,7 +111,7 @@ static bool find_number(const char *data, size_t len, const char *key, unsigned 
 	size_t value_len;
 	int64_t number = 0;
 
-	if (!find(data, len, key, &value, &value_len) || value_len == 0)
+	if (!find_line(data, len, key, &value, &value_len) || value_len == 0)
 		return false;
 	for (size_t i = 0; i < value_len; i++) {
 		unsigned digit = (unsigned)(value[i] - '0');
@@ -133,20 +136,21 @@ size_t record_format_entry(char ret_data[RECORD_ENTRY_MAX], const struct record_
 	if (entry->held_since_ms >= 0)
 		snprintf(held, sizeof(held), "held_since: %" PRId64 "\n", entry->held_since_ms);
 	if (entry->timeout_ms > 0)
-		snprintf(timeout, sizeof(timeout), "session_timeout: %" PRId64 "\n", entry->timeout_ms);
+		snprintf(timeout, sizeof(timeout), "session_timeout: %" PRId64 "\n",
+		         entry->timeout_ms);
 	return (size_t)snprintf(ret_data, RECORD_ENTRY_MAX,
 	                        "host: %.*s\npid: %d\nuid: %" PRId64 "\ncommand: %s\n%s%s%s%s%s",
 	                        LC_HOST_MAX, entry->host, (int)entry->pid, entry->uid, command,
-	                        timeout, held, *reason ? "reason: " : "", reason, *reason ? "\n" : "");
+	                        timeout, held, *reason ? "reason: " : "", reason,
+	                        *reason ? "\n" : "");
 }
 
 size_t record_format_lock(char ret_data[RECORD_LOCK_MAX], const struct lc_attributes *attributes)
 {
-	return (size_t)snprintf(ret_data, RECORD_LOCK_MAX,
-	                        MAGIC "uid: %u\ngid: %u\nmode: %o\ndoor_mode: %o\n\n",
-	                        (unsigned)attributes->uid, (unsigned)attributes->gid,
-	                        (unsigned)attributes->mode & 07777,
-	                        (unsigned)attributes->door_mode & 0666);
+	return (size_t)snprintf(
+		ret_data, RECORD_LOCK_MAX, MAGIC "uid: %u\ngid: %u\nmode: %o\ndoor_mode: %o\n\n",
+		(unsigned)attributes->uid, (unsigned)attributes->gid,
+		(unsigned)attributes->mode & 07777, (unsigned)attributes->door_mode & 0666);
 }
 
 void record_parse_entry(const void *data, size_t len, struct lc_entry_info *ret_info)
@@ -159,9 +163,9 @@ void record_parse_entry(const void *data, size_t len, struct lc_entry_info *ret_
 	ret_info->held_since_ms =
 		find_number(data, len, "held_since", 10, INT64_MAX, &number) ? number : -1;
 	ret_info->command[0] = ret_info->reason[0] = '\0';
-	if (find(data, len, "command", &value, &value_len))
+	if (find_line(data, len, "command", &value, &value_len))
 		record_copy_line(ret_info->command, sizeof(ret_info->command), value, value_len);
-	if (find(data, len, "reason", &value, &value_len))
+	if (find_line(data, len, "reason", &value, &value_len))
 		record_copy_line(ret_info->reason, sizeof(ret_info->reason), value, value_len);
 }
 
@@ -184,7 +188,9 @@ int64_t record_timeout_ms(const void *data, size_t len)
 {
 	int64_t timeout_ms;
 
-	return find_number(data, len, "session_timeout", 10, TIMEOUT_MAX_MS, &timeout_ms) ? timeout_ms : 0;
+	return find_number(data, len, "session_timeout", 10, TIMEOUT_MAX_MS, &timeout_ms)
+	               ? timeout_ms
+	               : 0;
 }
 
 bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX + 1])
@@ -192,7 +198,7 @@ bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX +
 	const char *value;
 	size_t value_len;
 
-	if (!find(data, len, "evict", &value, &value_len))
+	if (!find_line(data, len, "evict", &value, &value_len))
 		return false;
 	if (ret_by)
 		record_copy_line(ret_by, RECORD_BY_MAX + 1, value, value_len);
@@ -230,7 +236,7 @@ void record_value(const void *data, size_t len, const char **ret_value, size_t *
 	if (has_magic(data, len)) {
 		while (next_line(&head))
 			;
-		if (head.rest_len > 0) {   /* the empty line */
+		if (head.rest_len > 0) { /* the empty line */
 			head.rest++;
 			head.rest_len--;
 		}
@@ -273,7 +279,7 @@ int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes
 	if (!text)
 		return -ENOMEM;
 	if (attributes)
-		n = record_format_lock(text, attributes) - 1;   /* the empty line comes last */
+		n = record_format_lock(text, attributes) - 1; /* the empty line comes last */
 	else
 		n = (size_t)(stpcpy(text, MAGIC) - text);
 	if (slots != 1)
@@ -295,14 +301,15 @@ bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_a
 {
 	int64_t uid, gid, mode, door_mode;
 
-	if (!has_magic(data, len) ||
-	    !find_number(data, len, "uid", 10, UINT32_MAX - 1, &uid) ||
+	if (!has_magic(data, len) || !find_number(data, len, "uid", 10, UINT32_MAX - 1, &uid) ||
 	    !find_number(data, len, "gid", 10, UINT32_MAX - 1, &gid) ||
 	    !find_number(data, len, "mode", 8, 07777, &mode) ||
 	    !find_number(data, len, "door_mode", 8, 0666, &door_mode))
 		return false;
 	*ret_attributes = (struct lc_attributes){
-		.uid = (uid_t)uid, .gid = (gid_t)gid, .mode = (mode_t)mode,
+		.uid = (uid_t)uid,
+		.gid = (gid_t)gid,
+		.mode = (mode_t)mode,
 		.door_mode = (mode_t)door_mode & 0666,
 	};
 	return true;

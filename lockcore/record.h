@@ -26,10 +26,10 @@
 struct record_entry {
 	const char *host;
 	pid_t pid;
-	int64_t uid;              /* -1: unknown */
+	int64_t uid; /* -1: unknown */
 	const char *command;
-	int64_t timeout_ms;       /* of its session; 0: not written */
-	int64_t held_since_ms;    /* -1: not written */
+	int64_t timeout_ms;    /* of its session; 0: not written */
+	int64_t held_since_ms; /* -1: not written */
 	const char *reason;
 };
 
@@ -52,9 +52,9 @@ bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX +
 /* ---- a lock's data ---- */
 
 enum record_kind {
-	RECORD_NONE,      /* no data: made by another client, free for our record */
+	RECORD_NONE, /* no data: made by another client, free for our record */
 	RECORD_OURS,
-	RECORD_FOREIGN,   /* another client's, never to be overwritten; or too long */
+	RECORD_FOREIGN, /* another client's, never to be overwritten; or too long */
 };
 enum record_kind record_kind(const void *data, size_t len);
 

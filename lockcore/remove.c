@@ -20,8 +20,8 @@
 struct remove_call {
 	struct lc_call call;
 	uid_t by;
-	char *above;             /* the lock above; NULL: it stands in the root */
-	int32_t version;         /* of the lock, when it was read */
+	char *above;     /* the lock above; NULL: it stands in the root */
+	int32_t version; /* of the lock, when it was read */
 };
 
 static void remove_finish(struct lc_call *call)
@@ -37,7 +37,7 @@ static void dir_deleted(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
 		call_heard(call);
-		call_fail(call, -EBUSY);   /* a mount has it as its root */
+		call_fail(call, -EBUSY); /* a mount has it as its root */
 	} else if (answer->result == ENSEMBLE_NONODE && !call->told) {
 		call_heard(call);
 		call_ask(call);
@@ -52,15 +52,13 @@ static void delete_dir(struct lc_call *call)
 	char *path = path_join(call->path, ROOT_DIR);
 
 	if (path)
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_DELETE, .path = path,
-		                                      .version = ENSEMBLE_ANY_VERSION},
-		          1, dir_deleted, call);
+		call_send(call, ensemble_delete(path, ENSEMBLE_ANY_VERSION), dir_deleted, call);
 	else
 		call_fail(call, -ENOMEM);
 	free(path);
 }
 
-static void listed(struct reader *reader, struct reading *reading)
+static void remains_listed(struct reader *reader, struct reading *reading)
 {
 	struct lc_call *call = call_of(reader);
 	bool busy = false, below = false;
@@ -75,7 +73,7 @@ static void listed(struct reader *reader, struct reading *reading)
 		below |= strcmp(reading->names[i], ROOT_DIR) != 0;
 	}
 	if (reading->name_count == 0)
-		call_ask(call);   /* what was there has gone meanwhile */
+		call_ask(call); /* what was there has gone meanwhile */
 	else if (below)
 		call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
 	else
@@ -90,10 +88,10 @@ static void lock_deleted(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
 		call_heard(call);
-		call_read(call, READING_QUEUE, call->path, listed);
+		call_read(call, READING_QUEUE, call->path, remains_listed);
 	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
 		call_heard(call);
-		call_ask(call);   /* it may be another's by now */
+		call_ask(call); /* it may be another's by now */
 	} else {
 		call_done_answered(ctx, answer);
 	}
@@ -104,15 +102,17 @@ static void delete_lock(struct remove_call *remove, const struct ensemble_stat *
 {
 	struct ensemble_op ops[] = {
 		{.kind = ENSEMBLE_DELETE, .path = remove->call.path, .version = remove->version},
-		{.kind = ENSEMBLE_CHECK, .path = remove->above, .version = above ? above->version : 0},
+		{.kind = ENSEMBLE_CHECK,
+	         .path = remove->above,
+	         .version = above ? above->version : 0},
 	};
 
-	call_send(&remove->call, ops, above ? 2 : 1, lock_deleted, remove);
+	call_send_all(&remove->call, ops, above ? 2 : 1, lock_deleted, remove);
 }
 
 /* ---- who may ---- */
 
-static void above_read(void *ctx, const struct ensemble_answer *answer)
+static void check_owner_above(void *ctx, const struct ensemble_answer *answer)
 {
 	struct remove_call *remove = ctx;
 	struct lc_attributes above;
@@ -126,7 +126,7 @@ static void above_read(void *ctx, const struct ensemble_answer *answer)
 		call_fail(&remove->call, -EPERM);
 }
 
-static void lock_read(void *ctx, const struct ensemble_answer *answer)
+static void check_lock(void *ctx, const struct ensemble_answer *answer)
 {
 	struct remove_call *remove = ctx;
 	struct lc_call *call = ctx;
@@ -137,28 +137,27 @@ static void lock_read(void *ctx, const struct ensemble_answer *answer)
 	authority_read(call->lc, answer, &now);
 	remove->version = answer->stat->version;
 	if (answer->stat->ephemeral_owner != 0)
-		call_fail(call, -ENOENT);   /* an entry, not a lock */
-	else if (authority_owns(&now, remove->by) || (!remove->above && remove->by == call->lc->config.uid))
+		call_fail(call, -ENOENT); /* an entry, not a lock */
+	else if (authority_owns(&now, remove->by) ||
+	         (!remove->above && remove->by == call->lc->config.uid))
 		delete_lock(remove, NULL);
 	else if (!remove->above)
 		call_fail(call, -EPERM);
 	else
-		call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = remove->above}, 1,
-		          above_read, remove);
+		call_send(call, ensemble_get(remove->above), check_owner_above, remove);
 }
 
 static void remove_ask(struct lc_call *call)
 {
-	call_send(call, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = call->path}, 1, lock_read,
-	          call);
+	call_send(call, ensemble_get(call->path), check_lock, call);
 }
 
 int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *ctx,
              struct lc_call **ret_call)
 {
-	struct remove_call *remove = call_new(sizeof(*remove), &(struct lc_call){
-		.ask = remove_ask, .fail = call_done_failed, .finish = remove_finish, .done = done,
-		.ctx = ctx});
+	struct remove_call *remove =
+		call_new(struct remove_call, .ask = remove_ask, .fail = call_done_failed,
+	                 .finish = remove_finish, .done = done, .ctx = ctx);
 	const char *slash = strrchr(lock, '/');
 
 	if (!remove)

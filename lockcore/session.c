@@ -27,9 +27,9 @@
 /* After an error that trying at once would only repeat. */
 #define RETRY_US 1000000
 
-static void beat(struct lc *lc);
+static void send_beat(struct lc *lc);
 
-static void unusable(struct lc *lc, int why)
+static void become_unusable(struct lc *lc, int why)
 {
 	lc->session->state = LC_UNUSABLE;
 	lc->session->why = why;
@@ -54,7 +54,7 @@ bool session_may_grant(struct lc *lc)
 		return false;
 	if (lease_fresh(&lc->session->lease, lc_now(lc)))
 		return true;
-	beat(lc);
+	send_beat(lc);
 	return false;
 }
 
@@ -66,8 +66,9 @@ static void tell_deadline(struct lc *lc)
 	const struct lease *lease = &lc->session->lease;
 
 	if (lc->config.deadline)
-		lc->config.deadline(lc->config.ctx, lease_doubted(lease, lc_now(lc)) ? lease->deadline_us
-		                                                                     : lease_end(lease));
+		lc->config.deadline(lc->config.ctx, lease_doubted(lease, lc_now(lc))
+		                                            ? lease->deadline_us
+		                                            : lease_end(lease));
 }
 
 static void lease_limit(void *ctx)
@@ -93,7 +94,7 @@ static int64_t patience(struct lc *lc, int64_t otherwise_us)
 }
 
 /* Only a new connection proves within milliseconds what the lease is worth. */
-static void doubt(struct lc *lc)
+static void doubt_lease(struct lc *lc)
 {
 	struct session *session = lc->session;
 
@@ -107,14 +108,15 @@ static void doubt(struct lc *lc)
 		return;
 	if (!session->connected)
 		timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, 0));
-	lc_report(lc, LC_NOTICE, "the clock may have stood still: what is held is in doubt until the "
+	lc_report(lc, LC_NOTICE,
+	          "the clock may have stood still: what is held is in doubt until the "
 	          "ensemble has answered anew");
 }
 
 bool session_is_doubted(struct lc *lc)
 {
 	if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))
-		doubt(lc);
+		doubt_lease(lc);
 	return lease_doubted(&lc->session->lease, lc_now(lc));
 }
 
@@ -166,7 +168,7 @@ void session_set_busy(struct lc *lc, bool busy)
 void session_node_lost(struct lc *lc)
 {
 	lc->session->node_made = false;
-	beat(lc);
+	send_beat(lc);
 }
 
 void session_node_written(struct lc *lc, bool certain)
@@ -190,14 +192,15 @@ static void beat_timer(void *ctx)
 		lc_report(lc, LC_WARNING, "server %s does not answer, trying the next",
 		          lc->ensemble->port->server(lc->ensemble));
 		lc->ensemble->port->drop(lc->ensemble);
-		timer_set(&lc->timers, &session->beat, lc_now(lc) + patience(lc, lease_patience(&session->lease)));
+		timer_set(&lc->timers, &session->beat,
+		          lc_now(lc) + patience(lc, lease_patience(&session->lease)));
 		return;
 	}
 	/* Other writes may have been steps meanwhile. */
 	if (session->lease.steps > 0 && lc_now(lc) < beat_due(lc))
 		plan_beat(lc);
 	else
-		beat(lc);
+		send_beat(lc);
 }
 
 static void beat_later(struct lc *lc)
@@ -213,8 +216,9 @@ static void become_ready(struct lc *lc)
 
 	session->state = LC_READY;
 	session->proved = true;
-	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s", (uint64_t)session->id,
-	          again ? "resumed" : "begun", lc->ensemble->port->server(lc->ensemble));
+	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
+	          (uint64_t)session->id, again ? "resumed" : "begun",
+	          lc->ensemble->port->server(lc->ensemble));
 }
 
 /* The root is made in one go, from the top; EXISTS is as good as OK. */
@@ -226,29 +230,31 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_OK:
 		session_wrote(lc, lc->session->beat_sent_us);
 		lc->session->beating = false;
-		beat(lc);
+		send_beat(lc);
 		return;
 	case ENSEMBLE_EXISTS:
 		lc->session->beating = false;
-		beat(lc);
+		send_beat(lc);
 		return;
 	case ENSEMBLE_NONODE:
 	case ENSEMBLE_NOCHILDREN:
 		if (!lc->session->proved) {
 			lc->session->beating = false;
-			unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
+			become_unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
 			return;
 		}
 		/* Nothing can be held there, and only its owner knows whether it comes back. */
 		if (!lc->session->root_gone)
-			lc_report(lc, LC_ERROR, "somebody has removed %s: there are no locks until it is "
-			          "there again", lc->root);
+			lc_report(lc, LC_ERROR,
+			          "somebody has removed %s: there are no locks until it is "
+			          "there again",
+			          lc->root);
 		lc->session->root_gone = true;
 		beat_later(lc);
 		return;
 	case ENSEMBLE_NOAUTH:
 		lc->session->beating = false;
-		unusable(lc, -EACCES);
+		become_unusable(lc, -EACCES);
 		return;
 	case ENSEMBLE_NOTEMPTY:
 	case ENSEMBLE_BADVERSION:
@@ -273,11 +279,10 @@ static void make_dir(struct lc *lc)
 	if (lc->config.make_root)
 		for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 			*slash = '\0';
-			lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1,
-			          lc_ignore, lc);
+			lc_submit(lc, ensemble_create(path, NULL, 0), lc_ignore, lc);
 			*slash = '/';
 		}
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = path}, 1, dir_made, lc);
+	lc_submit(lc, ensemble_create(path, NULL, 0), dir_made, lc);
 }
 
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
@@ -288,8 +293,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		/* Each write counts; what others have written is a poke of a mount that knows no other
-		 * way (poke.c), and so may have been what went with a node that had to be made again. */
+		/* Another mount may have written to the node: a poke (poke.c). If the node had to
+		 * be made again, a poke may have gone with the former one. */
 		poked = answer->stat->version != session->node_version + 1;
 		session->node_version = answer->stat->version;
 		session->beating = false;
@@ -304,23 +309,23 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->events->beaten(lc, resumed, poked);
 		plan_beat(lc);
 		return;
-	case ENSEMBLE_EXISTS:   /* made by a create whose answer was lost */
+	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
 		session->beating = false;
 		session->node_made = true;
-		beat(lc);
+		send_beat(lc);
 		return;
-	case ENSEMBLE_NONODE:   /* no evidence: make it again */
+	case ENSEMBLE_NONODE: /* no evidence: make it again */
 		if (session->node_made) {
 			session->node_made = false;
 			session->beating = false;
-			beat(lc);
+			send_beat(lc);
 		} else {
 			make_dir(lc);
 		}
 		return;
 	case ENSEMBLE_NOAUTH:
 		session->beating = false;
-		unusable(lc, -EACCES);
+		become_unusable(lc, -EACCES);
 		return;
 	case ENSEMBLE_NOTEMPTY:
 	case ENSEMBLE_BADVERSION:
@@ -359,7 +364,7 @@ size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX])
 	                        lc->session->node_version + 1);
 }
 
-static void beat(struct lc *lc)
+static void send_beat(struct lc *lc)
 {
 	struct session *session = lc->session;
 	char data[SESSION_DATA_MAX];
@@ -369,22 +374,19 @@ static void beat(struct lc *lc)
 		return;
 	session->beating = true;
 	session->beat_sent_us = lc_now(lc);
-	timer_set(&lc->timers, &session->beat, session->beat_sent_us + patience(lc, lease_patience(&session->lease)));
+	timer_set(&lc->timers, &session->beat,
+	          session->beat_sent_us + patience(lc, lease_patience(&session->lease)));
 	if (session->node_made)
-		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_SET, .path = session->node,
-		                                    .data = data, .data_len = len,
-		                                    .version = ENSEMBLE_ANY_VERSION},
-		          1, beat_answered, lc);
+		lc_submit(lc, ensemble_set(session->node, data, len, ENSEMBLE_ANY_VERSION),
+		          beat_answered, lc);
 	else
-		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = session->node,
-		                                    .data = data, .data_len = len,
-		                                    .ephemeral = true},
-		          1, beat_answered, lc);
+		lc_submit(lc, ensemble_create_ephemeral(session->node, data, len), beat_answered,
+		          lc);
 }
 
 void session_check(struct lc *lc)
 {
-	beat(lc);
+	send_beat(lc);
 }
 
 /* ---- what the port tells ---- */
@@ -402,7 +404,7 @@ static void new_session(struct lc *lc, int64_t id)
 	session->events->begun(lc);
 }
 
-static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
+static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
@@ -414,25 +416,27 @@ static void connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect
 		new_session(lc, id);
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session->granted_us = session->lease.timeout_us;
-	if (session->limit.armed)   /* this server may grant less */
+	if (session->limit.armed) /* this server may grant less */
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	tell_deadline(lc);
-	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us, lc->config.loss_lead_us)) {
-		lc_report(lc, LC_ERROR, "the ensemble grants a session of %" PRId64 " ms; with a tick of "
+	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us,
+	                    lc->config.loss_lead_us)) {
+		lc_report(lc, LC_ERROR,
+		          "the ensemble grants a session of %" PRId64 " ms; with a tick of "
 		          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
 		          session->lease.timeout_us / 1000, lc->config.tick_time_us / 1000,
-		          lease_smallest_timeout(lc->config.tick_time_us, lc->config.loss_lead_us) / 1000);
-		unusable(lc, -ERANGE);
+		          lease_smallest_timeout(lc->config.tick_time_us, lc->config.loss_lead_us) /
+		                  1000);
+		become_unusable(lc, -ERANGE);
 		return;
 	}
 	if (session->node_made && session->node_unsure)
-		lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = session->node}, 1,
-		                 node_read, lc);
+		lc_submit(lc, ensemble_get(session->node), node_read, lc);
 	session->node_unsure = false;
-	beat(lc);
+	send_beat(lc);
 }
 
-static void disconnected(void *ctx)
+static void session_disconnected(void *ctx)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
@@ -447,7 +451,8 @@ static void disconnected(void *ctx)
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
 	session->events->disconnected(lc);
-	timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
+	timer_set(&lc->timers, &session->retry,
+	          lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
 static void open_session(struct lc *lc);
@@ -469,20 +474,20 @@ static void forget_session(struct lc *lc)
 	session->events->ended(lc);
 }
 
-static void ended(void *ctx, bool refused)
+static void session_ended_by_port(void *ctx, bool refused)
 {
 	struct lc *lc = ctx;
 
 	forget_session(lc);
 	if (refused) {
-		unusable(lc, -EKEYREJECTED);
+		become_unusable(lc, -EKEYREJECTED);
 	} else if (!lc->dying) {
 		lc_report(lc, LC_WARNING, "session ended, beginning a new one");
 		open_session(lc);
 	}
 }
 
-static void changed(void *ctx, const char *path, enum ensemble_change change)
+static void node_changed_at_port(void *ctx, const char *path, enum ensemble_change change)
 {
 	struct lc *lc = ctx;
 
@@ -492,23 +497,23 @@ static void changed(void *ctx, const char *path, enum ensemble_change change)
 static void open_session(struct lc *lc)
 {
 	static const struct ensemble_events events = {
-		.connected = connected,
-		.disconnected = disconnected,
-		.ended = ended,
-		.changed = changed,
+		.connected = session_connected,
+		.disconnected = session_disconnected,
+		.ended = session_ended_by_port,
+		.changed = node_changed_at_port,
 	};
 	int r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us, &events, lc);
 
 	lc->session->open = r == 0;
 	if (r < 0)
 		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
-	timer_set(&lc->timers, &lc->session->retry, lc_now(lc) + (r < 0 ? RETRY_US
-	                                               : lc->config.session_timeout_us / 5));
+	timer_set(&lc->timers, &lc->session->retry,
+	          lc_now(lc) + (r < 0 ? RETRY_US : lc->config.session_timeout_us / 5));
 }
 
 /* Not connected for a while: a server that takes the connection and says
  * nothing would be waited for far too long. */
-static void retry(void *ctx)
+static void retry_session(void *ctx)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
@@ -527,7 +532,8 @@ static void retry(void *ctx)
 		return;
 	}
 	lc->ensemble->port->drop(lc->ensemble);
-	timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
+	timer_set(&lc->timers, &session->retry,
+	          lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
 int session_begin(struct lc *lc, const struct session_events *events)
@@ -544,7 +550,7 @@ int session_begin(struct lc *lc, const struct session_events *events)
 	lease_begin(&session->lease, lc->config.tick_time_us);
 	session->beat = (struct timer){.fire = beat_timer, .ctx = lc};
 	session->limit = (struct timer){.fire = lease_limit, .ctx = lc};
-	session->retry = (struct timer){.fire = retry, .ctx = lc};
+	session->retry = (struct timer){.fire = retry_session, .ctx = lc};
 	open_session(lc);
 	return 0;
 }

@@ -35,27 +35,27 @@ struct session_events {
 struct session {
 	const struct session_events *events;
 	enum lc_state state;
-	int why;                     /* UNUSABLE: -errno */
-	bool open;                   /* the port has a session for us */
+	int why;   /* UNUSABLE: -errno */
+	bool open; /* the port has a session for us */
 	bool connected;
-	bool busy;                   /* somebody holds or waits: the pace of the heartbeats */
+	bool busy; /* somebody holds or waits: the pace of the heartbeats */
 	int64_t id;
-	uint64_t half;               /* 64 random bits: they mark the entries of this session */
+	uint64_t half; /* 64 random bits: they mark the entries of this session */
 	struct lease lease;
-	int64_t granted_us;          /* T, kept beyond the session's end */
-	int64_t away_us;             /* not ready: since when */
-	bool beating;                /* a heartbeat or its making is under way */
+	int64_t granted_us; /* T, kept beyond the session's end */
+	int64_t away_us;    /* not ready: since when */
+	bool beating;       /* a heartbeat or its making is under way */
 	bool node_made;
-	int32_t node_version;        /* of the heartbeats' node: another writer's write is a poke */
-	bool node_unsure;            /* the last write to it was not answered */
-	bool proved;                 /* was ready once: the root is good */
-	bool root_gone;              /* somebody has removed it, and that was reported */
+	int32_t node_version; /* of the heartbeats' node: another writer's write is a poke */
+	bool node_unsure;     /* the last write to it was not answered */
+	bool proved;          /* was ready once: the root is good */
+	bool root_gone;       /* somebody has removed it, and that was reported */
 	int64_t beat_sent_us;
-	struct timer beat;           /* the next heartbeat; or patience with the last one */
-	struct timer limit;          /* the lease's deadline */
-	struct timer retry;          /* opening failed, or no connection yet */
-	char *dir;                   /* ROOT/ROOT_DIR */
-	char *node;                  /* ROOT/.zklockfs/<half> */
+	struct timer beat;  /* the next heartbeat; or patience with the last one */
+	struct timer limit; /* the lease's deadline */
+	struct timer retry; /* opening failed, or no connection yet */
+	char *dir;          /* ROOT/ROOT_DIR */
+	char *node;         /* ROOT/.zklockfs/<half> */
 	unsigned long connections, sessions;
 };
 

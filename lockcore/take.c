@@ -22,7 +22,7 @@ static void settle_fired(void *ctx)
 {
 	struct lc_taker *taker = ctx;
 
-	entry_write_since(&taker->entry);   /* first: the watch is not to tell of it */
+	entry_write_since(&taker->entry); /* first: the watch is not to tell of it */
 	entry_watch(&taker->entry);
 	lock_recheck(taker->entry.lock);
 	if (taker->state == TAKER_HELD)
@@ -37,7 +37,7 @@ static void limit_fired(void *ctx)
 		/* Only the ensemble can say that a lock is not free. */
 		taker_fail(taker, taker->immediate ? -EHOSTUNREACH : -ETIMEDOUT);
 	else if (taker->state == TAKER_LOST)
-		taker_give_up(taker);   /* those who work under it cannot be stopped */
+		taker_give_up(taker); /* those who work under it cannot be stopped */
 	if (taker->state != TAKER_WAITING)
 		taker_step(taker);
 }
@@ -68,7 +68,8 @@ static bool copy_reason(struct entry *entry, const char *reason)
 }
 
 /* NULL: no memory. */
-static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *request, struct lock *lock)
+static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *request,
+                                   struct lock *lock)
 {
 	int64_t limit = time_limit(lc, request), now = lc_now(lc);
 	struct lc_taker *taker = calloc(1, sizeof(*taker));
@@ -117,16 +118,17 @@ static void begin(struct lc_taker *taker, struct lc_taker *instead)
 		taker_fail(taker, -EAGAIN);
 	} else {
 		taker->wait = taker->immediate ? WAIT_PROBING : WAIT_QUEUED;
-		taker->probed_at = lock->list_sent;   /* an older listing says nothing to it */
+		taker->probed_at = lock->list_sent; /* an older listing says nothing to it */
 		taker_step(taker);
 	}
 }
 
-static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
-                lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker)
+static int take_lock(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
+                     lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker)
 {
 	/* Of the entry's path, its digits, and its length field in the transaction. */
-	size_t longest = strlen(lc->root) + 1 + strlen(request->lock) + 1 + NAME_PREFIX_MAX + 10 + 4;
+	size_t longest =
+		strlen(lc->root) + 1 + strlen(request->lock) + 1 + NAME_PREFIX_MAX + 10 + 4;
 	struct lc_taker *taker;
 	struct lock *lock;
 	int r;
@@ -160,7 +162,7 @@ static int take(struct lc *lc, const struct lc_request *request, lc_taken_fn *ta
 int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken, lc_lost_fn *lost,
             void *ctx, struct lc_taker **ret_taker)
 {
-	int r = take(lc, request, taken, lost, ctx, ret_taker);
+	int r = take_lock(lc, request, taken, lost, ctx, ret_taker);
 
 	lc->counters.takes++;
 	if (r < 0)
@@ -220,7 +222,7 @@ void lc_forfeit(struct lc *lc)
 		taker->loss = LOSS_FORFEITED;
 		taker_lose(taker);
 	}
-	lc_drain(lc);   /* those who had not been told that they hold, too */
+	lc_drain(lc); /* those who had not been told that they hold, too */
 }
 
 bool lc_idle(const struct lc *lc)

@@ -111,11 +111,15 @@ static void tell_pace(struct lc *lc)
 static bool is_step(enum taker_state from, enum taker_state to)
 {
 	switch (from) {
-	case TAKER_WAITING: return to == TAKER_HELD || to == TAKER_FAILED || to == TAKER_LEFT;
-	case TAKER_HELD: return to == TAKER_WAITING || to == TAKER_LOST || to == TAKER_LEFT;
+	case TAKER_WAITING:
+		return to == TAKER_HELD || to == TAKER_FAILED || to == TAKER_LEFT;
+	case TAKER_HELD:
+		return to == TAKER_WAITING || to == TAKER_LOST || to == TAKER_LEFT;
 	case TAKER_LOST:
-	case TAKER_FAILED: return to == TAKER_LEFT;
-	case TAKER_LEFT: return false;
+	case TAKER_FAILED:
+		return to == TAKER_LEFT;
+	case TAKER_LEFT:
+		return false;
 	}
 	return false;
 }
@@ -141,7 +145,7 @@ static void leave_front(struct lc_taker *taker)
 }
 
 /* The only place that changes it. */
-static void set_state(struct lc_taker *taker, enum taker_state state)
+static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 {
 	struct lc *lc = taker->entry.lc;
 	enum taker_state old = taker->state;
@@ -179,8 +183,8 @@ void taker_grant(struct lc_taker *taker, bool first)
 	struct lc *lc = taker->entry.lc;
 
 	assert(taker->entry.state == ENTRY_PRESENT && taker_means(taker));
-	assert(session_is_ready(lc));   /* the lease is looked at once more when it is told */
-	set_state(taker, TAKER_HELD);
+	assert(session_is_ready(lc)); /* the lease is looked at once more when it is told */
+	set_taker_state(taker, TAKER_HELD);
 	taker->entry.first = first;
 	taker->entry.told_since = false;
 	taker->entry.held_since_ms = lc->config.wall_ms(lc->config.ctx);
@@ -202,7 +206,7 @@ void taker_fail(struct lc_taker *taker, int error)
 	assert(error < 0);
 	taker_part(taker);
 	taker->error = error;
-	set_state(taker, TAKER_FAILED);
+	set_taker_state(taker, TAKER_FAILED);
 	set_due(taker, true);
 	taker_step(taker);
 }
@@ -215,14 +219,14 @@ void taker_lose(struct lc_taker *taker)
 	if (!taker->told_taken) {
 		/* Nobody knows of the grant yet: it did not happen. */
 		set_due(taker, false);
-		set_state(taker, TAKER_WAITING);
+		set_taker_state(taker, TAKER_WAITING);
 		lock_want_list(taker->entry.lock);
 		return;
 	}
-	taker_part(taker);   /* its guarded entry bars the way of its heir, too */
+	taker_part(taker); /* its guarded entry bars the way of its heir, too */
 	if (taker->loss != LOSS_FORFEITED)
 		taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;
-	set_state(taker, TAKER_LOST);
+	set_taker_state(taker, TAKER_LOST);
 	if (taker->loss != LOSS_GIVEN_UP)
 		timer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);
 	set_due(taker, true);
@@ -244,7 +248,7 @@ void taker_give_up(struct lc_taker *taker)
 void taker_leave(struct lc_taker *taker)
 {
 	set_due(taker, false);
-	set_state(taker, TAKER_LEFT);
+	set_taker_state(taker, TAKER_LEFT);
 	taker_step(taker);
 }
 
@@ -329,7 +333,7 @@ void taker_step(struct lc_taker *taker)
 	case ENTRY_CREATING:
 	case ENTRY_UNKNOWN:
 	case ENTRY_DELETING:
-		return;   /* an answer or a listing goes on from here */
+		return; /* an answer or a listing goes on from here */
 	}
 }
 
@@ -337,7 +341,8 @@ void taker_try_later(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lc;
 
-	timer_set(&lc->timers, taker->entry.wanted ? &taker->settle : &taker->limit, lc_now(lc) + RETRY_US);
+	timer_set(&lc->timers, taker->entry.wanted ? &taker->settle : &taker->limit,
+	          lc_now(lc) + RETRY_US);
 }
 
 void taker_free(struct lc_taker *taker)
@@ -351,7 +356,8 @@ void taker_settle(struct lc_taker *taker)
 	struct lock *lock = taker->entry.lock;
 	struct lc *lc = taker->entry.lc;
 
-	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT || taker->entry.pending > 0)
+	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT ||
+	    taker->entry.pending > 0)
 		return;
 	assert(!taker->due_prev && !taker->stir_prev && lock->front != taker);
 	timer_clear(&lc->timers, &taker->limit);

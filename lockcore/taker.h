@@ -23,10 +23,10 @@
 #include "batch.h"
 
 struct takers {
-	struct lc_taker *due;        /* to be told, in this order */
-	struct lc_taker *stirred;    /* to be told that somebody came or went behind them */
+	struct lc_taker *due;     /* to be told, in this order */
+	struct lc_taker *stirred; /* to be told that somebody came or went behind them */
 	unsigned waiters, holders;
-	bool missing;                /* one of the takers is */
+	bool missing; /* one of the takers is */
 };
 
 enum taker_state { TAKER_WAITING, TAKER_HELD, TAKER_LOST, TAKER_FAILED, TAKER_LEFT };
@@ -34,32 +34,32 @@ enum taker_wait { WAIT_QUEUED, WAIT_PROBING, WAIT_MISSING };
 enum taker_loss { LOSS_GUARDED, LOSS_FORFEITED, LOSS_GIVEN_UP };
 
 struct lc_taker {
-	struct entry entry;          /* first: see taker_of() */
+	struct entry entry; /* first: see taker_of() */
 	enum taker_state state;
-	enum taker_wait wait;        /* WAITING */
-	enum taker_loss loss;        /* LOST */
-	int error;                   /* FAILED: what it is told */
+	enum taker_wait wait; /* WAITING */
+	enum taker_loss loss; /* LOST */
+	int error;            /* FAILED: what it is told */
 	bool told_taken;
 	struct lc_taker *prev, *next;         /* in lock->takers */
 	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
 
 	/* What was asked for. */
-	int64_t meant;               /* the czxid of the lock; 0: any of that name */
-	bool immediate;              /* EAGAIN rather than wait */
+	int64_t meant;  /* the czxid of the lock; 0: any of that name */
+	bool immediate; /* EAGAIN rather than wait */
 	int64_t asked_us;
-	int64_t limit_us;            /* when its time is up; LC_FOREVER */
-	struct lc_taker *instead;    /* shared and held: this one is to take its place */
-	struct lc_taker *heir;       /* and the way back */
+	int64_t limit_us;         /* when its time is up; LC_FOREVER */
+	struct lc_taker *instead; /* shared and held: this one is to take its place */
+	struct lc_taker *heir;    /* and the way back */
 	lc_taken_fn *taken;
 	lc_lost_fn *lost;
 	void *ctx;
 
-	uint64_t probed_at;          /* PROBING: lock->list_sent when it began */
-	struct timer limit;          /* WAITING: its time is up; else: delete again */
-	struct timer settle;         /* HELD for a while: watch the entry, tell since when */
-	struct charge charge;        /* for its entry */
-	lc_stirred_fn *stirred;      /* attend.c */
-	struct lc_taker *stir_prev, *stir_next;   /* in takers->stirred: NULL if it is not there */
+	uint64_t probed_at;     /* PROBING: lock->list_sent when it began */
+	struct timer limit;     /* WAITING: its time is up; else: delete again */
+	struct timer settle;    /* HELD for a while: watch the entry, tell since when */
+	struct charge charge;   /* for its entry */
+	lc_stirred_fn *stirred; /* attend.c */
+	struct lc_taker *stir_prev, *stir_next; /* in takers->stirred: NULL if it is not there */
 };
 
 static inline struct lc_taker *taker_of(struct entry *entry)

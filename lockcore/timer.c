@@ -13,7 +13,7 @@ static bool is_before(const struct timer *a, const struct timer *b)
 }
 
 /* Both stand alone, or are NULL. */
-static struct timer *merge(struct timer *a, struct timer *b)
+static struct timer *merge_heaps(struct timer *a, struct timer *b)
 {
 	struct timer *first = a, *other = b;
 
@@ -44,7 +44,7 @@ static struct timer *merge_below(struct timer *timer)
 		a->next = a->before = NULL;
 		if (b)
 			b->next = b->before = NULL;
-		pair = merge(a, b);
+		pair = merge_heaps(a, b);
 		pair->next = pairs;
 		pairs = pair;
 	}
@@ -53,13 +53,13 @@ static struct timer *merge_below(struct timer *timer)
 
 		pairs = pair->next;
 		pair->next = NULL;
-		heap = merge(heap, pair);
+		heap = merge_heaps(heap, pair);
 	}
 	return heap;
 }
 
 /* From the one above it. */
-static void cut(struct timer *timer)
+static void cut_timer(struct timer *timer)
 {
 	if (timer->before->child == timer)
 		timer->before->child = timer->next;
@@ -78,8 +78,8 @@ void timer_clear(struct timers *timers, struct timer *timer)
 	if (timers->first == timer) {
 		timers->first = merge_below(timer);
 	} else {
-		cut(timer);
-		timers->first = merge(timers->first, merge_below(timer));
+		cut_timer(timer);
+		timers->first = merge_heaps(timers->first, merge_below(timer));
 	}
 }
 
@@ -89,7 +89,7 @@ void timer_set(struct timers *timers, struct timer *timer, int64_t at_us)
 	timer->at_us = at_us;
 	timer->serial = timers->set++;
 	timer->armed = true;
-	timers->first = merge(timers->first, timer);
+	timers->first = merge_heaps(timers->first, timer);
 }
 
 void timers_run(struct timers *timers, int64_t now_us)

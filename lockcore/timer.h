@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 struct timers {
-	struct timer *first;         /* the next one that is due */
-	uint64_t set;                /* how many were set so far */
+	struct timer *first; /* the next one that is due */
+	uint64_t set;        /* how many were set so far */
 };
 
 struct timer {
@@ -19,7 +19,7 @@ struct timer {
 	void *ctx;
 	bool armed;
 	uint64_t serial;
-	struct timer *child, *next, *before;   /* `before`: its sibling, or the one above it */
+	struct timer *child, *next, *before; /* `before`: its sibling, or the one above it */
 };
 
 void timer_set(struct timers *timers, struct timer *timer, int64_t at_us);

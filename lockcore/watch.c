@@ -18,8 +18,7 @@ void watch_ask(struct lc *lc, struct watch *watch, const char *path, ensemble_an
 {
 	assert(watch->state == WATCH_IDLE || watch->state == WATCH_ARMED);
 	watch->state = watch->state == WATCH_ARMED ? WATCH_RENEWING : WATCH_PENDING;
-	lc_submit(lc, &(struct ensemble_op){.kind = ENSEMBLE_GET, .path = path, .watch = true}, 1,
-	          answer, ctx);
+	lc_submit(lc, ensemble_watch(path), answer, ctx);
 }
 
 void watch_answered(struct lc *lc, struct watch *watch, bool good)
@@ -52,8 +51,8 @@ bool watch_is_good(const struct lc *lc, const struct watch *watch)
 struct unwatch {
 	struct lc *lc;
 	char *path;
-	bool pending;                /* asked for, and not answered */
-	UT_hash_handle hh;           /* in lc->watches->unwatches, by path */
+	bool pending;      /* asked for, and not answered */
+	UT_hash_handle hh; /* in lc->watches->unwatches, by path */
 };
 
 static void set_pending(struct unwatch *unwatch, bool pending)
@@ -83,7 +82,7 @@ static void unwatch_answered(void *ctx, const struct ensemble_answer *answer)
 
 	set_pending(unwatch, false);
 	if (answer->result == ENSEMBLE_UNKNOWN)
-		ask_unwatch(unwatch);   /* when there is contact again */
+		ask_unwatch(unwatch); /* when there is contact again */
 	else
 		free_unwatch(unwatch);
 }
@@ -93,8 +92,7 @@ static void ask_unwatch(struct unwatch *unwatch)
 	if (unwatch->pending || !session_is_ready(unwatch->lc))
 		return;
 	set_pending(unwatch, true);
-	lc_submit(unwatch->lc, &(struct ensemble_op){.kind = ENSEMBLE_UNWATCH, .path = unwatch->path},
-	                 1, unwatch_answered, unwatch);
+	lc_submit(unwatch->lc, ensemble_unwatch(unwatch->path), unwatch_answered, unwatch);
 }
 
 /* NULL: no memory; then it goes with the session. */
@@ -107,7 +105,8 @@ static struct unwatch *make_unwatch(struct lc *lc, const char *path)
 	unwatch->lc = lc;
 	unwatch->path = strdup(path);
 	if (unwatch->path)
-		HASH_ADD_KEYPTR(hh, lc->watches->unwatches, unwatch->path, strlen(unwatch->path), unwatch);
+		HASH_ADD_KEYPTR(hh, lc->watches->unwatches, unwatch->path, strlen(unwatch->path),
+		                unwatch);
 	if (unwatch->hh.tbl)
 		return unwatch;
 	free(unwatch->path);

@@ -22,19 +22,19 @@
 #include "session.h"
 
 struct watches {
-	struct unwatch *unwatches;   /* by path: those to be taken back */
+	struct unwatch *unwatches; /* by path: those to be taken back */
 };
 
 enum watch_state {
 	WATCH_IDLE,
-	WATCH_PENDING,       /* asked for */
+	WATCH_PENDING, /* asked for */
 	WATCH_ARMED,
-	WATCH_RENEWING,      /* armed on an earlier connection, and asked for again */
+	WATCH_RENEWING, /* armed on an earlier connection, and asked for again */
 };
 
 struct watch {
 	enum watch_state state;
-	unsigned long connection;    /* ARMED: the connection that answered it */
+	unsigned long connection; /* ARMED: the connection that answered it */
 };
 
 /* Sends a get of `path` that leaves the watch. The answer function calls watch_answered(). */

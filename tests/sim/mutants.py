@@ -15,7 +15,9 @@ engine as it is."""
 import argparse
 import collections
 import concurrent.futures
+import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -116,8 +118,8 @@ mutant(3, 'lease_not_checked_at_use', 'hold.c',
        '\tif (true)\n\t\treturn !lease',
        sim('leases'))
 mutant(3, 'lease_not_checked_at_grant', 'session.c',
-       '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\tbeat(lc);',
-       '\treturn true;\n\tbeat(lc);',
+       '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\tsend_beat(lc);',
+       '\treturn true;\n\tsend_beat(lc);',
        sim('leases'))
 mutant(3, 'grant_told_without_lease', 'tell.c',
        '\tif (session_lease_is_valid(lc))\n\t\treturn true;',
@@ -175,8 +177,8 @@ mutant(6, 'lost_revived_by_a_late_answer', 'session.c',
        '\tif (!lease_answered',
        sim('pauses', 6560))
 mutant(6, 'lost_waits_again', 'taker.c',
-       'set_state(taker, TAKER_LOST);',
-       'set_state(taker, TAKER_WAITING);\n\treturn;',
+       'set_taker_state(taker, TAKER_LOST);',
+       'set_taker_state(taker, TAKER_WAITING);\n\treturn;',
        sim('leases'))
 mutant(6, 'lost_entry_deleted_at_once', 'taker.c',
        'taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;',
@@ -202,12 +204,12 @@ mutant(6, 'lost_done_ignored', 'taker.c',
 # ---- 7: fsync ----
 
 mutant(7, 'fsync_by_read', 'change.c',
-       '{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},\n\t\t{.kind = ENSEMBLE_SET, .path = call->lc->session->node, .data = data,\n\t\t .data_len = (int)session_node_data(call->lc, data), .version = ENSEMBLE_ANY_VERSION},\n\t}, 2,',
-       '{.kind = ENSEMBLE_GET, .path = path}}, 1,',
+       'call_send_all(call, ops, 2, confirm_answered, call);',
+       'call_send(call, ensemble_get(path), confirm_answered, call);',
        sim('storm'))
 mutant(7, 'fsync_asks_nobody', 'change.c',
-       '{.kind = ENSEMBLE_CHECK, .path = path, .version = ENSEMBLE_ANY_VERSION},',
-       '{.kind = ENSEMBLE_CHECK, .path = call->path, .version = ENSEMBLE_ANY_VERSION},',
+       'ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);',
+       'ops[0] = ensemble_check(call->path, ENSEMBLE_ANY_VERSION);',
        sim('operators', 3860),
        ('change.c', '\tentry_watch(&taker->entry);\n', ''))   # either notices that it is gone
 
@@ -262,11 +264,9 @@ mutant(9, 'deletion_grants_without_a_list', 'listing.c',
        '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
        '\t\tif (change == ENSEMBLE_DELETED && lock->front && session_may_grant(lock->lc))\n\t\t\ttaker_grant(lock->front, true);\n\t\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
        sim())
-mutant(9, 'reconnect_taken_as_deletion', 'lock.c',
+mutant(9, 'reconnect_taken_as_deletion', 'listing.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
-       '\t\tif (lock->front && lock->front->znode == ZNODE_PRESENT && session_may_grant(lc))\n'
-       '\t\t\ttaker_grant(lock->front, true);\n'
-       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       '\t\tif (lock->front && lock->front->entry.state == ENTRY_PRESENT && session_may_grant(lc))\n\t\t\ttaker_grant(lock->front, true);\n\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
 mutant(9, 'events_alone_are_relied_on', 'lock.c',
        'timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + RECHECK_US);',
@@ -292,8 +292,8 @@ mutant(9, 'own_watch_not_armed_again', 'listing.c',
 # ---- 10: first, present, of this session ----
 
 mutant(10, 'barrier_left_out', 'session.c',
-       '\tbeat(lc);\n}\n\nstatic void disconnected',
-       '\tbecome_ready(lc);\n\tbeat(lc);\n}\n\nstatic void disconnected',
+       '\tsend_beat(lc);\n}\n\nstatic void session_disconnected',
+       '\tbecome_ready(lc);\n\tsend_beat(lc);\n}\n\nstatic void session_disconnected',
        sim('cuts', 170))
 mutant(10, 'grant_when_not_first', 'admission.c',
        'if (queue_blocker(queue, i) >= 0 || !may_hold(owners[i]))',
@@ -307,7 +307,7 @@ mutant(10, 'grant_after_cancel', 'take.c',
        '\ttaker_not_due(taker);\n\thandoff_leave(taker);',
        '\thandoff_leave(taker);',
        sim(),
-       ('taker.c', '\tset_due(taker, false);\n\tset_state(taker, TAKER_LEFT);', '\tset_state(taker, TAKER_LEFT);'))
+       ('taker.c', '\tset_due(taker, false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
 mutant(10, 'leaver_granted', 'admission.c',
        'return taker && taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT;',
        'return taker && taker->state != TAKER_HELD && taker->entry.state == ENTRY_PRESENT;',
@@ -410,9 +410,9 @@ mutant(13, 'other_slots_not_noticed', 'listing.c',
        '\t\tif (lock->waiting > 0)\n\t\t\tlock_watch(lock);\n',
        '',
        sim())
-mutant(13, 'only_the_next_one_is_watched', 'lock.c',
-       '.watch = lock->slots > 1 && lock->waiting > 0}',
-       '.watch = false}',
+mutant(13, 'only_the_next_one_is_watched', 'listing.c',
+       'ensemble_children(lock->path, lock->slots > 1 && lock->waiting > 0)',
+       'ensemble_children(lock->path, false)',
        sim())
 mutant(13, 'one_slot_too_many', 'queue.c',
        'entry->blocker = i < slots ?',
@@ -536,8 +536,8 @@ mutant(31, 'own_by_the_uuid', 'entry.c',
        'return !entry->gone;',
        sim('forgers'))
 mutant(31, 'own_by_the_uuid_among_the_waiting', 'admission.c',
-       'taker_of(entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name))',
-       'taker_of(entry_named(lock, &queue->entries[i].name))',
+       'entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name)',
+       'entry_named(lock, &queue->entries[i].name)',
        sim('forgers'))
 mutant(31, 'own_by_the_uuid_when_matched', 'listing.c',
        'entry = entry_of_node(lock, shown->znode, &shown->name);',
@@ -574,8 +574,8 @@ mutant(31, 'deleted_and_made_by_another', 'entry.c',
        '\tif (0) {',
        OWN)
 mutant(31, 'confirmed_by_its_name', 'change.c',
-       '\tentry_watch(&taker->entry);\n\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
-       '\tcall_send(call, (struct ensemble_op[]){\n\t\t{.kind = ENSEMBLE_CHECK',
+       '\tentry_watch(&taker->entry);\n',
+       '',
        OWN)
 mutant(31, 'not_there_when_it_was_read', 'entry.c',
        '\t\tevents_of(entry)->gone(entry);   /* though another node may have its name by now */\n',
@@ -637,7 +637,7 @@ mutant(32, 'watch_not_taken_back_later', 'core.c',
 # ---- 18: unknown outcomes ----
 
 mutant(18, 'create_again_before_the_list', 'entry.c',
-       '\t\tset_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->unresolved = true;\n',
+       '\t\tset_entry_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->unresolved = true;\n',
        '\t\tentry_set_absent(entry);\n',
        sim('cuts'))
 mutant(18, 'others_queue_before_the_outcome', 'taker.c',
@@ -684,12 +684,13 @@ mutant(19, 'release_and_take_over_the_head_of_another', 'handoff.c',
 # ---- 20: a lock's data ----
 
 mutant(20, 'data_by_any_version', 'change.c',
-       '.data_len = (int)len, .version = change->version};',
-       '.data_len = (int)len, .version = ENSEMBLE_ANY_VERSION};',
-       CALLS)
+       'ensemble_set(call->path, data, len, change->version), data_written',
+       'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION), data_written',
+       CALLS,
+       ('change.c', 'ops[1] = ensemble_set(call->path, data, len, change->version);', 'ops[1] = ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION);'))
 mutant(20, 'value_without_a_check', 'change.c',
-       '{.kind = ENSEMBLE_CHECK, .path = entry, .version = ENSEMBLE_ANY_VERSION}, set,\n\t}, 2,',
-       'set,\n\t}, 1,',
+       'call_send_all(call, ops, 2, data_written, change);',
+       'call_send(call, ops[1], data_written, change);',
        CALLS)
 mutant(20, 'data_of_others_overwritten', 'change.c',
        'if (record_kind(answer->data, (size_t)answer->data_len) != RECORD_FOREIGN)\n\t\treturn 0;',
@@ -715,8 +716,8 @@ mutant(21, 'evicted_by_nobody', 'evict.c',
        'if (!evict->name.ours)',
        CALLS)
 mutant(21, 'mark_by_any_version', 'evict.c',
-       '.version = answer->stat->version}, mark_answered);',
-       '.version = ENSEMBLE_ANY_VERSION}, mark_answered);',
+       'ensemble_set(call->path, data, len, answer->stat->version)',
+       'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION)',
        CALLS)
 mutant(21, 'evicted_without_a_poke', 'evict.c',
        '\tpoke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);\n',
@@ -748,16 +749,16 @@ mutant(21, 'poke_goes_with_its_node', 'session.c',
        'poked = session->node_made && answer->stat->version != session->node_version + 1;',
        CALLS)
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
-       '.version = entry->version},\n\t          1, data_written',
-       '.version = ENSEMBLE_ANY_VERSION},\n\t          1, data_written',
+       'ensemble_set(path, data, entry_format(entry, data), entry->version)',
+       'ensemble_set(path, data, entry_format(entry, data), ENSEMBLE_ANY_VERSION)',
        sim())
 mutant(21, 'poke_not_read', 'poke.c',
        '\telse if (session_is_ready(lc))\n\t\tread_pokes(lc);\n',
        '',
        CALLS)
 mutant(21, 'poke_wipes_out_another', 'poke.c',
-       '.version = answer->stat->version}, POKES_SUFFIX, added',
-       '.version = ENSEMBLE_ANY_VERSION}, POKES_SUFFIX, added',
+       'ensemble_set(NULL, data, kept + LINE, answer->stat->version)',
+       'ensemble_set(NULL, data, kept + LINE, ENSEMBLE_ANY_VERSION)',
        CALLS)
 mutant(21, 'poke_reads_everything', 'poke.c',
        '\t\tlook_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);',
@@ -970,7 +971,7 @@ mutant(37, 'unwanted_answers_asked_for', 'asking.c',
 # ---- 27: the duty to delete ----
 
 mutant(27, 'delete_dropped_when_unknown', 'entry.c',
-       'set_state(entry, ENTRY_PRESENT);   /* as far as we know: delete it again */',
+       'set_entry_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */',
        'entry_set_absent(entry);',
        sim('cuts', 690))
 mutant(27, 'delete_dropped_when_refused', 'entry.c',
@@ -1005,11 +1006,11 @@ mutant(28, 'token_is_the_number', 'hold.c',
 # ---- 36: clocks that stand still ----
 
 mutant(36, 'doubt_ignored', 'session.c',
-       'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt(lc);',
+       'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt_lease(lc);',
        'if (lc->config.disrupted)\n\t\tlc->config.disrupted(lc->config.ctx);',
        sim('clocks'))
 mutant(36, 'doubt_never_asked_for', 'session.c',
-       'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt(lc);',
+       'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt_lease(lc);',
        ';',
        sim('clocks'))
 mutant(36, 'doubt_ended_by_the_old_connection', 'lease.c',
@@ -1071,11 +1072,19 @@ mutant(36, 'guardian_not_told_of_the_doubts_end', 'session.c',
 
 # ---- building ----
 
+@functools.lru_cache(maxsize=None)
+def pattern(old):
+    """Finds a text however its lines are broken."""
+    words = [re.escape(word) for word in old.split()]
+    return re.compile((r'(?<=\s)' if old[0].isspace() else '') + r'\s+'.join(words)
+                      + (r'(?=\s)' if old[-1].isspace() else ''))
+
+
 def find_text(texts, name, file, old):
     """The file that has `old` exactly once: the one that the row names, or, if that one does not
     have it, the only other."""
-    count = texts.get(file, '').count(old)
-    places = [file] * count or [other for other in texts for _ in range(texts[other].count(old))]
+    count = len(pattern(old).findall(texts.get(file, '')))
+    places = [file] * count or [other for other in texts for _ in pattern(old).findall(texts[other])]
     if len(places) == 1:
         return places[0]
     where = file if count else 'lockcore/'
@@ -1088,7 +1097,7 @@ def edited(texts, this):
     for file, old, new in this.edits:
         now = {**texts, **changed}
         found = find_text(now, this.name, file, old)
-        changed[found] = now[found].replace(old, new)
+        changed[found] = pattern(old).sub(lambda _, new=new: new, now[found])
     return changed
 
 

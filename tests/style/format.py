@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 COLUMNS = 100
-ROOMS = ['fs', 'tests', 'examples']
+ROOMS = ['fs', 'lockcore', 'tests', 'examples']
 
 
 def find_formatter():

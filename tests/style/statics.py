@@ -8,7 +8,7 @@ import glob
 import re
 import sys
 
-DIRECTORIES = ('fs',)
+DIRECTORIES = ('fs', 'lockcore')
 # A definition or declaration begins in the first column.
 FUNCTION = re.compile(r'^(\w[^;={()#]*?)\b(\w+)\([^;{]*[;{]', re.M)
 

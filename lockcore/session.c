@@ -368,7 +368,7 @@ static void send_beat(struct lc *lc)
 {
 	struct session *session = lc->session;
 	char data[SESSION_DATA_MAX];
-	int len = (int)session_node_data(lc, data);
+	size_t len = session_node_data(lc, data);
 
 	if (!session->connected || session->beating || session->state == LC_UNUSABLE)
 		return;

@@ -1370,6 +1370,45 @@ static void trying_in_vain(void **state)
 	finish(stage);
 }
 
+/* Where numbers repeat the entries are read after the listing. One may be gone by then, and there
+ * may be fewer slots: the number of slots that there were does not go with what is there. */
+static void fewer_slots_where_numbers_repeat(void **state)
+{
+	char znode[256], path[512];
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct stage *stage = begin(31);
+		int64_t session = world_foreign_session(&stage->world, false);
+		struct taker holder, waiter;
+
+		put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 2\n\n");
+		world_set_counter(&stage->world, BUILD, INT32_MAX - 10);
+		make_entry(stage, session, OURS, "host: web9\n", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+		assert_int_equal(holder.result, 0);
+		take(&waiter, &stage->hosts[0], "build", LC_EXCLUSIVE);
+		/* Somebody comes, so all look. */
+		assert_int_equal(world_do(&stage->world, session,
+		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/" OURS,
+		                             .ephemeral = true, .sequence = true),
+		                          1, NULL),
+		                 ENSEMBLE_OK);
+		run(stage, i * 20);
+		put_now(stage, BUILD,
+		        MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 1\n\n");
+		take_away(stage, path);
+		run(stage, 2 * SECOND);
+		assert_int_equal(waiter.result, NONE);
+		leave(&holder);
+		run(stage, SECOND);
+		assert_int_equal(waiter.result, 0);
+		leave(&waiter);
+		finish(stage);
+	}
+}
+
 /* ---- handing over ---- */
 
 /* Who has the lock from one of its own mount, and has no entry any more, is guarded by the
@@ -2012,6 +2051,7 @@ int main(void)
 		cmocka_unit_test(upgrading_at_once),
 		cmocka_unit_test(replacing_later),
 		cmocka_unit_test(replacing_in_vain),
+		cmocka_unit_test(fewer_slots_where_numbers_repeat),
 		cmocka_unit_test(trying_after_a_release),
 		cmocka_unit_test(trying_in_vain),
 		cmocka_unit_test(guarded_without_contact),

@@ -209,6 +209,26 @@ def at_least(case, gate, a, b):
     free(b, 'svca')
 
 
+def guarded(case, server, gate, b):
+    """A mount that stops losers by itself: whichever of the two acts, the command ends."""
+    c = case.mount(server, 'c', session='8s', options=['on_lost=term'])
+    c.allow('.')
+    process = start(c, '-k', '20s', 'svca', '--', 'sh', '-c', '"$@"; :', 'sh', *gate.visitor())
+    visitor = gate.arrived()
+    evict(b, 'svca')
+    visitor.gone()
+    finished(process, 74, 'on_lost=term')
+    # The mount does not wait for the grace.
+    watch = Stopwatch()
+    process = start(c, '-k', '1h', 'svca', '--', 'sh', '-c', STUBBORN, 'sh', *gate.visitor())
+    visitor = gate.arrived()
+    evict(b, 'svca')
+    finished(process, -signal.SIGKILL, 'on_lost=term, and a stubborn command')
+    watch.check(0, 15, 'the end of a stubborn command')
+    free(b, 'svca')
+    visitor.conn.close()
+
+
 def lost_with_the_server(gate, server, a):
     """Before the session can have ended; and who waits is told that nobody answers."""
     process = start(a, 'svca', '--', *gate.visitor())
@@ -252,6 +272,7 @@ def test(case):
     lost_while_waiting(gate, a, b)
     at_most(gate, a, b)
     at_least(case, gate, a, b)
+    guarded(case, server, gate, b)
     lost_with_the_server(gate, server, a)
 
 

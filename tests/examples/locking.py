@@ -2,6 +2,7 @@
 """locking.py - what the tests of zklock(1) and zklocktop(1) share: the programs as they are
 built, started beside a mount."""
 
+import contextlib
 import os
 import pty
 import re
@@ -58,6 +59,22 @@ def entries(mount, lock):
 
 def free(mount, lock):
     until(lambda: not mount.queue(lock), f'{lock} is free')
+
+
+def evict(mount, lock, process=None):
+    """Take the lock from that process, or from whoever is there; what another host lists may be
+    a second old."""
+    def done():
+        for name in mount.queue(lock):
+            with contextlib.suppress(FileNotFoundError):
+                if process is None or f'-{process.pid}-' in name:
+                    door = os.open(mount.path(lock, 'queue', name), os.O_WRONLY)
+                    try:
+                        return os.write(door, b'evict\n')
+                    finally:
+                        os.close(door)
+        return False
+    until(done, f'an entry of {lock} to evict')
 
 
 def alive(pid):

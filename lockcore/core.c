@@ -169,7 +169,6 @@ static struct lc *make_engine(void)
 static bool valid_root(const char *root)
 {
 	size_t len = strlen(root);
-	const char *why;
 
 	if (len < 2 || root[0] != '/' || root[len - 1] == '/' || len > LC_PATH_MAX)
 		return false;
@@ -184,7 +183,7 @@ static bool valid_root(const char *root)
 		memcpy(part, name, n);
 		part[n] = '\0';
 		/* "/locks" and "/try" are fine for a root; only the characters matter. */
-		if (lc_check_name(part, &why) < 0 && (part[0] == '.' || strstr(why, "ZooKeeper")))
+		if (part[0] == '.' || !name_has_good_characters(part))
 			return false;
 		if (name[n] == '\0')
 			return true;

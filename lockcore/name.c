@@ -182,6 +182,16 @@ static size_t check_character(const unsigned char *s)
 	return 0;
 }
 
+bool name_has_good_characters(const char *name)
+{
+	for (size_t i = 0, n; name[i] != '\0'; i += n) {
+		n = name[i] == '/' ? 0 : check_character((const unsigned char *)name + i);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
 int lc_check_name(const char *name, const char **ret_why)
 {
 	static const char *const files[] = {"lock",  "shared", "try",   "reentrant", "flock",
@@ -202,12 +212,8 @@ int lc_check_name(const char *name, const char **ret_why)
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]) && !why; i++)
 		if (strncmp(name, doors[i], strlen(doors[i])) == 0)
 			why = "this would be a door with a time limit";
-	for (size_t i = 0, n; name[i] != '\0' && !why; i += n) {
-		n = name[i] == '/' ? 0 : check_character((const unsigned char *)name + i);
-		if (n == 0)
-			why = "ZooKeeper takes no control characters, emoji or invalid UTF-8 in "
-			      "names";
-	}
+	if (!why && !name_has_good_characters(name))
+		why = "ZooKeeper takes no control characters, emoji or invalid UTF-8 in names";
 	if (why) {
 		*ret_why = why;
 		return -EINVAL;

@@ -6,9 +6,12 @@
  *              connected, first write answered OK
  *   [CONNECTING] --------------------------------> [READY]
  *        ^                                          |   ^
- *        | session ended                    contact |   | connected again,
+ *        | session ended, of READY too      contact |   | connected again,
  *        |                                     lost v   | first write OK
  *        `---------------------------------- [SUSPENDED]
+ *
+ *   any of them ---------> [UNUSABLE], for good: the root cannot be had, the ensemble grants too
+ *                          short a session or refuses us; or the engine is destroyed
  *
  * The first write on every connection is the heartbeat: it makes or sets a small
  * ephemeral node of this session's own. It is evidence for the lease, and a
@@ -29,9 +32,27 @@
 
 static void send_beat(struct lc *lc);
 
+/* The only place that changes it. */
+static void set_session_state(struct session *session, enum lc_state state)
+{
+	switch (session->state) {
+	case LC_CONNECTING:
+	case LC_SUSPENDED:
+		assert(state != LC_SUSPENDED);
+		break;
+	case LC_READY:
+		assert(state != LC_READY);
+		break;
+	case LC_UNUSABLE:
+		assert(state == LC_UNUSABLE);
+		break;
+	}
+	session->state = state;
+}
+
 static void become_unusable(struct lc *lc, int why)
 {
-	lc->session->state = LC_UNUSABLE;
+	set_session_state(lc->session, LC_UNUSABLE);
 	lc->session->why = why;
 	/* Its entries go with the session, which must not be kept alive for nothing. */
 	timer_set(&lc->timers, &lc->session->retry, lc_now(lc));
@@ -214,7 +235,7 @@ static void become_ready(struct lc *lc)
 	struct session *session = lc->session;
 	bool again = session->state == LC_SUSPENDED;
 
-	session->state = LC_READY;
+	set_session_state(session, LC_READY);
 	session->proved = true;
 	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
 	          (uint64_t)session->id, again ? "resumed" : "begun",
@@ -445,7 +466,7 @@ static void session_disconnected(void *ctx)
 	session->beating = false;
 	timer_clear(&lc->timers, &session->beat);
 	if (session->state == LC_READY) {
-		session->state = LC_SUSPENDED;
+		set_session_state(session, LC_SUSPENDED);
 		session->away_us = lc_now(lc);
 		lc_report(lc, LC_WARNING, "connection lost, lease left: %" PRId64 " ms",
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
@@ -470,7 +491,7 @@ static void forget_session(struct lc *lc)
 	lease_again(&session->lease);
 	tell_deadline(lc);
 	if (session->state != LC_UNUSABLE)
-		session->state = LC_CONNECTING;
+		set_session_state(session, LC_CONNECTING);
 	session->events->ended(lc);
 }
 
@@ -559,7 +580,7 @@ void session_finish(struct lc *lc, bool farewell)
 {
 	struct session *session = lc->session;
 
-	lc->session->state = LC_UNUSABLE;
+	set_session_state(session, LC_UNUSABLE);
 	if (session->open)
 		lc->ensemble->port->close(lc->ensemble, farewell);
 	session->open = session->connected = false;

@@ -38,7 +38,8 @@ SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__
 ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
 
 CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 100))   # below meson's timeout
-WAIT_SECONDS = int(os.environ.get('ZKLOCKFS_WAIT_SECONDS', 20))   # until(): far longer than it takes
+SLOWNESS = float(os.environ.get('ZKLOCKFS_SLOWNESS', 1))           # of this machine
+WAIT_SECONDS = 20 * SLOWNESS      # until(): far longer than anything takes that works
 NOBODY = 65534
 ALICE, BOB = 1001, 1002
 
@@ -338,9 +339,9 @@ class Server:
         def answers():
             # A connection that came too early may never be answered: ask again soon.
             with contextlib.suppress(OSError):
-                return 'Mode:' in self.ask('srvr', 0.3)
+                return 'Mode:' in self.ask('srvr', 0.3 * SLOWNESS)
             return self.process.poll() is not None
-        until(answers, 'the ZooKeeper server starts', 60)
+        until(answers, 'the ZooKeeper server starts', 60 * SLOWNESS)
         return self.process.poll() is None
 
     def start(self, properties=()):

@@ -164,7 +164,7 @@ FailureAction=exit
 
 [Service]
 Type=oneshot
-TimeoutStartSec=600s
+TimeoutStartSec=1800s
 Environment=DEBIAN_FRONTEND=noninteractive HOME=/root LC_ALL=C.UTF-8
 StandardOutput=append:/booted.log
 StandardError=append:/booted.log

@@ -110,6 +110,7 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	case NODE_STATUS:
 	case NODE_METRICS:
 	case NODE_LOCKS:
+	case NODE_HISTORY:
 		st.st_mode = S_IFREG | 0444;
 		st.st_size = VIEW_SIZE;
 		break;

@@ -103,6 +103,7 @@ static void add_static(struct dir_list *list, const struct node *node)
 	if (node->kind == NODE_ROOT)
 		add_name(list, ".zklockfs", S_IFDIR);
 	if (node->kind == NODE_ABOUT) {
+		add_name(list, "history", S_IFREG);
 		add_name(list, "locks", S_IFREG);
 		add_name(list, "metrics", S_IFREG);
 		add_name(list, "status", S_IFREG);

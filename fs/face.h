@@ -13,6 +13,7 @@
  *   held    what a descriptor by which a lock is held answers
  *   locks   the open file of .zklockfs/locks; walk: all locks of the mount, one after the other;
  *           viewer: which of them a user may see; row: a line of columns
+ *   story   what a taker goes through, for the log and .zklockfs/history
  *   parked  a request that waits for an answer of the ensemble
  *   content  what is read from open files and directories; budget: who pays for them
  *
@@ -30,6 +31,7 @@
 #include "linger.h"
 #include "node.h"
 #include "pause.h"
+#include "story.h"
 #include "turn.h"
 #include "view.h"
 
@@ -78,6 +80,7 @@ struct face {
 	struct locks_file *locks_files; /* open files of .zklockfs/locks */
 	bool read_only;                 /* the mount: nothing is to be taken */
 	int64_t kernel_limit_s;         /* kernel_limit.h */
+	struct stories stories;
 	struct pauses pauses;
 	struct trace *trace; /* trace.h; NULL: requests are not traced */
 	int64_t (*clock_us)(void);

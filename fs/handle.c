@@ -163,6 +163,12 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 
 	/* It would look like a lock, and be none. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY) {
+		if (face->stories.log_takes) {
+			family_see(fuse_req_ctx(req)->pid, &request.caller);
+			story_refuse(&face->stories, node->lock, &request.caller, request.uid,
+			             -EACCES,
+			             "a door opened for reading only would not take the lock");
+		}
 		fuse_reply_err(req, EACCES);
 		return;
 	}

@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -84,6 +83,7 @@ static void hold_free(struct hold *hold)
 		hold_step(hold, HOLD_GONE);
 	if (hold->ctx)
 		hold->kind->dropped(hold->ctx);
+	story_end(&hold->story, hold->taker);
 	if (hold->taker)
 		lc_leave(hold->taker);
 	node_unref(face->nodes, hold->node);
@@ -233,6 +233,7 @@ static void answer_request(struct hold *hold, int err)
 	fuse_req_t req = stop_waiting(hold, err < 0 ? HOLD_GONE : HOLD_GRANTING);
 
 	if (err < 0) {
+		story_refused(&hold->story, err);
 		fuse_reply_err(req, -err);
 		hold_free(hold);
 		return;
@@ -245,6 +246,7 @@ static void answer_request(struct hold *hold, int err)
 		return;
 	}
 	hold_step(hold, HOLD_HELD);
+	story_granted(&hold->story, hold->taker);
 	if (face->seekers > 0 && hold->mode == LC_EXCLUSIVE) {
 		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
 		admit_families(face);
@@ -271,10 +273,9 @@ static void lock_lost(void *ctx)
 	struct hold *hold = ctx;
 	struct holder *holder;
 
-	log_line(LC_WARNING, "%s: the lock is lost, token %" PRId64, hold->node->lock,
-	         lc_token(hold->taker));
 	if (hold->state != HOLD_HELD)
 		return;
+	story_lost(&hold->story, hold->taker);
 	hold_step(hold, HOLD_LOST);
 	if (hold->kind->lost)
 		hold->kind->lost(hold);
@@ -361,9 +362,13 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	};
 	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
+		story_refuse(&face->stories, request->node->lock, &request->caller, request->uid, r,
+		             NULL);
 		free(hold);
 		return r;
 	}
+	story_begin(&hold->story, &face->stories, hold->node->lock, hold->mode, &hold->caller,
+	            hold->uid);
 	node_ref(hold->node);
 	face->holds++;
 	*ret_hold = hold;
@@ -461,6 +466,8 @@ void hold_part(struct holder *holder)
 	struct hold *hold = holder->hold;
 
 	guardian_release(hold->face->guardian, holder->slot);
+	if (!holder->next && hold->holders == holder)
+		story_parted(&hold->story, holder->pid, holder->life);
 	if (holder->life >= 0)
 		close(holder->life);
 	DL_DELETE(hold->holders, holder);
@@ -482,6 +489,13 @@ void hold_move(struct holder *holder, struct hold *to)
 	DL_APPEND(to->holders, holder);
 	if (!from->holders)
 		hold_free(from);
+}
+
+void hold_evicted(void *taker_ctx, const char *by)
+{
+	struct hold *hold = taker_ctx;
+
+	story_evicted(&hold->story, by);
 }
 
 /* ---- all of a mount ---- */

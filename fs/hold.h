@@ -33,6 +33,7 @@
 
 #include "face.h"
 #include "family.h"
+#include "story.h"
 
 struct hold;
 
@@ -113,6 +114,7 @@ struct hold {
 	const void *where;
 	uint64_t owner;
 	struct lineage *lineage;
+	struct story story;
 	struct holder *holders; /* in the order in which they joined; NULL: not granted */
 	/* Nobody else's: */
 	enum hold_state state;      /* changed by hold_step() alone */
@@ -154,6 +156,9 @@ void hold_attend(struct holder *holder);
 /* The exclusive hold, not lost, of the nearest living ancestor that has one on this mount, if its
  * user might signal the process. NULL: there is none. */
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);
+
+/* Somebody has evicted the taker whose context in the engine this is: as of lc_config. */
+void hold_evicted(void *taker_ctx, const char *by);
 
 /* ---- all of a mount ---- */
 

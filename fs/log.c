@@ -11,20 +11,26 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_MAX 600
+/* Below PIPE_BUF: a pipe takes a line as a whole. */
+#define TEXT_MAX 2048
+#define LINE_MAX (TEXT_MAX + 64)
 #define FINISH_MS 1000
 
 static int syslog_fd = -1;
 static int child_fd = -1;
 static bool to_syslog;
+static bool to_journal; /* by stderr */
+static const char *about;
 static enum lc_level most_level = LC_NOTICE;
 
 static int priority(enum lc_level level)
@@ -75,11 +81,12 @@ static bool send_syslog(enum lc_level level, const char *text)
 	return false;
 }
 
-static bool write_stderr(const char *text)
+static bool write_stderr(enum lc_level level, const char *text)
 {
 	struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
 	char line[LINE_MAX];
-	int len = snprintf(line, sizeof(line), "zklockfs: %s\n", text);
+	int len = to_journal ? snprintf(line, sizeof(line), "<%d>%s\n", priority(level), text)
+	                     : snprintf(line, sizeof(line), "zklockfs: %s\n", text);
 
 	if (child_fd >= 0)
 		return send(child_fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
@@ -90,7 +97,7 @@ static bool write_stderr(const char *text)
 
 static bool put(enum lc_level level, const char *text)
 {
-	return to_syslog ? send_syslog(level, text) : write_stderr(text);
+	return to_syslog ? send_syslog(level, text) : write_stderr(level, text);
 }
 
 /* What users can cause at will, warnings of their own locks' losses among it, has windows of its
@@ -131,14 +138,22 @@ static bool admit_line(enum lc_level level)
 	return false;
 }
 
+/* Names are users' text: one line stays one line, and no terminal is told anything. */
+static void make_harmless(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c; c++)
+		if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0))
+			*c = '?'; /* of a control character beyond ASCII its first byte */
+}
+
 static void put_formatted(enum lc_level level, const char *format, va_list args)
 {
-	char text[512];
+	char text[TEXT_MAX];
+	int len = about ? snprintf(text, sizeof(text), "%s: ", about) : 0;
 
-	vsnprintf(text, sizeof(text), format, args);
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?'; /* names are users' text: one line stays one line */
+	if ((size_t)len < sizeof(text))
+		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
+	make_harmless(text);
 	if (!put(level, text))
 		window_of(level)->dropped++;
 }
@@ -166,9 +181,37 @@ void log_trace(const char *format, ...)
 	errno = saved;
 }
 
+void log_record(const char *format, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	put_formatted(LC_INFO, format, args);
+	va_end(args);
+	errno = saved;
+}
+
 void log_level(enum lc_level most)
 {
 	most_level = most;
+}
+
+/* systemd tells which device and inode its journal's socket has. */
+static bool is_journal(int fd)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && fstat(fd, &st) == 0 &&
+	       st.st_dev == device && st.st_ino == inode;
+}
+
+void log_about(const char *mountpoint)
+{
+	about = mountpoint;
+	to_journal = is_journal(STDERR_FILENO);
 }
 
 void log_to_syslog(void)

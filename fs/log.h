@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * log.h - the one sink of what the daemon has to say: stderr while somebody reads
- * it there, syslog afterwards. Never blocks once the mount serves, not on a full pipe, a stopped
+ * log.h - the one sink of what the daemon has to say: stderr while somebody reads it there, syslog
+ * afterwards. Each line names the mount and has a priority, also on a stderr that is the
+ * journal's (sd-daemon(3)). Never blocks once the mount serves, not on a full pipe, a stopped
  * terminal, or a file on a disk or server that is slow: what cannot be written now is counted
  * and dropped. At most LOG_BURST errors in LOG_WINDOW_S, as many warnings, and as many
  * other lines; what is more is counted too.
@@ -18,7 +19,11 @@
 void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line of `-d` that no limit holds back. */
 void log_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A line that the administrator has asked for: the same, and of LC_INFO. */
+void log_record(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
+/* What each line is about: the mount point. It stays the caller's. */
+void log_about(const char *mountpoint);
 /* From stderr to the system's log. */
 void log_to_syslog(void);
 /* In the foreground: a child writes to stderr, and may wait there. */

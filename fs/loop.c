@@ -35,6 +35,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ static void lose_patience(struct loop *loop)
 		         "the time to drain is over: %u locks that are still held are lost",
 		         status.holders);
 	enter_stage(loop, LOOP_FORFEITED, GRACE_US);
+	face->stories.leaves = true;
 	lc_forfeit(face->lc);
 }
 
@@ -302,6 +304,31 @@ int loop_connect(struct loop *loop, int64_t until_us)
 	}
 }
 
+/* What an administrator wants to know of a start and of a new session; that a session goes on, the
+ * engine says. */
+static void say_contact(struct loop *loop)
+{
+	struct lc_status status;
+	bool contact = lc_ready(loop->face->lc);
+
+	if (contact == loop->contact)
+		return;
+	loop->contact = contact;
+	if (!contact)
+		return;
+	lc_status(loop->face->lc, &status);
+	if (loop->sessions == 0)
+		log_line(LC_NOTICE,
+		         "serves %s%s as %s: server %s, session 0x%" PRIx64 " of %" PRId64 " ms",
+		         loop->options->servers, loop->options->root, lc_host(loop->face->lc),
+		         status.server, (uint64_t)status.session, status.session_timeout_us / 1000);
+	else if (loop->sessions != status.sessions)
+		log_line(LC_NOTICE, "a new session: %lu locks were lost, %u waiters queue again",
+		         status.counters.losses - loop->losses, status.waiters);
+	loop->sessions = status.sessions;
+	loop->losses = status.counters.losses;
+}
+
 bool loop_serve(struct loop *loop, void (*serving)(void))
 {
 	struct face *face = loop->face;
@@ -319,6 +346,8 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 			told = true;
 			serving();
 		}
+		if (told)
+			say_contact(loop);
 	}
 	free(buffer.mem);
 	return told;

@@ -27,10 +27,12 @@ struct loop {
 	int answer;     /*   and what it said */
 	unsigned terms; /* how often we were told to leave */
 	enum loop_stage stage;
-	int64_t patience_us; /* when the next stage comes */
-	int error;           /* the engine is unusable: lc_why() */
-	bool gone;           /* the kernel's side has ended */
-	ssize_t unserved;    /* bytes of a request that is read and not served yet */
+	int64_t patience_us;            /* when the next stage comes */
+	int error;                      /* the engine is unusable: lc_why() */
+	bool contact;                   /* as it was said last, */
+	unsigned long sessions, losses; /* and so many there had been */
+	bool gone;                      /* the kernel's side has ended */
+	ssize_t unserved;               /* bytes of a request that is read and not served yet */
 };
 
 int loop_begin(struct loop *loop);

@@ -75,6 +75,12 @@ static bool look_for_pause(void *ctx)
 	return pauses_look(&loop->face->pauses);
 }
 
+static void tell_evicted(void *ctx, void *taker_ctx, const char *by)
+{
+	(void)ctx;
+	hold_evicted(taker_ctx, by);
+}
+
 static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
@@ -247,6 +253,7 @@ static int begin_session(struct options *options, struct loop *loop, struct ense
 		.random = random_bytes,
 		.report = log_report,
 		.disrupted = look_for_pause,
+		.evicted = tell_evicted,
 		.deadline = set_deadline,
 		.ctx = loop,
 	};
@@ -263,6 +270,7 @@ static int begin_session(struct options *options, struct loop *loop, struct ense
 	loop->servers.ctx = *ret_ensemble;
 	if (r == 0)
 		r = lc_create(&config, *ret_ensemble, &loop->face->lc);
+	loop->face->stories.lc = loop->face->lc;
 	if (r < 0) {
 		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
 		         options->root);
@@ -316,6 +324,10 @@ int main(int argc, char **argv)
 	if (!options_parse(argc, argv, &options, &status))
 		return status;
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
+	log_about(options.mountpoint);
+	face.stories.clock_us = clock_now_us;
+	face.stories.log_takes = options.log_takes;
+	face.stories.audit = options.audit;
 	fuse_set_log_func(fuse_log_line);
 	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;
@@ -357,6 +369,7 @@ int main(int argc, char **argv)
 		}
 		nodes_destroy(face.nodes);
 	}
+	history_finish(&face.stories.history);
 	ready_fail(status);
 	servers_finish(&loop.servers);
 	options_free(&options);

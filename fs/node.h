@@ -43,6 +43,7 @@ enum node_kind {
 	NODE_STATUS,  /* .zklockfs/status */
 	NODE_METRICS, /* .zklockfs/metrics */
 	NODE_LOCKS,   /* .zklockfs/locks */
+	NODE_HISTORY, /* .zklockfs/history */
 };
 
 struct claim; /* of the door flock: claim.h */

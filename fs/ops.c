@@ -316,6 +316,8 @@ static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 			reply_child(face, req, parent, name, NODE_METRICS);
 		else if (strcmp(name, "locks") == 0)
 			reply_child(face, req, parent, name, NODE_LOCKS);
+		else if (strcmp(name, "history") == 0)
+			reply_child(face, req, parent, name, NODE_HISTORY);
 		else
 			fuse_reply_err(req, ENOENT);
 		return;
@@ -327,6 +329,7 @@ static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	case NODE_STATUS:
 	case NODE_METRICS:
 	case NODE_LOCKS:
+	case NODE_HISTORY:
 		fuse_reply_err(req, ENOTDIR);
 		return;
 	}

@@ -39,6 +39,8 @@ static const char usage[] =
 	"  credentials=FILE      user:password to show to the ensemble (none)\n"
 	"  mkroot                make ROOT if it is absent; /locks always is made\n"
 	"  on_lost=none|term|kill  stop processes that lose a lock (none)\n"
+	"  log_takes             log each grant, release and refusal\n"
+	"  audit                 log each hold when it has ended\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
 	"  uid=N, gid=N          owner of locks that other clients made (mounter)\n"
 	"  umask=MASK            taken away from 0777 for their mode (022)\n"
@@ -50,7 +52,7 @@ enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_D
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *on_lost, *credentials, *uid, *gid, *umask;
-	int mkroot;
+	int mkroot, log_takes, audit;
 	bool read_only;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
@@ -77,6 +79,8 @@ static const struct fuse_opt table[] = {
 	VALUE("gid", gid),
 	VALUE("umask", umask),
 	{"mkroot", offsetof(struct raw, mkroot), 1},
+	{"log_takes", offsetof(struct raw, log_takes), 1},
+	{"audit", offsetof(struct raw, audit), 1},
 	FUSE_OPT_KEY("-h", KEY_HELP),
 	FUSE_OPT_KEY("--help", KEY_HELP),
 	FUSE_OPT_KEY("-V", KEY_VERSION),
@@ -444,6 +448,8 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 		                raw->source ? "no mount point given" : "no servers given");
 	options->foreground = raw->foreground;
 	options->debug = raw->debug;
+	options->log_takes = raw->log_takes;
+	options->audit = raw->audit;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
 	       read_credentials(raw, options, ret_status) && read_owner(raw, options, ret_status) &&

@@ -7,6 +7,7 @@
 #include "face.h"
 
 #include "family.h"
+#include "row.h"
 #include "text.h"
 
 #include <errno.h>
@@ -50,6 +51,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 	fi->fh = (uint64_t)(uintptr_t)file;
 	fi->direct_io = 1;
 	fi->noflush = 1;
+	fi->nonseekable = node->kind == NODE_HISTORY; /* tail(1) reads it as a pipe */
 	if (fuse_reply_open(req, fi) < 0)
 		text_release(file);
 }
@@ -118,7 +120,11 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 
 	lc_status(face->lc, &status);
 	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
-	r = (node->kind == NODE_METRICS ? view_metrics : view_status)(&status, &mount, &text);
+	if (node->kind == NODE_HISTORY)
+		r = history_view(&face->stories.history, fuse_req_ctx(req)->uid, &text);
+	else
+		r = (node->kind == NODE_METRICS ? view_metrics : view_status)(&status, &mount,
+		                                                              &text);
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
@@ -150,6 +156,7 @@ static int ask_for(struct parked *parked)
 	case NODE_STATUS:
 	case NODE_METRICS:
 	case NODE_LOCKS:
+	case NODE_HISTORY:
 		break;
 	}
 	return -EISDIR;
@@ -182,7 +189,7 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 		reply_text(face, req, node, fi, NULL, 0, 0);
 		return;
 	}
-	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS) {
+	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS || node->kind == NODE_HISTORY) {
 		about_open(face, req, node, fi);
 		return;
 	}
@@ -256,11 +263,13 @@ static int evict_now(struct parked *parked)
 	uid_t uid = fuse_req_ctx(parked->req)->uid;
 	const struct node *node = parked->node;
 	struct caller caller;
-	char name[128];
+	char command[ROW_WORD_MAX(LC_COMMAND_MAX)], name[128];
+	struct row row = {.text = command, .room = sizeof(command)};
 
 	family_see(fuse_req_ctx(parked->req)->pid, &caller);
-	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)uid,
-	         (int)caller.process.pid, caller.command, parked->face->host);
+	row_word(&row, caller.command); /* nothing else shall look like what follows it */
+	snprintf(name, sizeof(name), "uid %u pid %d (%.*s) on %s", (unsigned)uid,
+	         (int)caller.process.pid, (int)row.len, command, parked->face->host);
 	return lc_evict(parked->face->lc, node->lock, node->znode,
 	                &(struct lc_evictor){.uid = uid, .name = name, .token = node->entry.token},
 	                parked->done, parked, &parked->call);

@@ -56,3 +56,8 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
 	entry_write(entry);
 	return 0;
 }
+
+const char *lc_reason(const struct lc_taker *taker)
+{
+	return taker->entry.reason ? taker->entry.reason : "";
+}

@@ -123,6 +123,9 @@ struct lc_config {
 	/* True if there was a sign, since the last call, that clock_us may have stood still for
 	 * a while. May be NULL. */
 	bool (*disrupted)(void *ctx);
+	/* Somebody has evicted the taker of that context, and it will be told -ECANCELED or that its
+	 * lock is lost. `by`: lc_evictor.name, printable. May be NULL. */
+	void (*evicted)(void *ctx, void *taker_ctx, const char *by);
 	/* The lease's end has moved; INT64_MIN: there is none. May be NULL. */
 	void (*deadline)(void *ctx, int64_t deadline_us);
 	void *ctx;
@@ -255,6 +258,8 @@ int64_t lc_token(const struct lc_taker *taker);
 const char *lc_znode(const struct lc_taker *taker);
 /* The text that others see beside the holder. 0, -EFBIG, or -EIO: lost, by the lease. */
 int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
+/* What stands there now; "" for nothing. */
+const char *lc_reason(const struct lc_taker *taker);
 
 /* Take no more takers: -ESHUTDOWN for new ones and for all that wait. */
 void lc_drain(struct lc *lc);

@@ -80,6 +80,8 @@ void loss_by_mark(struct lc_taker *taker, const char *by)
 		return;
 	lc_report(taker->entry.lc, LC_NOTICE, "%s/%s: evicted by %s", taker->entry.lock->path,
 	          taker->entry.name, by);
+	if (taker->entry.lc->config.evicted)
+		taker->entry.lc->config.evicted(taker->entry.lc->config.ctx, taker->ctx, by);
 	take_away(taker, -ECANCELED);
 }
 

@@ -81,7 +81,7 @@ def test(case):
     server = case.server()
     mount = case.mount(server, 'web"1\\')
     other = case.mount(server, 'b')
-    check_equal(sorted(os.listdir(mount.path('.zklockfs'))), ['locks', 'metrics', 'status'], 'files about the mount')
+    check_equal(sorted(os.listdir(mount.path('.zklockfs'))), ['history', 'locks', 'metrics', 'status'], 'files about the mount')
     check_errno(errno.EACCES if os.getuid() else errno.EPERM, os.open, mount.path('.zklockfs/metrics'), os.O_RDWR)
     text = mount.read('.zklockfs', 'metrics')
     check(os.stat(mount.path('.zklockfs', 'metrics')).st_size >= 2 * len(text), 'the size is no upper bound')

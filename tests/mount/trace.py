@@ -21,7 +21,7 @@ def test(case):
     def line(text, least_ms=0.0, most_ms=20000.0):
         """Waits for it: another process writes the log. The pattern's %s is the time."""
         def found():
-            match = re.search(f'^zklockfs: {text}'.replace('%s', r'(\d+\.\d{3}) ms') + '$',
+            match = re.search(f'^zklockfs: {mount.directory}: {text}'.replace('%s', r'(\d+\.\d{3}) ms') + '$',
                               mount.log(), re.MULTILINE)
             return match and [match]
         times = until(found, f'the line {text}')[0].groups()

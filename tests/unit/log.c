@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -192,17 +193,61 @@ static void the_child_waits_alone(void **state)
 
 static void one_message_is_one_line(void **state)
 {
-	char name[2000];
+	char name[4000];
 
 	(void)state;
-	log_line(LC_NOTICE, "%s", "two\nlines\r\x7f\x1b[31m");
+	log_line(LC_NOTICE, "%s",
+	         "two\nlines\r\x7f\x1b[31m\xc2\x9b"
+	         "31m\xc3\x9b");
 	assert_int_equal(lines(), 1);
-	assert_string_equal(text, "zklockfs: two?lines???[31m\n");
+	assert_string_equal(text, "zklockfs: two?lines???[31m?\x9b"
+	                          "31m\xc3\x9b\n");
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	log_line(LC_NOTICE, "%s", name);
 	assert_int_equal(lines(), 1);
-	assert_in_range(strlen(text), 500, 600);
+	assert_in_range(strlen(text), 2000, 2100);
+}
+
+/* Also where the journal reads stderr, and wants a priority in front. */
+static void each_line_names_the_mount(void **state)
+{
+	char stream[64];
+	struct stat st;
+
+	(void)state;
+	log_about("/mnt/locks");
+	log_line(LC_WARNING, "a line");
+	log_record("another %d", 42);
+	assert_int_equal(lines(), 2);
+	assert_string_equal(text,
+	                    "zklockfs: /mnt/locks: a line\nzklockfs: /mnt/locks: another 42\n");
+
+	assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+	         (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	log_about("/mnt/locks");
+	log_line(LC_WARNING, "a line");
+	log_line(LC_ERROR, "another");
+	assert_int_equal(lines(), 2);
+	assert_string_equal(text, "<4>/mnt/locks: a line\n<3>/mnt/locks: another\n");
+
+	setenv("JOURNAL_STREAM", "1:1", 1); /* another's, inherited */
+	log_about(NULL);
+	log_line(LC_WARNING, "a line");
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: a line\n");
+}
+
+static void records_have_no_limit(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5 * LOG_BURST; i++)
+		log_record("line %d", i);
+	assert_int_equal(lines(), 5 * LOG_BURST);
+	log_line(LC_NOTICE, "one more");
+	assert_int_equal(lines(), 1);
 }
 
 int main(void)
@@ -212,6 +257,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_level_has_its_own_room, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_wanted_takes_no_room, begin, end),
 		cmocka_unit_test_setup_teardown(the_child_waits_alone, begin, end),
+		cmocka_unit_test_setup_teardown(each_line_names_the_mount, begin, end),
+		cmocka_unit_test_setup_teardown(records_have_no_limit, begin, end),
 		cmocka_unit_test_setup_teardown(a_full_pipe_is_not_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(one_message_is_one_line, begin, end),
 	};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history.c - see history.h.
+ */
+#include "history.h"
+
+#include "row.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define HEADER "ENDED LOCK MODE WAITED HELD END PID UID COMMAND SINCE TOKEN BY REASON\n"
+
+struct history_item {
+	struct history_item *prev, *next;
+	size_t bytes;
+	struct history_hold hold;
+	char text[]; /* what its strings point to */
+};
+
+#define MINUTES(n) ((n)*INT64_C(60000000))
+
+const int64_t history_bounds_us[HISTORY_BUCKETS] = {
+	1000,       10000,       100000,      1000000,      5000000,      15000000,      MINUTES(1),
+	MINUTES(5), MINUTES(15), MINUTES(60), MINUTES(240), MINUTES(720), MINUTES(1440),
+};
+
+static void count_hold(struct history *history, int64_t held_us)
+{
+	int bucket = 0;
+
+	while (bucket < HISTORY_BUCKETS && held_us > history_bounds_us[bucket])
+		bucket++;
+	history->buckets[bucket]++;
+	history->held_us += held_us;
+}
+
+static void forget_oldest(struct history *history)
+{
+	struct history_item *item = history->first;
+
+	DL_DELETE(history->first, item);
+	history->count--;
+	history->bytes -= item->bytes;
+	free(item);
+}
+
+void history_add(struct history *history, const struct history_hold *hold, int64_t held_us)
+{
+	size_t lock = strlen(hold->lock) + 1, by = strlen(hold->by) + 1;
+	size_t bytes = sizeof(struct history_item) + lock + by + strlen(hold->reason) + 1;
+	struct history_item *item = malloc(bytes);
+
+	count_hold(history, held_us);
+	if (!item)
+		return;
+	item->bytes = bytes;
+	item->hold = *hold;
+	item->hold.lock = strcpy(item->text, hold->lock);
+	item->hold.by = strcpy(item->text + lock, hold->by);
+	item->hold.reason = strcpy(item->text + lock + by, hold->reason);
+	DL_APPEND(history->first, item);
+	history->count++;
+	history->bytes += bytes;
+	while (history->count > HISTORY_HOLDS || history->bytes > HISTORY_BYTES)
+		forget_oldest(history);
+}
+
+void history_finish(struct history *history)
+{
+	while (history->first)
+		forget_oldest(history);
+}
+
+const char *history_end_name(enum history_end end)
+{
+	switch (end) {
+	case HISTORY_CLOSED:
+		return "closed";
+	case HISTORY_EXITED:
+		return "exited";
+	case HISTORY_LOST:
+		return "lost";
+	case HISTORY_EVICTED:
+		return "evicted";
+	}
+	return NULL;
+}
+
+/* ---- as text ---- */
+
+static bool may_see(const struct history_item *item, uid_t uid)
+{
+	return uid == 0 || item->hold.uid == uid;
+}
+
+static size_t room_of(const struct history_item *item)
+{
+	return ROW_WORD_MAX(item->bytes - sizeof(*item)) + ROW_WORD_MAX(LC_COMMAND_MAX) +
+	       2 * VIEW_TIME_MAX + 12 * ROW_NUMBER_MAX;
+}
+
+static void print_hold(struct row *row, const struct history_hold *hold)
+{
+	char ended[VIEW_TIME_MAX], since[VIEW_TIME_MAX];
+
+	row_word(row, view_time(ended, hold->ended_ms));
+	row_word(row, hold->lock);
+	row_word(row, hold->mode == LC_SHARED ? "shared" : "exclusive");
+	row_seconds(row, hold->waited_ms);
+	row_seconds(row, hold->held_ms);
+	row_word(row, history_end_name(hold->end));
+	row_number(row, hold->pid, 0);
+	row_number(row, hold->uid, -1);
+	row_word(row, hold->pid ? hold->command : NULL);
+	row_word(row, view_time(since, hold->since_ms));
+	row_number(row, hold->token, 0);
+	row_word(row, hold->by);
+	row_word(row, hold->reason);
+	row_end(row);
+}
+
+int history_view(const struct history *history, uid_t uid, struct text *ret_text)
+{
+	struct row row = {.room = sizeof(HEADER)};
+	const struct history_item *item;
+
+	DL_FOREACH(history->first, item)
+		if (may_see(item, uid))
+			row.room += room_of(item);
+	row.text = malloc(row.room);
+	if (!row.text)
+		return -ENOMEM;
+	row.len = strlen(HEADER);
+	memcpy(row.text, HEADER, row.len);
+	DL_FOREACH(history->first, item)
+		if (may_see(item, uid))
+			print_hold(&row, &item->hold);
+	*ret_text = (struct text){.data = row.text, .len = row.len};
+	return 0;
+}

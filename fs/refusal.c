@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * refusal.c - see refusal.h.
+ */
+#include "refusal.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *refusal_text(int error)
+{
+	switch (-error) {
+	case EAGAIN:
+		return "another taker has the lock or waits for it";
+	case ETIMEDOUT:
+		return "another taker had the lock until the time limit was over";
+	case EINTR:
+		return "a signal ended the wait";
+	case ENOENT:
+		return "the lock was removed";
+	case ECANCELED:
+		return "its place in the queue was taken away";
+	case EDEADLK:
+		return "another taker waits in between, and would wait for ever";
+	case EHOSTUNREACH:
+		return "the ensemble did not answer in time";
+	case ESHUTDOWN:
+		return "this mount is about to leave, or cannot go on";
+	case ENOLCK:
+		return "too many takers on this mount, more holders than on_lost could stop, or a "
+		       "quota "
+		       "of the ensemble";
+	case EACCES:
+		return "the ensemble does not let this mount make entries there";
+	case EPROTO:
+		return "a client whose entries do not wait for those of zklockfs stands in the "
+		       "queue";
+	case EBUSY:
+		return "this user asks for too much at a time";
+	case ENFILE:
+		return "this user, or all users together, have too many files open here";
+	case ENOMEM:
+		return "the daemon has no memory";
+	case ENAMETOOLONG:
+		return "the path of the lock is too long";
+	default:
+		return strerror(-error);
+	}
+}

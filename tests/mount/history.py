@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`.zklockfs/history` tells of the holds that have ended how they ended, who had the lock, how long
+it took, and why; each user of the user's own. `-o audit` writes the same into the log, however
+many there are; without it the log has none of it."""
+
+import os
+import re
+import subprocess
+
+from harness import ALICE, BOB, check, check_equal, command, run, until
+
+COLUMNS = ['ENDED', 'LOCK', 'MODE', 'WAITED', 'HELD', 'END', 'PID', 'UID', 'COMMAND', 'SINCE', 'TOKEN', 'BY', 'REASON']
+MOST = 1000
+TIME = r'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
+
+
+def rows(mount, uid=0):
+    text = subprocess.run(['cat', mount.path('.zklockfs', 'history')], check=True, capture_output=True, user=uid,
+                          group=uid, extra_groups=[]).stdout.decode()
+    lines = text.splitlines()
+    check_equal(lines[0].split(), COLUMNS, 'the header')
+    for line in lines:
+        check_equal(len(line.split()), len(COLUMNS), f'columns of {line!r}')
+    return [dict(zip(COLUMNS, line.split())) for line in lines[1:]]
+
+
+def check_last(mount, **wanted):
+    row = until(lambda: next((row for row in rows(mount)[-1:] if row['END'] == wanted['END'] and
+                              row['PID'] == wanted['PID']), None), f'{wanted} in the history')
+    check_equal({key: row[key] for key in wanted}, wanted, 'the last hold')
+    check(re.fullmatch(TIME, row['ENDED']) and re.fullmatch(TIME, row['SINCE']) and row['SINCE'] <= row['ENDED'],
+          f'times: {row}')
+    return row
+
+
+def held_for_a_while(mount, taker):
+    """Its entry says since when: 20 ms are over."""
+    lock = os.path.basename(os.path.dirname(taker.path))
+    until(lambda: float(mount.read('.zklockfs', 'locks').splitlines()[1].split()[4]) > 0.1, f'{lock} is held')
+
+
+def check_ends(server, mount):
+    one = mount.take('build').held()
+    one.do('write', b'deploying v42\\')
+    two = mount.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'it queues')
+    held_for_a_while(mount, one)
+    token = one.token()
+    one.release()
+    row = check_last(mount, LOCK='build', MODE='exclusive', END='closed', PID=str(one.pid), UID='0', COMMAND='python3',
+                     TOKEN=str(token), BY='-', REASON='deploying\\040v42\\134', WAITED='0.0')
+    check(0.1 <= float(row['HELD']) < 20, f'how long it held: {row["HELD"]}')
+
+    two.held()
+    held_for_a_while(mount, two)
+    two.kill()
+    row = check_last(mount, LOCK='build', END='exited', PID=str(two.pid), REASON='-')
+    check(0.1 <= float(row['WAITED']) < 20, f'how long it waited: {row["WAITED"]}')
+
+    three = mount.take('build', door='shared').held()
+    with open(mount.path('build', 'queue', mount.queue('build')[0]), 'w', encoding='ascii') as entry:
+        entry.write('evict')
+    row = check_last(mount, LOCK='build', MODE='shared', END='evicted', PID=str(three.pid))
+    check(re.fullmatch(rf'uid\\0400\\040pid\\040{os.getpid()}\\040\(.+\)\\040on\\040a', row['BY']), row['BY'])
+
+    four = mount.take('build').held()
+    server.zk.delete('/locks/build/' + server.entries('build')[0])
+    row = check_last(mount, LOCK='build', END='lost', PID=str(four.pid))
+    check('deleted' in row['BY'], row['BY'])
+    four.release()
+    check_equal(len(rows(mount)), 4, 'each once')
+
+
+def check_users(mount):
+    for uid in (ALICE, BOB):
+        mount.take('build', uid=uid).held().release()
+    until(lambda: len(rows(mount)) == 6, 'two more')
+    check_equal([row['UID'] for row in rows(mount, ALICE)], [str(ALICE)], 'what Alice sees')
+
+
+def check_bounds(mount):
+    """The last thousand, and tail(1) gives the last of them."""
+    for _ in range(MOST + 50):
+        os.close(os.open(mount.path('other', 'lock'), os.O_RDWR))
+    until(lambda: len(rows(mount)) == MOST, 'so many holds')
+    until(lambda: all(row['LOCK'] == 'other' for row in rows(mount)), 'the others are forgotten')
+    last = mount.take('build').held()
+    last.do('write', b'the last one')
+    last.release()
+    until(lambda: 'the\\040last\\040one' in mount.read('.zklockfs', 'history'), 'it is there')
+    for program in ('tail', '-n', '1'), ('busybox', 'tail', '-n', '1'), ('awk', 'END { print }'):
+        status, out, _ = command([*program, mount.path('.zklockfs', 'history')])
+        check(status == 0 and out.endswith('the\\040last\\040one\n') and out.count('\n') == 1, f'{program}: {out!r}')
+
+
+def test(case):
+    server = case.server()
+    mount, quiet = case.mount(server, 'a', options=['audit']), case.mount(server, 'b')
+    mount.mkdir('build')
+    mount.mkdir('other')
+    os.chmod(mount.path('build', 'lock'), 0o666)
+    mount.allow('the lock is lost')
+    check_equal(rows(mount), [], 'of nothing')
+    check_ends(server, mount)
+    check_users(mount)
+    check_bounds(mount)
+    quiet.take('build').held().release()
+    until(lambda: len(rows(quiet)) == 1, 'the other mount has a history of its own')
+
+    lines = [line for line in mount.log().splitlines() if ': audit: ' in line]
+    check_equal(len(lines), len(rows(mount)) + 6 + 51, 'a line for each hold')
+    check(re.search(r': audit: build exclusive pid \d+ \(python3\) uid 0 waited 0\.0 s held \d+\.\d s token \d+ closed; '
+                    r'reason: deploying v42\\$', lines[0]), lines[0])
+    check(re.search(r' evicted by uid 0 pid \d+ \(.+\) on a; reason: -$', lines[2]), lines[2])
+    check('audit' not in quiet.log() and 'granted' not in mount.log(), 'what nobody asked for')
+
+
+run(test)

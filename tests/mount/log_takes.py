@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The log in words: each line names the mount; a start and a new session are said; a loss says of
+whom, since when and why; with `-o log_takes` there is a line for each grant, release and refusal, however
+many there are, and no program's or lock's name makes up one that was none."""
+
+import ctypes
+import errno
+import os
+import re
+import signal
+
+from harness import check, check_equal, check_errno, libc, run, until
+
+EVIL = 'x\n\x1b[2J) uid 0'
+
+
+def expect(mount, pattern, count=1):
+    """So many lines are just that, behind the name of the mount."""
+    wanted = re.compile(f'zklockfs: {re.escape(mount.directory)}: {pattern}$', re.M)
+    until(lambda: len(wanted.findall(mount.log())) >= count, f'{pattern} in the log:\n{mount.log()}')
+    check_equal(len(wanted.findall(mount.log())), count, pattern)
+
+
+def take_as(name, path):
+    """By a program of that name."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            libc.prctl(15, ctypes.c_char_p(name.encode()))
+            fd = os.open(path, os.O_RDWR)
+            os.close(fd)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    check_equal(os.waitpid(pid, 0)[1], 0, 'it takes the lock')
+    return pid
+
+
+def check_takes(server, mount):
+    holder = mount.take('build').held()
+    who = fr'pid {holder.pid} \(python3\) uid 0'
+    expect(mount, fr'build: granted to {who} after 0\.\d s, token {holder.token()}')
+    waiter = mount.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'it queues')
+    limited = mount.take('build', door='lock@150ms')
+    limited.refused(errno.ETIMEDOUT)
+    expect(mount, fr'build: refused to pid {limited.pid} \(python3\) uid 0 after \d\.[1-9] s: another taker had the lock '
+           r'until the time limit was over \(ETIMEDOUT\)')
+    check_errno(errno.EAGAIN, os.open, mount.path('build', 'try'), os.O_RDWR)
+    expect(mount, r'build: refused to pid \d+ \(.+\) uid 0 after 0\.\d s: another taker has the lock or waits for it '
+           r'\(EAGAIN\)')
+    check_errno(errno.EACCES, os.open, mount.path('build', 'lock'), os.O_RDONLY)
+    expect(mount, r'build: refused to .+: a door opened for reading only would not take the lock \(EACCES\)')
+    with open(mount.path('build', 'queue', mount.queue('build')[1]), 'w', encoding='ascii') as entry:
+        entry.write('evict')
+    waiter.refused(errno.ECANCELED)
+    expect(mount, fr'build: refused to pid {waiter.pid} .+: its place in the queue was taken away by uid 0 pid '
+           fr'{os.getpid()} \(.+\) on a \(ECANCELED\)')
+    token = holder.token()
+    holder.release()
+    expect(mount, fr'build: released by {who} after \d\.\d s, token {token}: closed')
+
+
+def check_hostile(mount):
+    """What users can name stands there as one word."""
+    lock = 'granted to pid 1 (x)'
+    mount.mkdir(lock)
+    pid = take_as(EVIL, mount.path(lock, 'lock'))
+    name = r'x\?\?\[2J\)\\040uid\\0400'
+    expect(mount, fr'granted\\040to\\040pid\\0401\\040\(x\): granted to pid {pid} \({name}\) uid 0 after \d\.\d s, '
+           r'token (\d+|-)')
+    check('\x1b' not in mount.log(), 'a control character')
+    for line in mount.log().splitlines():
+        check(line.startswith(f'zklockfs: {mount.directory}: '), f'a line of its own: {line!r}')
+
+
+def check_many(mount):
+    """The limit of other lines does not hold for these."""
+    before = mount.log().count('granted to')
+    for _ in range(300):
+        os.close(os.open(mount.path('other', 'lock'), os.O_RDWR))
+    until(lambda: mount.log().count('granted to') == before + 300, 'a line for each')
+
+
+def check_session(server, mount):
+    """It is lost with those who hold, and those who wait queue again."""
+    holder = mount.take('build').held()
+    holder.do('write', b'a long one')
+    waiters = []
+    for count in (2, 3, 4):
+        waiters.append(mount.take('build'))
+        until(lambda: len(server.entries('build')) == count, 'it queues')
+    session = mount.session()
+    mount.process.send_signal(signal.SIGSTOP)
+    until(lambda: session not in server.connections() and not server.entries('build'), 'the session ends', 40)
+    mount.process.send_signal(signal.SIGCONT)
+    expect(mount, fr'build: the lock is lost by pid {holder.pid} \(python3\) uid 0, token \d+, held for \d+\.\d s: '
+           r'(no contact with the ensemble for so long that the lease is over|the ensemble has ended the session); '
+           r'reason: a long one')
+    expect(mount, r'a new session: 1 locks were lost, 3 waiters queue again')
+    for waiter in waiters:
+        waiter.held().release()
+
+
+def test(case):
+    server = case.server()
+    mount = case.mount(server, 'a', session='6s', options=['log_takes'])
+    plain = case.mount(server, 'b')
+    for each in (mount, plain):
+        expect(each, fr'serves 127\.0\.0\.1:{server.port}/locks as {each.host}: server 127\.0\.0\.1:{server.port}, session '
+               fr'0x{each.session():x} of \d+ ms')
+        each.allow('.')
+    mount.mkdir('build')
+    mount.mkdir('other')
+    check_takes(server, mount)
+    check_hostile(mount)
+    check_many(mount)
+    check_session(server, mount)
+    check_errno(errno.EACCES, os.open, plain.path('build', 'lock'), os.O_RDONLY)
+    plain.take('build', door='try').held().release()
+    check('granted' not in plain.log() and 'refused' not in plain.log(), 'what nobody asked for')
+
+
+run(test)

@@ -20,8 +20,8 @@ static int compare_by_pid(const void *a, const void *b)
 	return ((const struct order_process *)a)->pid - ((const struct order_process *)b)->pid;
 }
 
-const struct order_process *order_find(const struct order_process *processes, size_t count,
-                                       pid_t pid)
+const struct order_process *order_process_of(const struct order_process *processes, size_t count,
+                                             pid_t pid)
 {
 	struct order_process key = {.pid = pid};
 
@@ -41,8 +41,8 @@ void order_find_kin(struct order_process *processes, size_t count, const pid_t *
 				kin = ORDER_KIN;
 				break;
 			}
-			process = (struct order_process *)order_find(processes, count,
-			                                             process->parent);
+			process = (struct order_process *)order_process_of(processes, count,
+			                                                   process->parent);
 		}
 		if (process && process->kin != ORDER_OPEN)
 			kin = process->kin;

@@ -24,8 +24,8 @@ struct order_process {
 void order_find_kin(struct order_process *processes, size_t count, const pid_t *of,
                     size_t of_count);
 /* NULL: there is none of that number. `processes` is sorted by pid. */
-const struct order_process *order_find(const struct order_process *processes, size_t count,
-                                       pid_t pid);
+const struct order_process *order_process_of(const struct order_process *processes, size_t count,
+                                             pid_t pid);
 /* By kin and turn. */
 void order_sort(struct order_process *processes, size_t count);
 

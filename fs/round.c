@@ -510,7 +510,7 @@ static void look_at_all(struct round *round)
 
 	for (size_t i = 0; i < count; i++) {
 		const struct order_process *known =
-			order_find(round->processes, round->process_count, pids[i]);
+			order_process_of(round->processes, round->process_count, pids[i]);
 
 		all[i] =
 			known ? *known : (struct order_process){.pid = pids[i], .uid = UNKNOWN_UID};

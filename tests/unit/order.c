@@ -67,9 +67,9 @@ static void one_is_found_by_its_number(void **state)
 	const struct order_process processes[] = {{.pid = 2}, {.pid = 5}, {.pid = 9}};
 
 	(void)state;
-	assert_ptr_equal(order_find(processes, LENGTH(processes), 5), &processes[1]);
-	assert_null(order_find(processes, LENGTH(processes), 6));
-	assert_null(order_find(processes, 0, 5));
+	assert_ptr_equal(order_process_of(processes, LENGTH(processes), 5), &processes[1]);
+	assert_null(order_process_of(processes, LENGTH(processes), 6));
+	assert_null(order_process_of(processes, 0, 5));
 }
 
 int main(void)

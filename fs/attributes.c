@@ -112,7 +112,7 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	case NODE_LOCKS:
 	case NODE_HISTORY:
 		st.st_mode = S_IFREG | 0444;
-		st.st_size = VIEW_SIZE;
+		st.st_size = node->kind == NODE_METRICS ? VIEW_METRICS_SIZE : VIEW_SIZE;
 		break;
 	}
 	/* wc -c and tail -c jump to near the end of a file that is larger than a block. */

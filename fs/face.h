@@ -81,6 +81,8 @@ struct face {
 	bool read_only;                 /* the mount: nothing is to be taken */
 	int64_t kernel_limit_s;         /* kernel_limit.h */
 	struct stories stories;
+	const char *mountpoint;
+	unsigned metrics_locks; /* so many locks have a series of their own */
 	struct pauses pauses;
 	struct trace *trace; /* trace.h; NULL: requests are not traced */
 	int64_t (*clock_us)(void);

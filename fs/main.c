@@ -328,6 +328,8 @@ int main(int argc, char **argv)
 	face.stories.clock_us = clock_now_us;
 	face.stories.log_takes = options.log_takes;
 	face.stories.audit = options.audit;
+	face.mountpoint = options.mountpoint;
+	face.metrics_locks = options.metrics_locks;
 	fuse_set_log_func(fuse_log_line);
 	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;

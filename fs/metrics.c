@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * metrics.c - .zklockfs/metrics: the status and what was counted, in the text format of
- * Prometheus, version 0.0.4. Base units, counters that end in _total.
+ * Prometheus, version 0.0.4. Base units, counters that end in _total. Each series has the mount
+ * point as a label: one collector may read the metrics of several mounts.
  */
 #include "view.h"
+
+#include "history.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,30 +21,72 @@
 struct page {
 	FILE *file;
 	bool ok;
+	const char *mount;
 };
 
 #define PRINT(page, ...) ((page)->ok &= fprintf((page)->file, __VA_ARGS__) >= 0)
 
-static void begin(struct page *page, const char *name, const char *type, const char *help)
+/* ---- one series ---- */
+
+static void begin_family(struct page *page, const char *name, const char *type, const char *help)
 {
 	PRINT(page, "# HELP zklockfs_%s %s\n# TYPE zklockfs_%s %s\n", name, help, name, type);
 }
 
-static void print_number(struct page *page, const char *name, const char *type, uint64_t value,
-                         const char *help)
+/* The bytes of the character that begins here, as far as a reader of the text would look; 0: it is
+ * not UTF-8. */
+static size_t utf8_length(const unsigned char *text)
 {
-	begin(page, name, type, help);
-	PRINT(page, "zklockfs_%s %" PRIu64 "\n", name, value);
+	size_t length = *text < 0x80                    ? 1
+	                : *text >= 0xc2 && *text < 0xe0 ? 2
+	                : *text >= 0xe0 && *text < 0xf0 ? 3
+	                : *text >= 0xf0 && *text < 0xf5 ? 4
+	                                                : 0;
+
+	for (size_t i = 1; i < length; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	if ((*text == 0xe0 && text[1] < 0xa0) || (*text == 0xed && text[1] >= 0xa0) ||
+	    (*text == 0xf0 && text[1] < 0x90) || (*text == 0xf4 && text[1] >= 0x90))
+		return 0;
+	return length;
 }
 
-static void gauge(struct page *page, const char *name, uint64_t value, const char *help)
+static void print_label(struct page *page, const char *name, const char *value)
 {
-	print_number(page, name, "gauge", value, help);
+	PRINT(page, "%s=\"", name);
+	while (*value) {
+		size_t length = utf8_length((const unsigned char *)value);
+
+		if (length == 0)
+			PRINT(page, "?");
+		else if (*value == '\n')
+			PRINT(page, "\\n");
+		else if (*value == '"' || *value == '\\')
+			PRINT(page, "\\%c", *value);
+		else
+			PRINT(page, "%.*s", (int)length, value);
+		value += length > 0 ? length : 1;
+	}
+	PRINT(page, "\"");
 }
 
-static void counter(struct page *page, const char *name, uint64_t value, const char *help)
+/* Up to its first label. */
+static void begin_series(struct page *page, const char *name)
 {
-	print_number(page, name, "counter", value, help);
+	PRINT(page, "zklockfs_%s{", name);
+	print_label(page, "mount", page->mount);
+}
+
+static void add_label(struct page *page, const char *name, const char *value)
+{
+	PRINT(page, ",");
+	print_label(page, name, value);
+}
+
+static void end_series(struct page *page, uint64_t value)
+{
+	PRINT(page, "} %" PRIu64 "\n", value);
 }
 
 /* 2500 us is 0.0025. */
@@ -57,36 +102,50 @@ static const char *format_seconds(char text[SECONDS_MAX], int64_t us)
 	return text;
 }
 
-static void seconds(struct page *page, const char *name, int64_t us, const char *help)
+static void end_seconds(struct page *page, int64_t us)
 {
 	char text[SECONDS_MAX];
 
-	begin(page, name, "gauge", help);
-	PRINT(page, "zklockfs_%s %s\n", name, format_seconds(text, us));
+	PRINT(page, "} %s\n", format_seconds(text, us));
 }
 
-static void print_label(struct page *page, const char *name, const char *value)
+/* ---- families of one ---- */
+
+static void print_number(struct page *page, const char *name, const char *type, uint64_t value,
+                         const char *help)
 {
-	PRINT(page, "%s=\"", name);
-	for (; *value; value++)
-		PRINT(page,
-		      *value == '\n'                    ? "\\n"
-		      : *value == '"' || *value == '\\' ? "\\%c"
-		                                        : "%c",
-		      *value);
-	PRINT(page, "\"");
+	begin_family(page, name, type, help);
+	begin_series(page, name);
+	end_series(page, value);
 }
+
+static void gauge(struct page *page, const char *name, uint64_t value, const char *help)
+{
+	print_number(page, name, "gauge", value, help);
+}
+
+static void counter(struct page *page, const char *name, uint64_t value, const char *help)
+{
+	print_number(page, name, "counter", value, help);
+}
+
+static void seconds(struct page *page, const char *name, int64_t us, const char *help)
+{
+	begin_family(page, name, "gauge", help);
+	begin_series(page, name);
+	end_seconds(page, us);
+}
+
+/* ---- families of several ---- */
 
 static void print_info(struct page *page, const struct lc_status *status, const char *host)
 {
-	begin(page, "info", "gauge", "What this mount is.");
-	PRINT(page, "zklockfs_info{");
-	print_label(page, "version", ZKLOCKFS_VERSION);
-	PRINT(page, ",");
-	print_label(page, "host", host);
-	PRINT(page, ",");
-	print_label(page, "server", status->server);
-	PRINT(page, "} 1\n");
+	begin_family(page, "info", "gauge", "The version, host name and server of this mount.");
+	begin_series(page, "info");
+	add_label(page, "version", ZKLOCKFS_VERSION);
+	add_label(page, "host", host);
+	add_label(page, "server", status->server);
+	end_series(page, 1);
 }
 
 static void print_state(struct page *page, const struct lc_status *status)
@@ -94,89 +153,144 @@ static void print_state(struct page *page, const struct lc_status *status)
 	static const char *const names[] = {"connecting", "ready", "suspended", "lost", "unusable"};
 	const char *now = view_state(status);
 
-	begin(page, "state", "gauge", "1 for the state of the session, 0 for the others.");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		PRINT(page, "zklockfs_state{state=\"%s\"} %d\n", names[i],
-		      strcmp(names[i], now) == 0);
+	begin_family(page, "state", "gauge",
+	             "1 for the state that the session is in, 0 for the others.");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		begin_series(page, "state");
+		add_label(page, "state", names[i]);
+		end_series(page, strcmp(names[i], now) == 0);
+	}
 }
 
 static void print_failures(struct page *page, const struct lc_counters *counters)
 {
-	begin(page, "failures_total", "counter", "Takes that were refused or gave up, by errno.");
+	begin_family(page, "failures_total", "counter",
+	             "Takers that were refused or gave up, by error code.");
 	for (int i = 0; i < LC_FAILURES; i++) {
 		int code = lc_failure_codes[i];
 
-		PRINT(page, "zklockfs_failures_total{errno=\"%s\"} %lu\n",
-		      code ? strerrorname_np(code) : "other", counters->failures[i]);
+		begin_series(page, "failures_total");
+		add_label(page, "errno", code ? strerrorname_np(code) : "other");
+		end_series(page, counters->failures[i]);
 	}
 }
 
-static void print_waits(struct page *page, const struct lc_counters *counters)
+/* `buckets`: one more than bounds. */
+static void print_histogram(struct page *page, const char *name, const char *help, int count,
+                            const int64_t *bounds_us, const unsigned long *buckets, int64_t sum_us)
 {
+	char bucket[32], bound[SECONDS_MAX];
 	unsigned long sum = 0;
-	char text[SECONDS_MAX];
 
-	begin(page, "wait_seconds", "histogram", "How long those waited that got the lock.");
-	for (int i = 0; i < LC_WAIT_BUCKETS; i++) {
-		sum += counters->waits[i];
-		PRINT(page, "zklockfs_wait_seconds_bucket{le=\"%s\"} %lu\n",
-		      format_seconds(text, lc_wait_bounds_us[i]), sum);
+	begin_family(page, name, "histogram", help);
+	snprintf(bucket, sizeof(bucket), "%s_bucket", name);
+	for (int i = 0; i <= count; i++) {
+		sum += buckets[i];
+		begin_series(page, bucket);
+		add_label(page, "le", i < count ? format_seconds(bound, bounds_us[i]) : "+Inf");
+		end_series(page, sum);
 	}
-	sum += counters->waits[LC_WAIT_BUCKETS];
-	PRINT(page, "zklockfs_wait_seconds_bucket{le=\"+Inf\"} %lu\n", sum);
-	PRINT(page, "zklockfs_wait_seconds_sum %s\nzklockfs_wait_seconds_count %lu\n",
-	      format_seconds(text, counters->waited_us), sum);
+	snprintf(bucket, sizeof(bucket), "%s_sum", name);
+	begin_series(page, bucket);
+	end_seconds(page, sum_us);
+	snprintf(bucket, sizeof(bucket), "%s_count", name);
+	begin_series(page, bucket);
+	end_series(page, sum);
 }
 
-static void print_all(struct page *page, const struct lc_status *status,
-                      const struct view_mount *mount)
+static void print_longest(struct page *page, const struct view_mount *mount)
 {
-	const struct lc_counters *counters = &status->counters;
+	if (mount->longest_count == 0)
+		return;
+	begin_family(page, "lock_held_seconds", "gauge",
+	             "For how long these locks have been held, those that are held longest.");
+	for (size_t i = 0; i < mount->longest_count; i++) {
+		begin_series(page, "lock_held_seconds");
+		add_label(page, "lock", mount->longest[i].lock);
+		end_seconds(page, mount->longest[i].held_us);
+	}
+}
 
+/* ---- the page ---- */
+
+static void print_session(struct page *page, const struct lc_status *status,
+                          const struct view_mount *mount)
+{
 	print_info(page, status, mount->host);
 	print_state(page, status);
 	seconds(page, "lease_left_seconds", status->lease_left_us,
-	        "How long held locks are good without new contact.");
+	        "For how long held locks are good without new contact with the servers.");
 	seconds(page, "session_timeout_seconds", status->session_timeout_us,
-	        "Granted by the ensemble; 0 without a session.");
+	        "The session timeout that the servers grant; 0 without a session.");
 	seconds(page, "tick_time_seconds", status->tick_time_us,
-	        "Of the servers, as given by the option.");
+	        "The tick time of the servers, as the option gives it.");
 	seconds(page, "kernel_request_timeout_seconds", mount->kernel_limit_s * 1000000,
-	        "fs.fuse.max_request_timeout; 0 for none.");
-	gauge(page, "holders", status->holders, "Takers of this mount that hold their lock.");
-	gauge(page, "waiters", status->waiters, "Takers of this mount that wait.");
+	        "For how long the kernel lets a request wait; 0 for no limit.");
+	counter(page, "sessions_total", status->sessions, "Sessions that were begun.");
+	counter(page, "connections_total", status->connections,
+	        "Connections to servers that were made.");
+	counter(page, "requests_total", status->counters.requests,
+	        "Requests that were sent to the servers; a transaction is one.");
+	counter(page, "clock_doubts_total", status->counters.doubts,
+	        "How often this machine may have been paused, so that held locks were in doubt.");
+}
+
+static void print_now(struct page *page, const struct lc_status *status,
+                      const struct view_mount *mount)
+{
+	gauge(page, "holders", status->holders, "Takers on this mount that hold their lock now.");
+	gauge(page, "waiters", status->waiters, "Takers on this mount that wait now.");
+	seconds(page, "oldest_hold_seconds", mount->oldest_hold_us,
+	        "For how long the longest hold on this mount has lasted; 0 if there is none.");
+	seconds(page, "oldest_wait_seconds", mount->oldest_wait_us,
+	        "For how long the taker that has waited longest on this mount waits; 0 if there is "
+	        "none.");
+	print_longest(page, mount);
 	gauge(page, "losing", status->losing,
 	      "Takers that have lost their lock and may still be at work.");
-	gauge(page, "leaving", status->leaving, "Entries that are still to be deleted.");
-	gauge(page, "entries", status->entries, "Entries of this mount in the ensemble.");
-	gauge(page, "entry_bytes", status->entry_bytes, "Length of their paths.");
-	gauge(page, "open_bytes", mount->open_bytes, "Memory for what users have open.");
-	counter(page, "sessions_total", status->sessions, "ZooKeeper sessions so far.");
-	counter(page, "connections_total", status->connections, "Connections to servers so far.");
-	counter(page, "requests_total", counters->requests,
-	        "Requests to the ensemble; a transaction is one.");
+	gauge(page, "leaving", status->leaving,
+	      "Entries of this mount that are still to be deleted on the servers.");
+	gauge(page, "entries", status->entries, "Entries of this mount on the servers.");
+	gauge(page, "entry_bytes", status->entry_bytes, "Length of the paths of these entries.");
+	gauge(page, "entry_bytes_limit", LC_ENTRY_BYTES_MAX,
+	      "The most that this length can be: beyond it takers are refused.");
+	gauge(page, "open_bytes", mount->open_bytes,
+	      "Memory of the daemon for files that users have open.");
+}
+
+static void print_counts(struct page *page, const struct lc_counters *counters,
+                         const struct history *history)
+{
 	counter(page, "takes_total", counters->takes, "Takers that came.");
 	counter(page, "grants_total", counters->grants, "Takers that got their lock.");
 	counter(page, "hand_offs_total", counters->hand_offs,
-	        "Grants by a holder of this mount, without asking the ensemble.");
+	        "Grants that a holder on this mount made way for, without a request to the "
+	        "servers.");
 	counter(page, "losses_total", counters->losses, "Takers that lost the lock they held.");
-	counter(page, "evictions_total", counters->evictions, "Entries that somebody took away.");
+	counter(page, "evictions_total", counters->evictions,
+	        "Takers whose entry somebody has taken away.");
 	counter(page, "abandoned_total", counters->abandoned,
 	        "Takers that went before they got the lock: by a signal, or killed.");
-	counter(page, "clock_doubts_total", counters->doubts,
-	        "How often the clock may have stood still, so that held locks were in doubt.");
 	print_failures(page, counters);
-	print_waits(page, counters);
+	print_histogram(page, "wait_seconds", "For how long takers waited that got the lock.",
+	                LC_WAIT_BUCKETS, lc_wait_bounds_us, counters->waits, counters->waited_us);
+	print_histogram(page, "hold_seconds",
+	                "For how long locks were held, of holds that have ended.", HISTORY_BUCKETS,
+	                history_bounds_us, history->buckets, history->held_us);
 }
 
 int view_metrics(const struct lc_status *status, const struct view_mount *mount,
                  struct text *ret_text)
 {
-	struct page page = {.file = open_memstream(&ret_text->data, &ret_text->len), .ok = true};
+	struct page page = {.file = open_memstream(&ret_text->data, &ret_text->len),
+	                    .ok = true,
+	                    .mount = mount->mountpoint};
 
 	if (!page.file)
 		return -ENOMEM;
-	print_all(&page, status, mount);
+	print_session(&page, status, mount);
+	print_now(&page, status, mount);
+	print_counts(&page, &status->counters, mount->history);
 	/* The last allocation is fclose()'s, which leaves NULL and says 0. */
 	if (fclose(page.file) == 0 && page.ok && ret_text->data)
 		return 0;

@@ -7,6 +7,7 @@
 #include "credentials.h"
 #include "duration.h"
 #include "mountpoint.h"
+#include "view.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -41,6 +42,7 @@ static const char usage[] =
 	"  on_lost=none|term|kill  stop processes that lose a lock (none)\n"
 	"  log_takes             log each grant, release and refusal\n"
 	"  audit                 log each hold when it has ended\n"
+	"  metrics_locks=N       show the N locks held longest in the metrics (0)\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
 	"  uid=N, gid=N          owner of locks that other clients made (mounter)\n"
 	"  umask=MASK            taken away from 0777 for their mode (022)\n"
@@ -51,7 +53,7 @@ enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_D
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
-	char *host, *on_lost, *credentials, *uid, *gid, *umask;
+	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
 	int mkroot, log_takes, audit;
 	bool read_only;
 	int help, version, foreground, debug;
@@ -73,6 +75,7 @@ static const struct fuse_opt table[] = {
 	VALUE("retry", retry),
 	VALUE("drain", drain),
 	VALUE("host", host),
+	VALUE("metrics_locks", metrics_locks),
 	VALUE("on_lost", on_lost),
 	VALUE("credentials", credentials),
 	VALUE("uid", uid),
@@ -421,7 +424,9 @@ static bool read_owner(const struct raw *raw, struct options *options, int *ret_
 	                   ret_status) &&
 	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid,
 	                   ret_status) &&
-	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status);
+	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status) &&
+	       read_number("metrics_locks", raw->metrics_locks, 10, 0, VIEW_LONGEST_MAX,
+	                   &options->metrics_locks, ret_status);
 }
 
 static void print_version(void)
@@ -475,6 +480,7 @@ bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_
 	free(raw.retry);
 	free(raw.drain);
 	free(raw.host);
+	free(raw.metrics_locks);
 	free(raw.on_lost);
 	free(raw.credentials);
 	free(raw.uid);

@@ -7,6 +7,7 @@
 #include "face.h"
 
 #include "family.h"
+#include "longest.h"
 #include "row.h"
 #include "text.h"
 
@@ -116,8 +117,12 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	                           .kernel_limit_s = face->kernel_limit_s,
 	                           .clock_watched_by = watched_by,
 	                           .open_bytes = face->files.bytes};
+	struct view_held longest[VIEW_LONGEST_MAX];
 	int r;
 
+	mount.mountpoint = face->mountpoint;
+	mount.history = &face->stories.history;
+	longest_find(face, longest, &mount);
 	lc_status(face->lc, &status);
 	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
 	if (node->kind == NODE_HISTORY)

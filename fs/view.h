@@ -22,10 +22,21 @@ struct text {
  * shutil.copyfile, Java's Files.copy: a `holder` without a line, and no error. With more than
  * there is only archivers complain (tar, cpio, rsync), aloud. */
 #define VIEW_SIZE 16384
+/* Of .zklockfs/metrics, with VIEW_LONGEST_MAX locks of long names. */
+#define VIEW_METRICS_SIZE (256 * 1024)
 
 /* All: 0 or -ENOMEM; the caller frees ret_text->data. */
 int view_entry(const struct lc_entry_info *info, struct text *ret_text);
 int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text);
+
+struct history;
+
+/* A lock that is held on this mount. */
+struct view_held {
+	const char *lock;
+	int64_t held_us;
+};
+#define VIEW_LONGEST_MAX 100
 
 /* What the mount knows of itself, the engine aside. */
 struct view_mount {
@@ -33,6 +44,11 @@ struct view_mount {
 	int64_t kernel_limit_s;       /* 0: none */
 	const char *clock_watched_by; /* pause.h */
 	size_t open_bytes;            /* what users have open: budget.h */
+	const char *mountpoint;
+	const struct history *history;
+	int64_t oldest_hold_us, oldest_wait_us; /* 0: none */
+	const struct view_held *longest;        /* for the metrics, each lock once */
+	size_t longest_count;
 };
 
 int view_status(const struct lc_status *status, const struct view_mount *mount,

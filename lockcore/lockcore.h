@@ -123,8 +123,8 @@ struct lc_config {
 	/* True if there was a sign, since the last call, that clock_us may have stood still for
 	 * a while. May be NULL. */
 	bool (*disrupted)(void *ctx);
-	/* Somebody has evicted the taker of that context, and it will be told -ECANCELED or that its
-	 * lock is lost. `by`: lc_evictor.name, printable. May be NULL. */
+	/* Somebody has evicted the taker of that context, and it will be told -ECANCELED or that
+	 * its lock is lost. `by`: lc_evictor.name, printable. May be NULL. */
 	void (*evicted)(void *ctx, void *taker_ctx, const char *by);
 	/* The lease's end has moved; INT64_MIN: there is none. May be NULL. */
 	void (*deadline)(void *ctx, int64_t deadline_us);

@@ -25,7 +25,7 @@ def check_histogram(name, samples):
     check((name + '_sum', None) in samples, 'no sum')
 
 
-def parse(text):
+def parse(text, point):
     """The samples, (name, labels) -> value. Anything that is not to the letter is wrong."""
     samples, kinds, family, with_help = {}, {}, None, set()
     check(text.endswith('\n') and '\n\n' not in text, 'lines')
@@ -43,6 +43,9 @@ def parse(text):
             match = SAMPLE.match(line)
             check(match, f'no sample: {line!r}')
             name, labels, value = match.groups()
+            labels = ','.join(re.findall(LABEL, labels))
+            check(labels.startswith(f'mount="{point}"'), f'of which mount is {line!r}?')
+            labels = labels.removeprefix(f'mount="{point}"').removeprefix(',') or None
             base = re.sub('_(bucket|sum|count)$', '', name) if kinds.get(family) == 'histogram' else name
             check_equal(base, family, f'the family of {line!r}')
             check((name, labels) not in samples, f'twice: {line}')
@@ -58,9 +61,24 @@ def parse(text):
     return samples
 
 
+def check_longest(case, server):
+    """As many as the option says, each lock once."""
+    mount = case.mount(server, 'c', options=['metrics_locks=2'])
+    holders = []
+    for name in ('x', 'y"\\', 'z'):
+        mount.mkdir(name)
+        holders += [mount.take(name, door='shared').held() for _ in range(2)]
+    got = {labels: value for (name, labels), value in Metrics(mount).samples.items() if name == 'zklockfs_lock_held_seconds'}
+    check_equal(list(got), ['lock="x"', 'lock="y\\"\\\\"'], 'the two that are held longest')
+    check(got['lock="x"'] > got['lock="y\\"\\\\"'], f'the longest first: {got}')
+    for holder in holders:
+        holder.release()
+    until(lambda: Metrics(mount).get('oldest_hold_seconds') == 0, 'nothing is held')
+
+
 class Metrics:
     def __init__(self, mount):
-        self.samples = parse(mount.read('.zklockfs', 'metrics'))
+        self.samples = parse(mount.read('.zklockfs', 'metrics'), mount.directory)
 
     def get(self, name, labels=None):
         return self.samples[('zklockfs_' + name, labels)]
@@ -144,7 +162,9 @@ def test(case):
     check(0.8 * recved - 3 <= now.get('requests_total') <= recved + 3,
           f'{now.get("requests_total")} requests, the server says {recved}')
 
+    check_longest(case, server)
     server.stop()
+    case.mounts[-1].allow('.')
     mount.allow('.')
     other.allow('.')
     until(lambda: Metrics(mount).get('state', 'state="ready"') == 0, 'it sees that the server has gone')

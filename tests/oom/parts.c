@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "node.h"
 #include "snapshot.h"
+#include "history.h"
 #include "view.h"
 
 #include <errno.h>
@@ -173,14 +174,21 @@ static const char *play_view_holders(void)
 	return wrong;
 }
 
+static const struct history no_history;
+static const struct view_mount play_mount = {
+	.host = "web",
+	.kernel_limit_s = 20,
+	.clock_watched_by = "realtime",
+	.mountpoint = "/mnt",
+	.history = &no_history,
+};
+
 static const char *play_view_status(void)
 {
 	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
 	struct text text = {.data = (char *)&status, .len = 12345};
 
-	return judge_text(
-		view_status(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text,
-		"open_bytes: 0\n", 0);
+	return judge_text(view_status(&status, &play_mount, &text), &text, "open_bytes: 0\n", 0);
 }
 
 static const char *play_view_metrics(void)
@@ -188,9 +196,8 @@ static const char *play_view_metrics(void)
 	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
 	struct text text = {.data = (char *)&status, .len = 12345};
 
-	return judge_text(
-		view_metrics(&status, &(struct view_mount){"web", 20, "realtime", 0}, &text), &text,
-		"zklockfs_wait_seconds_count 0\n", 0);
+	return judge_text(view_metrics(&status, &play_mount, &text), &text,
+	                  "zklockfs_hold_seconds_count{mount=\"/mnt\"} 0\n", 0);
 }
 
 const struct part parts[] = {

@@ -5,6 +5,7 @@
  */
 #include "view.h"
 
+#include "history.h"
 #include "record.h"
 #include "unit.h"
 
@@ -296,8 +297,13 @@ static void status_of_a_mount(void **state)
 	struct text text = {0};
 
 	(void)state;
-	assert_int_equal(
-		view_status(&status, &(struct view_mount){"web1", 20, "realtime", 4711}, &text), 0);
+	assert_int_equal(view_status(&status,
+	                             &(struct view_mount){.host = "web1",
+	                                                  .kernel_limit_s = 20,
+	                                                  .clock_watched_by = "realtime",
+	                                                  .open_bytes = 4711},
+	                             &text),
+	                 0);
 	assert_string_equal(text.data, "state: ready\n"
 	                               "session: 0x1000000000000ab\n"
 	                               "session_timeout: 15000ms\n"
@@ -333,9 +339,11 @@ static void status_without_a_session(void **state)
 		struct lc_status status = {.state = (enum lc_state)i, .server = "-"};
 		struct text text = {0};
 
-		assert_int_equal(
-			view_status(&status, &(struct view_mount){"web1", 0, "realtime", 0}, &text),
-			0);
+		assert_int_equal(view_status(&status,
+		                             &(struct view_mount){.host = "web1",
+		                                                  .clock_watched_by = "realtime"},
+		                             &text),
+		                 0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\n"));
@@ -361,6 +369,15 @@ static void status_without_contact(void **state)
 static void metrics_fit_the_size(void **state)
 {
 	struct lc_status status = {.state = LC_READY, .server = "[2001:db8::1]:65535"};
+	struct history history;
+	struct view_mount mount = {.host = "a\"b\\c\nd",
+	                           .kernel_limit_s = INT32_MAX,
+	                           .clock_watched_by = "realtime",
+	                           .open_bytes = SIZE_MAX,
+	                           .mountpoint = "/mnt/\xff\xc3\xa4\xed\xa0\x80/\"",
+	                           .history = &history,
+	                           .oldest_hold_us = INT64_MAX,
+	                           .oldest_wait_us = INT64_MAX};
 	struct text text = {0};
 
 	(void)state;
@@ -371,13 +388,14 @@ static void metrics_fit_the_size(void **state)
 	status.entry_bytes = SIZE_MAX;
 	status.connections = status.sessions = ULONG_MAX;
 	memset(&status.counters, 0x7f, sizeof(status.counters));
-	assert_int_equal(
-		view_metrics(&status,
-	                     &(struct view_mount){"a\"b\\c\nd", INT32_MAX, "realtime", SIZE_MAX},
-	                     &text),
-		0);
+	memset(&history, 0x7f, sizeof(history));
+	assert_int_equal(view_metrics(&status, &mount, &text), 0);
 	assert_int_equal(text.len, strlen(text.data));
 	assert_true(text.len < VIEW_SIZE);
+	assert_non_null(strstr(text.data, "{mount=\"/mnt/?\xc3\xa4?"
+	                                  "?"
+	                                  "?/\\\"\",version="));
+	assert_null(strstr(text.data, "lock_held"));
 	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));
 	free(text.data);
 }

@@ -33,7 +33,7 @@ void order_find_kin(struct order_process *processes, size_t count, const pid_t *
 	for (size_t i = 0; i < count; i++) {
 		struct order_process *chain[GENERATIONS_MAX], *process = &processes[i];
 		size_t length = 0;
-		int kin = ORDER_NO_KIN;
+		enum order_kin kin = ORDER_NO_KIN;
 
 		while (process && process->kin == ORDER_OPEN && length < GENERATIONS_MAX) {
 			chain[length++] = process;

@@ -12,12 +12,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum order_kin { ORDER_OPEN, ORDER_NO_KIN, ORDER_KIN };
+
 /* A process, as it was when it was looked at. */
 struct order_process {
 	pid_t pid, parent; /* parent 0: not known, and neither is uid */
 	uid_t uid;
-	enum { ORDER_OPEN, ORDER_NO_KIN, ORDER_KIN } kin; /* zeroed, before order_find_kin() */
-	uint32_t turn;                                    /* of its user; order_sort() */
+	enum order_kin kin; /* zeroed, before order_find_kin() */
+	uint32_t turn;      /* of its user; order_sort() */
 };
 
 /* Who descends from one of these. `processes` and `of` are sorted by pid. */

@@ -143,7 +143,7 @@ static void tables(void **state)
 		"short\n";
 	char other[] = "REASON WAITED HELD WAITERS HOLDERS LOCK\nwhy - 0.5 0 1 build";
 	char bad[] = "LOCK HELD WAITED WAITERS\nbuild 1 2 3\n", empty[] = HEAD "\n", none[] = "";
-	struct table table = {NULL};
+	struct table table = {0};
 
 	(void)state;
 	assert_true(table_parse(text, &table));
@@ -190,7 +190,8 @@ static void anything(void **state)
 		strcpy(text, round % 2 ? HEAD "\n" : "");
 		for (size_t i = strlen(text), end = i + length; i <= end; i++) {
 			random = random * 1103515245 + 12345;
-			text[i] = i < end ? pieces[random / 65536 % (sizeof(pieces) - 1)] : '\0';
+			text[i] = (char)(i < end ? pieces[random / 65536 % (sizeof(pieces) - 1)]
+			                         : '\0');
 		}
 		clean(shown, sizeof(shown), text);
 		for (const char *c = shown; *c; c++)

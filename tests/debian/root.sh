@@ -17,6 +17,7 @@
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}
 work=   # made by root_begin
+inside=
 source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
 
 die() {
@@ -39,6 +40,8 @@ need() {
 root_finish() {
     local status=$?
     trap - EXIT INT TERM
+    # All that runs in there ends with it.
+    [ -z "$inside" ] || kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null
     rm -rf --one-file-system "$work"
     exit "$status"
 }
@@ -141,8 +144,14 @@ exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 
 root_enter() {
     need ip iproute2
+    # In the background, for a signal is looked at in `wait` at once.
     unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child --propagation private \
-        bash -c "$root_init" root_init "$@"
+        bash -c "$root_init" root_init "$@" &
+    inside=$!
+    wait "$inside"
+    set -- $?
+    inside=
+    return "$1"
 }
 
 # root_boot ROOT COMMAND: boots the root with its systemd, runs the command as a service, and

@@ -348,7 +348,7 @@ mutant(11, 'proved_by_another_one', 'handoff.c',
 mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
        '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
        '!session_may_grant(lock->lc))',
-       sim('havoc', 6220))
+       OWN)
 mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
        'if (holder->entry.lock->unresolved || !holder->entry.first || holder->entry.mode',
        'if (holder->entry.lock->unresolved || holder->entry.mode',

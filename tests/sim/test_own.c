@@ -361,6 +361,43 @@ static void all_made_again(void **state)
 	finish(stage);
 }
 
+/* The next taker's number follows the holder's, but in a lock that was made again meanwhile,
+ * where another client stands before it: that is no hand-off. */
+static void next_in_another_lock(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct stage *stage = begin_build(17);
+		struct host *host = &stage->hosts[0];
+		struct taker holder, next;
+		const char *other = NULL;
+
+		begin_take(&holder, host, "build", LC_EXCLUSIVE);
+		run(stage, 5 * MS); /* it holds, and watches nothing yet */
+		assert_int_equal(holder.result, 0);
+		assert_int_equal(act(stage, ENSEMBLE_DELETE, stage_path(&holder), 0, false),
+		                 ENSEMBLE_OK);
+		assert_int_equal(act(stage, ENSEMBLE_DELETE, BUILD, 0, false), ENSEMBLE_OK);
+		assert_int_equal(act(stage, ENSEMBLE_CREATE, BUILD, 0, false), ENSEMBLE_OK);
+		assert_int_equal(world_do(&stage->world, outsider,
+		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/lock-",
+		                             .ephemeral = true, .sequence = true),
+		                          1, &other),
+		                 ENSEMBLE_OK);
+		begin_take(&next, host, "build", LC_EXCLUSIVE);
+		run(stage, i * 50);
+		leave(&holder);
+		run(stage, 100 * MS);
+		assert_int_equal(next.result, NONE);
+		assert_int_equal(act(stage, ENSEMBLE_DELETE, BUILD "/lock-0000000000", 0, false),
+		                 ENSEMBLE_OK);
+		run(stage, SECOND);
+		assert_int_equal(next.result, 0);
+		leave(&next);
+		finish(stage);
+	}
+}
+
 /* Where numbers repeat the entries are read after the listing: one of ours may be gone by then. */
 static void deleted_before_it_is_read(void **state)
 {
@@ -616,6 +653,7 @@ int main(void)
 		cmocka_unit_test(replaced_while_held),
 		cmocka_unit_test(replaced_and_confirmed),
 		cmocka_unit_test(all_made_again),
+		cmocka_unit_test(next_in_another_lock),
 		cmocka_unit_test(deleted_before_it_is_read),
 		cmocka_unit_test(deleted_among_readers),
 		cmocka_unit_test(holding_without_events),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """No two files of a directory have static functions of the same name, nor one that is another
-file's for all: in a debugger or a profile the name alone says which is meant. statics.py ROOT"""
+file's for all: in a debugger or a profile the name alone says which is meant. And no function
+for all stands in both rooms: the linker would take one of them without a word. statics.py ROOT"""
 
 import collections
 import glob
@@ -11,18 +12,26 @@ import sys
 DIRECTORIES = ('fs', 'lockcore')
 # A definition or declaration begins in the first column.
 FUNCTION = re.compile(r'^(\w[^;={()#]*?)\b(\w+)\([^;{]*[;{]', re.M)
+DEFINITION = re.compile(r'^(\w[^;={()#]*?)\b(\w+)\([^;{]*\{', re.M)
 
 wrong = []
+rooms = collections.defaultdict(set)
 for directory in DIRECTORIES:
     static, others, count = collections.defaultdict(set), collections.defaultdict(set), 0
     for file in glob.glob(f'{sys.argv[1]}/{directory}/*.c'):
         with open(file, encoding='utf-8') as source:
-            for kind, name in FUNCTION.findall(source.read()):
-                (static if 'static' in kind.split() else others)[name].add(file)
-                count += 1
+            text = source.read()
+        for kind, name in FUNCTION.findall(text):
+            (static if 'static' in kind.split() else others)[name].add(file)
+            count += 1
+        for kind, name in DEFINITION.findall(text):
+            if 'static' not in kind.split():
+                rooms[name].add(directory)
     if count < 200:
         wrong.append(f'only {count} functions were found in {directory}/')
     wrong += [f'{name} is a function in each of {" ".join(sorted(files | others[name]))}'
               for name, files in sorted(static.items()) if len(files | others[name]) > 1]
+wrong += [f'{name} is a function for all in each of {" ".join(sorted(found))}/'
+          for name, found in sorted(rooms.items()) if len(found) > 1]
 print(*wrong, sep='\n', file=sys.stderr)
 sys.exit(1 if wrong else 0)

@@ -65,16 +65,15 @@ static int new_attributes(const struct data_call *change, const struct ensemble_
                           char **ret_data, size_t *ret_len)
 {
 	struct lc_attributes now, attributes;
-	size_t len = (size_t)answer->data_len, value_len;
+	struct record_lock lock = {.attributes = &attributes};
+	size_t len = (size_t)answer->data_len;
 	unsigned slots = change->change.slots;
-	const char *value;
 
 	authority_read(change->call.lc, answer, &now);
 	attributes = changed_attributes(&change->change, &now);
-	record_value(answer->data, len, &value, &value_len);
-	return record_rewrite_lock(answer->data, len, &attributes,
-	                           slots ? slots : record_slots(answer->data, len), value,
-	                           value_len, ret_data, ret_len);
+	record_value(answer->data, len, &lock.value, &lock.value_len);
+	lock.slots = slots ? slots : record_slots(answer->data, len);
+	return record_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
 }
 
 static int new_value(struct data_call *change, const struct ensemble_answer *answer,
@@ -82,6 +81,7 @@ static int new_value(struct data_call *change, const struct ensemble_answer *ans
 {
 	size_t len = (size_t)answer->data_len, old_len;
 	struct lc_attributes attributes;
+	struct record_lock lock;
 	const char *old;
 	bool known = record_parse_lock(answer->data, len, &attributes);
 
@@ -99,9 +99,11 @@ static int new_value(struct data_call *change, const struct ensemble_answer *ans
 		memcpy(change->meant, old, old_len);
 	if (change->value_len > 0)
 		memcpy(change->meant + old_len, change->value, change->value_len);
-	return record_rewrite_lock(answer->data, len, known ? &attributes : NULL,
-	                           record_slots(answer->data, len), change->meant,
-	                           change->meant_len, ret_data, ret_len);
+	lock = (struct record_lock){.attributes = known ? &attributes : NULL,
+	                            .slots = record_slots(answer->data, len),
+	                            .value = change->meant,
+	                            .value_len = change->meant_len};
+	return record_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
 }
 
 enum fate { HAPPENED, DID_NOT, NOBODY_KNOWS };

@@ -268,32 +268,31 @@ static size_t copy_others(char *ret_text, const void *data, size_t len, bool wit
 	return (size_t)(end - ret_text);
 }
 
-int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes *attributes,
-                        unsigned slots, const char *value, size_t value_len, char **ret_data,
-                        size_t *ret_len)
+int record_rewrite_lock(const void *data, size_t len, const struct record_lock *lock,
+                        char **ret_data, size_t *ret_len)
 {
 	/* One byte more: the last line may lack its newline. */
-	char *text = malloc(RECORD_LOCK_MAX + len + 1 + value_len);
+	char *text = malloc(RECORD_LOCK_MAX + len + 1 + lock->value_len);
 	size_t n;
 
 	if (!text)
 		return -ENOMEM;
-	if (attributes)
-		n = record_format_lock(text, attributes) - 1; /* the empty line comes last */
+	if (lock->attributes)
+		n = record_format_lock(text, lock->attributes) - 1; /* the empty line comes last */
 	else
 		n = (size_t)(stpcpy(text, MAGIC) - text);
-	if (slots != 1)
-		n += (size_t)snprintf(text + n, 24, "slots: %u\n", slots);
-	n += copy_others(text + n, data, len, !attributes);
+	if (lock->slots != 1)
+		n += (size_t)snprintf(text + n, 24, "slots: %u\n", lock->slots);
+	n += copy_others(text + n, data, len, !lock->attributes);
 	text[n++] = '\n';
-	if (n + value_len > RECORD_DATA_MAX) {
+	if (n + lock->value_len > RECORD_DATA_MAX) {
 		free(text);
 		return -EFBIG;
 	}
-	if (value_len > 0)
-		memcpy(text + n, value, value_len);
+	if (lock->value_len > 0)
+		memcpy(text + n, lock->value, lock->value_len);
 	*ret_data = text;
-	*ret_len = n + value_len;
+	*ret_len = n + lock->value_len;
 	return 0;
 }
 

@@ -64,12 +64,16 @@ bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_a
 unsigned record_slots(const void *data, size_t len);
 /* Where its value stands; what is not ours is a value as a whole. */
 void record_value(const void *data, size_t len, const char **ret_value, size_t *ret_len);
-/* The data anew, with those attributes (NULL: as they are, if there are any), slots and that
- * value, and all lines that this version does not know; malloced. 0, -ENOMEM; -EFBIG:
- * longer than RECORD_DATA_MAX. */
-int record_rewrite_lock(const void *data, size_t len, const struct lc_attributes *attributes,
-                        unsigned slots, const char *value, size_t value_len, char **ret_data,
-                        size_t *ret_len);
+struct record_lock {
+	const struct lc_attributes *attributes; /* NULL: as they are, if there are any */
+	unsigned slots;
+	const char *value;
+	size_t value_len;
+};
+/* The data anew, as `lock` says, with all lines that this version does not know; malloced. 0,
+ * -ENOMEM; -EFBIG: longer than RECORD_DATA_MAX. */
+int record_rewrite_lock(const void *data, size_t len, const struct record_lock *lock,
+                        char **ret_data, size_t *ret_len);
 
 /* Copy one line's worth of text: up to a newline, `size` - 1 or `len` bytes,
  * control characters and what is no UTF-8 as '?', byte by byte. */

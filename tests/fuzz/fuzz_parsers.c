@@ -238,6 +238,7 @@ static void fuzz_record_rewrite(const uint8_t *data, size_t size)
 	const char *value, *back;
 	size_t value_len, back_len, len, again_len;
 	unsigned slots = record_slots(copy, size);
+	struct record_lock lock;
 
 	MUST(slots >= 1 && slots <= LC_SLOTS_MAX);
 	record_value(copy, size, &value, &value_len);
@@ -247,16 +248,16 @@ static void fuzz_record_rewrite(const uint8_t *data, size_t size)
 		MUST(slots == 1 || size > RECORD_DATA_MAX);
 		MUST(!record_parse_lock(copy, size, &out) || size > RECORD_DATA_MAX);
 	}
-	if (record_rewrite_lock(copy, size, &attributes, slots, value, value_len, &text, &len) ==
-	    0) {
+	lock = (struct record_lock){&attributes, slots, value, value_len};
+	if (record_rewrite_lock(copy, size, &lock, &text, &len) == 0) {
 		MUST(record_kind(text, len) == RECORD_OURS);
 		MUST(record_parse_lock(text, len, &out));
 		MUST(memcmp(&out, &attributes, sizeof(out)) == 0 &&
 		     record_slots(text, len) == slots);
 		record_value(text, len, &back, &back_len);
 		MUST(back_len == value_len && memcmp(back, value, value_len) == 0);
-		MUST(record_rewrite_lock(text, len, &attributes, slots, back, back_len, &again,
-		                         &again_len) == 0);
+		lock.value = back;
+		MUST(record_rewrite_lock(text, len, &lock, &again, &again_len) == 0);
 		MUST(again_len == len && memcmp(again, text, len) == 0);
 		free(again);
 		free(text);

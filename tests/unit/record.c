@@ -538,14 +538,13 @@ static const char *rewritten(const char *data, size_t data_len,
                              const char *value)
 {
 	static char text[1000];
+	struct record_lock lock = {attributes, wanted_slots, value, strlen(value)};
 	char *copy = malloc(data_len ? data_len : 1), *out;
 	size_t len;
 
 	assert_non_null(copy);
 	memcpy(copy, data, data_len);
-	assert_int_equal(record_rewrite_lock(copy, data_len, attributes, wanted_slots, value,
-	                                     strlen(value), &out, &len),
-	                 0);
+	assert_int_equal(record_rewrite_lock(copy, data_len, &lock, &out, &len), 0);
 	free(copy);
 	assert_true(len < sizeof(text));
 	memcpy(text, out, len);
@@ -626,6 +625,7 @@ static void longest_data(void **state)
 {
 	static char data[RECORD_DATA_MAX], value[LC_VALUE_MAX];
 	static const struct lc_attributes attributes = {.uid = 7};
+	struct record_lock lock = {&attributes, 1, value, sizeof(value)};
 	const char *back;
 	char *out;
 	size_t len, back_len;
@@ -635,12 +635,8 @@ static void longest_data(void **state)
 	memcpy(data, MAGIC, strlen(MAGIC));
 	for (size_t i = 0; i < sizeof(value); i++)
 		value[i] = (char)i;
-	assert_int_equal(record_rewrite_lock(data, 16 * 1024, &attributes, 1, value, sizeof(value),
-	                                     &out, &len),
-	                 -EFBIG);
-	assert_int_equal(record_rewrite_lock(data, 15 * 1024, &attributes, 1, value, sizeof(value),
-	                                     &out, &len),
-	                 0);
+	assert_int_equal(record_rewrite_lock(data, 16 * 1024, &lock, &out, &len), -EFBIG);
+	assert_int_equal(record_rewrite_lock(data, 15 * 1024, &lock, &out, &len), 0);
 	assert_int_equal(record_kind(out, len), RECORD_OURS);
 	record_value(out, len, &back, &back_len);
 	assert_int_equal(back_len, sizeof(value));

@@ -287,7 +287,7 @@ mutant(9, 'front_does_not_watch_itself', 'admission.c',
 mutant(9, 'own_watch_not_armed_again', 'listing.c',
        '\t} else {\n\t\tentry_watch(entry);\n\t}\n}',
        '\t}\n}',
-       sim('operators', 12000))
+       sim('operators', 12450))
 
 # ---- 10: first, present, of this session ----
 
@@ -322,11 +322,11 @@ mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
 mutant(11, 'hand_off_unguarded', 'handoff.c',
        '\tif (!entry_is_proved(&next->entry))\n\t\tlock->unproved = &next->entry;\n',
        '',
-       sim('evictions', 3950))
+       sim('evictions', 10630))
 mutant(11, 'leaver_deleted_before_the_next_is_proved', 'batch.c',
        '\t\tif (lock->unproved && !take_check(parcel, lock->unproved))\n\t\t\treturn false;\n',
        '',
-       sim('evictions', 3950))
+       sim('evictions', 10630))
 mutant(11, 'hand_off_without_lease', 'handoff.c',
        '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
        '!lock_is_watched(lock))',
@@ -343,7 +343,7 @@ mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
 mutant(11, 'proved_by_another_one', 'handoff.c',
        '\tif (lock->unproved != entry)\n\t\treturn;\n',
        '',
-       sim('evictions', 7600))
+       sim('evictions', 13300))
 
 mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
        '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
@@ -352,7 +352,7 @@ mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
 mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
        'if (holder->entry.lock->unresolved || !holder->entry.first || holder->entry.mode',
        'if (holder->entry.lock->unresolved || holder->entry.mode',
-       sim('crowd', 4000))
+       sim('crowd', 18640))
 
 # ---- 12: order ----
 
@@ -436,7 +436,7 @@ mutant(13, 'slots_do_not_count', 'record.c',
 mutant(14, 'try_judged_by_own_leavers', 'judge.c',
        '\t\tif (leaves(owners[i]))\n\t\t\tcontinue;\n\t\tcrowd.all++;',
        '\t\tcrowd.all++;',
-       sim('any', 300))
+       sim('any', 1450))
 mutant(14, 'try_does_not_list_first', 'take.c',
        'taker->wait = taker->immediate ? WAIT_PROBING : WAIT_QUEUED;',
        'taker->wait = WAIT_QUEUED;',
@@ -496,7 +496,7 @@ mutant(16, 'upgrade_past_other_readers', 'judge.c',
 mutant(16, 'two_upgrades_wait_for_each_other', 'judge.c',
        'if (barred || (taker->immediate',
        'if ((taker->immediate',
-       sim())
+       sim('any', 720))
 mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
        'barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);',
        'barred |= !leaves(owners[k]);',
@@ -504,7 +504,7 @@ mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
 mutant(16, 'upgrade_is_not_listed', 'taker.c',
        'return taker->instead || taker->immediate || !taker_means(taker) ||',
        'return taker->immediate || !taker_means(taker) ||',
-       sim())
+       sim('any', 800))
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\ttaker_part(taker);   /* its guarded',
        '\t/* its guarded',
@@ -726,7 +726,7 @@ mutant(21, 'evicted_without_a_poke', 'evict.c',
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
        '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);\n',
        '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + 1000 * evict->wait_us);\n',
-       sim())
+       sim('any', 700))
 mutant(21, 'evicted_in_our_time', 'evict.c',
        'if (evict->wait_us < call->lc->session->granted_us)',
        'if (1)',
@@ -787,7 +787,7 @@ mutant(21, 'poke_in_a_gap_is_none', 'session.c',
 mutant(21, 'mark_that_nobody_waits_for', 'evict.c',
        '\tif (answer->result == ENSEMBLE_OK && call->told)\n\t\tfollow_up(ctx);\n',
        '',
-       sim('leases', 1034900))
+       CALLS)
 mutant(21, 'evicted_holder_goes_on', 'taker.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
        'if (taker->state != TAKER_WAITING)\n\t\treturn;',

@@ -751,6 +751,41 @@ static void evicting_from_the_dead(void **state)
 	}
 }
 
+/* The one who evicts does not wait for the answer. A mark that was made all the same is followed
+ * up: the entry goes in the end. */
+static void evicting_without_patience(void **state)
+{
+	static const struct lc_evictor root = {.uid = 0, .name = "root"};
+	int marked_late = 0;
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct stage *stage = begin(7);
+		int64_t session = world_foreign_session(&stage->world, false);
+		char znode[256], path[512];
+		struct question *question;
+		bool marked;
+
+		put(stage, BUILD, "");
+		make_entry(stage, session, OURS, "", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		question = stage_ask_evict(&stage->hosts[0], "build", znode, &root);
+		run(stage, i * 50);
+		if (question->call)
+			stage_cancel(question);
+		else
+			i = 60; /* it was answered */
+		run(stage, SECOND);
+		marked = node_of(stage, path)->stat.version > 0;
+		marked_late += marked && i < 60;
+		run(stage, TIMEOUT_US + 2 * SECOND);
+		assert_int_equal(is_there(stage, znode), !marked);
+		stage_forget(question);
+		finish(stage);
+	}
+	assert_true(marked_late > 0);
+}
+
 /* Its mount goes on changing it meanwhile; the connection breaks; the engine ends. */
 static void evicting_with_trouble(void **state)
 {
@@ -2035,6 +2070,7 @@ int main(void)
 		cmocka_unit_test(why_it_waits),
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),
+		cmocka_unit_test(evicting_without_patience),
 		cmocka_unit_test(evicting_with_trouble),
 		cmocka_unit_test(evicting_what_changes),
 		cmocka_unit_test(who_may_evict),

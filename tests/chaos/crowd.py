@@ -71,7 +71,7 @@ def _counters(mount):
             close(fd)
     except OSError:
         return None
-    return tuple(int(re.search(rf'^zklockfs_{name}_total (\d+)$', text, re.MULTILINE)[1])
+    return tuple(int(re.search(rf'^zklockfs_{name}_total(?:{{.*}})? (\d+)$', text, re.MULTILINE)[1])
                  for name in ('takes', 'requests'))
 
 

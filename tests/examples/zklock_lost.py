@@ -37,11 +37,11 @@ def lost_by_eviction(gate, a, b):
     # SIGTERM, and time for good order; none of it with -k 0.
     tidy = 'trap "echo tidied; exit 3" TERM; "$@" & wait; wait'
     process = start(a, '-k', '20s', 'svca', '--', 'sh', '-c', tidy, 'sh', *gate.visitor())
-    gate.arrived()
+    visitor = gate.arrived()
     evict(b, 'svca', process)
     check_equal(finished(process, 74, 'a tidy command')[0], 'tidied\n', 'a tidy command')
     process = start(a, '-k', '0', 'svca', '--', 'sh', '-c', tidy, 'sh', *gate.visitor())
-    gate.arrived()
+    visitor = gate.arrived()
     evict(b, 'svca', process)
     check_equal(finished(process, 74, '-k 0')[0], '', '-k 0')
     # Stopped processes too.

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -74,6 +75,7 @@ static void whoever_is_left_alone_is_limited(void **state)
 	kill(pid, SIGKILL);
 	while (crew_left(crew) > 0)
 		tend(crew);
+	free(crew); /* the guardian never does: its crew lives as long as it */
 }
 
 /* Tells what it is when it is no real-time process any more. */
@@ -118,6 +120,7 @@ static void a_rank_is_of_those_at_work_too(void **state)
 	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
 	assert_int_equal(atomic_load(&told->policy), SCHED_OTHER);
 	assert_int_equal(atomic_load(&told->nice), -20);
+	free(crew);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  *
  * watchdog.h - for test builds (-DZKLOCKFS_WATCHDOG=milliseconds): says so when one turn of the
  * loop took longer, be it that it waited or that it reckoned. What the machine was late to
- * let it run does not count.
+ * let it run does not count, nor a turn in which the process was stopped (SIGSTOP).
  */
 #ifndef FS_WATCHDOG_H
 #define FS_WATCHDOG_H

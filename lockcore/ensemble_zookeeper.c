@@ -29,6 +29,8 @@
  */
 #include "ensemble_zookeeper.h"
 
+#include "digest.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <netdb.h>
@@ -83,6 +85,9 @@ struct zookeeper {
 	struct ensemble base;
 	char *servers;
 	const char *digest; /* "user:password", or NULL */
+	char *id;           /* of that user, as ACLs have it */
+	struct ACL mine;
+	struct ACL_vector acl; /* of all nodes that are made */
 	int64_t (*clock_us)(void *ctx);
 	void *clock_ctx;
 	zhandle_t *handle;
@@ -422,11 +427,6 @@ static void watcher(zhandle_t *handle, int type, int state, const char *path, vo
 
 /* ---- submitting ---- */
 
-static const struct ACL_vector *acl(const struct zookeeper *zk)
-{
-	return zk->digest ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
-}
-
 /* The client sends each request in two parts, each of which would be a packet of its own: all
  * of a turn goes out together, when it is over. */
 static void cork(struct zookeeper *zk, bool on)
@@ -446,7 +446,7 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct
 	switch (op->kind) {
 	case ENSEMBLE_CREATE:
 		return zoo_acreate2(zk->handle, op->path, op->data, op->data ? op->data_len : -1,
-		                    acl(zk), flags, on_created, request);
+		                    &zk->acl, flags, on_created, request);
 	case ENSEMBLE_DELETE:
 		return zoo_adelete(zk->handle, op->path, op->version, on_void, request);
 	case ENSEMBLE_SET:
@@ -491,7 +491,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 			if (!buf)
 				return ZSYSTEMERROR;
 			zoo_create_op_init(out, op->path, op->data, op->data ? op->data_len : -1,
-			                   acl(zk),
+			                   &zk->acl,
 			                   (op->ephemeral ? ZOO_EPHEMERAL : 0) |
 			                           (op->sequence ? ZOO_SEQUENCE : 0),
 			                   buf, len);
@@ -798,6 +798,23 @@ int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers)
 	return 0;
 }
 
+/* The `auth` scheme would let in every other identity of the connection too: that of a client
+ * certificate is the same for all who use the tunnel of a host. */
+static int set_acl(struct zookeeper *zk, const char *digest)
+{
+	static char scheme[] = "digest";
+
+	zk->acl = ZOO_OPEN_ACL_UNSAFE;
+	if (!digest)
+		return 0;
+	zk->id = digest_id(digest);
+	if (!zk->id)
+		return -ENOMEM;
+	zk->mine = (struct ACL){ZOO_PERM_ALL, {scheme, zk->id}};
+	zk->acl = (struct ACL_vector){1, &zk->mine};
+	return 0;
+}
+
 int ensemble_zookeeper_create(const char *servers, const char *digest,
                               int64_t (*clock_us)(void *ctx), void *ctx,
                               struct ensemble **ret_ensemble)
@@ -816,7 +833,8 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 	if (!zk)
 		return -ENOMEM;
 	zk->servers = for_the_client(servers);
-	if (!zk->servers) {
+	if (!zk->servers || set_acl(zk, digest) < 0) {
+		free(zk->servers);
 		free(zk);
 		return -ENOMEM;
 	}
@@ -837,5 +855,6 @@ void ensemble_zookeeper_destroy(struct ensemble *ensemble)
 		return;
 	assert(!zk->handle);
 	free(zk->servers);
+	free(zk->id);
 	free(zk);
 }

@@ -30,11 +30,11 @@
 /* ---- the client ---- */
 
 const int ZOOKEEPER_WRITE = 1, ZOOKEEPER_READ = 2;
-const int ZOO_EPHEMERAL = 1, ZOO_SEQUENCE = 2;
+const int ZOO_EPHEMERAL = 1, ZOO_SEQUENCE = 2, ZOO_PERM_ALL = 31;
 const int ZOO_EXPIRED_SESSION_STATE = -112, ZOO_AUTH_FAILED_STATE = -113;
 const int ZOO_CONNECTING_STATE = 1, ZOO_ASSOCIATING_STATE = 2, ZOO_CONNECTED_STATE = 3;
 const int ZOO_DELETED_EVENT = 2, ZOO_CHANGED_EVENT = 3, ZOO_CHILD_EVENT = 4, ZOO_SESSION_EVENT = -1;
-struct ACL_vector ZOO_OPEN_ACL_UNSAFE, ZOO_CREATOR_ALL_ACL;
+struct ACL_vector ZOO_OPEN_ACL_UNSAFE;
 
 enum form { FORM_VOID, FORM_STAT, FORM_STRING, FORM_CREATED, FORM_DATA, FORM_CHILDREN };
 
@@ -492,7 +492,7 @@ static void play(long fail_at, int64_t spell_us, bool patchy)
 	connections = disconnections = sessions = 0;
 	told_connected = false;
 	next_request = TAKE;
-	if (ensemble_zookeeper_create("127.0.0.1:1,127.0.0.1:2", NULL, clock_us, NULL,
+	if (ensemble_zookeeper_create("127.0.0.1:1,127.0.0.1:2", "user:password", clock_us, NULL,
 	                              &port_of_test) < 0) {
 		assert_int_equal(memory_alive(), 0);
 		return;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * digest.h - who a user is to the ensemble by its _digest_ scheme: what stands in ACLs. The
+ * server computes the same of what it is shown.
+ */
+#ifndef LOCKCORE_DIGEST_H
+#define LOCKCORE_DIGEST_H
+
+/* Of "user:password": "user:", and the SHA-1 of all of it in base64. To be freed; NULL for want
+ * of memory. It leaves no copy of the password behind. */
+char *digest_id(const char *credentials);
+
+#endif

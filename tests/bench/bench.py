@@ -25,13 +25,15 @@ import points
 import report
 import scale
 from processes import BenchError, run
-from scenarios import EVERYWHERE, EXCLUDING, SCENARIOS, Clients, Lengths
+from scenarios import EVERYWHERE, EXCLUDING, FAR, SCENARIOS, Clients, Lengths
 from servers import Place, ZooKeeper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARIES = {'files': [], 'zookeeper': ['-lzookeeper_st'], 'redis': ['-lhiredis'], 'postgres': ['-lpq']}
-# Name, on a disk and synchronous, servers.
-VARIANTS = {'tmpfs': (False, 1), 'disk': (True, 1), 'tmpfs-3': (False, 3), 'disk-3': (True, 3)}
+# Name: on a disk and synchronous, servers, seconds from a client to them.
+VARIANTS = {f'{store}{members}{far}': (store == 'disk', 3 if members else 1, seconds)
+            for far, seconds in (('', 0), ('-0.5ms', 0.0005), ('-5ms', 0.005))
+            for members in ('', '-3') for store in ('tmpfs', 'disk')}
 PARTS = ('rounds', 'requests', 'scale')
 COUNTED = ('zklockfs', 'curator', 'kazoo', 'go-zookeeper', 'recipe', 'herd')
 
@@ -55,10 +57,12 @@ class Bench:
     # ---- tools, built when they are first asked for ----
 
     def tool(self, name):
+        return self._compile(name, [f'{HERE}/workers/{name}.c', f'{HERE}/workers/actor.c', *LIBRARIES[name], '-pthread'])
+
+    def _compile(self, name, arguments):
         if name not in self.built:
             self.built[name] = self.path('worker-' + name)
-            run(['gcc', '-O2', '-std=gnu11', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-o', self.built[name],
-                 f'{HERE}/workers/{name}.c', f'{HERE}/workers/actor.c', *LIBRARIES[name], '-pthread'])
+            run(['gcc', '-O2', '-std=gnu11', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-o', self.built[name], *arguments])
         return self.built[name]
 
     def go_tool(self, name):
@@ -80,13 +84,13 @@ class Bench:
     # ---- servers ----
 
     def begin(self, variant):
-        synchronous, self.count = VARIANTS[variant]
+        synchronous, self.count, delay_seconds = VARIANTS[variant]
         self.variants += 1
         directory = self.path(f'{variant}-{self.variants}')
         os.makedirs(directory)
         if not synchronous:
             subprocess.run(['mount', '-t', 'tmpfs', '-o', 'mode=755', 'bench', directory], check=True)
-        self.place = Place(directory, synchronous)
+        self.place = Place(directory, synchronous, delay_seconds, self._compile('delay', [HERE + '/delay.c']))
         self.zookeeper = ZooKeeper(self.place, self.count)
 
     def warm_up(self, seconds):
@@ -110,6 +114,7 @@ class Bench:
         for server in [*self.servers.values(), self.zookeeper]:
             server.end()
         self.servers = {}
+        self.place.end()
         if not self.place.synchronous:
             subprocess.run(['umount', '-l', self.place.directory], check=False)
 
@@ -211,23 +216,25 @@ def machine():
 def arguments():
     parser = argparse.ArgumentParser(prog='tests/bench/run', description=__doc__.split('\n', maxsplit=1)[0])
     parser.add_argument('--quick', action='store_true',
-                        help='short runs, tmpfs, one server, the main peers: some five minutes')
+                        help='short runs, tmpfs, one server near and far, the main peers: some seven minutes')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--part', action='append', choices=PARTS, help='again for more; all unless named')
     parser.add_argument('--scenario', action='append', choices=list(SCENARIOS), help='again for more')
     parser.add_argument('--only', action='append', metavar='PEER',
                         help='again for more: ' + ', '.join(peer.name for peer in peers.PEERS)
                         + '; zklockfs is always there')
-    parser.add_argument('--variant', action='append', choices=list(VARIANTS), help='where data goes, and servers')
+    parser.add_argument('--variant', action='append', choices=list(VARIANTS),
+                        help='where data goes, how many servers, how far away they are: again for more')
     parser.add_argument('--json', metavar='FILE', help='all figures')
     parser.add_argument('--plot', metavar='FILE', help='an SVG of the ratios')
+    parser.add_argument('--plot-distance', metavar='FILE', help='an SVG of what a distance costs')
     parser.add_argument('--directory', required=True, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.scenario and not args.part:
         args.part = ['rounds']
     args.part = args.part or list(PARTS)
     args.only = args.only or (list(peers.MAIN) if args.quick else [peer.name for peer in peers.PEERS])
-    args.variant = args.variant or (['tmpfs'] if args.quick else list(VARIANTS))
+    args.variant = args.variant or (['tmpfs', 'tmpfs-5ms'] if args.quick else list(VARIANTS))
     if 'zklockfs' not in args.only:
         args.only.insert(0, 'zklockfs')
     return args
@@ -241,7 +248,10 @@ def save(args, results):
             json.dump(results, file, indent=1)
     if args.plot and results['variants']:
         with open(args.plot, 'w', encoding='utf-8') as file:
-            file.write(plot.svg(results))
+            file.write(plot.ratios(results))
+    if args.plot_distance and results['variants']:
+        with open(args.plot_distance, 'w', encoding='utf-8') as file:
+            file.write(plot.distance(results))
 
 
 def main():
@@ -257,9 +267,11 @@ def main():
         try:
             bench.warm_up(2 * lengths.first_warm)
             if 'rounds' in args.part:
-                scenarios = args.scenario or (list(SCENARIOS) if first else list(EVERYWHERE))
+                far = bench.place.delay_seconds > 0
+                scenarios = args.scenario or list(FAR if far else SCENARIOS if first else EVERYWHERE)
                 say(f'---- {variant}')
-                names = args.only if first else [name for name in args.only if name in peers.EVERYWHERE]
+                names = [name for name in args.only
+                         if first and not far or name in (peers.FAR if far else peers.EVERYWHERE)]
                 measured = rounds(bench, names, args.rounds, lengths, scenarios)
                 results['variants'][variant] = {'rounds': measured, 'medians': report.medians(measured)}
             if first and 'requests' in args.part:

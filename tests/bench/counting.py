@@ -4,7 +4,7 @@
 The relay tells the kinds; what the server itself says of its connections (`cons`)
 must give the same sum, or the measurement fails. Requests of the locks alone are
 reported: pings, heartbeats and the looks at a lock's data once a second are in the check
-and not in the figure.
+and not in the figure. Bytes are those of their requests, answers and notifications.
 """
 
 import select
@@ -36,27 +36,24 @@ class Count:
         """Both counters, at an instant when nothing is under way."""
         deadline = time.monotonic() + 10
         while True:
-            requests, notifications = self.relay.counts()
+            requests, sizes, notifications = self.relay.counts()
             received = sum(int(each['recved']) for each in self.bench.zookeeper.connections().values())
             if self.relay.counts()[0] == requests:
-                return requests, notifications, received
+                return requests, sizes, notifications, received
             if time.monotonic() > deadline:
                 raise BenchError('the clients do not come to rest')
 
     def per(self, cycles):
-        """{kind: requests per cycle}, notifications per cycle."""
+        """The figures of so many cycles, for one."""
         time.sleep(REST_SECONDS)
         after = self._look()
         requests = after[0] - self.before[0]
-        if self.asked and sum(requests.values()) != after[2] - self.before[2]:
-            raise BenchError(f'the relay counted {dict(requests)}, the server {after[2] - self.before[2]}')
-        kinds = {kind: number / cycles for kind, number in requests.items()
-                 if kind not in _KEEPING}
-        return kinds, (after[1] - self.before[1]) / cycles
-
-
-def _figures(kinds, notifications):
-    return {'requests': sum(kinds.values()), 'notifications': notifications, 'kinds': kinds}
+        if self.asked and sum(requests.values()) != after[3] - self.before[3]:
+            raise BenchError(f'the relay counted {dict(requests)}, the server {after[3] - self.before[3]}')
+        kinds = {kind: number / cycles for kind, number in requests.items() if kind not in _KEEPING}
+        sizes = {kind: size for kind, size in (after[1] - self.before[1]).items() if kind not in _KEEPING}
+        return {'requests': sum(kinds.values()), 'bytes': sum(sizes.values()) / cycles,
+                'notifications': (after[2] - self.before[2]) / cycles, 'kinds': kinds}
 
 
 def uncontended(bench, clients, relay):
@@ -76,7 +73,7 @@ def uncontended(bench, clients, relay):
         count = Count(bench, relay, clients.peer.one_client)
         for _ in range(cycles):
             cycle(seconds)
-        result[name] = _figures(*count.per(cycles))
+        result[name] = count.per(cycles)
     return result
 
 
@@ -141,24 +138,30 @@ def hand_off(bench, clients, relay, waiters):
         if not clients.peer.queues:
             until(lambda: bench.zookeeper.metric('zk_watch_count') - idle_watches == number,
                   f'{number} of {clients.peer.name} wait')
-    for _ in range(waiters + 1):
+    # First those hand-offs that nobody comes for: they leave as many as there are to be.
+    for _ in range(waiters + HAND_OFFS + 1):
         line.add(await_entry=clients.peer.queues)
-    all_watch(waiters)
+    all_watch(waiters + HAND_OFFS)
+    count = Count(bench, relay, clients.peer.one_client)
+    for number in range(HAND_OFFS):
+        line.pass_on()
+        all_watch(waiters + HAND_OFFS - 1 - number)
+    alone = count.per(HAND_OFFS)
     time.sleep(REST_SECONDS)
     watches = bench.zookeeper.metric('zk_watch_count') - idle_watches
-    left = line.length
+    left = line.length - HAND_OFFS
     count = Count(bench, relay, clients.peer.one_client)
     for _ in range(HAND_OFFS):
         line.add(await_entry=clients.peer.queues)
         all_watch(waiters + 1)
         line.pass_on()
         all_watch(waiters)
-    result = _figures(*count.per(HAND_OFFS))
+    result = count.per(HAND_OFFS)
     result['watches'] = watches
     # What is left in the queue is not what was added last, but as many.
     line.length = left
     line.empty()
-    return result
+    return {f'hand-off, {waiters} waiting': result, f'hand-off alone, {waiters} waiting': alone}
 
 
 def requests(bench, make_clients, waiters):
@@ -171,7 +174,7 @@ def requests(bench, make_clients, waiters):
         try:
             result = uncontended(bench, clients, relay)
             for number in waiters:
-                result[f'hand-off, {number} waiting'] = hand_off(bench, clients, relay, number)
+                result.update(hand_off(bench, clients, relay, number))
         finally:
             clients.close()
     finally:

@@ -21,6 +21,7 @@ class Etcd:
     def __init__(self, place, count):
         self.processes = []
         self.ports = [2379 + 10 * number for number in range(count)]
+        self.address = ','.join(f'127.0.0.1:{port}' for port in place.ways(self.ports))
         urls = [f'http://127.0.0.1:{port + 1}' for port in self.ports]
         members = ','.join(f'm{number}={url}' for number, url in enumerate(urls))
         for number, port in enumerate(self.ports):
@@ -35,10 +36,6 @@ class Etcd:
                 directory + '.log', env=dict(os.environ, ETCD_UNSUPPORTED_ARCH='')))
         until(lambda: all(_listens(port) for port in self.ports), 'etcd serves')
 
-    @property
-    def address(self):
-        return ','.join(f'127.0.0.1:{port}' for port in self.ports)
-
     def end(self):
         for process in self.processes:
             end(process)
@@ -47,6 +44,7 @@ class Etcd:
 class Redis:
     def __init__(self, place, count):
         del count
+        self.port = place.ways([6379])[0]
         directory = place.path('redis')
         os.makedirs(directory)
         self.process = start(
@@ -64,6 +62,7 @@ class Postgres:
 
     def __init__(self, place, count):
         del count
+        self.conninfo = f'host=127.0.0.1 port={place.ways([5432])[0]} user=postgres dbname=postgres'
         found = sorted(glob.glob('/usr/lib/postgresql/*/bin'))
         if not found:
             raise BenchError('no PostgreSQL')
@@ -87,8 +86,6 @@ class Postgres:
         # It listens before it serves.
         until(lambda: subprocess.run([found[-1] + '/pg_isready', '-q', '-h', '127.0.0.1'], check=False)
               .returncode == 0, 'PostgreSQL serves')
-
-    conninfo = 'host=127.0.0.1 user=postgres dbname=postgres'
 
     def end(self):
         end(self.process)

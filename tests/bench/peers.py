@@ -55,6 +55,10 @@ class Peer:
     def args(self):
         raise NotImplementedError
 
+    def settle(self):
+        """Seconds, with time for ten round trips to servers that are far away."""
+        return self.settle_seconds + 20 * self.bench.place.delay_seconds
+
     def host(self, number):
         del number
         return Host(self, self.args())
@@ -179,8 +183,7 @@ class Redis(Peer):
     note = 'tried again every millisecond; no queue'
 
     def args(self):
-        self.bench.server('redis')
-        return [self.bench.tool('redis'), '127.0.0.1', '6379']
+        return [self.bench.tool('redis'), '127.0.0.1', str(self.bench.server('redis').port)]
 
 
 class Postgres(Peer):
@@ -205,8 +208,10 @@ PEERS = (Zklockfs, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper
          Etcd, Redis, Postgres, Flock)
 # What is measured on storage and ensembles other than the first.
 EVERYWHERE = ('zklockfs', 'curator', 'kazoo', 'recipe', 'create', 'etcd', 'redis', 'postgres')
+# And where the servers are far away.
+FAR = ('zklockfs', 'curator', 'kazoo', 'go-zookeeper', 'recipe', 'etcd', 'redis', 'postgres')
 # --quick measures these and no others.
-MAIN = ('zklockfs', 'curator', 'curator-rw', 'kazoo', 'recipe', 'create', 'flock')
+MAIN = ('zklockfs', 'curator', 'curator-rw', 'kazoo', 'go-zookeeper', 'recipe', 'create', 'flock')
 
 
 def by_name(names):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""plot.py - the ratios as an SVG: plot.py FIGURES.json >plot.svg
+"""plot.py - figures as an SVG: plot.py FIGURES.json >plot.svg, plot.py FIGURES.json distance >distance.svg
 
-Horizontal bars on a logarithmic scale: how many times faster zklockfs is. No library:
-it is text.
+Horizontal bars: how many times faster zklockfs is, on a logarithmic scale; what the distance to the
+servers costs each peer, in flights. No library: it is text.
 """
 
 import json
@@ -56,25 +56,36 @@ def _bars(table):
     return found
 
 
-def svg(results):
+def _head(height, title, subtitle):
+    return [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+            f'height="{height}" role="img" aria-label="{title}">',
+            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+            _text(20, 32, title, 19, weight='bold', colour='#111'),
+            _text(20, 53, subtitle, 12, colour='#666')]
+
+
+def _grid(x, bottom, text, one=False):
+    return [f'<line x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom}" '
+            f'stroke="{"#333" if one else "#e3e6ea"}" stroke-width="{1.4 if one else 1}"/>',
+            _text(x, TOP - 13, text, 11, 'middle', colour='#666')]
+
+
+def ratios(results):
     variant, each = next(iter(results['variants'].items()))
     groups = _bars(each['medians'])
-    ratios = [ratio for _, bars in groups for _, _, ratio in bars]
-    low = min(0.5, *ratios) if ratios else 0.5
-    high = min(max(10, *ratios), LONGEST) if ratios else 10
+    drawn = [ratio for _, bars in groups for _, _, ratio in bars]
+    low = min(0.5, *drawn) if drawn else 0.5
+    high = min(max(10, *drawn), LONGEST) if drawn else 10
     low, high = math.log10(low) - 0.02, math.log10(high) + 0.05
     scale = (WIDTH - LEFT - RIGHT) / (high - low)
 
     def place(ratio):
         return LEFT + (math.log10(ratio) - low) * scale
     height = TOP + sum(len(bars) * (BAR + GAP) + GROUP_GAP + 16 for _, bars in groups) + 30
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
-           f'height="{height}" role="img" aria-label="How many times faster zklockfs is">',
-           f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-           _text(20, 32, 'How many times faster zklockfs is', 19, weight='bold', colour='#111'),
-           _text(20, 53, f'Same machine, same run, medians of rounds; {variant.split("-")[0]}, '
-                         f'{"three servers" if variant.endswith("-3") else "one server"}. '
-                         'Logarithmic; left of 1× the other is faster.', 12, colour='#666')]
+    out = _head(height, 'How many times faster zklockfs is',
+                f'Same machine, same run, medians of rounds; {variant.split("-")[0]}, '
+                f'{"three servers" if variant.endswith("-3") else "one server"}. '
+                'Logarithmic; left of 1× the other is faster.')
     bottom = height - 24
     for power in range(math.floor(low), math.ceil(high) + 1):
         for step in (1, 2, 5):
@@ -84,9 +95,7 @@ def svg(results):
             x = place(ratio)
             one = ratio == 1
             if one or step == 1 or high - low < 2.2:
-                out.append(f'<line x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom}" '
-                           f'stroke="{"#333" if one else "#e3e6ea"}" stroke-width="{1.4 if one else 1}"/>')
-                out.append(_text(x, TOP - 13, f'{ratio:,g}×', 11, 'middle', colour='#666'))
+                out += _grid(x, bottom, f'{ratio:,g}×', one)
     y = TOP
     for title, bars in groups:
         y += 16
@@ -105,6 +114,44 @@ def svg(results):
     return '\n'.join(out) + '\n'
 
 
+# Title, scenario.
+FLIGHTS = (('A free lock', 'uncontended'), ('From host to host', 'handoff-remote'))
+
+
+def distance(results):
+    """Flights of each peer, on the first variant with a distance."""
+    name, each = next(((name, each) for name, each in results['variants'].items() if name.endswith('ms')), ('', None))
+    table = each['medians'] if each else {}
+    groups = []
+    for title, scenario in FLIGHTS:
+        row = table.get(scenario, {})
+        bars = [(label, colour, row[peer]['flights']['median'])
+                for peer, label, colour in (('zklockfs', 'zklockfs', '#b3202a'), *PEERS) if row.get(peer, {}).get('flights')]
+        if bars:
+            groups.append((title, bars))
+    most = max((flights for _, bars in groups for _, _, flights in bars), default=1)
+    height = TOP + sum(len(bars) * (BAR + GAP) + GROUP_GAP + 16 for _, bars in groups) + 30
+    scale = (WIDTH - LEFT - RIGHT) / (math.ceil(most) + 0.2)
+    out = _head(height, 'What a distance costs: flights between client and server',
+                f'Each way takes {name.split("-")[-1]}. Medians of rounds. A release and a take that follow each other '
+                'cannot do with fewer than two.')
+    for flights in range(math.ceil(most) + 1):
+        out += _grid(LEFT + flights * scale, height - 24, str(flights), flights == 0)
+    y = TOP
+    for title, bars in groups:
+        y += 16
+        out.append(_text(20, y, title, 13, weight='bold', colour='#111'))
+        y += 6
+        for label, colour, flights in bars:
+            out.append(f'<rect x="{LEFT}" y="{y}" width="{flights * scale:.1f}" height="{BAR}" fill="{colour}"/>')
+            out.append(_text(40, y + BAR - 3, label, 11, colour='#444'))
+            out.append(_text(LEFT + flights * scale + 5, y + BAR - 3, f'{flights:.1f}', 11, colour='#222'))
+            y += BAR + GAP
+        y += GROUP_GAP
+    out.append('</svg>')
+    return '\n'.join(out) + '\n'
+
+
 if __name__ == '__main__':
     with open(sys.argv[1], encoding='utf-8') as figures:
-        sys.stdout.write(svg(json.load(figures)))
+        sys.stdout.write((distance if sys.argv[2:] == ['distance'] else ratios)(json.load(figures)))

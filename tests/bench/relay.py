@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""relay.py - a way to a ZooKeeper server that counts what goes over it, by kind.
+"""relay.py - a way to a ZooKeeper server that counts what goes over it, by kind: requests, and bytes
+of both directions.
 
 Nothing is changed, delayed or dropped. Pings, the small writes by which a mount keeps
 its lease, and its looks at the lock itself (once a second, for its owner and mode) are
@@ -70,6 +71,7 @@ class _Side:
         self.rest = b''
         self.other = None
         self.begun = False       # the handshake is no request
+        self.asked = {}          # number of a request -> its kind, until it is answered
 
     def frames(self, data):
         self.rest += data
@@ -89,7 +91,7 @@ class _Side:
 class Relay:
     def __init__(self, port):
         self.target = port
-        self.requests = collections.Counter()
+        self.requests, self.bytes = collections.Counter(), collections.Counter()
         self.notifications = 0
         self.listener = socket.create_server(('127.0.0.1', 0), backlog=4096)
         self.address = f'127.0.0.1:{self.listener.getsockname()[1]}'
@@ -125,10 +127,16 @@ class Relay:
     def _count(self, side, data):
         with self.lock:
             for frame in side.frames(data):
+                number = _LENGTH.unpack_from(frame, 0)[0]
                 if side.client:
-                    self.requests[kind_of(frame)] += 1
-                elif _LENGTH.unpack_from(frame, 0)[0] == _WATCH_EVENT:
+                    kind = side.asked[number] = kind_of(frame)
+                    self.requests[kind] += 1
+                elif number == _WATCH_EVENT:
+                    kind = 'notification'
                     self.notifications += 1
+                else:
+                    kind = side.other.asked.pop(number, 'unknown')
+                self.bytes[kind] += len(frame)
 
     def _run(self):
         while not self.ended:
@@ -139,9 +147,9 @@ class Relay:
                     self._forward(key.data)
 
     def counts(self):
-        """Requests by kind so far, and notifications."""
+        """Requests by kind so far, bytes by kind, and notifications."""
         with self.lock:
-            return collections.Counter(self.requests), self.notifications
+            return collections.Counter(self.requests), collections.Counter(self.bytes), self.notifications
 
     def end(self):
         self.ended = True

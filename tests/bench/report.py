@@ -58,8 +58,8 @@ def _show_requests(requests):
     if not requests:
         return
     cases = list(dict.fromkeys(case for each in requests.values() for case in each))
-    print('\nRequests at the server per cycle (and notifications; watches on the server)')
-    print(f'  {"":34}' + ''.join(f'{case:>30}' for case in cases))
+    print('\nRequests at the server per cycle (and notifications; bytes both ways; watches on the server)')
+    print(f'  {"":34}' + ''.join(f'{case:>32}' for case in cases))
     for peer, row in requests.items():
         cells = ''
         for case in cases:
@@ -69,9 +69,10 @@ def _show_requests(requests):
                 text = f'{figures["requests"]:.2f}'
                 if figures['notifications']:
                     text += f' + {figures["notifications"]:.2f}'
+                text += f' ; {figures["bytes"]:,.0f}'
                 if 'watches' in figures:
                     text += f' ; {figures["watches"]}'
-            cells += f'{text:>30}'
+            cells += f'{text:>32}'
         print(f'  {TITLES[peer]:34}{cells}')
     for case, figures in requests.get('zklockfs', {}).items():
         print(f'  zklockfs, {case}: ' + ', '.join(f'{kind} {count:.2f}' for kind, count

@@ -4,6 +4,8 @@ and returns figures by name; a figure's ending says its unit:
 
     /s       more is better
     us, ms   less is better
+    flights  less is better: how many times the way from a client to its server, where that takes
+             a time of its own
 """
 
 import statistics
@@ -33,9 +35,17 @@ def _cycles(worker, threads, locks, lengths, mode='exclusive', pause_us=0):
             'acquire p99 us': result['p99'] / 1e3, 'release p50 us': result['drop_p50'] / 1e3}
 
 
+def _flights(clients, figures, microseconds):
+    delay = clients.peer.bench.place.delay_seconds
+    if delay:
+        figures['flights'] = microseconds / 1e6 / delay
+    return figures
+
+
 def uncontended(clients, lengths):
     """One thread, one lock."""
-    return _cycles(clients.worker(), 1, 1, lengths)
+    figures = _cycles(clients.worker(), 1, 1, lengths)
+    return _flights(clients, figures, figures['acquire p50 us'])
 
 
 def rested(clients, lengths):
@@ -48,6 +58,17 @@ def rested(clients, lengths):
 def hot(clients, lengths):
     """16 threads of one process, one lock."""
     return _cycles(clients.worker(), 16, 1, lengths)
+
+
+def hot_remote(clients, lengths):
+    """One lock, 8 threads of each of two hosts."""
+    workers = [clients.worker(0), clients.worker(1)]
+    workers[0].make('bench0')
+    for worker in workers:
+        worker.start_cycles(8, 1, lengths.warm, lengths.run)
+    results = [worker.cycles(lengths.warm + lengths.run) for worker in workers]
+    return {'cycles/s': sum(result['cycles'] / result['seconds'] for result in results),
+            'acquire p50 us': statistics.median(result['p50'] for result in results) / 1e3}
 
 
 def many(clients, lengths):
@@ -95,12 +116,13 @@ def _hand_offs(one, other, settle_seconds, lengths):
 
 def hand_off_local(clients, lengths):
     """Two threads of one host."""
-    return _hand_offs(clients.worker(), clients.worker(), clients.peer.settle_seconds, lengths)
+    return _hand_offs(clients.worker(), clients.worker(), clients.peer.settle(), lengths)
 
 
 def hand_off_remote(clients, lengths):
     """Two hosts: two mounts, two JVMs, two processes."""
-    return _hand_offs(clients.worker(0), clients.worker(1), clients.peer.settle_seconds, lengths)
+    figures = _hand_offs(clients.worker(0), clients.worker(1), clients.peer.settle(), lengths)
+    return _flights(clients, figures, figures['p50 us'])
 
 
 def killed(clients, lengths):
@@ -118,7 +140,7 @@ def killed(clients, lengths):
         holder.take(0, 'killed')
         holder.held(0)
         waiter.take(1, 'killed')
-        time.sleep(clients.peer.settle_seconds)
+        time.sleep(clients.peer.settle())
         killed_at = holder.kill()
         _, after = waiter.held(1, clients.peer.dead_seconds + 60)
         took.append((after - killed_at) / 1e6)
@@ -128,12 +150,13 @@ def killed(clients, lengths):
 
 
 # Those that need a lock that excludes.
-EXCLUDING = ('hot', 'shared', 'fair', 'handoff-local', 'handoff-remote', 'killed')
+EXCLUDING = ('hot', 'hot-remote', 'shared', 'fair', 'handoff-local', 'handoff-remote', 'killed')
 
 SCENARIOS = {
     'uncontended': uncontended,
     'rested': rested,
     'hot': hot,
+    'hot-remote': hot_remote,
     'many': many,
     'shared': shared,
     'handoff-local': hand_off_local,
@@ -143,6 +166,8 @@ SCENARIOS = {
 }
 # Measured on every storage, alone and as an ensemble; the others do not depend on it.
 EVERYWHERE = ('uncontended', 'hot', 'many', 'handoff-local', 'handoff-remote')
+# And where the servers are far away.
+FAR = ('uncontended', 'hot-remote', 'handoff-remote')
 
 
 class Clients:

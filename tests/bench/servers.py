@@ -17,15 +17,32 @@ ZOOKEEPER_JARS = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
 
 
 class Place:
-    """Where servers keep their data, and whether they wait for it."""
+    """Where servers keep their data, whether they wait for it, and how far away they are."""
 
-    def __init__(self, directory, synchronous):
+    def __init__(self, directory, synchronous, delay_seconds, delay_tool):
         self.directory, self.synchronous = directory, synchronous
+        self.delay_seconds, self.delay_tool = delay_seconds, delay_tool     # each way
+        self.delays = []
         os.makedirs(directory, exist_ok=True)
         os.chmod(directory, 0o755)
 
     def path(self, name):
         return os.path.join(self.directory, name)
+
+    def ways(self, ports):
+        """The ports by which clients reach these ports."""
+        if not self.delay_seconds:
+            return ports
+        ways = [port + 10000 for port in ports]
+        pairs = [str(port) for pair in zip(ways, ports) for port in pair]
+        log = self.path(f'delay-{ports[0]}.log')
+        self.delays.append(start([self.delay_tool, str(int(self.delay_seconds * 1e6)), *pairs], log))
+        until(lambda: os.path.getsize(log) > 0, 'the way with a delay is open')
+        return ways
+
+    def end(self):
+        for process in self.delays:
+            end(process)
 
 
 # ---- ZooKeeper ----
@@ -45,7 +62,8 @@ class ZooKeeper:
     def __init__(self, place, count):
         self.ports = [2181 + number for number in range(count)]
         self.processes = []
-        self.way = self.address        # where clients go: a relay perhaps
+        # Where clients go: a relay perhaps.
+        self.way = ','.join(f'127.0.0.1:{port}' for port in place.ways(self.ports))
         members = ''.join(f'server.{n + 1}=127.0.0.1:{2888 + n}:{3888 + n}\n' for n in range(count))
         for number, port in enumerate(self.ports):
             directory = place.path(f'zookeeper{number}')
@@ -70,10 +88,6 @@ class ZooKeeper:
         with contextlib.suppress(OSError):
             return 'Mode:' in four_letters(port, 'srvr', 0.5)
         return False
-
-    @property
-    def address(self):
-        return ','.join(f'127.0.0.1:{port}' for port in self.ports)
 
     def metric(self, name):
         return int(re.search(rf'^{name}\t(\d+)', four_letters(self.ports[0], 'mntr'), re.MULTILINE).group(1))

@@ -370,7 +370,7 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 	return found;
 }
 
-static struct lc_taker *find_taker(const struct advisory *file, fuse_req_t req)
+static struct lc_taker *find_taker(const void *file, fuse_req_t req)
 {
 	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 
@@ -411,12 +411,7 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 
 void advisory_fsync(struct advisory *file, fuse_req_t req)
 {
-	struct lc_taker *taker = find_taker(file, req);
-
-	if (taker)
-		held_fsync(taker, file->face, req, file->node);
-	else
-		fuse_reply_err(req, EACCES);
+	held_fsync(file, find_taker, file->face, req, file->node);
 }
 
 void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked,

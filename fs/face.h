@@ -106,6 +106,9 @@ static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- parked.c ---- */
 
+/* By whom the request of an open file has the lock at the moment; NULL: nobody. */
+typedef struct lc_taker *held_taker_fn(const void *file, fuse_req_t req);
+
 /* A request that waits for an answer of the ensemble.
  *
  *   park() ─► [NEW] ──park_call()──► [ASKING] ──unpark()──► [HEARD] ──parked_free()──► answered
@@ -141,6 +144,10 @@ struct parked {
 			size_t size;
 			off_t off;
 		} token;
+		struct {
+			const void *file;
+			held_taker_fn *taker_of;
+		} fsync;
 		struct {
 			struct text_file *file;
 			size_t size;
@@ -264,7 +271,9 @@ void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face,
                struct node *node, size_t size, off_t off);
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
                 size_t size);
-void held_fsync(struct lc_taker *taker, struct face *face, fuse_req_t req, struct node *node);
+/* `taker_of` is asked when its turn has come: turn.h. */
+void held_fsync(const void *file, held_taker_fn *taker_of, struct face *face, fuse_req_t req,
+                struct node *node);
 /* `asked`: for which events; `waits`: who polls will be woken, should they come later. */
 void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked,
                bool waits);

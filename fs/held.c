@@ -73,12 +73,24 @@ void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, c
 	fuse_reply_write(req, size);
 }
 
-void held_fsync(struct lc_taker *taker, struct face *face, fuse_req_t req, struct node *node)
+/* It may have given the lock back while it waited for its turn. */
+static int confirm(struct parked *parked)
+{
+	struct lc_taker *taker = parked->fsync.taker_of(parked->fsync.file, parked->req);
+
+	return taker ? lc_confirm(taker, parked_done, parked, &parked->call) : -EACCES;
+}
+
+void held_fsync(const void *file, held_taker_fn *taker_of, struct face *face, fuse_req_t req,
+                struct node *node)
 {
 	struct parked *parked = park(face, req, node, NULL);
 
-	if (parked)
-		park_call(parked, lc_confirm(taker, parked_done, parked, &parked->call));
+	if (!parked)
+		return;
+	parked->fsync.file = file;
+	parked->fsync.taker_of = taker_of;
+	park_call(parked, park_write(parked, confirm));
 }
 
 /* ---- poll ---- */

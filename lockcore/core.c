@@ -228,10 +228,10 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
 static bool is_empty(const struct lc *lc)
 {
 	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
-	       !lc->entries->by_id && !lc->takers->due && !lc->takers->stirred &&
-	       !lc->calls->calls && !lc->orphans->by_path && !lc->watches->unwatches &&
-	       !lc->pokes->under_way && !lc->quota->users && lc->quota->entry_bytes == 0 &&
-	       lc->quota->watch_bytes == 0;
+	       !lc->entries->by_id && !lc->entries->writers.by_uid && !lc->takers->due &&
+	       !lc->takers->stirred && !lc->calls->calls && !lc->orphans->by_path &&
+	       !lc->watches->unwatches && !lc->pokes->under_way && !lc->quota->users &&
+	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool farewell)

@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 void entry_finish(struct entry *entry)
 {
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0 && !entry->name);
+	fair_part(&entry->lc->entries->writers, &entry->data_turn);
 	HASH_DEL(entry->lc->entries->by_id, entry);
 	free(entry->reason);
 }
@@ -432,12 +434,22 @@ void entry_watch(struct entry *entry)
 
 /* ---- since when it is held, and why ---- */
 
+static void write_next(struct entries *entries)
+{
+	struct fair_item *item;
+
+	while (entries->writing < LC_DATA_WRITES_MAX && (item = fair_next(&entries->writers)))
+		entry_write((struct entry *)((char *)item - offsetof(struct entry, data_turn)));
+}
+
 static void entry_written(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
 
 	entry->pending--;
 	entry->data_pending = false;
+	entry->lc->entries->writing--;
+	write_next(entry->lc->entries);
 	switch (answer->result) {
 	case ENSEMBLE_OK:
 		session_wrote(entry->lc, entry->data_sent_us);
@@ -470,12 +482,22 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 	events_of(entry)->changed(entry);
 }
 
+/* False: others come first. Without memory for its turn nobody does. */
+static bool may_write_now(struct entry *entry)
+{
+	struct entries *entries = entry->lc->entries;
+
+	return !entry->data_turn.line &&
+	       (entries->writing < LC_DATA_WRITES_MAX ||
+	        !fair_join(&entries->writers, entry->uid, &entry->data_turn));
+}
+
 void entry_write(struct entry *entry)
 {
 	char data[RECORD_ENTRY_MAX], *path;
 
 	if (!entry->data_dirty || entry->data_pending || entry->held_since_ms < 0 ||
-	    entry->state != ENTRY_PRESENT || !session_is_ready(entry->lc))
+	    entry->state != ENTRY_PRESENT || !session_is_ready(entry->lc) || !may_write_now(entry))
 		return;
 	path = entry_path(entry);
 	if (!path) {
@@ -485,6 +507,7 @@ void entry_write(struct entry *entry)
 	entry->data_dirty = false;
 	entry->told_since = true;
 	entry->data_pending = true;
+	entry->lc->entries->writing++;
 	entry->data_sent_us = lc_now(entry->lc);
 	entry->pending++;
 	lc_submit(entry->lc, ensemble_set(path, data, entry_format(entry, data), entry->version),

@@ -20,6 +20,7 @@
 #ifndef LOCKCORE_ENTRY_H
 #define LOCKCORE_ENTRY_H
 
+#include "fair.h"
 #include "lock.h"
 #include "name.h"
 
@@ -47,7 +48,9 @@ struct entry_events {
 struct entries {
 	const struct entry_events *events;
 	struct entry *by_id;
-	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
+	int64_t refused_said_us;   /* when it was last reported that the ensemble refuses entries */
+	unsigned writing;          /* how many have their data written at the moment */
+	struct fair_users writers; /* whose data is next */
 };
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
@@ -96,6 +99,7 @@ struct entry {
 	int64_t held_since_ms;         /* -1: its taker does not hold */
 	bool told_since;               /* the data says so, or will */
 	bool data_dirty, data_pending; /* it is to be written; it is being written */
+	struct fair_item data_turn;    /* dirty, but others come first */
 	int64_t data_sent_us;
 };
 

@@ -90,6 +90,9 @@ struct lc_call;  /* one question asked of the ensemble */
 #define LC_TOLD_MAX 16
 #define LC_TOLD_REST_US 1000
 
+/* A reason is sent on in the background. So many are under way at a time; users take turns. */
+#define LC_DATA_WRITES_MAX 8
+
 #define LC_FOREVER INT64_MAX
 
 /* What a lock keeps about itself. */

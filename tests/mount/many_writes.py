@@ -29,21 +29,29 @@ os.fchmod(fd, 0o700)
 '''
 
 
-def write_for_ever(directory, turns):
-    """Each thread the value of a lock of its own."""
+def write_of(kind, path):
+    """What a thread does again and again, which holds the lock by a descriptor of its own."""
+    held = os.open(path + '/lock', os.O_RDWR)
+    if kind == 'fsync':
+        return lambda: os.fsync(held)
+    file = held if kind == 'reason' else os.open(path + '/value', os.O_WRONLY)
+    return lambda: os.pwrite(file, b'x' * 100, 0)
+
+
+def write_for_ever(directory, kind, turns):
+    """Each thread in a lock of its own."""
     began = threading.Barrier(THREADS + 1)
 
-    def write(number):
-        path = f'{directory}/own{number}'
+    def serve(number):
+        path = f'{directory}/{kind}{number}'
         os.mkdir(path)
-        os.open(path + '/lock', os.O_RDWR)
-        value = os.open(path + '/value', os.O_WRONLY)
+        write = write_of(kind, path)
         began.wait()
         while True:
-            os.pwrite(value, b'x' * 100, 0)
+            write()
             turns[number] = 1
     for number in range(THREADS):
-        threading.Thread(target=write, args=(number,), daemon=True).start()
+        threading.Thread(target=serve, args=(number,), daemon=True).start()
     began.wait()
 
 
@@ -63,21 +71,22 @@ def test(case):
     def newest():
         return int(re.search(r'^Zxid: (\w+)', server.ask('srvr'), re.MULTILINE).group(1), 16)
 
-    turns = mmap.mmap(-1, THREADS)   # shared with the writer
-    writer = process(write_for_ever, mount.path('crowd'), turns, uid=ALICE)
-    ahead = []
-    for _ in range(TAKES):
-        before = newest()
-        fd = os.open(mount.path('other', 'lock'), os.O_RDWR)
-        ahead.append(int(os.read(fd, 64)) - before)
-        os.close(fd)
-    print(f'transactions ahead of a take: {sorted(ahead)}')
-    check(sorted(ahead)[TAKES // 2] < FEW, f'transactions ahead of a take: {sorted(ahead)}')
-    until(lambda: all(turns), 'everybody has written')
-    end(writer)
+    for kind in ('value', 'fsync', 'reason'):
+        turns = mmap.mmap(-1, THREADS)   # shared with the writer
+        writer = process(write_for_ever, mount.path('crowd'), kind, turns, uid=ALICE)
+        ahead = []
+        for _ in range(TAKES):
+            before = newest()
+            fd = os.open(mount.path('other', 'lock'), os.O_RDWR)
+            ahead.append(int(os.read(fd, 64)) - before)
+            os.close(fd)
+        print(f'{kind}: transactions ahead of a take: {sorted(ahead)}')
+        check(sorted(ahead)[TAKES // 2] < FEW, f'{kind}: transactions ahead of a take: {sorted(ahead)}')
+        until(lambda: turns[:].count(1) == THREADS, 'everybody has written')
+        end(writer)
 
     # Interrupted while they wait for the ensemble, and some for their turn before that.
-    own = [mount.path('crowd', f'own{number}') for number in range(INTERRUPTED)]
+    own = [mount.path('crowd', f'value{number}') for number in range(INTERRUPTED)]
     commands = [spawn(['python3', '-c', CHANGE, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                       user=ALICE, group=ALICE) for path in own]
     for command in commands:

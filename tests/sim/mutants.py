@@ -951,6 +951,14 @@ mutant(37, 'users_take_no_turns', 'asking.c',
        '\t\t\tfair_pass(fair, line);\n\t\t\treturn reader;',
        '\t\t\treturn reader;',
        CALLS)
+mutant(37, 'no_limit_of_reasons', 'entry.c',
+       '(entries->writing < LC_DATA_WRITES_MAX ||',
+       '(true ||',
+       CALLS)
+mutant(37, 'reasons_take_no_turns', 'fair.c',
+       '\tfair_pass(&users->fair, line);\n\tfair_part(users, item);',
+       '\tfair_part(users, item);',
+       CALLS)
 mutant(37, 'many_lists_at_a_time', 'asking.c',
        'if (reads->asking[1] > 0 || !reads->wanting[1].lines)',
        'if (!reads->wanting[1].lines)',

@@ -623,6 +623,53 @@ static void since_when_it_holds(void **state)
 	finish(stage);
 }
 
+#define MANY (3 * LC_DATA_WRITES_MAX)
+
+static void take_shared(struct taker *taker, struct host *host, uid_t uid)
+{
+	struct lc_request request = {.lock = "build",
+	                             .mode = LC_SHARED,
+	                             .wait_us = LC_FOREVER,
+	                             .uid = uid,
+	                             .command = "test"};
+
+	stage_take(taker, host, &request);
+	run(taker->stage, 50 * MS);
+	assert_int_equal(taker->result, 0);
+}
+
+/* Of reasons only some are under way, and users take turns. */
+static void reasons_take_turns(void **state)
+{
+	struct stage *stage = begin(20);
+	struct host *host = &stage->hosts[0];
+	struct taker many[MANY], one;
+	unsigned long before;
+	bool since;
+
+	(void)state;
+	put(stage, BUILD, "");
+	for (int i = 0; i < MANY; i++)
+		take_shared(&many[i], host, 7);
+	take_shared(&one, host, 8);
+	before = status_requests(host);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(lc_set_reason(many[i].lc, "why", 3), 0);
+	assert_int_equal(lc_set_reason(one.lc, "why", 3), 0);
+	assert_int_equal(status_requests(host) - before, LC_DATA_WRITES_MAX);
+	stage_leave(&many[MANY - 1]); /* one that waits for its turn */
+	while (entry_version(stage, &one, &since) == 1)
+		run(stage, MS / 10);
+	assert_int_equal(entry_version(stage, &many[MANY - 2], &since), 1);
+	run(stage, 100 * MS);
+	for (int i = 0; i < MANY - 1; i++) {
+		assert_int_equal(entry_version(stage, &many[i], &since), 2);
+		leave(&many[i]);
+	}
+	leave(&one);
+	finish(stage);
+}
+
 /* A reason that is there before the lock is costs no write of its own. */
 static void why_it_waits(void **state)
 {
@@ -2067,6 +2114,7 @@ int main(void)
 		cmocka_unit_test(values),
 		cmocka_unit_test(value_of_a_loser),
 		cmocka_unit_test(since_when_it_holds),
+		cmocka_unit_test(reasons_take_turns),
 		cmocka_unit_test(why_it_waits),
 		cmocka_unit_test(evicting_others),
 		cmocka_unit_test(evicting_from_the_dead),

@@ -46,7 +46,6 @@ ALICE, BOB = 1001, 1002
 _TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning', re.IGNORECASE)
 _OF_ITSELF = re.compile(r'--\d+-- ')   # valgrind: it does not know pidfd_open(2)
 _MARK = 'ZKLOCKFS_CASE'
-_JARS = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWNS = 0x20000
 _MS_BIND, _MS_REC, _MS_PRIVATE, _MNT_DETACH = 0x1000, 0x4000, 1 << 18, 2
@@ -296,6 +295,8 @@ class Taker:
 class Server:
     """One ZooKeeper server. What it stored outlives stop() and start()."""
 
+    jars = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
+
     def __init__(self, case, tick_ms, properties):
         self.case = case
         self.tick_ms = tick_ms
@@ -306,13 +307,14 @@ class Server:
         self.process = None
         self.raw = None
         for _ in range(20):
-            # Below the range that outgoing connections take their ports from.
-            self.port = random.randrange(15000, 31000)
-            if self._port_is_free() and self._started():
+            if self.find_port() and self._started():
                 return
         raise AssertionError('no ZooKeeper server: ' + self.log())
 
-    def _port_is_free(self):
+    def find_port(self):
+        """Another port. Whether it is free."""
+        # Below the range that outgoing connections take their ports from.
+        self.port = random.randrange(15000, 31000)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             return errno_of(probe.bind, ('127.0.0.1', self.port)) == 0
@@ -321,10 +323,13 @@ class Server:
         with open(self.directory + '/log', encoding='utf-8', errors='replace') as log:
             return log.read()
 
+    def listens(self):
+        """What zoo.cfg says of its port."""
+        return f'clientPort={self.port}\nclientPortAddress=127.0.0.1\n'
+
     def _started(self):
         with open(self.directory + '/zoo.cfg', 'w', encoding='utf-8') as config:
-            config.write(f'tickTime={self.tick_ms}\ndataDir={self.directory}/data\n'
-                         f'clientPort={self.port}\nclientPortAddress=127.0.0.1\n'
+            config.write(f'tickTime={self.tick_ms}\ndataDir={self.directory}/data\n{self.listens()}'
                          f'maxSessionTimeout={self.session_ms}\nmaxClientCnxns=0\n'
                          '4lw.commands.whitelist=*\nadmin.enableServer=false\n')
         with open(self.directory + '/log', 'a', encoding='utf-8') as log:
@@ -332,7 +337,7 @@ class Server:
                 ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
                  '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024',
                  '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
-                 *('-Dzookeeper.' + name for name in self.properties), '-cp', _JARS,
+                 *('-Dzookeeper.' + name for name in self.properties), '-cp', self.jars,
                  'org.apache.zookeeper.server.quorum.QuorumPeerMain', self.directory + '/zoo.cfg'],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 

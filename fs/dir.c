@@ -6,6 +6,7 @@
  */
 #include "face.h"
 
+#include "lock_dir.h"
 #include "snapshot.h"
 
 #include <errno.h>
@@ -111,10 +112,8 @@ static void add_static(struct dir_list *list, const struct node *node)
 	if (node->kind == NODE_LOCK) {
 		for (size_t i = 0; door_names[i]; i++)
 			add_name(list, door_names[i], S_IFREG);
-		add_name(list, "holder", S_IFREG);
-		add_name(list, "queue", S_IFDIR);
-		add_name(list, "slots", S_IFREG);
-		add_name(list, "value", S_IFREG);
+		for (const struct lock_file *file = lock_files; file->name; file++)
+			add_name(list, file->name, file->kind == NODE_QUEUE ? S_IFDIR : S_IFREG);
 	}
 }
 

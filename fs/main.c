@@ -12,6 +12,7 @@
 #include "face.h"
 #include "hold.h"
 #include "kernel_limit.h"
+#include "lock_dir.h"
 #include "log.h"
 #include "loop.h"
 #include "mount_error.h"
@@ -248,6 +249,7 @@ static int begin_session(struct options *options, struct loop *loop, struct ense
 		.loss_lead_us = guardian_lead_us(options->on_lost),
 		.uid = loop->face->uid,
 		.without = loop->face->without,
+		.reserved = lock_dir_reserved,
 		.clock_us = clock_us,
 		.wall_ms = wall_ms,
 		.random = random_bytes,

@@ -11,6 +11,7 @@
 
 #include "family.h"
 #include "hold.h"
+#include "lock_dir.h"
 #include "log.h"
 #include "snapshot.h"
 
@@ -131,7 +132,7 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 	const char *why;
 	char *path;
 
-	if (lc_check_name(name, &why) < 0) {
+	if (lc_check_name(face->lc, name, &why) < 0) {
 		fuse_reply_err(req, ENOENT);
 		return;
 	}
@@ -260,6 +261,7 @@ static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, 
 
 static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
 {
+	const struct lock_file *file = lock_file_find(name);
 	struct door door;
 	int r = door_parse(name, &door);
 
@@ -274,14 +276,8 @@ static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *paren
 		}
 		node->door = door;
 		reply_entry(face, req, node);
-	} else if (strcmp(name, "queue") == 0) {
-		reply_child(face, req, parent, name, NODE_QUEUE);
-	} else if (strcmp(name, "holder") == 0) {
-		reply_child(face, req, parent, name, NODE_HOLDER);
-	} else if (strcmp(name, "value") == 0) {
-		reply_child(face, req, parent, name, NODE_VALUE);
-	} else if (strcmp(name, "slots") == 0) {
-		reply_child(face, req, parent, name, NODE_SLOTS);
+	} else if (file) {
+		reply_child(face, req, parent, name, file->kind);
 	} else {
 		lookup_lock(face, req, parent, name);
 	}
@@ -429,7 +425,7 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	r = lc_check_name(name, &why);
+	r = lc_check_name(face->lc, name, &why);
 	if (r < 0) {
 		log_line(LC_NOTICE, "mkdir %s: %s", name, why);
 		fuse_reply_err(req, -r);

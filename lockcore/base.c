@@ -4,6 +4,8 @@
  */
 #include "base.h"
 
+#include "name.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,6 +88,17 @@ int errno_of(enum ensemble_result result)
 		return -EHOSTUNREACH;
 	}
 	return -EIO;
+}
+
+int lc_check_name(const struct lc *lc, const char *name, const char **ret_why)
+{
+	int r = name_check(name, ret_why);
+	const char *why = r == 0 && lc->config.reserved ? lc->config.reserved(name) : NULL;
+
+	if (!why)
+		return r;
+	*ret_why = why;
+	return -EINVAL;
 }
 
 char *path_join(const char *directory, const char *name)

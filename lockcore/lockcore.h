@@ -119,6 +119,9 @@ struct lc_config {
 	uid_t uid;                    /* the root's owner */
 	struct lc_attributes without; /* for locks without attributes: of other clients */
 
+	/* Why no lock can have this name, a sentence, where the caller shows something else under
+	 * it. NULL: a lock can. The function may be NULL, too. */
+	const char *(*reserved)(const char *name);
 	int64_t (*clock_us)(void *ctx); /* goes on while suspended, is not slewed */
 	int64_t (*wall_ms)(void *ctx);
 	void (*random)(void *ctx, void *ret_bytes, size_t len);
@@ -400,6 +403,6 @@ void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred);
 int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 
 /* Can a lock have this name? 0, -EINVAL, -ENAMETOOLONG. `ret_why`: the reason, a sentence. */
-int lc_check_name(const char *name, const char **ret_why);
+int lc_check_name(const struct lc *lc, const char *name, const char **ret_why);
 
 #endif

@@ -154,7 +154,7 @@ static void list_failed(struct lc_call *call, int error)
 }
 
 /* For the first who asks for it. */
-static bool make_list(struct reading *reading)
+static bool make_list(const struct lc *lc, struct reading *reading)
 {
 	const struct queue *queue = &reading->queue;
 	const char *why;
@@ -173,7 +173,7 @@ static bool make_list(struct reading *reading)
 	for (size_t i = 0; i < queue->count; i++)
 		look_fill_entry(queue, i, &reading->entries[i]);
 	for (size_t i = 0; i < reading->name_count; i++)
-		if (lc_check_name(reading->names[i], &why) == 0)
+		if (lc_check_name(lc, reading->names[i], &why) == 0)
 			reading->locks[reading->lock_count++] = reading->names[i];
 	qsort(reading->locks, reading->lock_count, sizeof(*reading->locks), compare_names);
 	return true;
@@ -183,7 +183,7 @@ static void list_answered(struct reader *reader, struct reading *reading)
 {
 	struct lc_call *call = call_of(reader);
 
-	if (reading->error < 0 || !make_list(reading)) {
+	if (reading->error < 0 || !make_list(call->lc, reading)) {
 		call_fail(call, reading->error < 0 ? reading->error : -ENOMEM);
 		return;
 	}

@@ -100,7 +100,7 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 {
 	const char *name = strrchr(lock, '/'), *why;
 	struct make_call *make;
-	int r = lc_check_name(name ? name + 1 : lock, &why);
+	int r = lc_check_name(lc, name ? name + 1 : lock, &why);
 
 	if (r == 0 && strlen(lc->root) + 1 + strlen(lock) > LC_PATH_MAX)
 		r = -ENAMETOOLONG;

@@ -4,6 +4,8 @@
  */
 #include "name.h"
 
+#include "utf8.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -162,41 +164,29 @@ void name_host(char ret_host[LC_HOST_MAX + 1], const char *host)
 	ret_host[n] = '\0';
 }
 
-/* One UTF-8 character that ZooKeeper takes (PathUtils.validatePath): no control
- * characters, and nothing from the surrogates on but U+F900 to U+FFEF, which keeps
- * out everything beyond the BMP. Returns its length, 0 for a refusal. */
-static size_t check_character(const unsigned char *s)
+/* As PathUtils.validatePath() of ZooKeeper: no control characters, and nothing from the surrogates
+ * on but U+F900 to U+FFEF, which keeps out everything beyond the BMP. */
+static bool zookeeper_takes(uint32_t c)
 {
-	uint32_t c;
-
-	if (s[0] < 0x80)
-		return s[0] < 0x20 || s[0] == 0x7f ? 0 : 1;
-	if (s[0] >= 0xc2 && s[0] <= 0xdf && (s[1] & 0xc0) == 0x80) {
-		c = (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
-		return c < 0xa0 ? 0 : 2;
-	}
-	if ((s[0] & 0xf0) == 0xe0 && (s[1] & 0xc0) == 0x80 && (s[2] & 0xc0) == 0x80) {
-		c = (uint32_t)(s[0] & 0x0f) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
-		return c < 0x800 || (c >= 0xd800 && c < 0xf900) || c >= 0xfff0 ? 0 : 3;
-	}
-	return 0;
+	return c >= 0x20 && (c < 0x7f || c >= 0xa0) && (c < 0xd800 || c >= 0xf900) && c < 0xfff0;
 }
 
 bool name_has_good_characters(const char *name)
 {
-	for (size_t i = 0, n; name[i] != '\0'; i += n) {
-		n = name[i] == '/' ? 0 : check_character((const unsigned char *)name + i);
-		if (n == 0)
+	for (size_t len = strlen(name); len > 0;) {
+		uint32_t c;
+		size_t size = utf8_read(name, len, &c);
+
+		if (size == 0 || c == '/' || !zookeeper_takes(c))
 			return false;
+		name += size;
+		len -= size;
 	}
 	return true;
 }
 
-int lc_check_name(const char *name, const char **ret_why)
+int name_check(const char *name, const char **ret_why)
 {
-	static const char *const files[] = {"lock",  "shared", "try",   "reentrant", "flock",
-	                                    "queue", "holder", "value", "slots"};
-	static const char *const doors[] = {"lock@", "shared@", "try@", "reentrant@", "flock@"};
 	const char *why = NULL;
 
 	if (name[0] == '\0' || name[0] == '.')
@@ -206,17 +196,10 @@ int lc_check_name(const char *name, const char **ret_why)
 		return -ENAMETOOLONG;
 	} else if (name_is_numbered(name))
 		why = "a name that ends in ten digits would be taken for a queue entry";
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !why; i++)
-		if (strcmp(name, files[i]) == 0)
-			why = "this is the name of a file in every lock";
-	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]) && !why; i++)
-		if (strncmp(name, doors[i], strlen(doors[i])) == 0)
-			why = "this would be a door with a time limit";
-	if (!why && !name_has_good_characters(name))
+	else if (!name_has_good_characters(name))
 		why = "ZooKeeper takes no control characters, emoji or invalid UTF-8 in names";
-	if (why) {
-		*ret_why = why;
-		return -EINVAL;
-	}
-	return 0;
+	if (!why)
+		return 0;
+	*ret_why = why;
+	return -EINVAL;
 }

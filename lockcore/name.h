@@ -44,6 +44,9 @@ void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64
  * anything but letters, digits, '-' and '_' replaced; never empty. */
 void name_host(char ret_host[LC_HOST_MAX + 1], const char *host);
 
+/* Can a lock have this name? 0, -EINVAL, -ENAMETOOLONG. `ret_why`: the reason, a sentence. */
+int name_check(const char *name, const char **ret_why);
+
 /* ZooKeeper takes each of its characters. */
 bool name_has_good_characters(const char *name);
 

@@ -4,6 +4,8 @@
  */
 #include "record.h"
 
+#include "utf8.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,29 +16,16 @@
 /* Longer ones nobody configures. */
 #define TIMEOUT_MAX_MS (60 * 60 * 1000)
 
-/* The length of the UTF-8 character that begins there, 0 if there is none, or one that
- * terminals obey or readers take for the end of a line: U+0000 to 1F, 7F to 9F, 2028, 2029. */
-static size_t character(const unsigned char *s, size_t len)
+/* The length of the character that begins there. 0: there is none, or terminals obey it, or
+ * readers take it for the end of a line: U+0000 to 1F, 7F to 9F, 2028, 2029. */
+static size_t shown_character(const char *text, size_t len)
 {
-	size_t size = s[0] < 0x80             ? 1
-	              : (s[0] & 0xe0) == 0xc0 ? 2
-	              : (s[0] & 0xf0) == 0xe0 ? 3
-	              : (s[0] & 0xf8) == 0xf0 ? 4
-	                                      : 0;
-	static const uint32_t least[] = {0, 0x20, 0xa0, 0x800, 0x10000};
-	uint32_t c = size == 1 ? s[0] : s[0] & (0x7fU >> size);
+	uint32_t c;
+	size_t size = utf8_read(text, len, &c);
 
-	if (size == 0 || size > len)
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if (c < least[size] || c == 0x7f || c == 0x2028 || c == 0x2029 ||
-	    (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
-		return 0;
-	return size;
+	return size == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029
+	               ? 0
+	               : size;
 }
 
 void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
@@ -46,7 +35,7 @@ void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 	if (len > size - 1)
 		len = size - 1;
 	while (n < len && text[n] != '\n' && text[n] != '\0') {
-		size_t whole = character((const unsigned char *)text + n, len - n);
+		size_t whole = shown_character(text + n, len - n);
 
 		if (whole == 0)
 			ret_text[n++] = '?';

@@ -321,18 +321,14 @@ static void fuzz_lock_name(const uint8_t *data, size_t size)
 {
 	char *name = exact(data, size);
 	const char *why = NULL;
-	struct door door;
-	int r = lc_check_name(name, &why);
+	int r = name_check(name, &why);
 
 	MUST(r == 0 || r == -EINVAL || r == -ENAMETOOLONG);
 	MUST((r != 0) == (why != NULL));
 	if (r == 0) {
 		MUST(zookeeper_takes(name) && !name_is_numbered(name));
 		MUST(*name && *name != '.' && strlen(name) <= LC_NAME_MAX);
-		/* A door never hides a lock. */
-		MUST(door_parse(name, &door) == -ENOENT);
-	} else if (r == -EINVAL && *name && *name != '.' && !name_is_numbered(name) &&
-	           !strchr(name, '@') && strlen(name) > strlen("reentrant")) {
+	} else if (r == -EINVAL && *name && *name != '.' && !name_is_numbered(name)) {
 		MUST(!zookeeper_takes(name));
 	}
 	free(name);
@@ -358,14 +354,11 @@ static void fuzz_door(const uint8_t *data, size_t size)
 {
 	char *name = exact(data, size);
 	struct door door = {.wait_us = -1};
-	const char *why;
 	int r = door_parse(name, &door);
 
 	MUST(r == 0 || r == -ENOENT || r == -EINVAL);
 	if (r == 0)
 		MUST(door.wait_us >= 0);
-	if (r != -ENOENT)
-		MUST(lc_check_name(name, &why) != 0);
 	free(name);
 }
 

@@ -105,13 +105,13 @@ static void not_known(fuse_req_t req, int error)
 	fuse_reply_poll(req, error == -EIO ? LOST : ALWAYS);
 }
 
-static void waited_for(void *ctx, int err)
+static void waiters_told(void *ctx, int err, bool waiters)
 {
 	struct parked *parked = ctx;
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	fuse_reply_poll(parked->req, err > 0 ? ALWAYS | POLLPRI : ALWAYS);
+	fuse_reply_poll(parked->req, waiters ? ALWAYS | POLLPRI : ALWAYS);
 	parked_free(parked);
 }
 
@@ -131,8 +131,8 @@ void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigne
 		return;
 	}
 	if (waits)
-		hold_attend(holder);
+		hold_watch_waiters(holder);
 	parked = park_or(hold->face, req, node, NULL, not_known);
 	if (parked)
-		park_call(parked, lc_waited_for(hold->taker, waited_for, parked, &parked->call));
+		park_call(parked, lc_has_waiters(hold->taker, waiters_told, parked, &parked->call));
 }

@@ -433,12 +433,12 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 	return 0;
 }
 
-static bool anybody_attends(const struct hold *hold)
+static bool anybody_watches(const struct hold *hold)
 {
 	const struct holder *holder;
 
 	DL_FOREACH(hold->holders, holder)
-		if (holder->attends)
+		if (holder->watches_waiters)
 			return true;
 	return false;
 }
@@ -449,16 +449,16 @@ static void waiters_changed(void *ctx)
 	struct holder *holder;
 
 	DL_FOREACH(hold->holders, holder)
-		if (holder->attends) {
-			holder->attends = false;
+		if (holder->watches_waiters) {
+			holder->watches_waiters = false;
 			holder->wake(holder);
 		}
 }
 
-void hold_attend(struct holder *holder)
+void hold_watch_waiters(struct holder *holder)
 {
-	holder->attends = true;
-	lc_attend(holder->hold->taker, waiters_changed);
+	holder->watches_waiters = true;
+	lc_watch_waiters(holder->hold->taker, waiters_changed);
 }
 
 void hold_part(struct holder *holder)
@@ -472,8 +472,8 @@ void hold_part(struct holder *holder)
 		close(holder->life);
 	DL_DELETE(hold->holders, holder);
 	holder->hold = NULL;
-	if (holder->attends && hold->holders && hold->taker && !anybody_attends(hold))
-		lc_attend(hold->taker, NULL);
+	if (holder->watches_waiters && hold->holders && hold->taker && !anybody_watches(hold))
+		lc_watch_waiters(hold->taker, NULL);
 	/* GRANTING: answer_request() frees it. */
 	if (!hold->holders && hold->state != HOLD_GRANTING)
 		hold_free(hold);
@@ -485,7 +485,7 @@ void hold_move(struct holder *holder, struct hold *to)
 
 	DL_DELETE(from->holders, holder);
 	holder->hold = to;
-	holder->attends = false;
+	holder->watches_waiters = false;
 	DL_APPEND(to->holders, holder);
 	if (!from->holders)
 		hold_free(from);

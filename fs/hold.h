@@ -42,12 +42,12 @@ struct hold;
 struct holder {
 	struct hold *hold;                   /* NULL: none */
 	void (*wake)(struct holder *holder); /* to be polled again: the lock is lost,
-	                                        * or as of hold_attend(). Must not part */
+	                                        * or as of hold_watch_waiters(). Must not part */
 	pid_t pid;                           /* the process that opened or locked */
 	int life;                            /* and as family_watch() tells it from a later one */
 	uid_t uid;                           /* of the process; another user might not signal it */
 	int slot;                            /* the guardian's; -1: not guarded */
-	bool attends;
+	bool watches_waiters;
 	struct holder *prev, *next; /* in hold->holders */
 };
 
@@ -152,7 +152,7 @@ void hold_part(struct holder *holder);
 /* The holder has the lock by another hold from now on, and keeps its slot. */
 void hold_move(struct holder *holder, struct hold *to);
 /* Wake the holder, once, when it may have changed whether a taker waits behind the lock. */
-void hold_attend(struct holder *holder);
+void hold_watch_waiters(struct holder *holder);
 /* The exclusive hold, not lost, of the nearest living ancestor that has one on this mount, if its
  * user might signal the process. NULL: there is none. */
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);

@@ -248,10 +248,10 @@ void call_done_failed(struct lc_call *call, int error)
 	call->done(call->ctx, error);
 }
 
-void call_succeed(struct lc_call *call, int result)
+void call_succeed(struct lc_call *call)
 {
 	call_close(call);
-	call->done(call->ctx, result);
+	call->done(call->ctx, 0);
 	call_settle(call);
 }
 
@@ -260,5 +260,5 @@ void call_done_answered(void *ctx, const struct ensemble_answer *answer)
 	struct lc_call *call = ctx;
 
 	if (call_answered(call, answer))
-		call_succeed(call, 0);
+		call_succeed(call);
 }

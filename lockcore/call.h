@@ -8,7 +8,7 @@
  *   change   attributes, slots, value, confirm: what writes
  *   remove   rmdir
  *   evict    taking an entry away
- *   attend   whether somebody waits behind a holder
+ *   waiters  whether somebody waits behind a holder
  */
 #ifndef LOCKCORE_CALL_H
 #define LOCKCORE_CALL_H
@@ -28,7 +28,7 @@ struct lc_call {
 	void (*finish)(struct lc_call *call); /* frees what the kind has of its own, or NULL */
 	bool (*starves)(const struct lc_call *call); /* of those with several readers */
 	struct timer limit;
-	struct lc_call *prev, *next; /* in lc->questions->calls, until told */
+	struct lc_call *prev, *next; /* in lc->calls->calls, until told */
 	unsigned pending;            /* answers outstanding, but for readers' */
 	uid_t uid;                   /* whose share of what is read it uses */
 	bool reads;                  /* asks by readers, who ask again by themselves */
@@ -76,7 +76,7 @@ void call_fail_soon(struct lc_call *call, int error);
 
 /* For those with `done`. */
 void call_done_failed(struct lc_call *call, int error);
-void call_succeed(struct lc_call *call, int result);
+void call_succeed(struct lc_call *call);
 void call_done_answered(void *ctx, const struct ensemble_answer *answer);
 
 /* Asks again what was not answered. */

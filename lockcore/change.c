@@ -161,7 +161,7 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 		if (elsewhere)
 			call_fail(call, -ENOENT);
 		else
-			call_succeed(call, 0);
+			call_succeed(call);
 	}
 }
 
@@ -238,13 +238,13 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	if (r > 0) {
-		call_succeed(call, 0);
+		call_succeed(call);
 		return;
 	}
 	if (change->unsure && call->taker)
 		switch (fate_of_value(change, answer)) {
 		case HAPPENED:
-			call_succeed(call, 0);
+			call_succeed(call);
 			return;
 		case NOBODY_KNOWS:
 			call_fail(call, -EHOSTUNREACH);
@@ -342,7 +342,7 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(call, answer))
 		return;
 	if (lc_holds(call->taker))
-		call_succeed(call, 0);
+		call_succeed(call);
 	else
 		call_fail(call, -EIO);
 }

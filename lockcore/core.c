@@ -12,7 +12,7 @@
  * does in it can meet half-changed state.
  */
 #include "asking.h"
-#include "attend.h"
+#include "waiters.h"
 #include "evict.h"
 #include "handoff.h"
 #include "listing.h"
@@ -62,7 +62,7 @@ static void session_unusable(struct lc *lc)
 static void node_changed(struct lc *lc, const char *path, enum ensemble_change change)
 {
 	locks_changed(lc, path, change);
-	attend_changed(lc, path);
+	waiters_note_change(lc, path);
 	pokes_changed(lc, path, change);
 }
 
@@ -229,7 +229,7 @@ static bool is_empty(const struct lc *lc)
 {
 	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
 	       !lc->entries->by_id && !lc->entries->writers.by_uid && !lc->takers->due &&
-	       !lc->takers->stirred && !lc->calls->calls && !lc->orphans->by_path &&
+	       !lc->takers->waiters_changed && !lc->calls->calls && !lc->orphans->by_path &&
 	       !lc->watches->unwatches && !lc->pokes->under_way && !lc->quota->users &&
 	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
 }
@@ -282,7 +282,7 @@ void lc_process(struct lc *lc, short revents)
 	timers_run(&lc->timers, lc_now(lc));
 	locks_flush(lc);
 	takers_tell(lc);
-	attend_tell(lc);
+	waiters_tell(lc);
 	locks_flush(lc);
 	asking_send(lc);
 }

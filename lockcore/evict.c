@@ -142,7 +142,7 @@ static void follow_up(struct evict_call *evict)
 static void is_marked(struct evict_call *evict)
 {
 	follow_up(evict);
-	call_succeed(&evict->call, 0);
+	call_succeed(&evict->call);
 }
 
 static void mark_answered(void *ctx, const struct ensemble_answer *answer)
@@ -166,7 +166,7 @@ static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_NONODE && !call->told) {
 		call_heard(call);
-		call_succeed(call, 0);
+		call_succeed(call);
 	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
 		call_heard(call);
 		call_ask(call);
@@ -226,7 +226,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_NONODE && evict->deleting && !call->told) {
 		call_heard(call);
-		call_succeed(call, 0);
+		call_succeed(call);
 		return;
 	}
 	if (!call_answered(call, answer))

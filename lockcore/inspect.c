@@ -270,7 +270,7 @@ static void token_answered(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(call, answer))
 		return;
 	if (entry_read(&call->taker->entry, answer))
-		call_succeed(call, 0);
+		call_succeed(call);
 	else
 		call_fail(call, -EIO);
 }

@@ -391,13 +391,14 @@ int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc
 /* For fsync: 0 only if the entry was there at some moment during the call, else -EIO. */
 int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 
-/* Does another taker wait behind it? `err` is 1 for yes, 0 for no, or an error as for every
- * question. */
-int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
-/* Call `stirred` once, from lc_process(), when the answer of lc_waited_for() may have changed.
+/* Does another taker wait behind this holder? `waiters` counts if `err` is 0. */
+typedef void lc_waiters_fn(void *ctx, int err, bool waiters);
+int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
+                   struct lc_call **ret_call);
+/* Call `changed` once, from lc_process(), when the answer of lc_has_waiters() may have changed.
  * NULL: do not. Set it before you ask. */
-typedef void lc_stirred_fn(void *ctx);
-void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred);
+typedef void lc_waiters_changed_fn(void *ctx);
+void lc_watch_waiters(struct lc_taker *taker, lc_waiters_changed_fn *changed);
 
 /* After it lc_token() knows the token. -EIO: not held. */
 int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);

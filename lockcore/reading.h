@@ -45,7 +45,7 @@ struct reading {
 	struct lc_entry *entries; /* look.c: these and the locks below */
 	const char **locks;
 	size_t lock_count;
-	bool weighed; /* attend.c: the last entries that wait, or -1 */
+	bool weighed; /* waiters.c: the last entries that wait, or -1 */
 	ssize_t last, last_exclusive;
 };
 

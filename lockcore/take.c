@@ -2,7 +2,7 @@
  *
  * take.c - what the face asks of takers: take, leave, use.
  */
-#include "attend.h"
+#include "waiters.h"
 #include "counters.h"
 #include "handoff.h"
 #include "loss.h"
@@ -189,7 +189,7 @@ void lc_leave(struct lc_taker *taker)
 	/* Neither granted nor refused, as far as the face knows. */
 	if (taker->state == TAKER_WAITING || (taker->due_prev && taker->state != TAKER_LOST))
 		taker->entry.lc->counters.abandoned++;
-	lc_attend(taker, NULL);
+	lc_watch_waiters(taker, NULL);
 	taker_not_due(taker);
 	handoff_leave(taker);
 	taker_leave(taker);

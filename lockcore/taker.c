@@ -359,7 +359,7 @@ void taker_settle(struct lc_taker *taker)
 	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT ||
 	    taker->entry.pending > 0)
 		return;
-	assert(!taker->due_prev && !taker->stir_prev && lock->front != taker);
+	assert(!taker->due_prev && !taker->changed_prev && lock->front != taker);
 	timer_clear(&lc->timers, &taker->limit);
 	timer_clear(&lc->timers, &taker->settle);
 	quota_return_entry(lc, &taker->charge);

@@ -23,8 +23,8 @@
 #include "batch.h"
 
 struct takers {
-	struct lc_taker *due;     /* to be told, in this order */
-	struct lc_taker *stirred; /* to be told that somebody came or went behind them */
+	struct lc_taker *due;             /* to be told, in this order */
+	struct lc_taker *waiters_changed; /* to be told so: waiters.c */
 	unsigned waiters, holders;
 	bool missing; /* one of the takers is */
 };
@@ -54,12 +54,12 @@ struct lc_taker {
 	lc_lost_fn *lost;
 	void *ctx;
 
-	uint64_t probed_at;     /* PROBING: lock->list_sent when it began */
-	struct timer limit;     /* WAITING: its time is up; else: delete again */
-	struct timer settle;    /* HELD for a while: watch the entry, tell since when */
-	struct charge charge;   /* for its entry */
-	lc_stirred_fn *stirred; /* attend.c */
-	struct lc_taker *stir_prev, *stir_next; /* in takers->stirred: NULL if it is not there */
+	uint64_t probed_at;   /* PROBING: lock->list_sent when it began */
+	struct timer limit;   /* WAITING: its time is up; else: delete again */
+	struct timer settle;  /* HELD for a while: watch the entry, tell since when */
+	struct charge charge; /* for its entry */
+	lc_waiters_changed_fn *waiters_changed;       /* waiters.c */
+	struct lc_taker *changed_prev, *changed_next; /* in takers->waiters_changed, or NULL */
 };
 
 static inline struct lc_taker *taker_of(struct entry *entry)

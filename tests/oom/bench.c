@@ -439,12 +439,12 @@ struct question *ask_evict(struct host *host, const char *lock, const char *znod
 	              also);
 }
 
-struct question *ask_waited_for(struct visitor *visitor, bool attend, int also)
+struct question *ask_waiters(struct visitor *visitor, bool watch, int also)
 {
 	if (!holds(visitor))
 		return may_be(stage_refused(visitor->taker.host), also);
-	stage_attend(&visitor->taker, attend);
-	return may_be(stage_ask_waited_for(&visitor->taker), also);
+	stage_watch_waiters(&visitor->taker, watch);
+	return may_be(stage_ask_waiters(&visitor->taker), also);
 }
 
 void cancel(struct question *question)

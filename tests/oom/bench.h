@@ -115,7 +115,7 @@ struct question *ask_change(struct host *host, const char *lock, const struct lc
 struct question *ask_set_value(struct visitor *visitor, const char *value, bool append, int also);
 struct question *ask_evict(struct host *host, const char *lock, const char *znode, int also);
 /* Whoever is told that somebody came or went asks again. */
-struct question *ask_waited_for(struct visitor *visitor, bool attend, int also);
+struct question *ask_waiters(struct visitor *visitor, bool watch, int also);
 /* How much it finds depends on takers. */
 void loose(struct question *question);
 void cancel(struct question *question);

@@ -416,7 +416,7 @@ static void play_evicting(struct bench *bench)
 	remove_node(bench, ours);
 }
 
-static void play_attend(struct bench *bench)
+static void play_waiters(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
 	struct host *one = begin_host(bench, 0), *two = begin_host(bench, 0);
@@ -425,21 +425,21 @@ static void play_attend(struct bench *bench)
 	settle(bench);
 	holder = take(one, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
-	loose(ask_waited_for(holder, true, 0));
+	loose(ask_waiters(holder, true, 0));
 	run(bench, HOLD);
 	waiter = take(two, lock, LC_FOREVER, HOLD);
 	run(bench, HOLD);
-	loose(ask_waited_for(holder, true, 0));
+	loose(ask_waiters(holder, true, 0));
 	run(bench, HOLD);
-	cancel(ask_waited_for(holder, true, 0));
+	cancel(ask_waiters(holder, true, 0));
 	leave(waiter);
 	run(bench, HOLD);
-	loose(ask_waited_for(holder, false, 0));
+	loose(ask_waiters(holder, false, 0));
 	run(bench, HOLD);
 	leave(holder);
-	if (!bench->expected && holder->taker.stirred != 2)
+	if (!bench->expected && holder->taker.waiters_changed != 2)
 		bench_violation(bench, "told %d times that somebody came or went",
-		                holder->taker.stirred);
+		                holder->taker.waiters_changed);
 	run(bench, SECOND);
 }
 
@@ -730,7 +730,7 @@ const struct scenario scenarios[] = {
 	{"confirm", play_confirm, 0},
 	{"data", play_data, 0},
 	{"evicting", play_evicting, 0},
-	{"attend", play_attend, 0},
+	{"waiters", play_waiters, 0},
 	{"questions", play_questions, 0},
 	{"questions-cut", play_questions_cancelled, 0},
 	{"shared", play_shared, 0},

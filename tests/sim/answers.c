@@ -153,16 +153,16 @@ static bool waiter_behind(const struct question *question)
 	return false;
 }
 
-static void judge_waited_for(struct question *question, int err)
+static void judge_waiters(struct question *question)
 {
 	struct taker *taker = question->taker;
 
-	if (err == 0 && taker->behind_since_us && too_late(question, taker->behind_since_us) &&
-	    waiter_behind(question))
+	if (!question->waiters && taker->behind_since_us &&
+	    too_late(question, taker->behind_since_us) && waiter_behind(question))
 		sim_violation(question->sim,
 		              "f: nobody waits behind taker %d, it is said, and somebody does",
 		              taker->pid);
-	if (err == 1 && too_late(question, later(taker->behind_us, taker->granted_us)) &&
+	if (question->waiters && too_late(question, later(taker->behind_us, taker->granted_us)) &&
 	    !question->sim->plan.near_overflow)
 		sim_violation(question->sim,
 		              "f: somebody waits behind taker %d, it is said, and nobody does",
@@ -240,8 +240,8 @@ void judge_answered(struct question *question, int err)
 	if (question->kind >= Q_CONFIRM && err < 0 && !may_fail(question, err))
 		sim_violation(sim, "f: question %d about %s is answered %d", question->kind,
 		              lock->name, err);
-	if (question->kind == Q_WAITED)
-		judge_waited_for(question, err);
+	if (question->kind == Q_WAITERS && err == 0)
+		judge_waiters(question);
 	if (question->kind == Q_EVICT)
 		judge_evict(question, err);
 	if (question->kind == Q_TOKEN && err == 0 &&

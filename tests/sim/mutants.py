@@ -543,7 +543,7 @@ mutant(31, 'own_by_the_uuid_when_matched', 'listing.c',
        'entry = entry_of_node(lock, shown->znode, &shown->name);',
        'entry = entry_named(lock, &shown->name);',
        OWN)
-mutant(31, 'copies_behind_a_holder_leave_with_it', 'attend.c',
+mutant(31, 'copies_behind_a_holder_leave_with_it', 'waiters.c',
        'entry_of_node(lock, entry->znode, &entry->name)',
        'entry_named(lock, &entry->name)',
        OWN)
@@ -918,12 +918,12 @@ mutant(25, 'other_families_do_not_count', 'queue.c',
 
 # ---- 24: who waits behind ----
 
-mutant(24, 'nobody_is_watched_coming', 'attend.c',
-       'call->taker->stirred != NULL;',
+mutant(24, 'nobody_is_watched_coming', 'waiters.c',
+       'call->taker->waiters_changed != NULL;',
        'false;',
        CALLS)
-mutant(24, 'stirred_by_nothing', 'attend.c',
-       '\t\tif (taker->stirred && !taker->stir_prev)',
+mutant(24, 'waiters_never_changed', 'waiters.c',
+       '\t\tif (taker->waiters_changed && !is_to_be_told(taker))',
        '\t\tif (0)',
        sim())
 mutant(25, 'taken_beside_the_deaf', 'judge.c',

@@ -20,7 +20,7 @@
 static void cancel(struct question *question)
 {
 	question->sim->inside_call = true;
-	if (!question->deaf)
+	if (!question->swallowed)
 		lc_cancel(question->call);
 	question->sim->inside_call = false;
 	if (question->deed)
@@ -42,7 +42,7 @@ static void answered(struct question *question, int err)
 	struct sim *sim = question->sim;
 
 	if (mutation == MUTATE_swallow_done && rng_chance(&sim->rng, 50)) {
-		question->deaf = true;
+		question->swallowed = true;
 		return;
 	}
 	if (sim->inside_call)
@@ -52,13 +52,21 @@ static void answered(struct question *question, int err)
 	if (err == -EHOSTUNREACH)
 		sim->totals->unreachable++;
 	DL_DELETE(sim->questions, question);
-	if (question->kind == Q_WAITED)
-		user_waited_for(question->taker, err);
+	if (question->kind == Q_WAITERS)
+		user_waiters_told(question->taker, err, question->waiters);
 }
 
 static void done(void *ctx, int err)
 {
 	answered(ctx, err);
+}
+
+static void waiters_done(void *ctx, int err, bool waiters)
+{
+	struct question *question = ctx;
+
+	question->waiters = waiters;
+	answered(question, err);
 }
 
 static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
@@ -138,8 +146,8 @@ static int put_question(struct question *question, struct rng *rng)
 		return lc_rmdir(lc, lock, 0, done, question, &question->call);
 	case Q_CONFIRM:
 		return lc_confirm(question->taker->lc, done, question, &question->call);
-	case Q_WAITED:
-		return lc_waited_for(question->taker->lc, done, question, &question->call);
+	case Q_WAITERS:
+		return lc_has_waiters(question->taker->lc, waiters_done, question, &question->call);
 	case Q_VALUE:
 		return lc_value(lc, lock, question->uid, value_done, question, &question->call);
 	case Q_SET_VALUE:

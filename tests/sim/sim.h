@@ -127,7 +127,7 @@ struct taker {
 	int entries;                          /* seen at the last look */
 	struct taker *instead, *heir;         /* whose place it is to take; and the way back */
 	int64_t marked_us, marked_token;      /* which entry, and when; -1: none */
-	bool attends, at_ease;                /* wants to be told; nobody waited when it asked */
+	bool watches, at_ease;                /* wants to be told; nobody waited when it asked */
 	int64_t behind_since_us;              /* somebody waits behind it; 0: not */
 	int64_t behind_us;                    /* last time that somebody did */
 	bool upgrades;                        /* it was to take another's place */
@@ -143,7 +143,7 @@ enum question_kind {
 	Q_MKDIR,
 	Q_RMDIR,
 	Q_CONFIRM,
-	Q_WAITED,
+	Q_WAITERS,
 	Q_VALUE,
 	Q_SET_VALUE,
 	Q_CHANGE,
@@ -180,7 +180,8 @@ struct question {
 	int seen_count;
 	uint64_t seen_on; /*   and on which connection; 0: none */
 	int64_t asked_us, asked_running_us;
-	bool deaf;                    /* MUTATE_swallow_done */
+	bool swallowed;               /* MUTATE_swallow_done */
+	bool waiters;                 /* Q_WAITERS: the answer */
 	bool entry_gone;              /* CONFIRM: before it was asked */
 	struct question *prev, *next; /* all that are not answered */
 };
@@ -280,8 +281,8 @@ void users_abandon(struct mount *mount);
 void user_confirm(struct taker *taker, int64_t delay_us);
 const char *taker_phase_name(enum taker_phase phase);
 
-/* The answer of lc_waited_for(). */
-void user_waited_for(struct taker *taker, int err);
+/* The answer of lc_has_waiters(). */
+void user_waiters_told(struct taker *taker, int err, bool waiters);
 
 /* ---- question.c ---- */
 

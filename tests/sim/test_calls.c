@@ -1604,9 +1604,9 @@ static void meaning_another_lock(void **state)
 /* ---- who waits behind a holder ---- */
 
 /* 1: somebody waits behind it. */
-static int waited_for(struct taker *taker)
+static int has_waiters(struct taker *taker)
 {
-	struct question *q = stage_ask_waited_for(taker);
+	struct question *q = stage_ask_waiters(taker);
 	bool waited;
 	int result;
 
@@ -1626,27 +1626,27 @@ static void waiting_behind(void **state)
 	put(stage, BUILD, "");
 	take(&first, one, "build", LC_EXCLUSIVE);
 	assert_int_equal(first.result, 0);
-	assert_int_equal(waited_for(&first), 0);
+	assert_int_equal(has_waiters(&first), 0);
 	take(&second, two, "build", LC_SHARED);
-	assert_int_equal(waited_for(&first), 1);
+	assert_int_equal(has_waiters(&first), 1);
 	leave(&second);
-	assert_int_equal(waited_for(&first), 0);
+	assert_int_equal(has_waiters(&first), 0);
 	take(&second, one, "build", LC_EXCLUSIVE);
-	assert_int_equal(waited_for(&first), 1);
+	assert_int_equal(has_waiters(&first), 1);
 	leave(&first);
 	assert_int_equal(second.result, 0);
-	assert_int_equal(waited_for(&second), 0);
+	assert_int_equal(has_waiters(&second), 0);
 	leave(&second);
 	/* Who shares does not wait; who would have it alone does. */
 	take(&first, one, "build", LC_SHARED);
 	take(&second, two, "build", LC_SHARED);
 	assert_int_equal(second.result, 0);
-	assert_int_equal(waited_for(&first), 0);
+	assert_int_equal(has_waiters(&first), 0);
 	take(&third, two, "build", LC_EXCLUSIVE);
-	assert_int_equal(waited_for(&first), 1);
-	assert_int_equal(waited_for(&second), 1);
+	assert_int_equal(has_waiters(&first), 1);
+	assert_int_equal(has_waiters(&second), 1);
 	leave(&third);
-	assert_int_equal(waited_for(&first), 0);
+	assert_int_equal(has_waiters(&first), 0);
 	leave(&second);
 	leave(&first);
 	/* Nor does one of several at a time. */
@@ -1656,7 +1656,7 @@ static void waiting_behind(void **state)
 	take(&second, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(first.result, 0);
 	assert_int_equal(second.result, 0);
-	assert_int_equal(waited_for(&first), 0);
+	assert_int_equal(has_waiters(&first), 0);
 	{
 		struct question *q = stage_ask_list(one, "build", 0);
 
@@ -1667,7 +1667,7 @@ static void waiting_behind(void **state)
 	}
 	take(&third, one, "build", LC_EXCLUSIVE);
 	assert_int_equal(third.result, NONE);
-	assert_int_equal(waited_for(&first), 1);
+	assert_int_equal(has_waiters(&first), 1);
 	leave(&third);
 	leave(&second);
 	leave(&first);
@@ -1687,9 +1687,9 @@ static void waiting_where_slots_were(void **state)
 	assert_int_equal(second.result, 0);
 	put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 	run(stage, SECOND);
-	assert_int_equal(waited_for(&second), 0);
+	assert_int_equal(has_waiters(&second), 0);
 	take(&third, &stage->hosts[1], "build", LC_EXCLUSIVE);
-	assert_int_equal(waited_for(&second), 1);
+	assert_int_equal(has_waiters(&second), 1);
 	leave(&third);
 	leave(&second);
 	leave(&first);
@@ -1712,13 +1712,13 @@ static void asked_by_losers(void **state)
 	take_away(stage, node_of(stage, BUILD)->children->path);
 	run(stage, SECOND);
 	assert_int_equal(holder.lost, 0);
-	assert_int_equal(waited_for(&holder), 0);
+	assert_int_equal(has_waiters(&holder), 0);
 	assert_int_equal(holder.lost, 1);
 	mutation = MUTATE_none;
 	leave(&holder);
 	take(&holder, host, "build", LC_EXCLUSIVE);
 	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 100 * MS);
-	q = stage_ask_waited_for(&holder);
+	q = stage_ask_waiters(&holder);
 	run(stage, 10 * MS);
 	lc_forfeit(host->lc);
 	host_wake(host);
@@ -1728,7 +1728,7 @@ static void asked_by_losers(void **state)
 	finish(stage);
 }
 
-static void attending(void **state)
+static void watching_waiters(void **state)
 {
 	struct stage *stage = begin(10);
 	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
@@ -1737,40 +1737,40 @@ static void attending(void **state)
 	(void)state;
 	put(stage, BUILD, "");
 	take(&holder, one, "build", LC_EXCLUSIVE);
-	/* Nobody attends: nobody is told. */
-	assert_int_equal(waited_for(&holder), 0);
+	/* Nobody watches: nobody is told. */
+	assert_int_equal(has_waiters(&holder), 0);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
-	assert_int_equal(holder.stirred, 0);
+	assert_int_equal(holder.waiters_changed, 0);
 	leave(&waiter);
-	stage_attend(&holder, true);
-	assert_int_equal(waited_for(&holder), 0);
-	assert_int_equal(holder.stirred, 0);
+	stage_watch_waiters(&holder, true);
+	assert_int_equal(has_waiters(&holder), 0);
+	assert_int_equal(holder.waiters_changed, 0);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
-	assert_int_equal(holder.stirred, 1);
-	assert_int_equal(waited_for(&holder), 1);
+	assert_int_equal(holder.waiters_changed, 1);
+	assert_int_equal(has_waiters(&holder), 1);
 	/* Once: whoever wants to know more says so. */
 	leave(&waiter);
-	assert_int_equal(holder.stirred, 1);
-	stage_attend(&holder, true);
-	assert_int_equal(waited_for(&holder), 0);
+	assert_int_equal(holder.waiters_changed, 1);
+	stage_watch_waiters(&holder, true);
+	assert_int_equal(has_waiters(&holder), 0);
 	/* It does not need the connection that it was asked on. */
 	conn_break(one->wire.conn, -1);
 	run(stage, 100 * MS);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
 	run(stage, 2 * SECOND);
-	assert_int_equal(holder.stirred, 2);
+	assert_int_equal(holder.waiters_changed, 2);
 	leave(&waiter);
-	stage_attend(&holder, true);
-	assert_int_equal(waited_for(&holder), 0);
-	stage_attend(&holder, false);
+	stage_watch_waiters(&holder, true);
+	assert_int_equal(has_waiters(&holder), 0);
+	stage_watch_waiters(&holder, false);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
-	assert_int_equal(holder.stirred, 2);
+	assert_int_equal(holder.waiters_changed, 2);
 	/* Who has left is not told either. */
-	stage_attend(&holder, true);
-	assert_int_equal(waited_for(&holder), 1);
+	stage_watch_waiters(&holder, true);
+	assert_int_equal(has_waiters(&holder), 1);
 	stage_leave(&holder);
 	leave(&waiter);
-	assert_int_equal(holder.stirred, 2);
+	assert_int_equal(holder.waiters_changed, 2);
 	finish(stage);
 }
 
@@ -2144,7 +2144,7 @@ int main(void)
 		cmocka_unit_test(waiting_behind),
 		cmocka_unit_test(waiting_where_slots_were),
 		cmocka_unit_test(asked_by_losers),
-		cmocka_unit_test(attending),
+		cmocka_unit_test(watching_waiters),
 		cmocka_unit_test(so_many_below),
 		cmocka_unit_test(entries_are_no_locks_below),
 		cmocka_unit_test(waiting_without_events),

@@ -75,7 +75,7 @@ static void forget(struct taker *taker)
 
 	/* What asks about a taker must not outlive it. */
 	questions_cancel(sim, NULL, taker);
-	taker->attends = taker->at_ease = false;
+	taker->watches = taker->at_ease = false;
 	if (taker->instead)
 		taker->instead->heir = NULL;
 	if (taker->heir)
@@ -176,45 +176,46 @@ void user_confirm(struct taker *taker, int64_t delay_us)
 
 /* ---- yielding ---- */
 
-static void attend(void *ctx, uint64_t number);
+static void watch_waiters(void *ctx, uint64_t number);
 
-static void stirred(void *ctx)
+static void waiters_changed(void *ctx)
 {
 	struct taker *taker = ctx;
 	struct sim *sim = taker->sim;
 
-	if (sim->inside_call || !taker->attends)
-		sim_violation(sim, "taker %d: stirred %s", taker->pid,
-		              sim->inside_call ? "from inside a call" : "and does not attend");
-	trace("%s: taker %d is stirred", taker->mount->host.name, taker->pid);
+	if (sim->inside_call || !taker->watches)
+		sim_violation(sim, "taker %d: told that its waiters changed %s", taker->pid,
+		              sim->inside_call ? "from inside a call" : "unasked");
+	trace("%s: taker %d is told that its waiters changed", taker->mount->host.name, taker->pid);
 	sim->totals->stirs++;
-	taker->attends = taker->at_ease = false;
-	agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, 1000000), attend, sim,
-	          (uint64_t)(taker->pid - PID_BASE));
+	taker->watches = taker->at_ease = false;
+	agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, 1000000), watch_waiters,
+	          sim, (uint64_t)(taker->pid - PID_BASE));
 }
 
-/* First attend, then ask, or what comes in between is missed. */
-static void attend(void *ctx, uint64_t number)
+/* First watch, then ask, or what comes in between is missed. */
+static void watch_waiters(void *ctx, uint64_t number)
 {
 	struct taker *taker = taker_of(ctx, number);
 	struct sim *sim = taker->sim;
 	struct rng *rng = &taker->program->mode_rng;
 
-	if (taker->phase != T_HELD || taker->attends || put_off(taker->mount, attend, ctx, number))
+	if (taker->phase != T_HELD || taker->watches ||
+	    put_off(taker->mount, watch_waiters, ctx, number))
 		return;
 	sim->inside_call = true;
-	taker->attends = rng_chance(rng, 900);
-	lc_attend(taker->lc, taker->attends ? stirred : NULL);
+	taker->watches = rng_chance(rng, 900);
+	lc_watch_waiters(taker->lc, taker->watches ? waiters_changed : NULL);
 	sim->inside_call = false;
-	question_holder(taker, Q_WAITED, rng);
+	question_holder(taker, Q_WAITERS, rng);
 }
 
-void user_waited_for(struct taker *taker, int err)
+void user_waiters_told(struct taker *taker, int err, bool waiters)
 {
 	struct rng *rng = &taker->program->mode_rng;
 
-	taker->at_ease = err == 0 && taker->attends;
-	if (taker->phase == T_HELD && err == 1 && rng_chance(rng, 500))
+	taker->at_ease = err == 0 && !waiters && taker->watches;
+	if (taker->phase == T_HELD && waiters && rng_chance(rng, 500))
 		plan_leave(taker, rng_spread(rng, 0, 100000));
 }
 
@@ -272,8 +273,8 @@ static void granted(struct taker *taker)
 	}
 	plan_leave(taker, hold_us);
 	if (rng_chance(&taker->program->mode_rng, sim->plan.curious))
-		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), attend,
-		          sim, (uint64_t)(taker->pid - PID_BASE));
+		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us),
+		          watch_waiters, sim, (uint64_t)(taker->pid - PID_BASE));
 	if (rng_chance(&taker->program->mode_rng, 2 * sim->plan.data))
 		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us), use_it,
 		          sim, (uint64_t)(taker->pid - PID_BASE));

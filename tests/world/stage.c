@@ -135,12 +135,12 @@ static void lost(void *ctx)
 	tell(taker);
 }
 
-static void stirred(void *ctx)
+static void waiters_changed(void *ctx)
 {
 	struct taker *taker = ctx;
 
 	expect_callback(taker, HELD);
-	taker->stirred++;
+	taker->waiters_changed++;
 }
 
 void stage_take(struct taker *taker, struct host *host, const struct lc_request *request)
@@ -176,9 +176,9 @@ const char *stage_path(struct taker *taker)
 	return taker->path;
 }
 
-void stage_attend(struct taker *taker, bool attend)
+void stage_watch_waiters(struct taker *taker, bool watch)
 {
-	lc_attend(taker->lc, attend ? stirred : NULL);
+	lc_watch_waiters(taker->lc, watch ? waiters_changed : NULL);
 }
 
 void stage_leave(struct taker *taker)
@@ -266,9 +266,9 @@ static void value_done(void *ctx, int err, const char *value, size_t len)
 	answered(question, err, len);
 }
 
-static void waited_for(void *ctx, int err)
+static void waiters_told(void *ctx, int err, bool waiters)
 {
-	answered(ctx, err == 1 ? 0 : err, err == 1);
+	answered(ctx, err, waiters);
 }
 
 /* Between this and end() the engine is called. */
@@ -366,11 +366,12 @@ struct question *stage_ask_confirm(struct taker *taker)
 	return end(q, may_ask(taker) ? lc_confirm(taker->lc, done, q, &q->call) : -ENOMEM);
 }
 
-struct question *stage_ask_waited_for(struct taker *taker)
+struct question *stage_ask_waiters(struct taker *taker)
 {
 	struct question *q = begin(taker->host);
 
-	return end(q, may_ask(taker) ? lc_waited_for(taker->lc, waited_for, q, &q->call) : -ENOMEM);
+	return end(q,
+	           may_ask(taker) ? lc_has_waiters(taker->lc, waiters_told, q, &q->call) : -ENOMEM);
 }
 
 struct question *stage_ask_value(struct host *host, const char *lock, uid_t uid)

@@ -60,9 +60,9 @@ struct taker {
 	const char *lock;
 	enum phase phase;
 	enum lc_mode mode;
-	int result;             /* of lc_take(), or what taken() said */
-	unsigned lost, stirred; /* so often it was told */
-	char path[300];         /* of its entry, as it was when stage_path() was called */
+	int result;                     /* of lc_take(), or what taken() said */
+	unsigned lost, waiters_changed; /* so often it was told */
+	char path[300];                 /* of its entry, as it was when stage_path() was called */
 	void *owner;
 };
 
@@ -103,7 +103,7 @@ void stage_take(struct taker *taker, struct host *host, const struct lc_request 
 /* NULL: it has no entry, or it is not known. */
 const char *stage_path(struct taker *taker);
 /* It is told when somebody comes or goes behind it, or not any more. */
-void stage_attend(struct taker *taker, bool attend);
+void stage_watch_waiters(struct taker *taker, bool watch);
 void stage_leave(struct taker *taker);
 
 /* The questions are the stage's, until stage_forget(). This one is not even put. */
@@ -116,7 +116,7 @@ struct question *stage_ask_mkdir(struct host *host, const char *lock,
                                  const struct lc_attributes *attributes);
 struct question *stage_ask_rmdir(struct host *host, const char *lock, uid_t by);
 struct question *stage_ask_confirm(struct taker *taker);
-struct question *stage_ask_waited_for(struct taker *taker);
+struct question *stage_ask_waiters(struct taker *taker);
 struct question *stage_ask_value(struct host *host, const char *lock, uid_t uid);
 struct question *stage_ask_change(struct host *host, const char *lock,
                                   const struct lc_change *change);

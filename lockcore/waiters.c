@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * attend.c - whether somebody waits behind a holder, and when that may have changed: time
- * to yield. The lock's children are watched only while somebody attends; each change
- * uses the watch up, so whoever wants to know again asks again.
+ * waiters.c - see waiters.h. The lock's children are watched only while a holder wants to be
+ * told; each change uses the watch up, and the holder asks again if it wants to know again.
  */
-#include "attend.h"
+#include "waiters.h"
 
 #include "hold.h"
 #include "lock_watch.h"
@@ -59,6 +58,23 @@ static bool waits_behind(const struct lc_taker *holder, struct reading *reading,
 	       (ssize_t)place;
 }
 
+struct waiters_call {
+	struct lc_call call;
+	lc_waiters_fn *tell;
+};
+
+static void waiters_failed(struct lc_call *call, int error)
+{
+	((struct waiters_call *)call)->tell(call->ctx, error, false);
+}
+
+static void tell_waiters(struct lc_call *call, bool waiters)
+{
+	call_close(call);
+	((struct waiters_call *)call)->tell(call->ctx, 0, waiters);
+	call_settle(call);
+}
+
 static void queue_listed(struct reader *reader, struct reading *reading)
 {
 	struct lc_call *call = call_of(reader);
@@ -76,39 +92,48 @@ static void queue_listed(struct reader *reader, struct reading *reading)
 	place = queue_find(&reading->queue, taker->entry.name);
 	if (place < 0)
 		lock_want_list(taker->entry.lock); /* it is lost, as that will say */
-	call_succeed(call, place >= 0 && waits_behind(taker, reading, (size_t)place));
+	tell_waiters(call, place >= 0 && waits_behind(taker, reading, (size_t)place));
 }
 
 static void list_queue(struct lc_call *call)
 {
-	call->reader.watch = call->taker->stirred != NULL;
+	call->reader.watch = call->taker->waiters_changed != NULL;
 	call_read(call, READING_QUEUE, call->path, queue_listed);
 }
 
-int lc_waited_for(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
+                   struct lc_call **ret_call)
 {
-	struct lc_call *call;
+	struct waiters_call *waiters;
 
 	if (!lc_holds(taker))
 		return -EIO;
-	call = call_new(struct lc_call, .ask = list_queue, .fail = call_done_failed, .taker = taker,
-	                .uid = taker->entry.uid, .done = done, .ctx = ctx);
-	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
-	            : -ENOMEM;
+	waiters = call_new(struct waiters_call, .ask = list_queue, .fail = waiters_failed,
+	                   .taker = taker, .uid = taker->entry.uid, .ctx = ctx);
+	if (!waiters)
+		return -ENOMEM;
+	waiters->tell = done;
+	return call_begin(&waiters->call, taker->entry.lc, strdup(taker->entry.lock->path),
+	                  ret_call);
 }
 
-void lc_attend(struct lc_taker *taker, lc_stirred_fn *stirred)
+static bool is_to_be_told(const struct lc_taker *taker)
 {
-	taker->stirred = stirred;
-	if (stirred)
-		lock_watch(taker->entry.lock); /* fewer slots: somebody waits who did not */
-	if (stirred || !taker->stir_prev)
-		return;
-	DL_DELETE2(taker->entry.lc->takers->stirred, taker, stir_prev, stir_next);
-	taker->stir_prev = taker->stir_next = NULL;
+	return taker->changed_prev != NULL;
 }
 
-void attend_changed(struct lc *lc, const char *path)
+void lc_watch_waiters(struct lc_taker *taker, lc_waiters_changed_fn *changed)
+{
+	taker->waiters_changed = changed;
+	if (changed)
+		lock_watch(taker->entry.lock); /* fewer slots: somebody waits who did not */
+	if (changed || !is_to_be_told(taker))
+		return;
+	DL_DELETE2(taker->entry.lc->takers->waiters_changed, taker, changed_prev, changed_next);
+	taker->changed_prev = taker->changed_next = NULL;
+}
+
+void waiters_note_change(struct lc *lc, const char *path)
 {
 	struct lc_taker *taker;
 	struct lock *lock = lock_find(lc, path, strlen(path));
@@ -116,17 +141,17 @@ void attend_changed(struct lc *lc, const char *path)
 	if (!lock)
 		return;
 	DL_FOREACH(lock->takers, taker)
-		if (taker->stirred && !taker->stir_prev)
-			DL_APPEND2(lc->takers->stirred, taker, stir_prev, stir_next);
+		if (taker->waiters_changed && !is_to_be_told(taker))
+			DL_APPEND2(lc->takers->waiters_changed, taker, changed_prev, changed_next);
 }
 
-void attend_tell(struct lc *lc)
+void waiters_tell(struct lc *lc)
 {
-	while (lc->takers->stirred) {
-		struct lc_taker *taker = lc->takers->stirred;
-		lc_stirred_fn *stirred = taker->stirred;
+	while (lc->takers->waiters_changed) {
+		struct lc_taker *taker = lc->takers->waiters_changed;
+		lc_waiters_changed_fn *changed = taker->waiters_changed;
 
-		lc_attend(taker, NULL);
-		stirred(taker->ctx);
+		lc_watch_waiters(taker, NULL);
+		changed(taker->ctx);
 	}
 }

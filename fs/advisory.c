@@ -244,7 +244,7 @@ static const struct lc_entry *in_the_way(const struct node *node, const struct l
 	for (size_t i = 0; i < listing->entry_count; i++) {
 		const struct lc_entry *entry = &listing->entries[i];
 
-		if (mode == LC_SHARED && entry->mode == LC_SHARED && !entry->deaf)
+		if (mode == LC_SHARED && entry->mode == LC_SHARED && !entry->incompatible)
 			continue;
 		if (is_own(claim_of_entry(node, entry), owner, companion))
 			continue;

@@ -15,7 +15,7 @@
 struct ask {
 	struct claim_request request;
 	struct hold *hold;       /* it waits by this one */
-	struct hold *instead;    /* the hold that it shall replace; NULL */
+	struct hold *replaces;   /* the hold that it shall replace; NULL */
 	struct ask *prev, *next; /* in node->asks */
 };
 
@@ -66,8 +66,8 @@ void claim_drop(struct claim *claim)
 	/* Requests that were to replace the hold go on waiting, and replace nothing. */
 	if (hold->holders == &claim->holder && !claim->holder.next)
 		DL_FOREACH(node->asks, ask)
-			if (ask->instead == hold)
-				ask->instead = NULL;
+			if (ask->replaces == hold)
+				ask->replaces = NULL;
 	DL_DELETE(node->claims, claim);
 	hold_part(&claim->holder);
 	free(claim);
@@ -218,20 +218,20 @@ static void let_replace(struct node *node, struct hold *hold)
 	if (hold->mode != LC_SHARED)
 		return;
 	DL_FOREACH(node->asks, ask)
-		if (!ask->instead && is_of_holder(ask, hold) &&
+		if (!ask->replaces && is_of_holder(ask, hold) &&
 		    lc_replace(ask->hold->taker, hold->taker))
-			ask->instead = hold;
+			ask->replaces = hold;
 }
 
 static void ask_granted(struct hold *hold, fuse_req_t req)
 {
 	struct ask *ask = hold->ctx;
 	struct claim_request request = ask->request;
-	struct hold *instead = ask->instead;
+	struct hold *old = ask->replaces;
 
 	free_ask(ask);
-	if (instead)
-		fuse_reply_err(req, -move_up(instead, hold, &request));
+	if (old)
+		fuse_reply_err(req, -move_up(old, hold, &request));
 	else
 		give_lock(hold, req, &request);
 	if (hold->holders)
@@ -247,7 +247,7 @@ static void fail_upgrade(struct hold *lost)
 	struct ask *ask, *next;
 
 	DL_FOREACH_SAFE(lost->node->asks, ask, next)
-		if (ask->instead == lost) {
+		if (ask->replaces == lost) {
 			fuse_req_t req = withdraw_ask(ask, &request);
 
 			if (req)
@@ -286,7 +286,7 @@ static struct hold *adopt_ask(struct face *face, const struct hold_request *want
 
 	if (!ask)
 		return NULL;
-	if (ask->instead != want->instead) {
+	if (ask->replaces != want->replaces) {
 		hold_withdraw(hold);
 		return NULL;
 	}
@@ -299,7 +299,7 @@ static bool is_replaced(const struct node *node, const struct hold *hold)
 	const struct ask *ask;
 
 	DL_FOREACH(node->asks, ask)
-		if (ask->instead == hold)
+		if (ask->replaces == hold)
 			return true;
 	return false;
 }
@@ -312,7 +312,7 @@ static int queue_up(struct face *face, const struct hold_request *want,
 	int r;
 
 	/* Another thread waits to replace it: each would wait for the other to unlock. */
-	if (want->instead && is_replaced(request->node, want->instead))
+	if (want->replaces && is_replaced(request->node, want->replaces))
 		return request->wait_us == 0 ? -EAGAIN : -EDEADLK;
 	ask = calloc(1, sizeof(*ask));
 	if (!ask)
@@ -322,13 +322,13 @@ static int queue_up(struct face *face, const struct hold_request *want,
 		free(ask);
 		return r;
 	}
-	*ask = (struct ask){.request = *request, .hold = *ret_hold, .instead = want->instead};
+	*ask = (struct ask){.request = *request, .hold = *ret_hold, .replaces = want->replaces};
 	DL_APPEND(request->node->asks, ask);
 	return 0;
 }
 
 static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_request *request,
-                          struct hold *instead)
+                          struct hold *old)
 {
 	struct hold_request want = {
 		.kind = &setlk_kind,
@@ -337,7 +337,7 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 		/* Of the lock that the file was opened for. */
 		.czxid = request->node->parent->czxid,
 		.wait_us = request->wait_us,
-		.instead = instead,
+		.replaces = old,
 		.caller = *guarded_caller(request),
 		.asker = request->asker.process.pid,
 		.uid = request->uid,

@@ -77,7 +77,7 @@ struct hold_request {
 	struct node *node; /* the door; a reference is taken */
 	enum lc_mode mode;
 	int64_t czxid, wait_us; /* as of lc_request */
-	struct hold *instead;   /* as of lc_request; NULL */
+	struct hold *replaces;  /* as of lc_request; NULL */
 	struct caller caller;   /* identified while the request is pending */
 	pid_t asker;            /* the process that would ask again after EINTR; 0: the caller */
 	uid_t uid;

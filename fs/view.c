@@ -52,7 +52,7 @@ static const char *format_word(char buffer[LC_COMMAND_MAX + 1], const char *text
 
 const char *view_reason(const struct lc_entry_info *info)
 {
-	if (info->entry.deaf)
+	if (info->entry.incompatible)
 		return "its client does not wait for zklockfs, which takes nothing beside it";
 	return info->reason;
 }

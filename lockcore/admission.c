@@ -65,7 +65,7 @@ static void answer_immediate(struct lock *lock, const struct queue *queue, struc
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct entry_name *name = &queue->entries[i].name;
 
-		if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)
+		if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->replaces)
 			refuse_immediate(lock, queue, &crowd, owners[i]);
 		if (leaves(owners[i]))
 			continue;
@@ -90,7 +90,7 @@ static void check_upgrade(struct queue *queue, struct lc_taker **owners, size_t 
 	bool barred = false, leavers_only = true;
 
 	for (size_t k = 0; k < i; k++) {
-		if (owners[k] == taker->instead)
+		if (owners[k] == taker->replaces)
 			continue;
 		blocker = (ssize_t)k;
 		leavers_only &= leaves(owners[k]);
@@ -163,23 +163,23 @@ static void admit_waiters(struct lock *lock, const struct queue *queue, struct l
 		lock_untouch(lock); /* nobody waits unguarded now */
 }
 
-/* The client of a *deaf* entry would not wait for ours. Beside such an entry nobody can be
+/* The client of an *incompatible* entry would not wait for ours. Beside such an entry nobody can be
  * promised to be alone: nobody is let in until it is gone. */
-static void refuse_beside_deaf(struct lock *lock, const struct queue *queue,
-                               struct lc_taker **owners)
+static void refuse_beside_incompatible(struct lock *lock, const struct queue *queue,
+                                       struct lc_taker **owners)
 {
-	const struct queue_entry *deaf = NULL;
+	const struct queue_entry *incompatible = NULL;
 	struct lc_taker *taker, *next;
 
-	for (size_t i = 0; i < queue->count && !deaf; i++)
-		if (queue->entries[i].name.deaf)
-			deaf = &queue->entries[i];
-	if (!deaf || lock->waiting == 0)
+	for (size_t i = 0; i < queue->count && !incompatible; i++)
+		if (queue->entries[i].name.incompatible)
+			incompatible = &queue->entries[i];
+	if (!incompatible || lock->waiting == 0)
 		return;
 	lc_report(lock->lc, LC_ERROR,
 	          "%s: %s is of a client that does not wait for our entries; "
 	          "it is not taken beside that",
-	          lock->path, deaf->znode);
+	          lock->path, incompatible->znode);
 	for (size_t i = 0; i < queue->count; i++)
 		if (waits_in_queue(owners[i]))
 			taker_fail(owners[i], -EPROTO);
@@ -199,11 +199,11 @@ void admit(struct lock *lock, struct queue *queue)
 	for (size_t i = 0; i < queue->count; i++)
 		owners[i] = taker_of(
 			entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name));
-	refuse_beside_deaf(lock, queue, owners);
+	refuse_beside_incompatible(lock, queue, owners);
 	/* Before that it is not known which entries are ours, and on their way out. */
 	if (!lock->unresolved) {
 		for (size_t i = 0; i < queue->count; i++)
-			if (waits_in_queue(owners[i]) && owners[i]->instead)
+			if (waits_in_queue(owners[i]) && owners[i]->replaces)
 				check_upgrade(queue, owners, i);
 		answer_immediate(lock, queue, owners);
 	}

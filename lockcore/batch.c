@@ -48,7 +48,8 @@ struct transaction {
 	struct item items[];
 };
 
-struct parcel {
+/* A transaction that is being filled: what the ZooKeeper client calls a multi. */
+struct multi {
 	struct ensemble_op ops[ENSEMBLE_OPS_MAX];
 	struct item items[ENSEMBLE_OPS_MAX];
 	int count;
@@ -214,61 +215,60 @@ static bool make_op(struct entry *entry, struct ensemble_op *ret_op)
 	return false;
 }
 
-static void send_together(struct lc *lc, const struct parcel *parcel,
-                          struct transaction *transaction)
+static void send_together(struct lc *lc, const struct multi *multi, struct transaction *transaction)
 {
 	transaction->lc = lc;
-	transaction->count = parcel->count;
-	memcpy(transaction->items, parcel->items, (size_t)parcel->count * sizeof(parcel->items[0]));
-	for (int i = 0; i < parcel->count; i++) {
-		parcel->items[i].entry->lock->batch.together |=
-			parcel->items[i].kind == ENSEMBLE_CREATE;
-		parcel->items[i].entry->pending += parcel->items[i].kind == ENSEMBLE_CHECK;
+	transaction->count = multi->count;
+	memcpy(transaction->items, multi->items, (size_t)multi->count * sizeof(multi->items[0]));
+	for (int i = 0; i < multi->count; i++) {
+		multi->items[i].entry->lock->batch.together |=
+			multi->items[i].kind == ENSEMBLE_CREATE;
+		multi->items[i].entry->pending += multi->items[i].kind == ENSEMBLE_CHECK;
 	}
 	lc->batch->flights++;
-	lc_submit_all(lc, parcel->ops, parcel->count, transaction_answered, transaction);
+	lc_submit_all(lc, multi->ops, multi->count, transaction_answered, transaction);
 }
 
-static void send_parcel(struct lc *lc, struct parcel *parcel)
+static void send_multi(struct lc *lc, struct multi *multi)
 {
-	size_t size = sizeof(struct transaction) + (size_t)parcel->count * sizeof(struct item);
+	size_t size = sizeof(struct transaction) + (size_t)multi->count * sizeof(struct item);
 	struct transaction *transaction = NULL;
 
-	if (parcel->count >= TOGETHER_MIN || parcel->bound)
+	if (multi->count >= TOGETHER_MIN || multi->bound)
 		transaction = malloc(size);
 	if (transaction)
-		send_together(lc, parcel, transaction);
-	for (int i = 0; i < parcel->count && !transaction; i++) {
-		if (!parcel->bound)
-			send_alone(parcel->items[i].entry, &parcel->ops[i]);
-		else if (parcel->items[i].kind != ENSEMBLE_CHECK)
-			entry_unsent(parcel->items[i].entry); /* no memory */
+		send_together(lc, multi, transaction);
+	for (int i = 0; i < multi->count && !transaction; i++) {
+		if (!multi->bound)
+			send_alone(multi->items[i].entry, &multi->ops[i]);
+		else if (multi->items[i].kind != ENSEMBLE_CHECK)
+			entry_unsent(multi->items[i].entry); /* no memory */
 	}
-	for (int i = 0; i < parcel->count; i++)
-		free_op(&parcel->ops[i]);
-	parcel->count = 0;
-	parcel->bytes = 0;
-	parcel->bound = false;
-	parcel->serial = ++lc->batch->parcels;
+	for (int i = 0; i < multi->count; i++)
+		free_op(&multi->ops[i]);
+	multi->count = 0;
+	multi->bytes = 0;
+	multi->bound = false;
+	multi->serial = ++lc->batch->multis;
 }
 
-static void take_op(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
+static void take_op(struct multi *multi, struct entry *entry, const struct ensemble_op *op)
 {
-	parcel->ops[parcel->count] = *op;
-	parcel->items[parcel->count++] = (struct item){.entry = entry, .kind = op->kind};
-	parcel->bytes += strlen(op->path) + (size_t)op->data_len + 64;
+	multi->ops[multi->count] = *op;
+	multi->items[multi->count++] = (struct item){.entry = entry, .kind = op->kind};
+	multi->bytes += strlen(op->path) + (size_t)op->data_len + 64;
 }
 
 /* For an operation and a check. */
-static void make_place(struct lc *lc, struct parcel *parcel)
+static void make_place(struct lc *lc, struct multi *multi)
 {
-	if (parcel->count + 2 > ENSEMBLE_OPS_MAX ||
-	    parcel->bytes + 2 * (LC_PATH_MAX + RECORD_ENTRY_MAX) > ENSEMBLE_BYTES_MAX)
-		send_parcel(lc, parcel);
+	if (multi->count + 2 > ENSEMBLE_OPS_MAX ||
+	    multi->bytes + 2 * (LC_PATH_MAX + RECORD_ENTRY_MAX) > ENSEMBLE_BYTES_MAX)
+		send_multi(lc, multi);
 }
 
 /* The leaver's entry guards the lock until that of the next one was seen. */
-static bool take_check(struct parcel *parcel, struct entry *next)
+static bool take_check(struct multi *multi, struct entry *next)
 {
 	struct ensemble_op op = {
 		.kind = ENSEMBLE_CHECK,
@@ -278,45 +278,45 @@ static bool take_check(struct parcel *parcel, struct entry *next)
 
 	if (!op.path)
 		return false;
-	parcel->bound = true;
-	take_op(parcel, next, &op);
+	multi->bound = true;
+	take_op(multi, next, &op);
 	return true;
 }
 
-static bool take_delete(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
+static bool take_delete(struct multi *multi, struct entry *entry, const struct ensemble_op *op)
 {
 	struct lock *lock = entry->lock;
 
-	if (lock->batch.leaving_in != parcel->serial) {
-		if (lock->unproved && !take_check(parcel, lock->unproved))
+	if (lock->batch.leaving_in != multi->serial) {
+		if (lock->unproved && !take_check(multi, lock->unproved))
 			return false;
-		lock->batch.leaving_in = parcel->serial;
+		lock->batch.leaving_in = multi->serial;
 		lock->batch.leaving = -1;
 	}
 	if (entry->first && entry->number > lock->batch.leaving)
 		lock->batch.leaving = entry->number;
-	take_op(parcel, entry, op);
+	take_op(multi, entry, op);
 	return true;
 }
 
 /* Made in the transaction that deletes the one who was first: if its number is the next, it
  * is first itself. That one was there until then, and nobody came in between. */
-static void take_create(struct parcel *parcel, struct entry *entry, const struct ensemble_op *op)
+static void take_create(struct multi *multi, struct entry *entry, const struct ensemble_op *op)
 {
 	struct lock *lock = entry->lock;
 
-	if (lock->batch.leaving_in == parcel->serial && lock->batch.leaving >= 0) {
+	if (lock->batch.leaving_in == multi->serial && lock->batch.leaving >= 0) {
 		entry->follows = lock->batch.leaving;
-		parcel->bound = true;
+		multi->bound = true;
 		/* It is the only one who may want it. */
 		if (lock->waiting == 1 && entry->wanted && lock->holding == 0 && !lock->unresolved)
 			lock_unwant_list(lock);
 	}
-	take_op(parcel, entry, op);
+	take_op(multi, entry, op);
 }
 
 /* False: it has to wait for the one before it. */
-static bool send_entry(struct entry *entry, struct parcel *parcel)
+static bool send_entry(struct entry *entry, struct multi *multi)
 {
 	struct lock *lock = entry->lock;
 	bool create = entry->state == ENTRY_CREATING;
@@ -332,14 +332,14 @@ static bool send_entry(struct entry *entry, struct parcel *parcel)
 	entry->sent_us = lc_now(entry->lc);
 	if (create)
 		entry->created_at = lock->list_sent;
-	make_place(entry->lc, parcel);
+	make_place(entry->lc, multi);
 	if ((alone && !create && lock->unproved) || !make_op(entry, &op)) {
 		entry_unsent(entry);
 		return true;
 	}
 	if (!alone && create) {
-		take_create(parcel, entry, &op);
-	} else if (!alone && take_delete(parcel, entry, &op)) {
+		take_create(multi, entry, &op);
+	} else if (!alone && take_delete(multi, entry, &op)) {
 		return true;
 	} else if (!alone) {
 		free_op(&op);
@@ -351,13 +351,13 @@ static bool send_entry(struct entry *entry, struct parcel *parcel)
 	return true;
 }
 
-static void send_all(struct lc *lc, size_t count, enum entry_state which, struct parcel *parcel)
+static void send_all(struct lc *lc, size_t count, enum entry_state which, struct multi *multi)
 {
 	for (size_t i = 0; i < count; i++) {
 		/* Which may move when one that could not go is added again. */
 		struct entry *entry = lc->batch->entries[i];
 
-		if (entry && entry->state == which && send_entry(entry, parcel))
+		if (entry && entry->state == which && send_entry(entry, multi))
 			lc->batch->entries[i] = NULL;
 	}
 }
@@ -365,18 +365,18 @@ static void send_all(struct lc *lc, size_t count, enum entry_state which, struct
 void batch_send(struct lc *lc)
 {
 	struct batch *batch = lc->batch;
-	struct parcel parcel;
+	struct multi multi;
 	size_t left = 0;
 
 	if (batch->count == 0)
 		return;
-	parcel.count = 0;
-	parcel.bytes = 0;
-	parcel.bound = false;
-	parcel.serial = ++batch->parcels;
-	send_all(lc, batch->count, ENTRY_DELETING, &parcel);
-	send_all(lc, batch->count, ENTRY_CREATING, &parcel);
-	send_parcel(lc, &parcel);
+	multi.count = 0;
+	multi.bytes = 0;
+	multi.bound = false;
+	multi.serial = ++batch->multis;
+	send_all(lc, batch->count, ENTRY_DELETING, &multi);
+	send_all(lc, batch->count, ENTRY_CREATING, &multi);
+	send_multi(lc, &multi);
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->entries[i])
 			batch->entries[left++] = batch->entries[i];

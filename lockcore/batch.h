@@ -12,7 +12,7 @@ struct batch {
 	struct entry **entries; /* CREATING or DELETING, and not sent yet */
 	size_t count, room;
 	unsigned flights; /* requests and transactions that are not answered */
-	uint64_t parcels; /* so far */
+	uint64_t multis;  /* so far */
 };
 
 /* Keeps the create or the delete of an entry, as its state says. False: no memory. */

@@ -2,13 +2,13 @@
  *
  * call.h - what the kinds of questions share: see call.c for their life.
  *
- *   look     stat, value, list: what only reads
- *   inspect  what takers wrote into their entries
- *   make     mkdir
- *   change   attributes, slots, value, confirm: what writes
- *   remove   rmdir
- *   evict    taking an entry away
- *   waiters  whether somebody waits behind a holder
+ *   lock_info   stat, value, list: what only reads
+ *   entry_info  what takers wrote into their entries
+ *   make        mkdir
+ *   change      attributes, slots, value, confirm: what writes
+ *   remove      rmdir
+ *   evict       taking an entry away
+ *   waiters     whether somebody waits behind a holder
  */
 #ifndef LOCKCORE_CALL_H
 #define LOCKCORE_CALL_H

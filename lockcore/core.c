@@ -39,7 +39,7 @@ static void session_beaten(struct lc *lc, bool resumed, bool poked)
 	if (resumed || !lc->pokes->made)
 		pokes_resume(lc);
 	if (poked)
-		entries_look(lc);
+		entries_check_marks(lc);
 }
 
 static void session_ended(struct lc *lc)

@@ -367,7 +367,7 @@ static void look_answered(void *ctx, const struct ensemble_answer *answer)
 	events_of(entry)->changed(entry);
 }
 
-void entry_look(struct entry *entry)
+void entry_check_mark(struct entry *entry)
 {
 	char *path;
 
@@ -381,12 +381,12 @@ void entry_look(struct entry *entry)
 	free(path);
 }
 
-void entries_look(struct lc *lc)
+void entries_check_marks(struct lc *lc)
 {
 	struct entry *entry, *next;
 
 	HASH_ITER(hh, lc->entries->by_id, entry, next)
-		entry_look(entry);
+		entry_check_mark(entry);
 }
 
 static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)

@@ -145,8 +145,8 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
 /* Watches it, unless its watch is good. */
 void entry_watch(struct entry *entry);
 /* Reads it, unless its watch is good: nothing else tells of a mark. */
-void entry_look(struct entry *entry);
-void entries_look(struct lc *lc);
+void entry_check_mark(struct entry *entry);
+void entries_check_marks(struct lc *lc);
 /* Writes what is dirty. */
 void entry_write(struct entry *entry);
 /* Writes since when it is held, unless that stands there. */

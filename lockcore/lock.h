@@ -46,8 +46,9 @@ struct lock {
 		unsigned kept, creates; /* not sent yet; the first counts deletes too */
 		bool proven;            /* the last write to it was good */
 		bool together;          /* a create of it is under way with others */
-		uint64_t leaving_in;    /* the parcel that deletes entries of it, and the number */
-		int64_t leaving;        /*   of the first one of the queue among them; -1: none */
+		uint64_t
+			leaving_in; /* the transaction that deletes entries of it, and the number */
+		int64_t leaving;    /*   of the first one of the queue among them; -1: none */
 	} batch;
 	bool unresolved; /* an entry's outcome is unknown: nobody queues before that */
 

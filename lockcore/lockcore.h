@@ -223,7 +223,7 @@ struct lc_request {
 	/* A shared holder of the same lock, which the new taker is to replace. The new taker does
 	 * not wait for it, and when the new one holds, the caller leaves the old one. EDEADLK
 	 * (EAGAIN if wait_us is 0): an exclusive entry in between waits for the old one. */
-	struct lc_taker *instead;
+	struct lc_taker *replaces;
 	int64_t wait_us; /* 0: at once, or EAGAIN; LC_FOREVER; else ETIMEDOUT after it */
 	pid_t pid;       /* 0: not visible */
 	uid_t uid;
@@ -239,7 +239,7 @@ struct lc_request {
  *   ESHUTDOWN             lc_drain(), lc_forfeit(), or unusable
  *   ENOLCK                a limit: of entries here, or a quota of the ensemble
  *   EACCES                the ensemble closes the lock to this mount
- *   EPROTO                the queue has an entry that is deaf (lc_entry) */
+ *   EPROTO                the queue has an entry that is incompatible (lc_entry) */
 typedef void lc_taken_fn(void *ctx, int err);
 /* Called at most once, after taken(0). */
 typedef void lc_lost_fn(void *ctx);
@@ -247,8 +247,8 @@ typedef void lc_lost_fn(void *ctx);
 /* 0, or at once -ENOMEM, -ENAMETOOLONG, -ESHUTDOWN, -ENOLCK. */
 int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken, lc_lost_fn *lost,
             void *ctx, struct lc_taker **ret_taker);
-/* A waiting taker shall replace a shared holder, as with `instead`. False: it cannot. */
-bool lc_replace(struct lc_taker *taker, struct lc_taker *instead);
+/* A waiting taker shall replace a shared holder, as with `replaces`. False: it cannot. */
+bool lc_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Stop waiting, give the lock back, or drop the rest of a lost one. */
 void lc_leave(struct lc_taker *taker);
 
@@ -303,10 +303,10 @@ struct lc_entry {
 	int64_t number;    /* the sequence number */
 	unsigned repeat;   /* how many entries before it have the same number */
 	enum lc_mode mode;
-	bool ours; /* of a zklockfs mount, by the form of the name */
-	bool deaf; /* of a client that would not wait for our entries: takers get EPROTO
+	bool ours;         /* of a zklockfs mount, by the form of the name */
+	bool incompatible; /* of a client that would not wait for our entries: takers get EPROTO
 	                        * while it is in the queue */
-	bool held; /* it need not wait for any entry before it */
+	bool held;         /* it need not wait for any entry before it */
 	char host[LC_HOST_MAX + 1]; /* "-" when not ours */
 	pid_t pid;                  /* 0 when unknown */
 };

@@ -118,7 +118,7 @@ static bool parse_ours(const char *name, size_t len, struct entry_name *out)
 bool name_parse(const char *name, struct entry_name *ret_name)
 {
 	static const char *const shared[] = {"-rlock-", "__rlock__", "__READ__"};
-	static const char *const deaf[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
+	static const char *const incompatible[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
 	struct entry_name out = {.mode = LC_EXCLUSIVE, .host = "-"};
 	size_t len;
 
@@ -128,8 +128,8 @@ bool name_parse(const char *name, struct entry_name *ret_name)
 	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
 		if (ends_with(name, len, shared[i]))
 			out.mode = LC_SHARED;
-	for (size_t i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
-		out.deaf |= ends_with(name, len, deaf[i]);
+	for (size_t i = 0; i < sizeof(incompatible) / sizeof(incompatible[0]); i++)
+		out.incompatible |= ends_with(name, len, incompatible[i]);
 	if ((out.mode == LC_SHARED && ends_with(name, len, "-rlock-")) ||
 	    ends_with(name, len, "-lock-"))
 		out.ours = parse_ours(name, len, &out);

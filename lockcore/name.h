@@ -24,7 +24,7 @@
 struct entry_name {
 	int64_t number;    /* the sequence number, negative once it wrapped */
 	enum lc_mode mode; /* shared only for the spellings known to mean it */
-	bool deaf;         /* of a kind that would not wait for our entries: plain
+	bool incompatible; /* of a kind that would not wait for our entries: plain
 	                          * kazoo, Curator's InterProcessReadWriteLock */
 	bool ours;         /* by shape; then the fields below are set */
 	uint64_t session_half, taker_half;

@@ -61,7 +61,7 @@ static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 	read_pokes(lc);
 	/* Some may have gone with the one before. */
 	if (pokes->lost)
-		entries_look(lc);
+		entries_check_marks(lc);
 	pokes->lost = false;
 }
 
@@ -91,7 +91,7 @@ static void look_at_named(struct lc *lc, const char *data, size_t len, size_t co
 		id = strtoull(digits, NULL, 16);
 		HASH_FIND(hh, lc->entries->by_id, &id, sizeof(id), entry);
 		if (entry)
-			entry_look(entry);
+			entry_check_mark(entry);
 	}
 }
 
@@ -108,7 +108,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 	news = (int64_t)answer->stat->version - pokes->seen;
 	pokes->seen = answer->stat->version;
 	if (news > answer->data_len / LINE)
-		entries_look(lc);
+		entries_check_marks(lc);
 	else if (news > 0)
 		look_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);
 }

@@ -42,7 +42,7 @@ struct reading {
 	size_t name_count;
 	struct queue queue; /*   the entries among them */
 	/* For the first who wants it: */
-	struct lc_entry *entries; /* look.c: these and the locks below */
+	struct lc_entry *entries; /* lock_info.c: these and the locks below */
 	const char **locks;
 	size_t lock_count;
 	bool weighed; /* waiters.c: the last entries that wait, or -1 */

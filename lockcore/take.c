@@ -95,23 +95,23 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	return NULL;
 }
 
-static void replace(struct lc_taker *taker, struct lc_taker *instead)
+static void replace(struct lc_taker *taker, struct lc_taker *old)
 {
-	assert(taker->entry.mode == LC_EXCLUSIVE && instead->entry.lock == taker->entry.lock &&
-	       instead->entry.mode == LC_SHARED && !instead->heir);
-	taker->instead = instead;
-	instead->heir = taker;
+	assert(taker->entry.mode == LC_EXCLUSIVE && old->entry.lock == taker->entry.lock &&
+	       old->entry.mode == LC_SHARED && !old->replaced_by);
+	taker->replaces = old;
+	old->replaced_by = taker;
 }
 
 /* What is known already decides how it begins. */
-static void begin(struct lc_taker *taker, struct lc_taker *instead)
+static void begin(struct lc_taker *taker, struct lc_taker *old)
 {
 	struct lock *lock = taker->entry.lock;
 
 	if (lock_is_watched(lock) && !taker_means(taker)) {
 		taker_fail(taker, -ENOENT);
-	} else if (instead && lc_holds(instead)) {
-		replace(taker, instead);
+	} else if (old && lc_holds(old)) {
+		replace(taker, old);
 		taker_step(taker);
 	} else if (taker->immediate && lock_bars(lock, taker->entry.mode) &&
 	           session_lease_is_valid(lock->lc)) {
@@ -155,7 +155,7 @@ static int take_lock(struct lc *lc, const struct lc_request *request, lc_taken_f
 	quota_charge_entry(lc, &taker->charge, request->uid, longest);
 	taker_enter(taker);
 	*ret_taker = taker;
-	begin(taker, request->instead);
+	begin(taker, request->replaces);
 	return 0;
 }
 
@@ -170,13 +170,13 @@ int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
 	return r;
 }
 
-bool lc_replace(struct lc_taker *taker, struct lc_taker *instead)
+bool lc_replace(struct lc_taker *taker, struct lc_taker *old)
 {
-	if (taker->state != TAKER_WAITING || taker->entry.mode != LC_EXCLUSIVE || taker->instead ||
-	    taker->entry.lock != instead->entry.lock || instead->entry.mode != LC_SHARED ||
-	    instead->heir || !lc_holds(instead))
+	if (taker->state != TAKER_WAITING || taker->entry.mode != LC_EXCLUSIVE || taker->replaces ||
+	    taker->entry.lock != old->entry.lock || old->entry.mode != LC_SHARED ||
+	    old->replaced_by || !lc_holds(old))
 		return false;
-	replace(taker, instead);
+	replace(taker, old);
 	lock_want_list(taker->entry.lock);
 	return true;
 }

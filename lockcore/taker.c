@@ -54,7 +54,7 @@ bool lock_is_guarded(const struct lock *lock)
 	 * entry stands there. Its own watch tells. */
 	DL_FOREACH(lock->takers, taker)
 		if (may_be_queued(taker))
-			return taker->entry.mode == LC_EXCLUSIVE && !taker->instead &&
+			return taker->entry.mode == LC_EXCLUSIVE && !taker->replaces &&
 			       taker->entry.watch.state != WATCH_IDLE;
 	return false;
 }
@@ -194,11 +194,11 @@ void taker_grant(struct lc_taker *taker, bool first)
 
 void taker_part(struct lc_taker *taker)
 {
-	if (taker->instead)
-		taker->instead->heir = NULL;
-	if (taker->heir)
-		taker->heir->instead = NULL;
-	taker->instead = taker->heir = NULL;
+	if (taker->replaces)
+		taker->replaces->replaced_by = NULL;
+	if (taker->replaced_by)
+		taker->replaced_by->replaces = NULL;
+	taker->replaces = taker->replaced_by = NULL;
 }
 
 void taker_fail(struct lc_taker *taker, int error)
@@ -223,7 +223,7 @@ void taker_lose(struct lc_taker *taker)
 		lock_want_list(taker->entry.lock);
 		return;
 	}
-	taker_part(taker); /* its guarded entry bars the way of its heir, too */
+	taker_part(taker); /* its guarded entry bars the way of the one that replaces it, too */
 	if (taker->loss != LOSS_FORFEITED)
 		taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;
 	set_taker_state(taker, TAKER_LOST);
@@ -265,7 +265,7 @@ void taker_miss(struct lc_taker *taker)
 
 bool taker_needs_list(const struct lc_taker *taker)
 {
-	return taker->instead || taker->immediate || !taker_means(taker) ||
+	return taker->replaces || taker->immediate || !taker_means(taker) ||
 	       !lock_is_guarded(taker->entry.lock);
 }
 

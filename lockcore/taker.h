@@ -47,9 +47,9 @@ struct lc_taker {
 	int64_t meant;  /* the czxid of the lock; 0: any of that name */
 	bool immediate; /* EAGAIN rather than wait */
 	int64_t asked_us;
-	int64_t limit_us;         /* when its time is up; LC_FOREVER */
-	struct lc_taker *instead; /* shared and held: this one is to take its place */
-	struct lc_taker *heir;    /* and the way back */
+	int64_t limit_us;             /* when its time is up; LC_FOREVER */
+	struct lc_taker *replaces;    /* shared and held: this one is to take its place */
+	struct lc_taker *replaced_by; /* and the way back */
 	lc_taken_fn *taken;
 	lc_lost_fn *lost;
 	void *ctx;

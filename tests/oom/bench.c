@@ -57,7 +57,8 @@ static bool replaced(const struct visitor *visitor)
 	const struct bench *bench = visitor->bench;
 
 	for (int i = 0; i < bench->visitor_count; i++)
-		if (bench->visitors[i].instead == visitor && bench->visitors[i].taker.phase == HELD)
+		if (bench->visitors[i].replaces == visitor &&
+		    bench->visitors[i].taker.phase == HELD)
 			return true;
 	return false;
 }
@@ -159,7 +160,7 @@ static void judge_visitor(struct visitor *visitor, int number)
 		return;
 	if (((result == -EAGAIN || result == -EHOSTUNREACH) && visitor->wait_us == 0) ||
 	    (result == -ETIMEDOUT && visitor->wait_us > 0 && visitor->wait_us < LC_FOREVER) ||
-	    (result == -EDEADLK && visitor->instead))
+	    (result == -EDEADLK && visitor->replaces))
 		return;
 	bench_violation(bench, "taker %d is told %s instead of %s", number,
 	                strerrorname_np(-result),
@@ -273,8 +274,8 @@ static void granted(struct visitor *visitor)
 
 	judge_wait(visitor);
 	judge_grant(visitor);
-	if (visitor->instead)
-		leave(visitor->instead);
+	if (visitor->replaces)
+		leave(visitor->replaces);
 	if (visitor->hold_us == 0 || bench->ending)
 		leave(visitor);
 	else if (visitor->hold_us > 0)
@@ -304,22 +305,22 @@ static void told(struct taker *taker)
 	}
 }
 
-static struct visitor *request(struct host *host, int lock, enum lc_mode mode,
-                               struct visitor *instead, int64_t wait_us, int64_t hold_us)
+static struct visitor *request(struct host *host, int lock, enum lc_mode mode, struct visitor *old,
+                               int64_t wait_us, int64_t hold_us)
 {
 	struct bench *bench = bench_of(host);
 	struct visitor *visitor = &bench->visitors[bench->visitor_count++];
 
 	*visitor = (struct visitor){.bench = bench,
 	                            .lock = lock,
-	                            .instead = instead,
+	                            .replaces = old,
 	                            .wait_us = wait_us,
 	                            .hold_us = hold_us,
 	                            .took_us = bench->stage.agenda.now_us};
 	stage_take(&visitor->taker, host,
 	           &(struct lc_request){.lock = bench->locks[lock].name,
 	                                .mode = mode,
-	                                .instead = instead ? instead->taker.lc : NULL,
+	                                .replaces = old ? old->taker.lc : NULL,
 	                                .wait_us = wait_us,
 	                                .pid = 1000 + bench->visitor_count,
 	                                .uid = (uid_t)(bench->visitor_count % 2),

@@ -35,8 +35,8 @@ struct visitor {
 	struct taker taker;
 	struct bench *bench;
 	int lock;
-	struct visitor *instead; /* whose place it is to take */
-	bool evicted;            /* somebody took its entry away */
+	struct visitor *replaces; /* whose place it is to take */
+	bool evicted;             /* somebody took its entry away */
 	int64_t wait_us, hold_us, took_us;
 };
 

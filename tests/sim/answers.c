@@ -31,7 +31,7 @@ static void judge_refused(struct taker *taker, int err)
 		wanted = status.state == LC_UNUSABLE || taker->mount->drained;
 		break;
 	case -EPROTO: /* what a follower that lags still shows is reason enough, as for EAGAIN */
-		wanted = taker->lock->deaf_us >= taker->took_us - LAG_US;
+		wanted = taker->lock->incompatible_us >= taker->took_us - LAG_US;
 		break;
 	case -EHOSTUNREACH:
 		wanted = taker->wait_us == 0 && had_trouble(taker);
@@ -350,7 +350,8 @@ void judge_entries(struct question *question, const struct lc_entry_info *infos,
 			    info->session != node->stat.ephemeral_owner ||
 			    (info->entry.mode == LC_SHARED) !=
 			            !!(order_shape(node) & SHAPE_SHARED) ||
-			    info->entry.deaf != !!(order_shape(node) & SHAPE_DEAF) ||
+			    info->entry.incompatible !=
+			            !!(order_shape(node) & SHAPE_INCOMPATIBLE) ||
 			    (judge_owner(sim, node) && info->entry.pid != order_pid(node)))
 				sim_violation(sim, "lc_entries tells something else of %s",
 				              node->path);

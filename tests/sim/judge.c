@@ -102,7 +102,7 @@ bool judge_passes(const struct taker *taker, int pid)
 {
 	int number = pid - PID_BASE;
 
-	if (taker->instead && taker->instead->pid == pid && taker->instead->phase == T_HELD)
+	if (taker->replaces && taker->replaces->pid == pid && taker->replaces->phase == T_HELD)
 		return true;
 	return number >= 0 && number < taker->sim->taker_count &&
 	       judge_leaving(taker->sim->all[number], taker->mount);
@@ -168,7 +168,7 @@ static void judge_band(struct band *band, struct taker *taker)
 	struct taker **last = taker->mode == LC_SHARED ? &band->shared : &band->exclusive;
 
 	/* Both of one owner: that is one. */
-	if (taker->heir && taker->heir->phase == T_HELD)
+	if (taker->replaced_by && taker->replaced_by->phase == T_HELD)
 		return;
 	if (!*last || (*last)->token < taker->token)
 		*last = taker;
@@ -376,7 +376,8 @@ void judge_step(struct sim *sim)
 void judge_begin(struct sim *sim)
 {
 	for (int i = 0; i < sim->plan.locks; i++)
-		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].deaf_us = -1;
+		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].incompatible_us =
+			-1;
 	ledger_begin(sim);
 	look_at_locks(sim);
 	overdue_begin(sim);

@@ -324,7 +324,7 @@ mutant(11, 'hand_off_unguarded', 'handoff.c',
        '',
        sim('evictions', 10630))
 mutant(11, 'leaver_deleted_before_the_next_is_proved', 'batch.c',
-       '\t\tif (lock->unproved && !take_check(parcel, lock->unproved))\n\t\t\treturn false;\n',
+       '\t\tif (lock->unproved && !take_check(multi, lock->unproved))\n\t\t\treturn false;\n',
        '',
        sim('evictions', 10630))
 mutant(11, 'hand_off_without_lease', 'handoff.c',
@@ -396,7 +396,7 @@ mutant(12, 'one_reader_at_a_time', 'admission.c',
        '\t\thandoff_grant(owners[i], i == 0);\n\t\tbreak;\n\t}',
        sim())
 mutant(12, 'readers_guard_readers', 'taker.c',
-       'return taker->entry.mode == LC_EXCLUSIVE && !taker->instead &&\n',
+       'return taker->entry.mode == LC_EXCLUSIVE && !taker->replaces &&\n',
        'return true ||\n',
        sim())
 
@@ -442,7 +442,7 @@ mutant(14, 'try_does_not_list_first', 'take.c',
        'taker->wait = WAIT_QUEUED;',
        sim())
 mutant(14, 'try_waits', 'judge.c',
-       'if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->instead)',
+       'if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->replaces)',
        'if (0)',
        sim('any', 1590))
 mutant(14, 'try_waits_for_contact', 'taker.c',
@@ -471,7 +471,7 @@ mutant(14, 'try_judged_by_an_older_list', 'admission.c',
        'taker->wait == WAIT_PROBING;',
        CALLS)
 mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
-       'owners[i]->immediate && !owners[i]->instead)',
+       'owners[i]->immediate && !owners[i]->replaces)',
        'owners[i]->immediate)',
        CALLS)
 mutant(14, 'reading_try_refused_beside_readers', 'lock.c',
@@ -486,7 +486,7 @@ mutant(14, 'reading_try_judged_like_a_writing_one', 'judge.c',
 # ---- 16: from shared to exclusive ----
 
 mutant(16, 'upgrade_waits_for_itself', 'judge.c',
-       '\t\tif (owners[k] == taker->instead)\n\t\t\tcontinue;\n',
+       '\t\tif (owners[k] == taker->replaces)\n\t\t\tcontinue;\n',
        '',
        sim())
 mutant(16, 'upgrade_past_other_readers', 'judge.c',
@@ -502,7 +502,7 @@ mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
        'barred |= !leaves(owners[k]);',
        sim())
 mutant(16, 'upgrade_is_not_listed', 'taker.c',
-       'return taker->instead || taker->immediate || !taker_means(taker) ||',
+       'return taker->replaces || taker->immediate || !taker_means(taker) ||',
        'return taker->immediate || !taker_means(taker) ||',
        sim('any', 800))
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
@@ -511,8 +511,8 @@ mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        sim('any', 1100))
 
 mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
-       '\treplace(taker, instead);\n\tlock_want_list(taker->entry.lock);\n',
-       '\treplace(taker, instead);\n',
+       '\treplace(taker, old);\n\tlock_want_list(taker->entry.lock);\n',
+       '\treplace(taker, old);\n',
        CALLS)
 
 # ---- 17: whose entry ----
@@ -547,7 +547,7 @@ mutant(31, 'copies_behind_a_holder_leave_with_it', 'waiters.c',
        'entry_of_node(lock, entry->znode, &entry->name)',
        'entry_named(lock, &entry->name)',
        OWN)
-mutant(31, 'what_we_know_is_told_of_copies', 'inspect.c',
+mutant(31, 'what_we_know_is_told_of_copies', 'entry_info.c',
        'if (!lock || info->session != call->lc->session->id || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_of_node(lock, info->entry.znode, &name);',
        'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_named(lock, &name);',
        OWN)
@@ -741,7 +741,7 @@ mutant(21, 'mark_not_read', 'entry.c',
        '\t\t;\n',
        sim())
 mutant(21, 'poke_not_seen', 'core.c',
-       '\tif (poked)\n\t\tentries_look(lc);\n',
+       '\tif (poked)\n\t\tentries_check_marks(lc);\n',
        '',
        CALLS)
 mutant(21, 'poke_goes_with_its_node', 'session.c',
@@ -762,10 +762,10 @@ mutant(21, 'poke_wipes_out_another', 'poke.c',
        CALLS)
 mutant(21, 'poke_reads_everything', 'poke.c',
        '\t\tlook_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);',
-       '\t\tentries_look(lc);',
+       '\t\tentries_check_marks(lc);',
        CALLS)
 mutant(21, 'more_pokes_than_named', 'poke.c',
-       'LINE)\n\t\tentries_look(lc);',
+       'LINE)\n\t\tentries_check_marks(lc);',
        'LINE)\n\t\t;',
        CALLS)
 mutant(21, 'poke_below_the_own_root', 'poke.c',
@@ -773,7 +773,7 @@ mutant(21, 'poke_below_the_own_root', 'poke.c',
        '0 && next_root(poke)',
        CALLS)
 mutant(21, 'pokes_gone_with_their_node', 'poke.c',
-       '\tif (pokes->lost)\n\t\tentries_look(lc);\n',
+       '\tif (pokes->lost)\n\t\tentries_check_marks(lc);\n',
        '',
        CALLS)
 mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
@@ -926,8 +926,8 @@ mutant(24, 'waiters_never_changed', 'waiters.c',
        '\t\tif (taker->waiters_changed && !is_to_be_told(taker))',
        '\t\tif (0)',
        sim())
-mutant(25, 'taken_beside_the_deaf', 'judge.c',
-       'if (!deaf || lock->waiting == 0)',
+mutant(25, 'taken_beside_incompatible_entries', 'judge.c',
+       'if (!incompatible || lock->waiting == 0)',
        'if (1)',
        sim())
 

@@ -10,7 +10,7 @@
  * A mount knows the queue and the slots as some server showed them, so a grant is right
  * if the ensemble's state justifies it at some moment between the creation of the entry
  * and the grant. Nobody ever comes in before an entry: as long as the slots stay what
- * they are, and nobody stands there that is deaf to our entries, the last moment is the
+ * they are, and nobody stands there whose client does not wait for ours, the last moment is the
  * best one. So what is kept of the past is the last moment of each such span.
  */
 #include "sim.h"
@@ -44,7 +44,7 @@ static int read_pid(const char *name, size_t len)
 
 static unsigned read_shape(const struct node *node, int *ret_pid)
 {
-	static const char *const deaf[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
+	static const char *const incompatible[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
 	size_t len = strlen(node->name);
 	unsigned shape = SHAPE_READ;
 
@@ -59,9 +59,9 @@ static unsigned read_shape(const struct node *node, int *ret_pid)
 	if (ends_with(node->name, len, "-rlock-") || ends_with(node->name, len, "__rlock__") ||
 	    ends_with(node->name, len, "__READ__"))
 		shape |= SHAPE_SHARED;
-	for (size_t i = 0; i < sizeof(deaf) / sizeof(deaf[0]); i++)
-		if (ends_with(node->name, len, deaf[i]))
-			shape |= SHAPE_DEAF;
+	for (size_t i = 0; i < sizeof(incompatible) / sizeof(incompatible[0]); i++)
+		if (ends_with(node->name, len, incompatible[i]))
+			shape |= SHAPE_INCOMPATIBLE;
 	if (node->stat.ephemeral_owner & WORLD_FORGES)
 		shape |= SHAPE_STRAY;
 	*ret_pid = read_pid(node->name, len);
@@ -141,18 +141,18 @@ struct stander {
 /* The last moment of a span, newest first. */
 struct span {
 	unsigned slots;
-	bool deaf;
+	bool incompatible;
 	int count;
 	struct span *before;
 	struct stander standers[];
 };
 
-static bool deaf_below(struct node *parent)
+static bool incompatible_below(struct node *parent)
 {
 	struct node *node;
 
 	DL_FOREACH(parent->children, node)
-		if (order_shape(node) & SHAPE_DEAF)
+		if (order_shape(node) & SHAPE_INCOMPATIBLE)
 			return true;
 	return false;
 }
@@ -168,13 +168,13 @@ static void close_span(struct sim *sim, struct lock_state *lock, struct node *pa
 		struct stander *stander = &span->standers[span->count++];
 
 		*stander = (struct stander){node->stat.czxid, order_pid(node), order_shape(node)};
-		span->deaf |= stander->shape & SHAPE_DEAF;
+		span->incompatible |= stander->shape & SHAPE_INCOMPATIBLE;
 	}
 	span->before = lock->spans;
 	lock->spans = span;
 }
 
-/* Does it end the span: other slots, the lock gone, the first one that is deaf? */
+/* Does it end the span: other slots, the lock gone, the first incompatible one? */
 static bool ends_span(const struct lock_state *lock, struct node *parent,
                       const struct change *change)
 {
@@ -189,7 +189,7 @@ static bool ends_span(const struct lock_state *lock, struct node *parent,
 		        ledger_slots(change->data, change->data_len) != order_slots(parent));
 	child.name = change->path + len + 1;
 	return change->kind == CHANGE_CREATE && !strchr(child.name, '/') &&
-	       order_shape(&child) & SHAPE_DEAF && !deaf_below(parent);
+	       order_shape(&child) & SHAPE_INCOMPATIBLE && !incompatible_below(parent);
 }
 
 void order_committing(struct sim *sim, const struct transaction *transaction)
@@ -217,9 +217,9 @@ static bool admitted(const struct taker *taker, const struct span *span, bool *r
 		if (stander->czxid == taker->token) {
 			*ret_there = true;
 			/* Near 2^31 a queue is read in two steps, so that it is the one of no
-			 * single moment; who is before it goes in any case, somebody deaf may
-			 * come. */
-			return (!span->deaf || taker->sim->plan.near_overflow) &&
+			 * single moment: an entry before it that goes, an incompatible one that
+			 * comes. */
+			return (!span->incompatible || taker->sim->plan.near_overflow) &&
 			       crowd_admits(&crowd, taker->mode, span->slots);
 		}
 		/* A taker that has chosen its number stands where none can come: nobody is

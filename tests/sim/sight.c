@@ -38,7 +38,7 @@ static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct
 static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struct crowd *leavers,
                            unsigned slots)
 {
-	bool replaces = taker->instead && taker->instead->phase == T_HELD;
+	bool replaces = taker->replaces && taker->replaces->phase == T_HELD;
 	struct crowd left;
 
 	if (replaces) {
@@ -54,12 +54,12 @@ static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struc
 	return crowd_admits(crowd, taker->mode, slots) || (replaces && crowd->exclusive);
 }
 
-static bool somebody_deaf(struct node *parent)
+static bool somebody_incompatible(struct node *parent)
 {
 	struct node *node;
 
 	DL_FOREACH(parent->children, node)
-		if (order_shape(node) & SHAPE_DEAF)
+		if (order_shape(node) & SHAPE_INCOMPATIBLE)
 			return true;
 	return false;
 }
@@ -114,14 +114,14 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 {
 	struct crowd leavers[MOUNTS_MAX] = {0}; /* surely so */
 	unsigned slots = order_slots(parent);
-	bool deaf = sim->plan.foreign_families && somebody_deaf(parent);
+	bool incompatible = sim->plan.foreign_families && somebody_incompatible(parent);
 	bool stray = sim->plan.copies && order_has_stray(parent); /* before whom does it stand? */
 	struct crowd crowd = {0}, left;
 	struct node *node;
 
 	sim->trees_seen++;
-	if (deaf)
-		lock->deaf_us = now_us(sim);
+	if (incompatible)
+		lock->incompatible_us = now_us(sim);
 	DL_FOREACH(parent->children, node) {
 		unsigned shape = order_shape(node);
 		struct taker *owner = judge_owner(sim, node);
@@ -138,7 +138,7 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 			could = crowd_admits(&left, mode, slots);
 		if (stray && owner && owner->phase == T_WAITING)
 			owner->unfree_us = owner->barred_us = now_us(sim);
-		if (committed && (deaf || stray || !could))
+		if (committed && (incompatible || stray || !could))
 			node->could_since_us = 0;
 		else if (committed && !node->could_since_us)
 			node->could_since_us = now_us(sim);

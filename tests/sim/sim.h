@@ -85,7 +85,7 @@ struct lock_state {
 	const char *path;              /* for the world */
 	int64_t absent_us, present_us; /* last time seen so; -1: never */
 	int64_t last_token[2];         /* the highest that was granted, by mode */
-	int64_t deaf_us;               /* last time that one deaf to our entries stood there */
+	int64_t incompatible_us;       /* last time that an incompatible entry stood there */
 	/* Last time that a taker of that mode would have had to wait there, own leavers aside. */
 	int64_t contended_us[MOUNTS_MAX][2];
 	struct span *spans;
@@ -125,7 +125,7 @@ struct taker {
 	int64_t former_token, former_session; /* the one before it, of an earlier session */
 	int64_t alone_since_us;               /* waits and has no entry; -1 */
 	int entries;                          /* seen at the last look */
-	struct taker *instead, *heir;         /* whose place it is to take; and the way back */
+	struct taker *replaces, *replaced_by; /* whose place it is to take; and the way back */
 	int64_t marked_us, marked_token;      /* which entry, and when; -1: none */
 	bool watches, at_ease;                /* wants to be told; nobody waited when it asked */
 	int64_t behind_since_us;              /* somebody waits behind it; 0: not */

@@ -142,14 +142,13 @@ static void take(struct taker *taker, struct host *host, const char *lock, enum 
 	run(taker->stage, 200 * MS);
 }
 
-static void begin_try(struct taker *taker, struct host *host, enum lc_mode mode,
-                      struct taker *instead)
+static void begin_try(struct taker *taker, struct host *host, enum lc_mode mode, struct taker *old)
 {
 	struct lc_request request = {.lock = "build",
 	                             .mode = mode,
 	                             .pid = 7,
 	                             .command = "test",
-	                             .instead = instead ? instead->lc : NULL};
+	                             .replaces = old ? old->lc : NULL};
 
 	stage_take(taker, host, &request);
 	assert_int_equal(taker->result, NONE);

@@ -76,10 +76,10 @@ static void forget(struct taker *taker)
 	/* What asks about a taker must not outlive it. */
 	questions_cancel(sim, NULL, taker);
 	taker->watches = taker->at_ease = false;
-	if (taker->instead)
-		taker->instead->heir = NULL;
-	if (taker->heir)
-		taker->heir->instead = NULL;
+	if (taker->replaces)
+		taker->replaces->replaced_by = NULL;
+	if (taker->replaced_by)
+		taker->replaced_by->replaces = NULL;
 	if (taker->phase == T_HELD)
 		DL_DELETE2(sim->held, taker, held_prev, held_next);
 	DL_DELETE(sim->takers, taker);
@@ -91,7 +91,7 @@ static void leave(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
 	struct program *program = taker->program;
-	struct taker *heir = taker->heir;
+	struct taker *successor = taker->replaced_by;
 
 	trace("%s: taker %d leaves %s, %s", taker->mount->host.name, taker->pid, taker->lock->name,
 	      taker_phase_name(taker->phase));
@@ -108,8 +108,8 @@ static void leave(struct taker *taker)
 	if (program->taker != taker)
 		return;
 	/* What it has taken to replace this one is its own. */
-	program->taker = heir;
-	if (!heir)
+	program->taker = successor;
+	if (!successor)
 		think(program);
 }
 
@@ -257,10 +257,10 @@ static void granted(struct taker *taker)
 	judge_granted(taker);
 	if (lc_token(taker->lc) == 0 && rng_chance(&taker->program->mode_rng, 300))
 		question_holder(taker, Q_TOKEN, &taker->program->mode_rng);
-	if (taker->instead) {
+	if (taker->replaces) {
 		taker->program->taker = taker;
 		sim->totals->upgrades++;
-		leave(taker->instead);
+		leave(taker->replaces);
 	}
 	if (sim->stopping)
 		hold_us = hold_us > 20000 ? 20000 : hold_us;
@@ -430,7 +430,7 @@ static bool request(struct taker *taker)
 	int err;
 
 	/* Some have had the lock's file open for some time. */
-	if (taker->pid % 3 == 0 && !taker->instead) {
+	if (taker->pid % 3 == 0 && !taker->replaces) {
 		taker->meant = mount->known[taker->lock - sim->locks].czxid;
 		taker->meant_us = mount->known[taker->lock - sim->locks].since_us;
 	}
@@ -440,7 +440,7 @@ static bool request(struct taker *taker)
 	              &(struct lc_request){.lock = taker->lock->name,
 	                                   .mode = taker->mode,
 	                                   .czxid = taker->meant,
-	                                   .instead = taker->instead ? taker->instead->lc : NULL,
+	                                   .replaces = taker->replaces ? taker->replaces->lc : NULL,
 	                                   .wait_us = taker->wait_us,
 	                                   .pid = taker->pid,
 	                                   .uid = 1000,
@@ -452,7 +452,7 @@ static bool request(struct taker *taker)
 	sim->totals->takes++;
 	trace("%s: taker %d takes %s%s, wait %" PRId64 ": %d", mount->host.name, taker->pid,
 	      taker->lock->name,
-	      taker->instead             ? ", no more shared"
+	      taker->replaces            ? ", no more shared"
 	      : taker->mode == LC_SHARED ? ", shared"
 	                                 : "",
 	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
@@ -491,22 +491,22 @@ static void take(struct program *program)
 /* fcntl(2): from a read lock to a write lock. */
 static void upgrade(void *ctx, uint64_t number)
 {
-	struct taker *taker = taker_of(ctx, number), *heir;
+	struct taker *taker = taker_of(ctx, number), *successor;
 	struct program *program = taker->program;
 	struct rng *rng = &program->mode_rng;
 
-	if (taker->phase != T_HELD || taker->heir || put_off(taker->mount, upgrade, ctx, number) ||
-	    !lc_holds(taker->lc))
+	if (taker->phase != T_HELD || taker->replaced_by ||
+	    put_off(taker->mount, upgrade, ctx, number) || !lc_holds(taker->lc))
 		return;
-	heir = taker_new(program, taker->lock);
-	choose_wait(heir, rng);
-	heir->instead = taker;
-	heir->upgrades = true;
-	if (!request(heir))
+	successor = taker_new(program, taker->lock);
+	choose_wait(successor, rng);
+	successor->replaces = taker;
+	successor->upgrades = true;
+	if (!request(successor))
 		return;
-	taker->heir = heir;
+	taker->replaced_by = successor;
 	if (rng_chance(rng, 120))
-		plan_leave(heir, rng_spread(rng, 0, 3000000));
+		plan_leave(successor, rng_spread(rng, 0, 3000000));
 }
 
 static void next(void *ctx, uint64_t arg)

@@ -19,8 +19,8 @@ enum shape {
 	SHAPE_ENTRY = 2, /* numbered */
 	SHAPE_SHARED = 4,
 	SHAPE_OURS = 8,
-	SHAPE_DEAF = 16,  /* its client does not wait for ours */
-	SHAPE_STRAY = 32, /* its number was chosen: it does not say when it came */
+	SHAPE_INCOMPATIBLE = 16, /* its client does not wait for ours */
+	SHAPE_STRAY = 32,        /* its number was chosen: it does not say when it came */
 };
 
 struct node {

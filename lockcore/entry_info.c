@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * inspect.c - questions about single entries: what their takers wrote into them.
+ * entry_info.c - questions about single entries: what their takers wrote into them.
  */
 #include "hold.h"
-#include "look.h"
+#include "lock_info.h"
 #include "record.h"
 
 #include <errno.h>
@@ -189,7 +189,7 @@ static bool choose(struct entries_call *entries, const struct queue *queue)
 	for (size_t i = first; i < first + count; i++) {
 		struct lc_entry entry;
 
-		look_fill_entry(queue, i, &entry);
+		lock_info_fill_entry(queue, i, &entry);
 		if (!add_entry(entries, &entry))
 			return false;
 	}

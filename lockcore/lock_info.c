@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * look.c - questions that only read: what is this lock, which value does it have, who
+ * lock_info.c - questions that only read: what is this lock, which value does it have, who
  * queues there.
  */
-#include "look.h"
+#include "lock_info.h"
 
 #include "record.h"
 
@@ -123,7 +123,7 @@ struct list_call {
 	lc_list_fn *tell;
 };
 
-void look_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
+void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
 {
 	const struct queue_entry *entry = &queue->entries[i];
 
@@ -132,7 +132,7 @@ void look_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_e
 		.number = entry->name.number,
 		.mode = entry->name.mode,
 		.ours = entry->name.ours,
-		.deaf = entry->name.deaf,
+		.incompatible = entry->name.incompatible,
 		.held = queue_blocker(queue, i) < 0,
 		.pid = entry->name.pid,
 	};
@@ -171,7 +171,7 @@ static bool make_list(const struct lc *lc, struct reading *reading)
 		return false;
 	}
 	for (size_t i = 0; i < queue->count; i++)
-		look_fill_entry(queue, i, &reading->entries[i]);
+		lock_info_fill_entry(queue, i, &reading->entries[i]);
 	for (size_t i = 0; i < reading->name_count; i++)
 		if (lc_check_name(lc, reading->names[i], &why) == 0)
 			reading->locks[reading->lock_count++] = reading->names[i];

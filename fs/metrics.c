@@ -21,7 +21,7 @@
 struct page {
 	FILE *file;
 	bool ok;
-	const char *mount;
+	const char *mount; /* the label of all series, as it is printed */
 };
 
 #define PRINT(page, ...) ((page)->ok &= fprintf((page)->file, __VA_ARGS__) >= 0)
@@ -74,8 +74,7 @@ static void print_label(struct page *page, const char *name, const char *value)
 /* Up to its first label. */
 static void begin_series(struct page *page, const char *name)
 {
-	PRINT(page, "zklockfs_%s{", name);
-	print_label(page, "mount", page->mount);
+	PRINT(page, "zklockfs_%s{%s", name, page->mount);
 }
 
 static void add_label(struct page *page, const char *name, const char *value)
@@ -279,21 +278,53 @@ static void print_counts(struct page *page, const struct lc_counters *counters,
 	                history_bounds_us, history->buckets, history->held_us);
 }
 
-int view_metrics(const struct lc_status *status, const struct view_mount *mount,
-                 struct text *ret_text)
+static bool begin_page(struct page *page, struct text *ret_text)
 {
-	struct page page = {.file = open_memstream(&ret_text->data, &ret_text->len),
-	                    .ok = true,
-	                    .mount = mount->mountpoint};
+	*page = (struct page){
+		.file = open_memstream(&ret_text->data, &ret_text->len),
+		.ok = true,
+	};
+	return page->file;
+}
 
-	if (!page.file)
-		return -ENOMEM;
-	print_session(&page, status, mount);
-	print_now(&page, status, mount);
-	print_counts(&page, &status->counters, mount->history);
+static int end_page(struct page *page, struct text *ret_text)
+{
 	/* The last allocation is fclose()'s, which leaves NULL and says 0. */
-	if (fclose(page.file) == 0 && page.ok && ret_text->data)
+	if (fclose(page->file) == 0 && page->ok && ret_text->data)
 		return 0;
 	free(ret_text->data);
 	return -ENOMEM;
+}
+
+/* Character by character, so only once: anybody may read the metrics as often as he likes. */
+static int format_mount(const struct view_mount *mount, struct text *ret_label)
+{
+	struct page page;
+
+	if (!begin_page(&page, ret_label))
+		return -ENOMEM;
+	print_label(&page, "mount", mount->mountpoint);
+	return end_page(&page, ret_label);
+}
+
+int view_metrics(const struct lc_status *status, const struct view_mount *mount,
+                 struct text *ret_text)
+{
+	struct page page;
+	struct text label;
+	int r = format_mount(mount, &label);
+
+	if (r < 0)
+		return r;
+	if (begin_page(&page, ret_text)) {
+		page.mount = label.data;
+		print_session(&page, status, mount);
+		print_now(&page, status, mount);
+		print_counts(&page, &status->counters, mount->history);
+		r = end_page(&page, ret_text);
+	} else {
+		r = -ENOMEM;
+	}
+	free(label.data);
+	return r;
 }

@@ -22,21 +22,35 @@
 struct place {
 	char *path;
 	dev_t device;
-	bool whole; /* not bound from a directory of the mount */
+	bool whole;   /* not bound from a directory of the mount */
+	bool trusted; /* to be found without being named */
 };
+
+/* By root, or by the user himself. Anybody may mount something of this name, which would be no
+ * lock; and who mounts is told by the kernel, behind the source, which is the mounter's text. */
+static bool is_trusted(const char *options)
+{
+	const char *user = strstr(options, ",user_id=");
+	unsigned long uid = user ? strtoul(user + strlen(",user_id="), NULL, 10) : 0;
+
+	return user && (uid == 0 || uid == geteuid());
+}
 
 /* One line of mountinfo, if it is of a zklockfs. */
 static bool parse_line(const char *line, struct place *ret_place)
 {
 	const char *behind = strstr(line, " - ");
 	unsigned major, minor;
+	int options = 0;
 	char *root;
 
 	if (!behind || strncmp(behind, " - fuse.zklockfs ", 17) != 0)
 		return false;
+	sscanf(behind, " - %*s %*s %n", &options);
 	if (sscanf(line, "%*u %*u %u:%u %ms %ms", &major, &minor, &root, &ret_place->path) != 4)
 		return false;
 	ret_place->whole = strcmp(root, "/") == 0;
+	ret_place->trusted = is_trusted(behind + options);
 	free(root);
 	ret_place->device = makedev(major, minor);
 	clean_unescape(ret_place->path);
@@ -71,12 +85,16 @@ static size_t list_places(struct place **ret_places)
 static const struct place *choose_only(const struct place *places, size_t count)
 {
 	const struct place *chosen = NULL;
+	char shown[CLEAN_MAX];
 
 	for (size_t i = 0; i < count; i++) {
+		if (!places[i].trusted)
+			continue;
 		if (chosen && chosen->device != places[i].device) {
 			warnx("several are mounted; choose one by -m or $ZKLOCKFS:");
 			for (i = 0; i < count; i++)
-				warnx("  %s", places[i].path);
+				if (places[i].trusted)
+					warnx("  %s", clean(shown, sizeof(shown), places[i].path));
 			exit(EX_USAGE);
 		}
 		if (!chosen || (places[i].whole && !chosen->whole))

@@ -21,7 +21,9 @@ _zklock_mount() {
         printf '%s' "$ZKLOCKFS"
         return
     fi
-    path=$(awk '/ - fuse\.zklockfs / { print $5; exit }' /proc/self/mountinfo)
+    # Mounted by root or the user: another's may hang, and be no zklockfs.
+    path=$(awk -v user=",user_id=(0|$EUID)," '/ - fuse\.zklockfs / && $NF ~ user { print $5; exit }' \
+        /proc/self/mountinfo)
     printf '%b' "${path//\\/\\0}"
 }
 

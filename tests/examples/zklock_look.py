@@ -6,7 +6,7 @@ import os
 import re
 
 from gate import Gate, queued
-from harness import ALICE, BOB, SOURCE_ROOT, check, check_equal, command, errno_of, run, spawn, until
+from harness import ALICE, BOB, SOURCE_ROOT, check, check_equal, command, errno_of, libc, run, until
 from locking import SOURCE, ZKLOCK, check_run, environment, start, zklock
 
 
@@ -153,14 +153,37 @@ def completion(a, b):
     holder = a.take('svca').held()
     check_equal(complete(a, 'zklock evict svca '), ['holder', *a.queue('svca')], 'entries')
     holder.release()
-    with spawn(['unshare', '-m', 'sh', '-c', 'umount -l "$1"; shift; exec "$@"', 'sh', b.directory,
-                'bash', '-c', f'. {SOURCE}/zklock.bash; _zklock_mount'], env=environment(),
-               stdout=-1, text=True) as process:
-        check_equal(process.communicate(timeout=20)[0], a.directory, 'the only mount')
+
+
+def only(b, *words):
+    """Without `b`, and nothing says which mount is meant."""
+    status, out, err = command(['unshare', '-m', 'sh', '-c', 'umount -l "$1"; shift; exec "$@"', 'sh', b.directory,
+                                *words], env=environment())
+    check_equal((status, err), (0, ''), f'{words}: {out}')
+    return out
+
+
+def mount_fake(case):
+    """What anybody may mount; nobody answers there. Its source is the mounter's text."""
+    device = os.open('/dev/fuse', os.O_RDWR | os.O_CLOEXEC)
+    fake = case.directory + '/fake'
+    os.mkdir(fake)
+    options = f'fd={device},rootmode=40000,user_id={ALICE},group_id={ALICE},allow_other'
+    check(libc.mount(b'x,user_id=0,', fake.encode(), b'fuse.zklockfs', 0, options.encode()) == 0, 'a mount')
+    return device, fake
+
+
+def others_mount(a, b, device, fake):
+    """Another user's is not looked at unless it is named."""
+    only(b, ZKLOCK, 'ls')
+    check_equal(only(b, 'bash', '-c', f'. {SOURCE}/zklock.bash; _zklock_mount'), a.directory, 'the only mount')
+    os.close(device)
+    check_equal(command(['umount', '-l', fake])[0], 0, 'umount')
 
 
 def test(case):
     server = case.server()
+    fake = mount_fake(case)
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
     a.allow('.')
     b.allow('.')
@@ -174,6 +197,7 @@ def test(case):
     everything(a, b)
     why(a, b)
     pages()
+    others_mount(a, b, *fake)
     completion(a, b)
 
 

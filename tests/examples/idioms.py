@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 from gate import HERE, Gate, check, check_equal, evict, finished, queued, spawn, until
-from harness import run
+from harness import go_build, run
 
 PAGE = os.path.join(HERE, '..', '..', 'fs', 'zklockfs-idioms.7.scd')
 # Where the descriptor goes on to the command, which then keeps the lock.
@@ -58,7 +58,10 @@ class Program:
             source.write(text.replace('/mnt/locks', locks))
         self.commands = [words.replace('{}', path).split() for words in commands]
         if '.bin' in commands[0]:
-            subprocess.run(self.commands[0], check=True, env={**os.environ, 'GOCACHE': case.directory + '/go'})
+            if section == 'Go':
+                go_build(case, path + '.bin', path)
+            else:
+                subprocess.run(self.commands[0], check=True)
             self.commands = [[path + '.bin']]
 
 

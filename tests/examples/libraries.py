@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 from gate import HERE, check, check_equal, queued, spawn, until
-from harness import run
+from harness import go_build, run
 
 PAGE = os.path.join(HERE, '..', '..', 'fs', 'zklockfs-idioms.7.scd')
 DEBIAN_PYTHON = '/usr/bin/python3'     # the one that Debian's libraries are for
@@ -87,13 +87,12 @@ def rows():
     return re.findall(r'^\|  (.*)\n:  (yes|no)\n:  (.*)\n', text, re.MULTILINE)
 
 
-def compiled(directory, environ):
+def compiled(case):
+    directory = case.directory
     for name, text in (('Lock.java', JAVA), ('lock.go', GO), ('lock.rs', RUST)):
         with open(f'{directory}/{name}', 'w', encoding='utf-8') as source:
             source.write(text)
-    subprocess.run(['go', 'build', '-o', directory + '/go-lock', directory + '/lock.go'], check=True,
-                   env={**environ, 'GO111MODULE': 'off', 'GOPATH': '/usr/share/gocode',
-                        'GOCACHE': directory + '/go'})
+    go_build(case, directory + '/go-lock', directory + '/lock.go')
     return bool(shutil.which('rustc')) and subprocess.run(
         ['rustc', '-o', directory + '/rust-lock', directory + '/lock.rs'], check=False,
         stderr=subprocess.DEVNULL).returncode == 0    # before 1.89 there is no File::lock
@@ -103,7 +102,7 @@ def test(case):
     server = case.server()
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
     environ = {**os.environ, 'NODE_PATH': '/usr/share/nodejs'}
-    has_rust = compiled(case.directory, environ)
+    has_rust = compiled(case)
 
     def start(name, lock):
         words = [word.replace('{}', case.directory) for word in PROGRAMS[name]]

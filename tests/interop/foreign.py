@@ -14,7 +14,6 @@ says what the two do to each other:
 
 import errno
 import os
-import shutil
 import sys
 import threading
 import time
@@ -24,7 +23,7 @@ BENCH = os.path.join(HERE, '..', 'bench')
 sys.path[:0] = [os.path.join(HERE, '..', 'mount'), BENCH]
 sys.dont_write_bytecode = True
 
-from harness import check, check_equal, check_errno, command, until
+from harness import check, check_equal, check_errno, command, go_build, until
 from processes import Worker
 
 JAVA = '/usr/share/java/'
@@ -71,10 +70,7 @@ def kazoo(case, server, kind):
 
 def go_zookeeper(case, server):
     program = case.directory + '/gozk'
-    cache = case.directory + '/go-cache'
-    _built(['go', 'build', '-o', program, BENCH + '/workers/actor.go', BENCH + '/workers/gozk.go'],
-           env=dict(os.environ, GO111MODULE='off', GOPATH='/usr/share/gocode', GOFLAGS='', GOCACHE=cache))
-    shutil.rmtree(cache)
+    go_build(case, program, BENCH + '/workers/actor.go', BENCH + '/workers/gozk.go')
     return start(case, 'gozk', [program, f'127.0.0.1:{server.port}', ROOT])
 
 

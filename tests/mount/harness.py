@@ -19,6 +19,7 @@ Nothing here waits by sleeping: until() polls a condition against a deadline.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import multiprocessing
 import os
 import random
@@ -164,7 +165,8 @@ def let_janitor_go():
 
 def _before_exec():
     die_with_parent()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+    # Those that nohup and a shell's background ignore are ignored by all that they start.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -183,6 +185,18 @@ def command(args, seconds=30, **options):
             process.kill()
             raise
         return process.returncode, out, err
+
+
+def go_build(case, program, *sources):
+    """Debian 13's Go compiles all of its library into a new cache, for half a minute of a processor:
+    it is one for all tests, and they wait for each other."""
+    cache = os.environ.get('GOCACHE') or case.directory + '/go-cache'
+    os.makedirs(cache, exist_ok=True)
+    with open(cache + '.lock', 'w', encoding='ascii') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status, out, err = command(['go', 'build', '-o', program, *sources], seconds=90, env={
+            **os.environ, 'GO111MODULE': 'off', 'GOPATH': '/usr/share/gocode', 'GOFLAGS': '', 'GOCACHE': cache})
+    check(status == 0, f'go build ended with {status}: {out}{err}')
 
 
 def shells():

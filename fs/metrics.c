@@ -268,6 +268,8 @@ static void print_counts(struct page *page, const struct lc_counters *counters,
 	counter(page, "losses_total", counters->losses, "Takers that lost the lock they held.");
 	counter(page, "evictions_total", counters->evictions,
 	        "Takers whose entry somebody has taken away.");
+	counter(page, "overdue_total", counters->overdue,
+	        "Takers that lost the lock since they had held it for as long as they may.");
 	counter(page, "abandoned_total", counters->abandoned,
 	        "Takers that went before they got the lock: by a signal, or killed.");
 	print_failures(page, counters);

@@ -16,10 +16,22 @@ bool lc_holds(struct lc_taker *taker)
 
 	if (taker->state != TAKER_HELD)
 		return false;
+	if (taker->until_us != LC_FOREVER && lc_now(lc) >= taker->until_us) {
+		loss_by_limit(taker); /* the timer is late */
+		return false;
+	}
 	if (session_lease_is_valid(lc))
 		return !lease_doubted(&lc->session->lease, lc_now(lc));
 	loss_of_lease(lc); /* for ever, whatever comes after this moment */
 	return false;
+}
+
+void lc_limit(struct lc_taker *taker, int64_t until_us)
+{
+	if (taker->state != TAKER_HELD)
+		return;
+	taker->until_us = until_us;
+	timer_set(&taker->entry.lc->timers, &taker->limit, until_us);
 }
 
 bool taker_has_lock(struct lc_taker *taker)

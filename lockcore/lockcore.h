@@ -166,6 +166,7 @@ struct lc_counters {
 	unsigned long hand_offs; /* grants by a release on this mount, without asking */
 	unsigned long losses;    /* told lost() */
 	unsigned long evictions; /* entries of this mount that somebody took away */
+	unsigned long overdue;   /* locks lost by lc_limit() */
 	unsigned long abandoned; /* takers that left before they were told anything */
 	unsigned long doubts;    /* how often the clock may have stood still */
 	/* Errors told, or returned by lc_take(): by errno, in the order of lc_failure_codes. */
@@ -255,6 +256,8 @@ void lc_leave(struct lc_taker *taker);
 /* The processes that lost the lock are gone, so its entry may go. Ignored unless it is lost. */
 void lc_lost_done(struct lc_taker *taker);
 
+/* A holder loses the lock at that time, if it still has it then. */
+void lc_limit(struct lc_taker *taker, int64_t until_us);
 /* Held at this moment, by the clock. After false it is never held again, except when lc_doubted()
  * is the reason. */
 bool lc_holds(struct lc_taker *taker);

@@ -85,6 +85,12 @@ void loss_by_mark(struct lc_taker *taker, const char *by)
 	take_away(taker, -ECANCELED);
 }
 
+void loss_by_limit(struct lc_taker *taker)
+{
+	taker->entry.lc->counters.overdue++;
+	taker_lose(taker);
+}
+
 void loss_of_session(struct lc_taker *taker)
 {
 	taker->wait = taker->wait == WAIT_MISSING ? WAIT_QUEUED : taker->wait;

@@ -36,6 +36,8 @@ static void limit_fired(void *ctx)
 	if (taker->state == TAKER_WAITING)
 		/* Only the ensemble can say that a lock is not free. */
 		taker_fail(taker, taker->immediate ? -EHOSTUNREACH : -ETIMEDOUT);
+	else if (taker->state == TAKER_HELD)
+		loss_by_limit(taker);
 	else if (taker->state == TAKER_LOST)
 		taker_give_up(taker); /* those who work under it cannot be stopped */
 	if (taker->state != TAKER_WAITING)
@@ -81,6 +83,7 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	taker->immediate = request->wait_us == 0;
 	taker->asked_us = now;
 	taker->limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
+	taker->until_us = LC_FOREVER;
 	taker->limit = (struct timer){.fire = limit_fired, .ctx = taker};
 	taker->settle = (struct timer){.fire = settle_fired, .ctx = taker};
 	entry->pid = request->pid;

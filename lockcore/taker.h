@@ -48,6 +48,7 @@ struct lc_taker {
 	bool immediate; /* EAGAIN rather than wait */
 	int64_t asked_us;
 	int64_t limit_us;             /* when its time is up; LC_FOREVER */
+	int64_t until_us;             /* HELD: when it loses the lock; LC_FOREVER */
 	struct lc_taker *replaces;    /* shared and held: this one is to take its place */
 	struct lc_taker *replaced_by; /* and the way back */
 	lc_taken_fn *taken;
@@ -55,7 +56,7 @@ struct lc_taker {
 	void *ctx;
 
 	uint64_t probed_at;   /* PROBING: lock->list_sent when it began */
-	struct timer limit;   /* WAITING: its time is up; else: delete again */
+	struct timer limit;   /* WAITING, HELD: its time is up; else: delete again */
 	struct timer settle;  /* HELD for a while: watch the entry, tell since when */
 	struct charge charge; /* for its entry */
 	lc_waiters_changed_fn *waiters_changed;       /* waiters.c */

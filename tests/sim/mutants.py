@@ -634,6 +634,21 @@ mutant(32, 'watch_not_taken_back_later', 'core.c',
        '',
        OWN)
 
+# ---- 39: a hold that has an end ----
+
+mutant(39, 'held_beyond_its_end', 'take.c',
+       '\t\tloss_by_limit(taker);\n',
+       '\t\t;\n',
+       OWN)
+mutant(39, 'end_not_checked_at_use', 'hold.c',
+       'if (taker->until_us != LC_FOREVER && lc_now(lc) >= taker->until_us) {',
+       'if (0) {',
+       OWN)
+mutant(39, 'end_before_it_holds', 'hold.c',
+       '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\ttaker->until_us',
+       '\ttaker->until_us',
+       OWN)
+
 # ---- 18: unknown outcomes ----
 
 mutant(18, 'create_again_before_the_list', 'entry.c',

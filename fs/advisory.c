@@ -49,6 +49,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 		.uid = fuse_req_ctx(req)->uid,
 		.process = file->opener.process,
 		.ino = node->ino,
+		.until_us = INT64_MAX,
 	};
 	file->slot = face->guardian ? guardian_see(face->guardian, &guarded) : -1;
 	if (face->guardian && file->slot < 0) {

@@ -61,6 +61,28 @@ static bool lose_all(struct page *page)
 	return any;
 }
 
+/* Who has held for too long has lost. Returns when the next one will have. */
+static int64_t lose_overdue(struct page *page, int64_t now)
+{
+	int used = atomic_load(&page->used);
+	int64_t next = INT64_MAX;
+
+	for (int i = 0; i < used; i++) {
+		unsigned word = atomic_load(&page->slots[i].word);
+		int64_t until = atomic_load(&page->slots[i].until_us);
+
+		if (STATE_OF(word) != SLOT_HELD)
+			continue;
+		/* The time was another one's if the word has changed meanwhile. */
+		if (until <= now)
+			(void)atomic_compare_exchange_strong(&page->slots[i].word, &word,
+			                                     WITH_STATE(word, SLOT_LOST));
+		else if (until < next)
+			next = until;
+	}
+	return next;
+}
+
 static bool any_held(const struct page *page)
 {
 	int used = atomic_load(&page->used);
@@ -174,6 +196,7 @@ static void run(struct guard *guard)
 	while (!atomic_load(&guard->page->clean)) {
 		int64_t deadline = atomic_load(&guard->page->deadline_us), now = clock_now_us();
 		int64_t at = deadline == INT64_MIN ? INT64_MAX : deadline - lead;
+		int64_t overdue = lose_overdue(guard->page, now);
 		bool late = any_held(guard->page) && (deadline == INT64_MIN || at <= now);
 		struct round_lost lost = look(guard, late && lose_all(guard->page));
 		int64_t look_at;
@@ -182,6 +205,7 @@ static void run(struct guard *guard)
 			return;
 		if (at <= now) /* nobody holds; the next holder's lease moves the deadline */
 			at = now + lead / 4;
+		at = overdue < at ? overdue : at;
 		look_at = next_look(guard, &lost, now);
 		wait_until(guard, look_at < at ? look_at : at);
 	}

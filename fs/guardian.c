@@ -170,6 +170,13 @@ static uint64_t number_of(pid_t pid)
 	return number;
 }
 
+static void limit_slot(struct guardian *guardian, int slot, int64_t until_us)
+{
+	if (until_us < INT64_MAX - GUARDIAN_PATIENCE_US)
+		until_us += GUARDIAN_PATIENCE_US;
+	atomic_store(&guardian->page->slots[slot].until_us, until_us);
+}
+
 static int fill_slot(struct guardian *guardian, enum slot_state state, const struct guarded *who)
 {
 	struct user *user = admit(guardian, state, who->uid);
@@ -196,12 +203,15 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	slot->start = who->process.start;
 	slot->number = number_of(who->process.pid);
 	slot->ino = who->ino;
+	limit_slot(guardian, i, who->until_us);
 	if (i >= atomic_load(&page->used))
 		atomic_store(&page->used, i + 1);
 	atomic_store(&slot->word, NEXT_GENERATION(atomic_load(&slot->word), state));
 	filled = atomic_load(&page->filled);
 	atomic_store(&page->recent[filled % GUARDIAN_SLOTS], i);
 	atomic_store(&page->filled, filled + 1);
+	if (who->until_us != INT64_MAX)
+		wake(guardian);
 	return i;
 }
 
@@ -213,6 +223,14 @@ int guardian_hold(struct guardian *guardian, const struct guarded *who)
 int guardian_see(struct guardian *guardian, const struct guarded *who)
 {
 	return fill_slot(guardian, SLOT_OPEN, who);
+}
+
+void guardian_limit(struct guardian *guardian, int slot, int64_t until_us)
+{
+	if (!guardian || slot < 0)
+		return;
+	limit_slot(guardian, slot, until_us);
+	wake(guardian);
 }
 
 void guardian_release(struct guardian *guardian, int slot)

@@ -12,6 +12,9 @@
  *   term         SIGTERM                SIGKILL (2 s after SIGTERM)
  *   kill                                SIGKILL
  *
+ * A holder that may hold for so long at most has a deadline of its own. Nobody gets its lock
+ * before it is gone, so it is stopped from then on, and not before.
+ *
  * Who is stopped: of the processes that have the lost door open, its opener, the
  * opener's descendants, and those that descend from nobody known, once the opener has
  * ended (a child outlives its parent). Never
@@ -57,6 +60,10 @@ static inline int64_t guardian_lead_us(enum on_lost on_lost)
 	return 0;
 }
 
+/* The daemon says by itself that somebody has held for too long. So long the guardian waits for
+ * that. */
+#define GUARDIAN_PATIENCE_US 200000
+
 /* More holders than this are not guarded: the caller must not grant them. */
 #define GUARDIAN_SLOTS 16384
 
@@ -75,7 +82,8 @@ void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
 struct guarded {
 	uid_t uid; /* of the taker; the process may be another's, who gave it the file */
 	struct process_id process;
-	uint64_t ino; /* of the door's file */
+	uint64_t ino;     /* of the door's file */
+	int64_t until_us; /* it may hold so long; INT64_MAX */
 };
 
 /* Holds now: a slot; or it cannot be guarded: -ENOLCK for too many, -ESHUTDOWN when the
@@ -84,6 +92,8 @@ int guardian_hold(struct guardian *guardian, const struct guarded *who);
 /* Has a door open that one can have without holding, and shall not be taken for a loser:
  * a slot, or as above. While its request is pending. */
 int guardian_see(struct guardian *guardian, const struct guarded *who);
+/* The slot's process may hold until another time. */
+void guardian_limit(struct guardian *guardian, int slot, int64_t until_us);
 void guardian_release(struct guardian *guardian, int slot);
 /* Lost: the deadline came, or before it, evicted or with the session. Who has it open is
  * stopped, until it is released. */

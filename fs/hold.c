@@ -4,6 +4,7 @@
  */
 #include "hold.h"
 
+#include "clock.h"
 #include "kernel_limit.h"
 #include "log.h"
 #include "process.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +36,11 @@ static void stop_admitting(struct hold *hold)
 	hold->admit_prev = NULL;
 }
 
+static int64_t later(int64_t now, int64_t us)
+{
+	return us < INT64_MAX - now ? now + us : INT64_MAX;
+}
+
 static bool is_granted(enum hold_state state)
 {
 	return state == HOLD_GRANTING || state == HOLD_HELD || state == HOLD_LOST;
@@ -47,8 +54,9 @@ static void hold_step(struct hold *hold, enum hold_state to)
 		[HOLD_WAITING] = 1 << HOLD_LINGERING | 1 << HOLD_GRANTING | 1 << HOLD_GONE,
 		[HOLD_LINGERING] = 1 << HOLD_NEW | 1 << HOLD_GONE,
 		[HOLD_GRANTING] = 1 << HOLD_HELD | 1 << HOLD_GONE,
-		[HOLD_HELD] = 1 << HOLD_LOST | 1 << HOLD_GONE,
+		[HOLD_HELD] = 1 << HOLD_LOST | 1 << HOLD_KEPT | 1 << HOLD_GONE,
 		[HOLD_LOST] = 1 << HOLD_GONE,
+		[HOLD_KEPT] = 1 << HOLD_GONE,
 		[HOLD_GONE] = 0,
 	};
 	struct face *face = hold->face;
@@ -61,7 +69,7 @@ static void hold_step(struct hold *hold, enum hold_state to)
 		DL_DELETE(face->waiting, hold);
 		face->seekers -= hold->lineage != NULL;
 	}
-	if (from == HOLD_LINGERING)
+	if (from == HOLD_LINGERING || from == HOLD_KEPT)
 		linger_end(&face->linger, &hold->lingering);
 	if (from == HOLD_HELD)
 		stop_admitting(hold);
@@ -73,6 +81,8 @@ static void hold_step(struct hold *hold, enum hold_state to)
 	}
 	if (to == HOLD_GRANTING)
 		DL_APPEND(face->held, hold);
+	if (to == HOLD_KEPT)
+		linger_keep(&face->linger, &hold->lingering, hold->least_until_us);
 }
 
 static void hold_free(struct hold *hold)
@@ -227,6 +237,22 @@ static void admit_families(struct face *face)
 
 /* ---- the answer ---- */
 
+/* From now on. */
+static void begin_limits(struct hold *hold)
+{
+	const struct door *door = &hold->node->door;
+	int64_t now;
+
+	if (door->most_us == LC_FOREVER && door->least_us == 0)
+		return;
+	now = hold->face->clock_us();
+	hold->most_until_us = later(now, door->most_us);
+	if (hold->most_until_us != LC_FOREVER)
+		lc_limit(hold->taker, hold->most_until_us);
+	if (door->least_us > 0)
+		hold->least_until_us = later(now, door->least_us);
+}
+
 static void answer_request(struct hold *hold, int err)
 {
 	struct face *face = hold->face;
@@ -239,6 +265,7 @@ static void answer_request(struct hold *hold, int err)
 		return;
 	}
 	hold->serial = ++face->grants;
+	begin_limits(hold);
 	hold->kind->granted(hold, req);
 	hold->ctx = NULL;
 	if (!hold->holders) {
@@ -273,9 +300,14 @@ static void lock_lost(void *ctx)
 	struct hold *hold = ctx;
 	struct holder *holder;
 
-	if (hold->state != HOLD_HELD)
+	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
 		return;
-	story_lost(&hold->story, hold->taker);
+	story_lost(&hold->story, hold->taker,
+	           hold->face->clock_us() >= hold->most_until_us ? "held too long" : NULL);
+	if (hold->state == HOLD_KEPT) {
+		hold_free(hold);
+		return;
+	}
 	hold_step(hold, HOLD_LOST);
 	if (hold->kind->lost)
 		hold->kind->lost(hold);
@@ -358,6 +390,8 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.where = request->where,
 		.owner = request->owner,
 		.lineage = request->lineage,
+		.most_until_us = LC_FOREVER,
+		.least_until_us = INT64_MIN,
 		.answer = NO_ANSWER,
 	};
 	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
@@ -405,6 +439,7 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 		.uid = uid,
 		.process = caller->process,
 		.ino = door->ino,
+		.until_us = hold->most_until_us,
 	};
 
 	*holder = (struct holder){
@@ -461,6 +496,31 @@ void hold_watch_waiters(struct holder *holder)
 	lc_watch_waiters(holder->hold->taker, waiters_changed);
 }
 
+/* Others see why nobody can have it. */
+static void keep_lock(struct hold *hold)
+{
+	int64_t left_us = hold->least_until_us - hold->face->clock_us();
+	int64_t until_ms = clock_read_ns(CLOCK_REALTIME) / 1000000 + left_us / 1000;
+	const char *reason = lc_reason(hold->taker);
+	char text[LC_REASON_MAX + 1], until[VIEW_TIME_MAX];
+
+	snprintf(text, sizeof(text), "kept until %s, given back: %s", view_time(until, until_ms),
+	         *reason ? reason : "-");
+	(void)lc_set_reason(hold->taker, text, strlen(text)); /* it can do without */
+	hold_step(hold, HOLD_KEPT);
+}
+
+/* Nobody has the lock by it any more. */
+static void give_back(struct hold *hold)
+{
+	if (hold->state == HOLD_HELD && hold->least_until_us != INT64_MIN &&
+	    !hold->face->draining && hold->taker && lc_holds(hold->taker) &&
+	    hold->face->clock_us() < hold->least_until_us)
+		keep_lock(hold);
+	else
+		hold_free(hold);
+}
+
 void hold_part(struct holder *holder)
 {
 	struct hold *hold = holder->hold;
@@ -476,7 +536,7 @@ void hold_part(struct holder *holder)
 		lc_watch_waiters(hold->taker, NULL);
 	/* GRANTING: answer_request() frees it. */
 	if (!hold->holders && hold->state != HOLD_GRANTING)
-		hold_free(hold);
+		give_back(hold);
 }
 
 void hold_move(struct holder *holder, struct hold *to)
@@ -487,6 +547,7 @@ void hold_move(struct holder *holder, struct hold *to)
 	holder->hold = to;
 	holder->watches_waiters = false;
 	DL_APPEND(to->holders, holder);
+	guardian_limit(to->face->guardian, holder->slot, to->most_until_us);
 	if (!from->holders)
 		hold_free(from);
 }
@@ -518,6 +579,12 @@ void holds_drop(struct face *face, pid_t pid, const char *lock)
 			    (!lock || strcmp(hold->node->lock, lock) == 0))
 				hold_free(hold);
 		}
+}
+
+void holds_drop_kept(struct face *face)
+{
+	while (face->linger.kept)
+		hold_free(hold_of_lingering(face->linger.kept));
 }
 
 void holds_drop_where(struct face *face, const void *where, const uint64_t *owner)

@@ -16,7 +16,10 @@
  *           │ hold_join()
  *           ▼
  *        [HELD] ──the lock is lost──► [LOST]
- *           │ hold_part() of the last holder: gone, and the lock is given back (as in LOST)
+ *           │ hold_part() of the last holder: gone, and the lock is given back (as in LOST);
+ *           │ but before the door's least time is over:
+ *           ▼
+ *        [KEPT] ──then, or when the lock is lost──► gone
  *
  * What was asked for differs, and so does the holder:
  *
@@ -97,6 +100,7 @@ enum hold_state {
 	HOLD_GRANTING,  /* in face->held from now on */
 	HOLD_HELD,
 	HOLD_LOST,
+	HOLD_KEPT, /* no holder, but the lock */
 	HOLD_GONE,
 };
 
@@ -115,12 +119,14 @@ struct hold {
 	uint64_t owner;
 	struct lineage *lineage;
 	struct story story;
-	struct holder *holders; /* in the order in which they joined; NULL: not granted */
+	struct holder *holders; /* in the order in which they joined; NULL: not granted, or KEPT */
+	int64_t most_until_us;  /* granted: it is lost then; LC_FOREVER */
+	int64_t least_until_us; /* granted: not given back before; INT64_MIN */
 	/* Nobody else's: */
 	enum hold_state state;      /* changed by hold_step() alone */
 	fuse_req_t req;             /* WAITING: the request */
 	int64_t since_us;           /* WAITING: since when */
-	struct lingering lingering; /* LINGERING: its `drop` finds the hold by it */
+	struct lingering lingering; /* LINGERING, KEPT: its `drop` finds the hold by it */
 	int answer;                 /* LINGERING: of the engine meanwhile; 0: the lock */
 	uint64_t serial;            /* granted: which grant of this mount */
 	uint64_t compared;          /* WAITING: with the families of all grants up to this one */
@@ -147,7 +153,7 @@ fuse_req_t hold_withdraw(struct hold *hold);
  * not be stopped if the lock got lost. To be called while its request is pending. */
 int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
               const struct caller *caller, uid_t uid, const struct node *door);
-/* The holder has the lock no longer. With the last one the hold is gone. */
+/* The holder has the lock no longer. With the last one the hold is gone, or KEPT. */
 void hold_part(struct holder *holder);
 /* The holder has the lock by another hold from now on, and keeps its slot. */
 void hold_move(struct holder *holder, struct hold *to);
@@ -166,6 +172,8 @@ int holds_init(struct face *face);
 /* End the holds that linger of that process (0: of all) for that lock (NULL: for all): the process
  * asks in another way now. */
 void holds_drop(struct face *face, pid_t pid, const char *lock);
+/* End the holds that are kept: the mount goes. */
+void holds_drop_kept(struct face *face);
 /* End the holds that linger for an open file of the flock door, which is closed: those of one
  * owner, or all if it is NULL. */
 void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);

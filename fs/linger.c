@@ -65,15 +65,42 @@ void linger_at_head(struct linger *linger, struct lingering *lingering)
 	DL_INSERT_INORDER(linger->heads, lingering, compare_ends);
 }
 
+void linger_keep(struct linger *linger, struct lingering *lingering, int64_t until_us)
+{
+	assert(lingering->state == NOT_LINGERING);
+	*lingering = (struct lingering){
+		.state = LINGERS_KEPT,
+		.pidfd = -1,
+		.until_us = until_us,
+	};
+	DL_INSERT_INORDER(linger->kept, lingering, compare_ends);
+}
+
+static void unlist(struct linger *linger, struct lingering *lingering)
+{
+	switch (lingering->state) {
+	case NOT_LINGERING:
+		return;
+	case LINGERS_BEHIND:
+		DL_DELETE(linger->waiting, lingering);
+		return;
+	case LINGERS_AT_HEAD:
+		DL_DELETE(linger->heads, lingering);
+		return;
+	case LINGERS_KEPT:
+		DL_DELETE(linger->kept, lingering);
+		return;
+	}
+}
+
 void linger_end(struct linger *linger, struct lingering *lingering)
 {
-	if (lingering->state == NOT_LINGERING)
-		return;
-	if (lingering->state == LINGERS_AT_HEAD)
-		DL_DELETE(linger->heads, lingering);
-	else
-		DL_DELETE(linger->waiting, lingering);
+	bool watched = lingering->state == LINGERS_BEHIND || lingering->state == LINGERS_AT_HEAD;
+
+	unlist(linger, lingering);
 	lingering->state = NOT_LINGERING;
+	if (!watched)
+		return;
 	/* Closing is not enough: a child that was just forked has it open for a while, too,
 	 * and so long the epoll would tell of it. */
 	(void)epoll_ctl(linger->fd, EPOLL_CTL_DEL, lingering->pidfd, NULL);
@@ -87,22 +114,37 @@ static int64_t wait_for_first(const struct lingering *list, int64_t now)
 	return list->until_us > now ? list->until_us - now : 0;
 }
 
+static bool nothing_lingers(const struct linger *linger)
+{
+	return !linger->waiting && !linger->heads && !linger->kept;
+}
+
 int64_t linger_wait(const struct linger *linger)
 {
-	int64_t now, a, b;
+	const struct lingering *lists[] = {linger->waiting, linger->heads, linger->kept};
+	int64_t now, least = INT64_MAX;
 
-	if (!linger->waiting && !linger->heads)
+	if (nothing_lingers(linger))
 		return INT64_MAX;
 	now = linger->clock_us();
-	a = wait_for_first(linger->waiting, now);
-	b = wait_for_first(linger->heads, now);
-	return a < b ? a : b;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		int64_t wait = wait_for_first(lists[i], now);
+
+		least = wait < least ? wait : least;
+	}
+	return least;
 }
 
 static void drop_lingering(struct linger *linger, struct lingering *lingering)
 {
 	linger_end(linger, lingering);
 	linger->drop(lingering);
+}
+
+static void drop_overdue(struct linger *linger, struct lingering *const *list, int64_t now)
+{
+	while (*list && (*list)->until_us <= now)
+		drop_lingering(linger, *list);
 }
 
 void linger_process(struct linger *linger, bool ready)
@@ -114,11 +156,10 @@ void linger_process(struct linger *linger, bool ready)
 	/* Each descriptor is in it once, and dropping one touches no other. */
 	for (int i = 0; i < n; i++)
 		drop_lingering(linger, events[i].data.ptr);
-	if (!linger->waiting && !linger->heads)
+	if (nothing_lingers(linger))
 		return;
 	now = linger->clock_us();
-	while (linger->waiting && linger->waiting->until_us <= now)
-		drop_lingering(linger, linger->waiting);
-	while (linger->heads && linger->heads->until_us <= now)
-		drop_lingering(linger, linger->heads);
+	drop_overdue(linger, &linger->waiting, now);
+	drop_overdue(linger, &linger->heads, now);
+	drop_overdue(linger, &linger->kept, now);
 }

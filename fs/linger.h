@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * linger.h - a process whose open was interrupted keeps its place in the queue for a while.
+ * linger.h - a place in the queue that is kept though nobody has the file open.
  *
+ * A process whose open was interrupted keeps its place for a while.
  * SIGCHLD, ^Z, strace and freezers all interrupt an open, and bash, dash, ksh and
  * Python then simply open again: without this they would begin again at the end of
  * the queue. The place is kept for LINGER_US while others are before it, and for
  * LINGER_HEAD_US once it has the lock, since then everybody waits. It is given up at once
  * when the process ends, which a pidfd tells.
+ *
+ * A lock whose door says how long it is held at least is kept until then, whatever becomes of
+ * the process that had it.
  */
 #ifndef FS_LINGER_H
 #define FS_LINGER_H
@@ -20,9 +24,9 @@
 
 struct lingering {
 	pid_t pid;
-	enum lingering_state { NOT_LINGERING, LINGERS_BEHIND, LINGERS_AT_HEAD } state;
+	enum lingering_state { NOT_LINGERING, LINGERS_BEHIND, LINGERS_AT_HEAD, LINGERS_KEPT } state;
 	int64_t until_us;
-	int pidfd;
+	int pidfd; /* KEPT: none, -1 */
 	struct lingering *prev, *next;
 };
 
@@ -30,7 +34,7 @@ struct linger {
 	int fd; /* for the loop's poll(2): readable when a process went */
 	int64_t (*clock_us)(void);
 	void (*drop)(struct lingering *lingering); /* its time is up; not active any more */
-	struct lingering *waiting, *heads;         /* each in the order of their ends */
+	struct lingering *waiting, *heads, *kept;  /* each in the order of their ends */
 };
 
 int linger_init(struct linger *linger, int64_t (*clock_us)(void),
@@ -41,6 +45,8 @@ void linger_finish(struct linger *linger);
 bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid);
 /* The lock is its own now. */
 void linger_at_head(struct linger *linger, struct lingering *lingering);
+/* The lock was given back, and is kept. */
+void linger_keep(struct linger *linger, struct lingering *lingering, int64_t until_us);
 void linger_end(struct linger *linger, struct lingering *lingering);
 
 /* How long until the next is up; INT64_MAX. */

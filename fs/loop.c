@@ -87,6 +87,7 @@ static void begin_leaving(struct loop *loop, int64_t patience_us)
 	ready_stopping();
 	lc_drain(face->lc);
 	holds_drop(face, 0, NULL);
+	holds_drop_kept(face);
 	loop->detacher = mountpoint_detach(loop->options->mountpoint);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint,

@@ -229,6 +229,7 @@ static int serve_mount(struct options *options, struct loop *loop, struct mount 
 	else
 		fuse_session_unmount(mount->fuse);
 	holds_drop(face, 0, NULL);
+	holds_drop_kept(face);
 	lc_drain(face->lc);
 	return status;
 }

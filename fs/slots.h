@@ -28,11 +28,12 @@ enum slot_state {
 
 struct slot {
 	_Atomic unsigned word;
-	pid_t pid;       /* of the opener, 0: not visible */
-	uid_t uid;       /* of the taker: those it might signal are stopped */
-	uint64_t start;  /* with pid the opener's identity, and so is this: */
-	uint64_t number; /* process_number() of it; 0: the kernel gives none */
-	uint64_t ino;    /* of the door's file */
+	pid_t pid;                /* of the opener, 0: not visible */
+	uid_t uid;                /* of the taker: those it might signal are stopped */
+	uint64_t start;           /* with pid the opener's identity, and so is this: */
+	uint64_t number;          /* process_number() of it; 0: the kernel gives none */
+	uint64_t ino;             /* of the door's file */
+	_Atomic int64_t until_us; /* HELD: when it is LOST if nobody has said so; INT64_MAX */
 };
 
 struct page {

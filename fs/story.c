@@ -227,7 +227,7 @@ static const char *cause_of_loss(const struct stories *stories)
 	return "its entry was deleted in the ensemble";
 }
 
-void story_lost(struct story *story, const struct lc_taker *taker)
+void story_lost(struct story *story, const struct lc_taker *taker, const char *cause)
 {
 	struct who_text who;
 	struct word word;
@@ -236,7 +236,7 @@ void story_lost(struct story *story, const struct lc_taker *taker)
 	if (story->granted_us == 0)
 		return; /* nobody knows of it */
 	story->end = story->by ? HISTORY_EVICTED : HISTORY_LOST;
-	story->cause = cause_of_loss(story->of);
+	story->cause = cause ? cause : cause_of_loss(story->of);
 	snprintf(held, sizeof(held), SECONDS_FORMAT,
 	         SECONDS(story->of->clock_us() - story->granted_us));
 	log_line(LC_WARNING, "%s: the lock is lost by %s, token %s, held for %s: %s%s; reason: %s",

@@ -39,7 +39,8 @@ void story_begin(struct story *story, struct stories *stories, const char *lock,
 void story_evicted(struct story *story, const char *by);
 void story_refused(const struct story *story, int error);
 void story_granted(struct story *story, const struct lc_taker *taker);
-void story_lost(struct story *story, const struct lc_taker *taker);
+/* `cause`: in words; NULL: it lies with the ensemble. */
+void story_lost(struct story *story, const struct lc_taker *taker, const char *cause);
 /* The last holder gives it up. `life`: as of family_watch(). */
 void story_parted(struct story *story, pid_t pid, int life);
 /* Nothing comes after this. `taker`: NULL if the engine is gone. */

@@ -223,10 +223,13 @@ int main(int argc, char **argv)
 		}
 		if (read(to[0], &losers[i], sizeof(losers[i])) != sizeof(losers[i]))
 			die("read");
-		if (guardian_hold(guardian, &(struct guarded){.uid = uid,
-		                                              .pid = losers[i].opener,
-		                                              .start = losers[i].start,
-		                                              .ino = losers[i].ino}) < 0)
+		if (guardian_hold(guardian, &(struct guarded){
+						    .uid = uid,
+						    .process = {.pid = losers[i].opener,
+		                                                .start = losers[i].start},
+						    .ino = losers[i].ino,
+						    .until_us = INT64_MAX,
+					    }) < 0)
 			die("guardian_hold");
 	}
 	close(end[0]);

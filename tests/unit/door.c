@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which names take a lock when they are opened, and how long each waits.
+ * Which names take a lock when they are opened, how long each waits, and how long it may hold.
  */
 #include "door.h"
 
@@ -47,6 +47,41 @@ static void doors(void **state)
 	}
 }
 
+static void limits(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t wait_us, most_us, least_us;
+	} rows[] = {
+		{"lock", LC_FOREVER, LC_FOREVER, 0},
+		{"lock@30s", 30000000, LC_FOREVER, 0},
+		{"lock@most=10m", LC_FOREVER, 600000000, 0},
+		{"lock@least=1m", LC_FOREVER, LC_FOREVER, 60000000},
+		{"lock@30s,most=10m", 30000000, 600000000, 0},
+		{"lock@0s,least=1ms", 0, LC_FOREVER, 1000},
+		{"lock@30s,most=10m,least=1m", 30000000, 600000000, 60000000},
+		{"lock@30s,least=1m,most=10m", 30000000, 600000000, 60000000},
+		{"lock@most=1m,least=1m", LC_FOREVER, 60000000, 60000000},
+		{"try@most=10m,least=1m", 0, 600000000, 60000000},
+		{"shared@5m,least=2h", 300000000, LC_FOREVER, 7200000000},
+		{"reentrant@30000ms,most=600000ms,least=600000ms", 30000000, 600000000, 600000000},
+		{"flock@most=10m,least=1m", 0, 600000000, 60000000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct door door;
+
+		expect(door_parse(rows[i].name, &door) == 0, "%s is no door", rows[i].name);
+		expect(door.wait_us == rows[i].wait_us, "%s waits %lld us", rows[i].name,
+		       (long long)door.wait_us);
+		expect(door.most_us == rows[i].most_us, "%s: %lld us at most", rows[i].name,
+		       (long long)door.most_us);
+		expect(door.least_us == rows[i].least_us, "%s: %lld us at least", rows[i].name,
+		       (long long)door.least_us);
+	}
+}
+
 static void malformed(void **state)
 {
 	static const char *const rows[] = {
@@ -75,6 +110,28 @@ static void malformed(void **state)
 		"flock@",
 		"flock@30s",
 		"flock@0s",
+		"lock@30s,",
+		"lock@,most=1m",
+		"lock@30s,,most=1m",
+		"lock@most",
+		"lock@most=",
+		"lock@most=x",
+		"lock@most=0s",
+		"lock@least=0s",
+		"lock@most=1m,",
+		"lock@most=1m,most=2m",
+		"lock@least=1m,least=1m",
+		"lock@most=1m,30s",
+		"lock@30s,30s",
+		"lock@30s,most=1m,x",
+		"lock@most=1m,least=61s",
+		"lock@Most=1m",
+		"lock@wait=1m",
+		"try@0s,most=1m",
+		"try@most=1m,0s",
+		"flock@30s,most=1m",
+		"reentrant@30000ms,most=600000ms,least=600000ms,xxxxxxxxxxxxxxxxxxxxxxxx",
+		"lock@most=0000000000000000000000000000000000000000000000000000000001h",
 	};
 	struct door door;
 
@@ -135,7 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(doors),    cmocka_unit_test(malformed),
 		cmocka_unit_test(no_doors), cmocka_unit_test(listed_doors),
-		cmocka_unit_test(advisory),
+		cmocka_unit_test(advisory), cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

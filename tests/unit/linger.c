@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kept place of an interrupted open: gone when its time is up, at once when its
- * process is gone, and never later than was said first.
+ * process is gone, and never later than was said first. A lock that is kept after it was
+ * given back: gone at its time.
  */
 #include "linger.h"
 
@@ -184,6 +185,31 @@ static void gone_with_its_process(void **state)
 	linger_end(linger, &living);
 }
 
+/* Whatever else lingers. */
+static void kept_until_its_time(void **state)
+{
+	struct linger *linger = *state;
+	struct lingering late = {0}, early = {0}, place = {0};
+
+	linger_keep(linger, &late, now + 5000000);
+	linger_keep(linger, &early, now + 3000000);
+	assert_int_equal(linger_wait(linger), 3000000);
+	assert_true(linger_begin(linger, &place, getpid()));
+	assert_int_equal(linger_wait(linger), 2000000);
+	pass(linger, 2999999);
+	assert_int_equal(dropped_count, 1);
+	assert_ptr_equal(dropped[0], &place);
+	pass(linger, 1);
+	assert_int_equal(dropped_count, 2);
+	assert_ptr_equal(dropped[1], &early);
+	assert_int_equal(linger_wait(linger), 2000000);
+	linger_end(linger, &late);
+	linger_end(linger, &late);
+	assert_int_equal(linger_wait(linger), INT64_MAX);
+	pass(linger, 10000000);
+	assert_int_equal(dropped_count, 2);
+}
+
 /* A process that was forked off has the descriptor, too, until it has closed it: the
  * epoll goes on with what is closed here, and the place may be gone. */
 static void gone_though_a_copy_is_open(void **state)
@@ -227,6 +253,7 @@ int main(void)
 		TEST(in_the_order_of_their_ends),
 		TEST(a_head_that_came_later_may_end_sooner),
 		TEST(gone_with_its_process),
+		TEST(kept_until_its_time),
 		TEST(gone_though_a_copy_is_open),
 	};
 

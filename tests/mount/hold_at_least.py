@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A door says how long it is held at least: lock@least=3s. Nobody has the lock before, whether it
+was closed or its process was killed; everybody sees why; an eviction and the end of the mount end
+it."""
+
+import errno
+import functools
+import os
+import signal
+
+from harness import Stopwatch, check, check_equal, check_errno, command, run, until
+
+
+def kept(mount, lock):
+    return ' reason=kept until 20' in mount.read(lock, 'holder')
+
+
+def closed_or_killed(a, b):
+    """On the same mount and on another; by any door."""
+    for end, door in (('release', 'lock@least=2s'), ('kill', 'try@least=2s'), ('release', 'shared@least=2s'),
+                      ('kill', 'reentrant@least=2s')):
+        watch = Stopwatch()
+        holder = a.take('build', door).held()
+        holder.do('write', b'nightly')
+        waiter = b.take('build')
+        getattr(holder, end)()
+        until(lambda: kept(b, 'build'), 'it is kept')
+        check(b.read('build', 'holder').endswith(', given back: nightly\n'), b.read('build', 'holder'))
+        check_errno(errno.EAGAIN, os.open, a.path('build', 'try'), os.O_RDWR)
+        check_errno(errno.EAGAIN, os.open, b.path('build', 'try'), os.O_RDWR)
+        check_errno(errno.EBUSY, os.rmdir, a.path('build'))
+        waiter.held()
+        check(waiter.when - watch.start >= 2, f'{end}, {door}: after {waiter.when - watch.start} s')
+        check(waiter.when - watch.start < 5, f'{end}, {door}: after {waiter.when - watch.start} s')
+        waiter.release()
+        rows = [line.split() for line in a.read('.zklockfs', 'history').splitlines()]
+        row = next(row for row in reversed(rows) if row[1] == 'build')
+        check(row[5] in ('closed', 'exited') and 2 <= float(row[4]) < 5, f'history: {row}')
+
+
+def not_kept(a, b):
+    """Held for longer, evicted, never held."""
+    holder = a.take('build', 'lock@least=300ms').held()
+    waiter = b.take('build')
+    check(not waiter.answered(0.5), 'it is held')
+    holder.release()
+    waiter.held(2).release()
+    holder = a.take('build').held()
+    waiter = a.take('build', 'lock@least=1h')
+    until(lambda: len(a.queue('build')) == 2, 'it waits')
+    waiter.kill()
+    until(lambda: len(a.queue('build')) == 1, 'it is gone')
+    holder.release()
+    b.take('build').held(5).release()
+    a.take('build', 'lock@least=1h').held().release()
+    until(lambda: kept(b, 'build'), 'for an hour')
+    waiter = b.take('build')
+    until(lambda: len(b.queue('build')) == 2, 'it waits')
+    os.unlink(b.path('build', 'queue', b.queue('build')[0]))
+    waiter.held().release()
+
+
+def by_flock(a):
+    path = a.path('build', 'flock@least=1h')
+    check_equal(command(['flock', '-n', '-E', '75', path, 'true'])[0], 0, 'flock(1)')
+    check_equal(command(['flock', '-n', '-E', '75', path, 'true'])[0], 75, 'again')
+    check(kept(a, 'build'), 'it is kept')
+    os.unlink(a.path('build', 'queue', a.queue('build')[0]))
+    until(lambda: a.read('build', 'holder') == '', 'evicted')
+
+
+def files(case, server):
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.allow('evicted')
+    a.mkdir('build')
+    closed_or_killed(a, b)
+    not_kept(a, b)
+    by_flock(a)
+    a.unmount()
+    b.unmount()
+
+
+def end_of_mount(case, server, how):
+    """It is kept by its mount: until that leaves, or else until its session has ended."""
+    lock = f'end-{how}'
+    a = case.mount(server, lock, session='6s')
+    b = case.mount(server, 'other-' + how)
+    a.mkdir(lock)
+    a.mkdir('late-' + how)
+    a.take(lock, 'lock@least=1h').held().release()
+    until(lambda: kept(b, lock), 'for an hour')
+    waiter = b.take(lock)
+    until(lambda: len(b.queue(lock)) == 2, 'it waits')
+    watch = Stopwatch()
+    late = None
+    if how == 'umount':
+        a.unmount()
+    elif how == 'term':
+        late = a.take('late-' + how, 'lock@least=1h').held()
+        a.process.send_signal(signal.SIGTERM)
+        waiter.held()
+        late.release()   # while the mount leaves, which keeps nothing then
+        a.check_end()
+    else:
+        a.process.kill()
+        a.process.wait()
+        a.checked = True
+        command(['fusermount3', '-uz', a.directory])
+    if not late:
+        waiter.held()
+    watch.check(2 if how == 'kill' else 0, 14 if how == 'kill' else 4, how)
+    waiter.release()
+    b.unmount()
+
+
+def test(case):
+    server = case.server(tick_ms=1000)
+    case.at_once(functools.partial(files, server=server),
+                 *(functools.partial(end_of_mount, server=server, how=how) for how in ('umount', 'term', 'kill')))
+
+
+run(test)

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A door says how long it is held at most: lock@most=2s. Then the lock is lost as by an eviction:
+EIO, poll, on_lost, also while the daemon is stopped; and the next one holds when the former one
+is gone."""
+
+import errno
+import fcntl
+import functools
+import os
+import select
+import signal
+import time
+
+from harness import Stopwatch, check, check_equal, check_errno, run, spawn, until
+
+STUBBORN = 'trap "" TERM; exec 9<>"$1" || exit 75; touch "$2"; sleep 1000'
+SLEEPY = 'exec 9<>"$1" || exit 75; touch "$2"; exec sleep 1000'
+
+
+def ended(mount, lock):
+    """END and BY of the last hold of that lock in the history."""
+    rows = [line.split() for line in mount.read('.zklockfs', 'history').splitlines()]
+    return next((row[5], row[11]) for row in reversed(rows) if row[1] == lock)
+
+
+def each_door(a, b):
+    """Of every kind, and only once it holds."""
+    for door in ('lock@30s,most=1s', 'try@most=1s', 'shared@most=1s', 'reentrant@most=1s'):
+        before = time.monotonic()
+        holder = a.take('doors', door).held()
+        waiter = b.take('doors', 'lock@30s,most=1h').held()
+        check(waiter.when - before >= 1, f'{door}: held for {waiter.when - before} s')
+        check(waiter.when - before < 4, f'{door}: {waiter.when - before} s')
+        until(lambda: ended(a, 'doors') == ('lost', 'held\\040too\\040long'), 'the history')
+        for call in (('pread', 64, 0), ('write', b'x'), ('fsync',)):
+            check_errno(errno.EIO, holder.do, *call)
+        check_errno(errno.ETIMEDOUT, os.open, a.path('doors', 'lock@300ms,most=100ms'), os.O_RDWR)
+        check(waiter.token() > 0, 'an hour is not over')
+        waiter.release()
+        holder.release()
+    check(': held too long; reason' in a.log(), 'the log')
+    check('zklockfs_overdue_total{' in a.read('.zklockfs', 'metrics'), 'the metric')
+
+
+def polled(a):
+    fd = os.open(a.path('polled', 'lock@most=1s'), os.O_RDWR)
+    poll = select.poll()
+    poll.register(fd, 0)
+    watch = Stopwatch()
+    check(poll.poll(20000)[0][1] & select.POLLERR, 'poll')
+    watch.check(0.8, 4, 'poll')
+    check_errno(errno.EIO, os.read, fd, 64)
+    # Given back before the time is over, it is nobody's loss.
+    os.close(fd)
+    os.close(os.open(a.path('polled', 'lock@most=1s'), os.O_RDWR))
+    check_equal(ended(a, 'polled'), ('closed', '-'), 'closed in time')
+
+
+def advisory(a):
+    """flock(2), and fcntl(2), where the exclusive lock that replaces a shared one begins anew."""
+    fd = os.open(a.path('advisory', 'flock@most=1s'), os.O_RDWR)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    until(lambda: ended_flock(fd), 'flock is over')
+    check_errno(errno.EIO, fcntl.flock, fd, fcntl.LOCK_EX)
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.close(fd)
+
+    holder = spawn(['python3', '-c', UPGRADE, a.path('advisory', 'flock@most=3s')])
+    check_equal(holder.wait(30), 0, 'the exclusive lock is held for longer than the shared one')
+
+
+UPGRADE = '''
+import errno, fcntl, os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.lockf(fd, fcntl.LOCK_SH)
+time.sleep(2)
+fcntl.lockf(fd, fcntl.LOCK_EX)
+time.sleep(2)
+os.read(fd, 64)
+'''
+
+
+def ended_flock(fd):
+    try:
+        return not os.pread(fd, 64, 0)
+    except OSError as err:
+        return err.errno == errno.EIO
+
+
+def none(case, server):
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.allow('held too long')
+    for lock in ('doors', 'polled', 'advisory'):
+        a.mkdir(lock)
+    each_door(a, b)
+    polled(a)
+    advisory(a)
+    a.unmount()
+    b.unmount()
+
+
+def lose(case, server, mode, fault):
+    """Stopped at the end of its time and not before, long before the lease is over."""
+    a = case.mount(server, f'a{mode}', options=[f'on_lost={mode}'])
+    b = case.mount(server, f'b{mode}')
+    a.allow('held too long|watchdog')
+    lock, note = f'{mode}-{fault}', os.path.join(case.directory, f'{mode}-{fault}')
+    b.mkdir(lock)
+    watch = Stopwatch()
+    script = STUBBORN if fault == 'stubborn' else SLEEPY
+    loser = spawn(['bash', '-c', script, 'holder', a.path(lock, 'lock@most=2s'), note])
+    until(lambda: os.path.exists(note), 'it holds')
+    waiter = b.take(lock)
+    until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
+    if fault == 'stopped':
+        a.process.send_signal(signal.SIGSTOP)
+    until(lambda: loser.poll() is not None, 'it is stopped')
+    wanted = signal.SIGKILL if mode == 'kill' or fault == 'stubborn' else signal.SIGTERM
+    check_equal(loser.returncode, -wanted, f'{lock}: by which signal')
+    least = 3.9 if fault == 'stubborn' else 2
+    watch.check(least, 8, lock)
+    if fault == 'stopped':
+        check(not waiter.answered(), 'nobody gives it on')
+        a.process.send_signal(signal.SIGCONT)
+    waiter.held()
+    check(waiter.when - watch.start >= least, f'{lock}: the next one held after {waiter.when - watch.start} s')
+    waiter.release()
+    a.ready()
+    a.unmount()
+    b.unmount()
+
+
+def extended(case, server):
+    """With a guardian: who has a new lock is not stopped at the end of the former one."""
+    a = case.mount(server, 'extended', options=['on_lost=kill'])
+    a.mkdir('extended')
+    holder = spawn(['python3', '-c', UPGRADE, a.path('extended', 'flock@most=3s')])
+    check_equal(holder.wait(30), 0, 'the shared lock had its end, the exclusive one has another')
+    a.unmount()
+
+
+def test(case):
+    server = case.server()
+    case.at_once(functools.partial(none, server=server), functools.partial(extended, server=server),
+                 *(functools.partial(lose, server=server, mode=mode, fault=fault)
+                   for mode, fault in (('term', 'running'), ('kill', 'running'), ('term', 'stubborn'),
+                                       ('term', 'stopped'), ('kill', 'stopped'))))
+
+
+run(test)

@@ -75,10 +75,11 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 {
 	int64_t limit = time_limit(lc, request), now = lc_now(lc);
 	struct lc_taker *taker = calloc(1, sizeof(*taker));
-	struct entry *entry = &taker->entry;
+	struct entry *entry;
 
 	if (!taker)
 		return NULL;
+	entry = &taker->entry;
 	taker->meant = request->czxid;
 	taker->immediate = request->wait_us == 0;
 	taker->asked_us = now;

@@ -78,6 +78,7 @@ struct face {
 	struct handle *handles;         /* open files of doors, held or lost */
 	struct advisory *advisories;    /* open files of flock doors */
 	struct locks_file *locks_files; /* open files of .zklockfs/locks */
+	int64_t viewers_from_us;        /* no more of them before that: viewer.c */
 	bool read_only;                 /* the mount: nothing is to be taken */
 	int64_t kernel_limit_s;         /* kernel_limit.h */
 	struct stories stories;

@@ -92,16 +92,13 @@ static struct remembered *remember_thread(pid_t thread)
 {
 	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
 	int64_t now = now_ns();
-	struct who who = {0};
 
-	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS) {
-		(void)who_is(thread, &who);
+	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS)
 		*entry = (struct remembered){
 			.thread = thread,
 			.read_ns = now,
-			.caller = {.process = {.pid = who.process}, .command = "-"},
+			.caller = {.process = {.pid = who_process(thread)}, .command = "-"},
 		};
-	}
 	return entry;
 }
 

@@ -4,7 +4,9 @@
  */
 #include "who.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +87,40 @@ static bool read_status(pid_t thread, struct who *ret_who)
 		.saved = saved,
 	};
 	return true;
+}
+
+/* The names in task/ cost the kernel nothing, and the thread that the process began with comes
+ * first. */
+static pid_t first_thread(pid_t thread)
+{
+	char path[64], names[256];
+	ssize_t n, at = 0;
+	pid_t first = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)thread);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = syscall(SYS_getdents64, fd, names, sizeof(names));
+	close(fd);
+	while (first == 0 && at < n) { /* behind . and .. */
+		unsigned short length;
+
+		memcpy(&length, names + at + offsetof(struct dirent64, d_reclen), sizeof(length));
+		first = (pid_t)strtol(names + at + offsetof(struct dirent64, d_name), NULL, 10);
+		at += length;
+	}
+	return first;
+}
+
+pid_t who_process(pid_t thread)
+{
+	struct who who;
+
+	if (thread <= 0)
+		return 0;
+	return ask_pidfd(thread, &who) ? who.process : first_thread(thread);
 }
 
 bool who_is(pid_t thread, struct who *ret_who)

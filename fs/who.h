@@ -18,6 +18,8 @@ struct who {
 	uid_t real, saved;
 };
 
+/* The process of the thread, which always costs little; 0: it is not there. */
+pid_t who_process(pid_t thread);
 /* False: it is not there. */
 bool who_is(pid_t thread, struct who *ret_who);
 

@@ -7,7 +7,7 @@ import errno
 import os
 import platform
 
-from harness import ALICE, BOB, check_equal, run
+from harness import ALICE, BOB, as_user, check_equal, errno_of, run, until
 
 GROUPS = range(200000, 200000 + 65536)
 GENERATIONS = 30
@@ -23,17 +23,17 @@ def descend(generations, function):
 
 
 def test(case):
-    if tuple(map(int, platform.release().split('.')[:2])) < (6, 13):
-        print('not on this kernel')
-        return
+    # Without PIDFD_GET_INFO it is dear to look at ancestors.
+    asks_pidfd = tuple(map(int, platform.release().split('.')[:2])) >= (6, 13)
     server = case.server()
     mount = case.mount(server, 'a', options=['on_lost=kill'])
     mount.mkdir('build')
     os.chmod(mount.path('build', 'lock'), 0o666)
     holder = mount.take('build', 'lock', uid=BOB).held()
+    locks = mount.path('.zklockfs', 'locks')
 
     def tries():
-        for door in ('try', 'reentrant') * 3:
+        for door in (['try', 'reentrant'] if asks_pidfd else ['try']) * 3:
             try:
                 os.close(os.open(mount.path('build', door), os.O_RDWR | os.O_NONBLOCK))
             except OSError as err:
@@ -42,14 +42,24 @@ def test(case):
             return 1
         return 0
 
+    def looks():
+        """One may look, and not again at once."""
+        return int({errno_of(os.open, locks, os.O_RDONLY) for _ in range(5)} != {0, errno.EBUSY})
+
+    with_groups(tries)
+    with_groups(looks)
+    until(lambda: as_user(BOB, os.open, locks, os.O_RDONLY) == 0, 'others may look')
+    holder.do('fsync')
+
+
+def with_groups(function):
     child = os.fork()
     if child == 0:
         os.setgroups(GROUPS)
         os.setgid(ALICE)
         os.setuid(ALICE)
-        descend(GENERATIONS, tries)
-    check_equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, 'tries while it is held')
-    holder.do('fsync')
+        descend(GENERATIONS, function)
+    check_equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, function.__name__)
 
 
 run(test)

@@ -7,7 +7,7 @@ installed. Each process waits first, for longer than the mount remembers who it 
 
 import shutil
 
-from harness import check_equal, command, run, spawn, until
+from harness import WAIT_SECONDS, check_equal, command, run, spawn, until
 
 FLOCK = {
     'python3': 'import fcntl, os, sys, time; f = open(sys.argv[1], "r+"); fcntl.flock(f, 2); '
@@ -44,7 +44,7 @@ def test(case):
         door = mount.path(mount.host)
 
         def finishes(what, args):
-            status, out, err = command(args, seconds=20)
+            status, out, err = command(args, seconds=WAIT_SECONDS)
             check_equal((status, out, err), (0, '', ''), what)
 
         for name, program in FLOCK.items():

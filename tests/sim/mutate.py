@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """How much do the fast tests notice? Small mutants of lockcore/ are made at random, and each is put
-to some ten seconds of tests: the unit tests, and the first seeds of the simulation.
+to some ten seconds of tests: those of single layers, the unit tests, and the first seeds of the
+simulation.
 
     mutate.py [--count N] [--seed N] [--jobs N] [--file NAME]... [--list]
 
@@ -196,10 +197,12 @@ def examine(works, texts, site, number):
 
 
 def judges():
-    """The tests that need a second, of lockcore/ only."""
-    own = {stem(path) for path in engine_sources()}
-    units = [path for path in find('tests/unit/*.c') if stem(path) in own] + find('tests/sim/test_*.c')
-    return [os.path.relpath(path, ROOT) for path in units]
+    """The tests that need a second at most, of lockcore/ only; the quickest come first."""
+    own = re.findall(r"^  '(\w+)': \[\],$", read(f'{ROOT}/tests/unit/meson.build'), re.M)
+    layers = [path for path in find('tests/layer/*.c') if stem(path) != 'rig']
+    return [os.path.relpath(path, ROOT) for path in layers] + \
+        [f'tests/unit/{name}.c' for name in own] + \
+        [os.path.relpath(path, ROOT) for path in find('tests/sim/test_*.c')]
 
 
 # ---- the course ----

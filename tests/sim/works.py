@@ -56,7 +56,8 @@ class Works:
     def build(self, pool):
         engine = engine_sources()
         simulation = [path for path in find('tests/sim/*.c') if not stem(path).startswith('test_')]
-        world = [path for path in find('tests/world/*.c') if stem(path) != 'test_world']
+        world = [path for path in find('tests/world/*.c') if stem(path) != 'test_world'] + \
+            find('tests/layer/rig.c')
         todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
                 for i, path in enumerate(engine + simulation + world + self.unit_paths)}
         objects = {path: future.result() for path, future in todo.items()}

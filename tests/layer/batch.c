@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What came up in one turn goes out together: which creates and deletes share a transaction, in
+ * which order, and what becomes of them when it fails.
+ */
+#include "rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT 8
+
+static struct entry all[COUNT]; /* of pid i + 1; #2 is the first */
+static unsigned count;
+
+static int set_up(void **state)
+{
+	count = 0;
+	*state = rig_begin_ready();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_end_session(rig, false);
+	for (unsigned i = 0; i < count; i++) {
+		if (all[i].state != ENTRY_ABSENT)
+			entry_set_absent(&all[i]);
+		lock_unwant_list(all[i].lock);
+		rig_free_entry(&all[i]);
+	}
+	free(rig->batch.entries);
+	rig_finish(rig);
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static struct entry *add(struct rig *rig, const char *lock)
+{
+	struct entry *entry = &all[count++];
+
+	rig_make_entry(rig, entry, lock, (pid_t)count, LC_EXCLUSIVE);
+	return entry;
+}
+
+static void create(struct entry *entry)
+{
+	assert_true(entry_begin(entry));
+	assert_true(batch_add(entry));
+}
+
+static void drop(struct entry *entry)
+{
+	entry->wanted = false;
+	entry_set_deleting(entry, true);
+	assert_true(batch_add(entry));
+}
+
+/* It is there, and its lock has proved good. */
+static struct entry *add_present(struct rig *rig, const char *lock, int number)
+{
+	struct entry *entry = add(rig, lock);
+
+	create(entry);
+	batch_send(&rig->lc);
+	rig_answer_created(rig, rig_entry_path(entry, number), 100 + number);
+	rig_forget(rig);
+	return entry;
+}
+
+/* In a lock that has proved good by an entry that was there. */
+static struct entry *add_proven(struct rig *rig, const char *lock)
+{
+	struct entry *entry = add_present(rig, lock, 0);
+
+	drop(entry);
+	batch_send(&rig->lc);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_forget(rig);
+	entry->wanted = true;
+	return entry;
+}
+
+/* A transaction, of creates where a path is given. */
+static void answer_all(struct rig *rig, enum ensemble_result result, const char *const *paths)
+{
+	rig_answer(rig, &(struct ensemble_answer){.result = result, .paths = paths});
+}
+
+/* ---- together, or alone ---- */
+
+static void one_goes_alone(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *entry = add(rig, "a");
+
+	create(entry);
+	rig_expect_sent(rig, "");
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-");
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "");
+	rig_answer_created(rig, rig_entry_path(entry, 7), 107);
+	rig_expect_told(rig, "alive, 1 present made, 1 changed");
+	assert_int_equal(entry->czxid, 107);
+	drop(entry);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/a/#2-7");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_told(rig, "alive, 1 absent, 1 changed");
+	assert_int_equal(entry->pending, 0);
+	assert_int_equal(rig->batch.flights, 0);
+}
+
+/* Two save little, and alone each gives its Stat. */
+static void three_go_together(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *b = add_proven(rig, "b"),
+		     *c = add_proven(rig, "c");
+
+	create(a);
+	create(b);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, create ephemeral /locks/b/#3-");
+	rig_answer_created(rig, rig_entry_path(a, 1), 201);
+	rig_answer_created(rig, rig_entry_path(b, 2), 202);
+	drop(a);
+	drop(b);
+	create(c);
+	rig_forget(rig);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/a/#2-1 + delete /locks/b/#3-2 + "
+	                     "create ephemeral /locks/c/#4-");
+	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, NULL, rig_entry_path(c, 3)});
+	rig_expect_told(rig, "alive, 1 absent, 1 changed, alive, 2 absent, 2 changed, "
+	                     "alive, 3 present made, 3 changed");
+	assert_int_equal(c->number, 3);
+	assert_int_equal(c->czxid, 0); /* a transaction gives no Stat */
+	assert_int_equal(rig->batch.flights, 0);
+}
+
+/* Locks that have not proved good might fail the transaction of the others. */
+static void unproven_locks_go_alone(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *entries[4];
+	static const char *const locks[] = {"a", "b", "c", "new"};
+
+	for (int i = 0; i < 4; i++)
+		entries[i] = i < 3 ? add_proven(rig, locks[i]) : add(rig, locks[i]);
+	create(entries[3]);
+	for (int i = 0; i < 3; i++)
+		create(entries[i]);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral /locks/new/#5-, create ephemeral /locks/a/#2- + "
+	                     "create ephemeral /locks/b/#3- + create ephemeral /locks/c/#4-");
+}
+
+/* Entries that leave may stand in the way of those that come. */
+static void deletes_come_first(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+		     *c = add_present(rig, "c", 4);
+
+	create(a);
+	drop(b);
+	drop(c);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/b/#3-3 + delete /locks/c/#4-4 + "
+	                     "create ephemeral /locks/a/#2-");
+}
+
+/* Nodes of one transaction share a czxid, which is the token. */
+static void one_create_of_a_lock(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *second = add(rig, "a"),
+		     *b = add_present(rig, "b", 3), *c = add_present(rig, "c", 4);
+
+	create(a);
+	drop(b);
+	drop(c);
+	batch_send(&rig->lc);
+	rig_forget(rig);
+	create(second);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, ""); /* it waits for the one before it */
+	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, NULL, rig_entry_path(a, 1)});
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#3-");
+}
+
+/* Several kept creates of a lock go singly, in their order. */
+static void several_creates_of_a_lock(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *first = add_proven(rig, "a"), *second = add(rig, "a"), *third = add(rig, "a");
+
+	create(first);
+	create(second);
+	create(third);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, create ephemeral /locks/a/#3-, "
+	                     "create ephemeral /locks/a/#4-");
+}
+
+static void only_so_much_in_one(void **state)
+{
+	static struct entry many[ENSEMBLE_OPS_MAX + 2];
+	struct rig *rig = *state;
+	unsigned parts = 1;
+
+	for (size_t i = 0; i < LENGTH(many); i++) {
+		char lock[8];
+
+		snprintf(lock, sizeof(lock), "%zu", i);
+		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);
+		many[i].lock->batch.proven = true;
+		create(&many[i]);
+	}
+	batch_send(&rig->lc);
+	for (const char *text = rig->sent;
+	     (text = strstr(text, " + ")) && text < strchr(rig->sent, ','); text++)
+		parts++;
+	/* Each operation leaves room for a check, which may come with the next one. */
+	assert_int_equal(parts, ENSEMBLE_OPS_MAX - 1);
+	assert_non_null(strstr(rig->sent, "/#128-, create ephemeral /locks/127/#129- + "));
+	rig_forget(rig);
+	rig_end_session(rig, false);
+	for (size_t i = 0; i < LENGTH(many); i++) {
+		entry_set_absent(&many[i]);
+		rig_forget(rig);
+		rig_free_entry(&many[i]);
+	}
+}
+
+/* ---- failures ---- */
+
+/* A transaction fails as a whole: each goes alone then, in the old order, before what came later. */
+static void refused_together(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+		     *c = add_present(rig, "c", 4), *later = add_present(rig, "d", 5);
+
+	create(a);
+	drop(b);
+	drop(c);
+	batch_send(&rig->lc);
+	drop(later);
+	rig_forget(rig);
+	answer_all(rig, ENSEMBLE_NONODE, NULL);
+	rig_expect_told(rig, "");
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/b/#3-3, delete /locks/c/#4-4, "
+	                     "create ephemeral /locks/a/#2-, delete /locks/d/#5-5");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "2 absent, 2 changed");
+}
+
+/* A create that nobody waits for any more is not sent again. */
+static void refused_and_unwanted(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+		     *c = add_present(rig, "c", 4);
+
+	create(a);
+	drop(b);
+	drop(c);
+	batch_send(&rig->lc);
+	a->wanted = false;
+	rig_forget(rig);
+	answer_all(rig, ENSEMBLE_REFUSED, NULL);
+	rig_expect_told(rig, "1 absent, 1 changed");
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/b/#3-3, delete /locks/c/#4-4");
+}
+
+/* Each for itself, as if it had been sent alone. */
+static void unknown_together(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+		     *c = add_present(rig, "c", 4);
+
+	create(a);
+	drop(b);
+	drop(c);
+	batch_send(&rig->lc);
+	rig_forget(rig);
+	answer_all(rig, ENSEMBLE_UNKNOWN, NULL);
+	rig_expect_told(rig, "2 changed, 3 changed, 1 changed");
+	assert_int_equal(a->state, ENTRY_UNKNOWN);
+	assert_int_equal(b->state, ENTRY_PRESENT);
+	assert_int_equal(c->state, ENTRY_PRESENT);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "");
+}
+
+static void not_sent_without_contact(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "a", 3);
+
+	create(a);
+	drop(b);
+	rig_disconnect(rig);
+	rig_expect_told(rig, "disconnected, 1 absent, 1 changed, 2 changed");
+	assert_int_equal(a->lock->batch.kept, 0);
+	assert_int_equal(a->lock->batch.creates, 0);
+	assert_int_equal(b->state, ENTRY_PRESENT);
+	rig_forget(rig);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "");
+}
+
+/* ---- when it is sent ---- */
+
+/* With much under way what comes up is kept, and goes out together. */
+static void kept_while_much_is_under_way(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_proven(rig, "a"), *b = add_proven(rig, "b"),
+		     *c = add_proven(rig, "c");
+	struct entry *others[4];
+
+	for (int i = 0; i < 4; i++) {
+		others[i] = add(rig, "x");
+		create(others[i]);
+		batch_flush(&rig->lc);
+	}
+	rig_expect_sent(rig, "create ephemeral /locks/x/#5-, create ephemeral /locks/x/#6-, "
+	                     "create ephemeral /locks/x/#7-, create ephemeral /locks/x/#8-");
+	create(a);
+	create(b);
+	batch_flush(&rig->lc);
+	create(c);
+	batch_flush(&rig->lc);
+	rig_expect_sent(rig, "");
+	rig_answer_created(rig, rig_entry_path(others[0], 1), 201);
+	batch_flush(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2- + create ephemeral /locks/b/#3- + "
+	                     "create ephemeral /locks/c/#4-");
+}
+
+static void answered(void *ctx, const struct ensemble_answer *answer)
+{
+	rig_tell(ctx, "answered %d", answer->result);
+}
+
+/* What a question writes goes behind what is kept. */
+static void behind_what_is_kept(void **state)
+{
+	struct rig *rig = *state;
+
+	create(add(rig, "a"));
+	batch_submit(&rig->lc, ensemble_delete("/locks/a", 3), answered, rig);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, delete /locks/a v3");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_told(rig, "answered 0");
+}
+
+static void nothing_while_not_ready(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	create(add(rig, "a"));
+	batch_flush(&rig->lc);
+	rig_expect_sent(rig, "");
+	rig_answer_version(rig, 1);
+	batch_flush(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-");
+}
+
+/* ---- hand-off ---- */
+
+/* The entry that guards the lock goes only together with the check that the next one is there. */
+static void guarded_delete(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
+
+	leaver->lock->unproved = next;
+	drop(leaver);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
+	assert_int_equal(next->pending, 1);
+	rig_forget(rig);
+	answer_all(rig, ENSEMBLE_OK, NULL);
+	rig_expect_told(rig, "2 proved, 2 changed, alive, 1 absent, 1 changed");
+	assert_int_equal(next->pending, 0);
+	leaver->lock->unproved = NULL;
+}
+
+static void guarded_delete_fails(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
+
+	leaver->lock->unproved = next;
+	drop(leaver);
+	batch_send(&rig->lc);
+	rig_forget(rig);
+	answer_all(rig, ENSEMBLE_NONODE, NULL);
+	rig_expect_told(rig, "2 changed");
+	assert_false(leaver->lock->batch.proven);
+	batch_send(&rig->lc); /* alone it must not go while the next one is not proved */
+	rig_expect_sent(rig, "");
+	rig_expect_told(rig, "1 changed");
+	assert_int_equal(leaver->state, ENTRY_PRESENT);
+	leaver->lock->unproved = NULL;
+	assert_int_equal(next->pending, 0);
+}
+
+static void guarded_delete_unknown(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
+
+	leaver->lock->unproved = next;
+	drop(leaver);
+	batch_send(&rig->lc);
+	rig_forget(rig);
+	answer_all(rig, ENSEMBLE_UNKNOWN, NULL);
+	rig_expect_told(rig, "2 changed, 1 changed");
+	leaver->lock->unproved = NULL;
+}
+
+/* Made in the transaction that deletes the first one: it may follow that one. */
+static void released_and_taken(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *first = add_present(rig, "a", 4), *next = add(rig, "a");
+
+	first->first = true;
+	first->lock->waiting = 1;
+	drop(first);
+	create(next);
+	lock_want_list(first->lock);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/a/#2-4 + create ephemeral /locks/a/#3-");
+	assert_int_equal(next->follows, 4);
+	assert_false(first->lock->want_list);
+	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, rig_entry_path(next, 5)});
+	assert_int_equal(next->number, 5);
+	first->lock->waiting = 0;
+}
+
+/* It was not first: a listing has to say who is. */
+static void left_and_taken(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 4), *next = add(rig, "a");
+
+	leaver->lock->waiting = 1;
+	drop(leaver);
+	create(next);
+	lock_want_list(leaver->lock);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/a/#2-4, create ephemeral /locks/a/#3-");
+	assert_int_equal(next->follows, -1);
+	assert_true(leaver->lock->want_list);
+	leaver->lock->waiting = 0;
+}
+
+/* Somebody else may want the listing, or it may be needed to find an entry. */
+static void listed_all_the_same(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		struct rig *rig = rig_begin_ready();
+		struct entry *first, *next;
+		struct lock *lock;
+
+		(void)state;
+		count = 0;
+		first = add_present(rig, "a", 4);
+		next = add(rig, "a");
+		lock = first->lock;
+		first->first = true;
+		lock->waiting = i == 0 ? 2 : 1;
+		lock->holding = i == 1;
+		lock->unresolved = i == 2;
+		drop(first);
+		create(next);
+		next->wanted = i != 3;
+		lock_want_list(lock);
+		batch_send(&rig->lc);
+		assert_int_equal(next->follows, 4);
+		assert_true(lock->want_list);
+		lock->waiting = lock->holding = 0;
+		lock->unresolved = false;
+		tear_down((void *[]){rig});
+	}
+}
+
+#define BATCH_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BATCH_TEST(one_goes_alone),           BATCH_TEST(three_go_together),
+		BATCH_TEST(unproven_locks_go_alone),  BATCH_TEST(deletes_come_first),
+		BATCH_TEST(one_create_of_a_lock),     BATCH_TEST(several_creates_of_a_lock),
+		BATCH_TEST(only_so_much_in_one),      BATCH_TEST(refused_together),
+		BATCH_TEST(refused_and_unwanted),     BATCH_TEST(unknown_together),
+		BATCH_TEST(not_sent_without_contact), BATCH_TEST(kept_while_much_is_under_way),
+		BATCH_TEST(behind_what_is_kept),      BATCH_TEST(nothing_while_not_ready),
+		BATCH_TEST(guarded_delete),           BATCH_TEST(guarded_delete_fails),
+		BATCH_TEST(guarded_delete_unknown),   BATCH_TEST(released_and_taken),
+		BATCH_TEST(left_and_taken),           cmocka_unit_test(listed_all_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

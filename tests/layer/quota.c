@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What takers and watches may use of a session: all together, and each user.
+ */
+#include "rig.h"
+
+#define HALF LC_USER_BYTES_MAX
+
+static int set_up(void **state)
+{
+	*state = rig_begin();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	rig_finish(*state);
+	return 0;
+}
+
+static void half_for_each_user(void **state)
+{
+	struct rig *rig = *state;
+	struct lc *lc = &rig->lc;
+	struct charge first, second;
+
+	assert_true(quota_has_room(lc, 5, LC_ENTRY_BYTES_MAX)); /* nothing is known of the user */
+	quota_charge_entry(lc, &first, 5, HALF - 10);
+	assert_true(quota_has_room(lc, 5, 10));
+	assert_false(quota_has_room(lc, 5, 11));
+	rig_expect_reported(rig, "takers of uid 5 are refused");
+	assert_true(quota_has_room(lc, 6, 11));
+	quota_charge_entry(lc, &second, 5, 10);
+	assert_false(quota_has_room(lc, 5, 1));
+	quota_return_entry(lc, &first);
+	assert_true(quota_has_room(lc, 5, HALF - 10));
+	assert_false(quota_has_room(lc, 5, HALF - 9));
+	quota_return_entry(lc, &second);
+	assert_int_equal(rig->quota.entry_bytes, 0);
+	assert_null(rig->quota.users);
+}
+
+static void all_for_root(void **state)
+{
+	struct rig *rig = *state;
+	struct charge charge;
+
+	quota_charge_entry(&rig->lc, &charge, 0, LC_ENTRY_BYTES_MAX - 10);
+	assert_true(quota_has_room(&rig->lc, 0, 10));
+	assert_false(quota_has_room(&rig->lc, 0, 11));
+	assert_false(quota_is_full(&rig->lc, 10));
+	assert_true(quota_is_full(&rig->lc, 11));
+	quota_return_entry(&rig->lc, &charge);
+}
+
+/* Watched paths use the same room, and have a limit of their own. */
+static void watches(void **state)
+{
+	struct rig *rig = *state;
+	struct lc *lc = &rig->lc;
+	struct charge lock = {0}, entry;
+
+	quota_set_watched(lc, &lock, LC_WATCH_BYTES_MAX);
+	assert_false(quota_is_full(lc, 1));
+	quota_set_watched(lc, &lock, LC_WATCH_BYTES_MAX + 1);
+	assert_true(quota_is_full(lc, 1));
+	quota_set_watched(lc, &lock, 100);
+	quota_charge_entry(lc, &entry, 0, LC_ENTRY_BYTES_MAX - 200);
+	assert_false(quota_is_full(lc, 100));
+	assert_true(quota_is_full(lc, 101));
+	quota_set_watched(lc, &lock, 0);
+	assert_false(quota_is_full(lc, 200));
+	quota_return_entry(lc, &entry);
+}
+
+/* A lock counts for the user who took it first, while it has takers. */
+static void watches_of_a_user(void **state)
+{
+	struct rig *rig = *state;
+	struct lc *lc = &rig->lc;
+	struct charge one = {0}, two = {0}, entry;
+
+	quota_set_watched(lc, &one, LC_WATCH_BYTES_MAX / 2);
+	quota_charge_watches(lc, &one, 5);
+	quota_charge_entry(lc, &entry, 5, 1);
+	assert_true(quota_has_room(lc, 5, 1));
+	quota_set_watched(lc, &two, 1);
+	quota_charge_watches(lc, &two, 5);
+	assert_false(quota_has_room(lc, 5, 1));
+	assert_true(quota_has_room(lc, 6, 1));
+	assert_true(quota_has_room(lc, 0, 1));
+	quota_return_watches(lc, &two);
+	quota_return_watches(lc, &two); /* it is not charged any more */
+	assert_true(quota_has_room(lc, 5, 1));
+	quota_return_entry(lc, &entry);
+	assert_non_null(rig->quota.users);
+	quota_return_watches(lc, &one);
+	assert_null(rig->quota.users);
+	quota_set_watched(lc, &one, 0);
+	quota_set_watched(lc, &two, 0);
+}
+
+/* A user who is refused may ask again at once. */
+static void reported_now_and_then(void **state)
+{
+	struct rig *rig = *state;
+	struct charge charge;
+
+	quota_charge_entry(&rig->lc, &charge, 5, HALF);
+	assert_false(quota_has_room(&rig->lc, 5, 1));
+	rig_expect_reported(rig, "with entries of 520000 bytes");
+	assert_false(quota_has_room(&rig->lc, 5, 1));
+	assert_string_equal(rig->reported, "");
+	rig->now_us += 10 * SECOND;
+	assert_false(quota_has_room(&rig->lc, 5, 1));
+	rig_expect_reported(rig, "are refused");
+	quota_return_entry(&rig->lc, &charge);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(half_for_each_user, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(all_for_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(watches, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(watches_of_a_user, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(reported_now_and_then, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rig.c - see rig.h.
+ */
+#include "rig.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct rig_request {
+	ensemble_answer_fn *answer;
+	void *ctx;
+	struct rig_request *prev, *next;
+};
+
+struct rig *rig_of(struct lc *lc)
+{
+	return (struct rig *)((char *)lc - offsetof(struct rig, lc));
+}
+
+static void append(char *list, size_t size, const char *text)
+{
+	size_t len = strlen(list);
+
+	assert_true(len + strlen(text) + 3 < size);
+	snprintf(list + len, size - len, "%s%s", len > 0 ? ", " : "", text);
+}
+
+static void record_sent(struct rig *rig, const char *text)
+{
+	append(rig->sent, sizeof(rig->sent), text);
+}
+
+void rig_tell(struct rig *rig, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	append(rig->told, sizeof(rig->told), text);
+}
+
+/* ---- the port ---- */
+
+static struct rig *rig_below(struct ensemble *ensemble)
+{
+	return (struct rig *)ensemble;
+}
+
+static int port_open(struct ensemble *ensemble, int64_t timeout_us,
+                     const struct ensemble_events *events, void *ctx)
+{
+	struct rig *rig = rig_below(ensemble);
+	char text[40];
+
+	assert_ptr_equal(ctx, &rig->lc);
+	rig->port_events = events;
+	snprintf(text, sizeof(text), "open %d s", (int)(timeout_us / SECOND));
+	record_sent(rig, text);
+	return rig->open_result;
+}
+
+static void answer_all(struct rig *rig, enum ensemble_result result)
+{
+	struct rig_request *last = rig->unanswered ? rig->unanswered->prev : NULL;
+
+	/* What is sent in an answer belongs to the next connection. */
+	for (bool done = !last; !done;) {
+		done = rig->unanswered == last;
+		rig_answer_error(rig, result);
+	}
+}
+
+static void port_close(struct ensemble *ensemble, bool farewell)
+{
+	struct rig *rig = rig_below(ensemble);
+
+	record_sent(rig, farewell ? "close, farewell" : "close");
+	answer_all(rig, ENSEMBLE_GONE);
+}
+
+static void port_drop(struct ensemble *ensemble)
+{
+	record_sent(rig_below(ensemble), "drop");
+}
+
+/* Entries of this mount, in short. */
+static void print_path(char *text, size_t size, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	uint64_t id;
+	int digits = 0;
+
+	snprintf(text, size, "%s", path);
+	if (sscanf(name, "_c_00000000-0000-0001-0000-%12" SCNx64 "-%n", &id, &digits) == 1 &&
+	    digits)
+		snprintf(text + (name - path), size - (size_t)(name - path), "#%d-%.0d", (int)id,
+		         atoi(strrchr(name, '-') + 1));
+}
+
+static size_t print_op(char *text, size_t size, const struct ensemble_op *op)
+{
+	static const char *const words[] = {
+		[ENSEMBLE_CREATE] = "create",   [ENSEMBLE_DELETE] = "delete",
+		[ENSEMBLE_SET] = "set",         [ENSEMBLE_CHECK] = "check",
+		[ENSEMBLE_GET] = "get",         [ENSEMBLE_CHILDREN] = "children",
+		[ENSEMBLE_UNWATCH] = "unwatch", [ENSEMBLE_SYNC] = "sync",
+	};
+	const char *word = op->kind == ENSEMBLE_GET && op->watch ? "watch" : words[op->kind];
+	bool versioned = op->kind == ENSEMBLE_SET || op->kind == ENSEMBLE_DELETE ||
+	                 op->kind == ENSEMBLE_CHECK;
+	char path[400];
+	size_t n;
+
+	print_path(path, sizeof(path), op->path);
+	n = (size_t)snprintf(text, size, "%s%s%s %s", word, op->ephemeral ? " ephemeral" : "",
+	                     op->kind == ENSEMBLE_CHILDREN && op->watch ? " watched" : "", path);
+	assert_int_equal(op->sequence, op->ephemeral && op->path[strlen(op->path) - 1] == '-');
+	if (versioned && op->version != ENSEMBLE_ANY_VERSION)
+		n += (size_t)snprintf(text + n, size - n, " v%d", (int)op->version);
+	if (op->kind == ENSEMBLE_SET || (op->kind == ENSEMBLE_CREATE && !op->sequence))
+		n += (size_t)snprintf(text + n, size - n, " '%.*s'", op->data_len,
+		                      op->data ? (const char *)op->data : "");
+	assert_true(n < size);
+	for (char *c = text; *c; c++)
+		if (*c == '\n')
+			*c = '|';
+	return n;
+}
+
+static void port_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
+                        ensemble_answer_fn *answer, void *ctx)
+{
+	struct rig *rig = rig_below(ensemble);
+	struct rig_request *request = calloc(1, sizeof(*request));
+	char text[8192];
+	size_t n = 0;
+
+	assert_non_null(request);
+	assert_true(count > 0 && count <= ENSEMBLE_OPS_MAX);
+	for (int i = 0; i < count; i++) {
+		if (i > 0)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " + ");
+		n += print_op(text + n, sizeof(text) - n, &ops[i]);
+	}
+	record_sent(rig, text);
+	*request = (struct rig_request){.answer = answer, .ctx = ctx};
+	DL_APPEND(rig->unanswered, request);
+}
+
+static const char *port_server(struct ensemble *ensemble)
+{
+	(void)ensemble;
+	return "server:2181";
+}
+
+static const struct ensemble_port recording_port = {
+	.open = port_open,
+	.close = port_close,
+	.drop = port_drop,
+	.submit = port_submit,
+	.server = port_server,
+};
+
+/* ---- what the session tells ---- */
+
+static void session_begun(struct lc *lc)
+{
+	rig_tell(rig_of(lc), "begun");
+}
+
+static void session_beaten(struct lc *lc, bool resumed, bool poked)
+{
+	rig_tell(rig_of(lc), "beaten%s%s", resumed ? " resumed" : "", poked ? " poked" : "");
+	if (resumed)
+		watches_resume(lc);
+}
+
+static void session_alive(struct lc *lc)
+{
+	rig_tell(rig_of(lc), "alive");
+}
+
+static void session_extended(struct lc *lc)
+{
+	rig_tell(rig_of(lc), "extended");
+}
+
+static void session_over(struct lc *lc)
+{
+	rig_tell(rig_of(lc), "over");
+}
+
+static void session_disconnected(struct lc *lc)
+{
+	rig_tell(rig_of(lc), "disconnected");
+	batch_clear(lc);
+}
+
+static void session_ended(struct lc *lc)
+{
+	rig_tell(rig_of(lc), "ended");
+	batch_clear(lc);
+	watches_clear(lc);
+}
+
+static void session_unusable(struct lc *lc)
+{
+	rig_tell(rig_of(lc), "unusable %s", strerrorname_np(-lc->session->why));
+}
+
+static void session_changed(struct lc *lc, const char *path, enum ensemble_change change)
+{
+	static const char *const words[] = {
+		[ENSEMBLE_DATA] = "data",
+		[ENSEMBLE_NAMES] = "names",
+		[ENSEMBLE_DELETED] = "deleted",
+	};
+
+	rig_tell(rig_of(lc), "changed %s %s", path, words[change]);
+}
+
+static const struct session_events session_recorder = {
+	.begun = session_begun,
+	.beaten = session_beaten,
+	.alive = session_alive,
+	.extended = session_extended,
+	.over = session_over,
+	.disconnected = session_disconnected,
+	.ended = session_ended,
+	.unusable = session_unusable,
+	.changed = session_changed,
+};
+
+/* ---- what entries tell ---- */
+
+static void entry_present(struct entry *entry, bool made)
+{
+	rig_tell(rig_of(entry->lc), "%d present %s", entry->pid, made ? "made" : "found");
+}
+
+static void entry_not_made(struct entry *entry, enum ensemble_result why)
+{
+	rig_tell(rig_of(entry->lc), "%d not made: %s", entry->pid, strerrorname_np(-errno_of(why)));
+}
+
+static void entry_absent(struct entry *entry)
+{
+	rig_tell(rig_of(entry->lc), "%d absent", entry->pid);
+}
+
+static void entry_proved(struct entry *entry)
+{
+	rig_tell(rig_of(entry->lc), "%d proved", entry->pid);
+}
+
+static void entry_gone(struct entry *entry)
+{
+	rig_tell(rig_of(entry->lc), "%d gone", entry->pid);
+}
+
+static void entry_marked(struct entry *entry, const char *by)
+{
+	rig_tell(rig_of(entry->lc), "%d marked by %s", entry->pid, by);
+}
+
+static void entry_later(struct entry *entry)
+{
+	rig_tell(rig_of(entry->lc), "%d later", entry->pid);
+}
+
+static void entry_changed(struct entry *entry)
+{
+	rig_tell(rig_of(entry->lc), "%d changed", entry->pid);
+}
+
+static const struct entry_events entry_recorder = {
+	.present = entry_present,
+	.not_made = entry_not_made,
+	.absent = entry_absent,
+	.proved = entry_proved,
+	.gone = entry_gone,
+	.marked = entry_marked,
+	.later = entry_later,
+	.changed = entry_changed,
+};
+
+void rig_make_entry(struct rig *rig, struct entry *entry, const char *lock, pid_t pid,
+                    enum lc_mode mode)
+{
+	struct lock *found;
+
+	assert_int_equal(lock_get(&rig->lc, lock, 0, &found), 0);
+	*entry = (struct entry){.pid = pid, .uid = 5, .mode = mode};
+	strcpy(entry->command, "sh");
+	assert_int_equal(entry_init(&rig->lc, entry, found), 0);
+}
+
+void rig_free_entry(struct entry *entry)
+{
+	struct lc *lc = entry->lc;
+
+	entry_finish(entry);
+	lock_unuse(entry->lock);
+	locks_forget_idle(lc);
+}
+
+const char *rig_entry_path(const struct entry *entry, int number)
+{
+	static char path[300];
+	char prefix[NAME_PREFIX_MAX];
+
+	name_format(prefix, entry->lc->session->half, entry->id, "m0", entry->pid, entry->mode);
+	snprintf(path, sizeof(path), "%s/%s%010d", entry->lock->path, prefix, number);
+	return path;
+}
+
+/* ---- the host ---- */
+
+static int64_t clock_us(void *ctx)
+{
+	return ((struct rig *)ctx)->now_us;
+}
+
+static int64_t wall_ms(void *ctx)
+{
+	return ((struct rig *)ctx)->now_us / 1000;
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	struct rig *rig = ctx;
+
+	assert_int_equal(len, sizeof(rig->randoms));
+	rig->randoms++;
+	memcpy(ret_bytes, &rig->randoms, len);
+}
+
+static void report(void *ctx, enum lc_level level, const char *text)
+{
+	struct rig *rig = ctx;
+
+	(void)level;
+	append(rig->reported, sizeof(rig->reported), text);
+}
+
+/* ---- begin and end ---- */
+
+struct rig *rig_begin(void)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	assert_non_null(rig);
+	rig->ensemble.port = &recording_port;
+	rig->now_us = 1000 * SECOND;
+	rig->lc = (struct lc){
+		.config = {.host = "m0",
+	                   .session_timeout_us = RIG_TIMEOUT_US,
+	                   .tick_time_us = 2 * SECOND,
+	                   .clock_us = clock_us,
+	                   .wall_ms = wall_ms,
+	                   .random = random_bytes,
+	                   .report = report,
+	                   .ctx = rig},
+		.root = strdup("/locks"),
+		.host = "m0",
+		.ensemble = &rig->ensemble,
+		.session = &rig->session,
+		.quota = &rig->quota,
+		.watches = &rig->watches,
+		.locks = &rig->locks,
+		.entries = &rig->entries,
+		.batch = &rig->batch,
+		.readings = &rig->readings,
+		.reads = &rig->reads,
+	};
+	rig->entries.events = &entry_recorder;
+	assert_int_equal(session_begin(&rig->lc, &session_recorder), 0);
+	return rig;
+}
+
+struct rig *rig_begin_ready(void)
+{
+	struct rig *rig = rig_begin();
+
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 0);
+	rig_forget(rig);
+	assert_true(session_is_ready(&rig->lc));
+	return rig;
+}
+
+void rig_finish(struct rig *rig)
+{
+	session_finish(&rig->lc, false);
+	assert_null(rig->unanswered);
+	assert_null(rig->lc.timers.first);
+	assert_null(rig->quota.users);
+	assert_int_equal(rig->quota.entry_bytes, 0);
+	assert_int_equal(rig->quota.watch_bytes, 0);
+	session_free(&rig->lc);
+	free(rig->lc.root);
+	free(rig);
+}
+
+/* ---- what happens ---- */
+
+void rig_run(struct rig *rig, int64_t duration_us)
+{
+	int64_t until_us = rig->now_us + duration_us;
+
+	for (const struct timer *next; (next = rig->lc.timers.first) && next->at_us <= until_us;) {
+		if (next->at_us > rig->now_us)
+			rig->now_us = next->at_us;
+		timers_run(&rig->lc.timers, rig->now_us);
+	}
+	rig->now_us = until_us;
+}
+
+void rig_connect(struct rig *rig, int64_t session)
+{
+	rig->port_events->connected(&rig->lc, session, RIG_TIMEOUT_US, rig->now_us);
+}
+
+void rig_disconnect(struct rig *rig)
+{
+	rig->port_events->disconnected(&rig->lc);
+	answer_all(rig, ENSEMBLE_UNKNOWN);
+}
+
+void rig_end_session(struct rig *rig, bool refused)
+{
+	answer_all(rig, ENSEMBLE_GONE);
+	rig->port_events->ended(&rig->lc, refused);
+}
+
+void rig_reconnect(struct rig *rig)
+{
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	while (!session_is_ready(&rig->lc))
+		rig_answer_version(rig, 1);
+}
+
+void rig_answer(struct rig *rig, const struct ensemble_answer *answer)
+{
+	struct rig_request request, *first = rig->unanswered;
+
+	assert_non_null(first);
+	request = *first;
+	DL_DELETE(rig->unanswered, first);
+	free(first);
+	request.answer(request.ctx, answer);
+}
+
+void rig_answer_error(struct rig *rig, enum ensemble_result result)
+{
+	rig_answer(rig, &(struct ensemble_answer){.result = result});
+}
+
+static struct ensemble_stat own_stat(int32_t version, int64_t czxid)
+{
+	return (struct ensemble_stat){
+		.version = version, .czxid = czxid, .mzxid = czxid, .ephemeral_owner = RIG_SESSION};
+}
+
+void rig_answer_version(struct rig *rig, int32_t version)
+{
+	struct ensemble_stat stat = own_stat(version, 100);
+
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
+}
+
+void rig_answer_data(struct rig *rig, int32_t version, const char *data)
+{
+	struct ensemble_stat stat = own_stat(version, 100);
+
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
+}
+
+void rig_answer_created(struct rig *rig, const char *path, int64_t czxid)
+{
+	struct ensemble_stat stat = own_stat(0, czxid);
+
+	rig_answer(rig, &(struct ensemble_answer){.path = path, .stat = &stat});
+}
+
+/* ---- what is expected ---- */
+
+static void expect_text(char *list, const char *text)
+{
+	assert_string_equal(list, text);
+	list[0] = '\0';
+}
+
+void rig_expect_sent(struct rig *rig, const char *text)
+{
+	expect_text(rig->sent, text);
+}
+
+void rig_expect_told(struct rig *rig, const char *text)
+{
+	expect_text(rig->told, text);
+}
+
+void rig_forget(struct rig *rig)
+{
+	rig->sent[0] = rig->told[0] = rig->reported[0] = '\0';
+}
+
+void rig_expect_reported(struct rig *rig, const char *text)
+{
+	expect(strstr(rig->reported, text), "'%s' is not reported, but '%s'", text, rig->reported);
+	rig->reported[0] = '\0';
+}

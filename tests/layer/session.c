@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The session: what its heartbeats are and when they go out, what an answer proves, when a server
+ * is given up, and what is told above. T is 15 s and tick 2 s, so w = 1.25 s, and a step gives
+ * 14.67 s of lease.
+ */
+#include "rig.h"
+
+#include <errno.h>
+
+#define DIR "/locks/.zklockfs"
+#define NODE RIG_NODE
+#define MADE "create ephemeral " NODE " 'm0 0'"
+
+static int set_up(void **state)
+{
+	*state = rig_begin();
+	return 0;
+}
+
+static int set_up_ready(void **state)
+{
+	*state = rig_begin_ready();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	rig_finish(*state);
+	return 0;
+}
+
+/* ---- beginning ---- */
+
+static void begins(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_expect_sent(rig, "open 15 s");
+	rig_expect_told(rig, "");
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_told(rig, "begun");
+	rig_expect_sent(rig, MADE);
+	assert_false(session_is_ready(&rig->lc));
+	assert_false(session_lease_is_valid(&rig->lc));
+	rig_answer_version(rig, 0);
+	rig_expect_told(rig, "alive, over, beaten resumed"); /* there was no lease */
+	rig_expect_reported(rig, "session 0x7 begun at server:2181");
+	assert_true(session_is_ready(&rig->lc));
+	assert_true(session_may_grant(&rig->lc));
+	rig_expect_sent(rig, "");
+}
+
+static void makes_its_directory(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "create " DIR " ''");
+	rig_answer_created(rig, DIR, 50);
+	rig_expect_sent(rig, MADE);
+	rig_expect_told(rig, "alive, over");
+	rig_answer_version(rig, 0);
+	assert_true(session_is_ready(&rig->lc));
+}
+
+/* Another mount was quicker. */
+static void finds_its_directory(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_EXISTS);
+	rig_expect_sent(rig, MADE);
+	rig_expect_told(rig, "");
+}
+
+static void makes_its_root(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.make_root = true;
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "create /locks '', create " DIR " ''");
+	rig_answer_error(rig, ENSEMBLE_EXISTS);
+	rig_answer_created(rig, DIR, 50);
+	rig_expect_sent(rig, MADE);
+}
+
+static void no_root(void **state)
+{
+	static const struct {
+		enum ensemble_result result;
+		const char *told;
+	} rows[] = {
+		{ENSEMBLE_NONODE, "unusable ENOENT"},
+		{ENSEMBLE_NOCHILDREN, "unusable ENOTDIR"},
+		{ENSEMBLE_NOAUTH, "unusable EACCES"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig = rig_begin();
+
+		rig_connect(rig, RIG_SESSION);
+		rig_answer_error(rig, ENSEMBLE_NONODE);
+		rig_forget(rig);
+		rig_answer_error(rig, rows[i].result);
+		rig_expect_told(rig, rows[i].told);
+		assert_int_equal(rig->session.state, LC_UNUSABLE);
+		/* Its session is not kept alive for nothing. */
+		rig_expect_sent(rig, "");
+		rig_run(rig, 0);
+		rig_expect_sent(rig, "close");
+		rig_expect_told(rig, "ended");
+		rig_run(rig, 60 * SECOND);
+		rig_expect_sent(rig, "");
+		rig_finish(rig);
+	}
+}
+
+static void no_right_to_write(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	rig_expect_told(rig, "unusable EACCES");
+}
+
+static void credentials_refused(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_end_session(rig, true);
+	rig_expect_told(rig, "ended, unusable EKEYREJECTED");
+	rig_forget(rig);
+	rig_run(rig, 60 * SECOND);
+	rig_expect_sent(rig, "");
+}
+
+/* The directory or the heartbeat cannot be written for another reason: again in a second. */
+static void refused_for_a_while(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_reported(rig, "refuses heartbeats below " DIR);
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, MADE);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_reported(rig, "cannot make " DIR);
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, MADE);
+}
+
+static void too_short(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->port_events->connected(&rig->lc, RIG_SESSION, 4 * SECOND, rig->now_us);
+	rig_expect_told(rig, "begun, unusable ERANGE");
+	rig_expect_reported(rig, "the ensemble grants a session of 4000 ms; with a tick of 2000 ms "
+	                         "the lease needs 5000 ms at least");
+	rig_expect_sent(rig, "open 15 s");
+}
+
+static void cannot_be_opened(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_end_session(rig, false);
+	rig->open_result = -EMFILE;
+	rig_forget(rig);
+	rig_run(rig, 3 * SECOND); /* the first one lasts so long */
+	rig_expect_sent(rig, "drop");
+	rig_end_session(rig, false);
+	rig_expect_sent(rig, "open 15 s");
+	rig_expect_reported(rig, "cannot begin a session: Too many open files");
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig->open_result = 0;
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "open 15 s");
+}
+
+/* ---- heartbeats ---- */
+
+static void beats_slowly_when_idle(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_run(rig, 2500 * MS - 1); /* T / 6 */
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten");
+	rig_run(rig, 2500 * MS);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+}
+
+static void beats_quickly_when_busy(void **state)
+{
+	struct rig *rig = *state;
+
+	session_set_busy(&rig->lc, true);
+	rig_run(rig, 1250 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_version(rig, 1);
+	session_set_busy(&rig->lc, false);
+	rig_run(rig, 2500 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+}
+
+/* Other writes are steps, too. */
+static void beats_after_the_last_write(void **state)
+{
+	struct rig *rig = *state;
+
+	session_set_busy(&rig->lc, true);
+	rig_run(rig, 1250 * MS);
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	rig->now_us += 1249 * MS;
+	session_wrote(&rig->lc, rig->now_us); /* too early to be one */
+	rig_expect_told(rig, "alive");
+	rig_run(rig, MS);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+	rig_answer_version(rig, 2);
+	rig_forget(rig);
+	rig->now_us += 1250 * MS;
+	session_wrote(&rig->lc, rig->now_us);
+	rig_expect_told(rig, "alive, extended");
+	rig_run(rig, 1250 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 3'");
+}
+
+static void one_at_a_time(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	session_check(&rig->lc);
+	session_set_busy(&rig->lc, true);
+	rig_run(rig, 2 * SECOND);
+	rig_expect_sent(rig, "");
+	rig_answer_version(rig, 1);
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+}
+
+/* T / 5, and the next server each time. */
+static void gives_up_a_server_that_hangs(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_forget(rig);
+	rig_run(rig, 3 * SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+	rig_expect_reported(rig, "server server:2181 does not answer, trying the next");
+	rig_run(rig, 3 * SECOND);
+	rig_expect_sent(rig, "drop");
+}
+
+static void node_removed(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "");
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_answer_version(rig, 0);
+	rig_expect_told(rig, "alive, beaten poked"); /* one may have gone with the other node */
+	session_node_lost(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_answer_error(rig, ENSEMBLE_EXISTS);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+}
+
+static void root_removed(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_reported(rig, "somebody has removed /locks");
+	rig_expect_told(rig, "");
+	rig_expect_sent(rig, "");
+	rig_run(rig, 2500 * MS);
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_string_equal(rig->reported, ""); /* once is enough */
+	rig_run(rig, SECOND);
+	rig_answer_version(rig, 0);
+	rig_expect_reported(rig, "/locks is there again");
+	session_check(&rig->lc);
+	rig_answer_version(rig, 1);
+	assert_string_equal(rig->reported, "");
+}
+
+/* Somebody else has written to the node. */
+static void poked(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_answer_version(rig, 2);
+	rig_expect_told(rig, "alive, beaten poked");
+	session_check(&rig->lc);
+	rig_answer_version(rig, 3);
+	rig_expect_told(rig, "alive, beaten");
+	session_node_written(&rig->lc, true);
+	session_check(&rig->lc);
+	rig_answer_version(rig, 5);
+	rig_expect_told(rig, "alive, beaten");
+}
+
+/* ---- connections ---- */
+
+static void goes_on(void **state)
+{
+	struct rig *rig = *state;
+	unsigned long connections = rig->session.connections;
+
+	rig_disconnect(rig);
+	rig_expect_told(rig, "disconnected");
+	rig_expect_reported(rig, "connection lost, lease left: 14670 ms");
+	assert_int_equal(rig->session.state, LC_SUSPENDED);
+	assert_true(session_lease_is_valid(&rig->lc));
+	assert_false(session_may_grant(&rig->lc));
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_told(rig, ""); /* the same one */
+	assert_int_equal(rig->session.connections, connections + 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	assert_false(session_is_ready(&rig->lc));
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+	rig_expect_reported(rig, "session 0x7 resumed at server:2181");
+}
+
+/* An answer of the heartbeat was lost: the node says whether it was written. */
+static void reads_what_it_may_have_written(void **state)
+{
+	(void)state;
+	for (int written = 0; written <= 1; written++) {
+		struct rig *rig = rig_begin_ready();
+
+		session_check(&rig->lc);
+		rig_disconnect(rig);
+		rig_forget(rig);
+		rig_connect(rig, RIG_SESSION);
+		rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 1'");
+		rig_forget(rig);
+		rig_answer_data(rig, written, written ? "m0 1" : "m0 0");
+		rig_answer_version(rig, written + 1);
+		rig_expect_told(rig, "alive, beaten resumed");
+		rig_finish(rig);
+	}
+}
+
+/* It is somebody else's text, or of another version: a poke. */
+static void reads_what_another_has_written(void **state)
+{
+	static const struct {
+		int32_t version;
+		const char *data;
+	} rows[] = {{1, "m1 1"}, {2, "m0 1"}, {1, "m0 1x"}, {1, "m0 "}};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig = rig_begin_ready();
+
+		session_check(&rig->lc);
+		rig_disconnect(rig);
+		rig_connect(rig, RIG_SESSION);
+		rig_forget(rig);
+		rig_answer_data(rig, rows[i].version, rows[i].data);
+		rig_answer_version(rig, rows[i].version + 1);
+		rig_expect_told(rig, "alive, beaten resumed poked");
+		rig_finish(rig);
+	}
+}
+
+static void unsure_of_a_transaction(void **state)
+{
+	struct rig *rig = *state;
+
+	session_node_written(&rig->lc, false);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 1'");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+}
+
+/* A server that takes no connection: T / 5 of what was asked for. */
+static void next_server(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 3 * SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+	rig_run(rig, 3 * SECOND);
+	rig_expect_sent(rig, "drop");
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_version(rig, 1);
+	rig_run(rig, 2 * SECOND);
+	rig_expect_sent(rig, "");
+}
+
+/* ---- the lease ---- */
+
+static int64_t told_deadline_us;
+
+static void deadline(void *ctx, int64_t deadline_us)
+{
+	(void)ctx;
+	told_deadline_us = deadline_us;
+}
+
+static void over(void **state)
+{
+	struct rig *rig = *state;
+	int64_t began_us = rig->now_us;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 14670 * MS - 1);
+	rig_expect_told(rig, "");
+	assert_true(session_lease_is_valid(&rig->lc));
+	rig_run(rig, 1);
+	assert_int_equal(rig->now_us, began_us + 14670 * MS);
+	rig_expect_told(rig, "over");
+	assert_false(session_lease_is_valid(&rig->lc));
+}
+
+/* The loop was late: what ran out before the answer was seen stays lost. */
+static void over_before_the_answer(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig->now_us += 20 * SECOND;
+	rig_forget(rig);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, over, beaten");
+}
+
+static void three_steps(void **state)
+{
+	struct rig *rig = *state;
+	int64_t began_us = rig->now_us;
+
+	rig->lc.config.deadline = deadline;
+	for (int i = 1; i <= 3; i++) {
+		rig->now_us = began_us + i * 2 * SECOND;
+		session_wrote(&rig->lc, rig->now_us);
+		/* From two steps back; the connection itself was the first one. */
+		rig_expect_told(rig, i == 1 ? "alive" : i == 2 ? "alive" : "alive, extended");
+	}
+	assert_int_equal(told_deadline_us, began_us + 2 * SECOND + 14670 * MS);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig->now_us = told_deadline_us - 1;
+	rig_run(rig, 0);
+	assert_string_equal(rig->told, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+}
+
+/* A lease that is too old for a grant: a heartbeat first. */
+static void not_fresh(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->now_us += 13 * SECOND;
+	assert_true(session_lease_is_valid(&rig->lc));
+	assert_false(session_may_grant(&rig->lc));
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	assert_false(session_may_grant(&rig->lc));
+	rig_expect_sent(rig, "");
+}
+
+/* The next server grants less: so does the lease. */
+static void less_is_granted(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	rig_disconnect(rig);
+	rig->port_events->connected(&rig->lc, RIG_SESSION, 10 * SECOND, rig->now_us);
+	assert_int_equal(told_deadline_us, rig->now_us + 9680 * MS);
+	rig_forget(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 9680 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+}
+
+/* ---- doubt ---- */
+
+static bool is_disrupted;
+
+static bool disrupted(void *ctx)
+{
+	bool was = is_disrupted;
+
+	(void)ctx;
+	is_disrupted = false;
+	return was;
+}
+
+static void doubt(struct rig *rig)
+{
+	rig->lc.config.disrupted = disrupted;
+	is_disrupted = true;
+	rig->now_us += SECOND;
+	assert_true(session_is_doubted(&rig->lc));
+}
+
+static void doubted(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_false(session_is_doubted(&rig->lc));
+	doubt(rig);
+	rig_expect_sent(rig, "drop");
+	rig_expect_reported(rig, "the clock may have stood still");
+	assert_int_equal(rig->lc.counters.doubts, 1);
+	assert_false(session_may_grant(&rig->lc));
+	rig_disconnect(rig);
+	rig_forget(rig);
+	/* Servers are tried more quickly. */
+	rig_run(rig, 500 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 1'");
+	rig_answer_data(rig, 0, "m0 0");
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+	assert_false(session_is_doubted(&rig->lc));
+	assert_true(session_may_grant(&rig->lc));
+}
+
+static void doubt_ends_the_lease(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	doubt(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 2 * SECOND - 1);
+	assert_true(session_is_doubted(&rig->lc));
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+	assert_int_equal(told_deadline_us, rig->now_us);
+	assert_false(session_is_doubted(&rig->lc));
+	assert_false(session_lease_is_valid(&rig->lc));
+}
+
+/* Nor does a write that was sent before it. */
+static void doubt_is_not_ended_by_an_older_write(void **state)
+{
+	struct rig *rig = *state;
+	int64_t before_us = rig->now_us;
+
+	doubt(rig);
+	session_wrote(&rig->lc, before_us);
+	assert_true(session_is_doubted(&rig->lc));
+	rig_forget(rig);
+}
+
+/* ---- the end ---- */
+
+static void ended(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	rig_end_session(rig, false);
+	rig_expect_told(rig, "ended");
+	rig_expect_reported(rig, "session ended, beginning a new one");
+	rig_expect_sent(rig, "open 15 s");
+	assert_int_equal(rig->session.state, LC_CONNECTING);
+	assert_int_equal(told_deadline_us, INT64_MIN);
+	assert_false(session_lease_is_valid(&rig->lc));
+	rig_connect(rig, RIG_SESSION + 1);
+	rig_expect_told(rig, "begun");
+	assert_int_equal(rig->session.sessions, 2);
+	/* Another node, of another half. */
+	rig_expect_sent(rig, "create ephemeral " DIR "/0000000000000002 'm0 0'");
+}
+
+/* No session is begun for an engine that goes. */
+static void ended_while_dying(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.dying = true;
+	rig_end_session(rig, false);
+	rig_expect_told(rig, "ended");
+	rig_expect_sent(rig, "");
+}
+
+static void finished(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_forget(rig);
+	session_finish(&rig->lc, true);
+	rig_expect_sent(rig, "close, farewell");
+	rig_expect_told(rig, "ended");
+	assert_null(rig->lc.timers.first);
+	assert_null(rig->unanswered);
+}
+
+static void changes_are_told(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->port_events->changed(&rig->lc, "/locks/a", ENSEMBLE_DELETED);
+	rig_expect_told(rig, "changed /locks/a deleted");
+}
+
+#define NEW(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define READY(test) cmocka_unit_test_setup_teardown(test, set_up_ready, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NEW(begins),
+		NEW(makes_its_directory),
+		NEW(finds_its_directory),
+		NEW(makes_its_root),
+		cmocka_unit_test(no_root),
+		NEW(no_right_to_write),
+		NEW(credentials_refused),
+		NEW(refused_for_a_while),
+		NEW(too_short),
+		NEW(cannot_be_opened),
+		READY(beats_slowly_when_idle),
+		READY(beats_quickly_when_busy),
+		READY(beats_after_the_last_write),
+		READY(one_at_a_time),
+		READY(gives_up_a_server_that_hangs),
+		READY(node_removed),
+		READY(root_removed),
+		READY(poked),
+		READY(goes_on),
+		cmocka_unit_test(reads_what_it_may_have_written),
+		cmocka_unit_test(reads_what_another_has_written),
+		READY(unsure_of_a_transaction),
+		READY(next_server),
+		READY(over),
+		READY(over_before_the_answer),
+		READY(three_steps),
+		READY(not_fresh),
+		READY(less_is_granted),
+		READY(doubted),
+		READY(doubt_ends_the_lease),
+		READY(doubt_is_not_ended_by_an_older_write),
+		READY(ended),
+		READY(ended_while_dying),
+		READY(finished),
+		READY(changes_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -344,12 +344,10 @@ static void slots_answered(void *ctx, const struct ensemble_answer *answer)
 /* Asked on the next connection. */
 static void lost(struct subject *subject)
 {
-	struct reader *asked = subject->asked, *reader, *next;
-
+	DL_CONCAT(subject->asked, subject->coming);
+	subject->coming = subject->asked;
 	subject->asked = NULL;
 	end_flight(subject);
-	DL_FOREACH_SAFE(asked, reader, next)
-		wait_for_turn(reader);
 }
 
 static void share(struct subject *subject, struct reading *reading)

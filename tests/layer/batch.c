@@ -241,7 +241,7 @@ static void only_so_much_in_one(void **state)
 
 /* ---- failures ---- */
 
-/* A transaction fails as a whole: each goes alone then, in the old order, before what came later. */
+/* A transaction fails as a whole: each goes alone then, in the old order, before later ones. */
 static void refused_together(void **state)
 {
 	struct rig *rig = *state;

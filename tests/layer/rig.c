@@ -377,6 +377,7 @@ struct rig *rig_begin(void)
 		.batch = &rig->batch,
 		.readings = &rig->readings,
 		.reads = &rig->reads,
+		.calls = &rig->calls,
 	};
 	rig->entries.events = &entry_recorder;
 	assert_int_equal(session_begin(&rig->lc, &session_recorder), 0);

@@ -13,8 +13,7 @@
 #ifndef LAYER_RIG_H
 #define LAYER_RIG_H
 
-#include "asking.h"
-#include "batch.h"
+#include "call.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -37,6 +36,7 @@ struct rig {
 	struct batch batch;
 	struct readings readings;
 	struct reads reads;
+	struct calls calls;
 	int64_t now_us;
 	uint64_t randoms;
 	int open_result;

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a question: when it is asked, when it is asked again, and what it is told in the
+ * end, for a kind of question that this test makes up.
+ */
+#include "rig.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PATH "/locks/a"
+
+enum way {
+	GETS,
+	SETS,
+	BEATS, /* writes the heartbeats' node alone */
+	READS, /* by a reader */
+};
+
+static enum way way;
+
+static int set_up(void **state)
+{
+	struct rig *rig = rig_begin_ready();
+
+	asking_begin(&rig->lc);
+	*state = rig;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	calls_finish(&rig->lc);
+	rig_end_session(rig, false);
+	assert_null(rig->calls.calls);
+	asking_finish(&rig->lc);
+	rig_finish(rig);
+	return 0;
+}
+
+static void done(void *ctx, int err)
+{
+	rig_tell(ctx, err < 0 ? "done %s" : "done", strerrorname_np(-err));
+}
+
+static void finished(struct lc_call *call)
+{
+	rig_tell(call->ctx, "finished");
+}
+
+static void was_read(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+
+	if (reading->error < 0)
+		call_fail(call, reading->error);
+	else
+		call_succeed(call);
+}
+
+static void ask(struct lc_call *call)
+{
+	switch (way) {
+	case GETS:
+		call_send(call, ensemble_get(call->path), call_done_answered, call);
+		break;
+	case SETS:
+		call_send(call, ensemble_set(call->path, "x", 1, 3), call_done_answered, call);
+		break;
+	case BEATS:
+		call_send(call, ensemble_set(call->lc->session->node, "x", 1, 3),
+		          call_done_answered, call);
+		break;
+	case READS:
+		call_read(call, READING_LOCK, call->path, was_read);
+		break;
+	}
+}
+
+static struct lc_call *begin_call(struct rig *rig, enum way which, bool repeatable)
+{
+	struct lc_call *call = call_new(struct lc_call, .ask = ask, .fail = call_done_failed,
+	                                .finish = finished, .repeatable = repeatable, .uid = 5,
+	                                .done = done, .ctx = rig),
+		       *begun = NULL;
+
+	way = which;
+	assert_non_null(call);
+	assert_int_equal(call_begin(call, &rig->lc, strdup(PATH), &begun), 0);
+	assert_ptr_equal(begun, call);
+	return call;
+}
+
+static struct lc_call *begin(struct rig *rig, enum way which)
+{
+	return begin_call(rig, which, false);
+}
+
+/* ---- answers ---- */
+
+static void answered(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, GETS);
+	rig_expect_sent(rig, "get " PATH);
+	rig_answer_data(rig, 0, "");
+	rig_expect_told(rig, "done, finished");
+	assert_null(rig->calls.calls);
+	begin(rig, SETS);
+	rig_expect_sent(rig, "set " PATH " v3 'x'");
+	rig_answer_version(rig, 4);
+	rig_expect_told(rig, "alive, done, finished");
+}
+
+static void a_write_is_a_step(void **state)
+{
+	struct rig *rig = *state;
+
+	for (int i = 0; i < 3; i++) {
+		rig->now_us += 2 * SECOND;
+		begin(rig, SETS);
+		rig_answer_version(rig, 4);
+	}
+	expect(strstr(rig->told, "alive, extended, done"), "the lease is not extended: %s",
+	       rig->told);
+	rig_forget(rig);
+	for (int i = 0; i < 3; i++) {
+		rig->now_us += 2 * SECOND;
+		begin(rig, GETS);
+		rig_answer_data(rig, 4, "");
+	}
+	rig_expect_told(rig, "done, finished, done, finished, done, finished");
+}
+
+static void refused(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, GETS);
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	rig_expect_told(rig, "done EACCES, finished");
+	begin(rig, SETS);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "done ENOENT, finished");
+}
+
+/* A follower may lag behind: what only looks asks again, once. */
+static void not_there_after_a_sync(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, GETS);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "sync " PATH ", get " PATH);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_told(rig, "");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "done ENOENT, finished");
+	rig_expect_sent(rig, "");
+}
+
+/* What was not answered: asked again on the next connection, unless that might do it twice. */
+static void not_answered(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, GETS);
+	rig_disconnect(rig);
+	rig_expect_told(rig, "disconnected");
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	calls_resume(&rig->lc);
+	rig_expect_sent(rig, "get " PATH);
+	calls_resume(&rig->lc); /* it is being asked */
+	rig_expect_sent(rig, "");
+	rig_answer_data(rig, 0, "");
+	rig_expect_told(rig, "done, finished");
+	begin(rig, SETS);
+	rig_disconnect(rig);
+	rig_expect_told(rig, "disconnected, done EHOSTUNREACH, finished");
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 2);
+	begin_call(rig, SETS, true);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_GONE);
+	rig_expect_told(rig, "");
+	calls_resume(&rig->lc);
+	rig_expect_sent(rig, "set " PATH " v3 'x'");
+	rig_answer_version(rig, 4);
+	rig_expect_told(rig, "alive, done, finished");
+}
+
+/* ---- contact ---- */
+
+static void asked_when_there_is_contact(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	begin(rig, GETS);
+	rig_expect_sent(rig, "");
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	calls_resume(&rig->lc);
+	rig_expect_sent(rig, "get " PATH);
+}
+
+static void never_again(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct rig *rig = rig_begin();
+
+		(void)state;
+		asking_begin(&rig->lc);
+		if (i == 0) {
+			rig_end_session(rig, true); /* credentials */
+		} else {
+			rig_connect(rig, RIG_SESSION);
+			rig_answer_error(rig, ENSEMBLE_NOAUTH);
+		}
+		rig_forget(rig);
+		begin(rig, GETS);
+		rig_expect_told(rig, ""); /* never from inside the call */
+		rig_run(rig, 0);
+		assert_null(strstr(rig->sent, "get"));
+		expect(strstr(rig->told,
+		              i == 0 ? "done ESHUTDOWN, finished" : "done EACCES, finished"),
+		       "row %d: %s", i, rig->told);
+		asking_finish(&rig->lc);
+		rig_finish(rig);
+	}
+}
+
+/* ---- time ---- */
+
+/* And what comes then waits less, until the ensemble answers anything. */
+static void time_is_up(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, GETS);
+	rig_run(rig, LC_CALL_TIMEOUT_US - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "done EHOSTUNREACH");
+	begin(rig, GETS);
+	rig_run(rig, 200 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "done EHOSTUNREACH");
+	rig_answer_data(rig, 0, ""); /* nobody waits for it any more */
+	rig_expect_told(rig, "finished");
+	rig_answer_data(rig, 0, "");
+	rig_forget(rig);
+	begin(rig, GETS);
+	rig_run(rig, LC_CALL_TIMEOUT_US - 1);
+	rig_expect_told(rig, "");
+}
+
+/* Without contact all share one time limit, and none fails at once. */
+static void time_without_contact(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_run(rig, 500 * MS);
+	rig_forget(rig);
+	begin(rig, GETS);
+	rig_run(rig, LC_CALL_TIMEOUT_US - 500 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	begin(rig, GETS);
+	rig_run(rig, 200 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	/* What was not sent tells nothing of the ensemble. */
+	assert_false(rig->reads.stalled);
+}
+
+static void fails_from_the_timers(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call = begin(rig, GETS);
+
+	call_fail_soon(call, -EFBIG);
+	rig_expect_told(rig, "");
+	rig_run(rig, 0);
+	rig_expect_told(rig, "done EFBIG");
+	assert_false(rig->reads.stalled);
+	rig_answer_data(rig, 0, "");
+	rig_expect_told(rig, "finished");
+}
+
+static void no_path(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call = call_new(struct lc_call, .ask = ask, .fail = call_done_failed,
+	                                .finish = finished, .done = done, .ctx = rig),
+		       *begun = NULL;
+
+	assert_int_equal(call_begin(call, &rig->lc, NULL, &begun), -ENOMEM);
+	assert_null(begun);
+	rig_expect_told(rig, "finished");
+	assert_null(rig->calls.calls);
+}
+
+/* ---- cancelling ---- */
+
+static void cancelled(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call = begin(rig, GETS);
+
+	assert_true(lc_may_cancel(call));
+	lc_cancel(call);
+	rig_expect_told(rig, ""); /* its answer is outstanding */
+	assert_null(rig->calls.calls);
+	rig_run(rig, MS);
+	rig_answer_data(rig, 0, "");
+	rig_expect_told(rig, "finished");
+	call = begin(rig, SETS);
+	assert_false(lc_may_cancel(call));
+	lc_cancel(call);
+	rig_answer_version(rig, 4);
+	rig_expect_told(rig, "alive, finished"); /* evidence all the same */
+	call = begin(rig, BEATS);
+	assert_true(lc_may_cancel(call));
+	lc_cancel(call);
+	rig_answer_version(rig, 4);
+	rig_expect_told(rig, "alive, finished");
+}
+
+static void any_part_of_a_transaction_writes(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call = begin(rig, GETS);
+	struct ensemble_op ops[] = {ensemble_check(PATH, 3), ensemble_delete(PATH, 3)};
+
+	rig_forget(rig);
+	call_send_all(call, ops, 1, call_done_answered, call);
+	assert_true(lc_may_cancel(call));
+	call_send_all(call, ops, 2, call_done_answered, call);
+	assert_false(lc_may_cancel(call));
+	rig_expect_sent(rig, "check " PATH " v3, check " PATH " v3 + delete " PATH " v3");
+	lc_cancel(call);
+	for (int i = 0; i < 3; i++)
+		rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_told(rig, "finished");
+}
+
+/* ---- by a reader ---- */
+
+static void read_by_a_reader(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, READS);
+	rig_expect_sent(rig, "");
+	asking_send(&rig->lc);
+	rig_expect_sent(rig, "get " PATH);
+	rig_reconnect(rig);
+	rig_forget(rig);
+	calls_resume(&rig->lc); /* readers ask again by themselves */
+	rig_expect_sent(rig, "");
+	asking_send(&rig->lc);
+	rig_expect_sent(rig, "get " PATH);
+	rig_answer_data(rig, 0, "");
+	asking_tell(&rig->lc);
+	rig_expect_told(rig, "done, finished");
+}
+
+static void cancelled_while_it_is_read(void **state)
+{
+	struct rig *rig = *state;
+
+	lc_cancel(begin(rig, READS));
+	rig_expect_told(rig, "finished");
+	asking_send(&rig->lc);
+	rig_expect_sent(rig, "");
+}
+
+/* Its answer is there: it is told in a moment, and not that there was none. */
+static void answered_just_in_time(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, READS);
+	asking_send(&rig->lc);
+	rig_run(rig, MS);
+	rig_answer_data(rig, 0, "");
+	rig_forget(rig);
+	rig->now_us += LC_CALL_TIMEOUT_US;
+	timers_run(&rig->lc.timers, rig->now_us);
+	assert_null(strstr(rig->told, "done"));
+	asking_tell(&rig->lc);
+	expect(strstr(rig->told, "done, finished"), "%s", rig->told);
+}
+
+/* The ensemble answers, but the question's turn has not come: -EBUSY. */
+static void could_not_be_asked(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->session.beat.fire = NULL; /* it is not the heartbeats' turn, either */
+	timer_clear(&rig->lc.timers, &rig->session.beat);
+	timer_clear(&rig->lc.timers, &rig->session.limit);
+	begin(rig, READS);
+	rig_run(rig, LC_CALL_TIMEOUT_US);
+	rig_expect_told(rig, "done EBUSY, finished");
+	/* It was asked: the ensemble does not answer. */
+	begin(rig, READS);
+	rig_run(rig, LC_CALL_TIMEOUT_US / 4);
+	asking_send(&rig->lc);
+	rig_run(rig, LC_CALL_TIMEOUT_US * 3 / 4);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	assert_true(rig->reads.stalled);
+	/* Nor does it answer anybody now, so that is no user's fault. */
+	begin(rig, READS);
+	rig_run(rig, 200 * MS);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	rig_answer_data(rig, 0, "");
+	assert_false(rig->reads.stalled);
+	/* A question that has been read, and now writes, is not busy. */
+	call_has_read(begin(rig, READS));
+	rig_run(rig, LC_CALL_TIMEOUT_US);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	assert_false(rig->reads.stalled);
+	/* Nor is one that fails for another reason. */
+	call_fail_soon(begin(rig, READS), -EFBIG);
+	rig_run(rig, 0);
+	rig_expect_told(rig, "done EFBIG, finished");
+	/* Nor one without contact. */
+	rig_disconnect(rig);
+	rig_run(rig, MS);
+	rig_forget(rig);
+	begin(rig, READS);
+	rig_run(rig, LC_CALL_TIMEOUT_US - MS);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	assert_false(rig->reads.stalled);
+}
+
+#define CALL_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CALL_TEST(answered),
+		CALL_TEST(a_write_is_a_step),
+		CALL_TEST(refused),
+		CALL_TEST(not_there_after_a_sync),
+		CALL_TEST(not_answered),
+		CALL_TEST(asked_when_there_is_contact),
+		cmocka_unit_test(never_again),
+		CALL_TEST(time_is_up),
+		CALL_TEST(time_without_contact),
+		CALL_TEST(fails_from_the_timers),
+		CALL_TEST(no_path),
+		CALL_TEST(cancelled),
+		CALL_TEST(any_part_of_a_transaction_writes),
+		CALL_TEST(read_by_a_reader),
+		CALL_TEST(cancelled_while_it_is_read),
+		CALL_TEST(answered_just_in_time),
+		CALL_TEST(could_not_be_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

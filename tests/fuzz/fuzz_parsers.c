@@ -357,8 +357,10 @@ static void fuzz_door(const uint8_t *data, size_t size)
 	int r = door_parse(name, &door);
 
 	MUST(r == 0 || r == -ENOENT || r == -EINVAL);
-	if (r == 0)
+	if (r == 0) {
 		MUST(door.wait_us >= 0);
+		MUST(door.most_us > 0 && door.least_us >= 0 && door.least_us <= door.most_us);
+	}
 	free(name);
 }
 

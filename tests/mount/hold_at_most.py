@@ -120,7 +120,8 @@ def lose(case, server, mode, fault):
     wanted = signal.SIGKILL if mode == 'kill' or fault == 'stubborn' else signal.SIGTERM
     check_equal(loser.returncode, -wanted, f'{lock}: by which signal')
     least = 3.9 if fault == 'stubborn' else 2
-    watch.check(least, 8, lock)
+    # SIGKILL may be late on a busy machine; the end of the lease is not what stops the others.
+    watch.check(least, 30 if fault == 'stubborn' else 10, lock)
     if fault == 'stopped':
         check(not waiter.answered(), 'nobody gives it on')
         a.process.send_signal(signal.SIGCONT)

@@ -61,10 +61,11 @@ def not_kept(a, b):
     waiter.held().release()
 
 
-def by_flock(a):
-    path = a.path('build', 'flock@least=1h')
-    check_equal(command(['flock', '-n', '-E', '75', path, 'true'])[0], 0, 'flock(1)')
-    check_equal(command(['flock', '-n', '-E', '75', path, 'true'])[0], 75, 'again')
+def by_flock(a, b):
+    """One line in the crontab of each host."""
+    for mount, status in ((a, 0), (b, 75), (a, 75)):
+        path = mount.path('build', 'flock@most=6h,least=1h')
+        check_equal(command(['flock', '-n', '-E', '75', path, 'true'])[0], status, f'flock(1) on {mount.host}')
     check(kept(a, 'build'), 'it is kept')
     os.unlink(a.path('build', 'queue', a.queue('build')[0]))
     until(lambda: a.read('build', 'holder') == '', 'evicted')
@@ -76,7 +77,7 @@ def files(case, server):
     a.mkdir('build')
     closed_or_killed(a, b)
     not_kept(a, b)
-    by_flock(a)
+    by_flock(a, b)
     a.unmount()
     b.unmount()
 

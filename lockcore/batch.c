@@ -143,7 +143,6 @@ static void transaction_refused(struct transaction *transaction)
 			continue;
 		}
 		entry->pending--;
-		entry->lock->batch.proven = false;
 		entry->lc->entries->events->changed(entry);
 	}
 }

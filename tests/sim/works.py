@@ -72,7 +72,7 @@ class Works:
         program = f'{self.directory}/{name}'
         judge = [self.units[unit]] if unit else self.simulation
         engine = {**self.engine, **replaced}.values()
-        done = run([*CC, '-o', program, *judge, self.world, *engine, '-lcmocka'])
+        done = run([*CC, '-o', program, *judge, self.world, *engine, '-lcmocka', '-lmd'])
         if done.returncode:
             raise RuntimeError(f'{name} does not link:\n{done.stdout}')
         return program

@@ -112,9 +112,8 @@ struct lc_config {
 	int64_t session_timeout_us; /* asked for; the ensemble may grant another */
 	int64_t tick_time_us;       /* the servers' tickTime, never less than it */
 	/* How long before the lease's end the caller begins to stop the processes that lose
-	 * a lock. The entry of a lost lock is then deleted only after lc_lost_done() or
-	 * lc_leave(), or after a session timeout. 0: no process is stopped, and the entry is
-	 * deleted at once. */
+	 * a lock. The entry of a lost lock is then deleted only after lc_leave(), or
+	 * after a session timeout. 0: no process is stopped, and the entry is deleted at once. */
 	int64_t loss_lead_us;
 	uid_t uid;                    /* the root's owner */
 	struct lc_attributes without; /* for locks without attributes: of other clients */
@@ -193,7 +192,7 @@ struct lc_status {
 	int64_t lease_left_us; /* never below 0 */
 	const char *server;
 	unsigned holders, waiters; /* of this mount */
-	unsigned losing;           /* lost, and not lc_lost_done() yet */
+	unsigned losing;           /* lost, and the entry is not to go yet */
 	unsigned leaving;          /* entries that are still to be deleted */
 	unsigned entries;          /* entries that exist, or may exist */
 	size_t entry_bytes;
@@ -253,9 +252,6 @@ bool lc_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Stop waiting, give the lock back, or drop the rest of a lost one. */
 void lc_leave(struct lc_taker *taker);
 
-/* The processes that lost the lock are gone, so its entry may go. Ignored unless it is lost. */
-void lc_lost_done(struct lc_taker *taker);
-
 /* A holder loses the lock at that time, if it still has it then. */
 void lc_limit(struct lc_taker *taker, int64_t until_us);
 /* Held at this moment, by the clock. After false it is never held again, except when lc_doubted()
@@ -272,8 +268,8 @@ const char *lc_reason(const struct lc_taker *taker);
 
 /* Take no more takers: -ESHUTDOWN for new ones and for all that wait. */
 void lc_drain(struct lc *lc);
-/* The same, and all holders lose their locks. Their entries stay until they leave, also after
- * lc_lost_done(): the holders may be at work. */
+/* The same, and all holders lose their locks. Their entries stay until they leave, however
+ * long that takes: the holders may be at work. */
 void lc_forfeit(struct lc *lc);
 /* True: there is no holder, and no entry is left to delete. */
 bool lc_idle(const struct lc *lc);

@@ -199,11 +199,6 @@ void lc_leave(struct lc_taker *taker)
 	taker_leave(taker);
 }
 
-void lc_lost_done(struct lc_taker *taker)
-{
-	taker_give_up(taker);
-}
-
 void lc_drain(struct lc *lc)
 {
 	struct entry *entry, *next;

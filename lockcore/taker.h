@@ -13,8 +13,8 @@
  *   WAITING   has three kinds: QUEUED: its entry exists, or shall. PROBING: it will not wait,
  *             and a listing first says whether the lock is free. MISSING: its entry was gone,
  *             evicted or with its session; which of the two is not known yet
- *   LOST      the entry is *guarded*: it stays until nobody works under the lost lock any more
- *             (lc_lost_done(), or a session timeout); *forfeited*: until the taker leaves;
+ *   LOST      the entry is *guarded*: it stays until the taker leaves, or a session timeout is
+ *             over; *forfeited*: until the taker leaves;
  *             or is *given up*: it is deleted
  */
 #ifndef LOCKCORE_TAKER_H

@@ -12,7 +12,7 @@ static bool is_before(const struct timer *a, const struct timer *b)
 	return a->at_us < b->at_us || (a->at_us == b->at_us && a->serial < b->serial);
 }
 
-/* Both stand alone, or are NULL. */
+/* NULL: an empty one. */
 static struct timer *merge_heaps(struct timer *a, struct timer *b)
 {
 	struct timer *first = a, *other = b;
@@ -41,9 +41,6 @@ static struct timer *merge_below(struct timer *timer)
 		struct timer *a = rest, *b = rest->next, *pair;
 
 		rest = b ? b->next : NULL;
-		a->next = a->before = NULL;
-		if (b)
-			b->next = b->before = NULL;
 		pair = merge_heaps(a, b);
 		pair->next = pairs;
 		pairs = pair;
@@ -52,7 +49,6 @@ static struct timer *merge_below(struct timer *timer)
 		struct timer *pair = pairs;
 
 		pairs = pair->next;
-		pair->next = NULL;
 		heap = merge_heaps(heap, pair);
 	}
 	return heap;
@@ -67,7 +63,6 @@ static void cut_timer(struct timer *timer)
 		timer->before->next = timer->next;
 	if (timer->next)
 		timer->next->before = timer->before;
-	timer->next = timer->before = NULL;
 }
 
 void timer_clear(struct timers *timers, struct timer *timer)

@@ -19,7 +19,8 @@ struct timer {
 	void *ctx;
 	bool armed;
 	uint64_t serial;
-	struct timer *child, *next, *before; /* `before`: its sibling, or the one above it */
+	/* `before`: its sibling, or the one above it. Those of the first of a heap mean nothing. */
+	struct timer *child, *next, *before;
 };
 
 void timer_set(struct timers *timers, struct timer *timer, int64_t at_us);

@@ -118,6 +118,8 @@ static void dropped(void **state)
 	watch_drop(&rig->lc, &one, PATH);
 	expect_state(rig, false, false, false);
 	rig_expect_sent(rig, "unwatch " PATH);
+	watches_resume(&rig->lc); /* it is asked for */
+	rig_expect_sent(rig, "");
 	rig_answer_error(rig, ENSEMBLE_OK);
 	watch_drop(&rig->lc, &one, PATH); /* there is nothing to take back */
 	rig_expect_sent(rig, "");

@@ -294,7 +294,6 @@ static void told(struct taker *taker)
 		leave(visitor);
 		break;
 	case LOST:
-		lc_lost_done(taker->lc);
 		if (visitor->hold_us != UNTIL_TOLD)
 			leave(visitor);
 		break;

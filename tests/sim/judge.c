@@ -78,7 +78,7 @@ bool judge_works_on(const struct taker *taker)
 		return false;
 	if (taker->forfeited)
 		return true;
-	return taker->sim->plan.loss_lead_us && !taker->stopped &&
+	return taker->sim->plan.loss_lead_us &&
 	       host_clock_us(&taker->mount->host) - taker->lost_clock_us < most_us;
 }
 
@@ -86,7 +86,7 @@ bool judge_may_go(const struct taker *taker)
 {
 	if (taker->forfeited)
 		return false;
-	return taker->stopped || !taker->sim->plan.loss_lead_us ||
+	return !taker->sim->plan.loss_lead_us ||
 	       host_clock_us(&taker->mount->host) - taker->lost_clock_us >
 	               taker->sim->plan.timeout_us + UNHELD_US;
 }

@@ -188,7 +188,7 @@ mutant(6, 'forfeited_entry_deleted_at_once', 'taker.c',
        '\tif (taker->loss != LOSS_FORFEITED)\n',
        '',
        sim('refusals', 300))
-mutant(6, 'forfeited_entry_deleted_when_stopped', 'taker.c',
+mutant(6, 'forfeited_entry_deleted_in_time', 'taker.c',
        'taker->state != TAKER_LOST || taker->loss != LOSS_GUARDED)',
        'taker->state != TAKER_LOST || taker->loss == LOSS_GIVEN_UP)',
        sim('leases', 800))
@@ -196,10 +196,6 @@ mutant(6, 'lost_entry_kept_for_ever', 'taker.c',
        '\tif (taker->loss != LOSS_GIVEN_UP)\n\t\ttimer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);\n',
        '',
        sim('leases', 660))
-mutant(6, 'lost_done_ignored', 'taker.c',
-       '\ttaker->loss = LOSS_GIVEN_UP;\n\ttaker->entry.wanted = false;',
-       '\treturn;\n\ttaker->entry.wanted = false;',
-       sim('leases'))
 
 # ---- 7: fsync ----
 

@@ -117,7 +117,6 @@ struct taker {
 	int64_t lost_clock_us;     /* T_LOST: since when */
 	bool evicted_front;        /* it was its mount's first waiter then */
 	bool forfeited;            /* T_LOST, and its entry has to stay until it leaves */
-	bool stopped;              /* T_LOST: nobody works under it any more */
 	bool guarding;             /* T_LOST: its entry was there, and has to stay until then */
 	int64_t entry_token, entry_session;   /* as last seen */
 	uint64_t look;                        /* in this look */

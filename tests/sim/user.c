@@ -331,30 +331,14 @@ static void taken(void *ctx, int err)
 		plan_leave(taker, rng_spread(&taker->program->rng, 10, 100000));
 }
 
-/* Those who lose their lock are stopped. That takes a while, and some cannot be. */
-static void stopped(void *ctx, uint64_t number)
-{
-	struct taker *taker = taker_of(ctx, number);
-
-	if (taker->phase != T_LOST || put_off(taker->mount, stopped, ctx, number))
-		return;
-	trace("%s: taker %d is stopped", taker->mount->host.name, taker->pid);
-	taker->stopped = true;
-	taker->sim->inside_call = true;
-	lc_lost_done(taker->lc);
-	taker->sim->inside_call = false;
-	host_wake(&taker->mount->host);
-}
-
+/* Processes that lose their lock are stopped, and the lock is left. That takes a while, and some
+ * cannot be stopped. */
 static void plan_stop(struct taker *taker)
 {
-	struct sim *sim = taker->sim;
 	struct rng *rng = &taker->program->rng;
 	int64_t delay_us = rng_spread(rng, 10, 3000000);
 
-	if (rng_chance(rng, 700))
-		agenda_in(&sim->agenda, delay_us, stopped, sim, (uint64_t)(taker->pid - PID_BASE));
-	plan_leave(taker, delay_us + (rng_chance(rng, 500) ? 2 * sim->plan.timeout_us : 10000));
+	plan_leave(taker, delay_us + (rng_chance(rng, 200) ? 2 * taker->sim->plan.timeout_us : 0));
 }
 
 static void lost(void *ctx)

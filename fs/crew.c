@@ -21,7 +21,8 @@
 #define USERS 4096 /* by the last bits of their numbers */
 #define SHARE_GROWS 4
 #define FIRST_NICE (-20)
-#define LEFT_NICE 19 /* behind those at work */
+#define BESIDE_NICE 0
+#define BEHIND_NICE 19
 
 /* What a child tells of itself. */
 struct desk {
@@ -49,6 +50,7 @@ struct child {
 	pid_t pid;
 	pid_t at; /* left with a job there */
 	int64_t since_us;
+	int64_t beside_us; /* by its CPU time: runs beside others until then */
 };
 
 struct crew {
@@ -229,6 +231,13 @@ static void kill_oldest(struct crew *crew)
 		kill_child(crew, oldest);
 }
 
+static int64_t cpu_us_of(pid_t pid)
+{
+	clockid_t id;
+
+	return clock_getcpuclockid(pid, &id) == 0 ? clock_read_ns(id) / 1000 : 0;
+}
+
 /* Alone with its job, and its user is charged for what it has cost. */
 static void leave_child(struct crew *crew, int number, int64_t now)
 {
@@ -238,7 +247,7 @@ static void leave_child(struct crew *crew, int number, int64_t now)
 	struct rlimit limit = {.rlim_cur = CREW_LEFT_CPU_S, .rlim_max = CREW_LEFT_CPU_S};
 
 	atomic_store(&desk->left, true);
-	set_ordinary(crew->children[number].pid, LEFT_NICE);
+	set_ordinary(crew->children[number].pid, BESIDE_NICE);
 	(void)prlimit(crew->children[number].pid, RLIMIT_CPU, &limit, NULL);
 	atomic_fetch_add(&table->used_us[job->uid % USERS], now - atomic_load(&desk->since_us));
 	if (crew->left >= CREW_LEFT_MAX)
@@ -248,6 +257,17 @@ static void leave_child(struct crew *crew, int number, int64_t now)
 	crew->children[number].state = CHILD_LEFT;
 	crew->children[number].at = job->pid;
 	crew->children[number].since_us = now;
+	crew->children[number].beside_us =
+		cpu_us_of(crew->children[number].pid) + CREW_LEFT_BESIDE_US;
+}
+
+/* It is much work, and does not only wait. */
+static void put_behind(struct child *child)
+{
+	if (cpu_us_of(child->pid) < child->beside_us)
+		return;
+	set_ordinary(child->pid, BEHIND_NICE);
+	child->beside_us = INT64_MAX;
 }
 
 static void tend_child(struct crew *crew, int number, int64_t now)
@@ -265,6 +285,8 @@ static void tend_child(struct crew *crew, int number, int64_t now)
 	since = atomic_load(&crew->table->desks[number].since_us);
 	if (child->state == CHILD_WORKS && since != 0 && now - since > CREW_PATIENCE_US)
 		leave_child(crew, number, now);
+	else if (child->state == CHILD_LEFT && child->beside_us != INT64_MAX)
+		put_behind(child);
 }
 
 static void begin_list(struct crew *crew, uint32_t count)

@@ -19,8 +19,10 @@
 #include <sys/types.h>
 
 #define CREW_TEND_US 2000
-/* A job of this length is left to the child that does it, which then runs behind all others. */
+/* A job of this length is left to the child that does it. If that only waits, for the processor
+ * too, it goes on beside others; once it has used so much more CPU time, it runs behind them. */
 #define CREW_PATIENCE_US 20000
+#define CREW_LEFT_BESIDE_US 100000
 #define CREW_SHARE_US 50000
 /* A child that was left is killed when it has used so much CPU time in all. */
 #define CREW_LEFT_CPU_S 10
@@ -47,8 +49,7 @@ struct crew;
 struct crew *crew_create(void *ctx);
 /* Of CREW_JOBS_MAX, to be filled in before crew_start(), after crew_stop(). */
 struct job *crew_jobs(struct crew *crew);
-/* How children run, those at work and those to come. A child that is left alone with a job is
- * behind all others in any case. */
+/* How children run, those at work and those to come; not those that are left alone with a job. */
 enum crew_rank {
 	CREW_ORDINARY, /* as everybody; at first */
 	CREW_FIRST,    /* with a larger part of the time than others, who go on, too */

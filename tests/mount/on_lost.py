@@ -7,7 +7,9 @@ import functools
 import os
 import signal
 
-from harness import Stopwatch, check, command, run, spawn, until
+from harness import SLOWNESS, Stopwatch, check, command, run, spawn, until
+
+SECONDS = round(6 * SLOWNESS)   # of a session
 
 # The holder's shell; one child that has the door open, and one that has not. What TERM
 # did to the shell is told by a file.
@@ -37,8 +39,8 @@ def number_in(path):
 
 def lose(case, server, mode, fault):
     relay = case.relay(server)
-    a = case.mount(relay, 'a', session='6s', options=[f'on_lost={mode}'])
-    b = case.mount(server, 'b', session='6s')
+    a = case.mount(relay, 'a', session=f'{SECONDS}s', options=[f'on_lost={mode}'])
+    b = case.mount(server, 'b', session=f'{SECONDS}s')
     a.allow('.')
     lock = f'{mode}-{fault}'
     b.mkdir(lock)
@@ -66,7 +68,7 @@ def lose(case, server, mode, fault):
         check(not waiter.answered(), 'the next one held before they were gone')
     waiter.held()
     until(lambda: shell.poll() is not None and not alive(child), 'both are stopped')
-    watch.check(0, 15, fault)
+    watch.check(0, 2.5 * SECONDS, fault)
     check(os.path.exists(note + '.term') == (mode == 'term'), 'SIGTERM, if that was asked for')
     check(alive(free), 'a child without the door was touched')
     if other:

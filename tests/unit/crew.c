@@ -71,11 +71,44 @@ static void whoever_is_left_alone_is_limited(void **state)
 	assert_int_equal(prlimit(pid, RLIMIT_CPU, NULL, &limit), 0);
 	assert_int_equal(limit.rlim_cur, CREW_LEFT_CPU_S);
 	assert_int_equal(limit.rlim_max, CREW_LEFT_CPU_S);
-	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)pid), 19);
+	assert_true(getpriority(PRIO_PROCESS, (id_t)pid) < 19);
 	kill(pid, SIGKILL);
 	while (crew_left(crew) > 0)
 		tend(crew);
 	free(crew); /* the guardian never does: its crew lives as long as it */
+}
+
+static void burn(void *ctx, size_t index, pid_t pid)
+{
+	struct told *told = ctx;
+
+	(void)index;
+	(void)pid;
+	atomic_store(&told->pid, getpid());
+	while (atomic_load(&told->done) == 0)
+		;
+}
+
+/* And who burns time runs behind others in the end. */
+static void much_work_is_put_behind(void **state)
+{
+	struct told *told = share_told();
+	struct crew *crew = crew_create(told);
+	pid_t pid;
+
+	(void)state;
+	crew_jobs(crew)[0] = (struct job){.pid = 1000};
+	crew_start(crew, burn, NULL, 1);
+	while (crew_left(crew) == 0)
+		tend(crew);
+	pid = atomic_load(&told->pid);
+	assert_true(getpriority(PRIO_PROCESS, (id_t)pid) < 19);
+	while (getpriority(PRIO_PROCESS, (id_t)pid) < 19)
+		tend(crew);
+	atomic_store(&told->done, 1);
+	while (crew_left(crew) > 0)
+		tend(crew);
+	free(crew);
 }
 
 /* Tells what it is when it is no real-time process any more. */
@@ -127,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whoever_is_left_alone_is_limited),
+		cmocka_unit_test(much_work_is_put_behind),
 		cmocka_unit_test(a_rank_is_of_those_at_work_too),
 	};
 

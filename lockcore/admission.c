@@ -108,22 +108,43 @@ static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_
 {
 	ssize_t blocker = queue_blocker(queue, i);
 
+	if (queue->slots == 1 && !owners[blocker]) {
+		handoff_wait(lock, owners[i], queue->entries[blocker].znode);
+		return;
+	}
 	lock_watch(lock);
 	entry_watch(&owners[i]->entry);
-	if (queue->slots == 1 && owners[blocker]) {
+	lock_watch_none(lock);
+	if (queue->slots == 1) {
 		/* Its going will cause a listing. The entry of a holder is watched already; that of
 		 * a taker that lost the lock at once is not yet. */
 		if (owners[blocker]->state == TAKER_LOST)
 			entry_watch(&owners[blocker]->entry);
-		lock_watch_none(lock);
 		lock->behind_leaver = leaves(owners[blocker]);
-		return;
+	} else {
+		lock->front = owners[i]; /* any of several may go: the listing was watched */
 	}
-	lock->front = owners[i];
-	if (queue->slots == 1)
-		lock_watch_front(lock, queue->entries[blocker].znode);
-	else
-		lock_watch_none(lock); /* any of several may go: the listing was watched */
+}
+
+/* Which entries of others stand ahead of ours, for handoff.c. */
+static void look_ahead(const struct queue *queue, struct lc_taker **owners)
+{
+	ssize_t writer = -1; /* the first exclusive one */
+
+	for (size_t i = 0; i < queue->count; i++) {
+		ssize_t blocker = queue_blocker(queue, i);
+		bool shared = queue->entries[i].name.mode == LC_SHARED;
+		bool first = blocker == (shared ? writer : 0);
+		bool known = !queue->in_zone && queue->slots == 1 && blocker >= 0 &&
+		             !owners[blocker] && (first || !shared);
+
+		if (owners[i])
+			entry_set_ahead(&owners[i]->entry,
+			                known ? queue->entries[blocker].znode : NULL, first,
+			                !shared && blocker > 0 && owners[blocker - 1]);
+		if (!shared && writer < 0)
+			writer = (ssize_t)i;
+	}
 }
 
 /* To find the order may have taken some time (order.c): the lock may be another one since. */
@@ -200,6 +221,7 @@ void admit(struct lock *lock, struct queue *queue)
 		owners[i] = taker_of(
 			entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name));
 	refuse_beside_incompatible(lock, queue, owners);
+	look_ahead(queue, owners);
 	/* Before that it is not known which entries are ours, and on their way out. */
 	if (!lock->unresolved) {
 		for (size_t i = 0; i < queue->count; i++)

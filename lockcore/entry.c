@@ -42,6 +42,16 @@ void entry_finish(struct entry *entry)
 	free(entry->reason);
 }
 
+void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool ours)
+{
+	if (!znode || !entry->ahead.znode || strcmp(entry->ahead.znode, znode) != 0) {
+		free(entry->ahead.znode);
+		entry->ahead.znode = znode ? strdup(znode) : NULL;
+	}
+	entry->ahead.first = first && entry->ahead.znode;
+	entry->ahead.ours = ours && entry->ahead.znode;
+}
+
 bool entry_is_queued(const struct entry *entry)
 {
 	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
@@ -110,6 +120,7 @@ void entry_set_absent(struct entry *entry)
 	events_of(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
 	entry->adjacent = entry->first = entry->gone = false;
+	entry_set_ahead(entry, NULL, false, false);
 	watch_fired(&entry->watch);
 	free(entry->name);
 	entry->name = NULL;

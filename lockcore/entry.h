@@ -85,6 +85,13 @@ struct entry {
 	                              * this one and the one of ours before it */
 	int64_t follows; /* made in the transaction that deletes the entry of this number,
 	                              * which was first; -1: not so */
+	/* The other client's entry that it waits for, as a listing showed. No entry that it has
+	 * to wait for stands, or will ever stand, between the two. */
+	struct {
+		char *znode; /* NULL: not known */
+		bool first;  /* that one has to wait for nobody */
+		bool ours;   /* the entry of ours before this one stands directly before it */
+	} ahead;
 
 	/* batch.c */
 	int64_t sent_us; /* its last create or delete */
@@ -109,6 +116,8 @@ void entry_finish(struct entry *entry);
 
 /* It stands in the queue. */
 bool entry_is_queued(const struct entry *entry);
+/* What is known to be `ahead` of it; NULL: nothing. */
+void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool ours);
 /* Its watch is good: it was there on this connection. */
 bool entry_is_proved(const struct entry *entry);
 /* The entry whose UUID a node of the lock bears: the node is it, or a copy that another client

@@ -28,12 +28,42 @@
  *    number is the next one after the deleted entry's, nobody came in between, and before the
  *    deleted one there was nobody: the new one is first.
  *
- * Not where the numbers repeat (NAME_NUMBER_ZONE), not with several slots, and only from one
- * exclusive holder to the next: a listing lets shared takers in, all of them at once.
+ * 3. When the entry of another client is gone, by an event. Say A is our entry, and B the one
+ *    `ahead` of it: for an exclusive A the one directly before it, for a shared A the nearest
+ *    exclusive one before it. B is `first` if no entry stands before it that A would have to
+ *    wait for. So when B is gone nobody stands before A that A has to wait for: A may hold.
+ *      - That B is ahead of A, and first, was shown by a listing, however old. Since numbers
+ *        only rise, what comes later comes behind A.
+ *      - Or the listing showed our entry X directly before B, X was first, and X is gone now:
+ *        then B is first since (`ours`). X was the holder before, as a rule. So a mount need
+ *        not list the lock for each of its waiters.
+ *      - A is there. Its watch was answered on this connection (entry_is_proved), and nothing
+ *        has come since. A server tells one connection what happens in the order in which it
+ *        happens: had A been deleted before B, its event would be here. If A is deleted after
+ *        B, A is a holder whose entry is deleted, and hears of it as such. So it is where both
+ *        went in one transaction, whichever event comes first.
+ *      - B is gone for certain: the watch was set on this connection, so the event is no replay
+ *        (lock_front_is_watched); or B was not there when it was to be watched. A server that
+ *        lags tells it late, never too early. If another client has made a node of B's name
+ *        meanwhile, it has chosen the number itself, and such a client takes the lock from a
+ *        holder just as well.
+ *      - The lock is the one that was listed, since A's entry stands in it. It has one slot:
+ *        its node is watched, and the watch is good.
+ *      - A mark in A (evict.c) is an event of A's watch: A is not proved until it was read.
+ *      - A lease that is good for a grant, as always.
+ *    All takers of ours that wait for B alone are granted: one that is exclusive, or all that
+ *    are shared. A client that does not wait for our entries may have come behind A. It would
+ *    not have waited for a holder either.
+ *
+ * Not where the numbers repeat (NAME_NUMBER_ZONE), and not with several slots. By the first two
+ * only one exclusive holder follows another one: a listing lets shared takers in, all of
+ * them at once.
  */
 #include "handoff.h"
 
 #include "lock_watch.h"
+
+#include <string.h>
 
 /* Who follows a holder, by rule 1. NULL: only a listing can tell. */
 static struct lc_taker *find_next(struct lc_taker *holder)
@@ -72,10 +102,26 @@ void handoff_watch_next(struct lc_taker *holder)
 		entry_watch(&next->entry);
 }
 
+/* Only a listing can tell who stands before the next taker of ours. */
+static bool next_is_unplaced(const struct lc_taker *holder)
+{
+	const struct lc_taker *next = holder->next;
+
+	while (next && (next->state != TAKER_WAITING || next->entry.state == ENTRY_ABSENT))
+		next = next->next;
+	return next && next->entry.state == ENTRY_PRESENT && next->entry.mode == LC_EXCLUSIVE &&
+	       next->entry.number >= 0 && next->entry.number < NAME_NUMBER_ZONE &&
+	       holder->entry.lock->slots == 1 && !next->entry.adjacent && !next->entry.ahead.znode;
+}
+
 void handoff_grant(struct lc_taker *taker, bool first)
 {
 	taker_grant(taker, first);
+	entry_set_ahead(&taker->entry, NULL, false, false);
 	handoff_watch_next(taker);
+	/* In time: when the holder leaves, that is known. */
+	if (next_is_unplaced(taker))
+		lock_want_list(taker->entry.lock);
 }
 
 void handoff_leave(struct lc_taker *leaver)
@@ -115,6 +161,59 @@ void handoff_proved(struct entry *entry)
 		return;
 	lock->unproved = NULL;
 	handoff_release(lock);
+}
+
+/* ---- from another client ---- */
+
+/* It may hold when that node is gone, by rule 3. */
+static bool is_next(const struct lc_taker *taker, const char *znode)
+{
+	const struct entry *entry = &taker->entry;
+
+	return taker->state == TAKER_WAITING && entry->ahead.first &&
+	       strcmp(entry->ahead.znode, znode) == 0;
+}
+
+void handoff_wait(struct lock *lock, struct lc_taker *front, const char *znode)
+{
+	struct lc_taker *taker;
+
+	lock->front = front;
+	lock_watch(lock);
+	entry_watch(&front->entry);
+	DL_FOREACH(lock->takers, taker)
+		if (is_next(taker, znode))
+			entry_watch(&taker->entry);
+	lock_watch_front(lock, znode);
+}
+
+bool handoff_line_up(struct lock *lock)
+{
+	struct lc_taker *taker = lock->takers;
+
+	while (taker && (taker->state != TAKER_WAITING || taker->entry.state == ENTRY_ABSENT))
+		taker = taker->next;
+	if (!taker || !taker->entry.ahead.znode)
+		return false;
+	handoff_wait(lock, taker, taker->entry.ahead.znode);
+	return true;
+}
+
+bool handoff_by_event(struct lock *lock, const char *znode)
+{
+	struct lc_taker *taker, *next;
+	bool granted = false;
+
+	if (lock->slots != 1 || !lock_is_watched(lock))
+		return false;
+	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		if (!is_next(taker, znode) || !entry_is_proved(&taker->entry) ||
+		    !session_may_grant(lock->lc))
+			continue;
+		handoff_grant(taker, taker->entry.mode == LC_EXCLUSIVE);
+		granted = true;
+	}
+	return granted;
 }
 
 /* ---- entries come and go ---- */
@@ -167,6 +266,9 @@ void handoff_absent(struct entry *entry)
 
 	while (next && !entry_is_queued(&next->entry))
 		next = next->next;
-	if (next)
-		next->entry.adjacent &= entry->adjacent;
+	if (!next)
+		return;
+	next->entry.adjacent &= entry->adjacent;
+	next->entry.ahead.first |= next->entry.ahead.ours && entry->first;
+	next->entry.ahead.ours = false;
 }

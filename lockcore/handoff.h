@@ -15,6 +15,14 @@ void handoff_grant(struct lc_taker *taker, bool first);
 /* The lock is watched while a taker of ours comes next behind this holder; and so is that
  * one's entry, if the holder stays for a while. */
 void handoff_watch_next(struct lc_taker *holder);
+/* The front waits for that node of another client: the two are watched, and whoever is let in
+ * when that one goes. */
+void handoff_wait(struct lock *lock, struct lc_taker *front, const char *znode);
+/* The same where it is known without a listing who the front is. False: it is not. */
+bool handoff_line_up(struct lock *lock);
+/* That node is gone, and was watched on this connection. False: only a listing can tell who
+ * holds now. */
+bool handoff_by_event(struct lock *lock, const char *znode);
 /* The entry that got the lock was there, on this connection. */
 void handoff_proved(struct entry *entry);
 /* Deletes what was held back for an entry that is not `unproved` any more. */

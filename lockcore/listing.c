@@ -10,7 +10,7 @@
  *
  * A listing judges only the entries that it shows. ZooKeeper numbers entries in the order of
  * their creation. So once a listing shows no entry before ours, none can appear there later,
- * however old the listing is. An event proves nothing but that it is time to look again.
+ * however old the listing is. An event is the time to look again, unless handoff.c knows better.
  */
 #include "listing.h"
 
@@ -232,11 +232,19 @@ static void look_at_touched(struct lc *lc)
 		struct lock *lock = lc->locks->touched;
 
 		lock_untouch(lock);
+		lock_use(lock);
 		handoff_release(lock);
-		if (lock->waiting > 0 && !lock_is_guarded(lock))
+		if (lock_front_gone(lock)) {
+			if (!handoff_by_event(lock, lock_front_gone(lock)))
+				lock_want_list(lock);
+			lock_watch_none(lock);
+		}
+		if (lock->waiting > 0 && !lock->want_list && !lock_is_guarded(lock) &&
+		    !handoff_line_up(lock))
 			lock_want_list(lock);
 		if (!lock->takers)
 			lock_watch_none(lock);
+		lock_unuse(lock);
 	}
 }
 
@@ -289,18 +297,31 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 	lock_settle(lock);
 }
 
+/* The entry that the front waits for. */
+static void front_changed(struct lock *lock, const char *znode, enum ensemble_change change)
+{
+	bool watched = lock_front_is_watched(lock);
+
+	lock_front_fired(lock);
+	if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))
+		lock_watch_none(lock);
+	else if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))
+		lock_want_list(lock);
+	else
+		lock_watch_front(lock, znode); /* the queue is as it was */
+	/* A holder says that it holds: then it is the first, as a listing is to show in time. */
+	if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead.first)
+		lock_want_list(lock);
+}
+
 static void entry_changed(struct lock *lock, const char *znode, enum ensemble_change change)
 {
 	struct entry *entry;
 	struct entry_name name;
 	bool armed;
 
-	if (lock_front_fired(lock, znode)) {
-		if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))
-			lock_want_list(lock);
-		else
-			lock_watch_front(lock, znode); /* the queue is as it was */
-	}
+	if (lock_front_is(lock, znode))
+		front_changed(lock, znode, change);
 	entry = name_parse(znode, &name) ? entry_of_node(lock, znode, &name) : NULL;
 	if (!entry || !entry->wanted)
 		return;

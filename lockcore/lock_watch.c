@@ -26,8 +26,10 @@ void lock_see_czxid(struct lock *lock, int64_t czxid)
 	struct lc_taker *taker;
 
 	if (lock->czxid != czxid) {
-		DL_FOREACH(lock->takers, taker)
+		DL_FOREACH(lock->takers, taker) {
 			taker->entry.adjacent = taker->entry.first = false;
+			entry_set_ahead(&taker->entry, NULL, false, false);
+		}
 		lock->slots = 0;
 		watch_fired(&lock->watch);
 	}
@@ -94,6 +96,7 @@ void lock_watch_none(struct lock *lock)
 	struct front_watch *front = lock->front_watch;
 
 	lock->front_watch = NULL;
+	lock->front_gone = false;
 	if (!front)
 		return;
 	if (watch_is_armed(&front->watch))
@@ -114,6 +117,9 @@ static void front_answered(void *ctx, const struct ensemble_answer *answer)
 		    (!lock->front_watch || strcmp(lock->front_watch->znode, front->znode) != 0))
 			give_up_node(lock, front->znode);
 		free_front_watch(front);
+	} else if (answer->result == ENSEMBLE_NONODE) {
+		lock->front_gone = true;
+		lock_touch(lock);
 	} else if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_GONE) {
 		/* Whatever was found instead of the entry: look again. */
 		look_again(lock, answer->result);
@@ -176,10 +182,22 @@ void lock_watches_gone(struct lock *lock)
 	lock_watch_none(lock);
 }
 
-bool lock_front_fired(struct lock *lock, const char *znode)
+const char *lock_front_gone(const struct lock *lock)
 {
-	if (!lock->front_watch || strcmp(lock->front_watch->znode, znode) != 0)
-		return false;
+	return lock->front_gone ? lock->front_watch->znode : NULL;
+}
+
+bool lock_front_is(const struct lock *lock, const char *znode)
+{
+	return lock->front_watch && strcmp(lock->front_watch->znode, znode) == 0;
+}
+
+bool lock_front_is_watched(const struct lock *lock)
+{
+	return watch_is_good(lock->lc, &lock->front_watch->watch);
+}
+
+void lock_front_fired(struct lock *lock)
+{
 	watch_fired(&lock->front_watch->watch);
-	return true;
 }

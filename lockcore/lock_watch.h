@@ -19,7 +19,13 @@ void lock_watch_front(struct lock *lock, const char *znode);
 void lock_watch_none(struct lock *lock);
 /* The session has ended, and its watches with it. */
 void lock_watches_gone(struct lock *lock);
-/* The event of a watched entry has come. False: it was not the one that the front waits for. */
-bool lock_front_fired(struct lock *lock, const char *znode);
+/* The entry that lock_watch_front() was told of last, if it was not there any more. */
+const char *lock_front_gone(const struct lock *lock);
+/* It is the entry that lock_watch_front() was told of last. */
+bool lock_front_is(const struct lock *lock, const char *znode);
+/* That one's watch is good: it was there on this connection. */
+bool lock_front_is_watched(const struct lock *lock);
+/* That one's event has come. */
+void lock_front_fired(struct lock *lock);
 
 #endif

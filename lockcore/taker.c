@@ -365,6 +365,8 @@ void taker_settle(struct lc_taker *taker)
 	quota_return_entry(lc, &taker->charge);
 	DL_DELETE(lock->takers, taker);
 	taker_free(taker);
-	lock_touch(lock);
+	/* A listing that is under way was sent after the delete: answers come in order. */
+	if (lock->lists_pending == 0 || !lock->takers)
+		lock_touch(lock);
 	lock_unuse(lock);
 }

@@ -58,6 +58,7 @@ LEASE = unit('tests/unit/lease.c')
 QUEUE = unit('tests/unit/queue.c')
 CALLS = unit('tests/sim/test_calls.c')
 OWN = unit('tests/sim/test_own.c')
+HANDOFF = unit('tests/sim/test_handoff.c')
 # The engine's files, as they are.
 TEXTS = {}
 
@@ -253,12 +254,8 @@ mutant(8, 'locks_below_that_are_none', 'remove.c',
 # ---- 9: watches ----
 
 mutant(9, 'exists_watch', 'lock_watch.c',
-       '} else if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_GONE) {',
-       '} else if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_GONE && answer->result != ENSEMBLE_NONODE) {',
-       sim())
-mutant(9, 'deletion_grants_without_a_list', 'listing.c',
-       '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
-       '\t\tif (change == ENSEMBLE_DELETED && lock->front && session_may_grant(lock->lc))\n\t\t\ttaker_grant(lock->front, true);\n\t\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
+       '\t\tlock->front_gone = true;\n\t\tlock_touch(lock);\n',
+       '\t\t;\n',
        sim())
 mutant(9, 'reconnect_taken_as_deletion', 'listing.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
@@ -269,15 +266,15 @@ mutant(9, 'events_alone_are_relied_on', 'lock.c',
        ';',
        CALLS)
 mutant(9, 'event_ignored', 'listing.c',
-       '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\tlock_want_list(lock);\n\t\telse',
-       '\t\tif (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t\t;\n\t\telse',
+       '\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\tlock_want_list(lock);\n\telse',
+       '\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t;\n\telse',
        sim())
 mutant(9, 'changed_entry_not_watched_again', 'listing.c',
-       '\t\t\tlock_watch_front(lock, znode);   /* the queue is as it was */',
-       '\t\t\t;',
+       '\t\tlock_watch_front(lock, znode); /* the queue is as it was */',
+       '\t\t;',
        sim())
-mutant(9, 'front_does_not_watch_itself', 'admission.c',
-       '\tentry_watch(&owners[i]->entry);\n',
+mutant(9, 'front_does_not_watch_itself', 'handoff.c',
+       '\tentry_watch(&front->entry);\n',
        '',
        sim('operators', 170))
 mutant(9, 'own_watch_not_armed_again', 'listing.c',
@@ -349,6 +346,85 @@ mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
        'if (holder->entry.lock->unresolved || !holder->entry.first || holder->entry.mode',
        'if (holder->entry.lock->unresolved || holder->entry.mode',
        sim('crowd', 18640))
+
+# ---- 30: the event is the grant ----
+
+mutant(30, 'event_ends_in_a_listing', 'listing.c',
+       'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
+       'if (0)',
+       HANDOFF)
+mutant(30, 'event_of_another_connection', 'listing.c',
+       'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
+       'if (change == ENSEMBLE_DELETED && handoff_by_event(lock, znode))',
+       HANDOFF)
+mutant(30, 'any_event_is_the_grant', 'listing.c',
+       'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
+       'if (watched && handoff_by_event(lock, znode))',
+       sim())
+mutant(30, 'event_grants_what_is_gone', 'handoff.c',
+       'if (!is_next(taker, znode) || !entry_is_proved(&taker->entry) ||',
+       'if (!is_next(taker, znode) ||',
+       HANDOFF)
+mutant(30, 'event_grants_without_a_lease', 'handoff.c',
+       ' ||\n\t\t    !session_may_grant(lock->lc))\n\t\t\tcontinue;',
+       ')\n\t\t\tcontinue;',
+       sim('leases'))
+mutant(30, 'event_grants_with_slots', 'handoff.c',
+       'if (lock->slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
+       'if (!lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
+       HANDOFF)
+mutant(30, 'event_grants_in_a_lock_that_changes', 'handoff.c',
+       'if (lock->slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
+       'if (lock->slots != 1)\n\t\treturn false;\n\tDL_FOREACH_SAFE',
+       HANDOFF)
+mutant(30, 'event_of_one_that_was_not_first', 'admission.c',
+       'bool first = blocker == (shared ? writer : 0);',
+       'bool first = true;',
+       sim())
+mutant(30, 'readers_before_are_overlooked', 'admission.c',
+       'bool first = blocker == (shared ? writer : 0);',
+       'bool first = blocker == writer || blocker == 0;',
+       sim())
+mutant(30, 'the_first_writer_is_the_first_of_all', 'admission.c',
+       'bool first = blocker == (shared ? writer : 0);',
+       'bool first = blocker == 0;',
+       HANDOFF)
+mutant(30, 'ours_ahead_is_anothers', 'admission.c',
+       '!owners[blocker] && (first || !shared);',
+       '(first || !shared);',
+       sim())
+mutant(30, 'ahead_where_numbers_repeat', 'admission.c',
+       '!queue->in_zone && queue->slots == 1 &&',
+       'queue->slots == 1 &&',
+       HANDOFF)
+mutant(30, 'any_of_ours_makes_the_next_first', 'handoff.c',
+       'next->entry.ahead.first |= next->entry.ahead.ours && entry->first;',
+       'next->entry.ahead.first |= next->entry.ahead.ours;',
+       sim())
+mutant(30, 'ours_is_for_ever', 'handoff.c',
+       '\tnext->entry.ahead.ours = false;\n',
+       '',
+       HANDOFF)
+mutant(30, 'each_is_listed_for_itself', 'listing.c',
+       ' &&\n\t\t    !handoff_line_up(lock))',
+       ')',
+       HANDOFF)
+mutant(30, 'the_first_reader_goes_in_alone', 'handoff.c',
+       '\t\tif (is_next(taker, znode))\n\t\t\tentry_watch(&taker->entry);\n',
+       '\t\t;\n',
+       HANDOFF)
+mutant(30, 'next_is_listed_too_late', 'handoff.c',
+       'if (next_is_unplaced(taker))',
+       'if (0)',
+       HANDOFF)
+mutant(30, 'not_there_is_no_event', 'listing.c',
+       'if (!handoff_by_event(lock, lock_front_gone(lock)))',
+       'if (1)',
+       HANDOFF)
+mutant(30, 'holder_is_not_seen_in_time', 'listing.c',
+       'if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead.first)',
+       'if (0)',
+       HANDOFF)
 
 # ---- 12: order ----
 
@@ -1006,7 +1082,7 @@ mutant(27, 'no_look_behind_a_leaver', 'entry.c',
        '',
        sim())
 mutant(27, 'departure_wakes_nobody', 'listing.c',
-       '\t\tif (lock->waiting > 0 && !lock_is_guarded(lock))\n\t\t\tlock_want_list(lock);\n',
+       '\t\tif (lock->waiting > 0 && !lock->want_list && !lock_is_guarded(lock) &&\n\t\t    !handoff_line_up(lock))\n\t\t\tlock_want_list(lock);\n',
        '',
        sim())
 

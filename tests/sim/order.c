@@ -10,8 +10,11 @@
  * A mount knows the queue and the slots as some server showed them, so a grant is right
  * if the ensemble's state justifies it at some moment between the creation of the entry
  * and the grant. Nobody ever comes in before an entry: as long as the slots stay what
- * they are, and nobody stands there whose client does not wait for ours, the last moment is the
- * best one. So what is kept of the past is the last moment of each such span.
+ * they are, the last moment is the best one. So what is kept of the past is the last
+ * moment of each such span.
+ *
+ * Beside an entry whose client does not wait for ours nobody is let in. But such a client that
+ * comes behind an entry takes the lock whether that one waits or holds: it is no reason to wait.
  */
 #include "sim.h"
 
@@ -141,21 +144,10 @@ struct stander {
 /* The last moment of a span, newest first. */
 struct span {
 	unsigned slots;
-	bool incompatible;
 	int count;
 	struct span *before;
 	struct stander standers[];
 };
-
-static bool incompatible_below(struct node *parent)
-{
-	struct node *node;
-
-	DL_FOREACH(parent->children, node)
-		if (order_shape(node) & SHAPE_INCOMPATIBLE)
-			return true;
-	return false;
-}
 
 static void close_span(struct sim *sim, struct lock_state *lock, struct node *parent)
 {
@@ -164,32 +156,22 @@ static void close_span(struct sim *sim, struct lock_state *lock, struct node *pa
 	struct node *node;
 
 	span->slots = order_slots(parent);
-	DL_FOREACH(parent->children, node) {
-		struct stander *stander = &span->standers[span->count++];
-
-		*stander = (struct stander){node->stat.czxid, order_pid(node), order_shape(node)};
-		span->incompatible |= stander->shape & SHAPE_INCOMPATIBLE;
-	}
+	DL_FOREACH(parent->children, node)
+		span->standers[span->count++] =
+			(struct stander){node->stat.czxid, order_pid(node), order_shape(node)};
 	span->before = lock->spans;
 	lock->spans = span;
 }
 
-/* Does it end the span: other slots, the lock gone, the first incompatible one? */
+/* Does it end the span: other slots, or the lock gone? */
 static bool ends_span(const struct lock_state *lock, struct node *parent,
                       const struct change *change)
 {
-	size_t len = strlen(lock->path);
-	struct node child = {.path = change->path};
-
-	if (strncmp(change->path, lock->path, len) != 0)
+	if (strcmp(change->path, lock->path) != 0)
 		return false;
-	if (change->path[len] == '\0')
-		return change->kind == CHANGE_DELETE ||
-		       (change->kind == CHANGE_SET &&
-		        ledger_slots(change->data, change->data_len) != order_slots(parent));
-	child.name = change->path + len + 1;
-	return change->kind == CHANGE_CREATE && !strchr(child.name, '/') &&
-	       order_shape(&child) & SHAPE_INCOMPATIBLE && !incompatible_below(parent);
+	return change->kind == CHANGE_DELETE ||
+	       (change->kind == CHANGE_SET &&
+	        ledger_slots(change->data, change->data_len) != order_slots(parent));
 }
 
 void order_committing(struct sim *sim, const struct transaction *transaction)
@@ -209,6 +191,7 @@ void order_committing(struct sim *sim, const struct transaction *transaction)
 static bool admitted(const struct taker *taker, const struct span *span, bool *ret_there)
 {
 	struct crowd crowd = {0};
+	bool incompatible = false;
 
 	*ret_there = false;
 	for (int i = 0; i < span->count; i++) {
@@ -216,12 +199,9 @@ static bool admitted(const struct taker *taker, const struct span *span, bool *r
 
 		if (stander->czxid == taker->token) {
 			*ret_there = true;
-			/* Near 2^31 a queue is read in two steps, so that it is the one of no
-			 * single moment: an entry before it that goes, an incompatible one that
-			 * comes. */
-			return (!span->incompatible || taker->sim->plan.near_overflow) &&
-			       crowd_admits(&crowd, taker->mode, span->slots);
+			return !incompatible && crowd_admits(&crowd, taker->mode, span->slots);
 		}
+		incompatible |= stander->shape & SHAPE_INCOMPATIBLE;
 		/* A taker that has chosen its number stands where none can come: nobody is
 		 * promised to wait for it. */
 		if (!judge_passes(taker, stander->who) && !(stander->shape & SHAPE_STRAY))

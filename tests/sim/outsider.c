@@ -324,6 +324,25 @@ static void evict(struct sim *sim, struct node *node)
 	         1, NULL);
 }
 
+/* And the one before it in the same transaction, in either order: whoever waits for that one
+ * alone sees both go at once. */
+static void evict_two(struct sim *sim, struct node *node, struct node *before, bool upwards)
+{
+	struct ensemble_op ops[2] = {
+		{.kind = ENSEMBLE_DELETE, .path = before->path, .version = ENSEMBLE_ANY_VERSION},
+		{.kind = ENSEMBLE_DELETE, .path = node->path, .version = ENSEMBLE_ANY_VERSION},
+	};
+	struct ensemble_op first = ops[0];
+
+	mark_evicted(sim, before, true);
+	mark_evicted(sim, node, true);
+	if (upwards) {
+		ops[0] = ops[1];
+		ops[1] = first;
+	}
+	world_do(&sim->world, 0, ops, 2, NULL);
+}
+
 /* A heartbeat node: nothing may depend on its staying. */
 static void delete_node(struct sim *sim)
 {
@@ -352,6 +371,7 @@ static void delete_entry(struct sim *sim)
 	struct node *parent = tree_find(&sim->world.proposed, lock->path);
 	struct node *node;
 	uint64_t pick;
+	struct rng rng = {sim->seed * 0x9e3779b97f4a7c15u + 9000 + (uint64_t)sim->agenda.now_us};
 
 	if (!parent || !parent->stat.children || sim->world.leader < 0)
 		return;
@@ -365,7 +385,11 @@ static void delete_entry(struct sim *sim)
 			break;
 	if (!node || !judge_owner(sim, node))
 		return;
-	evict(sim, node);
+	if (node != parent->children && judge_owner(sim, node->prev) && !sim->plan.evict_waiters &&
+	    rng_chance(&rng, 300))
+		evict_two(sim, node, node->prev, rng_chance(&rng, 500));
+	else
+		evict(sim, node);
 }
 
 void outsider_remake(struct sim *sim)

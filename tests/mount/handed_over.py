@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A lock goes from mount to mount (rule 30): the event that the holder's entry is gone is the
+grant. That takes two flights where a listing takes four, and as many requests and bytes with
+200 in line as with 10."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from harness import SOURCE_ROOT, check, check_equal, run, spawn, until
+
+sys.path.append(SOURCE_ROOT + '/tests/bench')
+from relay import Relay   # noqa: E402  pylint: disable=wrong-import-position
+
+LENGTHS = 10, 200
+KNOWN = 3        # hand-offs until both mounts have listed all that wait
+COUNTED = 4
+FLIGHT_MS = 100
+# What keeps a session, and what the test itself asks for.
+KEEPING = 'ping', 'heartbeat', 'exists', 'lock data'
+
+
+class Opener:
+    """Waits in a thread: two hundred processes are not what this is about."""
+
+    def __init__(self, path):
+        self.path, self.fd, self.when = path, None, None
+        self.thread = threading.Thread(target=self._open)
+        self.thread.start()
+
+    def _open(self):
+        fd = os.open(self.path, os.O_RDWR)
+        self.when = time.monotonic()
+        self.fd = fd
+
+    def held(self):
+        until(lambda: self.fd is not None, 'the next one holds')
+        self.thread.join()
+
+    def leave(self):
+        os.close(self.fd)
+        return time.monotonic()
+
+
+def line_up(server, mounts, lock, length):
+    """Takers of both mounts in turn, in a known order; the first one holds."""
+    mounts[0].mkdir(lock)
+    openers = []
+    for i in range(length):
+        openers.append(Opener(mounts[i % 2].path(lock, 'lock')))
+        until(lambda: len(server.entries(lock)) == len(openers), 'the taker queues')
+    openers[0].held()
+    return openers
+
+
+def hand_over(openers, i):
+    left = openers[i].leave()
+    openers[i + 1].held()
+    return openers[i + 1].when - left
+
+
+def check_costs(server, mounts, relay):
+    costs = []
+    for length in LENGTHS:
+        openers = line_up(server, mounts, f'line{length}', length)
+
+        def settle():
+            """The holder has written since when it holds, and that was seen."""
+            before = None
+            while before != relay.counts()[0]:
+                before = relay.counts()[0]
+                time.sleep(0.1)
+        for i in range(KNOWN):
+            hand_over(openers, i)
+            settle()
+        before = relay.counts()
+        for i in range(KNOWN, KNOWN + COUNTED):
+            hand_over(openers, i)
+            settle()
+        after = relay.counts()
+        requests, sizes = after[0] - before[0], after[1] - before[1]
+        for kind in KEEPING:
+            requests.pop(kind, None)
+            sizes.pop(kind, None)
+        print(f'{length} in line: {dict(requests)}, {sum(sizes.values())} bytes in {COUNTED} hand-offs')
+        check_equal(requests['list'], 0, 'listings')
+        costs.append((sum(requests.values()), sum(sizes.values())))
+        for i in range(KNOWN + COUNTED, length - 1):
+            hand_over(openers, i)
+        openers[-1].leave()
+    check_equal(costs[0][0], costs[1][0], 'requests')
+    check(abs(costs[1][1] - costs[0][1]) <= costs[0][1] / 10, f'bytes: {costs}')
+
+
+def check_flights(case, server):
+    delay = case.directory + '/delay'
+    subprocess.check_call([os.environ.get('CC', 'cc'), '-O2', '-D_GNU_SOURCE', '-o', delay, SOURCE_ROOT + '/tests/bench/delay.c'])
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        port = listener.getsockname()[1]
+    way = spawn([delay, str(FLIGHT_MS * 1000), str(port), str(server.port)], stdout=subprocess.PIPE)
+    case.cleanups.callback(way.kill)
+    check(way.stdout.readline(), 'the way with a delay is open')
+    mounts = [case.mount(server, host, servers=f'127.0.0.1:{port}') for host in ('far1', 'far2')]
+    openers = line_up(server, mounts, 'far', 6)
+    flights = [hand_over(openers, i) * 1000 / FLIGHT_MS for i in range(5)]
+    openers[-1].leave()
+    print('flights of the hand-offs: ' + ', '.join(f'{number:.2f}' for number in flights))
+    check(1.8 < min(flights) < 3, 'two flights: delete there, event here')
+    for mount in mounts:
+        mount.unmount()
+
+
+def test(case):
+    server = case.server()
+    relay = Relay(server.port)
+    case.cleanups.callback(relay.end)
+    mounts = [case.mount(server, host, servers=relay.address) for host in 'ab']
+    check_costs(server, mounts, relay)
+    check_flights(case, server)
+
+
+run(test)

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From mount to mount without a listing: where the event of the entry before ours is the grant,
+ * and where it must not be. While the server refuses listings, whoever would need one is told
+ * ENOLCK.
+ */
+#include "unit_stage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUILD ROOT "/build"
+#define WAITERS 200
+
+static struct stage *begin_build(uint64_t seed)
+{
+	struct stage *stage = begin(seed);
+
+	assert_int_equal(stage_act(stage, 0,
+	                           (struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = BUILD},
+	                           NULL),
+	                 ENSEMBLE_OK);
+	run(stage, 10 * MS);
+	return stage;
+}
+
+/* Alternating: the first one stands on host 1, and one on host 0 waits for it. */
+static void take_on(struct taker *taker, struct stage *stage, int host, enum lc_mode mode)
+{
+	begin_take(taker, &stage->hosts[host], "build", mode);
+	run(stage, 100 * MS);
+	assert_non_null(stage_path(taker));
+}
+
+static void allow_listings(struct stage *stage, bool allow)
+{
+	stage->world.list_error = allow ? ENSEMBLE_OK : ENSEMBLE_REFUSED;
+}
+
+/* What another client does, all in one transaction. */
+static void act_together(struct stage *stage, const struct ensemble_op *ops, int count)
+{
+	assert_int_equal(world_do(&stage->world, 0, ops, count, NULL), ENSEMBLE_OK);
+}
+
+static struct ensemble_op delete (const struct taker *taker)
+{
+	return (struct ensemble_op){
+		.kind = ENSEMBLE_DELETE, .path = taker->path, .version = ENSEMBLE_ANY_VERSION};
+}
+
+static struct ensemble_op write_to(const char *path, const char *data)
+{
+	return (struct ensemble_op){.kind = ENSEMBLE_SET,
+	                            .path = path,
+	                            .data = data,
+	                            .data_len = (int)strlen(data),
+	                            .version = ENSEMBLE_ANY_VERSION};
+}
+
+static unsigned long requests(struct stage *stage)
+{
+	unsigned long sum = 0;
+
+	for (int i = 0; i < HOSTS_MAX; i++) {
+		struct lc_status status;
+
+		lc_status(stage->hosts[i].lc, &status);
+		sum += status.counters.requests;
+	}
+	return sum;
+}
+
+/* ---- the event is the grant ---- */
+
+static void by_the_event(void **state)
+{
+	struct stage *stage = begin_build(1);
+	struct taker holder, waiter;
+
+	(void)state;
+	take_on(&holder, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+	allow_listings(stage, false);
+	leave(&holder);
+	assert_int_equal(waiter.result, 0);
+	allow_listings(stage, true);
+	leave(&waiter);
+	finish(stage);
+}
+
+/* Two mounts in turn: each has listed the lock once, and knows all of its takers' places. What a
+ * hand-off costs does not depend on how many wait, but for a heartbeat that comes or not. */
+static void in_turn(void **state)
+{
+	static struct taker takers[WAITERS];
+	static const int counts[] = {8, WAITERS};
+	unsigned long costs[2];
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct stage *stage = begin_build(2);
+
+		for (int i = 0; i < counts[k]; i++)
+			take_on(&takers[i], stage, i % 2, LC_EXCLUSIVE);
+		leave(&takers[0]);
+		leave(&takers[1]);
+		allow_listings(stage, false);
+		costs[k] = requests(stage);
+		for (int i = 2; i < counts[k]; i++) {
+			if (i == 6)
+				costs[k] = requests(stage) - costs[k];
+			assert_int_equal(takers[i].result, 0);
+			leave(&takers[i]);
+		}
+		finish(stage);
+	}
+	assert_in_range(costs[0], 12, 26);
+	assert_in_range(costs[1], costs[0] - 4, costs[0] + 4);
+}
+
+/* It goes before it can be watched: that it is not there any more tells the same. */
+static void not_there_any_more(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 20; seed < 60; seed++) {
+		struct stage *stage = begin_build(seed);
+		struct taker holder, waiter;
+		unsigned long before;
+		struct ensemble_op op;
+
+		take_on(&holder, stage, 1, LC_EXCLUSIVE);
+		take_on(&waiter, stage, 0, LC_EXCLUSIVE); /* the lock is watched then */
+		leave(&waiter);
+		before = requests(stage);
+		begin_take(&waiter, &stage->hosts[0], "build", LC_EXCLUSIVE);
+		while (requests(stage) < before + 4)
+			run(stage, 10);
+		allow_listings(stage, false);
+		op = delete (&holder);
+		act_together(stage, &op, 1);
+		run(stage, SECOND);
+		assert_int_equal(waiter.result, 0);
+		allow_listings(stage, true);
+		leave(&waiter);
+		leave(&holder);
+		finish(stage);
+	}
+}
+
+static void readers_together(void **state)
+{
+	struct stage *stage = begin_build(3);
+	struct taker writer, readers[3];
+
+	(void)state;
+	take_on(&writer, stage, 1, LC_EXCLUSIVE);
+	for (int i = 0; i < 3; i++)
+		begin_take(&readers[i], &stage->hosts[0], "build", LC_SHARED);
+	run(stage, 100 * MS);
+	allow_listings(stage, false);
+	leave(&writer);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(readers[i].result, 0);
+	allow_listings(stage, true);
+	for (int i = 0; i < 3; i++)
+		leave(&readers[i]);
+	finish(stage);
+}
+
+/* A reader does not wait for readers: only the one writer that stands before it counts. */
+static void reader_among_readers(void **state)
+{
+	struct stage *stage = begin_build(12);
+	struct taker reader, writer, waiter;
+
+	(void)state;
+	take_on(&reader, stage, 1, LC_SHARED);
+	take_on(&writer, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_SHARED);
+	assert_int_equal(waiter.result, NONE);
+	allow_listings(stage, false);
+	leave(&writer);
+	assert_int_equal(waiter.result, 0);
+	allow_listings(stage, true);
+	leave(&waiter);
+	leave(&reader);
+	finish(stage);
+}
+
+/* Two stand before it. The nearer one tells when it holds, and then the listing is made in time. */
+static void seen_in_time(void **state)
+{
+	struct stage *stage = begin_build(4);
+	struct taker holder, next, waiter;
+
+	(void)state;
+	take_on(&holder, stage, 1, LC_EXCLUSIVE);
+	take_on(&next, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+	leave(&holder);
+	assert_int_equal(next.result, 0);
+	run(stage, 100 * MS);
+	allow_listings(stage, false);
+	leave(&next);
+	assert_int_equal(waiter.result, 0);
+	allow_listings(stage, true);
+	leave(&waiter);
+	finish(stage);
+}
+
+/* ---- it is not ---- */
+
+/* The one before it goes, and another one holds. */
+static void one_of_two(void **state)
+{
+	(void)state;
+	for (enum lc_mode mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++) {
+		struct stage *stage = begin_build(5);
+		struct taker holder, next, waiter;
+
+		take_on(&holder, stage, 1, mode);
+		take_on(&next, stage, 1, mode);
+		take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+		leave(&next);
+		run(stage, SECOND);
+		assert_int_equal(waiter.result, NONE);
+		allow_listings(stage, false);
+		leave(&holder);
+		assert_int_equal(waiter.result, 0);
+		allow_listings(stage, true);
+		leave(&waiter);
+		finish(stage);
+	}
+}
+
+/* Ours stood before that one, and has never held; the one of ours that has stands further off. */
+static void behind_one_of_ours(void **state)
+{
+	struct stage *stage = begin_build(6);
+	struct taker holder, other, ours, near, waiter;
+
+	(void)state;
+	take_on(&holder, stage, 0, LC_EXCLUSIVE);
+	take_on(&other, stage, 1, LC_EXCLUSIVE);
+	take_on(&ours, stage, 0, LC_EXCLUSIVE);
+	take_on(&near, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+	run(stage, 61 * SECOND); /* now all of them are listed */
+	leave(&ours);
+	leave(&holder);
+	assert_int_equal(other.result, 0);
+	leave(&near);
+	run(stage, SECOND);
+	assert_int_equal(waiter.result, NONE);
+	leave(&other);
+	assert_int_equal(waiter.result, 0);
+	leave(&waiter);
+	finish(stage);
+}
+
+/* Its own entry goes in the same transaction, and no event tells: the watch was used up. */
+static void gone_itself(void **state)
+{
+	(void)state;
+	for (int marked = 0; marked <= 1; marked++) {
+		struct stage *stage = begin_build(7);
+		struct taker holder, waiter;
+		struct ensemble_op ops[3];
+		int count = 0;
+
+		take_on(&holder, stage, 1, LC_EXCLUSIVE);
+		take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+		run(stage, SECOND);
+		if (marked)
+			ops[count++] = write_to(waiter.path, "");
+		ops[count++] = delete (&waiter);
+		ops[count++] = delete (&holder);
+		act_together(stage, ops, count);
+		run(stage, SECOND);
+		assert_int_equal(waiter.result, -ECANCELED);
+		assert_int_equal(waiter.lost, 0);
+		leave(&waiter);
+		leave(&holder);
+		finish(stage);
+	}
+}
+
+/* The other way round it may hold for a moment; then it has lost the lock. */
+static void gone_right_after(void **state)
+{
+	struct stage *stage = begin_build(8);
+	struct taker holder, waiter;
+	struct ensemble_op ops[2];
+
+	(void)state;
+	take_on(&holder, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+	ops[0] = delete (&holder);
+	ops[1] = delete (&waiter);
+	act_together(stage, ops, 2);
+	run(stage, SECOND);
+	assert_true(waiter.result == -ECANCELED || waiter.lost == 1);
+	leave(&waiter);
+	leave(&holder);
+	finish(stage);
+}
+
+/* The lock's data has changed just before: it may have another number of slots. */
+static void with_other_slots(void **state)
+{
+	struct stage *stage = begin_build(9);
+	struct taker holder, waiter;
+	struct ensemble_op ops[2];
+
+	(void)state;
+	take_on(&holder, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+	allow_listings(stage, false);
+	ops[0] = write_to(BUILD, "");
+	ops[1] = delete (&holder);
+	act_together(stage, ops, 2);
+	run(stage, 100 * MS);
+	assert_int_equal(waiter.result, -ENOLCK);
+	allow_listings(stage, true);
+	leave(&waiter);
+	leave(&holder);
+	finish(stage);
+}
+
+/* The number of slots is known, and the lock not listed again yet. */
+static void with_slots(void **state)
+{
+	static const char slots[] =
+		"zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\nslots: 2\n\n";
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct stage *stage = begin_build(10);
+		int64_t session = world_foreign_session(&stage->world, false);
+		struct ensemble_op ops[] = {
+			write_to(BUILD, slots),
+			{.kind = ENSEMBLE_CREATE,
+		         .path = BUILD "/lock-",
+		         .ephemeral = true,
+		         .sequence = true},
+		};
+		struct taker waiter;
+
+		assert_int_equal(world_do(&stage->world, session, ops, 2, NULL), ENSEMBLE_OK);
+		run(stage, 10 * MS);
+		begin_take(&waiter, &stage->hosts[0], "build", LC_EXCLUSIVE);
+		run(stage, i * 50);
+		allow_listings(stage, false);
+		act_together(stage,
+		             OP(.kind = ENSEMBLE_DELETE, .path = BUILD "/lock-0000000000",
+		                .version = ENSEMBLE_ANY_VERSION),
+		             1);
+		run(stage, SECOND);
+		assert_int_not_equal(waiter.result, 0);
+		allow_listings(stage, true);
+		leave(&waiter);
+		finish(stage);
+	}
+}
+
+/* There a listing takes a read of every entry, and only those put them in order. */
+static void where_numbers_repeat(void **state)
+{
+	struct stage *stage = begin_build(13);
+	struct taker holder, waiter;
+
+	(void)state;
+	world_set_counter(&stage->world, BUILD, INT32_MAX - 10);
+	take_on(&holder, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+	allow_listings(stage, false);
+	leave(&holder);
+	assert_int_equal(waiter.result, -ENOLCK);
+	allow_listings(stage, true);
+	leave(&waiter);
+	finish(stage);
+}
+
+/* What a connection tells at its beginning comes in no order. */
+static void on_another_connection(void **state)
+{
+	struct stage *stage = begin_build(11);
+	struct taker holder, waiter;
+
+	(void)state;
+	take_on(&holder, stage, 1, LC_EXCLUSIVE);
+	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+	conn_break(stage->hosts[0].wire.conn, -1);
+	run(stage, SECOND);
+	assert_true(lc_ready(stage->hosts[0].lc));
+	allow_listings(stage, false);
+	leave(&holder);
+	assert_int_equal(waiter.result, -ENOLCK);
+	allow_listings(stage, true);
+	leave(&waiter);
+	finish(stage);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_the_event),         cmocka_unit_test(in_turn),
+		cmocka_unit_test(not_there_any_more),   cmocka_unit_test(readers_together),
+		cmocka_unit_test(reader_among_readers), cmocka_unit_test(seen_in_time),
+		cmocka_unit_test(one_of_two),           cmocka_unit_test(behind_one_of_ours),
+		cmocka_unit_test(gone_itself),          cmocka_unit_test(gone_right_after),
+		cmocka_unit_test(with_other_slots),     cmocka_unit_test(with_slots),
+		cmocka_unit_test(where_numbers_repeat), cmocka_unit_test(on_another_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

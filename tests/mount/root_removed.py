@@ -6,13 +6,23 @@ reported missing in one log line, and used again when it is there again."""
 import errno
 import os
 
+import rawzk
 from harness import Stopwatch, check, check_equal, check_errno, errno_of, run, until
 
 
 def remove(zk, path):
-    for name in zk.children(path):
-        remove(zk, f'{path}/{name}')
-    zk.delete(path)
+    """With what the mount makes below it meanwhile."""
+    def removed():
+        try:
+            for name in zk.children(path):
+                remove(zk, f'{path}/{name}')
+            zk.delete(path)
+        except rawzk.ZkError as err:
+            if err.code not in (rawzk.NONODE, rawzk.NOTEMPTY):
+                raise
+            return err.code == rawzk.NONODE
+        return True
+    until(removed, f'{path} is removed')
 
 
 def lost(taker):

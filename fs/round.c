@@ -48,7 +48,8 @@ struct round {
 	const struct page *page;
 	enum on_lost on_lost;
 	struct crew *crew;
-	_Atomic bool *open; /* shared, by slot: somebody of it was to be stopped */
+	_Atomic bool *open; /* shared, by slot: somebody of it was to be stopped, */
+	_Atomic bool *told; /*   and its opener was sent SIGTERM */
 	enum { ROUND_NONE, ROUND_KIN, ROUND_OPENERS, ROUND_ALL } phase;
 	int64_t began_us;
 	struct order_process *processes; /* shared, by job of ROUND_KIN, which fills it in */
@@ -86,6 +87,13 @@ static bool may_stop(struct subject *subject, uid_t taker)
 	return subject->has_status && process_obeys(&subject->status, taker);
 }
 
+/* The opener comes first, and again among all: to some programs a second SIGTERM says more. */
+static bool was_told(struct round *round, int slot)
+{
+	return slots_look(round->page, slot).pid == round->subject.ref.pid &&
+	       atomic_exchange(&round->told[slot], true);
+}
+
 static void stop(struct round *round, int slot, uid_t taker)
 {
 	const struct loss *loss = &round->losses[slot];
@@ -98,7 +106,7 @@ static void stop(struct round *round, int slot, uid_t taker)
 	    clock_now_us() >= loss->since_us + GUARDIAN_TERM_TO_KILL_US) {
 		process_signal(&subject->ref, SIGKILL);
 		subject->killed = true;
-	} else if (!loss->termed && !subject->termed) {
+	} else if (!loss->termed && !was_told(round, slot) && !subject->termed) {
 		process_signal(&subject->ref, SIGTERM);
 		subject->termed = true;
 	}
@@ -370,9 +378,10 @@ struct round *round_create(const struct page *page, enum on_lost on_lost)
 	round->on_lost = on_lost;
 	/* All of it ends with this process, which ends if this fails. */
 	round->open = share(GUARDIAN_SLOTS * sizeof(round->open[0]));
+	round->told = share(GUARDIAN_SLOTS * sizeof(round->told[0]));
 	round->processes = share(CREW_JOBS_MAX * sizeof(round->processes[0]));
 	round->crew = crew_create(round);
-	if (round->open && round->processes && round->crew)
+	if (round->open && round->told && round->processes && round->crew)
 		return round;
 	free(round);
 	return NULL;
@@ -392,6 +401,7 @@ struct round_lost round_note(struct round *round)
 			if (loss->word != word) {
 				lost.more = true;
 				*loss = (struct loss){.since_us = clock_now_us()};
+				atomic_store(&round->told[i], false);
 			}
 			if (loss->since_us > lost.newest_us)
 				lost.newest_us = loss->since_us;

@@ -6,8 +6,10 @@ next one holds, also when the daemon is stopped or dead. No other process is tou
 import functools
 import os
 import signal
+import subprocess
+import sys
 
-from harness import SLOWNESS, Stopwatch, check, command, run, spawn, until
+from harness import SLOWNESS, WAIT_SECONDS, Stopwatch, check, check_equal, command, run, spawn, until
 
 SECONDS = round(6 * SLOWNESS)   # of a session
 
@@ -21,6 +23,18 @@ sleep 1000 9>&- & echo $! >"$2.free"
 while [ -e /proc/$!/fd/9 ]; do sleep 0.01 9>&-; done
 echo $$ >"$2.held.new"; mv "$2.held.new" "$2.held"
 while :; do sleep 0.05 9>&-; done
+'''
+
+
+# Tells by its status how often it was sent SIGTERM; before the guardian goes on.
+COUNTER = '''
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(90))
+os.open(sys.argv[1], os.O_RDWR)
+print('held', flush=True)
+signal.sigwait([signal.SIGTERM])
+sys.exit(2 if signal.sigtimedwait([signal.SIGTERM], 0.5) else 1)
 '''
 
 
@@ -92,6 +106,20 @@ def lose(case, server, mode, fault):
     b.unmount()
 
 
+def told_once(case, server):
+    relay = case.relay(server)
+    mount = case.mount(relay, 'a', session=f'{SECONDS}s', options=['on_lost=term'])
+    mount.allow('.')
+    mount.mkdir('once')
+    with spawn([sys.executable, '-c', COUNTER, mount.path('once', 'lock')], stdout=subprocess.PIPE) as process:
+        check_equal(process.stdout.readline(), b'held\n', 'its word')
+        relay.freeze()
+        check_equal(process.wait(WAIT_SECONDS), 1, 'how often it was told')
+    relay.thaw()
+    mount.ready()
+    mount.unmount()
+
+
 def guards(mount):
     """Guardians of that mount's daemon: its children, or orphans of its session."""
     found = []
@@ -109,8 +137,11 @@ def guards(mount):
 def test(case):
     server = case.server(tick_ms=500)
     for mode in ('kill', 'term'):
-        case.at_once(*(functools.partial(lose, server=server, mode=mode, fault=fault)
-                       for fault in ('silence', 'stopped', 'killed', 'deleted')))
+        parts = [functools.partial(lose, mode=mode, fault=fault)
+                 for fault in ('silence', 'stopped', 'killed', 'deleted')]
+        if mode == 'term':
+            parts.append(told_once)
+        case.at_once(*(functools.partial(part, server=server) for part in parts))
 
 
 run(test)

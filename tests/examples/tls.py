@@ -13,6 +13,7 @@ import re
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 
 import gate
@@ -181,6 +182,27 @@ def survives(mount, what):
     waiter.release()
 
 
+def password_of(session):
+    """What the server makes of the id: 16 bytes of java.util.Random."""
+    seed, password = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & (1 << 48) - 1, b''
+    for _ in range(4):
+        seed = (seed * 0x5DEECE66D + 11) & (1 << 48) - 1
+        password += struct.pack('<I', seed >> 16)
+    return password
+
+
+def end_session(session):
+    """By a connection without credentials: comes back to the session, and closes it."""
+    def packet(data):
+        return struct.pack('>i', len(data)) + data
+    with socket.create_connection(('127.0.0.1', TUNNEL), WAIT_SECONDS) as sock:
+        sock.sendall(packet(struct.pack('>iqiqi16s?', 0, 0, 15000, session, 16, password_of(session), False)))
+        check(sock.recv(4096), 'the server does not answer')
+        sock.sendall(packet(struct.pack('>ii', 1, -11)))
+        while sock.recv(4096):
+            pass
+
+
 def keep_out(case, server):
     """First without the rule: who has no credentials, but the tunnel."""
     secret = written(case.directory + '/secret', 'team:correct-horse\n')
@@ -200,6 +222,10 @@ def keep_out(case, server):
             else:
                 raise AssertionError(f'{path} is open to who has the tunnel')
     holder.do('fsync')
+    session = private.session()
+    end_session(session)
+    until(lambda: errno_of(holder.do, 'fsync') == errno.EIO, 'the session is ended, and the lock lost')
+    until(lambda: private.status()['state'] == 'ready' and private.session() != session, 'another session')
     holder.release()
 
     done(['nft', '-f', gate.path('tls/tunnel.nft')])
@@ -228,7 +254,7 @@ def test(case):
 
     mount = case.mount(server, 'a', '60s', servers=','.join(f'127.0.0.1:{port}' for port in TUNNELS))
     for each in case.mounts:
-        each.allow('connection lost')
+        each.allow('connection lost|session ended|is lost')
     mount.mkdir('build')
     check_equal(mount.status()['server'], f'127.0.0.1:{TUNNEL}', 'the server')
 

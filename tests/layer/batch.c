@@ -239,6 +239,43 @@ static void only_so_much_in_one(void **state)
 	}
 }
 
+/* Reasons are long: the bytes of a transaction count, too. */
+static void only_so_many_bytes_in_one(void **state)
+{
+	static struct entry many[20];
+	struct rig *rig = *state;
+	char reason[LC_REASON_MAX + 1] = "";
+	unsigned transactions = 0;
+
+	memset(reason, 'x', LC_REASON_MAX);
+	for (size_t i = 0; i < LENGTH(many); i++) {
+		char lock[8];
+
+		snprintf(lock, sizeof(lock), "%zu", i);
+		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);
+		many[i].reason = strdup(reason);
+		many[i].lock->batch.proven = true;
+		create(&many[i]);
+	}
+	batch_send(&rig->lc);
+	for (char *text = strtok(rig->sent, ","); text; text = strtok(NULL, ",")) {
+		size_t parts = 1;
+
+		for (const char *more = text; (more = strstr(more, " + ")); more++)
+			parts++;
+		assert_in_range(parts * LC_REASON_MAX, 1, ENSEMBLE_BYTES_MAX);
+		transactions++;
+	}
+	assert_int_equal(transactions, 2);
+	rig_forget(rig);
+	rig_end_session(rig, false);
+	for (size_t i = 0; i < LENGTH(many); i++) {
+		entry_set_absent(&many[i]);
+		rig_forget(rig);
+		rig_free_entry(&many[i]);
+	}
+}
+
 /* ---- failures ---- */
 
 /* A transaction fails as a whole: each goes alone then, in the old order, before later ones. */
@@ -484,7 +521,7 @@ static void listed_all_the_same(void **state)
 
 		(void)state;
 		count = 0;
-		first = add_present(rig, "a", 4);
+		first = add_present(rig, "a", 0);
 		next = add(rig, "a");
 		lock = first->lock;
 		first->first = true;
@@ -496,7 +533,7 @@ static void listed_all_the_same(void **state)
 		next->wanted = i != 3;
 		lock_want_list(lock);
 		batch_send(&rig->lc);
-		assert_int_equal(next->follows, 4);
+		assert_int_equal(next->follows, 0);
 		assert_true(lock->want_list);
 		lock->waiting = lock->holding = 0;
 		lock->unresolved = false;
@@ -509,16 +546,27 @@ static void listed_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BATCH_TEST(one_goes_alone),           BATCH_TEST(three_go_together),
-		BATCH_TEST(unproven_locks_go_alone),  BATCH_TEST(deletes_come_first),
-		BATCH_TEST(one_create_of_a_lock),     BATCH_TEST(several_creates_of_a_lock),
-		BATCH_TEST(only_so_much_in_one),      BATCH_TEST(refused_together),
-		BATCH_TEST(refused_and_unwanted),     BATCH_TEST(unknown_together),
-		BATCH_TEST(not_sent_without_contact), BATCH_TEST(kept_while_much_is_under_way),
-		BATCH_TEST(behind_what_is_kept),      BATCH_TEST(nothing_while_not_ready),
-		BATCH_TEST(guarded_delete),           BATCH_TEST(guarded_delete_fails),
-		BATCH_TEST(guarded_delete_unknown),   BATCH_TEST(released_and_taken),
-		BATCH_TEST(left_and_taken),           cmocka_unit_test(listed_all_the_same),
+		BATCH_TEST(one_goes_alone),
+		BATCH_TEST(three_go_together),
+		BATCH_TEST(unproven_locks_go_alone),
+		BATCH_TEST(deletes_come_first),
+		BATCH_TEST(one_create_of_a_lock),
+		BATCH_TEST(several_creates_of_a_lock),
+		BATCH_TEST(only_so_much_in_one),
+		BATCH_TEST(only_so_many_bytes_in_one),
+		BATCH_TEST(refused_together),
+		BATCH_TEST(refused_and_unwanted),
+		BATCH_TEST(unknown_together),
+		BATCH_TEST(not_sent_without_contact),
+		BATCH_TEST(kept_while_much_is_under_way),
+		BATCH_TEST(behind_what_is_kept),
+		BATCH_TEST(nothing_while_not_ready),
+		BATCH_TEST(guarded_delete),
+		BATCH_TEST(guarded_delete_fails),
+		BATCH_TEST(guarded_delete_unknown),
+		BATCH_TEST(released_and_taken),
+		BATCH_TEST(left_and_taken),
+		cmocka_unit_test(listed_all_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

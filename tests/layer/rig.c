@@ -378,6 +378,7 @@ struct rig *rig_begin(void)
 		.readings = &rig->readings,
 		.reads = &rig->reads,
 		.calls = &rig->calls,
+		.orphans = &rig->orphans,
 	};
 	rig->entries.events = &entry_recorder;
 	assert_int_equal(session_begin(&rig->lc, &session_recorder), 0);

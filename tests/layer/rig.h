@@ -14,6 +14,7 @@
 #define LAYER_RIG_H
 
 #include "call.h"
+#include "orphan.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -37,6 +38,7 @@ struct rig {
 	struct readings readings;
 	struct reads reads;
 	struct calls calls;
+	struct orphans orphans;
 	int64_t now_us;
 	uint64_t randoms;
 	int open_result;

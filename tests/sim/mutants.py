@@ -57,6 +57,8 @@ def mutant(rule, name, file, old, new, judge, *more):
 LEASE = unit('tests/unit/lease.c')
 QUEUE = unit('tests/unit/queue.c')
 CALLS = unit('tests/sim/test_calls.c')
+EVICTION = unit('tests/sim/test_eviction.c')
+TAKERS = unit('tests/sim/test_takers.c')
 OWN = unit('tests/sim/test_own.c')
 HANDOFF = unit('tests/sim/test_handoff.c')
 # The engine's files, as they are.
@@ -235,12 +237,12 @@ mutant(8, 'adjacent_across_a_gap', 'handoff.c',
 mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
        '\t\t\tloss_of_lock(taker);',
        '\t\t\t;',
-       CALLS)
+       TAKERS)
 
 mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
        'lock->unresolved = lock->behind_leaver = false;\n\tDL_FOREACH_SAFE',
        'lock->unresolved = false;\n\tDL_FOREACH_SAFE',
-       CALLS)
+       TAKERS)
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (lock->czxid != czxid) {',
        'if (0) {',
@@ -264,7 +266,7 @@ mutant(9, 'reconnect_taken_as_deletion', 'listing.c',
 mutant(9, 'events_alone_are_relied_on', 'lock.c',
        'timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + RECHECK_US);',
        ';',
-       CALLS)
+       TAKERS)
 mutant(9, 'event_ignored', 'listing.c',
        '\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\tlock_want_list(lock);\n\telse',
        '\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t;\n\telse',
@@ -332,7 +334,7 @@ mutant(11, 'leaver_kept_for_ever', 'taker.c',
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
        '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lc->entries->events->proved(',
        '\tentry->lc->entries->events->proved(',
-       CALLS)
+       TAKERS)
 mutant(11, 'proved_by_another_one', 'handoff.c',
        '\tif (lock->unproved != entry)\n\t\treturn;\n',
        '',
@@ -525,7 +527,7 @@ mutant(14, 'try_waits_for_contact', 'taker.c',
 mutant(14, 'try_without_an_answer_is_busy', 'taker.c',
        'taker->immediate ? -EHOSTUNREACH',
        'taker->immediate ? -EAGAIN',
-       CALLS)
+       TAKERS)
 mutant(14, 'leaving_called_a_limit', 'take.c',
        'taker_fail(taker_of(entry), -ESHUTDOWN);',
        'taker_fail(taker_of(entry), -ENOLCK);',
@@ -541,11 +543,11 @@ mutant(14, 'try_forgotten_in_doubt', 'admission.c',
 mutant(14, 'try_judged_by_an_older_list', 'admission.c',
        'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->probed_at;',
        'taker->wait == WAIT_PROBING;',
-       CALLS)
+       TAKERS)
 mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
        'owners[i]->immediate && !owners[i]->replaces)',
        'owners[i]->immediate)',
-       CALLS)
+       TAKERS)
 mutant(14, 'reading_try_refused_beside_readers', 'lock.c',
        'return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;',
        'return lock->holding > 0 || lock->front;',
@@ -585,7 +587,7 @@ mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
 mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
        '\treplace(taker, old);\n\tlock_want_list(taker->entry.lock);\n',
        '\treplace(taker, old);\n',
-       CALLS)
+       TAKERS)
 
 # ---- 17: whose entry ----
 
@@ -797,19 +799,19 @@ mutant(20, 'change_given_up', 'change.c',
 mutant(21, 'evicted_at_once', 'evict.c',
        'if (!evict->name.ours || answer->stat->ephemeral_owner == 0)',
        'if (1)',
-       CALLS)
+       EVICTION)
 mutant(21, 'evicted_by_nobody', 'evict.c',
        'if (!evict->name.ours || answer->stat->ephemeral_owner == 0)',
        'if (!evict->name.ours)',
-       CALLS)
+       EVICTION)
 mutant(21, 'mark_by_any_version', 'evict.c',
        'ensemble_set(call->path, data, len, answer->stat->version)',
        'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION)',
-       CALLS)
+       EVICTION)
 mutant(21, 'evicted_without_a_poke', 'evict.c',
        '\tpoke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);\n',
        '',
-       CALLS)
+       EVICTION)
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
        '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);\n',
        '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + 1000 * evict->wait_us);\n',
@@ -817,11 +819,11 @@ mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
 mutant(21, 'evicted_in_our_time', 'evict.c',
        'if (evict->wait_us < call->lc->session->granted_us)',
        'if (1)',
-       CALLS)
+       EVICTION)
 mutant(21, 'mark_given_up', 'evict.c',
        '.finish = evict_finish, .repeatable = true,',
        '.finish = evict_finish,',
-       CALLS)
+       EVICTION)
 
 mutant(21, 'mark_not_read', 'entry.c',
        '\t\tevents_of(entry)->marked(entry, by);\n',
@@ -830,11 +832,11 @@ mutant(21, 'mark_not_read', 'entry.c',
 mutant(21, 'poke_not_seen', 'core.c',
        '\tif (poked)\n\t\tentries_check_marks(lc);\n',
        '',
-       CALLS)
+       EVICTION)
 mutant(21, 'poke_goes_with_its_node', 'session.c',
        'poked = answer->stat->version != session->node_version + 1;',
        'poked = session->node_made && answer->stat->version != session->node_version + 1;',
-       CALLS)
+       EVICTION)
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
        'ensemble_set(path, data, entry_format(entry, data), entry->version)',
        'ensemble_set(path, data, entry_format(entry, data), ENSEMBLE_ANY_VERSION)',
@@ -842,39 +844,39 @@ mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
 mutant(21, 'poke_not_read', 'poke.c',
        '\telse if (session_is_ready(lc))\n\t\tread_pokes(lc);\n',
        '',
-       CALLS)
+       EVICTION)
 mutant(21, 'poke_wipes_out_another', 'poke.c',
        'ensemble_set(NULL, data, kept + LINE, answer->stat->version)',
        'ensemble_set(NULL, data, kept + LINE, ENSEMBLE_ANY_VERSION)',
-       CALLS)
+       EVICTION)
 mutant(21, 'poke_reads_everything', 'poke.c',
        '\t\tlook_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);',
        '\t\tentries_check_marks(lc);',
-       CALLS)
+       EVICTION)
 mutant(21, 'more_pokes_than_named', 'poke.c',
        'LINE)\n\t\tentries_check_marks(lc);',
        'LINE)\n\t\t;',
-       CALLS)
+       EVICTION)
 mutant(21, 'poke_below_the_own_root', 'poke.c',
        'answer->result != ENSEMBLE_OK && next_root(poke)',
        '0 && next_root(poke)',
-       CALLS)
+       EVICTION)
 mutant(21, 'pokes_gone_with_their_node', 'poke.c',
        '\tif (pokes->lost)\n\t\tentries_check_marks(lc);\n',
        '',
-       CALLS)
+       EVICTION)
 mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
        '\t\tlc->session->node_version = answer->stat->version;\n}',
        '\t\t;\n}',
-       CALLS)
+       EVICTION)
 mutant(21, 'poke_in_a_gap_is_none', 'session.c',
        'if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)',
        'if (len)',
-       CALLS)
+       EVICTION)
 mutant(21, 'mark_that_nobody_waits_for', 'evict.c',
        '\tif (answer->result == ENSEMBLE_OK && call->told)\n\t\tfollow_up(ctx);\n',
        '',
-       CALLS)
+       EVICTION)
 mutant(21, 'evicted_holder_goes_on', 'taker.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
        'if (taker->state != TAKER_WAITING)\n\t\treturn;',
@@ -922,19 +924,19 @@ mutant(33, 'lock_above_by_any_version', 'remove.c',
 mutant(33, 'evicted_by_anybody', 'evict.c',
        'if (!may_evict(evict, answer))',
        'if (0)',
-       CALLS)
+       EVICTION)
 mutant(33, 'believes_another_client', 'evict.c',
        'return evict->name.ours && answer->stat->ephemeral_owner != 0 &&',
        'return',
-       CALLS)
+       EVICTION)
 mutant(33, 'evicted_by_the_former_owner', 'evict.c',
        'ops, owner ? 2 : 1, answered',
        'ops, 1, answered',
-       CALLS)
+       EVICTION)
 mutant(33, 'another_entry_is_evicted', 'evict.c',
        'if (evict->token && answer->stat->czxid != evict->token)',
        'if (0)',
-       CALLS)
+       EVICTION)
 mutant(33, 'another_lock_is_had', 'taker.c',
        'return taker->meant == 0 || taker->meant == taker->entry.lock->czxid;',
        'return true;',
@@ -942,7 +944,7 @@ mutant(33, 'another_lock_is_had', 'taker.c',
 mutant(33, 'another_lock_is_waited_for', 'lock.c',
        '\trefuse_misled(lock);\n',
        '',
-       CALLS)
+       TAKERS)
 mutant(33, 'another_lock_comes_first', 'handoff.c',
        '\t       taker_means(taker) && lock->holding == 0',
        '\t       lock->holding == 0',
@@ -954,7 +956,7 @@ mutant(33, 'another_lock_comes_first', 'handoff.c',
 mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
        '\tentry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;\n',
        '',
-       CALLS)
+       TAKERS)
 mutant(20, 'told_twice_since_when_it_holds', 'entry.c',
        'entry->held_since_ms >= 0 && !entry->told_since;',
        'entry->held_since_ms >= 0;',
@@ -1008,7 +1010,7 @@ mutant(25, 'other_families_do_not_count', 'queue.c',
 mutant(24, 'nobody_is_watched_coming', 'waiters.c',
        'call->taker->waiters_changed != NULL;',
        'false;',
-       CALLS)
+       TAKERS)
 mutant(24, 'waiters_never_changed', 'waiters.c',
        '\t\tif (taker->waiters_changed && !is_to_be_told(taker))',
        '\t\tif (0)',

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Entries that are taken away: how each mount hears of it, with answers lost at every moment. Two
+ * engines on an ensemble in memory.
+ */
+#include "unit_calls.h"
+
+#include "mutation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* ---- eviction ---- */
+
+static bool is_there(struct stage *stage, const char *znode)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), BUILD "/%s", znode);
+	return node_of(stage, path);
+}
+
+static void evicting_others(void **state)
+{
+	struct stage *stage = begin(6);
+	struct host *host = &stage->hosts[0];
+	int64_t session = world_foreign_session(&stage->world, false);
+	char znode[256];
+
+	(void)state;
+	put(stage, BUILD, "");
+	/* Another client's, and one that no session looks after: at once. */
+	make_entry(stage, session, "other-lock-", "10.0.0.1", znode);
+	assert_int_equal(evict(host, "build", znode), 0);
+	assert_false(is_there(stage, znode));
+	assert_int_equal(evict(host, "build", znode), -ENOENT);
+	make_entry(stage, 0, OURS, "", znode);
+	assert_int_equal(evict(host, "build", znode), 0);
+	assert_false(is_there(stage, znode));
+	assert_int_equal(evict(host, "build", "no-number"), -ENOENT);
+	/* No lock is deleted in an entry's stead. */
+	put(stage, BUILD "/below", "");
+	assert_int_equal(evict(host, "build", "below"), -ENOENT);
+	assert_non_null(node_of(stage, BUILD "/below"));
+	finish(stage);
+}
+
+/* One of a mount that does nothing is deleted after the session timeout that it tells,
+ * or the evictor's own, whichever is longer. */
+static void evicting_from_the_dead(void **state)
+{
+	static const struct {
+		const char *data;
+		int64_t wait_us;
+	} rows[] = {
+		{"host: web9\npid: 7\nsession_timeout: 25000\n", 25 * SECOND},
+		{"host: web9\npid: 7\nsession_timeout: 4000\n", TIMEOUT_US},
+		{"", TIMEOUT_US},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct stage *stage = begin(7);
+		int64_t session = world_foreign_session(&stage->world, false);
+		char znode[256], path[512], node[256], data[512];
+		const struct node *marked;
+
+		put(stage, BUILD, "");
+		snprintf(node, sizeof(node), ROOT "/.zklockfs/0123456789abcdef");
+		put(stage, node, "web9");
+		make_entry(stage, session, OURS, rows[i].data, znode);
+		assert_int_equal(evict(&stage->hosts[0], "build", znode), 0);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		snprintf(data, sizeof(data), "evict: uid 0 pid 1 (sh) on m9\n%s", rows[i].data);
+		assert_data(stage, path, data);
+		assert_data(stage, node, "web9");
+		assert_int_equal(node_of(stage, node)->stat.version, 1);
+		/* A second one changes nothing, and is told so. */
+		marked = node_of(stage, path);
+		assert_int_equal(marked->stat.version, 1);
+		assert_int_equal(evict(&stage->hosts[1], "build", znode), 0);
+		assert_int_equal(marked->stat.version, 1);
+		assert_int_equal(node_of(stage, node)->stat.version, 2);
+		assert_int_equal(evict(&stage->hosts[0], "build", znode), 0);
+		assert_int_equal(node_of(stage, node)->stat.version, 3);
+		run(stage, rows[i].wait_us - 10 * SECOND);
+		assert_true(is_there(stage, znode));
+		run(stage, 2 * SECOND);
+		assert_false(is_there(stage, znode));
+		finish(stage);
+	}
+}
+
+/* The one who evicts does not wait for the answer. A mark that was made all the same is followed
+ * up: the entry goes in the end. */
+static void evicting_without_patience(void **state)
+{
+	static const struct lc_evictor root = {.uid = 0, .name = "root"};
+	int marked_late = 0;
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct stage *stage = begin(7);
+		int64_t session = world_foreign_session(&stage->world, false);
+		char znode[256], path[512];
+		struct question *question;
+		bool marked;
+
+		put(stage, BUILD, "");
+		make_entry(stage, session, OURS, "", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		question = stage_ask_evict(&stage->hosts[0], "build", znode, &root);
+		run(stage, i * 50);
+		if (question->call)
+			stage_cancel(question);
+		else
+			i = 60; /* it was answered */
+		run(stage, SECOND);
+		marked = node_of(stage, path)->stat.version > 0;
+		marked_late += marked && i < 60;
+		run(stage, TIMEOUT_US + 2 * SECOND);
+		assert_int_equal(is_there(stage, znode), !marked);
+		stage_forget(question);
+		finish(stage);
+	}
+	assert_true(marked_late > 0);
+}
+
+/* Its mount goes on changing it meanwhile; the connection breaks; the engine ends. */
+static void evicting_with_trouble(void **state)
+{
+	char znode[256], path[512];
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		struct stage *stage = begin(8);
+		struct host *host = &stage->hosts[0];
+		int64_t session = world_foreign_session(&stage->world, false);
+		struct question *q;
+
+		put(stage, BUILD, "");
+		make_entry(stage, session, OURS, "host: web9\n", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		q = stage_ask_evict(host, "build", znode, EVICTOR(.name = "me"));
+		run(stage, i * 200);
+		if (i % 2)
+			conn_break(host->wire.conn, -1);
+		else
+			world_do(&stage->world, 0,
+			         OP(.kind = ENSEMBLE_SET, .path = path, .data = "reason: x\n",
+			            .data_len = 10, .version = ENSEMBLE_ANY_VERSION),
+			         1, NULL);
+		assert_int_equal(answer_of(q), 0);
+		/* The last to write may have been its mount, which then has seen the mark. */
+		if (i % 2)
+			assert_data(stage, path, "evict: me\nhost: web9\n");
+		else if (node_of(stage, path)->data_len > 10)
+			assert_data(stage, path, "evict: me\nreason: x\n");
+		if (i % 4 < 2) {
+			run(stage, TIMEOUT_US);
+			assert_false(is_there(stage, znode));
+		}
+		finish(stage);
+	}
+}
+
+/* An entry of another client is changed before its delete arrives: that is tried again. */
+static void evicting_what_changes(void **state)
+{
+	char znode[256], path[512];
+	int met = 0;
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct stage *stage = begin(8);
+		struct question *q;
+
+		put(stage, BUILD, "");
+		make_entry(stage, world_foreign_session(&stage->world, false), "other-lock-", "x",
+		           znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		q = stage_ask_evict(&stage->hosts[0], "build", znode, EVICTOR(.name = "me"));
+		run(stage, i * 50);
+		if (tree_find(&stage->world.proposed, path)) {
+			met++;
+			put_now(stage, path, "y");
+		}
+		run(stage, 100 * MS); /* it does not wait for anything else */
+		assert_int_equal(q->result, 0);
+		assert_false(is_there(stage, znode));
+		finish(stage);
+	}
+	assert_in_range(met, 10, 59);
+}
+
+/* Its taker, of an entry of a mount; the lock's owner, and root. */
+static void who_may_evict(void **state)
+{
+	static const struct {
+		bool ours;
+		uid_t uid;
+		int64_t other;
+		int result;
+	} rows[] = {
+		{true, 0, 0, 0},       {true, 9, 0, 0},       {true, 7, 0, 0},
+		{true, 8, 0, -EPERM},  {true, 9, 1, -ENOENT}, {false, 0, 0, 0},
+		{false, 9, 0, -EPERM}, {false, 7, 0, 0},      {false, 0, 1, -ENOENT},
+	};
+	struct stage *stage = begin(13);
+	struct host *host = &stage->hosts[0];
+
+	(void)state;
+	put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char znode[256], path[512];
+		struct question *q;
+		struct node *node;
+
+		make_entry(stage, world_foreign_session(&stage->world, false),
+		           rows[i].ours ? OURS : "other-lock-", "host: web9\nuid: 9\n", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		node = node_of(stage, path);
+		q = stage_ask_evict(host, "build", znode,
+		                    EVICTOR(.uid = rows[i].uid, .name = "me",
+		                            .token = node->stat.czxid + rows[i].other));
+		assert_int_equal(answer_of(q), rows[i].result);
+		node = node_of(stage, path);
+		assert_int_equal(!node || node->stat.version > 0, rows[i].result == 0);
+	}
+	finish(stage);
+}
+
+/* Who is the lock's owner no more when it is to be done. */
+static void evicted_by_the_former_owner(void **state)
+{
+	int done_in_time = 0, refused = 0;
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct stage *stage = begin((uint64_t)i);
+		char znode[256], path[512];
+		struct question *q;
+		bool in_time;
+
+		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		make_entry(stage, world_foreign_session(&stage->world, false),
+		           i % 2 ? OURS : "other-lock-", "uid: 9\n", znode);
+		snprintf(path, sizeof(path), BUILD "/%s", znode);
+		q = stage_ask_evict(&stage->hosts[0], "build", znode,
+		                    EVICTOR(.uid = 7, .name = "me"));
+		run(stage, i / 2 * 400);
+		in_time = !tree_find(&stage->world.proposed, path) ||
+		          tree_find(&stage->world.proposed, path)->stat.version > 0;
+		put_now(stage, BUILD, MAGIC "uid: 8\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
+		assert_int_equal(answer_of(q), in_time ? 0 : -EPERM);
+		assert_int_equal(!node_of(stage, path) || node_of(stage, path)->stat.version > 0,
+		                 in_time);
+		done_in_time += in_time;
+		refused += !in_time;
+		finish(stage);
+	}
+	assert_true(done_in_time > 0 && refused > 0);
+}
+
+/* ---- pokes ---- */
+
+#define CROWD 80
+
+/* One holds, and many wait behind it: nobody watches their entries but the first one's. */
+static void crowd(struct taker takers[CROWD], struct host *host, const char *lock)
+{
+	for (int i = 0; i < CROWD; i++)
+		begin_take(&takers[i], host, lock, LC_EXCLUSIVE);
+	run(host->owner, SECOND);
+	assert_int_equal(takers[0].result, 0);
+}
+
+static void disperse(struct taker takers[CROWD])
+{
+	for (int i = CROWD - 1; i >= 0; i--)
+		stage_leave(&takers[i]);
+	run(takers[0].host->owner, SECOND);
+}
+
+/* By that mount, which is not waited for. */
+static struct question *begin_evict(struct host *host, const char *lock, const struct taker *victim)
+{
+	return stage_ask_evict(host, lock, lc_znode(victim->lc), EVICTOR(.name = "me"));
+}
+
+static void root_at(struct host *host, const char *root)
+{
+	stage_stop(host, true);
+	assert_int_equal(stage_start(host, root, 0), 0);
+	run(host->owner, SECOND);
+	assert_true(lc_ready(host->lc));
+}
+
+/* At once, whoever stands before it, and wherever the two have their roots; and nobody else's
+ * entry is read. */
+static void poked_at_once(void **state)
+{
+	static const struct {
+		const char *victim, *evictor;
+	} roots[] = {
+		{"/locks", "/locks"},          {"/locks/team", "/locks"},
+		{"/locks", "/locks/team"},     {"/locks/team/one", "/locks"},
+		{"/locks", "/locks/team/one"}, {"/locks/team/one", "/locks/team"},
+	};
+	static struct taker takers[CROWD];
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(roots); i++) {
+		struct stage *stage = begin(i + 20);
+		struct host *victim = &stage->hosts[0], *evictor = &stage->hosts[1];
+		const char *lock = "/locks/team/one/build";
+		struct question *q;
+		unsigned long before;
+
+		put(stage, "/locks/team", "");
+		put(stage, "/locks/team/one", "");
+		put(stage, lock, "");
+		root_at(victim, roots[i].victim);
+		root_at(evictor, roots[i].evictor);
+		crowd(takers, victim, lock + strlen(roots[i].victim) + 1);
+		before = requests(victim);
+		q = begin_evict(evictor, lock + strlen(roots[i].evictor) + 1, &takers[40]);
+		run(stage, 60 * MS);
+		assert_int_equal(takers[40].result, -ECANCELED);
+		expect(requests(victim) - before < 8, "a poke costs %lu requests",
+		       requests(victim) - before);
+		assert_int_equal(answer_of(q), 0);
+		for (int k = 1; k < CROWD; k++)
+			assert_int_equal(takers[k].result, k == 40 ? -ECANCELED : NONE);
+		disperse(takers);
+		finish(stage);
+	}
+}
+
+/* Two mounts at the same time, one of them the victims' own; and more than the node names. */
+static void poked_together(void **state)
+{
+	static struct taker takers[CROWD];
+	struct question *questions[CROWD];
+
+	(void)state;
+	for (int many = 0; many < 3; many++) {
+		struct stage *stage = begin(30);
+		int last = many == 2 ? CROWD : 20;
+		unsigned long before;
+
+		put(stage, BUILD, "");
+		crowd(takers, &stage->hosts[0], "build");
+		if (many == 2)
+			host_pause(&stage->hosts[0], SECOND);
+		before = requests(&stage->hosts[0]);
+		for (int i = 2; i < last; i++)
+			questions[i] =
+				begin_evict(&stage->hosts[many ? 1 : i % 2], "build", &takers[i]);
+		run(stage, many == 2 ? 1200 * MS : 300 * MS);
+		if (many == 1)
+			expect(requests(&stage->hosts[0]) - before < 70,
+			       "%d pokes cost %lu requests", last - 2,
+			       requests(&stage->hosts[0]) - before);
+		for (int i = 1; i < CROWD; i++)
+			assert_int_equal(takers[i].result, i > 1 && i < last ? -ECANCELED : NONE);
+		for (int i = 2; i < last; i++)
+			assert_int_equal(answer_of(questions[i]), 0);
+		disperse(takers);
+		finish(stage);
+	}
+}
+
+/* The node of that mount whose path ends so. */
+static struct node *home_of(struct host *host, const char *suffix)
+{
+	struct node *home = node_of(host->owner, ROOT "/.zklockfs")->children;
+
+	while (home->stat.ephemeral_owner != host->wire.session ||
+	       strlen(home->name) != 16 + strlen(suffix))
+		home = home->next;
+	return home;
+}
+
+static void mark(struct stage *stage, const struct taker *victim)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), BUILD "/%s", lc_znode(victim->lc));
+	put_now(stage, path, "evict: me\nhost: m0\n");
+}
+
+/* Mounts that know nothing of pokes write to the heartbeats' node; and any node may vanish, with
+ * what it tells. */
+static void poked_otherwise(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct stage *stage = begin(11);
+		struct host *host = &stage->hosts[0];
+		struct node *home = home_of(host, i == 2 ? "-pokes" : "");
+		struct taker holder, waiters[2];
+		struct question *q;
+
+		put(stage, BUILD, "");
+		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+		for (int k = 0; k < 2; k++)
+			take(&waiters[k], host, "build", LC_EXCLUSIVE);
+		mark(stage, &waiters[1]);
+		run(stage, 4 * SECOND);
+		assert_int_equal(waiters[1].result, NONE);
+		if (i == 0)
+			put(stage, home->path, "m0");
+		else
+			take_away(stage, home->path);
+		run(stage, 4 * SECOND);
+		assert_int_equal(waiters[1].result, -ECANCELED);
+		assert_int_equal(waiters[0].result, NONE);
+		leave(&waiters[1]);
+		leave(&waiters[0]);
+		/* What came in its place works as well. */
+		take(&waiters[0], host, "build", LC_EXCLUSIVE);
+		take(&waiters[1], host, "build", LC_EXCLUSIVE);
+		q = begin_evict(&stage->hosts[1], "build", &waiters[1]);
+		run(stage, 60 * MS);
+		assert_int_equal(waiters[1].result, -ECANCELED);
+		assert_int_equal(answer_of(q), 0);
+		for (int k = 0; k < 2; k++)
+			leave(&waiters[k]);
+		leave(&holder);
+		finish(stage);
+	}
+}
+
+/* A heartbeat that was not answered, and was done or not, is no poke; what came besides is one. */
+static void poked_in_a_gap(void **state)
+{
+	static struct taker takers[CROWD];
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct stage *stage = begin((uint64_t)i);
+		struct host *host = &stage->hosts[0];
+		bool poked = i % 3 == 2;
+		unsigned long before;
+		int32_t version;
+		struct node *home;
+
+		put(stage, BUILD, "");
+		crowd(takers, host, "build");
+		home = home_of(host, "");
+		version = tree_find(&stage->world.proposed, home->path)->stat.version;
+		while (tree_find(&stage->world.proposed, home->path)->stat.version == version)
+			run(stage, 100);
+		before = requests(host);
+		run(stage, i * 50);
+		if (poked) {
+			mark(stage, &takers[40]);
+			put_now(stage, home->path, "m0");
+		}
+		conn_break(host->wire.conn, i % 2 ? 1 : 0);
+		run(stage, 4 * SECOND);
+		assert_int_equal(takers[40].result, poked ? -ECANCELED : NONE);
+		if (!poked)
+			expect(requests(host) - before < CROWD / 2,
+			       "after %d us a connection costs %lu requests", i * 50,
+			       requests(host) - before);
+		disperse(takers);
+		finish(stage);
+	}
+}
+
+/* A server that takes connections and says nothing is not waited for: each time for a fifth of
+ * the session's time. */
+static void a_server_that_says_nothing(void **state)
+{
+	struct stage *stage = begin(29);
+	struct host *host = &stage->hosts[0];
+	uint64_t before = host->wire.conn_count;
+
+	(void)state;
+	world_hang(&stage->world, 0, 25 * SECOND);
+	run(stage, 24 * SECOND);
+	assert_in_range(host->wire.conn_count - before, 8, 13);
+	run(stage, 10 * SECOND);
+	assert_true(lc_ready(host->lc));
+	finish(stage);
+}
+
+/* Heartbeats: the lease of an idle mount may get older than that of one whose locks are held. */
+static void beating_for_holders(void **state)
+{
+	struct stage *stage = begin(30);
+	struct host *host = &stage->hosts[0];
+	struct taker holder;
+	unsigned long before;
+
+	(void)state;
+	put(stage, BUILD, "");
+	before = requests(host);
+	run(stage, 20 * SECOND);
+	assert_in_range(requests(host) - before, 11, 13);
+	take(&holder, host, "build", LC_EXCLUSIVE);
+	run(stage, SECOND);
+	before = requests(host);
+	run(stage, 20 * SECOND);
+	assert_in_range(requests(host) - before, 15, 17);
+	leave(&holder);
+	before = requests(host);
+	run(stage, 20 * SECOND);
+	assert_in_range(requests(host) - before, 11, 13);
+	finish(stage);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(evicting_others),
+		cmocka_unit_test(evicting_from_the_dead),
+		cmocka_unit_test(evicting_without_patience),
+		cmocka_unit_test(evicting_with_trouble),
+		cmocka_unit_test(evicting_what_changes),
+		cmocka_unit_test(who_may_evict),
+		cmocka_unit_test(evicted_by_the_former_owner),
+		cmocka_unit_test(poked_at_once),
+		cmocka_unit_test(poked_together),
+		cmocka_unit_test(poked_otherwise),
+		cmocka_unit_test(poked_in_a_gap),
+		cmocka_unit_test(a_server_that_says_nothing),
+		cmocka_unit_test(beating_for_holders),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

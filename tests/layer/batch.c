@@ -97,10 +97,12 @@ static void one_goes_alone(void **state)
 	struct rig *rig = *state;
 	struct entry *entry = add(rig, "a");
 
+	entry->lock->list_sent = 5;
 	create(entry);
 	rig_expect_sent(rig, "");
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-");
+	assert_int_equal(entry->created_at, 5);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "");
 	rig_answer_created(rig, rig_entry_path(entry, 7), 107);
@@ -209,20 +211,38 @@ static void several_creates_of_a_lock(void **state)
 	                     "create ephemeral /locks/a/#4-");
 }
 
+/* Each in a lock of its own that has proved good. */
+static void create_many(struct rig *rig, struct entry *many, size_t how_many, const char *reason)
+{
+	for (size_t i = 0; i < how_many; i++) {
+		char lock[8];
+
+		snprintf(lock, sizeof(lock), "%zu", i);
+		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);
+		many[i].reason = reason ? strdup(reason) : NULL;
+		many[i].lock->batch.proven = true;
+		create(&many[i]);
+	}
+}
+
+static void end_many(struct rig *rig, struct entry *many, size_t how_many)
+{
+	rig_forget(rig);
+	rig_end_session(rig, false);
+	for (size_t i = 0; i < how_many; i++) {
+		entry_set_absent(&many[i]);
+		rig_forget(rig);
+		rig_free_entry(&many[i]);
+	}
+}
+
 static void only_so_much_in_one(void **state)
 {
 	static struct entry many[ENSEMBLE_OPS_MAX + 2];
 	struct rig *rig = *state;
 	unsigned parts = 1;
 
-	for (size_t i = 0; i < LENGTH(many); i++) {
-		char lock[8];
-
-		snprintf(lock, sizeof(lock), "%zu", i);
-		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);
-		many[i].lock->batch.proven = true;
-		create(&many[i]);
-	}
+	create_many(rig, many, LENGTH(many), NULL);
 	batch_send(&rig->lc);
 	for (const char *text = rig->sent;
 	     (text = strstr(text, " + ")) && text < strchr(rig->sent, ','); text++)
@@ -230,13 +250,24 @@ static void only_so_much_in_one(void **state)
 	/* Each operation leaves room for a check, which may come with the next one. */
 	assert_int_equal(parts, ENSEMBLE_OPS_MAX - 1);
 	assert_non_null(strstr(rig->sent, "/#128-, create ephemeral /locks/127/#129- + "));
-	rig_forget(rig);
-	rig_end_session(rig, false);
-	for (size_t i = 0; i < LENGTH(many); i++) {
-		entry_set_absent(&many[i]);
-		rig_forget(rig);
-		rig_free_entry(&many[i]);
-	}
+	end_many(rig, many, LENGTH(many));
+}
+
+/* What fits into none is no part of what was bound together. */
+static void the_rest_is_not_bound(void **state)
+{
+	static struct entry many[ENSEMBLE_OPS_MAX - 1];
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
+
+	leaver->lock->unproved = next;
+	drop(leaver);
+	create_many(rig, many, LENGTH(many), NULL);
+	batch_send(&rig->lc);
+	assert_non_null(strstr(rig->sent, "/#128-, create ephemeral /locks/125/#129-, "
+	                                  "create ephemeral /locks/126/#130-"));
+	leaver->lock->unproved = NULL;
+	end_many(rig, many, LENGTH(many));
 }
 
 /* Reasons are long: the bytes of a transaction count, too. */
@@ -248,15 +279,7 @@ static void only_so_many_bytes_in_one(void **state)
 	unsigned transactions = 0;
 
 	memset(reason, 'x', LC_REASON_MAX);
-	for (size_t i = 0; i < LENGTH(many); i++) {
-		char lock[8];
-
-		snprintf(lock, sizeof(lock), "%zu", i);
-		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);
-		many[i].reason = strdup(reason);
-		many[i].lock->batch.proven = true;
-		create(&many[i]);
-	}
+	create_many(rig, many, LENGTH(many), reason);
 	batch_send(&rig->lc);
 	for (char *text = strtok(rig->sent, ","); text; text = strtok(NULL, ",")) {
 		size_t parts = 1;
@@ -267,13 +290,7 @@ static void only_so_many_bytes_in_one(void **state)
 		transactions++;
 	}
 	assert_int_equal(transactions, 2);
-	rig_forget(rig);
-	rig_end_session(rig, false);
-	for (size_t i = 0; i < LENGTH(many); i++) {
-		entry_set_absent(&many[i]);
-		rig_forget(rig);
-		rig_free_entry(&many[i]);
-	}
+	end_many(rig, many, LENGTH(many));
 }
 
 /* ---- failures ---- */
@@ -293,6 +310,8 @@ static void refused_together(void **state)
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "");
+	/* Though another write has shown meanwhile that these locks are good. */
+	a->lock->batch.proven = b->lock->batch.proven = c->lock->batch.proven = true;
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/b/#3-3, delete /locks/c/#4-4, "
 	                     "create ephemeral /locks/a/#2-, delete /locks/d/#5-5");
@@ -494,6 +513,21 @@ static void released_and_taken(void **state)
 	first->lock->waiting = 0;
 }
 
+/* The release went out in an earlier turn: others may have come in between. */
+static void released_before_it_is_taken(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *first = add_present(rig, "a", 4), *next = add(rig, "a");
+
+	first->first = true;
+	drop(first);
+	batch_send(&rig->lc);
+	create(next);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/a/#2-4, create ephemeral /locks/a/#3-");
+	assert_int_equal(next->follows, -1);
+}
+
 /* It was not first: a listing has to say who is. */
 static void left_and_taken(void **state)
 {
@@ -554,6 +588,7 @@ int main(void)
 		BATCH_TEST(several_creates_of_a_lock),
 		BATCH_TEST(only_so_much_in_one),
 		BATCH_TEST(only_so_many_bytes_in_one),
+		BATCH_TEST(the_rest_is_not_bound),
 		BATCH_TEST(refused_together),
 		BATCH_TEST(refused_and_unwanted),
 		BATCH_TEST(unknown_together),
@@ -565,6 +600,7 @@ int main(void)
 		BATCH_TEST(guarded_delete_fails),
 		BATCH_TEST(guarded_delete_unknown),
 		BATCH_TEST(released_and_taken),
+		BATCH_TEST(released_before_it_is_taken),
 		BATCH_TEST(left_and_taken),
 		cmocka_unit_test(listed_all_the_same),
 	};

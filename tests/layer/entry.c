@@ -566,6 +566,10 @@ static void since_is_written(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
+	entry_check_mark(&one);
+	answer_get(rig, 100, RIG_SESSION, 4, "");
+	entry_set_absent(&one);
+	make(rig); /* another node, of version 0 */
 	entry_write_since(&one);
 	rig_expect_sent(rig, ""); /* it is not held */
 	one.held_since_ms = 500;
@@ -669,6 +673,32 @@ static void others_come_first(void **state)
 	rig->entries.writing = 0;
 }
 
+/* The next one is written when an answer comes. */
+static void written_in_turn(void **state)
+{
+	struct rig *rig = *state;
+	struct entry other;
+
+	make(rig);
+	rig_make_entry(rig, &other, "other", 8, LC_EXCLUSIVE);
+	assert_true(entry_begin(&other));
+	other.pending++;
+	other.sent_us = rig->now_us;
+	entry_created(&other, &(struct ensemble_answer){.path = rig_entry_path(&other, 6)});
+	one.held_since_ms = 500;
+	other.held_since_ms = 0;
+	rig->entries.writing = LC_DATA_WRITES_MAX - 1;
+	entry_write_since(&one);
+	entry_write_since(&other);
+	rig_expect_sent(rig, "set /locks/build/#2-5 v0 " DATA);
+	rig_answer_version(rig, 1);
+	assert_memory_equal(rig->sent, "set /locks/other/#3-6 v0 'host: m0|pid: 8|", 42);
+	rig->entries.writing = 1;
+	rig_answer_version(rig, 1);
+	entry_set_absent(&other);
+	rig_free_entry(&other);
+}
+
 #define ENTRY_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -703,6 +733,7 @@ int main(void)
 		ENTRY_TEST(read_before_it_is_written_again),
 		ENTRY_TEST(not_written_when),
 		ENTRY_TEST(others_come_first),
+		ENTRY_TEST(written_in_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

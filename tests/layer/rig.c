@@ -379,6 +379,7 @@ struct rig *rig_begin(void)
 		.reads = &rig->reads,
 		.calls = &rig->calls,
 		.orphans = &rig->orphans,
+		.pokes = &rig->pokes,
 	};
 	rig->entries.events = &entry_recorder;
 	assert_int_equal(session_begin(&rig->lc, &session_recorder), 0);

@@ -15,6 +15,7 @@
 
 #include "call.h"
 #include "orphan.h"
+#include "poke.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -39,6 +40,7 @@ struct rig {
 	struct reads reads;
 	struct calls calls;
 	struct orphans orphans;
+	struct pokes pokes;
 	int64_t now_us;
 	uint64_t randoms;
 	int open_result;

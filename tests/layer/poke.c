@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a mount is told that one of its entries was marked, and how it tells another one.
+ */
+#include "rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NODE RIG_NODE "-pokes"
+#define LINE "0000000000000002\n"
+
+static struct entry one, other;
+
+static void make(struct rig *rig, struct entry *entry, pid_t pid)
+{
+	rig_make_entry(rig, entry, "a", pid, LC_EXCLUSIVE);
+	assert_true(entry_begin(entry));
+	entry->pending++;
+	entry->sent_us = rig->now_us;
+	entry_created(entry, &(struct ensemble_answer){.path = rig_entry_path(entry, pid)});
+}
+
+/* Its node is there and watched; two entries are there, #2-7 and #3-8. */
+static int set_up(void **state)
+{
+	struct rig *rig = rig_begin_ready();
+
+	*state = rig;
+	assert_int_equal(pokes_begin(&rig->lc), 0);
+	pokes_new_session(&rig->lc);
+	make(rig, &one, 7);
+	make(rig, &other, 8);
+	rig_forget(rig);
+	pokes_resume(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral " NODE " ''");
+	rig_answer_created(rig, NODE, 50);
+	rig_expect_told(rig, "alive");
+	rig_expect_sent(rig, "watch " NODE);
+	rig_answer_data(rig, 0, "");
+	rig_expect_sent(rig, "");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_end_session(rig, false);
+	pokes_cancel(&rig->lc);
+	entry_set_absent(&one);
+	entry_set_absent(&other);
+	lock_unwant_list(one.lock);
+	rig_free_entry(&one);
+	rig_free_entry(&other);
+	pokes_finish(&rig->lc);
+	rig_finish(rig);
+	return 0;
+}
+
+/* ---- being poked ---- */
+
+static void poked(struct rig *rig, int32_t version, const char *data)
+{
+	while (rig->unanswered) /* the entries that it looked at last time */
+		rig_answer_data(rig, 0, "");
+	pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
+	rig_expect_sent(rig, "watch " NODE);
+	rig_answer_data(rig, version, data);
+}
+
+/* The entries of the lines that are new. */
+static void looks_at_those_named(void **state)
+{
+	struct rig *rig = *state;
+
+	poked(rig, 1, LINE);
+	rig_expect_sent(rig, "get /locks/a/#2-7");
+	poked(rig, 3, LINE LINE "0000000000000003\n");
+	rig_expect_sent(rig, "get /locks/a/#2-7, get /locks/a/#3-8");
+	poked(rig, 3, LINE LINE "0000000000000003\n");
+	rig_expect_sent(rig, "");
+	poked(rig, 4, "0000000000000999\n"); /* of nobody */
+	rig_expect_sent(rig, "");
+}
+
+/* More than the node names. */
+static void looks_at_all(void **state)
+{
+	struct rig *rig = *state;
+
+	poked(rig, 2, LINE);
+	rig_expect_sent(rig, "get /locks/a/#2-7, get /locks/a/#3-8");
+	poked(rig, 3, "");
+	rig_expect_sent(rig, "get /locks/a/#2-7, get /locks/a/#3-8");
+}
+
+static void of_another_node(void **state)
+{
+	struct rig *rig = *state;
+
+	pokes_changed(&rig->lc, RIG_NODE, ENSEMBLE_DATA);
+	pokes_changed(&rig->lc, "/locks", ENSEMBLE_DELETED);
+	rig_expect_sent(rig, "");
+	assert_true(rig->pokes.made);
+}
+
+static void looks_again_on_each_connection(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
+	rig_expect_sent(rig, "");
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	pokes_resume(&rig->lc);
+	rig_expect_sent(rig, "watch " NODE);
+	rig_answer_data(rig, 1, LINE);
+	rig_expect_sent(rig, "get /locks/a/#2-7");
+}
+
+/* What was written to the former one was perhaps not read. */
+static void its_node_is_deleted(void **state)
+{
+	struct rig *rig = *state;
+
+	for (int i = 0; i < 2; i++) {
+		if (i == 0) {
+			pokes_changed(&rig->lc, NODE, ENSEMBLE_DELETED);
+		} else {
+			pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
+			rig_forget(rig);
+			rig_answer_error(rig, ENSEMBLE_NONODE);
+		}
+		rig_expect_sent(rig, "");
+		pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
+		rig_expect_sent(rig, "");
+		pokes_resume(&rig->lc);
+		rig_expect_sent(rig, "create ephemeral " NODE " ''");
+		rig_answer_created(rig, NODE, 60);
+		rig_expect_sent(rig, "watch " NODE ", get /locks/a/#2-7, get /locks/a/#3-8");
+		rig_answer_data(rig, 1, LINE);
+		rig_answer_data(rig, 0, "");
+		rig_answer_data(rig, 0, "");
+		rig_expect_sent(rig, "get /locks/a/#2-7"); /* it counts from 0 again */
+		rig_answer_data(rig, 0, "");
+	}
+	/* And looks at all of them once. */
+	poked(rig, 2, LINE LINE);
+	rig_expect_sent(rig, "get /locks/a/#2-7");
+}
+
+static void its_node_cannot_be_made(void **state)
+{
+	struct rig *rig = *state;
+
+	pokes_new_session(&rig->lc);
+	pokes_resume(&rig->lc);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "");
+	rig_expect_told(rig, "");
+	pokes_resume(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral " NODE " ''");
+	rig_answer_error(rig, ENSEMBLE_EXISTS); /* by a create whose answer was lost */
+	rig_expect_told(rig, "");
+	rig_expect_sent(rig, "watch " NODE);
+}
+
+/* ---- poking ---- */
+
+#define THEIRS(root) root "/.zklockfs/0123456789abcdef"
+#define THEIR_LINE "0011223344556677|"
+
+static void poke(struct rig *rig, const char *lock)
+{
+	struct entry_name name = {
+		.session_half = 0x0123456789abcdef, .taker_half = 0x0011223344556677, .host = "m1"};
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/entry", lock);
+	poke_mount(&rig->lc, path, &name, rig->now_us + 10 * SECOND);
+}
+
+/* By compare-and-set, or a line of somebody else could get lost. */
+static void adds_a_line(void **state)
+{
+	struct rig *rig = *state;
+
+	poke(rig, "/locks/a");
+	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
+	rig_answer_data(rig, 4, LINE);
+	rig_expect_sent(rig, "set " THEIRS("/locks") "-pokes v4 '0000000000000002|" THEIR_LINE "'");
+	rig_answer_error(rig, ENSEMBLE_BADVERSION);
+	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
+	rig_answer_data(rig, 5, "");
+	rig_expect_sent(rig, "set " THEIRS("/locks") "-pokes v5 '" THEIR_LINE "'");
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* it is being made again */
+	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
+	rig_answer_data(rig, 0, "");
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "");
+	assert_null(rig->pokes.under_way);
+}
+
+/* The oldest lines go. */
+static void names_so_many_at_most(void **state)
+{
+	struct rig *rig = *state;
+	char data[65 * 17 + 1] = "", expected[1400];
+	size_t n;
+
+	for (int i = 0; i < 65; i++)
+		snprintf(data + 17 * i, 18, "%016d\n", i);
+	poke(rig, "/locks/a");
+	rig_forget(rig);
+	rig_answer_data(rig, 70, data);
+	n = (size_t)snprintf(expected, sizeof(expected), "set %s-pokes v70 '", THEIRS("/locks"));
+	for (int i = 2; i < 65; i++)
+		n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%016d|", i);
+	snprintf(expected + n, sizeof(expected) - n, THEIR_LINE "'");
+	rig_expect_sent(rig, expected);
+	rig_answer_version(rig, 71);
+	rig_expect_sent(rig, "");
+	assert_null(rig->pokes.under_way);
+}
+
+/* A mount without such a node, perhaps of another root: from the top. */
+static void looks_for_its_root(void **state)
+{
+	struct rig *rig = *state;
+
+	poke(rig, "/top/locks/team/a");
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	/* The length of the own root, "/locks", says nothing here. */
+	rig_expect_sent(rig, "set " THEIRS("/top/l") " 'm1'");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "get " THEIRS("/top") "-pokes");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "set " THEIRS("/top") " 'm1'");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "get " THEIRS("/top/locks") "-pokes");
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	rig_expect_sent(rig, "set " THEIRS("/top/locks") " 'm1'");
+	rig_answer_version(rig, 9);
+	rig_expect_sent(rig, "");
+	assert_null(rig->pokes.under_way);
+}
+
+static void finds_no_root(void **state)
+{
+	struct rig *rig = *state;
+
+	poke(rig, "/locks/team/a");
+	for (int i = 0; i < 2; i++) {
+		rig_expect_sent(rig, i == 0 ? "get " THEIRS("/locks") "-pokes"
+		                            : "get " THEIRS("/locks/team") "-pokes");
+		rig_answer_error(rig, ENSEMBLE_NONODE);
+		rig_forget(rig);
+		rig_answer_error(rig, ENSEMBLE_NONODE);
+	}
+	rig_expect_sent(rig, ""); /* the own root is not asked twice */
+	assert_null(rig->pokes.under_way);
+}
+
+static void not_below_too_many(void **state)
+{
+	struct rig *rig = *state;
+	int asked = 0;
+
+	poke(rig, "/locks/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20");
+	for (; rig->pokes.under_way; asked++) {
+		rig_answer_error(rig, ENSEMBLE_NONODE);
+		rig_answer_error(rig, ENSEMBLE_NONODE);
+	}
+	assert_int_equal(asked, 16); /* the own root among them */
+	rig_forget(rig);
+}
+
+/* Without an answer it is tried again, up to its time. */
+static void tried_again(void **state)
+{
+	struct rig *rig = *state;
+
+	poke(rig, "/locks/a");
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, SECOND);
+	rig_expect_sent(rig, ""); /* no contact */
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
+	rig_answer_data(rig, 0, "");
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+	rig_forget(rig);
+	rig->now_us += SECOND;
+	timers_run(&rig->lc.timers, rig->now_us);
+	assert_non_null(strstr(rig->sent, "get " THEIRS("/locks") "-pokes"));
+	rig_forget(rig);
+	rig_end_session(rig, false);
+	assert_non_null(rig->pokes.under_way);
+	rig_run(rig, 8 * SECOND);
+	assert_null(rig->pokes.under_way);
+}
+
+static void heartbeat_without_answer(void **state)
+{
+	struct rig *rig = *state;
+
+	poke(rig, "/locks/a");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+	rig_expect_sent(rig, "");
+	rig_run(rig, SECOND);
+	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
+}
+
+#define POKE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		POKE_TEST(looks_at_those_named),
+		POKE_TEST(looks_at_all),
+		POKE_TEST(of_another_node),
+		POKE_TEST(looks_again_on_each_connection),
+		POKE_TEST(its_node_is_deleted),
+		POKE_TEST(its_node_cannot_be_made),
+		POKE_TEST(adds_a_line),
+		POKE_TEST(names_so_many_at_most),
+		POKE_TEST(looks_for_its_root),
+		POKE_TEST(finds_no_root),
+		POKE_TEST(not_below_too_many),
+		POKE_TEST(tried_again),
+		POKE_TEST(heartbeat_without_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

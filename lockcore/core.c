@@ -11,6 +11,7 @@
  * No callback to the face comes from inside the call that caused it. So nothing that the face
  * does in it can meet half-changed state.
  */
+#include "adopt.h"
 #include "asking.h"
 #include "waiters.h"
 #include "evict.h"
@@ -198,10 +199,11 @@ static void free_engine(struct lc *lc)
 	free(lc);
 }
 
-int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct lc **ret_lc)
+/* All but the session. */
+static int prepare_engine(const struct lc_config *config, struct ensemble *ensemble,
+                          struct lc **ret_lc)
 {
 	struct lc *lc;
-	int r = -ENOMEM;
 
 	if (!valid_root(config->root) || !config->host || config->session_timeout_us <= 0 ||
 	    config->tick_time_us <= 0)
@@ -215,14 +217,50 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
 	asking_begin(lc);
-	if (lc->root && pokes_begin(lc) == 0)
-		r = session_begin(lc, &session_events);
+	if (lc->root && pokes_begin(lc) == 0) {
+		*ret_lc = lc;
+		return 0;
+	}
+	free_engine(lc);
+	return -ENOMEM;
+}
+
+int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct lc **ret_lc)
+{
+	struct lc *lc;
+	int r = prepare_engine(config, ensemble, &lc);
+
+	if (r < 0)
+		return r;
+	r = session_begin(lc, &session_events);
+	if (r < 0)
+		free_engine(lc);
+	else
+		*ret_lc = lc;
+	return r;
+}
+
+int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const void *state,
+             size_t len, struct lc **ret_lc)
+{
+	struct lc *lc;
+	int r = state_check(state, len);
+
+	if (r == 0)
+		r = prepare_engine(config, ensemble, &lc);
+	if (r < 0)
+		return r;
+	r = adopt_session(lc, &session_events, state, len);
 	if (r < 0) {
 		free_engine(lc);
 		return r;
 	}
-	*ret_lc = lc;
-	return 0;
+	r = adopt_rest(lc, state, len);
+	if (r < 0)
+		lc_destroy(lc, false);
+	else
+		*ret_lc = lc;
+	return r;
 }
 
 static bool is_empty(const struct lc *lc)

@@ -161,6 +161,13 @@ enum ensemble_change {
 	ENSEMBLE_DELETED, /* both: the node is gone */
 };
 
+/* What another process needs to go on in a session. */
+#define ENSEMBLE_PASSWORD 16
+struct ensemble_session {
+	int64_t id;
+	char password[ENSEMBLE_PASSWORD];
+};
+
 typedef void ensemble_answer_fn(void *ctx, const struct ensemble_answer *answer);
 
 /* Called from process() and never from inside another call of the port. */
@@ -181,9 +188,14 @@ struct ensemble_events {
 struct ensemble;
 
 struct ensemble_port {
-	/* Begin a session. 0 or -errno; returns at once, connected() follows. */
+	/* Begin a session, or go on in one that another process has left: nobody else may be
+	 * in it. If it is over, ended() follows, as always. `session`: NULL for a new one. 0 or
+	 * -errno; returns at once, connected() follows. */
 	int (*open)(struct ensemble *ensemble, int64_t timeout_us,
-	            const struct ensemble_events *events, void *ctx);
+	            const struct ensemble_session *session, const struct ensemble_events *events,
+	            void *ctx);
+	/* The one that was connected() last, and has not ended(). */
+	struct ensemble_session (*session)(struct ensemble *ensemble);
 	/* End it; what is outstanding is answered GONE before this returns.
 	 * `farewell`: tell the server, so that the ephemeral nodes go at once
 	 * instead of after the session timeout; may block, only for exit. */

@@ -11,6 +11,8 @@
  *    are kept and run from process();
  *  - the socket comes back under the same number: nothing is remembered of it
  *    beyond one turn;
+ *  - the socket would stay open in a program that is executed in the place of this one: each
+ *    new one is marked;
  *  - with an even number of addresses it may try only half of them for ever
  *    (ZOOKEEPER-2466): an odd number is given, one of them twice;
  *  - connect and disconnect merge all watchers in quadratic time: there is one
@@ -33,6 +35,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -571,9 +574,11 @@ static void submit(struct ensemble *ensemble, const struct ensemble_op *ops, int
 /* ---- the session ---- */
 
 static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
+                           const struct ensemble_session *session,
                            const struct ensemble_events *events, void *ctx)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	clientid_t client = {0};
 
 	assert(!zk->handle);
 	zk->events = events;
@@ -583,8 +588,12 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	zk->fd = -1;
 	zk->connect_us = zk->clock_us(zk->clock_ctx);
 	zoo_set_debug_level((ZooLogLevel)0);
-	zk->handle = zookeeper_init2(zk->servers, watcher, (int)(timeout_us / 1000), NULL, zk,
-	                             ZOO_NO_LOG_CLIENTENV, NULL);
+	if (session) {
+		client.client_id = session->id;
+		memcpy(client.passwd, session->password, sizeof(client.passwd));
+	}
+	zk->handle = zookeeper_init2(zk->servers, watcher, (int)(timeout_us / 1000),
+	                             session ? &client : NULL, zk, ZOO_NO_LOG_CLIENTENV, NULL);
 	if (!zk->handle)
 		return errno ? -errno : -EINVAL;
 	zoo_set_servers_resolution_delay(zk->handle, -1);
@@ -595,6 +604,20 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 		return -ENOMEM;
 	}
 	return 0;
+}
+
+static_assert(sizeof(((clientid_t *)0)->passwd) == ENSEMBLE_PASSWORD, "");
+
+static struct ensemble_session session_now(struct ensemble *ensemble)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	struct ensemble_session session = {0};
+
+	if (zk->handle) {
+		session.id = zoo_client_id(zk->handle)->client_id;
+		memcpy(session.password, zoo_client_id(zk->handle)->passwd, ENSEMBLE_PASSWORD);
+	}
+	return session;
 }
 
 static void zookeeper_end(struct ensemble *ensemble, bool farewell)
@@ -688,6 +711,8 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	zk->check = rc != ZOK;
 	/* After an error it is the number of a socket that was just closed. */
 	zk->fd = rc == ZOK ? fd : -1;
+	if (zk->fd >= 0 && state != ZOO_CONNECTED_STATE)
+		(void)fcntl(zk->fd, F_SETFD, FD_CLOEXEC);
 	/* Once: the next socket may have the same number. */
 	if (zk->cut && zk->fd >= 0) {
 		if (zoo_state(zk->handle) == ZOO_CONNECTED_STATE)
@@ -821,6 +846,7 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 {
 	static const struct ensemble_port port = {
 		.open = zookeeper_begin,
+		.session = session_now,
 		.close = zookeeper_end,
 		.drop = drop,
 		.submit = submit,

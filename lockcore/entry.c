@@ -34,6 +34,107 @@ int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 	return entry->hh.tbl ? 0 : -ENOMEM;
 }
 
+/* ---- from one process to the next ---- */
+
+/* What is under way may have been done, or not. */
+static enum state_of_entry state_without_answers(const struct entry *entry)
+{
+	switch (entry->state) {
+	case ENTRY_ABSENT:
+		return STATE_ABSENT;
+	case ENTRY_CREATING:
+	case ENTRY_UNKNOWN:
+		return STATE_UNKNOWN;
+	case ENTRY_PRESENT:
+	case ENTRY_DELETING:
+		break;
+	}
+	return STATE_PRESENT;
+}
+
+void entry_save(const struct entry *entry, struct state_record *saved)
+{
+	struct state_taker *taker = &saved->fixed.taker;
+	bool dirty = entry->data_dirty || entry->data_pending;
+
+	saved->texts[1] = entry->name;
+	saved->texts[2] = entry->reason;
+	taker->id = entry->id;
+	taker->entry = state_without_answers(entry);
+	taker->czxid = entry->czxid;
+	taker->version = entry->version;
+	taker->pid = entry->pid;
+	taker->uid = entry->uid;
+	taker->held_since_ms = entry->held_since_ms;
+	memcpy(taker->command, entry->command, sizeof(taker->command));
+	taker->flags |= (entry->mode == LC_SHARED ? STATE_TAKER_SHARED : 0) |
+	                (entry->gone ? STATE_TAKER_GONE : 0) |
+	                (entry->told_since ? STATE_TAKER_TOLD_SINCE : 0) |
+	                (dirty ? STATE_TAKER_DIRTY : 0) |
+	                (entry->lock->unproved == entry ? STATE_TAKER_UNPROVED : 0);
+}
+
+/* False: no memory. */
+static bool copy_text(char **ret_copy, const char *text)
+{
+	*ret_copy = *text ? strdup(text) : NULL;
+	return *ret_copy || !*text;
+}
+
+static void restore_state(struct entry *entry, const struct state_taker *taker)
+{
+	struct entry_name name;
+
+	switch ((enum state_of_entry)taker->entry) {
+	case STATE_ABSENT:
+		entry->state = ENTRY_ABSENT;
+		break;
+	case STATE_UNKNOWN:
+		entry->state = ENTRY_UNKNOWN;
+		entry->lock->unresolved = true;
+		break;
+	case STATE_PRESENT:
+		entry->state = ENTRY_PRESENT;
+		if (name_parse(entry->name, &name))
+			entry->number = name.number;
+		break;
+	}
+}
+
+int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
+                  const struct state_record *saved)
+{
+	const struct state_taker *taker = &saved->fixed.taker;
+
+	*entry = (struct entry){
+		.lc = lc,
+		.lock = lock,
+		.id = taker->id,
+		.gone = taker->flags & STATE_TAKER_GONE,
+		.czxid = taker->czxid,
+		.version = taker->version,
+		.follows = -1,
+		.pid = taker->pid,
+		.uid = taker->uid,
+		.mode = taker->flags & STATE_TAKER_SHARED ? LC_SHARED : LC_EXCLUSIVE,
+		.held_since_ms = taker->held_since_ms,
+		.told_since = taker->flags & STATE_TAKER_TOLD_SINCE,
+		.data_dirty = taker->flags & STATE_TAKER_DIRTY,
+	};
+	memcpy(entry->command, taker->command, sizeof(entry->command));
+	if (copy_text(&entry->name, saved->texts[1]) && copy_text(&entry->reason, saved->texts[2]))
+		HASH_ADD(hh, lc->entries->by_id, id, sizeof(entry->id), entry);
+	if (!entry->hh.tbl) {
+		free(entry->name);
+		free(entry->reason);
+		return -ENOMEM;
+	}
+	restore_state(entry, taker);
+	if (taker->flags & STATE_TAKER_UNPROVED)
+		lock->unproved = entry;
+	return 0;
+}
+
 void entry_finish(struct entry *entry)
 {
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0 && !entry->name);

@@ -23,6 +23,7 @@
 #include "fair.h"
 #include "lock.h"
 #include "name.h"
+#include "state.h"
 
 /* What an entry tells the layer above. Any of them may change the states of takers; none of
  * them frees an entry but `changed`, which comes last. */
@@ -113,6 +114,12 @@ struct entry {
 /* What was given to the entry is freed by it: name, reason. 0 or -ENOMEM. */
 int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);
 void entry_finish(struct entry *entry);
+
+/* From one process to the next: as when a connection was lost. The texts that are saved stay
+ * the entry's. 0 or -ENOMEM, then as after entry_init(). */
+void entry_save(const struct entry *entry, struct state_record *saved);
+int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
+                  const struct state_record *saved);
 
 /* It stands in the queue. */
 bool entry_is_queued(const struct entry *entry);

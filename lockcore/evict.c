@@ -94,6 +94,56 @@ void evictions_finish(struct lc *lc)
 		free_eviction(lc->evictions->evictions);
 }
 
+static struct eviction *make_eviction(struct lc *lc, const char *path)
+{
+	struct eviction *eviction = calloc(1, sizeof(*eviction));
+
+	if (!eviction)
+		return NULL;
+	eviction->lc = lc;
+	eviction->due = (struct timer){.fire = eviction_fired, .ctx = eviction};
+	eviction->path = strdup(path);
+	if (eviction->path)
+		return eviction;
+	free(eviction);
+	return NULL;
+}
+
+/* From now on it goes by itself. */
+static void begin_eviction(struct eviction *eviction, const struct entry_name *name, int64_t due_us)
+{
+	struct lc *lc = eviction->lc;
+
+	DL_APPEND(lc->evictions->evictions, eviction);
+	timer_set(&lc->timers, &eviction->due, due_us);
+	poke_mount(lc, eviction->path, name, due_us);
+}
+
+void evictions_save(struct lc *lc, struct state_writer *writer)
+{
+	struct eviction *eviction;
+
+	DL_FOREACH(lc->evictions->evictions, eviction) {
+		struct state_record record = {.kind = STATE_EVICTION, .texts = {eviction->path}};
+
+		record.fixed.eviction.due_us =
+			eviction->due.armed ? eviction->due.at_us : lc_now(lc);
+		state_write(writer, &record);
+	}
+}
+
+int eviction_restore(struct lc *lc, const struct state_record *saved)
+{
+	struct eviction *eviction = make_eviction(lc, saved->texts[0]);
+	struct entry_name name;
+
+	if (!eviction)
+		return -ENOMEM;
+	if (name_parse(strrchr(eviction->path, '/') + 1, &name))
+		begin_eviction(eviction, &name, saved->fixed.eviction.due_us);
+	return 0;
+}
+
 /* ---- the question ---- */
 
 struct evict_call {
@@ -130,13 +180,13 @@ static void follow_up(struct evict_call *evict)
 	DL_FOREACH(lc->evictions->evictions, eviction)
 		if (strcmp(eviction->path, evict->call.path) == 0)
 			break;
-	if (!eviction) { /* or it was evicted from here already */
-		eviction = evict->eviction;
-		evict->eviction = NULL;
-		DL_APPEND(lc->evictions->evictions, eviction);
-		timer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);
+	if (eviction) { /* it was evicted from here already */
+		poke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);
+		return;
 	}
-	poke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);
+	eviction = evict->eviction;
+	evict->eviction = NULL;
+	begin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us);
 }
 
 static void is_marked(struct evict_call *evict)
@@ -268,17 +318,11 @@ static void evict_ask(struct lc_call *call)
 static bool prepare_eviction(struct evict_call *evict, struct lc *lc, const char *path,
                              const struct lc_evictor *by)
 {
-	struct eviction *eviction = evict->eviction = calloc(1, sizeof(*eviction));
-
 	evict->uid = by->uid;
 	evict->token = by->token;
 	evict->by = strdup(by->name);
-	if (!eviction || !evict->by || !evict->lock || !path)
-		return false;
-	eviction->lc = lc;
-	eviction->due = (struct timer){.fire = eviction_fired, .ctx = eviction};
-	eviction->path = strdup(path);
-	return eviction->path;
+	evict->eviction = path ? make_eviction(lc, path) : NULL;
+	return evict->eviction && evict->by && evict->lock;
 }
 
 int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc_evictor *by,

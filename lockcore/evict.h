@@ -12,5 +12,8 @@ struct evictions {
 };
 
 void evictions_finish(struct lc *lc);
+/* From one process to the next. 0 or -ENOMEM. */
+void evictions_save(struct lc *lc, struct state_writer *writer);
+int eviction_restore(struct lc *lc, const struct state_record *saved);
 
 #endif

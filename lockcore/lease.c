@@ -4,8 +4,11 @@
  */
 #include "lease.h"
 
+#include "state.h"
+
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #define SECOND 1000000
 
@@ -37,6 +40,30 @@ void lease_again(struct lease *lease)
 
 	lease_begin(lease, lease->tick_us);
 	lease->void_us = void_us;
+}
+
+void lease_save(const struct lease *lease, struct state_lease *ret_saved)
+{
+	*ret_saved = (struct state_lease){
+		.timeout_us = lease->timeout_us,
+		.deadline_us = lease->deadline_us,
+		.answered_us = lease->answered_us,
+		.void_us = lease->void_us,
+		.doubt_us = lease->doubt_us,
+		.steps = lease->steps,
+	};
+	memcpy(ret_saved->sent_us, lease->sent_us, sizeof(lease->sent_us));
+}
+
+void lease_restore(struct lease *lease, const struct state_lease *saved)
+{
+	lease->timeout_us = saved->timeout_us;
+	lease->deadline_us = saved->deadline_us;
+	lease->answered_us = saved->answered_us;
+	lease->void_us = saved->void_us;
+	lease->doubt_us = saved->doubt_us;
+	lease->steps = (int)saved->steps;
+	memcpy(lease->sent_us, saved->sent_us, sizeof(lease->sent_us));
 }
 
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us)

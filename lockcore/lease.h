@@ -43,6 +43,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct state_lease;
+
 #define LEASE_GUARD_US 300000
 /* What the answer of a small write is given. */
 #define LEASE_ANSWER_US 50000
@@ -65,6 +67,10 @@ struct lease {
 void lease_begin(struct lease *lease, int64_t tick_us);
 /* The next one. */
 void lease_again(struct lease *lease);
+/* What another process needs to go on with it: all but the connection, which is not proved. */
+void lease_save(const struct lease *lease, struct state_lease *ret_saved);
+/* After lease_begin(). */
+void lease_restore(struct lease *lease, const struct state_lease *saved);
 /* A connection was accepted, with the session timeout granted on it. */
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us);
 /* A write was answered OK. True if the deadline moved. */

@@ -147,6 +147,29 @@ void lc_destroy(struct lc *lc, bool farewell);
 int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd);
 void lc_process(struct lc *lc, short revents);
 
+/* ---- going on in another process image ---- */
+
+/* All that another engine needs to go on in the place of this one: the session with its password,
+ * the lease's deadline, every entry and taker, the counters; malloced. Not from a callback. It
+ * changes nothing: if the other image does not start, this engine goes on. -EBUSY: a question
+ * (lc_call) is under way. -EAGAIN: LC_UNUSABLE, a fresh start is as good. -ENOMEM.
+ *
+ * One engine at a time may be in a session. exec(2) sees to it: the one ends as the other
+ * begins. */
+int lc_save(struct lc *lc, void **ret_state, size_t *ret_len);
+/* Only looks whether this engine can go on from it: 0, -EPROTO (broken), -ENOTSUP (of a version
+ * that says so), -ENOMEM. */
+int lc_check_state(const void *state, size_t len);
+/* Instead of lc_create(). As after a lost connection: nobody is granted, and nothing is read,
+ * before a write was answered on the new connection; the saved deadline stays good for those who
+ * hold. config.deadline is called from inside. -EINVAL: also of another root, or of another clock
+ * (of another boot). */
+int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const void *state,
+             size_t len, struct lc **ret_lc);
+/* Names a taker from one image to the next. */
+uint64_t lc_taker_id(const struct lc_taker *taker);
+/* lc_claim() and lc_claimed() stand below, with the takers. */
+
 enum lc_state {
 	LC_CONNECTING, /* no session yet */
 	LC_READY,      /* connected, and a write was answered on this connection */
@@ -265,6 +288,15 @@ const char *lc_znode(const struct lc_taker *taker);
 int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
 /* What stands there now; "" for nothing. */
 const char *lc_reason(const struct lc_taker *taker);
+
+/* After lc_adopt(), before the first lc_process(): the face takes its takers over. What it was told
+ * of them (taken, lost) by the engine that was saved is not told again; what it was not told,
+ * is. lc_watch_waiters() and lc_call are not saved. NULL: there is none of that id, or it has
+ * left, or it was claimed already. */
+struct lc_taker *lc_claim(struct lc *lc, uint64_t id, lc_taken_fn *taken, lc_lost_fn *lost,
+                          void *ctx);
+/* The takers that nobody has claimed are left (lc_leave): their entries are deleted. */
+void lc_claimed(struct lc *lc);
 
 /* Take no more takers: -ESHUTDOWN for new ones and for all that wait. */
 void lc_drain(struct lc *lc);

@@ -48,6 +48,21 @@ void pokes_new_session(struct lc *lc)
 	lc->pokes->made = lc->pokes->lost = false;
 }
 
+void pokes_save(const struct lc *lc, struct state_session *saved)
+{
+	saved->pokes_seen = lc->pokes->seen;
+	saved->flags |= (lc->pokes->made ? STATE_SESSION_POKES : 0) |
+	                (lc->pokes->lost ? STATE_SESSION_POKES_LOST : 0);
+}
+
+void pokes_restore(struct lc *lc, const struct state_session *saved)
+{
+	pokes_new_session(lc);
+	lc->pokes->seen = saved->pokes_seen;
+	lc->pokes->made = saved->flags & STATE_SESSION_POKES;
+	lc->pokes->lost = saved->flags & STATE_SESSION_POKES_LOST;
+}
+
 static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
@@ -311,5 +326,8 @@ void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name,
 		return;
 	}
 	*strrchr(poke->lock, '/') = '\0';
-	find_node(poke);
+	if (session_is_ready(lc))
+		find_node(poke);
+	else
+		retry_later(poke);
 }

@@ -22,6 +22,9 @@ struct pokes {
 /* 0 or -ENOMEM. */
 int pokes_begin(struct lc *lc);
 void pokes_new_session(struct lc *lc);
+/* From one process to the next, in the same session. */
+void pokes_save(const struct lc *lc, struct state_session *saved);
+void pokes_restore(struct lc *lc, const struct state_session *saved);
 /* Contact is good: what came meanwhile is looked at. */
 void pokes_resume(struct lc *lc);
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change);

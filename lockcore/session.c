@@ -412,6 +412,11 @@ void session_check(struct lc *lc)
 
 /* ---- what the port tells ---- */
 
+static void name_node(struct session *session)
+{
+	snprintf(session->node + strlen(session->dir), 18, "/%016" PRIx64, session->half);
+}
+
 static void new_session(struct lc *lc, int64_t id)
 {
 	struct session *session = lc->session;
@@ -421,7 +426,7 @@ static void new_session(struct lc *lc, int64_t id)
 	session->sessions++;
 	session->node_made = false;
 	session->node_version = -1;
-	snprintf(session->node + strlen(session->dir), 18, "/%016" PRIx64, session->half);
+	name_node(session);
 	session->events->begun(lc);
 }
 
@@ -449,6 +454,11 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 		          lease_smallest_timeout(lc->config.tick_time_us, lc->config.loss_lead_us) /
 		                  1000);
 		become_unusable(lc, -ERANGE);
+		return;
+	}
+	/* It was begun no later than the doubt, by the clock: only another one ends that. */
+	if (session->lease.connect_us < 0 && lease_doubted(&session->lease, lc_now(lc))) {
+		lc->ensemble->port->drop(lc->ensemble);
 		return;
 	}
 	if (session->node_made && session->node_unsure)
@@ -523,8 +533,12 @@ static void open_session(struct lc *lc)
 		.ended = session_ended_by_port,
 		.changed = node_changed_at_port,
 	};
-	int r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us, &events, lc);
+	struct ensemble_session left = {.id = lc->session->id};
+	int r;
 
+	memcpy(left.password, lc->session->password, sizeof(left.password));
+	r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us,
+	                             left.id ? &left : NULL, &events, lc);
 	lc->session->open = r == 0;
 	if (r < 0)
 		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
@@ -557,7 +571,7 @@ static void retry_session(void *ctx)
 	          lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
-int session_begin(struct lc *lc, const struct session_events *events)
+static int prepare_session(struct lc *lc, const struct session_events *events)
 {
 	struct session *session = lc->session;
 
@@ -572,8 +586,78 @@ int session_begin(struct lc *lc, const struct session_events *events)
 	session->beat = (struct timer){.fire = beat_timer, .ctx = lc};
 	session->limit = (struct timer){.fire = lease_limit, .ctx = lc};
 	session->retry = (struct timer){.fire = retry_session, .ctx = lc};
-	open_session(lc);
 	return 0;
+}
+
+int session_begin(struct lc *lc, const struct session_events *events)
+{
+	int r = prepare_session(lc, events);
+
+	if (r == 0)
+		open_session(lc);
+	return r;
+}
+
+/* ---- from one process to the next ---- */
+
+void session_save(struct lc *lc, struct state_session *saved)
+{
+	const struct session *session = lc->session;
+	struct ensemble_session now = lc->ensemble->port->session(lc->ensemble);
+	bool was_ready = session->state == LC_READY || session->state == LC_SUSPENDED;
+
+	saved->id = session->id;
+	saved->half = session->half;
+	memcpy(saved->password, session->password, sizeof(saved->password));
+	if (now.id == session->id)
+		memcpy(saved->password, now.password, sizeof(saved->password));
+	saved->granted_us = session->granted_us;
+	saved->away_us = session->state == LC_READY ? lc_now(lc) : session->away_us;
+	saved->connections = session->connections;
+	saved->sessions = session->sessions;
+	saved->node_version = session->node_version;
+	saved->flags |= (session->node_made ? STATE_SESSION_NODE : 0) |
+	                (was_ready ? STATE_SESSION_READY : 0) |
+	                (session->proved ? STATE_SESSION_PROVED : 0) |
+	                (session->root_gone ? STATE_SESSION_ROOT_GONE : 0);
+	lease_save(&session->lease, &saved->lease);
+}
+
+int session_restore(struct lc *lc, const struct session_events *events,
+                    const struct state_session *saved)
+{
+	struct session *session = lc->session;
+	int r = prepare_session(lc, events);
+
+	if (r < 0)
+		return r;
+	if (saved->flags & STATE_SESSION_READY)
+		session->state = LC_SUSPENDED;
+	session->id = saved->id;
+	session->half = saved->half;
+	memcpy(session->password, saved->password, sizeof(session->password));
+	name_node(session);
+	lease_restore(&session->lease, &saved->lease);
+	session->granted_us = saved->granted_us;
+	session->away_us = saved->away_us;
+	session->connections = saved->connections;
+	session->sessions = saved->sessions;
+	session->node_version = saved->node_version;
+	session->node_made = saved->flags & STATE_SESSION_NODE;
+	session->node_unsure = true; /* something may have been under way */
+	session->proved = saved->flags & STATE_SESSION_PROVED;
+	session->root_gone = saved->flags & STATE_SESSION_ROOT_GONE;
+	return 0;
+}
+
+void session_reopen(struct lc *lc)
+{
+	struct session *session = lc->session;
+
+	if (session->lease.deadline_us != INT64_MIN)
+		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
+	tell_deadline(lc);
+	open_session(lc);
 }
 
 void session_finish(struct lc *lc, bool farewell)

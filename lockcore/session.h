@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "lease.h"
+#include "state.h"
 
 /* What the session tells the layers above it. */
 struct session_events {
@@ -40,6 +41,7 @@ struct session {
 	bool connected;
 	bool busy; /* somebody holds or waits: the pace of the heartbeats */
 	int64_t id;
+	char password[ENSEMBLE_PASSWORD]; /* of a session that another process has begun */
 	uint64_t half; /* 64 random bits: they mark the entries of this session */
 	struct lease lease;
 	int64_t granted_us; /* T, kept beyond the session's end */
@@ -61,6 +63,13 @@ struct session {
 
 /* Opens the session. 0 or -ENOMEM; session_free() follows in either case. */
 int session_begin(struct lc *lc, const struct session_events *events);
+/* Instead of that, to go on in the session of another process: as when a connection was lost.
+ * It is opened by session_reopen(). */
+int session_restore(struct lc *lc, const struct session_events *events,
+                    const struct state_session *saved);
+void session_reopen(struct lc *lc);
+/* Fills in its part. */
+void session_save(struct lc *lc, struct state_session *saved);
 /* Closes it; ended() comes from inside. */
 void session_finish(struct lc *lc, bool farewell);
 void session_free(struct lc *lc);

@@ -2,6 +2,8 @@
  *
  * take.c - what the face asks of takers: take, leave, use.
  */
+#include "take.h"
+
 #include "waiters.h"
 #include "counters.h"
 #include "handoff.h"
@@ -69,12 +71,23 @@ static bool copy_reason(struct entry *entry, const char *reason)
 	return true;
 }
 
+struct lc_taker *taker_blank(void)
+{
+	struct lc_taker *taker = calloc(1, sizeof(*taker));
+
+	if (taker) {
+		taker->limit = (struct timer){.fire = limit_fired, .ctx = taker};
+		taker->settle = (struct timer){.fire = settle_fired, .ctx = taker};
+	}
+	return taker;
+}
+
 /* NULL: no memory. */
 static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *request,
                                    struct lock *lock)
 {
 	int64_t limit = time_limit(lc, request), now = lc_now(lc);
-	struct lc_taker *taker = calloc(1, sizeof(*taker));
+	struct lc_taker *taker = taker_blank();
 	struct entry *entry;
 
 	if (!taker)
@@ -85,8 +98,6 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	taker->asked_us = now;
 	taker->limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
 	taker->until_us = LC_FOREVER;
-	taker->limit = (struct timer){.fire = limit_fired, .ctx = taker};
-	taker->settle = (struct timer){.fire = settle_fired, .ctx = taker};
 	entry->pid = request->pid;
 	entry->uid = request->uid;
 	entry->mode = request->mode;
@@ -99,14 +110,6 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	return NULL;
 }
 
-static void replace(struct lc_taker *taker, struct lc_taker *old)
-{
-	assert(taker->entry.mode == LC_EXCLUSIVE && old->entry.lock == taker->entry.lock &&
-	       old->entry.mode == LC_SHARED && !old->replaced_by);
-	taker->replaces = old;
-	old->replaced_by = taker;
-}
-
 /* What is known already decides how it begins. */
 static void begin(struct lc_taker *taker, struct lc_taker *old)
 {
@@ -115,7 +118,7 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 	if (lock_is_watched(lock) && !taker_means(taker)) {
 		taker_fail(taker, -ENOENT);
 	} else if (old && lc_holds(old)) {
-		replace(taker, old);
+		taker_replace(taker, old);
 		taker_step(taker);
 	} else if (taker->immediate && lock_bars(lock, taker->entry.mode) &&
 	           session_lease_is_valid(lock->lc)) {
@@ -180,7 +183,7 @@ bool lc_replace(struct lc_taker *taker, struct lc_taker *old)
 	    taker->entry.lock != old->entry.lock || old->entry.mode != LC_SHARED ||
 	    old->replaced_by || !lc_holds(old))
 		return false;
-	replace(taker, old);
+	taker_replace(taker, old);
 	lock_want_list(taker->entry.lock);
 	return true;
 }

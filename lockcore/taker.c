@@ -178,6 +178,141 @@ void taker_enter(struct lc_taker *taker)
 		timer_set(&lc->timers, &taker->limit, taker->limit_us);
 }
 
+/* ---- from one process to the next ---- */
+
+static uint8_t saved_state(const struct lc_taker *taker)
+{
+	switch (taker->state) {
+	case TAKER_WAITING:
+		return STATE_WAITING;
+	case TAKER_HELD:
+		return taker->told_taken ? STATE_HELD : STATE_WAITING;
+	case TAKER_LOST:
+		return STATE_LOST;
+	case TAKER_FAILED:
+		return STATE_FAILED;
+	case TAKER_LEFT:
+		break;
+	}
+	return STATE_LEFT;
+}
+
+static uint8_t saved_wait(enum taker_wait wait)
+{
+	switch (wait) {
+	case WAIT_QUEUED:
+		break;
+	case WAIT_PROBING:
+		return STATE_PROBING;
+	case WAIT_MISSING:
+		return STATE_MISSING;
+	}
+	return STATE_QUEUED;
+}
+
+static uint8_t saved_loss(enum taker_loss loss)
+{
+	switch (loss) {
+	case LOSS_GUARDED:
+		break;
+	case LOSS_FORFEITED:
+		return STATE_FORFEITED;
+	case LOSS_GIVEN_UP:
+		return STATE_GIVEN_UP;
+	}
+	return STATE_GUARDED;
+}
+
+/* Later than ever is never. */
+static int64_t saved_limit(int64_t limit_us)
+{
+	return limit_us > STATE_TIME_MAX ? LC_FOREVER : limit_us;
+}
+
+void taker_save(const struct lc_taker *taker, struct state_record *saved)
+{
+	struct state_taker *out = &saved->fixed.taker;
+
+	entry_save(&taker->entry, saved);
+	out->state = saved_state(taker);
+	out->wait = saved_wait(taker->wait);
+	out->loss = saved_loss(taker->loss);
+	out->error = taker->error;
+	out->replaces = taker->replaces ? taker->replaces->entry.id : 0;
+	out->until_us = saved_limit(taker->until_us);
+	out->meant = taker->meant;
+	out->asked_us = taker->asked_us;
+	out->limit_us = saved_limit(taker->limit_us);
+	out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;
+	out->settle_at_us = taker->settle.armed ? taker->settle.at_us : LC_FOREVER;
+	out->charged_bytes = taker->charge.bytes;
+	out->watches_uid = taker->entry.lock->charge.uid;
+	out->flags |= (taker->immediate ? STATE_TAKER_IMMEDIATE : 0) |
+	              (taker->due_prev ? STATE_TAKER_DUE : 0);
+	if (taker->state != TAKER_HELD || taker->told_taken)
+		return;
+	/* It waits, as after taker_lose(). */
+	out->flags &= ~(uint32_t)(STATE_TAKER_DUE | STATE_TAKER_UNPROVED);
+	out->held_since_ms = -1;
+	out->limit_at_us = out->limit_us;
+	out->settle_at_us = LC_FOREVER;
+}
+
+static void restore_taker_state(struct lc_taker *taker, const struct state_taker *saved)
+{
+	static const enum taker_wait waits[] = {
+		[STATE_QUEUED] = WAIT_QUEUED,
+		[STATE_PROBING] = WAIT_PROBING,
+		[STATE_MISSING] = WAIT_MISSING,
+	};
+	static const enum taker_loss losses[] = {
+		[STATE_GUARDED] = LOSS_GUARDED,
+		[STATE_FORFEITED] = LOSS_FORFEITED,
+		[STATE_GIVEN_UP] = LOSS_GIVEN_UP,
+	};
+	static const enum taker_state states[] = {
+		[STATE_WAITING] = TAKER_WAITING, [STATE_HELD] = TAKER_HELD,
+		[STATE_LOST] = TAKER_LOST,       [STATE_FAILED] = TAKER_FAILED,
+		[STATE_LEFT] = TAKER_LEFT,
+	};
+
+	taker->state = states[saved->state];
+	taker->wait = waits[saved->wait];
+	taker->loss = losses[saved->loss];
+	taker->told_taken = taker->state == TAKER_HELD || taker->state == TAKER_LOST;
+	taker->entry.lc->takers->missing |= taker->wait == WAIT_MISSING;
+}
+
+int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
+                  const struct state_record *record)
+{
+	const struct state_taker *saved = &record->fixed.taker;
+	int r = entry_restore(lc, &taker->entry, lock, record);
+
+	if (r < 0)
+		return r;
+	restore_taker_state(taker, saved);
+	taker->error = saved->error;
+	taker->meant = saved->meant;
+	taker->immediate = saved->flags & STATE_TAKER_IMMEDIATE;
+	taker->asked_us = saved->asked_us;
+	taker->limit_us = saved->limit_us;
+	taker->until_us = saved->until_us;
+	taker->entry.wanted = wants_entry(taker);
+	DL_APPEND(taker->entry.lock->takers, taker);
+	count_state(taker, +1);
+	tell_pace(lc);
+	if (saved->limit_at_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->limit, saved->limit_at_us);
+	if (saved->settle_at_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->settle, saved->settle_at_us);
+	if (saved->flags & STATE_TAKER_DUE)
+		set_due(taker, true);
+	return 0;
+}
+
+/* ---- from state to state ---- */
+
 void taker_grant(struct lc_taker *taker, bool first)
 {
 	struct lc *lc = taker->entry.lc;
@@ -190,6 +325,14 @@ void taker_grant(struct lc_taker *taker, bool first)
 	taker->entry.held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(&lc->timers, &taker->settle, lc_now(lc) + SETTLE_US);
 	set_due(taker, true);
+}
+
+void taker_replace(struct lc_taker *taker, struct lc_taker *old)
+{
+	assert(taker->entry.mode == LC_EXCLUSIVE && old->entry.lock == taker->entry.lock &&
+	       old->entry.mode == LC_SHARED && !old->replaced_by);
+	taker->replaces = old;
+	old->replaced_by = taker;
 }
 
 void taker_part(struct lc_taker *taker)

@@ -92,6 +92,15 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode);
 
 /* A new one, in the lock's list, WAITING. It belongs to the lock from here on. */
 void taker_enter(struct lc_taker *taker);
+/* From one process to the next: as when a connection was lost. A grant that nobody was told of
+ * did not happen. Restored, it is in the lock's list; whom it replaces, and whom it tells, is
+ * set by the caller. */
+void taker_save(const struct lc_taker *taker, struct state_record *saved);
+/* 0 or -ENOMEM, then it is still the caller's. */
+int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
+                  const struct state_record *record);
+/* A waiting taker is to take the place of a shared holder. */
+void taker_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Does what the entry needs next, if anything: create, delete, or free the taker. */
 void taker_step(struct lc_taker *taker);
 /* WAITING -> HELD. `first`: nobody stands before it in the queue. */

@@ -52,14 +52,16 @@ static struct rig *rig_below(struct ensemble *ensemble)
 }
 
 static int port_open(struct ensemble *ensemble, int64_t timeout_us,
-                     const struct ensemble_events *events, void *ctx)
+                     const struct ensemble_session *session, const struct ensemble_events *events,
+                     void *ctx)
 {
 	struct rig *rig = rig_below(ensemble);
 	char text[40];
 
 	assert_ptr_equal(ctx, &rig->lc);
 	rig->port_events = events;
-	snprintf(text, sizeof(text), "open %d s", (int)(timeout_us / SECOND));
+	snprintf(text, sizeof(text), "open %d s%s", (int)(timeout_us / SECOND),
+	         session ? " again" : "");
 	record_sent(rig, text);
 	return rig->open_result;
 }

@@ -616,6 +616,25 @@ static void doubt_is_not_ended_by_an_older_write(void **state)
 	rig_forget(rig);
 }
 
+/* By the clock the connection was begun at the moment of the doubt: it proves nothing. */
+static void doubt_wants_a_later_connection(void **state)
+{
+	struct rig *rig = *state;
+
+	doubt(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "drop");
+	rig_disconnect(rig);
+	rig->now_us++;
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_version(rig, 1);
+	assert_false(session_is_doubted(&rig->lc));
+	rig_forget(rig);
+}
+
 /* ---- the end ---- */
 
 static void ended(void **state)
@@ -705,6 +724,7 @@ int main(void)
 		READY(less_is_granted),
 		READY(doubted),
 		READY(doubt_ends_the_lease),
+		READY(doubt_wants_a_later_connection),
 		READY(doubt_is_not_ended_by_an_older_write),
 		READY(ended),
 		READY(ended_while_dying),

@@ -235,6 +235,55 @@ void end_host(struct host *host, bool farewell)
 			bench->visitors[i].taker.phase = LEFT;
 }
 
+static int adopt(struct host *host, const void *state, size_t len)
+{
+	struct bench *bench = bench_of(host);
+	int r = stage_adopt(host, state, len, bench->lead_us[host->index]);
+
+	if (r < 0 && r != -ENOMEM)
+		bench_violation(bench, "lc_adopt: %s", strerrorname_np(-r));
+	return r;
+}
+
+static void claim_visitors(struct host *host, bool adopted)
+{
+	struct bench *bench = bench_of(host);
+
+	for (int i = 0; i < bench->visitor_count; i++) {
+		struct taker *taker = &bench->visitors[i].taker;
+
+		if (taker->host != host || taker->phase == NEVER || taker->phase == LEFT)
+			continue;
+		if (adopted)
+			stage_claim(taker);
+		else
+			taker->phase = LEFT;
+	}
+}
+
+void reload_host(struct host *host)
+{
+	bool adopted;
+	void *state;
+	size_t len;
+	int r;
+
+	if (!host->lc)
+		return;
+	r = lc_save(host->lc, &state, &len);
+	if (r < 0 && r != -ENOMEM)
+		bench_violation(bench_of(host), "lc_save: %s", strerrorname_np(-r));
+	if (r < 0)
+		return;
+	adopted = adopt(host, state, len) == 0 || adopt(host, state, len) == 0;
+	oom_free(state);
+	claim_visitors(host, adopted);
+	if (adopted)
+		lc_claimed(host->lc);
+	else
+		start(host, 0);
+}
+
 /* ---- visitors ---- */
 
 struct node *visitor_node(struct visitor *visitor)

@@ -89,6 +89,9 @@ void remove_node(struct bench *bench, const char *path);
 
 struct host *begin_host(struct bench *bench, int64_t lead_us);
 void end_host(struct host *host, bool farewell);
+/* Its engine goes on in another process. If there is no memory to save it, it goes on as it is; if
+ * there is none to adopt it even at the second try, it ends. */
+void reload_host(struct host *host);
 /* By an operator: the mount's leases do not know of it. */
 void end_session(struct host *host);
 

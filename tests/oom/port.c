@@ -497,7 +497,7 @@ static void play(long fail_at, int64_t spell_us, bool patchy)
 		assert_int_equal(memory_alive(), 0);
 		return;
 	}
-	assert_int_equal(port_of_test->port->open(port_of_test, 15000000, &events, NULL), 0);
+	assert_int_equal(port_of_test->port->open(port_of_test, 15000000, NULL, &events, NULL), 0);
 	ask(0); /* before there is a connection */
 	for (unsigned step = 0; step < 60; step++) {
 		turn();
@@ -620,7 +620,8 @@ static void what_codes_mean(void **state)
 		                                           NULL, &port_of_test),
 		                 0);
 		assert_int_equal(
-			port_of_test->port->open(port_of_test, 15000000, &coded_events, NULL), 0);
+			port_of_test->port->open(port_of_test, 15000000, NULL, &coded_events, NULL),
+			0);
 		assert_true(current->authentic);
 		turn();
 		assert_true(told_connected);

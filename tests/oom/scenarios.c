@@ -629,6 +629,34 @@ static void play_destroy(struct bench *bench)
 	run(bench, SECOND);
 }
 
+static void play_reload(struct bench *bench)
+{
+	int lock = make_lock(bench, "a"), other = make_lock(bench, "b");
+	struct host *one = begin_host(bench, 0), *two = begin_host(bench, SECOND);
+	struct visitor *holder, *reader, *evicted;
+
+	settle(bench);
+	holder = take(one, lock, LC_FOREVER, UNTIL_TOLD);
+	reader = take_shared(one, other, LC_FOREVER, UNTIL_TOLD);
+	take_shared(two, other, LC_FOREVER, 4 * SECOND);
+	evicted = take(two, lock, LC_FOREVER, 0);
+	run(bench, HOLD);
+	upgrade(reader, LC_FOREVER, HOLD);
+	if (visitor_node(evicted))
+		ask_evict(one, "a", visitor_node(evicted)->name, 0);
+	evicted->evicted = true;
+	take(one, lock, LC_FOREVER, 0);
+	run(bench, SECOND);
+	take(one, lock, LC_FOREVER, 0);
+	reload_host(one);
+	run(bench, SECOND);
+	if (holder->taker.phase == HELD)
+		leave(holder);
+	reload_host(one);
+	reload_host(two);
+	run(bench, 20 * SECOND);
+}
+
 static void play_shared(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -740,6 +768,7 @@ const struct scenario scenarios[] = {
 	{"sweep", play_sweep, 0},
 	{"drain", play_drain, 0},
 	{"destroy", play_destroy, 0},
+	{"reload", play_reload, 0},
 	{"crowd", play_crowd, 1000},
 };
 const int scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

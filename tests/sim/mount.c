@@ -7,6 +7,7 @@
 
 #include "mutation.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,8 @@ static void deadline(void *ctx, int64_t deadline_us)
 	struct mount *mount = mount_of(ctx);
 	int64_t lease = mount_doubted(mount) ? mount->lease.deadline_us : lease_end(&mount->lease);
 
+	if (mount->vanishing)
+		return;
 	if (deadline_us > mount->deadline_us && !mount->host.wire.evidence)
 		sim_violation(mount->sim, "a: %s extends its lease, and no write was answered OK",
 		              mount->host.name);
@@ -187,6 +190,8 @@ static void turns(struct host *host)
 	struct mount *mount = host->owner;
 
 	watch_spinning(mount);
+	if (mount->sim->faulty && rng_chance(&mount->reload_rng, mount->sim->plan.reloads))
+		mount_reload(mount);
 	oversleep(mount);
 	(void)lc_doubted(host->lc);
 	mount->suspects = false;
@@ -221,14 +226,16 @@ void mount_begin(struct mount *mount, struct sim *sim, int index)
 		drift_ppm = rng_between(&rng, -1000, 1000);
 	if (mutation == MUTATE_slow_clock)
 		drift_ppm = -200000;
-	*mount = (struct mount){.sim = sim, .jump_rng = {sim->seed * 31 + (uint64_t)index}};
+	*mount = (struct mount){.sim = sim,
+	                        .jump_rng = {sim->seed * 31 + (uint64_t)index},
+	                        .reload_rng = {sim->seed * 37 + (uint64_t)index}};
 	host_init(&mount->host, &sim->world, index, rng, &hooks, mount);
 	mount->host.jitter = true;
 	mount->host.clock_base_us = clock_base_us;
 	mount->host.drift_ppm = drift_ppm;
 }
 
-void mount_start(struct mount *mount)
+static struct lc_config configure(struct mount *mount)
 {
 	struct plan *plan = &mount->sim->plan;
 	struct lc_config config = host_config(&mount->host, SIM_ROOT);
@@ -243,14 +250,72 @@ void mount_start(struct mount *mount)
 	config.wall_ms = wall_ms;
 	config.disrupted = disrupted;
 	config.deadline = deadline;
+	return config;
+}
+
+void mount_start(struct mount *mount)
+{
+	struct lc_config config = configure(mount);
+
 	mount->deadline_us = INT64_MIN;
 	mount->lease_session = 0;
 	mount->lease_blurred = false;
 	mount->lease_over_us = -1;
 	mount->suspects = false;
-	lease_begin(&mount->lease, plan->tick_us);
+	lease_begin(&mount->lease, mount->sim->plan.tick_us);
 	if (host_start(&mount->host, &config) < 0)
 		abort();
+}
+
+/* False: it cannot be saved now. Nobody may ask anything meanwhile. */
+static bool save(struct mount *mount, void **ret_state, size_t *ret_len)
+{
+	struct sim *sim = mount->sim;
+	struct lc_status status;
+	int r = lc_save(mount->host.lc, ret_state, ret_len);
+
+	if (r == -EBUSY && rng_chance(&mount->reload_rng, 700)) {
+		questions_cancel(sim, mount, NULL);
+		r = lc_save(mount->host.lc, ret_state, ret_len);
+		if (r == -EBUSY)
+			sim_violation(sim, "%s: nobody asks, and it is busy", mount->host.name);
+	}
+	lc_status(mount->host.lc, &status);
+	if (r < 0 && r != -EBUSY && status.state != LC_UNUSABLE)
+		sim_violation(sim, "%s: cannot be saved: %d", mount->host.name, r);
+	if (r == 0 && lc_check_state(*ret_state, *ret_len) < 0)
+		sim_violation(sim, "%s: its own state does not please it", mount->host.name);
+	return r == 0;
+}
+
+void mount_reload(struct mount *mount)
+{
+	struct lc_config config = configure(mount);
+	void *state;
+	size_t len;
+
+	if (mount->host.paused || !save(mount, &state, &len))
+		return;
+	if (rng_chance(&mount->reload_rng, 200)) {
+		trace("%s: is saved, the other process does not start", mount->host.name);
+		mount->sim->totals->not_reloaded++;
+		free(state);
+		return;
+	}
+	trace("%s: goes on in another process", mount->host.name);
+	/* What it has sent arrives, or some of it. */
+	if (mount->host.wire.conn && rng_chance(&mount->reload_rng, 500))
+		conn_break(mount->host.wire.conn,
+		           (int)rng_below(&mount->reload_rng,
+		                          (uint64_t)conn_under_way(mount->host.wire.conn, UP) + 1));
+	mount->sim->totals->reloads++;
+	mount->vanishing = true;
+	host_stop(&mount->host, false);
+	mount->vanishing = false;
+	if (host_adopt(&mount->host, &config, state, len) < 0)
+		abort();
+	free(state);
+	users_claim(mount);
 }
 
 void mount_stop(struct mount *mount, bool farewell)

@@ -61,6 +61,7 @@ EVICTION = unit('tests/sim/test_eviction.c')
 TAKERS = unit('tests/sim/test_takers.c')
 OWN = unit('tests/sim/test_own.c')
 HANDOFF = unit('tests/sim/test_handoff.c')
+ADOPT = unit('tests/sim/test_adopt.c')
 # The engine's files, as they are.
 TEXTS = {}
 
@@ -585,8 +586,8 @@ mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        sim('any', 1100))
 
 mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
-       '\treplace(taker, old);\n\tlock_want_list(taker->entry.lock);\n',
-       '\treplace(taker, old);\n',
+       '\ttaker_replace(taker, old);\n\tlock_want_list(taker->entry.lock);\n',
+       '\ttaker_replace(taker, old);\n',
        TAKERS)
 
 # ---- 17: whose entry ----
@@ -809,12 +810,12 @@ mutant(21, 'mark_by_any_version', 'evict.c',
        'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION)',
        EVICTION)
 mutant(21, 'evicted_without_a_poke', 'evict.c',
-       '\tpoke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);\n',
+       '\tpoke_mount(lc, eviction->path, name, due_us);\n',
        '',
        EVICTION)
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
-       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);\n',
-       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + 1000 * evict->wait_us);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + 1000 * evict->wait_us);\n',
        sim('any', 700))
 mutant(21, 'evicted_in_our_time', 'evict.c',
        'if (evict->wait_us < call->lc->session->granted_us)',
@@ -886,8 +887,8 @@ mutant(21, 'evicted_waiter_goes_on', 'taker.c',
        'if (taker->state != TAKER_HELD)\n\t\treturn;',
        sim())
 mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
-       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us);\n',
-       '\ttimer_set(&lc->timers, &eviction->due, lc_now(lc) + evict->wait_us / 2);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us / 2);\n',
        sim())
 
 # ---- 33: authority ----
@@ -1166,6 +1167,93 @@ mutant(36, 'guardian_not_told_of_the_doubts_end', 'session.c',
        '\tif (session->lease.doubt_us != INT64_MAX)\n\t\ttell_deadline(lc);',
        '',
        sim('clocks'))
+
+# ---- 38: going on in another process ----
+
+mutant(38, 'adopted_without_a_barrier', 'session.c',
+       'session->state = LC_SUSPENDED;\n\tsession->id',
+       'session->state = LC_READY;\n\tsession->id',
+       sim('reloads'))
+mutant(38, 'deadline_of_the_next_process', 'lease.c',
+       'lease->deadline_us = saved->deadline_us;',
+       'lease->deadline_us = saved->deadline_us + saved->timeout_us / 8;',
+       ADOPT)
+mutant(38, 'lost_is_held_in_the_next_process', 'taker.c',
+       '[STATE_LOST] = TAKER_LOST,',
+       '[STATE_LOST] = TAKER_HELD,',
+       ADOPT)
+mutant(38, 'loss_told_in_both_processes', 'taker.c',
+       '(taker->due_prev ? STATE_TAKER_DUE : 0);',
+       '(taker->due_prev || taker->state == TAKER_LOST ? STATE_TAKER_DUE : 0);',
+       ADOPT)
+mutant(38, 'refusal_not_told_in_the_next_process', 'taker.c',
+       'if (saved->flags & STATE_TAKER_DUE)',
+       'if (0)',
+       ADOPT)
+mutant(38, 'grant_told_in_neither_process', 'taker.c',
+       'return taker->told_taken ? STATE_HELD : STATE_WAITING;',
+       'return STATE_HELD;',
+       ADOPT)
+mutant(38, 'unknown_create_forgotten', 'entry.c',
+       'entry->state = ENTRY_UNKNOWN;\n\t\tentry->lock->unresolved = true;',
+       'entry->state = ENTRY_ABSENT;\n\t\tfree(entry->name);\n\t\tentry->name = NULL;',
+       sim())
+mutant(38, 'leavers_forgotten', 'adopt.c',
+       'if (taker->state == TAKER_LEFT && taker->entry.state == ENTRY_ABSENT)',
+       'if (taker->state == TAKER_LEFT)',
+       ADOPT)
+mutant(38, 'unclaimed_stay', 'adopt.c',
+       'lc_leave(taker_of(entry));',
+       '(void)lc;',
+       ADOPT)
+mutant(38, 'guard_of_a_hand_off_forgotten', 'entry.c',
+       'if (taker->flags & STATE_TAKER_UNPROVED)',
+       'if (0)',
+       ADOPT)
+mutant(38, 'lost_entry_without_a_limit', 'taker.c',
+       'out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;',
+       'out->limit_at_us = out->limit_us;',
+       ADOPT)
+mutant(38, 'end_of_a_hold_forgotten', 'taker.c',
+       'if (saved->limit_at_us != LC_FOREVER)',
+       'if (saved->limit_at_us != LC_FOREVER && taker->state != TAKER_HELD)',
+       ADOPT)
+mutant(38, 'missing_forgotten', 'taker.c',
+       'taker->entry.lc->takers->missing |= taker->wait == WAIT_MISSING;',
+       '',
+       ADOPT)
+mutant(38, 'order_reversed_in_the_next_process', 'taker.c',
+       'taker->entry.wanted = wants_entry(taker);\n\tDL_APPEND(',
+       'taker->entry.wanted = wants_entry(taker);\n\tDL_PREPEND(',
+       ADOPT)
+mutant(38, 'eviction_forgotten', 'adopt.c',
+       'evictions_save(lc, &writer);',
+       '',
+       ADOPT)
+mutant(38, 'upgrade_forgotten', 'adopt.c',
+       'adopt_successors(lc, state, len);',
+       '',
+       ADOPT)
+mutant(38, 'drain_forgotten', 'adopt.c',
+       'lc->draining = session->flags & STATE_SESSION_DRAINING;',
+       '',
+       ADOPT)
+mutant(38, 'reason_forgotten', 'entry.c',
+       'bool dirty = entry->data_dirty || entry->data_pending;',
+       'bool dirty = entry->data_dirty;',
+       ADOPT)
+mutant(38, 'another_session_in_the_next_process', 'session.c',
+       'left.id ? &left : NULL',
+       'NULL',
+       ADOPT)
+mutant(38, 'state_of_another_boot', 'adopt.c',
+       'session->saved_us > lc_now(lc)',
+       '0',
+       ADOPT)
+mutant(38, 'saved_in_the_middle_of_a_question', 'adopt.c',
+       'if (lc->calls->calls)',
+       'if (0)',
+       ADOPT)
 
 # ---- building ----
 

@@ -228,6 +228,27 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 		plan->curious = 300;
 }
 
+/* Among whatever else happens; where nothing else does, nothing may be lost by it. */
+static void choose_reloads(struct plan *plan, uint64_t seed)
+{
+	static const unsigned shares[] = {2, 10, 50};
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 17};
+
+	if (!rng_chance(&rng, 150))
+		return;
+	plan->reloads = shares[rng_below(&rng, sizeof(shares) / sizeof(shares[0]))];
+	if (strcmp(plan->profile, "calm") != 0 || rng_chance(&rng, 300))
+		return;
+	plan->profile = "reloads";
+	plan->lossless = true;
+	plan->evictions = 0;
+	plan->outsiders = 0;
+	plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm =
+		0;
+	plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] =
+		plan->world.timeout_max_us[2] = 0;
+}
+
 void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 {
 	/* T, tick: pairs that leave a lease worth having (lockcore/README.md, rule 4). */
@@ -279,4 +300,5 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 		plan->world.refuse_session_ppm = 100000;
 	make_rare(plan, seed);
 	choose_modes(plan, seed);
+	choose_reloads(plan, seed);
 }

@@ -76,6 +76,8 @@ struct plan {
 	bool lossless;        /* nothing happens by which anybody may lose anything */
 	bool short_sessions;  /* too short for a lease: every mount has to refuse them */
 	int64_t loss_lead_us; /* who loses a lock is stopped, which takes time */
+	unsigned reloads;     /* per mille of the turns, before which a mount goes on in another
+	                       * process */
 	int64_t jump_us;      /* mounts may be stopped in the middle of a turn, so long */
 	struct world_config world;
 };
@@ -101,6 +103,7 @@ struct taker {
 	struct program *program;
 	struct lock_state *lock;
 	struct lc_taker *lc;
+	uint64_t id;
 	enum lc_mode mode;
 	enum taker_phase phase;
 	int pid, life;
@@ -195,7 +198,8 @@ struct mount {
 	bool lease_blurred; /* the engine did not take a write for evidence */
 	bool drained, forfeited;
 	bool suspects; /* that its clock stood still; the engine has not asked yet */
-	struct rng jump_rng;
+	struct rng jump_rng, reload_rng;
+	bool vanishing;      /* what its engine says is not heard any more */
 	int64_t deadline_us; /* as the engine has told it */
 	struct lease lease;  /* from what was answered, reckoned apart */
 	int64_t lease_session;
@@ -214,6 +218,7 @@ struct sim_totals {
 	unsigned long eagain, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent, ecanceled,
 		edeadlk;
 	unsigned long questions, marks, stirs;
+	unsigned long reloads, not_reloaded, unclaimed;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];
 };
@@ -260,6 +265,8 @@ void mount_begin(struct mount *mount, struct sim *sim, int index);
 void mount_start(struct mount *mount);
 /* As after SIGKILL, or farewell: as umount does. */
 void mount_stop(struct mount *mount, bool farewell);
+/* Its engine goes on in another process, or does not. */
+void mount_reload(struct mount *mount);
 /* By what the ensemble has answered, nobody on it may rely on a lock now, and yet none is lost. */
 bool mount_doubted(const struct mount *mount);
 /* Perhaps it is stopped for a moment right now, whatever it is doing. */
@@ -276,6 +283,8 @@ void users_stop(struct sim *sim);
 void users_finish(struct sim *sim);
 /* The mount is gone, and everything on it. */
 void users_abandon(struct mount *mount);
+/* Another engine has adopted their takers. Some of them have died meanwhile. */
+void users_claim(struct mount *mount);
 /* It asks whether it still holds the lock. */
 void user_confirm(struct taker *taker, int64_t delay_us);
 const char *taker_phase_name(enum taker_phase phase);

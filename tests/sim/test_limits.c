@@ -20,10 +20,12 @@ static int64_t now_us = 1000000000;
 /* ---- a port that connects to nothing ---- */
 
 static int port_open(struct ensemble *ensemble, int64_t timeout_us,
-                     const struct ensemble_events *events, void *ctx)
+                     const struct ensemble_session *session, const struct ensemble_events *events,
+                     void *ctx)
 {
 	(void)ensemble;
 	(void)timeout_us;
+	(void)session;
 	(void)events;
 	(void)ctx;
 	return 0;
@@ -68,8 +70,15 @@ static const char *port_server(struct ensemble *ensemble)
 	return "-";
 }
 
+static struct ensemble_session port_session(struct ensemble *ensemble)
+{
+	(void)ensemble;
+	return (struct ensemble_session){0};
+}
+
 static const struct ensemble_port port = {
 	.open = port_open,
+	.session = port_session,
 	.close = port_close,
 	.drop = port_drop,
 	.submit = port_submit,

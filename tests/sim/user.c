@@ -87,10 +87,21 @@ static void forget(struct taker *taker)
 	taker->phase = T_LEFT;
 }
 
+/* What it has taken to replace that one is its own. */
+static void go_on(struct taker *taker, struct taker *successor)
+{
+	struct program *program = taker->program;
+
+	if (program->taker != taker)
+		return;
+	program->taker = successor;
+	if (!successor)
+		think(program);
+}
+
 static void leave(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
-	struct program *program = taker->program;
 	struct taker *successor = taker->replaced_by;
 
 	trace("%s: taker %d leaves %s, %s", taker->mount->host.name, taker->pid, taker->lock->name,
@@ -105,12 +116,7 @@ static void leave(struct taker *taker)
 		sim->inside_call = false;
 		host_wake(&taker->mount->host);
 	}
-	if (program->taker != taker)
-		return;
-	/* What it has taken to replace this one is its own. */
-	program->taker = successor;
-	if (!successor)
-		think(program);
+	go_on(taker, successor);
 }
 
 static void leave_later(void *ctx, uint64_t number)
@@ -442,6 +448,7 @@ static bool request(struct taker *taker)
 	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
 	host_wake(&mount->host);
 	if (err == 0) {
+		taker->id = lc_taker_id(taker->lc);
 		DL_APPEND(sim->takers, taker);
 		return true;
 	}
@@ -533,6 +540,40 @@ void users_abandon(struct mount *mount)
 	for (int i = 0; i < sim->program_count; i++)
 		if (sim->programs[i].mount == mount)
 			sim->programs[i].taker = NULL;
+	sim->inside_call = false;
+}
+
+static void claim(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	struct taker *successor = taker->replaced_by;
+
+	if (rng_chance(&taker->mount->reload_rng, 30)) {
+		trace("%s: taker %d is not claimed", taker->mount->host.name, taker->pid);
+		sim->totals->unclaimed++;
+		forget(taker);
+		go_on(taker, successor);
+		return;
+	}
+	taker->lc = lc_claim(taker->mount->host.lc, taker->id, taken, lost, taker);
+	if (!taker->lc)
+		sim_violation(sim, "taker %d is gone in the other process", taker->pid);
+	if (!taker->watches)
+		return;
+	taker->watches = taker->at_ease = false;
+	agenda_in(&sim->agenda, 10000, watch_waiters, sim, (uint64_t)(taker->pid - PID_BASE));
+}
+
+void users_claim(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+	struct taker *taker, *t;
+
+	sim->inside_call = true;
+	DL_FOREACH_SAFE(sim->takers, taker, t)
+		if (taker->mount == mount && !sim->violation[0])
+			claim(taker);
+	lc_claimed(mount->host.lc);
 	sim->inside_call = false;
 }
 

@@ -201,15 +201,23 @@ void host_init(struct host *host, struct world *world, int index, struct rng rng
 	wire_up(host);
 }
 
-int host_start(struct host *host, const struct lc_config *config)
+static int started(struct host *host, int r)
 {
-	int r = lc_create(config, &host->wire.ensemble, &host->lc);
-
 	if (r == 0)
 		plan_turn(host);
 	else
 		host->lc = NULL;
 	return r;
+}
+
+int host_start(struct host *host, const struct lc_config *config)
+{
+	return started(host, lc_create(config, &host->wire.ensemble, &host->lc));
+}
+
+int host_adopt(struct host *host, const struct lc_config *config, const void *state, size_t len)
+{
+	return started(host, lc_adopt(config, &host->wire.ensemble, state, len, &host->lc));
 }
 
 void host_stop(struct host *host, bool farewell)

@@ -51,6 +51,8 @@ void host_init(struct host *host, struct world *world, int index, struct rng rng
 struct lc_config host_config(struct host *host, const char *root);
 /* As lc_create(). */
 int host_start(struct host *host, const struct lc_config *config);
+/* As lc_adopt(), after host_stop(): in the place of the engine that was saved. */
+int host_adopt(struct host *host, const struct lc_config *config, const void *state, size_t len);
 /* As after SIGKILL, or farewell: as umount does. It can be started again. */
 void host_stop(struct host *host, bool farewell);
 void host_finish(struct host *host);

@@ -72,7 +72,7 @@ struct host *stage_host(struct stage *stage, uint64_t seed)
 	return &stage->hosts[index];
 }
 
-int stage_start(struct host *host, const char *root, int64_t loss_lead_us)
+static struct lc_config configure(struct host *host, const char *root, int64_t loss_lead_us)
 {
 	struct lc_config config = host_config(host, root);
 
@@ -81,7 +81,22 @@ int stage_start(struct host *host, const char *root, int64_t loss_lead_us)
 	config.loss_lead_us = loss_lead_us;
 	config.without =
 		(struct lc_attributes){.uid = 5, .gid = 6, .mode = 0755, .door_mode = 0600};
+	return config;
+}
+
+int stage_start(struct host *host, const char *root, int64_t loss_lead_us)
+{
+	struct lc_config config = configure(host, root, loss_lead_us);
+
 	return host_start(host, &config);
+}
+
+int stage_adopt(struct host *host, const void *state, size_t len, int64_t loss_lead_us)
+{
+	struct lc_config config = configure(host, ROOT, loss_lead_us);
+
+	stage_stop(host, false);
+	return host_adopt(host, &config, state, len);
 }
 
 void stage_stop(struct host *host, bool farewell)
@@ -159,10 +174,18 @@ void stage_take(struct taker *taker, struct host *host, const struct lc_request 
 	stage->inside = false;
 	trace("%s: lc_take -> %d", host->name, taker->result);
 	if (taker->result == 0) {
+		taker->id = lc_taker_id(taker->lc);
 		taker->result = NONE;
 		taker->phase = WAITING;
 	}
 	host_wake(host);
+}
+
+void stage_claim(struct taker *taker)
+{
+	taker->lc = lc_claim(taker->host->lc, taker->id, taken, lost, taker);
+	if (!taker->lc)
+		complain(taker->stage, "a taker is not there to be claimed");
 }
 
 const char *stage_path(struct taker *taker)

@@ -57,6 +57,7 @@ struct taker {
 	struct stage *stage;
 	struct host *host;
 	struct lc_taker *lc;
+	uint64_t id;
 	const char *lock;
 	enum phase phase;
 	enum lc_mode mode;
@@ -88,6 +89,10 @@ void stage_init(struct stage *stage, int64_t begin_us, uint64_t seed,
 struct host *stage_host(struct stage *stage, uint64_t seed);
 /* As lc_create(). */
 int stage_start(struct host *host, const char *root, int64_t loss_lead_us);
+/* As lc_adopt(), in the place of the engine that is there, which vanishes: with the takers that are
+ * claimed then. Of its questions nothing is heard any more. */
+int stage_adopt(struct host *host, const void *state, size_t len, int64_t loss_lead_us);
+void stage_claim(struct taker *taker);
 /* Of its takers and questions nothing is heard any more. */
 void stage_stop(struct host *host, bool farewell);
 void stage_finish(struct stage *stage);

@@ -175,7 +175,7 @@ static struct bench *begin(int servers, uint64_t seed)
 		wire_init(&client->wire, &bench->world, (struct rng){seed + 17 + (uint64_t)i},
 		          clock_us, wake, client);
 		assert_int_equal(client->wire.ensemble.port->open(&client->wire.ensemble, TIMEOUT,
-		                                                  &events, client),
+		                                                  NULL, &events, client),
 		                 0);
 	}
 	run(bench, SECOND);
@@ -687,7 +687,7 @@ static void test_timeout_is_negotiated(void **state)
 	assert_int_equal(client->timeout_us, TIMEOUT);
 	port->close(&client->wire.ensemble, true);
 	assert_false(world_session_alive(&bench->world, client->session));
-	port->open(&client->wire.ensemble, SECOND, &events, client);
+	port->open(&client->wire.ensemble, SECOND, NULL, &events, client);
 	run(bench, SECOND);
 	assert_int_equal(client->timeout_us, 4 * SECOND);
 	assert_true(client->connect_us < bench->agenda.now_us);

@@ -504,21 +504,41 @@ static void maybe_snap(struct wire *wire)
 		          snap, wire, wire->conn_count);
 }
 
+/* Each session has its own. */
+static struct ensemble_session session_of(int64_t id)
+{
+	struct ensemble_session session = {.id = id};
+
+	for (int i = 0; i < ENSEMBLE_PASSWORD && id; i++)
+		session.password[i] = (char)((uint64_t)id * 0x9e3779b97f4a7c15u >> (i % 8 * 8));
+	return session;
+}
+
 static int wire_open(struct ensemble *ensemble, int64_t timeout_us,
-                     const struct ensemble_events *events, void *ctx)
+                     const struct ensemble_session *session, const struct ensemble_events *events,
+                     void *ctx)
 {
 	struct wire *wire = wire_of(ensemble);
+	struct ensemble_session meant = session_of(session ? session->id : 0);
 
 	if (wire->state != WIRE_CLOSED && wire->state != WIRE_ENDED)
 		return -EALREADY;
 	wire->events = events;
 	wire->events_ctx = ctx;
 	wire->timeout_us = timeout_us;
-	wire->session = 0;
+	wire->session = meant.id;
+	/* To the servers a session with another password is over. */
+	if (session && memcmp(meant.password, session->password, ENSEMBLE_PASSWORD) != 0)
+		wire->session = INT64_MAX;
 	wire->last_zxid = 0;
 	wire->state = WIRE_RESTING;
 	wire->retry_us = wire->clock_us(wire->ctx);
 	return 0;
+}
+
+static struct ensemble_session wire_session(struct ensemble *ensemble)
+{
+	return session_of(wire_of(ensemble)->session);
 }
 
 static void wire_close(struct ensemble *ensemble, bool farewell)
@@ -647,6 +667,7 @@ static const char *wire_server(struct ensemble *ensemble)
 
 static const struct ensemble_port wire_port = {
 	.open = wire_open,
+	.session = wire_session,
 	.close = wire_close,
 	.drop = wire_drop,
 	.submit = wire_submit,

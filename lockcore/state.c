@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * state.c - see state.h.
+ */
+#include "state.h"
+
+#include "name.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The oldest version that can go on from what is written here. */
+#define LEAST 1
+
+struct head {
+	char magic[8];
+	uint32_t version, least;
+	uint64_t len;
+	uint64_t checksum; /* of all, with 0 in its own place */
+};
+
+struct record_head {
+	uint32_t kind;
+	uint32_t len; /* with this head; a multiple of ALIGN */
+	uint32_t fixed_len;
+	uint32_t text_len; /* of all texts, each with its end */
+};
+
+#define ALIGN 8
+
+static const char magic[8] = "zklockfs";
+
+/* By kind: the size of the fixed part, and how many texts. */
+struct shape {
+	uint32_t fixed_len, texts;
+};
+
+static const struct shape shapes[] = {
+	[STATE_SESSION] = {sizeof(struct state_session), 1},
+	[STATE_COUNTERS] = {sizeof(struct state_counters), 0},
+	[STATE_TAKER] = {sizeof(struct state_taker), 3},
+	[STATE_EVICTION] = {sizeof(struct state_eviction), 1},
+};
+
+#define KINDS (sizeof(shapes) / sizeof(shapes[0]))
+
+/* Without holes: they would carry what stood in memory before. */
+static_assert(sizeof(struct state_session) == 160, "");
+static_assert(sizeof(struct state_taker) == 136, "");
+
+/* FNV-1a: each byte changes it, for certain. */
+static uint64_t add_to_checksum(uint64_t sum, const void *bytes, size_t len)
+{
+	const unsigned char *byte = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		sum = (sum ^ byte[i]) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+static uint64_t checksum_of(const void *state, struct head head)
+{
+	uint64_t sum;
+
+	head.checksum = 0;
+	sum = add_to_checksum(UINT64_C(0xcbf29ce484222325), &head, sizeof(head));
+	return add_to_checksum(sum, (const char *)state + sizeof(head),
+	                       (size_t)head.len - sizeof(head));
+}
+
+/* ---- writing ---- */
+
+static void put(struct state_writer *writer, const void *bytes, size_t len)
+{
+	size_t room = writer->room ? writer->room : 4096;
+	char *larger;
+
+	while (room < writer->len + len)
+		room *= 2;
+	if (room > writer->room && !writer->failed) {
+		larger = realloc(writer->bytes, room);
+		writer->failed = !larger;
+		if (larger) {
+			writer->bytes = larger;
+			writer->room = room;
+		}
+	}
+	if (writer->failed)
+		return;
+	if (bytes)
+		memcpy(writer->bytes + writer->len, bytes, len);
+	else
+		memset(writer->bytes + writer->len, 0, len);
+	writer->len += len;
+}
+
+void state_begin(struct state_writer *writer)
+{
+	*writer = (struct state_writer){0};
+	put(writer, NULL, sizeof(struct head));
+}
+
+void state_write(struct state_writer *writer, const struct state_record *record)
+{
+	const struct shape *shape = &shapes[record->kind];
+	struct record_head head = {.kind = record->kind, .fixed_len = shape->fixed_len};
+	uint32_t len;
+
+	for (uint32_t i = 0; i < shape->texts; i++)
+		head.text_len += (record->texts[i] ? (uint32_t)strlen(record->texts[i]) : 0) + 1;
+	len = (uint32_t)sizeof(head) + head.fixed_len + head.text_len;
+	head.len = (len + ALIGN - 1) / ALIGN * ALIGN;
+	put(writer, &head, sizeof(head));
+	put(writer, &record->fixed, head.fixed_len);
+	for (uint32_t i = 0; i < shape->texts; i++) {
+		const char *text = record->texts[i] ? record->texts[i] : "";
+
+		put(writer, text, strlen(text) + 1);
+	}
+	put(writer, NULL, head.len - len);
+}
+
+int state_end(struct state_writer *writer, void **ret_state, size_t *ret_len)
+{
+	struct head head = {.version = STATE_VERSION, .least = LEAST, .len = writer->len};
+
+	if (writer->failed) {
+		free(writer->bytes);
+		return -ENOMEM;
+	}
+	memcpy(head.magic, magic, sizeof(magic));
+	head.checksum = checksum_of(writer->bytes, head);
+	memcpy(writer->bytes, &head, sizeof(head));
+	*ret_state = writer->bytes;
+	*ret_len = writer->len;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+/* The texts that the kind has, of those that are there. */
+static void find_texts(struct state_record *record, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	for (uint32_t i = 0; i < shapes[record->kind].texts; i++) {
+		record->texts[i] = text < end ? text : "";
+		if (text < end)
+			text += strlen(text) + 1;
+	}
+}
+
+static void understand_record(const struct record_head *head, const char *fixed,
+                              struct state_record *ret_record)
+{
+	size_t known = shapes[head->kind].fixed_len;
+
+	memset(ret_record, 0, sizeof(*ret_record));
+	ret_record->kind = (enum state_kind)head->kind;
+	memcpy(&ret_record->fixed, fixed, head->fixed_len < known ? head->fixed_len : known);
+	find_texts(ret_record, fixed + head->fixed_len, head->text_len);
+}
+
+bool state_read(const void *state, size_t len, size_t *offset, struct state_record *ret_record)
+{
+	struct record_head head;
+	const char *bytes = state;
+
+	*offset = *offset ? *offset : sizeof(struct head);
+	for (; *offset < len; *offset += head.len) {
+		memcpy(&head, bytes + *offset, sizeof(head));
+		if (head.kind == 0 || head.kind >= KINDS)
+			continue;
+		understand_record(&head, bytes + *offset + sizeof(head), ret_record);
+		*offset += head.len;
+		return true;
+	}
+	return false;
+}
+
+/* ---- checking: the frame ---- */
+
+static bool is_framed(const char *bytes, size_t len)
+{
+	struct record_head head;
+	size_t offset;
+
+	for (offset = sizeof(struct head); offset < len; offset += head.len) {
+		const char *texts;
+
+		if (len - offset < sizeof(head))
+			return false;
+		memcpy(&head, bytes + offset, sizeof(head));
+		if (head.len > len - offset || head.len < sizeof(head) || head.len % ALIGN != 0 ||
+		    head.fixed_len > head.len - sizeof(head) ||
+		    head.text_len > head.len - sizeof(head) - head.fixed_len)
+			return false;
+		texts = bytes + offset + sizeof(head) + head.fixed_len;
+		if (head.text_len > 0 && texts[head.text_len - 1] != '\0')
+			return false;
+	}
+	return offset == len;
+}
+
+/* ---- checking: what it says ---- */
+
+static bool is_time(int64_t time_us)
+{
+	return time_us >= 0 && time_us <= STATE_TIME_MAX;
+}
+
+static bool is_past(int64_t time_us, const struct state_session *session)
+{
+	return time_us >= 0 && time_us <= session->saved_us;
+}
+
+/* A path of names, such as the root without its slash: nothing that leads elsewhere. */
+static bool is_path(const char *path)
+{
+	if (strlen(path) > LC_PATH_MAX)
+		return false;
+	for (const char *name = path;; name = strchr(name, '/') + 1) {
+		size_t len = strcspn(name, "/");
+
+		if (len == 0 || strncmp(name, ".", len) == 0 || strncmp(name, "..", len) == 0)
+			return false;
+		if (name[len] == '\0')
+			return true;
+	}
+}
+
+static bool is_good_lease(const struct state_session *session)
+{
+	const struct state_lease *lease = &session->lease;
+
+	if (lease->timeout_us < 0 || lease->timeout_us > INT32_MAX * INT64_C(1000) ||
+	    lease->steps < 0 || lease->steps > 3 || !is_past(lease->answered_us, session))
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (!is_past(lease->sent_us[i], session))
+			return false;
+	if (lease->deadline_us != INT64_MIN &&
+	    (lease->timeout_us == 0 || lease->deadline_us > session->saved_us + lease->timeout_us ||
+	     lease->deadline_us < -STATE_TIME_MAX))
+		return false;
+	return (lease->void_us == INT64_MIN || is_past(lease->void_us, session)) &&
+	       (lease->doubt_us == INT64_MAX || is_time(lease->doubt_us));
+}
+
+static bool is_good_session(const struct state_record *record)
+{
+	const struct state_session *session = &record->fixed.session;
+
+	return is_time(session->saved_us) && is_past(session->away_us, session) &&
+	       session->granted_us >= 0 && session->granted_us <= INT32_MAX * INT64_C(1000) &&
+	       is_good_lease(session) && record->texts[0][0] == '/' &&
+	       is_path(record->texts[0] + 1);
+}
+
+/* Of this session and this taker; digits only where the node is known. */
+static bool is_good_name(const struct state_record *record, const struct state_session *session)
+{
+	const struct state_taker *taker = &record->fixed.taker;
+	const char *text = record->texts[1];
+	char whole[NAME_PREFIX_MAX + 10];
+	bool numbered = taker->entry == STATE_PRESENT;
+	struct entry_name name;
+
+	if (taker->entry == STATE_ABSENT)
+		return text[0] == '\0';
+	if (strlen(text) >= sizeof(whole) - (numbered ? 0 : 10) || strchr(text, '/'))
+		return false;
+	strcpy(stpcpy(whole, text), numbered ? "" : "0000000000");
+	return session->id != 0 && name_parse(whole, &name) && name.ours &&
+	       name.session_half == session->half && name.taker_half == taker->id &&
+	       (name.mode == LC_SHARED) == ((taker->flags & STATE_TAKER_SHARED) != 0);
+}
+
+static bool is_limit(int64_t time_us)
+{
+	return is_time(time_us) || time_us == LC_FOREVER;
+}
+
+static bool has_good_times(const struct state_taker *taker, const struct state_session *session)
+{
+	return is_past(taker->asked_us, session) && is_limit(taker->limit_us) &&
+	       is_limit(taker->until_us) && is_limit(taker->limit_at_us) &&
+	       is_limit(taker->settle_at_us) && taker->held_since_ms >= -1 &&
+	       taker->held_since_ms <= STATE_TIME_MAX;
+}
+
+/* What the engine asserts of its takers. */
+static bool has_good_state(const struct state_taker *taker, const struct state_session *session)
+{
+	bool due = taker->flags & STATE_TAKER_DUE, unproved = taker->flags & STATE_TAKER_UNPROVED;
+	bool gone = taker->flags & STATE_TAKER_GONE;
+
+	if (taker->wait > STATE_MISSING || taker->loss > STATE_GIVEN_UP ||
+	    taker->entry > STATE_PRESENT || (gone && taker->entry != STATE_PRESENT) ||
+	    (unproved && (taker->state != STATE_HELD || taker->flags & STATE_TAKER_SHARED)) ||
+	    (taker->replaces && taker->state != STATE_WAITING) ||
+	    (taker->wait != STATE_QUEUED &&
+	     (taker->state != STATE_WAITING || taker->entry != STATE_ABSENT)))
+		return false;
+	switch (taker->state) {
+	case STATE_WAITING:
+		return !due;
+	case STATE_HELD:
+		return !due && !gone && taker->entry == STATE_PRESENT &&
+		       session->lease.deadline_us != INT64_MIN;
+	case STATE_LOST:
+		return true;
+	case STATE_FAILED:
+		return taker->error < 0 && taker->error >= -4095;
+	case STATE_LEFT:
+		return !due && taker->entry != STATE_ABSENT;
+	}
+	return false;
+}
+
+static bool is_good_taker(const struct state_record *record, const struct state_session *session,
+                          size_t root_len)
+{
+	const struct state_taker *taker = &record->fixed.taker;
+
+	if (taker->state != STATE_HELD && taker->held_since_ms != -1)
+		return false;
+	return taker->id != 0 && taker->command[LC_COMMAND_MAX] == '\0' &&
+	       taker->charged_bytes <= LC_PATH_MAX + LC_NAME_MAX &&
+	       (record->texts[0][0] == '\0' || is_path(record->texts[0])) &&
+	       root_len + 1 + strlen(record->texts[0]) <= LC_PATH_MAX &&
+	       strlen(record->texts[2]) <= LC_REASON_MAX && is_good_name(record, session) &&
+	       has_good_times(taker, session) && has_good_state(taker, session);
+}
+
+static bool is_good_eviction(const struct state_record *record, const char *root)
+{
+	const char *path = record->texts[0], *slash = strrchr(path, '/');
+	size_t root_len = strlen(root);
+	struct entry_name name;
+
+	return is_time(record->fixed.eviction.due_us) && strncmp(path, root, root_len) == 0 &&
+	       path[root_len] == '/' && strlen(path) <= LC_PATH_MAX + 1 + LC_NAME_MAX &&
+	       name_parse(slash + 1, &name);
+}
+
+/* ---- checking: takers and each other ---- */
+
+/* What others may refer to. */
+struct known {
+	uint64_t id, replaces;
+	const char *lock;
+	bool may_be_replaced; /* shared, and held */
+	bool may_replace;
+	bool unproved;
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return x->replaces < y->replaces ? -1 : x->replaces > y->replaces;
+}
+
+static int compare_unproved(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return x->unproved != y->unproved ? (x->unproved ? -1 : 1) : strcmp(x->lock, y->lock);
+}
+
+/* Each has its own id, one successor at most, and a lock one that is unproved. */
+static bool fit_together(struct known *known, size_t count)
+{
+	qsort(known, count, sizeof(*known), compare_ids);
+	for (size_t i = 0; i < count; i++) {
+		struct known key = {.id = known[i].replaces}, *held;
+
+		if (i > 0 && known[i].id == known[i - 1].id)
+			return false;
+		if (!key.id)
+			continue;
+		held = bsearch(&key, known, count, sizeof(*known), compare_ids);
+		if (!held || !held->may_be_replaced || !known[i].may_replace ||
+		    strcmp(held->lock, known[i].lock) != 0)
+			return false;
+	}
+	qsort(known, count, sizeof(*known), compare_places);
+	for (size_t i = 1; i < count; i++)
+		if (known[i].replaces && known[i].replaces == known[i - 1].replaces)
+			return false;
+	qsort(known, count, sizeof(*known), compare_unproved);
+	for (size_t i = 1; i < count && known[i].unproved; i++)
+		if (strcmp(known[i].lock, known[i - 1].lock) == 0)
+			return false;
+	return true;
+}
+
+static struct known know(const struct state_record *record)
+{
+	const struct state_taker *taker = &record->fixed.taker;
+	bool shared = taker->flags & STATE_TAKER_SHARED;
+
+	return (struct known){
+		.id = taker->id,
+		.replaces = taker->replaces,
+		.lock = record->texts[0],
+		.may_be_replaced = shared && taker->state == STATE_HELD,
+		.may_replace = !shared && taker->state == STATE_WAITING,
+		.unproved = taker->flags & STATE_TAKER_UNPROVED,
+	};
+}
+
+/* `known` has room for all. */
+static bool is_sound(const void *state, size_t len, struct known *known)
+{
+	struct state_record record;
+	struct state_session session;
+	const char *root;
+	size_t offset = 0, count = 0;
+	bool counters = false;
+
+	if (!state_read(state, len, &offset, &record) || record.kind != STATE_SESSION ||
+	    !is_good_session(&record))
+		return false;
+	session = record.fixed.session;
+	root = record.texts[0];
+	while (state_read(state, len, &offset, &record))
+		switch (record.kind) {
+		case STATE_SESSION:
+			return false;
+		case STATE_COUNTERS:
+			if (counters)
+				return false;
+			counters = true;
+			break;
+		case STATE_TAKER:
+			if (!is_good_taker(&record, &session, strlen(root)))
+				return false;
+			known[count++] = know(&record);
+			break;
+		case STATE_EVICTION:
+			if (!is_good_eviction(&record, root))
+				return false;
+			break;
+		}
+	return fit_together(known, count);
+}
+
+static size_t count_takers(const void *state, size_t len)
+{
+	struct state_record record;
+	size_t offset = 0, count = 0;
+
+	while (state_read(state, len, &offset, &record))
+		count += record.kind == STATE_TAKER;
+	return count;
+}
+
+int state_check(const void *state, size_t len)
+{
+	struct known *known;
+	struct head head;
+	bool sound;
+
+	if (len < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, state, sizeof(head));
+	if (memcmp(head.magic, magic, sizeof(magic)) != 0)
+		return -EPROTO;
+	if (head.least > STATE_VERSION || head.version < LEAST)
+		return -ENOTSUP;
+	if (head.len != len || head.checksum != checksum_of(state, head) || !is_framed(state, len))
+		return -EPROTO;
+	known = calloc(count_takers(state, len) + 1, sizeof(*known));
+	if (!known)
+		return -ENOMEM;
+	sound = is_sound(state, len, known);
+	free(known);
+	return sound ? 0 : -EPROTO;
+}

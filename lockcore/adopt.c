@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 /* ---- saving ---- */
 
@@ -32,10 +33,10 @@ static void save_session(struct lc *lc, struct state_writer *writer)
 	struct state_record record = {.kind = STATE_SESSION, .texts = {lc->root}};
 	struct state_session *session = &record.fixed.session;
 
-	session->saved_us = lc_now(lc);
 	session->flags = lc->draining ? STATE_SESSION_DRAINING : 0;
 	session_save(lc, session);
 	pokes_save(lc, session);
+	session->saved_us = lc_now(lc); /* nothing else in it is later */
 	state_write(writer, &record);
 }
 
@@ -88,9 +89,11 @@ static void save_takers(struct lc *lc, struct state_writer *writer)
 int lc_save(struct lc *lc, void **ret_state, size_t *ret_len)
 {
 	struct state_writer writer;
+	const struct lc_call *call;
 
-	if (lc->calls->calls)
-		return -EBUSY;
+	DL_FOREACH(lc->calls->calls, call)
+		if (!lc_may_cancel(call))
+			return -EBUSY;
 	if (lc->session->state == LC_UNUSABLE)
 		return -EAGAIN;
 	state_begin(&writer);

@@ -151,8 +151,9 @@ void lc_process(struct lc *lc, short revents);
 
 /* All that another engine needs to go on in the place of this one: the session with its password,
  * the lease's deadline, every entry and taker, the counters; malloced. Not from a callback. It
- * changes nothing: if the other image does not start, this engine goes on. -EBUSY: a question
- * (lc_call) is under way. -EAGAIN: LC_UNUSABLE, a fresh start is as good. -ENOMEM.
+ * changes nothing: if the other image does not start, this engine goes on. Questions are not
+ * saved; -EBUSY: one is under way that changes something (lc_may_cancel). -EAGAIN: LC_UNUSABLE, a
+ * fresh start is as good. -ENOMEM.
  *
  * One engine at a time may be in a session. exec(2) sees to it: the one ends as the other
  * begins. */

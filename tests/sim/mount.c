@@ -303,6 +303,7 @@ void mount_reload(struct mount *mount)
 		return;
 	}
 	trace("%s: goes on in another process", mount->host.name);
+	questions_cancel(mount->sim, mount, NULL); /* those that only read: they are not saved */
 	/* What it has sent arrives, or some of it. */
 	if (mount->host.wire.conn && rng_chance(&mount->reload_rng, 500))
 		conn_break(mount->host.wire.conn,

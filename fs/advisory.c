@@ -16,18 +16,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-struct advisory {
-	struct face *face;
-	struct node *node; /* a reference */
-	struct caller opener;
-	int opener_life;              /* family_watch() */
-	int slot;                     /* the guardian's */
-	struct fuse_pollhandle *poll; /* somebody polls */
-	struct cursor cursor;
-	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
-	struct advisory *prev, *next;         /* in face->advisories */
-};
-
 /* ---- opening and closing ---- */
 
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
@@ -44,6 +32,12 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	}
 	file->face = face;
 	file->node = node;
+	file->fh = fh_add(&face->fhs, FH_ADVISORY, file);
+	if (!file->fh) {
+		fuse_reply_err(req, errno);
+		budget_free(file);
+		return;
+	}
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
 	guarded = (struct guarded){
 		.uid = fuse_req_ctx(req)->uid,
@@ -55,13 +49,14 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	if (face->guardian && file->slot < 0) {
 		/* The guardian could not tell it from a process that has lost the lock. */
 		fuse_reply_err(req, -file->slot);
+		fh_drop(&face->fhs, file->fh);
 		budget_free(file);
 		return;
 	}
 	file->opener_life = family_watch(file->opener.process.pid);
 	node_ref(node);
 	DL_APPEND(face->advisories, file);
-	reply.fh = (uint64_t)(uintptr_t)file;
+	reply.fh = file->fh;
 	reply.direct_io = 1;
 	if (fuse_reply_open(req, &reply) < 0)
 		advisory_release(file);
@@ -119,9 +114,8 @@ void advisory_release(struct advisory *file)
 	if (file->opener_life >= 0)
 		close(file->opener_life);
 	DL_DELETE(face->advisories, file);
-	if (file->poll)
-		fuse_pollhandle_destroy(file->poll);
 	node_unref(face->nodes, file->node);
+	fh_drop(&face->fhs, file->fh);
 	budget_free(file);
 }
 
@@ -138,14 +132,6 @@ void advisories_end(struct face *face, bool leave)
 
 /* ---- locking ---- */
 
-static void wake_poller(struct holder *holder)
-{
-	struct advisory *file = claim_of(holder)->file;
-
-	if (file->poll)
-		fuse_lowlevel_notify_poll(file->poll);
-}
-
 static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
                        enum lc_mode mode, bool wait)
 {
@@ -156,11 +142,7 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		.owner = owner,
 		.mode = mode,
 		.wait_us = wait ? LC_FOREVER : 0,
-		.opener = file->opener,
-		.opener_life = file->opener_life,
 		.uid = fuse_req_ctx(req)->uid,
-		.reason = file->reason,
-		.wake = wake_poller,
 	};
 
 	if (file->face->read_only) {
@@ -415,18 +397,60 @@ void advisory_fsync(struct advisory *file, fuse_req_t req)
 	held_fsync(file, find_taker, file->face, req, file->node);
 }
 
-void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked,
-                   struct fuse_pollhandle *ph)
+void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64_t poller)
 {
 	struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 
-	if (ph) {
-		if (file->poll)
-			fuse_pollhandle_destroy(file->poll);
-		file->poll = ph;
-	}
+	if (poller)
+		file->poller = poller;
 	if (claim)
-		held_poll(&claim->holder, req, file->node, asked, ph);
+		held_poll(&claim->holder, req, file->node, asked, poller != 0);
 	else
 		fuse_reply_poll(req, POLLIN | POLLOUT);
+}
+
+/* ---- over a reload ---- */
+
+void advisories_wake(struct face *face)
+{
+	const struct advisory *file;
+
+	DL_FOREACH(face->advisories, file)
+		pending_wake_poller(face, file->poller);
+}
+
+static void advisory_carry(struct carry *carry, struct face *face, struct advisory *file)
+{
+	uid_t uid = file ? budget_uid(file) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		file = budget_alloc_described(&face->files, uid, sizeof(*file));
+		if (!file)
+			carry->refuse(strerror(errno));
+		file->face = face;
+		DL_APPEND(face->advisories, file);
+	}
+	fh_carry(carry, &face->fhs, FH_ADVISORY, file, &file->fh);
+	file->node = node_carry(carry, face->nodes, file->node);
+	if (carry->loads)
+		node_ref(file->node);
+	caller_carry(carry, &file->opener);
+	CARRY_FD(carry, file->opener_life);
+	file->slot = guardian_slot_carry(carry, face->guardian, file->slot);
+	CARRY_64(carry, file->poller);
+	cursor_carry(carry, &file->cursor);
+	carry_copy(carry, file->reason, sizeof(file->reason));
+}
+
+void advisories_carry(struct carry *carry, struct face *face)
+{
+	struct advisory *file = face->advisories;
+	size_t count = carry_count(carry, fh_count(&face->fhs, FH_ADVISORY));
+
+	for (size_t i = 0; i < count; i++) {
+		advisory_carry(carry, face, carry->loads ? NULL : file);
+		if (!carry->loads)
+			file = file->next;
+	}
 }

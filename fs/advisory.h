@@ -17,7 +17,18 @@
  * keeps its own. */
 #define ADVISORY_REASON_MAX 255
 
-struct advisory;
+struct advisory {
+	struct face *face;
+	struct node *node; /* a reference */
+	uint64_t fh;
+	struct caller opener;
+	int opener_life; /* family_watch() */
+	int slot;        /* the guardian's */
+	uint64_t poller; /* 0: nobody polls */
+	struct cursor cursor;
+	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
+	struct advisory *prev, *next;         /* in face->advisories */
+};
 
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
                    const struct fuse_file_info *fi);
@@ -33,8 +44,7 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off);
 void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size);
 void advisory_fsync(struct advisory *file, fuse_req_t req);
-void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked,
-                   struct fuse_pollhandle *ph);
+void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64_t poller);
 
 /* One descriptor of it was closed. */
 void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner);
@@ -42,5 +52,9 @@ void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner);
 void advisory_release(struct advisory *file);
 /* No RELEASE will come any more; after holds_end(). `leave`: as there. */
 void advisories_end(struct face *face, bool leave);
+
+/* Who polls one of them is to ask again. */
+void advisories_wake(struct face *face);
+void advisories_carry(struct carry *carry, struct face *face);
 
 #endif

@@ -128,6 +128,11 @@ int budget_add(void *memory, size_t bytes)
 	return 0;
 }
 
+uid_t budget_uid(const void *memory)
+{
+	return object_of((void *)memory)->user->uid;
+}
+
 void budget_free(void *memory)
 {
 	struct object *object;

@@ -34,6 +34,8 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
 void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size);
 /* It costs so much more from now on: 0, or -ENFILE. */
 int budget_add(void *memory, size_t bytes);
+/* Who pays for it. */
+uid_t budget_uid(const void *memory);
 /* NULL is nothing. */
 void budget_free(void *memory);
 

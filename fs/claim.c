@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <utlist.h>
 
 /* A request that waits, or whose hold lingers after an interrupt. */
@@ -86,15 +87,22 @@ static void set_claim_mode(struct claim *claim, enum lc_mode mode)
  * ended already. A lock by fcntl(2) is of the process that asked. */
 static const struct caller *guarded_caller(const struct claim_request *request)
 {
-	if (request->kind == CLAIM_FLOCK && family_lives(request->opener_life))
-		return &request->opener;
+	if (request->kind == CLAIM_FLOCK && family_lives(request->file->opener_life))
+		return &request->file->opener;
 	return &request->asker;
+}
+
+static void wake_poller(struct holder *holder)
+{
+	const struct advisory *file = claim_of(holder)->file;
+
+	pending_wake_poller(file->face, file->poller);
 }
 
 static int join_hold(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = claim ? hold_join(hold, &claim->holder, request->wake, guarded_caller(request),
+	int r = claim ? hold_join(hold, &claim->holder, wake_poller, guarded_caller(request),
 	                          request->uid, request->node)
 	              : -ENOMEM;
 
@@ -270,11 +278,86 @@ void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner
 		}
 }
 
-static const struct hold_kind setlk_kind = {
+/* ---- over a reload ---- */
+
+static struct advisory *advisory_of(struct carry *carry, struct face *face,
+                                    const struct advisory *file)
+{
+	uint64_t fh = file ? file->fh : 0;
+	struct advisory *found;
+
+	CARRY_64(carry, fh);
+	found = fh_find(&face->fhs, FH_ADVISORY, fh);
+	if (!found)
+		carry->refuse("the state has a lock of no file");
+	return found;
+}
+
+static struct hold *hold_of_serial(struct carry *carry, struct face *face, uint64_t serial)
+{
+	struct hold *hold;
+
+	DL_FOREACH(face->held, hold)
+		if (hold->serial == serial)
+			return hold;
+	if (serial != 0)
+		carry->refuse("the state has a lock that replaces none");
+	return NULL;
+}
+
+static void ask_carry(struct carry *carry, struct hold *hold)
+{
+	struct ask *ask = carry->loads ? calloc(1, sizeof(*ask)) : hold->ctx;
+	struct claim_request *request = &ask->request;
+	uint64_t serial;
+
+	if (!ask)
+		carry->refuse(strerror(ENOMEM));
+	serial = ask->replaces ? ask->replaces->serial : 0;
+	request->file = advisory_of(carry, hold->face, request->file);
+	CARRY_ENUM(carry, request->kind, CLAIM_FCNTL);
+	CARRY_64(carry, request->owner);
+	CARRY_ENUM(carry, request->mode, LC_SHARED);
+	CARRY_64(carry, request->wait_us);
+	caller_carry(carry, &request->asker);
+	CARRY_U32(carry, request->uid);
+	CARRY_64(carry, serial);
+	if (!carry->loads)
+		return;
+	request->node = hold->node;
+	ask->hold = hold;
+	ask->replaces = hold_of_serial(carry, hold->face, serial);
+	DL_APPEND(hold->node->asks, ask);
+	hold->ctx = ask;
+	hold->where = request->file;
+}
+
+static struct holder *claim_carry(struct carry *carry, struct hold *hold, struct holder *holder)
+{
+	struct claim *claim = carry->loads ? calloc(1, sizeof(*claim)) : claim_of(holder);
+
+	if (!claim)
+		carry->refuse(strerror(ENOMEM));
+	claim->file = advisory_of(carry, hold->face, claim->file);
+	CARRY_ENUM(carry, claim->kind, CLAIM_FCNTL);
+	CARRY_64(carry, claim->owner);
+	CARRY_ENUM(carry, claim->mode, LC_SHARED);
+	CARRY_PID(carry, claim->process.pid);
+	CARRY_64(carry, claim->process.start);
+	if (carry->loads) {
+		DL_APPEND(hold->node->claims, claim);
+		claim->holder.wake = wake_poller;
+	}
+	return &claim->holder;
+}
+
+const struct hold_kind claim_hold_kind = {
 	.too_long = ETIMEDOUT,
 	.granted = ask_granted,
 	.lost = fail_upgrade,
 	.dropped = free_ask,
+	.carry_ctx = ask_carry,
+	.carry_holder = claim_carry,
 };
 
 /* The hold that lingers since the same request was interrupted. */
@@ -331,7 +414,7 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
                           struct hold *old)
 {
 	struct hold_request want = {
-		.kind = &setlk_kind,
+		.kind = &claim_hold_kind,
 		.node = request->node,
 		.mode = request->mode,
 		/* Of the lock that the file was opened for. */
@@ -343,7 +426,7 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 		.uid = request->uid,
 		.where = request->file,
 		.owner = request->owner,
-		.reason = request->reason,
+		.reason = request->file->reason,
 	};
 	struct hold *hold = adopt_ask(face, &want, request);
 	int r = hold ? 0 : queue_up(face, &want, request, &hold);
@@ -369,6 +452,8 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 	struct claim *own = claim_find(request->node, request->kind, request->owner);
 	struct hold *hold;
 
+	if (hold_resume(face, req))
+		return;
 	if (own && !lc_holds(own->holder.hold->taker)) {
 		fuse_reply_err(req, EIO);
 		return;

@@ -29,11 +29,10 @@
 #ifndef FS_CLAIM_H
 #define FS_CLAIM_H
 
+#include "advisory.h"
 #include "hold.h"
 
 enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL };
-
-struct advisory; /* an open file of the door: advisory.h */
 
 struct claim {
 	struct holder holder;
@@ -53,11 +52,7 @@ struct claim_request {
 	enum lc_mode mode;
 	int64_t wait_us; /* as of lc_request */
 	struct caller asker;
-	struct caller opener; /* of the file */
-	int opener_life;      /* as family_watch() says; the file's */
 	uid_t uid;
-	const char *reason;                  /* the file's */
-	void (*wake)(struct holder *holder); /* as of hold_join() */
 };
 
 /* Answers the request. */
@@ -72,5 +67,8 @@ struct hold *claim_companion(const struct node *node, enum claim_kind kind,
 void claim_drop(struct claim *claim);
 /* Answers with the error the requests by fcntl of that owner that wait through that file. */
 void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
+
+/* Of holds that claims have: for holds_carry(). */
+extern const struct hold_kind claim_hold_kind;
 
 #endif

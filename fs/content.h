@@ -10,6 +10,7 @@
 
 #include "budget.h"
 #include "node.h"
+#include "carry.h"
 
 struct content {
 	size_t len;
@@ -17,6 +18,8 @@ struct content {
 	unsigned references;
 	struct contents *of;
 	bool latest;
+	size_t number; /* among those of a state, from 1 */
+	struct content *prev, *next;
 	struct content_key {
 		uint64_t ino;
 		uint64_t uid;
@@ -26,7 +29,10 @@ struct content {
 
 struct contents {
 	struct budget *budget;
-	struct content *latest; /* what each user last read of each node, while it is open */
+	struct content **numbered; /* while a state is read: by number, none of 0 */
+	size_t count;
+	struct content *all,
+		*latest; /* `latest`: what each user last read of each node, while it is open */
 };
 
 /* A copy of it, or what the user has open with just that: with one reference of the
@@ -35,5 +41,12 @@ const struct content *content_get(struct contents *contents, const struct node *
                                   const char *data, size_t len);
 /* NULL is nothing. */
 void content_drop(const struct content *content);
+
+/* All of them; the one of a file, with a reference of it; and when all are read, those that no
+ * file has go. */
+void contents_carry(struct carry *carry, struct contents *contents);
+const struct content *content_carry(struct carry *carry, struct contents *contents,
+                                    const struct content *content);
+void contents_carried(struct contents *contents);
 
 #endif

@@ -15,12 +15,20 @@
 #include <sys/stat.h>
 
 struct dir {
+	uint64_t fh;
 	const struct content *content; /* NULL: not read yet */
 };
 
-static struct dir *dir_of(const struct fuse_file_info *fi)
+static struct dir *dir_of(fuse_req_t req, const struct fuse_file_info *fi)
 {
-	return (struct dir *)(uintptr_t)fi->fh;
+	return fh_find(&face_of(req)->fhs, FH_DIR, fi->fh);
+}
+
+static void free_dir(struct face *face, struct dir *dir)
+{
+	fh_drop(&face->fhs, dir->fh);
+	content_drop(dir->content);
+	budget_free(dir);
 }
 
 /* Of each name its type, a letter, the name and a byte 0. So an offset is where a name begins, and
@@ -177,22 +185,29 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct dir *dir = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*dir));
 
 	(void)ino;
-	if (!dir) {
+	if (dir)
+		dir->fh = fh_add(&face->fhs, FH_DIR, dir);
+	if (!dir || !dir->fh) {
 		fuse_reply_err(req, errno);
+		budget_free(dir);
 		return;
 	}
-	fi->fh = (uint64_t)(uintptr_t)dir;
+	fi->fh = dir->fh;
 	if (fuse_reply_open(req, fi) < 0)
-		budget_free(dir);
+		free_dir(face, dir);
 }
 
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct face *face = face_of(req);
 	struct node *node = node_by_ino(face->nodes, ino);
-	struct dir *dir = dir_of(fi);
+	struct dir *dir = dir_of(req, fi);
 	struct parked *parked;
 
+	if (!dir) {
+		fuse_reply_err(req, EBADF);
+		return;
+	}
 	if (off > 0) {
 		reply_names(req, dir, size, off);
 		return;
@@ -216,10 +231,33 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct dir *dir = dir_of(fi);
+	struct dir *dir = dir_of(req, fi);
 
 	(void)ino;
-	content_drop(dir->content);
-	budget_free(dir);
+	if (dir)
+		free_dir(face_of(req), dir);
 	fuse_reply_err(req, 0);
+}
+
+static void dir_carry(struct carry *carry, struct face *face, struct dir *dir)
+{
+	uid_t uid = dir ? budget_uid(dir) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		dir = budget_alloc(&face->files, uid, sizeof(*dir));
+		if (!dir)
+			carry->refuse(strerror(errno));
+	}
+	fh_carry(carry, &face->fhs, FH_DIR, dir, &dir->fh);
+	dir->content = content_carry(carry, &face->contents, dir->content);
+}
+
+void dirs_carry(struct carry *carry, struct face *face)
+{
+	size_t count = carry_count(carry, fh_count(&face->fhs, FH_DIR));
+	uint32_t slot = 0;
+
+	for (size_t i = 0; i < count; i++)
+		dir_carry(carry, face, carry->loads ? NULL : fh_next(&face->fhs, FH_DIR, &slot));
 }

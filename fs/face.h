@@ -15,6 +15,7 @@
  *           viewer: which of them a user may see; row: a line of columns
  *   story   what a taker goes through, for the log and .zklockfs/history
  *   parked  a request that waits for an answer of the ensemble
+ *   pending  the bytes of requests that are not answered; fh: the numbers of open files
  *   content  what is read from open files and directories; budget: who pays for them
  *
  * A request has one owner and gets one answer. No handler waits.
@@ -27,10 +28,12 @@
 #include "budget.h"
 #include "content.h"
 #include "family.h"
+#include "fh.h"
 #include "guardian.h"
 #include "linger.h"
 #include "node.h"
 #include "pause.h"
+#include "pending.h"
 #include "story.h"
 #include "turn.h"
 #include "view.h"
@@ -40,6 +43,7 @@
 
 /* Bytes of one write; the loop's buffer is that and a header. */
 #define MAX_WRITE (128 * 1024)
+#define REQUEST_BYTES (MAX_WRITE + 4096)
 
 /* The names of a directory, as dir.c hands them out. */
 struct dir_list {
@@ -66,6 +70,9 @@ struct face {
 	struct budget files, requests; /* what users have open, and wait for */
 	struct turns turns;            /* who may write to the ensemble */
 	struct contents contents;
+	struct fhs fhs;         /* all open files and directories */
+	struct pending pending; /* requests that are not answered yet */
+	unsigned long reloads;  /* how often another program took over */
 	struct dir_list dir_lists[DIR_LISTS_MAX];
 	struct linger linger;
 	struct guardian *guardian; /* NULL: on_lost=none */
@@ -224,6 +231,8 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void dirs_end(struct face *face);
+/* The open directories. */
+void dirs_carry(struct carry *carry, struct face *face);
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
@@ -253,10 +262,14 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off);
 void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_t size);
 void handle_fsync(struct handle *handle, fuse_req_t req);
-void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph);
+void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, uint64_t poller);
 void handle_release(struct handle *handle);
 /* No RELEASE will come any more; after holds_end(). */
 void handles_end(struct face *face);
+/* Who polls one of them is to ask again. */
+void handles_wake(struct face *face);
+/* Of holds that doors have: for holds_carry(). */
+extern const struct hold_kind handle_kind;
 
 /* ---- held.c ---- */
 
@@ -267,6 +280,8 @@ struct cursor {
 	off_t base;
 	bool rewind; /* a write came: the next read starts anew */
 };
+
+void cursor_carry(struct carry *carry, struct cursor *cursor);
 
 void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face, fuse_req_t req,
                struct node *node, size_t size, off_t off);

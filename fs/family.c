@@ -207,3 +207,29 @@ bool family_lives(int pidfd)
 
 	return pidfd >= 0 && poll(&pollfd, 1, 0) == 0;
 }
+
+/* ---- over a reload ---- */
+
+void caller_carry(struct carry *carry, struct caller *caller)
+{
+	CARRY_PID(carry, caller->process.pid);
+	CARRY_64(carry, caller->process.start);
+	carry_copy(carry, caller->command, sizeof(caller->command));
+}
+
+struct lineage *lineage_carry(struct carry *carry, struct lineage *lineage)
+{
+	size_t count = carry_count(carry, lineage ? lineage->count : 0);
+
+	if (carry->loads && count > 0) {
+		lineage = count > GENERATIONS_MAX
+		                  ? NULL
+		                  : malloc(sizeof(*lineage) + count * sizeof(lineage->of[0]));
+		if (!lineage)
+			carry->refuse("the state has too many ancestors");
+		lineage->count = count;
+	}
+	for (size_t i = 0; i < count; i++)
+		CARRY_PID(carry, lineage->of[i]);
+	return count > 0 ? lineage : NULL;
+}

@@ -23,6 +23,7 @@
 #define FS_FAMILY_H
 
 #include "lockcore.h"
+#include "carry.h"
 
 /* Both together tell a process from a later one of its number. */
 struct process_id {
@@ -83,5 +84,9 @@ int family_watch(pid_t pid);
 void family_limit(uint64_t most);
 /* False for -1. A zombie does not live. */
 bool family_lives(int pidfd);
+
+void caller_carry(struct carry *carry, struct caller *caller);
+/* What was read is malloced. */
+struct lineage *lineage_carry(struct carry *carry, struct lineage *lineage);
 
 #endif

@@ -13,36 +13,10 @@
 #include <poll.h>
 #include <sys/file.h>
 
-static bool is_door_file(fuse_req_t req, fuse_ino_t ino)
+/* The open file of that kind; NULL: it is of another one. */
+static void *find_file(fuse_req_t req, enum fh_kind kind, const struct fuse_file_info *fi)
 {
-	return node_by_ino(face_of(req)->nodes, ino)->kind == NODE_DOOR;
-}
-
-/* The open file of a door by which flock(2) and fcntl(2) take the lock; NULL. */
-static struct advisory *advisory_of(fuse_req_t req, fuse_ino_t ino, const struct fuse_file_info *fi)
-{
-	const struct node *node = node_by_ino(face_of(req)->nodes, ino);
-
-	return node->kind == NODE_DOOR && node->door.advisory ? (struct advisory *)(uintptr_t)fi->fh
-	                                                      : NULL;
-}
-
-/* The open file of .zklockfs/locks; NULL. */
-static struct locks_file *locks_of(fuse_req_t req, fuse_ino_t ino, const struct fuse_file_info *fi)
-{
-	const struct node *node = node_by_ino(face_of(req)->nodes, ino);
-
-	return node->kind == NODE_LOCKS ? (struct locks_file *)(uintptr_t)fi->fh : NULL;
-}
-
-static struct handle *handle_of_file(const struct fuse_file_info *fi)
-{
-	return (struct handle *)(uintptr_t)fi->fh;
-}
-
-static struct text_file *text_of(const struct fuse_file_info *fi)
-{
-	return (struct text_file *)(uintptr_t)fi->fh;
+	return fh_find(&face_of(req)->fhs, kind, fi->fh);
 }
 
 /* ---- by kind ---- */
@@ -66,43 +40,52 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
+	struct handle *handle = find_file(req, FH_HANDLE, fi);
+	struct locks_file *locks = find_file(req, FH_LOCKS, fi);
+	struct text_file *text = find_file(req, FH_TEXT, fi);
 
-	if (file)
-		advisory_read(file, req, size, off);
-	else if (is_door_file(req, ino))
-		handle_read(handle_of_file(fi), req, size, off);
-	else if (locks_of(req, ino, fi))
-		locks_read(locks_of(req, ino, fi), req, size, off);
+	(void)ino;
+	if (advisory)
+		advisory_read(advisory, req, size, off);
+	else if (handle)
+		handle_read(handle, req, size, off);
+	else if (locks)
+		locks_read(locks, req, size, off);
+	else if (text)
+		text_read(text, req, size, off);
 	else
-		text_read(text_of(fi), req, size, off);
+		fuse_reply_err(req, EBADF);
 }
 
 void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
                 struct fuse_file_info *fi)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
+	struct handle *handle = find_file(req, FH_HANDLE, fi);
+	struct text_file *text = find_file(req, FH_TEXT, fi);
 
-	if (file)
-		advisory_write(file, req, data, size);
-	else if (is_door_file(req, ino))
-		handle_write(handle_of_file(fi), req, data, size);
+	if (advisory)
+		advisory_write(advisory, req, data, size);
+	else if (handle)
+		handle_write(handle, req, data, size);
+	else if (text)
+		text_write(face_of(req), text, req, node_by_ino(face_of(req)->nodes, ino), data,
+		           size, off);
 	else
-		text_write(face_of(req), text_of(fi), req, node_by_ino(face_of(req)->nodes, ino),
-		           data, size, off);
+		fuse_reply_err(req, EBADF);
 }
 
 void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
+	struct handle *handle = find_file(req, FH_HANDLE, fi);
 
-	(void)datasync;
-	if (file) {
-		advisory_fsync(file, req);
-		return;
-	}
-	if (is_door_file(req, ino))
-		handle_fsync(handle_of_file(fi), req);
+	(void)ino, (void)datasync;
+	if (advisory)
+		advisory_fsync(advisory, req);
+	else if (handle)
+		handle_fsync(handle, req);
 	else
 		fuse_reply_err(req, 0);
 }
@@ -110,42 +93,49 @@ void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_i
 void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
                struct fuse_pollhandle *ph)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
+	struct handle *handle = find_file(req, FH_HANDLE, fi);
+	uint64_t poller = ph ? pending_poller(face_of(req)) : 0;
 
-	if (file) {
-		advisory_poll(file, req, fi->poll_events, ph);
-		return;
-	}
-	if (is_door_file(req, ino)) {
-		handle_poll(handle_of_file(fi), req, fi->poll_events, ph);
-		return;
-	}
+	(void)ino;
 	if (ph)
 		fuse_pollhandle_destroy(ph);
-	fuse_reply_poll(req, POLLIN | POLLOUT);
+	if (advisory)
+		advisory_poll(advisory, req, fi->poll_events, poller);
+	else if (handle)
+		handle_poll(handle, req, fi->poll_events, poller);
+	else
+		fuse_reply_poll(req, POLLIN | POLLOUT);
 }
 
 /* Only the flock door's files ask for it. */
 void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
 
-	if (file)
-		advisory_flush(file, req, fi->lock_owner);
+	(void)ino;
+	if (advisory)
+		advisory_flush(advisory, req, fi->lock_owner);
 	else
 		fuse_reply_err(req, 0);
 }
 
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	if (advisory_of(req, ino, fi))
-		advisory_release(advisory_of(req, ino, fi));
-	else if (is_door_file(req, ino))
-		handle_release(handle_of_file(fi));
-	else if (locks_of(req, ino, fi))
-		locks_release(locks_of(req, ino, fi));
-	else
-		text_release(text_of(fi));
+	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
+	struct handle *handle = find_file(req, FH_HANDLE, fi);
+	struct locks_file *locks = find_file(req, FH_LOCKS, fi);
+	struct text_file *text = find_file(req, FH_TEXT, fi);
+
+	(void)ino;
+	if (advisory)
+		advisory_release(advisory);
+	else if (handle)
+		handle_release(handle);
+	else if (locks)
+		locks_release(locks);
+	else if (text)
+		text_release(text);
 	fuse_reply_err(req, 0);
 }
 
@@ -156,6 +146,7 @@ void files_end(struct face *face, bool leave)
 	advisories_end(face, leave);
 	locks_end(face, leave);
 	dirs_end(face);
+	fhs_finish(&face->fhs);
 }
 
 /* ---- flock(2), fcntl(2) ---- */
@@ -164,8 +155,9 @@ void files_end(struct face *face, bool leave)
  * alone, and look like success. */
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *file = find_file(req, FH_ADVISORY, fi);
 
+	(void)ino;
 	if (file)
 		advisory_flock(file, req, fi->lock_owner, op);
 	else
@@ -174,8 +166,9 @@ void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int o
 
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *file = find_file(req, FH_ADVISORY, fi);
 
+	(void)ino;
 	if (file)
 		advisory_getlk(file, req, fi, lock);
 	else
@@ -185,8 +178,9 @@ void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struc
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
                 int sleep)
 {
-	struct advisory *file = advisory_of(req, ino, fi);
+	struct advisory *file = find_file(req, FH_ADVISORY, fi);
 
+	(void)ino;
 	if (file)
 		advisory_setlk(file, req, fi->lock_owner, lock, sleep);
 	else

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct user {
 
 struct guardian {
 	struct page *page;
+	int page_fd;
 	int fd; /* to the other half, -1: gone. A byte wakes it */
 	int free_count;
 	int free[GUARDIAN_SLOTS];
@@ -42,6 +44,13 @@ static void wake(struct guardian *guardian)
 		(void)send(guardian->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static bool map_page(struct guardian *guardian)
+{
+	guardian->page = mmap(NULL, sizeof(*guardian->page), PROT_READ | PROT_WRITE, MAP_SHARED,
+	                      guardian->page_fd, 0);
+	return guardian->page != MAP_FAILED;
+}
+
 int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 {
 	struct guardian *guardian = calloc(1, sizeof(*guardian));
@@ -50,11 +59,14 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 
 	if (!guardian)
 		return -ENOMEM;
-	guardian->page = mmap(NULL, sizeof(*guardian->page), PROT_READ | PROT_WRITE,
-	                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (guardian->page == MAP_FAILED) {
+	guardian->page_fd = memfd_create("zklockfs-guardian", MFD_CLOEXEC);
+	if (guardian->page_fd < 0 || ftruncate(guardian->page_fd, sizeof(*guardian->page)) < 0 ||
+	    !map_page(guardian)) {
+		int error = errno;
+
+		close(guardian->page_fd);
 		free(guardian);
-		return -ENOMEM;
+		return -error;
 	}
 	atomic_store(&guardian->page->deadline_us, INT64_MIN);
 	pid = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ? -1 : fork();
@@ -62,6 +74,7 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 		int error = errno;
 
 		munmap(guardian->page, sizeof(*guardian->page));
+		close(guardian->page_fd);
 		close(fds[0]);
 		close(fds[1]);
 		free(guardian);
@@ -95,6 +108,7 @@ void guardian_end(struct guardian *guardian, bool clean)
 	if (guardian->fd >= 0)
 		close(guardian->fd);
 	munmap(guardian->page, sizeof(*guardian->page));
+	close(guardian->page_fd);
 	HASH_ITER(hh, guardian->users, user, next) {
 		HASH_DEL(guardian->users, user);
 		free(user);
@@ -122,18 +136,14 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 	snprintf(guardian->page->device, sizeof(guardian->page->device), "%s", device);
 }
 
-/* Slots are for all: the half of them only for those who hold, and of all of them a quarter
- * at most for one user, root aside. */
-static struct user *admit(struct guardian *guardian, enum slot_state state, uid_t uid)
+/* NULL: no memory. */
+static struct user *count_user(struct guardian *guardian, uid_t uid)
 {
 	struct user *user;
 
-	if (guardian->fd < 0 || guardian->free_count == 0 ||
-	    (state == SLOT_OPEN && guardian->open_count >= GUARDIAN_SLOTS / 2))
-		return NULL;
 	HASH_FIND(hh, guardian->users, &uid, sizeof(uid), user);
 	if (user)
-		return uid == 0 || user->slots < GUARDIAN_SLOTS / 4 ? user : NULL;
+		return user;
 	user = calloc(1, sizeof(*user));
 	if (!user)
 		return NULL;
@@ -143,6 +153,19 @@ static struct user *admit(struct guardian *guardian, enum slot_state state, uid_
 		return user;
 	free(user);
 	return NULL;
+}
+
+/* Slots are for all: the half of them only for those who hold, and of all of them a quarter
+ * at most for one user, root aside. */
+static struct user *admit(struct guardian *guardian, enum slot_state state, uid_t uid)
+{
+	struct user *user;
+
+	if (guardian->fd < 0 || guardian->free_count == 0 ||
+	    (state == SLOT_OPEN && guardian->open_count >= GUARDIAN_SLOTS / 2))
+		return NULL;
+	user = count_user(guardian, uid);
+	return user && (uid == 0 || user->slots < GUARDIAN_SLOTS / 4) ? user : NULL;
 }
 
 static void dismiss(struct guardian *guardian, uid_t uid)
@@ -278,4 +301,62 @@ bool guardian_listen(struct guardian *guardian)
 	close(guardian->fd);
 	guardian->fd = -1;
 	return false;
+}
+
+/* ---- over a reload ---- */
+
+/* What has a slot stands in the page. */
+static void count_slots(struct carry *carry, struct guardian *guardian)
+{
+	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--) {
+		const struct slot *slot = &guardian->page->slots[i];
+		enum slot_state is = STATE_OF(atomic_load(&slot->word));
+		struct user *user;
+
+		if (is == SLOT_FREE) {
+			guardian->free[guardian->free_count++] = i;
+			continue;
+		}
+		user = count_user(guardian, slot->uid);
+		if (!user)
+			carry->refuse(strerror(ENOMEM));
+		user->slots++;
+		guardian->uids[i] = slot->uid;
+		guardian->open_count += is == SLOT_OPEN;
+	}
+}
+
+void guardian_carry(struct carry *carry, struct guardian **guardian)
+{
+	struct guardian *own = *guardian;
+	bool is = own;
+	size_t size = sizeof(struct page);
+
+	CARRY_BOOL(carry, is);
+	CARRY_SIZE(carry, size, SIZE_MAX / 2);
+	if (size != sizeof(struct page))
+		carry->refuse("the guardian is of another version");
+	if (!is)
+		return;
+	if (carry->loads)
+		own = calloc(1, sizeof(*own));
+	if (!own)
+		carry->refuse(strerror(ENOMEM));
+	CARRY_FD(carry, own->page_fd);
+	CARRY_FD(carry, own->fd);
+	if (carry->loads && !carry->checks) {
+		if (!map_page(own))
+			carry->refuse(strerror(errno));
+		count_slots(carry, own);
+	}
+	*guardian = own;
+}
+
+int guardian_slot_carry(struct carry *carry, const struct guardian *guardian, int slot)
+{
+	CARRY_RANGE(carry, slot, -1, GUARDIAN_SLOTS - 1);
+	if (carry->loads && !carry->checks && slot >= 0 &&
+	    (!guardian || STATE_OF(atomic_load(&guardian->page->slots[slot].word)) == SLOT_FREE))
+		carry->refuse("the state has a holder whom the guardian does not know");
+	return slot;
 }

@@ -104,4 +104,8 @@ void guardian_lose(struct guardian *guardian, int slot);
 int guardian_fd(const struct guardian *guardian);
 bool guardian_listen(struct guardian *guardian);
 
+/* The other half goes on; a slot that somebody has, or -1. */
+void guardian_carry(struct carry *carry, struct guardian **guardian);
+int guardian_slot_carry(struct carry *carry, const struct guardian *guardian, int slot);
+
 #endif

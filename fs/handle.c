@@ -14,14 +14,16 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <utlist.h>
 
 struct handle {
 	struct holder holder; /* of no hold before the grant */
 	struct face *face;
-	struct node *node;            /* a reference from the grant on */
-	struct fuse_file_info fi;     /* of the OPEN that waits */
-	struct fuse_pollhandle *poll; /* somebody polls */
+	struct node *node;        /* a reference from the grant on */
+	struct fuse_file_info fi; /* of the OPEN that waits */
+	uint64_t fh;
+	uint64_t poller; /* 0: nobody polls */
 	struct cursor cursor;
 	struct handle *prev, *next; /* in face->handles */
 };
@@ -36,16 +38,22 @@ static struct lc_taker *taker_of_handle(const struct handle *handle)
 	return handle->holder.hold->taker;
 }
 
+static void free_handle(void *ctx)
+{
+	struct handle *handle = ctx;
+
+	fh_drop(&handle->face->fhs, handle->fh);
+	budget_free(handle);
+}
+
 void handle_release(struct handle *handle)
 {
 	struct face *face = handle->face;
 
 	DL_DELETE(face->handles, handle);
 	hold_part(&handle->holder);
-	if (handle->poll)
-		fuse_pollhandle_destroy(handle->poll);
 	node_unref(face->nodes, handle->node);
-	budget_free(handle);
+	free_handle(handle);
 }
 
 void handles_end(struct face *face)
@@ -62,8 +70,15 @@ static void wake_opener(struct holder *holder)
 {
 	struct handle *handle = handle_of_holder(holder);
 
-	if (handle->poll)
-		fuse_lowlevel_notify_poll(handle->poll);
+	pending_wake_poller(handle->face, handle->poller);
+}
+
+void handles_wake(struct face *face)
+{
+	const struct handle *handle;
+
+	DL_FOREACH(face->handles, handle)
+		pending_wake_poller(face, handle->poller);
 }
 
 /* The open file becomes a holder of that hold. Answers the OPEN. */
@@ -77,12 +92,12 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
-		budget_free(handle);
+		free_handle(handle);
 		return;
 	}
 	node_ref(handle->node);
 	DL_APPEND(handle->face->handles, handle);
-	handle->fi.fh = (uint64_t)(uintptr_t)handle;
+	handle->fi.fh = handle->fh;
 	/* Every read and write must come to the daemon; FLUSH is not needed. */
 	handle->fi.direct_io = 1;
 	handle->fi.noflush = 1;
@@ -100,11 +115,55 @@ static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t re
 	open_by(family, waiting->ctx, req, &waiting->caller);
 }
 
-static const struct hold_kind open_kind = {
+/* ---- over a reload ---- */
+
+static struct handle *opened_carry(struct carry *carry, struct face *face, struct handle *handle)
+{
+	uid_t uid = handle ? budget_uid(handle) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		handle = budget_alloc_described(&face->files, uid, sizeof(*handle));
+		if (!handle)
+			carry->refuse(strerror(errno));
+		handle->face = face;
+	}
+	fh_carry(carry, &face->fhs, FH_HANDLE, handle, &handle->fh);
+	return handle;
+}
+
+static void waiting_handle_carry(struct carry *carry, struct hold *hold)
+{
+	struct handle *handle = opened_carry(carry, hold->face, hold->ctx);
+
+	handle->node = hold->node;
+	hold->ctx = handle;
+	hold->where = hold->node;
+}
+
+static struct holder *handle_carry(struct carry *carry, struct hold *hold, struct holder *holder)
+{
+	struct face *face = hold->face;
+	struct handle *handle = opened_carry(carry, face, holder ? handle_of_holder(holder) : NULL);
+
+	handle->node = node_carry(carry, face->nodes, handle->node);
+	CARRY_64(carry, handle->poller);
+	cursor_carry(carry, &handle->cursor);
+	if (carry->loads) {
+		node_ref(handle->node);
+		DL_APPEND(face->handles, handle);
+		handle->holder.wake = wake_opener;
+	}
+	return &handle->holder;
+}
+
+const struct hold_kind handle_kind = {
 	.too_long = EINTR,
 	.granted = open_granted,
 	.found = open_joined,
-	.dropped = budget_free,
+	.dropped = free_handle,
+	.carry_ctx = waiting_handle_carry,
+	.carry_holder = handle_carry,
 };
 
 /* NULL: errno. */
@@ -113,9 +172,14 @@ static struct handle *new_handle(struct face *face, struct node *node, uid_t uid
 {
 	struct handle *handle = budget_alloc_described(&face->files, uid, sizeof(*handle));
 
-	if (handle)
-		*handle = (struct handle){.face = face, .node = node, .fi = *fi};
-	return handle;
+	if (!handle)
+		return NULL;
+	*handle = (struct handle){.face = face, .node = node, .fi = *fi};
+	handle->fh = fh_add(&face->fhs, FH_HANDLE, handle);
+	if (handle->fh)
+		return handle;
+	budget_free(handle);
+	return NULL;
 }
 
 static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request,
@@ -144,7 +208,8 @@ static void queue_open(struct face *face, fuse_req_t req, const struct hold_requ
 		return;
 	}
 	fuse_reply_err(req, -r);
-	budget_free(handle);
+	if (handle)
+		free_handle(handle);
 	free(request->lineage);
 }
 
@@ -152,7 +217,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
                  const struct fuse_file_info *fi)
 {
 	struct hold_request request = {
-		.kind = &open_kind,
+		.kind = &handle_kind,
 		.node = node,
 		.mode = node->door.mode,
 		.uid = fuse_req_ctx(req)->uid,
@@ -161,6 +226,11 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 	};
 	struct hold *hold;
 
+	hold = hold_resume(face, req);
+	if (hold) {
+		((struct handle *)hold->ctx)->fi = *fi;
+		return;
+	}
 	/* It would look like a lock, and be none. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY) {
 		if (face->stories.log_takes) {
@@ -218,12 +288,9 @@ void handle_fsync(struct handle *handle, fuse_req_t req)
 	held_fsync(handle, taker_for_fsync, handle->face, req, handle->node);
 }
 
-void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, struct fuse_pollhandle *ph)
+void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, uint64_t poller)
 {
-	if (ph) {
-		if (handle->poll)
-			fuse_pollhandle_destroy(handle->poll);
-		handle->poll = ph;
-	}
-	held_poll(&handle->holder, req, handle->node, asked, ph);
+	if (poller)
+		handle->poller = poller;
+	held_poll(&handle->holder, req, handle->node, asked, poller != 0);
 }

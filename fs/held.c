@@ -93,6 +93,12 @@ void held_fsync(const void *file, held_taker_fn *taker_of, struct face *face, fu
 	park_call(parked, park_write(parked, confirm));
 }
 
+void cursor_carry(struct carry *carry, struct cursor *cursor)
+{
+	CARRY_64(carry, cursor->base);
+	CARRY_BOOL(carry, cursor->rewind);
+}
+
 /* ---- poll ---- */
 
 #define ALWAYS (POLLIN | POLLOUT)

@@ -47,13 +47,12 @@ static void forget_oldest(struct history *history)
 	free(item);
 }
 
-void history_add(struct history *history, const struct history_hold *hold, int64_t held_us)
+static void keep_hold(struct history *history, const struct history_hold *hold)
 {
 	size_t lock = strlen(hold->lock) + 1, by = strlen(hold->by) + 1;
 	size_t bytes = sizeof(struct history_item) + lock + by + strlen(hold->reason) + 1;
 	struct history_item *item = malloc(bytes);
 
-	count_hold(history, held_us);
 	if (!item)
 		return;
 	item->bytes = bytes;
@@ -66,6 +65,12 @@ void history_add(struct history *history, const struct history_hold *hold, int64
 	history->bytes += bytes;
 	while (history->count > HISTORY_HOLDS || history->bytes > HISTORY_BYTES)
 		forget_oldest(history);
+}
+
+void history_add(struct history *history, const struct history_hold *hold, int64_t held_us)
+{
+	count_hold(history, held_us);
+	keep_hold(history, hold);
 }
 
 void history_finish(struct history *history)
@@ -140,4 +145,49 @@ int history_view(const struct history *history, uid_t uid, struct text *ret_text
 			print_hold(&row, &item->hold);
 	*ret_text = (struct text){.data = row.text, .len = row.len};
 	return 0;
+}
+
+/* ---- over a reload ---- */
+
+static void needed_text_carry(struct carry *carry, const char **text)
+{
+	*text = carry_text(carry, *text);
+	if (!*text)
+		carry->refuse("the state has a hold without a text");
+}
+
+static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
+{
+	CARRY_ENUM(carry, hold->end, HISTORY_EVICTED);
+	CARRY_ENUM(carry, hold->mode, LC_SHARED);
+	CARRY_PID(carry, hold->pid);
+	CARRY_U32(carry, hold->uid);
+	carry_copy(carry, hold->command, sizeof(hold->command));
+	CARRY_64(carry, hold->since_ms);
+	CARRY_64(carry, hold->ended_ms);
+	CARRY_64(carry, hold->waited_ms);
+	CARRY_64(carry, hold->held_ms);
+	CARRY_64(carry, hold->token);
+	needed_text_carry(carry, &hold->lock);
+	needed_text_carry(carry, &hold->by);
+	needed_text_carry(carry, &hold->reason);
+}
+
+void history_carry(struct carry *carry, struct history *history)
+{
+	size_t count = carry_count(carry, history->count);
+	const struct history_item *item = history->first;
+
+	for (size_t i = 0; i < count; i++) {
+		struct history_hold hold = !carry->loads ? item->hold : (struct history_hold){0};
+
+		ended_hold_carry(carry, &hold);
+		if (carry->loads)
+			keep_hold(history, &hold);
+		else
+			item = item->next;
+	}
+	for (int i = 0; i <= HISTORY_BUCKETS; i++)
+		CARRY_64(carry, history->buckets[i]);
+	CARRY_64(carry, history->held_us);
 }

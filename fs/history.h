@@ -6,6 +6,7 @@
 #ifndef FS_HISTORY_H
 #define FS_HISTORY_H
 
+#include "carry.h"
 #include "view.h"
 
 /* So many are remembered, or fewer if they take more bytes than this. */
@@ -50,5 +51,7 @@ const char *history_end_name(enum history_end end);
 /* What that user may see of it: what the user did, root all. 0 or -ENOMEM; the caller frees
  * ret_text->data. */
 int history_view(const struct history *history, uid_t uid, struct text *ret_text);
+
+void history_carry(struct carry *carry, struct history *history);
 
 #endif

@@ -412,6 +412,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 void hold_wait(struct hold *hold, fuse_req_t req)
 {
 	hold->req = req;
+	hold->unique = pending_unique(hold->face);
 	hold->since_us = hold->face->clock_us();
 	hold->compared = hold->face->grants; /* by hold_of_family(), before */
 	hold_step(hold, HOLD_WAITING);
@@ -419,6 +420,17 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 		answer_request(hold, hold->answer);
 	else
 		fuse_req_interrupt_func(req, wait_interrupted, hold);
+}
+
+struct hold *hold_resume(struct face *face, fuse_req_t req)
+{
+	struct hold *hold = pending_owner(face);
+
+	if (!hold)
+		return NULL;
+	hold->req = req;
+	fuse_req_interrupt_func(req, wait_interrupted, hold);
+	return hold;
 }
 
 fuse_req_t hold_withdraw(struct hold *hold)
@@ -652,4 +664,175 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 		return;
 	for (int64_t now = face->clock_us(); waits_until(face) <= now;)
 		answer_early(face->waiting, face->waiting->kind->too_long);
+}
+
+/* ---- over a reload ---- */
+
+static void holder_carry(struct carry *carry, struct hold *hold, struct holder *holder)
+{
+	holder = hold->kind->carry_holder(carry, hold, holder);
+	CARRY_PID(carry, holder->pid);
+	CARRY_FD(carry, holder->life);
+	CARRY_U32(carry, holder->uid);
+	holder->slot = guardian_slot_carry(carry, hold->face->guardian, holder->slot);
+	if (!carry->loads)
+		return;
+	holder->hold = hold;
+	DL_APPEND(hold->holders, holder);
+}
+
+static void holders_carry(struct carry *carry, struct hold *hold)
+{
+	bool admits = hold->admit_prev;
+	struct holder *holder;
+	size_t count = 0;
+
+	DL_COUNT(hold->holders, holder, count);
+	count = carry_count(carry, count);
+	if (carry->loads && count == 0)
+		carry->refuse("the state has a lock of nobody");
+	holder = carry->loads ? NULL : hold->holders;
+	for (size_t i = 0; i < count; i++) {
+		holder_carry(carry, hold, holder);
+		holder = holder ? holder->next : NULL;
+	}
+	CARRY_BOOL(carry, admits);
+	if (carry->loads && admits)
+		DL_APPEND2(hold->face->admitting, hold, admit_prev, admit_next);
+}
+
+/* The way that it once went: the lists that it stands in follow from that. */
+static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
+{
+	hold_step(hold, HOLD_WAITING);
+	switch (to) {
+	case HOLD_WAITING:
+		if (!pending_give(hold->face, hold->unique, hold))
+			carry->refuse("the state has a taker without a request");
+		break;
+	case HOLD_LINGERING:
+		hold_step(hold, HOLD_LINGERING);
+		break;
+	case HOLD_HELD:
+	case HOLD_LOST:
+	case HOLD_KEPT:
+		hold_step(hold, HOLD_GRANTING);
+		hold_step(hold, HOLD_HELD);
+		if (to != HOLD_HELD)
+			hold_step(hold, to);
+		break;
+	case HOLD_NEW:
+	case HOLD_GRANTING:
+	case HOLD_GONE:
+		carry->refuse("the state has a taker that cannot be");
+	}
+}
+
+static void claim_taker(struct carry *carry, struct hold *hold)
+{
+	uint64_t id = carry->loads ? 0 : lc_taker_id(hold->taker);
+
+	CARRY_64(carry, id);
+	if (!carry->loads || carry->checks)
+		return;
+	hold->taker = lc_claim(hold->face->lc, id, lock_taken, lock_lost, hold);
+	if (!hold->taker)
+		carry->refuse("the state has a taker that the engine does not know");
+	if (hold->most_until_us != LC_FOREVER)
+		lc_limit(hold->taker, hold->most_until_us);
+}
+
+static struct hold *new_hold(struct carry *carry, struct face *face)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+
+	if (!hold)
+		carry->refuse(strerror(ENOMEM));
+	hold->face = face;
+	face->holds++;
+	return hold;
+}
+
+static void hold_carry(struct carry *carry, struct face *face, struct hold *hold,
+                       const struct hold_kind *const kinds[])
+{
+	enum hold_state is = hold ? hold->state : HOLD_NEW;
+	unsigned kind = hold && hold->kind == kinds[1];
+
+	if (carry->loads)
+		hold = new_hold(carry, face);
+	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
+	hold->kind = kinds[kind];
+	CARRY_ENUM(carry, is, HOLD_KEPT);
+	hold->node = node_carry(carry, face->nodes, hold->node);
+	if (carry->loads &&
+	    (hold->node->kind != NODE_DOOR || hold->node->door.advisory != (kind == 1)))
+		carry->refuse("the state has a taker of no door");
+	if (carry->loads)
+		node_ref(hold->node);
+	CARRY_ENUM(carry, hold->mode, LC_SHARED);
+	caller_carry(carry, &hold->caller);
+	CARRY_U32(carry, hold->uid);
+	CARRY_PID(carry, hold->asker);
+	CARRY_64(carry, hold->owner);
+	hold->lineage = lineage_carry(carry, hold->lineage);
+	story_carry(carry, &hold->story, &face->stories, hold->node->lock);
+	CARRY_64(carry, hold->unique);
+	CARRY_64(carry, hold->since_us);
+	CARRY_64(carry, hold->most_until_us);
+	CARRY_64(carry, hold->least_until_us);
+	CARRY_INT(carry, hold->answer);
+	CARRY_64(carry, hold->serial);
+	CARRY_64(carry, hold->compared);
+	claim_taker(carry, hold);
+	if (carry->loads)
+		step_to(carry, hold, is);
+	if (is_granted(is))
+		holders_carry(carry, hold);
+	else if (is != HOLD_KEPT)
+		hold->kind->carry_ctx(carry, hold);
+	if (is == HOLD_LINGERING)
+		linger_carry(carry, &face->linger, &hold->lingering);
+}
+
+static void lingering_carry(struct carry *carry, struct face *face, struct lingering *list,
+                            const struct hold_kind *const kinds[])
+{
+	struct lingering *lingering;
+	size_t count = 0;
+
+	DL_COUNT(list, lingering, count);
+	lingering = list;
+	count = carry_count(carry, count);
+	for (size_t i = 0; i < count; i++) {
+		hold_carry(carry, face, carry->loads ? NULL : hold_of_lingering(lingering), kinds);
+		lingering = carry->loads ? NULL : lingering->next;
+	}
+}
+
+static void list_carry(struct carry *carry, struct face *face, struct hold *list,
+                       const struct hold_kind *const kinds[])
+{
+	struct hold *hold;
+	size_t count = 0;
+
+	DL_COUNT(list, hold, count);
+	hold = list;
+	count = carry_count(carry, count);
+	for (size_t i = 0; i < count; i++) {
+		hold_carry(carry, face, carry->loads ? NULL : hold, kinds);
+		hold = carry->loads ? NULL : hold->next;
+	}
+}
+
+/* What is held comes first: requests that wait may be to replace it. */
+void holds_carry(struct carry *carry, struct face *face,
+                 const struct hold_kind *const kinds[HOLD_KINDS])
+{
+	CARRY_64(carry, face->grants);
+	list_carry(carry, face, face->held, kinds);
+	list_carry(carry, face, face->waiting, kinds);
+	lingering_carry(carry, face, face->linger.waiting, kinds);
+	lingering_carry(carry, face, face->linger.heads, kinds);
+	lingering_carry(carry, face, face->linger.kept, kinds);
 }

@@ -72,6 +72,11 @@ struct hold_kind {
 	void (*lost)(struct hold *hold);
 	/* The hold ends and was not granted, its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
+	/* Over a reload: `ctx` and `where` of a hold that was not granted; and what a holder is a
+	 * part of. NULL: it is to be made, with its `wake`. */
+	void (*carry_ctx)(struct carry *carry, struct hold *hold);
+	struct holder *(*carry_holder)(struct carry *carry, struct hold *hold,
+	                               struct holder *holder);
 };
 
 /* What is asked for, and by which process. */
@@ -125,6 +130,7 @@ struct hold {
 	/* Nobody else's: */
 	enum hold_state state;      /* changed by hold_step() alone */
 	fuse_req_t req;             /* WAITING: the request */
+	uint64_t unique;            /*   and its number */
 	int64_t since_us;           /* WAITING: since when */
 	struct lingering lingering; /* LINGERING, KEPT: its `drop` finds the hold by it */
 	int answer;                 /* LINGERING: of the engine meanwhile; 0: the lock */
@@ -145,6 +151,8 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 /* Takes the request, which granted() or an error answers, maybe at once. The hold may be gone when
  * this returns. */
 void hold_wait(struct hold *hold, fuse_req_t req);
+/* The hold that has waited for this request since before a reload, and goes on; NULL: none. */
+struct hold *hold_resume(struct face *face, fuse_req_t req);
 /* The hold is not needed any more: it is gone. Returns the request, which must be answered at once,
  * or NULL if the hold lingered. */
 fuse_req_t hold_withdraw(struct hold *hold);
@@ -185,5 +193,11 @@ void holds_end(struct face *face, bool leave);
 /* For the loop: how long until holds_process() has something to do. It is called in every turn. */
 int64_t holds_wait(const struct face *face);
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
+
+/* `kinds`: all there are, in an order that stays. What waits does so until its request is served
+ * again: hold_resume(). */
+#define HOLD_KINDS 2
+void holds_carry(struct carry *carry, struct face *face,
+                 const struct hold_kind *const kinds[HOLD_KINDS]);
 
 #endif

@@ -26,15 +26,21 @@ void linger_finish(struct linger *linger)
 	close(linger->fd);
 }
 
-bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid)
+static bool watch_end(const struct linger *linger, struct lingering *lingering, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = lingering};
+
+	return epoll_ctl(linger->fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid)
+{
 	int fd = family_watch(pid);
 
 	assert(lingering->state == NOT_LINGERING);
 	if (fd < 0)
 		return false;
-	if (epoll_ctl(linger->fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+	if (!watch_end(linger, lingering, fd)) {
 		close(fd);
 		return false;
 	}
@@ -162,4 +168,20 @@ void linger_process(struct linger *linger, bool ready)
 	drop_overdue(linger, &linger->waiting, now);
 	drop_overdue(linger, &linger->heads, now);
 	drop_overdue(linger, &linger->kept, now);
+}
+
+void linger_carry(struct carry *carry, struct linger *linger, struct lingering *lingering)
+{
+	CARRY_PID(carry, lingering->pid);
+	CARRY_RANGE(carry, lingering->state, LINGERS_BEHIND, LINGERS_AT_HEAD);
+	CARRY_64(carry, lingering->until_us);
+	CARRY_FD(carry, lingering->pidfd);
+	if (!carry->loads)
+		return;
+	if (lingering->state == LINGERS_AT_HEAD)
+		DL_APPEND(linger->heads, lingering);
+	else
+		DL_APPEND(linger->waiting, lingering);
+	if (!carry->checks && !watch_end(linger, lingering, lingering->pidfd))
+		carry->refuse("the state has a process that cannot be watched");
 }

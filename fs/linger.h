@@ -15,6 +15,8 @@
 #ifndef FS_LINGER_H
 #define FS_LINGER_H
 
+#include "carry.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -53,5 +55,7 @@ void linger_end(struct linger *linger, struct lingering *lingering);
 int64_t linger_wait(const struct linger *linger);
 /* Every turn; `ready`: the descriptor polled readable. */
 void linger_process(struct linger *linger, bool ready);
+
+void linger_carry(struct carry *carry, struct linger *linger, struct lingering *lingering);
 
 #endif

@@ -29,6 +29,7 @@
 struct locks_file {
 	struct face *face;
 	struct node *node; /* a reference */
+	uint64_t fh;
 	struct walk *walk;
 	fuse_req_t req; /* somebody reads; or NULL */
 	size_t size;
@@ -220,7 +221,14 @@ static struct locks_file *new_locks_file(struct face *face, fuse_req_t req, stru
 
 	if (viewer)
 		file->walk = walk_begin(face, viewer, serve_reader, file);
-	if (!file || !file->walk) {
+	if (file && file->walk) {
+		file->fh = fh_add(&face->fhs, FH_LOCKS, file);
+		if (!file->fh) {
+			walk_end(file->walk, true);
+			viewer = NULL; /* the walk's */
+		}
+	}
+	if (!file || !file->fh) {
 		budget_free(viewer);
 		budget_free(file);
 		return NULL;
@@ -240,6 +248,7 @@ static void end_file(struct locks_file *file, bool engine)
 		stop_reader(file);
 	walk_end(file->walk, engine);
 	DL_DELETE(file->face->locks_files, file);
+	fh_drop(&file->face->fhs, file->fh);
 	node_unref(file->face->nodes, file->node);
 	budget_free(file);
 }
@@ -257,7 +266,7 @@ void locks_open(struct face *face, fuse_req_t req, struct node *node, struct fus
 		fuse_reply_err(req, errno);
 		return;
 	}
-	fi->fh = (uint64_t)(uintptr_t)file;
+	fi->fh = file->fh;
 	fi->direct_io = 1;
 	fi->noflush = 1;
 	fi->nonseekable = 1; /* tail(1) and wc(1) read it as they read a pipe */
@@ -276,4 +285,47 @@ void locks_end(struct face *face, bool leave)
 
 	DL_FOREACH_SAFE(face->locks_files, file, next)
 		end_file(file, leave);
+}
+
+/* ---- over a reload ---- */
+
+/* Whoever reads asks again. */
+static void locks_file_carry(struct carry *carry, struct face *face, struct locks_file *file)
+{
+	uid_t uid = file ? budget_uid(file) : 0;
+	const void *text;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		file = budget_alloc(&face->files, uid, sizeof(*file));
+		if (!file)
+			carry->refuse(strerror(errno));
+		file->face = face;
+		DL_APPEND(face->locks_files, file);
+	}
+	fh_carry(carry, &face->fhs, FH_LOCKS, file, &file->fh);
+	file->node = node_carry(carry, face->nodes, file->node);
+	if (carry->loads)
+		node_ref(file->node);
+	file->walk = walk_carry(carry, file->walk, face, serve_reader, file);
+	CARRY_RANGE(carry, file->error, INT32_MIN, 0);
+	CARRY_64(carry, file->start);
+	text = carry_bytes(carry, file->text, &file->len);
+	if (!carry->loads)
+		return;
+	if (file->len > sizeof(file->text))
+		carry->refuse("the state has an open file that cannot be");
+	memcpy(file->text, text, file->len);
+}
+
+void locks_carry(struct carry *carry, struct face *face)
+{
+	struct locks_file *file = face->locks_files;
+	size_t count = carry_count(carry, fh_count(&face->fhs, FH_LOCKS));
+
+	for (size_t i = 0; i < count; i++) {
+		locks_file_carry(carry, face, carry->loads ? NULL : file);
+		if (!carry->loads)
+			file = file->next;
+	}
 }

@@ -229,6 +229,7 @@ static void write_for_parent(int fd)
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (dup2(fd, STDIN_FILENO) < 0)
 		_exit(1);
@@ -265,4 +266,10 @@ void log_finish(void)
 	(void)poll(&pollfd, 1, FINISH_MS); /* it hangs up */
 	close(child_fd);
 	child_fd = -1;
+}
+
+void log_carry(struct carry *carry)
+{
+	CARRY_BOOL(carry, to_syslog);
+	CARRY_FD(carry, child_fd);
 }

@@ -11,6 +11,7 @@
 #define FS_LOG_H
 
 #include "lockcore.h"
+#include "carry.h"
 
 #define LOG_BURST 50
 #define LOG_WINDOW_S 10
@@ -30,5 +31,8 @@ void log_to_syslog(void);
 void log_to_child(void);
 /* It has a second to write what is left. */
 void log_finish(void);
+
+/* Where lines go. */
+void log_carry(struct carry *carry);
 
 #endif

@@ -45,7 +45,6 @@
 #include <unistd.h>
 
 #define REQUESTS_PER_TURN 64
-#define REQUEST_BYTES (MAX_WRITE + 4096)
 
 /* For those who have lost their locks to close them: on_lost=term needs 2 s. */
 #define GRACE_US 3000000
@@ -59,6 +58,7 @@ int loop_begin(struct loop *loop)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
@@ -82,6 +82,7 @@ static void begin_leaving(struct loop *loop, int64_t patience_us)
 {
 	struct face *face = loop->face;
 
+	reload_give_up(&loop->reload, "the mount leaves");
 	face->draining = true;
 	enter_stage(loop, LOOP_DRAINS, patience_us);
 	ready_stopping();
@@ -107,6 +108,14 @@ static void told_to_leave(struct loop *loop)
 		         status.holders, status.waiters);
 		begin_leaving(loop, loop->options->drain_us);
 	}
+}
+
+static void told_to_reload(struct loop *loop)
+{
+	if (loop->fuse && loop->stage == LOOP_SERVES && loop->face->serving)
+		reload_ask(&loop->reload);
+	else
+		log_line(LC_WARNING, "no reload: the mount does not serve");
 }
 
 static void give_up(struct loop *loop)
@@ -150,6 +159,7 @@ static void reap_children(struct loop *loop)
 	int status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		reload_reap(&loop->reload, pid, status);
 		if (pid == loop->detacher)
 			loop->detacher = 0;
 		if (pid == loop->asked) {
@@ -166,6 +176,8 @@ static void read_signals(struct loop *loop)
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			reap_children(loop);
+		} else if (info.ssi_signo == SIGUSR2) {
+			told_to_reload(loop);
 		} else {
 			told_to_leave(loop);
 		}
@@ -214,7 +226,7 @@ static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 		if (n == 0)
 			return;
 		buffer->size = (size_t)n;
-		fuse_session_process_buf(loop->fuse, buffer);
+		pending_serve(loop->face, loop->fuse, buffer);
 		if (fuse_session_exited(loop->fuse))
 			return;
 	}
@@ -239,7 +251,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	};
 	int64_t wait =
 		min(servers_prepare(&loop->servers, face->clock_us(), &fds[5]), holds_wait(face));
-	wait = min(wait, parked_wait(face));
+	wait = min(min(wait, parked_wait(face)), reload_wait(&loop->reload));
 	struct timespec ts;
 
 	fds[4].fd = -1;
@@ -330,7 +342,7 @@ static void say_contact(struct loop *loop)
 	loop->losses = status.counters.losses;
 }
 
-bool loop_serve(struct loop *loop, void (*serving)(void))
+bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 {
 	struct face *face = loop->face;
 	struct fuse_buf buffer = {.mem = malloc(REQUEST_BYTES)};
@@ -345,10 +357,13 @@ bool loop_serve(struct loop *loop, void (*serving)(void))
 		lose_patience(loop);
 		if (face->serving && !told) {
 			told = true;
-			serving();
+			serving(loop);
 		}
 		if (told)
 			say_contact(loop);
+		loop->reload.sessions = loop->sessions;
+		loop->reload.losses = loop->losses;
+		reload_process(&loop->reload, loop->unserved == 0 && !in_doubt(loop));
 	}
 	free(buffer.mem);
 	return told;

@@ -7,6 +7,7 @@
 
 #include "face.h"
 #include "options.h"
+#include "reload.h"
 #include "servers.h"
 
 enum loop_stage {
@@ -21,6 +22,8 @@ struct loop {
 	const struct options *options;
 	struct fuse_session *fuse; /* NULL before the mount */
 	struct servers servers;
+	struct ensemble *ensemble;
+	struct reload reload;
 	int signals;    /* a signalfd */
 	pid_t detacher; /* takes the mount off the tree; 0: none is at work */
 	pid_t asked;    /* loop_ask(): the child; 0: it has ended */
@@ -45,8 +48,8 @@ int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us);
  * (lc_status). */
 int loop_connect(struct loop *loop, int64_t until_us);
 /* Until nothing is left to serve, or nothing can be served any more: loop->error.
- * `serving` is called once, when the kernel has greeted; false: it never did. */
-bool loop_serve(struct loop *loop, void (*serving)(void));
+ * `serving` is called once, with the loop, when the kernel has greeted; false: it never did. */
+bool loop_serve(struct loop *loop, void (*serving)(void *ctx));
 /* Afterwards: a question that may wait, answered by a child: 0 to 255; or -1, if it did not
  * answer in time, or we were told to leave now. */
 int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us);

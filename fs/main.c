@@ -5,6 +5,8 @@
  *   options ─► fork ─► guardian ─► loop: addresses ─► session ready ─► mount ─► the kernel greets
  *   ─► the command returns 0 ... serve ... ─► unmounted ─► last deletes ─► session ended
  *
+ *   to take over: options ─► what is kept: session, files, takers ─► serve ...
+ *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
 #include "clock.h"
@@ -132,10 +134,8 @@ static int set_nonblocking(int fd)
 struct mount {
 	struct nodes *nodes;
 	struct fuse_session *fuse;
-	int id;
-	char device[32];
-	const char *point;
-	bool open; /* somebody has a door of it open */
+	const struct reload *at; /* where it is */
+	bool open;               /* somebody has a door of it open */
 };
 
 /* For that to be found out. */
@@ -148,8 +148,8 @@ static bool found_open(void *ctx, const struct open_file *file)
 	struct mount *mount = ctx;
 	const struct node *node = node_by_ino(mount->nodes, file->ino);
 
-	mount->open |=
-		node && node->kind == NODE_DOOR && scan_is_on_mount(file, mount->id, mount->device);
+	mount->open |= node && node->kind == NODE_DOOR &&
+	               scan_is_on_mount(file, mount->at->mount_id, mount->at->device);
 	return !mount->open;
 }
 
@@ -158,9 +158,9 @@ static int look_for_open(void *ctx)
 {
 	struct mount *mount = ctx;
 
-	if (mountpoint_is_ours(mount->point))
+	if (mountpoint_is_ours(mount->at->mountpoint))
 		return 1;
-	scan_all(mount->device, found_open, mount);
+	scan_all(mount->at->device, found_open, mount);
 	return mount->open;
 }
 
@@ -190,37 +190,95 @@ static void end_detached(struct fuse_session *fuse)
 	fuse_session_unmount(fuse);
 }
 
-/* From the ready session to the unmounted filesystem. */
-static int serve_mount(struct options *options, struct loop *loop, struct mount *mount)
+/* What goes between the kernel and libfuse is seen from now on. */
+static bool follow_requests(const struct options *options, struct face *face,
+                            struct fuse_session *fuse)
 {
+	if (pending_begin(face, fuse) < 0) {
+		log_line(LC_ERROR, "requests of the kernel cannot be followed");
+		return false;
+	}
+	if (options->debug && trace_begin(face) < 0)
+		log_line(LC_WARNING, "requests cannot be traced");
+	return true;
+}
+
+static bool begin_mount(struct options *options, struct loop *loop, struct mount *mount)
+{
+	struct reload *at = &loop->reload;
 	struct face *face = loop->face;
-	int status = EXIT_MOUNT;
 
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
 	if (!mount->fuse) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
-		return status;
+		return false;
 	}
 	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0)
-		return status; /* libfuse or fusermount3 has said why, in one line */
+		return false; /* libfuse or fusermount3 has said why, in one line */
 	if (set_nonblocking(fuse_session_fd(mount->fuse)) < 0 ||
-	    !mountpoint_identify(options->mountpoint, &mount->id, mount->device)) {
+	    !mountpoint_identify(options->mountpoint, &at->mount_id, at->device)) {
 		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
 		fuse_session_unmount(mount->fuse);
-		return status;
+		return false;
 	}
-	if (options->debug && trace_begin(face, mount->fuse) < 0)
-		log_line(LC_WARNING, "requests cannot be traced");
-	mount->point = options->mountpoint;
-	mount->nodes = face->nodes;
-	guardian_mounted(face->guardian, mount->id, mount->device);
+	if (!follow_requests(options, face, mount->fuse)) {
+		fuse_session_unmount(mount->fuse);
+		return false;
+	}
+	guardian_mounted(face->guardian, at->mount_id, at->device);
 	if (face->kernel_limit_s > 0)
 		log_line(LC_WARNING,
 		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
 		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
 		         face->kernel_limit_s);
+	return true;
+}
+
+/* The kernel's connection goes on, with what waited for an answer. libfuse knows of no mount
+ * there, and will not take it off. */
+static bool adopt_mount(struct options *options, struct loop *loop, struct mount *mount)
+{
+	struct face *face = loop->face;
+	char device[32];
+
+	snprintf(device, sizeof(device), "/dev/fd/%d", face->pending.fd);
+	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
+	if (!mount->fuse || fuse_session_mount(mount->fuse, device) < 0 ||
+	    !follow_requests(options, face, mount->fuse)) {
+		log_line(LC_ERROR, "cannot begin a FUSE session");
+		return false;
+	}
+	pending_greet(face, mount->fuse);
+	pending_replay(face, mount->fuse);
+	lc_claimed(face->lc);
+	loop->sessions = loop->reload.sessions;
+	loop->losses = loop->reload.losses;
+	return true;
+}
+
+static void say_adopted(void *ctx)
+{
+	struct loop *loop = ctx;
+
+	reload_done(&loop->reload);
+}
+
+static void say_ready(void *ctx)
+{
+	(void)ctx;
+	ready_ok();
+}
+
+/* From the ready session to the unmounted filesystem. */
+static int serve_mount(struct loop *loop, struct mount *mount, void (*serving)(void *ctx))
+{
+	struct face *face = loop->face;
+	int status;
+
+	mount->at = &loop->reload;
+	mount->nodes = face->nodes;
 	loop->fuse = mount->fuse;
-	status = loop_serve(loop, ready_ok) && loop->error == 0 ? 0 : EXIT_MOUNT;
+	status = loop_serve(loop, serving) && loop->error == 0 ? 0 : EXIT_MOUNT;
 	log_line(LC_INFO, loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
 	if (all_closed(loop, mount))
 		files_end(face, true);
@@ -239,9 +297,9 @@ static int servers_moved(void *ctx, const char *addresses)
 	return ensemble_zookeeper_move(ctx, addresses);
 }
 
-static int begin_session(struct options *options, struct loop *loop, struct ensemble **ret_ensemble)
+static struct lc_config engine_config(const struct options *options, struct loop *loop)
 {
-	struct lc_config config = {
+	return (struct lc_config){
 		.root = options->root,
 		.make_root = options->make_root,
 		.host = options->host,
@@ -260,6 +318,37 @@ static int begin_session(struct options *options, struct loop *loop, struct ense
 		.deadline = set_deadline,
 		.ctx = loop,
 	};
+}
+
+static int begin_engine(const struct options *options, struct loop *loop, const void *state,
+                        size_t len)
+{
+	struct lc_config config = engine_config(options, loop);
+	int r = ensemble_zookeeper_create(loop->servers.addresses, options->credentials, clock_us,
+	                                  NULL, &loop->ensemble);
+
+	loop->servers.moved = servers_moved;
+	loop->servers.ctx = loop->ensemble;
+	if (r == 0)
+		r = state ? lc_adopt(&config, loop->ensemble, state, len, &loop->face->lc)
+		          : lc_create(&config, loop->ensemble, &loop->face->lc);
+	loop->face->stories.lc = loop->face->lc;
+	if (r < 0)
+		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
+		         options->root);
+	return r;
+}
+
+static void adopt_engine(void *ctx, const void *state, size_t len)
+{
+	struct loop *loop = ctx;
+
+	if (begin_engine(loop->options, loop, state, len) < 0)
+		exit(EXIT_MOUNT);
+}
+
+static int begin_session(struct options *options, struct loop *loop)
+{
 	int64_t now = clock_now_us(), until = now + options_patience_us(options);
 	int r = loop_find(loop, now + options->retry_us, until);
 
@@ -267,36 +356,33 @@ static int begin_session(struct options *options, struct loop *loop, struct ense
 		mount_error_log(options, loop->servers.problem, r);
 		return r;
 	}
-	r = ensemble_zookeeper_create(loop->servers.addresses, options->credentials, clock_us, NULL,
-	                              ret_ensemble);
-	loop->servers.moved = servers_moved;
-	loop->servers.ctx = *ret_ensemble;
-	if (r == 0)
-		r = lc_create(&config, *ret_ensemble, &loop->face->lc);
-	loop->face->stories.lc = loop->face->lc;
-	if (r < 0) {
-		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
-		         options->root);
+	r = begin_engine(options, loop, NULL, 0);
+	if (r < 0)
 		return r;
-	}
 	r = loop_connect(loop, until);
 	if (r < 0)
 		mount_error_log(options, loop->servers.problem, r);
 	return r;
 }
 
-static int run_mount(struct options *options, struct loop *loop)
+/* `carry`: of the daemon that this one takes over from; NULL: there is none. */
+static int run_mount(struct options *options, struct loop *loop, struct carry *carry)
 {
-	struct ensemble *ensemble = NULL;
 	struct mount mount = {0};
 	struct lc_status status;
 	int exit_status = EXIT_MOUNT;
 	bool clean;
 
-	if (begin_session(options, loop, &ensemble) == 0)
-		exit_status = serve_mount(options, loop, &mount);
+	if (carry) {
+		reload_read(&loop->reload, carry);
+		carry_end(carry);
+		if (adopt_mount(options, loop, &mount))
+			exit_status = serve_mount(loop, &mount, say_adopted);
+	} else if (begin_session(options, loop) == 0 && begin_mount(options, loop, &mount)) {
+		exit_status = serve_mount(loop, &mount, say_ready);
+	}
 	if (!loop->face->lc) {
-		ensemble_zookeeper_destroy(ensemble);
+		ensemble_zookeeper_destroy(loop->ensemble);
 		return exit_status;
 	}
 	lc_status(loop->face->lc, &status);
@@ -313,7 +399,8 @@ static int run_mount(struct options *options, struct loop *loop)
 	if (mount.fuse)
 		fuse_session_destroy(mount.fuse); /* last: requests were answered until now */
 	trace_finish(loop->face);
-	ensemble_zookeeper_destroy(ensemble);
+	pending_finish(loop->face);
+	ensemble_zookeeper_destroy(loop->ensemble);
 	return exit_status;
 }
 
@@ -322,9 +409,14 @@ int main(int argc, char **argv)
 	struct face face = {.clock_us = clock_now_us, .uid = getuid(), .gid = getgid()};
 	struct loop loop = {.face = &face, .signals = -1};
 	struct options options;
+	struct carry carry;
+	const char *mounted = NULL;
+	enum reload_role role;
 	int status;
 
-	if (!options_parse(argc, argv, &options, &status))
+	reload_init(&loop.reload, argv);
+	role = reload_role(&argc, &argv, &carry, &mounted);
+	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	log_about(options.mountpoint);
@@ -347,14 +439,19 @@ int main(int argc, char **argv)
 		.door_mode = attributes_door_mode(0777 & ~options.umask),
 	};
 	loop.options = &options;
+	loop.reload.face = &face;
+	loop.reload.servers = &loop.servers;
+	loop.reload.mountpoint = options.mountpoint;
+	loop.reload.adopt_engine = adopt_engine;
+	loop.reload.ctx = &loop;
 	status = EXIT_MOUNT;
-	if (!ready_begin(options.foreground)) {
+	if (role == RELOAD_STARTS && !ready_begin(options.foreground)) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
 		ready_fail(status);
 		return status;
 	}
 	credentials_confine(options.credentials);
-	if (options.on_lost != ON_LOST_NONE &&
+	if (role == RELOAD_STARTS && options.on_lost != ON_LOST_NONE &&
 	    guardian_start(options.on_lost, &face.guardian) < 0) {
 		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(errno));
 		ready_fail(status);
@@ -366,7 +463,8 @@ int main(int argc, char **argv)
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
 				pauses_begin(&face.pauses);
-				status = run_mount(&options, &loop);
+				status = run_mount(&options, &loop,
+				                   role == RELOAD_STARTS ? NULL : &carry);
 				pauses_finish(&face.pauses);
 				loop_finish(&loop);
 			}
@@ -377,6 +475,7 @@ int main(int argc, char **argv)
 	history_finish(&face.stories.history);
 	ready_fail(status);
 	servers_finish(&loop.servers);
+	reload_finish(&loop.reload);
 	options_free(&options);
 	log_finish();
 	return status;

@@ -228,6 +228,8 @@ static void print_session(struct page *page, const struct lc_status *status,
 	counter(page, "sessions_total", status->sessions, "Sessions that were begun.");
 	counter(page, "connections_total", status->connections,
 	        "Connections to servers that were made.");
+	counter(page, "reloads_total", mount->reloads,
+	        "How often another program has taken over this mount without a restart.");
 	counter(page, "requests_total", status->counters.requests,
 	        "Requests that were sent to the servers; a transaction is one.");
 	counter(page, "clock_doubts_total", status->counters.doubts,

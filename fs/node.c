@@ -291,3 +291,126 @@ void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups)
 	node_ref(node);
 	node_unref(nodes, node);
 }
+
+/* ---- over a reload ---- */
+
+static bool has_children(enum node_kind kind)
+{
+	return kind == NODE_ROOT || kind == NODE_LOCK || kind == NODE_QUEUE || kind == NODE_ABOUT;
+}
+
+/* What it is called, and where. */
+static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct node *node)
+{
+	uint64_t ino = node ? node->ino : 0, above = node && node->parent ? node->parent->ino : 0;
+	enum node_kind kind = node ? node->kind : NODE_ROOT;
+	const char *name = node ? node->name : NULL;
+	bool named = node && node->by_name.tbl;
+	struct node *parent;
+
+	CARRY_64(carry, ino);
+	CARRY_64(carry, above);
+	CARRY_ENUM(carry, kind, NODE_HISTORY);
+	name = carry_text(carry, name);
+	CARRY_BOOL(carry, named);
+	if (!carry->loads)
+		return node;
+	if (ino == nodes->root->ino)
+		return nodes->root;
+	parent = node_by_ino(nodes, above);
+	if (!name || !*name || strlen(name) > LC_NAME_MAX || !parent ||
+	    !has_children(parent->kind) || kind == NODE_ROOT || ino <= nodes->last ||
+	    (named && node_child(nodes, parent, name)))
+		carry->refuse("the state has a name that cannot be");
+	nodes->last = ino - 1;
+	node = new_node(nodes, parent, name, kind);
+	if (!node)
+		carry->refuse(strerror(ENOMEM));
+	if (!named)
+		node_unname(nodes, node);
+	if (kind == NODE_DOOR && door_parse(name, &node->door) < 0)
+		carry->refuse("the state has a door that is none");
+	return node;
+}
+
+static void info_carry(struct carry *carry, struct node *node)
+{
+	struct lc_lock_info *info = &node->info;
+
+	CARRY_64(carry, node->czxid);
+	CARRY_BOOL(carry, node->known);
+	CARRY_64(carry, node->info_us);
+	CARRY_64(carry, info->czxid);
+	CARRY_64(carry, info->ctime_ms);
+	CARRY_64(carry, info->mtime_ms);
+	CARRY_BOOL(carry, info->has_attributes);
+	CARRY_U32(carry, info->attributes.uid);
+	CARRY_U32(carry, info->attributes.gid);
+	CARRY_U32(carry, info->attributes.mode);
+	CARRY_U32(carry, info->attributes.door_mode);
+	CARRY_U32(carry, info->slots);
+	CARRY_U32(carry, info->children);
+}
+
+static void entry_carry(struct carry *carry, struct node *node)
+{
+	const char *znode = carry_text(carry, node->znode);
+
+	CARRY_BOOL(carry, node->entry.ours);
+	CARRY_BOOL(carry, node->entry.held);
+	CARRY_64(carry, node->entry.uid);
+	CARRY_64(carry, node->entry.since_ms);
+	CARRY_64(carry, node->entry.token);
+	if (!carry->loads)
+		return;
+	node->znode = znode ? strdup(znode) : NULL;
+	if (!node->znode)
+		carry->refuse("the state has an entry that is none");
+}
+
+void nodes_carry(struct carry *carry, struct nodes *nodes)
+{
+	size_t count = carry_count(carry, HASH_CNT(by_ino, nodes->by_ino));
+	struct node *next = carry->loads ? NULL : nodes->by_ino;
+
+	/* In the order in which they were made: parents first. */
+	for (size_t i = 0; i < count; i++) {
+		struct node *node = name_carry(carry, nodes, next);
+		bool listed = node->listed;
+
+		CARRY_RANGE(carry, node->lookups, 0, INT64_MAX);
+		CARRY_BOOL(carry, listed);
+		if (node->kind == NODE_LOCK)
+			info_carry(carry, node);
+		if (node->kind == NODE_ENTRY)
+			entry_carry(carry, node);
+		if (carry->loads && listed && node->kind == NODE_LOCK)
+			node_cache(nodes, node);
+		if (carry->loads && listed && is_transient(node))
+			list_transient(nodes, node);
+		if (!carry->loads)
+			next = node->by_ino.next;
+	}
+	CARRY_RANGE(carry, nodes->last, (int64_t)nodes->root->ino, INT64_MAX);
+}
+
+struct node *node_carry(struct carry *carry, const struct nodes *nodes, const struct node *node)
+{
+	uint64_t ino = node ? node->ino : 0;
+	struct node *found;
+
+	CARRY_64(carry, ino);
+	found = node_by_ino((struct nodes *)nodes, ino);
+	if (!found)
+		carry->refuse("the state has a file without a name");
+	return found;
+}
+
+void nodes_carried(struct nodes *nodes)
+{
+	struct node *node, *next;
+
+	/* One that goes may take those above it along, which stand before it. */
+	HASH_ITER(by_ino, nodes->by_ino, node, next)
+		node_forget(nodes, node, 0);
+}

@@ -20,6 +20,7 @@
 #include "door.h"
 #include "lockcore.h"
 #include "snapshot.h"
+#include "carry.h"
 
 #include <stdint.h>
 #define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
@@ -97,5 +98,11 @@ void node_ref(struct node *node);
 void node_unref(struct nodes *nodes, struct node *node);
 void node_looked_up(struct nodes *nodes, struct node *node);
 void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups);
+
+/* All of them, with what the kernel knows of them, but without references and snapshots; the node
+ * of something else that is kept; and when all are read, those that nobody needs go. */
+void nodes_carry(struct carry *carry, struct nodes *nodes);
+struct node *node_carry(struct carry *carry, const struct nodes *nodes, const struct node *node);
+void nodes_carried(struct nodes *nodes);
 
 #endif

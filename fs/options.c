@@ -58,6 +58,7 @@ struct raw {
 	bool read_only;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
+	const char *mounted;
 	char *bad;     /* an argument nobody knows */
 	int extra;     /* one argument too many */
 	char *forward; /* options for libfuse and the kernel */
@@ -317,9 +318,10 @@ static bool read_durations(const struct raw *raw, struct options *options, int *
 
 static bool read_mountpoint(const struct raw *raw, struct options *options, int *ret_status)
 {
-	const char *why;
+	const char *why = strerror(ENOMEM);
 
-	options->mountpoint = mountpoint_prepare(raw->mountpoint, &why);
+	options->mountpoint =
+		raw->mounted ? strdup(raw->mounted) : mountpoint_prepare(raw->mountpoint, &why);
 	if (options->mountpoint)
 		return true;
 	fprintf(stderr, "zklockfs: %s: ", raw->mountpoint);
@@ -462,11 +464,12 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	       read_fuse_args(raw, options, ret_status);
 }
 
-bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_status)
+bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
+                   int *ret_status)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
 	struct options options = {0};
-	struct raw raw = {0};
+	struct raw raw = {.mounted = mountpoint};
 	bool ok = false;
 
 	*ret_status = EXIT_USAGE;

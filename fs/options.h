@@ -36,8 +36,10 @@ struct options {
 	struct fuse_args fuse_args; /* what libfuse and the kernel are told */
 };
 
-/* True: go on. False: leave with *ret_status; everything has been said. */
-bool options_parse(int argc, char **argv, struct options *ret_options, int *ret_status);
+/* `mountpoint`: where the mount is already; NULL: it is as given, and free. True: go on. False:
+ * leave with *ret_status; everything has been said. */
+bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
+                   int *ret_status);
 /* How long the start goes on trying to reach a server. */
 int64_t options_patience_us(const struct options *options);
 void options_free(struct options *options);

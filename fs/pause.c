@@ -204,3 +204,50 @@ void pauses_names(const struct pauses *pauses, char *ret_names, size_t size)
 			len += (size_t)snprintf(ret_names + len, size - len, "%s%s", len ? "," : "",
 			                        pauses->sources[i].name);
 }
+
+/* ---- over a reload ---- */
+
+static void source_carry(struct carry *carry, struct pause_source *source)
+{
+	bool read = source->read;
+	int64_t per_ns;
+
+	memcpy(&per_ns, &source->per_ns, sizeof(per_ns));
+	CARRY_BOOL(carry, read);
+	CARRY_64(carry, source->first.at_ns);
+	CARRY_64(carry, source->first.value);
+	CARRY_64(carry, source->learnt_ns);
+	CARRY_64(carry, per_ns);
+	CARRY_BOOL(carry, source->known);
+	CARRY_64(carry, source->reference);
+	CARRY_64(carry, source->looked_ns);
+	CARRY_64(carry, source->minute_ns);
+	CARRY_U32(carry, source->jumps);
+	memcpy(&source->per_ns, &per_ns, sizeof(per_ns));
+	if (!read)
+		source->read = NULL;
+}
+
+static struct pause_source *find_source(struct pauses *pauses, const char *name)
+{
+	for (int i = 0; i < pauses->count; i++)
+		if (name && strcmp(pauses->sources[i].name, name) == 0)
+			return &pauses->sources[i];
+	return NULL;
+}
+
+void pauses_carry(struct carry *carry, struct pauses *pauses)
+{
+	int count = pauses->count;
+
+	CARRY_RANGE(carry, count, 0, PAUSE_SOURCES_MAX);
+	for (int i = 0; i < count; i++) {
+		struct pause_source *source = carry->loads ? NULL : &pauses->sources[i],
+				    other = {0};
+		const char *name = carry_text(carry, source ? source->name : NULL);
+
+		if (carry->loads)
+			source = find_source(pauses, name);
+		source_carry(carry, source ? source : &other);
+	}
+}

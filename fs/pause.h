@@ -17,6 +17,8 @@
 #ifndef FS_PAUSE_H
 #define FS_PAUSE_H
 
+#include "carry.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,6 +70,9 @@ bool pauses_look(struct pauses *pauses);
 void pauses_wake(struct pauses *pauses);
 /* "vmclock,realtime", or "-". */
 void pauses_names(const struct pauses *pauses, char *ret_names, size_t size);
+
+/* After pauses_begin(): each goes on from where it was, so that no pause is overlooked. */
+void pauses_carry(struct carry *carry, struct pauses *pauses);
 
 /* ---- pause_sources.c ---- */
 

@@ -8,6 +8,7 @@
 #include "log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* At the start, between two looks at names of which none has an address. */
 #define AGAIN_US 1000000
@@ -79,4 +80,16 @@ void servers_process(struct servers *servers, const struct lc *lc, int64_t now_u
 	servers->next_us = now_us + (servers->addresses ? servers->patience_us : AGAIN_US);
 	if (servers->resolver.fd < 0 && resolver_begin(&servers->resolver, servers->names) < 0)
 		servers->failures++;
+}
+
+void servers_carry(struct carry *carry, struct servers *servers)
+{
+	const char *addresses = carry_text(carry, servers->addresses);
+
+	if (!carry->loads)
+		return;
+	servers->addresses = addresses ? strdup(addresses) : NULL;
+	if (!servers->addresses)
+		carry->refuse("the state has no servers");
+	servers->next_us = INT64_MAX;
 }

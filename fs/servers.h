@@ -7,6 +7,7 @@
 #define FS_SERVERS_H
 
 #include "resolve.h"
+#include "carry.h"
 
 #include <poll.h>
 #include <stdint.h>
@@ -32,5 +33,7 @@ void servers_finish(struct servers *servers);
 /* For the loop, as lc_prepare() and lc_process(). `lc`: NULL until there are addresses. */
 int64_t servers_prepare(const struct servers *servers, int64_t now_us, struct pollfd *ret_pollfd);
 void servers_process(struct servers *servers, const struct lc *lc, int64_t now_us, short revents);
+
+void servers_carry(struct carry *carry, struct servers *servers);
 
 #endif

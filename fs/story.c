@@ -283,3 +283,22 @@ void story_end(struct story *story, const struct lc_taker *taker)
 	free(story->by);
 	*story = (struct story){0};
 }
+
+void story_carry(struct carry *carry, struct story *story, struct stories *stories,
+                 const char *lock)
+{
+	const char *by;
+
+	story->of = stories;
+	story->lock = lock;
+	caller_carry(carry, &story->caller);
+	CARRY_U32(carry, story->uid);
+	CARRY_ENUM(carry, story->mode, LC_SHARED);
+	CARRY_64(carry, story->asked_us);
+	CARRY_64(carry, story->granted_us);
+	CARRY_64(carry, story->since_ms);
+	CARRY_ENUM(carry, story->end, HISTORY_EVICTED);
+	by = carry_text(carry, story->by);
+	if (carry->loads && by)
+		story->by = strdup(by);
+}

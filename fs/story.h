@@ -46,6 +46,10 @@ void story_parted(struct story *story, pid_t pid, int life);
 /* Nothing comes after this. `taker`: NULL if the engine is gone. */
 void story_end(struct story *story, const struct lc_taker *taker);
 
+/* A story goes on; of that lock, if it is read. */
+void story_carry(struct carry *carry, struct story *story, struct stories *stories,
+                 const char *lock);
+
 /* A refusal without a story. `error`: negative; `why`: in words, NULL for the usual ones. */
 void story_refuse(const struct stories *stories, const char *lock, const struct caller *caller,
                   uid_t uid, int error, const char *why);

@@ -20,6 +20,7 @@
 void text_release(struct text_file *file)
 {
 	content_drop(file->content);
+	fh_drop(&file->face->fhs, file->fh);
 	node_unref(file->face->nodes, file->node);
 	budget_free(file);
 }
@@ -41,6 +42,12 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 	file->node = node;
 	file->czxid = czxid;
 	node_ref(node);
+	file->fh = fh_add(&face->fhs, FH_TEXT, file);
+	if (!file->fh) {
+		fuse_reply_err(req, errno);
+		text_release(file);
+		return;
+	}
 	if (text) {
 		file->content = content_get(&face->contents, node, uid, text, len);
 		if (!file->content) {
@@ -49,7 +56,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 			return;
 		}
 	}
-	fi->fh = (uint64_t)(uintptr_t)file;
+	fi->fh = file->fh;
 	fi->direct_io = 1;
 	fi->noflush = 1;
 	fi->nonseekable = node->kind == NODE_HISTORY; /* tail(1) reads it as a pipe */
@@ -116,6 +123,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	struct view_mount mount = {.host = face->host,
 	                           .kernel_limit_s = face->kernel_limit_s,
 	                           .clock_watched_by = watched_by,
+	                           .reloads = face->reloads,
 	                           .open_bytes = face->files.bytes};
 	struct view_held longest[VIEW_LONGEST_MAX];
 	int r;
@@ -314,4 +322,36 @@ void text_write(struct face *face, struct text_file *file, fuse_req_t req, struc
 	parked->write.size = size;
 	park_call(parked, node->kind == NODE_SLOTS ? write_slots(parked, file, data, size)
 	                                           : write_entry(parked, data, size));
+}
+
+/* ---- over a reload ---- */
+
+static void text_file_carry(struct carry *carry, struct face *face, struct text_file *file)
+{
+	uid_t uid = file ? budget_uid(file) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		file = budget_alloc(&face->files, uid, sizeof(*file));
+		if (!file)
+			carry->refuse(strerror(errno));
+		file->face = face;
+	}
+	fh_carry(carry, &face->fhs, FH_TEXT, file, &file->fh);
+	file->node = node_carry(carry, face->nodes, file->node);
+	if (carry->loads)
+		node_ref(file->node);
+	file->content = content_carry(carry, &face->contents, file->content);
+	CARRY_64(carry, file->czxid);
+	CARRY_BOOL(carry, file->written);
+}
+
+void texts_carry(struct carry *carry, struct face *face)
+{
+	size_t count = carry_count(carry, fh_count(&face->fhs, FH_TEXT));
+	uint32_t slot = 0;
+
+	for (size_t i = 0; i < count; i++)
+		text_file_carry(carry, face,
+		                carry->loads ? NULL : fh_next(&face->fhs, FH_TEXT, &slot));
 }

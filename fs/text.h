@@ -10,7 +10,8 @@
 
 struct text_file {
 	struct face *face;
-	struct node *node;             /* a reference */
+	struct node *node; /* a reference */
+	uint64_t fh;
 	const struct content *content; /* as it was when it was opened; NULL if only written to */
 	int64_t czxid;                 /* `slots`: of the lock that it was opened for */
 	bool written;                  /* `value`: the next write appends to the last one */
@@ -22,6 +23,8 @@ void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t 
 void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
                 const char *data, size_t size, off_t off);
 void text_release(struct text_file *file);
+
+void texts_carry(struct carry *carry, struct face *face);
 
 /* ---- value.c ---- */
 

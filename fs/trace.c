@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /* Bytes of an operation and its file in a line; what is longer is cut. */
 #define TEXT_MAX 400
@@ -254,56 +252,30 @@ void trace_request(struct face *face, const void *request, size_t len)
 	}
 }
 
-static void trace_answer(struct trace *trace, const struct fuse_out_header *header)
+void trace_answer(struct trace *trace, uint64_t unique, int error)
 {
 	struct traced *traced;
 	const char *answer;
 	int64_t took_us;
 
-	HASH_FIND(hh, trace->pending, &header->unique, sizeof(header->unique), traced);
+	HASH_FIND(hh, trace->pending, &unique, sizeof(unique), traced);
 	if (!traced)
-		return; /* a notification */
+		return;
 	took_us = trace->clock_us() - traced->since_us;
-	answer = header->error == 0 ? "success" : strerrorname_np(-header->error);
+	answer = error == 0 ? "success" : strerrorname_np(-error);
 	log_trace("%.*s by pid %d, uid %u: %s after %" PRId64 ".%03d ms", TEXT_MAX, traced->text,
 	          (int)traced->pid, (unsigned)traced->uid, answer ? answer : "an unknown error",
 	          took_us / 1000, (int)(took_us % 1000));
 	free_traced(trace, traced);
 }
 
-/* ---- between libfuse and the kernel ---- */
-
-static ssize_t write_answer(int fd, struct iovec *iov, int count, void *face)
+int trace_begin(struct face *face)
 {
-	struct trace *trace = ((struct face *)face)->trace;
-	ssize_t n = writev(fd, iov, count);
-
-	if (trace && iov[0].iov_len >= sizeof(struct fuse_out_header))
-		trace_answer(trace, iov[0].iov_base);
-	return n;
-}
-
-/* Not used, since the loop itself reads. libfuse wants it. */
-static ssize_t read_request(int fd, void *buffer, size_t size, void *face)
-{
-	(void)face;
-	return read(fd, buffer, size);
-}
-
-int trace_begin(struct face *face, struct fuse_session *fuse)
-{
-	static const struct fuse_custom_io io = {.writev = write_answer, .read = read_request};
 	struct trace *trace = calloc(1, sizeof(*trace));
-	int r;
 
 	if (!trace)
 		return -ENOMEM;
 	*trace = (struct trace){.nodes = face->nodes, .clock_us = face->clock_us};
-	r = fuse_session_custom_io(fuse, &io, fuse_session_fd(fuse));
-	if (r < 0) {
-		free(trace);
-		return r;
-	}
 	face->trace = trace;
 	return 0;
 }

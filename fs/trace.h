@@ -13,9 +13,11 @@
 #include "face.h"
 
 /* After the mount, before the first request: face->trace. 0, or -errno. */
-int trace_begin(struct face *face, struct fuse_session *fuse);
+int trace_begin(struct face *face);
 /* What was read from the kernel. Nothing happens without trace_begin(). */
 void trace_request(struct face *face, const void *request, size_t len);
+/* What goes to the kernel for the request of that number: 0, or -errno. */
+void trace_answer(struct trace *trace, uint64_t unique, int error);
 void trace_finish(struct face *face);
 
 #endif

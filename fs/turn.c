@@ -39,7 +39,8 @@ static struct turn_user *find_user(struct turns *turns, uid_t uid)
 
 static bool may_go(const struct turns *turns, const struct turn_user *user)
 {
-	return turns->going < TURNS_OF_ALL && (user->uid == 0 || user->going < TURNS_OF_USER);
+	return !turns->closed && turns->going < TURNS_OF_ALL &&
+	       (user->uid == 0 || user->going < TURNS_OF_USER);
 }
 
 static void go(struct turns *turns, struct turn *turn)

@@ -36,6 +36,7 @@ struct turns {
 	struct turn_user
 		*lines; /* of those for whom something waits: whose turn it is comes first */
 	unsigned going;
+	bool closed; /* nobody begins */
 };
 
 /* Now it goes, or waits. -ENOMEM. */

@@ -16,7 +16,7 @@
 #include <utlist.h>
 
 /* How often a value is in memory while it is written. */
-#define WRITE_COPIES 5
+#define WRITE_COPIES 6
 
 struct writer {
 	uid_t uid;

@@ -43,7 +43,8 @@ struct view_mount {
 	const char *host;
 	int64_t kernel_limit_s;       /* 0: none */
 	const char *clock_watched_by; /* pause.h */
-	size_t open_bytes;            /* what users have open: budget.h */
+	unsigned long reloads;
+	size_t open_bytes; /* what users have open: budget.h */
 	const char *mountpoint;
 	const struct history *history;
 	int64_t oldest_hold_us, oldest_wait_us; /* 0: none */

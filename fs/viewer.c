@@ -53,6 +53,18 @@ static size_t read_groups(pid_t thread, gid_t groups[VIEWER_GROUPS_MAX])
 	return count;
 }
 
+static struct viewer *new_viewer(struct face *face, uid_t uid, size_t count)
+{
+	struct viewer *viewer = budget_alloc(&face->files, uid,
+	                                     sizeof(*viewer) + count * sizeof(viewer->groups[0]));
+
+	if (!viewer)
+		return NULL;
+	viewer->uid = uid;
+	viewer->count = count;
+	return viewer;
+}
+
 struct viewer *viewer_of(struct face *face, fuse_req_t req)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -72,12 +84,10 @@ struct viewer *viewer_of(struct face *face, fuse_req_t req)
 		if (took > DEAR_NS)
 			face->viewers_from_us = face->clock_us() + took / 1000 * REST;
 	}
-	viewer = budget_alloc(&face->files, ctx->uid, sizeof(*viewer) + count * sizeof(groups[0]));
+	viewer = new_viewer(face, ctx->uid, count);
 	if (!viewer)
 		return NULL;
-	viewer->uid = ctx->uid;
 	viewer->gid = ctx->gid;
-	viewer->count = count;
 	memcpy(viewer->groups, groups, count * sizeof(groups[0]));
 	return viewer;
 }
@@ -114,4 +124,21 @@ bool viewer_enters(const struct viewer *viewer, const struct lc_attributes *lock
 bool viewer_lists(const struct viewer *viewer, const struct lc_attributes *lock)
 {
 	return may_do(viewer, lock, 5);
+}
+
+struct viewer *viewer_carry(struct carry *carry, struct face *face, struct viewer *viewer)
+{
+	uid_t uid = viewer ? viewer->uid : 0;
+	size_t count = viewer ? viewer->count : 0;
+
+	CARRY_U32(carry, uid);
+	CARRY_SIZE(carry, count, VIEWER_GROUPS_MAX);
+	if (carry->loads)
+		viewer = new_viewer(face, uid, count);
+	if (!viewer)
+		carry->refuse(strerror(errno));
+	CARRY_U32(carry, viewer->gid);
+	for (size_t i = 0; i < count; i++)
+		CARRY_U32(carry, viewer->groups[i]);
+	return viewer;
 }

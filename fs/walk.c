@@ -266,15 +266,29 @@ static void ask_step(struct step *step)
 
 /* ---- all of them ---- */
 
+static struct walk *new_walk(struct face *face, struct viewer *viewer, void (*answered)(void *ctx),
+                             void *ctx)
+{
+	struct walk *walk = budget_alloc(&face->files, viewer->uid, sizeof(*walk));
+
+	if (walk)
+		*walk = (struct walk){
+			.face = face,
+			.viewer = viewer,
+			.answered = answered,
+			.ctx = ctx,
+		};
+	return walk;
+}
+
 struct walk *walk_begin(struct face *face, struct viewer *viewer, void (*answered)(void *ctx),
                         void *ctx)
 {
-	struct walk *walk = budget_alloc(&face->files, viewer->uid, sizeof(*walk));
+	struct walk *walk = new_walk(face, viewer, answered, ctx);
 	struct step *root;
 
 	if (!walk)
 		return NULL;
-	*walk = (struct walk){.face = face, .viewer = viewer, .answered = answered, .ctx = ctx};
 	root = new_lock_step(walk, "", "");
 	if (!root) {
 		budget_free(walk);
@@ -374,4 +388,78 @@ int walk_next(struct walk *walk, const struct walk_lock **ret_lock)
 bool walk_over(const struct walk *walk)
 {
 	return !walk->steps || (walk->steps == walk->told && !walk->steps->next);
+}
+
+/* ---- over a reload ---- */
+
+static void names_carry(struct carry *carry, struct walk *walk, const struct step *step)
+{
+	const char *path = carry_text(carry, step ? step->path : NULL);
+	size_t len = step ? (size_t)(step->end - step->name) : 0, path_size;
+	const char *names = carry_bytes(carry, step ? step->name : NULL, &len);
+	struct step *read;
+
+	if (!carry->loads)
+		return;
+	if (!path || (len > 0 && names[len - 1] != '\0'))
+		carry->refuse("the state has names that are none");
+	path_size = strlen(path) + 1;
+	read = new_step(walk, path_size + len);
+	if (!read)
+		carry->refuse(strerror(errno));
+	read->kind = STEP_NAMES;
+	memcpy(read->path, path, path_size);
+	memcpy(read->path + path_size, names, len);
+	read->name = read->path + path_size;
+	read->end = read->name + len;
+	DL_APPEND(walk->steps, read);
+}
+
+static void lock_step_carry(struct carry *carry, struct walk *walk, const struct step *step)
+{
+	const char *path = carry_text(carry, step ? step->path : NULL);
+	bool listed = step && step->listed;
+	struct step *read;
+
+	CARRY_BOOL(carry, listed);
+	if (!carry->loads)
+		return;
+	if (!path)
+		carry->refuse("the state has a lock without a name");
+	read = new_lock_step(walk, "", path);
+	if (!read)
+		carry->refuse(strerror(errno));
+	read->listed = listed;
+	DL_APPEND(walk->steps, read);
+}
+
+struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
+                        void (*answered)(void *ctx), void *ctx)
+{
+	struct viewer *viewer = viewer_carry(carry, face, walk ? walk->viewer : NULL);
+	struct step *step = NULL, *last;
+	size_t count = 0;
+
+	if (!carry->loads) {
+		drop_told(walk);
+		step = walk->steps;
+		DL_COUNT(walk->steps, last, count);
+	} else {
+		walk = new_walk(face, viewer, answered, ctx);
+		if (!walk)
+			carry->refuse(strerror(errno));
+	}
+	count = carry_count(carry, count);
+	for (size_t i = 0; i < count; i++) {
+		bool names = step && step->kind == STEP_NAMES;
+
+		CARRY_BOOL(carry, names);
+		if (names)
+			names_carry(carry, walk, step);
+		else
+			lock_step_carry(carry, walk, step);
+		if (step)
+			step = step->next;
+	}
+	return walk;
 }

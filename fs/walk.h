@@ -40,4 +40,9 @@ void walk_ask(struct walk *walk);
 int walk_next(struct walk *walk, const struct walk_lock **ret_lock);
 bool walk_over(const struct walk *walk);
 
+/* It goes on where it was: what was asked about and is not told yet is asked about again. For one
+ * that is read, as walk_begin(). */
+struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
+                        void (*answered)(void *ctx), void *ctx);
+
 #endif

@@ -491,7 +491,7 @@ class Relay:
 # ---- mounts ----
 
 class Mount:
-    def __init__(self, case, server, host, session, servers, root, options, mode):
+    def __init__(self, case, server, host, session, servers, root, options, mode, program):
         self.case = case
         self.server = server
         self.host = host
@@ -504,7 +504,7 @@ class Mount:
         self.checked = False
         every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}']
         with open(self.log_path, 'w', encoding='utf-8') as log:
-            self.process = spawn([ZKLOCKFS, mode, '-o', ','.join(every + list(options)),
+            self.process = spawn([program, mode, '-o', ','.join(every + list(options)),
                                   servers + root, self.directory],
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until(lambda: mounted(self.directory) or self.process.poll() is not None, 'the mount appears')
@@ -548,6 +548,16 @@ class Mount:
     def process_status(self, key):
         with open(f'/proc/{self.process.pid}/status', encoding='ascii') as lines:
             return next(line.split(':')[1].strip() for line in lines if line.startswith(key + ':'))
+
+    def metric(self, name):
+        return float(re.search(rf'^zklockfs_{name}{{[^}}]*}} (.*)$', self.read('.zklockfs', 'metrics'),
+                               re.MULTILINE).group(1))
+
+    def reload(self):
+        """Another program, or the same again, takes over; and it does so now."""
+        before = self.metric('reloads_total')
+        os.kill(self.process.pid, signal.SIGUSR2)
+        until(lambda: self.metric('reloads_total') > before, 'another program takes over')
 
     def resident(self):
         """Bytes of the daemon. In a test that asks for them the sanitizer must not keep what was
@@ -597,9 +607,10 @@ class Case:
         return self.servers[-1]
 
     def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=(),
-              mode='-f'):
+              mode='-f', program=ZKLOCKFS):
         servers = servers or f'127.0.0.1:{server.port}'
-        self.mounts.append(Mount(self, server, host, session, servers, root, options, mode))
+        self.mounts.append(Mount(self, server, host, session, servers, root, options, mode,
+                                 program))
         return self.mounts[-1]
 
     def relay(self, server, address='127.0.0.1', port=0):

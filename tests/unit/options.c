@@ -66,7 +66,7 @@ static void parse(struct run *run, const char *const *args)
 	run->status = -1;
 	out = capture(STDOUT_FILENO, stdout, &saved_out);
 	err = capture(STDERR_FILENO, stderr, &saved_err);
-	run->ok = options_parse(argc, argv, &run->options, &run->status);
+	run->ok = options_parse(argc, argv, NULL, &run->options, &run->status);
 	restore(STDERR_FILENO, stderr, err, saved_err, run->err, sizeof(run->err));
 	restore(STDOUT_FILENO, stdout, out, saved_out, run->out, sizeof(run->out));
 }

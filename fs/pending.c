@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pending.c - see pending.h.
+ */
+#include "pending.h"
+
+#include "face.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct request {
+	uint64_t unique;
+	void *owner; /* waits for it since before the reload */
+	size_t len;
+	UT_hash_handle hh;
+	_Alignas(uint64_t) unsigned char bytes[];
+};
+
+/* ---- between libfuse and the kernel ---- */
+
+static void forget_request(struct pending *pending, uint64_t unique)
+{
+	struct request *request;
+
+	HASH_FIND(hh, pending->waiting, &unique, sizeof(unique), request);
+	if (!request)
+		return;
+	HASH_DEL(pending->waiting, request);
+	free(request);
+}
+
+static void see_answer(struct face *face, const struct fuse_out_header *answer)
+{
+	struct pending *pending = &face->pending;
+
+	if (answer->unique == 0) /* a notification */
+		return;
+	if (pending->now && answer->unique == pending_unique(face))
+		pending->answered = true;
+	else
+		forget_request(pending, answer->unique);
+	if (face->trace)
+		trace_answer(face->trace, answer->unique, answer->error);
+}
+
+static ssize_t write_answer(int fd, struct iovec *iov, int count, void *face)
+{
+	ssize_t n = 0;
+
+	if (iov[0].iov_len >= sizeof(struct fuse_out_header))
+		see_answer(face, iov[0].iov_base);
+	if (!((struct face *)face)->pending.replays)
+		return writev(fd, iov, count);
+	for (int i = 0; i < count; i++) /* the kernel waits for no second greeting */
+		n += (ssize_t)iov[i].iov_len;
+	return n;
+}
+
+/* Not used, since the loop itself reads. libfuse wants it. */
+static ssize_t read_request(int fd, void *buffer, size_t size, void *face)
+{
+	(void)face;
+	return read(fd, buffer, size);
+}
+
+int pending_begin(struct face *face, struct fuse_session *fuse)
+{
+	static const struct fuse_custom_io io = {.writev = write_answer, .read = read_request};
+
+	face->pending.fd = fuse_session_fd(fuse);
+	return fuse_session_custom_io(fuse, &io, face->pending.fd);
+}
+
+void pending_finish(struct face *face)
+{
+	struct request *request, *next;
+
+	HASH_ITER(hh, face->pending.waiting, request, next) {
+		HASH_DEL(face->pending.waiting, request);
+		free(request);
+	}
+	free(face->pending.greeting);
+	face->pending.greeting = NULL;
+}
+
+/* ---- serving ---- */
+
+static struct request *copy_request(const void *bytes, size_t len)
+{
+	struct request *request = malloc(sizeof(*request) + len);
+
+	if (!request)
+		return NULL;
+	*request = (struct request){.len = len};
+	memcpy(&request->unique, (const char *)bytes + offsetof(struct fuse_in_header, unique),
+	       sizeof(request->unique));
+	memcpy(request->bytes, bytes, len);
+	return request;
+}
+
+static bool keep_request(struct pending *pending, const void *bytes, size_t len)
+{
+	struct request *request = copy_request(bytes, len);
+
+	if (!request)
+		return false;
+	HASH_ADD(hh, pending->waiting, unique, sizeof(request->unique), request);
+	if (request->hh.tbl)
+		return true;
+	free(request);
+	return false;
+}
+
+/* The kernel waits for an answer. */
+static bool is_question(const struct fuse_in_header *request)
+{
+	return request->opcode != FUSE_FORGET && request->opcode != FUSE_BATCH_FORGET &&
+	       request->opcode != FUSE_INTERRUPT && request->opcode != FUSE_NOTIFY_REPLY;
+}
+
+void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer)
+{
+	struct pending *pending = &face->pending;
+	const struct fuse_in_header *request = buffer->mem;
+
+	if (request->opcode == FUSE_INIT && !pending->greeting)
+		pending->greeting = copy_request(buffer->mem, buffer->size);
+	pending->now = request;
+	pending->answered = false;
+	fuse_session_process_buf(fuse, buffer);
+	if (!pending->answered && is_question(request))
+		pending->lacks |= !keep_request(pending, buffer->mem, buffer->size);
+	pending->now = NULL;
+}
+
+uint64_t pending_unique(const struct face *face)
+{
+	return ((const struct fuse_in_header *)face->pending.now)->unique;
+}
+
+uint64_t pending_poller(const struct face *face)
+{
+	const struct fuse_in_header *request = face->pending.now;
+
+	return ((const struct fuse_poll_in *)(request + 1))->kh;
+}
+
+void pending_wake_poller(const struct face *face, uint64_t poller)
+{
+	struct {
+		struct fuse_out_header header;
+		struct fuse_notify_poll_wakeup_out wakeup;
+	} notice = {
+		.header = {.len = sizeof(notice), .error = FUSE_NOTIFY_POLL},
+		.wakeup = {.kh = poller},
+	};
+
+	if (poller)
+		(void)!write(face->pending.fd, &notice, sizeof(notice));
+}
+
+/* ---- over a reload ---- */
+
+static size_t least_bytes(const struct fuse_in_header *header)
+{
+	return sizeof(*header) + (header->opcode == FUSE_POLL ? sizeof(struct fuse_poll_in) : 0);
+}
+
+static struct request *read_request_bytes(struct carry *carry)
+{
+	struct fuse_in_header header = {0};
+	struct request *request;
+	size_t len = 0;
+	const void *bytes = carry_bytes(carry, NULL, &len);
+
+	if (len >= sizeof(header))
+		memcpy(&header, bytes, sizeof(header));
+	if (len < sizeof(header) || header.len != len || len < least_bytes(&header) ||
+	    len > REQUEST_BYTES)
+		carry->refuse("the state has a request that is none");
+	request = copy_request(bytes, len);
+	if (!request)
+		carry->refuse(strerror(ENOMEM));
+	return request;
+}
+
+static void read_waiting(struct carry *carry, struct pending *pending)
+{
+	struct request *request = read_request_bytes(carry), *same;
+
+	HASH_FIND(hh, pending->waiting, &request->unique, sizeof(request->unique), same);
+	if (!same)
+		HASH_ADD(hh, pending->waiting, unique, sizeof(request->unique), request);
+	if (!request->hh.tbl)
+		carry->refuse("the state has a request twice");
+}
+
+void pending_carry(struct carry *carry, struct face *face)
+{
+	struct pending *pending = &face->pending;
+	size_t count = carry_count(carry, HASH_COUNT(pending->waiting));
+	struct request *request, *next;
+
+	CARRY_FD(carry, pending->fd);
+	if (carry->loads) {
+		pending->greeting = read_request_bytes(carry);
+		while (count-- > 0)
+			read_waiting(carry, pending);
+		return;
+	}
+	if (!pending->greeting || pending->lacks)
+		carry_lack(carry, "there was no memory for a request");
+	else
+		carry_bytes(carry, pending->greeting->bytes, &pending->greeting->len);
+	HASH_ITER(hh, pending->waiting, request, next)
+		carry_bytes(carry, request->bytes, &request->len);
+}
+
+bool pending_give(struct face *face, uint64_t unique, void *owner)
+{
+	struct request *request;
+
+	HASH_FIND(hh, face->pending.waiting, &unique, sizeof(unique), request);
+	if (!request || request->owner)
+		return false;
+	request->owner = owner;
+	return true;
+}
+
+void *pending_owner(const struct face *face)
+{
+	return face->pending.owner;
+}
+
+static void serve_again(struct face *face, struct fuse_session *fuse, struct request *request)
+{
+	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
+
+	trace_request(face, request->bytes, request->len);
+	face->pending.owner = request->owner;
+	pending_serve(face, fuse, &buffer);
+	face->pending.owner = NULL;
+}
+
+void pending_greet(struct face *face, struct fuse_session *fuse)
+{
+	face->pending.replays = true;
+	serve_again(face, fuse, face->pending.greeting);
+	face->pending.replays = false;
+}
+
+/* Those that go on waiting are copied anew, behind the others and in the same order. */
+void pending_replay(struct face *face, struct fuse_session *fuse)
+{
+	struct request *all = face->pending.waiting, *request, *next;
+
+	face->pending.waiting = NULL;
+	HASH_ITER(hh, all, request, next) {
+		HASH_DEL(all, request);
+		serve_again(face, fuse, request);
+		free(request);
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pending.h - requests of the kernel that are not answered yet, as the bytes that they were. A
+ * daemon that takes over serves these bytes again: a request keeps its number then, so it can be
+ * interrupted as before, and the kernel takes its answer.
+ *
+ * A copy is made only of a request that waits: most are answered at once. Answers are seen where
+ * they go to the kernel, so that none can be overlooked.
+ */
+#ifndef FS_PENDING_H
+#define FS_PENDING_H
+
+#include "carry.h"
+
+#include <sys/types.h>
+
+struct face;
+struct fuse_buf;
+struct fuse_session;
+
+struct pending {
+	int fd;                   /* the kernel's device */
+	struct request *waiting;  /* in the order of their coming */
+	struct request *greeting; /* the first one: what this kernel can do */
+	const void *now;          /* the request that is being served, */
+	bool answered;            /*   and was */
+	void *owner;              /*   and who waits for it, if it is served again */
+	bool replays;             /* it was greeted long ago */
+	bool lacks;               /* no memory for one of them */
+};
+
+/* From now on answers are seen. 0, or -errno. */
+int pending_begin(struct face *face, struct fuse_session *fuse);
+void pending_finish(struct face *face);
+/* A request that was read. */
+void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer);
+
+/* Of the request that is being served: its number, and of a POLL the number of who polls. */
+uint64_t pending_unique(const struct face *face);
+uint64_t pending_poller(const struct face *face);
+/* Whoever polls is to ask again; 0 is nobody. */
+void pending_wake_poller(const struct face *face, uint64_t poller);
+
+void pending_carry(struct carry *carry, struct face *face);
+/* Whoever waits for that request. False: there is none of that number, or it is another's. */
+bool pending_give(struct face *face, uint64_t unique, void *owner);
+/* Of the request that is being served again; NULL: of nobody. */
+void *pending_owner(const struct face *face);
+/* Greets as the kernel once did, and serves what waits again. */
+void pending_greet(struct face *face, struct fuse_session *fuse);
+void pending_replay(struct face *face, struct fuse_session *fuse);
+
+#endif

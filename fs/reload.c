@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reload.c - see reload.h.
+ */
+#include "reload.h"
+
+#include "claim.h"
+#include "hold.h"
+#include "locks.h"
+#include "log.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ENVIRONMENT "ZKLOCKFS_STATE"
+#define OPTION "--check-state="
+/* What the other program says if it can take over. */
+#define YES "zklockfs "
+
+/* To start the other program from a slow disk, and once more when it was just run. */
+#define CHECK_US 10000000
+#define CHECK_AGAIN_MS 1000
+/* For what is being written to end: longer than any question takes. */
+#define SETTLE_US 2500000
+/* Between two looks whether it has. */
+#define SETTLE_LOOK_US 1000
+
+/* ---- what is kept ---- */
+
+static void head_carry(struct carry *carry, const char **mountpoint)
+{
+	*mountpoint = carry_text(carry, *mountpoint);
+	log_carry(carry);
+	if (!*mountpoint)
+		carry->refuse("the state is of no mount");
+}
+
+static void engine_carry(struct carry *carry, struct reload *reload, const void *engine, size_t len)
+{
+	int r;
+
+	engine = carry_bytes(carry, engine, &len);
+	if (!carry->loads)
+		return;
+	if (!carry->checks) {
+		reload->adopt_engine(reload->ctx, engine, len);
+		return;
+	}
+	r = lc_check_state(engine, len);
+	if (r < 0)
+		carry->refuse(r == -ENOTSUP ? "the locks are kept in another version's way"
+		                            : "the locks are not kept well");
+}
+
+/* Each part after those that it needs. */
+static void body_carry(struct carry *carry, struct reload *reload, const void *engine, size_t len)
+{
+	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind, &claim_hold_kind};
+	struct face *face = reload->face;
+
+	if (!carry->loads)
+		snprintf(reload->from, sizeof(reload->from), "%s", ZKLOCKFS_VERSION);
+	carry_copy(carry, reload->from, sizeof(reload->from));
+	CARRY_64(carry, reload->stopped_us);
+	CARRY_INT(carry, reload->mount_id);
+	carry_copy(carry, reload->device, sizeof(reload->device));
+	CARRY_64(carry, reload->sessions);
+	CARRY_64(carry, reload->losses);
+	CARRY_64(carry, face->reloads);
+	servers_carry(carry, reload->servers);
+	pauses_carry(carry, &face->pauses);
+	guardian_carry(carry, &face->guardian);
+	carry_mark(carry, 1);
+	engine_carry(carry, reload, engine, len);
+	carry_mark(carry, 2);
+	nodes_carry(carry, face->nodes);
+	fhs_carry(carry, &face->fhs);
+	contents_carry(carry, &face->contents);
+	pending_carry(carry, face);
+	carry_mark(carry, 3);
+	advisories_carry(carry, face);
+	texts_carry(carry, face);
+	dirs_carry(carry, face);
+	locks_carry(carry, face);
+	carry_mark(carry, 4);
+	holds_carry(carry, face, kinds);
+	history_carry(carry, &face->stories.history);
+	carry_mark(carry, 5);
+}
+
+/* ---- who comes ---- */
+
+static _Noreturn void refuse_to_check(const char *why)
+{
+	printf("%s\n", why);
+	(void)fflush(stdout);
+	_exit(1);
+}
+
+/* Nothing is left to do: the locks go with the session, and on_lost acts. */
+static _Noreturn void refuse_to_adopt(const char *why)
+{
+	log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
+	log_finish();
+	_exit(1);
+}
+
+enum reload_role reload_role(int *argc, char ***argv, struct carry *ret_carry,
+                             const char **ret_mountpoint)
+{
+	const char *text = getenv(ENVIRONMENT);
+	bool checks = *argc > 1 && strncmp((*argv)[1], OPTION, strlen(OPTION)) == 0;
+	int fd;
+
+	if (!text && !checks)
+		return RELOAD_STARTS;
+	if (checks) {
+		text = (*argv)[1] + strlen(OPTION);
+		(*argv)[1] = (*argv)[0];
+		(*argc)--;
+		(*argv)++;
+	}
+	fd = atoi(text);
+	unsetenv(ENVIRONMENT);
+	*ret_mountpoint = NULL;
+	carry_read(ret_carry, fd, checks, checks ? refuse_to_check : refuse_to_adopt);
+	head_carry(ret_carry, ret_mountpoint);
+	close(fd); /* what it has is mapped */
+	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
+}
+
+void reload_read(struct reload *reload, struct carry *carry)
+{
+	struct face *face = reload->face;
+
+	body_carry(carry, reload, NULL, 0);
+	carry_read_all(carry);
+	fhs_carried(carry, &face->fhs);
+	contents_carried(&face->contents);
+	nodes_carried(face->nodes);
+	if (!carry->checks)
+		return;
+	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->from);
+	_exit(fflush(stdout) == 0 ? 0 : 1);
+}
+
+void reload_done(struct reload *reload)
+{
+	struct face *face = reload->face;
+	struct lc_status status;
+
+	face->reloads++;
+	handles_wake(face);
+	advisories_wake(face);
+	lc_status(face->lc, &status);
+	log_line(LC_NOTICE,
+	         "zklockfs %s has taken over from %s in %" PRId64
+	         " ms: %u locks are held, %u waited for",
+	         ZKLOCKFS_VERSION, reload->from,
+	         (face->clock_us() - reload->stopped_us + 999) / 1000, status.holders,
+	         status.waiters);
+}
+
+/* ---- who goes ---- */
+
+/* As it was started from, whatever stands there now. NULL: not known. */
+static char *find_program(void)
+{
+	static const char deleted[] = " (deleted)";
+	char path[4096];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	size_t tail = strlen(deleted);
+
+	if (len <= 0)
+		return NULL;
+	path[len] = '\0';
+	if ((size_t)len > tail && strcmp(path + (size_t)len - tail, deleted) == 0)
+		path[(size_t)len - tail] = '\0';
+	return strdup(path);
+}
+
+void reload_init(struct reload *reload, char **argv)
+{
+	reload->argv = argv;
+	reload->program = find_program();
+	reload->output = -1;
+}
+
+void reload_finish(struct reload *reload)
+{
+	free(reload->program);
+}
+
+static void forget_child(struct reload *reload)
+{
+	if (reload->child > 0)
+		kill(reload->child, SIGKILL);
+	reload->child = 0;
+	if (reload->output >= 0)
+		close(reload->output);
+	reload->output = -1;
+}
+
+static void reload_step(struct reload *reload, int stage, int64_t limit_us)
+{
+	forget_child(reload);
+	reload->stage = stage;
+	reload->until_us = reload->face->clock_us() + limit_us;
+	reload->face->turns.closed = stage == RELOAD_SETTLING;
+}
+
+void reload_give_up(struct reload *reload, const char *why)
+{
+	if (reload->stage == RELOAD_NONE)
+		return;
+	reload_step(reload, RELOAD_NONE, 0);
+	log_line(LC_ERROR, "no reload, this program goes on: %s: %s",
+	         reload->program ? reload->program : "zklockfs", why);
+}
+
+void reload_ask(struct reload *reload)
+{
+	if (reload->stage != RELOAD_NONE)
+		return;
+	reload_step(reload, RELOAD_ASKED, SETTLE_US);
+	if (!reload->program)
+		reload_give_up(reload, "it is not known where it was started from");
+}
+
+/* Its descriptor, or -errno; -EBUSY: not now. */
+static int save(struct reload *reload, struct carry *ret_carry)
+{
+	void *engine;
+	size_t len;
+	int r = lc_save(reload->face->lc, &engine, &len);
+
+	if (r < 0)
+		return r;
+	carry_begin(ret_carry);
+	head_carry(ret_carry, &reload->mountpoint);
+	body_carry(ret_carry, reload, engine, len);
+	free(engine);
+	r = carry_write(ret_carry);
+	if (r < 0)
+		carry_end(ret_carry);
+	return r;
+}
+
+/* ---- the other program looks at it ---- */
+
+static _Noreturn void be_the_checker(const struct reload *reload, int kept, int output)
+{
+	int null = open("/dev/null", O_RDWR);
+	size_t count = 0;
+	char **argv;
+	sigset_t none;
+
+	while (reload->argv[count])
+		count++;
+	argv = calloc(count + 2, sizeof(*argv));
+	if (!argv || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+	    dup2(output, STDERR_FILENO) < 0)
+		_exit(1);
+	if (dup2(kept, STDERR_FILENO + 1) < 0)
+		_exit(1);
+	close_range(STDERR_FILENO + 2, ~0U, 0);
+	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* if it had that number */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	argv[0] = reload->argv[0];
+	argv[1] = (char[]){OPTION "3"};
+	memcpy(argv + 2, reload->argv + 1, (count - 1) * sizeof(*argv));
+	execv(reload->program, argv);
+	printf("%s\n", strerror(errno));
+	(void)fflush(stdout);
+	_exit(1);
+}
+
+static int start_checker(struct reload *reload, int kept)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	reload->child = fork();
+	if (reload->child == 0)
+		be_the_checker(reload, kept, fds[1]);
+	close(fds[1]);
+	reload->output = fds[0];
+	if (reload->child > 0)
+		return 0;
+	reload->child = 0;
+	return -EBUSY;
+}
+
+/* What the child has said so far, its first line; "": nothing. */
+static const char *read_child(const struct reload *reload)
+{
+	static char said[256];
+	ssize_t n = read(reload->output, said, sizeof(said) - 1);
+
+	said[n > 0 ? n : 0] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	return said;
+}
+
+static bool says_yes(const char *said)
+{
+	return strncmp(said, YES, strlen(YES)) == 0;
+}
+
+static const char *or_nothing(const char *said)
+{
+	return *said ? said : "it does not say that it can take over";
+}
+
+/* The child has ended: NULL if it has said yes, otherwise why not. */
+static const char *read_verdict(struct reload *reload, int status)
+{
+	static char ended[64];
+	const char *said = read_child(reload);
+
+	reload->child = 0;
+	if (WIFSIGNALED(status)) {
+		snprintf(ended, sizeof(ended), "it was ended by signal %d", WTERMSIG(status));
+		return ended;
+	}
+	return WEXITSTATUS(status) == 0 && says_yes(said) ? NULL : or_nothing(said);
+}
+
+void reload_reap(struct reload *reload, pid_t pid, int status)
+{
+	const char *why;
+
+	if (pid != reload->child || reload->stage != RELOAD_CHECKING)
+		return;
+	why = read_verdict(reload, status);
+	if (why)
+		reload_give_up(reload, why);
+	else
+		reload_step(reload, RELOAD_SETTLING, SETTLE_US);
+}
+
+/* ---- the last steps ---- */
+
+/* Nothing goes on meanwhile; so its end is not waited for, which comes right after its answer.
+ * NULL, or why not. */
+static const char *check_again(struct reload *reload, int kept)
+{
+	struct pollfd answer = {.events = POLLIN};
+	int r = start_checker(reload, kept);
+	const char *said;
+
+	if (r < 0)
+		return strerror(-r);
+	answer.fd = reload->output;
+	if (poll(&answer, 1, CHECK_AGAIN_MS) != 1)
+		return "it is too slow";
+	said = read_child(reload);
+	return says_yes(said) ? NULL : or_nothing(said);
+}
+
+/* Returns only why it could not be done. */
+static const char *exec_program(const struct reload *reload, const struct carry *carry, int fd)
+{
+	char number[16];
+	int error;
+
+	snprintf(number, sizeof(number), "%d", fd);
+	if (setenv(ENVIRONMENT, number, 1) < 0)
+		return strerror(errno);
+	(void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	carry_pass(carry, true);
+	(void)fcntl(fd, F_SETFD, 0);
+	execv(reload->program, reload->argv);
+	error = errno;
+	carry_pass(carry, false);
+	unsetenv(ENVIRONMENT);
+	return strerror(error);
+}
+
+static const char *problem_of(int error)
+{
+	return error == -EBUSY ? "what is being written to the ensemble does not end"
+	                       : strerror(-error);
+}
+
+/* False: not now. */
+static bool begin_check(struct reload *reload)
+{
+	struct carry carry;
+	int fd = save(reload, &carry), r;
+
+	if (fd == -EBUSY)
+		return false;
+	if (fd < 0) {
+		reload_give_up(reload, problem_of(fd));
+		return true;
+	}
+	carry_end(&carry);
+	reload_step(reload, RELOAD_CHECKING, CHECK_US);
+	r = start_checker(reload, fd);
+	close(fd);
+	if (r < 0)
+		reload_give_up(reload, strerror(-r));
+	return true;
+}
+
+static bool make_way(struct reload *reload)
+{
+	struct carry carry;
+	const char *why;
+	int fd;
+
+	reload->stopped_us = reload->face->clock_us();
+	fd = save(reload, &carry);
+	if (fd == -EBUSY)
+		return false;
+	if (fd < 0) {
+		reload_give_up(reload, problem_of(fd));
+		return true;
+	}
+	why = check_again(reload, fd);
+	if (!why)
+		why = exec_program(reload, &carry, fd);
+	reload_give_up(reload, why);
+	close(fd);
+	carry_end(&carry);
+	return true;
+}
+
+int64_t reload_wait(const struct reload *reload)
+{
+	int64_t left = reload->until_us - reload->face->clock_us();
+
+	switch (reload->stage) {
+	case RELOAD_NONE:
+		break;
+	case RELOAD_CHECKING:
+		return left;
+	case RELOAD_ASKED:
+	case RELOAD_SETTLING:
+		return SETTLE_LOOK_US;
+	}
+	return INT64_MAX;
+}
+
+void reload_process(struct reload *reload, bool settled)
+{
+	bool late = reload->face->clock_us() > reload->until_us, done = false;
+
+	if (reload->stage == RELOAD_NONE)
+		return;
+	if (reload->stage == RELOAD_ASKED)
+		done = begin_check(reload);
+	else if (reload->stage == RELOAD_SETTLING)
+		done = settled && reload->face->turns.going == 0 && make_way(reload);
+	if (late && !done)
+		reload_give_up(reload, reload->stage == RELOAD_CHECKING ? "it is too slow"
+		                                                        : problem_of(-EBUSY));
+}

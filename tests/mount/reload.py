@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Another program takes over a mount (SIGUSR2), and nobody notices: holders of every door hold
+with the token they had, waiters keep their places and their time limits and can be
+interrupted, and whatever is open stays what it was."""
+
+import errno
+import os
+import select
+import signal
+import threading
+from fcntl import F_UNLCK, F_WRLCK, LOCK_EX, LOCK_SH, LOCK_UN
+
+from clan import Clan
+from harness import Stopwatch, check, check_equal, run, until
+from locker import Locker
+
+
+def waiters(case, server):
+    """In several processes; one with a limit; one that is interrupted after the reload, one killed,
+    and one whose place is only kept, for it to come back."""
+    mount = case.mount(server, session='30s')
+    mount.mkdir('build')
+
+    def queued(count):
+        until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
+
+    holder = mount.take('build').held()
+    token = holder.token()
+    holder.do('write', b'a reason\n')
+    takers = []
+    for door in ('lock', 'lock@6s', 'lock', 'lock@1h', 'lock', 'lock'):
+        takers.append(mount.take('build', door))
+        queued(len(takers) + 1)
+    first, limited, interrupted, killed, comes_back, last = takers
+    watch = Stopwatch()
+    comes_back.kill(signal.SIGUSR1)
+    comes_back.refused(errno.EINTR)
+    before = server.entries('build')
+    mount.reload()
+    check_equal(holder.token(), token, 'the token')
+    check('a reason' in mount.read('build', 'holder'), 'the reason is lost')
+    check_equal(server.entries('build'), before, 'the queue')
+    again = mount.take('build')     # another process, at the end
+    queued(8)
+    check(not any(taker.answered() for taker in takers), 'a waiter does not wait')
+    interrupted.kill(signal.SIGUSR1)
+    interrupted.refused(errno.EINTR, 1)
+    killed.kill()
+    killed.gone(1)
+    comes_back.kill()
+    comes_back.gone(1)
+    queued(6)
+    mount.reload()                  # the place of the interrupted one lingers
+    interrupted.kill()
+    interrupted.gone(1)
+    queued(5)
+    limited.refused(errno.ETIMEDOUT)
+    watch.check(5, 9, 'lock@6s')
+    holder.release()
+    for taker in (first, last, again):
+        taker.held()
+        check(taker.token() > token, 'the token does not rise')
+        token = taker.token()
+        mount.reload()
+        check_equal(taker.token(), token, 'the token of one that waited over a reload')
+        taker.release()
+    check_equal(mount.metric('takes_total'), 8, 'all takes since the first start')
+    history = mount.read('.zklockfs', 'history').splitlines()
+    check_equal(len(history), 1 + 4, 'the history')
+
+
+def doors(case, server):
+    """Shared, several slots, reentrant, and their openers."""
+    mount = case.mount(server, 'b', session='30s')
+    mount.mkdir('docs')
+    mount.mkdir('deep')
+    readers = [mount.take('docs', 'shared').held() for _ in range(2)]
+    writer = mount.take('docs', 'try', os.O_RDWR)
+    writer.refused(errno.EAGAIN)
+    writer = mount.take('docs')
+    clan = Clan(case)
+    member = clan.member()
+    held = member.open(mount.path('deep', 'reentrant')).held()
+    token = held.token()
+    stranger = clan.member()
+    waiting = stranger.open(mount.path('deep', 'reentrant'))
+    until(lambda: len(server.entries('deep')) == 2 and len(server.entries('docs')) == 3, 'all queue')
+    mount.reload()
+    again = member.open(mount.path('deep', 'reentrant@0s')).held()
+    check_equal(again.token(), token, 'joined after the reload')
+    held.close()
+    mount.reload()
+    check_equal(again.token(), token, 'one of the two is left')
+    check(not waiting.answered(), 'a stranger joined')
+    again.close()
+    waiting.held()
+    waiting.close()
+    for reader in readers:
+        check(not writer.answered(), 'an exclusive holder beside a shared one')
+        reader.release()
+    writer.held()
+    writer.release()
+
+    # Limits of a door: what is kept, and what is lost.
+    mount.allow('lost')
+    mount.mkdir('kept')
+    watch = Stopwatch()
+    mount.take('kept', 'try@least=3s').held().release()
+    mount.mkdir('brief')
+    brief = mount.take('brief', 'lock@most=3s').held()
+    mount.reload()
+    behind = mount.take('kept')
+    brief.token()
+    check(not behind.answered(), 'what is kept was to be had')
+    behind.held()
+    watch.check(2.8, 5, 'kept over a reload')
+
+    def lost():
+        try:
+            return not brief.token()
+        except OSError as err:
+            return err.errno == errno.EIO
+    until(lost, 'it is held too long')
+    watch.check(2.8, 6, 'held over a reload')
+    behind.release()
+    brief.release()
+
+
+def locks_of_files(case, server):
+    """flock(2) and fcntl(2): held, waited for, changed from one kind to the other."""
+    mount = case.mount(server, 'c', session='30s')
+    mount.mkdir('file')
+    mount.mkdir('other')
+
+    def queued(lock, count):
+        until(lambda: len(server.entries(lock)) == count, f'{count} in the queue of {lock}')
+
+    p, q, r, s = (Locker(mount, 'file') for _ in range(4))
+    fd, qfd, rfd, sfd = (locker.do('open') for locker in (p, q, r, s))
+    p.do('flock', fd, LOCK_EX)
+    token = p.do('pread', fd, 64, 0)
+    p.do('setlk', fd, F_WRLCK)      # both have one hold
+    q.ask('raw_flock', qfd, LOCK_EX)
+    queued('file', 2)
+    r.ask('raw_setlkw', rfd, F_WRLCK)
+    queued('file', 3)
+    s.ask('raw_setlkw', sfd, F_WRLCK)
+    queued('file', 4)
+    mount.reload()
+    check_equal(p.do('pread', fd, 64, 0), token, 'the token of a file that is locked')
+    p.do('flock', fd, LOCK_UN)
+    r.kill(signal.SIGUSR1)
+    r.fails(errno.EINTR)
+    s.kill(signal.SIGKILL)
+    queued('file', 3)
+    mount.reload()
+    check(not q.answered(), 'the lock by fcntl is gone')
+    p.do('setlk', fd, F_UNLCK)
+    q.got()
+    check(q.do('pread', qfd, 64, 0) != token, 'another holder, the same token')
+    q.do('flock', qfd, LOCK_SH)     # at the end of the queue, behind nobody who is left
+    mount.reload()
+    p.do('flock', fd, LOCK_SH)
+    p.ask('raw_setlkw', fd, F_WRLCK)    # waits for q, and replaces its own shared lock
+    queued('file', 3)
+    mount.reload()
+    check(not p.answered(), 'exclusive beside a shared one')
+    q.do('flock', qfd, LOCK_UN)
+    p.got()
+    p.do('close', fd)
+    queued('file', 0)
+
+
+def files(case, server):
+    """Text files, directories, files of all locks, and those who poll."""
+    mount = case.mount(server, 'd', session='30s', root='/more', options=['mkroot'])
+    mount.allow('lost')
+    for i in range(200):
+        mount.mkdir(f'lock-with-a-long-name-to-fill-the-page-of-a-listing-{i:04}')
+    mount.mkdir('build')
+    held = os.open(mount.path('build', 'lock'), os.O_RDWR)
+    value = os.open(mount.path('build', 'value'), os.O_RDWR)
+    os.write(value, b'one\n')
+    os.lseek(value, 0, os.SEEK_SET)
+    names = os.listdir(mount.directory)
+    listing = os.scandir(mount.directory)
+    seen = [next(listing).name for _ in range(10)]
+    locks = os.open(mount.path('.zklockfs', 'locks'), os.O_RDONLY)
+    text = os.read(locks, 16)
+    old = os.open(mount.path('build', 'holder'), os.O_RDONLY)
+    holder = mount.read('build', 'holder')
+    numbers = {name: os.stat(mount.path(name)).st_ino for name in names[:20]}
+    woken = []
+    poll = select.poll()
+    poll.register(held, 0)
+    thread = threading.Thread(target=lambda: woken.append(poll.poll(20000)), daemon=True)
+    thread.start()
+    mount.mkdir('shy')
+    shy = os.open(mount.path('shy', 'lock'), os.O_RDWR)
+    yields = select.epoll()
+    yields.register(shy, select.EPOLLPRI)
+    check_equal(yields.poll(0), [], 'nobody waits')
+    mount.reload()
+    behind = mount.take('shy')
+    check(yields.poll(20)[0][1] & select.EPOLLPRI, 'somebody waits behind it')
+    os.close(shy)
+    behind.held().release()
+    seen += [entry.name for entry in listing]
+    check_equal(sorted(name for name in seen), sorted(names), 'a listing over a reload')
+    check_equal({name: os.stat(mount.path(name)).st_ino for name in numbers}, numbers, 'inode numbers')
+    check_equal(os.read(old, 4096).decode(), holder, 'a text that was open')
+    os.write(value, b'two\n')
+    check_equal(mount.read('build', 'value'), 'two\n', 'the value')
+    while part := os.read(locks, 4096):
+        text += part
+    check_equal(text.decode().count('\nbuild '), 1, 'the file of all locks')
+    os.mkdir(mount.path('build', 'below'))
+    os.rmdir(mount.path('build', 'below'))
+    entry, = server.entries('build', '/more')
+    server.zk.delete('/more/build/' + entry)
+    until(lambda: woken, 'who polls is woken by a loss after the reload')
+    check(woken[0][0][1] & select.POLLERR, 'what it is told')
+    for fd in (held, value, locks, old):
+        os.close(fd)
+
+
+def test(case):
+    server = case.server()
+    case.at_once(*(lambda part, what=what: what(part, server)
+                   for what in (waiters, doors, locks_of_files, files)))
+
+
+run(test)

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Ten reloads in a row under jobs that take a lock on two mounts and count their tokens: there
+are never two holders, tokens rise, and nobody gets an error, whatever else is asked and written. A holder that reads all the time
+waits for no longer than a moment; and so it is with 2,000 who wait. In the end the daemon
+leaves as one that was never reloaded."""
+
+import multiprocessing
+import os
+import signal
+import time
+
+from crowd import Crowd
+from harness import SLOWNESS, check, check_equal, die_with_parent, run, until
+
+RELOADS = 10
+PAUSE_SECONDS = 0.5 * SLOWNESS     # of a machine that does much else meanwhile
+
+
+class Child:
+    """A process of its own that calls the function again and again until it is told to stop, and
+    then says what it says."""
+
+    def __init__(self, function, *args):
+        self.conn, theirs = multiprocessing.Pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                die_with_parent()
+                signal.alarm(0)
+                os.closerange(3, theirs.fileno())
+                theirs.send('started')
+                theirs.send(function(theirs, *args))
+            finally:
+                os._exit(0)
+        theirs.close()
+        self.conn.recv()
+
+    def stop(self):
+        self.conn.send('stop')
+        result = self.conn.recv()
+        os.waitpid(self.pid, 0)
+        return result
+
+
+def job(conn, door, store):
+    """Takes the lock and writes its token down, as long as nobody else does it and it rises."""
+    wrong, count = [], 0
+    inside = store + '.inside'
+    while not conn.poll():
+        try:
+            fd = os.open(door, os.O_RDWR)
+            token = int(os.read(fd, 64))
+            os.close(os.open(inside, os.O_CREAT | os.O_EXCL))
+            with open(store, encoding='ascii') as file:
+                before = int(file.read())
+            with open(store, 'w', encoding='ascii') as file:
+                file.write(str(token))
+            os.unlink(inside)
+            os.close(fd)
+            if token <= before:
+                wrong.append(f'{token} after {before}')
+            count += 1
+        except (OSError, ValueError) as err:
+            wrong.append(repr(err))
+            break
+    return count, wrong
+
+
+def reader(conn, door):
+    """The longest time that a read took."""
+    fd = os.open(door, os.O_RDWR)
+    token, longest = os.pread(fd, 64, 0), 0
+    while not conn.poll(0.001):
+        began = time.monotonic()
+        if os.pread(fd, 64, 0) != token:
+            return -1
+        longest = max(longest, time.monotonic() - began)
+    return longest
+
+
+def busy(conn, mount, name):
+    """Asks and writes all that can be asked and written but locks."""
+    wrong, count = [], 0
+    path = os.path.join(mount, name)
+    while not conn.poll():
+        try:
+            os.mkdir(path)
+            os.chmod(path, 0o700 + count % 8)
+            with open(path + '/slots', 'w', encoding='ascii') as file:
+                file.write('3\n')
+            with open(path + '/slots', encoding='ascii') as file:
+                if file.read() != '3\n':
+                    wrong.append('slots')
+            fd = os.open(path + '/lock', os.O_RDWR)
+            with open(path + '/value', 'w', encoding='ascii') as file:
+                file.write(f'value {count}')
+            os.write(fd, b'a reason')
+            os.fsync(fd)
+            with open(path + '/value', encoding='ascii') as file:
+                if file.read() != f'value {count}':
+                    wrong.append('value')
+            if name not in os.listdir(mount) or not os.listdir(path + '/queue'):
+                wrong.append('listings')
+            os.close(fd)
+            with open(os.path.join(mount, '.zklockfs', 'locks'), encoding='utf-8') as file:
+                file.read()
+            os.rmdir(path)
+            count += 1
+        except (OSError, ValueError) as err:
+            wrong.append(repr(err))
+            break
+    return count, wrong
+
+
+def written(path):
+    with open(path, encoding='ascii') as file:
+        return file.read()
+
+
+def jobs(case, server, mounts):
+    store = case.directory + '/store'
+    with open(store, 'w', encoding='ascii') as file:
+        file.write('0')
+    doors = [(mount, door) for mount in mounts for door in ('lock', 'lock@1h')]
+    children = [Child(job, mount.path('build', door), store) for mount, door in doors]
+    children += [Child(busy, mounts[0].directory, f'busy{i}') for i in range(3)]
+    watcher = Child(reader, mounts[0].path('held', 'lock'))
+    for _ in range(RELOADS):
+        before = written(store)
+        mounts[0].reload()
+        until(lambda last=before: written(store) not in ('', last), 'the jobs go on')
+    results = [child.stop() for child in children]
+    pause = watcher.stop()
+    print(f'{RELOADS} reloads: takes {[count for count, _ in results]}, longest read {pause * 1000:.1f} ms')
+    check_equal([wrong for _, wrong in results], [[]] * len(results), 'what went wrong')
+    check(all(count > 0 for count, _ in results), 'somebody never had it')
+    check(0 <= pause < PAUSE_SECONDS, f'a read took {pause} s')
+
+
+def crowd(case, server, mount):
+    holder = mount.take('crowd').held()
+    crowds = [Crowd(mount.path('crowd', 'lock'), 500) for _ in range(4)]
+    until(lambda: len(server.entries('crowd')) == 2001, '2,000 wait', 60 * SLOWNESS)
+    before = server.entries('crowd')
+    watcher = Child(reader, mount.path('held', 'lock'))
+    mount.reload()
+    pause = watcher.stop()
+    print(f'2,000 wait: longest read {pause * 1000:.1f} ms')
+    check(0 <= pause < PAUSE_SECONDS, f'a read took {pause} s')
+    check_equal(server.entries('crowd'), before, 'the queue')
+    os.kill(crowds[3].pid, signal.SIGKILL)
+    os.waitpid(crowds[3].pid, 0)
+    until(lambda: len(server.entries('crowd')) == 1501, 'those who were killed are gone', 20 * SLOWNESS)
+    holder.release()
+    check_equal(sum(crowd.served() for crowd in crowds[:3]), 1500, 'who was served')
+
+
+def test(case):
+    server = case.server()
+    mounts = [case.mount(server, host, session='30s') for host in ('a', 'b')]
+    for name in ('build', 'held', 'crowd'):
+        mounts[0].mkdir(name)
+    jobs(case, server, mounts)
+    crowd(case, server, mounts[0])
+    mounts[0].process.send_signal(signal.SIGTERM)
+    mounts[0].check_end()
+
+
+run(test)

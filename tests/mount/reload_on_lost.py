@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""After a reload the guardian goes on, with all whom it guards: who loses the lock is stopped,
+also when the daemon is dead, and nobody else is. Who held before can be evicted."""
+
+import signal
+from fcntl import LOCK_EX
+
+from harness import check, check_equal, command, run, until
+from locker import Locker
+
+
+def guards(mount):
+    """The children of the daemon, but for the one that writes its log."""
+    path = f'/proc/{mount.process.pid}/task/{mount.process.pid}/children'
+    with open(path, encoding='ascii') as children:
+        return sorted(set(map(int, children.read().split())) & set(mount.case.daemons()))
+
+
+def evicted(case, server):
+    mount = case.mount(server, 'a', session='6s', options=['on_lost=kill'])
+    mount.allow('lost')
+    for name in ('build', 'file', 'other'):
+        mount.mkdir(name)
+    before = guards(mount)
+    holder, other = mount.take('build').held(), mount.take('other').held()
+    locker = Locker(mount, 'file')
+    locker.do('flock', locker.do('open'), LOCK_EX)
+    bystander = Locker(mount, 'file')
+    bystander.do('open')
+    mount.reload()
+    mount.reload()
+    check_equal(guards(mount), before, 'the guardian is the same one')
+    late = mount.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'a waiter queues')
+    entry = mount.queue('build')[0]
+    with open(mount.path('build', 'queue', entry), 'w', encoding='ascii') as file:
+        file.write('evict\n')
+    holder.gone(5)
+    late.held()
+    entry, = server.entries('file')
+    server.zk.delete('/locks/file/' + entry)
+    locker.gone(5)
+    check(not bystander.ended() and not other.ended(), 'somebody else was stopped')
+    late.release()
+    other.release()
+
+
+def dead(case, server):
+    """The daemon that took over is killed."""
+    mount = case.mount(server, 'b', session='6s', options=['on_lost=term'])
+    mount.allow('.')
+    mount.mkdir('deep')
+    holder = mount.take('deep').held()
+    mount.reload()
+    mount.process.kill()
+    holder.gone(10)
+    until(lambda: not server.entries('deep'), 'the session has ended')
+    command(['umount', '-l', mount.directory])
+    mount.check_end(status=-signal.SIGKILL)
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    case.at_once(lambda part: evicted(part, server), lambda part: dead(part, server))
+
+
+run(test)

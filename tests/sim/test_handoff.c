@@ -161,7 +161,10 @@ static void readers_together(void **state)
 		begin_take(&readers[i], &stage->hosts[0], "build", LC_SHARED);
 	run(stage, 100 * MS);
 	allow_listings(stage, false);
-	leave(&writer);
+	stage_leave(&writer);
+	host_wake(&stage->hosts[1]);
+	while (readers[0].result == NONE)
+		run(stage, 10);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(readers[i].result, 0);
 	allow_listings(stage, true);

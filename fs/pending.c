@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -49,12 +50,30 @@ static void see_answer(struct face *face, const struct fuse_out_header *answer)
 		trace_answer(face->trace, answer->unique, answer->error);
 }
 
+/* libfuse 3.14.0 asks the kernel for no parallel lookups, though it says that it does. Then the
+ * names of a directory are looked up one after the other, and whoever looks up thousands makes
+ * all others wait. */
+static void mend_greeting(const struct fuse_in_header *request, const struct iovec *answer,
+                          int count)
+{
+	const struct fuse_init_in *in;
+	struct fuse_init_out *out;
+
+	if (!request || request->opcode != FUSE_INIT || count < 2 ||
+	    answer[1].iov_len < offsetof(struct fuse_init_out, flags) + sizeof(out->flags))
+		return;
+	in = (const void *)(request + 1);
+	out = answer[1].iov_base;
+	out->flags |= in->flags & FUSE_PARALLEL_DIROPS;
+}
+
 static ssize_t write_answer(int fd, struct iovec *iov, int count, void *face)
 {
 	ssize_t n = 0;
 
 	if (iov[0].iov_len >= sizeof(struct fuse_out_header))
 		see_answer(face, iov[0].iov_base);
+	mend_greeting(((struct face *)face)->pending.now, iov, count);
 	if (!((struct face *)face)->pending.replays)
 		return writev(fd, iov, count);
 	for (int i = 0; i < count; i++) /* the kernel waits for no second greeting */

@@ -64,6 +64,12 @@ def test(case):
     check(asked < THREADS * ROUNDS / 2, f'{asked} requests')
     check(sorted(took)[10] < 0.5, f'takes beside it: {took}')
 
+    # The kernel lets them read one directory at the same time.
+    before = requests()
+    Crowd(lambda: check_equal(len(mount.queue('build')), ENTRIES, 'entries')).join()
+    asked = requests() - before
+    check(asked < THREADS * ROUNDS / 2, f'{asked} requests for listings')
+
     client.close()
 
     # A later taker is shown to those that ask after it came.

@@ -178,9 +178,12 @@ static void refuse_all(struct lock *lock, int error)
 	struct lc_taker *taker, *next;
 
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		bool has_left = taker->state == TAKER_LEFT;
+
 		if (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)
-			loss_by_listing(taker);
-		if (taker->state == TAKER_WAITING && taker->entry.state != ENTRY_CREATING)
+			loss_by_listing(taker); /* which frees it, if it has left */
+		if (!has_left && taker->state == TAKER_WAITING &&
+		    taker->entry.state != ENTRY_CREATING)
 			taker_fail(taker, error);
 	}
 	if (lock->unresolved)

@@ -724,6 +724,24 @@ static void forgotten(void **state)
 	finish(stage);
 }
 
+/* Its entry is deleted, it leaves, and the listing that would say that it is gone is refused. */
+static void left_and_not_listed(void **state)
+{
+	struct stage *stage = begin_build(90);
+	struct taker holder;
+
+	(void)state;
+	take(&holder, &stage->hosts[0], LC_EXCLUSIVE);
+	stage->world.list_error = ENSEMBLE_REFUSED;
+	assert_int_equal(act(stage, ENSEMBLE_DELETE, holder.path, 0, false), ENSEMBLE_OK);
+	for (int i = 0; i < 10000 && holder.phase == HELD; i++)
+		run(stage, 10);
+	assert_int_equal(holder.phase, LOST);
+	leave(&holder);
+	assert_true(lc_idle(stage->hosts[0].lc));
+	finish(stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -748,6 +766,7 @@ int main(void)
 		cmocka_unit_test(swept_among_copies),
 		cmocka_unit_test(given_up),
 		cmocka_unit_test(forgotten),
+		cmocka_unit_test(left_and_not_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1251,7 +1251,7 @@ mutant(38, 'state_of_another_boot', 'adopt.c',
        '0',
        ADOPT)
 mutant(38, 'saved_in_the_middle_of_a_question', 'adopt.c',
-       'if (lc->calls->calls)',
+       'if (!lc_may_cancel(call))',
        'if (0)',
        ADOPT)
 

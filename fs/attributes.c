@@ -4,8 +4,8 @@
  * chown(2) make of it.
  *
  * A lock has one owner and two modes: the directory's, and one for all its doors. They
- * stand in ZooKeeper; what was read of them is good for TIMEOUT_S, for all files of
- * the lock together, so that a change shows on every host after that.
+ * stand in ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a
+ * change shows on every host after that time.
  */
 #include "text.h"
 
@@ -26,7 +26,7 @@ static struct node *lock_of(const struct node *node)
 	return (struct node *)node;
 }
 
-/* With w alone nobody but root could open `9<>` and read his token, nor flock(1) its file, and
+/* With w alone nobody but root could open `9<>` and read the token, nor flock(1) its file, and
  * tree tools would fail all the same. */
 mode_t attributes_door_mode(mode_t mode)
 {
@@ -92,7 +92,7 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		break;
 	case NODE_ENTRY:
 		st.st_mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
-		/* What other clients wrote is not believed. */
+		/* Data that other clients wrote is not believed. */
 		st.st_uid = node->entry.ours && node->entry.uid >= 0 ? (uid_t)node->entry.uid : 0;
 		st.st_gid = st.st_uid;
 		st.st_size = VIEW_SIZE;
@@ -147,8 +147,8 @@ static void reply_attributes(struct face *face, fuse_req_t req, const struct nod
 	fuse_reply_attr(req, &st, attributes_timeout(face, node));
 }
 
-/* Who asks for a file of the lock is told what is remembered of it if need be: the file of
- * a held descriptor is there whatever became of the lock. */
+/* A request for a file of the lock is answered from memory if need be: the file of a held
+ * descriptor is there, whatever became of the lock. */
 static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
@@ -200,8 +200,8 @@ static void lock_changed(void *ctx, int err)
 	                          lock_read, parked, &parked->call));
 }
 
-/* Who may is looked at by the engine: the kernel has checked with what it last saw, and the
- * lock may be another's by now. */
+/* The engine checks whether the user may: the kernel has checked with attributes that it saw
+ * before, and the lock may belong to another user by now. */
 static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
                                       const struct stat *wanted, int to_set)
 {
@@ -257,7 +257,7 @@ static void value_truncated(void *ctx, int err)
 	parked_free(parked);
 }
 
-/* `value` is emptied by who may write it, and has no other length than what was written. */
+/* A user who may write `value` may empty it. Its length cannot be set in another way. */
 static void truncate_value(struct face *face, fuse_req_t req, struct node *node, off_t size)
 {
 	struct parked *parked;
@@ -279,8 +279,8 @@ static bool sets_times(int to_set)
 	                  FUSE_SET_ATTR_MTIME_NOW));
 }
 
-/* Times are the ensemble's. Who locks by mkdir(2) and keeps the directory's time fresh has to
- * be told that it is not: he would believe in his lock, and others see it grow stale.
+/* Times are the ensemble's. A program that locks by mkdir(2) and keeps the directory's time
+ * fresh has to be told that it cannot: it would rely on its lock, while others see it grow stale.
  * Truncation changes nothing but `value`. */
 void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
                     struct fuse_file_info *fi)

@@ -24,7 +24,7 @@
 #define BESIDE_NICE 0
 #define BEHIND_NICE 19
 
-/* What a child tells of itself. */
+/* A child tells this of itself. */
 struct desk {
 	_Atomic int64_t since_us; /* at this job; 0: at none */
 	_Atomic int job;
@@ -296,7 +296,7 @@ static void begin_list(struct crew *crew, uint32_t count)
 	atomic_store(&crew->table->next, (uint64_t)++crew->list << 32);
 }
 
-/* Those that were put off, with a larger share. */
+/* The jobs that were put off, with a larger share. */
 static bool next_turn(struct crew *crew)
 {
 	struct table *table = crew->table;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * crew.h - work that may hang, done by children of which any may be given up. They take jobs
- * from one list; whoever sits at one for too long, since it hangs or is much work, is left
- * alone with it, and another one goes on with the rest.
+ * from one list. A child that needs too long for a job, since it hangs or is much work, is left
+ * alone with it, and another child goes on with the rest.
  *
  *   crew_start() ─► crew_tend(), every CREW_TEND_US ─► ... ─► true: all done but what was left
  *
- * Time is shared among users: what one causes must not delay what another one does. Once
- * the jobs of a user have taken CREW_SHARE_US they come behind all others'; what is left of
- * all then goes on with a larger share.
+ * Time is shared among users: the jobs of one user must not delay those of another. When the
+ * jobs of a user have taken CREW_SHARE_US, the rest of them come behind those of all others.
+ * When such jobs alone are left, they go on with a larger share.
  */
 #ifndef FS_CREW_H
 #define FS_CREW_H
@@ -26,16 +26,16 @@
 #define CREW_SHARE_US 50000
 /* A child that was left is killed when it has used so much CPU time in all. */
 #define CREW_LEFT_CPU_S 10
-/* Left alone with a job, at one time: beyond that the one that sits there for longest is killed,
- * and its job is not done. */
+/* So many children may be left alone with a job at a time. Beyond that the child that was left
+ * first is killed, and its job is not done. */
 #define CREW_LEFT_MAX 64
 /* At work at one time. */
 #define CREW_WORKERS_MAX 8
 #define CREW_JOBS_MAX (1 << 18)
 
 struct job {
-	pid_t pid; /* what it looks at; no second child is sent there while one is left with it */
-	uid_t uid; /* whose time it takes */
+	pid_t pid; /* the process to look at; only one child at a time looks at it */
+	uid_t uid; /* the user whose time it takes */
 };
 
 /* Both are called in a child, which forked from the caller at crew_start() or later. */
@@ -59,9 +59,9 @@ enum crew_rank {
 void crew_rank(struct crew *crew, enum crew_rank rank);
 /* `whose` tells the jobs' users, unless they stand there already: NULL. */
 void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count);
-/* True: nobody is at work any more but who was left. */
+/* True: no child is at work any more, except for those that were left. */
 bool crew_tend(struct crew *crew);
-/* Whoever is at work stops. Those who were left go on. */
+/* The children that are at work stop. Those that were left go on. */
 void crew_stop(struct crew *crew);
 /* How many sit alone with a job. */
 int crew_left(const struct crew *crew);

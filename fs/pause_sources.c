@@ -174,7 +174,7 @@ static bool has_word(const char *line, const char *word)
 	return false;
 }
 
-/* One that always runs at the same rate, also when the processor sleeps. */
+/* A counter that always runs at the same rate, also when the processor sleeps. */
 static bool is_steady(const char *cpuinfo)
 {
 	FILE *file = fopen(cpuinfo, "re");

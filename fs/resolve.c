@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of what the child says: more addresses than anybody has servers. */
+/* The size of the child's answer: more addresses than anybody has servers. */
 #define TEXT_MAX 65536
 
 /* ---- the child ---- */

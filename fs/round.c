@@ -21,14 +21,14 @@
 
 #define GENERATIONS_MAX 128
 #define UNKNOWN_UID ((uid_t)-1)
-/* For finding out who descends from whom: what is not known by then is done without. */
+/* The time for finding out which process descends from which. */
 #define KIN_US 100000
 
-/* What is known of a slot that is lost. */
+/* A slot that is lost. */
 struct loss {
 	unsigned word;    /* the slot's */
 	int64_t since_us; /* first seen lost */
-	bool termed;      /* those who had it open then were sent SIGTERM */
+	bool termed;      /* the processes that had it open then were sent SIGTERM */
 };
 
 struct opener {
@@ -112,12 +112,12 @@ static void stop(struct round *round, int slot, uid_t taker)
 	}
 }
 
-/* ---- whose descriptor is it? ---- */
+/* ---- to whom a descriptor belongs ---- */
 
 enum { UNKNOWN = -1, BYSTANDER = -2 };
 
-/* The slot by which this process opened the door: one that holds, before one that has lost,
- * before one that holds nothing. */
+/* The slot by which this process opened the door. A slot that holds is preferred to a lost one,
+ * and that to a slot that holds nothing. */
 static int slot_of(const struct round *round, const struct process_ref *process, uint64_t ino,
                    struct slot_now *ret_now)
 {
@@ -196,8 +196,9 @@ static bool opener_lives(const struct slot_now *now)
 	return lives;
 }
 
-/* It descends from nobody who is known. While the opener lives, it was given the descriptor by
- * whatever way, and nobody asked it; while somebody holds at that door, it may be of his. */
+/* The process descends from no known one. While the opener lives, somebody has passed the
+ * descriptor to the process, perhaps unasked. While another process holds at that door, the
+ * descriptor may be of that one. */
 static void look_at_orphan(struct round *round, uint64_t ino)
 {
 	const struct slot_entry *entry;
@@ -244,7 +245,7 @@ static bool is_lost_door(const struct round *round, const struct open_file *file
 	       scan_is_on_mount(file, round->page->mount_id, round->page->device);
 }
 
-/* By what it opened itself; what it was given comes later. */
+/* By the descriptors that it opened itself; those that it was given come later. */
 static bool look_at_own(void *ctx, const struct open_file *file)
 {
 	struct round *round = ctx;
@@ -330,7 +331,7 @@ static uid_t whose(void *ctx, pid_t pid)
 	return subject->status.real;
 }
 
-/* Somebody who has lost might signal it. */
+/* The user of a lost slot might signal it. */
 static bool is_in_reach(const struct round *round)
 {
 	const struct process_status *status = &round->subject.status;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * round.h - one look at all who have lost: first each loser's opener itself, then everybody
- * who may have a lost door open, in the order that order.h says. Who is stopped is said in
- * guardian.h.
+ * round.h - one look at all slots that are lost: first at the opener of each, then at all
+ * processes that may have a lost door open, in the order that order.h says. guardian.h says
+ * which of them are stopped.
  *
  *   round_note() ─► round_begin() ─► round_tend() ... true ─► again, until nobody is open
  *
- * It is done by a crew: what is read of other processes may hang.
+ * A crew does it, since a read of another process may hang.
  */
 #ifndef FS_ROUND_H
 #define FS_ROUND_H
@@ -28,13 +28,13 @@ struct round_lost {
 struct round_lost round_note(struct round *round);
 /* Of what is noted; a round that is under way ends. */
 void round_begin(struct round *round);
-/* How those who look run from now on. */
+/* How the children that look run from now on. */
 void round_rank(struct round *round, enum crew_rank rank);
 /* True: it is over. To be called every CREW_TEND_US. */
 bool round_tend(struct round *round);
 /* In the round that is over somebody was to be stopped, and may not be gone yet. */
 bool round_found(const struct round *round);
-/* Children hang somewhere, who will stop whomever they find when they go on. */
+/* Some children hang. When they go on, they still stop the processes that they find. */
 bool round_hangs(const struct round *round);
 
 #endif

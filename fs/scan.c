@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So many are read before the first is looked at, and then from the last: what was opened
- * last is what is looked for, most of the time. */
+/* So many are read before the first is looked at. Then they are looked at from the last one on:
+ * most of the time the file that was opened last is the one that is sought. */
 #define BATCH 512
 /* Of this process's own CPU time, for one descriptor of another process: it is dear. Most take
  * 5 us. */

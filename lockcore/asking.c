@@ -2,19 +2,20 @@
  *
  * asking.c - see asking.h.
  *
- * A thousand processes that all read `holder` of a long queue would each have it listed, and
- * whoever takes a lock would wait behind all that, since a session's requests are answered
- * in their order. So:
+ * Without limits a thousand processes that all read `holder` of a long queue would cause a
+ * thousand listings. Takers would wait behind them, since a session's requests are answered in
+ * their order. So:
  *
- *  - The same is asked once for all: those that came before it was sent share the answer.
- *    Whoever comes later must not, or he would not see what he himself has done in between;
- *    he waits for the next, which is sent when this one is answered.
- *  - Of lists, which may be long, one is under way in all, and after it none for as much
- *    longer as it was long. Of all else each user has a share.
- *  - Users take turns, in asking and in being told; and only so many are told in a turn of the
- *    loop, and none for a while after, since each may ask again at once.
- *  - They go out last in the turn: behind heartbeats, creates and deletes.
- *  - What nobody wants to know any more is not sent, and not looked at.
+ *  - One request is sent for all readers that ask the same. The readers that came before it was
+ *    sent share its answer. A later reader must not share it, since the answer may be older than
+ *    what this process has done in between. It waits for the next request, which is sent when
+ *    this one is answered.
+ *  - One list at a time is under way in all, since lists may be long. After it no list is sent for
+ *    a time that grows with its length. For other reads each user has a share.
+ *  - Users take turns, in asking and in being told. Only some readers are told in a turn of the
+ *    loop, and none for a while after it, since each of them may ask again at once.
+ *  - Reads go out last in the turn: behind heartbeats, creates and deletes.
+ *  - A read whose readers have all cancelled is not sent, and its answer is dropped.
  */
 #include "asking.h"
 
@@ -29,19 +30,19 @@
 struct subject {
 	struct lc *lc;
 	enum reading_kind kind;
-	struct reader *asked;  /* who shares the answer that is under way */
-	struct reader *coming; /* who came later */
-	struct asker *payer;   /* whose share is used by what is under way, or NULL */
+	struct reader *asked;  /* readers that share the answer that is under way */
+	struct reader *coming; /* readers that came later */
+	struct asker *payer;   /* the user whose share the request under way uses, or NULL */
 	bool with_data;        /* how many may hold it is not known */
 	bool synced;           /* "not there" was said after a sync */
-	int64_t sent_us;       /* what is under way */
+	int64_t sent_us;       /* the request under way */
 	unsigned outstanding;  /* answers */
 	UT_hash_handle hh;
 	const char *path; /* in the key */
 	char key[];       /* the kind and the path */
 };
 
-/* A user who wants to know something. */
+/* A user with readers. */
 struct asker {
 	uid_t uid;
 	unsigned readers, asking; /* how many, and how much is under way for them */
@@ -199,7 +200,7 @@ bool reader_starves(const struct reader *reader)
 	case READER_ASKED:
 		break;
 	}
-	/* What was sent just now has waited here for most of the time. */
+	/* A request that was sent just now has waited here for most of the time. */
 	return lc_now(reader->lc) - reader->subject->sent_us < LC_CALL_TIMEOUT_US / 2;
 }
 
@@ -245,7 +246,7 @@ static void ask_subject(struct subject *subject, struct asker *payer)
 	submit_subject(subject);
 }
 
-/* Nothing is under way of it any more: those who came meanwhile are next. */
+/* Nothing of it is under way any more: the readers that came meanwhile are next. */
 static void end_flight(struct subject *subject)
 {
 	struct lc *lc = subject->lc;
@@ -261,7 +262,7 @@ static void end_flight(struct subject *subject)
 		wait_for_turn(reader);
 }
 
-/* Whose turn it is. */
+/* The reader whose turn it is. */
 static struct reader *next_reader(struct lc *lc, unsigned list)
 {
 	struct fair *fair = &lc->reads->wanting[list];

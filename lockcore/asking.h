@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * asking.h - those who only want to know something: the same is asked once for all of them,
+ * asking.h - readers, which only want to know something: the same is asked once for all of them,
  * users take turns, and no more is under way than the session can carry beside the locks.
  * See asking.c.
  */
@@ -13,9 +13,9 @@
 
 /* Of two of each, the second is for lists. */
 struct reads {
-	struct subject *subjects; /* by kind and path: what somebody wants to know */
+	struct subject *subjects; /* by kind and path: what readers want to know */
 	struct asker *askers;     /* by user */
-	struct fair wanting[2];   /* who is to be asked for */
+	struct fair wanting[2];   /* readers that are to be asked for */
 	struct fair due;          /* to be told */
 	unsigned asking[2];       /* how much is under way */
 	int64_t rest_until_us;    /* no list before that, */
@@ -27,7 +27,7 @@ struct reads {
 struct reader;
 typedef void reader_fn(struct reader *reader, struct reading *reading);
 
-/* Embedded in who asks; all zero: asks nothing.
+/* Embedded in a call; all zero: asks nothing.
  *
  *           reader_ask()
  *   [IDLE] -------------> [WAITING] ---its user's turn---> [ASKED]
@@ -65,7 +65,7 @@ void reader_cancel(struct reader *reader);
 bool reader_starves(const struct reader *reader);
 
 void asking_begin(struct lc *lc);
-void asking_send(struct lc *lc);    /* what may be asked now */
+void asking_send(struct lc *lc);    /* all that may be asked now */
 void asking_tell(struct lc *lc);    /* some of those that are answered */
 int64_t asking_wait(struct lc *lc); /* until somebody is to be told */
 void asking_finish(struct lc *lc);  /* nobody asks any more */

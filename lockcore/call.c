@@ -3,10 +3,10 @@
  * call.c - the life of a question to the ensemble: what is this lock, who queues
  * there, make one, change one, is my entry still there.
  *
- * A call runs through stages. What only reads is asked again on the next connection
- * when its answer was lost; what writes is not, and says that it does not know,
- * unless to do it twice is to do it once. Every call ends within LC_CALL_TIMEOUT_US. What
- * only reads asks by a reader, which asks the same once for all: asking.c.
+ * A call runs through stages. When the answer of a read was lost, the call asks again on the
+ * next connection. When the answer of a write was lost, it does not, and fails with EHOSTUNREACH,
+ * unless doing it twice is the same as doing it once. Every call ends within LC_CALL_TIMEOUT_US.
+ * A call that only reads uses a reader, which asks the same once for all: asking.c.
  */
 #include "call.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a question waits at least while the ensemble is away. */
+/* A question waits so long at least while the ensemble is away. */
 #define AWAY_US 200000
 
 static void call_free(struct lc_call *call)
@@ -125,7 +125,7 @@ void calls_finish(struct lc *lc)
 /* While the ensemble is away one question after the other may come, each of them only
  * when the one before has failed (the kernel looks a name up for one process at a
  * time): they share one time limit, from the moment contact was lost. None fails at
- * once, or whoever tries again would spin. */
+ * once, or a program that tries again would spin. */
 static int64_t call_patience(struct lc *lc)
 {
 	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
@@ -221,7 +221,7 @@ bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
 	return false;
 }
 
-/* ---- what only reads ---- */
+/* ---- reads ---- */
 
 struct lc_call *call_of(struct reader *reader)
 {

@@ -30,11 +30,11 @@ struct lc_call {
 	struct timer limit;
 	struct lc_call *prev, *next; /* in lc->calls->calls, until told */
 	unsigned pending;            /* answers outstanding, but for readers' */
-	uid_t uid;                   /* whose share of what is read it uses */
-	bool reads;                  /* asks by readers, who ask again by themselves */
+	uid_t uid;                   /* the user whose share of reads it uses */
+	bool reads;                  /* asks by readers, which ask again by themselves */
 	struct reader reader;        /* of those that need but one */
 	bool told;                   /* or cancelled: the face is done with it */
-	bool writes;                 /* what is outstanding */
+	bool writes;                 /* the request that is outstanding does */
 	bool written;                /* something was sent that may have been done */
 	bool repeatable;             /* asked again when unanswered, though it writes */
 	bool synced;                 /* "not there" was said after a sync */
@@ -79,7 +79,7 @@ void call_done_failed(struct lc_call *call, int error);
 void call_succeed(struct lc_call *call);
 void call_done_answered(void *ctx, const struct ensemble_answer *answer);
 
-/* Asks again what was not answered. */
+/* Requests that were not answered are sent again. */
 void calls_resume(struct lc *lc);
 void calls_finish(struct lc *lc);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.c - questions that write: change what a lock keeps about itself, and whether an
- * entry is still there, which only a write can tell.
+ * change.c - questions that write: a lock's attributes, slots and value; and whether an entry is
+ * still there, which only a write can tell.
  *
- * What a lock keeps about itself stands in the data of its node, which several hosts
- * may change: it is read, changed and written only if its version is still the same,
- * and from the start otherwise. So it may also be done again when an answer was lost,
- * all but a value: whether it was written is then looked for first.
+ * Attributes, slots and value stand in the data of the lock's node, which several hosts may
+ * change. So the data is read, changed, and written only if its version is still the same;
+ * otherwise all is done again. That may also be done when an answer was lost, except for a
+ * value: then the data is read first, to see whether the value was written.
  */
 #include "authority.h"
 #include "call.h"
@@ -193,7 +193,8 @@ static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b
 	       a->door_mode == b->door_mode;
 }
 
-/* 0, or why it is not to be changed: 1 if there is nothing to change in what is not ours. */
+/* 0, or the reason why it is not to be changed; 1: there is nothing to change, and the data is
+ * another client's. */
 static int check_change(const struct data_call *call, const struct ensemble_answer *answer)
 {
 	const struct lc_change *change = &call->change;

@@ -169,7 +169,7 @@ static void entries_read(struct lc_call *call)
 	}
 }
 
-/* Who of the queue is asked for: one, or all before whom nobody stands, who come first. */
+/* The entries that are asked for: one, or all that wait for nobody, which come first. */
 static bool choose(struct entries_call *entries, const struct queue *queue)
 {
 	size_t first = 0, count = 0;

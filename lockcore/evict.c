@@ -2,13 +2,12 @@
  *
  * evict.c - taking an entry away from its taker.
  *
- * An entry of a zklockfs mount is not deleted at once: the next one would hold the lock
- * before the former holder is told, let alone stopped. It is marked, and its mount
- * poked; that marks it lost, waits until those who worked under it are gone, and deletes
- * it. A mount that does not do so has its session timeout to do it, as one that is cut
- * off would have (which its entry tells); then the entry is deleted here. The entry of
- * another client is deleted at once, as is one that is not ephemeral: nobody looks after
- * it.
+ * An entry of a zklockfs mount is not deleted at once, or the next taker would hold the lock
+ * before the former holder is told, and stopped. The entry is marked, and its mount is poked.
+ * The mount tells the taker that the lock is lost, waits until the processes that worked under
+ * it are gone, and deletes the entry. It has its session timeout for that, which the entry
+ * tells. After that time the entry is deleted here. The entry of another client is deleted at
+ * once, and so is an entry that is not ephemeral, since nobody looks after it.
  */
 #include "evict.h"
 
@@ -24,7 +23,7 @@
 /* Between tries of the delete. */
 #define RETRY_US 1000000
 
-/* ---- what is left to do when the entry is marked ---- */
+/* ---- after the mark ---- */
 
 struct eviction {
 	struct lc *lc;
@@ -157,7 +156,7 @@ struct evict_call {
 	bool deleting; /* a delete was sent */
 	struct entry_name name;
 	int64_t wait_us;           /* how long its mount has */
-	struct eviction *eviction; /* made beforehand: what is marked must go */
+	struct eviction *eviction; /* made beforehand: a marked entry must go */
 };
 
 static void evict_finish(struct lc_call *call)
@@ -225,7 +224,7 @@ static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 	}
 }
 
-/* Whoever may as the lock's owner is one when it is done. */
+/* The owner of the lock may, who must be it when the mark is written. */
 static void send_change(struct evict_call *evict, struct ensemble_op change,
                         ensemble_answer_fn *answered)
 {
@@ -239,7 +238,7 @@ static void send_change(struct evict_call *evict, struct ensemble_op change,
 	call_send_all(&evict->call, ops, owner ? 2 : 1, answered, evict);
 }
 
-/* What another client wrote into its entry is not believed. */
+/* Data that another client wrote into its entry is not believed. */
 static bool may_evict(const struct evict_call *evict, const struct ensemble_answer *answer)
 {
 	struct lc_entry_info info;
@@ -314,7 +313,7 @@ static void evict_ask(struct lc_call *call)
 	call_send(call, ensemble_get(call->path), mark_read, call);
 }
 
-/* What is left to do is made before anything is done. */
+/* All memory for the eviction is allocated before anything is done. */
 static bool prepare_eviction(struct evict_call *evict, struct lc *lc, const char *path,
                              const struct lc_evictor *by)
 {

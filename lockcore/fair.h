@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fair.h - who is next: users take turns, and what is one user's goes in the order of its
- * coming. Pure.
+ * fair.h - whose turn it is: users take turns, and the items of one user go in the order in
+ * which they came. Pure.
  */
 #ifndef LOCKCORE_FAIR_H
 #define LOCKCORE_FAIR_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Embedded in what waits; all zero: it does not. */
+/* Embedded in whatever waits; all zero: it does not wait. */
 struct fair_item {
 	struct fair_line *line;
 	struct fair_item *prev, *next;
@@ -22,7 +22,7 @@ struct fair_line {
 };
 
 struct fair {
-	struct fair_line *lines; /* those that are not empty; whose turn it is comes first */
+	struct fair_line *lines; /* the lines that are not empty; the first one has the turn */
 };
 
 /* Where nothing else is known of a user: a line is there as long as something waits in it. */
@@ -41,7 +41,7 @@ void fair_pass(struct fair *fair, struct fair_line *line);
 bool fair_join(struct fair_users *users, uid_t uid, struct fair_item *item);
 /* Nothing, if it does not wait. */
 void fair_part(struct fair_users *users, struct fair_item *item);
-/* Whose turn it is waits no longer; NULL: nobody waits. */
+/* The item whose turn it is; it waits no longer. NULL: nothing waits. */
 struct fair_item *fair_next(struct fair_users *users);
 
 #endif

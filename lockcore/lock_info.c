@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lock_info.c - questions that only read: what is this lock, which value does it have, who
- * queues there.
+ * lock_info.c - questions that only read: the attributes of a lock, its value, its queue.
  */
 #include "lock_info.h"
 
@@ -153,7 +152,7 @@ static void list_failed(struct lc_call *call, int error)
 	((struct list_call *)call)->tell(call->ctx, error, NULL);
 }
 
-/* For the first who asks for it. */
+/* Made for the first reader that asks for it. */
 static bool make_list(const struct lc *lc, struct reading *reading)
 {
 	const struct queue *queue = &reading->queue;

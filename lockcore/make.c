@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * make.c - making a lock, if there is room for it in the one above: see LC_BELOW_MAX. Who has
- * made which of those that are there is not known without reading each of them. So their
- * number alone counts, whosever they are, and only who is neither root nor the owner
- * of the lock above meets the smaller limit.
+ * make.c - making a lock, if there is room for it in the one above: see LC_BELOW_MAX. It is
+ * not known which user has made which lock without reading each of them. So only their number
+ * counts. The smaller limit is for users other than root and the owner of the lock above.
  *
  *   root, or directly below the root   CREATE
  *   others                             GET of the lock above: its owner, and how many children

@@ -4,8 +4,8 @@
  * entry tells it: a waiter behind others has none.
  *
  * Each mount has an ephemeral node for this, `<half of its session>-pokes` beside the node of
- * its heartbeats, and watches it. Who has marked an entry adds a line to it that names the
- * entry, by compare-and-set: so none is lost between two that poke, and the node's version
+ * its heartbeats, and watches it. A mount that has marked an entry adds a line to it that names
+ * the entry, by compare-and-set: so none is lost between two that poke, and the node's version
  * counts them. The mount reads the node, and the entries of those lines that are new; all
  * of its entries only where there were more than the node holds.
  *
@@ -157,9 +157,9 @@ struct poke {
 	struct lc *lc;
 	struct entry_name name;
 	char *lock;      /* the path of the entry's lock */
-	char *node;      /* what was asked for last */
+	char *node;      /* the node that was asked for last */
 	unsigned roots;  /* tried, without the own one */
-	size_t root_len; /* of the one that is tried now, in `lock` */
+	size_t root_len; /* of the root that is tried now, in `lock` */
 	int64_t until_us;
 	struct timer retry;
 	struct poke *prev, *next; /* in lc->pokes->under_way */

@@ -16,7 +16,7 @@ struct pokes {
 	struct poke *under_way; /* to other mounts */
 };
 
-/* What is appended to the path of a mount's heartbeats, for its pokes. */
+/* The node for pokes is that of the heartbeats, with this at the end. */
 #define POKES_SUFFIX "-pokes"
 
 /* 0 or -ENOMEM. */
@@ -25,7 +25,7 @@ void pokes_new_session(struct lc *lc);
 /* From one process to the next, in the same session. */
 void pokes_save(const struct lc *lc, struct state_session *saved);
 void pokes_restore(struct lc *lc, const struct state_session *saved);
-/* Contact is good: what came meanwhile is looked at. */
+/* Contact is good: pokes that came meanwhile are read. */
 void pokes_resume(struct lc *lc);
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * reading.h - one answer to those who only want to know: a node's data, or a lock's names
- * as a queue. It is made once, however many have asked, and lives until the last of them was
- * told.
+ * reading.h - one answer for all readers that asked the same: a node's data, or a lock's names
+ * as a queue. It is made once, and lives until the last reader was told.
  */
 #ifndef LOCKCORE_READING_H
 #define LOCKCORE_READING_H
@@ -10,7 +9,7 @@
 #include "base.h"
 #include "queue.h"
 
-/* How many may hold a lock, as its data said at that version: for those who only look. */
+/* The number of slots of a lock, as its data said at that version: for readers. */
 #define LC_KNOWN_SLOTS 64
 
 struct known_slots {
@@ -37,11 +36,11 @@ struct reading {
 	struct ensemble_stat stat;
 	char *data; /* LOCK, ENTRY; a byte 0 behind it */
 	size_t data_len;
-	char *text;         /* QUEUE: what the names are in, */
+	char *text;         /* QUEUE: the memory of the names, */
 	const char **names; /*   all of them, */
 	size_t name_count;
 	struct queue queue; /*   the entries among them */
-	/* For the first who wants it: */
+	/* Made for the first reader that wants it: */
 	struct lc_entry *entries; /* lock_info.c: these and the locks below */
 	const char **locks;
 	size_t lock_count;
@@ -52,11 +51,11 @@ struct reading {
 /* 0, -ENOMEM, or for a queue -EAGAIN: the lock's data has to be read first. */
 int reading_make(struct lc *lc, enum reading_kind kind, const struct ensemble_answer *answer,
                  struct reading **ret_reading);
-/* One that is nothing but an error; also where there is no memory for it. */
+/* An error, and nothing else; also where there is no memory for it. */
 struct reading *reading_fail(int error);
 void reading_drop(struct reading *reading);
 
-/* What a lock's data has told: how many may hold it. */
+/* Remembers the number of slots that a lock's data has told. */
 void reading_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data,
                          size_t len);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * remove.c - the question that removes a lock: by its owner, by the owner of the lock above,
- * or by root, as the ensemble knows them at this moment. What that was read from is compared
- * once more by the write itself.
+ * or by root, as the ensemble knows them at this moment. The write itself checks that the data
+ * which told so is still the same.
  *
  *   lock read ──owner, root────────────────────────► delete ──► done
  *        │                                            ▲   │ not empty
@@ -73,7 +73,7 @@ static void remains_listed(struct reader *reader, struct reading *reading)
 		below |= strcmp(reading->names[i], ROOT_DIR) != 0;
 	}
 	if (reading->name_count == 0)
-		call_ask(call); /* what was there has gone meanwhile */
+		call_ask(call); /* the locks or entries below have gone meanwhile */
 	else if (below)
 		call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
 	else

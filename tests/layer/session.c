@@ -272,6 +272,25 @@ static void one_at_a_time(void **state)
 	rig_expect_sent(rig, "set " NODE " 'm0 2'");
 }
 
+/* On a connection that lives, too. */
+static void one_without_answer(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+	rig_expect_sent(rig, "");
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* of the directory */
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+}
+
 /* T / 5, and the next server each time. */
 static void gives_up_a_server_that_hangs(void **state)
 {
@@ -387,6 +406,10 @@ static void reads_what_it_may_have_written(void **state)
 		rig_answer_data(rig, written, written ? "m0 1" : "m0 0");
 		rig_answer_version(rig, written + 1);
 		rig_expect_told(rig, "alive, beaten resumed");
+		rig_disconnect(rig); /* nothing is in doubt now */
+		rig_forget(rig);
+		rig_connect(rig, RIG_SESSION);
+		rig_expect_sent(rig, written ? "set " NODE " 'm0 3'" : "set " NODE " 'm0 2'");
 		rig_finish(rig);
 	}
 }
@@ -586,6 +609,23 @@ static void doubted(void **state)
 	assert_true(session_may_grant(&rig->lc));
 }
 
+/* Nor is the next server waited for as long as usual. */
+static void doubted_without_contact(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	doubt(rig);
+	rig_expect_sent(rig, "drop");
+	rig_run(rig, 500 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+	rig_run(rig, 500 * MS);
+	rig_expect_sent(rig, "drop");
+}
+
 static void doubt_ends_the_lease(void **state)
 {
 	struct rig *rig = *state;
@@ -646,6 +686,9 @@ static void ended(void **state)
 	rig_expect_told(rig, "ended");
 	rig_expect_reported(rig, "session ended, beginning a new one");
 	rig_expect_sent(rig, "open 15 s");
+	rig_run(rig, 2500 * MS); /* it beats no more */
+	rig_expect_sent(rig, "");
+	assert_false(rig->session.beat.armed);
 	assert_int_equal(rig->session.state, LC_CONNECTING);
 	assert_int_equal(told_deadline_us, INT64_MIN);
 	assert_false(session_lease_is_valid(&rig->lc));
@@ -708,6 +751,7 @@ int main(void)
 		READY(beats_quickly_when_busy),
 		READY(beats_after_the_last_write),
 		READY(one_at_a_time),
+		READY(one_without_answer),
 		READY(gives_up_a_server_that_hangs),
 		READY(node_removed),
 		READY(root_removed),
@@ -723,6 +767,7 @@ int main(void)
 		READY(not_fresh),
 		READY(less_is_granted),
 		READY(doubted),
+		READY(doubted_without_contact),
 		READY(doubt_ends_the_lease),
 		READY(doubt_wants_a_later_connection),
 		READY(doubt_is_not_ended_by_an_older_write),

@@ -301,9 +301,12 @@ static void one_list_at_a_time(void **state)
 	ask(rig, 3, "/locks/c");
 	expect_asked(rig, "get /locks/c, children /locks/a");
 	rig_answer_data(rig, 0, "x");
-	expect_asked(rig, "");
+	ask(rig, 4, "/locks/d");
+	expect_asked(rig, "get /locks/d");
 	answer_names(rig, plain, 2);
+	rig_answer_data(rig, 0, "x"); /* it is no list: the rest is as long as before */
 	expect_asked(rig, "");
+	assert_true(rig->reads.rest.armed); /* the loop wakes up then */
 	rig_run(rig, 2 * LC_LIST_REST_US - 1);
 	expect_asked(rig, "");
 	rig_run(rig, 1);

@@ -287,6 +287,30 @@ static void time_without_contact(void **state)
 	assert_false(rig->reads.stalled);
 }
 
+/* The session has ended: the time limit counts from the moment when contact was lost. */
+static void time_without_a_session(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->now_us += 5 * SECOND;
+	rig_end_session(rig, false);
+	rig_forget(rig);
+	begin(rig, GETS);
+	rig_run(rig, LC_CALL_TIMEOUT_US - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	rig_connect(rig, RIG_SESSION + 1);
+	rig_answer_version(rig, 0);
+	rig_disconnect(rig);
+	rig->now_us += 1500 * MS;
+	rig_end_session(rig, false);
+	rig_forget(rig);
+	begin(rig, GETS);
+	rig_run(rig, 500 * MS);
+	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+}
+
 static void fails_from_the_timers(void **state)
 {
 	struct rig *rig = *state;
@@ -393,8 +417,8 @@ static void cancelled_while_it_is_read(void **state)
 static void answered_just_in_time(void **state)
 {
 	struct rig *rig = *state;
+	struct lc_call *call = begin(rig, READS);
 
-	begin(rig, READS);
 	asking_send(&rig->lc);
 	rig_run(rig, MS);
 	rig_answer_data(rig, 0, "");
@@ -402,6 +426,7 @@ static void answered_just_in_time(void **state)
 	rig->now_us += LC_CALL_TIMEOUT_US;
 	timers_run(&rig->lc.timers, rig->now_us);
 	assert_null(strstr(rig->told, "done"));
+	assert_true(call->limit.armed);
 	asking_tell(&rig->lc);
 	expect(strstr(rig->told, "done, finished"), "%s", rig->told);
 }
@@ -463,6 +488,7 @@ int main(void)
 		cmocka_unit_test(never_again),
 		CALL_TEST(time_is_up),
 		CALL_TEST(time_without_contact),
+		CALL_TEST(time_without_a_session),
 		CALL_TEST(fails_from_the_timers),
 		CALL_TEST(no_path),
 		CALL_TEST(cancelled),

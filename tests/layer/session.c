@@ -51,6 +51,18 @@ static void begins(void **state)
 	rig_expect_sent(rig, "");
 }
 
+/* A server that takes the connection and says nothing. */
+static void no_server_answers(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_forget(rig);
+	rig_run(rig, 3 * SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+}
+
 static void makes_its_directory(void **state)
 {
 	struct rig *rig = *state;
@@ -738,6 +750,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		NEW(begins),
+		NEW(no_server_answers),
 		NEW(makes_its_directory),
 		NEW(finds_its_directory),
 		NEW(makes_its_root),

@@ -612,7 +612,7 @@ void session_save(struct lc *lc, struct state_session *saved)
 	if (now.id == session->id)
 		memcpy(saved->password, now.password, sizeof(saved->password));
 	saved->granted_us = session->granted_us;
-	saved->away_us = session->state == LC_READY ? saved->saved_us : session->away_us;
+	saved->away_us = session->state == LC_READY ? lc_now(lc) : session->away_us;
 	saved->connections = session->connections;
 	saved->sessions = session->sessions;
 	saved->node_version = session->node_version;

@@ -68,7 +68,7 @@ int session_begin(struct lc *lc, const struct session_events *events);
 int session_restore(struct lc *lc, const struct session_events *events,
                     const struct state_session *saved);
 void session_reopen(struct lc *lc);
-/* Fills in its part, as of saved_us. */
+/* Fills in its part. */
 void session_save(struct lc *lc, struct state_session *saved);
 /* Closes it; ended() comes from inside. */
 void session_finish(struct lc *lc, bool farewell);

@@ -288,6 +288,21 @@ static void end_stays(void **state)
 	close_play(play);
 }
 
+/* Questions have as long as after a lost connection. */
+static void asked_while_away(void **state)
+{
+	struct play *play = open_play(7, 0);
+	struct question *question;
+
+	(void)state;
+	world_hang(&play->stage->world, 0, SECOND);
+	reload(play);
+	question = stage_ask_stat(play->here, "build", 0);
+	run(play->stage, 1900 * MS);
+	assert_int_equal(question->result, 0);
+	close_play(play);
+}
+
 /* ---- what was under way ---- */
 
 /* How far it came: not even to the batch, on its way, done and not answered. */
@@ -717,6 +732,7 @@ int main(void)
 		cmocka_unit_test(nobody_before_the_barrier),
 		cmocka_unit_test(time_goes_on),
 		cmocka_unit_test(end_stays),
+		cmocka_unit_test(asked_while_away),
 		cmocka_unit_test(create_under_way),
 		cmocka_unit_test(delete_under_way),
 		cmocka_unit_test(reason_under_way),

@@ -127,7 +127,8 @@ def check_exclusion(result, lock, holds, slots):
         for last in others:
             result.complain('two holders', f'{lock}: {last} held from {last.got} to {last.proved} at '
                             f'least, {hold} from {hold.got} to {hold.proved}')
-    for hold in sorted(holds, key=lambda hold: hold.got):
+    # Who did not use it after the open has proved an instant of the open: see check_instants.
+    for hold in sorted((hold for hold in holds if hold.used is not None), key=lambda hold: hold.got):
         alone = [last for last in alone if last.proved >= hold.got]
         if hold.shared:
             complain(hold, alone)

@@ -146,6 +146,11 @@ class Checker(unittest.TestCase):
         self.bad('two holders', Story('a').take(1, 0, 10).check(1, 90, 91).release(95),
                  Story('b').take(None, 20, 30).lost(31, 32).release(33))
 
+    def test_late_to_see_that_it_was_opened(self):
+        """b held while it was opened, and saw that when a held already."""
+        self.good(Story('a').take(1, 0, 25).check(1, 90, 91).release(95),
+                  Story('b').take(None, 20, 30).lost(31, 32).release(33))
+
     def test_killed_worker_claims_nothing_more(self):
         self.good(Story('a').take(1, 0, 10), Story('b').take(2, 5, 30).release(40), killed=[('a', 20)])
 

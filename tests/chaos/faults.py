@@ -202,6 +202,16 @@ class Faults:
                 pass    # it ends by itself when no server can be reached for 10 s
         return mount.number
 
+    def _daemon_reload(self, fault):
+        """Its program takes over from itself."""
+        mount = self._free_mount(fault)
+        if mount is None:
+            return None
+        with mount.in_hand():
+            mount.reload()
+            self._last(fault)
+        return mount.number
+
     # ---- links ----
 
     def _links(self, mount):

@@ -109,6 +109,14 @@ class Mount:
             for pid in guards:
                 _signal(pid, signal.SIGCONT)
 
+    def reload(self):
+        if self.running():
+            self.process.send_signal(signal.SIGUSR2)
+
+    def reloads(self):
+        """How often another one has taken over."""
+        return self.log().count('has taken over from')
+
     def kill(self):
         if not self.running():
             self.deaths.append(self.process.returncode)

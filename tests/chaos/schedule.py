@@ -30,7 +30,7 @@ TRACKS = {
         'daemon-pause-short': (3, *PAUSE_SHORT), 'daemon-pause-long': (4, *PAUSE_LONG),
         'daemon-kill': (1, 0.1, 5.0), 'mount-cut-off-long': (3, *PAUSE_LONG),
         'daemon-machine-pause': (2, *PAUSE_SHORT), 'daemon-machine-pause-long': (3, *PAUSE_LONG),
-        'clock-set': (1, 0.5, 3.0),
+        'clock-set': (1, 0.5, 3.0), 'daemon-reload': (4, 0.1, 1.0),
     },
     'link': {
         'cut-before-request': (3, 1.0, 2.0), 'half-request': (2, 1.0, 2.0),

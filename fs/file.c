@@ -146,6 +146,9 @@ void files_end(struct face *face, bool leave)
 	advisories_end(face, leave);
 	locks_end(face, leave);
 	dirs_end(face);
+	if (leave)
+		return;
+	texts_end(face);
 	fhs_finish(&face->fhs);
 }
 

@@ -25,6 +25,15 @@ void text_release(struct text_file *file)
 	budget_free(file);
 }
 
+void texts_end(struct face *face)
+{
+	struct text_file *file;
+	uint32_t slot = 0;
+
+	while ((file = fh_next(&face->fhs, FH_TEXT, &slot)))
+		text_release(file);
+}
+
 /* ---- opening ---- */
 
 /* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */

@@ -266,14 +266,19 @@ class Taker:
         check(self.conn.poll(seconds), f'taker {self.pid} of {self.path}: no answer in {seconds} s')
         return self.conn.recv()
 
-    def held(self, seconds=WAIT_SECONDS):
-        """It got the lock; `when` says at what time."""
+    def answer(self, seconds=WAIT_SECONDS):
+        """0 or an errno; `when` says at what time."""
         code, _, self.when = self._answer(seconds)
+        return code
+
+    def held(self, seconds=WAIT_SECONDS):
+        """It got the lock."""
+        code = self.answer(seconds)
         check(code == 0, f'open {self.path}: {error_name(code)}')
         return self
 
     def refused(self, wanted, seconds=WAIT_SECONDS):
-        code, _, self.when = self._answer(seconds)
+        code = self.answer(seconds)
         check(code == wanted, f'open {self.path}: {error_name(code)} and not {error_name(wanted)}')
 
     def do(self, name, *args):
@@ -607,10 +612,10 @@ class Case:
         return self.servers[-1]
 
     def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=(),
-              mode='-f', program=ZKLOCKFS):
+              mode='-f', program=None):
         servers = servers or f'127.0.0.1:{server.port}'
         self.mounts.append(Mount(self, server, host, session, servers, root, options, mode,
-                                 program))
+                                 program or ZKLOCKFS))
         return self.mounts[-1]
 
     def relay(self, server, address='127.0.0.1', port=0):

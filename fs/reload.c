@@ -98,7 +98,7 @@ static void body_carry(struct carry *carry, struct reload *reload, const void *e
 
 /* ---- who comes ---- */
 
-static _Noreturn void refuse_to_check(const char *why)
+static __attribute__((noreturn)) void refuse_to_check(const char *why)
 {
 	printf("%s\n", why);
 	(void)fflush(stdout);
@@ -106,7 +106,7 @@ static _Noreturn void refuse_to_check(const char *why)
 }
 
 /* Nothing is left to do: the locks go with the session, and on_lost acts. */
-static _Noreturn void refuse_to_adopt(const char *why)
+static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 {
 	log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
 	log_finish();
@@ -131,7 +131,10 @@ enum reload_role reload_role(int *argc, char ***argv, struct carry *ret_carry,
 	fd = atoi(text);
 	unsetenv(ENVIRONMENT);
 	*ret_mountpoint = NULL;
-	carry_read(ret_carry, fd, checks, checks ? refuse_to_check : refuse_to_adopt);
+	if (checks)
+		carry_read(ret_carry, fd, true, refuse_to_check);
+	else
+		carry_read(ret_carry, fd, false, refuse_to_adopt);
 	head_carry(ret_carry, ret_mountpoint);
 	close(fd); /* what it has is mapped */
 	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
@@ -209,7 +212,7 @@ static void forget_child(struct reload *reload)
 	reload->output = -1;
 }
 
-static void reload_step(struct reload *reload, int stage, int64_t limit_us)
+static void reload_step(struct reload *reload, enum reload_stage stage, int64_t limit_us)
 {
 	forget_child(reload);
 	reload->stage = stage;

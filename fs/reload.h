@@ -22,6 +22,8 @@
 
 #include <poll.h>
 
+enum reload_stage { RELOAD_NONE, RELOAD_ASKED, RELOAD_CHECKING, RELOAD_SETTLING };
+
 struct reload {
 	struct face *face;
 	struct servers *servers;
@@ -36,7 +38,7 @@ struct reload {
 	void (*adopt_engine)(void *ctx, const void *bytes, size_t len);
 	void *ctx;
 	/* reload.c's own. */
-	enum { RELOAD_NONE, RELOAD_ASKED, RELOAD_CHECKING, RELOAD_SETTLING } stage;
+	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
 	int output;         /* the child's */

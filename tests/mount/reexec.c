@@ -98,7 +98,9 @@ static void run_until(struct lc *lc, struct lc_taker *taker,
 		if (wait_us > SECOND)
 			wait_us = SECOND;
 		(void)poll(&pollfd, pollfd.fd >= 0, (int)(wait_us / 1000 + (wait_us % 1000 > 0)));
-		lc_process(lc, pollfd.fd >= 0 ? pollfd.revents : 0);
+		if (pollfd.fd < 0)
+			pollfd.revents = 0;
+		lc_process(lc, pollfd.revents);
 	}
 }
 

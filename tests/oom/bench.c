@@ -275,7 +275,9 @@ void reload_host(struct host *host)
 		bench_violation(bench_of(host), "lc_save: %s", strerrorname_np(-r));
 	if (r < 0)
 		return;
-	adopted = adopt(host, state, len) == 0 || adopt(host, state, len) == 0;
+	adopted = adopt(host, state, len) == 0;
+	if (!adopted)
+		adopted = adopt(host, state, len) == 0; /* there may be memory now */
 	oom_free(state);
 	claim_visitors(host, adopted);
 	if (adopted)

@@ -47,16 +47,21 @@ static const struct shape shapes[] = {
 #define KINDS (sizeof(shapes) / sizeof(shapes[0]))
 
 /* Without holes: they would carry what stood in memory before. */
+static_assert(sizeof(struct head) % ALIGN == 0, "");
 static_assert(sizeof(struct state_session) == 160, "");
 static_assert(sizeof(struct state_taker) == 136, "");
 
-/* FNV-1a: each byte changes it, for certain. */
+/* FNV-1a, of ALIGN bytes at a time, since all of a mount waits for it: each byte changes it, for
+ * certain. */
 static uint64_t add_to_checksum(uint64_t sum, const void *bytes, size_t len)
 {
-	const unsigned char *byte = bytes;
+	for (size_t i = 0; i < len; i += ALIGN) {
+		uint64_t part;
 
-	for (size_t i = 0; i < len; i++)
-		sum = (sum ^ byte[i]) * UINT64_C(0x100000001b3);
+		static_assert(sizeof(part) == ALIGN, "");
+		memcpy(&part, (const char *)bytes + i, sizeof(part));
+		sum = (sum ^ part) * UINT64_C(0x100000001b3);
+	}
 	return sum;
 }
 
@@ -357,6 +362,35 @@ struct known {
 	bool unproved;
 };
 
+static bool is_successor(const struct known *known)
+{
+	return known->replaces != 0;
+}
+
+static bool is_unproved(const struct known *known)
+{
+	return known->unproved;
+}
+
+/* Those to the front, in order: they are few. Returns how many. */
+static size_t sort_those(struct known *known, size_t count,
+                         bool (*wanted)(const struct known *known),
+                         int (*compare)(const void *a, const void *b))
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct known one = known[i];
+
+		if (!wanted(&one))
+			continue;
+		known[i] = known[found];
+		known[found++] = one;
+	}
+	qsort(known, found, sizeof(*known), compare);
+	return found;
+}
+
 static int compare_ids(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
@@ -371,16 +405,18 @@ static int compare_places(const void *a, const void *b)
 	return x->replaces < y->replaces ? -1 : x->replaces > y->replaces;
 }
 
-static int compare_unproved(const void *a, const void *b)
+static int compare_locks(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
 
-	return x->unproved != y->unproved ? (x->unproved ? -1 : 1) : strcmp(x->lock, y->lock);
+	return strcmp(x->lock, y->lock);
 }
 
 /* Each has its own id, one successor at most, and a lock one that is unproved. */
 static bool fit_together(struct known *known, size_t count)
 {
+	size_t successors, unproved;
+
 	qsort(known, count, sizeof(*known), compare_ids);
 	for (size_t i = 0; i < count; i++) {
 		struct known key = {.id = known[i].replaces}, *held;
@@ -394,12 +430,12 @@ static bool fit_together(struct known *known, size_t count)
 		    strcmp(held->lock, known[i].lock) != 0)
 			return false;
 	}
-	qsort(known, count, sizeof(*known), compare_places);
-	for (size_t i = 1; i < count; i++)
-		if (known[i].replaces && known[i].replaces == known[i - 1].replaces)
+	successors = sort_those(known, count, is_successor, compare_places);
+	for (size_t i = 1; i < successors; i++)
+		if (known[i].replaces == known[i - 1].replaces)
 			return false;
-	qsort(known, count, sizeof(*known), compare_unproved);
-	for (size_t i = 1; i < count && known[i].unproved; i++)
+	unproved = sort_those(known, count, is_unproved, compare_locks);
+	for (size_t i = 1; i < unproved; i++)
 		if (strcmp(known[i].lock, known[i - 1].lock) == 0)
 			return false;
 	return true;
@@ -479,7 +515,8 @@ int state_check(const void *state, size_t len)
 		return -EPROTO;
 	if (head.least > STATE_VERSION || head.version < LEAST)
 		return -ENOTSUP;
-	if (head.len != len || head.checksum != checksum_of(state, head) || !is_framed(state, len))
+	if (head.len != len || len % ALIGN != 0 || head.checksum != checksum_of(state, head) ||
+	    !is_framed(state, len))
 		return -EPROTO;
 	known = calloc(count_takers(state, len) + 1, sizeof(*known));
 	if (!known)

@@ -145,12 +145,14 @@ static char *make_state(size_t *ret_len)
 
 static void seal(char *state, size_t len)
 {
-	uint64_t sum = UINT64_C(0xcbf29ce484222325), length = len;
+	uint64_t sum = UINT64_C(0xcbf29ce484222325), length = len, part;
 
 	memcpy(state + 16, &length, sizeof(length));
 	memset(state + 24, 0, sizeof(sum));
-	for (size_t i = 0; i < len; i++)
-		sum = (sum ^ (unsigned char)state[i]) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i + sizeof(part) <= len; i += sizeof(part)) {
+		memcpy(&part, state + i, sizeof(part));
+		sum = (sum ^ part) * UINT64_C(0x100000001b3);
+	}
 	memcpy(state + 24, &sum, sizeof(sum));
 }
 

@@ -118,12 +118,14 @@ static void *whole_state(size_t *ret_len)
 /* As whoever means harm would: what is said of itself is true. */
 static void seal(char *state, size_t len)
 {
-	uint64_t sum = UINT64_C(0xcbf29ce484222325), length = len;
+	uint64_t sum = UINT64_C(0xcbf29ce484222325), length = len, part;
 
 	memcpy(state + 16, &length, sizeof(length));
 	memset(state + CHECKSUM, 0, sizeof(sum));
-	for (size_t i = 0; i < len; i++)
-		sum = (sum ^ (unsigned char)state[i]) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i + sizeof(part) <= len; i += sizeof(part)) {
+		memcpy(&part, state + i, sizeof(part));
+		sum = (sum ^ part) * UINT64_C(0x100000001b3);
+	}
 	memcpy(state + CHECKSUM, &sum, sizeof(sum));
 }
 

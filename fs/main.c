@@ -412,12 +412,13 @@ int main(int argc, char **argv)
 	struct carry carry;
 	const char *mounted = NULL;
 	enum reload_role role;
+	char **whole_argv = argv;
 	int status;
 
-	reload_init(&loop.reload, argv);
 	role = reload_role(&argc, &argv, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
+	reload_init(&loop.reload, whole_argv);
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	log_about(options.mountpoint);
 	face.stories.clock_us = clock_now_us;

@@ -207,10 +207,11 @@ void stage_watch_waiters(struct taker *taker, bool watch)
 void stage_leave(struct taker *taker)
 {
 	struct stage *stage = taker->stage;
-	bool was_inside = stage->inside;
+	bool was_inside;
 
 	if (taker->phase == NEVER || taker->phase == LEFT)
 		return;
+	was_inside = stage->inside;
 	taker->phase = LEFT;
 	stage->inside = true;
 	lc_leave(taker->lc);

@@ -12,18 +12,26 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static int64_t begun_ns, begun_late_ns;
 
-/* Somebody stopped the process, and let it go on: how long that was is not the loop's doing. */
-static volatile sig_atomic_t was_stopped;
-
-static void on_continue(int sig)
+/* Whether somebody stopped the process, and let it go on, since this was asked last. SIGCONT is
+ * blocked for that: with a handler ppoll(2) would fail with EINTR, as it does in no other build. */
+static bool was_stopped(void)
 {
-	(void)sig;
-	was_stopped = 1;
+	static const struct timespec now;
+	static bool blocked;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCONT);
+	if (!blocked)
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	blocked = true;
+	return sigtimedwait(&set, NULL, &now) == SIGCONT;
 }
 
 /* How long this thread was ready to run and did not, so far. */
@@ -44,11 +52,7 @@ static int64_t late_ns(void)
 
 void watchdog_begin(void)
 {
-	struct sigaction action = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
-
-	if (begun_ns == 0)
-		sigaction(SIGCONT, &action, NULL);
-	was_stopped = 0;
+	(void)was_stopped();
 	begun_late_ns = late_ns();
 	begun_ns = clock_read_ns(CLOCK_MONOTONIC);
 }
@@ -59,7 +63,7 @@ void watchdog_end(void)
 
 	if (took > ZKLOCKFS_WATCHDOG * 1000000LL)
 		took -= late_ns() - begun_late_ns;
-	if (took > ZKLOCKFS_WATCHDOG * 1000000LL && !was_stopped)
+	if (took > ZKLOCKFS_WATCHDOG * 1000000LL && !was_stopped())
 		log_line(LC_ERROR, "watchdog: a turn of the loop took %" PRId64 " ms",
 		         took / 1000000);
 }

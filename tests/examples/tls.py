@@ -93,8 +93,8 @@ class Tunnel:
 
     def __init__(self, case, authority):
         config = written(case.directory + '/tunnel.conf', shipped(
-            'tunnel.conf', **{'/run/credentials/zklockfs-tunnel.service/host.pem': authority.path('web1.pem'),
-                              '/run/credentials/zklockfs-tunnel.service/ca.pem': authority.path('ca.pem')}))
+            'tunnel.conf', **{'/etc/zklockfs/host.pem': authority.path('web1.pem'),
+                              '/etc/zklockfs/ca.pem': authority.path('ca.pem')}))
         os.chown(authority.path('web1.pem'), NOBODY, NOBODY)
         os.chmod(authority.directory, 0o711)
         self.args = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups', '--no-new-privs',

@@ -55,6 +55,15 @@ static int64_t find_oldest_wait(const struct face *face, int64_t now)
 	return oldest;
 }
 
+static unsigned count_kept(const struct face *face)
+{
+	const struct lingering *lingering;
+	unsigned count;
+
+	DL_COUNT(face->linger.kept, lingering, count);
+	return count;
+}
+
 void longest_find(const struct face *face, struct view_held ret_longest[VIEW_LONGEST_MAX],
                   struct view_mount *ret_mount)
 {
@@ -63,4 +72,5 @@ void longest_find(const struct face *face, struct view_held ret_longest[VIEW_LON
 	ret_mount->longest = ret_longest;
 	ret_mount->longest_count = find_held(face, now, ret_longest, &ret_mount->oldest_hold_us);
 	ret_mount->oldest_wait_us = find_oldest_wait(face, now);
+	ret_mount->kept = count_kept(face);
 }

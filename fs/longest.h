@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * longest.h - which holds and waits of a mount are the oldest: for .zklockfs/metrics.
+ * longest.h - which holds and waits of a mount are the oldest, and which are kept: for
+ * .zklockfs/metrics and status.
  */
 #ifndef FS_LONGEST_H
 #define FS_LONGEST_H
 
 #include "face.h"
 
-/* Fills in oldest_hold_us, oldest_wait_us, longest and longest_count. What it points to lives until
- * something changes. */
+/* Fills in oldest_hold_us, oldest_wait_us, kept, longest and longest_count. What it points to lives
+ * until something changes. */
 void longest_find(const struct face *face, struct view_held ret_longest[VIEW_LONGEST_MAX],
                   struct view_mount *ret_mount);
 

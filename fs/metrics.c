@@ -241,6 +241,9 @@ static void print_now(struct page *page, const struct lc_status *status,
 {
 	gauge(page, "holders", status->holders, "Takers on this mount that hold their lock now.");
 	gauge(page, "waiters", status->waiters, "Takers on this mount that wait now.");
+	gauge(page, "kept", mount->kept,
+	      "Holders of them that have given their lock back before the least time that they "
+	      "asked for: it is kept until then.");
 	seconds(page, "oldest_hold_seconds", mount->oldest_hold_us,
 	        "For how long the longest hold on this mount has lasted; 0 if there is none.");
 	seconds(page, "oldest_wait_seconds", mount->oldest_wait_us,

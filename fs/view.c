@@ -153,12 +153,13 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 	PRINT(file,
 	      "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\nlease_left: %" PRId64
 	      "ms\n"
-	      "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nleaving: %u\nentry_bytes: %zu\n"
+	      "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nkept: %u\nleaving: %u\nentry_bytes: "
+	      "%zu\n"
 	      "connections: %lu\nsessions: %lu\n",
 	      status->session_timeout_us / 1000, status->tick_time_us / 1000,
 	      status->lease_left_us / 1000, status->server, mount->host, status->holders,
-	      status->waiters, status->leaving, status->entry_bytes, status->connections,
-	      status->sessions);
+	      status->waiters, mount->kept, status->leaving, status->entry_bytes,
+	      status->connections, status->sessions);
 	if (mount->kernel_limit_s > 0)
 		PRINT(file, "kernel_request_timeout: %" PRId64 "s\n", mount->kernel_limit_s);
 	else

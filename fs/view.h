@@ -48,6 +48,7 @@ struct view_mount {
 	const char *mountpoint;
 	const struct history *history;
 	int64_t oldest_hold_us, oldest_wait_us; /* 0: none */
+	unsigned kept;                          /* given back, but before their least time */
 	const struct view_held *longest;        /* for the metrics, each lock once */
 	size_t longest_count;
 };

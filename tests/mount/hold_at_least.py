@@ -7,6 +7,7 @@ it."""
 import errno
 import functools
 import os
+import re
 import signal
 
 from harness import Stopwatch, check, check_equal, check_errno, command, run, until
@@ -14,6 +15,13 @@ from harness import Stopwatch, check, check_equal, check_errno, command, run, un
 
 def kept(mount, lock):
     return ' reason=kept until 20' in mount.read(lock, 'holder')
+
+
+def check_kept(mount, count):
+    """As the mount tells it."""
+    check_equal(mount.status()['kept'], str(count), 'kept, in status')
+    check(re.search(r'^zklockfs_kept{.*} %d$' % count, mount.read('.zklockfs', 'metrics'), re.M), 'kept, in metrics')
+    check_equal(mount.status()['holders'], str(count), 'they count as holders')
 
 
 def closed_or_killed(a, b):
@@ -55,10 +63,13 @@ def not_kept(a, b):
     b.take('build').held(5).release()
     a.take('build', 'lock@least=1h').held().release()
     until(lambda: kept(b, 'build'), 'for an hour')
+    check_kept(a, 1)
     waiter = b.take('build')
     until(lambda: len(b.queue('build')) == 2, 'it waits')
+    check_kept(b, 0)
     os.unlink(b.path('build', 'queue', b.queue('build')[0]))
     waiter.held().release()
+    until(lambda: a.status()['kept'] == '0', 'evicted')
 
 
 def by_flock(a, b):

@@ -301,7 +301,8 @@ static void status_of_a_mount(void **state)
 	                             &(struct view_mount){.host = "web1",
 	                                                  .kernel_limit_s = 20,
 	                                                  .clock_watched_by = "realtime",
-	                                                  .open_bytes = 4711},
+	                                                  .open_bytes = 4711,
+	                                                  .kept = 1},
 	                             &text),
 	                 0);
 	assert_string_equal(text.data, "state: ready\n"
@@ -313,6 +314,7 @@ static void status_of_a_mount(void **state)
 	                               "host: web1\n"
 	                               "holders: 1\n"
 	                               "waiters: 2\n"
+	                               "kept: 1\n"
 	                               "leaving: 3\n"
 	                               "entry_bytes: 270\n"
 	                               "connections: 4\n"
@@ -377,7 +379,8 @@ static void metrics_fit_the_size(void **state)
 	                           .mountpoint = "/mnt/\xff\xc3\xa4\xed\xa0\x80/\"",
 	                           .history = &history,
 	                           .oldest_hold_us = INT64_MAX,
-	                           .oldest_wait_us = INT64_MAX};
+	                           .oldest_wait_us = INT64_MAX,
+	                           .kept = UINT_MAX};
 	struct text text = {0};
 
 	(void)state;

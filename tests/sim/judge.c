@@ -199,6 +199,12 @@ static bool judge_unsure(struct taker *taker)
 	return true;
 }
 
+/* It may not hold any more. */
+static bool judge_overdue(const struct taker *taker)
+{
+	return taker->until_us <= host_clock_us(&taker->mount->host);
+}
+
 static void judge_holders(struct sim *sim)
 {
 	struct band bands[LOCKS_MAX] = {0};
@@ -213,15 +219,14 @@ static void judge_holders(struct sim *sim)
 		          mount->deadline_us <= host_clock_us(&mount->host);
 	}
 	DL_FOREACH2(sim->held, taker, held_next) {
-		bool lease_over = over[taker->mount->host.index];
+		bool is_over = over[taker->mount->host.index] || judge_overdue(taker);
 
 		if (judge_unsure(taker))
 			continue;
-		if (lease_over && sim->seed % 2 && !taker->mount->host.paused &&
-		    lc_holds(taker->lc))
-			sim_violation(sim, "a: taker %d holds %s without a lease", taker->pid,
-			              taker->lock->name);
-		if (lease_over || !lc_holds(taker->lc)) {
+		if (is_over && sim->seed % 2 && !taker->mount->host.paused && lc_holds(taker->lc))
+			sim_violation(sim, "a: taker %d holds %s without a lease, or too long",
+			              taker->pid, taker->lock->name);
+		if (is_over || !lc_holds(taker->lc)) {
 			if (taker->unheld_running_us < 0)
 				taker->unheld_running_us = host_running_us(&taker->mount->host);
 			continue;
@@ -344,6 +349,10 @@ void judge_lost(struct taker *taker)
 	if (!judge_entry(&sim->world.proposed, taker) || taker->mount->host.wire.refused ||
 	    marks_taken_away(taker))
 		return;
+	if (judge_overdue(taker)) {
+		sim->totals->overdue++;
+		return;
+	}
 	if (taker->mount->host.wire.state == WIRE_ENDED &&
 	    !world_session_alive(&sim->world, taker->mount->host.wire.session))
 		return;

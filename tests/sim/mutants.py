@@ -714,11 +714,11 @@ mutant(32, 'watch_not_taken_back_later', 'core.c',
 mutant(39, 'held_beyond_its_end', 'take.c',
        '\t\tloss_by_limit(taker);\n',
        '\t\t;\n',
-       OWN)
+       sim())
 mutant(39, 'end_not_checked_at_use', 'hold.c',
        'if (taker->until_us != LC_FOREVER && lc_now(lc) >= taker->until_us) {',
        'if (0) {',
-       OWN)
+       sim())
 mutant(39, 'end_before_it_holds', 'hold.c',
        '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\ttaker->until_us',
        '\ttaker->until_us',
@@ -1209,6 +1209,10 @@ mutant(38, 'unclaimed_stay', 'adopt.c',
 mutant(38, 'guard_of_a_hand_off_forgotten', 'entry.c',
        'if (taker->flags & STATE_TAKER_UNPROVED)',
        'if (0)',
+       ADOPT)
+mutant(38, 'end_forgotten_at_use', 'taker.c',
+       'taker->until_us = saved->until_us;',
+       'taker->until_us = LC_FOREVER;',
        ADOPT)
 mutant(38, 'lost_entry_without_a_limit', 'taker.c',
        'out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;',

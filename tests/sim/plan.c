@@ -228,6 +228,14 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 		plan->curious = 300;
 }
 
+static void choose_limits(struct plan *plan, uint64_t seed)
+{
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 23};
+
+	if (rng_chance(&rng, 100) && !plan->lossless)
+		plan->limits = 300;
+}
+
 /* Among whatever else happens; where nothing else does, nothing may be lost by it. */
 static void choose_reloads(struct plan *plan, uint64_t seed)
 {
@@ -301,4 +309,5 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 	make_rare(plan, seed);
 	choose_modes(plan, seed);
 	choose_reloads(plan, seed);
+	choose_limits(plan, seed);
 }

@@ -231,8 +231,10 @@ static void print_totals(const struct sim_totals *totals, double took)
 	       totals->edeadlk, totals->upgrades);
 	printf("ENOLCK %lu, ESHUTDOWN %lu, EHOSTUNREACH %lu, EPROTO %lu\n", totals->enolck,
 	       totals->eshutdown, totals->ehostunreach, totals->eproto);
-	printf("questions %lu, unreachable %lu; marks %lu, waiters changed %lu\n",
-	       totals->questions, totals->unreachable, totals->marks, totals->stirs);
+	printf("questions %lu, unreachable %lu; marks %lu, waiters changed %lu; held too long "
+	       "%lu\n",
+	       totals->questions, totals->unreachable, totals->marks, totals->stirs,
+	       totals->overdue);
 	printf("transactions %lu of %lu operations\n", totals->transactions,
 	       totals->transaction_ops);
 	printf("went on in another process %lu, of its takers not claimed %lu; did not %lu\n",

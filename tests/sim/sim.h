@@ -65,6 +65,7 @@ struct plan {
 	unsigned slots_max;        /* locks have so many at most; 1: nobody changes them */
 	unsigned data, evictions;  /* per mille of the takes go with a question about that */
 	unsigned curious;          /* per mille of the holders want to know who waits */
+	unsigned limits;           /* per mille of the holders may hold for so long only */
 	int64_t fault_gap_us;      /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
@@ -109,6 +110,7 @@ struct taker {
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
 	int64_t token, granted_us, granted_clock_us;
+	int64_t until_us;          /* it may hold until then, by its mount's clock */
 	int64_t unfree_us;         /* does not wait: last time that it would have had to */
 	unsigned most_slots;       /* granted: there were, since it queued */
 	int64_t meant, meant_us;   /* only that lock will do; known so since */
@@ -217,7 +219,7 @@ struct sim_totals {
 	unsigned long seeds, steps, takes, grants, shared_grants, upgrades, losses;
 	unsigned long eagain, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent, ecanceled,
 		edeadlk;
-	unsigned long questions, marks, stirs;
+	unsigned long questions, marks, stirs, overdue;
 	unsigned long reloads, not_reloaded, unclaimed;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];

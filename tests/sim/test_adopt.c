@@ -288,6 +288,24 @@ static void end_stays(void **state)
 	close_play(play);
 }
 
+/* Nor may it use the lock after its end, before a timer has run. */
+static void end_stays_at_use(void **state)
+{
+	struct play *play = open_play(6, 0);
+	struct taker *holder = take_for(play, 0, LC_FOREVER, LC_SHARED, NULL);
+	struct taker *other = take_for(play, 1, LC_FOREVER, LC_SHARED, NULL);
+
+	(void)state;
+	run(play->stage, 100 * MS);
+	lc_limit(holder->lc, host_clock_us(play->here) + SECOND);
+	reload(play);
+	host_pause(play->here, 3 * SECOND);
+	run(play->stage, 2 * SECOND);
+	assert_true(lc_holds(other->lc));
+	assert_false(lc_holds(holder->lc));
+	close_play(play);
+}
+
 /* Questions have as long as after a lost connection. */
 static void asked_while_away(void **state)
 {
@@ -732,6 +750,7 @@ int main(void)
 		cmocka_unit_test(nobody_before_the_barrier),
 		cmocka_unit_test(time_goes_on),
 		cmocka_unit_test(end_stays),
+		cmocka_unit_test(end_stays_at_use),
 		cmocka_unit_test(asked_while_away),
 		cmocka_unit_test(create_under_way),
 		cmocka_unit_test(delete_under_way),

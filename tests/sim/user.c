@@ -242,6 +242,21 @@ static void write_value(void *ctx, uint64_t number)
 
 static void upgrade(void *ctx, uint64_t number);
 
+/* Some may hold for a time only, which may be shorter than what they do. Drawn apart, so that all
+ * else of a seed stays what it is. */
+static void set_limit(struct taker *taker, int64_t hold_us)
+{
+	struct sim *sim = taker->sim;
+	struct rng rng = {sim->seed * 0x9e3779b97f4a7c15u + 1000000 + (uint64_t)taker->pid};
+
+	if (!rng_chance(&rng, sim->plan.limits))
+		return;
+	taker->until_us = host_clock_us(&taker->mount->host) + rng_spread(&rng, 0, 2 * hold_us);
+	sim->inside_call = true;
+	lc_limit(taker->lc, taker->until_us);
+	sim->inside_call = false;
+}
+
 static void granted(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
@@ -261,6 +276,7 @@ static void granted(struct taker *taker)
 	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host.name, taker->pid,
 	      taker->lock->name, (uint64_t)taker->token);
 	judge_granted(taker);
+	set_limit(taker, hold_us);
 	if (lc_token(taker->lc) == 0 && rng_chance(&taker->program->mode_rng, 300))
 		question_holder(taker, Q_TOKEN, &taker->program->mode_rng);
 	if (taker->replaces) {
@@ -391,6 +407,7 @@ static struct taker *taker_new(struct program *program, struct lock_state *lock)
 	                        .pid = PID_BASE + sim->taker_count,
 	                        .life = program->mount->life,
 	                        .wait_us = LC_FOREVER,
+	                        .until_us = LC_FOREVER,
 	                        .took_us = sim->agenda.now_us,
 	                        .took_running_us = host_running_us(&program->mount->host),
 	                        .took_clock_us = host_clock_us(&program->mount->host),

@@ -21,6 +21,7 @@ def test(case):
         planted = server.zk.create(f'/locks/{lock}/{prefix}', ephemeral=True, sequence=True)
         check_errno(errno.EAGAIN, os.open, mount.path(lock, 'try'), os.O_RDWR)
         check_errno(errno.ETIMEDOUT, os.open, mount.path(lock, 'lock@200ms'), os.O_RDWR)
+        until(lambda: len(server.entries(lock)) == 1, 'the one whose time was over has left')
 
         taker = mount.take(lock)
         until(lambda: len(server.entries(lock)) == 2, 'the taker queues')

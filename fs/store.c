@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * store.c - see store.h.
+ *
+ * Changes are kept in private memory until the commit writes them as one batch. When a half has
+ * become much longer than the records that live, they are moved to the other half, some in each
+ * commit: meanwhile batches go to both, and the commit that has moved the last makes the other one
+ * the good one.
+ */
+#include "store.h"
+
+#include "journal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
+#include <uthash.h>
+#include <utlist.h>
+
+/* A half may be one and a half times the records, and that. */
+#define SPARE ((size_t)256 * 1024)
+/* Moved in one commit. */
+#define SLICE ((size_t)2 * 1024 * 1024)
+/* A copy of what is changed meanwhile. */
+#define READ_ATTEMPTS 5
+
+struct name {
+	uint64_t kind, key;
+};
+
+struct entry {
+	struct name name;
+	const unsigned char *bytes;   /* of the last commit; NULL: it is new */
+	const unsigned char *written; /* PUT, in the commit: by the half that will be good last */
+	size_t staged;                /* PUT: in the store's changes */
+	uint32_t len, staged_len;
+	enum change { UNCHANGED, PUT, DROPPED } change;
+	struct entry *next_changed;
+	UT_hash_handle hh;
+};
+
+/* Private bytes, one behind the other. */
+struct heap {
+	unsigned char *bytes;
+	size_t len, room;
+};
+
+struct store {
+	struct journal journal;
+	struct entry *entries;
+	size_t live; /* what the last commit's records need in a half */
+	struct entry *changed;
+	struct heap changes;
+	struct heap answers;            /* until the commit; a row of items */
+	const unsigned char *committed; /* answers of the last commit */
+	size_t committed_len;
+	bool moves;         /* to the other half, */
+	struct entry *next; /*   this one next; NULL: none is left */
+	bool lacks;         /* no memory for a change */
+	bool spoilt;
+};
+
+/* ---- private memory ---- */
+
+static unsigned char *heap_add(struct heap *heap, size_t len)
+{
+	unsigned char *bytes;
+
+	if (!heap->bytes || len > heap->room - heap->len) {
+		size_t room = 2 * (heap->room + len) + 4096;
+
+		bytes = realloc(heap->bytes, room);
+		if (!bytes)
+			return NULL;
+		heap->bytes = bytes;
+		heap->room = room;
+	}
+	bytes = heap->bytes + heap->len;
+	heap->len += len;
+	return bytes;
+}
+
+/* What one large turn needed is not kept for ever. */
+static void heap_empty(struct heap *heap)
+{
+	heap->len = 0;
+	if (heap->room <= SPARE)
+		return;
+	free(heap->bytes);
+	*heap = (struct heap){0};
+}
+
+/* ---- the index ---- */
+
+static struct entry *find_entry(const struct store *store, unsigned kind, uint64_t key)
+{
+	struct name name = {kind, key};
+	struct entry *entry;
+
+	HASH_FIND(hh, store->entries, &name, sizeof(name), entry);
+	return entry;
+}
+
+static struct entry *add_entry(struct store *store, unsigned kind, uint64_t key)
+{
+	struct entry *entry = malloc(sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	*entry = (struct entry){.name = {kind, key}};
+	HASH_ADD(hh, store->entries, name, sizeof(entry->name), entry);
+	if (entry->hh.tbl)
+		return entry;
+	free(entry);
+	return NULL;
+}
+
+static void forget_entry(struct store *store, struct entry *entry)
+{
+	if (store->next == entry)
+		store->next = entry->hh.next;
+	HASH_DEL(store->entries, entry);
+	free(entry);
+}
+
+static void drop_index(struct store *store)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER(hh, store->entries, entry, next) {
+		HASH_DEL(store->entries, entry);
+		free(entry);
+	}
+	store->live = 0;
+}
+
+/* As a commit said it. */
+static void learn_bytes(struct store *store, struct entry *entry, const unsigned char *bytes,
+                        uint32_t len)
+{
+	if (entry->bytes)
+		store->live -= journal_size(entry->len);
+	entry->bytes = bytes;
+	entry->len = len;
+	if (bytes)
+		store->live += journal_size(len);
+}
+
+/* ---- to make, to open ---- */
+
+int store_create(struct store **ret)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r;
+
+	if (!store)
+		return -ENOMEM;
+	r = journal_create(&store->journal);
+	if (r < 0)
+		free(store);
+	else
+		*ret = store;
+	return r;
+}
+
+static const char *learn_item(struct store *store, const struct journal_item *item,
+                              const unsigned char *bytes)
+{
+	struct entry *entry;
+
+	if (item->kind == 0 || item->kind > STORE_KIND_MAX)
+		return "the state has a record that is none";
+	entry = find_entry(store, item->kind, item->key);
+	if (item->len == JOURNAL_GONE) {
+		if (!entry)
+			return NULL;
+		learn_bytes(store, entry, NULL, 0);
+		forget_entry(store, entry);
+		return NULL;
+	}
+	if (!entry)
+		entry = add_entry(store, item->kind, item->key);
+	if (!entry)
+		return strerror(ENOMEM);
+	learn_bytes(store, entry, bytes, item->len);
+	return NULL;
+}
+
+static const char *learn_batch(struct store *store, const struct journal_batch *batch)
+{
+	const unsigned char *row = (const unsigned char *)(batch + 1), *bytes;
+	size_t len = batch->len - sizeof(*batch) - batch->answers, at = 0;
+	struct journal_item item;
+	const char *why = NULL;
+
+	while (!why && at < len)
+		why = journal_next_item(row, len, &at, &item, &bytes)
+		              ? learn_item(store, &item, bytes)
+		              : "the state has a record that is cut off";
+	for (at = 0; !why && at < batch->answers;)
+		if (!journal_next_item(row + len, batch->answers, &at, &item, &bytes) ||
+		    item.kind != 0 || item.len == JOURNAL_GONE)
+			why = "the state has an answer that is none";
+	store->committed = row + len;
+	store->committed_len = batch->answers;
+	return why;
+}
+
+static const char *learn_all(struct store *store)
+{
+	struct journal *journal = &store->journal;
+	const struct journal_batch *batch;
+	const char *why;
+	uint64_t number = 0;
+	size_t at = 0;
+
+	while ((batch = journal_next_batch(journal, &at, &why))) {
+		if (number != 0 && batch->number != number + 1)
+			return "the state lacks a commit";
+		number = batch->number;
+		why = learn_batch(store, batch);
+		if (why)
+			return why;
+	}
+	if (!why && (uint32_t)number != (uint32_t)journal->number)
+		why = "the state lacks its last commit";
+	journal->number = number;
+	return why;
+}
+
+static void free_store(struct store *store)
+{
+	drop_index(store);
+	free(store->changes.bytes);
+	free(store->answers.bytes);
+	free(store);
+}
+
+static const char *open_journal(struct store *store, int fd, bool copies)
+{
+	struct journal *journal = &store->journal;
+	const char *why = copies ? journal_copy(journal, fd) : journal_open(journal, fd);
+
+	if (why)
+		return why;
+	why = learn_all(store);
+	if (why)
+		journal_leave(journal);
+	return why;
+}
+
+static int open_store(int fd, bool copies, struct store **ret, const char **ret_why)
+{
+	struct store *store = calloc(1, sizeof(*store));
+
+	*ret_why = store ? open_journal(store, fd, copies) : strerror(ENOMEM);
+	if (!*ret_why) {
+		*ret = store;
+		return 0;
+	}
+	if (store)
+		free_store(store);
+	return -EINVAL;
+}
+
+int store_open(int fd, struct store **ret, const char **ret_why)
+{
+	int r = open_store(fd, false, ret, ret_why);
+
+	if (r == 0)
+		journal_go_on(&(*ret)->journal);
+	return r;
+}
+
+/* It may be written over in the meantime: then another was committed. */
+int store_read(int fd, struct store **ret, const char **ret_why)
+{
+	int r;
+
+	for (int i = 0; i < READ_ATTEMPTS; i++) {
+		uint64_t before = journal_commit_of(fd);
+
+		r = open_store(fd, true, ret, ret_why);
+		if (r == 0 || before == journal_commit_of(fd))
+			return r;
+	}
+	return -EAGAIN;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	journal_close(&store->journal);
+	free_store(store);
+}
+
+int store_fd(const struct store *store)
+{
+	return store->journal.fd;
+}
+
+/* ---- records ---- */
+
+static void mark_changed(struct store *store, struct entry *entry, enum change change)
+{
+	if (entry->change == UNCHANGED)
+		LL_PREPEND2(store->changed, entry, next_changed);
+	entry->change = change;
+}
+
+static bool same_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+	return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
+}
+
+static bool was_committed(const struct entry *entry, const void *bytes, size_t len)
+{
+	return entry->bytes && same_bytes(entry->bytes, entry->len, bytes, len);
+}
+
+static const unsigned char *staged_bytes(const struct store *store, const struct entry *entry)
+{
+	return store->changes.bytes + entry->staged;
+}
+
+/* With what is kept until the commit. */
+static bool has_bytes(const struct store *store, const struct entry *entry, const void *bytes,
+                      size_t len)
+{
+	switch (entry->change) {
+	case PUT:
+		return same_bytes(staged_bytes(store, entry), entry->staged_len, bytes, len);
+	case UNCHANGED:
+		return was_committed(entry, bytes, len);
+	case DROPPED:
+		break;
+	}
+	return false;
+}
+
+static void stage(struct store *store, struct entry *entry, const void *bytes, size_t len)
+{
+	unsigned char *staged = heap_add(&store->changes, len);
+
+	if (!staged) {
+		store->lacks = true;
+		return;
+	}
+	if (len > 0)
+		memcpy(staged, bytes, len);
+	entry->staged = (size_t)(staged - store->changes.bytes);
+	entry->staged_len = (uint32_t)len;
+	mark_changed(store, entry, PUT);
+}
+
+void store_put(struct store *store, unsigned kind, uint64_t key, const void *bytes, size_t len)
+{
+	struct entry *entry = find_entry(store, kind, key);
+
+	assert(kind > 0 && kind <= STORE_KIND_MAX && !store->journal.copy);
+	if (!entry && len <= STORE_RECORD_BYTES)
+		entry = add_entry(store, kind, key);
+	if (!entry || len > STORE_RECORD_BYTES)
+		store->lacks = true;
+	else if (!has_bytes(store, entry, bytes, len))
+		stage(store, entry, bytes, len);
+}
+
+void store_drop(struct store *store, unsigned kind, uint64_t key)
+{
+	struct entry *entry = find_entry(store, kind, key);
+
+	if (entry)
+		mark_changed(store, entry, DROPPED);
+}
+
+static bool fill_record(const struct store *store, const struct entry *entry,
+                        struct store_record *ret)
+{
+	*ret = (struct store_record){.kind = (unsigned)entry->name.kind, .key = entry->name.key};
+	switch (entry->change) {
+	case UNCHANGED:
+		ret->bytes = entry->bytes;
+		ret->len = entry->len;
+		break;
+	case PUT:
+		ret->bytes = staged_bytes(store, entry);
+		ret->len = entry->staged_len;
+		break;
+	case DROPPED:
+		return false;
+	}
+	return ret->bytes;
+}
+
+bool store_get(const struct store *store, unsigned kind, uint64_t key, struct store_record *ret)
+{
+	const struct entry *entry = find_entry(store, kind, key);
+
+	return entry && fill_record(store, entry, ret);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	uint64_t x = ((const struct store_record *)a)->key;
+	uint64_t y = ((const struct store_record *)b)->key;
+
+	return x < y ? -1 : x > y;
+}
+
+ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret)
+{
+	struct store_record *all;
+	const struct entry *entry;
+	size_t count = 0;
+
+	for (entry = store->entries; entry; entry = entry->hh.next)
+		count += entry->name.kind == kind;
+	all = calloc(count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	count = 0;
+	for (entry = store->entries; entry; entry = entry->hh.next)
+		if (entry->name.kind == kind && fill_record(store, entry, &all[count]))
+			count++;
+	if (count > 1)
+		qsort(all, count, sizeof(*all), compare_keys);
+	*ret = all;
+	return (ssize_t)count;
+}
+
+/* ---- moving to the other half ---- */
+
+static unsigned other_half(const struct store *store)
+{
+	return !store->journal.good;
+}
+
+static bool is_too_long(const struct store *store)
+{
+	return store->journal.halves[store->journal.good].len >
+	       store->live + store->live / 2 + SPARE;
+}
+
+static bool is_in_half(const struct store *store, const struct entry *entry, unsigned half)
+{
+	const unsigned char *bytes = store->journal.halves[half].bytes;
+
+	return entry->bytes >= bytes && entry->bytes < bytes + JOURNAL_HALF_BYTES;
+}
+
+static int append_record(struct store *store, unsigned half, const struct entry *entry,
+                         const void *bytes, size_t len, const unsigned char **ret_bytes)
+{
+	const struct journal_item item = {
+		.kind = (uint32_t)entry->name.kind, .len = (uint32_t)len, .key = entry->name.key};
+
+	return journal_append(&store->journal, half, &item, bytes, ret_bytes);
+}
+
+/* What is changed in this commit is not moved, but written there in any case. */
+static int move_slice(struct store *store, unsigned half)
+{
+	size_t moved = 0;
+	int r = 0;
+
+	while (r == 0 && store->next && moved < SLICE) {
+		struct entry *entry = store->next;
+
+		store->next = entry->hh.next;
+		if (entry->change != UNCHANGED || is_in_half(store, entry, half))
+			continue;
+		r = append_record(store, half, entry, entry->bytes, entry->len, &entry->bytes);
+		moved += journal_size(entry->len);
+	}
+	return r;
+}
+
+/* ---- the commit ---- */
+
+/* What is as it was is no change. */
+static void settle_changes(struct store *store)
+{
+	struct entry *all = store->changed, *entry, *next;
+
+	store->changed = NULL;
+	LL_FOREACH_SAFE2(all, entry, next, next_changed)
+	{
+		bool same = entry->change == PUT ? was_committed(entry, staged_bytes(store, entry),
+		                                                 entry->staged_len)
+		                                 : !entry->bytes;
+
+		if (!same) {
+			LL_PREPEND2(store->changed, entry, next_changed);
+			continue;
+		}
+		entry->change = UNCHANGED;
+		if (!entry->bytes)
+			forget_entry(store, entry);
+	}
+}
+
+static int write_changes(struct store *store, unsigned half)
+{
+	struct entry *entry;
+	int r = 0;
+
+	LL_FOREACH2(store->changed, entry, next_changed)
+	{
+		const unsigned char *gone;
+
+		if (entry->change == DROPPED)
+			r = append_record(store, half, entry, NULL, JOURNAL_GONE, &gone);
+		else
+			r = append_record(store, half, entry, staged_bytes(store, entry),
+			                  entry->staged_len, &entry->written);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static int write_answers(struct store *store, unsigned half)
+{
+	int r = journal_append_row(&store->journal, half, store->answers.bytes, store->answers.len,
+	                           &store->committed);
+
+	store->committed_len = store->answers.len;
+	return r;
+}
+
+static int write_batch(struct store *store, unsigned half, bool with_answers)
+{
+	int r = write_changes(store, half);
+
+	if (r == 0 && with_answers)
+		r = write_answers(store, half);
+	if (r == 0)
+		journal_end(&store->journal, half, with_answers ? store->answers.len : 0);
+	return r;
+}
+
+/* In the good half, and in the other one while it is being moved to. */
+static int write_halves(struct store *store, unsigned *ret_half)
+{
+	unsigned good = store->journal.good, other = other_half(store);
+	bool arrives = false;
+	int r = 0;
+
+	if (store->moves) {
+		r = journal_begin(&store->journal, other);
+		if (r == 0)
+			r = move_slice(store, other);
+		arrives = !store->next;
+	}
+	if (r == 0 && !arrives) {
+		r = journal_begin(&store->journal, good);
+		if (r == 0)
+			r = write_batch(store, good, true);
+	}
+	if (r == 0 && store->moves)
+		r = write_batch(store, other, arrives);
+	*ret_half = arrives ? other : good;
+	return r;
+}
+
+static void learn_changes(struct store *store)
+{
+	struct entry *entry, *next;
+
+	LL_FOREACH_SAFE2(store->changed, entry, next, next_changed)
+	{
+		bool gone = entry->change == DROPPED;
+
+		learn_bytes(store, entry, gone ? NULL : entry->written, entry->staged_len);
+		entry->change = UNCHANGED;
+		if (gone)
+			forget_entry(store, entry);
+	}
+	store->changed = NULL;
+	heap_empty(&store->changes);
+	heap_empty(&store->answers);
+}
+
+static int commit_changes(struct store *store)
+{
+	unsigned half, before = store->journal.good;
+	int r;
+
+	if (store->lacks)
+		return -ENOMEM;
+	if (!store->moves && is_too_long(store)) {
+		store->moves = true;
+		store->next = store->entries;
+	}
+	r = write_halves(store, &half);
+	if (r < 0)
+		return r;
+	journal_commit(&store->journal, half);
+	learn_changes(store);
+	if (half != before) {
+		store->moves = false;
+		journal_give_back(&store->journal, before);
+	}
+	return 0;
+}
+
+static void spoil(struct store *store)
+{
+	store->spoilt = true;
+	atomic_store_explicit(&store->journal.head->spoilt, 1, memory_order_release);
+	store->committed = store->answers.bytes;
+	store->committed_len = store->answers.len;
+}
+
+int store_commit(struct store *store)
+{
+	int r;
+
+	if (store->spoilt)
+		return -EIO;
+	settle_changes(store);
+	if (!store->changed && !store->lacks && store->answers.len == 0 &&
+	    store->journal.requests == 0) {
+		heap_empty(&store->changes);
+		return 0;
+	}
+	r = commit_changes(store);
+	if (r < 0)
+		spoil(store);
+	return r;
+}
+
+/* ---- answers and requests ---- */
+
+int store_answer(struct store *store, unsigned tag, const struct iovec *iov, int count)
+{
+	struct journal_item item = {.key = tag};
+	size_t len = 0, size;
+	unsigned char *to;
+
+	for (int i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	assert(len <= STORE_RECORD_BYTES);
+	item.len = (uint32_t)len;
+	size = journal_size(len);
+	to = store->spoilt ? NULL : heap_add(&store->answers, size);
+	if (!to) {
+		store->lacks = true;
+		return store->spoilt ? -EIO : -ENOMEM;
+	}
+	memset(to + size - sizeof(uint64_t), 0, sizeof(uint64_t));
+	memcpy(to, &item, sizeof(item));
+	to += sizeof(item);
+	for (int i = 0; i < count; i++)
+		to = mempcpy(to, iov[i].iov_base, iov[i].iov_len);
+	return 0;
+}
+
+bool store_next_answer(const struct store *store, size_t *at, unsigned *ret_tag,
+                       const void **ret_bytes, size_t *ret_len)
+{
+	struct journal_item item;
+	const unsigned char *bytes;
+
+	if (!journal_next_item(store->committed, store->committed_len, at, &item, &bytes))
+		return false;
+	*ret_tag = (unsigned)item.key;
+	*ret_bytes = bytes;
+	*ret_len = item.len;
+	return true;
+}
+
+void *store_request_room(struct store *store, size_t size)
+{
+	return journal_request_room(&store->journal, size);
+}
+
+void store_request_add(struct store *store, size_t len)
+{
+	journal_request_add(&store->journal, len);
+}
+
+bool store_next_request(const struct store *store, size_t *at, const void **ret_bytes,
+                        size_t *ret_len)
+{
+	return journal_next_request(&store->journal, at, ret_bytes, ret_len);
+}
+
+/* ---- the head ---- */
+
+void store_set_deadline(struct store *store, int64_t us)
+{
+	atomic_store_explicit(&store->journal.head->deadline_us, us, memory_order_release);
+}
+
+int64_t store_deadline(const struct store *store)
+{
+	return atomic_load_explicit(&store->journal.head->deadline_us, memory_order_acquire);
+}
+
+void store_set_serving(struct store *store, uint64_t unique)
+{
+	atomic_store_explicit(&store->journal.head->serving, unique, memory_order_release);
+}
+
+uint64_t store_serving(const struct store *store)
+{
+	return atomic_load_explicit(&store->journal.head->serving, memory_order_acquire);
+}
+
+bool store_spoilt(const struct store *store)
+{
+	return atomic_load_explicit(&store->journal.head->spoilt, memory_order_acquire);
+}

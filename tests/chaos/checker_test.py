@@ -321,8 +321,9 @@ class Checker(unittest.TestCase):
 
     def test_bursts(self):
         self.good(Story('a').burst(600, 1400).burst(600, 1100))
-        self.bad('bursts', Story('a').burst(600, 1400).burst(20, 10))
-        self.bad('bursts', Story('a').burst(600, 1400).burst(600, 1000, locks=3))
+        self.bad('bursts', Story('a').burst(600, 1400).burst(600, 1400).burst(20, 10))
+        self.bad('bursts', Story('a').burst(600, 1400).burst(600, 1400).burst(600, 1000, locks=3))
+        self.good(Story('a').burst(600, 1400).burst(300, 900).burst(300, 900))
 
     # ---- tokens ----
 

@@ -93,14 +93,15 @@ void row_number(struct row *row, int64_t number, int64_t none)
 void row_seconds(struct row *row, int64_t ms)
 {
 	char text[ROW_NUMBER_MAX];
+	int64_t tenths = ms / 100 + (ms % 100 >= 50);
 
 	put_separator(row);
 	if (ms < 0)
 		put_bytes(row, "-", 1);
 	else
 		put_bytes(row, text,
-		          (size_t)snprintf(text, sizeof(text), "%" PRId64 ".%d", ms / 1000,
-		                           (int)(ms % 1000 / 100)));
+		          (size_t)snprintf(text, sizeof(text), "%" PRId64 ".%d", tenths / 10,
+		                           (int)(tenths % 10)));
 }
 
 void row_end(struct row *row)

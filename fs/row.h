@@ -35,7 +35,7 @@ struct row {
 void row_word(struct row *row, const char *text);
 /* `none`: the number that means "not known". */
 void row_number(struct row *row, int64_t number, int64_t none);
-/* Seconds with one digit behind the point; below 0: not known. */
+/* Seconds, rounded to one digit behind the point; below 0: not known. */
 void row_seconds(struct row *row, int64_t ms);
 /* The line ends. */
 void row_end(struct row *row);

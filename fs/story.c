@@ -65,9 +65,10 @@ static const char *token_text(char buffer[24], int64_t token)
 	return buffer;
 }
 
+/* Rounded: when the time of `most=` is over, some microseconds are missing here. */
 static int64_t tenths(int64_t us)
 {
-	return us > 0 ? us / 100000 : 0;
+	return us > 0 ? (us + 50000) / 100000 : 0;
 }
 
 /* Seconds with one digit, as two arguments of a format. */

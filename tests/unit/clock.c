@@ -80,6 +80,32 @@ static void suspended(void **state)
 	}
 }
 
+/* Slewing takes away what sleep adds: one of these clocks alone does not show it. */
+static void suspended_while_slewed(void **state)
+{
+	(void)state;
+	machine.slew = -83;
+	for (int i = 0; i < 10; i++) {
+		machine.slept += SECOND / 1000 * 83;
+		pass(SECOND);
+		expect_true("suspended for as long as slewing takes away");
+	}
+	machine.slew = 0;
+}
+
+/* The clock is read very often: few readings are made for each. */
+static void read_often(void **state)
+{
+	const int64_t times = 1000;
+	int64_t began = machine.raw;
+
+	(void)state;
+	for (int64_t i = 0; i < times; i++)
+		expect_true("read often");
+	expect(machine.raw - began < times * 3 * READING, "%lld readings",
+	       (long long)(machine.raw - began) / READING);
+}
+
 static void stopped(void **state)
 {
 	(void)state;
@@ -120,6 +146,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slewed),
 		cmocka_unit_test(suspended),
+		cmocka_unit_test(suspended_while_slewed),
+		cmocka_unit_test(read_often),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(never_tight),
 	};

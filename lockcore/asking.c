@@ -298,10 +298,11 @@ static void rested(void *ctx)
 
 int64_t asking_wait(struct lc *lc)
 {
-	int64_t left = lc->reads->tell_from_us - lc_now(lc);
+	int64_t left;
 
 	if (!lc->reads->due.lines)
 		return INT64_MAX;
+	left = lc->reads->tell_from_us - lc_now(lc);
 	return left > 0 ? left : 0;
 }
 

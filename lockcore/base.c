@@ -15,7 +15,13 @@
 
 int64_t lc_now(struct lc *lc)
 {
-	return lc->config.clock_us(lc->config.ctx);
+	lc->read_us = lc->config.clock_us(lc->config.ctx);
+	return lc->read_us;
+}
+
+int64_t lc_lately(const struct lc *lc)
+{
+	return lc->read_us;
 }
 
 uint64_t lc_random(struct lc *lc)

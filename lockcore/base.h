@@ -25,6 +25,7 @@ struct lc {
 	char host[LC_HOST_MAX + 1];
 	struct ensemble *ensemble;
 	struct timers timers;
+	int64_t read_us; /* the clock, when it was read last */
 	struct lc_counters counters;
 	bool draining, dying;
 	struct session *session;
@@ -45,7 +46,13 @@ struct lc {
 /* Each root has a node of this name, which has a node of each mount below it. */
 #define ROOT_DIR ".zklockfs"
 
+/* The clock, read now. Whether the lease is good is decided by such a reading alone, made after
+ * the event that asks for it: an answer that has arrived, a request of the face. So is when an
+ * answer arrived. An older reading would let a lock be used after its lease is over. */
 int64_t lc_now(struct lc *lc);
+/* The clock as it was read last, in this turn or the one before: never later than now. It is good
+ * enough for a timer, which only fires earlier by that, and for what is only shown. */
+int64_t lc_lately(const struct lc *lc);
 uint64_t lc_random(struct lc *lc);
 void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -56,6 +56,7 @@ struct multi {
 	size_t bytes;
 	bool bound; /* its parts depend on each other */
 	uint64_t serial;
+	int64_t begun_us; /* before any of it is sent */
 };
 
 static bool make_batch_room(struct batch *batch)
@@ -328,7 +329,7 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 	lock->batch.creates -= create;
 	entry->alone = false;
 	entry->follows = -1;
-	entry->sent_us = lc_now(entry->lc);
+	entry->sent_us = multi->begun_us;
 	if (create)
 		entry->created_at = lock->list_sent;
 	make_place(entry->lc, multi);
@@ -373,6 +374,7 @@ void batch_send(struct lc *lc)
 	multi.bytes = 0;
 	multi.bound = false;
 	multi.serial = ++batch->multis;
+	multi.begun_us = lc_now(lc);
 	send_all(lc, batch->count, ENTRY_DELETING, &multi);
 	send_all(lc, batch->count, ENTRY_CREATING, &multi);
 	send_multi(lc, &multi);

@@ -20,7 +20,7 @@ const int64_t lc_wait_bounds_us[LC_WAIT_BUCKETS] = {
 void count_grant(struct lc *lc, int64_t asked_us)
 {
 	struct lc_counters *counters = &lc->counters;
-	int64_t waited = lc_now(lc) - asked_us;
+	int64_t waited = lc_lately(lc) - asked_us;
 	int i = 0;
 
 	while (i < LC_WAIT_BUCKETS && waited > lc_wait_bounds_us[i])

@@ -13,15 +13,18 @@
 bool lc_holds(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lc;
+	const struct lease *lease = &lc->session->lease;
+	int64_t now;
 
 	if (taker->state != TAKER_HELD)
 		return false;
-	if (taker->until_us != LC_FOREVER && lc_now(lc) >= taker->until_us) {
+	now = lc_now(lc);
+	if (now >= taker->until_us) {
 		loss_by_limit(taker); /* the timer is late */
 		return false;
 	}
-	if (session_lease_is_valid(lc))
-		return !lease_doubted(&lc->session->lease, lc_now(lc));
+	if (lease_left(lease, now) > 0)
+		return !lease_doubted(lease, now);
 	loss_of_lease(lc); /* for ever, whatever comes after this moment */
 	return false;
 }

@@ -182,7 +182,7 @@ void lock_unwant_list(struct lock *lock)
 void lock_recheck(struct lock *lock)
 {
 	if (!lock->recheck.armed)
-		timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + RECHECK_US);
+		timer_set(&lock->lc->timers, &lock->recheck, lc_lately(lock->lc) + RECHECK_US);
 }
 
 void lock_list_later(struct lock *lock)

@@ -138,18 +138,20 @@ bool session_is_doubted(struct lc *lc)
 {
 	if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))
 		doubt_lease(lc);
-	return lease_doubted(&lc->session->lease, lc_now(lc));
+	return lc->session->lease.doubt_us != INT64_MAX &&
+	       lease_doubted(&lc->session->lease, lc_now(lc));
 }
 
 void session_wrote(struct lc *lc, int64_t sent_us)
 {
 	struct session *session = lc->session;
+	int64_t now = lc_now(lc);
 
 	session->events->alive(lc);
 	/* What ran out before this answer was seen stays lost. */
-	if (!session_lease_is_valid(lc))
+	if (lease_left(&session->lease, now) == 0)
 		session->events->over(lc);
-	if (!lease_answered(&session->lease, sent_us, lc_now(lc)))
+	if (!lease_answered(&session->lease, sent_us, now))
 		return;
 	if (!session->limit.armed)
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
@@ -164,7 +166,7 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 static int64_t beat_due(struct lc *lc)
 {
 	const struct lease *lease = &lc->session->lease;
-	bool busy = lc->session->busy || !lease_fresh(lease, lc_now(lc));
+	bool busy = lc->session->busy || !lease_fresh(lease, lc_lately(lc));
 
 	return lease->answered_us + lease_heartbeat(lease, busy);
 }

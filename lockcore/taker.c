@@ -323,7 +323,7 @@ void taker_grant(struct lc_taker *taker, bool first)
 	taker->entry.first = first;
 	taker->entry.told_since = false;
 	taker->entry.held_since_ms = lc->config.wall_ms(lc->config.ctx);
-	timer_set(&lc->timers, &taker->settle, lc_now(lc) + SETTLE_US);
+	timer_set(&lc->timers, &taker->settle, lc_lately(lc) + SETTLE_US);
 	set_due(taker, true);
 }
 

@@ -87,6 +87,10 @@ mutant(1, 'lease_from_the_answer', 'lease.c',
        'lease->sent_us[0] = sent_us;',
        'lease->sent_us[0] = now_us;',
        LEASE)
+mutant(1, 'answered_when_the_clock_was_read_last', 'session.c',
+       '\tint64_t now = lc_now(lc);\n\n\tsession->events->alive',
+       '\tint64_t now = lc_lately(lc);\n\n\tsession->events->alive',
+       sim('leases'))
 mutant(1, 'lease_without_drift', 'lease.c',
        'return timeout_us / 1000 * 998;',
        'return timeout_us;',
@@ -118,8 +122,16 @@ mutant(2, 'connection_is_no_evidence', 'lease.c',
 # ---- 3: a valid lease at every grant and use ----
 
 mutant(3, 'lease_not_checked_at_use', 'hold.c',
-       '\tif (session_lease_is_valid(lc))\n\t\treturn !lease',
+       '\tif (lease_left(lease, now) > 0)\n\t\treturn !lease',
        '\tif (true)\n\t\treturn !lease',
+       sim('leases'))
+mutant(3, 'use_checked_by_an_older_reading', 'hold.c',
+       'now = lc_now(lc);',
+       'now = lc_lately(lc);',
+       sim('leases'))
+mutant(3, 'grant_told_by_an_older_reading', 'session.c',
+       'return lease_left(&lc->session->lease, lc_now(lc)) > 0;',
+       'return lease_left(&lc->session->lease, lc_lately(lc)) > 0;',
        sim('leases'))
 mutant(3, 'lease_not_checked_at_grant', 'session.c',
        '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\tsend_beat(lc);',
@@ -177,9 +189,9 @@ mutant(5, 'no_deadline_not_told', 'session.c',
 # ---- 6: lost stays lost ----
 
 mutant(6, 'lost_revived_by_a_late_answer', 'session.c',
-       '\tif (!session_lease_is_valid(lc))\n\t\tsession->events->over(lc);\n\tif (!lease_answered',
+       '\tif (lease_left(&session->lease, now) == 0)\n\t\tsession->events->over(lc);\n\tif (!lease_answered',
        '\tif (!lease_answered',
-       sim('pauses', 6560))
+       sim('pauses', 23030))
 mutant(6, 'lost_waits_again', 'taker.c',
        'set_taker_state(taker, TAKER_LOST);',
        'set_taker_state(taker, TAKER_WAITING);\n\treturn;',
@@ -265,7 +277,7 @@ mutant(9, 'reconnect_taken_as_deletion', 'listing.c',
        '\t\tif (lock->front && lock->front->entry.state == ENTRY_PRESENT && session_may_grant(lc))\n\t\t\ttaker_grant(lock->front, true);\n\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
 mutant(9, 'events_alone_are_relied_on', 'lock.c',
-       'timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + RECHECK_US);',
+       'timer_set(&lock->lc->timers, &lock->recheck, lc_lately(lock->lc) + RECHECK_US);',
        ';',
        TAKERS)
 mutant(9, 'event_ignored', 'listing.c',
@@ -716,7 +728,7 @@ mutant(39, 'held_beyond_its_end', 'take.c',
        '\t\t;\n',
        sim())
 mutant(39, 'end_not_checked_at_use', 'hold.c',
-       'if (taker->until_us != LC_FOREVER && lc_now(lc) >= taker->until_us) {',
+       'if (now >= taker->until_us) {',
        'if (0) {',
        sim())
 mutant(39, 'end_before_it_holds', 'hold.c',
@@ -998,7 +1010,7 @@ mutant(23, 'not_queued_again_after_a_session', 'listing.c',
 # ---- 24, 25: watches of holders, strangers ----
 
 mutant(24, 'holder_does_not_watch_itself', 'taker.c',
-       '\ttimer_set(&lc->timers, &taker->settle, lc_now(lc) + SETTLE_US);\n',
+       '\ttimer_set(&lc->timers, &taker->settle, lc_lately(lc) + SETTLE_US);\n',
        '',
        sim('operators', 290))
 mutant(25, 'other_families_do_not_count', 'queue.c',
@@ -1156,7 +1168,7 @@ mutant(36, 'told_in_doubt', 'tell.c',
        'if (false) {',
        sim('clocks'))
 mutant(36, 'held_in_doubt', 'hold.c',
-       'return !lease_doubted(&lc->session->lease, lc_now(lc));',
+       'return !lease_doubted(lease, now);',
        'return true;',
        sim('clocks'))
 mutant(36, 'granted_in_doubt', 'lease.c',

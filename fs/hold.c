@@ -645,11 +645,12 @@ static int64_t waits_until(const struct face *face)
 
 int64_t holds_wait(const struct face *face)
 {
-	int64_t until = waits_until(face), wait = linger_wait(&face->linger);
+	int64_t until = waits_until(face), wait = linger_wait(&face->linger), left;
 
-	if (until != INT64_MAX && until - face->clock_us() < wait)
-		wait = until - face->clock_us();
-	return face->admitting ? 0 : wait;
+	if (face->admitting)
+		return 0;
+	left = until == INT64_MAX ? INT64_MAX : until - face->clock_us();
+	return left < wait ? left : wait;
 }
 
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
@@ -658,8 +659,10 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 		log_line(LC_ERROR,
 		         "the guardian was killed: no lock is granted any more, start anew");
 	linger_process(&face->linger, process_gone);
-	face->admit_until_us = face->clock_us() + ADMIT_US;
-	admit_families(face);
+	if (face->admitting) {
+		face->admit_until_us = face->clock_us() + ADMIT_US;
+		admit_families(face);
+	}
 	if (!face->waiting || face->kernel_limit_s == 0)
 		return;
 	for (int64_t now = face->clock_us(); waits_until(face) <= now;)

@@ -185,9 +185,16 @@ static void read_signals(struct loop *loop)
 }
 
 /* Nobody can be told whether he holds, for a moment: requests stay where they are. */
-static bool in_doubt(const struct loop *loop)
+static bool in_doubt(struct loop *loop)
 {
-	return loop->face->lc && lc_doubted(loop->face->lc);
+	loop->doubted = loop->face->lc && lc_doubted(loop->face->lc);
+	return loop->doubted;
+}
+
+/* Before a turn. A doubt that begins here is found after whatever the turn wakes up for. */
+static bool still_in_doubt(struct loop *loop)
+{
+	return loop->doubted && in_doubt(loop);
 }
 
 /* The next one, as read(2) says it. Whether the clock can be relied on is asked after it
@@ -241,7 +248,7 @@ static int64_t min(int64_t a, int64_t b)
 static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 {
 	struct face *face = loop->face;
-	bool serve = loop->fuse && !in_doubt(loop);
+	bool serve = loop->fuse && !still_in_doubt(loop);
 	struct pollfd fds[7] = {
 		{.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		{.fd = loop->signals, .events = POLLIN},
@@ -249,8 +256,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 		{.fd = guardian_fd(face->guardian), .events = POLLIN},
 		[6] = {.fd = face->pauses.timer, .events = POLLIN},
 	};
-	int64_t wait =
-		min(servers_prepare(&loop->servers, face->clock_us(), &fds[5]), holds_wait(face));
+	int64_t now = face->clock_us();
+	int64_t wait = min(servers_prepare(&loop->servers, now, &fds[5]), holds_wait(face));
 	wait = min(min(wait, parked_wait(face)), reload_wait(&loop->reload));
 	struct timespec ts;
 
@@ -259,7 +266,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 		wait = min(wait, lc_prepare(face->lc, &fds[4]));
 
 	if (until_us != INT64_MAX)
-		wait = min(wait, until_us - face->clock_us());
+		wait = min(wait, until_us - now);
 	if (wait < 0 || (serve && loop->unserved > 0))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
@@ -271,6 +278,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 		pauses_wake(&face->pauses);
 	if (fds[0].revents || (serve && loop->unserved > 0))
 		serve_requests(loop, buffer);
+	else
+		(void)in_doubt(loop);
 	if (fds[1].revents)
 		read_signals(loop);
 	holds_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
@@ -363,7 +372,8 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 			say_contact(loop);
 		loop->reload.sessions = loop->sessions;
 		loop->reload.losses = loop->losses;
-		reload_process(&loop->reload, loop->unserved == 0 && !in_doubt(loop));
+		if (reload_is_under_way(&loop->reload))
+			reload_process(&loop->reload, loop->unserved == 0 && !in_doubt(loop));
 	}
 	free(buffer.mem);
 	return told;

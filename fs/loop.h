@@ -36,6 +36,7 @@ struct loop {
 	unsigned long sessions, losses; /* and so many there had been */
 	bool gone;                      /* the kernel's side has ended */
 	ssize_t unserved;               /* bytes of a request that is read and not served yet */
+	bool doubted;                   /* the clock was, when that was asked last */
 };
 
 int loop_begin(struct loop *loop);

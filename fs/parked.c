@@ -134,6 +134,8 @@ void parked_process(struct face *face)
 {
 	struct parked *parked;
 
+	if (!turns_waiting(&face->turns))
+		return;
 	/* The ensemble answers, but too many of the same user write. */
 	refuse_late(face, face->clock_us(), lc_ready(face->lc) ? -EBUSY : -EHOSTUNREACH);
 	while ((parked = parked_of(turns_next(&face->turns)))) {
@@ -148,7 +150,7 @@ void parked_process(struct face *face)
 
 int64_t parked_wait(const struct face *face)
 {
-	return turns_wait(&face->turns, face->clock_us());
+	return turns_waiting(&face->turns) ? turns_wait(&face->turns, face->clock_us()) : INT64_MAX;
 }
 
 void parked_finish(struct face *face)

@@ -440,15 +440,18 @@ static bool make_way(struct reload *reload)
 	return true;
 }
 
+bool reload_is_under_way(const struct reload *reload)
+{
+	return reload->stage != RELOAD_NONE;
+}
+
 int64_t reload_wait(const struct reload *reload)
 {
-	int64_t left = reload->until_us - reload->face->clock_us();
-
 	switch (reload->stage) {
 	case RELOAD_NONE:
 		break;
 	case RELOAD_CHECKING:
-		return left;
+		return reload->until_us - reload->face->clock_us();
 	case RELOAD_ASKED:
 	case RELOAD_SETTLING:
 		return SETTLE_LOOK_US;
@@ -460,8 +463,6 @@ void reload_process(struct reload *reload, bool settled)
 {
 	bool late = reload->face->clock_us() > reload->until_us, done = false;
 
-	if (reload->stage == RELOAD_NONE)
-		return;
 	if (reload->stage == RELOAD_ASKED)
 		done = begin_check(reload);
 	else if (reload->stage == RELOAD_SETTLING)

@@ -58,7 +58,9 @@ void reload_give_up(struct reload *reload, const char *why);
 /* A child has ended. */
 void reload_reap(struct reload *reload, pid_t pid, int status);
 /* For the loop: how long until reload_process() has something to do, which is called in every
- * turn. `settled`: nothing is half done in the loop itself. It returns, unless it succeeds. */
+ * turn while a reload is under way. `settled`: nothing is half done in the loop itself. It
+ * returns, unless it succeeds. */
+bool reload_is_under_way(const struct reload *reload);
 int64_t reload_wait(const struct reload *reload);
 void reload_process(struct reload *reload, bool settled);
 

@@ -43,6 +43,11 @@ struct turns {
 int turn_ask(struct turns *turns, struct turn *turn, uid_t uid, int64_t now_us);
 /* It is done, or not wanted any more. Nothing, if it is NONE. */
 void turn_end(struct turns *turns, struct turn *turn);
+/* Somebody waits. */
+static inline bool turns_waiting(const struct turns *turns)
+{
+	return turns->lines;
+}
 /* One that waited and goes now; NULL: none may. */
 struct turn *turns_next(struct turns *turns);
 /* One that waits, and has done so for too long; with INT64_MAX any. NULL: none. */

@@ -26,10 +26,10 @@
 #include "loop.h"
 
 #include "hold.h"
+#include "keeper.h"
 #include "log.h"
 #include "mount_error.h"
 #include "mountpoint.h"
-#include "ready.h"
 #include "trace.h"
 #include "watchdog.h"
 
@@ -85,7 +85,7 @@ static void begin_leaving(struct loop *loop, int64_t patience_us)
 	reload_give_up(&loop->reload, "the mount leaves");
 	face->draining = true;
 	enter_stage(loop, LOOP_DRAINS, patience_us);
-	ready_stopping();
+	keeper_leaves();
 	lc_drain(face->lc);
 	holds_drop(face, 0, NULL);
 	holds_drop_kept(face);
@@ -176,6 +176,8 @@ static void read_signals(struct loop *loop)
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			reap_children(loop);
+		} else if (keeper_repeats(&info, loop->face->clock_us())) {
+			continue;
 		} else if (info.ssi_signo == SIGUSR2) {
 			told_to_reload(loop);
 		} else {
@@ -249,12 +251,13 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 {
 	struct face *face = loop->face;
 	bool serve = loop->fuse && !still_in_doubt(loop);
-	struct pollfd fds[7] = {
+	struct pollfd fds[8] = {
 		{.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		{.fd = loop->signals, .events = POLLIN},
 		{.fd = face->linger.fd, .events = POLLIN},
 		{.fd = guardian_fd(face->guardian), .events = POLLIN},
 		[6] = {.fd = face->pauses.timer, .events = POLLIN},
+		[7] = {.fd = keeper_fd(), .events = POLLIN},
 	};
 	int64_t now = face->clock_us();
 	int64_t wait = min(servers_prepare(&loop->servers, now, &fds[5]), holds_wait(face));
@@ -270,8 +273,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	if (wait < 0 || (serve && loop->unserved > 0))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
-	if (ppoll(fds, 7, &ts, NULL) < 0)
-		for (int i = 0; i < 7; i++)
+	if (ppoll(fds, 8, &ts, NULL) < 0)
+		for (int i = 0; i < 8; i++)
 			fds[i].revents = 0;
 	watchdog_begin();
 	if (fds[6].revents)
@@ -282,6 +285,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 		(void)in_doubt(loop);
 	if (fds[1].revents)
 		read_signals(loop);
+	if (fds[7].revents)
+		keeper_listen();
 	holds_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
 	if (face->lc)
 		parked_process(face);

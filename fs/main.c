@@ -13,6 +13,7 @@
 #include "credentials.h"
 #include "face.h"
 #include "hold.h"
+#include "keeper.h"
 #include "kernel_limit.h"
 #include "lock_dir.h"
 #include "log.h"
@@ -226,6 +227,7 @@ static bool begin_mount(struct options *options, struct loop *loop, struct mount
 		return false;
 	}
 	guardian_mounted(face->guardian, at->mount_id, at->device);
+	keeper_give(KEEPER_DEVICE, fuse_session_fd(mount->fuse));
 	if (face->kernel_limit_s > 0)
 		log_line(LC_WARNING,
 		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
@@ -266,7 +268,9 @@ static void say_adopted(void *ctx)
 static void say_ready(void *ctx)
 {
 	(void)ctx;
-	ready_ok();
+	if (!ready_detach())
+		log_to_child();
+	keeper_serves();
 }
 
 /* From the ready session to the unmounted filesystem. */
@@ -282,6 +286,8 @@ static int serve_mount(struct loop *loop, struct mount *mount, void (*serving)(v
 	log_line(LC_INFO, loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
 	if (all_closed(loop, mount))
 		files_end(face, true);
+	if (loop->stage == LOOP_SERVES)
+		keeper_leaves();
 	if (loop->stage > LOOP_SERVES)
 		end_detached(mount->fuse);
 	else
@@ -446,11 +452,14 @@ int main(int argc, char **argv)
 	loop.reload.adopt_engine = adopt_engine;
 	loop.reload.ctx = &loop;
 	status = EXIT_MOUNT;
-	if (role == RELOAD_STARTS && !ready_begin(options.foreground)) {
+	if (role == RELOAD_STARTS &&
+	    (!ready_begin(options.foreground) || (options.keeper && !keeper_begin(&options)))) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
 		ready_fail(status);
 		return status;
 	}
+	if (role == RELOAD_ADOPTS)
+		keeper_take_over();
 	credentials_confine(options.credentials);
 	if (role == RELOAD_STARTS && options.on_lost != ON_LOST_NONE &&
 	    guardian_start(options.on_lost, &face.guardian) < 0) {

@@ -24,7 +24,7 @@ struct options {
 	char *servers;    /* its first part */
 	char *root;       /* its second, "/locks" when left out */
 	char *mountpoint; /* absolute */
-	bool foreground, debug, make_root, read_only, log_takes, audit;
+	bool foreground, debug, make_root, read_only, log_takes, audit, keeper;
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
 	char *host;
 	char *credentials; /* credentials.h, or NULL */

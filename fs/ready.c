@@ -17,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int status_fd = -1;
+static int status_fd = -1; /* to the command */
+static bool background;
 
 /* Whatever is opened next must not be taken for standard input or output. */
 static bool open_standard(void)
@@ -69,6 +70,7 @@ bool ready_begin(bool foreground)
 	}
 	close(fds[0]);
 	status_fd = fds[1];
+	background = true;
 	return setsid() >= 0;
 }
 
@@ -104,21 +106,32 @@ static void tell_parent(int status)
 	status_fd = -1;
 }
 
-void ready_ok(void)
+bool ready_detach(void)
 {
-	notify_systemd("READY=1\n");
-	if (status_fd < 0) {
-		log_to_child();
-		return;
-	}
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null;
 
+	if (!background)
+		return false;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	log_to_syslog();
 	(void)!chdir("/");
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
 	close(null);
+	return true;
+}
+
+void ready_tell(void)
+{
+	notify_systemd("READY=1\n");
 	tell_parent(0);
+}
+
+void ready_by_other(void)
+{
+	if (status_fd >= 0)
+		close(status_fd);
+	status_fd = -1;
 }
 
 void ready_fail(int status)

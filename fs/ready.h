@@ -11,9 +11,12 @@
 /* In the background: only the child returns from here. In the foreground: nothing
  * but making sure that descriptors 0 to 2 are open. False: it could not. */
 bool ready_begin(bool foreground);
-/* The mount serves: let the command return 0, tell systemd, let go of the
- * terminal. */
-void ready_ok(void);
+/* The mount serves: let go of the terminal; false: not in the foreground. */
+bool ready_detach(void);
+/* And then let the command return 0, and tell systemd. */
+void ready_tell(void);
+/* Another process tells the command, or has told it. */
+void ready_by_other(void);
 /* It does not, and will not: the status to exit with. */
 void ready_fail(int status);
 /* systemd: the end has begun. */

@@ -6,6 +6,7 @@
 
 #include "claim.h"
 #include "hold.h"
+#include "keeper.h"
 #include "locks.h"
 #include "log.h"
 #include "text.h"
@@ -382,10 +383,12 @@ static const char *exec_program(const struct reload *reload, const struct carry 
 		return strerror(errno);
 	(void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	carry_pass(carry, true);
+	keeper_pass(true);
 	(void)fcntl(fd, F_SETFD, 0);
 	execv(reload->program, reload->argv);
 	error = errno;
 	carry_pass(carry, false);
+	keeper_pass(false);
 	unsetenv(ENVIRONMENT);
 	return strerror(error);
 }

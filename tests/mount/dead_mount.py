@@ -27,9 +27,7 @@ def test(case):
     check('already' in err and err.count('\n') == 1, err)
 
     watch = Stopwatch()
-    a.process.kill()
-    a.process.wait()
-    a.checked = True
+    a.crash()
     waiter.refused(errno.ECONNABORTED)
     try:
         holder.token()

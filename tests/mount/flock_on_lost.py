@@ -69,7 +69,7 @@ def lose(case, server, mode, fault):
     if fault == 'silence':
         relay.freeze()
     else:
-        a.process.send_signal(signal.SIGSTOP)
+        a.send(signal.SIGSTOP)
     until(lambda: not any(alive(pid) for pid in (shell.pid, child, holder)), 'the losers are stopped')
     check(not next_one.answered(), 'the next one held before they were gone')
     next_one.held()
@@ -82,7 +82,7 @@ def lose(case, server, mode, fault):
 
     # The waiter has its place in the new session, behind the other mount's.
     if fault != 'silence':
-        a.process.send_signal(signal.SIGCONT)
+        a.send(signal.SIGCONT)
     relay.thaw()
     a.ready()
     idle.wait()

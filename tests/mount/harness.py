@@ -38,6 +38,9 @@ import rawzk
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
 
+# Of all mounts, but for those of tests that start the program themselves.
+OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
+KEEPER = 'keeper'
 CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 100))   # below meson's timeout
 SLOWNESS = float(os.environ.get('ZKLOCKFS_SLOWNESS', 1))           # of this machine
 WAIT_SECONDS = 20 * SLOWNESS      # until(): far longer than anything takes that works
@@ -507,7 +510,8 @@ class Mount:
         self.watched = not {'ZKLOCKFS_UNDER_VALGRIND', 'LD_PRELOAD'} & set(os.environ)
         self.allowed = None
         self.checked = False
-        every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}']
+        every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}'] + OPTIONS
+        self.kept = KEEPER in every + list(options)
         with open(self.log_path, 'w', encoding='utf-8') as log:
             self.process = spawn([program, mode, '-o', ','.join(every + list(options)),
                                   servers + root, self.directory],
@@ -550,8 +554,30 @@ class Mount:
     def session(self):
         return int(self.status()['session'], 16)
 
+    @property
+    def daemon(self):
+        """Its pid: of the process that was started, or that its keeper has started."""
+        if not self.kept:
+            return self.process.pid
+        with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as children:
+            return next((int(pid) for pid in children.read().split() if _name(pid) == 'zklockfs'), 0)
+
+    def send(self, number):
+        """A signal to the daemon itself."""
+        os.kill(self.daemon, number)
+
+    def crash(self):
+        """Its end, which no keeper mends; check_end() is not for it any more."""
+        daemon = self.daemon
+        self.process.kill()
+        self.process.wait()
+        if self.kept:
+            os.kill(daemon, signal.SIGKILL)
+            until(lambda: not os.path.exists(f'/proc/{daemon}') or _state(daemon) == 'Z', 'the daemon is dead')
+        self.checked = True
+
     def process_status(self, key):
-        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as lines:
+        with open(f'/proc/{self.daemon}/status', encoding='ascii') as lines:
             return next(line.split(':')[1].strip() for line in lines if line.startswith(key + ':'))
 
     def metric(self, name):
@@ -645,9 +671,10 @@ class Case:
         return tempfile.mkdtemp(prefix='mount', dir=self.directory)
 
     def daemons(self):
-        """The pids of all zklockfs processes of this case, but for those that write the log."""
+        """The pids of all zklockfs processes of this case, but for those that write the log, and
+        the keepers."""
         return [pid for pid in _marked(self.directory)
-                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) != 'zklockfs-log']
+                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) not in ('zklockfs-log', 'zklock-keeper')]
 
     def _drop_takers(self):
         for taker in self.takers:
@@ -723,6 +750,12 @@ class Case:
         for mount in self.mounts:
             print(f'---- daemon of {mount.host}, status {mount.process.poll()}:\n{mount.log()}',
                   file=sys.stderr)
+
+
+def _state(pid):
+    with contextlib.suppress(OSError), open(f'/proc/{pid}/status', encoding='utf-8', errors='replace') as status:
+        return re.search(r'^State:\t(\S)', status.read(), re.MULTILINE).group(1)
+    return None
 
 
 def _executable(pid):

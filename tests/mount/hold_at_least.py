@@ -115,9 +115,7 @@ def end_of_mount(case, server, how):
         late.release()   # while the mount leaves, which keeps nothing then
         a.check_end()
     else:
-        a.process.kill()
-        a.process.wait()
-        a.checked = True
+        a.crash()
         command(['fusermount3', '-uz', a.directory])
     if not late:
         waiter.held()

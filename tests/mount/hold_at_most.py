@@ -111,7 +111,7 @@ def lose(case, server, mode, fault):
     waiter = b.take(lock)
     until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
     if fault == 'stopped':
-        a.process.send_signal(signal.SIGSTOP)
+        a.send(signal.SIGSTOP)
     until(lambda: loser.poll() is not None, 'it is stopped')
     wanted = signal.SIGKILL if mode == 'kill' or fault == 'stubborn' else signal.SIGTERM
     check_equal(loser.returncode, -wanted, f'{lock}: by which signal')
@@ -120,7 +120,7 @@ def lose(case, server, mode, fault):
     watch.check(least, 30 if fault == 'stubborn' else 10, lock)
     if fault == 'stopped':
         check(not waiter.answered(), 'nobody gives it on')
-        a.process.send_signal(signal.SIGCONT)
+        a.send(signal.SIGCONT)
     waiter.held()
     check(waiter.when - watch.start >= least, f'{lock}: the next one held after {waiter.when - watch.start} s')
     waiter.release()

@@ -92,9 +92,9 @@ def check_session(server, mount):
         waiters.append(mount.take('build'))
         until(lambda: len(server.entries('build')) == count, 'it queues')
     session = mount.session()
-    mount.process.send_signal(signal.SIGSTOP)
+    mount.send(signal.SIGSTOP)
     until(lambda: session not in server.connections() and not server.entries('build'), 'the session ends', 40)
-    mount.process.send_signal(signal.SIGCONT)
+    mount.send(signal.SIGCONT)
     expect(mount, fr'build: the lock is lost by pid {holder.pid} \(python3\) uid 0, token \d+, held for \d+\.\d s: '
            r'(no contact with the ensemble for so long that the lease is over|the ensemble has ended the session); '
            r'reason: a long one')

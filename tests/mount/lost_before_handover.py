@@ -43,10 +43,10 @@ def test(case):
             check(told - watch.start < 15, 'the lock was lost too late')
             relay.thaw()
         else:
-            cut.process.send_signal(19)   # SIGSTOP
+            cut.send(19)   # SIGSTOP
             waiter.held()
             # It wakes up after the time: the clock is compared at every use.
-            cut.process.send_signal(18)   # SIGCONT
+            cut.send(18)   # SIGCONT
             try:
                 holder.token()
                 check(False, 'used after the next one had it')

@@ -71,9 +71,9 @@ def lose(case, server, mode, fault):
     if fault == 'silence':
         relay.freeze()
     elif fault == 'stopped':
-        a.process.send_signal(signal.SIGSTOP)
+        a.send(signal.SIGSTOP)
     elif fault == 'killed':
-        a.process.kill()
+        a.crash()
     else:
         server.zk.delete(f'/locks/{lock}/{server.entries(lock)[0]}')
     if fault != 'deleted':
@@ -93,11 +93,9 @@ def lose(case, server, mode, fault):
     waiter.release()
 
     if fault == 'stopped':
-        a.process.send_signal(signal.SIGCONT)
+        a.send(signal.SIGCONT)
     relay.thaw()
     if fault == 'killed':
-        a.process.wait()
-        a.checked = True
         command(['fusermount3', '-uz', a.directory])
         until(lambda: not guards(a), 'the guardian ends by itself')
     else:

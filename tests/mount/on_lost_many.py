@@ -35,11 +35,11 @@ def holder_by_name(path):
 
 def guardian_of(mount):
     for name in os.listdir('/proc'):
-        if name.isdigit() and name != str(mount.process.pid):
+        if name.isdigit() and name != str(mount.daemon):
             try:
                 with open(f'/proc/{name}/stat', encoding='ascii') as file:
                     text = file.read()
-                if '(zklockfs-guard)' in text and text.rsplit(')', 1)[1].split()[1] == str(mount.process.pid):
+                if '(zklockfs-guard)' in text and text.rsplit(')', 1)[1].split()[1] == str(mount.daemon):
                     return int(name)
             except OSError:
                 pass

@@ -44,7 +44,7 @@ class Machine:
         """All traffic ends, too, so that the mount learns nothing by it."""
         self.relay.freeze()
         self.since = time.monotonic()
-        self.mount.process.send_signal(signal.SIGSTOP)
+        self.mount.send(signal.SIGSTOP)
 
     def resume(self, wall_clock_is_set):
         """By its clocks it was away for a moment."""
@@ -52,7 +52,7 @@ class Machine:
         self.put('PAUSED', away_ms)
         if not wall_clock_is_set:
             self.put('SET_BACK', away_ms)
-        self.mount.process.send_signal(signal.SIGCONT)
+        self.mount.send(signal.SIGCONT)
 
 
 def counter_goes_on():

@@ -3,7 +3,6 @@
 """After a reload the guardian goes on, with all whom it guards: who loses the lock is stopped,
 also when the daemon is dead, and nobody else is. Who held before can be evicted."""
 
-import signal
 from fcntl import LOCK_EX
 
 from harness import check, check_equal, command, run, until
@@ -12,7 +11,7 @@ from locker import Locker
 
 def guards(mount):
     """The children of the daemon, but for the one that writes its log."""
-    path = f'/proc/{mount.process.pid}/task/{mount.process.pid}/children'
+    path = f'/proc/{mount.daemon}/task/{mount.daemon}/children'
     with open(path, encoding='ascii') as children:
         return sorted(set(map(int, children.read().split())) & set(mount.case.daemons()))
 
@@ -53,11 +52,10 @@ def dead(case, server):
     mount.mkdir('deep')
     holder = mount.take('deep').held()
     mount.reload()
-    mount.process.kill()
+    mount.crash()
     holder.gone(10)
     until(lambda: not server.entries('deep'), 'the session has ended')
     command(['umount', '-l', mount.directory])
-    mount.check_end(status=-signal.SIGKILL)
 
 
 def test(case):

@@ -35,7 +35,7 @@ def test(case):
     waiter.held()
     holder.release()
     waiter.release()
-    check(not [pid for pid in case.daemons() if pid != mount.process.pid], 'processes that are left')
+    check(not [pid for pid in case.daemons() if pid != mount.daemon], 'processes that are left')
     check(os.listdir(mount.path('build/queue')) == [], 'the queue')
 
 

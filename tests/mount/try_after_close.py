@@ -30,14 +30,14 @@ def test(case):
     others = [os.open(mount.path('.zklockfs', 'status'), os.O_RDONLY) for _ in range(OTHERS)]
     held = os.open(door, os.O_RDWR)
     again = os.open(door, os.O_PATH)   # by which nothing has to be looked up
-    mount.process.send_signal(signal.SIGSTOP)
+    mount.send(signal.SIGSTOP)
     for fd in others:
         os.close(fd)
     os.close(held)
     taker = Taker(f'/proc/{os.getpid()}/fd/{again}', os.O_RDWR, 0)
     case.takers.append(taker)
     until(lambda: waits_for_the_daemon(taker), 'the open waits')
-    mount.process.send_signal(signal.SIGCONT)
+    mount.send(signal.SIGCONT)
     taker.held()
 
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * keeper.c - see keeper.h. The daemon's half: what it does here never waits.
+ */
+#include "keeper.h"
+
+#include "credentials.h"
+#include "keeper_run.h"
+#include "log.h"
+#include "ready.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ENVIRONMENT "ZKLOCKFS_KEEPER"
+
+/* A signal and its repetition are not further apart. */
+#define REPEATS_US 1000000
+
+static int keeper_socket = -1;
+static pid_t keeper_pid;
+
+static void hold_signals(sigset_t *ret_before)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, ret_before);
+}
+
+/* Until the mount serves, the command is told by the keeper alone how it went. */
+static void end_with_keeper(void)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != keeper_pid) /* before that */
+		raise(SIGTERM);
+}
+
+bool keeper_begin(struct options *options)
+{
+	pid_t pid, keeper = getpid();
+	sigset_t before;
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+		return false;
+	hold_signals(&before);
+	pid = fork();
+	if (pid < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		return false;
+	}
+	if (pid > 0) {
+		close(fds[1]);
+		credentials_wipe(options->credentials);
+		keeper_run(pid, fds[0]);
+	}
+	close(fds[0]);
+	keeper_socket = fds[1];
+	keeper_pid = keeper;
+	ready_by_other();
+	end_with_keeper();
+	return true;
+}
+
+/* ---- what it is told ---- */
+
+static bool tell_keeper(const struct keeper_word *word, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec iov = {.iov_base = (void *)word, .iov_len = sizeof(*word)};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (keeper_socket < 0)
+		return false;
+	if (fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.align = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		};
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+	}
+	return sendmsg(keeper_socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+void keeper_give(enum keeper_gift gift, int fd)
+{
+	struct keeper_word word = {.word = KEEPER_HAS, .gift = (int)gift, .number = fd};
+
+	(void)tell_keeper(&word, fd);
+}
+
+void keeper_serves(void)
+{
+	if (!tell_keeper(&(struct keeper_word){.word = KEEPER_SERVES}, -1))
+		ready_tell();
+	(void)prctl(PR_SET_PDEATHSIG, 0);
+}
+
+void keeper_leaves(void)
+{
+	if (!tell_keeper(&(struct keeper_word){.word = KEEPER_LEAVES}, -1))
+		ready_stopping();
+}
+
+int keeper_fd(void)
+{
+	return keeper_socket;
+}
+
+/* It says nothing: it has ended. */
+void keeper_listen(void)
+{
+	close(keeper_socket);
+	keeper_socket = -1;
+	log_line(LC_WARNING, "the keeper was killed: after a crash nobody starts this mount again");
+}
+
+/* ---- signals ---- */
+
+bool keeper_repeats(const struct signalfd_siginfo *info, int64_t now_us)
+{
+	static struct {
+		uint32_t signo; /* 0: none, or it was repeated */
+		bool by_keeper;
+		int64_t at_us;
+	} last;
+	bool by_keeper = (pid_t)info->ssi_pid == keeper_pid, repeats;
+
+	if (keeper_socket < 0)
+		return false;
+	repeats = last.signo == info->ssi_signo && last.by_keeper != by_keeper &&
+	          now_us - last.at_us < REPEATS_US;
+	last.signo = repeats ? 0 : info->ssi_signo;
+	last.by_keeper = by_keeper;
+	last.at_us = now_us;
+	return repeats;
+}
+
+/* ---- over an exec ---- */
+
+void keeper_pass(bool pass)
+{
+	char number[16];
+
+	if (keeper_socket < 0)
+		return;
+	snprintf(number, sizeof(number), "%d", keeper_socket);
+	if (pass && setenv(ENVIRONMENT, number, 1) == 0) {
+		(void)fcntl(keeper_socket, F_SETFD, 0);
+		return;
+	}
+	unsetenv(ENVIRONMENT);
+	(void)fcntl(keeper_socket, F_SETFD, FD_CLOEXEC);
+}
+
+void keeper_take_over(void)
+{
+	const char *text = getenv(ENVIRONMENT);
+	struct stat st;
+	int fd = text ? atoi(text) : -1;
+
+	unsetenv(ENVIRONMENT);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return;
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	keeper_socket = fd;
+	keeper_pid = getppid();
+}

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""-o keeper: the process that was started is a keeper, which starts the daemon. Whoever started it
+sees no difference: signals, also those of a terminal and to both, systemd's protocol, the exit
+status, the command in the background. When the keeper is killed the daemon goes on."""
+
+import errno
+import os
+import pty
+import re
+import signal
+import socket
+import struct
+import subprocess
+
+from harness import (SLOWNESS, ZKLOCKFS, check, check_equal, command, errno_of, mounted, run, spawn, until)
+
+OPTIONS = ['keeper', 'on_lost=kill']
+
+
+def name_of(pid):
+    with open(f'/proc/{pid}/comm', encoding='ascii') as file:
+        return file.read().strip()
+
+
+def score_of(pid):
+    with open(f'/proc/{pid}/oom_score_adj', encoding='ascii') as file:
+        return file.read()
+
+
+def may_lower():
+    """Even root may not everywhere."""
+    return command(['sh', '-c', 'echo -1000 >/proc/self/oom_score_adj'])[0] == 0
+
+
+def line_of(path, key):
+    with open(path, encoding='ascii') as lines:
+        return next(line.split(':')[1].strip() for line in lines if line.startswith(key + ':'))
+
+
+def leaves(mount):
+    """It was told to leave: no more, and no less."""
+    until(lambda: mounted(mount.directory) is None, 'the mount point goes')
+
+
+def processes(case, server):
+    mount = case.mount(server, 'processes', options=OPTIONS)
+    keeper, daemon = mount.process.pid, mount.daemon
+    check_equal((name_of(keeper), name_of(daemon)), ('zklock-keeper', 'zklockfs'), 'the names')
+    wanted = '-1000\n' if may_lower() else score_of('self')
+    check_equal((score_of(keeper), score_of(daemon)), (wanted, score_of('self')), 'who is killed for want of memory')
+    check_equal(os.stat(f'/proc/{keeper}/mem').st_uid, 0, 'whose its memory is')
+    mount.mkdir('processes')
+    holder = mount.take('processes').held()
+    token = holder.token()
+    mount.reload()
+    check_equal((mount.daemon, holder.token()), (daemon, token), 'the daemon and the token over a reload')
+    mount.reload()
+    # To the keeper, and after a reload; once.
+    mount.process.send_signal(signal.SIGTERM)
+    leaves(mount)
+    check_equal(holder.token(), token, 'it is served until the end')
+    holder.release()
+    mount.check_end()
+    check(not os.path.exists(f'/proc/{daemon}'), 'the daemon is left')
+
+
+def signals(case, server, name, send):
+    """However many of the processes have it: once is once, and twice is twice."""
+    mount = case.mount(server, name, session='5s', options=OPTIONS)
+    mount.mkdir(name)
+    holder = mount.take(name).held()
+    send(mount)
+    leaves(mount)
+    check_equal(mount.process.poll(), None, 'the keeper')
+    holder.token()
+    holder.do('fsync')
+    send(mount)
+    until(lambda: mount.process.poll() is not None, 'the daemon leaves', 10 * SLOWNESS)
+    check_equal(mount.process.returncode, 0, 'the status')
+    mount.checked = True
+    check(errno_of(holder.do, 'pread', 64, 0) != 0, 'the descriptor still reads')
+    holder.gone()    # by the guardian
+    until(lambda: not server.entries(name), 'the session ends')
+
+
+def of_both(case, server):
+    def send(mount):
+        daemon = mount.daemon
+        mount.process.send_signal(signal.SIGTERM)
+        os.kill(daemon, signal.SIGTERM)
+    signals(case, server, 'both', send)
+
+
+def of_both_backwards(case, server):
+    def send(mount):
+        mount.send(signal.SIGHUP)
+        mount.process.send_signal(signal.SIGHUP)
+    signals(case, server, 'backwards', send)
+
+
+def of_the_daemon(case, server):
+    signals(case, server, 'daemon', lambda mount: mount.send(signal.SIGTERM))
+
+
+def of_the_keeper(case, server):
+    signals(case, server, 'keeper', lambda mount: mount.process.send_signal(signal.SIGINT))
+
+
+def terminal(case, server):
+    """^C reaches both, and counts once."""
+    path = case.mount_point()
+    master, slave = pty.openpty()
+    daemon = spawn(['setsid', '-c', ZKLOCKFS, '-f', '-o', 'keeper,host=terminal,session_timeout=5s,tick_time=500ms',
+                    f'127.0.0.1:{server.port}/locks', path], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    until(lambda: os.path.exists(path + '/.zklockfs/status') or daemon.poll() is not None, 'it serves')
+    os.mkdir(path + '/terminal')
+    held = os.open(path + '/terminal/lock', os.O_RDWR)
+    os.write(master, b'\x03')
+    until(lambda: mounted(path) is None, 'the mount point goes')
+    os.fsync(held)
+    check_equal(daemon.poll(), None, 'it serves the holder')
+    os.close(held)
+    check_equal(daemon.wait(20), 0, 'the status')
+    said = b''
+    try:
+        while part := os.read(master, 4096):
+            said += part
+    except OSError as err:
+        check_equal(err.errno, errno.EIO, 'the terminal')
+    check_equal(said.count(b'told to leave'), 1, f'what it says: {said}')
+
+
+def systemd(case, server):
+    """READY=1 and STOPPING=1 come from the process that systemd has started."""
+    words = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    words.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    words.bind(case.directory + '/notify')
+    words.settimeout(20 * SLOWNESS)
+
+    def heard(wanted, process):
+        text, credentials, _, _ = words.recvmsg(4096, socket.CMSG_SPACE(12))
+        pid, _, _ = struct.unpack('iii', credentials[0][2])
+        check_equal((text, pid), (wanted, process), 'what systemd is told, and by whom')
+
+    for how in ('umount', 'term', 'keeper killed'):
+        path = case.mount_point()
+        process = spawn([ZKLOCKFS, '-f', '-o', 'keeper,host=systemd', f'127.0.0.1:{server.port}/locks', path],
+                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                        env={**os.environ, 'NOTIFY_SOCKET': case.directory + '/notify'})
+        heard(b'READY=1\n', process.pid)
+        check(mounted(path), 'it is not mounted')
+        if how == 'umount':
+            check_equal(command(['umount', path])[0], 0, 'umount')
+            heard(b'STOPPING=1\n', process.pid)
+        elif how == 'term':
+            process.terminate()
+            heard(b'STOPPING=1\n', process.pid)
+        else:
+            daemon, = (pid for pid in case.daemons() if os.stat(path) and line_of(f'/proc/{pid}/status', 'PPid') ==
+                       str(process.pid))
+            process.kill()
+            process.wait()
+            os.kill(daemon, signal.SIGTERM)
+            heard(b'STOPPING=1\n', daemon)
+            until(lambda: not os.path.exists(f'/proc/{daemon}'), 'the daemon ends')
+            continue
+        check_equal(process.wait(20), 0, 'the status')
+
+
+def keeper_killed(case, server):
+    """The daemon goes on, and says so once."""
+    mount = case.mount(server, 'orphan', session='5s', options=OPTIONS)
+    mount.allow('the keeper was killed')
+    mount.mkdir('orphan')
+    holder = mount.take('orphan').held()
+    daemon = mount.daemon
+    mount.process.kill()
+    mount.process.wait()
+    until(lambda: 'the keeper was killed' in mount.log(), 'the log says so')
+    mount.checked = True
+    token = holder.token()
+    with open(mount.path('.zklockfs', 'metrics'), encoding='utf-8') as file:
+        before = re.search(r'^zklockfs_reloads_total{.*} (\d+)$', file.read(), re.MULTILINE).group(1)
+    os.kill(daemon, signal.SIGUSR2)
+    until(lambda: 'reloads_total' in mount.read('.zklockfs', 'metrics') and
+          mount.metric('reloads_total') > float(before), 'it is reloaded')
+    check_equal(holder.token(), token, 'the token')
+    # Whoever is its parent now is no keeper: what it sends counts.
+    os.kill(daemon, signal.SIGTERM)
+    leaves(mount)
+    holder.do('fsync')
+    os.kill(daemon, signal.SIGTERM)
+    until(lambda: not os.path.exists(f'/proc/{daemon}'), 'the daemon leaves now')
+    holder.gone()
+    until(lambda: not server.entries('orphan'), 'the session ends')
+    check_equal(mount.log().count('the keeper was killed'), 1, 'how often it says so')
+
+
+def killed_at_the_start(case, server):
+    """No mount comes of it, and the command says so."""
+    relay = case.relay(server)
+    relay.freeze()
+    path = case.mount_point()
+    process = spawn([ZKLOCKFS, '-o', 'keeper,host=start,connect_timeout=60s', f'127.0.0.1:{relay.port}/locks', path],
+                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def children(pid):
+        with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+            return list(map(int, file.read().split()))
+
+    keeper = until(lambda: children(process.pid), 'the keeper')[0]
+    daemon = until(lambda: children(keeper), 'the daemon')[0]
+    until(lambda: name_of(keeper) == 'zklock-keeper', 'its name')
+    os.kill(keeper, signal.SIGKILL)
+    check_equal(process.wait(20), 32, 'the status')
+    check('the daemon ended before it could mount' in process.stderr.read(), 'what is said')
+    until(lambda: not os.path.exists(f'/proc/{daemon}'), 'the daemon ends')
+    check(mounted(path) is None, 'it is mounted')
+
+
+def start_errors(case, server):
+    """The same status and the same line, in the foreground and in the background."""
+    for extra in ([], ['-f']):
+        path = case.mount_point()
+        said = []
+        for options in ('host=e', 'host=e,keeper'):
+            said.append(command([ZKLOCKFS, *extra, '-o', options, f'127.0.0.1:{server.port}/none/at/all', path]))
+        check_equal(said[0][0], 32, 'the status')
+        check_equal(said[1], said[0], 'with a keeper')
+        check(mounted(path) is None, 'it is mounted')
+    path = case.mount_point()
+    status, out, err = command([ZKLOCKFS, '-o', 'keeper,host=back', f'127.0.0.1:{server.port}/locks', path])
+    check_equal((status, out, err), (0, '', ''), 'the command')
+    check(mounted(path), 'it is not mounted when the command returns')
+    daemon, = (pid for pid in case.daemons() if os.readlink(f'/proc/{pid}/cwd') == '/' and
+               name_of(int(line_of(f'/proc/{pid}/status', 'PPid'))) == 'zklock-keeper' and
+               os.getsid(pid) == int(line_of(f'/proc/{pid}/status', 'PPid')))
+    keeper = int(line_of(f'/proc/{daemon}/status', 'PPid'))
+    check_equal(os.readlink(f'/proc/{keeper}/cwd'), '/', 'the directory of the keeper')
+    for pid in (daemon, keeper):
+        check_equal({os.readlink(f'/proc/{pid}/fd/{fd}') for fd in range(3)}, {'/dev/null'}, 'its descriptors')
+    check_equal(command(['umount', path])[0], 0, 'umount')
+    until(lambda: not os.path.exists(f'/proc/{keeper}'), 'the keeper ends with the daemon')
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    case.at_once(*(lambda part, what=what: what(part, server)
+                   for what in (processes, of_both, of_both_backwards, of_the_daemon, of_the_keeper)))
+    case.at_once(*(lambda part, what=what: what(part, server)
+                   for what in (terminal, systemd, keeper_killed, killed_at_the_start, start_errors)))
+
+
+run(test)

@@ -12,6 +12,7 @@
 struct rig_request {
 	ensemble_answer_fn *answer;
 	void *ctx;
+	char *text;
 	struct rig_request *prev, *next;
 };
 
@@ -150,7 +151,7 @@ static void port_submit(struct ensemble *ensemble, const struct ensemble_op *ops
 		n += print_op(text + n, sizeof(text) - n, &ops[i]);
 	}
 	record_sent(rig, text);
-	*request = (struct rig_request){.answer = answer, .ctx = ctx};
+	*request = (struct rig_request){.answer = answer, .ctx = ctx, .text = strdup(text)};
 	DL_APPEND(rig->unanswered, request);
 }
 
@@ -377,11 +378,13 @@ struct rig *rig_begin(void)
 		.locks = &rig->locks,
 		.entries = &rig->entries,
 		.batch = &rig->batch,
+		.takers = &rig->takers,
 		.readings = &rig->readings,
 		.reads = &rig->reads,
 		.calls = &rig->calls,
 		.orphans = &rig->orphans,
 		.pokes = &rig->pokes,
+		.evictions = &rig->evictions,
 	};
 	rig->entries.events = &entry_recorder;
 	assert_int_equal(session_begin(&rig->lc, &session_recorder), 0);
@@ -451,6 +454,11 @@ void rig_reconnect(struct rig *rig)
 		rig_answer_version(rig, 1);
 }
 
+const char *rig_unanswered(const struct rig *rig)
+{
+	return rig->unanswered ? rig->unanswered->text : "";
+}
+
 void rig_answer(struct rig *rig, const struct ensemble_answer *answer)
 {
 	struct rig_request request, *first = rig->unanswered;
@@ -458,6 +466,7 @@ void rig_answer(struct rig *rig, const struct ensemble_answer *answer)
 	assert_non_null(first);
 	request = *first;
 	DL_DELETE(rig->unanswered, first);
+	free(first->text);
 	free(first);
 	request.answer(request.ctx, answer);
 }

@@ -14,6 +14,7 @@
 #define LAYER_RIG_H
 
 #include "call.h"
+#include "evict.h"
 #include "orphan.h"
 #include "poke.h"
 #include "unit.h"
@@ -36,11 +37,13 @@ struct rig {
 	struct locks locks;
 	struct entries entries;
 	struct batch batch;
+	struct takers takers;
 	struct readings readings;
 	struct reads reads;
 	struct calls calls;
 	struct orphans orphans;
 	struct pokes pokes;
+	struct evictions evictions;
 	int64_t now_us;
 	uint64_t randoms;
 	int open_result;
@@ -66,7 +69,9 @@ void rig_disconnect(struct rig *rig);
 void rig_end_session(struct rig *rig, bool refused);
 /* A new connection, and its heartbeat is answered. */
 void rig_reconnect(struct rig *rig);
-/* The oldest request that is not answered is answered so. */
+/* The oldest request that is not answered, or "". */
+const char *rig_unanswered(const struct rig *rig);
+/* It is answered so. */
 void rig_answer(struct rig *rig, const struct ensemble_answer *answer);
 void rig_answer_error(struct rig *rig, enum ensemble_result result);
 /* OK, with a node of this session. */

@@ -57,7 +57,7 @@ class Works:
         engine = engine_sources()
         simulation = [path for path in find('tests/sim/*.c') if not stem(path).startswith('test_')]
         world = [path for path in find('tests/world/*.c') if stem(path) != 'test_world'] + \
-            find('tests/layer/rig.c')
+            find('tests/layer/rig.c') + find('tests/layer/takers.c')
         todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
                 for i, path in enumerate(engine + simulation + world + self.unit_paths)}
         objects = {path: future.result() for path, future in todo.items()}

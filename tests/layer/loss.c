@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a taker is told when its place, or its lock, is taken from it by another hand.
+ */
+#include "loss.h"
+
+#include "takers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum who { WAITS, HOLDS, IS_GRANTED, HAS_LOST, HAS_LEFT };
+
+/* One in that state, whose entry is there. */
+static struct lc_taker *one_that(struct rig *rig, enum who who)
+{
+	struct lc_taker *taker;
+	char name[40];
+
+	rig->lc.config.loss_lead_us = SECOND; /* the entry of a lost lock stays */
+	if (who == WAITS)
+		return takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+	takers_turn(rig);
+	takers_answer_made(rig, taker, 2);
+	if (who == IS_GRANTED) {
+		taker_grant(taker, true);
+		rig_forget(rig);
+		return taker;
+	}
+	snprintf(name, sizeof(name), "#%d-2", (int)taker->entry.id);
+	takers_answer_list(rig, name);
+	if (who == HAS_LOST)
+		taker_lose(taker);
+	if (who == HAS_LEFT) {
+		takers_disown(taker);
+		lc_leave(taker);
+	}
+	takers_turn(rig);
+	rig_forget(rig);
+	return taker;
+}
+
+static void with_the_lock(void **state)
+{
+	static const char *const told[] = {"1 taken ENOENT", "1 lost", "1 taken ENOENT", "", ""};
+
+	for (size_t who = WAITS; who <= HAS_LOST; who++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = one_that(rig, (enum who)who);
+		loss_of_lock(taker);
+		assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+		assert_int_equal(rig->lc.counters.evictions, 0);
+		takers_turn(rig);
+		rig_expect_told(rig, told[who]);
+		takers_tear_down(state);
+	}
+}
+
+/* A holder has lost its lock at once; for a waiter a listing is to say it. */
+static void node_is_gone(void **state)
+{
+	static const struct {
+		enum who who;
+		const char *told;
+		bool reported;
+		enum taker_state state;
+	} rows[] = {
+		{WAITS, "", false, TAKER_WAITING},
+		{HOLDS, "1 lost", true, TAKER_LOST},
+		{IS_GRANTED, "", false, TAKER_WAITING},
+		{HAS_LOST, "", false, TAKER_LOST},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = one_that(rig, rows[i].who);
+		loss_of_node(taker);
+		assert_true(taker->entry.gone && taker->entry.lock->want_list);
+		assert_int_equal(taker->state, rows[i].state);
+		assert_int_equal(rig->lc.counters.evictions, rows[i].reported);
+		assert_int_equal(strstr(rig->reported, "is gone") != NULL, rows[i].reported);
+		lock_unwant_list(taker->entry.lock);
+		loss_of_node(taker); /* once */
+		assert_false(taker->entry.lock->want_list);
+		takers_turn(rig);
+		rig_expect_told(rig, rows[i].told);
+		takers_tear_down(state);
+	}
+}
+
+static void not_listed(void **state)
+{
+	static const struct {
+		enum who who;
+		const char *told;
+		enum taker_state state;
+		bool missing;
+		unsigned evictions;
+	} rows[] = {
+		/* Evicted, or with its session: a write tells. */
+		{WAITS, "", TAKER_WAITING, true, 0},
+		{IS_GRANTED, "", TAKER_WAITING, true, 0},
+		{HOLDS, "1 lost", TAKER_LOST, false, 1},
+		{HAS_LOST, "", TAKER_LOST, false, 0},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = one_that(rig, rows[i].who);
+		loss_by_listing(taker);
+		rig_expect_reported(rig, "is gone");
+		assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+		assert_int_equal(taker->state, rows[i].state);
+		assert_int_equal(taker->wait == WAIT_MISSING, rows[i].missing);
+		assert_int_equal(rig->lc.counters.evictions, rows[i].evictions);
+		takers_turn(rig);
+		rig_expect_told(rig, rows[i].told);
+		takers_tear_down(state);
+	}
+}
+
+/* What is known already is not reported again. */
+static void not_listed_and_not_reported(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = one_that(rig, HAS_LOST);
+
+	taker->entry.gone = true;
+	loss_by_listing(taker);
+	assert_string_equal(rig->reported, "");
+}
+
+static void evicted(void *ctx, void *taker_ctx, const char *by)
+{
+	assert_non_null(taker_ctx);
+	rig_tell(ctx, "by %s", by);
+}
+
+static void marked(void **state)
+{
+	static const struct {
+		enum who who;
+		const char *told;
+		unsigned evictions;
+	} rows[] = {
+		{WAITS, "by ann, 1 taken ECANCELED", 1},
+		{IS_GRANTED, "by ann, 1 taken ECANCELED", 1},
+		{HOLDS, "by ann, 1 lost", 1},
+		{HAS_LOST, "", 0},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		rig->lc.config.evicted = i == 0 ? NULL : evicted;
+		taker = one_that(rig, rows[i].who);
+		loss_by_mark(taker, "ann");
+		assert_int_equal(strstr(rig->reported, "evicted by ann") != NULL,
+		                 rows[i].evictions > 0);
+		assert_int_equal(rig->lc.counters.evictions, rows[i].evictions);
+		takers_turn(rig);
+		rig_expect_told(rig, i == 0 ? "1 taken ECANCELED" : rows[i].told);
+		takers_tear_down(state);
+	}
+}
+
+static void held_long_enough(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = one_that(rig, HOLDS);
+
+	loss_by_limit(taker);
+	assert_int_equal(rig->lc.counters.overdue, 1);
+	assert_int_equal(rig->lc.counters.evictions, 0);
+	takers_turn(rig);
+	rig_expect_told(rig, "1 lost");
+}
+
+/* Waiters queue again in the next session, in their old order. */
+static void with_the_session(void **state)
+{
+	static const struct {
+		enum who who;
+		enum taker_wait before, after;
+		const char *told;
+	} rows[] = {
+		{WAITS, WAIT_MISSING, WAIT_QUEUED, ""}, /* it was not evicted then */
+		{WAITS, WAIT_PROBING, WAIT_PROBING, ""},
+		{HOLDS, WAIT_QUEUED, WAIT_QUEUED, "1 lost"},
+		{IS_GRANTED, WAIT_QUEUED, WAIT_QUEUED, ""},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = one_that(rig, rows[i].who);
+		if (rows[i].before != WAIT_QUEUED)
+			taker->wait = rows[i].before;
+		rig_end_session(rig, false);
+		assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+		assert_int_equal(taker->wait, rows[i].after);
+		takers_turn(rig);
+		rig_expect_told(rig, rows[i].told);
+		takers_tear_down(state);
+	}
+}
+
+static void nobody_waits_for_its_delete(void **state)
+{
+	struct rig *rig = *state;
+
+	one_that(rig, HAS_LEFT);
+	rig_end_session(rig, false);
+	assert_null(rig->entries.by_id);
+}
+
+static void with_the_lease(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = one_that(rig, HOLDS),
+			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 3, "#2-2 #3-3");
+
+	loss_of_lease(&rig->lc);
+	assert_int_equal(holder->state, TAKER_LOST);
+	assert_int_equal(waiter->state, TAKER_WAITING);
+	loss_of_lease(&rig->lc); /* once */
+	takers_turn(rig);
+	rig_expect_told(rig, "1 lost");
+}
+
+/* The session lives: those that are missing were evicted, and only those. */
+static void of_the_missing(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = one_that(rig, HOLDS),
+			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 3, "#2-2 #3-3"),
+			*missing = takers_queue(rig, 3, LC_EXCLUSIVE, 4, "#2-2 #3-3 #4-4");
+
+	loss_of_missing(&rig->lc);
+	takers_turn(rig);
+	rig_expect_told(rig, "");
+	loss_by_listing(missing);
+	loss_of_missing(&rig->lc);
+	assert_false(rig->takers.missing);
+	assert_int_equal(rig->lc.counters.evictions, 1);
+	takers_turn(rig);
+	rig_expect_told(rig, "3 taken ECANCELED");
+	assert_int_equal(holder->state, TAKER_HELD);
+	assert_int_equal(waiter->state, TAKER_WAITING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(with_the_lock),    cmocka_unit_test(node_is_gone),
+		cmocka_unit_test(not_listed),       TAKERS_TEST(not_listed_and_not_reported),
+		cmocka_unit_test(marked),           TAKERS_TEST(held_long_enough),
+		cmocka_unit_test(with_the_session), TAKERS_TEST(nobody_waits_for_its_delete),
+		TAKERS_TEST(with_the_lease),        TAKERS_TEST(of_the_missing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

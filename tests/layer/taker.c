@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One taker: its states, what each of them means to its entry and to the lock, and what the face
+ * is to be told.
+ */
+#include "takers.h"
+
+#include "lock_watch.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* One that holds, and was told so. */
+static struct lc_taker *hold(struct rig *rig, pid_t pid, enum lc_mode mode, int number,
+                             const char *names)
+{
+	struct lc_taker *taker = takers_queue(rig, pid, mode, number, names);
+
+	assert_int_equal(taker->state, TAKER_HELD);
+	assert_true(taker->told_taken);
+	return taker;
+}
+
+/* ---- its entry ---- */
+
+/* Create and listing go back to back. */
+static void entry_comes_and_goes(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+
+	assert_int_equal(rig->takers.waiters, 1);
+	assert_int_equal(taker->entry.lock->waiting, 1);
+	assert_true(rig->session.busy);
+	takers_turn(rig);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, children /locks/a");
+	takers_answer_made(rig, taker, 1);
+	rig_expect_told(rig, "");
+	takers_answer_list(rig, "#2-1");
+	rig_expect_told(rig, "1 taken");
+	assert_int_equal(rig->takers.waiters, 0);
+	assert_int_equal(taker->entry.lock->waiting, 0);
+	assert_int_equal(rig->takers.holders, 1);
+	assert_true(rig->session.busy && taker->entry.first && taker_holds_entry(taker));
+	assert_int_equal(taker->entry.lock->writing, 1);
+	takers_leave(rig, taker);
+	rig_expect_sent(rig, "delete /locks/a/#2-1");
+	assert_true(taker->entry.first); /* until it is deleted */
+	assert_false(rig->session.busy || taker_holds_entry(taker));
+	assert_int_equal(rig->takers.holders, 0);
+	assert_int_equal(taker->entry.lock->writing, 0);
+	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_null(rig->entries.by_id);
+	rig_expect_told(rig, "");
+}
+
+/* A shared holder is not counted as one that writes. */
+static void shared_holder(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_SHARED, 1, "#2-1");
+
+	assert_int_equal(taker->entry.lock->holding, 1);
+	assert_int_equal(taker->entry.lock->writing, 0);
+	takers_leave(rig, taker);
+	assert_int_equal(rig->locks.by_path->holding, 0);
+	takers_answer_error(rig, ENSEMBLE_OK);
+}
+
+/* Without contact nothing is sent, and all of it is when there is contact again. */
+static void without_contact(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+	takers_turn(rig);
+	rig_expect_sent(rig, "");
+	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+	takers_reconnect(rig);
+	rig_expect_sent(rig, "set " RIG_NODE " 'm0 1', create ephemeral /locks/a/#2-, "
+	                     "children /locks/a");
+}
+
+/* It leaves before its create was answered: the entry is deleted when it is known to be there. */
+static void leaves_before_it_is_there(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+
+	takers_turn(rig);
+	rig_forget(rig);
+	takers_leave(rig, taker);
+	rig_expect_sent(rig, "");
+	takers_answer_made(rig, taker, 1);
+	rig_expect_sent(rig, "delete /locks/a/#2-1");
+	takers_answer_list(rig, "#2-1");
+	rig_expect_told(rig, "");
+	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_null(rig->entries.by_id);
+}
+
+/* A refused delete is sent again, each time after a second. */
+static void delete_is_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	takers_leave(rig, taker);
+	rig_forget(rig);
+	for (int i = 0; i < 2; i++) {
+		takers_answer_error(rig, ENSEMBLE_REFUSED);
+		takers_run(rig, SECOND - 1);
+		rig_expect_sent(rig, "");
+		takers_run(rig, 1);
+		rig_expect_sent(rig, "delete /locks/a/#2-1");
+	}
+	takers_answer_error(rig, ENSEMBLE_NONODE);
+	assert_null(rig->entries.by_id);
+}
+
+/* A listing that is under way was sent behind the delete: nobody needs another one. */
+static void gone_while_listed(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holders[] = {hold(rig, 1, LC_SHARED, 1, "#2-1"),
+	                              hold(rig, 2, LC_SHARED, 2, "#2-1 #3-2"),
+	                              hold(rig, 3, LC_SHARED, 3, "#2-1 #3-2 #4-3")};
+	struct lock *lock = holders[0]->entry.lock;
+
+	for (unsigned i = 0; i < 2; i++) {
+		takers_leave(rig, holders[i]);
+		lock_untouch(lock);
+		lock->lists_pending += i;
+		rig_answer_error(rig, ENSEMBLE_OK);
+		assert_int_equal(lock->touched, i == 0);
+		lock->lists_pending -= i;
+	}
+}
+
+/* The lock was handed on: the leaver's entry guards it until the next one's was seen. */
+static void held_back(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *leaver = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*next = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	struct lock *lock = leaver->entry.lock;
+
+	next->entry.watch.state = WATCH_IDLE;
+	lock->unproved = &next->entry;
+	lock->batch.proven = false;
+	takers_disown(leaver);
+	taker_leave(leaver);
+	assert_true(lock->held_back);
+	rig_expect_sent(rig, "watch /locks/a/#3-2");
+	assert_int_equal(leaver->entry.state, ENTRY_PRESENT);
+	lock->unproved = NULL;
+	takers_turn(rig);
+	rig_expect_sent(rig, "delete /locks/a/#2-1, children /locks/a");
+}
+
+/* ---- states ---- */
+
+static void fails(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *first = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*taker = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+
+	taker_fail(taker, -ETIMEDOUT);
+	rig_expect_told(rig, ""); /* not from inside */
+	assert_int_equal(rig->takers.waiters, 0);
+	takers_turn(rig);
+	rig_expect_told(rig, "2 taken ETIMEDOUT");
+	takers_turn(rig);
+	rig_expect_told(rig, "");
+	assert_false(taker->entry.wanted);
+	takers_leave(rig, taker);
+	rig_expect_told(rig, "");
+	assert_int_equal(first->state, TAKER_HELD);
+}
+
+/* Nobody was told of the grant: it did not happen. */
+static void loses_what_was_not_told(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 60 * SECOND);
+
+	takers_turn(rig);
+	takers_answer_made(rig, taker, 1);
+	taker_grant(taker, true);
+	assert_false(taker->limit.armed);
+	assert_true(taker->settle.armed);
+	assert_true(taker->entry.held_since_ms >= 0);
+	taker_lose(taker);
+	assert_int_equal(taker->state, TAKER_WAITING);
+	assert_false(taker->entry.first);
+	assert_int_equal(taker->entry.held_since_ms, -1);
+	assert_int_equal(taker->limit.at_us, rig->now_us + 60 * SECOND);
+	assert_true(taker->limit.armed);
+	assert_false(taker->settle.armed);
+	assert_true(taker->entry.lock->want_list);
+	takers_answer_list(rig, "");
+	rig_expect_told(rig, "");
+}
+
+/* What becomes of the entry of a lost lock. */
+static void loses_its_lock(void **state)
+{
+	static const struct {
+		int64_t lead_us;
+		bool forfeits;
+		enum taker_loss loss;
+		const char *sent;
+		bool goes; /* one session timeout later */
+	} rows[] = {
+		{0, false, LOSS_GIVEN_UP, "delete /locks/a/#2-1", false},
+		{SECOND, false, LOSS_GUARDED, "", true},
+		{SECOND, true, LOSS_FORFEITED, "", false},
+		{0, true, LOSS_FORFEITED, "", false},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+		rig->lc.config.loss_lead_us = rows[i].lead_us;
+		if (rows[i].forfeits)
+			taker->loss = LOSS_FORFEITED;
+		taker_lose(taker);
+		assert_int_equal(taker->loss, rows[i].loss);
+		takers_turn(rig);
+		rig_expect_told(rig, "1 lost");
+		rig_expect_sent(rig, rows[i].sent);
+		assert_int_equal(taker->entry.wanted, rows[i].loss != LOSS_GIVEN_UP);
+		assert_int_equal(taker->limit.armed, rows[i].loss != LOSS_GIVEN_UP);
+		if (taker->limit.armed)
+			assert_int_equal(taker->limit.at_us, rig->now_us + RIG_TIMEOUT_US);
+		taker_give_up(taker);
+		assert_int_equal(taker->loss, rows[i].goes ? LOSS_GIVEN_UP : rows[i].loss);
+		takers_turn(rig);
+		rig_expect_sent(rig, rows[i].goes ? "delete /locks/a/#2-1" : "");
+		takers_tear_down(state);
+	}
+}
+
+/* The entry of a lost lock goes: those that wait look again. */
+static void waiters_behind_a_lost_lock(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	struct lock *lock = taker->entry.lock;
+
+	takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	rig->lc.config.loss_lead_us = SECOND;
+	taker_lose(taker);
+	lock_unwant_list(lock);
+	taker_give_up(taker);
+	assert_true(lock->want_list);
+}
+
+static void nobody_behind_a_lost_lock(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	rig->lc.config.loss_lead_us = SECOND;
+	taker_lose(taker);
+	taker_give_up(taker);
+	assert_false(taker->entry.lock->want_list);
+	taker_give_up(taker); /* once */
+	takers_turn(rig);
+	rig_expect_sent(rig, "delete /locks/a/#2-1");
+}
+
+static void replaces(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *old = hold(rig, 1, LC_SHARED, 1, "#2-1"),
+			*taker = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
+
+	taker_replace(taker, old);
+	assert_ptr_equal(taker->replaces, old);
+	assert_ptr_equal(old->replaced_by, taker);
+	taker_part(old);
+	assert_null(taker->replaces);
+	assert_null(old->replaced_by);
+	taker_replace(taker, old);
+	taker_fail(taker, -EDEADLK);
+	assert_null(old->replaced_by);
+	taker_part(taker);
+	taker = takers_take(rig, 3, LC_EXCLUSIVE, LC_FOREVER);
+	taker_replace(taker, old);
+	taker_lose(old); /* its entry bars the way like any other */
+	assert_null(taker->replaces);
+}
+
+/* The entry is gone, and a write is to tell whether the session is, too. */
+static void misses_its_entry(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *first = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*taker = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	struct lock *lock = first->entry.lock;
+
+	lock->front = taker;
+	entry_set_absent(&taker->entry);
+	taker_miss(taker);
+	assert_int_equal(taker->wait, WAIT_MISSING);
+	assert_null(lock->front);
+	assert_true(rig->takers.missing);
+	rig_expect_sent(rig, "set " RIG_NODE " 'm0 1'");
+	taker_step(taker); /* not made again */
+	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+	rig_answer_version(rig, 1);
+	takers_turn(rig);
+	rig_expect_told(rig, "2 taken ECANCELED");
+}
+
+static void front_leaves(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	assert_ptr_equal(lock->front, taker);
+	lock->unproved = &taker->entry;
+	lock->wants_lease = lock->behind_leaver = true;
+	lock_untouch(lock);
+	taker_fail(taker, -ENOENT);
+	assert_null(lock->front);
+	assert_null(lock->unproved);
+	assert_false(lock->wants_lease || lock->behind_leaver);
+	assert_true(lock->touched);
+}
+
+/* The face has told how long it waits; a holder has no such limit. */
+static void limits(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 3 * SECOND);
+
+	assert_int_equal(taker->limit.at_us, rig->now_us + 3 * SECOND);
+	takers_turn(rig);
+	takers_answer_made(rig, taker, 1);
+	takers_answer_list(rig, "#2-1");
+	assert_false(taker->limit.armed);
+	assert_int_equal(taker->settle.at_us, rig->now_us + 20 * MS);
+	taker = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
+	assert_false(taker->limit.armed);
+}
+
+static void tries_later(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	taker_try_later(taker);
+	assert_int_equal(taker->settle.at_us, rig->now_us + SECOND);
+	assert_false(taker->limit.armed);
+	taker->entry.wanted = false;
+	taker_try_later(taker);
+	assert_int_equal(taker->limit.at_us, rig->now_us + SECOND);
+	taker->entry.wanted = true;
+	timer_clear(&rig->lc.timers, &taker->limit);
+}
+
+/* ---- what a lock's takers are to each other ---- */
+
+static void guarded(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	struct lock *lock = holder->entry.lock;
+
+	assert_false(lock_is_guarded(lock)); /* nothing is watched */
+	lock_watch(lock);
+	takers_answer_watches(rig);
+	assert_true(lock_is_guarded(lock));
+	lock->slots = 2;
+	assert_false(lock_is_guarded(lock));
+	lock->front = holder;
+	assert_true(lock_is_guarded(lock));
+	lock->front = NULL;
+	lock->behind_leaver = true;
+	assert_true(lock_is_guarded(lock));
+	lock->behind_leaver = false;
+	lock->slots = 1;
+	lock->holding = 0;
+	assert_false(lock_is_guarded(lock));
+	lock->holding = 1;
+}
+
+/* Shared holders keep out an exclusive taker, whose own watch tells all behind it. */
+static void guarded_by_a_waiter(void **state)
+{
+	static const enum entry_state states[] = {ENTRY_PRESENT, ENTRY_CREATING, ENTRY_UNKNOWN,
+	                                          ENTRY_DELETING, ENTRY_ABSENT};
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig, 1, LC_SHARED, 1, "#2-1"), *waiter;
+	struct lock *lock = holder->entry.lock;
+
+	lock_watch(lock);
+	takers_answer_watches(rig);
+	assert_false(lock_is_guarded(lock));
+	waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	lock->front = NULL;
+	lock->behind_leaver = false;
+	waiter->entry.watch.state = WATCH_IDLE;
+	assert_false(lock_is_guarded(lock));
+	waiter->entry.watch.state = WATCH_PENDING;
+	for (size_t i = 0; i < LENGTH(states); i++) {
+		waiter->entry.state = states[i];
+		expect(lock_is_guarded(lock) == (i < 3), "state %d", (int)states[i]);
+	}
+	waiter->entry.state = ENTRY_PRESENT;
+	taker_replace(waiter, holder);
+	assert_false(lock_is_guarded(lock));
+	taker_part(waiter);
+	waiter->entry.mode = LC_SHARED;
+	assert_false(lock_is_guarded(lock));
+	waiter->entry.mode = LC_EXCLUSIVE;
+	waiter->entry.watch.state = WATCH_IDLE;
+}
+
+static void bars(void **state)
+{
+	static const struct {
+		unsigned slots, holding, writing;
+		bool front, exclusive, shared;
+	} rows[] = {
+		{1, 0, 0, false, false, false}, {1, 1, 1, false, true, true},
+		{1, 1, 0, false, true, false},  {1, 0, 0, true, true, false},
+		{2, 1, 1, false, false, false},
+	};
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	struct lock *lock = taker->entry.lock;
+
+	assert_false(lock_bars(lock, LC_EXCLUSIVE)); /* not watched: it may be another lock */
+	lock_watch(lock);
+	takers_answer_watches(rig);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		lock->slots = rows[i].slots;
+		lock->holding = rows[i].holding;
+		lock->writing = rows[i].writing;
+		lock->front = rows[i].front ? taker : NULL;
+		expect(lock_bars(lock, LC_EXCLUSIVE) == rows[i].exclusive, "row %zu", i);
+		expect(lock_bars(lock, LC_SHARED) == rows[i].shared, "row %zu", i);
+	}
+	lock->slots = lock->holding = lock->writing = 1;
+	lock->front = NULL;
+}
+
+static void who_needs_a_listing(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1"), *taker;
+
+	taker = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
+	assert_true(taker_needs_list(taker));
+	holder->entry.lock->behind_leaver = true;
+	assert_false(taker_needs_list(taker));
+	taker->immediate = true;
+	assert_true(taker_needs_list(taker));
+	taker->immediate = false;
+	taker->meant = 49; /* the lock that is known is 50 */
+	assert_true(taker_needs_list(taker));
+	taker->meant = 50;
+	assert_false(taker_needs_list(taker));
+	taker->meant = 0;
+	taker->replaces = holder;
+	assert_true(taker_needs_list(taker));
+	taker->replaces = NULL;
+	holder->entry.lock->behind_leaver = false;
+}
+
+/* Somebody stands before it: it is created, and no listing is sent. */
+static void created_behind_a_holder(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	lock_watch(holder->entry.lock);
+	takers_answer_watches(rig);
+	rig_forget(rig);
+	timer_clear(&rig->lc.timers, &holder->entry.lock->recheck);
+	takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
+	takers_turn(rig);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#3-");
+	assert_true(holder->entry.lock->recheck.armed);
+}
+
+/* The order of creates is the order of entries, whoever has asked first. */
+static void order_of_creates(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *first = takers_take(rig, 1, LC_SHARED, 0),
+			*second = takers_take(rig, 2, LC_SHARED, LC_FOREVER);
+	struct lock *lock = first->entry.lock;
+
+	takers_turn(rig);
+	assert_ptr_equal(lock->takers, first); /* which lists before it makes an entry */
+	takers_answer_made(rig, second, 1);
+	takers_answer_list(rig, "#3-1");
+	assert_ptr_equal(lock->takers, second);
+	takers_answer_made(rig, first, 2);
+	takers_answer_list(rig, "#3-1 #2-2");
+	rig_expect_told(rig, "2 taken, 1 taken");
+}
+
+/* ---- from one process to the next ---- */
+
+static struct state_taker saved(const struct lc_taker *taker)
+{
+	struct state_record record = {0};
+
+	taker_save(taker, &record);
+	return record.fixed.taker;
+}
+
+/* A grant that nobody was told of did not happen. */
+static void saves(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 60 * SECOND);
+	int64_t limit_us = rig->now_us + 60 * SECOND;
+	struct state_taker image;
+
+	takers_turn(rig);
+	takers_answer_made(rig, taker, 1);
+	image = saved(taker);
+	assert_int_equal(image.state, STATE_WAITING);
+	assert_int_equal(image.limit_at_us, limit_us);
+	taker_grant(taker, true);
+	taker->entry.lock->unproved = &taker->entry;
+	image = saved(taker);
+	assert_int_equal(image.state, STATE_WAITING);
+	assert_int_equal(image.flags & (STATE_TAKER_DUE | STATE_TAKER_UNPROVED), 0);
+	assert_int_equal(image.held_since_ms, -1);
+	assert_int_equal(image.limit_at_us, limit_us);
+	assert_true(image.settle_at_us == LC_FOREVER);
+	takers_turn(rig);
+	image = saved(taker);
+	assert_int_equal(image.state, STATE_HELD);
+	assert_true(image.flags & STATE_TAKER_UNPROVED);
+	assert_true(image.held_since_ms > 0);
+	assert_true(image.limit_at_us == LC_FOREVER);
+	assert_int_equal(image.settle_at_us, rig->now_us + 20 * MS);
+	assert_true(image.until_us == LC_FOREVER);
+	taker->entry.lock->unproved = NULL;
+	takers_answer_list(rig, "#2-1");
+	taker->until_us = STATE_TIME_MAX + 1; /* later than ever is never */
+	assert_true(saved(taker).until_us == LC_FOREVER);
+	taker->until_us = STATE_TIME_MAX;
+	assert_int_equal(saved(taker).until_us, STATE_TIME_MAX);
+	rig->lc.config.loss_lead_us = SECOND;
+	taker_lose(taker);
+	image = saved(taker);
+	assert_int_equal(image.state, STATE_LOST);
+	assert_int_equal(image.loss, STATE_GUARDED);
+	assert_true(image.flags & STATE_TAKER_DUE);
+	taker->loss = LOSS_FORFEITED;
+	assert_int_equal(saved(taker).loss, STATE_FORFEITED);
+	taker->loss = LOSS_GIVEN_UP;
+	assert_int_equal(saved(taker).loss, STATE_GIVEN_UP);
+	taker->loss = LOSS_GUARDED;
+}
+
+static void saves_those_that_wait(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 0);
+	struct state_taker image = saved(taker);
+
+	assert_int_equal(image.wait, STATE_PROBING);
+	assert_true(image.flags & STATE_TAKER_IMMEDIATE);
+	taker->wait = WAIT_MISSING;
+	assert_int_equal(saved(taker).wait, STATE_MISSING);
+	taker->wait = WAIT_QUEUED;
+	assert_int_equal(saved(taker).wait, STATE_QUEUED);
+	taker_fail(taker, -EAGAIN);
+	image = saved(taker);
+	assert_int_equal(image.state, STATE_FAILED);
+	assert_int_equal(image.error, -EAGAIN);
+	assert_true(image.flags & STATE_TAKER_DUE);
+	taker_not_due(taker);
+	image = saved(taker);
+	assert_false(image.flags & STATE_TAKER_DUE);
+}
+
+/* ---- freeing it ---- */
+
+static void freed_when_nothing_is_left(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	taker->entry.pending++; /* an answer is outstanding */
+	takers_leave(rig, taker);
+	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+	assert_int_equal(HASH_COUNT(rig->entries.by_id), 1);
+	assert_true(rig->quota.entry_bytes > 0);
+	taker->entry.pending--;
+	taker_settle(taker);
+	assert_null(rig->entries.by_id);
+	assert_int_equal(rig->quota.entry_bytes, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TAKERS_TEST(entry_comes_and_goes),
+		TAKERS_TEST(shared_holder),
+		TAKERS_TEST(without_contact),
+		TAKERS_TEST(leaves_before_it_is_there),
+		TAKERS_TEST(delete_is_refused),
+		TAKERS_TEST(gone_while_listed),
+		TAKERS_TEST(held_back),
+		TAKERS_TEST(fails),
+		TAKERS_TEST(loses_what_was_not_told),
+		cmocka_unit_test(loses_its_lock),
+		TAKERS_TEST(waiters_behind_a_lost_lock),
+		TAKERS_TEST(nobody_behind_a_lost_lock),
+		TAKERS_TEST(replaces),
+		TAKERS_TEST(misses_its_entry),
+		TAKERS_TEST(front_leaves),
+		TAKERS_TEST(limits),
+		TAKERS_TEST(tries_later),
+		TAKERS_TEST(guarded),
+		TAKERS_TEST(guarded_by_a_waiter),
+		TAKERS_TEST(bars),
+		TAKERS_TEST(who_needs_a_listing),
+		TAKERS_TEST(created_behind_a_holder),
+		TAKERS_TEST(order_of_creates),
+		TAKERS_TEST(saves),
+		TAKERS_TEST(saves_those_that_wait),
+		TAKERS_TEST(freed_when_nothing_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

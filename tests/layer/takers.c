@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * takers.c - see takers.h.
+ */
+#include "takers.h"
+
+#include "evict.h"
+#include "handoff.h"
+#include "listing.h"
+#include "loss.h"
+#include "tell.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMES_MAX 80
+
+struct ensemble_stat takers_lock;
+
+/* What the face has of a taker. */
+static struct face {
+	struct rig *rig;
+	struct lc_taker *taker; /* NULL: it has left, or there is none */
+} faces[TAKERS_MAX];
+
+/* ---- wiring, as in core.c ---- */
+
+static void heard_nothing(struct lc *lc)
+{
+	(void)lc;
+}
+
+static void session_beaten(struct lc *lc, bool resumed, bool poked)
+{
+	(void)poked;
+	if (!resumed)
+		return;
+	watches_resume(lc);
+	locks_resume(lc);
+	calls_resume(lc);
+}
+
+static void session_ended(struct lc *lc)
+{
+	batch_clear(lc);
+	watches_clear(lc);
+	locks_session_ended(lc);
+}
+
+static const struct session_events session_events = {
+	.begun = heard_nothing,
+	.beaten = session_beaten,
+	.alive = loss_of_missing,
+	.extended = locks_fresh,
+	.over = loss_of_lease,
+	.disconnected = batch_clear,
+	.ended = session_ended,
+	.unusable = heard_nothing,
+	.changed = locks_changed,
+};
+
+static void entry_not_made(struct entry *entry, enum ensemble_result why)
+{
+	if (taker_of(entry)->state == TAKER_WAITING)
+		taker_fail(taker_of(entry), errno_of(why));
+}
+
+static void entry_gone(struct entry *entry)
+{
+	loss_of_node(taker_of(entry));
+}
+
+static void entry_marked(struct entry *entry, const char *by)
+{
+	loss_by_mark(taker_of(entry), by);
+}
+
+static void entry_later(struct entry *entry)
+{
+	taker_try_later(taker_of(entry));
+}
+
+static void step_entry(struct entry *entry)
+{
+	taker_step(taker_of(entry));
+}
+
+static const struct entry_events entry_events = {
+	.present = handoff_present,
+	.not_made = entry_not_made,
+	.absent = handoff_absent,
+	.proved = handoff_proved,
+	.gone = entry_gone,
+	.marked = entry_marked,
+	.later = entry_later,
+	.changed = step_entry,
+};
+
+/* ---- begin and end ---- */
+
+int takers_set_up(void **state)
+{
+	struct rig *rig = rig_begin_ready();
+
+	rig->session.events = &session_events;
+	rig->entries.events = &entry_events;
+	asking_begin(&rig->lc);
+	takers_lock = (struct ensemble_stat){.czxid = 50, .mzxid = 50, .version = 3};
+	memset(faces, 0, sizeof(faces));
+	*state = rig;
+	return 0;
+}
+
+int takers_tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	calls_finish(&rig->lc);
+	evictions_finish(&rig->lc);
+	pokes_cancel(&rig->lc);
+	rig_end_session(rig, false);
+	asking_finish(&rig->lc);
+	for (size_t i = 0; i < LENGTH(faces); i++)
+		if (faces[i].taker)
+			takers_leave(rig, faces[i].taker);
+	takers_turn(rig);
+	assert_null(rig->entries.by_id);
+	assert_null(rig->takers.due);
+	assert_int_equal(rig->takers.waiters, 0);
+	assert_int_equal(rig->takers.holders, 0);
+	locks_forget_idle(&rig->lc);
+	while (rig->locks.touched)
+		lock_untouch(rig->locks.touched);
+	assert_null(rig->locks.by_path);
+	rig_finish(rig);
+	return 0;
+}
+
+/* ---- the face ---- */
+
+static void taken(void *ctx, int err)
+{
+	struct face *face = ctx;
+
+	rig_tell(face->rig, err < 0 ? "%d taken %s" : "%d taken", (int)(face - faces),
+	         strerrorname_np(-err));
+}
+
+static void lost(void *ctx)
+{
+	struct face *face = ctx;
+
+	rig_tell(face->rig, "%d lost", (int)(face - faces));
+}
+
+struct lc_taker *takers_request(struct rig *rig, const struct lc_request *request)
+{
+	struct face *face = &faces[request->pid];
+
+	assert_true(request->pid < TAKERS_MAX && !face->taker);
+	face->rig = rig;
+	assert_int_equal(lc_take(&rig->lc, request, taken, lost, face, &face->taker), 0);
+	return face->taker;
+}
+
+struct lc_taker *takers_take(struct rig *rig, pid_t pid, enum lc_mode mode, int64_t wait_us)
+{
+	return takers_request(rig, &(struct lc_request){.lock = "a",
+	                                                .mode = mode,
+	                                                .wait_us = wait_us,
+	                                                .pid = pid,
+	                                                .uid = 5,
+	                                                .command = "sh"});
+}
+
+void takers_disown(const struct lc_taker *taker)
+{
+	for (size_t i = 0; i < LENGTH(faces); i++)
+		if (faces[i].taker == taker)
+			faces[i].taker = NULL;
+}
+
+void takers_leave(struct rig *rig, struct lc_taker *taker)
+{
+	takers_disown(taker);
+	lc_leave(taker);
+	takers_turn(rig);
+}
+
+/* ---- what happens ---- */
+
+void takers_turn(struct rig *rig)
+{
+	takers_tell(&rig->lc);
+	locks_flush(&rig->lc);
+	takers_tell(&rig->lc);
+	locks_flush(&rig->lc);
+}
+
+void takers_run(struct rig *rig, int64_t duration_us)
+{
+	int64_t until_us = rig->now_us + duration_us;
+
+	for (const struct timer *next; (next = rig->lc.timers.first) && next->at_us <= until_us;) {
+		rig_run(rig, next->at_us - rig->now_us);
+		takers_turn(rig);
+	}
+	rig_run(rig, until_us - rig->now_us);
+	takers_turn(rig);
+}
+
+/* "#ID-NUMBER", in full. */
+static void write_own_name(struct rig *rig, const char *text, char *ret_name, size_t size)
+{
+	char prefix[NAME_PREFIX_MAX];
+	const struct entry *entry;
+	uint64_t id;
+	int number;
+
+	assert_int_equal(sscanf(text, "#%" SCNu64 "-%d", &id, &number), 2);
+	HASH_FIND(hh, rig->entries.by_id, &id, sizeof(id), entry);
+	name_format(prefix, rig->session.half, id, "m0", entry ? entry->pid : 9,
+	            entry ? entry->mode : LC_EXCLUSIVE);
+	snprintf(ret_name, size, "%s%010d", prefix, number);
+}
+
+void takers_answer_slots(struct rig *rig, unsigned slots)
+{
+	char data[60] = "";
+
+	if (slots != 1)
+		snprintf(data, sizeof(data), "zklockfs: 1\nslots: %u\n\n", slots);
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &takers_lock, .data = data, .data_len = (int)strlen(data)});
+	takers_turn(rig);
+}
+
+void takers_answer_error(struct rig *rig, enum ensemble_result result)
+{
+	rig_answer_error(rig, result);
+	takers_turn(rig);
+}
+
+/* A node that is watched: "/locks/a", "/locks/a/#2-1", "/locks/a/x-lock-0000000001". */
+static void answer_node(struct rig *rig, const char *path)
+{
+	struct ensemble_stat stat = {.ephemeral_owner = RIG_SESSION};
+	const char *own = strchr(path, '#');
+
+	if (strcmp(path, "/locks/a") == 0) {
+		takers_answer_slots(rig, 1);
+		return;
+	}
+	if (own)
+		stat.czxid = 100 + atoi(strchr(own, '-') + 1);
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
+	takers_turn(rig);
+}
+
+void takers_answer_watches(struct rig *rig)
+{
+	for (;;) {
+		const char *text = rig_unanswered(rig);
+
+		if (strncmp(text, "watch ", 6) == 0)
+			answer_node(rig, text + 6);
+		else if (strncmp(text, "unwatch ", 8) == 0)
+			takers_answer_error(rig, ENSEMBLE_OK);
+		else
+			return;
+	}
+}
+
+/* What is watched meanwhile makes no difference. */
+static void answer_until(struct rig *rig, const char *request)
+{
+	takers_answer_watches(rig);
+	if (strncmp(rig_unanswered(rig), request, strlen(request)) != 0)
+		fail_msg("'%s' comes before '%s'", rig_unanswered(rig), request);
+}
+
+void takers_answer_made(struct rig *rig, struct lc_taker *taker, int number)
+{
+	char path[300], request[60];
+
+	snprintf(request, sizeof(request), "create ephemeral /locks/%s/#%d-",
+	         strrchr(taker->entry.lock->path, '/') + 1, (int)taker->entry.id);
+	answer_until(rig, request);
+	snprintf(path, sizeof(path), "%s/%s%010d", taker->entry.lock->path, taker->entry.name,
+	         number);
+	rig_answer_created(rig, path, 100 + number);
+	takers_turn(rig);
+}
+
+void takers_answer_list(struct rig *rig, const char *names)
+{
+	static char lines[NAMES_MAX][200];
+	const char *list[NAMES_MAX];
+	char copy[8192], *rest = copy;
+	int count = 0;
+
+	answer_until(rig, "children ");
+	assert_true(strlen(names) < sizeof(copy));
+	strcpy(copy, names);
+	for (char *name; (name = strsep(&rest, " "));) {
+		if (!*name)
+			continue;
+		assert_true(count < NAMES_MAX);
+		if (*name == '#')
+			write_own_name(rig, name, lines[count], sizeof(lines[count]));
+		else
+			snprintf(lines[count], sizeof(lines[count]), "%s", name);
+		list[count] = lines[count];
+		count++;
+	}
+	takers_lock.children = count;
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &takers_lock, .names = list, .name_count = count});
+	takers_turn(rig);
+}
+
+struct lc_taker *takers_queue(struct rig *rig, pid_t pid, enum lc_mode mode, int number,
+                              const char *names)
+{
+	struct lc_taker *taker = takers_take(rig, pid, mode, LC_FOREVER);
+
+	takers_turn(rig);
+	takers_answer_made(rig, taker, number);
+	takers_answer_watches(rig);
+	if (strncmp(rig_unanswered(rig), "children ", 9) == 0)
+		takers_answer_list(rig, names);
+	takers_answer_watches(rig);
+	assert_string_equal(rig_unanswered(rig), "");
+	rig_forget(rig);
+	return taker;
+}
+
+void takers_change(struct rig *rig, const char *znode, enum ensemble_change change)
+{
+	char name[200] = "", path[300];
+
+	if (*znode == '#')
+		write_own_name(rig, znode, name, sizeof(name));
+	else
+		strcpy(name, znode);
+	snprintf(path, sizeof(path), "/locks/a%s%s", *name ? "/" : "", name);
+	rig->port_events->changed(&rig->lc, path, change);
+	takers_turn(rig);
+}
+
+void takers_reconnect(struct rig *rig)
+{
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	while (!session_is_ready(&rig->lc))
+		rig_answer_version(rig, 1);
+	takers_turn(rig);
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a listing means to the takers here: which are refused, which may hold, and what the first
+ * of the others waits for.
+ */
+#include "admission.h"
+
+#include "lock_watch.h"
+#include "takers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define THEIRS(number) "_c_01234567-89ab-cdef-0123-456789abcdef-m1.7-lock-000000000" #number
+#define INCOMPATIBLE(number) "x__lock__000000000" #number
+
+/* A taker whose entry of that number is there, and a listing is under way. */
+static struct lc_taker *queue_one(struct rig *rig, pid_t pid, enum lc_mode mode, int number)
+{
+	struct lc_taker *taker = takers_take(rig, pid, mode, LC_FOREVER);
+
+	takers_turn(rig);
+	takers_answer_made(rig, taker, number);
+	lock_want_list(taker->entry.lock);
+	takers_turn(rig);
+	takers_answer_watches(rig);
+	return taker;
+}
+
+/* All listings that are under way show that. */
+static void list(struct rig *rig, const char *names)
+{
+	for (;;) {
+		takers_answer_watches(rig);
+		if (strncmp(rig_unanswered(rig), "children ", 9) != 0)
+			return;
+		takers_answer_list(rig, names);
+	}
+}
+
+/* The lock has that many slots, as the next listings know. */
+static void set_slots(struct rig *rig, struct lock *lock, unsigned slots)
+{
+	takers_answer_watches(rig);
+	watch_fired(&lock->watch);
+	lock_watch(lock);
+	takers_lock.version++;
+	takers_answer_slots(rig, slots);
+}
+
+/* ---- who may hold ---- */
+
+static void first_of_all(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 2);
+
+	list(rig, "locks-below " OTHER(3) " #2-2");
+	rig_expect_told(rig, "1 taken");
+	assert_true(taker->entry.first);
+	assert_null(taker->entry.lock->front);
+}
+
+static void shared_ones_together(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *takers[3];
+
+	for (int i = 0; i < 3; i++)
+		takers[i] = takers_take(rig, i + 1, i < 2 ? LC_SHARED : LC_EXCLUSIVE, LC_FOREVER);
+	takers_turn(rig);
+	takers_answer_made(rig, takers[0], 1);
+	takers_answer_made(rig, takers[1], 3);
+	takers_answer_made(rig, takers[2], 4);
+	list(rig, "#2-1 " OTHER_SHARED(2) " #3-3 #4-4");
+	rig_expect_told(rig, "1 taken, 2 taken");
+	assert_true(takers[0]->entry.first);
+	assert_false(takers[1]->entry.first);
+	assert_int_equal(takers[2]->state, TAKER_WAITING);
+}
+
+static void without_a_lease(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 1);
+	struct lock *lock = taker->entry.lock;
+
+	rig->session.lease.deadline_us = rig->now_us + MS;
+	list(rig, "#2-1");
+	rig_expect_told(rig, "");
+	assert_ptr_equal(lock->front, taker);
+	assert_true(lock->wants_lease);
+	assert_non_null(strstr(rig->sent, "set " RIG_NODE));
+}
+
+/* ---- who waits, and for what ---- */
+
+static void behind_another_client(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 2);
+
+	rig_forget(rig);
+	list(rig, OTHER(1) " #2-2");
+	rig_expect_told(rig, "");
+	assert_ptr_equal(taker->entry.lock->front, taker);
+	rig_expect_sent(rig, "watch /locks/a, watch /locks/a/#2-2, watch /locks/a/" OTHER(1));
+	assert_true(taker->entry.lock->recheck.armed);
+}
+
+/* Its going causes a listing: nothing of another client is watched. */
+static void behind_one_of_ours(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*taker = queue_one(rig, 2, LC_EXCLUSIVE, 2);
+	struct lock *lock = holder->entry.lock;
+
+	list(rig, "#2-1 #3-2");
+	assert_null(lock->front);
+	assert_false(lock->behind_leaver);
+	assert_true(entry_is_proved(&taker->entry));
+	assert_true(lock_is_watched(lock));
+	assert_int_equal(holder->entry.watch.state, WATCH_IDLE);
+}
+
+/* Its delete was refused. */
+static void behind_a_leaver(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *leaver = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*taker = takers_queue(rig, 2, LC_SHARED, 2, "#2-1 #3-2");
+	struct lock *lock = taker->entry.lock;
+
+	takers_leave(rig, leaver);
+	takers_answer_error(rig, ENSEMBLE_REFUSED);
+	assert_false(lock->behind_leaver);
+	list(rig, "#2-1 #3-2");
+	assert_true(lock->behind_leaver);
+	assert_null(lock->front);
+	rig_expect_told(rig, "");
+}
+
+static void behind_a_lost_lock(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *loser = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	rig->lc.config.loss_lead_us = SECOND;
+	taker_lose(loser);
+	queue_one(rig, 2, LC_EXCLUSIVE, 2);
+	list(rig, "#2-1 #3-2");
+	assert_true(entry_is_proved(&loser->entry)); /* somebody may delete it */
+	assert_false(loser->entry.lock->behind_leaver);
+}
+
+static void with_several_slots(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 3);
+	struct lock *lock = taker->entry.lock;
+
+	list(rig, THEIRS(1) " " THEIRS(2) " #2-3");
+	set_slots(rig, lock, 2);
+	rig_forget(rig);
+	list(rig, THEIRS(1) " " THEIRS(2) " #2-3");
+	assert_ptr_equal(lock->front, taker);
+	assert_false(lock_front_is(lock, THEIRS(2))); /* any of them may go */
+	rig_expect_told(rig, "");
+	lock_want_list(lock);
+	takers_turn(rig);
+	assert_non_null(strstr(rig->sent, "children watched /locks/a"));
+	list(rig, THEIRS(2) " #2-3");
+	rig_expect_told(rig, "1 taken");
+}
+
+/* ---- what stands ahead of ours ---- */
+
+static void ahead(void **state)
+{
+	static const struct {
+		const char *names;
+		enum lc_mode mode;
+		const char *znode;
+		bool first, ours;
+	} rows[] = {
+		{OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), true, false},
+		{OTHER(3) " " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), false, false},
+		{"#2-1 " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), false, true},
+		{"#2-1 #3-5", LC_EXCLUSIVE, NULL, false, false},
+		{"#3-5", LC_EXCLUSIVE, NULL, false, false},
+		{OTHER(4) " #3-5", LC_SHARED, OTHER(4), true, false},
+		{OTHER(2) " " OTHER_SHARED(4) " #3-5", LC_SHARED, OTHER(2), true, false},
+		{OTHER(2) " " OTHER(4) " #3-5", LC_SHARED, NULL, false, false},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *holder, *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+		taker = queue_one(rig, 2, rows[i].mode, 5);
+		(void)holder;
+		list(rig, rows[i].names);
+		if (rows[i].znode)
+			expect(taker->entry.ahead.znode &&
+			               strcmp(taker->entry.ahead.znode, rows[i].znode) == 0,
+			       "row %zu", i);
+		else
+			expect(!taker->entry.ahead.znode, "row %zu", i);
+		expect(taker->entry.ahead.first == rows[i].first, "row %zu", i);
+		expect(taker->entry.ahead.ours == rows[i].ours, "row %zu", i);
+		takers_tear_down(state);
+	}
+}
+
+/* ---- at once or not at all ---- */
+
+static void begin_try(struct rig *rig, pid_t pid, enum lc_mode mode)
+{
+	takers_take(rig, pid, mode, 0);
+	takers_turn(rig);
+}
+
+static void tries(void **state)
+{
+	static const struct {
+		const char *names;
+		enum lc_mode mode;
+		bool refused;
+	} rows[] = {
+		{"", LC_EXCLUSIVE, false},
+		{OTHER(1), LC_EXCLUSIVE, true},
+		{OTHER_SHARED(1), LC_EXCLUSIVE, true},
+		{OTHER(1), LC_SHARED, true},
+		{OTHER_SHARED(1), LC_SHARED, false},
+		{OTHER_SHARED(1) " " OTHER(2), LC_SHARED, true},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+
+		takers_set_up(state);
+		rig = *state;
+		begin_try(rig, 1, rows[i].mode);
+		takers_answer_watches(rig);
+		takers_answer_list(rig, rows[i].names);
+		takers_answer_watches(rig);
+		if (rig->told[0] == '\0' && rows[i].refused)
+			takers_answer_list(rig, rows[i].names);
+		rig_expect_told(rig, rows[i].refused ? "1 taken EAGAIN" : "");
+		takers_tear_down(state);
+	}
+}
+
+/* More slots than are known of would help: it is answered when the number is known. */
+static void tries_where_slots_are_unknown(void **state)
+{
+	for (unsigned slots = 1; slots <= 2; slots++) {
+		struct rig *rig;
+
+		takers_set_up(state);
+		rig = *state;
+		begin_try(rig, 1, LC_EXCLUSIVE);
+		takers_answer_list(rig, THEIRS(1));
+		rig_expect_told(rig, "");
+		rig_expect_sent(rig, "children /locks/a, watch /locks/a");
+		takers_answer_slots(rig, slots);
+		rig_expect_sent(rig,
+		                slots == 1 ? "children /locks/a" : "children watched /locks/a");
+		takers_answer_list(rig, THEIRS(1));
+		rig_expect_told(rig, slots == 1 ? "1 taken EAGAIN" : "");
+		if (slots == 2)
+			assert_non_null(strstr(rig->sent, "create ephemeral"));
+		takers_tear_down(state);
+	}
+}
+
+/* Our own entries that are being deleted are not in the way. */
+static void tries_after_a_leaver(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *leaver = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	takers_leave(rig, leaver);
+	begin_try(rig, 2, LC_EXCLUSIVE);
+	rig_forget(rig);
+	rig_expect_told(rig, "");
+	while (strncmp(rig_unanswered(rig), "delete ", 7) == 0)
+		takers_answer_error(rig, ENSEMBLE_REFUSED); /* it is there still */
+	takers_answer_list(rig, "#2-1");
+	rig_expect_told(rig, "");
+	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#3-"));
+}
+
+/* Its entry is there, and so is another one before it. */
+static void tried_and_came_too_late(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 0);
+
+	takers_turn(rig);
+	takers_answer_list(rig, "");
+	takers_answer_made(rig, taker, 2);
+	rig_forget(rig);
+	takers_answer_list(rig, OTHER(1) " #2-2");
+	takers_answer_watches(rig);
+	while (rig->told[0] == '\0')
+		takers_answer_list(rig, OTHER(1) " #2-2");
+	rig_expect_told(rig, "1 taken EAGAIN");
+	assert_non_null(strstr(rig->sent, "delete /locks/a/#2-2"));
+}
+
+/* Whose entries stand there is not known: nobody is refused for one that may be ours. */
+static void nobody_is_refused_while_unresolved(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_SHARED, 1, "#2-1");
+
+	begin_try(rig, 2, LC_EXCLUSIVE);
+	holder->entry.lock->unresolved = true;
+	rig_forget(rig);
+	{
+		struct lc_taker *unknown = takers_take(rig, 3, LC_SHARED, LC_FOREVER);
+
+		unknown->entry.state = ENTRY_UNKNOWN;
+		unknown->entry.name = strdup("nothing-like-it");
+		unknown->entry.pending++;
+		takers_answer_list(rig, "#2-1");
+		rig_expect_told(rig, "");
+		unknown->entry.pending--;
+	}
+}
+
+/* ---- upgrades ---- */
+
+static void upgrades(void **state)
+{
+	static const struct {
+		const char *names;
+		int64_t wait_us;
+		const char *told;
+	} rows[] = {
+		{"#2-1 #3-5", LC_FOREVER, "2 taken"},
+		{"#2-1 " OTHER_SHARED(3) " #3-5", LC_FOREVER, ""},
+		{"#2-1 " OTHER(3) " #3-5", LC_FOREVER, "2 taken EDEADLK"},
+		{"#2-1 " OTHER(3) " #3-5", 0, "2 taken EAGAIN"},
+		{"#2-1 " OTHER_SHARED(3) " #3-5", 0, "2 taken EAGAIN"},
+		{"#2-1 #3-5", 0, "2 taken"},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *old, *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		old = takers_queue(rig, 1, LC_SHARED, 1, "#2-1");
+		taker = takers_request(rig, &(struct lc_request){.lock = "a",
+		                                                 .wait_us = rows[i].wait_us,
+		                                                 .pid = 2,
+		                                                 .command = "",
+		                                                 .replaces = old});
+		takers_turn(rig);
+		takers_answer_made(rig, taker, 5);
+		list(rig, rows[i].names);
+		rig_expect_told(rig, rows[i].told);
+		takers_tear_down(state);
+	}
+}
+
+/* It waits for the one that shares with it, and is in until that one goes. */
+static void upgrade_waits(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *old = takers_queue(rig, 1, LC_SHARED, 1, "#2-1"),
+			*taker = takers_request(rig, &(struct lc_request){.lock = "a",
+	                                                                  .wait_us = LC_FOREVER,
+	                                                                  .pid = 2,
+	                                                                  .command = "",
+	                                                                  .replaces = old});
+
+	takers_turn(rig);
+	takers_answer_made(rig, taker, 5);
+	list(rig, "#2-1 " OTHER_SHARED(3) " " OTHER_SHARED(4) " #3-5");
+	assert_true(lock_front_is(old->entry.lock, OTHER_SHARED(4)));
+	assert_int_equal(taker->state, TAKER_WAITING);
+}
+
+/* ---- beside a client that would not wait for us ---- */
+
+static void beside_incompatible(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 5);
+
+	begin_try(rig, 2, LC_EXCLUSIVE);
+	rig_forget(rig);
+	list(rig, INCOMPATIBLE(6) " #2-5");
+	rig_expect_told(rig, "1 taken EPROTO, 2 taken EPROTO");
+	rig_expect_reported(rig, "does not wait for our entries");
+	takers_leave(rig, taker);
+}
+
+/* One that holds goes on, and nothing is reported. */
+static void holder_beside_incompatible(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	lock_want_list(holder->entry.lock);
+	takers_turn(rig);
+	list(rig, "#2-1 " INCOMPATIBLE(6));
+	rig_expect_told(rig, "");
+	assert_string_equal(rig->reported, "");
+}
+
+/* ---- and afterwards ---- */
+
+static void nobody_waits(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	lock_want_list(lock);
+	takers_turn(rig);
+	rig_forget(rig);
+	list(rig, "#2-2");
+	rig_expect_told(rig, "1 taken");
+	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1));
+	assert_null(lock->front);
+	assert_true(lock->recheck.armed);
+}
+
+/* The lock was made anew while the order was sought: nobody may hold it. */
+static void means_the_former_lock(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+	char name[NAME_PREFIX_MAX + 10];
+	const char *names[] = {name};
+	struct queue queue;
+
+	snprintf(name, sizeof(name), "%s", taker->entry.name);
+	taker->meant = 49;
+	assert_int_equal(queue_build(names, 1, &queue), 0);
+	lock_unwant_list(lock);
+	admit(lock, &queue);
+	queue_finish(&queue);
+	assert_int_equal(taker->state, TAKER_WAITING);
+	assert_true(lock->want_list);
+	taker->meant = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TAKERS_TEST(first_of_all),
+		TAKERS_TEST(shared_ones_together),
+		TAKERS_TEST(without_a_lease),
+		TAKERS_TEST(behind_another_client),
+		TAKERS_TEST(behind_one_of_ours),
+		TAKERS_TEST(behind_a_leaver),
+		TAKERS_TEST(behind_a_lost_lock),
+		TAKERS_TEST(with_several_slots),
+		cmocka_unit_test(ahead),
+		cmocka_unit_test(tries),
+		cmocka_unit_test(tries_where_slots_are_unknown),
+		TAKERS_TEST(tries_after_a_leaver),
+		TAKERS_TEST(tried_and_came_too_late),
+		TAKERS_TEST(nobody_is_refused_while_unresolved),
+		cmocka_unit_test(upgrades),
+		TAKERS_TEST(upgrade_waits),
+		TAKERS_TEST(beside_incompatible),
+		TAKERS_TEST(holder_beside_incompatible),
+		TAKERS_TEST(nobody_waits),
+		TAKERS_TEST(means_the_former_lock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who holds a lock without a listing: each condition of the rule at the head of handoff.c, taken
+ * away.
+ */
+#include "handoff.h"
+
+#include "lock_watch.h"
+#include "takers.h"
+
+#include <string.h>
+
+/* A holder, and the next one of ours right behind it. */
+struct pair {
+	struct lc_taker *holder, *next;
+	struct lock *lock;
+};
+
+static struct pair pair_up(struct rig *rig)
+{
+	struct pair pair;
+
+	pair.holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	pair.next = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	pair.lock = pair.holder->entry.lock;
+	assert_true(lock_is_watched(pair.lock));
+	return pair;
+}
+
+/* ---- in the turn of a release ---- */
+
+static void next_of_ours(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+
+	watch_fired(&pair.next->entry.watch);
+	takers_leave(rig, pair.holder);
+	rig_expect_told(rig, "2 taken");
+	/* Whether the next one's entry is there is not known yet. */
+	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
+	assert_int_equal(rig->lc.counters.hand_offs, 1);
+	assert_true(pair.next->entry.first);
+	assert_ptr_equal(pair.lock->unproved, &pair.next->entry);
+}
+
+/* Its entry was seen on this connection: the delete needs no check. */
+static void next_is_proved(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+
+	assert_true(entry_is_proved(&pair.next->entry));
+	takers_leave(rig, pair.holder);
+	assert_null(pair.lock->unproved);
+	rig_expect_told(rig, "2 taken");
+	rig_expect_sent(rig, "delete /locks/a/#2-1");
+}
+
+/* One of our own that leaves stands in between. */
+static void over_a_leaver(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+	struct lc_taker *third = takers_queue(rig, 3, LC_EXCLUSIVE, 3, "#2-1 #3-2 #4-3");
+
+	takers_leave(rig, pair.next); /* its delete is under way */
+	rig_forget(rig);
+	takers_leave(rig, pair.holder);
+	rig_expect_told(rig, "3 taken");
+	assert_true(third->entry.first);
+}
+
+enum doubt {
+	NONE,
+	NOT_ADJACENT,
+	GONE,
+	NEGATIVE,
+	IN_ZONE,
+	SHARED,
+	MEANS_ANOTHER,
+	HOLDER_NOT_FIRST,
+	HOLDER_SHARED,
+	HOLDER_GONE,
+	UNRESOLVED,
+	SECOND_HOLDER,
+	NOT_WATCHED,
+	NO_LEASE,
+	DOUBTS,
+};
+
+static void cause(enum doubt doubt, struct rig *rig, const struct pair *pair)
+{
+	switch (doubt) {
+	case NOT_ADJACENT:
+		pair->next->entry.adjacent = false;
+		break;
+	case GONE:
+		pair->next->entry.gone = true;
+		break;
+	case NEGATIVE:
+		pair->next->entry.number = -1;
+		break;
+	case IN_ZONE:
+		pair->next->entry.number = NAME_NUMBER_ZONE;
+		break;
+	case SHARED:
+		pair->next->entry.mode = LC_SHARED;
+		break;
+	case MEANS_ANOTHER:
+		pair->next->meant = 49;
+		break;
+	case HOLDER_NOT_FIRST:
+		pair->holder->entry.first = false;
+		break;
+	case HOLDER_SHARED:
+		pair->holder->entry.mode = LC_SHARED;
+		break;
+	case HOLDER_GONE:
+		pair->holder->entry.gone = true;
+		break;
+	case UNRESOLVED:
+		pair->lock->unresolved = true;
+		break;
+	case SECOND_HOLDER:
+		pair->lock->holding++;
+		break;
+	case NOT_WATCHED:
+		watch_fired(&pair->lock->watch);
+		break;
+	case NO_LEASE:
+		rig->session.lease.deadline_us = rig->now_us + MS;
+		break;
+	case NONE:
+	case DOUBTS:
+		break;
+	}
+}
+
+static void needs_a_listing(void **state)
+{
+	for (size_t doubt = NONE; doubt < DOUBTS; doubt++) {
+		struct rig *rig;
+		struct pair pair;
+		enum lc_mode mode;
+
+		takers_set_up(state);
+		rig = *state;
+		pair = pair_up(rig);
+		mode = pair.holder->entry.mode;
+		cause((enum doubt)doubt, rig, &pair);
+		handoff_leave(pair.holder);
+		expect((pair.next->state == TAKER_HELD) == (doubt == NONE), "doubt %zu", doubt);
+		pair.lock->holding -= doubt == SECOND_HOLDER;
+		pair.holder->entry.mode = mode;
+		pair.next->entry.mode = LC_EXCLUSIVE;
+		pair.next->entry.number = 2;
+		takers_tear_down(state);
+	}
+}
+
+/* The guard goes when the next one's entry was seen, and not before. */
+static void guard(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+
+	watch_fired(&pair.next->entry.watch);
+	pair.lock->batch.proven = false; /* no transactions: a check cannot go with the delete */
+	takers_leave(rig, pair.holder);
+	rig_expect_told(rig, "2 taken");
+	rig_expect_sent(rig, "watch /locks/a/#3-2");
+	assert_true(pair.lock->held_back);
+	handoff_release(pair.lock);
+	handoff_proved(&pair.holder->entry); /* another one's */
+	takers_turn(rig);
+	rig_expect_sent(rig, "");
+	takers_answer_watches(rig);
+	rig_expect_sent(rig, "delete /locks/a/#2-1");
+	assert_false(pair.lock->held_back);
+	assert_null(pair.lock->unproved);
+}
+
+/* ---- in time for that ---- */
+
+static void watches_for_the_next(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"), *next;
+
+	handoff_watch_next(holder);
+	rig_expect_sent(rig, ""); /* there is none */
+	next = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
+	takers_turn(rig);
+	rig_forget(rig);
+	takers_answer_made(rig, next, 2);
+	rig_expect_sent(rig, "watch /locks/a"); /* and no more, while the hold may be short */
+	takers_answer_list(rig, "#2-1 #3-2");
+	takers_answer_watches(rig);
+	rig_forget(rig);
+	timer_clear(&rig->lc.timers, &holder->settle);
+	watch_fired(&next->entry.watch);
+	handoff_watch_next(holder);
+	rig_expect_sent(rig, "watch /locks/a/#3-2");
+}
+
+/* Numbers that do not follow each other: a listing tells, while the holder holds. */
+static void looks_for_the_next(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+	struct lc_taker *third = takers_queue(rig, 3, LC_EXCLUSIVE, 9, "#2-1 #3-2 #4-9");
+
+	pair.next->entry.first = false;
+	third->entry.adjacent = false;
+	entry_set_ahead(&third->entry, NULL, false, false);
+	lock_unwant_list(pair.lock);
+	takers_leave(rig, pair.holder);
+	rig_expect_told(rig, "2 taken");
+	assert_non_null(strstr(rig->sent, "children /locks/a"));
+	takers_answer_error(rig, ENSEMBLE_OK); /* the delete */
+	takers_answer_list(rig, "#3-2 " OTHER(5) " #4-9");
+	rig_forget(rig);
+	assert_string_equal(third->entry.ahead.znode, OTHER(5));
+}
+
+/* ---- a create in the transaction that deletes the first ---- */
+
+enum flaw {
+	NO_FLAW,
+	FOLLOWS_NONE,
+	ANOTHER_NUMBER,
+	FAR_NUMBER,
+	HAS_FAILED,
+	MEANS_OTHER,
+	SOMEBODY_HOLDS,
+	IS_UNRESOLVED,
+	NO_GRANT,
+	FLAWS
+};
+
+static void made_first(void **state)
+{
+	for (size_t flaw = NO_FLAW; flaw < FLAWS; flaw++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+		struct lock *lock;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
+		lock = taker->entry.lock;
+		lock_unwant_list(lock);
+		taker->entry.follows = flaw == FOLLOWS_NONE ? -1 : 4;
+		taker->entry.number = flaw == ANOTHER_NUMBER ? 6 : 5;
+		if (flaw == FAR_NUMBER) {
+			taker->entry.number = NAME_NUMBER_ZONE;
+			taker->entry.follows = NAME_NUMBER_ZONE - 1;
+		}
+		if (flaw == HAS_FAILED)
+			taker_fail(taker, -1);
+		taker->meant = flaw == MEANS_OTHER ? 49 : 0;
+		lock->holding += flaw == SOMEBODY_HOLDS;
+		lock->unresolved = flaw == IS_UNRESOLVED;
+		if (flaw == NO_GRANT)
+			rig->session.lease.deadline_us = rig->now_us + MS;
+		handoff_present(&taker->entry, flaw != FLAWS);
+		expect((taker->state == TAKER_HELD) == (flaw == NO_FLAW), "flaw %zu", flaw);
+		lock->holding -= flaw == SOMEBODY_HOLDS;
+		taker->entry.number = 5;
+		takers_tear_down(state);
+	}
+}
+
+/* Found by a listing, it is no news to the order. */
+static void found_is_not_made(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
+
+	taker->entry.follows = 4;
+	handoff_present(&taker->entry, false);
+	assert_int_equal(taker->state, TAKER_WAITING);
+}
+
+/* Whoever guarded it when its create was sent has gone meanwhile. */
+static void nobody_listed_for_it(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
+	struct lock *lock = taker->entry.lock;
+
+	taker->entry.created_at = lock->list_sent;
+	lock_unwant_list(lock);
+	handoff_present(&taker->entry, true);
+	assert_false(lock->want_list); /* the front is watched */
+	lock->front = NULL;
+	handoff_present(&taker->entry, true);
+	assert_true(lock->want_list);
+	lock_unwant_list(lock);
+	taker->entry.created_at = lock->list_sent - 1; /* there was one since */
+	handoff_present(&taker->entry, true);
+	assert_false(lock->want_list);
+}
+
+static void numbers_that_follow(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *first = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5"),
+			*taker = takers_queue(rig, 2, LC_EXCLUSIVE, 6, OTHER(4) " #2-5 #3-6"),
+			*last = takers_queue(rig, 3, LC_EXCLUSIVE, 8, OTHER(4) " #2-5 #3-6 #4-8");
+
+	handoff_present(&first->entry, false);
+	assert_false(first->entry.adjacent);
+	taker->entry.adjacent = false;
+	handoff_present(&taker->entry, false);
+	assert_true(taker->entry.adjacent);
+	handoff_present(&last->entry, false);
+	assert_false(last->entry.adjacent);
+	taker->entry.state = ENTRY_CREATING; /* it counts when it is there */
+	last->entry.number = 7;
+	handoff_present(&last->entry, false);
+	assert_false(last->entry.adjacent);
+	taker->entry.state = ENTRY_PRESENT;
+	handoff_present(&last->entry, false);
+	assert_true(last->entry.adjacent);
+}
+
+/* ---- one goes ---- */
+
+static void goes_between_two(void **state)
+{
+	static const struct {
+		bool before, after, both;
+	} rows[] = {{true, true, true}, {false, true, false}, {true, false, false}};
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+	struct lc_taker *third = takers_queue(rig, 3, LC_EXCLUSIVE, 3, "#2-1 #3-2 #4-3");
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		pair.next->entry.adjacent = rows[i].before;
+		third->entry.adjacent = rows[i].after;
+		handoff_absent(&pair.next->entry);
+		expect(third->entry.adjacent == rows[i].both, "row %zu", i);
+	}
+	third->entry.state = ENTRY_CREATING; /* it is not in the queue yet */
+	third->entry.adjacent = true;
+	pair.next->entry.adjacent = false;
+	handoff_absent(&pair.next->entry);
+	assert_true(third->entry.adjacent);
+	third->entry.state = ENTRY_PRESENT;
+}
+
+/* Our holder was the first, and another client's entry stood directly behind it. */
+static void others_become_first(void **state)
+{
+	static const struct {
+		bool first, ours, is_first;
+	} rows[] = {{true, true, true}, {false, true, false}, {true, false, false}};
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*next = takers_queue(rig, 2, LC_EXCLUSIVE, 5, "#2-1 " OTHER(3) " #3-5");
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		entry_set_ahead(&next->entry, OTHER(3), false, rows[i].ours);
+		holder->entry.first = rows[i].first;
+		handoff_absent(&holder->entry);
+		expect(next->entry.ahead.first == rows[i].is_first, "row %zu", i);
+		assert_false(next->entry.ahead.ours);
+	}
+	entry_set_ahead(&next->entry, OTHER(3), true, false);
+	handoff_absent(&holder->entry);
+	assert_true(next->entry.ahead.first);
+}
+
+/* ---- from another client ---- */
+
+static struct lc_taker *behind_another(struct rig *rig)
+{
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+
+	assert_true(taker->entry.ahead.first && entry_is_proved(&taker->entry));
+	return taker;
+}
+
+static void event_is_the_grant(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = behind_another(rig);
+
+	assert_ptr_equal(taker->entry.lock->front, taker);
+	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
+	rig_expect_told(rig, "1 taken");
+	rig_expect_sent(rig, "");
+	assert_true(taker->entry.first);
+	assert_null(taker->entry.ahead.znode);
+}
+
+enum hitch {
+	NO_HITCH,
+	TWO_SLOTS,
+	UNWATCHED,
+	UNPROVED,
+	NOT_FIRST,
+	ANOTHER_NODE,
+	NO_LONGER_WAITS,
+	LEASE_IS_SHORT,
+	HITCHES
+};
+
+static void event_is_no_grant(void **state)
+{
+	for (size_t hitch = NO_HITCH; hitch < HITCHES; hitch++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+		bool granted;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = behind_another(rig);
+		if (hitch == TWO_SLOTS)
+			taker->entry.lock->slots = 2;
+		if (hitch == UNWATCHED)
+			watch_fired(&taker->entry.lock->watch);
+		if (hitch == UNPROVED)
+			watch_fired(&taker->entry.watch);
+		if (hitch == NOT_FIRST)
+			taker->entry.ahead.first = false;
+		if (hitch == NO_LONGER_WAITS)
+			taker_fail(taker, -1);
+		if (hitch == LEASE_IS_SHORT)
+			rig->session.lease.deadline_us = rig->now_us + MS;
+		granted = handoff_by_event(taker->entry.lock,
+		                           hitch == ANOTHER_NODE ? OTHER(9) : OTHER(1));
+		expect(granted == (hitch == NO_HITCH), "hitch %zu", hitch);
+		expect((taker->state == TAKER_HELD) == granted, "hitch %zu", hitch);
+		takers_tear_down(state);
+	}
+}
+
+/* All that share and wait for that one alone. */
+static void shared_takers(void **state)
+{
+	struct rig *rig = *state;
+
+	takers_queue(rig, 1, LC_SHARED, 2, OTHER(1) " #2-2");
+	takers_queue(rig, 2, LC_SHARED, 3, OTHER(1) " #2-2 #3-3");
+	lock_want_list(rig->locks.by_path);
+	takers_turn(rig);
+	takers_answer_list(rig, OTHER(1) " #2-2 #3-3");
+	takers_answer_watches(rig);
+	rig_forget(rig);
+	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
+	rig_expect_told(rig, "1 taken, 2 taken");
+	assert_false(taker_of(rig->entries.by_id)->entry.first);
+}
+
+static void lines_up(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = behind_another(rig);
+	struct lock *lock = taker->entry.lock;
+
+	lock->front = NULL;
+	assert_true(handoff_line_up(lock));
+	assert_ptr_equal(lock->front, taker);
+	lock->front = NULL;
+	entry_set_ahead(&taker->entry, NULL, false, false);
+	assert_false(handoff_line_up(lock));
+	entry_set_ahead(&taker->entry, OTHER(1), true, false);
+	taker->entry.state = ENTRY_ABSENT; /* its entry is still to come */
+	assert_false(handoff_line_up(lock));
+	taker->entry.state = ENTRY_PRESENT;
+	taker_fail(taker, -1);
+	assert_false(handoff_line_up(lock));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TAKERS_TEST(next_of_ours),
+		TAKERS_TEST(next_is_proved),
+		TAKERS_TEST(over_a_leaver),
+		cmocka_unit_test(needs_a_listing),
+		TAKERS_TEST(guard),
+		TAKERS_TEST(watches_for_the_next),
+		TAKERS_TEST(looks_for_the_next),
+		cmocka_unit_test(made_first),
+		TAKERS_TEST(found_is_not_made),
+		TAKERS_TEST(nobody_listed_for_it),
+		TAKERS_TEST(numbers_that_follow),
+		TAKERS_TEST(goes_between_two),
+		TAKERS_TEST(others_become_first),
+		TAKERS_TEST(event_is_the_grant),
+		cmocka_unit_test(event_is_no_grant),
+		TAKERS_TEST(shared_takers),
+		TAKERS_TEST(lines_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listings: when one is sent, how its answer is matched with the entries here, and what the events
+ * of watches and the session's news mean to a lock.
+ */
+#include "listing.h"
+
+#include "lock_watch.h"
+#include "takers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A node with this session's mark, of no taker here. */
+#define STRANGER "#9-4"
+
+static void list(struct rig *rig, const char *names)
+{
+	for (;;) {
+		takers_answer_watches(rig);
+		if (strncmp(rig_unanswered(rig), "children ", 9) != 0)
+			return;
+		takers_answer_list(rig, names);
+	}
+}
+
+static void want_list(struct rig *rig, struct lock *lock)
+{
+	lock_want_list(lock);
+	takers_turn(rig);
+}
+
+/* ---- sending ---- */
+
+static void one_listing_for_all(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_SHARED, LC_FOREVER);
+
+	takers_take(rig, 2, LC_SHARED, LC_FOREVER);
+	lock_want_list(taker->entry.lock);
+	takers_turn(rig);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, create ephemeral /locks/a/#3-, "
+	                     "children /locks/a");
+	assert_int_equal(taker->entry.lock->list_sent, 1);
+	assert_int_equal(taker->entry.lock->lists_pending, 1);
+}
+
+/* What is kept would not be in the listing. */
+static void not_before_creates(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->batch.flights = 4; /* all that may be under way */
+	takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+	takers_turn(rig);
+	rig_expect_sent(rig, "");
+	rig->batch.flights = 0;
+	takers_turn(rig);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, children /locks/a");
+}
+
+static void nobody_here(void **state)
+{
+	struct rig *rig = *state;
+	struct lock *lock;
+
+	assert_int_equal(lock_get(&rig->lc, "a", 0, &lock), 0);
+	want_list(rig, lock);
+	rig_expect_sent(rig, "");
+	assert_false(lock->want_list);
+	lock_unuse(lock);
+}
+
+/* With several slots anybody's going may make room. */
+static void names_are_watched(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	lock->slots = 2;
+	want_list(rig, lock);
+	rig_expect_sent(rig, "children watched /locks/a");
+	lock->waiting--;
+	want_list(rig, lock);
+	rig_expect_sent(rig, "children /locks/a");
+	lock->waiting++;
+	lock->slots = 1;
+}
+
+/* ---- whose entries ---- */
+
+static void shown_side_by_side(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *takers[] = {takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+	                             takers_queue(rig, 2, LC_EXCLUSIVE, 5, "#2-1 #3-5"),
+	                             takers_queue(rig, 3, LC_EXCLUSIVE, 8, "#2-1 #3-5 #4-8")};
+
+	for (int i = 0; i < 3; i++)
+		takers[i]->entry.adjacent = false;
+	want_list(rig, takers[0]->entry.lock);
+	list(rig, "#2-1 #3-5 " OTHER(7) " #4-8");
+	assert_false(takers[0]->entry.adjacent);
+	assert_true(takers[1]->entry.adjacent);
+	assert_false(takers[2]->entry.adjacent);
+}
+
+static void not_shown(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+
+	want_list(rig, holder->entry.lock);
+	rig_forget(rig);
+	list(rig, OTHER(5));
+	rig_expect_told(rig, "1 lost");
+	assert_int_equal(holder->entry.state, ENTRY_ABSENT);
+	assert_int_equal(waiter->wait, WAIT_MISSING);
+}
+
+/* Its outcome is unknown: a listing of the next connection tells. */
+static void unknown_create(void **state)
+{
+	for (int shown = 0; shown < 2; shown++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+		takers_turn(rig);
+		takers_reconnect(rig);
+		assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
+		assert_true(taker->entry.lock->unresolved);
+		rig_forget(rig);
+		takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER); /* it waits for that, too */
+		takers_turn(rig);
+		rig_expect_sent(rig, "");
+		takers_answer_list(rig, shown ? "#2-1" : "");
+		if (shown) {
+			rig_expect_sent(rig, "get /locks/a/#2-1");
+			rig_answer_data(rig, 0, "");
+			takers_turn(rig);
+		}
+		assert_int_equal(taker->entry.state, shown ? ENTRY_PRESENT : ENTRY_CREATING);
+		if (shown)
+			takers_answer_list(rig, "#2-1");
+		assert_false(taker->entry.lock->unresolved);
+		assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#3-"));
+		takers_tear_down(state);
+	}
+}
+
+/* The answer is outstanding still: it tells more than a listing. */
+static void not_shown_and_not_answered(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+
+	taker->entry.state = ENTRY_UNKNOWN;
+	taker->entry.pending++;
+	want_list(rig, taker->entry.lock);
+	list(rig, OTHER(1));
+	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
+	assert_true(taker->entry.lock->unresolved);
+	taker->entry.pending--;
+}
+
+static void nobody_knows_it(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(1) " #2-5");
+	struct lock *lock = taker->entry.lock;
+
+	want_list(rig, lock);
+	rig_forget(rig);
+	takers_answer_list(rig, OTHER(1) " " STRANGER " #2-5");
+	assert_non_null(strstr(rig->sent, "get /locks/a/#9-4"));
+	assert_int_equal(lock->orphans_seen, 0); /* that was the only one */
+}
+
+static int count_gets(const struct rig *rig)
+{
+	int count = 0;
+
+	for (const char *at = rig->sent; (at = strstr(at, "get ")); at++)
+		count++;
+	return count;
+}
+
+/* More than are asked at a time: the next listing goes on there. */
+static void many_that_nobody_knows(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(1) " #2-5");
+	struct lock *lock = taker->entry.lock;
+	char names[4096] = "";
+
+	for (int i = 0; i < 70; i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "#%d-%d ", 100 + i,
+		         100 + i);
+	strcat(names, "#2-5");
+	want_list(rig, lock);
+	takers_answer_list(rig, names);
+	assert_int_equal(lock->orphans_seen, 64);
+	assert_int_equal(count_gets(rig), 64);
+	takers_answer_watches(rig);
+	while (strncmp(rig_unanswered(rig), "get ", 4) == 0)
+		takers_answer_error(rig, ENSEMBLE_NONODE);
+	assert_true(lock->recheck.armed);
+	rig_forget(rig);
+	want_list(rig, lock);
+	takers_answer_list(rig, names);
+	assert_int_equal(count_gets(rig), 6);
+	assert_int_equal(lock->orphans_seen, 0);
+}
+
+/* ---- answers ---- */
+
+static void lock_is_not_there(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	watch_fired(&holder->entry.lock->watch);
+	takers_take(rig, 3, LC_SHARED, 0);
+	holder->entry.lock->behind_leaver = true;
+	want_list(rig, holder->entry.lock);
+	rig_forget(rig);
+	while (strncmp(rig_unanswered(rig), "children ", 9) == 0)
+		takers_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "1 lost, 2 taken ENOENT");
+	assert_false(holder->entry.lock->behind_leaver);
+	/* A server that lags may not know the lock that was made anew: the leader answers. */
+	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#4-"));
+}
+
+static void not_there_and_unknown(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+
+	takers_turn(rig);
+	takers_reconnect(rig);
+	rig_forget(rig);
+	takers_answer_error(rig, ENSEMBLE_NONODE);
+	assert_int_equal(taker->entry.state, ENTRY_CREATING);
+	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, children /locks/a");
+}
+
+static void refused(void **state)
+{
+	static const struct {
+		enum ensemble_result result;
+		const char *told;
+	} rows[] = {{ENSEMBLE_NOAUTH, "2 taken EACCES"},    {ENSEMBLE_REFUSED, "2 taken ENOLCK"},
+	            {ENSEMBLE_INVALID, "2 taken ENOLCK"},   {ENSEMBLE_BADVERSION, "2 taken ENOLCK"},
+	            {ENSEMBLE_NOTEMPTY, "2 taken ENOLCK"},  {ENSEMBLE_EXISTS, "2 taken ENOLCK"},
+	            {ENSEMBLE_NOCHILDREN, "2 taken ENOLCK"}};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+		struct lc_taker *holder;
+
+		takers_set_up(state);
+		rig = *state;
+		holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+		takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+		want_list(rig, holder->entry.lock);
+		timer_clear(&rig->lc.timers, &holder->entry.lock->recheck);
+		takers_answer_error(rig, rows[i].result);
+		rig_expect_told(rig, rows[i].told);
+		assert_true(holder->entry.lock->recheck.armed);
+		takers_tear_down(state);
+	}
+}
+
+static void refused_and_unresolved(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	struct lock *lock = holder->entry.lock;
+
+	want_list(rig, lock);
+	lock->unresolved = true;
+	takers_answer_error(rig, ENSEMBLE_REFUSED);
+	assert_int_equal(lock->recheck.at_us, rig->now_us + SECOND);
+	lock->unresolved = false;
+}
+
+/* Entries that are known to be gone are gone, whatever else is not known. */
+static void refused_and_gone(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+
+	taker->entry.gone = true;
+	want_list(rig, taker->entry.lock);
+	takers_answer_error(rig, ENSEMBLE_REFUSED);
+	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+	rig_expect_told(rig, "1 taken ENOLCK");
+}
+
+static void not_answered(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+
+	want_list(rig, taker->entry.lock);
+	rig_forget(rig);
+	takers_answer_error(rig, ENSEMBLE_UNKNOWN); /* of a connection that lives */
+	rig_expect_sent(rig, "children /locks/a");
+	assert_int_equal(taker->entry.lock->lists_pending, 1);
+}
+
+/* Another lock has the name by now. */
+static void made_anew(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	taker->meant = 50;
+	takers_lock.czxid = 60;
+	want_list(rig, lock);
+	list(rig, OTHER(1) " #2-2");
+	rig_expect_told(rig, "1 taken ENOENT");
+	assert_int_equal(lock->czxid, 60);
+}
+
+/* What is known of the slots is of another version than the listing. */
+static void slots_of_another_version(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	assert_true(lock_is_watched(lock));
+	want_list(rig, lock);
+	takers_answer_list(rig, OTHER(1) " #2-2");
+	assert_true(lock_is_watched(lock));
+	takers_lock.version++;
+	want_list(rig, lock);
+	rig_forget(rig);
+	takers_answer_list(rig, OTHER(1) " #2-2");
+	assert_false(lock_is_watched(lock));
+	rig_expect_sent(rig, "watch /locks/a");
+}
+
+/* A holder that has held for a while watches its entry again. */
+static void holder_watches_again(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	want_list(rig, holder->entry.lock);
+	rig_forget(rig);
+	takers_answer_list(rig, "#2-1");
+	rig_expect_sent(rig, ""); /* it may be a short hold */
+	timer_clear(&rig->lc.timers, &holder->settle);
+	want_list(rig, holder->entry.lock);
+	rig_forget(rig);
+	takers_answer_list(rig, "#2-1");
+	rig_expect_sent(rig, "watch /locks/a/#2-1");
+}
+
+/* ---- a turn's look at what has changed ---- */
+
+static void front_was_not_there(void **state)
+{
+	for (int granted = 0; granted < 2; granted++) {
+		struct rig *rig;
+		struct lc_taker *taker;
+
+		takers_set_up(state);
+		rig = *state;
+		taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+		takers_turn(rig);
+		takers_answer_made(rig, taker, 2);
+		takers_answer_list(rig, OTHER(1) " #2-2");
+		takers_answer_slots(rig, granted ? 1 : 2);
+		rig_answer_created(rig, "", 102); /* the watch of its entry */
+		rig_forget(rig);
+		takers_answer_error(rig, ENSEMBLE_NONODE);
+		rig_expect_told(rig, granted ? "1 taken" : "");
+		assert_int_equal(strstr(rig->sent, "children") != NULL, !granted);
+		assert_null(taker->entry.lock->front_watch);
+		takers_tear_down(state);
+	}
+}
+
+static void nobody_is_left(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	takers_leave(rig, taker);
+	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_null(lock->front_watch);
+	rig_expect_sent(rig, "delete /locks/a/#2-2, unwatch /locks/a/" OTHER(1));
+	assert_true(lock->idle);
+}
+
+/* The one behind it becomes the front, and a listing has shown already what stands ahead. */
+static void front_leaves(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *front = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2"),
+			*second = takers_queue(rig, 2, LC_EXCLUSIVE, 5, OTHER(1) " #2-2 #3-5");
+	struct lock *lock = front->entry.lock;
+
+	want_list(rig, lock);
+	list(rig, OTHER(1) " #2-2 " OTHER(4) " #3-5");
+	rig_forget(rig);
+	takers_leave(rig, front);
+	rig_expect_sent(rig, "watch /locks/a/#3-5, unwatch /locks/a/" OTHER(
+				     1) ", watch /locks/a/" OTHER(4) ", delete /locks/a/#2-2");
+	assert_ptr_equal(lock->front, second);
+}
+
+/* ---- events ---- */
+
+static void lock_changes(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	takers_change(rig, "", ENSEMBLE_DATA);
+	rig_expect_sent(rig, "watch /locks/a");
+	takers_answer_watches(rig);
+	takers_change(rig, "", ENSEMBLE_NAMES);
+	rig_expect_sent(rig, "children /locks/a");
+	list(rig, OTHER(1) " #2-2");
+	rig_forget(rig);
+	assert_true(lock->batch.proven);
+	takers_change(rig, "", ENSEMBLE_DELETED);
+	assert_false(lock->batch.proven);
+	assert_false(lock_is_watched(lock));
+	rig_expect_sent(rig, "children /locks/a");
+}
+
+static void lock_changes_for_holders(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	lock_watch(taker->entry.lock);
+	takers_answer_watches(rig);
+	rig_forget(rig);
+	takers_change(rig, "", ENSEMBLE_NAMES);
+	takers_change(rig, "", ENSEMBLE_DATA);
+	rig_expect_sent(rig, "");
+	assert_false(lock_is_watched(taker->entry.lock));
+}
+
+static void idle_lock_changes(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	lock_watch(taker->entry.lock);
+	takers_answer_watches(rig);
+	takers_leave(rig, taker);
+	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_non_null(rig->locks.by_path);
+	rig_forget(rig);
+	takers_change(rig, "", ENSEMBLE_DELETED);
+	rig_expect_sent(rig, "");
+	assert_null(rig->locks.by_path);
+}
+
+static void front_changes(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+
+	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* the queue is as it was */
+	rig_expect_sent(rig, "watch /locks/a/" OTHER(1));
+	takers_answer_watches(rig);
+	taker->entry.ahead.first = false;
+	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* it says that it holds */
+	rig_expect_sent(rig, "watch /locks/a/" OTHER(1) ", children /locks/a");
+	list(rig, OTHER(1) " #2-2");
+	rig_forget(rig);
+	watch_fired(&taker->entry.watch); /* only a listing can tell */
+	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
+	rig_expect_told(rig, "");
+	rig_expect_sent(rig, "children /locks/a");
+}
+
+/* Replayed on a new connection: it may come before others that were earlier. */
+static void front_goes_without_contact(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+
+	rig_disconnect(rig);
+	lock_unwant_list(taker->entry.lock);
+	rig_forget(rig);
+	takers_change(rig, OTHER(1), ENSEMBLE_DATA);
+	assert_true(taker->entry.lock->want_list);
+	lock_unwant_list(taker->entry.lock);
+	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
+	assert_true(taker->entry.lock->want_list);
+	rig_expect_sent(rig, "");
+	assert_int_equal(taker->state, TAKER_WAITING);
+}
+
+static void own_entry_changes(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	entry_watch(&taker->entry);
+	takers_answer_watches(rig);
+	rig_forget(rig);
+	takers_change(rig, "#2-1", ENSEMBLE_DATA);
+	rig_expect_sent(rig, "watch /locks/a/#2-1");
+	takers_answer_watches(rig);
+	takers_change(rig, "#2-1", ENSEMBLE_DELETED);
+	rig_expect_told(rig, "1 lost");
+	assert_true(taker->entry.gone);
+	rig_expect_sent(rig, "children /locks/a");
+}
+
+/* An event of a watch that is not set any more tells nothing for certain. */
+static void own_entry_is_not_watched(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	takers_change(rig, "#2-1", ENSEMBLE_DELETED);
+	assert_false(taker->entry.gone);
+	rig_expect_told(rig, "");
+	rig_expect_sent(rig, "children /locks/a");
+}
+
+static void nobody_wants_the_entry(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	entry_watch(&taker->entry);
+	takers_answer_watches(rig);
+	takers_leave(rig, taker);
+	rig_forget(rig);
+	takers_change(rig, "#2-1", ENSEMBLE_DELETED);
+	rig_expect_sent(rig, "");
+	assert_false(taker->entry.gone);
+}
+
+/* ---- the session's news ---- */
+
+static void contact_again(void **state)
+{
+	struct rig *rig = *state;
+
+	takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	takers_leave(rig, takers_queue(rig, 2, LC_SHARED, 2, "#2-1 #3-2"));
+	takers_answer_error(rig, ENSEMBLE_OK);
+	takers_take(rig, 3, LC_SHARED, LC_FOREVER);
+	rig_disconnect(rig);
+	takers_turn(rig);
+	rig_forget(rig);
+	takers_reconnect(rig);
+	assert_non_null(strstr(rig->sent, "children /locks/a"));
+	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#4-"));
+}
+
+static void lease_is_good_again(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	locks_fresh(&rig->lc);
+	assert_false(lock->want_list);
+	lock->wants_lease = true;
+	locks_fresh(&rig->lc);
+	assert_true(lock->want_list);
+}
+
+/* All that was known of the locks is void. */
+static void session_ends(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	struct lock *lock = holder->entry.lock;
+
+	lock->front = waiter;
+	lock->unproved = &waiter->entry;
+	lock->unresolved = lock->wants_lease = lock->behind_leaver = lock->slots_asked = true;
+	lock->batch.proven = lock->batch.together = true;
+	lock_recheck(lock);
+	rig->takers.missing = true;
+	rig_end_session(rig, false);
+	assert_false(rig->takers.missing);
+	assert_null(lock->front);
+	assert_null(lock->unproved);
+	assert_false(lock->unresolved || lock->wants_lease || lock->behind_leaver ||
+	             lock->slots_asked || lock->batch.proven || lock->batch.together);
+	assert_false(lock->recheck.armed);
+	assert_false(lock_is_watched(lock));
+	takers_turn(rig);
+	rig_expect_told(rig, "1 lost");
+	assert_int_equal(waiter->entry.state, ENTRY_ABSENT);
+	rig_forget(rig);
+	rig_connect(rig, RIG_SESSION + 1);
+	rig_answer_version(rig, 0);
+	takers_turn(rig);
+	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TAKERS_TEST(one_listing_for_all),
+		TAKERS_TEST(not_before_creates),
+		TAKERS_TEST(nobody_here),
+		TAKERS_TEST(names_are_watched),
+		TAKERS_TEST(shown_side_by_side),
+		TAKERS_TEST(not_shown),
+		cmocka_unit_test(unknown_create),
+		TAKERS_TEST(not_shown_and_not_answered),
+		TAKERS_TEST(nobody_knows_it),
+		TAKERS_TEST(many_that_nobody_knows),
+		TAKERS_TEST(lock_is_not_there),
+		TAKERS_TEST(not_there_and_unknown),
+		cmocka_unit_test(refused),
+		TAKERS_TEST(refused_and_unresolved),
+		TAKERS_TEST(refused_and_gone),
+		TAKERS_TEST(not_answered),
+		TAKERS_TEST(made_anew),
+		TAKERS_TEST(slots_of_another_version),
+		TAKERS_TEST(holder_watches_again),
+		cmocka_unit_test(front_was_not_there),
+		TAKERS_TEST(nobody_is_left),
+		TAKERS_TEST(front_leaves),
+		TAKERS_TEST(lock_changes),
+		TAKERS_TEST(lock_changes_for_holders),
+		TAKERS_TEST(idle_lock_changes),
+		TAKERS_TEST(front_changes),
+		TAKERS_TEST(front_goes_without_contact),
+		TAKERS_TEST(own_entry_changes),
+		TAKERS_TEST(own_entry_is_not_watched),
+		TAKERS_TEST(nobody_wants_the_entry),
+		TAKERS_TEST(contact_again),
+		TAKERS_TEST(lease_is_good_again),
+		TAKERS_TEST(session_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -9,15 +9,12 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
-#include <uthash.h>
 
 struct budget_user {
+	struct per_user user;
 	struct budget *budget;
-	uid_t uid;
 	size_t bytes;
 	bool refused; /* and the log has said so */
-	UT_hash_handle hh;
 };
 
 struct object {
@@ -34,30 +31,17 @@ static struct object *object_of(void *memory)
 /* NULL: no memory. */
 static struct budget_user *user_get(struct budget *budget, uid_t uid)
 {
-	struct budget_user *user;
+	struct budget_user *user = per_user_get(&budget->users, uid, sizeof(*user));
 
-	HASH_FIND(hh, budget->users, &uid, sizeof(uid), user);
 	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->budget = budget;
-	user->uid = uid;
-	HASH_ADD(hh, budget->users, uid, sizeof(user->uid), user);
-	if (!user->hh.tbl) {
-		free(user);
-		return NULL;
-	}
+		user->budget = budget;
 	return user;
 }
 
 static void user_put(struct budget_user *user)
 {
-	if (user->bytes > 0)
-		return;
-	HASH_DEL(user->budget->users, user);
-	free(user);
+	if (user->bytes == 0)
+		per_user_drop(&user->budget->users, &user->user);
 }
 
 static bool charge_user(struct budget_user *user, size_t bytes)
@@ -65,12 +49,13 @@ static bool charge_user(struct budget_user *user, size_t bytes)
 	struct budget *budget = user->budget;
 
 	if (bytes > BUDGET_BYTES - budget->bytes ||
-	    (user->uid != 0 && bytes > BUDGET_USER_BYTES - user->bytes)) {
+	    (user->user.uid != 0 && bytes > BUDGET_USER_BYTES - user->bytes)) {
 		if (!user->refused)
 			log_line(LC_NOTICE,
 			         "%s of uid %u are refused: they have %zu bytes here, all "
 			         "users' %zu",
-			         budget->what, (unsigned)user->uid, user->bytes, budget->bytes);
+			         budget->what, (unsigned)user->user.uid, user->bytes,
+			         budget->bytes);
 		user->refused = true;
 		return false;
 	}
@@ -130,7 +115,7 @@ int budget_add(void *memory, size_t bytes)
 
 uid_t budget_uid(const void *memory)
 {
-	return object_of((void *)memory)->user->uid;
+	return object_of((void *)memory)->user->user.uid;
 }
 
 void budget_free(void *memory)

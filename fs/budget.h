@@ -11,8 +11,7 @@
 #ifndef FS_BUDGET_H
 #define FS_BUDGET_H
 
-#include <stddef.h>
-#include <sys/types.h>
+#include "per_user.h"
 
 /* Of one user, and of all together: ENFILE. Root has the second limit only. */
 #define BUDGET_USER_BYTES (8 * 1024 * 1024)
@@ -25,7 +24,7 @@
 struct budget {
 	const char *what; /* for the log: "open files" */
 	size_t bytes;
-	struct budget_user *users;
+	struct per_user *users;
 };
 
 /* Zeroed. NULL: errno is ENFILE or ENOMEM. */

@@ -6,6 +6,7 @@
 
 #include "guard.h"
 #include "log.h"
+#include "per_user.h"
 #include "process.h"
 #include "slots.h"
 
@@ -17,14 +18,11 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
-#include <uthash.h>
 
 /* How many slots a user has. */
-struct user {
-	uid_t uid;
+struct owner {
+	struct per_user user;
 	int slots;
-	UT_hash_handle hh;
 };
 
 struct guardian {
@@ -34,7 +32,7 @@ struct guardian {
 	int free_count;
 	int free[GUARDIAN_SLOTS];
 	int open_count;
-	struct user *users;
+	struct per_user *owners;
 	uid_t uids[GUARDIAN_SLOTS];
 };
 
@@ -97,7 +95,7 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 
 void guardian_end(struct guardian *guardian, bool clean)
 {
-	struct user *user, *next;
+	struct per_user *owner, *next;
 
 	if (!guardian)
 		return;
@@ -109,10 +107,8 @@ void guardian_end(struct guardian *guardian, bool clean)
 		close(guardian->fd);
 	munmap(guardian->page, sizeof(*guardian->page));
 	close(guardian->page_fd);
-	HASH_ITER(hh, guardian->users, user, next) {
-		HASH_DEL(guardian->users, user);
-		free(user);
-	}
+	HASH_ITER(hh, guardian->owners, owner, next)
+		per_user_drop(&guardian->owners, owner);
 	free(guardian);
 }
 
@@ -137,46 +133,30 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 }
 
 /* NULL: no memory. */
-static struct user *count_user(struct guardian *guardian, uid_t uid)
+static struct owner *get_owner(struct guardian *guardian, uid_t uid)
 {
-	struct user *user;
-
-	HASH_FIND(hh, guardian->users, &uid, sizeof(uid), user);
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->uid = uid;
-	HASH_ADD(hh, guardian->users, uid, sizeof(user->uid), user);
-	if (user->hh.tbl)
-		return user;
-	free(user);
-	return NULL;
+	return per_user_get(&guardian->owners, uid, sizeof(struct owner));
 }
 
 /* Slots are for all: the half of them only for those who hold, and of all of them a quarter
  * at most for one user, root aside. */
-static struct user *admit(struct guardian *guardian, enum slot_state state, uid_t uid)
+static struct owner *admit(struct guardian *guardian, enum slot_state state, uid_t uid)
 {
-	struct user *user;
+	struct owner *owner;
 
 	if (guardian->fd < 0 || guardian->free_count == 0 ||
 	    (state == SLOT_OPEN && guardian->open_count >= GUARDIAN_SLOTS / 2))
 		return NULL;
-	user = count_user(guardian, uid);
-	return user && (uid == 0 || user->slots < GUARDIAN_SLOTS / 4) ? user : NULL;
+	owner = get_owner(guardian, uid);
+	return owner && (uid == 0 || owner->slots < GUARDIAN_SLOTS / 4) ? owner : NULL;
 }
 
 static void dismiss(struct guardian *guardian, uid_t uid)
 {
-	struct user *user;
+	struct owner *owner = per_user_find(guardian->owners, uid);
 
-	HASH_FIND(hh, guardian->users, &uid, sizeof(uid), user);
-	if (--user->slots > 0)
-		return;
-	HASH_DEL(guardian->users, user);
-	free(user);
+	if (--owner->slots == 0)
+		per_user_drop(&guardian->owners, &owner->user);
 }
 
 /* What tells the process from a later one of its number. It waits for its answer, so it is
@@ -202,20 +182,20 @@ static void limit_slot(struct guardian *guardian, int slot, int64_t until_us)
 
 static int fill_slot(struct guardian *guardian, enum slot_state state, const struct guarded *who)
 {
-	struct user *user = admit(guardian, state, who->uid);
+	struct owner *owner = admit(guardian, state, who->uid);
 	struct page *page = guardian->page;
 	struct slot *slot;
 	unsigned filled;
 	int i;
 
-	if (!user) {
+	if (!owner) {
 		if (guardian->fd >= 0)
 			log_line(LC_WARNING,
 			         "takers of uid %u are refused: more than could be stopped",
 			         (unsigned)who->uid);
 		return guardian->fd >= 0 ? -ENOLCK : -ESHUTDOWN;
 	}
-	user->slots++;
+	owner->slots++;
 	guardian->open_count += state == SLOT_OPEN;
 	i = guardian->free[--guardian->free_count];
 	guardian->uids[i] = who->uid;
@@ -311,16 +291,16 @@ static void count_slots(struct carry *carry, struct guardian *guardian)
 	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--) {
 		const struct slot *slot = &guardian->page->slots[i];
 		enum slot_state is = STATE_OF(atomic_load(&slot->word));
-		struct user *user;
+		struct owner *owner;
 
 		if (is == SLOT_FREE) {
 			guardian->free[guardian->free_count++] = i;
 			continue;
 		}
-		user = count_user(guardian, slot->uid);
-		if (!user)
+		owner = get_owner(guardian, slot->uid);
+		if (!owner)
 			carry->refuse(strerror(ENOMEM));
-		user->slots++;
+		owner->slots++;
 		guardian->uids[i] = slot->uid;
 		guardian->open_count += is == SLOT_OPEN;
 	}

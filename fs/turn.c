@@ -5,42 +5,20 @@
 #include "turn.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
-#include <uthash.h>
 #include <utlist.h>
 
 /* There as long as something of that user waits or goes. */
 struct turn_user {
-	uid_t uid;
+	struct per_user user;
 	unsigned going;
 	struct turn *waiting; /* in the order of their coming */
 	struct turn_user *prev, *next;
-	UT_hash_handle hh;
 };
-
-static struct turn_user *find_user(struct turns *turns, uid_t uid)
-{
-	struct turn_user *user;
-
-	HASH_FIND(hh, turns->users, &uid, sizeof(uid), user);
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->uid = uid;
-	HASH_ADD(hh, turns->users, uid, sizeof(user->uid), user);
-	if (user->hh.tbl)
-		return user;
-	free(user);
-	return NULL;
-}
 
 static bool may_go(const struct turns *turns, const struct turn_user *user)
 {
 	return !turns->closed && turns->going < TURNS_OF_ALL &&
-	       (user->uid == 0 || user->going < TURNS_OF_USER);
+	       (user->user.uid == 0 || user->going < TURNS_OF_USER);
 }
 
 static void go(struct turns *turns, struct turn *turn)
@@ -59,7 +37,7 @@ static void stop_waiting_for(struct turns *turns, struct turn *turn)
 
 int turn_ask(struct turns *turns, struct turn *turn, uid_t uid, int64_t now_us)
 {
-	turn->user = find_user(turns, uid);
+	turn->user = per_user_get(&turns->users, uid, sizeof(*turn->user));
 	if (!turn->user)
 		return -ENOMEM;
 	if (!turn->user->waiting && may_go(turns, turn->user)) {
@@ -90,10 +68,8 @@ void turn_end(struct turns *turns, struct turn *turn)
 		break;
 	}
 	*turn = (struct turn){0};
-	if (user->waiting || user->going > 0)
-		return;
-	HASH_DEL(turns->users, user);
-	free(user);
+	if (!user->waiting && user->going == 0)
+		per_user_drop(&turns->users, &user->user);
 }
 
 static struct turn_user *next_line(const struct turns *turns)

@@ -13,9 +13,10 @@
 #ifndef FS_TURN_H
 #define FS_TURN_H
 
+#include "per_user.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* Under way at a time: of one user, but root, and of all. */
 #define TURNS_OF_USER 4
@@ -32,7 +33,7 @@ struct turn {
 };
 
 struct turns {
-	struct turn_user *users;
+	struct per_user *users;
 	struct turn_user
 		*lines; /* of those for whom something waits: whose turn it is comes first */
 	unsigned going;

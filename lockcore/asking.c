@@ -44,10 +44,9 @@ struct subject {
 
 /* A user with readers. */
 struct asker {
-	uid_t uid;
+	struct per_user user;
 	unsigned readers, asking; /* how many, and how much is under way for them */
 	struct fair_line wanting[2], due;
-	UT_hash_handle hh;
 };
 
 #define OF(item, type, member) ((type *)((char *)(item)-offsetof(type, member)))
@@ -60,35 +59,15 @@ static unsigned is_list(enum reading_kind kind)
 
 /* ---- users ---- */
 
-static struct asker *asker_get(struct lc *lc, uid_t uid)
-{
-	struct asker *asker;
-
-	HASH_FIND(hh, lc->reads->askers, &uid, sizeof(uid), asker);
-	if (asker)
-		return asker;
-	asker = calloc(1, sizeof(*asker));
-	if (!asker)
-		return NULL;
-	asker->uid = uid;
-	HASH_ADD(hh, lc->reads->askers, uid, sizeof(asker->uid), asker);
-	if (asker->hh.tbl)
-		return asker;
-	free(asker);
-	return NULL;
-}
-
 static void asker_settle(struct lc *lc, struct asker *asker)
 {
-	if (asker->readers > 0 || asker->asking > 0)
-		return;
-	HASH_DEL(lc->reads->askers, asker);
-	free(asker);
+	if (asker->readers == 0 && asker->asking == 0)
+		per_user_drop(&lc->reads->askers, &asker->user);
 }
 
 static bool has_share_left(const struct asker *asker)
 {
-	return asker->asking < (asker->uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);
+	return asker->asking < (asker->user.uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);
 }
 
 /* ---- subjects ---- */
@@ -140,7 +119,7 @@ static void wait_for_turn(struct reader *reader)
 int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind,
                const char *path)
 {
-	struct asker *asker = asker_get(lc, uid);
+	struct asker *asker = per_user_get(&lc->reads->askers, uid, sizeof(*asker));
 	struct subject *subject = asker ? subject_get(lc, kind, path) : NULL;
 
 	assert(reader->state == READER_IDLE);

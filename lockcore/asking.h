@@ -14,7 +14,7 @@
 /* Of two of each, the second is for lists. */
 struct reads {
 	struct subject *subjects; /* by kind and path: what readers want to know */
-	struct asker *askers;     /* by user */
+	struct per_user *askers;  /* users with readers */
 	struct fair wanting[2];   /* readers that are to be asked for */
 	struct fair due;          /* to be told */
 	unsigned asking[2];       /* how much is under way */

@@ -4,16 +4,11 @@
  */
 #include "fair.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
-#include <uthash.h>
 #include <utlist.h>
 
 struct fair_user {
-	struct fair_line line; /* first: an item leads to it */
-	uid_t uid;
-	UT_hash_handle hh;
+	struct per_user user;
+	struct fair_line line;
 };
 
 void fair_add(struct fair *fair, struct fair_line *line, struct fair_item *item)
@@ -46,27 +41,14 @@ void fair_pass(struct fair *fair, struct fair_line *line)
 
 /* ---- users ---- */
 
-static struct fair_user *get_user(struct fair_users *users, uid_t uid)
+static struct fair_user *user_of(struct fair_line *line)
 {
-	struct fair_user *user;
-
-	HASH_FIND(hh, users->by_uid, &uid, sizeof(uid), user);
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->uid = uid;
-	HASH_ADD(hh, users->by_uid, uid, sizeof(user->uid), user);
-	if (user->hh.tbl)
-		return user;
-	free(user);
-	return NULL;
+	return (struct fair_user *)((char *)line - offsetof(struct fair_user, line));
 }
 
 bool fair_join(struct fair_users *users, uid_t uid, struct fair_item *item)
 {
-	struct fair_user *user = get_user(users, uid);
+	struct fair_user *user = per_user_get(&users->by_uid, uid, sizeof(*user));
 
 	if (user)
 		fair_add(&users->fair, &user->line, item);
@@ -75,15 +57,13 @@ bool fair_join(struct fair_users *users, uid_t uid, struct fair_item *item)
 
 void fair_part(struct fair_users *users, struct fair_item *item)
 {
-	struct fair_user *user = (struct fair_user *)item->line;
+	struct fair_line *line = item->line;
 
-	if (!user)
+	if (!line)
 		return;
 	fair_remove(&users->fair, item);
-	if (user->line.items)
-		return;
-	HASH_DEL(users->by_uid, user);
-	free(user);
+	if (!line->items)
+		per_user_drop(&users->by_uid, &user_of(line)->user);
 }
 
 struct fair_item *fair_next(struct fair_users *users)

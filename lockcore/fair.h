@@ -6,8 +6,9 @@
 #ifndef LOCKCORE_FAIR_H
 #define LOCKCORE_FAIR_H
 
+#include "per_user.h"
+
 #include <stdbool.h>
-#include <sys/types.h>
 
 /* Embedded in whatever waits; all zero: it does not wait. */
 struct fair_item {
@@ -28,7 +29,7 @@ struct fair {
 /* Where nothing else is known of a user: a line is there as long as something waits in it. */
 struct fair_users {
 	struct fair fair;
-	struct fair_user *by_uid;
+	struct per_user *by_uid;
 };
 
 void fair_add(struct fair *fair, struct fair_line *line, struct fair_item *item);

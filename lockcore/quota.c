@@ -4,48 +4,27 @@
  */
 #include "quota.h"
 
-#include <stdlib.h>
-
 struct usage {
-	uid_t uid;
+	struct per_user user;
 	size_t entry_bytes; /* of the user's takers */
 	size_t watch_bytes; /* of the locks that the user was the first to take */
-	UT_hash_handle hh;
 };
 
 static struct usage *find_usage(struct lc *lc, uid_t uid)
 {
-	struct usage *usage;
-
-	HASH_FIND(hh, lc->quota->users, &uid, sizeof(uid), usage);
-	return usage;
+	return per_user_find(lc->quota->users, uid);
 }
 
 /* NULL: no memory. */
 static struct usage *get_usage(struct lc *lc, uid_t uid)
 {
-	struct usage *usage = find_usage(lc, uid);
-
-	if (usage)
-		return usage;
-	usage = calloc(1, sizeof(*usage));
-	if (!usage)
-		return NULL;
-	usage->uid = uid;
-	HASH_ADD(hh, lc->quota->users, uid, sizeof(usage->uid), usage);
-	if (!usage->hh.tbl) {
-		free(usage);
-		return NULL;
-	}
-	return usage;
+	return per_user_get(&lc->quota->users, uid, sizeof(struct usage));
 }
 
 static void drop_usage(struct lc *lc, struct usage *usage)
 {
-	if (usage->entry_bytes > 0 || usage->watch_bytes > 0)
-		return;
-	HASH_DEL(lc->quota->users, usage);
-	free(usage);
+	if (usage->entry_bytes == 0 && usage->watch_bytes == 0)
+		per_user_drop(&lc->quota->users, &usage->user);
 }
 
 /* The usage that was charged; it is not charged any more. NULL: it was not. */

@@ -8,9 +8,10 @@
 #define LOCKCORE_QUOTA_H
 
 #include "base.h"
+#include "per_user.h"
 
 struct quota {
-	struct usage *users;
+	struct per_user *users;
 	size_t entry_bytes;   /* of all takers' entries */
 	size_t watch_bytes;   /* of all watched paths */
 	int64_t full_said_us; /* when it was last reported that there is no room */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -56,6 +57,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	file->opener_life = family_watch(file->opener.process.pid);
 	node_ref(node);
 	DL_APPEND(face->advisories, file);
+	kept_begin(&face->keeping, &file->kept, KEPT_ADVISORY, file->fh);
 	reply.fh = file->fh;
 	reply.direct_io = 1;
 	if (fuse_reply_open(req, &reply) < 0)
@@ -87,7 +89,7 @@ static void part_from(struct advisory *file, pid_t thread)
 		if (!process)
 			process = family_process(thread);
 		if (claim->process.pid == process)
-			claim->process.pid = 0;
+			claim_disown(claim);
 	}
 }
 
@@ -114,6 +116,7 @@ void advisory_release(struct advisory *file)
 	if (file->opener_life >= 0)
 		close(file->opener_life);
 	DL_DELETE(face->advisories, file);
+	kept_end(&file->kept);
 	node_unref(face->nodes, file->node);
 	fh_drop(&face->fhs, file->fh);
 	budget_free(file);
@@ -364,6 +367,7 @@ void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off
 {
 	struct lc_taker *taker = find_taker(file, req);
 
+	kept_touch(&file->kept);
 	if (taker)
 		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
 	else
@@ -386,6 +390,7 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 {
 	struct lc_taker *taker = find_taker(file, req);
 
+	kept_touch(&file->kept);
 	if (taker)
 		held_write(taker, &file->cursor, req, data, size);
 	else
@@ -401,6 +406,7 @@ void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64
 {
 	struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 
+	kept_touch(&file->kept);
 	if (poller)
 		file->poller = poller;
 	if (claim)
@@ -419,8 +425,10 @@ void advisories_wake(struct face *face)
 		pending_wake_poller(face, file->poller);
 }
 
-static void advisory_carry(struct carry *carry, struct face *face, struct advisory *file)
+void advisory_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 {
+	struct advisory *file =
+		kept ? (struct advisory *)((char *)kept - offsetof(struct advisory, kept)) : NULL;
 	uid_t uid = file ? budget_uid(file) : 0;
 
 	CARRY_U32(carry, uid);
@@ -430,6 +438,7 @@ static void advisory_carry(struct carry *carry, struct face *face, struct adviso
 			carry->refuse(strerror(errno));
 		file->face = face;
 		DL_APPEND(face->advisories, file);
+		kept_begin(&face->keeping, &file->kept, KEPT_ADVISORY, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_ADVISORY, file, &file->fh);
 	file->node = node_carry(carry, face->nodes, file->node);
@@ -441,16 +450,4 @@ static void advisory_carry(struct carry *carry, struct face *face, struct adviso
 	CARRY_64(carry, file->poller);
 	cursor_carry(carry, &file->cursor);
 	carry_copy(carry, file->reason, sizeof(file->reason));
-}
-
-void advisories_carry(struct carry *carry, struct face *face)
-{
-	struct advisory *file = face->advisories;
-	size_t count = carry_count(carry, fh_count(&face->fhs, FH_ADVISORY));
-
-	for (size_t i = 0; i < count; i++) {
-		advisory_carry(carry, face, carry->loads ? NULL : file);
-		if (!carry->loads)
-			file = file->next;
-	}
 }

@@ -27,7 +27,8 @@ struct advisory {
 	uint64_t poller; /* 0: nobody polls */
 	struct cursor cursor;
 	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
-	struct advisory *prev, *next;         /* in face->advisories */
+	struct kept kept;
+	struct advisory *prev, *next; /* in face->advisories */
 };
 
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,
@@ -55,6 +56,6 @@ void advisories_end(struct face *face, bool leave);
 
 /* Who polls one of them is to ask again. */
 void advisories_wake(struct face *face);
-void advisories_carry(struct carry *carry, struct face *face);
+void advisory_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
 
 #endif

@@ -47,12 +47,14 @@ void attributes_learn(const struct face *face, struct node *lock, const struct l
 	lock->known = true;
 	lock->info = *info;
 	lock->info_us = face->clock_us();
+	node_changed(lock);
 	node_cache(face->nodes, lock);
 }
 
 void attributes_unlearn(const struct face *face, struct node *lock)
 {
 	lock->known = false;
+	node_changed(lock);
 	node_uncache(face->nodes, lock);
 }
 

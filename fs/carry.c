@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry.c - see carry.h.
- *
- *   header: magic, version, length, sum   then: numbers of 8 bytes each; texts and bytes with
- *   their length before them. It stays on one machine, so the bytes of a number are its own.
+ * carry.c - see carry.h. Most numbers are small, and there are many: each is written with its
+ * sign as the lowest bit, 7 bits to a byte, the lowest first, and the highest bit says that more
+ * follow. Texts and bytes have their length before them.
  */
 #include "carry.h"
 
@@ -11,33 +10,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define MAGIC UINT64_C(0x6574617453746f4c)
 #define NO_TEXT (-1)
-/* Before the number of a mark: what stands there by chance is no mark. */
-#define MARK INT64_C(0x6b72614d00000000)
-
-struct header {
-	uint64_t magic, version, len, sum;
-};
-
-/* FNV-1a, of 8 bytes at a time. A state that is cut off or was written over by mistake is
- * noticed. */
-static uint64_t sum_of(const unsigned char *data, size_t len)
-{
-	uint64_t sum = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < len; i += sizeof(sum)) {
-		uint64_t part = 0;
-
-		memcpy(&part, data + i, len - i < sizeof(part) ? len - i : sizeof(part));
-		sum = (sum ^ part) * UINT64_C(0x100000001b3);
-	}
-	return sum;
-}
+/* 64 bits, 7 to a byte. */
+#define NUMBER_BYTES 10
 
 void carry_lack(struct carry *carry, const char *why)
 {
@@ -67,44 +43,7 @@ static void append_bytes(struct carry *carry, const void *bytes, size_t len)
 
 void carry_begin(struct carry *carry)
 {
-	struct header header = {0};
-
-	*carry = (struct carry){0};
-	append_bytes(carry, &header, sizeof(header));
-}
-
-static int write_all(int fd, const unsigned char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-int carry_write(struct carry *carry)
-{
-	struct header header = {.magic = MAGIC, .version = CARRY_VERSION, .len = carry->len};
-	int fd, r;
-
-	if (carry->lacks)
-		return -ENOMEM;
-	header.sum = sum_of(carry->data + sizeof(header), carry->len - sizeof(header));
-	memcpy(carry->data, &header, sizeof(header));
-	fd = memfd_create("zklockfs-state", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = write_all(fd, carry->data, carry->len);
-	if (r == 0)
-		return fd;
-	close(fd);
-	return r;
+	carry->len = 0;
 }
 
 void carry_pass(const struct carry *carry, bool pass)
@@ -115,44 +54,11 @@ void carry_pass(const struct carry *carry, bool pass)
 
 /* ---- reading ---- */
 
-static const char *check_header(const unsigned char *data, size_t len)
+void carry_read(struct carry *carry, const void *bytes, size_t len)
 {
-	struct header header;
-
-	if (len < sizeof(header))
-		return "the state is cut off";
-	memcpy(&header, data, sizeof(header));
-	if (header.magic != MAGIC)
-		return "that is no state of a zklockfs";
-	if (header.version != CARRY_VERSION)
-		return "the state is of another version";
-	if (header.len != len)
-		return "the state is cut off";
-	if (header.sum != sum_of(data + sizeof(header), len - sizeof(header)))
-		return "the state is damaged";
-	return NULL;
-}
-
-void carry_read(struct carry *carry, int fd, bool checks,
-                void (*refuse)(const char *why) __attribute__((noreturn)))
-{
-	void *data = MAP_FAILED;
-	const char *why;
-	struct stat st;
-
-	*carry = (struct carry){.loads = true, .checks = checks, .refuse = refuse};
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		refuse("there is no state");
-	if (st.st_size > 0)
-		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		refuse("the state is empty, or cannot be read");
-	carry->data = data;
-	carry->len = (size_t)st.st_size;
-	carry->at = sizeof(struct header);
-	why = check_header(carry->data, carry->len);
-	if (why)
-		refuse(why);
+	carry->data = (unsigned char *)bytes;
+	carry->len = len;
+	carry->at = 0;
 }
 
 void carry_read_all(const struct carry *carry)
@@ -163,8 +69,6 @@ void carry_read_all(const struct carry *carry)
 
 void carry_end(struct carry *carry)
 {
-	if (carry->loads && carry->data)
-		munmap(carry->data, carry->len);
 	if (!carry->loads)
 		free(carry->data);
 	free(carry->fds);
@@ -183,16 +87,39 @@ static const unsigned char *get_bytes(struct carry *carry, size_t len)
 
 /* ---- both ---- */
 
+static void put_number(struct carry *carry, int64_t number)
+{
+	uint64_t left = (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0);
+	unsigned char bytes[NUMBER_BYTES];
+	size_t len = 0;
+
+	for (; left >= 0x80; left >>= 7)
+		bytes[len++] = (unsigned char)(left | 0x80);
+	bytes[len++] = (unsigned char)left;
+	append_bytes(carry, bytes, len);
+}
+
+static int64_t get_number(struct carry *carry)
+{
+	uint64_t number = 0;
+	unsigned char byte;
+
+	for (unsigned shift = 0; shift < 7 * NUMBER_BYTES; shift += 7) {
+		byte = *get_bytes(carry, 1);
+		number |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return (int64_t)(number >> 1 ^ (number & 1 ? UINT64_MAX : 0));
+	}
+	carry->refuse("the state has a number that is none");
+}
+
 int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t most)
 {
-	const unsigned char *bytes;
-
 	if (!carry->loads) {
-		append_bytes(carry, &number, sizeof(number));
+		put_number(carry, number);
 		return number;
 	}
-	bytes = get_bytes(carry, sizeof(number));
-	memcpy(&number, bytes, sizeof(number));
+	number = get_number(carry);
 	if (number < least || number > most)
 		carry->refuse("the state has a number that cannot be");
 	return number;
@@ -200,9 +127,7 @@ int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t
 
 size_t carry_count(struct carry *carry, size_t count)
 {
-	size_t left = carry->len - carry->at;
-
-	return (size_t)carry_number(carry, (int64_t)count, 0, (int64_t)(left / sizeof(int64_t)));
+	return (size_t)carry_number(carry, (int64_t)count, 0, (int64_t)(carry->len - carry->at));
 }
 
 const void *carry_bytes(struct carry *carry, const void *bytes, size_t *len)
@@ -267,20 +192,13 @@ int carry_fd(struct carry *carry, int fd)
 {
 	fd = (int)carry_number(carry, fd, -1, INT32_MAX);
 	if (!carry->loads) {
-		if (fd >= 0)
+		if (fd >= 0 && carry->gathers)
 			name_fd(carry, fd);
 		return fd;
 	}
-	if (carry->checks)
+	if (carry->checks || carry->crashed)
 		return -1;
 	if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		carry->refuse("the state has a descriptor that is not open");
 	return fd;
-}
-
-void carry_mark(struct carry *carry, unsigned number)
-{
-	int64_t mark = MARK | number;
-
-	(void)carry_number(carry, mark, mark, mark);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry.h - what a daemon leaves to the one that takes over from it (reload.h): numbers, texts and
- * descriptors, one behind the other. Each part of the daemon has one function that says what
- * is to be kept of it, and in which order; it runs once to write, and once to read:
+ * carry.h - what a daemon leaves to the one that takes over from it: records of numbers, texts and
+ * descriptors, one behind the other. Each kind of object has one function that says what is
+ * to be kept of it, and in which order; it runs to write, and to read:
  *
  *   CARRY_PID(carry, thing->pid)    writes it; or reads it, and checks that it can be one
  *
@@ -16,33 +16,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Another number: another order of what is kept, or another meaning. Whoever knows this one
- * takes over from all who have written it. */
-#define CARRY_VERSION 1
-
 struct carry {
-	bool loads;  /* it is read; otherwise written */
-	bool checks; /* it is read to see if it is good: there are no descriptors, no engine */
+	bool loads;   /* it is read; otherwise written */
+	bool checks;  /* it is read to see if it is good: there are no descriptors, no engine */
+	bool crashed; /* who has written it is dead, and with it the descriptors */
+	bool gathers; /* it is written for the descriptors that it names */
 	/* Of what is read: it is not good. */
 	void (*refuse)(const char *why) __attribute__((noreturn));
 	const char *lacks; /* it cannot be written, and why; or NULL */
 	unsigned char *data;
 	size_t len, at; /* read up to there; or as much is written, */
 	size_t room;    /*   and so much can be */
-	int *fds;       /* written: the descriptors that it names */
+	int *fds;       /* gathered */
 	size_t fd_count, fd_room;
 };
 
-/* To be written; and then to a new descriptor that an exec closes, or -ENOMEM or another errno. */
+/* A record is written next, in the place of the last one. */
 void carry_begin(struct carry *carry);
-int carry_write(struct carry *carry);
-/* Let an exec pass on the descriptors that the state names; or no longer. */
-void carry_pass(const struct carry *carry, bool pass);
-/* What such a descriptor has. */
-void carry_read(struct carry *carry, int fd, bool checks,
-                void (*refuse)(const char *why) __attribute__((noreturn)));
-/* Nothing is left to read. */
+/* A record is read next, which stays where it is. */
+void carry_read(struct carry *carry, const void *bytes, size_t len);
+/* Nothing of it is left to read. */
 void carry_read_all(const struct carry *carry);
+/* Let an exec pass on the descriptors that were gathered; or no longer. */
+void carry_pass(const struct carry *carry, bool pass);
+/* Frees what was written. */
 void carry_end(struct carry *carry);
 
 /* What is written lacks something, and is of no use. */
@@ -51,16 +48,13 @@ void carry_lack(struct carry *carry, const char *why);
 /* All return what is written, or what was read. */
 int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t most);
 size_t carry_count(struct carry *carry, size_t count);
-/* May be NULL. What was read is good until carry_end(). */
+/* May be NULL. What was read is good as long as the record. */
 const char *carry_text(struct carry *carry, const char *text);
 /* A text in a room of that size. */
 void carry_copy(struct carry *carry, char *text, size_t size);
 const void *carry_bytes(struct carry *carry, const void *bytes, size_t *len);
-/* A descriptor, or -1. Who checks reads -1. */
+/* A descriptor, or -1; and -1 is what is read to check, or after a crash. */
 int carry_fd(struct carry *carry, int fd);
-/* Between two parts: they have not run apart. */
-void carry_mark(struct carry *carry, unsigned number);
-
 #define CARRY_RANGE(carry, x, least, most) \
 	((x) = (__typeof__(x))carry_number(carry, (int64_t)(x), least, most))
 #define CARRY_64(carry, x) CARRY_RANGE(carry, x, INT64_MIN, INT64_MAX)

@@ -17,6 +17,7 @@ struct ask {
 	struct claim_request request;
 	struct hold *hold;       /* it waits by this one */
 	struct hold *replaces;   /* the hold that it shall replace; NULL */
+	uint64_t serial;         /*   and its number, while a state is read */
 	struct ask *prev, *next; /* in node->asks */
 };
 
@@ -58,6 +59,12 @@ struct hold *claim_companion(const struct node *node, enum claim_kind kind,
 	return NULL;
 }
 
+static void replace_by(struct ask *ask, struct hold *hold)
+{
+	ask->replaces = hold;
+	hold_changed(ask->hold);
+}
+
 void claim_drop(struct claim *claim)
 {
 	struct node *node = claim->holder.hold->node;
@@ -68,7 +75,7 @@ void claim_drop(struct claim *claim)
 	if (hold->holders == &claim->holder && !claim->holder.next)
 		DL_FOREACH(node->asks, ask)
 			if (ask->replaces == hold)
-				ask->replaces = NULL;
+				replace_by(ask, NULL);
 	DL_DELETE(node->claims, claim);
 	hold_part(&claim->holder);
 	free(claim);
@@ -80,6 +87,13 @@ static void set_claim_mode(struct claim *claim, enum lc_mode mode)
 {
 	assert(mode == LC_SHARED || claim->holder.hold->mode == LC_EXCLUSIVE);
 	claim->mode = mode;
+	hold_changed(claim->holder.hold);
+}
+
+void claim_disown(struct claim *claim)
+{
+	claim->process.pid = 0;
+	hold_changed(claim->holder.hold);
 }
 
 /* The process that is stopped when the lock is lost. An open file goes from process to process: the
@@ -228,7 +242,7 @@ static void let_replace(struct node *node, struct hold *hold)
 	DL_FOREACH(node->asks, ask)
 		if (!ask->replaces && is_of_holder(ask, hold) &&
 		    lc_replace(ask->hold->taker, hold->taker))
-			ask->replaces = hold;
+			replace_by(ask, hold);
 }
 
 static void ask_granted(struct hold *hold, fuse_req_t req)
@@ -309,11 +323,11 @@ static void ask_carry(struct carry *carry, struct hold *hold)
 {
 	struct ask *ask = carry->loads ? calloc(1, sizeof(*ask)) : hold->ctx;
 	struct claim_request *request = &ask->request;
-	uint64_t serial;
 
 	if (!ask)
 		carry->refuse(strerror(ENOMEM));
-	serial = ask->replaces ? ask->replaces->serial : 0;
+	if (!carry->loads)
+		ask->serial = ask->replaces ? ask->replaces->serial : 0;
 	request->file = advisory_of(carry, hold->face, request->file);
 	CARRY_ENUM(carry, request->kind, CLAIM_FCNTL);
 	CARRY_64(carry, request->owner);
@@ -321,15 +335,22 @@ static void ask_carry(struct carry *carry, struct hold *hold)
 	CARRY_64(carry, request->wait_us);
 	caller_carry(carry, &request->asker);
 	CARRY_U32(carry, request->uid);
-	CARRY_64(carry, serial);
+	CARRY_64(carry, ask->serial);
 	if (!carry->loads)
 		return;
 	request->node = hold->node;
 	ask->hold = hold;
-	ask->replaces = hold_of_serial(carry, hold->face, serial);
 	DL_APPEND(hold->node->asks, ask);
 	hold->ctx = ask;
 	hold->where = request->file;
+}
+
+/* What it replaces is there, too. */
+static void ask_carried(struct carry *carry, struct hold *hold)
+{
+	struct ask *ask = hold->ctx;
+
+	ask->replaces = hold_of_serial(carry, hold->face, ask->serial);
 }
 
 static struct holder *claim_carry(struct carry *carry, struct hold *hold, struct holder *holder)
@@ -357,6 +378,7 @@ const struct hold_kind claim_hold_kind = {
 	.lost = fail_upgrade,
 	.dropped = free_ask,
 	.carry_ctx = ask_carry,
+	.carried = ask_carried,
 	.carry_holder = claim_carry,
 };
 
@@ -374,6 +396,7 @@ static struct hold *adopt_ask(struct face *face, const struct hold_request *want
 		return NULL;
 	}
 	ask->request = *request;
+	hold_changed(hold);
 	return hold;
 }
 

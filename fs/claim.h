@@ -65,10 +65,12 @@ struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t
 struct hold *claim_companion(const struct node *node, enum claim_kind kind,
                              const struct process_id *process);
 void claim_drop(struct claim *claim);
+/* No process shares its hold any more. */
+void claim_disown(struct claim *claim);
 /* Answers with the error the requests by fcntl of that owner that wait through that file. */
 void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
 
-/* Of holds that claims have: for holds_carry(). */
+/* Of holds that claims have: for hold_kept_carry(). */
 extern const struct hold_kind claim_hold_kind;
 
 #endif

@@ -5,6 +5,7 @@
 #include "content.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -52,6 +53,7 @@ static struct content *new_content(struct contents *contents, const struct conte
 	content->of = contents;
 	content->key = *key;
 	DL_APPEND(contents->all, content);
+	kept_begin(contents->keeping, &content->kept, KEPT_CONTENT, 0);
 	return content;
 }
 
@@ -82,72 +84,78 @@ void content_drop(const struct content *content)
 		return;
 	forget_latest(own);
 	DL_DELETE(own->of->all, own);
+	kept_end(&own->kept);
 	budget_free(own);
 }
 
 /* ---- over a reload ---- */
 
-static struct content *read_content(struct carry *carry, struct contents *contents,
-                                    const struct content_key *key, const void *data, size_t len)
+static struct content *content_of_kept(struct kept *kept)
 {
-	struct content *content;
+	return kept ? (struct content *)((char *)kept - offsetof(struct content, kept)) : NULL;
+}
+
+void contents_expect(struct carry *carry, struct contents *contents, size_t count)
+{
+	contents->read = calloc(count + 1, sizeof(struct content *));
+	if (!contents->read)
+		carry->refuse(strerror(ENOMEM));
+}
+
+/* The last that was read of a node is the latest. */
+static void read_content(struct carry *carry, struct contents *contents,
+                         const struct content_key *key, const void *data, size_t len)
+{
+	struct content *content, *before = find_latest(contents, key);
 
 	if (key->uid > UINT32_MAX || len > BUDGET_BYTES)
 		carry->refuse("the state has an open file that cannot be");
 	content = new_content(contents, key, data, len);
 	if (!content)
 		carry->refuse(strerror(errno));
-	return content;
+	if (before)
+		forget_latest(before);
+	remember_latest(content);
+	contents->read[contents->read_count++] = content;
 }
 
-void contents_carry(struct carry *carry, struct contents *contents)
+void content_kept_carry(struct carry *carry, struct contents *contents, struct kept *kept)
 {
-	struct content *content = carry->loads ? NULL : contents->all, *last;
-	size_t count = 0;
+	struct content *content = content_of_kept(kept);
+	struct content_key key = content ? content->key : (struct content_key){0};
+	size_t len = content ? content->len : 0;
+	const void *data;
 
-	DL_COUNT(contents->all, last, count);
-	count = carry_count(carry, count);
-	for (size_t i = 0; i < count; i++) {
-		struct content_key key = content ? content->key : (struct content_key){0};
-		bool latest = content && content->latest;
-		size_t len = content ? content->len : 0;
-		const void *data;
+	CARRY_64(carry, key.ino);
+	CARRY_64(carry, key.uid);
+	data = carry_bytes(carry, content ? content->data : NULL, &len);
+	if (carry->loads)
+		read_content(carry, contents, &key, data, len);
+}
 
-		CARRY_64(carry, key.ino);
-		CARRY_64(carry, key.uid);
-		CARRY_BOOL(carry, latest);
-		data = carry_bytes(carry, content ? content->data : NULL, &len);
-		if (carry->loads)
-			content = read_content(carry, contents, &key, data, len);
-		content->number = i + 1;
-		if (carry->loads && latest && !find_latest(contents, &key))
-			remember_latest(content);
-		if (!carry->loads)
-			content = content->next;
-	}
-	if (!carry->loads)
-		return;
-	contents->count = count;
-	contents->numbered = calloc(count + 1, sizeof(struct content *));
-	if (!contents->numbered)
-		carry->refuse(strerror(ENOMEM));
-	DL_FOREACH(contents->all, content)
-		contents->numbered[content->number] = content;
+static int compare_with_number(const void *number, const void *content)
+{
+	const uint64_t *a = number;
+	const struct content *const *b = content;
+
+	return *a < (*b)->kept.key ? -1 : *a > (*b)->kept.key;
 }
 
 const struct content *content_carry(struct carry *carry, struct contents *contents,
                                     const struct content *content)
 {
-	size_t number = content ? content->number : 0;
-	struct content *own;
+	uint64_t number = content ? content->kept.key : 0;
+	struct content **found;
 
-	CARRY_SIZE(carry, number, carry->loads ? contents->count : SIZE_MAX / 2);
-	if (!carry->loads)
+	CARRY_64(carry, number);
+	if (!carry->loads || number == 0)
 		return content;
-	own = contents->numbered[number];
-	if (own)
-		own->references++;
-	return own;
+	found = bsearch(&number, contents->read, contents->read_count, sizeof(found[0]),
+	                compare_with_number);
+	if (!found)
+		carry->refuse("the state has an open file without its text");
+	(*found)->references++;
+	return *found;
 }
 
 void contents_carried(struct contents *contents)
@@ -156,6 +164,7 @@ void contents_carried(struct contents *contents)
 
 	DL_FOREACH_SAFE(contents->all, content, next)
 		content_drop(content); /* the reference that it was made with */
-	free(contents->numbered);
-	contents->numbered = NULL;
+	free(contents->read);
+	contents->read = NULL;
+	contents->read_count = 0;
 }

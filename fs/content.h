@@ -10,7 +10,6 @@
 
 #include "budget.h"
 #include "node.h"
-#include "carry.h"
 
 struct content {
 	size_t len;
@@ -18,7 +17,7 @@ struct content {
 	unsigned references;
 	struct contents *of;
 	bool latest;
-	size_t number; /* among those of a state, from 1 */
+	struct kept kept;
 	struct content *prev, *next;
 	struct content_key {
 		uint64_t ino;
@@ -29,8 +28,9 @@ struct content {
 
 struct contents {
 	struct budget *budget;
-	struct content **numbered; /* while a state is read: by number, none of 0 */
-	size_t count;
+	struct keeping *keeping;
+	struct content **read; /* while a state is: in the order of their numbers */
+	size_t read_count;
 	struct content *all,
 		*latest; /* `latest`: what each user last read of each node, while it is open */
 };
@@ -42,9 +42,10 @@ const struct content *content_get(struct contents *contents, const struct node *
 /* NULL is nothing. */
 void content_drop(const struct content *content);
 
-/* All of them; the one of a file, with a reference of it; and when all are read, those that no
- * file has go. */
-void contents_carry(struct carry *carry, struct contents *contents);
+/* Before the first is read, how many there are; one; that of a file, with a reference of it; and
+ * when all are read, those that no file has go. */
+void contents_expect(struct carry *carry, struct contents *contents, size_t count);
+void content_kept_carry(struct carry *carry, struct contents *contents, struct kept *kept);
 const struct content *content_carry(struct carry *carry, struct contents *contents,
                                     const struct content *content);
 void contents_carried(struct contents *contents);

@@ -10,12 +10,14 @@
 #include "snapshot.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 struct dir {
 	uint64_t fh;
+	struct kept kept;
 	const struct content *content; /* NULL: not read yet */
 };
 
@@ -27,6 +29,7 @@ static struct dir *dir_of(fuse_req_t req, const struct fuse_file_info *fi)
 static void free_dir(struct face *face, struct dir *dir)
 {
 	fh_drop(&face->fhs, dir->fh);
+	kept_end(&dir->kept);
 	content_drop(dir->content);
 	budget_free(dir);
 }
@@ -98,6 +101,7 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 	if (content) {
 		content_drop(dir->content);
 		dir->content = content;
+		kept_touch(&dir->kept);
 		reply_names(req, dir, size, 0);
 	} else {
 		fuse_reply_err(req, errno);
@@ -192,6 +196,7 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		budget_free(dir);
 		return;
 	}
+	kept_begin(&face->keeping, &dir->kept, KEPT_DIR, dir->fh);
 	fi->fh = dir->fh;
 	if (fuse_reply_open(req, fi) < 0)
 		free_dir(face, dir);
@@ -239,8 +244,9 @@ void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, 0);
 }
 
-static void dir_carry(struct carry *carry, struct face *face, struct dir *dir)
+void dir_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 {
+	struct dir *dir = kept ? (struct dir *)((char *)kept - offsetof(struct dir, kept)) : NULL;
 	uid_t uid = dir ? budget_uid(dir) : 0;
 
 	CARRY_U32(carry, uid);
@@ -248,16 +254,8 @@ static void dir_carry(struct carry *carry, struct face *face, struct dir *dir)
 		dir = budget_alloc(&face->files, uid, sizeof(*dir));
 		if (!dir)
 			carry->refuse(strerror(errno));
+		kept_begin(&face->keeping, &dir->kept, KEPT_DIR, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_DIR, dir, &dir->fh);
 	dir->content = content_carry(carry, &face->contents, dir->content);
-}
-
-void dirs_carry(struct carry *carry, struct face *face)
-{
-	size_t count = carry_count(carry, fh_count(&face->fhs, FH_DIR));
-	uint32_t slot = 0;
-
-	for (size_t i = 0; i < count; i++)
-		dir_carry(carry, face, carry->loads ? NULL : fh_next(&face->fhs, FH_DIR, &slot));
 }

@@ -268,12 +268,14 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 
 void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off)
 {
+	hold_changed(handle->holder.hold); /* the cursor moves */
 	held_read(taker_of_handle(handle), &handle->cursor, handle->face, req, handle->node, size,
 	          off);
 }
 
 void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_t size)
 {
+	hold_changed(handle->holder.hold);
 	held_write(taker_of_handle(handle), &handle->cursor, req, data, size);
 }
 
@@ -290,7 +292,9 @@ void handle_fsync(struct handle *handle, fuse_req_t req)
 
 void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, uint64_t poller)
 {
-	if (poller)
+	if (poller) {
 		handle->poller = poller;
+		hold_changed(handle->holder.hold);
+	}
 	held_poll(&handle->holder, req, handle->node, asked, poller != 0);
 }

@@ -7,6 +7,7 @@
 #include "row.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -16,6 +17,7 @@
 struct history_item {
 	struct history_item *prev, *next;
 	size_t bytes;
+	struct kept kept;
 	struct history_hold hold;
 	char text[]; /* what its strings point to */
 };
@@ -44,6 +46,7 @@ static void forget_oldest(struct history *history)
 	DL_DELETE(history->first, item);
 	history->count--;
 	history->bytes -= item->bytes;
+	kept_end(&item->kept);
 	free(item);
 }
 
@@ -55,14 +58,14 @@ static void keep_hold(struct history *history, const struct history_hold *hold)
 
 	if (!item)
 		return;
-	item->bytes = bytes;
-	item->hold = *hold;
+	*item = (struct history_item){.bytes = bytes, .hold = *hold};
 	item->hold.lock = strcpy(item->text, hold->lock);
 	item->hold.by = strcpy(item->text + lock, hold->by);
 	item->hold.reason = strcpy(item->text + lock + by, hold->reason);
 	DL_APPEND(history->first, item);
 	history->count++;
 	history->bytes += bytes;
+	kept_begin(history->keeping, &item->kept, KEPT_HISTORY, 0);
 	while (history->count > HISTORY_HOLDS || history->bytes > HISTORY_BYTES)
 		forget_oldest(history);
 }
@@ -173,20 +176,20 @@ static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
 	needed_text_carry(carry, &hold->reason);
 }
 
-void history_carry(struct carry *carry, struct history *history)
+void history_kept_carry(struct carry *carry, struct history *history, struct kept *kept)
 {
-	size_t count = carry_count(carry, history->count);
-	const struct history_item *item = history->first;
+	const struct history_item *item =
+		kept ? (struct history_item *)((char *)kept - offsetof(struct history_item, kept))
+		     : NULL;
+	struct history_hold hold = item ? item->hold : (struct history_hold){0};
 
-	for (size_t i = 0; i < count; i++) {
-		struct history_hold hold = !carry->loads ? item->hold : (struct history_hold){0};
+	ended_hold_carry(carry, &hold);
+	if (carry->loads)
+		keep_hold(history, &hold);
+}
 
-		ended_hold_carry(carry, &hold);
-		if (carry->loads)
-			keep_hold(history, &hold);
-		else
-			item = item->next;
-	}
+void history_counts_carry(struct carry *carry, struct history *history)
+{
 	for (int i = 0; i <= HISTORY_BUCKETS; i++)
 		CARRY_64(carry, history->buckets[i]);
 	CARRY_64(carry, history->held_us);

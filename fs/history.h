@@ -6,7 +6,7 @@
 #ifndef FS_HISTORY_H
 #define FS_HISTORY_H
 
-#include "carry.h"
+#include "kept.h"
 #include "view.h"
 
 /* So many are remembered, or fewer if they take more bytes than this. */
@@ -37,6 +37,7 @@ struct history_hold {
 };
 
 struct history {
+	struct keeping *keeping;
 	struct history_item *first, *last; /* the oldest is first */
 	unsigned count;
 	size_t bytes;
@@ -52,6 +53,8 @@ const char *history_end_name(enum history_end end);
  * ret_text->data. */
 int history_view(const struct history *history, uid_t uid, struct text *ret_text);
 
-void history_carry(struct carry *carry, struct history *history);
+/* One hold that has ended; and what is counted of all. */
+void history_kept_carry(struct carry *carry, struct history *history, struct kept *kept);
+void history_counts_carry(struct carry *carry, struct history *history);
 
 #endif

@@ -31,6 +31,7 @@ static struct hold *hold_of_lingering(struct lingering *lingering)
 
 static void stop_admitting(struct hold *hold)
 {
+	kept_touch(&hold->kept);
 	if (hold->admit_prev)
 		DL_DELETE2(hold->face->admitting, hold, admit_prev, admit_next);
 	hold->admit_prev = NULL;
@@ -65,6 +66,7 @@ static void hold_step(struct hold *hold, enum hold_state to)
 	(void)steps; /* without asserts */
 	assert(steps[from] & 1U << to);
 	hold->state = to;
+	kept_touch(&hold->kept);
 	if (from == HOLD_WAITING) {
 		DL_DELETE(face->waiting, hold);
 		face->seekers -= hold->lineage != NULL;
@@ -99,6 +101,7 @@ static void hold_free(struct hold *hold)
 	node_unref(face->nodes, hold->node);
 	free(hold->lineage);
 	face->holds--;
+	kept_end(&hold->kept);
 	free(hold);
 }
 
@@ -219,6 +222,7 @@ static bool admit_family(struct hold *family)
 		if (!all)
 			break;
 		hold->compared = family->serial;
+		kept_touch(&hold->kept);
 		if (!descends_from(hold, family, &now))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold, HOLD_GONE));
@@ -276,6 +280,7 @@ static void answer_request(struct hold *hold, int err)
 	story_granted(&hold->story, hold->taker);
 	if (face->seekers > 0 && hold->mode == LC_EXCLUSIVE) {
 		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
+		kept_touch(&hold->kept);
 		admit_families(face);
 	}
 }
@@ -289,6 +294,7 @@ static void lock_taken(void *ctx, int err)
 		return;
 	}
 	hold->answer = err;
+	kept_touch(&hold->kept);
 	if (err == 0)
 		linger_at_head(&hold->face->linger, &hold->lingering);
 }
@@ -302,6 +308,7 @@ static void lock_lost(void *ctx)
 
 	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
 		return;
+	kept_touch(&hold->kept);
 	story_lost(&hold->story, hold->taker,
 	           hold->face->clock_us() >= hold->most_until_us ? "held too long" : NULL);
 	if (hold->state == HOLD_KEPT) {
@@ -405,6 +412,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	            hold->uid);
 	node_ref(hold->node);
 	face->holds++;
+	kept_begin(&face->keeping, &hold->kept, KEPT_HOLD, 0);
 	*ret_hold = hold;
 	return 0;
 }
@@ -477,6 +485,7 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker",
 		         door->lock);
 	DL_APPEND(hold->holders, holder);
+	kept_touch(&hold->kept);
 	return 0;
 }
 
@@ -543,6 +552,7 @@ void hold_part(struct holder *holder)
 	if (holder->life >= 0)
 		close(holder->life);
 	DL_DELETE(hold->holders, holder);
+	kept_touch(&hold->kept);
 	holder->hold = NULL;
 	if (holder->watches_waiters && hold->holders && hold->taker && !anybody_watches(hold))
 		lc_watch_waiters(hold->taker, NULL);
@@ -559,9 +569,16 @@ void hold_move(struct holder *holder, struct hold *to)
 	holder->hold = to;
 	holder->watches_waiters = false;
 	DL_APPEND(to->holders, holder);
+	kept_touch(&from->kept);
+	kept_touch(&to->kept);
 	guardian_limit(to->face->guardian, holder->slot, to->most_until_us);
 	if (!from->holders)
 		hold_free(from);
+}
+
+void hold_changed(struct hold *hold)
+{
+	kept_touch(&hold->kept);
 }
 
 void hold_evicted(void *taker_ctx, const char *by)
@@ -569,6 +586,7 @@ void hold_evicted(void *taker_ctx, const char *by)
 	struct hold *hold = taker_ctx;
 
 	story_evicted(&hold->story, by);
+	kept_touch(&hold->kept);
 }
 
 /* ---- all of a mount ---- */
@@ -753,12 +771,15 @@ static struct hold *new_hold(struct carry *carry, struct face *face)
 		carry->refuse(strerror(ENOMEM));
 	hold->face = face;
 	face->holds++;
+	kept_begin(&face->keeping, &hold->kept, KEPT_HOLD, 0);
 	return hold;
 }
 
-static void hold_carry(struct carry *carry, struct face *face, struct hold *hold,
-                       const struct hold_kind *const kinds[])
+void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
+                     const struct hold_kind *const kinds[HOLD_KINDS])
 {
+	struct hold *hold =
+		kept ? (struct hold *)((char *)kept - offsetof(struct hold, kept)) : NULL;
 	enum hold_state is = hold ? hold->state : HOLD_NEW;
 	unsigned kind = hold && hold->kind == kinds[1];
 
@@ -798,44 +819,33 @@ static void hold_carry(struct carry *carry, struct face *face, struct hold *hold
 		linger_carry(carry, &face->linger, &hold->lingering);
 }
 
-static void lingering_carry(struct carry *carry, struct face *face, struct lingering *list,
-                            const struct hold_kind *const kinds[])
+static int compare_serials(const struct hold *a, const struct hold *b)
 {
-	struct lingering *lingering;
-	size_t count = 0;
-
-	DL_COUNT(list, lingering, count);
-	lingering = list;
-	count = carry_count(carry, count);
-	for (size_t i = 0; i < count; i++) {
-		hold_carry(carry, face, carry->loads ? NULL : hold_of_lingering(lingering), kinds);
-		lingering = carry->loads ? NULL : lingering->next;
-	}
+	return a->serial < b->serial ? -1 : a->serial > b->serial;
 }
 
-static void list_carry(struct carry *carry, struct face *face, struct hold *list,
-                       const struct hold_kind *const kinds[])
+static int compare_requests(const struct hold *a, const struct hold *b)
 {
+	return a->since_us < b->since_us ? -1 : a->since_us > b->since_us;
+}
+
+static void find_others(struct carry *carry, struct hold *hold)
+{
+	if (hold->kind->carried)
+		hold->kind->carried(carry, hold);
+}
+
+/* They were read in the order in which they asked first. */
+void holds_carried(struct carry *carry, struct face *face)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads}, *lingering;
 	struct hold *hold;
-	size_t count = 0;
 
-	DL_COUNT(list, hold, count);
-	hold = list;
-	count = carry_count(carry, count);
-	for (size_t i = 0; i < count; i++) {
-		hold_carry(carry, face, carry->loads ? NULL : hold, kinds);
-		hold = carry->loads ? NULL : hold->next;
-	}
-}
-
-/* What is held comes first: requests that wait may be to replace it. */
-void holds_carry(struct carry *carry, struct face *face,
-                 const struct hold_kind *const kinds[HOLD_KINDS])
-{
-	CARRY_64(carry, face->grants);
-	list_carry(carry, face, face->held, kinds);
-	list_carry(carry, face, face->waiting, kinds);
-	lingering_carry(carry, face, face->linger.waiting, kinds);
-	lingering_carry(carry, face, face->linger.heads, kinds);
-	lingering_carry(carry, face, face->linger.kept, kinds);
+	DL_SORT(face->held, compare_serials);
+	DL_SORT(face->waiting, compare_requests);
+	DL_FOREACH(face->waiting, hold)
+		find_others(carry, hold);
+	for (size_t i = 0; i < 2; i++)
+		DL_FOREACH(lists[i], lingering)
+			find_others(carry, hold_of_lingering(lingering));
 }

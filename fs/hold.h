@@ -72,9 +72,11 @@ struct hold_kind {
 	void (*lost)(struct hold *hold);
 	/* The hold ends and was not granted, its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
-	/* Over a reload: `ctx` and `where` of a hold that was not granted; and what a holder is a
-	 * part of. NULL: it is to be made, with its `wake`. */
+	/* Over a reload: `ctx` and `where` of a hold that was not granted; what is left to do of it
+	 * when all holds are there, or NULL; and what a holder is a part of. NULL: it is to be
+	 * made, with its `wake`. */
 	void (*carry_ctx)(struct carry *carry, struct hold *hold);
+	void (*carried)(struct carry *carry, struct hold *hold);
 	struct holder *(*carry_holder)(struct carry *carry, struct hold *hold,
 	                               struct holder *holder);
 };
@@ -124,6 +126,7 @@ struct hold {
 	uint64_t owner;
 	struct lineage *lineage;
 	struct story story;
+	struct kept kept;
 	struct holder *holders; /* in the order in which they joined; NULL: not granted, or KEPT */
 	int64_t most_until_us;  /* granted: it is lost then; LC_FOREVER */
 	int64_t least_until_us; /* granted: not given back before; INT64_MIN */
@@ -171,6 +174,9 @@ void hold_watch_waiters(struct holder *holder);
  * user might signal the process. NULL: there is none. */
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);
 
+/* The kind has changed what it keeps of the hold, or of one of its holders. */
+void hold_changed(struct hold *hold);
+
 /* Somebody has evicted the taker whose context in the engine this is: as of lc_config. */
 void hold_evicted(void *taker_ctx, const char *by);
 
@@ -195,9 +201,10 @@ int64_t holds_wait(const struct face *face);
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
 
 /* `kinds`: all there are, in an order that stays. What waits does so until its request is served
- * again: hold_resume(). */
+ * again: hold_resume(). When all are read, those that need others find them. */
 #define HOLD_KINDS 2
-void holds_carry(struct carry *carry, struct face *face,
-                 const struct hold_kind *const kinds[HOLD_KINDS]);
+void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
+                     const struct hold_kind *const kinds[HOLD_KINDS]);
+void holds_carried(struct carry *carry, struct face *face);
 
 #endif

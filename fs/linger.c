@@ -179,9 +179,9 @@ void linger_carry(struct carry *carry, struct linger *linger, struct lingering *
 	if (!carry->loads)
 		return;
 	if (lingering->state == LINGERS_AT_HEAD)
-		DL_APPEND(linger->heads, lingering);
+		DL_INSERT_INORDER(linger->heads, lingering, compare_ends);
 	else
-		DL_APPEND(linger->waiting, lingering);
+		DL_INSERT_INORDER(linger->waiting, lingering, compare_ends);
 	if (!carry->checks && !watch_end(linger, lingering, lingering->pidfd))
 		carry->refuse("the state has a process that cannot be watched");
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <utlist.h>
 
@@ -30,6 +31,7 @@ struct locks_file {
 	struct face *face;
 	struct node *node; /* a reference */
 	uint64_t fh;
+	struct kept kept;
 	struct walk *walk;
 	fuse_req_t req; /* somebody reads; or NULL */
 	size_t size;
@@ -173,6 +175,7 @@ static void serve_reader(void *ctx)
 {
 	struct locks_file *file = ctx;
 
+	kept_touch(&file->kept);
 	if (!file->req)
 		return;
 	do {
@@ -220,7 +223,7 @@ static struct locks_file *new_locks_file(struct face *face, fuse_req_t req, stru
 	struct viewer *viewer = file ? viewer_of(face, req) : NULL;
 
 	if (viewer)
-		file->walk = walk_begin(face, viewer, serve_reader, file);
+		file->walk = walk_begin(face, viewer, &file->kept, serve_reader, file);
 	if (file && file->walk) {
 		file->fh = fh_add(&face->fhs, FH_LOCKS, file);
 		if (!file->fh) {
@@ -237,6 +240,7 @@ static struct locks_file *new_locks_file(struct face *face, fuse_req_t req, stru
 	file->node = node;
 	node_ref(node);
 	DL_APPEND(face->locks_files, file);
+	kept_begin(&face->keeping, &file->kept, KEPT_LOCKS, file->fh);
 	file->len = strlen(HEADER);
 	memcpy(file->text, HEADER, file->len);
 	return file;
@@ -248,6 +252,7 @@ static void end_file(struct locks_file *file, bool engine)
 		stop_reader(file);
 	walk_end(file->walk, engine);
 	DL_DELETE(file->face->locks_files, file);
+	kept_end(&file->kept);
 	fh_drop(&file->face->fhs, file->fh);
 	node_unref(file->face->nodes, file->node);
 	budget_free(file);
@@ -290,8 +295,11 @@ void locks_end(struct face *face, bool leave)
 /* ---- over a reload ---- */
 
 /* Whoever reads asks again. */
-static void locks_file_carry(struct carry *carry, struct face *face, struct locks_file *file)
+void locks_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 {
+	struct locks_file *file =
+		kept ? (struct locks_file *)((char *)kept - offsetof(struct locks_file, kept))
+		     : NULL;
 	uid_t uid = file ? budget_uid(file) : 0;
 	const void *text;
 
@@ -302,12 +310,13 @@ static void locks_file_carry(struct carry *carry, struct face *face, struct lock
 			carry->refuse(strerror(errno));
 		file->face = face;
 		DL_APPEND(face->locks_files, file);
+		kept_begin(&face->keeping, &file->kept, KEPT_LOCKS, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_LOCKS, file, &file->fh);
 	file->node = node_carry(carry, face->nodes, file->node);
 	if (carry->loads)
 		node_ref(file->node);
-	file->walk = walk_carry(carry, file->walk, face, serve_reader, file);
+	file->walk = walk_carry(carry, file->walk, face, &file->kept, serve_reader, file);
 	CARRY_RANGE(carry, file->error, INT32_MIN, 0);
 	CARRY_64(carry, file->start);
 	text = carry_bytes(carry, file->text, &file->len);
@@ -316,16 +325,4 @@ static void locks_file_carry(struct carry *carry, struct face *face, struct lock
 	if (file->len > sizeof(file->text))
 		carry->refuse("the state has an open file that cannot be");
 	memcpy(file->text, text, file->len);
-}
-
-void locks_carry(struct carry *carry, struct face *face)
-{
-	struct locks_file *file = face->locks_files;
-	size_t count = carry_count(carry, fh_count(&face->fhs, FH_LOCKS));
-
-	for (size_t i = 0; i < count; i++) {
-		locks_file_carry(carry, face, carry->loads ? NULL : file);
-		if (!carry->loads)
-			file = file->next;
-	}
 }

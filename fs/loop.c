@@ -246,6 +246,17 @@ static int64_t min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* What the turn has changed. Without, it can be served, but nobody can take it over. */
+static void record_turn(struct loop *loop)
+{
+	int r = loop->fuse && !loop->unrecorded ? ledger_write(&loop->ledger, false) : 0;
+
+	if (r >= 0)
+		return;
+	loop->unrecorded = true;
+	log_line(LC_ERROR, "no program can take over from this one any more: %s", strerror(-r));
+}
+
 /* `until_us` bounds the wait, INT64_MAX for none. */
 static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
 {
@@ -293,7 +304,10 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	servers_process(&loop->servers, face->lc, face->clock_us(), fds[5].revents);
 	if (face->lc)
 		lc_process(face->lc, fds[4].revents);
+	record_turn(loop);
 	watchdog_end();
+	if (loop->fuse && !loop->unrecorded)
+		ledger_check(&loop->ledger);
 }
 
 int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
@@ -375,8 +389,8 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 		}
 		if (told)
 			say_contact(loop);
-		loop->reload.sessions = loop->sessions;
-		loop->reload.losses = loop->losses;
+		loop->ledger.sessions = loop->sessions;
+		loop->ledger.losses = loop->losses;
 		if (reload_is_under_way(&loop->reload))
 			reload_process(&loop->reload, loop->unserved == 0 && !in_doubt(loop));
 	}

@@ -24,6 +24,7 @@ struct loop {
 	struct servers servers;
 	struct ensemble *ensemble;
 	struct reload reload;
+	struct ledger ledger;
 	int signals;    /* a signalfd */
 	pid_t detacher; /* takes the mount off the tree; 0: none is at work */
 	pid_t asked;    /* loop_ask(): the child; 0: it has ended */
@@ -35,6 +36,7 @@ struct loop {
 	bool contact;                   /* as it was said last, */
 	unsigned long sessions, losses; /* and so many there had been */
 	bool gone;                      /* the kernel's side has ended */
+	bool unrecorded;                /* no memory for the ledger, once */
 	ssize_t unserved;               /* bytes of a request that is read and not served yet */
 	bool doubted;                   /* the clock was, when that was asked last */
 };

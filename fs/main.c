@@ -23,6 +23,7 @@
 #include "options.h"
 #include "ready.h"
 #include "scan.h"
+#include "store.h"
 #include "trace.h"
 
 #include "ensemble_zookeeper.h"
@@ -135,7 +136,7 @@ static int set_nonblocking(int fd)
 struct mount {
 	struct nodes *nodes;
 	struct fuse_session *fuse;
-	const struct reload *at; /* where it is */
+	const struct ledger *at; /* where it is */
 	bool open;               /* somebody has a door of it open */
 };
 
@@ -206,7 +207,7 @@ static bool follow_requests(const struct options *options, struct face *face,
 
 static bool begin_mount(struct options *options, struct loop *loop, struct mount *mount)
 {
-	struct reload *at = &loop->reload;
+	struct ledger *at = &loop->ledger;
 	struct face *face = loop->face;
 
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
@@ -253,8 +254,8 @@ static bool adopt_mount(struct options *options, struct loop *loop, struct mount
 	pending_greet(face, mount->fuse);
 	pending_replay(face, mount->fuse);
 	lc_claimed(face->lc);
-	loop->sessions = loop->reload.sessions;
-	loop->losses = loop->reload.losses;
+	loop->sessions = loop->ledger.sessions;
+	loop->losses = loop->ledger.losses;
 	return true;
 }
 
@@ -279,7 +280,7 @@ static int serve_mount(struct loop *loop, struct mount *mount, void (*serving)(v
 	struct face *face = loop->face;
 	int status;
 
-	mount->at = &loop->reload;
+	mount->at = &loop->ledger;
 	mount->nodes = face->nodes;
 	loop->fuse = mount->fuse;
 	status = loop_serve(loop, serving) && loop->error == 0 ? 0 : EXIT_MOUNT;
@@ -417,11 +418,12 @@ int main(int argc, char **argv)
 	struct options options;
 	struct carry carry;
 	const char *mounted = NULL;
+	struct store *store = NULL;
 	enum reload_role role;
 	char **whole_argv = argv;
 	int status;
 
-	role = reload_role(&argc, &argv, &carry, &mounted);
+	role = reload_role(&argc, &argv, &store, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
 	reload_init(&loop.reload, whole_argv);
@@ -447,11 +449,20 @@ int main(int argc, char **argv)
 	};
 	loop.options = &options;
 	loop.reload.face = &face;
-	loop.reload.servers = &loop.servers;
-	loop.reload.mountpoint = options.mountpoint;
-	loop.reload.adopt_engine = adopt_engine;
-	loop.reload.ctx = &loop;
+	loop.reload.ledger = &loop.ledger;
+	loop.ledger.face = &face;
+	loop.ledger.servers = &loop.servers;
+	loop.ledger.mountpoint = options.mountpoint;
+	loop.ledger.adopt_engine = adopt_engine;
+	loop.ledger.ctx = &loop;
+	face.keeping.store = store;
+	face.contents.keeping = &face.keeping;
+	face.stories.history.keeping = &face.keeping;
 	status = EXIT_MOUNT;
+	if (!store && store_create(&face.keeping.store) < 0) {
+		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
+		return status;
+	}
 	if (role == RELOAD_STARTS &&
 	    (!ready_begin(options.foreground) || (options.keeper && !keeper_begin(&options)))) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
@@ -469,7 +480,7 @@ int main(int argc, char **argv)
 	}
 	raise_limits();
 	servers_init(&loop.servers, options.servers, AWAY_TIMEOUTS * options.session_timeout_us);
-	if (nodes_create(&face.nodes) == 0) {
+	if (nodes_create(&face.keeping, &face.nodes) == 0) {
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
 				pauses_begin(&face.pauses);
@@ -483,6 +494,8 @@ int main(int argc, char **argv)
 		nodes_destroy(face.nodes);
 	}
 	history_finish(&face.stories.history);
+	ledger_finish(&loop.ledger);
+	store_close(face.keeping.store);
 	ready_fail(status);
 	servers_finish(&loop.servers);
 	reload_finish(&loop.reload);

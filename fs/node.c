@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #define TRANSIENT_TRIES 4
 
 struct nodes {
+	struct keeping *keeping;
 	struct node *by_ino, *by_name;
 	struct node *root;
 	struct node *cached; /* the one read longest ago is first */
@@ -92,15 +94,18 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 	}
 	if (parent)
 		node_ref(parent);
+	kept_begin(nodes->keeping, &node->kept, KEPT_NODE, node->ino);
 	return node;
 }
 
-int nodes_create(struct nodes **ret_nodes)
+int nodes_create(struct keeping *keeping, struct nodes **ret_nodes)
 {
 	struct nodes *nodes = calloc(1, sizeof(*nodes));
 
-	if (nodes)
+	if (nodes) {
+		nodes->keeping = keeping;
 		nodes->root = new_node(nodes, NULL, "", NODE_ROOT);
+	}
 	if (!nodes || !nodes->root) {
 		free(nodes);
 		return -ENOMEM;
@@ -121,6 +126,7 @@ static void unlist_transient(struct nodes *nodes, struct node *node)
 	if (!node->listed || !is_transient(node))
 		return;
 	node->listed = false;
+	kept_touch(&node->kept);
 	DL_DELETE(nodes->transient, node);
 	nodes->transient_count--;
 }
@@ -141,6 +147,7 @@ static void free_node(struct nodes *nodes, struct node *node)
 	node_unname(nodes, node);
 	drop_snapshot(nodes, node);
 	unlist_transient(nodes, node);
+	kept_end(&node->kept);
 	free(node->znode);
 	free_strings(node);
 	free(node);
@@ -200,6 +207,12 @@ void node_unname(struct nodes *nodes, struct node *node)
 		return;
 	HASH_DELETE(by_name, nodes->by_name, node);
 	node->by_name.tbl = NULL;
+	kept_touch(&node->kept);
+}
+
+void node_changed(struct node *node)
+{
+	kept_touch(&node->kept);
 }
 
 void node_cache(struct nodes *nodes, struct node *lock)
@@ -209,6 +222,7 @@ void node_cache(struct nodes *nodes, struct node *lock)
 	node_ref(lock);
 	node_uncache(nodes, lock);
 	lock->listed = true;
+	kept_touch(&lock->kept);
 	DL_APPEND(nodes->cached, lock);
 	if (++nodes->cached_count > CACHED_LOCKS_MAX)
 		node_uncache(nodes, nodes->cached);
@@ -219,6 +233,7 @@ void node_uncache(struct nodes *nodes, struct node *lock)
 	if (!lock->listed)
 		return;
 	lock->listed = false;
+	kept_touch(&lock->kept);
 	DL_DELETE(nodes->cached, lock);
 	nodes->cached_count--;
 	node_unref(nodes, lock);
@@ -249,6 +264,7 @@ static void list_transient(struct nodes *nodes, struct node *node)
 {
 	unlist_transient(nodes, node);
 	node->listed = true;
+	kept_touch(&node->kept);
 	DL_APPEND(nodes->transient, node);
 	nodes->transient_count++;
 	for (int i = 0; i < TRANSIENT_TRIES && nodes->transient_count > NODE_TRANSIENT_MAX; i++) {
@@ -268,6 +284,7 @@ static void list_transient(struct nodes *nodes, struct node *node)
 void node_looked_up(struct nodes *nodes, struct node *node)
 {
 	node->lookups++;
+	kept_touch(&node->kept);
 	if (is_transient(node))
 		list_transient(nodes, node);
 }
@@ -288,6 +305,7 @@ void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups)
 {
 	assert(node->lookups >= lookups);
 	node->lookups -= lookups;
+	kept_touch(&node->kept);
 	node_ref(node);
 	node_unref(nodes, node);
 }
@@ -306,6 +324,7 @@ static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct 
 	enum node_kind kind = node ? node->kind : NODE_ROOT;
 	const char *name = node ? node->name : NULL;
 	bool named = node && node->by_name.tbl;
+	uint64_t last = nodes->last;
 	struct node *parent;
 
 	CARRY_64(carry, ino);
@@ -319,11 +338,12 @@ static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct 
 		return nodes->root;
 	parent = node_by_ino(nodes, above);
 	if (!name || !*name || strlen(name) > LC_NAME_MAX || !parent ||
-	    !has_children(parent->kind) || kind == NODE_ROOT || ino <= nodes->last ||
-	    (named && node_child(nodes, parent, name)))
+	    !has_children(parent->kind) || kind == NODE_ROOT || ino > last ||
+	    node_by_ino(nodes, ino) || (named && node_child(nodes, parent, name)))
 		carry->refuse("the state has a name that cannot be");
 	nodes->last = ino - 1;
 	node = new_node(nodes, parent, name, kind);
+	nodes->last = last;
 	if (!node)
 		carry->refuse(strerror(ENOMEM));
 	if (!named)
@@ -368,29 +388,30 @@ static void entry_carry(struct carry *carry, struct node *node)
 		carry->refuse("the state has an entry that is none");
 }
 
-void nodes_carry(struct carry *carry, struct nodes *nodes)
+static struct node *node_of_kept(struct kept *kept)
 {
-	size_t count = carry_count(carry, HASH_CNT(by_ino, nodes->by_ino));
-	struct node *next = carry->loads ? NULL : nodes->by_ino;
+	return kept ? (struct node *)((char *)kept - offsetof(struct node, kept)) : NULL;
+}
 
-	/* In the order in which they were made: parents first. */
-	for (size_t i = 0; i < count; i++) {
-		struct node *node = name_carry(carry, nodes, next);
-		bool listed = node->listed;
+void node_kept_carry(struct carry *carry, struct nodes *nodes, struct kept *kept)
+{
+	struct node *node = name_carry(carry, nodes, node_of_kept(kept));
+	bool listed = node->listed;
 
-		CARRY_RANGE(carry, node->lookups, 0, INT64_MAX);
-		CARRY_BOOL(carry, listed);
-		if (node->kind == NODE_LOCK)
-			info_carry(carry, node);
-		if (node->kind == NODE_ENTRY)
-			entry_carry(carry, node);
-		if (carry->loads && listed && node->kind == NODE_LOCK)
-			node_cache(nodes, node);
-		if (carry->loads && listed && is_transient(node))
-			list_transient(nodes, node);
-		if (!carry->loads)
-			next = node->by_ino.next;
-	}
+	CARRY_RANGE(carry, node->lookups, 0, INT64_MAX);
+	CARRY_BOOL(carry, listed);
+	if (node->kind == NODE_LOCK)
+		info_carry(carry, node);
+	if (node->kind == NODE_ENTRY)
+		entry_carry(carry, node);
+	if (carry->loads && listed && node->kind == NODE_LOCK)
+		node_cache(nodes, node);
+	if (carry->loads && listed && is_transient(node))
+		list_transient(nodes, node);
+}
+
+void nodes_last_carry(struct carry *carry, struct nodes *nodes)
+{
 	CARRY_RANGE(carry, nodes->last, (int64_t)nodes->root->ino, INT64_MAX);
 }
 

@@ -20,7 +20,7 @@
 #include "door.h"
 #include "lockcore.h"
 #include "snapshot.h"
-#include "carry.h"
+#include "kept.h"
 
 #include <stdint.h>
 #define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
@@ -70,13 +70,14 @@ struct node {
 	struct entry_facts entry;  /* NODE_ENTRY: as it was at lookup */
 	char *znode;               /* NODE_ENTRY: what the file is bound to */
 	struct snapshot *snapshot; /* NODE_QUEUE */
+	struct kept kept;
 	UT_hash_handle by_ino, by_name;
 	char key[]; /* parent's number and name */
 };
 
 struct nodes;
 
-int nodes_create(struct nodes **ret_nodes);
+int nodes_create(struct keeping *keeping, struct nodes **ret_nodes);
 void nodes_destroy(struct nodes *nodes);
 struct node *nodes_root(struct nodes *nodes);
 /* NULL: not known any more, ESTALE. Never of a directory, nor of what is open. */
@@ -99,9 +100,14 @@ void node_unref(struct nodes *nodes, struct node *node);
 void node_looked_up(struct nodes *nodes, struct node *node);
 void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups);
 
-/* All of them, with what the kernel knows of them, but without references and snapshots; the node
- * of something else that is kept; and when all are read, those that nobody needs go. */
-void nodes_carry(struct carry *carry, struct nodes *nodes);
+/* The caller has changed what it is, or knows. */
+void node_changed(struct node *node);
+
+/* A node, with what the kernel knows of it, but without references and snapshots; the number
+ * that was given last; the node of something else that is kept; and when all are read, those that
+ * nobody needs go. */
+void node_kept_carry(struct carry *carry, struct nodes *nodes, struct kept *kept);
+void nodes_last_carry(struct carry *carry, struct nodes *nodes);
 struct node *node_carry(struct carry *carry, const struct nodes *nodes, const struct node *node);
 void nodes_carried(struct nodes *nodes);
 

@@ -85,8 +85,10 @@ static struct node *lock_node(struct face *face, struct node *parent, const char
 		node_unref(face->nodes, node);
 	}
 	node = node_get(face->nodes, parent, name, NODE_LOCK);
-	if (node)
+	if (node && node->czxid != czxid) {
 		node->czxid = czxid;
+		node_changed(node);
+	}
 	return node;
 }
 
@@ -171,6 +173,7 @@ static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, 
 		return;
 	}
 	node->entry = *facts;
+	node_changed(node);
 	reply_entry(face, req, node);
 }
 

@@ -19,21 +19,27 @@ struct request {
 	uint64_t unique;
 	void *owner; /* waits for it since before the reload */
 	size_t len;
+	struct kept kept;
 	UT_hash_handle hh;
 	_Alignas(uint64_t) unsigned char bytes[];
 };
 
 /* ---- between libfuse and the kernel ---- */
 
+static void drop_request(struct pending *pending, struct request *request)
+{
+	HASH_DEL(pending->waiting, request);
+	kept_end(&request->kept);
+	free(request);
+}
+
 static void forget_request(struct pending *pending, uint64_t unique)
 {
 	struct request *request;
 
 	HASH_FIND(hh, pending->waiting, &unique, sizeof(unique), request);
-	if (!request)
-		return;
-	HASH_DEL(pending->waiting, request);
-	free(request);
+	if (request)
+		drop_request(pending, request);
 }
 
 static void see_answer(struct face *face, const struct fuse_out_header *answer)
@@ -100,10 +106,8 @@ void pending_finish(struct face *face)
 {
 	struct request *request, *next;
 
-	HASH_ITER(hh, face->pending.waiting, request, next) {
-		HASH_DEL(face->pending.waiting, request);
-		free(request);
-	}
+	HASH_ITER(hh, face->pending.waiting, request, next)
+		drop_request(&face->pending, request);
 	free(face->pending.greeting);
 	face->pending.greeting = NULL;
 }
@@ -123,17 +127,19 @@ static struct request *copy_request(const void *bytes, size_t len)
 	return request;
 }
 
-static bool keep_request(struct pending *pending, const void *bytes, size_t len)
+static bool keep_request(struct face *face, const void *bytes, size_t len)
 {
 	struct request *request = copy_request(bytes, len);
 
 	if (!request)
 		return false;
-	HASH_ADD(hh, pending->waiting, unique, sizeof(request->unique), request);
-	if (request->hh.tbl)
-		return true;
-	free(request);
-	return false;
+	HASH_ADD(hh, face->pending.waiting, unique, sizeof(request->unique), request);
+	if (!request->hh.tbl) {
+		free(request);
+		return false;
+	}
+	kept_begin(&face->keeping, &request->kept, KEPT_REQUEST, 0);
+	return true;
 }
 
 /* The kernel waits for an answer. */
@@ -154,7 +160,7 @@ void pending_serve(struct face *face, struct fuse_session *fuse, const struct fu
 	pending->answered = false;
 	fuse_session_process_buf(fuse, buffer);
 	if (!pending->answered && is_question(request))
-		pending->lacks |= !keep_request(pending, buffer->mem, buffer->size);
+		pending->lacks |= !keep_request(face, buffer->mem, buffer->size);
 	pending->now = NULL;
 }
 
@@ -191,13 +197,14 @@ static size_t least_bytes(const struct fuse_in_header *header)
 	return sizeof(*header) + (header->opcode == FUSE_POLL ? sizeof(struct fuse_poll_in) : 0);
 }
 
-static struct request *read_request_bytes(struct carry *carry)
+static struct request *request_bytes_carry(struct carry *carry, struct request *request)
 {
 	struct fuse_in_header header = {0};
-	struct request *request;
-	size_t len = 0;
-	const void *bytes = carry_bytes(carry, NULL, &len);
+	size_t len = request ? request->len : 0;
+	const void *bytes = carry_bytes(carry, request ? request->bytes : NULL, &len);
 
+	if (!carry->loads)
+		return request;
 	if (len >= sizeof(header))
 		memcpy(&header, bytes, sizeof(header));
 	if (len < sizeof(header) || header.len != len || len < least_bytes(&header) ||
@@ -209,36 +216,32 @@ static struct request *read_request_bytes(struct carry *carry)
 	return request;
 }
 
-static void read_waiting(struct carry *carry, struct pending *pending)
+void request_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 {
-	struct request *request = read_request_bytes(carry), *same;
+	struct pending *pending = &face->pending;
+	struct request *same,
+		*request = kept ? (struct request *)((char *)kept - offsetof(struct request, kept))
+	                        : NULL;
 
+	request = request_bytes_carry(carry, request);
+	if (!carry->loads)
+		return;
 	HASH_FIND(hh, pending->waiting, &request->unique, sizeof(request->unique), same);
 	if (!same)
 		HASH_ADD(hh, pending->waiting, unique, sizeof(request->unique), request);
 	if (!request->hh.tbl)
 		carry->refuse("the state has a request twice");
+	kept_begin(&face->keeping, &request->kept, KEPT_REQUEST, 0);
 }
 
-void pending_carry(struct carry *carry, struct face *face)
+/* Nobody greets twice. */
+void greeting_carry(struct carry *carry, struct pending *pending)
 {
-	struct pending *pending = &face->pending;
-	size_t count = carry_count(carry, HASH_COUNT(pending->waiting));
-	struct request *request, *next;
-
-	CARRY_FD(carry, pending->fd);
-	if (carry->loads) {
-		pending->greeting = read_request_bytes(carry);
-		while (count-- > 0)
-			read_waiting(carry, pending);
-		return;
-	}
-	if (!pending->greeting || pending->lacks)
+	if (pending->lacks || (!carry->loads && !pending->greeting))
 		carry_lack(carry, "there was no memory for a request");
 	else
-		carry_bytes(carry, pending->greeting->bytes, &pending->greeting->len);
-	HASH_ITER(hh, pending->waiting, request, next)
-		carry_bytes(carry, request->bytes, &request->len);
+		pending->greeting = request_bytes_carry(carry, pending->greeting);
+	CARRY_FD(carry, pending->fd);
 }
 
 bool pending_give(struct face *face, uint64_t unique, void *owner)
@@ -283,6 +286,7 @@ void pending_replay(struct face *face, struct fuse_session *fuse)
 	HASH_ITER(hh, all, request, next) {
 		HASH_DEL(all, request);
 		serve_again(face, fuse, request);
+		kept_end(&request->kept);
 		free(request);
 	}
 }

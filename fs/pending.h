@@ -10,7 +10,7 @@
 #ifndef FS_PENDING_H
 #define FS_PENDING_H
 
-#include "carry.h"
+#include "kept.h"
 
 #include <sys/types.h>
 
@@ -41,7 +41,9 @@ uint64_t pending_poller(const struct face *face);
 /* Whoever polls is to ask again; 0 is nobody. */
 void pending_wake_poller(const struct face *face, uint64_t poller);
 
-void pending_carry(struct carry *carry, struct face *face);
+/* A request that waits; and the greeting. */
+void request_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
+void greeting_carry(struct carry *carry, struct pending *pending);
 /* Whoever waits for that request. False: there is none of that number, or it is another's. */
 bool pending_give(struct face *face, uint64_t unique, void *owner);
 /* Of the request that is being served again; NULL: of nobody. */

@@ -4,12 +4,10 @@
  */
 #include "reload.h"
 
-#include "claim.h"
-#include "hold.h"
+#include "advisory.h"
 #include "keeper.h"
-#include "locks.h"
 #include "log.h"
-#include "text.h"
+#include "store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,69 +32,6 @@
 /* Between two looks whether it has. */
 #define SETTLE_LOOK_US 1000
 
-/* ---- what is kept ---- */
-
-static void head_carry(struct carry *carry, const char **mountpoint)
-{
-	*mountpoint = carry_text(carry, *mountpoint);
-	log_carry(carry);
-	if (!*mountpoint)
-		carry->refuse("the state is of no mount");
-}
-
-static void engine_carry(struct carry *carry, struct reload *reload, const void *engine, size_t len)
-{
-	int r;
-
-	engine = carry_bytes(carry, engine, &len);
-	if (!carry->loads)
-		return;
-	if (!carry->checks) {
-		reload->adopt_engine(reload->ctx, engine, len);
-		return;
-	}
-	r = lc_check_state(engine, len);
-	if (r < 0)
-		carry->refuse(r == -ENOTSUP ? "the locks are kept in another version's way"
-		                            : "the locks are not kept well");
-}
-
-/* Each part after those that it needs. */
-static void body_carry(struct carry *carry, struct reload *reload, const void *engine, size_t len)
-{
-	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind, &claim_hold_kind};
-	struct face *face = reload->face;
-
-	if (!carry->loads)
-		snprintf(reload->from, sizeof(reload->from), "%s", ZKLOCKFS_VERSION);
-	carry_copy(carry, reload->from, sizeof(reload->from));
-	CARRY_64(carry, reload->stopped_us);
-	CARRY_INT(carry, reload->mount_id);
-	carry_copy(carry, reload->device, sizeof(reload->device));
-	CARRY_64(carry, reload->sessions);
-	CARRY_64(carry, reload->losses);
-	CARRY_64(carry, face->reloads);
-	servers_carry(carry, reload->servers);
-	pauses_carry(carry, &face->pauses);
-	guardian_carry(carry, &face->guardian);
-	carry_mark(carry, 1);
-	engine_carry(carry, reload, engine, len);
-	carry_mark(carry, 2);
-	nodes_carry(carry, face->nodes);
-	fhs_carry(carry, &face->fhs);
-	contents_carry(carry, &face->contents);
-	pending_carry(carry, face);
-	carry_mark(carry, 3);
-	advisories_carry(carry, face);
-	texts_carry(carry, face);
-	dirs_carry(carry, face);
-	locks_carry(carry, face);
-	carry_mark(carry, 4);
-	holds_carry(carry, face, kinds);
-	history_carry(carry, &face->stories.history);
-	carry_mark(carry, 5);
-}
-
 /* ---- who comes ---- */
 
 static __attribute__((noreturn)) void refuse_to_check(const char *why)
@@ -114,12 +49,12 @@ static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 	_exit(1);
 }
 
-enum reload_role reload_role(int *argc, char ***argv, struct carry *ret_carry,
-                             const char **ret_mountpoint)
+enum reload_role reload_role(int *argc, char ***argv, struct store **ret_store,
+                             struct carry *ret_carry, const char **ret_mountpoint)
 {
-	const char *text = getenv(ENVIRONMENT);
+	const char *text = getenv(ENVIRONMENT), *why = NULL;
 	bool checks = *argc > 1 && strncmp((*argv)[1], OPTION, strlen(OPTION)) == 0;
-	int fd;
+	int r;
 
 	if (!text && !checks)
 		return RELOAD_STARTS;
@@ -129,30 +64,26 @@ enum reload_role reload_role(int *argc, char ***argv, struct carry *ret_carry,
 		(*argc)--;
 		(*argv)++;
 	}
-	fd = atoi(text);
+	*ret_carry = (struct carry){
+		.loads = true,
+		.checks = checks,
+		.refuse = checks ? refuse_to_check : refuse_to_adopt,
+	};
+	r = checks ? store_read(atoi(text), ret_store, &why)
+	           : store_open(atoi(text), ret_store, &why);
 	unsetenv(ENVIRONMENT);
-	*ret_mountpoint = NULL;
-	if (checks)
-		carry_read(ret_carry, fd, true, refuse_to_check);
-	else
-		carry_read(ret_carry, fd, false, refuse_to_adopt);
-	head_carry(ret_carry, ret_mountpoint);
-	close(fd); /* what it has is mapped */
+	if (r < 0)
+		ret_carry->refuse(why ? why : strerror(-r));
+	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
 	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
 }
 
 void reload_read(struct reload *reload, struct carry *carry)
 {
-	struct face *face = reload->face;
-
-	body_carry(carry, reload, NULL, 0);
-	carry_read_all(carry);
-	fhs_carried(carry, &face->fhs);
-	contents_carried(&face->contents);
-	nodes_carried(face->nodes);
+	ledger_read(reload->ledger, carry);
 	if (!carry->checks)
 		return;
-	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->from);
+	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->ledger->from);
 	_exit(fflush(stdout) == 0 ? 0 : 1);
 }
 
@@ -168,8 +99,8 @@ void reload_done(struct reload *reload)
 	log_line(LC_NOTICE,
 	         "zklockfs %s has taken over from %s in %" PRId64
 	         " ms: %u locks are held, %u waited for",
-	         ZKLOCKFS_VERSION, reload->from,
-	         (face->clock_us() - reload->stopped_us + 999) / 1000, status.holders,
+	         ZKLOCKFS_VERSION, reload->ledger->from,
+	         (face->clock_us() - reload->ledger->stopped_us + 999) / 1000, status.holders,
 	         status.waiters);
 }
 
@@ -237,25 +168,6 @@ void reload_ask(struct reload *reload)
 	reload_step(reload, RELOAD_ASKED, SETTLE_US);
 	if (!reload->program)
 		reload_give_up(reload, "it is not known where it was started from");
-}
-
-/* Its descriptor, or -errno; -EBUSY: not now. */
-static int save(struct reload *reload, struct carry *ret_carry)
-{
-	void *engine;
-	size_t len;
-	int r = lc_save(reload->face->lc, &engine, &len);
-
-	if (r < 0)
-		return r;
-	carry_begin(ret_carry);
-	head_carry(ret_carry, &reload->mountpoint);
-	body_carry(ret_carry, reload, engine, len);
-	free(engine);
-	r = carry_write(ret_carry);
-	if (r < 0)
-		carry_end(ret_carry);
-	return r;
 }
 
 /* ---- the other program looks at it ---- */
@@ -373,22 +285,25 @@ static const char *check_again(struct reload *reload, int kept)
 }
 
 /* Returns only why it could not be done. */
-static const char *exec_program(const struct reload *reload, const struct carry *carry, int fd)
+static const char *exec_program(const struct reload *reload)
 {
+	int fd = store_fd(reload->face->keeping.store), error;
 	char number[16];
-	int error;
 
 	snprintf(number, sizeof(number), "%d", fd);
 	if (setenv(ENVIRONMENT, number, 1) < 0)
 		return strerror(errno);
 	(void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-	carry_pass(carry, true);
-	keeper_pass(true);
-	(void)fcntl(fd, F_SETFD, 0);
-	execv(reload->program, reload->argv);
-	error = errno;
-	carry_pass(carry, false);
-	keeper_pass(false);
+	error = -ledger_pass(reload->ledger, true);
+	if (error == 0) {
+		keeper_pass(true);
+		(void)fcntl(fd, F_SETFD, 0);
+		execv(reload->program, reload->argv);
+		error = errno;
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+		keeper_pass(false);
+		(void)ledger_pass(reload->ledger, false);
+	}
 	unsetenv(ENVIRONMENT);
 	return strerror(error);
 }
@@ -402,44 +317,31 @@ static const char *problem_of(int error)
 /* False: not now. */
 static bool begin_check(struct reload *reload)
 {
-	struct carry carry;
-	int fd = save(reload, &carry), r;
+	int r = ledger_write(reload->ledger, true);
 
-	if (fd == -EBUSY)
+	if (r == -EBUSY)
 		return false;
-	if (fd < 0) {
-		reload_give_up(reload, problem_of(fd));
-		return true;
-	}
-	carry_end(&carry);
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
-	r = start_checker(reload, fd);
-	close(fd);
+	if (r == 0)
+		r = start_checker(reload, store_fd(reload->face->keeping.store));
 	if (r < 0)
-		reload_give_up(reload, strerror(-r));
+		reload_give_up(reload, problem_of(r));
 	return true;
 }
 
 static bool make_way(struct reload *reload)
 {
-	struct carry carry;
 	const char *why;
-	int fd;
+	int r;
 
-	reload->stopped_us = reload->face->clock_us();
-	fd = save(reload, &carry);
-	if (fd == -EBUSY)
+	reload->ledger->stopped_us = reload->face->clock_us();
+	r = ledger_write(reload->ledger, true);
+	if (r == -EBUSY)
 		return false;
-	if (fd < 0) {
-		reload_give_up(reload, problem_of(fd));
-		return true;
-	}
-	why = check_again(reload, fd);
+	why = r < 0 ? problem_of(r) : check_again(reload, store_fd(reload->face->keeping.store));
 	if (!why)
-		why = exec_program(reload, &carry, fd);
+		why = exec_program(reload);
 	reload_give_up(reload, why);
-	close(fd);
-	carry_end(&carry);
 	return true;
 }
 

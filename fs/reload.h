@@ -12,13 +12,13 @@
  * go wrong: so the other program has done all that it does then before, but for the parts that
  * cannot be had twice.
  *
- * What one version writes and another one reads is said in state.h.
+ * What one version writes and another one reads is said in state.h and ledger.c.
  */
 #ifndef FS_RELOAD_H
 #define FS_RELOAD_H
 
 #include "face.h"
-#include "servers.h"
+#include "ledger.h"
 
 #include <poll.h>
 
@@ -26,24 +26,14 @@ enum reload_stage { RELOAD_NONE, RELOAD_ASKED, RELOAD_CHECKING, RELOAD_SETTLING 
 
 struct reload {
 	struct face *face;
-	struct servers *servers;
+	struct ledger *ledger;
 	char **argv;
 	char *program; /* where this one was started from */
-	/* The mount: where it is, and what mountinfo(5) says of it. */
-	const char *mountpoint;
-	int mount_id;
-	char device[32];
-	unsigned long sessions, losses; /* as the log has told them */
-	/* For what is read: the engine goes on with that. */
-	void (*adopt_engine)(void *ctx, const void *bytes, size_t len);
-	void *ctx;
 	/* reload.c's own. */
 	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
-	int output;         /* the child's */
-	int64_t stopped_us; /* when nothing was served any more */
-	char from[32];      /* the version that has written what was read */
+	int output; /* the child's */
 };
 
 /* ---- who goes ---- */
@@ -73,9 +63,9 @@ enum reload_role {
 };
 
 /* What this process is to do, by its first argument and its environment. If it is not to start, the
- * state is open, and *ret_mountpoint read from it. */
-enum reload_role reload_role(int *argc, char ***argv, struct carry *ret_carry,
-                             const char **ret_mountpoint);
+ * store is that of the other process, carry->loads, and *ret_mountpoint was read from it. */
+enum reload_role reload_role(int *argc, char ***argv, struct store **ret_store,
+                             struct carry *ret_carry, const char **ret_mountpoint);
 /* All the rest. If it checks, it says so, and ends the process. */
 void reload_read(struct reload *reload, struct carry *carry);
 /* It serves: who polls is to ask again. */

@@ -609,7 +609,7 @@ static int commit_changes(struct store *store)
 	return 0;
 }
 
-static void spoil(struct store *store)
+void store_spoil(struct store *store)
 {
 	store->spoilt = true;
 	atomic_store_explicit(&store->journal.head->spoilt, 1, memory_order_release);
@@ -631,7 +631,7 @@ int store_commit(struct store *store)
 	}
 	r = commit_changes(store);
 	if (r < 0)
-		spoil(store);
+		store_spoil(store);
 	return r;
 }
 

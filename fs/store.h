@@ -90,6 +90,8 @@ int64_t store_deadline(const struct store *store);
 /* Which request is being served; 0: none. */
 void store_set_serving(struct store *store, uint64_t unique);
 uint64_t store_serving(const struct store *store);
+/* Nobody goes on with it. */
+void store_spoil(struct store *store);
 bool store_spoilt(const struct store *store);
 
 #endif

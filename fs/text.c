@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 void text_release(struct text_file *file)
 {
 	content_drop(file->content);
+	kept_end(&file->kept);
 	fh_drop(&file->face->fhs, file->fh);
 	node_unref(file->face->nodes, file->node);
 	budget_free(file);
@@ -57,6 +59,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 		text_release(file);
 		return;
 	}
+	kept_begin(&face->keeping, &file->kept, KEPT_TEXT, file->fh);
 	if (text) {
 		file->content = content_get(&face->contents, node, uid, text, len);
 		if (!file->content) {
@@ -335,8 +338,10 @@ void text_write(struct face *face, struct text_file *file, fuse_req_t req, struc
 
 /* ---- over a reload ---- */
 
-static void text_file_carry(struct carry *carry, struct face *face, struct text_file *file)
+void text_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 {
+	struct text_file *file =
+		kept ? (struct text_file *)((char *)kept - offsetof(struct text_file, kept)) : NULL;
 	uid_t uid = file ? budget_uid(file) : 0;
 
 	CARRY_U32(carry, uid);
@@ -345,6 +350,7 @@ static void text_file_carry(struct carry *carry, struct face *face, struct text_
 		if (!file)
 			carry->refuse(strerror(errno));
 		file->face = face;
+		kept_begin(&face->keeping, &file->kept, KEPT_TEXT, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_TEXT, file, &file->fh);
 	file->node = node_carry(carry, face->nodes, file->node);
@@ -353,14 +359,4 @@ static void text_file_carry(struct carry *carry, struct face *face, struct text_
 	file->content = content_carry(carry, &face->contents, file->content);
 	CARRY_64(carry, file->czxid);
 	CARRY_BOOL(carry, file->written);
-}
-
-void texts_carry(struct carry *carry, struct face *face)
-{
-	size_t count = carry_count(carry, fh_count(&face->fhs, FH_TEXT));
-	uint32_t slot = 0;
-
-	for (size_t i = 0; i < count; i++)
-		text_file_carry(carry, face,
-		                carry->loads ? NULL : fh_next(&face->fhs, FH_TEXT, &slot));
 }

@@ -39,6 +39,7 @@ struct step {
 struct walk {
 	struct face *face;
 	struct viewer *viewer;
+	struct kept *kept; /* of the caller: what it keeps of the walk has changed */
 	void (*answered)(void *ctx);
 	void *ctx;
 	struct step *steps;
@@ -207,6 +208,7 @@ static void step_listed(void *ctx, int err, const struct lc_listing *listing)
 		answer_step(step, err);
 		return;
 	}
+	kept_touch(step->walk->kept);
 	if (step->lists && !step->listed && !add_names_step(step, listing)) {
 		answer_step(step, -errno);
 		return;
@@ -266,8 +268,8 @@ static void ask_step(struct step *step)
 
 /* ---- all of them ---- */
 
-static struct walk *new_walk(struct face *face, struct viewer *viewer, void (*answered)(void *ctx),
-                             void *ctx)
+static struct walk *new_walk(struct face *face, struct viewer *viewer, struct kept *kept,
+                             void (*answered)(void *ctx), void *ctx)
 {
 	struct walk *walk = budget_alloc(&face->files, viewer->uid, sizeof(*walk));
 
@@ -275,16 +277,17 @@ static struct walk *new_walk(struct face *face, struct viewer *viewer, void (*an
 		*walk = (struct walk){
 			.face = face,
 			.viewer = viewer,
+			.kept = kept,
 			.answered = answered,
 			.ctx = ctx,
 		};
 	return walk;
 }
 
-struct walk *walk_begin(struct face *face, struct viewer *viewer, void (*answered)(void *ctx),
-                        void *ctx)
+struct walk *walk_begin(struct face *face, struct viewer *viewer, struct kept *kept,
+                        void (*answered)(void *ctx), void *ctx)
 {
-	struct walk *walk = new_walk(face, viewer, answered, ctx);
+	struct walk *walk = new_walk(face, viewer, kept, answered, ctx);
 	struct step *root;
 
 	if (!walk)
@@ -434,7 +437,7 @@ static void lock_step_carry(struct carry *carry, struct walk *walk, const struct
 }
 
 struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
-                        void (*answered)(void *ctx), void *ctx)
+                        struct kept *kept, void (*answered)(void *ctx), void *ctx)
 {
 	struct viewer *viewer = viewer_carry(carry, face, walk ? walk->viewer : NULL);
 	struct step *step = NULL, *last;
@@ -445,7 +448,7 @@ struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *fac
 		step = walk->steps;
 		DL_COUNT(walk->steps, last, count);
 	} else {
-		walk = new_walk(face, viewer, answered, ctx);
+		walk = new_walk(face, viewer, kept, answered, ctx);
 		if (!walk)
 			carry->refuse(strerror(errno));
 	}

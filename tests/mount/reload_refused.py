@@ -4,6 +4,7 @@
 not like what it is to take over. The old one goes on, says why, and nobody notices. No state,
 however broken, makes the new one do anything but say no."""
 
+import fcntl
 import os
 import random
 import shutil
@@ -12,7 +13,14 @@ import struct
 
 from harness import ZKLOCKFS, check, check_equal, command, run, until
 
-HEAD = struct.Struct('<QQQQ')    # magic, version, length, sum
+HALF = 512 << 20
+REQUESTS = 16 << 20
+HEAD = 4096
+SIZE = HEAD + REQUESTS + 2 * HALF
+COMMIT = 64                         # where in the head
+BATCH = struct.Struct('<QQQQ')      # sum, length, number, bytes of answers
+F_ADD_SEALS = 1033
+SEALS = 0x1 | 0x2 | 0x4             # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW
 
 SCRIPTS = {
     'says nothing': 'exit 0',
@@ -20,7 +28,7 @@ SCRIPTS = {
     'crashes': 'kill -SEGV $$',
     'second time no': 'test -e "$0.once" && exit 1; touch "$0.once"; echo zklockfs takes over',
     'no exec': 'test -e "$0.twice" && chmod 0 "$0"; touch "$0.twice"; echo zklockfs takes over',
-    'copies': 'cat /proc/self/fd/3 >"$0.state"; printf "%s\\n" "$@" >"$0.args"; exit 1',
+    'copies': 'cp --sparse=always /proc/self/fd/3 "$0.state"; printf "%s\\n" "$@" >"$0.args"; exit 1',
 }
 
 
@@ -33,20 +41,56 @@ def sum_of(data):
     return total
 
 
-def sealed(state, body, version=None):
-    magic, written, _, _ = HEAD.unpack_from(state)
-    return HEAD.pack(magic, version or written, HEAD.size + len(body), sum_of(body)) + bytes(body)
+class State:
+    """What a daemon leaves: fs/journal.c."""
+
+    def __init__(self, path):
+        with open(path, 'rb') as file:
+            check_equal(os.fstat(file.fileno()).st_size, SIZE, 'the size of a state')
+            self.head = bytearray(file.read(HEAD))
+            word, = struct.unpack_from('<Q', self.head, COMMIT)
+            self.number = word >> 32
+            self.length = (word & (1 << 31) - 1) * 8
+            file.seek(HEAD + REQUESTS + (HALF if word >> 31 & 1 else 0))
+            self.log = file.read(self.length)
+
+    def places(self):
+        """Of all bytes that are in no head of a batch."""
+        at = 0
+        while at < len(self.log):
+            length = BATCH.unpack_from(self.log, at)[1]
+            yield from range(at + BATCH.size, at + length)
+            at += length
+
+    def summed(self, log):
+        log, at = bytearray(log), 0
+        while at < len(log):
+            length = BATCH.unpack_from(log, at)[1]
+            struct.pack_into('<Q', log, at, sum_of(log[at + 8:at + length]))
+            at += length
+        return log
+
+    def memory(self, log=None, length=None, version=None, size=SIZE, seals=SEALS):
+        log = self.log if log is None else log
+        head = bytearray(self.head)
+        word = self.number << 32 | (self.length if length is None else length) // 8
+        struct.pack_into('<Q', head, COMMIT, word)
+        if version:
+            struct.pack_into('<Q', head, 8, version)
+        fd = os.memfd_create('state', os.MFD_ALLOW_SEALING)
+        os.truncate(fd, size)
+        os.pwrite(fd, head, 0)
+        if size == SIZE:
+            os.pwrite(fd, log, HEAD + REQUESTS)
+        fcntl.fcntl(fd, F_ADD_SEALS, seals)
+        return fd
 
 
 class Checker:
-    def __init__(self, case, args):
-        self.path = os.path.join(case.directory, 'state')
+    def __init__(self, args):
         self.args = args
 
-    def status(self, state):
-        with open(self.path, 'wb') as file:
-            file.write(state)
-        fd = os.open(self.path, os.O_RDONLY)
+    def status(self, fd):
         status, out, err = command([ZKLOCKFS, f'--check-state={fd}', *self.args], pass_fds=[fd])
         os.close(fd)
         check(status in (0, 1), f'status {status} of a check: {out} {err}')
@@ -55,24 +99,22 @@ class Checker:
 
 
 def hostile(checker, state):
-    body = state[HEAD.size:]
     dice = random.Random(13)
-    check_equal(checker.status(state)[0], 0, 'a good state')
-    check('another version' in checker.status(sealed(state, body, 4711))[1], 'another version')
-    check('damaged' in checker.status(state[:-1] + bytes([state[-1] ^ 1]))[1], 'a damaged state')
-    for length in (0, 1, HEAD.size, len(state) // 2, len(state) - 1):
-        check_equal(checker.status(state[:length])[0], 1, f'{length} bytes of a state')
-    check_equal(checker.status(state + b'\0')[0], 1, 'a state that goes on')
-    for _ in range(20):
-        length = dice.randrange(len(body))
-        check_equal(checker.status(sealed(state, body[:length]))[0], 1, 'a part of a state')
+    log = state.log
+    check_equal(checker.status(state.memory())[0], 0, 'a good state')
+    check('another version' in checker.status(state.memory(version=4711))[1], 'another version')
+    check('damaged' in checker.status(state.memory(log[:-1] + bytes([log[-1] ^ 1])))[1],
+          'a damaged state')
+    for length in (0, 8, 64, len(log) // 16 * 8, len(log) - 8, len(log) + 8, 8 * (1 << 30)):
+        check_equal(checker.status(state.memory(length=length))[0], 1, f'{length} bytes of a state')
+    check_equal(checker.status(state.memory(size=HEAD))[0], 1, 'a head alone')
+    check_equal(checker.status(state.memory(seals=0))[0], 1, 'what somebody may cut off')
+    places = list(state.places())
     for _ in range(100):    # some of them are good
-        broken = bytearray(body)
+        broken = bytearray(log)
         for _ in range(dice.randrange(1, 4)):
-            place = dice.randrange(len(broken) // 8) * 8
-            number = dice.choice((0, -1, 1, 1 << 62, -1 << 63, dice.randrange(1 << 32), 255))
-            broken[place:place + 8] = struct.pack('<q', number)
-        checker.status(sealed(state, broken))
+            broken[dice.choice(places)] = dice.choice((0, 1, 2, 127, 128, 255))
+        checker.status(state.memory(state.summed(broken)))
 
 
 def test(case):
@@ -116,10 +158,8 @@ def test(case):
     os.chmod(program, 0o644)
     check('Permission denied' in refused('not executable'), 'why: not executable')
 
-    with open(program + '.state', 'rb') as file:
-        state = file.read()
     with open(program + '.args', encoding='ascii') as file:
-        hostile(Checker(case, file.read().splitlines()[1:]), state)
+        hostile(Checker(file.read().splitlines()[1:]), State(program + '.state'))
 
     os.rename(program + '.away', program)
     mount.reload()

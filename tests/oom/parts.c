@@ -23,7 +23,7 @@ static const char *play_nodes(void)
 	struct node *root, *lock, *below, *door;
 	const char *wrong = NULL;
 
-	if (nodes_create(&nodes) < 0)
+	if (nodes_create(NULL, &nodes) < 0)
 		return NULL;
 	root = nodes_root(nodes);
 	lock = node_get(nodes, root, "a", NODE_LOCK);
@@ -60,7 +60,7 @@ static const char *play_many_nodes(void)
 	const char *wrong = NULL;
 	char name[16];
 
-	if (nodes_create(&nodes) < 0)
+	if (nodes_create(NULL, &nodes) < 0)
 		return NULL;
 	for (int i = 0; i < CROWD; i++) {
 		snprintf(name, sizeof(name), "lock%d", i);

@@ -13,7 +13,7 @@
 
 static int set_up(void **state)
 {
-	return nodes_create((struct nodes **)state);
+	return nodes_create(NULL, (struct nodes **)state);
 }
 
 static int tear_down(void **state)
@@ -305,7 +305,7 @@ static void destroyed_with_all_known(void **state)
 	struct nodes *nodes;
 
 	(void)state;
-	assert_int_equal(nodes_create(&nodes), 0);
+	assert_int_equal(nodes_create(NULL, &nodes), 0);
 	for (int i = 0; i < 100; i++) {
 		char name[] = {(char)('a' + i % 26), (char)('a' + i / 26), '\0'};
 		struct node *lock = node_get(nodes, nodes_root(nodes), name, NODE_LOCK);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ledger.c - see ledger.h.
+ */
+#include "ledger.h"
+
+#include "advisory.h"
+#include "claim.h"
+#include "hold.h"
+#include "locks.h"
+#include "log.h"
+#include "store.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Another number: another order of what is kept, or another meaning. Whoever knows this one
+ * takes over from all who have written it. */
+#define VERSION 2
+
+/* What changes by itself is written no more often. */
+#define SELDOM_US 1000000
+
+/* ---- objects ---- */
+
+static void carry_node(struct carry *carry, struct face *face, struct kept *kept)
+{
+	node_kept_carry(carry, face->nodes, kept);
+}
+
+static void carry_content(struct carry *carry, struct face *face, struct kept *kept)
+{
+	content_kept_carry(carry, &face->contents, kept);
+}
+
+static void carry_hold(struct carry *carry, struct face *face, struct kept *kept)
+{
+	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind, &claim_hold_kind};
+
+	hold_kept_carry(carry, face, kept, kinds);
+}
+
+static void carry_history(struct carry *carry, struct face *face, struct kept *kept)
+{
+	history_kept_carry(carry, &face->stories.history, kept);
+}
+
+static kept_carry_fn *const carry_of[KEPT_KINDS] = {
+	[KEPT_NODE] = carry_node,
+	[KEPT_CONTENT] = carry_content,
+	[KEPT_REQUEST] = request_kept_carry,
+	[KEPT_ADVISORY] = advisory_kept_carry,
+	[KEPT_TEXT] = text_kept_carry,
+	[KEPT_LOCKS] = locks_kept_carry,
+	[KEPT_DIR] = dir_kept_carry,
+	[KEPT_HOLD] = carry_hold,
+	[KEPT_HISTORY] = carry_history,
+};
+
+/* ---- the mount as a whole ---- */
+
+enum part { PART_HEAD = 1, PART_MOUNT, PART_COUNTS, PART_PAUSES, PARTS };
+
+static void head_carry(struct carry *carry, const char **mountpoint)
+{
+	unsigned version = VERSION;
+
+	CARRY_U32(carry, version);
+	if (version != VERSION)
+		carry->refuse("the state is of another version");
+	*mountpoint = carry_text(carry, *mountpoint);
+	log_carry(carry);
+	if (!*mountpoint)
+		carry->refuse("the state is of no mount");
+}
+
+static void mount_carry(struct carry *carry, struct ledger *ledger)
+{
+	struct face *face = ledger->face;
+
+	if (!carry->loads)
+		snprintf(ledger->from, sizeof(ledger->from), "%s", ZKLOCKFS_VERSION);
+	carry_copy(carry, ledger->from, sizeof(ledger->from));
+	CARRY_INT(carry, ledger->mount_id);
+	carry_copy(carry, ledger->device, sizeof(ledger->device));
+	greeting_carry(carry, &face->pending);
+	servers_carry(carry, ledger->servers);
+	guardian_carry(carry, &face->guardian);
+}
+
+static void counts_carry(struct carry *carry, struct ledger *ledger)
+{
+	struct face *face = ledger->face;
+
+	CARRY_64(carry, ledger->stopped_us);
+	CARRY_64(carry, ledger->sessions);
+	CARRY_64(carry, ledger->losses);
+	CARRY_64(carry, face->reloads);
+	CARRY_64(carry, face->grants);
+	nodes_last_carry(carry, face->nodes);
+	fhs_carry(carry, &face->fhs);
+	history_counts_carry(carry, &face->stories.history);
+}
+
+static void part_carry(struct carry *carry, struct ledger *ledger, enum part part)
+{
+	switch (part) {
+	case PART_HEAD:
+		head_carry(carry, &ledger->mountpoint);
+		break;
+	case PART_MOUNT:
+		mount_carry(carry, ledger);
+		break;
+	case PART_COUNTS:
+		counts_carry(carry, ledger);
+		break;
+	case PART_PAUSES:
+		pauses_carry(carry, &ledger->face->pauses);
+		break;
+	case PARTS:
+		break;
+	}
+}
+
+/* ---- writing ---- */
+
+static void write_part(struct ledger *ledger, enum part part)
+{
+	struct carry *carry = &ledger->carry;
+
+	carry_begin(carry);
+	part_carry(carry, ledger, part);
+	store_put(ledger->face->keeping.store, KEPT_MOUNT, part, carry->data, carry->len);
+}
+
+static void write_parts(struct ledger *ledger, bool all)
+{
+	int64_t now = ledger->face->clock_us();
+
+	write_part(ledger, PART_COUNTS);
+	if (!all && now - ledger->looked_us < SELDOM_US)
+		return;
+	ledger->looked_us = now;
+	write_part(ledger, PART_HEAD);
+	write_part(ledger, PART_MOUNT);
+	write_part(ledger, PART_PAUSES);
+}
+
+/* -EBUSY: not now. */
+static int write_engine(struct ledger *ledger)
+{
+	void *engine;
+	size_t len;
+	int r = lc_save(ledger->face->lc, &engine, &len);
+
+	if (r < 0)
+		return r;
+	store_put(ledger->face->keeping.store, KEPT_ENGINE, 1, engine, len);
+	free(engine);
+	return 0;
+}
+
+int ledger_write(struct ledger *ledger, bool all)
+{
+	struct face *face = ledger->face;
+	int r = all ? write_engine(ledger) : 0;
+
+	if (r < 0 || !face->pending.greeting)
+		return r; /* without, nothing was served yet */
+	write_parts(ledger, all);
+	keeping_write(&face->keeping, &ledger->carry, carry_of, face);
+	if (!ledger->carry.lacks)
+		return store_commit(face->keeping.store);
+	store_spoil(face->keeping.store);
+	return -ENOMEM;
+}
+
+#ifdef ZKLOCKFS_CHECK_LEDGER
+
+#define CHECKED_OBJECTS 200
+
+void ledger_check(struct ledger *ledger)
+{
+	struct keeping *keeping = &ledger->face->keeping;
+	static unsigned turns;
+
+	if (ledger->face->pending.greeting && !store_spoilt(keeping->store) &&
+	    (keeping->objects < CHECKED_OBJECTS || ++turns % CHECKED_OBJECTS == 0))
+		keeping_check(keeping, &ledger->carry, carry_of, ledger->face);
+}
+
+#endif
+
+int ledger_pass(struct ledger *ledger, bool pass)
+{
+	struct carry carry = {.gathers = true};
+	int r;
+
+	for (enum part part = PART_HEAD; part < PARTS; part++) {
+		carry_begin(&carry);
+		part_carry(&carry, ledger, part);
+	}
+	keeping_visit(&ledger->face->keeping, &carry, carry_of, ledger->face);
+	r = carry.lacks ? -ENOMEM : 0;
+	if (r == 0)
+		carry_pass(&carry, pass);
+	carry_end(&carry);
+	return r;
+}
+
+void ledger_finish(struct ledger *ledger)
+{
+	carry_end(&ledger->carry);
+}
+
+/* ---- reading ---- */
+
+static void read_part(struct carry *carry, const struct store *store, enum part part)
+{
+	struct store_record record;
+
+	if (!store_get(store, KEPT_MOUNT, part, &record))
+		carry->refuse("the state lacks the mount");
+	carry_read(carry, record.bytes, record.len);
+}
+
+void ledger_read_mount(struct carry *carry, struct store *store, const char **ret_mountpoint)
+{
+	*ret_mountpoint = NULL;
+	read_part(carry, store, PART_HEAD);
+	head_carry(carry, ret_mountpoint);
+	carry_read_all(carry);
+}
+
+static void read_engine(struct ledger *ledger, struct carry *carry)
+{
+	struct store_record record;
+	int r;
+
+	if (!store_get(ledger->face->keeping.store, KEPT_ENGINE, 1, &record))
+		carry->refuse("the state lacks the locks");
+	if (!carry->checks) {
+		ledger->adopt_engine(ledger->ctx, record.bytes, record.len);
+		return;
+	}
+	r = lc_check_state(record.bytes, record.len);
+	if (r < 0)
+		carry->refuse(r == -ENOTSUP ? "the locks are kept in another version's way"
+		                            : "the locks are not kept well");
+}
+
+void ledger_read(struct ledger *ledger, struct carry *carry)
+{
+	struct face *face = ledger->face;
+	struct keeping *keeping = &face->keeping;
+
+	for (enum part part = PART_MOUNT; part < PARTS; part++) {
+		read_part(carry, keeping->store, part);
+		part_carry(carry, ledger, part);
+		carry_read_all(carry);
+	}
+	read_engine(ledger, carry);
+	contents_expect(carry, &face->contents, keeping_count(keeping, KEPT_CONTENT));
+	for (enum kept_kind kind = KEPT_NODE; kind < KEPT_KINDS; kind++)
+		keeping_read(keeping, carry, kind, carry_of[kind], face);
+	holds_carried(carry, face);
+	fhs_carried(carry, &face->fhs);
+	contents_carried(&face->contents);
+	nodes_carried(face->nodes);
+	keeping_read_all(keeping);
+}

@@ -25,6 +25,11 @@ CASES = [
     ('zklockfs -o mkroot,on_lost=k\t', 'zklockfs -o mkroot,on_lost=kill'),
     ('zklockfs -o credentials=/etc/passw\t', 'zklockfs -o credentials=/etc/passwd'),
     ('zklockfs zk1:2181/locks /usr/shar\t', 'zklockfs zk1:2181/locks /usr/share/'),
+    ('zklock --at-l\t', 'zklock --at-least'),
+    ('zklock -n nigh\t', 'zklock -n nightly'),
+    ('zklock team/re\t', 'zklock team/report'),
+    ('zklock evict nightly 00\t', 'zklock evict nightly 0000000007-exclusive-42-web1'),
+    ('zklock -w 10m nightly -- zklockfs -o sess\t', 'zklock -w 10m nightly -- zklockfs -o session_timeout='),
 ]
 
 
@@ -55,8 +60,19 @@ class Shell:
         os.waitpid(self.pid, 0)
 
 
+def make_locks():
+    """What zklock(1) looks at: directories."""
+    root = tempfile.mkdtemp()
+    for lock in ('nightly', 'team', 'team/report'):
+        os.makedirs(f'{root}/{lock}/queue')
+        with open(f'{root}/{lock}/queue/0000000007-exclusive-42-web1', 'w', encoding='ascii'):
+            pass
+    return root
+
+
 def main():
     bad = 0
+    os.environ['ZKLOCKFS'] = make_locks()
     # A file that would be completed as well if nothing knew the program.
     os.chdir(tempfile.mkdtemp())
     for name, (args, begin, reads) in SHELLS.items():

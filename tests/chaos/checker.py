@@ -427,7 +427,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
                 fault['target'] == attempt.lock and fault['c'] <= attempt.answered and
                 attempt.opened <= fault['r'] + (REMEMBERED if attempt.door == 'flock' else 0)
                 for fault in removals) or
-            code == errno.ETIMEDOUT and '@' in attempt.door or
+            code == errno.ETIMEDOUT and duration(attempt.door) is not None or
             # The path is looked up before, and nobody could be asked about it.
             code in _UNASKED and within(storms, attempt.opened, attempt.answered) or
             code in _DEAD and killed_around(faults[attempt.mount], attempt.opened, attempt.answered))
@@ -454,7 +454,8 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
 
 
 def duration(door):
-    match = re.fullmatch(r'.*@(\d+)(ms|s|m|h)', door)
+    """How long it waits, at most; None."""
+    match = re.fullmatch(r'.*@(\d+)(ms|s|m|h)(,.*)?', door)
     return int(match[1]) * _UNITS[match[2]] if match else None
 
 
@@ -533,6 +534,8 @@ def count(result, histories, attempts, slots):
         kind = 'sharing' if hold.shared else 'of a lock with slots' if hold.lock in slots else 'exclusive'
         figures[f'holds, {kind}'] += 1
         figures['holds by flock'] += hold.door == 'flock'
+        figures['holds that may last for so long at most'] += 'most=' in hold.door
+        figures['holds that are kept for so long at least'] += 'least=' in hold.door
     figures['holds lost'] = sum(hold.lost is not None for hold in holds)
     figures['checks'] = sum(len(hold.checks) for hold in holds)
     # Without these the run would have proved little.

@@ -362,7 +362,8 @@ class Checker(unittest.TestCase):
 
     def test_errors_promised(self):
         self.good(Story('a').refused(errno.EINTR, 0, 1, signal=True)
-                  .refused(errno.EAGAIN, 2, 3, 'try').refused(errno.ETIMEDOUT, 4, 104, 'lock@100ms')
+                  .refused(errno.EAGAIN, 2, 3, 'try').refused(errno.EAGAIN, 3, 4, 'try@least=9ms')
+                  .refused(errno.ETIMEDOUT, 4, 104, 'lock@100ms,most=9ms')
                   .refused(errno.ENOTCONN, 200, 201), faults=[('daemon-kill', 0, 150, 300)])
 
     def test_errors_not_promised(self):
@@ -392,6 +393,7 @@ class Checker(unittest.TestCase):
 
     def test_gives_up_early(self):
         self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 99, 'lock@100ms'))
+        self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 99, 'lock@100ms,most=20ms'))
 
     def test_comes_back_after_a_signal(self):
         """With its old limit, to the same door, soon."""

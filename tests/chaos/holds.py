@@ -22,7 +22,7 @@ class Attempt:
         self.guarded = guarded         # a process that loses the lock here is killed in time
         self.lock, self.door, self.signal = event['lock'], event['door'], event['signal']
         self.shared = event.get('mode') == 'shared'
-        self.at_once = self.door == 'try' or event.get('at_once', False)
+        self.at_once = self.door.startswith('try') or event.get('at_once', False)
         self.opened = self.since = event['c']   # since: its time limit runs
         self.answered = None           # when open returned, either way
         self.errno = None              # 0: held

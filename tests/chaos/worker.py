@@ -18,6 +18,16 @@ import crowd
 from taker import Taker, close
 
 
+def limited(door, rng):
+    """Some may hold the lock only for so long, which may be shorter than their work; some keep it for
+    longer than they work."""
+    limits = [f'{word}={rng.randint(20, most)}ms' for word, most in (('most', 300), ('least', 200))
+              if rng.random() < 0.04]
+    if len(limits) == 2:    # they may contradict each other
+        limits.pop()
+    return door + (',' if '@' in door else '@') + limits[0] if limits else door
+
+
 class Worker(Taker):
     def patrol(self):
         """Holds so long that a fault of any length fits in, and another one waits to
@@ -58,7 +68,7 @@ class Worker(Taker):
             door = 'shared' if shared else 'lock'
             if way == 'timed':
                 door += f'@{rng.choice((20, 100, 500, 2000))}ms'
-            held = self.open(lock, 'try' if way == 'try' else door, interrupt)
+            held = self.open(lock, limited('try' if way == 'try' else door, rng), interrupt)
         if held:
             self.use(seconds)
 

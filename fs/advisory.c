@@ -60,8 +60,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	kept_begin(&face->keeping, &file->kept, KEPT_ADVISORY, file->fh);
 	reply.fh = file->fh;
 	reply.direct_io = 1;
-	if (fuse_reply_open(req, &reply) < 0)
-		advisory_release(file);
+	fuse_reply_open(req, &reply);
 }
 
 /* Drops the claims by fcntl of that owner; or if that is NULL, all claims made through the file. */

@@ -198,8 +198,7 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	kept_begin(&face->keeping, &dir->kept, KEPT_DIR, dir->fh);
 	fi->fh = dir->fh;
-	if (fuse_reply_open(req, fi) < 0)
-		free_dir(face, dir);
+	fuse_reply_open(req, fi);
 }
 
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
@@ -236,12 +235,18 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct dir *dir = dir_of(req, fi);
-
 	(void)ino;
-	if (dir)
-		free_dir(face_of(req), dir);
+	dir_close(face_of(req), fi->fh);
 	fuse_reply_err(req, 0);
+}
+
+bool dir_close(struct face *face, uint64_t fh)
+{
+	struct dir *dir = fh_find(&face->fhs, FH_DIR, fh);
+
+	if (dir)
+		free_dir(face, dir);
+	return dir;
 }
 
 void dir_kept_carry(struct carry *carry, struct face *face, struct kept *kept)

@@ -16,7 +16,8 @@
  *   story   what a taker goes through, for the log and .zklockfs/history
  *   parked  a request that waits for an answer of the ensemble
  *   kept    objects that outlive this process
- *   pending  the bytes of requests that are not answered; fh: the numbers of open files
+ *   pending  the bytes of requests that are not answered; answers: of the answers
+ *   fh      the numbers of open files
  *   content  what is read from open files and directories; budget: who pays for them
  *
  * A request has one owner and gets one answer. No handler waits.
@@ -26,6 +27,7 @@
 
 #define FUSE_USE_VERSION 314
 
+#include "answers.h"
 #include "budget.h"
 #include "content.h"
 #include "family.h"
@@ -74,6 +76,7 @@ struct face {
 	struct contents contents;
 	struct fhs fhs;         /* all open files and directories */
 	struct pending pending; /* requests that are not answered yet */
+	struct answers answers; /*   and answers that are to leave */
 	unsigned long reloads;  /* how often another program took over */
 	struct dir_list dir_lists[DIR_LISTS_MAX];
 	struct linger linger;
@@ -232,6 +235,8 @@ extern const struct fuse_lowlevel_ops ops;
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+/* False: it is not an open directory. */
+bool dir_close(struct face *face, uint64_t fh);
 void dirs_end(struct face *face);
 /* An open directory. */
 void dir_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
@@ -245,6 +250,8 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
                struct fuse_pollhandle *ph);
 void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+/* The kernel did not take the answer to its OPEN, or OPENDIR: no RELEASE will come. */
+void file_unopened(struct face *face, uint64_t fh);
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,

@@ -120,14 +120,13 @@ void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, 0);
 }
 
-void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void close_file(struct face *face, uint64_t fh)
 {
-	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
-	struct handle *handle = find_file(req, FH_HANDLE, fi);
-	struct locks_file *locks = find_file(req, FH_LOCKS, fi);
-	struct text_file *text = find_file(req, FH_TEXT, fi);
+	struct advisory *advisory = fh_find(&face->fhs, FH_ADVISORY, fh);
+	struct handle *handle = fh_find(&face->fhs, FH_HANDLE, fh);
+	struct locks_file *locks = fh_find(&face->fhs, FH_LOCKS, fh);
+	struct text_file *text = fh_find(&face->fhs, FH_TEXT, fh);
 
-	(void)ino;
 	if (advisory)
 		advisory_release(advisory);
 	else if (handle)
@@ -136,7 +135,19 @@ void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		locks_release(locks);
 	else if (text)
 		text_release(text);
+}
+
+void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	close_file(face_of(req), fi->fh);
 	fuse_reply_err(req, 0);
+}
+
+void file_unopened(struct face *face, uint64_t fh)
+{
+	if (!dir_close(face, fh))
+		close_file(face, fh);
 }
 
 void files_end(struct face *face, bool leave)

@@ -101,8 +101,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	/* Every read and write must come to the daemon; FLUSH is not needed. */
 	handle->fi.direct_io = 1;
 	handle->fi.noflush = 1;
-	if (fuse_reply_open(req, &handle->fi) < 0)
-		handle_release(handle); /* the opener is gone: no RELEASE will come */
+	fuse_reply_open(req, &handle->fi);
 }
 
 static void open_granted(struct hold *hold, fuse_req_t req)

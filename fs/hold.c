@@ -556,8 +556,8 @@ void hold_part(struct holder *holder)
 	holder->hold = NULL;
 	if (holder->watches_waiters && hold->holders && hold->taker && !anybody_watches(hold))
 		lc_watch_waiters(hold->taker, NULL);
-	/* GRANTING: answer_request() frees it. */
-	if (!hold->holders && hold->state != HOLD_GRANTING)
+	assert(hold->state != HOLD_GRANTING); /* answer_request() is at work with it */
+	if (!hold->holders)
 		give_back(hold);
 }
 

@@ -86,7 +86,7 @@ static void mount_carry(struct carry *carry, struct ledger *ledger)
 	carry_copy(carry, ledger->from, sizeof(ledger->from));
 	CARRY_INT(carry, ledger->mount_id);
 	carry_copy(carry, ledger->device, sizeof(ledger->device));
-	greeting_carry(carry, &face->pending);
+	greeting_carry(carry, face);
 	servers_carry(carry, ledger->servers);
 	guardian_carry(carry, &face->guardian);
 }
@@ -178,6 +178,13 @@ int ledger_write(struct ledger *ledger, bool all)
 	return -ENOMEM;
 }
 
+bool ledger_is_behind(const struct ledger *ledger)
+{
+	const struct keeping *keeping = &ledger->face->keeping;
+
+	return keeping->touched || store_is_behind(keeping->store);
+}
+
 #ifdef ZKLOCKFS_CHECK_LEDGER
 
 #define CHECKED_OBJECTS 200
@@ -187,7 +194,8 @@ void ledger_check(struct ledger *ledger)
 	struct keeping *keeping = &ledger->face->keeping;
 	static unsigned turns;
 
-	if (ledger->face->pending.greeting && !store_spoilt(keeping->store) &&
+	if (ledger->face->pending.greeting && !ledger_is_behind(ledger) &&
+	    !store_spoilt(keeping->store) &&
 	    (keeping->objects < CHECKED_OBJECTS || ++turns % CHECKED_OBJECTS == 0))
 		keeping_check(keeping, &ledger->carry, carry_of, ledger->face);
 }

@@ -34,6 +34,8 @@ struct ledger {
 /* The records of what has changed in the turn. `all`: also of what changes seldom, or by itself.
  * -ENOMEM, or another errno: nobody can go on with this mount. */
 int ledger_write(struct ledger *ledger, bool all);
+/* Something was changed since. */
+bool ledger_is_behind(const struct ledger *ledger);
 /* In test builds (-DZKLOCKFS_CHECK_LEDGER): aborts if an object was changed and not touched. For a
  * thousand objects not after every turn. */
 #ifdef ZKLOCKFS_CHECK_LEDGER

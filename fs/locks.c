@@ -275,8 +275,7 @@ void locks_open(struct face *face, fuse_req_t req, struct node *node, struct fus
 	fi->direct_io = 1;
 	fi->noflush = 1;
 	fi->nonseekable = 1; /* tail(1) and wc(1) read it as they read a pipe */
-	if (fuse_reply_open(req, fi) < 0)
-		end_file(file, true);
+	fuse_reply_open(req, fi);
 }
 
 void locks_release(struct locks_file *file)

@@ -6,6 +6,7 @@
  *              doubt, lc_doubted()) ─► signals
  *              ─► holds that waited or lingered long enough ─► addresses
  *              ─► lc_process(): who is handed a lock, ZooKeeper, timers, listings, answers
+ *              ─► what the kernel is to be told leaves (answers.h)
  *
  * The poll array is made anew every turn: the ZooKeeper client's socket comes
  * back under the same number.
@@ -214,6 +215,33 @@ static ssize_t next_request(struct loop *loop, const struct fuse_buf *buffer)
 	return loop->unserved > 0 ? 0 : n;
 }
 
+/* Without it the mount can be served, but nobody can take it over. */
+static void record(struct loop *loop)
+{
+	int r = loop->fuse && !loop->unrecorded ? ledger_write(&loop->ledger, false) : 0;
+
+	if (r >= 0)
+		return;
+	loop->unrecorded = true;
+	log_line(LC_ERROR, "no program can take over from this one any more: %s", strerror(-r));
+}
+
+/* The request was answered, or waits. What has changed by it is recorded before anybody is told. */
+static void finish_request(struct loop *loop)
+{
+	if (!answers_are_kept(loop->face))
+		return;
+	if (ledger_is_behind(&loop->ledger))
+		record(loop);
+	answers_emit(loop->face, file_unopened);
+}
+
+static void finish_turn(struct loop *loop)
+{
+	record(loop);
+	answers_emit(loop->face, file_unopened);
+}
+
 /* libfuse's own reading prints what is no error here. */
 static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 {
@@ -236,6 +264,7 @@ static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 			return;
 		buffer->size = (size_t)n;
 		pending_serve(loop->face, loop->fuse, buffer);
+		finish_request(loop);
 		if (fuse_session_exited(loop->fuse))
 			return;
 	}
@@ -244,17 +273,6 @@ static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 static int64_t min(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
-}
-
-/* What the turn has changed. Without, it can be served, but nobody can take it over. */
-static void record_turn(struct loop *loop)
-{
-	int r = loop->fuse && !loop->unrecorded ? ledger_write(&loop->ledger, false) : 0;
-
-	if (r >= 0)
-		return;
-	loop->unrecorded = true;
-	log_line(LC_ERROR, "no program can take over from this one any more: %s", strerror(-r));
 }
 
 /* `until_us` bounds the wait, INT64_MAX for none. */
@@ -281,7 +299,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - now);
-	if (wait < 0 || (serve && loop->unserved > 0))
+	if (wait < 0 || (serve && loop->unserved > 0) || answers_are_kept(face))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, 8, &ts, NULL) < 0)
@@ -304,7 +322,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	servers_process(&loop->servers, face->lc, face->clock_us(), fds[5].revents);
 	if (face->lc)
 		lc_process(face->lc, fds[4].revents);
-	record_turn(loop);
+	finish_turn(loop);
 	watchdog_end();
 	if (loop->fuse && !loop->unrecorded)
 		ledger_check(&loop->ledger);
@@ -392,8 +410,10 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 		loop->ledger.sessions = loop->sessions;
 		loop->ledger.losses = loop->losses;
 		if (reload_is_under_way(&loop->reload))
-			reload_process(&loop->reload, loop->unserved == 0 && !in_doubt(loop));
+			reload_process(&loop->reload, loop->unserved == 0 && !in_doubt(loop) &&
+			                                      !answers_are_kept(face));
 	}
+	finish_turn(loop);
 	free(buffer.mem);
 	return told;
 }

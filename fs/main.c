@@ -244,7 +244,7 @@ static bool adopt_mount(struct options *options, struct loop *loop, struct mount
 	struct face *face = loop->face;
 	char device[32];
 
-	snprintf(device, sizeof(device), "/dev/fd/%d", face->pending.fd);
+	snprintf(device, sizeof(device), "/dev/fd/%d", face->answers.fd);
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
 	if (!mount->fuse || fuse_session_mount(mount->fuse, device) < 0 ||
 	    !follow_requests(options, face, mount->fuse)) {
@@ -293,6 +293,7 @@ static int serve_mount(struct loop *loop, struct mount *mount, void (*serving)(v
 		end_detached(mount->fuse);
 	else
 		fuse_session_unmount(mount->fuse);
+	answers_end(face);
 	holds_drop(face, 0, NULL);
 	holds_drop_kept(face);
 	lc_drain(face->lc);

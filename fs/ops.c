@@ -47,8 +47,7 @@ static void reply_entry(struct face *face, fuse_req_t req, struct node *node)
 	attributes(face, node, &entry.attr);
 	entry.attr_timeout = attributes_timeout(face, node);
 	node_looked_up(face->nodes, node);
-	if (fuse_reply_entry(req, &entry) < 0)
-		node_forget(face->nodes, node, 1);
+	fuse_reply_entry(req, &entry);
 	node_unref(face->nodes, node);
 }
 

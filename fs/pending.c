@@ -26,6 +26,33 @@ struct request {
 
 /* ---- between libfuse and the kernel ---- */
 
+static struct request *find_waiting(const struct pending *pending, uint64_t unique)
+{
+	struct request *request;
+
+	HASH_FIND(hh, pending->waiting, &unique, sizeof(unique), request);
+	return request;
+}
+
+/* The request that it answers; NULL: none that is known. */
+static const struct fuse_in_header *answered_request(const struct face *face, uint64_t unique)
+{
+	const struct request *request;
+
+	if (face->pending.now && unique == pending_unique(face))
+		return face->pending.now;
+	request = find_waiting(&face->pending, unique);
+	return request ? (const void *)request->bytes : NULL;
+}
+
+static bool gives_open_file(const struct face *face, const struct fuse_out_header *answer)
+{
+	const struct fuse_in_header *request = answered_request(face, answer->unique);
+
+	return answer->error == 0 && request &&
+	       (request->opcode == FUSE_OPEN || request->opcode == FUSE_OPENDIR);
+}
+
 static void drop_request(struct pending *pending, struct request *request)
 {
 	HASH_DEL(pending->waiting, request);
@@ -35,25 +62,20 @@ static void drop_request(struct pending *pending, struct request *request)
 
 static void forget_request(struct pending *pending, uint64_t unique)
 {
-	struct request *request;
+	struct request *request = find_waiting(pending, unique);
 
-	HASH_FIND(hh, pending->waiting, &unique, sizeof(unique), request);
 	if (request)
 		drop_request(pending, request);
 }
 
-static void see_answer(struct face *face, const struct fuse_out_header *answer)
+static void see_answer(struct face *face, uint64_t unique)
 {
 	struct pending *pending = &face->pending;
 
-	if (answer->unique == 0) /* a notification */
-		return;
-	if (pending->now && answer->unique == pending_unique(face))
+	if (pending->now && unique == pending_unique(face))
 		pending->answered = true;
 	else
-		forget_request(pending, answer->unique);
-	if (face->trace)
-		trace_answer(face->trace, answer->unique, answer->error);
+		forget_request(pending, unique);
 }
 
 /* libfuse 3.14.0 asks the kernel for no parallel lookups, though it says that it does. Then the
@@ -73,18 +95,19 @@ static void mend_greeting(const struct fuse_in_header *request, const struct iov
 	out->flags |= in->flags & FUSE_PARALLEL_DIROPS;
 }
 
-static ssize_t write_answer(int fd, struct iovec *iov, int count, void *face)
+/* In the place of writev(2). What the kernel says to it is known later: answers_emit(). */
+static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
 {
-	ssize_t n = 0;
+	struct face *face = userdata;
+	const struct fuse_out_header *answer = iov[0].iov_base;
+	bool opens = gives_open_file(face, answer);
 
-	if (iov[0].iov_len >= sizeof(struct fuse_out_header))
-		see_answer(face, iov[0].iov_base);
-	mend_greeting(((struct face *)face)->pending.now, iov, count);
-	if (!((struct face *)face)->pending.replays)
-		return writev(fd, iov, count);
-	for (int i = 0; i < count; i++) /* the kernel waits for no second greeting */
-		n += (ssize_t)iov[i].iov_len;
-	return n;
+	(void)fd;
+	see_answer(face, answer->unique);
+	mend_greeting(face->pending.now, iov, count);
+	if (!face->pending.replays) /* the kernel waits for no second greeting */
+		answers_keep(face, opens, iov, count);
+	return answer->len;
 }
 
 /* Not used, since the loop itself reads. libfuse wants it. */
@@ -96,10 +119,10 @@ static ssize_t read_request(int fd, void *buffer, size_t size, void *face)
 
 int pending_begin(struct face *face, struct fuse_session *fuse)
 {
-	static const struct fuse_custom_io io = {.writev = write_answer, .read = read_request};
+	static const struct fuse_custom_io io = {.writev = take_answer, .read = read_request};
 
-	face->pending.fd = fuse_session_fd(fuse);
-	return fuse_session_custom_io(fuse, &io, face->pending.fd);
+	face->answers.fd = fuse_session_fd(fuse);
+	return fuse_session_custom_io(fuse, &io, face->answers.fd);
 }
 
 void pending_finish(struct face *face)
@@ -176,7 +199,7 @@ uint64_t pending_poller(const struct face *face)
 	return ((const struct fuse_poll_in *)(request + 1))->kh;
 }
 
-void pending_wake_poller(const struct face *face, uint64_t poller)
+void pending_wake_poller(struct face *face, uint64_t poller)
 {
 	struct {
 		struct fuse_out_header header;
@@ -185,9 +208,10 @@ void pending_wake_poller(const struct face *face, uint64_t poller)
 		.header = {.len = sizeof(notice), .error = FUSE_NOTIFY_POLL},
 		.wakeup = {.kh = poller},
 	};
+	const struct iovec iov = {.iov_base = &notice, .iov_len = sizeof(notice)};
 
 	if (poller)
-		(void)!write(face->pending.fd, &notice, sizeof(notice));
+		answers_keep(face, false, &iov, 1);
 }
 
 /* ---- over a reload ---- */
@@ -219,15 +243,13 @@ static struct request *request_bytes_carry(struct carry *carry, struct request *
 void request_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 {
 	struct pending *pending = &face->pending;
-	struct request *same,
-		*request = kept ? (struct request *)((char *)kept - offsetof(struct request, kept))
-	                        : NULL;
+	struct request *request =
+		kept ? (struct request *)((char *)kept - offsetof(struct request, kept)) : NULL;
 
 	request = request_bytes_carry(carry, request);
 	if (!carry->loads)
 		return;
-	HASH_FIND(hh, pending->waiting, &request->unique, sizeof(request->unique), same);
-	if (!same)
+	if (!find_waiting(pending, request->unique))
 		HASH_ADD(hh, pending->waiting, unique, sizeof(request->unique), request);
 	if (!request->hh.tbl)
 		carry->refuse("the state has a request twice");
@@ -235,20 +257,21 @@ void request_kept_carry(struct carry *carry, struct face *face, struct kept *kep
 }
 
 /* Nobody greets twice. */
-void greeting_carry(struct carry *carry, struct pending *pending)
+void greeting_carry(struct carry *carry, struct face *face)
 {
+	struct pending *pending = &face->pending;
+
 	if (pending->lacks || (!carry->loads && !pending->greeting))
 		carry_lack(carry, "there was no memory for a request");
 	else
 		pending->greeting = request_bytes_carry(carry, pending->greeting);
-	CARRY_FD(carry, pending->fd);
+	CARRY_FD(carry, face->answers.fd);
 }
 
 bool pending_give(struct face *face, uint64_t unique, void *owner)
 {
-	struct request *request;
+	struct request *request = find_waiting(&face->pending, unique);
 
-	HASH_FIND(hh, face->pending.waiting, &unique, sizeof(unique), request);
 	if (!request || request->owner)
 		return false;
 	request->owner = owner;
@@ -264,7 +287,6 @@ static void serve_again(struct face *face, struct fuse_session *fuse, struct req
 {
 	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
 
-	trace_request(face, request->bytes, request->len);
 	face->pending.owner = request->owner;
 	pending_serve(face, fuse, &buffer);
 	face->pending.owner = NULL;
@@ -285,6 +307,7 @@ void pending_replay(struct face *face, struct fuse_session *fuse)
 	face->pending.waiting = NULL;
 	HASH_ITER(hh, all, request, next) {
 		HASH_DEL(all, request);
+		trace_request(face, request->bytes, request->len);
 		serve_again(face, fuse, request);
 		kept_end(&request->kept);
 		free(request);

@@ -19,7 +19,6 @@ struct fuse_buf;
 struct fuse_session;
 
 struct pending {
-	int fd;                   /* the kernel's device */
 	struct request *waiting;  /* in the order of their coming */
 	struct request *greeting; /* the first one: what this kernel can do */
 	const void *now;          /* the request that is being served, */
@@ -39,11 +38,11 @@ void pending_serve(struct face *face, struct fuse_session *fuse, const struct fu
 uint64_t pending_unique(const struct face *face);
 uint64_t pending_poller(const struct face *face);
 /* Whoever polls is to ask again; 0 is nobody. */
-void pending_wake_poller(const struct face *face, uint64_t poller);
+void pending_wake_poller(struct face *face, uint64_t poller);
 
 /* A request that waits; and the greeting. */
 void request_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
-void greeting_carry(struct carry *carry, struct pending *pending);
+void greeting_carry(struct carry *carry, struct face *face);
 /* Whoever waits for that request. False: there is none of that number, or it is another's. */
 bool pending_give(struct face *face, uint64_t unique, void *owner);
 /* Of the request that is being served again; NULL: of nobody. */

@@ -404,6 +404,11 @@ bool store_get(const struct store *store, unsigned kind, uint64_t key, struct st
 	return entry && fill_record(store, entry, ret);
 }
 
+bool store_is_behind(const struct store *store)
+{
+	return store->changed;
+}
+
 static int compare_keys(const void *a, const void *b)
 {
 	uint64_t x = ((const struct store_record *)a)->key;

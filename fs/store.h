@@ -55,6 +55,8 @@ void store_put(struct store *store, unsigned kind, uint64_t key, const void *byt
 void store_drop(struct store *store, unsigned kind, uint64_t key);
 /* With what is kept until the commit. Bytes are good until the next change or commit. */
 bool store_get(const struct store *store, unsigned kind, uint64_t key, struct store_record *ret);
+/* Something was changed since the commit, or not: a put may turn out to be none. */
+bool store_is_behind(const struct store *store);
 /* Those of a kind, sorted by key, in an array for free(3). Their number, or -ENOMEM. */
 ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret);
 

@@ -72,8 +72,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 	fi->direct_io = 1;
 	fi->noflush = 1;
 	fi->nonseekable = node->kind == NODE_HISTORY; /* tail(1) reads it as a pipe */
-	if (fuse_reply_open(req, fi) < 0)
-		text_release(file);
+	fuse_reply_open(req, fi);
 }
 
 static void reply_parked(struct parked *parked, const char *text, size_t len)

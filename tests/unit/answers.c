@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What goes to the kernel: kept back, in order, each with one write; too much of it leaves at once.
+ */
+#include "answers.h"
+#include "face.h"
+#include "trace.h"
+
+#include "unit.h"
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static struct face face;
+static uint64_t refused[8];
+static unsigned refused_count;
+
+void trace_answer(struct trace *trace, uint64_t unique, int error)
+{
+	(void)trace;
+	(void)unique;
+	(void)error;
+}
+
+static void note_unopened(struct face *of, uint64_t fh)
+{
+	assert_ptr_equal(of, &face);
+	refused[refused_count++] = fh;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	refused_count = 0;
+	face.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
+	return face.answers.fd < 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (face.answers.fd >= 0)
+		close(face.answers.fd);
+	answers_end(&face);
+	return 0;
+}
+
+static void keep(uint64_t unique, bool opens, void *body, size_t len)
+{
+	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + len), .unique = unique};
+	const struct iovec iov[] = {{&header, sizeof(header)}, {body, len}};
+
+	answers_keep(&face, opens, iov, 2);
+	header.unique = 0; /* the bytes are the caller's */
+}
+
+static size_t written(void)
+{
+	return (size_t)lseek(face.answers.fd, 0, SEEK_END);
+}
+
+static void check_written(size_t *at, uint64_t unique, const void *body, size_t len)
+{
+	struct fuse_out_header header;
+	static char bytes[4096];
+
+	assert_int_equal(pread(face.answers.fd, &header, sizeof(header), (off_t)*at),
+	                 sizeof(header));
+	assert_int_equal(header.unique, unique);
+	assert_int_equal(header.len, sizeof(header) + len);
+	assert_int_equal(pread(face.answers.fd, bytes, len, (off_t)(*at + sizeof(header))), len);
+	assert_memory_equal(bytes, body, len);
+	*at += header.len;
+}
+
+static void kept_until_the_end(void **state)
+{
+	char texts[][8] = {"", "a", "seven..", "eight"};
+	size_t at = 0;
+
+	(void)state;
+	for (int turn = 0; turn < 3; turn++) {
+		assert_false(answers_are_kept(&face));
+		for (size_t i = 0; i < LENGTH(texts); i++)
+			keep(i + 1, false, texts[i], strlen(texts[i]));
+		assert_true(answers_are_kept(&face));
+		assert_int_equal(written(), at);
+		answers_emit(&face, note_unopened);
+		for (size_t i = 0; i < LENGTH(texts); i++)
+			check_written(&at, i + 1, texts[i], strlen(texts[i]));
+		assert_int_equal(written(), at);
+	}
+	assert_int_equal(refused_count, 0);
+}
+
+static void open_files_that_nobody_took(void **state)
+{
+	struct fuse_open_out out = {.fh = 77};
+
+	(void)state;
+	close(face.answers.fd);
+	face.answers.fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* takes nothing */
+	keep(1, false, &out, sizeof(out));
+	keep(2, true, &out, sizeof(out));
+	out.fh = 78;
+	keep(3, true, &out, sizeof(out));
+	assert_int_equal(refused_count, 0);
+	answers_emit(&face, note_unopened);
+	assert_int_equal(refused_count, 2);
+	assert_int_equal(refused[0], 77);
+	assert_int_equal(refused[1], 78);
+	assert_false(answers_are_kept(&face));
+}
+
+static void too_much_leaves_at_once(void **state)
+{
+	char text[4000];
+	uint64_t count = 0;
+	size_t at = 0;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	while (written() == 0) {
+		assert_in_range(face.answers.len, 0, ANSWERS_MAX);
+		keep(++count, false, text, sizeof(text));
+	}
+	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
+	assert_false(answers_are_kept(&face));
+	keep(++count, false, text, sizeof(text));
+	answers_emit(&face, note_unopened);
+	for (uint64_t i = 1; i <= count; i++)
+		check_written(&at, i, text, sizeof(text));
+	assert_int_equal(written(), at);
+}
+
+static void nobody_is_there(void **state)
+{
+	char text[] = "text";
+
+	(void)state;
+	close(face.answers.fd);
+	keep(1, false, text, sizeof(text));
+	answers_end(&face);
+	keep(2, true, text, sizeof(text));
+	assert_false(answers_are_kept(&face));
+	answers_emit(&face, note_unopened);
+	assert_int_equal(refused_count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(kept_until_the_end, begin, end),
+		cmocka_unit_test_setup_teardown(open_files_that_nobody_took, begin, end),
+		cmocka_unit_test_setup_teardown(too_much_leaves_at_once, begin, end),
+		cmocka_unit_test_setup_teardown(nobody_is_there, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

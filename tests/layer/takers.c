@@ -118,10 +118,10 @@ int takers_tear_down(void **state)
 	struct rig *rig = *state;
 
 	calls_finish(&rig->lc);
-	evictions_finish(&rig->lc);
-	pokes_cancel(&rig->lc);
 	rig_end_session(rig, false);
 	asking_finish(&rig->lc);
+	evictions_finish(&rig->lc);
+	pokes_cancel(&rig->lc);
 	for (size_t i = 0; i < LENGTH(faces); i++)
 		if (faces[i].taker)
 			takers_leave(rig, faces[i].taker);

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Taking an entry away: who may, what is written for whose entry, and what follows.
+ */
+#include "takers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define THEIRS "_c_01234567-89ab-cdef-0123-456789abcdef-m1.7-lock-0000000003"
+#define PATH "/locks/a/" THEIRS
+#define RECORD(uid) "host: m1\npid: 7\nuid: " uid "\ncommand: vi\nsession_timeout: 40000\n"
+#define MARKED "evict: ann|host: m1|pid: 7|uid: 8|command: vi|session_timeout: 40000|"
+#define POKES "/locks/.zklockfs/0123456789abcdef-pokes"
+#define LOCK_OF(uid) "zklockfs: 1\nuid: " uid "\ngid: 1\nmode: 755\ndoor_mode: 644\n\n"
+
+static void done(void *ctx, int err)
+{
+	rig_tell(ctx, err < 0 ? "%s" : "done", strerrorname_np(-err));
+}
+
+static struct lc_call *evict(struct rig *rig, const char *znode, uid_t uid, int64_t token)
+{
+	struct lc_call *call;
+
+	assert_int_equal(lc_evict(&rig->lc, "a", znode,
+	                          &(struct lc_evictor){.uid = uid, .name = "ann", .token = token},
+	                          done, rig, &call),
+	                 0);
+	return call;
+}
+
+/* An ephemeral node of another session. */
+static void answer_entry(struct rig *rig, int32_t version, const char *data)
+{
+	struct ensemble_stat stat = {.czxid = 77, .version = version, .ephemeral_owner = 9};
+
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
+}
+
+static void answer_lock(struct rig *rig, int32_t version, const char *data)
+{
+	struct ensemble_stat stat = {.czxid = 50, .version = version};
+
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
+}
+
+/* What pokes its mount is not looked at further. */
+static void refuse_poke(struct rig *rig)
+{
+	rig_answer_error(rig, ENSEMBLE_OK);
+}
+
+/* ---- the mark ---- */
+
+static void marked(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 0, 0);
+	rig_expect_sent(rig, "get " PATH);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_expect_sent(rig, "set " PATH " v3 '" MARKED "'");
+	rig_expect_reported(rig, "marked to be evicted by ann");
+	rig_answer_version(rig, 4);
+	rig_expect_sent(rig, "get " POKES);
+	rig_expect_told(rig, "done");
+}
+
+/* Somebody has written to it meanwhile: that is not to be wiped out. */
+static void another_version(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_answer_error(rig, ENSEMBLE_BADVERSION);
+	rig_forget(rig);
+	answer_entry(rig, 4, RECORD("8"));
+	rig_expect_sent(rig, "set " PATH " v4 '" MARKED "'");
+}
+
+static void marked_already(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 0, 0);
+	rig_forget(rig);
+	answer_entry(rig, 3, "evict: bob\n" RECORD("8"));
+	rig_expect_sent(rig, "get " POKES); /* it is poked once more */
+	rig_expect_told(rig, "done");
+}
+
+static void no_entry(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call;
+
+	assert_int_equal(lc_evict(&rig->lc, "a", "value", &(struct lc_evictor){.name = "ann"}, done,
+	                          rig, &call),
+	                 -ENOENT);
+	evict(rig, THEIRS, 0, 76);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_expect_told(rig, "ENOENT"); /* another one of that name */
+	evict(rig, THEIRS, 0, 77);
+	answer_entry(rig, 3, RECORD("8"));
+	assert_string_equal(rig_unanswered(rig), "set " PATH " v3 '" MARKED "'");
+}
+
+/* ---- of another client, or of nobody ---- */
+
+static void deleted_at_once(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, OTHER(1), 0, 0);
+	answer_entry(rig, 3, "");
+	rig_expect_sent(rig, "get /locks/a/" OTHER(1) ", delete /locks/a/" OTHER(1) " v3");
+	rig_expect_reported(rig, "evicted by ann");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_told(rig, "done");
+	evict(rig, THEIRS, 0, 0);
+	answer_lock(rig, 3, RECORD("8")); /* not ephemeral: nobody looks after it */
+	rig_expect_sent(rig, "get " PATH ", delete " PATH " v3");
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* it is gone, as wanted */
+	rig_expect_told(rig, "done");
+}
+
+static void deleted_in_another_version(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, OTHER(1), 0, 0);
+	answer_entry(rig, 3, "");
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_BADVERSION);
+	rig_expect_sent(rig, "get /locks/a/" OTHER(1));
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* a delete was sent: it is done */
+	rig_expect_told(rig, "done");
+	evict(rig, OTHER(1), 0, 0);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "ENOENT");
+}
+
+/* ---- who may ---- */
+
+static void who_may(void **state)
+{
+	static const struct {
+		const char *znode;
+		uid_t uid;
+		const char *owner; /* of the lock; NULL: it is not asked */
+		bool may;
+	} rows[] = {
+		{THEIRS, 0, NULL, true}, {THEIRS, 8, NULL, true},   {THEIRS, 7, "7", true},
+		{THEIRS, 7, "8", false}, {OTHER(1), 8, "7", false}, {OTHER(1), 8, "8", true},
+	};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char data[100];
+
+		evict(rig, rows[i].znode, rows[i].uid, 0);
+		rig_forget(rig);
+		answer_entry(rig, 3, RECORD("8"));
+		if (rows[i].owner) {
+			rig_expect_sent(rig, "get /locks/a");
+			snprintf(data, sizeof(data),
+			         "zklockfs: 1\nuid: %s\ngid: 1\nmode: 755\n"
+			         "door_mode: 644\n\n",
+			         rows[i].owner);
+			answer_lock(rig, 6, data);
+		}
+		if (!rows[i].may) {
+			rig_expect_told(rig, "EPERM");
+			continue;
+		}
+		if (rows[i].owner) {
+			answer_entry(rig, 3, RECORD("8"));
+			/* The owner must be the same when the mark is written. */
+			expect(strstr(rig->sent, "+ check /locks/a v6"), "row %zu", i);
+		} else {
+			expect(!strstr(rig->sent, "check"), "row %zu", i);
+		}
+		rig_answer_error(rig, ENSEMBLE_REFUSED);
+		rig_expect_told(rig, "ENOLCK");
+	}
+}
+
+/* The lock's owner is looked at again, each time before something is sent. */
+static void owner_changes(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 7, 0);
+	answer_entry(rig, 3, RECORD("8"));
+	answer_lock(rig, 6, LOCK_OF("7"));
+	answer_entry(rig, 3, RECORD("8"));
+	rig_answer_error(rig, ENSEMBLE_BADVERSION);
+	answer_entry(rig, 3, RECORD("8"));
+	assert_string_equal(rig_unanswered(rig), "get /locks/a");
+	answer_lock(rig, 7, LOCK_OF("8"));
+	rig_expect_told(rig, "EPERM");
+}
+
+/* What another client's entry, or one of nobody, says of its user is not believed. */
+static void forged_user(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 8, 0);
+	rig_forget(rig);
+	answer_lock(rig, 3, RECORD("8")); /* not ephemeral */
+	rig_expect_sent(rig, "get /locks/a");
+}
+
+/* ---- afterwards ---- */
+
+/* Marked, and its mount is poked; the pokes are answered. */
+static void mark_it(struct rig *rig)
+{
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_answer_version(rig, 4);
+	answer_entry(rig, 0, "");
+	refuse_poke(rig);
+	assert_string_equal(rig_unanswered(rig), "");
+	rig_forget(rig);
+}
+
+/* Heartbeats go on meanwhile. */
+static void wait_for(struct rig *rig, int64_t duration_us)
+{
+	int64_t until_us = rig->now_us + duration_us;
+
+	while (rig->now_us < until_us) {
+		int64_t step = until_us - rig->now_us < SECOND ? until_us - rig->now_us : SECOND;
+
+		rig_run(rig, step);
+		while (strncmp(rig_unanswered(rig), "set " RIG_NODE, strlen("set " RIG_NODE)) == 0)
+			rig_answer_version(rig, rig->session.node_version + 1);
+	}
+	takers_turn(rig);
+}
+
+static bool is_deleted(struct rig *rig)
+{
+	bool deleted = strstr(rig->sent, "delete " PATH);
+
+	rig_forget(rig);
+	return deleted;
+}
+
+static void deleted_in_the_end(void **state)
+{
+	struct rig *rig = *state;
+
+	mark_it(rig);
+	wait_for(rig, 40 * SECOND - 1);
+	assert_false(is_deleted(rig));
+	wait_for(rig, 1);
+	assert_true(is_deleted(rig));
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* once more */
+	wait_for(rig, SECOND - 1);
+	assert_false(is_deleted(rig));
+	wait_for(rig, 1);
+	assert_true(is_deleted(rig));
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_reported(rig, "did not take it away in time");
+	assert_null(rig->evictions.evictions);
+}
+
+static void how_it_ends(void **state)
+{
+	static const struct {
+		enum ensemble_result result;
+		const char *report;
+		bool again;
+	} rows[] = {
+		{ENSEMBLE_NONODE, "", false}, /* as it should be */
+		{ENSEMBLE_NOAUTH, "cannot be deleted", false},
+		{ENSEMBLE_NOTEMPTY, "cannot be deleted", false},
+		{ENSEMBLE_REFUSED, "", true},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig;
+
+		takers_set_up(state);
+		rig = *state;
+		mark_it(rig);
+		wait_for(rig, 40 * SECOND);
+		rig_forget(rig);
+		rig_answer_error(rig, rows[i].result);
+		rig_expect_reported(rig, rows[i].report);
+		expect((rig->evictions.evictions != NULL) == rows[i].again, "row %zu", i);
+		takers_tear_down(state);
+	}
+}
+
+/* The mount that has marked it may have the longer session. */
+static void time_of_the_longer_session(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 3, "host: m1\nsession_timeout: 5000\n");
+	rig_answer_version(rig, 4);
+	answer_entry(rig, 0, "");
+	refuse_poke(rig);
+	rig_forget(rig);
+	wait_for(rig, RIG_TIMEOUT_US - 1);
+	assert_false(is_deleted(rig));
+	wait_for(rig, 1);
+	assert_true(is_deleted(rig));
+}
+
+/* Without contact it is tried each second. */
+static void due_without_contact(void **state)
+{
+	struct rig *rig = *state;
+
+	mark_it(rig);
+	wait_for(rig, 40 * SECOND - 10);
+	rig_forget(rig);
+	rig_disconnect(rig);
+	rig_run(rig, SECOND);
+	assert_false(is_deleted(rig));
+	takers_reconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, SECOND);
+	assert_true(is_deleted(rig));
+}
+
+/* It has been evicted from here already: its time goes on. */
+static void evicted_twice(void **state)
+{
+	struct rig *rig = *state;
+
+	mark_it(rig);
+	wait_for(rig, 30 * SECOND);
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 4, "evict: ann\n" RECORD("8"));
+	rig_expect_told(rig, "done");
+	answer_entry(rig, 0, "");
+	refuse_poke(rig);
+	rig_forget(rig);
+	wait_for(rig, 10 * SECOND);
+	assert_true(is_deleted(rig));
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_null(rig->evictions.evictions);
+}
+
+/* Nobody waits for the answer any more: what was marked is followed up all the same. */
+static void cancelled(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call = evict(rig, THEIRS, 0, 0);
+
+	answer_entry(rig, 3, RECORD("8"));
+	lc_cancel(call);
+	rig_forget(rig);
+	rig_answer_version(rig, 4);
+	rig_expect_sent(rig, "get " POKES);
+	rig_expect_told(rig, "");
+	answer_entry(rig, 0, "");
+	refuse_poke(rig);
+	assert_non_null(rig->evictions.evictions);
+	call = evict(rig, OTHER(1), 0, 0);
+	answer_entry(rig, 3, "");
+	lc_cancel(call);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_BADVERSION);
+	rig_expect_sent(rig, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TAKERS_TEST(marked),
+		TAKERS_TEST(another_version),
+		TAKERS_TEST(marked_already),
+		TAKERS_TEST(no_entry),
+		TAKERS_TEST(deleted_at_once),
+		TAKERS_TEST(deleted_in_another_version),
+		TAKERS_TEST(who_may),
+		TAKERS_TEST(owner_changes),
+		TAKERS_TEST(forged_user),
+		TAKERS_TEST(deleted_in_the_end),
+		cmocka_unit_test(how_it_ends),
+		TAKERS_TEST(time_of_the_longer_session),
+		TAKERS_TEST(due_without_contact),
+		TAKERS_TEST(evicted_twice),
+		TAKERS_TEST(cancelled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

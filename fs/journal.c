@@ -23,6 +23,8 @@
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 /* Populated at a time. A half keeps as much when it is given back. */
 #define CHUNK ((size_t)256 * 1024)
+/* Given back at a time: much of it at once would stop the loop. */
+#define GIVEN_BACK (16 * CHUNK)
 
 /* The commit word: the lower half of the commit's number, the half, its length in units. */
 #define UNIT 8
@@ -64,6 +66,11 @@ static uint64_t batch_sum(const struct journal_batch *batch)
 }
 
 /* ---- the memory ---- */
+
+static off_t place_of(const struct journal *journal, const unsigned char *bytes)
+{
+	return bytes - (const unsigned char *)journal->head;
+}
 
 static unsigned char *requests_of(const struct journal *journal)
 {
@@ -178,12 +185,20 @@ static const char *check_head(const struct journal *journal)
 	return journal->head->spoilt ? "the state was given up" : NULL;
 }
 
+/* How much of a half was once written, from its beginning on. */
+static size_t filled_bytes(const struct journal *journal, const struct journal_half *half)
+{
+	off_t begin = place_of(journal, half->bytes), end = lseek(journal->fd, begin, SEEK_HOLE);
+	size_t len = end > begin ? (size_t)(end - begin) : 0;
+
+	return len < JOURNAL_HALF_BYTES ? len : JOURNAL_HALF_BYTES;
+}
+
 /* The last commit, as far as its word tells; all of that was once written. */
 static const char *look_at_commit(struct journal *journal)
 {
 	uint64_t word = atomic_load_explicit(&journal->head->commit, memory_order_acquire);
 	struct journal_half *half;
-	off_t begin, end;
 
 	journal->good = (word & WORD_HALF) != 0;
 	journal->number = word >> 32;
@@ -191,11 +206,7 @@ static const char *look_at_commit(struct journal *journal)
 	half->len = (size_t)(word & WORD_LEN) * UNIT;
 	if (half->len == 0)
 		return NULL;
-	begin = half->bytes - (unsigned char *)journal->head;
-	end = begin + (off_t)half->len;
-	return half->len <= JOURNAL_HALF_BYTES && lseek(journal->fd, begin, SEEK_HOLE) >= end
-	               ? NULL
-	               : "the state is cut off";
+	return half->len <= filled_bytes(journal, half) ? NULL : "the state is cut off";
 }
 
 static const char *map_checked(struct journal *journal, int fd, int protection)
@@ -248,13 +259,14 @@ const char *journal_copy(struct journal *journal, int fd)
 
 void journal_go_on(struct journal *journal)
 {
+	struct journal_half *other = &journal->halves[!journal->good];
 	const void *bytes;
 	size_t len;
 
 	while (journal_next_request(journal, &journal->requests, &bytes, &len))
 		;
 	journal->requests_room = journal->requests / CHUNK * CHUNK;
-	journal_give_back(journal, !journal->good);
+	other->room = filled_bytes(journal, other) / CHUNK * CHUNK;
 }
 
 uint64_t journal_commit_of(int fd)
@@ -399,16 +411,17 @@ void journal_commit(struct journal *journal, unsigned number)
 	atomic_store_explicit(&journal->head->commit, word, memory_order_release);
 }
 
-void journal_give_back(struct journal *journal, unsigned number)
+void journal_give_back(struct journal *journal)
 {
-	struct journal_half *half = &journal->halves[number];
-	unsigned char *all = (unsigned char *)journal->head;
+	struct journal_half *half = &journal->halves[!journal->good];
+	size_t end = half->room;
 
-	assert(number != journal->good);
 	half->len = 0;
-	half->room = half->room < CHUNK ? half->room : CHUNK;
+	if (end <= CHUNK)
+		return;
+	half->room = end > GIVEN_BACK + CHUNK ? end - GIVEN_BACK : CHUNK;
 	(void)fallocate(journal->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-	                half->bytes + half->room - all, (off_t)(JOURNAL_HALF_BYTES - half->room));
+	                place_of(journal, half->bytes + half->room), (off_t)(end - half->room));
 }
 
 void *journal_request_room(struct journal *journal, size_t size)

@@ -106,8 +106,8 @@ int journal_append_row(struct journal *journal, unsigned half, const void *row, 
 void journal_end(struct journal *journal, unsigned half, size_t answers);
 /* The half is the good one, with its last batch; no requests follow yet. */
 void journal_commit(struct journal *journal, unsigned half);
-/* What that half has is not needed any more. */
-void journal_give_back(struct journal *journal, unsigned half);
+/* What the other half has is not needed any more: some of its memory goes at each call. */
+void journal_give_back(struct journal *journal);
 /* Its first 8 bytes are 0. NULL: no memory, or too many. */
 void *journal_request_room(struct journal *journal, size_t size);
 void journal_request_add(struct journal *journal, size_t len);

@@ -607,10 +607,9 @@ static int commit_changes(struct store *store)
 		return r;
 	journal_commit(&store->journal, half);
 	learn_changes(store);
-	if (half != before) {
-		store->moves = false;
-		journal_give_back(&store->journal, before);
-	}
+	store->moves = store->moves && half == before;
+	if (!store->moves)
+		journal_give_back(&store->journal);
 	return 0;
 }
 

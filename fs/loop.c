@@ -6,6 +6,7 @@
  *              doubt, lc_doubted()) ─► signals
  *              ─► holds that waited or lingered long enough ─► addresses
  *              ─► lc_process(): who is handed a lock, ZooKeeper, timers, listings, answers
+ *              ─► lc_send(): what this turn asks of ZooKeeper
  *              ─► what the kernel is to be told leaves (answers.h)
  *
  * The poll array is made anew every turn: the ZooKeeper client's socket comes
@@ -239,6 +240,8 @@ static void finish_request(struct loop *loop)
 static void finish_turn(struct loop *loop)
 {
 	record(loop);
+	if (loop->face->lc)
+		lc_send(loop->face->lc);
 	answers_emit(loop->face, file_unopened);
 }
 

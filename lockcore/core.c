@@ -7,6 +7,7 @@
  *                  -> answers and events of the port -> callbacks
  *                  -> due timers -> creates, deletes, listings of this turn -> callbacks
  *                  -> questions, behind all that is for the locks
+ *   lc_send():     what was asked of the ensemble since the last time leaves
  *
  * No callback to the face comes from inside the call that caused it. So nothing that the face
  * does in it can meet half-changed state.
@@ -19,6 +20,7 @@
 #include "listing.h"
 #include "loss.h"
 #include "orphan.h"
+#include "outbox.h"
 #include "poke.h"
 #include "tell.h"
 
@@ -130,6 +132,7 @@ static const struct entry_events entry_events = {
 /* All layers' parts. */
 struct engine {
 	struct lc lc; /* first: lc_destroy() frees the engine by it */
+	struct outbox outbox;
 	struct session session;
 	struct quota quota;
 	struct watches watches;
@@ -167,6 +170,11 @@ static struct lc *make_engine(void)
 	return &engine->lc;
 }
 
+static struct outbox *outbox_of(struct lc *lc)
+{
+	return &((struct engine *)lc)->outbox;
+}
+
 static bool valid_root(const char *root)
 {
 	size_t len = strlen(root);
@@ -195,6 +203,7 @@ static void free_engine(struct lc *lc)
 {
 	pokes_finish(lc);
 	session_free(lc);
+	outbox_finish(outbox_of(lc));
 	free(lc->root);
 	free(lc);
 }
@@ -212,12 +221,12 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 	if (!lc)
 		return -ENOMEM;
 	lc->config = *config;
-	lc->ensemble = ensemble;
+	lc->ensemble = &outbox_of(lc)->ensemble;
 	lc->entries->events = &entry_events;
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
 	asking_begin(lc);
-	if (lc->root && pokes_begin(lc) == 0) {
+	if (outbox_begin(outbox_of(lc), ensemble) == 0 && lc->root && pokes_begin(lc) == 0) {
 		*ret_lc = lc;
 		return 0;
 	}
@@ -323,6 +332,11 @@ void lc_process(struct lc *lc, short revents)
 	waiters_tell(lc);
 	locks_flush(lc);
 	asking_send(lc);
+}
+
+void lc_send(struct lc *lc)
+{
+	outbox_send(outbox_of(lc));
 }
 
 /* ---- looking at it ---- */

@@ -27,7 +27,7 @@
  *
  * One thread. Nothing here waits. No callback runs inside the call that caused
  * it: callbacks run from lc_process(). They may call all functions but
- * lc_process() and lc_destroy(). Times are microseconds of the clock that the
+ * lc_process(), lc_send() and lc_destroy(). Times are microseconds of the clock that the
  * caller gives; names that end in _ms are wall clock time since 1970. Errors are
  * negative errno values. No ZooKeeper code and no znode path passes this
  * interface: a lock is named by its path below the root, "build" or
@@ -142,10 +142,12 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
  * for some seconds. Otherwise they go with the session timeout. */
 void lc_destroy(struct lc *lc, bool farewell);
 
-/* For the caller's loop, both once every turn. lc_prepare() fills in the descriptor to poll and
- * returns the longest wait. lc_process() gets the events of poll(2). */
+/* For the caller's loop, each once every turn. lc_prepare() fills in the descriptor to poll and
+ * returns the longest wait. lc_process() gets the events of poll(2). What it, and all other calls,
+ * ask of the ensemble is kept until lc_send(), which comes last: nothing leaves before that. */
 int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd);
 void lc_process(struct lc *lc, short revents);
+void lc_send(struct lc *lc);
 
 /* ---- going on in another process image ---- */
 

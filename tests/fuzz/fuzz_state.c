@@ -369,6 +369,7 @@ static void go_on(const void *state, size_t len)
 	claim_some(lc);
 	for (int i = 0; i < 40; i++) {
 		lc_process(lc, 0);
+		lc_send(lc);
 		r = lc_save(lc, &again, &again_len);
 		MUST(r == 0 || r == -EAGAIN);
 		if (r == 0) {

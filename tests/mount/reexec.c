@@ -101,6 +101,7 @@ static void run_until(struct lc *lc, struct lc_taker *taker,
 		if (pollfd.fd < 0)
 			pollfd.revents = 0;
 		lc_process(lc, pollfd.revents);
+		lc_send(lc);
 	}
 }
 

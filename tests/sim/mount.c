@@ -23,9 +23,11 @@ static struct mount *mount_of(void *ctx)
 
 /* ---- what its engine is given, and tells ---- */
 
+/* Not with requests that wait to be sent: see host_wake(). */
 void mount_stumble(struct mount *mount)
 {
-	if (!mount->sim->plan.jump_us || !mount->sim->faulty || !rng_chance(&mount->jump_rng, 30))
+	if (host_keeps(&mount->host) || !mount->sim->plan.jump_us || !mount->sim->faulty ||
+	    !rng_chance(&mount->jump_rng, 30))
 		return;
 	trace("%s: is stopped in the middle of a turn", mount->host.name);
 	mount->host.clock_base_us += mount->sim->plan.jump_us;

@@ -430,6 +430,7 @@ static void since_when_it_holds(void **state)
 		assert_false(since);
 		if (reason)
 			assert_int_equal(lc_set_reason(holder.lc, "why", 3), 0);
+		host_wake(host);
 		take(&waiter, &stage->hosts[1], "build", LC_EXCLUSIVE);
 		assert_int_equal(entry_version(stage, &waiter, &since), 0);
 		assert_false(since);
@@ -440,6 +441,7 @@ static void since_when_it_holds(void **state)
 		/* Who waits behind it hears of it, and only watches it anew. */
 		woken = requests(waiter.host);
 		assert_int_equal(lc_set_reason(holder.lc, "another", 7), 0);
+		host_wake(host);
 		run(stage, 20 * MS);
 		assert_int_equal(requests(waiter.host) - woken, 1);
 		leave(&holder);

@@ -2,8 +2,11 @@
  *
  * host.c - see host.h.
  */
+#include "base.h" /* first: it says how uthash is to be used */
+
 #include "host.h"
 
+#include "outbox.h"
 #include "trace.h"
 
 #include <stdio.h>
@@ -101,9 +104,37 @@ static void schedule(struct host *host, int64_t when_us)
 	agenda_at(host->agenda, when_us, turn, host, ++host->turn_serial);
 }
 
-void host_wake(struct host *host)
+static void wake_up(struct host *host)
 {
 	schedule(host, host->agenda->now_us + some_us(host, 150));
+}
+
+bool host_keeps(const struct host *host)
+{
+	return host->lc && !outbox_is_empty((const struct outbox *)host->lc->ensemble);
+}
+
+static void end_turn(struct host *host)
+{
+	lc_send(host->lc);
+}
+
+static void end_short_turn(void *ctx, uint64_t arg)
+{
+	struct host *host = ctx;
+
+	(void)arg;
+	if (host_keeps(host))
+		end_turn(host);
+}
+
+/* What it asks the ensemble for by this is sent at this moment: the lease is reckoned here from the
+ * sending, and by the engine from when the request was made. */
+void host_wake(struct host *host)
+{
+	if (host_keeps(host))
+		agenda_in(host->agenda, 0, end_short_turn, host, 0);
+	wake_up(host);
 }
 
 static void plan_turn(struct host *host)
@@ -130,6 +161,7 @@ static void turn(void *ctx, uint64_t serial)
 	if (host->hooks && host->hooks->turns)
 		host->hooks->turns(host);
 	lc_process(host->lc, POLLIN);
+	end_turn(host);
 	plan_turn(host);
 }
 
@@ -174,7 +206,7 @@ void host_still(struct host *host, int64_t duration_us)
 
 static void wake(void *ctx)
 {
-	host_wake(ctx);
+	wake_up(ctx);
 }
 
 static void wire_up(struct host *host)

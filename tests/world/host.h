@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * host.h - one host: an engine on the world, the loop around it, and the clock that both go by.
- * The loop is prepare, poll, requests, process; a host that is paused does nothing at all while
+ * The loop is prepare, poll, requests, process, send. A host that is paused does nothing while
  * its sockets fill.
  */
 #ifndef WORLD_HOST_H
@@ -58,6 +58,8 @@ void host_stop(struct host *host, bool farewell);
 void host_finish(struct host *host);
 /* Something was asked of the engine: the loop will turn. */
 void host_wake(struct host *host);
+/* Requests of its engine wait to be sent. */
+bool host_keeps(const struct host *host);
 /* SIGSTOP, and SIGCONT after that time. */
 void host_pause(struct host *host, int64_t duration_us);
 /* So is its clock. */

@@ -76,7 +76,7 @@ static void answer_immediate(struct lock *lock, const struct queue *queue, struc
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
 		if (!probes(taker, queue) || refuse_immediate(lock, queue, &crowd, taker))
 			continue;
-		taker->wait = WAIT_QUEUED;
+		taker_set_wait(taker, WAIT_QUEUED);
 		taker_step(taker);
 	}
 }

@@ -28,20 +28,27 @@
 
 /* ---- saving ---- */
 
-static void save_session(struct lc *lc, struct state_writer *writer)
+static struct state_record save_session(struct lc *lc)
 {
 	struct state_record record = {.kind = STATE_SESSION, .texts = {lc->root}};
-	struct state_session *session = &record.fixed.session;
+	struct state_session *session = &record.fixed.session, given;
 
 	session->flags = lc->draining ? STATE_SESSION_DRAINING : 0;
+	session->version = STATE_VERSION;
+	session->least = STATE_LEAST;
 	session_save(lc, session);
 	pokes_save(lc, session);
-	session->saved_us = lc_now(lc); /* nothing else in it is later */
-	state_write(writer, &record);
+	/* That time has passed is no change. */
+	given = lc->changes->session.fixed.session;
+	session->saved_us = given.saved_us;
+	if (!lc->changes->session.kind || memcmp(session, &given, sizeof(given)) != 0)
+		session->saved_us = lc_now(lc); /* nothing else in it is later */
+	return record;
 }
 
-static void save_counters(const struct lc_counters *counters, struct state_writer *writer)
+static struct state_record save_counters(const struct lc *lc)
 {
+	const struct lc_counters *counters = &lc->counters;
 	struct state_record record = {.kind = STATE_COUNTERS};
 
 	record.fixed.counters = (struct state_counters){
@@ -60,48 +67,200 @@ static void save_counters(const struct lc_counters *counters, struct state_write
 		record.fixed.counters.failures[i] = counters->failures[i];
 	for (int i = 0; i <= LC_WAIT_BUCKETS; i++)
 		record.fixed.counters.waits[i] = counters->waits[i];
-	state_write(writer, &record);
+	return record;
+}
+
+static const char *name_below_root(const struct lock *lock)
+{
+	const char *below = lock->path + strlen(lock->lc->root);
+
+	return below + (*below == '/');
 }
 
 /* One that has left, and has no entry, is only kept for an answer. */
-static void save_taker(const struct lc_taker *taker, const char *lock, struct state_writer *writer)
+static bool is_only_kept(const struct lc_taker *taker)
 {
-	struct state_record record = {.kind = STATE_TAKER, .texts = {lock}};
-
-	if (taker->state == TAKER_LEFT && taker->entry.state == ENTRY_ABSENT)
-		return;
-	taker_save(taker, &record);
-	state_write(writer, &record);
+	return taker->state == TAKER_LEFT && taker->entry.state == ENTRY_ABSENT;
 }
 
-static void save_takers(struct lc *lc, struct state_writer *writer)
+static struct state_record save_taker(const struct lc_taker *taker)
+{
+	struct state_record record = {.kind = STATE_TAKER,
+	                              .texts = {name_below_root(taker->entry.lock)}};
+
+	taker_save(taker, &record);
+	return record;
+}
+
+/* Of a taker or an eviction. False: there is nothing to be saved of it. */
+static bool save_object(const struct saved *saved, struct state_record *ret_record)
 {
 	const struct lc_taker *taker;
 
-	for (struct lock *lock = lc->locks->by_path; lock; lock = lock->hh.next) {
-		const char *below = lock->path + strlen(lc->root);
-
-		DL_FOREACH(lock->takers, taker)
-			save_taker(taker, below + (*below == '/'), writer);
+	if (saved->remains)
+		return false;
+	if (saved->kind == STATE_EVICTION) {
+		*ret_record = eviction_save(saved);
+		return true;
 	}
+	taker = taker_of_saved(saved);
+	if (is_only_kept(taker))
+		return false;
+	*ret_record = save_taker(taker);
+	return true;
+}
+
+/* Who gets the records. */
+struct receiver {
+	struct lc *lc;
+	lc_saved_fn *saved;
+	void *ctx;
+};
+
+static int hand_over(const struct receiver *to, uint64_t key, const struct state_record *record)
+{
+	size_t len;
+	const void *bytes = state_write_alone(&to->lc->changes->writer, record, &len);
+
+	if (!bytes)
+		return -ENOMEM;
+	to->saved(to->ctx, key, bytes, len);
+	return 0;
+}
+
+static int hand_over_takers(const struct receiver *to)
+{
+	int r = 0;
+
+	for (struct lock *lock = to->lc->locks->by_path; lock; lock = lock->hh.next) {
+		const struct lc_taker *taker;
+
+		DL_FOREACH(lock->takers, taker) {
+			struct state_record record;
+
+			if (r == 0 && save_object(&taker->entry.saved, &record))
+				r = hand_over(to, taker->entry.saved.key, &record);
+		}
+	}
+	return r;
+}
+
+static int hand_over_evictions(const struct receiver *to)
+{
+	const struct saved *saved = NULL;
+	int r = 0;
+
+	while (r == 0 && (saved = eviction_next(to->lc, saved))) {
+		struct state_record record = eviction_save(saved);
+
+		r = hand_over(to, saved->key, &record);
+	}
+	return r;
+}
+
+static int hand_over_all(const struct receiver *to, const struct state_record *session)
+{
+	struct state_record counters = save_counters(to->lc);
+	int r = hand_over(to, STATE_KEY_SESSION, session);
+
+	if (r == 0)
+		r = hand_over(to, STATE_KEY_COUNTERS, &counters);
+	if (r == 0)
+		r = hand_over_takers(to);
+	return r == 0 ? hand_over_evictions(to) : r;
+}
+
+int lc_save_all(struct lc *lc, lc_saved_fn *saved, void *ctx)
+{
+	struct receiver to = {lc, saved, ctx};
+	struct state_record session = save_session(lc);
+
+	return hand_over_all(&to, &session);
+}
+
+/* One of the two that are always there. */
+static int hand_over_if_changed(const struct receiver *to, uint64_t key,
+                                const struct state_record *record, struct state_record *given,
+                                size_t fixed_len)
+{
+	int r;
+
+	if (given->kind && memcmp(&record->fixed, &given->fixed, fixed_len) == 0)
+		return 0;
+	r = hand_over(to, key, record);
+	if (r == 0)
+		*given = *record;
+	return r;
+}
+
+static int hand_over_change(const struct receiver *to, struct saved *saved)
+{
+	struct state_record record;
+	bool is_there = save_object(saved, &record);
+	int r = is_there ? hand_over(to, saved->key, &record) : 0;
+
+	if (r < 0)
+		return r;
+	if (saved->given && (!is_there || saved->given != saved->key))
+		to->saved(to->ctx, saved->given, NULL, 0);
+	saved->given = is_there ? saved->key : 0;
+	saved_touched_not(to->lc, saved);
+	free(saved->remains);
+	return 0;
+}
+
+int lc_save_changes(struct lc *lc, lc_saved_fn *saved, void *ctx)
+{
+	struct receiver to = {lc, saved, ctx};
+	struct changes *changes = lc->changes;
+	struct state_record session = save_session(lc), counters = save_counters(lc);
+	int r = hand_over_if_changed(&to, STATE_KEY_SESSION, &session, &changes->session,
+	                             sizeof(session.fixed.session));
+
+	if (r == 0)
+		r = hand_over_if_changed(&to, STATE_KEY_COUNTERS, &counters, &changes->counters,
+		                         sizeof(counters.fixed.counters));
+	while (r == 0 && changes->first)
+		r = hand_over_change(&to, changes->first);
+	return r;
+}
+
+bool lc_settled(const struct lc *lc)
+{
+	const struct lc_call *call;
+
+	DL_FOREACH(lc->calls->calls, call)
+		if (!lc_may_cancel(call))
+			return false;
+	return true;
+}
+
+static void append(void *ctx, uint64_t key, const void *bytes, size_t len)
+{
+	(void)key;
+	state_append(ctx, bytes, len);
 }
 
 int lc_save(struct lc *lc, void **ret_state, size_t *ret_len)
 {
 	struct state_writer writer;
-	const struct lc_call *call;
+	struct receiver to = {lc, append, &writer};
+	struct state_record session = save_session(lc);
 
-	DL_FOREACH(lc->calls->calls, call)
-		if (!lc_may_cancel(call))
-			return -EBUSY;
+	if (!lc_settled(lc))
+		return -EBUSY;
 	if (lc->session->state == LC_UNUSABLE)
 		return -EAGAIN;
+	session.fixed.session.saved_us = lc_now(lc);
 	state_begin(&writer);
-	save_session(lc, &writer);
-	save_counters(&lc->counters, &writer);
-	save_takers(lc, &writer);
-	evictions_save(lc, &writer);
+	if (hand_over_all(&to, &session) < 0)
+		writer.failed = true;
 	return state_end(&writer, ret_state, ret_len);
+}
+
+int lc_join_state(const struct lc_record *records, size_t count, void **ret_state, size_t *ret_len)
+{
+	return state_join(records, count, ret_state, ret_len);
 }
 
 int lc_check_state(const void *state, size_t len)

@@ -41,6 +41,7 @@ struct lc {
 	struct reads *reads;
 	struct calls *calls;
 	struct evictions *evictions;
+	struct changes *changes;
 };
 
 /* Each root has a node of this name, which has a node of each mount below it. */

@@ -146,6 +146,7 @@ struct engine {
 	struct reads reads;
 	struct calls calls;
 	struct evictions evictions;
+	struct changes changes;
 };
 
 static struct lc *make_engine(void)
@@ -167,6 +168,9 @@ static struct lc *make_engine(void)
 	engine->lc.reads = &engine->reads;
 	engine->lc.calls = &engine->calls;
 	engine->lc.evictions = &engine->evictions;
+	engine->lc.changes = &engine->changes;
+	engine->changes.takers = STATE_KEY_TAKERS;
+	engine->changes.evictions = STATE_KEY_EVICTIONS;
 	return &engine->lc;
 }
 
@@ -202,6 +206,7 @@ static bool valid_root(const char *root)
 static void free_engine(struct lc *lc)
 {
 	pokes_finish(lc);
+	changes_finish(lc);
 	session_free(lc);
 	outbox_finish(outbox_of(lc));
 	free(lc->root);

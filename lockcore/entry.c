@@ -31,7 +31,10 @@ int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 	entry->wanted = true;
 	entry->held_since_ms = -1;
 	HASH_ADD(hh, lc->entries->by_id, id, sizeof(entry->id), entry);
-	return entry->hh.tbl ? 0 : -ENOMEM;
+	if (!entry->hh.tbl)
+		return -ENOMEM;
+	saved_begin(lc, &entry->saved, STATE_TAKER, 0);
+	return 0;
 }
 
 /* ---- from one process to the next ---- */
@@ -60,6 +63,7 @@ void entry_save(const struct entry *entry, struct state_record *saved)
 	saved->texts[1] = entry->name;
 	saved->texts[2] = entry->reason;
 	taker->id = entry->id;
+	taker->key = entry->saved.key;
 	taker->entry = state_without_answers(entry);
 	taker->czxid = entry->czxid;
 	taker->version = entry->version;
@@ -129,6 +133,7 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 		free(entry->reason);
 		return -ENOMEM;
 	}
+	saved_begin(lc, &entry->saved, STATE_TAKER, taker->key);
 	restore_state(entry, taker);
 	if (taker->flags & STATE_TAKER_UNPROVED)
 		lock->unproved = entry;
@@ -140,6 +145,7 @@ void entry_finish(struct entry *entry)
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0 && !entry->name);
 	fair_part(&entry->lc->entries->writers, &entry->data_turn);
 	HASH_DEL(entry->lc->entries->by_id, entry);
+	saved_touched_not(entry->lc, &entry->saved);
 	free(entry->reason);
 }
 
@@ -214,6 +220,7 @@ static void set_entry_state(struct entry *entry, enum entry_state state)
 		break;
 	}
 	entry->state = state;
+	entry_touch(entry);
 }
 
 void entry_set_absent(struct entry *entry)
@@ -460,6 +467,7 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 	}
 	entry->version = answer->stat->version;
 	entry->czxid = answer->stat->czxid;
+	entry_touch(entry);
 	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
 		events_of(entry)->marked(entry, by);
 	return true;
@@ -560,6 +568,7 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 
 	entry->pending--;
 	entry->data_pending = false;
+	entry_touch(entry);
 	entry->lc->entries->writing--;
 	write_next(entry->lc->entries);
 	switch (answer->result) {
@@ -619,6 +628,7 @@ void entry_write(struct entry *entry)
 	entry->data_dirty = false;
 	entry->told_since = true;
 	entry->data_pending = true;
+	entry_touch(entry);
 	entry->lc->entries->writing++;
 	entry->data_sent_us = lc_now(entry->lc);
 	entry->pending++;
@@ -630,5 +640,6 @@ void entry_write(struct entry *entry)
 void entry_write_since(struct entry *entry)
 {
 	entry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;
+	entry_touch(entry);
 	entry_write(entry);
 }

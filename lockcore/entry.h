@@ -23,7 +23,7 @@
 #include "fair.h"
 #include "lock.h"
 #include "name.h"
-#include "state.h"
+#include "saved.h"
 
 /* What an entry tells the layer above. Any of them may change the states of takers; none of
  * them frees an entry but `changed`, which comes last. */
@@ -62,9 +62,10 @@ struct entry {
 	enum entry_state state;
 	uint64_t id;       /* the second half of its UUID */
 	UT_hash_handle hh; /* in lc->entries->by_id */
-	bool wanted;       /* it shall exist */
-	bool gone;         /* PRESENT, but said to be gone: see entry_events */
-	unsigned pending;  /* answers outstanding that name this entry */
+	struct saved saved;
+	bool wanted;      /* it shall exist */
+	bool gone;        /* PRESENT, but said to be gone: see entry_events */
+	unsigned pending; /* answers outstanding that name this entry */
 
 	/* The node. */
 	char *name; /* CREATING, UNKNOWN: without its digits */
@@ -120,6 +121,12 @@ void entry_finish(struct entry *entry);
 void entry_save(const struct entry *entry, struct state_record *saved);
 int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
                   const struct state_record *saved);
+
+/* Something of it has changed that is saved. */
+static inline void entry_touch(struct entry *entry)
+{
+	saved_touch(entry->lc, &entry->saved);
+}
 
 /* It stands in the queue. */
 bool entry_is_queued(const struct entry *entry);

@@ -17,6 +17,7 @@
 #include "record.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,18 +28,30 @@
 
 struct eviction {
 	struct lc *lc;
+	struct saved saved;
 	char *path;
 	struct timer due;
 	bool pending;
 	struct eviction *prev, *next; /* in evictions */
 };
 
+static const struct eviction *eviction_of(const struct saved *saved)
+{
+	return (const struct eviction *)((const char *)saved - offsetof(struct eviction, saved));
+}
+
 static void free_eviction(struct eviction *eviction)
 {
 	timer_clear(&eviction->lc->timers, &eviction->due);
 	DL_DELETE(eviction->lc->evictions->evictions, eviction);
 	free(eviction->path);
-	free(eviction);
+	saved_free(eviction->lc, &eviction->saved, eviction);
+}
+
+static void set_time(struct eviction *eviction, int64_t due_us)
+{
+	timer_set(&eviction->lc->timers, &eviction->due, due_us);
+	saved_touch(eviction->lc, &eviction->saved);
 }
 
 static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
@@ -68,7 +81,7 @@ static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_REFUSED:
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
-		timer_set(&lc->timers, &eviction->due, lc_now(lc) + RETRY_US);
+		set_time(eviction, lc_now(lc) + RETRY_US);
 		return;
 	}
 }
@@ -79,7 +92,7 @@ static void eviction_fired(void *ctx)
 	struct lc *lc = eviction->lc;
 
 	if (!session_is_ready(lc)) {
-		timer_set(&lc->timers, &eviction->due, lc_now(lc) + RETRY_US);
+		set_time(eviction, lc_now(lc) + RETRY_US);
 		return;
 	}
 	eviction->pending = true;
@@ -109,26 +122,33 @@ static struct eviction *make_eviction(struct lc *lc, const char *path)
 }
 
 /* From now on it goes by itself. */
-static void begin_eviction(struct eviction *eviction, const struct entry_name *name, int64_t due_us)
+static void begin_eviction(struct eviction *eviction, const struct entry_name *name, int64_t due_us,
+                           uint64_t key)
 {
 	struct lc *lc = eviction->lc;
 
 	DL_APPEND(lc->evictions->evictions, eviction);
-	timer_set(&lc->timers, &eviction->due, due_us);
+	saved_begin(lc, &eviction->saved, STATE_EVICTION, key);
+	set_time(eviction, due_us);
 	poke_mount(lc, eviction->path, name, due_us);
 }
 
-void evictions_save(struct lc *lc, struct state_writer *writer)
+struct state_record eviction_save(const struct saved *saved)
 {
-	struct eviction *eviction;
+	const struct eviction *eviction = eviction_of(saved);
 
-	DL_FOREACH(lc->evictions->evictions, eviction) {
-		struct state_record record = {.kind = STATE_EVICTION, .texts = {eviction->path}};
+	return (struct state_record){
+		.kind = STATE_EVICTION,
+		.fixed.eviction = {.due_us = eviction->due.at_us, .key = saved->key},
+		.texts = {eviction->path},
+	};
+}
 
-		record.fixed.eviction.due_us =
-			eviction->due.armed ? eviction->due.at_us : lc_now(lc);
-		state_write(writer, &record);
-	}
+struct saved *eviction_next(const struct lc *lc, const struct saved *before)
+{
+	struct eviction *next = before ? eviction_of(before)->next : lc->evictions->evictions;
+
+	return next ? &next->saved : NULL;
 }
 
 int eviction_restore(struct lc *lc, const struct state_record *saved)
@@ -139,7 +159,8 @@ int eviction_restore(struct lc *lc, const struct state_record *saved)
 	if (!eviction)
 		return -ENOMEM;
 	if (name_parse(strrchr(eviction->path, '/') + 1, &name))
-		begin_eviction(eviction, &name, saved->fixed.eviction.due_us);
+		begin_eviction(eviction, &name, saved->fixed.eviction.due_us,
+		               saved->fixed.eviction.key);
 	return 0;
 }
 
@@ -185,7 +206,7 @@ static void follow_up(struct evict_call *evict)
 	}
 	eviction = evict->eviction;
 	evict->eviction = NULL;
-	begin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us);
+	begin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us, 0);
 }
 
 static void is_marked(struct evict_call *evict)

@@ -12,8 +12,11 @@ struct evictions {
 };
 
 void evictions_finish(struct lc *lc);
-/* From one process to the next. 0 or -ENOMEM. */
-void evictions_save(struct lc *lc, struct state_writer *writer);
+/* From one process to the next. The texts stay the eviction's. */
+struct state_record eviction_save(const struct saved *saved);
+/* The first one for NULL; NULL after the last. */
+struct saved *eviction_next(const struct lc *lc, const struct saved *before);
+/* 0 or -ENOMEM. */
 int eviction_restore(struct lc *lc, const struct state_record *saved);
 
 #endif

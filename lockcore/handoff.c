@@ -137,8 +137,10 @@ void handoff_leave(struct lc_taker *leaver)
 		return;
 	handoff_grant(next, true);
 	lock->lc->counters.hand_offs++;
-	if (!entry_is_proved(&next->entry))
+	if (!entry_is_proved(&next->entry)) {
 		lock->unproved = &next->entry;
+		entry_touch(&next->entry);
+	}
 }
 
 void handoff_release(struct lock *lock)
@@ -160,6 +162,7 @@ void handoff_proved(struct entry *entry)
 	if (lock->unproved != entry)
 		return;
 	lock->unproved = NULL;
+	entry_touch(entry);
 	handoff_release(lock);
 }
 

@@ -34,6 +34,7 @@ void lc_limit(struct lc_taker *taker, int64_t until_us)
 	if (taker->state != TAKER_HELD)
 		return;
 	taker->until_us = until_us;
+	entry_touch(&taker->entry);
 	timer_set(&taker->entry.lc->timers, &taker->limit, until_us);
 }
 
@@ -68,6 +69,7 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
 	free(entry->reason);
 	entry->reason = reason;
 	entry->data_dirty = true;
+	entry_touch(entry);
 	entry_write(entry);
 	return 0;
 }

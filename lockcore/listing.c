@@ -160,7 +160,7 @@ static void judge_removed(struct lock *lock)
 		struct entry *entry = &taker->entry;
 
 		if (taker->wait == WAIT_PROBING)
-			taker->wait = WAIT_QUEUED;
+			taker_set_wait(taker, WAIT_QUEUED);
 		if (entry->state == ENTRY_PRESENT) {
 			loss_of_lock(taker);
 		} else if (entry->state == ENTRY_UNKNOWN && !entry->pending) {

@@ -160,6 +160,31 @@ void lc_send(struct lc *lc);
  * One engine at a time may be in a session. exec(2) sees to it: the one ends as the other
  * begins. */
 int lc_save(struct lc *lc, void **ret_state, size_t *ret_len);
+/* The same, in records, for a caller that keeps them up to date at the end of every turn, before
+ * lc_send(): then another process can go on even if this one is killed. Each record has a key,
+ * which says its place. lc_save_changes() gives those that are new or have changed since the last
+ * call, and the keys of those that are gone, with `bytes` NULL; the first call gives all. It costs
+ * as much as has changed. lc_save_all() gives all: the same, byte for byte, as what the caller has
+ * by the changes. 0 or -ENOMEM: then something is missing until the next call. An engine that goes
+ * on has the keys of the former one.
+ *
+ * Any moment outside lc_process() will do, also one at which lc_save() says -EBUSY. A question that
+ * was under way then may have changed something or not, and nobody goes on with it. */
+typedef void lc_saved_fn(void *ctx, uint64_t key, const void *bytes, size_t len);
+int lc_save_changes(struct lc *lc, lc_saved_fn *saved, void *ctx);
+int lc_save_all(struct lc *lc, lc_saved_fn *saved, void *ctx);
+/* No question is under way that changes something. */
+bool lc_settled(const struct lc *lc);
+
+struct lc_record {
+	uint64_t key;
+	const void *bytes;
+	size_t len;
+};
+/* All records, sorted by their keys, as one state for lc_adopt(); malloced. -EPROTO, -ENOMEM.
+ * lc_check_state() follows. */
+int lc_join_state(const struct lc_record *records, size_t count, void **ret_state, size_t *ret_len);
+
 /* Only looks whether this engine can go on from it: 0, -EPROTO (broken), -ENOTSUP (of a version
  * that says so), -ENOMEM. */
 int lc_check_state(const void *state, size_t len);

@@ -49,6 +49,7 @@ void loss_of_node(struct lc_taker *taker)
 	if (taker->entry.gone)
 		return;
 	taker->entry.gone = true;
+	entry_touch(&taker->entry);
 	lock_want_list(taker->entry.lock);
 	if (taker->state != TAKER_HELD)
 		return;
@@ -93,7 +94,8 @@ void loss_by_limit(struct lc_taker *taker)
 
 void loss_of_session(struct lc_taker *taker)
 {
-	taker->wait = taker->wait == WAIT_MISSING ? WAIT_QUEUED : taker->wait;
+	if (taker->wait == WAIT_MISSING)
+		taker_set_wait(taker, WAIT_QUEUED);
 	if (taker->entry.state != ENTRY_ABSENT)
 		entry_set_absent(&taker->entry);
 	if (taker->state == TAKER_HELD)

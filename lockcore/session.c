@@ -614,7 +614,7 @@ void session_save(struct lc *lc, struct state_session *saved)
 	if (now.id == session->id)
 		memcpy(saved->password, now.password, sizeof(saved->password));
 	saved->granted_us = session->granted_us;
-	saved->away_us = session->state == LC_READY ? lc_now(lc) : session->away_us;
+	saved->away_us = session->state == LC_READY ? 0 : session->away_us;
 	saved->connections = session->connections;
 	saved->sessions = session->sessions;
 	saved->node_version = session->node_version;
@@ -641,7 +641,7 @@ int session_restore(struct lc *lc, const struct session_events *events,
 	name_node(session);
 	lease_restore(&session->lease, &saved->lease);
 	session->granted_us = saved->granted_us;
-	session->away_us = saved->away_us;
+	session->away_us = saved->away_us ? saved->away_us : lc_now(lc);
 	session->connections = saved->connections;
 	session->sessions = saved->sessions;
 	session->node_version = saved->node_version;

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The oldest version that can go on from what is written here. */
-#define LEAST 1
-
 struct head {
 	char magic[8];
 	uint32_t version, least;
@@ -48,8 +45,8 @@ static const struct shape shapes[] = {
 
 /* Without holes: they would carry what stood in memory before. */
 static_assert(sizeof(struct head) % ALIGN == 0, "");
-static_assert(sizeof(struct state_session) == 160, "");
-static_assert(sizeof(struct state_taker) == 136, "");
+static_assert(sizeof(struct state_session) == 168, "");
+static_assert(sizeof(struct state_taker) == 144, "");
 
 /* FNV-1a, of ALIGN bytes at a time, since all of a mount waits for it: each byte changes it, for
  * certain. */
@@ -127,20 +124,42 @@ void state_write(struct state_writer *writer, const struct state_record *record)
 	put(writer, NULL, head.len - len);
 }
 
-int state_end(struct state_writer *writer, void **ret_state, size_t *ret_len)
+const void *state_write_alone(struct state_writer *writer, const struct state_record *record,
+                              size_t *ret_len)
 {
-	struct head head = {.version = STATE_VERSION, .least = LEAST, .len = writer->len};
+	writer->len = 0;
+	writer->failed = false;
+	state_write(writer, record);
+	*ret_len = writer->len;
+	return writer->failed ? NULL : writer->bytes;
+}
 
+void state_append(struct state_writer *writer, const void *bytes, size_t len)
+{
+	put(writer, bytes, len);
+}
+
+static int finish_state(struct state_writer *writer, struct head head, void **ret_state,
+                        size_t *ret_len)
+{
 	if (writer->failed) {
 		free(writer->bytes);
 		return -ENOMEM;
 	}
 	memcpy(head.magic, magic, sizeof(magic));
+	head.len = writer->len;
 	head.checksum = checksum_of(writer->bytes, head);
 	memcpy(writer->bytes, &head, sizeof(head));
 	*ret_state = writer->bytes;
 	*ret_len = writer->len;
 	return 0;
+}
+
+int state_end(struct state_writer *writer, void **ret_state, size_t *ret_len)
+{
+	struct head head = {.version = STATE_VERSION, .least = STATE_LEAST};
+
+	return finish_state(writer, head, ret_state, ret_len);
 }
 
 /* ---- reading ---- */
@@ -207,6 +226,115 @@ static bool is_framed(const char *bytes, size_t len)
 			return false;
 	}
 	return offset == len;
+}
+
+/* ---- joining records ---- */
+
+/* A record, and nothing else. */
+static bool is_record(const struct lc_record *record)
+{
+	struct record_head head;
+
+	if (record->len < sizeof(head) || record->len > UINT32_MAX)
+		return false;
+	memcpy(&head, record->bytes, sizeof(head));
+	return head.len == record->len;
+}
+
+/* The key that the record itself says: nobody else has it. */
+static bool has_its_key(const struct state_record *record, uint64_t key)
+{
+	switch (record->kind) {
+	case STATE_SESSION:
+		return key == STATE_KEY_SESSION;
+	case STATE_COUNTERS:
+		return key == STATE_KEY_COUNTERS;
+	case STATE_TAKER:
+		return key == record->fixed.taker.key && key > STATE_KEY_TAKERS &&
+		       key < STATE_KEY_EVICTIONS;
+	case STATE_EVICTION:
+		return key == record->fixed.eviction.key && key > STATE_KEY_EVICTIONS;
+	}
+	return false;
+}
+
+/* Each record was written when it had changed. So others may know of later moments than the
+ * session's, which says what was past when the state was saved. */
+static int64_t find_latest(const void *state, size_t len)
+{
+	struct state_record record;
+	size_t offset = 0;
+	int64_t latest_us = 0;
+
+	while (state_read(state, len, &offset, &record)) {
+		int64_t time_us = record.kind == STATE_SESSION ? record.fixed.session.saved_us
+		                  : record.kind == STATE_TAKER ? record.fixed.taker.asked_us
+		                                               : 0;
+
+		if (time_us > latest_us)
+			latest_us = time_us;
+	}
+	return latest_us;
+}
+
+/* All frames are good. */
+static bool put_right(char *state, size_t len, struct head *ret_head)
+{
+	size_t place = sizeof(struct head) + sizeof(struct record_head), offset = 0;
+	struct state_record first;
+	int64_t latest_us = find_latest(state, len);
+
+	if (!state_read(state, len, &offset, &first) || first.kind != STATE_SESSION ||
+	    offset < place + sizeof(latest_us))
+		return false;
+	memcpy(state + place, &latest_us, sizeof(latest_us));
+	*ret_head = (struct head){.version = first.fixed.session.version,
+	                          .least = first.fixed.session.least};
+	return true;
+}
+
+static bool keys_are_good(const void *state, size_t len, const struct lc_record *records,
+                          size_t count)
+{
+	struct state_record record;
+	size_t offset = 0;
+
+	/* A kind that is not known is passed over, by its bytes. */
+	for (size_t i = 0, at = sizeof(struct head); i < count; i++) {
+		size_t end = at + records[i].len;
+
+		if (i > 0 && records[i].key <= records[i - 1].key)
+			return false;
+		offset = at;
+		if (state_read(state, end, &offset, &record) &&
+		    !has_its_key(&record, records[i].key))
+			return false;
+		at = end;
+	}
+	(void)len;
+	return true;
+}
+
+int state_join(const struct lc_record *records, size_t count, void **ret_state, size_t *ret_len)
+{
+	struct state_writer writer;
+	struct head head = {.version = 0};
+	bool good = true;
+
+	state_begin(&writer);
+	for (size_t i = 0; i < count && good; i++) {
+		good = is_record(&records[i]);
+		if (good)
+			state_append(&writer, records[i].bytes, records[i].len);
+	}
+	if (!writer.failed)
+		good = good && is_framed(writer.bytes, writer.len) &&
+		       keys_are_good(writer.bytes, writer.len, records, count) &&
+		       put_right(writer.bytes, writer.len, &head);
+	if (good)
+		return finish_state(&writer, head, ret_state, ret_len);
+	free(writer.bytes);
+	return -EPROTO;
 }
 
 /* ---- checking: what it says ---- */
@@ -513,7 +641,7 @@ int state_check(const void *state, size_t len)
 	memcpy(&head, state, sizeof(head));
 	if (memcmp(head.magic, magic, sizeof(magic)) != 0)
 		return -EPROTO;
-	if (head.least > STATE_VERSION || head.version < LEAST)
+	if (head.least > STATE_VERSION || head.version < STATE_LEAST)
 		return -ENOTSUP;
 	if (head.len != len || len % ALIGN != 0 || head.checksum != checksum_of(state, head) ||
 	    !is_framed(state, len))

@@ -8,6 +8,9 @@
  *   taker     each; those of one lock in the order of their entries
  *   eviction  each that is followed up
  *
+ * The records also go one by one, each under a key: lc_save_changes(). Sorted by their keys, and
+ * with a head, they are a state.
+ *
  * A record has a fixed part and texts, and says how long each is. So another version may have
  * more at the end of either: what a reader does not know it passes over, and what is missing
  * is 0 or "". A record of an unknown kind is passed over too. What a reader must know to go
@@ -19,6 +22,7 @@
 #include "lockcore.h"
 
 #define STATE_VERSION 1
+#define STATE_LEAST 1 /* the oldest version that can go on from what is written here */
 #define STATE_TEXTS_MAX 3
 #define STATE_PASSWORD 16
 #define STATE_TIME_MAX (INT64_MAX / 4) /* of the clock; later is never */
@@ -45,15 +49,17 @@ struct state_lease {
 #define STATE_SESSION_DRAINING 64
 
 struct state_session {
-	int64_t saved_us;
-	int64_t id; /* 0: there is none now */
+	int64_t saved_us; /* first: state_join() puts it right */
+	int64_t id;       /* 0: there is none now */
 	uint64_t half;
 	char password[STATE_PASSWORD];
-	int64_t granted_us, away_us;
+	int64_t granted_us;
+	int64_t away_us; /* since when it is not ready; 0: it is */
 	struct state_lease lease;
 	uint64_t connections, sessions;
 	int32_t node_version, pokes_seen;
 	uint64_t flags;
+	uint32_t version, least; /* as in the head, which is made of them; 0: 1 */
 };
 
 struct state_counters {
@@ -88,10 +94,12 @@ struct state_taker {
 	uint8_t state, wait, loss, entry;
 	uint32_t flags, reserved;
 	char command[LC_COMMAND_MAX + 1];
+	uint64_t key; /* of the record */
 };
 
 struct state_eviction {
 	int64_t due_us;
+	uint64_t key;
 };
 
 /* One record, read or to be written. */
@@ -118,6 +126,21 @@ void state_begin(struct state_writer *writer);
 void state_write(struct state_writer *writer, const struct state_record *record);
 /* 0 or -ENOMEM; the bytes are the caller's, or freed. */
 int state_end(struct state_writer *writer, void **ret_state, size_t *ret_len);
+
+/* The same for one record: `writer` is 0 at first, or what it was. NULL: no memory. */
+const void *state_write_alone(struct state_writer *writer, const struct state_record *record,
+                              size_t *ret_len);
+/* One that is written already. */
+void state_append(struct state_writer *writer, const void *bytes, size_t len);
+/* lc_join_state() */
+int state_join(const struct lc_record *records, size_t count, void **ret_state, size_t *ret_len);
+
+/* ---- the keys ---- */
+
+#define STATE_KEY_SESSION 1
+#define STATE_KEY_COUNTERS 2
+#define STATE_KEY_TAKERS 15 /* of takers: behind this */
+#define STATE_KEY_EVICTIONS (UINT64_C(1) << 63)
 
 /* ---- reading ---- */
 

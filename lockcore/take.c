@@ -24,6 +24,7 @@ static void settle_fired(void *ctx)
 {
 	struct lc_taker *taker = ctx;
 
+	entry_touch(&taker->entry);
 	entry_write_since(&taker->entry); /* first: the watch is not to tell of it */
 	entry_watch(&taker->entry);
 	lock_recheck(taker->entry.lock);
@@ -35,6 +36,7 @@ static void limit_fired(void *ctx)
 {
 	struct lc_taker *taker = ctx;
 
+	entry_touch(&taker->entry);
 	if (taker->state == TAKER_WAITING)
 		/* Only the ensemble can say that a lock is not free. */
 		taker_fail(taker, taker->immediate ? -EHOSTUNREACH : -ETIMEDOUT);
@@ -124,7 +126,7 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 	           session_lease_is_valid(lock->lc)) {
 		taker_fail(taker, -EAGAIN);
 	} else {
-		taker->wait = taker->immediate ? WAIT_PROBING : WAIT_QUEUED;
+		taker_set_wait(taker, taker->immediate ? WAIT_PROBING : WAIT_QUEUED);
 		taker->probed_at = lock->list_sent; /* an older listing says nothing to it */
 		taker_step(taker);
 	}

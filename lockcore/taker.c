@@ -74,6 +74,7 @@ static void set_due(struct lc_taker *taker, bool due)
 
 	if (due == (taker->due_prev != NULL))
 		return;
+	entry_touch(&taker->entry);
 	if (due) {
 		DL_APPEND2(takers->due, taker, due_prev, due_next);
 	} else {
@@ -151,6 +152,7 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 	enum taker_state old = taker->state;
 
 	assert(is_step(old, state));
+	entry_touch(&taker->entry);
 	count_state(taker, -1);
 	taker->state = state;
 	count_state(taker, +1);
@@ -333,14 +335,19 @@ void taker_replace(struct lc_taker *taker, struct lc_taker *old)
 	       old->entry.mode == LC_SHARED && !old->replaced_by);
 	taker->replaces = old;
 	old->replaced_by = taker;
+	entry_touch(&taker->entry);
 }
 
 void taker_part(struct lc_taker *taker)
 {
-	if (taker->replaces)
+	if (taker->replaces) {
 		taker->replaces->replaced_by = NULL;
-	if (taker->replaced_by)
+		entry_touch(&taker->entry);
+	}
+	if (taker->replaced_by) {
 		taker->replaced_by->replaces = NULL;
+		entry_touch(&taker->replaced_by->entry);
+	}
 	taker->replaces = taker->replaced_by = NULL;
 }
 
@@ -382,6 +389,7 @@ void taker_give_up(struct lc_taker *taker)
 		return;
 	taker->loss = LOSS_GIVEN_UP;
 	taker->entry.wanted = false;
+	entry_touch(&taker->entry);
 	timer_clear(&taker->entry.lc->timers, &taker->limit);
 	taker_step(taker);
 	if (taker->entry.lock->waiting > 0)
@@ -399,9 +407,15 @@ void taker_miss(struct lc_taker *taker)
 {
 	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
 	leave_front(taker);
-	taker->wait = WAIT_MISSING;
+	taker_set_wait(taker, WAIT_MISSING);
 	taker->entry.lc->takers->missing = true;
 	session_check(taker->entry.lc);
+}
+
+void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
+{
+	taker->wait = wait;
+	entry_touch(&taker->entry);
 }
 
 /* ---- its entry ---- */
@@ -428,6 +442,7 @@ static void create_entry(struct lc_taker *taker)
 	/* To the end: the order of creates is the order of entries. */
 	DL_DELETE(lock->takers, taker);
 	DL_APPEND(lock->takers, taker);
+	saved_move(lock->lc, &taker->entry.saved);
 	/* Sent back to back: a free lock costs one round trip. */
 	if (taker_needs_list(taker))
 		lock_want_list(lock);
@@ -486,12 +501,15 @@ void taker_try_later(struct lc_taker *taker)
 
 	timer_set(&lc->timers, taker->entry.wanted ? &taker->settle : &taker->limit,
 	          lc_now(lc) + RETRY_US);
+	entry_touch(&taker->entry);
 }
 
 void taker_free(struct lc_taker *taker)
 {
+	struct lc *lc = taker->entry.lc;
+
 	entry_finish(&taker->entry);
-	free(taker);
+	saved_free(lc, &taker->entry.saved, taker);
 }
 
 void taker_settle(struct lc_taker *taker)

@@ -68,6 +68,11 @@ static inline struct lc_taker *taker_of(struct entry *entry)
 	return (struct lc_taker *)entry;
 }
 
+static inline const struct lc_taker *taker_of_saved(const struct saved *saved)
+{
+	return (const struct lc_taker *)((const char *)saved - offsetof(struct entry, saved));
+}
+
 /* HELD, and its entry is there as far as is known. */
 bool taker_holds_entry(const struct lc_taker *taker);
 /* The lock is the one that it means, as far as was seen last. */
@@ -113,6 +118,8 @@ void taker_lose(struct lc_taker *taker);
 void taker_give_up(struct lc_taker *taker);
 /* Any state -> LEFT. */
 void taker_leave(struct lc_taker *taker);
+/* WAITING: another kind of it. */
+void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
 /* WAITING, and its entry is gone: whether it was evicted is not known yet. */
 void taker_miss(struct lc_taker *taker);
 /* Not to take the place of another one any more, nor to be replaced. */

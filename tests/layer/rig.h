@@ -44,6 +44,7 @@ struct rig {
 	struct orphans orphans;
 	struct pokes pokes;
 	struct evictions evictions;
+	struct changes changes;
 	int64_t now_us;
 	uint64_t randoms;
 	int open_result;

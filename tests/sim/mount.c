@@ -74,6 +74,7 @@ static bool disrupted(void *ctx)
 	bool suspects = mount->suspects;
 
 	mount->suspects = false;
+	mount->suspected |= suspects;
 	if (suspects)
 		lease_doubt(&mount->lease, host_clock_us(&mount->host));
 	return suspects;
@@ -187,6 +188,29 @@ static void oversleep(struct mount *mount)
 			taker->unheld_running_us = host_running_us(&mount->host);
 }
 
+/* How far this turn comes. */
+static enum death choose_death(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+
+	if (!sim->faulty || mount->turns == 0 || mount->host.paused ||
+	    !rng_chance(&mount->death_rng, sim->plan.deaths))
+		return LIVES;
+	return (enum death)rng_between(&mount->death_rng, DIES_BEFORE, DIES_SENT);
+}
+
+static void keep_records(struct mount *mount)
+{
+	if (!mount->sim->plan.records)
+		return;
+	legacy_keep(mount);
+	mount->turns++;
+	mount->last_lease = mount->lease;
+	mount->suspected = false;
+}
+
+static void die(struct mount *mount);
+
 static void turns(struct host *host)
 {
 	struct mount *mount = host->owner;
@@ -197,6 +221,23 @@ static void turns(struct host *host)
 	oversleep(mount);
 	(void)lc_doubted(host->lc);
 	mount->suspects = false;
+	mount->death = choose_death(mount);
+	mount->vanishing = mount->death == DIES_BEFORE;
+}
+
+static void ends(struct host *host)
+{
+	struct mount *mount = host->owner;
+	enum death death = mount->death ? mount->death : choose_death(mount);
+
+	mount->death = UNDECIDED;
+	if (death != DIES_BEFORE) {
+		keep_records(mount);
+		if (death != DIES_UNSENT)
+			lc_send(host->lc);
+	}
+	if (death != LIVES)
+		die(mount);
 }
 
 static void stood_still(struct host *host)
@@ -211,6 +252,7 @@ static void wire_freezes(void *ctx, int64_t duration_us)
 
 static const struct host_hooks hooks = {
 	.turns = turns,
+	.ends = ends,
 	.stood_still = stood_still,
 	.freeze = wire_freezes,
 	.joined = joined,
@@ -230,7 +272,8 @@ void mount_begin(struct mount *mount, struct sim *sim, int index)
 		drift_ppm = -200000;
 	*mount = (struct mount){.sim = sim,
 	                        .jump_rng = {sim->seed * 31 + (uint64_t)index},
-	                        .reload_rng = {sim->seed * 37 + (uint64_t)index}};
+	                        .reload_rng = {sim->seed * 37 + (uint64_t)index},
+	                        .death_rng = {sim->seed * 41 + (uint64_t)index}};
 	host_init(&mount->host, &sim->world, index, rng, &hooks, mount);
 	mount->host.jitter = true;
 	mount->host.clock_base_us = clock_base_us;
@@ -263,7 +306,9 @@ void mount_start(struct mount *mount)
 	mount->lease_session = 0;
 	mount->lease_blurred = false;
 	mount->lease_over_us = -1;
-	mount->suspects = false;
+	mount->suspects = mount->suspected = false;
+	mount->turns = 0;
+	legacy_forget(mount);
 	lease_begin(&mount->lease, mount->sim->plan.tick_us);
 	if (host_start(&mount->host, &config) < 0)
 		abort();
@@ -290,9 +335,25 @@ static bool save(struct mount *mount, void **ret_state, size_t *ret_len)
 	return r == 0;
 }
 
-void mount_reload(struct mount *mount)
+/* What it has sent arrives, or some of it. */
+static void replace_engine(struct mount *mount, struct rng *rng, void *state, size_t len)
 {
 	struct lc_config config = configure(mount);
+	struct conn *conn = mount->host.wire.conn;
+
+	questions_cancel(mount->sim, mount, NULL); /* they are not saved */
+	if (conn && rng_chance(rng, 500))
+		conn_break(conn, (int)rng_below(rng, (uint64_t)conn_under_way(conn, UP) + 1));
+	mount->vanishing = true;
+	host_stop(&mount->host, false);
+	mount->vanishing = false;
+	if (host_adopt(&mount->host, &config, state, len) < 0)
+		abort();
+	free(state);
+}
+
+void mount_reload(struct mount *mount)
+{
 	void *state;
 	size_t len;
 
@@ -305,24 +366,39 @@ void mount_reload(struct mount *mount)
 		return;
 	}
 	trace("%s: goes on in another process", mount->host.name);
-	questions_cancel(mount->sim, mount, NULL); /* those that only read: they are not saved */
-	/* What it has sent arrives, or some of it. */
-	if (mount->host.wire.conn && rng_chance(&mount->reload_rng, 500))
-		conn_break(mount->host.wire.conn,
-		           (int)rng_below(&mount->reload_rng,
-		                          (uint64_t)conn_under_way(mount->host.wire.conn, UP) + 1));
+	keep_records(mount); /* of the last moment */
 	mount->sim->totals->reloads++;
-	mount->vanishing = true;
-	host_stop(&mount->host, false);
-	mount->vanishing = false;
-	if (host_adopt(&mount->host, &config, state, len) < 0)
-		abort();
-	free(state);
-	users_claim(mount);
+	replace_engine(mount, &mount->reload_rng, state, len);
+	users_claim(mount, false);
+}
+
+/* It is killed, and another process takes its place. What it has done since it was recorded last
+ * has not happened, as far as anybody knows. */
+static void die(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+	void *state;
+	size_t len;
+
+	trace("%s: is killed, and goes on in another process", mount->host.name);
+	sim->totals->deaths++;
+	mount->trouble_us = sim->agenda.now_us;
+	legacy_join(mount, &state, &len);
+	if (sim->violation[0])
+		return;
+	mount->lease = mount->last_lease;
+	mount->suspects |= mount->suspected;
+	replace_engine(mount, &mount->death_rng, state, len);
+	users_claim(mount, true);
+	if (rng_chance(&mount->death_rng, 200))
+		host_pause(&mount->host,
+		           rng_spread(&mount->death_rng, 1000, sim->plan.timeout_us / 8));
+	host_wake(&mount->host);
 }
 
 void mount_stop(struct mount *mount, bool farewell)
 {
+	legacy_forget(mount);
 	host_stop(&mount->host, farewell);
 	mount->drained = mount->forfeited = false;
 	memset(&mount->told, 0, sizeof(mount->told));

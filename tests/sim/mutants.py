@@ -62,6 +62,7 @@ TAKERS = unit('tests/sim/test_takers.c')
 OWN = unit('tests/sim/test_own.c')
 HANDOFF = unit('tests/sim/test_handoff.c')
 ADOPT = unit('tests/sim/test_adopt.c')
+OUTBOX = unit('tests/layer/outbox.c')
 # The engine's files, as they are.
 TEXTS = {}
 
@@ -328,7 +329,7 @@ mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
        'if (entry->gone ||',
        sim())
 mutant(11, 'hand_off_unguarded', 'handoff.c',
-       '\tif (!entry_is_proved(&next->entry))\n\t\tlock->unproved = &next->entry;\n',
+       '\t\tlock->unproved = &next->entry;\n',
        '',
        sim('evictions', 10630))
 mutant(11, 'leaver_deleted_before_the_next_is_proved', 'batch.c',
@@ -525,8 +526,8 @@ mutant(14, 'try_judged_by_own_leavers', 'judge.c',
        '\t\tcrowd.all++;',
        sim('any', 1450))
 mutant(14, 'try_does_not_list_first', 'take.c',
-       'taker->wait = taker->immediate ? WAIT_PROBING : WAIT_QUEUED;',
-       'taker->wait = WAIT_QUEUED;',
+       'taker_set_wait(taker, taker->immediate ? WAIT_PROBING : WAIT_QUEUED);',
+       'taker_set_wait(taker, WAIT_QUEUED);',
        sim())
 mutant(14, 'try_waits', 'judge.c',
        'if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->replaces)',
@@ -826,8 +827,8 @@ mutant(21, 'evicted_without_a_poke', 'evict.c',
        '',
        EVICTION)
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us);\n',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + 1000 * evict->wait_us);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us, 0);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + 1000 * evict->wait_us, 0);\n',
        sim('any', 700))
 mutant(21, 'evicted_in_our_time', 'evict.c',
        'if (evict->wait_us < call->lc->session->granted_us)',
@@ -899,8 +900,8 @@ mutant(21, 'evicted_waiter_goes_on', 'taker.c',
        'if (taker->state != TAKER_HELD)\n\t\treturn;',
        sim())
 mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us);\n',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us / 2);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us, 0);\n',
+       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us / 2, 0);\n',
        sim())
 
 # ---- 33: authority ----
@@ -1046,7 +1047,7 @@ mutant(37, 'an_answer_older_than_the_question_in_a_crowd', 'asking.c',
        '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
        sim())
 mutant(37, 'no_share_of_questions', 'asking.c',
-       'return asker->asking < (asker->uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);',
+       'return asker->asking < (asker->user.uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);',
        'return true;',
        CALLS)
 mutant(37, 'users_take_no_turns', 'asking.c',
@@ -1211,8 +1212,8 @@ mutant(38, 'unknown_create_forgotten', 'entry.c',
        'entry->state = ENTRY_ABSENT;\n\t\tfree(entry->name);\n\t\tentry->name = NULL;',
        sim())
 mutant(38, 'leavers_forgotten', 'adopt.c',
-       'if (taker->state == TAKER_LEFT && taker->entry.state == ENTRY_ABSENT)',
-       'if (taker->state == TAKER_LEFT)',
+       'return taker->state == TAKER_LEFT && taker->entry.state == ENTRY_ABSENT;',
+       'return taker->state == TAKER_LEFT;',
        ADOPT)
 mutant(38, 'unclaimed_stay', 'adopt.c',
        'lc_leave(taker_of(entry));',
@@ -1243,8 +1244,8 @@ mutant(38, 'order_reversed_in_the_next_process', 'taker.c',
        'taker->entry.wanted = wants_entry(taker);\n\tDL_PREPEND(',
        ADOPT)
 mutant(38, 'eviction_forgotten', 'adopt.c',
-       'evictions_save(lc, &writer);',
-       '',
+       'return r == 0 ? hand_over_evictions(to) : r;',
+       'return r;',
        ADOPT)
 mutant(38, 'upgrade_forgotten', 'adopt.c',
        'adopt_successors(lc, state, len);',
@@ -1270,6 +1271,44 @@ mutant(38, 'saved_in_the_middle_of_a_question', 'adopt.c',
        'if (!lc_may_cancel(call))',
        'if (0)',
        ADOPT)
+mutant(40, 'sent_before_it_is_recorded', 'outbox.c',
+       '\tassert(count >= 1 && count <= ENSEMBLE_OPS_MAX);',
+       '\tif (outbox->fate == ENSEMBLE_OK) {\n'
+       '\t\toutbox->below->port->submit(outbox->below, ops, count, answer, ctx);\n'
+       '\t\treturn;\n\t}',
+       OUTBOX)
+mutant(40, 'sent_after_the_connection', 'outbox.c',
+       'outbox->connected = false;\n\toutbox->fate = ENSEMBLE_UNKNOWN;\n\toutbox->events->disc',
+       'outbox->connected = false;\n\toutbox->events->disc',
+       OUTBOX)
+mutant(40, 'change_not_recorded', 'taker.c',
+       '\tentry_touch(&taker->entry);\n\tcount_state(taker, -1);',
+       '\tcount_state(taker, -1);',
+       sim('deaths'))
+mutant(40, 'loss_not_recorded', 'loss.c',
+       '\ttaker->entry.gone = true;\n\tentry_touch(&taker->entry);',
+       '\ttaker->entry.gone = true;',
+       sim('operators'))
+mutant(40, 'limit_not_recorded', 'hold.c',
+       '\ttaker->until_us = until_us;\n\tentry_touch(&taker->entry);',
+       '\ttaker->until_us = until_us;',
+       sim())
+mutant(40, 'order_not_recorded', 'taker.c',
+       '\tsaved_move(lock->lc, &taker->entry.saved);\n',
+       '',
+       sim())
+mutant(40, 'former_place_stays_recorded', 'adopt.c',
+       'if (saved->given && (!is_there || saved->given != saved->key))',
+       'if (saved->given && !is_there)',
+       sim())
+mutant(40, 'gone_ones_stay_recorded', 'saved.c',
+       '\tif (saved->given) {',
+       '\tif (0) {',
+       sim())
+mutant(40, 'takers_of_the_future', 'state.c',
+       "record.kind == STATE_TAKER ? record.fixed.taker.asked_us",
+       "0 ? record.fixed.taker.asked_us",
+       sim('deaths'))
 
 # ---- building ----
 

@@ -236,6 +236,17 @@ static void choose_limits(struct plan *plan, uint64_t seed)
 		plan->limits = 300;
 }
 
+static void lose_nothing(struct plan *plan)
+{
+	plan->lossless = true;
+	plan->evictions = 0;
+	plan->outsiders = 0;
+	plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm =
+		0;
+	plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] =
+		plan->world.timeout_max_us[2] = 0;
+}
+
 /* Among whatever else happens; where nothing else does, nothing may be lost by it. */
 static void choose_reloads(struct plan *plan, uint64_t seed)
 {
@@ -248,13 +259,24 @@ static void choose_reloads(struct plan *plan, uint64_t seed)
 	if (strcmp(plan->profile, "calm") != 0 || rng_chance(&rng, 300))
 		return;
 	plan->profile = "reloads";
-	plan->lossless = true;
-	plan->evictions = 0;
-	plan->outsiders = 0;
-	plan->world.snap_per_mille = plan->world.lose_touch_ppm = plan->world.refuse_session_ppm =
-		0;
-	plan->world.timeout_max_us[0] = plan->world.timeout_max_us[1] =
-		plan->world.timeout_max_us[2] = 0;
+	lose_nothing(plan);
+}
+
+/* As with reloads. */
+static void choose_deaths(struct plan *plan, uint64_t seed)
+{
+	static const unsigned shares[] = {2, 10, 50, 200};
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 29};
+
+	plan->records = seed % 4 == 0;
+	if (!rng_chance(&rng, 150))
+		return;
+	plan->records = true;
+	plan->deaths = shares[rng_below(&rng, sizeof(shares) / sizeof(shares[0]))];
+	if (strcmp(plan->profile, "calm") != 0 || rng_chance(&rng, 300))
+		return;
+	plan->profile = "deaths";
+	lose_nothing(plan);
 }
 
 void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
@@ -309,5 +331,6 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 	make_rare(plan, seed);
 	choose_modes(plan, seed);
 	choose_reloads(plan, seed);
+	choose_deaths(plan, seed);
 	choose_limits(plan, seed);
 }

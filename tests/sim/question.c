@@ -20,7 +20,7 @@
 static void cancel(struct question *question)
 {
 	question->sim->inside_call = true;
-	if (!question->swallowed)
+	if (!question->swallowed && question->call)
 		lc_cancel(question->call);
 	question->sim->inside_call = false;
 	if (question->deed)
@@ -41,6 +41,10 @@ static void answered(struct question *question, int err)
 {
 	struct sim *sim = question->sim;
 
+	if (question->mount->vanishing) { /* before it is told */
+		question->call = NULL;
+		return;
+	}
 	if (mutation == MUTATE_swallow_done && rng_chance(&sim->rng, 50)) {
 		question->swallowed = true;
 		return;
@@ -73,7 +77,7 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct question *question = ctx;
 
-	if (err == 0) {
+	if (err == 0 && !question->mount->vanishing) {
 		long i = question->lock - question->sim->locks;
 
 		ledger_judge_slots(question, info->slots);
@@ -85,21 +89,21 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 
 static void list_done(void *ctx, int err, const struct lc_listing *listing)
 {
-	if (err == 0)
+	if (err == 0 && !((struct question *)ctx)->mount->vanishing)
 		judge_listing(ctx, listing);
 	answered(ctx, err);
 }
 
 static void entries_done(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
-	if (err == 0)
+	if (err == 0 && !((struct question *)ctx)->mount->vanishing)
 		judge_entries(ctx, infos, count);
 	answered(ctx, err);
 }
 
 static void value_done(void *ctx, int err, const char *value, size_t len)
 {
-	if (err == 0)
+	if (err == 0 && !((struct question *)ctx)->mount->vanishing)
 		ledger_judge_value(ctx, value, len);
 	answered(ctx, err);
 }

@@ -237,8 +237,10 @@ static void print_totals(const struct sim_totals *totals, double took)
 	       totals->overdue);
 	printf("transactions %lu of %lu operations\n", totals->transactions,
 	       totals->transaction_ops);
-	printf("went on in another process %lu, of its takers not claimed %lu; did not %lu\n",
-	       totals->reloads, totals->unclaimed, totals->not_reloaded);
+	printf("went on in another process %lu, after a death %lu, of its takers not claimed %lu; "
+	       "did "
+	       "not %lu\n",
+	       totals->reloads, totals->deaths, totals->unclaimed, totals->not_reloaded);
 	printf("faults:");
 	for (int i = 0; i < FAULT_KINDS; i++)
 		printf(" %s %lu", fault_names[i], totals->faults[i]);

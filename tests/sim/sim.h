@@ -4,6 +4,7 @@
  *
  *   plan       what a seed chooses: sizes, timeouts, which faults, how often
  *   mount      an engine on its host, and its lease, reckoned apart
+ *   legacy     what an engine leaves to the next one when it dies
  *   user       programs that take, hold and leave
  *   question   what they ask and change besides
  *   outsider   other clients' entries, operators that evict
@@ -79,6 +80,8 @@ struct plan {
 	int64_t loss_lead_us; /* who loses a lock is stopped, which takes time */
 	unsigned reloads;     /* per mille of the turns, before which a mount goes on in another
 	                       * process */
+	unsigned deaths;      /* per mille of the turns, in which it is killed and adopted */
+	bool records;         /* its records are kept, and judged */
 	int64_t jump_us;      /* mounts may be stopped in the middle of a turn, so long */
 	struct world_config world;
 };
@@ -107,6 +110,8 @@ struct taker {
 	uint64_t id;
 	enum lc_mode mode;
 	enum taker_phase phase;
+	uint64_t taken_in, left_in; /* mount->turns then */
+	bool refused;               /* at once */
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
 	int64_t token, granted_us, granted_clock_us;
@@ -200,10 +205,16 @@ struct mount {
 	bool lease_blurred; /* the engine did not take a write for evidence */
 	bool drained, forfeited;
 	bool suspects; /* that its clock stood still; the engine has not asked yet */
-	struct rng jump_rng, reload_rng;
-	bool vanishing;      /* what its engine says is not heard any more */
-	int64_t deadline_us; /* as the engine has told it */
-	struct lease lease;  /* from what was answered, reckoned apart */
+	struct rng jump_rng, reload_rng, death_rng;
+	bool vanishing; /* what its engine says is not heard any more */
+	/* How far this turn comes: it dies before it is recorded, or before anything is sent. */
+	enum death { UNDECIDED, LIVES, DIES_BEFORE, DIES_UNSENT, DIES_SENT } death;
+	struct legacy_record *legacy;
+	uint64_t turns;          /* that are recorded */
+	struct lease last_lease; /* as it was then */
+	bool suspected;          /* its engine has asked since then, and was told so */
+	int64_t deadline_us;     /* as the engine has told it */
+	struct lease lease;      /* from what was answered, reckoned apart */
 	int64_t lease_session;
 	int64_t lease_over_us; /* last time that it was over, by the mount's clock; -1 */
 	int64_t trouble_us;    /* the last moment of it so far */
@@ -220,7 +231,7 @@ struct sim_totals {
 	unsigned long eagain, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent, ecanceled,
 		edeadlk;
 	unsigned long questions, marks, stirs, overdue;
-	unsigned long reloads, not_reloaded, unclaimed;
+	unsigned long reloads, not_reloaded, unclaimed, deaths;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];
 };
@@ -278,6 +289,14 @@ bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us);
 /* Until when it may notice a fault. */
 int64_t mount_trouble(struct mount *mount);
 
+/* ---- legacy.c ---- */
+
+void legacy_forget(struct mount *mount);
+/* At the end of a turn. */
+void legacy_keep(struct mount *mount);
+/* As of the last turn that ended. The state is the caller's. */
+void legacy_join(struct mount *mount, void **ret_state, size_t *ret_len);
+
 /* ---- user.c ---- */
 
 void users_begin(struct sim *sim);
@@ -285,8 +304,9 @@ void users_stop(struct sim *sim);
 void users_finish(struct sim *sim);
 /* The mount is gone, and everything on it. */
 void users_abandon(struct mount *mount);
-/* Another engine has adopted their takers. Some of them have died meanwhile. */
-void users_claim(struct mount *mount);
+/* Another engine has adopted their takers. Some of them have died meanwhile. `died`: what they have
+ * asked for since the last turn is not known there. */
+void users_claim(struct mount *mount, bool died);
 /* It asks whether it still holds the lock. */
 void user_confirm(struct taker *taker, int64_t delay_us);
 const char *taker_phase_name(enum taker_phase phase);

@@ -2,7 +2,8 @@
  *
  * An engine that goes on in another process, in each state that it may be in: what holds goes on
  * holding, what waits keeps its place, what was under way is found out, what was told is not told
- * again, and what was not is.
+ * again, and what was not is. All of it twice: from a state that was saved, and from the records
+ * that a process leaves which is killed.
  */
 #include "unit_stage.h"
 
@@ -12,6 +13,9 @@
 
 #define BUILD ROOT "/build"
 #define TAKERS_MAX 4
+#define RECORDS_MAX 32
+
+static bool by_records;
 
 /* A stage with a lock, and the takers of its first host that are claimed when it reloads. */
 struct play {
@@ -20,11 +24,75 @@ struct play {
 	struct taker takers[TAKERS_MAX];
 	struct taker other; /* on the other host */
 	int64_t lead_us;
+	struct lc_record records[RECORDS_MAX]; /* of the first host, sorted */
+	size_t record_count;
 };
 
 static enum ensemble_result act(struct play *play, struct ensemble_op op)
 {
 	return stage_act(play->stage, 0, op, NULL);
+}
+
+/* Where the record of that key is, or would be. */
+static size_t place_of(const struct play *play, uint64_t key)
+{
+	size_t i = 0;
+
+	while (i < play->record_count && play->records[i].key < key)
+		i++;
+	return i;
+}
+
+static void record_changed(void *ctx, uint64_t key, const void *bytes, size_t len)
+{
+	struct play *play = ctx;
+	size_t i = place_of(play, key);
+	struct lc_record *record = &play->records[i];
+
+	if (i < play->record_count && record->key == key) {
+		free((void *)record->bytes);
+		memmove(record, record + 1, (--play->record_count - i) * sizeof(*record));
+	}
+	if (!bytes)
+		return;
+	assert_true(play->record_count < RECORDS_MAX);
+	memmove(record + 1, record, (play->record_count++ - i) * sizeof(*record));
+	*record = (struct lc_record){key, memcpy(malloc(len), bytes, len), len};
+}
+
+static void count_record(void *ctx, uint64_t key, const void *bytes, size_t len)
+{
+	struct play *play = ((void **)ctx)[0];
+	size_t i = place_of(play, key);
+
+	assert_true(i < play->record_count && play->records[i].key == key);
+	assert_int_equal(play->records[i].len, len);
+	assert_memory_equal(play->records[i].bytes, bytes, len);
+	++*(size_t *)((void **)ctx)[1];
+}
+
+/* As at the end of a turn. */
+static void record(struct play *play)
+{
+	size_t count = 0;
+	void *ctx[] = {play, &count};
+
+	assert_int_equal(lc_save_changes(play->here->lc, record_changed, play), 0);
+	assert_int_equal(lc_save_all(play->here->lc, count_record, ctx), 0);
+	assert_int_equal(count, play->record_count);
+}
+
+static void join(struct play *play, void **ret_state, size_t *ret_len)
+{
+	assert_int_equal(lc_join_state(play->records, play->record_count, ret_state, ret_len), 0);
+	assert_int_equal(lc_check_state(*ret_state, *ret_len), 0);
+}
+
+static void forget_records(struct play *play)
+{
+	for (size_t i = 0; i < play->record_count; i++)
+		free((void *)play->records[i].bytes);
+	play->record_count = 0;
 }
 
 static struct play *open_play(uint64_t seed, int64_t lead_us)
@@ -42,6 +110,7 @@ static struct play *open_play(uint64_t seed, int64_t lead_us)
 	}
 	assert_int_equal(act(play, ensemble_create(BUILD, NULL, 0)), ENSEMBLE_OK);
 	run(play->stage, SECOND);
+	record(play);
 	return play;
 }
 
@@ -52,7 +121,9 @@ static void close_play(struct play *play)
 	stage_leave(&play->other);
 	run(play->stage, 2 * SECOND);
 	assert_true(lc_idle(play->here->lc));
+	record(play);
 	finish(play->stage);
+	forget_records(play);
 	free(play);
 }
 
@@ -90,6 +161,11 @@ static struct taker *take_there(struct play *play, enum lc_mode mode)
 
 static void save(struct play *play, void **ret_state, size_t *ret_len)
 {
+	record(play);
+	if (by_records) {
+		join(play, ret_state, ret_len);
+		return;
+	}
 	assert_int_equal(lc_save(play->here->lc, ret_state, ret_len), 0);
 	assert_int_equal(lc_check_state(*ret_state, *ret_len), 0);
 }
@@ -741,6 +817,112 @@ static void not_adopted(void **state)
 	close_play(play);
 }
 
+/* A turn that is not recorded has not happened: nothing of it has left. */
+static void killed_before_it_was_recorded(void **state)
+{
+	struct play *play = open_play(90, 0);
+	struct taker *holder = take(play, 0), *never;
+	uint64_t id;
+	void *saved;
+	size_t len;
+
+	(void)state;
+	record(play);
+	never = take_for(play, 2, LC_FOREVER, LC_SHARED, NULL);
+	id = never->id;
+	lc_leave(holder->lc);
+	lc_process(play->here->lc, 0);
+	join(play, &saved, &len);
+	adopt(play, saved, len, 1 << 2);
+	assert_null(lc_claim(play->here->lc, id, NULL, NULL, NULL));
+	assert_true(lc_holds(holder->lc));
+	for (int i = 0; i < 1000; i++) {
+		run(play->stage, MS);
+		assert_int_equal(entries(play), 1);
+	}
+	assert_true(lc_holds(holder->lc));
+	close_play(play);
+}
+
+/* A question that changes something does not stand in the way. */
+static void killed_while_it_changes(void **state)
+{
+	struct play *play = open_play(91, 0);
+	struct taker *holder = take(play, 0);
+	struct lc_change change = {.slots = 2};
+	struct lc_call *call;
+	void *saved;
+	size_t len;
+
+	(void)state;
+	assert_true(lc_settled(play->here->lc));
+	assert_int_equal(lc_change(play->here->lc, "build", &change, NULL, NULL, &call), 0);
+	host_wake(play->here);
+	for (int i = 0; i < 100 && lc_settled(play->here->lc); i++)
+		run(play->stage, 100);
+	assert_false(lc_settled(play->here->lc));
+	assert_int_equal(lc_save(play->here->lc, &saved, &len), -EBUSY);
+	record(play);
+	join(play, &saved, &len);
+	lc_cancel(call);
+	adopt(play, saved, len, 0);
+	run(play->stage, SECOND);
+	assert_true(lc_holds(holder->lc));
+	close_play(play);
+}
+
+/* Killed again and again, before it is recorded what the next one has done. */
+static void killed_in_a_row(void **state)
+{
+	struct play *play = open_play(92, 0);
+	struct taker *holder = take(play, 0), *next = take(play, 1);
+	void *saved;
+	size_t len;
+
+	(void)state;
+	record(play);
+	for (int i = 0; i < 5; i++) {
+		join(play, &saved, &len);
+		adopt(play, saved, len, 0);
+		run(play->stage, i * MS);
+	}
+	run(play->stage, SECOND);
+	assert_int_equal(entries(play), 2);
+	assert_true(lc_holds(holder->lc));
+	stage_leave(holder);
+	run(play->stage, 100 * MS);
+	assert_true(lc_holds(next->lc));
+	close_play(play);
+}
+
+/* Whatever stands in shared memory is believed in nothing. */
+static void broken_records(void **state)
+{
+	struct play *play = open_play(93, 0);
+	struct lc_record *records = play->records, kept;
+	void *saved;
+	size_t len;
+
+	(void)state;
+	take(play, 0);
+	record(play);
+	assert_int_equal(lc_join_state(NULL, 0, &saved, &len), -EPROTO);
+	assert_int_equal(lc_join_state(records + 1, 1, &saved, &len), -EPROTO);
+	kept = records[2];
+	records[2].len -= 8;
+	assert_int_equal(lc_join_state(records, 3, &saved, &len), -EPROTO);
+	records[2] = kept;
+	records[2].key++;
+	assert_int_equal(lc_join_state(records, 3, &saved, &len), -EPROTO);
+	records[2] = kept;
+	records[1].key = 1;
+	assert_int_equal(lc_join_state(records, 3, &saved, &len), -EPROTO);
+	records[1].key = 2;
+	assert_int_equal(lc_join_state(records, 3, &saved, &len), 0);
+	free(saved);
+	close_play(play);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -767,9 +949,16 @@ int main(void)
 		cmocka_unit_test(guarded_hand_off),
 		cmocka_unit_test(upgrade_goes_on),
 		cmocka_unit_test(eviction_goes_on),
+		cmocka_unit_test(killed_before_it_was_recorded),
+		cmocka_unit_test(killed_while_it_changes),
+		cmocka_unit_test(killed_in_a_row),
+		cmocka_unit_test(broken_records),
 		cmocka_unit_test(claims),
 		cmocka_unit_test(not_adopted),
 	};
+	int failed;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	by_records = true;
+	return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,7 @@ static void forget(struct taker *taker)
 	DL_DELETE(sim->takers, taker);
 	taker->mount->told.abandoned += !taker->told;
 	taker->phase = T_LEFT;
+	taker->left_in = taker->mount->turns;
 }
 
 /* What it has taken to replace that one is its own. */
@@ -189,6 +190,8 @@ static void waiters_changed(void *ctx)
 	struct taker *taker = ctx;
 	struct sim *sim = taker->sim;
 
+	if (taker->mount->vanishing)
+		return;
 	if (sim->inside_call || !taker->watches)
 		sim_violation(sim, "taker %d: told that its waiters changed %s", taker->pid,
 		              sim->inside_call ? "from inside a call" : "unasked");
@@ -326,6 +329,8 @@ static void taken(void *ctx, int err)
 	struct taker *taker = ctx;
 	struct sim *sim = taker->sim;
 
+	if (taker->mount->vanishing)
+		return;
 	if (mutation == MUTATE_swallow_taken && rng_chance(&sim->rng, 50))
 		return;
 	if (sim->inside_call)
@@ -368,6 +373,8 @@ static void lost(void *ctx)
 	struct taker *taker = ctx;
 	struct sim *sim = taker->sim;
 
+	if (taker->mount->vanishing)
+		return;
 	if (sim->inside_call)
 		sim_violation(sim, "taker %d: lost() from inside a call", taker->pid);
 	if (taker->phase != T_HELD) {
@@ -428,6 +435,29 @@ static void choose_wait(struct taker *taker, struct rng *rng)
 		taker->wait_us = rng_spread(rng, 1000, 10000000);
 }
 
+static int ask_engine(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+	int err;
+
+	sim->inside_call = true;
+	err = lc_take(taker->mount->host.lc,
+	              &(struct lc_request){.lock = taker->lock->name,
+	                                   .mode = taker->mode,
+	                                   .czxid = taker->meant,
+	                                   .replaces = taker->replaces ? taker->replaces->lc : NULL,
+	                                   .wait_us = taker->wait_us,
+	                                   .pid = taker->pid,
+	                                   .uid = 1000,
+	                                   .command = "prog"},
+	              taken, lost, taker, &taker->lc);
+	sim->inside_call = false;
+	taker->taken_in = taker->mount->turns;
+	if (err == 0)
+		taker->id = lc_taker_id(taker->lc);
+	return err;
+}
+
 /* False: it was refused at once. */
 static bool request(struct taker *taker)
 {
@@ -442,18 +472,7 @@ static bool request(struct taker *taker)
 		taker->meant_us = mount->known[taker->lock - sim->locks].since_us;
 	}
 	taker->unfree_us = taker->lock->contended_us[mount->host.index][taker->mode];
-	sim->inside_call = true;
-	err = lc_take(mount->host.lc,
-	              &(struct lc_request){.lock = taker->lock->name,
-	                                   .mode = taker->mode,
-	                                   .czxid = taker->meant,
-	                                   .replaces = taker->replaces ? taker->replaces->lc : NULL,
-	                                   .wait_us = taker->wait_us,
-	                                   .pid = taker->pid,
-	                                   .uid = 1000,
-	                                   .command = "prog"},
-	              taken, lost, taker, &taker->lc);
-	sim->inside_call = false;
+	err = ask_engine(taker);
 	mount->told.takes++;
 	mount->told.failures += err < 0;
 	sim->totals->takes++;
@@ -465,10 +484,10 @@ static bool request(struct taker *taker)
 	      taker->wait_us == LC_FOREVER ? -1 : taker->wait_us, err);
 	host_wake(&mount->host);
 	if (err == 0) {
-		taker->id = lc_taker_id(taker->lc);
 		DL_APPEND(sim->takers, taker);
 		return true;
 	}
+	taker->refused = true;
 	lc_status(mount->host.lc, &status);
 	if (err != -ESHUTDOWN || (status.state != LC_UNUSABLE && !mount->drained))
 		sim_violation(sim, "lc_take: %d while the engine is %s", err,
@@ -581,16 +600,66 @@ static void claim(struct taker *taker)
 	agenda_in(&sim->agenda, 10000, watch_waiters, sim, (uint64_t)(taker->pid - PID_BASE));
 }
 
-void users_claim(struct mount *mount)
+/* The engine that died has not recorded that it was asked: it is asked again. */
+static void ask_again(struct taker *taker)
+{
+	struct taker *successor = taker->replaced_by;
+	int err = ask_engine(taker);
+
+	trace("%s: taker %d takes %s again: %d", taker->mount->host.name, taker->pid,
+	      taker->lock->name, err);
+	if (err == 0)
+		return;
+	taker->mount->told.failures++;
+	taker->told = true;
+	forget(taker);
+	go_on(taker, successor);
+}
+
+static bool is_unrecorded(const struct taker *taker, const struct mount *mount)
+{
+	return taker->mount == mount && taker->life == mount->life &&
+	       taker->taken_in == mount->turns;
+}
+
+/* Of those that came and went, or were refused, no engine knows. */
+static void forget_unrecorded(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+
+	for (int i = 0; i < sim->taker_count; i++) {
+		struct taker *taker = sim->all[i];
+
+		if (taker->phase != T_LEFT || !is_unrecorded(taker, mount))
+			continue;
+		mount->told.takes--;
+		mount->told.failures -= taker->refused;
+		mount->told.abandoned -= !taker->refused;
+		taker->life = -1;
+	}
+}
+
+void users_claim(struct mount *mount, bool died)
 {
 	struct sim *sim = mount->sim;
 	struct taker *taker, *t;
 
-	sim->inside_call = true;
+	if (died)
+		forget_unrecorded(mount);
 	DL_FOREACH_SAFE(sim->takers, taker, t)
-		if (taker->mount == mount && !sim->violation[0])
-			claim(taker);
+		if (taker->mount == mount && !sim->violation[0]) {
+			sim->inside_call = true;
+			if (died && is_unrecorded(taker, mount))
+				ask_again(taker);
+			else
+				claim(taker);
+		}
+	sim->inside_call = true;
 	lc_claimed(mount->host.lc);
+	if (died && mount->forfeited)
+		lc_forfeit(mount->host.lc);
+	else if (died && mount->drained)
+		lc_drain(mount->host.lc);
 	sim->inside_call = false;
 }
 

@@ -304,9 +304,9 @@ static void with_less_in_it(void **unused)
 	uint32_t fixed_len = get_u32(state + HEAD + 8);
 
 	(void)unused;
-	/* The flags are the last of it; the text moves up. */
-	put_u32(state + HEAD + 8, fixed_len - 8);
-	memmove(state + HEAD + RECORD_HEAD + fixed_len - 8, state + HEAD + RECORD_HEAD + fixed_len,
+	/* The flags and the versions are the last of it; the text moves up. */
+	put_u32(state + HEAD + 8, fixed_len - 16);
+	memmove(state + HEAD + RECORD_HEAD + fixed_len - 16, state + HEAD + RECORD_HEAD + fixed_len,
 	        8);
 	seal(state, len);
 	assert_int_equal(state_check(state, len), 0);

@@ -116,7 +116,10 @@ bool host_keeps(const struct host *host)
 
 static void end_turn(struct host *host)
 {
-	lc_send(host->lc);
+	if (host->hooks && host->hooks->ends)
+		host->hooks->ends(host);
+	else
+		lc_send(host->lc);
 }
 
 static void end_short_turn(void *ctx, uint64_t arg)

@@ -17,6 +17,8 @@ struct host;
 struct host_hooks {
 	/* A turn begins. */
 	void (*turns)(struct host *host);
+	/* It ends: calls lc_send(), unless the host dies before that. */
+	void (*ends)(struct host *host);
 	/* It was paused, and its clock with it; it goes on. */
 	void (*stood_still)(struct host *host);
 	/* As in struct wire. */

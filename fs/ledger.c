@@ -149,33 +149,30 @@ static void write_parts(struct ledger *ledger, bool all)
 	write_part(ledger, PART_PAUSES);
 }
 
-/* -EBUSY: not now. */
-static int write_engine(struct ledger *ledger)
+static void write_engine_record(void *ctx, uint64_t key, const void *bytes, size_t len)
 {
-	void *engine;
-	size_t len;
-	int r = lc_save(ledger->face->lc, &engine, &len);
+	struct store *store = ctx;
 
-	if (r < 0)
-		return r;
-	store_put(ledger->face->keeping.store, KEPT_ENGINE, 1, engine, len);
-	free(engine);
-	return 0;
+	if (bytes)
+		store_put(store, KEPT_ENGINE, key, bytes, len);
+	else
+		store_drop(store, KEPT_ENGINE, key);
 }
 
 int ledger_write(struct ledger *ledger, bool all)
 {
 	struct face *face = ledger->face;
-	int r = all ? write_engine(ledger) : 0;
+	struct store *store = face->keeping.store;
 
-	if (r < 0 || !face->pending.greeting)
-		return r; /* without, nothing was served yet */
+	if (!face->pending.greeting)
+		return 0; /* nothing was served yet */
+	if (lc_save_changes(face->lc, write_engine_record, store) < 0)
+		store_spoil(store);
 	write_parts(ledger, all);
 	keeping_write(&face->keeping, &ledger->carry, carry_of, face);
-	if (!ledger->carry.lacks)
-		return store_commit(face->keeping.store);
-	store_spoil(face->keeping.store);
-	return -ENOMEM;
+	if (ledger->carry.lacks)
+		store_spoil(store);
+	return store_commit(store);
 }
 
 bool ledger_is_behind(const struct ledger *ledger)
@@ -189,6 +186,32 @@ bool ledger_is_behind(const struct ledger *ledger)
 
 #define CHECKED_OBJECTS 200
 
+struct engine_check {
+	const struct store *store;
+	size_t count;
+};
+
+static void check_engine_record(void *ctx, uint64_t key, const void *bytes, size_t len)
+{
+	struct engine_check *check = ctx;
+	struct store_record record;
+
+	if (!store_get(check->store, KEPT_ENGINE, key, &record) || record.len != len ||
+	    memcmp(record.bytes, bytes, len) != 0)
+		abort(); /* lc_save_changes() has missed it */
+	check->count++;
+}
+
+static void check_engine(const struct ledger *ledger)
+{
+	const struct keeping *keeping = &ledger->face->keeping;
+	struct engine_check check = {.store = keeping->store};
+
+	if (lc_save_all(ledger->face->lc, check_engine_record, &check) == 0 &&
+	    check.count != keeping_count(keeping, KEPT_ENGINE))
+		abort();
+}
+
 void ledger_check(struct ledger *ledger)
 {
 	struct keeping *keeping = &ledger->face->keeping;
@@ -196,8 +219,10 @@ void ledger_check(struct ledger *ledger)
 
 	if (ledger->face->pending.greeting && !ledger_is_behind(ledger) &&
 	    !store_spoilt(keeping->store) &&
-	    (keeping->objects < CHECKED_OBJECTS || ++turns % CHECKED_OBJECTS == 0))
+	    (keeping->objects < CHECKED_OBJECTS || ++turns % CHECKED_OBJECTS == 0)) {
 		keeping_check(keeping, &ledger->carry, carry_of, ledger->face);
+		check_engine(ledger);
+	}
 }
 
 #endif
@@ -243,21 +268,42 @@ void ledger_read_mount(struct carry *carry, struct store *store, const char **re
 	carry_read_all(carry);
 }
 
+/* -errno; what is read is for free(3). */
+static int join_engine(const struct store *store, void **ret_state, size_t *ret_len)
+{
+	struct store_record *kept = NULL;
+	ssize_t count = store_list(store, KEPT_ENGINE, &kept);
+	struct lc_record *records;
+	int r = -ENOMEM;
+
+	records = count >= 0 ? calloc((size_t)count + 1, sizeof(*records)) : NULL;
+	for (ssize_t i = 0; records && i < count; i++)
+		records[i] = (struct lc_record){
+			.key = kept[i].key,
+			.bytes = kept[i].bytes,
+			.len = kept[i].len,
+		};
+	if (records)
+		r = lc_join_state(records, (size_t)count, ret_state, ret_len);
+	free(records);
+	free(kept);
+	return r;
+}
+
 static void read_engine(struct ledger *ledger, struct carry *carry)
 {
-	struct store_record record;
-	int r;
+	void *state = NULL;
+	size_t len = 0;
+	int r = join_engine(ledger->face->keeping.store, &state, &len);
 
-	if (!store_get(ledger->face->keeping.store, KEPT_ENGINE, 1, &record))
-		carry->refuse("the state lacks the locks");
-	if (!carry->checks) {
-		ledger->adopt_engine(ledger->ctx, record.bytes, record.len);
-		return;
-	}
-	r = lc_check_state(record.bytes, record.len);
+	if (r == 0)
+		r = lc_check_state(state, len);
 	if (r < 0)
 		carry->refuse(r == -ENOTSUP ? "the locks are kept in another version's way"
 		                            : "the locks are not kept well");
+	if (!carry->checks)
+		ledger->adopt_engine(ledger->ctx, state, len);
+	free(state);
 }
 
 void ledger_read(struct ledger *ledger, struct carry *carry)

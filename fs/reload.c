@@ -308,41 +308,28 @@ static const char *exec_program(const struct reload *reload)
 	return strerror(error);
 }
 
-static const char *problem_of(int error)
-{
-	return error == -EBUSY ? "what is being written to the ensemble does not end"
-	                       : strerror(-error);
-}
-
-/* False: not now. */
-static bool begin_check(struct reload *reload)
+static void begin_check(struct reload *reload)
 {
 	int r = ledger_write(reload->ledger, true);
 
-	if (r == -EBUSY)
-		return false;
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
 	if (r == 0)
 		r = start_checker(reload, store_fd(reload->face->keeping.store));
 	if (r < 0)
-		reload_give_up(reload, problem_of(r));
-	return true;
+		reload_give_up(reload, strerror(-r));
 }
 
-static bool make_way(struct reload *reload)
+static void make_way(struct reload *reload)
 {
 	const char *why;
 	int r;
 
 	reload->ledger->stopped_us = reload->face->clock_us();
 	r = ledger_write(reload->ledger, true);
-	if (r == -EBUSY)
-		return false;
-	why = r < 0 ? problem_of(r) : check_again(reload, store_fd(reload->face->keeping.store));
+	why = r < 0 ? strerror(-r) : check_again(reload, store_fd(reload->face->keeping.store));
 	if (!why)
 		why = exec_program(reload);
 	reload_give_up(reload, why);
-	return true;
 }
 
 bool reload_is_under_way(const struct reload *reload)
@@ -366,13 +353,20 @@ int64_t reload_wait(const struct reload *reload)
 
 void reload_process(struct reload *reload, bool settled)
 {
-	bool late = reload->face->clock_us() > reload->until_us, done = false;
+	const struct face *face = reload->face;
 
-	if (reload->stage == RELOAD_ASKED)
-		done = begin_check(reload);
-	else if (reload->stage == RELOAD_SETTLING)
-		done = settled && reload->face->turns.going == 0 && make_way(reload);
-	if (late && !done)
-		reload_give_up(reload, reload->stage == RELOAD_CHECKING ? "it is too slow"
-		                                                        : problem_of(-EBUSY));
+	if (reload->stage == RELOAD_ASKED) {
+		begin_check(reload);
+		return;
+	}
+	if (reload->stage == RELOAD_SETTLING && settled && face->turns.going == 0 &&
+	    lc_settled(face->lc)) {
+		make_way(reload);
+		return;
+	}
+	if (face->clock_us() > reload->until_us)
+		reload_give_up(reload, reload->stage == RELOAD_CHECKING
+		                               ? "it is too slow"
+		                               : "what is being written to the ensemble does not "
+		                                 "end");
 }

@@ -366,7 +366,8 @@ void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off
 {
 	struct lc_taker *taker = find_taker(file, req);
 
-	kept_touch(&file->kept);
+	if (taker && cursor_move(&file->cursor, off))
+		kept_touch(&file->kept);
 	if (taker)
 		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
 	else
@@ -405,9 +406,10 @@ void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64
 {
 	struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
 
-	kept_touch(&file->kept);
-	if (poller)
+	if (poller && poller != file->poller) {
 		file->poller = poller;
+		kept_touch(&file->kept);
+	}
 	if (claim)
 		held_poll(&claim->holder, req, file->node, asked, poller != 0);
 	else

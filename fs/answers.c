@@ -5,6 +5,7 @@
 #include "answers.h"
 
 #include "face.h"
+#include "store.h"
 #include "trace.h"
 
 #include <linux/fuse.h>
@@ -79,6 +80,7 @@ void answers_keep(struct face *face, bool opens, const struct iovec *iov, int co
 	if (answers->fd < 0)
 		return;
 	if (!make_answer_room(answers, size_with(answer.len))) {
+		store_spoil(face->keeping.store);
 		answers_emit(face, ignore_unopened);
 		trace(face, iov[0].iov_base);
 		(void)!writev(answers->fd, iov, count);
@@ -97,6 +99,33 @@ void answers_keep(struct face *face, bool opens, const struct iovec *iov, int co
 bool answers_are_kept(const struct face *face)
 {
 	return face->answers.len > 0;
+}
+
+void answers_record(struct face *face)
+{
+	const struct answers *answers = &face->answers;
+
+	for (size_t at = 0; at < answers->len;) {
+		const struct answer *answer = (const void *)(answers->kept + at);
+		const struct iovec iov = {
+			.iov_base = (void *)(uintptr_t)(answer + 1),
+			.iov_len = answer->len,
+		};
+
+		at += size_with(answer->len);
+		if (store_answer(face->keeping.store, answer->opens, &iov, 1) < 0)
+			return; /* the commit says so */
+	}
+}
+
+void answers_emit_again(struct face *face)
+{
+	const void *bytes;
+	size_t at = 0, len;
+	unsigned opens;
+
+	while (store_next_answer(face->keeping.store, &at, &opens, &bytes, &len))
+		(void)!write(face->answers.fd, bytes, len);
 }
 
 static uint64_t opened(const void *bytes)

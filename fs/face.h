@@ -134,6 +134,7 @@ typedef struct lc_taker *held_taker_fn(const void *file, fuse_req_t req);
 struct parked {
 	struct face *face;
 	fuse_req_t req;
+	uint64_t unique;      /* its number */
 	struct lc_call *call; /* ASKING: cancelled when the request is interrupted */
 	struct node *node;    /* a reference, or NULL */
 	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD, PARKED_COMMITTED } state;
@@ -292,8 +293,10 @@ struct cursor {
 
 void cursor_carry(struct carry *carry, struct cursor *cursor);
 
-void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face, fuse_req_t req,
-               struct node *node, size_t size, off_t off);
+/* Before a read at that offset. Whether it moves. */
+bool cursor_move(struct cursor *cursor, off_t off);
+void held_read(struct lc_taker *taker, const struct cursor *cursor, struct face *face,
+               fuse_req_t req, struct node *node, size_t size, off_t off);
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
                 size_t size);
 /* `taker_of` is asked when its turn has come: turn.h. */

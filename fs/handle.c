@@ -267,7 +267,8 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 
 void handle_read(struct handle *handle, fuse_req_t req, size_t size, off_t off)
 {
-	hold_changed(handle->holder.hold); /* the cursor moves */
+	if (cursor_move(&handle->cursor, off))
+		hold_changed(handle->holder.hold);
 	held_read(taker_of_handle(handle), &handle->cursor, handle->face, req, handle->node, size,
 	          off);
 }
@@ -291,7 +292,7 @@ void handle_fsync(struct handle *handle, fuse_req_t req)
 
 void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, uint64_t poller)
 {
-	if (poller) {
+	if (poller && poller != handle->poller) {
 		handle->poller = poller;
 		hold_changed(handle->holder.hold);
 	}

@@ -39,14 +39,21 @@ static void token_fetched(void *ctx, int err)
 
 /* The token stands at offset 0, and wherever the first read after a write is:
  * `echo reason >&9; read -r token <&9` shares one file position. */
-void held_read(struct lc_taker *taker, struct cursor *cursor, struct face *face, fuse_req_t req,
-               struct node *node, size_t size, off_t off)
+bool cursor_move(struct cursor *cursor, off_t off)
 {
-	struct parked *parked;
+	struct cursor was = *cursor;
 
 	if (off == 0 || cursor->rewind)
 		cursor->base = off;
 	cursor->rewind = false;
+	return was.rewind || cursor->base != was.base;
+}
+
+void held_read(struct lc_taker *taker, const struct cursor *cursor, struct face *face,
+               fuse_req_t req, struct node *node, size_t size, off_t off)
+{
+	struct parked *parked;
+
 	if (!lc_holds(taker) || lc_token(taker) != 0) {
 		reply_token(taker, req, size, off - cursor->base);
 		return;

@@ -32,6 +32,7 @@
 #include "log.h"
 #include "mount_error.h"
 #include "mountpoint.h"
+#include "store.h"
 #include "trace.h"
 #include "watchdog.h"
 
@@ -201,26 +202,63 @@ static bool still_in_doubt(struct loop *loop)
 	return loop->doubted && in_doubt(loop);
 }
 
+/* Into the store: after a crash those are served again that were read since the last commit. */
+static ssize_t read_request(struct loop *loop, struct fuse_buf *buffer)
+{
+	struct store *store = loop->face->keeping.store;
+	void *room = store_request_room(store, REQUEST_BYTES);
+	ssize_t n;
+
+	if (!room)
+		store_spoil(store);
+	buffer->mem = room ? room : loop->put_off.mem;
+	n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
+	if (n <= 0)
+		return n;
+	if (room)
+		store_request_add(store, (size_t)n);
+	trace_request(loop->face, buffer->mem, (size_t)n);
+	return n;
+}
+
+/* The commit at the end of the turn makes room for others in its place. */
+static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
+{
+	if (buffer->mem != loop->put_off.mem)
+		memcpy(loop->put_off.mem, buffer->mem, buffer->size);
+	loop->put_off.size = buffer->size;
+	pending_put_off(loop->face, buffer);
+}
+
 /* The next one, as read(2) says it. Whether the clock can be relied on is asked after it
  * was, since it is answered by that. */
-static ssize_t next_request(struct loop *loop, const struct fuse_buf *buffer)
+static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
 {
-	ssize_t n = loop->unserved;
+	bool put_off = loop->put_off.size > 0;
+	ssize_t n = put_off ? (ssize_t)loop->put_off.size : read_request(loop, buffer);
 
-	if (n == 0) {
-		n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
-		if (n > 0)
-			trace_request(loop->face, buffer->mem, (size_t)n);
+	if (put_off)
+		buffer->mem = loop->put_off.mem;
+	if (n <= 0)
+		return n;
+	buffer->size = (size_t)n;
+	if (in_doubt(loop)) {
+		put_off_request(loop, buffer);
+		return 0;
 	}
-	loop->unserved = n > 0 && in_doubt(loop) ? n : 0;
-	return loop->unserved > 0 ? 0 : n;
+	loop->put_off.size = 0;
+	return n;
 }
 
 /* Without it the mount can be served, but nobody can take it over. */
 static void record(struct loop *loop)
 {
-	int r = loop->fuse && !loop->unrecorded ? ledger_write(&loop->ledger, false) : 0;
+	int r;
 
+	if (!loop->fuse || loop->unrecorded)
+		return;
+	answers_record(loop->face);
+	r = ledger_write(&loop->ledger, false);
 	if (r >= 0)
 		return;
 	loop->unrecorded = true;
@@ -246,10 +284,12 @@ static void finish_turn(struct loop *loop)
 }
 
 /* libfuse's own reading prints what is no error here. */
-static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
+static void serve_requests(struct loop *loop)
 {
+	struct fuse_buf buffer = {0};
+
 	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
-		ssize_t n = next_request(loop, buffer);
+		ssize_t n = next_request(loop, &buffer);
 
 		if (n < 0) {
 			/* ENOENT: the request was interrupted before it was read. */
@@ -265,8 +305,7 @@ static void serve_requests(struct loop *loop, struct fuse_buf *buffer)
 		}
 		if (n == 0)
 			return;
-		buffer->size = (size_t)n;
-		pending_serve(loop->face, loop->fuse, buffer);
+		pending_serve(loop->face, loop->fuse, &buffer);
 		finish_request(loop);
 		if (fuse_session_exited(loop->fuse))
 			return;
@@ -279,7 +318,7 @@ static int64_t min(int64_t a, int64_t b)
 }
 
 /* `until_us` bounds the wait, INT64_MAX for none. */
-static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_us)
+static void take_turn(struct loop *loop, int64_t until_us)
 {
 	struct face *face = loop->face;
 	bool serve = loop->fuse && !still_in_doubt(loop);
@@ -302,7 +341,7 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - now);
-	if (wait < 0 || (serve && loop->unserved > 0) || answers_are_kept(face))
+	if (wait < 0 || (serve && loop->put_off.size > 0) || answers_are_kept(face))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, 8, &ts, NULL) < 0)
@@ -311,8 +350,8 @@ static void take_turn(struct loop *loop, struct fuse_buf *buffer, int64_t until_
 	watchdog_begin();
 	if (fds[6].revents)
 		pauses_wake(&face->pauses);
-	if (fds[0].revents || (serve && loop->unserved > 0))
-		serve_requests(loop, buffer);
+	if (fds[0].revents || (serve && loop->put_off.size > 0))
+		serve_requests(loop);
 	else
 		(void)in_doubt(loop);
 	if (fds[1].revents)
@@ -344,7 +383,7 @@ int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
 			return -EADDRNOTAVAIL;
 		if (now >= until_us)
 			return -ETIMEDOUT;
-		take_turn(loop, NULL, until_us);
+		take_turn(loop, until_us);
 	}
 }
 
@@ -362,7 +401,7 @@ int loop_connect(struct loop *loop, int64_t until_us)
 			return status.why;
 		if (loop->face->clock_us() >= until_us)
 			return -ETIMEDOUT;
-		take_turn(loop, NULL, until_us);
+		take_turn(loop, until_us);
 	}
 }
 
@@ -394,14 +433,14 @@ static void say_contact(struct loop *loop)
 bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 {
 	struct face *face = loop->face;
-	struct fuse_buf buffer = {.mem = malloc(REQUEST_BYTES)};
 	bool told = false;
 
-	while (buffer.mem && !loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
-	       loop->stage != LOOP_OVER &&
+	loop->put_off.mem = malloc(REQUEST_BYTES);
+	while (loop->put_off.mem && !loop->gone && !fuse_session_exited(loop->fuse) &&
+	       loop->terms < 2 && loop->stage != LOOP_OVER &&
 	       !(loop->stage > LOOP_SERVES && face->holds == 0 && face->parked == 0 &&
 	         loop->detacher <= 0)) {
-		take_turn(loop, &buffer, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
+		take_turn(loop, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
 		give_up(loop);
 		lose_patience(loop);
 		if (face->serving && !told) {
@@ -413,11 +452,12 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 		loop->ledger.sessions = loop->sessions;
 		loop->ledger.losses = loop->losses;
 		if (reload_is_under_way(&loop->reload))
-			reload_process(&loop->reload, loop->unserved == 0 && !in_doubt(loop) &&
+			reload_process(&loop->reload, loop->put_off.size == 0 && !in_doubt(loop) &&
 			                                      !answers_are_kept(face));
 	}
 	finish_turn(loop);
-	free(buffer.mem);
+	free(loop->put_off.mem);
+	loop->put_off = (struct fuse_buf){0};
 	return told;
 }
 
@@ -434,7 +474,7 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 		_exit(question(ctx));
 	}
 	while (loop->asked > 0 && loop->face->clock_us() < until && loop->terms < 2)
-		take_turn(loop, NULL, until);
+		take_turn(loop, until);
 	if (loop->asked > 0)
 		kill(loop->asked, SIGKILL);
 	return loop->answer;
@@ -446,5 +486,5 @@ void loop_delete_entries(struct loop *loop, int64_t timeout_us)
 
 	loop->fuse = NULL;
 	while (!lc_idle(loop->face->lc) && loop->face->clock_us() < until && loop->terms < 2)
-		take_turn(loop, NULL, until);
+		take_turn(loop, until);
 }

@@ -37,8 +37,8 @@ struct loop {
 	unsigned long sessions, losses; /* and so many there had been */
 	bool gone;                      /* the kernel's side has ended */
 	bool unrecorded;                /* no memory for the ledger, once */
-	ssize_t unserved;               /* bytes of a request that is read and not served yet */
-	bool doubted;                   /* the clock was, when that was asked last */
+	struct fuse_buf put_off; /* a request that is read and not served yet; size 0: none */
+	bool doubted;            /* the clock was, when that was asked last */
 };
 
 int loop_begin(struct loop *loop);

@@ -239,7 +239,8 @@ static bool begin_mount(struct options *options, struct loop *loop, struct mount
 
 /* The kernel's connection goes on, with what waited for an answer. libfuse knows of no mount
  * there, and will not take it off. */
-static bool adopt_mount(struct options *options, struct loop *loop, struct mount *mount)
+static bool adopt_mount(struct options *options, struct loop *loop, struct mount *mount,
+                        bool crashed)
 {
 	struct face *face = loop->face;
 	char device[32];
@@ -252,7 +253,10 @@ static bool adopt_mount(struct options *options, struct loop *loop, struct mount
 		return false;
 	}
 	pending_greet(face, mount->fuse);
-	pending_replay(face, mount->fuse);
+	if (crashed)
+		answers_emit_again(face);
+	pending_replay(face, mount->fuse, crashed);
+	pending_replay_read(face, mount->fuse);
 	lc_claimed(face->lc);
 	loop->sessions = loop->ledger.sessions;
 	loop->losses = loop->ledger.losses;
@@ -384,7 +388,7 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	if (carry) {
 		reload_read(&loop->reload, carry);
 		carry_end(carry);
-		if (adopt_mount(options, loop, &mount))
+		if (adopt_mount(options, loop, &mount, carry->crashed))
 			exit_status = serve_mount(loop, &mount, say_adopted);
 	} else if (begin_session(options, loop) == 0 && begin_mount(options, loop, &mount)) {
 		exit_status = serve_mount(loop, &mount, say_ready);

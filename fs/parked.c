@@ -50,6 +50,7 @@ struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, con
 	parked->face = face;
 	face->parked++;
 	parked->req = req;
+	parked->unique = pending_unique(face);
 	parked->node = node;
 	if (node)
 		node_ref(node);
@@ -106,13 +107,22 @@ void park_call(struct parked *parked, int r)
 	}
 }
 
+static int begin_write(struct parked *parked)
+{
+	int r = parked->go(parked);
+
+	if (r >= 0)
+		pending_begun(parked->face, parked->unique);
+	return r;
+}
+
 int park_write(struct parked *parked, int (*go)(struct parked *parked))
 {
 	struct face *face = parked->face;
 	int r = turn_ask(&face->turns, &parked->turn, parked_uid(parked), face->clock_us());
 
 	parked->go = go;
-	return r < 0 || parked->turn.state == TURN_WAITS ? r : go(parked);
+	return r < 0 || parked->turn.state == TURN_WAITS ? r : begin_write(parked);
 }
 
 static struct parked *parked_of(struct turn *turn)
@@ -139,7 +149,7 @@ void parked_process(struct face *face)
 	/* The ensemble answers, but too many of the same user write. */
 	refuse_late(face, face->clock_us(), lc_ready(face->lc) ? -EBUSY : -EHOSTUNREACH);
 	while ((parked = parked_of(turns_next(&face->turns)))) {
-		int r = parked->go(parked);
+		int r = begin_write(parked);
 
 		if (r < 0) {
 			unpark(parked);

@@ -5,6 +5,7 @@
 #include "pending.h"
 
 #include "face.h"
+#include "store.h"
 #include "trace.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 struct request {
 	uint64_t unique;
 	void *owner; /* waits for it since before the reload */
+	bool begun;  /* what it asks for may be done */
 	size_t len;
 	struct kept kept;
 	UT_hash_handle hh;
@@ -156,6 +158,7 @@ static bool keep_request(struct face *face, const void *bytes, size_t len)
 
 	if (!request)
 		return false;
+	request->begun = face->pending.begun;
 	HASH_ADD(hh, face->pending.waiting, unique, sizeof(request->unique), request);
 	if (!request->hh.tbl) {
 		free(request);
@@ -179,12 +182,45 @@ void pending_serve(struct face *face, struct fuse_session *fuse, const struct fu
 
 	if (request->opcode == FUSE_INIT && !pending->greeting)
 		pending->greeting = copy_request(buffer->mem, buffer->size);
+	if (request->unique == pending->put_off) {
+		forget_request(pending, pending->put_off);
+		pending->put_off = 0;
+	}
 	pending->now = request;
 	pending->answered = false;
+	pending->begun = false;
+	store_set_serving(face->keeping.store, request->unique);
 	fuse_session_process_buf(fuse, buffer);
+	store_set_serving(face->keeping.store, 0);
 	if (!pending->answered && is_question(request))
 		pending->lacks |= !keep_request(face, buffer->mem, buffer->size);
 	pending->now = NULL;
+}
+
+void pending_put_off(struct face *face, const struct fuse_buf *buffer)
+{
+	const struct fuse_in_header *request = buffer->mem;
+
+	if (request->unique == face->pending.put_off)
+		return;
+	face->pending.put_off = request->unique;
+	face->pending.begun = false;
+	face->pending.lacks |= !keep_request(face, buffer->mem, buffer->size);
+}
+
+void pending_begun(struct face *face, uint64_t unique)
+{
+	struct request *request;
+
+	if (face->pending.now && unique == pending_unique(face)) {
+		face->pending.begun = true;
+		return;
+	}
+	request = find_waiting(&face->pending, unique);
+	if (!request)
+		return;
+	request->begun = true;
+	kept_touch(&request->kept);
 }
 
 uint64_t pending_unique(const struct face *face)
@@ -216,23 +252,27 @@ void pending_wake_poller(struct face *face, uint64_t poller)
 
 /* ---- over a reload ---- */
 
-static size_t least_bytes(const struct fuse_in_header *header)
+static bool is_request(const void *bytes, size_t len)
 {
-	return sizeof(*header) + (header->opcode == FUSE_POLL ? sizeof(struct fuse_poll_in) : 0);
+	struct fuse_in_header header;
+	size_t least = sizeof(header);
+
+	if (len < least || len > REQUEST_BYTES)
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.opcode == FUSE_POLL)
+		least += sizeof(struct fuse_poll_in);
+	return header.len == len && len >= least;
 }
 
 static struct request *request_bytes_carry(struct carry *carry, struct request *request)
 {
-	struct fuse_in_header header = {0};
 	size_t len = request ? request->len : 0;
 	const void *bytes = carry_bytes(carry, request ? request->bytes : NULL, &len);
 
 	if (!carry->loads)
 		return request;
-	if (len >= sizeof(header))
-		memcpy(&header, bytes, sizeof(header));
-	if (len < sizeof(header) || header.len != len || len < least_bytes(&header) ||
-	    len > REQUEST_BYTES)
+	if (!is_request(bytes, len))
 		carry->refuse("the state has a request that is none");
 	request = copy_request(bytes, len);
 	if (!request)
@@ -247,6 +287,7 @@ void request_kept_carry(struct carry *carry, struct face *face, struct kept *kep
 		kept ? (struct request *)((char *)kept - offsetof(struct request, kept)) : NULL;
 
 	request = request_bytes_carry(carry, request);
+	CARRY_BOOL(carry, request->begun);
 	if (!carry->loads)
 		return;
 	if (!find_waiting(pending, request->unique))
@@ -299,8 +340,28 @@ void pending_greet(struct face *face, struct fuse_session *fuse)
 	face->pending.replays = false;
 }
 
+/* To confirm a lock twice does no harm, and EIO would say that it is lost. */
+static bool is_done_twice(const struct request *request)
+{
+	const struct fuse_in_header *header = (const void *)request->bytes;
+
+	return header->opcode == FUSE_FSYNC;
+}
+
+static void refuse_request(struct face *face, const struct request *request)
+{
+	struct fuse_out_header header = {
+		.len = sizeof(header),
+		.error = -EIO,
+		.unique = request->unique,
+	};
+	const struct iovec iov = {.iov_base = &header, .iov_len = sizeof(header)};
+
+	answers_keep(face, false, &iov, 1);
+}
+
 /* Those that go on waiting are copied anew, behind the others and in the same order. */
-void pending_replay(struct face *face, struct fuse_session *fuse)
+void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
 {
 	struct request *all = face->pending.waiting, *request, *next;
 
@@ -308,8 +369,25 @@ void pending_replay(struct face *face, struct fuse_session *fuse)
 	HASH_ITER(hh, all, request, next) {
 		HASH_DEL(all, request);
 		trace_request(face, request->bytes, request->len);
-		serve_again(face, fuse, request);
+		if (crashed && request->begun && !is_done_twice(request))
+			refuse_request(face, request);
+		else
+			serve_again(face, fuse, request);
 		kept_end(&request->kept);
 		free(request);
+	}
+}
+
+void pending_replay_read(struct face *face, struct fuse_session *fuse)
+{
+	struct fuse_buf buffer = {0};
+	const void *bytes;
+	size_t at = 0;
+
+	while (store_next_request(face->keeping.store, &at, &bytes, &buffer.size) &&
+	       is_request(bytes, buffer.size)) {
+		buffer.mem = (void *)(uintptr_t)bytes;
+		trace_request(face, bytes, buffer.size);
+		pending_serve(face, fuse, &buffer);
 	}
 }

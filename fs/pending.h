@@ -23,7 +23,9 @@ struct pending {
 	struct request *greeting; /* the first one: what this kernel can do */
 	const void *now;          /* the request that is being served, */
 	bool answered;            /*   and was */
+	bool begun;               /*   and has asked for a change */
 	void *owner;              /*   and who waits for it, if it is served again */
+	uint64_t put_off;         /* one that is served later; 0: none */
 	bool replays;             /* it was greeted long ago */
 	bool lacks;               /* no memory for one of them */
 };
@@ -31,8 +33,11 @@ struct pending {
 /* From now on answers are seen. 0, or -errno. */
 int pending_begin(struct face *face, struct fuse_session *fuse);
 void pending_finish(struct face *face);
-/* A request that was read. */
+/* A request that was read; or that is served later, when it comes again. */
 void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer);
+void pending_put_off(struct face *face, const struct fuse_buf *buffer);
+/* What the request of that number asks for may be done from now on. */
+void pending_begun(struct face *face, uint64_t unique);
 
 /* Of the request that is being served: its number, and of a POLL the number of who polls. */
 uint64_t pending_unique(const struct face *face);
@@ -47,8 +52,11 @@ void greeting_carry(struct carry *carry, struct face *face);
 bool pending_give(struct face *face, uint64_t unique, void *owner);
 /* Of the request that is being served again; NULL: of nobody. */
 void *pending_owner(const struct face *face);
-/* Greets as the kernel once did, and serves what waits again. */
+/* Greets as the kernel once did, and serves what waits again. After a crash nobody knows whether
+ * what had begun was done: it is answered EIO. */
 void pending_greet(struct face *face, struct fuse_session *fuse);
-void pending_replay(struct face *face, struct fuse_session *fuse);
+void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed);
+/* And those that were read since the store's last commit. */
+void pending_replay_read(struct face *face, struct fuse_session *fuse);
 
 #endif

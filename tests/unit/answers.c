@@ -4,6 +4,7 @@
  */
 #include "answers.h"
 #include "face.h"
+#include "store.h"
 #include "trace.h"
 
 #include "unit.h"
@@ -37,7 +38,7 @@ static int begin(void **state)
 	(void)state;
 	refused_count = 0;
 	face.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
-	return face.answers.fd < 0;
+	return face.answers.fd < 0 || store_create(&face.keeping.store) < 0;
 }
 
 static int end(void **state)
@@ -46,6 +47,7 @@ static int end(void **state)
 	if (face.answers.fd >= 0)
 		close(face.answers.fd);
 	answers_end(&face);
+	store_close(face.keeping.store);
 	return 0;
 }
 
@@ -130,11 +132,36 @@ static void too_much_leaves_at_once(void **state)
 	}
 	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
 	assert_false(answers_are_kept(&face));
+	assert_true(store_spoilt(face.keeping.store));
 	keep(++count, false, text, sizeof(text));
 	answers_emit(&face, note_unopened);
 	for (uint64_t i = 1; i <= count; i++)
 		check_written(&at, i, text, sizeof(text));
 	assert_int_equal(written(), at);
+}
+
+/* The daemon dies before it tells anybody, or after the first answer: the next one tells them. */
+static void told_by_the_next_daemon(void **state)
+{
+	char text[] = "text", more[] = "more";
+	struct store *left;
+	const char *why;
+	size_t at = 0;
+
+	(void)state;
+	keep(1, false, text, 4);
+	keep(2, true, more, 4);
+	answers_record(&face);
+	assert_int_equal(store_commit(face.keeping.store), 0);
+	assert_int_equal(written(), 0);
+	assert_int_equal(store_open(dup(store_fd(face.keeping.store)), &left, &why), 0);
+	store_close(face.keeping.store);
+	face.keeping.store = left;
+	answers_emit_again(&face);
+	check_written(&at, 1, text, 4);
+	check_written(&at, 2, more, 4);
+	assert_int_equal(written(), at);
+	assert_int_equal(refused_count, 0);
 }
 
 static void nobody_is_there(void **state)
@@ -157,6 +184,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(kept_until_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(open_files_that_nobody_took, begin, end),
 		cmocka_unit_test_setup_teardown(too_much_leaves_at_once, begin, end),
+		cmocka_unit_test_setup_teardown(told_by_the_next_daemon, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_is_there, begin, end),
 	};
 

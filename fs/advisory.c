@@ -6,6 +6,7 @@
 
 #include "claim.h"
 #include "family.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -446,7 +447,8 @@ void advisory_kept_carry(struct carry *carry, struct face *face, struct kept *ke
 	if (carry->loads)
 		node_ref(file->node);
 	caller_carry(carry, &file->opener);
-	CARRY_FD(carry, file->opener_life);
+	file->opener_life =
+		process_life_carry(carry, file->opener.process.pid, uid, file->opener_life);
 	file->slot = guardian_slot_carry(carry, face->guardian, file->slot);
 	CARRY_64(carry, file->poller);
 	cursor_carry(carry, &file->cursor);

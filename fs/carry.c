@@ -188,7 +188,7 @@ static void name_fd(struct carry *carry, int fd)
 	carry->fds[carry->fd_count++] = fd;
 }
 
-int carry_fd(struct carry *carry, int fd)
+int carry_lasting_fd(struct carry *carry, int fd)
 {
 	fd = (int)carry_number(carry, fd, -1, INT32_MAX);
 	if (!carry->loads) {
@@ -196,9 +196,17 @@ int carry_fd(struct carry *carry, int fd)
 			name_fd(carry, fd);
 		return fd;
 	}
-	if (carry->checks || carry->crashed)
+	if (carry->checks)
 		return -1;
 	if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		carry->refuse("the state has a descriptor that is not open");
 	return fd;
+}
+
+int carry_fd(struct carry *carry, int fd)
+{
+	if (!carry->loads || !carry->crashed)
+		return carry_lasting_fd(carry, fd);
+	(void)carry_number(carry, -1, -1, INT32_MAX);
+	return -1;
 }

@@ -55,6 +55,8 @@ void carry_copy(struct carry *carry, char *text, size_t size);
 const void *carry_bytes(struct carry *carry, const void *bytes, size_t *len);
 /* A descriptor, or -1; and -1 is what is read to check, or after a crash. */
 int carry_fd(struct carry *carry, int fd);
+/* One that outlives a crash: keeper.h says which do. */
+int carry_lasting_fd(struct carry *carry, int fd);
 #define CARRY_RANGE(carry, x, least, most) \
 	((x) = (__typeof__(x))carry_number(carry, (int64_t)(x), least, most))
 #define CARRY_64(carry, x) CARRY_RANGE(carry, x, INT64_MIN, INT64_MAX)
@@ -66,5 +68,6 @@ int carry_fd(struct carry *carry, int fd);
 #define CARRY_ENUM(carry, x, last) CARRY_RANGE(carry, x, 0, last)
 #define CARRY_SIZE(carry, x, most) CARRY_RANGE(carry, x, 0, (int64_t)(most))
 #define CARRY_FD(carry, x) ((x) = carry_fd(carry, x))
+#define CARRY_LASTING_FD(carry, x) ((x) = carry_lasting_fd(carry, x))
 
 #endif

@@ -74,10 +74,11 @@ struct face {
 	struct turns turns;            /* who may write to the ensemble */
 	struct keeping keeping;        /* what outlives this process */
 	struct contents contents;
-	struct fhs fhs;         /* all open files and directories */
-	struct pending pending; /* requests that are not answered yet */
-	struct answers answers; /*   and answers that are to leave */
-	unsigned long reloads;  /* how often another program took over */
+	struct fhs fhs;          /* all open files and directories */
+	struct pending pending;  /* requests that are not answered yet */
+	struct answers answers;  /*   and answers that are to leave */
+	unsigned long reloads;   /* how often another program took over */
+	unsigned long adoptions; /* and after a crash */
 	struct dir_list dir_lists[DIR_LISTS_MAX];
 	struct linger linger;
 	struct guardian *guardian; /* NULL: on_lost=none */

@@ -31,9 +31,12 @@ struct guardian {
 	int fd; /* to the other half, -1: gone. A byte wakes it */
 	int free_count;
 	int free[GUARDIAN_SLOTS];
+	int released_count; /* in this turn */
+	int released[GUARDIAN_SLOTS];
 	int open_count;
 	struct per_user *owners;
 	uid_t uids[GUARDIAN_SLOTS];
+	bool claimed[GUARDIAN_SLOTS]; /* of one that was read: somebody has it */
 };
 
 static void wake(struct guardian *guardian)
@@ -99,6 +102,7 @@ void guardian_end(struct guardian *guardian, bool clean)
 
 	if (!guardian)
 		return;
+	guardian_settle(guardian);
 	if (clean) {
 		atomic_store(&guardian->page->clean, 1);
 		wake(guardian);
@@ -238,15 +242,27 @@ void guardian_limit(struct guardian *guardian, int slot, int64_t until_us)
 
 void guardian_release(struct guardian *guardian, int slot)
 {
-	unsigned word;
+	if (guardian && slot >= 0)
+		guardian->released[guardian->released_count++] = slot;
+}
 
-	if (!guardian || slot < 0)
-		return;
-	word = atomic_load(&guardian->page->slots[slot].word);
+static void free_slot(struct guardian *guardian, int slot)
+{
+	unsigned word = atomic_load(&guardian->page->slots[slot].word);
+
 	guardian->open_count -= STATE_OF(word) == SLOT_OPEN;
 	atomic_store(&guardian->page->slots[slot].word, NEXT_GENERATION(word, SLOT_FREE));
 	guardian->free[guardian->free_count++] = slot;
 	dismiss(guardian, guardian->uids[slot]);
+}
+
+void guardian_settle(struct guardian *guardian)
+{
+	if (!guardian)
+		return;
+	for (int i = 0; i < guardian->released_count; i++)
+		free_slot(guardian, guardian->released[i]);
+	guardian->released_count = 0;
 }
 
 void guardian_lose(struct guardian *guardian, int slot)
@@ -266,6 +282,11 @@ void guardian_lose(struct guardian *guardian, int slot)
 int guardian_fd(const struct guardian *guardian)
 {
 	return guardian ? guardian->fd : -1;
+}
+
+int guardian_page(const struct guardian *guardian)
+{
+	return guardian ? guardian->page_fd : -1;
 }
 
 bool guardian_listen(struct guardian *guardian)
@@ -322,8 +343,8 @@ void guardian_carry(struct carry *carry, struct guardian **guardian)
 		own = calloc(1, sizeof(*own));
 	if (!own)
 		carry->refuse(strerror(ENOMEM));
-	CARRY_FD(carry, own->page_fd);
-	CARRY_FD(carry, own->fd);
+	CARRY_LASTING_FD(carry, own->page_fd);
+	CARRY_LASTING_FD(carry, own->fd);
 	if (carry->loads && !carry->checks) {
 		if (!map_page(own))
 			carry->refuse(strerror(errno));
@@ -332,11 +353,31 @@ void guardian_carry(struct carry *carry, struct guardian **guardian)
 	*guardian = own;
 }
 
-int guardian_slot_carry(struct carry *carry, const struct guardian *guardian, int slot)
+static enum slot_state state_of(const struct guardian *guardian, int slot)
+{
+	return STATE_OF(atomic_load(&guardian->page->slots[slot].word));
+}
+
+int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot)
 {
 	CARRY_RANGE(carry, slot, -1, GUARDIAN_SLOTS - 1);
-	if (carry->loads && !carry->checks && slot >= 0 &&
-	    (!guardian || STATE_OF(atomic_load(&guardian->page->slots[slot].word)) == SLOT_FREE))
+	if (!carry->loads || carry->checks || slot < 0)
+		return slot;
+	if (!guardian || guardian->claimed[slot] || state_of(guardian, slot) == SLOT_FREE)
 		carry->refuse("the state has a holder whom the guardian does not know");
+	guardian->claimed[slot] = true;
 	return slot;
+}
+
+void guardian_carried(struct guardian *guardian)
+{
+	for (int i = 0; guardian && i < GUARDIAN_SLOTS; i++)
+		if (!guardian->claimed[i] && state_of(guardian, i) != SLOT_FREE)
+			guardian_release(guardian, i);
+	guardian_settle(guardian);
+}
+
+bool guardian_has_lost(const struct guardian *guardian, int slot)
+{
+	return guardian && slot >= 0 && state_of(guardian, slot) == SLOT_LOST;
 }

@@ -94,7 +94,11 @@ int guardian_hold(struct guardian *guardian, const struct guarded *who);
 int guardian_see(struct guardian *guardian, const struct guarded *who);
 /* The slot's process may hold until another time. */
 void guardian_limit(struct guardian *guardian, int slot, int64_t until_us);
+/* Holds no more; it counts from guardian_settle() on. */
 void guardian_release(struct guardian *guardian, int slot);
+/* What the turn has done is recorded: whoever takes over finds the slots of all who are recorded,
+ * and lets go of others. */
+void guardian_settle(struct guardian *guardian);
 /* Lost: the deadline came, or before it, evicted or with the session. Who has it open is
  * stopped, until it is released. */
 void guardian_lose(struct guardian *guardian, int slot);
@@ -102,10 +106,17 @@ void guardian_lose(struct guardian *guardian, int slot);
 /* For the loop's poll(2), -1 without one. When it is readable: listen, false if the
  * guardian is dead, and guardian_hold() fails from then on. */
 int guardian_fd(const struct guardian *guardian);
+/* A descriptor, too: of what both halves share. */
+int guardian_page(const struct guardian *guardian);
 bool guardian_listen(struct guardian *guardian);
 
 /* The other half goes on; a slot that somebody has, or -1. */
 void guardian_carry(struct carry *carry, struct guardian **guardian);
-int guardian_slot_carry(struct carry *carry, const struct guardian *guardian, int slot);
+int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot);
+/* All who have a slot were read. Other slots are those of a daemon that crashed before it had
+ * recorded who has them, or no longer: they are free. */
+void guardian_carried(struct guardian *guardian);
+/* The guardian stops, or has stopped, who has it. */
+bool guardian_has_lost(const struct guardian *guardian, int slot);
 
 #endif

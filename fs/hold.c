@@ -693,8 +693,8 @@ static void holder_carry(struct carry *carry, struct hold *hold, struct holder *
 {
 	holder = hold->kind->carry_holder(carry, hold, holder);
 	CARRY_PID(carry, holder->pid);
-	CARRY_FD(carry, holder->life);
 	CARRY_U32(carry, holder->uid);
+	holder->life = process_life_carry(carry, holder->pid, holder->uid, holder->life);
 	holder->slot = guardian_slot_carry(carry, hold->face->guardian, holder->slot);
 	if (!carry->loads)
 		return;
@@ -704,6 +704,7 @@ static void holder_carry(struct carry *carry, struct hold *hold, struct holder *
 
 static void holders_carry(struct carry *carry, struct hold *hold)
 {
+	struct guardian *guardian = hold->face->guardian;
 	bool admits = hold->admit_prev;
 	struct holder *holder;
 	size_t count = 0;
@@ -717,6 +718,10 @@ static void holders_carry(struct carry *carry, struct hold *hold)
 		holder_carry(carry, hold, holder);
 		holder = holder ? holder->next : NULL;
 	}
+	DL_FOREACH(hold->holders, holder)
+		if (carry->loads && !carry->checks && hold->state == HOLD_HELD &&
+		    guardian_has_lost(guardian, holder->slot))
+			lc_limit(hold->taker, 0); /* it is being stopped */
 	CARRY_BOOL(carry, admits);
 	if (carry->loads && admits)
 		DL_APPEND2(hold->face->admitting, hold, admit_prev, admit_next);

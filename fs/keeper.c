@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define ENVIRONMENT "ZKLOCKFS_KEEPER"
 
 /* A signal and its repetition are not further apart. */
 #define REPEATS_US 1000000
@@ -49,7 +48,7 @@ static void end_with_keeper(void)
 		raise(SIGTERM);
 }
 
-bool keeper_begin(struct options *options)
+bool keeper_begin(const struct keeper_config *config, char *credentials)
 {
 	pid_t pid, keeper = getpid();
 	sigset_t before;
@@ -67,8 +66,8 @@ bool keeper_begin(struct options *options)
 	}
 	if (pid > 0) {
 		close(fds[1]);
-		credentials_wipe(options->credentials);
-		keeper_run(pid, fds[0]);
+		credentials_wipe(credentials);
+		keeper_run(config, pid, fds[0]);
 	}
 	close(fds[0]);
 	keeper_socket = fds[1];
@@ -108,14 +107,14 @@ void keeper_give(enum keeper_gift gift, int fd)
 {
 	struct keeper_word word = {.word = KEEPER_HAS, .gift = (int)gift, .number = fd};
 
-	(void)tell_keeper(&word, fd);
+	if (fd >= 0)
+		(void)tell_keeper(&word, fd);
 }
 
-void keeper_serves(void)
+bool keeper_serves(void)
 {
-	if (!tell_keeper(&(struct keeper_word){.word = KEEPER_SERVES}, -1))
-		ready_tell();
 	(void)prctl(PR_SET_PDEATHSIG, 0);
+	return tell_keeper(&(struct keeper_word){.word = KEEPER_SERVES}, -1);
 }
 
 void keeper_leaves(void)
@@ -167,24 +166,28 @@ void keeper_pass(bool pass)
 	if (keeper_socket < 0)
 		return;
 	snprintf(number, sizeof(number), "%d", keeper_socket);
-	if (pass && setenv(ENVIRONMENT, number, 1) == 0) {
+	if (pass && setenv(KEEPER_ENVIRONMENT, number, 1) == 0) {
 		(void)fcntl(keeper_socket, F_SETFD, 0);
 		return;
 	}
-	unsetenv(ENVIRONMENT);
+	unsetenv(KEEPER_ENVIRONMENT);
 	(void)fcntl(keeper_socket, F_SETFD, FD_CLOEXEC);
 }
 
-void keeper_take_over(void)
+struct keeper_crash keeper_take_over(void)
 {
-	const char *text = getenv(ENVIRONMENT);
+	const char *text = getenv(KEEPER_ENVIRONMENT);
+	struct keeper_crash crash = {0};
 	struct stat st;
-	int fd = text ? atoi(text) : -1;
+	int fd = -1;
 
-	unsetenv(ENVIRONMENT);
+	if (text)
+		(void)sscanf(text, "%d:%d:%" SCNd64, &fd, &crash.signal, &crash.at_us);
+	unsetenv(KEEPER_ENVIRONMENT);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return;
+		return (struct keeper_crash){0};
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	keeper_socket = fd;
 	keeper_pid = getppid();
+	return crash;
 }

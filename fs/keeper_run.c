@@ -3,28 +3,40 @@
  * keeper_run.c - see keeper_run.h.
  *
  *   [STARTS] ──the daemon serves──► [SERVES] ──it leaves, or is unmounted──► [LEAVES]
- *       │                               │                                        │
- *       └───────────────────────────────┴──────────the daemon has ended──────────┘
- *                                       ▼
- *                          all is given back, and the keeper ends as it did
+ *       │                            ▲    │                                     │
+ *       │                     serves │    │ ended by a signal                   │
+ *       │                            │    ▼                                     │
+ *       │                          [RESTARTS] ──the lease is over──► [KILLED]   │
+ *       │                            │    │                             │       │
+ *       │        ended by a signal ──┘    │ ended with a status         │       │
+ *       ▼                                 ▼                             ▼       ▼
+ *   the daemon has ended, and no other is started: all that it had is given back, so that the
+ *   kernel ends the connection and the guardian goes by the lease; and the keeper ends as the
+ *   daemon did
  *
  * It does little, and nothing that waits: it is there when the daemon is not.
  */
 #include "keeper_run.h"
 
-#include "keeper.h"
+#include "clock.h"
+#include "log.h"
 #include "ready.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* So many within a session timeout are too many. */
+#define CRASHES_MAX 3
 
 struct gift {
 	int fd;     /* -1: not given, or given back */
@@ -32,11 +44,24 @@ struct gift {
 };
 
 struct keeper {
-	enum { KEEPER_STARTS, KEEPER_IN_SERVICE, KEEPER_LEAVING } stage;
+	const struct keeper_config *config;
+	enum keeper_stage {
+		KEEPER_STARTS,
+		KEEPER_IN_SERVICE,
+		KEEPER_RESTARTS,
+		KEEPER_KILLED,
+		KEEPER_LEAVING,
+	} stage;
 	pid_t daemon;
 	int socket; /* -1: the daemon has closed its end */
 	int signals;
 	struct gift gifts[KEEPER_GIFTS];
+	int64_t until_us; /* RESTARTS: it must serve by then */
+	/* Since it served last: */
+	int crash;                       /* how it ended, as wait(2) says it */
+	uint64_t crashed_by;             /* which request was served; 0: none */
+	int64_t crashes_us[CRASHES_MAX]; /* when; the newest first */
+	char oom_score[16];              /* for the daemon */
 };
 
 /* ---- what the daemon says ---- */
@@ -68,9 +93,11 @@ static void hear_word(struct keeper *keeper, const struct keeper_word *word, int
 			keep_gift(keeper, word, fd);
 		return;
 	case KEEPER_SERVES:
+		if (keeper->stage == KEEPER_STARTS) {
+			(void)ready_detach();
+			ready_tell();
+		}
 		keeper->stage = KEEPER_IN_SERVICE;
-		(void)ready_detach();
-		ready_tell();
 		return;
 	case KEEPER_LEAVES:
 		keeper->stage = KEEPER_LEAVING;
@@ -104,6 +131,13 @@ static int receive_word(int socket, struct keeper_word *ret_word, int *ret_fd)
 	return 1;
 }
 
+static void close_socket(struct keeper *keeper)
+{
+	if (keeper->socket >= 0)
+		close(keeper->socket);
+	keeper->socket = -1;
+}
+
 static void listen_to_daemon(struct keeper *keeper)
 {
 	struct keeper_word word;
@@ -114,10 +148,8 @@ static void listen_to_daemon(struct keeper *keeper)
 		if (r > 0)
 			hear_word(keeper, &word, fd);
 	}
-	if (r == 0)
-		return;
-	close(keeper->socket);
-	keeper->socket = -1;
+	if (r < 0)
+		close_socket(keeper);
 }
 
 /* ---- the end ---- */
@@ -140,26 +172,190 @@ static _Noreturn void end_as(int status)
 	_exit(128 + number); /* the first process of a container is ended by no signal of its own */
 }
 
-static void reap_daemon(struct keeper *keeper)
+/* ---- a new daemon ---- */
+
+/* How many there were within a session timeout. */
+static int count_crash(struct keeper *keeper, int64_t now_us)
 {
-	int status, ended_status = 0;
+	int count = 0;
+
+	memmove(keeper->crashes_us + 1, keeper->crashes_us,
+	        (CRASHES_MAX - 1) * sizeof(keeper->crashes_us[0]));
+	keeper->crashes_us[0] = now_us;
+	for (int i = 0; i < CRASHES_MAX; i++)
+		count += now_us - keeper->crashes_us[i] < keeper->config->session_timeout_us;
+	return count;
+}
+
+/* NULL: another one may go on. */
+static const char *why_not(struct keeper *keeper, int64_t now_us)
+{
+	const struct store *store = keeper->config->store;
+	uint64_t before = keeper->crashed_by;
+	int crashes = count_crash(keeper, now_us);
+
+	keeper->crashed_by = store_serving(store);
+	if (!keeper->config->program)
+		return "it is not known where it was started from";
+	if (keeper->gifts[KEEPER_DEVICE].fd < 0)
+		return "the keeper did not get all that another one needs";
+	if (store_spoilt(store))
+		return "not all that it knew was recorded";
+	if (now_us >= store_deadline(store))
+		return "the lease is over";
+	if (before != 0 && keeper->crashed_by == before)
+		return "the same request has ended it twice";
+	if (crashes >= CRASHES_MAX)
+		return "this was too often within the session timeout";
+	return NULL;
+}
+
+/* What comes to a number that was another's is closed there: so all is moved out of the way
+ * first. False: errno. */
+static bool place_gifts(struct keeper *keeper, int *sources[], size_t count)
+{
+	int above = STDERR_FILENO;
+
+	for (int i = 0; i < KEEPER_GIFTS; i++)
+		if (keeper->gifts[i].fd >= 0 && keeper->gifts[i].number > above)
+			above = keeper->gifts[i].number;
+	for (size_t i = 0; i < count; i++) {
+		*sources[i] = fcntl(*sources[i], F_DUPFD, above + 1);
+		if (*sources[i] < 0)
+			return false;
+	}
+	for (int i = 0; i < KEEPER_GIFTS; i++) {
+		struct gift *gift = &keeper->gifts[i];
+
+		if (gift->fd >= 0)
+			gift->fd = fcntl(gift->fd, F_DUPFD_CLOEXEC, above + 1);
+	}
+	for (int i = 0; i < KEEPER_GIFTS; i++)
+		if (keeper->gifts[i].number >= 0 &&
+		    dup2(keeper->gifts[i].fd, keeper->gifts[i].number) < 0)
+			return false;
+	return true;
+}
+
+static void write_oom_score(const char *score)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, score, strlen(score)); /* root alone may make it less */
+	close(fd);
+}
+
+static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
+{
+	int store = store_fd(keeper->config->store);
+	int *passed[] = {&socket, &store};
+	char text[64];
+
+	(void)prctl(PR_SET_DUMPABLE, 1); /* /proc/self is root's otherwise */
+	write_oom_score(keeper->oom_score);
+	signal(SIGPIPE, SIG_DFL);
+	if (!place_gifts(keeper, passed, 2))
+		_exit(1);
+	snprintf(text, sizeof(text), "%d:%d:%" PRId64, socket, WTERMSIG(keeper->crash),
+	         keeper->crashes_us[0]);
+	setenv(KEEPER_ENVIRONMENT, text, 1);
+	snprintf(text, sizeof(text), "%d", store);
+	setenv(KEEPER_ENVIRONMENT_STORE, text, 1);
+	execv(keeper->config->program, keeper->config->argv);
+	_exit(1);
+}
+
+/* NULL, or why it cannot be started. */
+static const char *start_daemon(struct keeper *keeper)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+		return strerror(errno);
+	keeper->daemon = fork();
+	if (keeper->daemon == 0)
+		be_the_daemon(keeper, fds[1]);
+	close(fds[1]);
+	if (keeper->daemon < 0) {
+		close(fds[0]);
+		return strerror(errno);
+	}
+	close_socket(keeper);
+	keeper->socket = fds[0];
+	return NULL;
+}
+
+/* The daemon was ended by a signal, and had served or was to. */
+static void go_on(struct keeper *keeper)
+{
+	int64_t now = clock_now_us();
+	const char *why = why_not(keeper, now);
+
+	if (!why) {
+		log_line(LC_ERROR, "the daemon was ended by signal %d: it is started again",
+		         WTERMSIG(keeper->crash));
+		keeper->stage = KEEPER_RESTARTS;
+		keeper->until_us = store_deadline(keeper->config->store);
+		why = start_daemon(keeper);
+	}
+	if (!why)
+		return;
+	log_line(LC_ERROR, "the daemon was ended by signal %d, and the mount is lost: %s",
+	         WTERMSIG(keeper->crash), why);
+	return_gifts(keeper);
+	end_as(keeper->crash);
+}
+
+static void daemon_ended(struct keeper *keeper, int status)
+{
+	bool crashed = WIFSIGNALED(status);
+
+	listen_to_daemon(keeper); /* what it said last */
+	switch (keeper->stage) {
+	case KEEPER_IN_SERVICE:
+	case KEEPER_RESTARTS:
+		if (crashed) {
+			keeper->crash = status;
+			go_on(keeper);
+			return;
+		}
+		if (keeper->stage == KEEPER_IN_SERVICE)
+			break;
+		log_line(LC_ERROR,
+		         "the daemon ended with status %d instead of going on: the mount is lost",
+		         WEXITSTATUS(status));
+		status = keeper->crash;
+		break;
+	case KEEPER_KILLED:
+		status = keeper->crash;
+		break;
+	case KEEPER_STARTS:
+	case KEEPER_LEAVING:
+		break;
+	}
+	return_gifts(keeper);
+	end_as(status);
+}
+
+/* In a container also those whose parents have ended. */
+static void reap_processes(struct keeper *keeper)
+{
+	int status, daemon_status = 0;
 	bool ended = false;
 	pid_t pid;
 
-	/* In a container also those whose parents have ended. */
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		if (pid == keeper->daemon) {
 			ended = true;
-			ended_status = status;
+			daemon_status = status;
 		}
-	if (!ended)
-		return;
-	listen_to_daemon(keeper); /* what it said last */
-	return_gifts(keeper);
-	end_as(ended_status);
+	if (ended)
+		daemon_ended(keeper, daemon_status);
 }
 
-/* ---- signals ---- */
+/* ---- signals and time ---- */
 
 static void pass_signals(struct keeper *keeper)
 {
@@ -170,44 +366,66 @@ static void pass_signals(struct keeper *keeper)
 			kill(keeper->daemon, (int)info.ssi_signo);
 }
 
+/* For poll(2): until the daemon must serve. */
+static int wait_ms(const struct keeper *keeper)
+{
+	int64_t left = keeper->until_us - clock_now_us();
+
+	if (keeper->stage != KEEPER_RESTARTS)
+		return -1;
+	return left <= 0 ? 0 : left >= 1000000 ? 1000 : (int)(left / 1000 + 1);
+}
+
+static void lose_patience_with_daemon(struct keeper *keeper)
+{
+	if (keeper->stage != KEEPER_RESTARTS || clock_now_us() < keeper->until_us)
+		return;
+	log_line(LC_ERROR, "the daemon does not serve before its lease ends: the mount is lost");
+	kill(keeper->daemon, SIGKILL);
+	keeper->stage = KEEPER_KILLED;
+	return_gifts(keeper);
+}
+
 /* ---- the process ---- */
 
 /* Whoever ends processes by their name, or for want of memory, means the daemon. */
-static void stand_aside(void)
+static void stand_aside(struct keeper *keeper)
 {
-	static const char least[] = "-1000";
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, keeper->oom_score, sizeof(keeper->oom_score) - 1);
 
+	keeper->oom_score[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	write_oom_score("-1000");
 	prctl(PR_SET_NAME, "zklock-keeper");
-	if (fd < 0)
-		return;
-	(void)!write(fd, least, strlen(least)); /* root alone may */
-	close(fd);
+	(void)prctl(PR_SET_DUMPABLE, 0); /* it has what the daemon has */
 }
 
-_Noreturn void keeper_run(pid_t daemon, int socket)
+_Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int socket)
 {
-	struct keeper keeper = {.daemon = daemon, .socket = socket};
+	struct keeper keeper = {.config = config, .daemon = daemon, .socket = socket};
 	sigset_t set;
 
 	for (int i = 0; i < KEEPER_GIFTS; i++)
-		keeper.gifts[i].fd = -1;
-	stand_aside();
+		keeper.gifts[i] = (struct gift){-1, -1};
+	for (int i = 0; i < CRASHES_MAX; i++)
+		keeper.crashes_us[i] = INT64_MIN / 2;
+	stand_aside(&keeper);
 	signal(SIGPIPE, SIG_IGN);
-	(void)prctl(PR_SET_DUMPABLE, 0); /* it has what the daemon has */
 	sigprocmask(SIG_SETMASK, NULL, &set);
 	keeper.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	for (;;) {
 		struct pollfd fds[2] = {{.fd = keeper.signals, .events = POLLIN},
 		                        {.fd = keeper.socket, .events = POLLIN}};
+		int n = poll(fds, 2, wait_ms(&keeper));
 
-		if (keeper.signals < 0 || poll(fds, 2, -1) < 0)
-			continue;
-		if (fds[1].revents)
+		if (n > 0 && fds[1].revents)
 			listen_to_daemon(&keeper);
-		if (fds[0].revents) {
+		if (n > 0 && fds[0].revents) {
 			pass_signals(&keeper);
-			reap_daemon(&keeper);
+			reap_processes(&keeper);
 		}
+		lose_patience_with_daemon(&keeper);
 	}
 }

@@ -5,6 +5,8 @@
 #ifndef FS_KEEPER_RUN_H
 #define FS_KEEPER_RUN_H
 
+#include "keeper.h"
+
 #include <sys/types.h>
 
 /* A message over the socket. */
@@ -14,7 +16,12 @@ struct keeper_word {
 	int gift, number;
 };
 
+/* In the environment of a daemon that is started again: the number of its socket to the keeper, the
+ * signal that ended the one before, and when; and the number of the store. */
+#define KEEPER_ENVIRONMENT "ZKLOCKFS_KEEPER"
+#define KEEPER_ENVIRONMENT_STORE "ZKLOCKFS_STATE"
+
 /* The signals that go on to the daemon are blocked. `socket`: to the daemon. */
-_Noreturn void keeper_run(pid_t daemon, int socket);
+_Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int socket);
 
 #endif

@@ -99,6 +99,7 @@ static void counts_carry(struct carry *carry, struct ledger *ledger)
 	CARRY_64(carry, ledger->sessions);
 	CARRY_64(carry, ledger->losses);
 	CARRY_64(carry, face->reloads);
+	CARRY_64(carry, face->adoptions);
 	CARRY_64(carry, face->grants);
 	nodes_last_carry(carry, face->nodes);
 	fhs_carry(carry, &face->fhs);
@@ -324,5 +325,7 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	fhs_carried(carry, &face->fhs);
 	contents_carried(&face->contents);
 	nodes_carried(face->nodes);
+	if (!carry->checks)
+		guardian_carried(face->guardian);
 	keeping_read_all(keeping);
 }

@@ -6,6 +6,7 @@
 #include "linger.h"
 
 #include "family.h"
+#include "process.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -175,13 +176,15 @@ void linger_carry(struct carry *carry, struct linger *linger, struct lingering *
 	CARRY_PID(carry, lingering->pid);
 	CARRY_RANGE(carry, lingering->state, LINGERS_BEHIND, LINGERS_AT_HEAD);
 	CARRY_64(carry, lingering->until_us);
-	CARRY_FD(carry, lingering->pidfd);
+	lingering->pidfd = process_life_carry(carry, lingering->pid, 0, lingering->pidfd);
 	if (!carry->loads)
 		return;
+	if (carry->crashed && lingering->pidfd < 0)
+		lingering->until_us = INT64_MIN; /* it has ended meanwhile */
 	if (lingering->state == LINGERS_AT_HEAD)
 		DL_INSERT_INORDER(linger->heads, lingering, compare_ends);
 	else
 		DL_INSERT_INORDER(linger->waiting, lingering, compare_ends);
-	if (!carry->checks && !watch_end(linger, lingering, lingering->pidfd))
+	if (lingering->pidfd >= 0 && !watch_end(linger, lingering, lingering->pidfd))
 		carry->refuse("the state has a process that cannot be watched");
 }

@@ -272,4 +272,6 @@ void log_carry(struct carry *carry)
 {
 	CARRY_BOOL(carry, to_syslog);
 	CARRY_FD(carry, child_fd);
+	if (carry->crashed && !to_syslog)
+		log_to_child(); /* the other one has ended */
 }

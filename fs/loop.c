@@ -280,6 +280,7 @@ static void finish_turn(struct loop *loop)
 	record(loop);
 	if (loop->face->lc)
 		lc_send(loop->face->lc);
+	guardian_settle(loop->face->guardian);
 	answers_emit(loop->face, file_unopened);
 }
 

@@ -90,6 +90,7 @@ static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
 
+	store_set_deadline(loop->face->keeping.store, deadline_us);
 	guardian_deadline(loop->face->guardian, deadline_us);
 }
 
@@ -228,6 +229,8 @@ static bool begin_mount(struct options *options, struct loop *loop, struct mount
 		return false;
 	}
 	guardian_mounted(face->guardian, at->mount_id, at->device);
+	keeper_give(KEEPER_GUARDIAN, guardian_fd(face->guardian));
+	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(face->guardian));
 	keeper_give(KEEPER_DEVICE, fuse_session_fd(mount->fuse));
 	if (face->kernel_limit_s > 0)
 		log_line(LC_WARNING,
@@ -267,6 +270,7 @@ static void say_adopted(void *ctx)
 {
 	struct loop *loop = ctx;
 
+	(void)keeper_serves();
 	reload_done(&loop->reload);
 }
 
@@ -275,7 +279,8 @@ static void say_ready(void *ctx)
 	(void)ctx;
 	if (!ready_detach())
 		log_to_child();
-	keeper_serves();
+	if (!keeper_serves())
+		ready_tell();
 }
 
 /* From the ready session to the unmounted filesystem. */
@@ -424,11 +429,13 @@ int main(int argc, char **argv)
 	struct carry carry;
 	const char *mounted = NULL;
 	struct store *store = NULL;
+	struct keeper_config keeper;
 	enum reload_role role;
 	char **whole_argv = argv;
 	int status;
 
-	role = reload_role(&argc, &argv, &store, &carry, &mounted);
+	loop.reload.crash = keeper_take_over();
+	role = reload_role(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
 	reload_init(&loop.reload, whole_argv);
@@ -468,14 +475,19 @@ int main(int argc, char **argv)
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
 		return status;
 	}
+	keeper = (struct keeper_config){
+		.store = face.keeping.store,
+		.program = loop.reload.program,
+		.argv = whole_argv,
+		.session_timeout_us = options.session_timeout_us,
+	};
 	if (role == RELOAD_STARTS &&
-	    (!ready_begin(options.foreground) || (options.keeper && !keeper_begin(&options)))) {
+	    (!ready_begin(options.foreground) ||
+	     (options.keeper && !keeper_begin(&keeper, options.credentials)))) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
 		ready_fail(status);
 		return status;
 	}
-	if (role == RELOAD_ADOPTS)
-		keeper_take_over();
 	credentials_confine(options.credentials);
 	if (role == RELOAD_STARTS && options.on_lost != ON_LOST_NONE &&
 	    guardian_start(options.on_lost, &face.guardian) < 0) {

@@ -230,6 +230,8 @@ static void print_session(struct page *page, const struct lc_status *status,
 	        "Connections to servers that were made.");
 	counter(page, "reloads_total", mount->reloads,
 	        "How often another program has taken over this mount without a restart.");
+	counter(page, "adoptions_total", mount->adoptions,
+	        "How often this mount went on after a crash of its daemon.");
 	counter(page, "requests_total", status->counters.requests,
 	        "Requests that were sent to the servers; a transaction is one.");
 	counter(page, "clock_doubts_total", status->counters.doubts,

@@ -306,7 +306,7 @@ void greeting_carry(struct carry *carry, struct face *face)
 		carry_lack(carry, "there was no memory for a request");
 	else
 		pending->greeting = request_bytes_carry(carry, pending->greeting);
-	CARRY_FD(carry, face->answers.fd);
+	CARRY_LASTING_FD(carry, face->answers.fd);
 }
 
 bool pending_give(struct face *face, uint64_t unique, void *owner)

@@ -133,3 +133,37 @@ bool process_obeys(const struct process_status *status, uid_t uid)
 {
 	return uid == 0 || status->real == uid || status->saved == uid;
 }
+
+/* ---- over a crash ---- */
+
+static bool is_the_same(pid_t pid, uid_t uid, uint64_t number, int life)
+{
+	struct process_ref process = {.pid = pid, .fd = life};
+	struct process_status status;
+
+	if (number != 0)
+		return process_number(&process) == number;
+	return process_status(&process, &status) && process_obeys(&status, uid);
+}
+
+static int watch_again(pid_t pid, uid_t uid, uint64_t number)
+{
+	int life = family_watch(pid);
+
+	if (life < 0 || is_the_same(pid, uid, number, life))
+		return life;
+	close(life);
+	return -1;
+}
+
+int process_life_carry(struct carry *carry, pid_t pid, uid_t uid, int life)
+{
+	struct process_ref process = {.pid = pid, .fd = carry->loads ? -1 : life};
+	uint64_t number = process_number(&process);
+	bool is = life >= 0;
+
+	CARRY_BOOL(carry, is);
+	CARRY_64(carry, number);
+	life = carry_fd(carry, life);
+	return is && carry->loads && carry->crashed ? watch_again(pid, uid, number) : life;
+}

@@ -6,6 +6,8 @@
 #ifndef FS_PROCESS_H
 #define FS_PROCESS_H
 
+#include "carry.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,5 +44,10 @@ bool process_read_status(pid_t pid, struct process_status *ret_status);
 bool process_status(const struct process_ref *process, struct process_status *ret_status);
 /* kill(2) would let that user signal it. */
 bool process_obeys(const struct process_status *status, uid_t uid);
+
+/* A descriptor of family_watch(), or -1. After a crash it is opened anew: -1 if the process of that
+ * number is another one now, or none. Where the kernel cannot tell, one is taken for the same
+ * that the user might signal. */
+int process_life_carry(struct carry *carry, pid_t pid, uid_t uid, int life);
 
 #endif

@@ -5,7 +5,6 @@
 #include "reload.h"
 
 #include "advisory.h"
-#include "keeper.h"
 #include "log.h"
 #include "store.h"
 
@@ -49,7 +48,7 @@ static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 	_exit(1);
 }
 
-enum reload_role reload_role(int *argc, char ***argv, struct store **ret_store,
+enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store **ret_store,
                              struct carry *ret_carry, const char **ret_mountpoint)
 {
 	const char *text = getenv(ENVIRONMENT), *why = NULL;
@@ -67,6 +66,7 @@ enum reload_role reload_role(int *argc, char ***argv, struct store **ret_store,
 	*ret_carry = (struct carry){
 		.loads = true,
 		.checks = checks,
+		.crashed = crashed,
 		.refuse = checks ? refuse_to_check : refuse_to_adopt,
 	};
 	r = checks ? store_read(atoi(text), ret_store, &why)
@@ -91,17 +91,24 @@ void reload_done(struct reload *reload)
 {
 	struct face *face = reload->face;
 	struct lc_status status;
+	int64_t stopped_us = reload->ledger->stopped_us;
+	char after[64] = "";
 
-	face->reloads++;
+	if (reload->crash.signal) {
+		face->adoptions++;
+		stopped_us = reload->crash.at_us;
+		snprintf(after, sizeof(after), " after a crash (signal %d)", reload->crash.signal);
+	} else {
+		face->reloads++;
+	}
 	handles_wake(face);
 	advisories_wake(face);
 	lc_status(face->lc, &status);
 	log_line(LC_NOTICE,
-	         "zklockfs %s has taken over from %s in %" PRId64
+	         "zklockfs %s has taken over from %s%s in %" PRId64
 	         " ms: %u locks are held, %u waited for",
-	         ZKLOCKFS_VERSION, reload->ledger->from,
-	         (face->clock_us() - reload->ledger->stopped_us + 999) / 1000, status.holders,
-	         status.waiters);
+	         ZKLOCKFS_VERSION, reload->ledger->from, after,
+	         (face->clock_us() - stopped_us + 999) / 1000, status.holders, status.waiters);
 }
 
 /* ---- who goes ---- */

@@ -18,6 +18,7 @@
 #define FS_RELOAD_H
 
 #include "face.h"
+#include "keeper.h"
 #include "ledger.h"
 
 #include <poll.h>
@@ -28,7 +29,8 @@ struct reload {
 	struct face *face;
 	struct ledger *ledger;
 	char **argv;
-	char *program; /* where this one was started from */
+	char *program;             /* where this one was started from */
+	struct keeper_crash crash; /* of the daemon before; signal 0: it made way */
 	/* reload.c's own. */
 	enum reload_stage stage;
 	int64_t until_us;
@@ -64,7 +66,7 @@ enum reload_role {
 
 /* What this process is to do, by its first argument and its environment. If it is not to start, the
  * store is that of the other process, carry->loads, and *ret_mountpoint was read from it. */
-enum reload_role reload_role(int *argc, char ***argv, struct store **ret_store,
+enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store **ret_store,
                              struct carry *ret_carry, const char **ret_mountpoint);
 /* All the rest. If it checks, it says so, and ends the process. */
 void reload_read(struct reload *reload, struct carry *carry);

@@ -135,6 +135,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	                           .kernel_limit_s = face->kernel_limit_s,
 	                           .clock_watched_by = watched_by,
 	                           .reloads = face->reloads,
+	                           .adoptions = face->adoptions,
 	                           .open_bytes = face->files.bytes};
 	struct view_held longest[VIEW_LONGEST_MAX];
 	int r;

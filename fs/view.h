@@ -43,7 +43,7 @@ struct view_mount {
 	const char *host;
 	int64_t kernel_limit_s;       /* 0: none */
 	const char *clock_watched_by; /* pause.h */
-	unsigned long reloads;
+	unsigned long reloads, adoptions;
 	size_t open_bytes; /* what users have open: budget.h */
 	const char *mountpoint;
 	const struct history *history;

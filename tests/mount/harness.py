@@ -41,6 +41,9 @@ ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/f
 # Of all mounts, but for those of tests that start the program themselves.
 OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
 KEEPER = 'keeper'
+# Instead of each reload the daemon is killed, which its keeper starts again.
+CRASHES = 'ZKLOCKFS_CRASHES' in os.environ
+CRASHES_MAX = 2     # within a session timeout
 CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 100))   # below meson's timeout
 SLOWNESS = float(os.environ.get('ZKLOCKFS_SLOWNESS', 1))           # of this machine
 WAIT_SECONDS = 20 * SLOWNESS      # until(): far longer than anything takes that works
@@ -499,7 +502,7 @@ class Relay:
 # ---- mounts ----
 
 class Mount:
-    def __init__(self, case, server, host, session, servers, root, options, mode, program):
+    def __init__(self, case, server, host, session, servers, root, options, mode, program, env):
         self.case = case
         self.server = server
         self.host = host
@@ -510,12 +513,17 @@ class Mount:
         self.watched = not {'ZKLOCKFS_UNDER_VALGRIND', 'LD_PRELOAD'} & set(os.environ)
         self.allowed = None
         self.checked = False
+        self.crashes = []
+        if CRASHES:
+            session = '6s' if 'on_lost=term' in options else '4s'
+        self.session_seconds = int(session.rstrip('s')) if session.endswith('s') else 0
         every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}'] + OPTIONS
         self.kept = KEEPER in every + list(options)
         with open(self.log_path, 'w', encoding='utf-8') as log:
             self.process = spawn([program, mode, '-o', ','.join(every + list(options)),
                                   servers + root, self.directory],
-                                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 env={**os.environ, **env})
         until(lambda: mounted(self.directory) or self.process.poll() is not None, 'the mount appears')
         check(self.process.poll() is None, f'zklockfs ended with {self.process.poll()}: {self.log()}')
         self.ready()
@@ -586,9 +594,28 @@ class Mount:
 
     def reload(self):
         """Another program, or the same again, takes over; and it does so now."""
+        if CRASHES:
+            self.rest()
+            self.adopt()
+            return
         before = self.metric('reloads_total')
         os.kill(self.process.pid, signal.SIGUSR2)
         until(lambda: self.metric('reloads_total') > before, 'another program takes over')
+
+    def rest(self, crashes=1):
+        """Until so many more do not come too soon after the last ones."""
+        def rested():
+            self.crashes = [at for at in self.crashes if time.monotonic() - at < self.session_seconds + 0.1]
+            return len(self.crashes) + crashes <= CRASHES_MAX
+        until(rested, 'it may crash again')
+
+    def adopt(self, number=signal.SIGKILL):
+        """The daemon is killed, and another one goes on."""
+        self.allow_more('was ended by signal')
+        before, daemon = self.metric('adoptions_total'), self.daemon
+        self.crashes.append(time.monotonic())
+        os.kill(daemon, number)
+        until(lambda: self.metric('adoptions_total') > before, 'another daemon goes on')
 
     def resident(self):
         """Bytes of the daemon. In a test that asks for them the sanitizer must not keep what was
@@ -598,6 +625,9 @@ class Mount:
     def allow(self, pattern):
         """Lines of the daemon that match are no reason to fail."""
         self.allowed = re.compile(pattern, re.IGNORECASE)
+
+    def allow_more(self, pattern):
+        self.allow(f'{self.allowed.pattern}|{pattern}' if self.allowed else pattern)
 
     def log(self):
         with open(self.log_path, encoding='utf-8', errors='replace') as log:
@@ -633,15 +663,15 @@ class Case:
         self.servers, self.mounts, self.takers = [], [], []
         self.cleanups = contextlib.ExitStack()
 
-    def server(self, tick_ms=2000, properties=()):
+    def server(self, tick_ms=500 if CRASHES else 2000, properties=()):
         self.servers.append(Server(self, tick_ms, properties))
         return self.servers[-1]
 
     def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=(),
-              mode='-f', program=None):
+              mode='-f', program=None, env=None):
         servers = servers or f'127.0.0.1:{server.port}'
         self.mounts.append(Mount(self, server, host, session, servers, root, options, mode,
-                                 program or ZKLOCKFS))
+                                 program or ZKLOCKFS, env or {}))
         return self.mounts[-1]
 
     def relay(self, server, address='127.0.0.1', port=0):

@@ -105,6 +105,7 @@ def doors(case, server):
     # Limits of a door: what is kept, and what is lost.
     mount.allow('lost')
     mount.mkdir('kept')
+    mount.rest()
     watch = Stopwatch()
     mount.take('kept', 'try@least=3s').held().release()
     mount.mkdir('brief')

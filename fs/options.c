@@ -42,7 +42,7 @@ static const char usage[] =
 	"  on_lost=none|term|kill  stop processes that lose a lock (none)\n"
 	"  log_takes             log each grant, release and refusal\n"
 	"  audit                 log each hold when it has ended\n"
-	"  keeper                a process that outlives the daemon\n"
+	"  keeper                start the daemon again when it crashes\n"
 	"  metrics_locks=N       show the N locks held longest in the metrics (0)\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
 	"  uid=N, gid=N          owner of locks that other clients made (mounter)\n"

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The daemon is killed at numbered points all through it, also while it takes over, under processes
+that take locks by every door, wait, are interrupted and poll. They write down what they had and
+when; from that alone it is decided that no two held at a time, that tokens rise, and that
+nobody was told of an error. $ZKLOCKFS_KILLS is how often each of the mounts is killed."""
+
+import errno
+import fcntl
+import json
+import os
+import random
+import signal
+import time
+
+from harness import Stopwatch, check, check_equal, die_with_parent, let_janitor_go, libc, run, until
+from kill_points import KillPoints
+
+KILLS = int(os.environ.get('ZKLOCKFS_KILLS', 20))
+SEED = int(os.environ.get('ZKLOCKFS_SEED', 1))
+SESSION = '4s'
+POINTS = 120        # of a turn or two of the daemon, and of its taking over
+LOCKS = ('one', 'two')
+INTERRUPTED = {errno.EINTR}
+
+
+class Worker:
+    """A process that takes locks until it is told to stop, and then reports."""
+
+    def __init__(self, case, mount, name, work):
+        self.path = os.path.join(case.directory, f'worker-{name}.json')
+        self.name = name
+        self.stop, theirs = os.pipe()[::-1]
+        self.pid = os.fork()
+        if self.pid:
+            os.close(theirs)
+            return
+        status = 1
+        try:
+            let_janitor_go()
+            die_with_parent()
+            signal.alarm(0)
+            os.close(self.stop)
+            os.set_blocking(theirs, False)
+            signal.signal(signal.SIGALRM, lambda *_: None)
+            report = {'holds': [], 'errors': []}
+            self.work(mount, theirs, report, work)
+            with open(self.path, 'w', encoding='ascii') as file:
+                json.dump(report, file)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def work(self, mount, stop, report, work):
+        dice = random.Random(f'{SEED} {self.name}')
+        while True:
+            try:
+                if os.read(stop, 1) == b'':
+                    return
+            except BlockingIOError:
+                pass
+            try:
+                work(mount, dice, report)
+            except OSError as err:
+                if err.errno not in INTERRUPTED:
+                    report['errors'].append(f'{self.name}: {err} at {time.monotonic()}')
+
+    def end(self):
+        os.close(self.stop)
+
+    def report(self):
+        check_equal(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), 0, f'how {self.name} ends')
+        with open(self.path, encoding='ascii') as file:
+            return json.load(file)
+
+
+def hold(fd, lock, how, dice, report):
+    """It has the lock from now on, and writes down until when it surely had it."""
+    begin = time.monotonic()
+    token = int(os.pread(fd, 64, 0))
+    time.sleep(dice.random() * 0.004)
+    if dice.random() < 0.3:
+        os.write(fd, b'a reason\n')
+    check_equal(int(os.pread(fd, 64, 0)), token, 'the token')
+    report['holds'].append((lock, how, begin, time.monotonic(), token))
+
+
+def by_door(mount, dice, report):
+    lock = dice.choice(LOCKS)
+    door = dice.choice(('lock', 'lock', 'lock@30s', 'shared', 'try', 'reentrant'))
+    try:
+        fd = os.open(mount.path(lock, door), os.O_RDWR)
+    except BlockingIOError:
+        return
+    try:
+        hold(fd, lock, 'shared' if door == 'shared' else 'exclusive', dice, report)
+    finally:
+        os.close(fd)
+
+
+def by_flock(mount, dice, report):
+    lock = dice.choice(LOCKS)
+    fd = os.open(mount.path(lock, 'flock'), os.O_RDWR)
+    try:
+        if dice.random() < 0.5:
+            fcntl.flock(fd, dice.choice((fcntl.LOCK_EX, fcntl.LOCK_EX, fcntl.LOCK_SH)))
+            how = 'flock'
+        else:
+            fcntl.lockf(fd, fcntl.LOCK_EX)
+            how = 'fcntl'
+        # Which of them are shared is not told apart.
+        del how
+        begin = time.monotonic()
+        time.sleep(dice.random() * 0.002)
+        report['holds'].append((lock + '/flock', 'any', begin, time.monotonic(), 0))
+    finally:
+        os.close(fd)
+
+
+def interrupted(mount, dice, report):
+    """Waits for a moment only."""
+    signal.setitimer(signal.ITIMER_REAL, 0.001 + dice.random() * 0.01)
+    lock = dice.choice(LOCKS)
+    fd = libc.open(os.fsencode(mount.path(lock, 'lock')), os.O_RDWR | os.O_CLOEXEC)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if fd >= 0:
+        try:
+            hold(fd, lock, 'exclusive', dice, report)
+        finally:
+            os.close(fd)
+
+
+def looks(mount, dice, report):
+    """At what needs no lock, and makes none."""
+    lock = dice.choice(LOCKS)
+    dice.choice((lambda: os.listdir(mount.path(lock, 'queue')),
+                 lambda: mount.read(lock, 'holder'),
+                 lambda: os.stat(mount.path(lock)),
+                 lambda: os.listdir(mount.directory),
+                 mount.status))()
+    report['looks'] = report.get('looks', 0) + 1
+
+
+def check_holds(holds):
+    """No two at a time, and tokens rise."""
+    for lock in LOCKS:
+        ordered = sorted((hold for hold in holds if hold[0] == lock), key=lambda hold: hold[2])
+        exclusive = [hold for hold in ordered if hold[1] == 'exclusive']
+        for before, after in zip(exclusive, exclusive[1:]):
+            check(before[3] <= after[2], f'two holders: {before} and {after}')
+            check(before[4] < after[4], f'tokens do not rise: {before} and {after}')
+        for begin, end, how in ((hold[2], hold[3], hold) for hold in ordered if hold[1] == 'shared'):
+            for other in exclusive:
+                check(other[3] <= begin or end <= other[2], f'shared beside exclusive: {how} and {other}')
+
+
+def torment(case, server, number):
+    dice = random.Random(f'{SEED} {number}')
+    points = KillPoints(case, number)
+    root = f'/locks{number}'
+    options = ['keeper', 'mkroot'] + (['on_lost=kill'] if number % 2 else [])
+    mount = case.mount(server, f'a{number}', session=SESSION, root=root, options=options, env=points.env)
+    other = case.mount(server, f'b{number}', session='15s', root=root, options=['mkroot'])
+    mount.allow('.')
+    for lock in LOCKS:
+        mount.mkdir(lock)
+    works = [(mount, by_door), (mount, by_door), (mount, by_door), (mount, by_flock), (mount, by_flock),
+             (mount, interrupted), (mount, looks), (other, by_door), (other, interrupted)]
+    workers = [Worker(case, at, f'{number}-{i}-{work.__name__}', work) for i, (at, work) in enumerate(works)]
+    where = {}
+    while points.kills < KILLS:
+        watch = Stopwatch()
+        before = points.kills
+        points.arm(dice.randrange(1, POINTS), dice.randrange(1, POINTS) if dice.random() < 0.5 else 0)
+        until(lambda: points.kills > before and not points.armed, 'it is killed')
+        where[points.where] = where.get(points.where, 0) + 1
+        until(lambda: mount.daemon and mount.status().get('state') == 'ready', 'another one goes on')
+        while watch.seconds() < 4.1:        # two crashes within the time of a session
+            time.sleep(0.05)
+    for worker in workers:
+        worker.end()
+    reports = [worker.report() for worker in workers]
+    holds = [hold for report in reports for hold in report['holds']]
+    errors = [error for report in reports for error in report['errors']]
+    print(f'{number}: {points.kills} kills, {len(holds)} holds, {errors[:5]} errors; {where}')
+    check_holds(holds)
+    check(not errors, f'{len(errors)} errors: {errors[:5]}')
+    check(all(report['holds'] or report.get('looks') for report in reports), 'somebody never had a lock')
+    check_equal(mount.metric('adoptions_total') > KILLS / 2, True, 'the adoptions')
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    case.at_once(*(lambda part, number=number: torment(part, server, number) for number in range(3)))
+
+
+run(test)

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""When the daemon was killed and another one cannot go on, everything is as without a keeper, and at
+once: waiters get ECONNABORTED, holders ENOTCONN, on_lost acts in time, the lock passes on, and the
+keeper ends by the signal that ended the daemon. That is when the program hangs or fails, when it
+crashes too often, when one request kills it twice, and when the lease is over. What users do
+while nobody serves counts afterwards."""
+
+import contextlib
+import errno
+import os
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+
+from harness import (ALICE, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, command, errno_of, libc,
+                     mounted, raw_open, run, spawn, until)
+from kill_points import KillPoints
+
+SESSION = '4s'
+_MS_BIND = 0x1000
+
+
+class Program:
+    """The daemon's program, in the place of which another one can be put."""
+
+    def __init__(self, case, name):
+        self.path = os.path.join(case.directory, name, 'zklockfs')
+        os.mkdir(os.path.dirname(self.path))
+        shutil.copy(ZKLOCKFS, self.path)
+
+    def be(self, script, interpreter='/bin/sh'):
+        with open(self.path + '.new', 'w', encoding='ascii') as file:
+            file.write(f'#!{interpreter}\n{script}\n')
+        os.chmod(self.path + '.new', 0o755)
+        os.rename(self.path + '.new', self.path)
+
+    def wait(self):
+        """Until go()."""
+        shutil.copy(ZKLOCKFS, self.path + '.real')
+        # No shell: they let all signals in.
+        self.be(f'''
+import os, sys, time
+open('{self.path}.waits', 'w').close()
+while not os.path.exists('{self.path}.go'):
+    time.sleep(0.01)
+os.execv('{self.path}.real', sys.argv)''', sys.executable)
+
+    def waits(self):
+        until(lambda: os.path.exists(self.path + '.waits'), 'the new program is started')
+
+    def go(self):
+        with open(self.path + '.go', 'w', encoding='ascii'):
+            pass
+
+
+class Scene:
+    """A holder and a waiter on the mount, and one who waits on another host."""
+
+    def __init__(self, case, server, name, options=(), **more):
+        self.name = name
+        self.a = case.mount(server, 'a-' + name, session=SESSION, options=['keeper', *options], **more)
+        self.b = case.mount(server, 'b-' + name, session=SESSION)
+        self.a.allow('.')
+        self.a.mkdir(name)
+        self.holder = self.a.take(name).held()
+        self.token = self.holder.token()
+        self.waiter = self.a.take(name)
+        until(lambda: len(server.entries(name)) == 2, 'the waiter queues')
+        self.elsewhere = self.b.take(name)
+        until(lambda: len(server.entries(name)) == 3, 'another host queues')
+
+    def is_lost(self, why, stopped=False):
+        """All of it as today."""
+        until(lambda: self.a.process.poll() is not None, 'the keeper ends')
+        check_equal(self.a.process.returncode, -signal.SIGKILL, 'how the keeper ends')
+        self.a.checked = True
+        check(why in self.a.log(), f'the log does not say: {why}')
+        self.waiter.refused(errno.ECONNABORTED)
+        if stopped:
+            self.holder.gone()
+        else:
+            check_errno(errno.ENOTCONN, self.holder.do, 'pread', 64, 0)
+            self.holder.kill()
+        self.elsewhere.held()
+        check(self.elsewhere.token() > self.token, 'the token does not rise')
+        self.elsewhere.release()
+        check_errno(errno.ENOTCONN, os.listdir, self.a.directory)
+        check_equal(command(['umount', '-l', self.a.directory])[0], 0, 'umount')
+
+    def goes_on(self):
+        check_equal(self.holder.token(), self.token, 'the token')
+        self.holder.do('fsync')
+        check(not self.waiter.answered() and not self.elsewhere.answered(), 'a waiter does not wait')
+
+
+def hangs(case, server):
+    """It is killed when the lease is over, and the holder is stopped before."""
+    program = Program(case, 'hangs')
+    scene = Scene(case, server, 'hangs', ['on_lost=kill'], program=program.path)
+    program.be('exec sleep 1000')
+    watch = Stopwatch()
+    scene.a.send(signal.SIGKILL)
+    scene.holder.gone()
+    check(not scene.elsewhere.answered(), 'the next one held before it was stopped')
+    scene.is_lost('does not serve before its lease ends', stopped=True)
+    watch.check(1, 14, 'a program that hangs')
+
+
+def ends(case, server):
+    program = Program(case, 'ends')
+    scene = Scene(case, server, 'ends', program=program.path)
+    program.be('exit 3')
+    watch = Stopwatch()
+    scene.a.send(signal.SIGKILL)
+    until(lambda: scene.waiter.answered(), 'the waiter is told')
+    watch.check(0, 2, 'a program that fails')
+    scene.is_lost('ended with status 3 instead of going on')
+
+
+def too_often(case, server):
+    scene = Scene(case, server, 'often')
+    for _ in range(2):
+        scene.a.adopt()
+        scene.goes_on()
+    scene.a.send(signal.SIGKILL)
+    scene.is_lost('too often within the session timeout')
+
+
+def not_too_often(case, server):
+    scene = Scene(case, server, 'seldom')
+    for _ in range(4):
+        scene.a.rest()
+        scene.a.adopt()
+        scene.goes_on()
+    check_equal(scene.a.metric('adoptions_total'), 4, 'so often')
+    scene.holder.release()
+    scene.waiter.held().release()
+    scene.elsewhere.held().release()
+
+
+def lease_over(case, server):
+    """The server hangs, and the lease is over before the daemon is killed."""
+    relay = case.relay(server)
+    scene = Scene(case, server, 'over', servers=f'127.0.0.1:{relay.port}')
+    relay.freeze()
+    until(lambda: errno_of(scene.holder.do, 'pread', 64, 0) == errno.EIO, 'the holder has lost')
+    scene.a.send(signal.SIGKILL)
+    relay.thaw()
+    scene.is_lost('the lease is over')
+
+
+def poison(case, server):
+    """A request that kills whoever answers it."""
+    points = KillPoints(case, 'poison')
+    scene = Scene(case, server, 'poison', env=points.env)
+    points.poison(1)
+    check_errno(errno.ECONNABORTED, os.statvfs, scene.a.directory)
+    scene.is_lost('the same request has ended it twice')
+
+
+def meanwhile(case, server):
+    """While nobody serves: a waiter is interrupted, another one killed, one comes, one polls, a holder
+    is evicted, a child holds on."""
+    program = Program(case, 'meanwhile')
+    scene = Scene(case, server, 'meanwhile', program=program.path)
+    for name in ('evicted', 'shy', 'other'):
+        scene.a.mkdir(name)
+    interrupted, killed = scene.a.take('meanwhile'), scene.a.take('meanwhile')
+    until(lambda: len(server.entries('meanwhile')) == 5, 'they queue')
+    evicted, behind = scene.a.take('evicted').held(), scene.b.take('evicted')
+    closed, next_one = scene.a.take('other').held(), scene.b.take('other')
+    until(lambda: len(server.entries('evicted')) == 2 and len(server.entries('other')) == 2, 'they queue')
+    shy = os.open(scene.a.path('shy', 'lock'), os.O_RDWR)
+    poll = select.poll()
+    poll.register(shy, 0)
+    woken = []
+    thread = threading.Thread(target=lambda: woken.append(poll.poll(20000)), daemon=True)
+    thread.start()
+    program.wait()
+    scene.a.send(signal.SIGKILL)
+    program.waits()
+    interrupted.kill(signal.SIGUSR1)
+    killed.kill()
+    entry = scene.b.queue('evicted')[0]
+    with open(scene.b.path('evicted', 'queue', entry), 'w', encoding='ascii') as file:
+        file.write('evict\n')
+    server.zk.delete('/locks/shy/' + server.entries('shy')[0])
+    closed.kill()           # its close is not heard of
+    late = scene.a.take('meanwhile')
+    check(not interrupted.answered() and not killed.ended(), 'somebody was served by nobody')
+    program.go()
+    scene.goes_on()
+    interrupted.refused(errno.EINTR)
+    killed.gone()
+    until(lambda: errno_of(evicted.do, 'pread', 64, 0) == errno.EIO, 'the evicted one has lost')
+    behind.held().release()
+    next_one.held().release()
+    until(lambda: woken, 'who polls is woken')
+    check(woken[0][0][1] & select.POLLERR, 'what it is told')
+    os.close(shy)
+    evicted.release()
+    interrupted.kill()
+    scene.holder.release()
+    scene.waiter.held().release()
+    scene.elsewhere.held().release()
+    late.held().release()
+
+
+def told_to_leave(case, server):
+    """While nobody serves: the new daemon leaves, in order."""
+    program = Program(case, 'told')
+    scene = Scene(case, server, 'told', program=program.path)
+    program.wait()
+    scene.a.send(signal.SIGKILL)
+    program.waits()
+    scene.a.process.terminate()
+    program.go()
+    until(lambda: mounted(scene.a.directory) is None, 'the mount point goes')
+    scene.waiter.refused(errno.ESHUTDOWN)
+    check_equal(scene.holder.token(), scene.token, 'the token')
+    scene.holder.do('fsync')
+    scene.holder.release()
+    scene.elsewhere.held().release()
+    until(lambda: scene.a.process.poll() is not None, 'the keeper ends')
+    check_equal(scene.a.process.returncode, 0, 'how the keeper ends')
+    scene.a.checked = True
+
+
+def in_background(case, server):
+    """With credentials, which are read again; and twice."""
+    secret = case.directory + '/secret'
+    with open(secret, 'w', encoding='ascii') as file:
+        file.write('team:password\n')
+    os.chmod(secret, 0o600)
+    path = case.mount_point()
+    options = f'keeper,on_lost=kill,credentials={secret},host=back,mkroot,session_timeout={SESSION},tick_time=500ms'
+    status, _, err = command([ZKLOCKFS, '-o', options, f'127.0.0.1:{server.port}/private', os.path.relpath(path)])
+    check_equal(status, 0, f'the command: {err}')
+
+    def daemons():
+        found = {}
+        for pid in case.daemons():
+            with contextlib.suppress(OSError):
+                with open(f'/proc/{pid}/cmdline', encoding='utf-8') as file:
+                    if 'host=back' in file.read():
+                        with open(f'/proc/{pid}/comm', encoding='ascii') as comm:
+                            found.setdefault(comm.read().strip(), []).append(pid)
+        return found
+
+    os.mkdir(path + '/back')
+    fd = os.open(path + '/back/lock', os.O_RDWR)
+    token = os.pread(fd, 64, 0)
+    before = daemons()
+    for _ in range(2):
+        daemon, = daemons()['zklockfs']
+        os.kill(daemon, signal.SIGKILL)
+        check_equal(os.pread(fd, 64, 0), token, 'the token')
+        os.fsync(fd)
+    after = daemons()
+    check_equal(after['zklockfs-guard'], before['zklockfs-guard'], 'the guardian')
+    daemon, = after['zklockfs']
+    check_equal([os.readlink(f'/proc/{daemon}/fd/{number}') for number in range(3)], 3 * ['/dev/null'], 'descriptors')
+    check(as_user(ALICE, raw_open, f'/proc/{daemon}/mem', os.O_RDONLY) != 0, 'its memory can be read')
+    os.close(fd)
+    check_equal(command(['umount', path])[0], 0, 'umount')
+    until(lambda: not daemons(), 'all of it ends')
+
+
+def of_a_user(case, server):
+    case.users()
+    os.chmod(case.directory, 0o711)
+    path = case.directory + '/users'
+    os.mkdir(path)
+    os.chown(path, ALICE, ALICE)
+    device = case.directory + '/fuse'
+    os.mknod(device, stat.S_IFCHR, os.stat('/dev/fuse').st_rdev)
+    os.chmod(device, 0o666)
+    check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
+    alice = ['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups']
+    keeper = spawn([*alice, ZKLOCKFS, '-f', '-o', 'keeper,host=alice,on_lost=kill,tick_time=500ms,session_timeout=4s',
+                    f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until(lambda: as_user(ALICE, raw_open, path + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
+    user = spawn([*alice, 'bash', '-c', '''
+        mkdir "$1/alice" && exec 9<>"$1/alice/lock" && read -r token <&9 && echo held && read -r _
+        exec 8<>"$1/alice/reentrant" && read -r again <&8 && [ "$again" = "$token" ] && echo still''', 'user', path],
+                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    check_equal(user.stdout.readline(), 'held\n', 'the user holds')
+    with open(f'/proc/{keeper.pid}/task/{keeper.pid}/children', encoding='ascii') as children:
+        os.kill(int(children.read()), signal.SIGKILL)
+    until(lambda: 'has taken over' in keeper.stderr.readline(), 'another one goes on')
+    user.stdin.write('\n')
+    user.stdin.close()
+    check_equal(user.stdout.readline(), 'still\n', 'the user holds, and his shell is known as the same process')
+    check_equal(user.wait(20), 0, 'status of the user')
+    keeper.terminate()
+    check_equal(keeper.wait(20), 0, 'status of the keeper')
+    check(mounted(path) is None, 'it is still mounted')
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    case.at_once(*(lambda part, what=what: what(part, server) for what in (hangs, ends, too_often, not_too_often, in_background)))
+    case.at_once(*(lambda part, what=what: what(part, server) for what in (lease_over, poison, meanwhile, told_to_leave, of_a_user)))
+
+
+run(test)

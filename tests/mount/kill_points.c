@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Preloaded into a daemon that a keeper has started: it is killed before or after its n-th call of a
+ * function that lets something in or out. What is between two of these points nobody outside can
+ * tell. $KILL_POINTS is a file, which the test and all daemons of the mount share.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* As kill_points.py has it. */
+struct plan {
+	_Atomic int64_t left;   /* so many points more; 0: for ever */
+	_Atomic int64_t next;   /* and so many after that, for the daemon that comes then; 0 */
+	_Atomic int64_t kills;  /* done */
+	_Atomic int64_t passed; /* points */
+	_Atomic int64_t poison; /* 1: who answers statfs(2) is killed */
+	char where[64];         /* the last kill */
+};
+
+static struct plan *plan;
+/* The keeper forks the first daemon, and executes the others. Children of a daemon do not count. */
+static int forks, forks_of_daemon;
+
+__attribute__((constructor)) static void find_plan(void)
+{
+	const char *path = getenv("KILL_POINTS");
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	void *memory;
+
+	forks_of_daemon = getenv("ZKLOCKFS_KEEPER") ? 0 : 1;
+	if (fd < 0)
+		return;
+	memory = mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (memory != MAP_FAILED)
+		plan = memory;
+}
+
+static bool is_daemon(void)
+{
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name);
+	return forks == forks_of_daemon && strcmp(name, "zklockfs") == 0;
+}
+
+static void pass_point(const char *when, const char *function)
+{
+	int64_t left;
+
+	if (!plan || !is_daemon())
+		return;
+	plan->passed++;
+	left = plan->left;
+	if (left <= 0)
+		return;
+	plan->left = left - 1;
+	if (left > 1)
+		return;
+	strcpy(plan->where, when);
+	strcat(plan->where, function);
+	plan->left = plan->next;
+	plan->next = 0;
+	plan->kills++;
+	raise(SIGKILL);
+}
+
+#define AROUND(type, name, parameters, arguments)                  \
+	type name parameters;                                      \
+	type name parameters                                       \
+	{                                                          \
+		static type(*real) parameters;                     \
+		type result;                                       \
+		int saved;                                         \
+                                                                   \
+		if (!real)                                         \
+			*(void **)&real = dlsym(RTLD_NEXT, #name); \
+		pass_point("before ", #name);                      \
+		result = real arguments;                           \
+		saved = errno;                                     \
+		pass_point("after ", #name);                       \
+		errno = saved;                                     \
+		return result;                                     \
+	}
+
+AROUND(ssize_t, read, (int fd, void *data, size_t len), (fd, data, len))
+AROUND(ssize_t, write, (int fd, const void *data, size_t len), (fd, data, len))
+AROUND(ssize_t, writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))
+AROUND(ssize_t, send, (int fd, const void *data, size_t len, int flags), (fd, data, len, flags))
+AROUND(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+AROUND(ssize_t, recv, (int fd, void *data, size_t len, int flags), (fd, data, len, flags))
+AROUND(ssize_t, __read_chk, (int fd, void *data, size_t len, size_t room), (fd, data, len, room))
+AROUND(ssize_t, __recv_chk, (int fd, void *data, size_t len, size_t room, int flags),
+       (fd, data, len, room, flags))
+AROUND(int, connect, (int fd, const struct sockaddr *address, socklen_t len), (fd, address, len))
+AROUND(int, poll, (struct pollfd * fds, nfds_t count, int wait), (fds, count, wait))
+AROUND(int, ppoll,
+       (struct pollfd * fds, nfds_t count, const struct timespec *wait, const sigset_t *mask),
+       (fds, count, wait, mask))
+
+struct fuse_req;
+struct statvfs;
+
+int fuse_reply_statfs(struct fuse_req *req, const struct statvfs *stat);
+int fuse_reply_statfs(struct fuse_req *req, const struct statvfs *stat)
+{
+	static int (*real)(struct fuse_req *, const struct statvfs *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fuse_reply_statfs");
+	if (plan && plan->poison)
+		raise(SIGKILL);
+	return real(req, stat);
+}
+
+pid_t fork(void)
+{
+	static pid_t (*real)(void);
+	pid_t pid;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fork");
+	pass_point("before ", "fork");
+	pid = real();
+	if (pid == 0)
+		forks++;
+	else
+		pass_point("after ", "fork");
+	return pid;
+}

@@ -327,5 +327,6 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	nodes_carried(face->nodes);
 	if (!carry->checks)
 		guardian_carried(face->guardian);
-	keeping_read_all(keeping);
+	if (!carry->crashed) /* otherwise it has other descriptors than the store says */
+		keeping_read_all(keeping);
 }

@@ -32,8 +32,8 @@ void answers_record(struct face *face);
 /* All that are kept, in the order of their coming. `unopened` is told the number of an open file
  * that the kernel did not take: the mount was aborted, and no RELEASE will come. */
 void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_t fh));
-/* Those of the store's last commit, which a crash has left: what the kernel had already, it does not
- * take again. */
+/* Those of the store's last commit, which a crash has left: what the kernel had already, it does
+ * not take again. */
 void answers_emit_again(struct face *face);
 /* The device is closed. */
 void answers_end(struct face *face);

@@ -203,7 +203,7 @@ static bool still_in_doubt(struct loop *loop)
 }
 
 /* Into the store: after a crash those are served again that were read since the last commit. */
-static ssize_t read_request(struct loop *loop, struct fuse_buf *buffer)
+static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 {
 	struct store *store = loop->face->keeping.store;
 	void *room = store_request_room(store, REQUEST_BYTES);
@@ -235,7 +235,7 @@ static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
 static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
 {
 	bool put_off = loop->put_off.size > 0;
-	ssize_t n = put_off ? (ssize_t)loop->put_off.size : read_request(loop, buffer);
+	ssize_t n = put_off ? (ssize_t)loop->put_off.size : receive_request(loop, buffer);
 
 	if (put_off)
 		buffer->mem = loop->put_off.mem;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded into a daemon that a keeper has started: it is killed before or after its n-th call of a
- * function that lets something in or out. What is between two of these points nobody outside can
+ * Preloaded into a daemon that a keeper has started: it is killed before or after its n-th call of
+ * a function that lets something in or out. What is between two of these points nobody outside can
  * tell. $KILL_POINTS is a file, which the test and all daemons of the mount share.
  */
 #include <dlfcn.h>

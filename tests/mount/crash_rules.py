@@ -61,10 +61,10 @@ os.execv('{self.path}.real', sys.argv)''', sys.executable)
 class Scene:
     """A holder and a waiter on the mount, and one who waits on another host."""
 
-    def __init__(self, case, server, name, options=(), **more):
+    def __init__(self, case, server, name, options=(), session=SESSION, **more):
         self.name = name
-        self.a = case.mount(server, 'a-' + name, session=SESSION, options=['keeper', *options], **more)
-        self.b = case.mount(server, 'b-' + name, session=SESSION)
+        self.a = case.mount(server, 'a-' + name, session=session, options=['keeper', *options], **more)
+        self.b = case.mount(server, 'b-' + name, session=session)
         self.a.allow('.')
         self.a.mkdir(name)
         self.holder = self.a.take(name).held()
@@ -167,7 +167,8 @@ def meanwhile(case, server):
     """While nobody serves: a waiter is interrupted, another one killed, one comes, one polls, a holder
     is evicted, a child holds on."""
     program = Program(case, 'meanwhile')
-    scene = Scene(case, server, 'meanwhile', program=program.path)
+    # All of it has to fit into a lease, on a slow machine, too.
+    scene = Scene(case, server, 'meanwhile', session='20s', program=program.path)
     for name in ('evicted', 'shy', 'other'):
         scene.a.mkdir(name)
     interrupted, killed = scene.a.take('meanwhile'), scene.a.take('meanwhile')

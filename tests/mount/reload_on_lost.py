@@ -3,6 +3,7 @@
 """After a reload the guardian goes on, with all whom it guards: who loses the lock is stopped,
 also when the daemon is dead, and nobody else is. Who held before can be evicted."""
 
+import contextlib
 from fcntl import LOCK_EX
 
 from harness import check, check_equal, command, run, until
@@ -18,9 +19,10 @@ def guards(mount):
     """Guardians of the mount, whoever their parent is: after a crash they have another one."""
     found = []
     for pid in mount.case.daemons():
-        with open(f'/proc/{pid}/cmdline', encoding='utf-8') as file:
-            if mount.directory in file.read() and name_of(pid) == 'zklockfs-guard':
-                found.append(pid)
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):    # it has ended
+            with open(f'/proc/{pid}/cmdline', encoding='utf-8') as file:
+                if mount.directory in file.read() and name_of(pid) == 'zklockfs-guard':
+                    found.append(pid)
     return found
 
 

@@ -278,9 +278,9 @@ static void finish_request(struct loop *loop)
 static void finish_turn(struct loop *loop)
 {
 	record(loop);
+	guardian_settle(loop->face->guardian);
 	if (loop->face->lc)
 		lc_send(loop->face->lc);
-	guardian_settle(loop->face->guardian);
 	answers_emit(loop->face, file_unopened);
 }
 

@@ -393,7 +393,7 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	if (carry) {
 		reload_read(&loop->reload, carry);
 		carry_end(carry);
-		if (adopt_mount(options, loop, &mount, carry->crashed))
+		if (adopt_mount(options, loop, &mount, loop->reload.crash.signal != 0))
 			exit_status = serve_mount(loop, &mount, say_adopted);
 	} else if (begin_session(options, loop) == 0 && begin_mount(options, loop, &mount)) {
 		exit_status = serve_mount(loop, &mount, say_ready);

@@ -1292,11 +1292,11 @@ mutant(40, 'loss_not_recorded', 'loss.c',
 mutant(40, 'limit_not_recorded', 'hold.c',
        '\ttaker->until_us = until_us;\n\tentry_touch(&taker->entry);',
        '\ttaker->until_us = until_us;',
-       sim())
+       ADOPT)
 mutant(40, 'order_not_recorded', 'taker.c',
        '\tsaved_move(lock->lc, &taker->entry.saved);\n',
        '',
-       sim())
+       ADOPT)
 mutant(40, 'former_place_stays_recorded', 'adopt.c',
        'if (saved->given && (!is_there || saved->given != saved->key))',
        'if (saved->given && !is_there)',

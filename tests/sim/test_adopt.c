@@ -7,6 +7,8 @@
  */
 #include "unit_stage.h"
 
+#include "state.h"
+
 #include <errno.h>
 #include <string.h>
 #include <utlist.h>
@@ -373,6 +375,7 @@ static void end_stays_at_use(void **state)
 
 	(void)state;
 	run(play->stage, 100 * MS);
+	record(play);
 	lc_limit(holder->lc, host_clock_us(play->here) + SECOND);
 	reload(play);
 	host_pause(play->here, 3 * SECOND);
@@ -895,6 +898,31 @@ static void killed_in_a_row(void **state)
 	close_play(play);
 }
 
+/* Takers are restored in the order of their entries, not in that in which they came. */
+static void records_in_the_order_of_entries(void **state)
+{
+	struct play *play = open_play(94, 0);
+	struct taker *first = take_for(play, 0, 0, LC_SHARED, NULL); /* which lists it first */
+	struct taker *second = take_for(play, 1, LC_FOREVER, LC_SHARED, NULL);
+	uint64_t ids[] = {second->id, first->id};
+	struct state_record taker;
+	size_t len, offset = 0, count = 0;
+	void *saved;
+
+	(void)state;
+	record(play);
+	run(play->stage, SECOND);
+	assert_true(lc_holds(first->lc) && lc_holds(second->lc));
+	record(play);
+	join(play, &saved, &len);
+	while (state_read(saved, len, &offset, &taker))
+		if (taker.kind == STATE_TAKER)
+			assert_int_equal(taker.fixed.taker.id, ids[count++]);
+	assert_int_equal(count, 2);
+	free(saved);
+	close_play(play);
+}
+
 /* Whatever stands in shared memory is believed in nothing. */
 static void broken_records(void **state)
 {
@@ -952,6 +980,7 @@ int main(void)
 		cmocka_unit_test(killed_before_it_was_recorded),
 		cmocka_unit_test(killed_while_it_changes),
 		cmocka_unit_test(killed_in_a_row),
+		cmocka_unit_test(records_in_the_order_of_entries),
 		cmocka_unit_test(broken_records),
 		cmocka_unit_test(claims),
 		cmocka_unit_test(not_adopted),

@@ -268,6 +268,10 @@ static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *paren
 	int r = door_parse(name, &door);
 
 	if (r == -EINVAL) {
+		log_line(LC_NOTICE,
+		         "%s/%s: behind the @ of a door stand times, as in "
+		         "lock@30s,most=1h,least=5m",
+		         parent->lock, name);
 		fuse_reply_err(req, EINVAL);
 	} else if (r == 0) {
 		struct node *node = node_get(face->nodes, parent, name, NODE_DOOR);

@@ -10,6 +10,8 @@
   value          the file `value` of a lock lost an increment
   evicted        whose entry was taken away holds for long after that
   came back      a use succeeds after one that failed
+  crash          a lock was lost though no fault was near but a crash, after which another
+                 daemon went on
   errno          an error nobody has promised
   time           a timed door opened late or gave up early
   fenced         an increment lost, or a holder refused while it held
@@ -111,6 +113,7 @@ def judge(result, journal, histories, fenced):
     removals = [fault for fault in faults if fault['kind'] == 'lock-remade']
     storms = disturbed(faults)
     faults = away(faults)
+    check_crashes(result, attempts, faults, storms, removals)
     check_errors(result, attempts, faults, storms, removals, forgotten)
     check_times(result, attempts, faults)
     check_end(result, journal, histories)
@@ -391,11 +394,28 @@ def killed_around(faults, start, end):
                for fault in faults)
 
 
+def check_crashes(result, attempts, faults, storms, removals):
+    """They are no reason to lose a lock."""
+    for attempt in attempts:
+        if not attempt.held:
+            continue
+        start, end = attempt.opened, attempt.lost['r'] if attempt.lost else attempt.proved
+        if not any(fault['kind'] == 'daemon-crash' and fault['c'] <= end and start <= fault['r']
+                   for fault in faults[attempt.mount]):
+            continue
+        result.figures['holds over a crash'] += 1
+        removed = any(fault['target'] == attempt.lock and fault['c'] <= end and start <= fault['r']
+                      for fault in removals)
+        if attempt.lost and not (attempt.evicted or removed or 'most=' in attempt.door or
+                                 within(storms, start, end)):
+            result.complain('crash', f'{attempt}: lost at {attempt.lost["c"]}')
+
+
 def disturbed(faults):
     """The times in which the ensemble may be out of a mount's reach, [start, end]."""
     found = []
     for fault in sorted(faults, key=lambda fault: fault['c']):
-        if fault['kind'] in ('worker-kill', 'evict', 'lock-remade'):
+        if fault['kind'] in ('worker-kill', 'evict', 'lock-remade', 'daemon-crash'):
             continue
         if found and fault['c'] <= found[-1][1]:
             found[-1][1] = max(found[-1][1], fault['r'] + RECOVERY)

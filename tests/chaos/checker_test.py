@@ -376,6 +376,19 @@ class Checker(unittest.TestCase):
         self.bad('errno', Story('a', 1).refused(errno.ENOTCONN, 200, 201),
                  faults=[('daemon-kill', 0, 150, 300)])
 
+    def test_lost_in_a_crash(self):
+        story = Story().take(1, 0, 10).check(1, 20, 21).lost(5000, 5001)
+        crash = 'daemon-crash', 0, 30, 40
+        self.bad('crash', story, faults=[crash])
+        self.good(story, faults=[('daemon-crash', 1, 30, 40)])
+        self.good(story, faults=[crash, ('server-kill', 1, 30, 40)])
+        self.good(story, faults=[crash, eviction(25, 26)])
+        self.good(Story().take(1, 0, 10, 'lock@most=100ms').lost(5000, 5001), faults=[crash])
+        self.good(Story().take(1, 0, 10).check(1, 5000, 5001).release(5002), faults=[crash])
+
+    def test_crash_is_no_excuse(self):
+        self.bad('errno', Story().refused(errno.ENOTCONN, 0, 10), faults=[('daemon-crash', 0, 5, 8)])
+
     def test_check_gives_a_strange_error(self):
         self.bad('errno', Story('a').take(1, 0, 10).check(None, 20, 21, code=errno.EINVAL).release(22))
 

@@ -20,12 +20,14 @@ from history import now
 from mounts import lengthen
 
 _SHOT_KINDS = (('create',), ('delete',), ('multi',), ('create', 'delete', 'multi'), ('set',))
-# What somebody hears who asks a mount that is away, or whose ensemble is; and where the
-# entry or the lock is not there any more.
-_AWAY = (errno.ENOTCONN, errno.ECONNABORTED, errno.EHOSTUNREACH)
+# What somebody hears who asks a mount that is away, or whose ensemble is, or who wrote while its
+# daemon crashed; and where the entry or the lock is not there any more.
+_AWAY = (errno.ENOTCONN, errno.ECONNABORTED, errno.EHOSTUNREACH, errno.EIO)
 _BUSY = (errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT)
 
 
+# What a fault became: that of another kind.
+Other = collections.namedtuple('Other', 'kind target')
 _REMOVE_SECONDS = 10
 _SETTLE_SECONDS = 5
 
@@ -63,8 +65,9 @@ class Faults:
                 return
             if what is None:
                 continue               # nobody there it could have hit
+            kind, what = what if isinstance(what, Other) else (fault.kind, what)
             self.counts[fault.kind] += 1
-            self.bench.journal.write('fault', kind=fault.kind, target=what, c=began, r=now())
+            self.bench.journal.write('fault', kind=kind, target=what, c=began, r=now())
 
     def _last(self, fault):
         self.stopping.wait(fault.seconds)
@@ -198,9 +201,24 @@ class Faults:
         with mount.in_hand():
             mount.kill()
             self._last(fault)
-            while not mount.start() and not self.stopping.is_set():
-                pass    # it ends by itself when no server can be reached for 10 s
+            self._start(mount)
         return mount.number
+
+    def _start(self, mount):
+        while not mount.start() and not self.stopping.is_set():
+            pass    # it ends by itself when no server can be reached for 10 s
+
+    def _daemon_crash(self, fault):
+        """Its keeper starts another one, which goes on."""
+        mount = self._free_mount(fault)
+        if mount is None:
+            return None
+        with mount.in_hand():
+            if mount.crash():
+                self._last(fault)
+                return mount.number
+            self._start(mount)
+        return Other('daemon-kill', mount.number)
 
     def _daemon_reload(self, fault):
         """Its program takes over from itself."""

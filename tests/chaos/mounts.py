@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""mounts.py - one mount and its daemon. The daemon can be stopped, killed and replaced, and the
-clocks of its machine can be told to stand still (../mount/suspend.c)."""
+"""mounts.py - one mount, its daemon, and perhaps its keeper, which goes on with another daemon when
+that one is killed. The daemon can be stopped, killed and replaced, and the clocks of its machine
+can be told to stand still (../mount/suspend.c)."""
 
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
 import threading
@@ -14,7 +16,10 @@ from ensemble import TICK_MS
 from harness import SOURCE_ROOT, ZKLOCKFS, mounted, until
 
 SESSION_SECONDS = 4
-_TROUBLE = re.compile(r'assert|sanitizer|runtime error|leak', re.IGNORECASE)
+ADOPTION_SECONDS = 20      # the keeper itself waits no longer than the lease
+# Signal 9 is sent by faults.
+_TROUBLE = re.compile(r'assert|sanitizer|runtime error|leak|ended by signal (?!9:|9,)|instead of going on', re.IGNORECASE)
+_ADOPTION = 'after a crash (signal'
 
 
 def clocks(directory):
@@ -36,17 +41,25 @@ def _signal(pid, number):
         os.kill(pid, number)
 
 
+def _children(pid):
+    try:
+        with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as children:
+            return [int(child) for child in children.read().split()]
+    except OSError:
+        return []
+
+
 class Mount:
-    def __init__(self, number, directory, servers, on_lost, library):
-        self.number, self.servers, self.on_lost = number, servers, on_lost
+    def __init__(self, number, directory, servers, on_lost, kept, library):
+        self.number, self.servers, self.on_lost, self.kept = number, servers, on_lost, kept
         self.paused, self.set_back = f'{directory}/paused{number}', f'{directory}/setback{number}'
         self.environment = dict(
             os.environ, LD_PRELOAD=library, PAUSED=self.paused, SET_BACK=self.set_back,
             ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
         self.directory = f'{directory}/mount{number}'
         self.log_path = self.directory + '.log'
-        self.process = None
-        self.deaths = []               # of daemons nobody killed
+        self.process = None            # the keeper, or without one the daemon
+        self.deaths = []               # of those that nobody killed
         self._lock = threading.Lock()
         os.mkdir(self.directory)
 
@@ -68,7 +81,7 @@ class Mount:
             subprocess.run(['umount', '-l', self.directory], check=False, stderr=subprocess.DEVNULL)
         with open(self.log_path, 'a', encoding='utf-8') as log:
             options = (f'session_timeout={SESSION_SECONDS}s,tick_time={TICK_MS}ms,'
-                       f'host=m{self.number},on_lost={self.on_lost}')
+                       f'host=m{self.number},on_lost={self.on_lost}' + (',keeper' if self.kept else ''))
             self.process = subprocess.Popen([ZKLOCKFS, '-f', '-o', options, self.servers + '/locks',
                                   self.directory], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  env=self.environment)
@@ -78,20 +91,25 @@ class Mount:
     def running(self):
         return self.process is not None and self.process.poll() is None
 
+    def daemons(self):
+        """Its pid; none, if the keeper has none at the moment."""
+        return _children(self.process.pid) if self.kept else [self.process.pid]
+
+    def _signal_daemon(self, number):
+        for pid in self.daemons():
+            _signal(pid, number)
+
     def freeze(self):
-        self.process.send_signal(signal.SIGSTOP)
+        self._signal_daemon(signal.SIGSTOP)
 
     def thaw(self):
         if self.running():
-            self.process.send_signal(signal.SIGCONT)
+            self._signal_daemon(signal.SIGCONT)
 
     def guards(self):
-        """The daemon's guardian, if it has one."""
-        found = []
-        with contextlib.suppress(OSError):
-            with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as children:
-                found = [int(pid) for pid in children.read().split()]
-        return found
+        """The daemon's guardian, if it has one. It stays when another daemon goes on, and is then
+        nobody's child."""
+        return [guard for pid in self.daemons() for guard in _children(pid)]
 
     @contextlib.contextmanager
     def machine_paused(self):
@@ -111,17 +129,38 @@ class Mount:
 
     def reload(self):
         if self.running():
-            self.process.send_signal(signal.SIGUSR2)
+            self._signal_daemon(signal.SIGUSR2)
 
     def reloads(self):
         """How often another one has taken over."""
-        return self.log().count('has taken over from')
+        return self.log().count('has taken over from') - self.adoptions()
+
+    def crash(self):
+        """The daemon is killed; whether another one goes on. Not if the lease was over, or if it
+        happened too often."""
+        if not self.running():
+            return False
+        before = self.adoptions()
+        self._signal_daemon(signal.SIGKILL)
+        until(lambda: self.adoptions() > before or not self.running(),
+              'another daemon goes on, or none', ADOPTION_SECONDS)
+        return self.running()
+
+    def adoptions(self):
+        return self.log().count(_ADOPTION)
 
     def kill(self):
+        """First the keeper, so that nobody goes on."""
         if not self.running():
             self.deaths.append(self.process.returncode)
+        ends = [os.pidfd_open(pid) for pid in self.daemons()] if self.running() else []
         self.process.kill()
         self.process.wait()
+        for end in ends:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(end, signal.SIGKILL)
+            select.select([end], [], [])
+            os.close(end)
 
     def path(self, *parts):
         return os.path.join(self.directory, *parts)

@@ -30,7 +30,7 @@ TRACKS = {
         'daemon-pause-short': (3, *PAUSE_SHORT), 'daemon-pause-long': (4, *PAUSE_LONG),
         'daemon-kill': (1, 0.1, 5.0), 'mount-cut-off-long': (3, *PAUSE_LONG),
         'daemon-machine-pause': (2, *PAUSE_SHORT), 'daemon-machine-pause-long': (3, *PAUSE_LONG),
-        'clock-set': (1, 0.5, 3.0), 'daemon-reload': (4, 0.1, 1.0),
+        'clock-set': (1, 0.5, 3.0), 'daemon-reload': (4, 0.1, 1.0), 'daemon-crash': (5, 0.1, 2.0),
     },
     'link': {
         'cut-before-request': (3, 1.0, 2.0), 'half-request': (2, 1.0, 2.0),
@@ -50,10 +50,19 @@ _TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'worker': (1
            'operator': (1, 0.8)}
 
 
-def plan(seed, seconds):
-    """All faults, in the order of their beginning; each ends before `seconds`."""
+# What needs a keeper.
+_KEPT = ('daemon-crash',)
+
+
+def plan(seed, seconds, kept=False, only=()):
+    """All faults, or only those of some kinds, in the order of their beginning; each ends before
+    `seconds`. `kept`: mounts have keepers."""
     faults = []
     for group, kinds in TRACKS.items():
+        kinds = {kind: how for kind, how in kinds.items()
+                 if (kept or kind not in _KEPT) and (not only or kind in only)}
+        if not kinds:
+            continue
         for number in range(_TRACKS[group][0]):
             _plan_track(faults, random.Random(f'{seed} {group} {number}'), f'{group}{number}', kinds,
                         _TRACKS[group][1], seconds)

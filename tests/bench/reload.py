@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What users notice of a reload (SIGUSR2): a holder reads its descriptor without a pause, many
-wait behind it, and two locks are handed over right when nobody serves the mount, one from
-another mount to this one and one the other way round.
+"""What users notice of a reload (SIGUSR2), or of a daemon that is killed and whose keeper starts
+another one: a holder reads its descriptor without a pause, many wait behind it, and two locks are
+handed over right when nobody serves the mount, one from another mount to this one and one the
+other way round.
 
-    tests/bench/reload.py [--reloads N] [WAITERS...]       ten, with 1 waiter and with 10,000
+    tests/bench/reload.py [--reloads N] [--crashes N] [WAITERS...]
+                                                   ten and none, with 1 waiter and with 10,000
 
-The point: no read waits for 50 ms or more."""
+The point: no read waits for 50 ms or more over a reload."""
 
 import argparse
 import os
@@ -24,11 +26,12 @@ sys.path.insert(0, os.path.join(HERE, '..', 'mount'))
 os.environ['ZKLOCKFS_CASE_SECONDS'] = '600'
 
 from crowd import Crowd
-from harness import check, run, spawn, until
+from harness import KEEPER, OPTIONS, check, run, spawn, until
 
 PAUSE_MS = 50
 PORTION = 1000           # who come at once: the lock is looked up for each of them
 SETTLE_SECONDS = 0.5     # for what comes after a reload: listings, watches
+SESSION, KEPT_SESSION = '30s', '15s'    # the next crash may come after the second one
 _TAKEN_OVER = re.compile(r'has taken over from .* in (\d+) ms')
 
 
@@ -91,10 +94,12 @@ def children(pid):
 
 
 class Bench:
-    def __init__(self, case, waiters):
+    def __init__(self, case, waiters, kept):
         self.waiters = waiters
         self.server = case.server()
-        self.mount, self.other = (case.mount(self.server, host, session='30s') for host in 'ab')
+        options = [KEEPER] if kept and KEEPER not in OPTIONS else []
+        self.mount, self.other = (case.mount(self.server, host, session=KEPT_SESSION if kept else SESSION, options=options)
+                                  for host in 'ab')
         for lock in ('w', 'in', 'out'):
             self.mount.mkdir(lock)
         program = os.path.join(case.directory, 'reader')
@@ -139,12 +144,25 @@ class Bench:
     def reload(self):
         """The locks are released when the other program has been looked at, and takes over."""
         hand_offs = self._begin()
-        before = children(self.mount.process.pid)
+        before = children(self.mount.daemon)
         told = len(_TAKEN_OVER.findall(self.mount.log()))
-        os.kill(self.mount.process.pid, signal.SIGUSR2)
-        until(lambda: children(self.mount.process.pid) > before, 'the other program looks at the state')
-        until(lambda: children(self.mount.process.pid) == before, 'it has done so')
+        os.kill(self.mount.daemon, signal.SIGUSR2)
+        until(lambda: children(self.mount.daemon) > before, 'the other program looks at the state')
+        until(lambda: children(self.mount.daemon) == before, 'it has done so')
         self.reader.wait_until_stalled()
+        return self._end(hand_offs, told)
+
+    def crash(self):
+        """The locks are released when there is no daemon."""
+        self.mount.rest()
+        self.mount.allow_more('was ended by signal')
+        hand_offs = self._begin()
+        told = len(_TAKEN_OVER.findall(self.mount.log()))
+        self.mount.crashes.append(time.monotonic())
+        os.kill(self.mount.daemon, signal.SIGKILL)
+        return self._end(hand_offs, told)
+
+    def _end(self, hand_offs, told):
         took = self._release(hand_offs)
         says = until(lambda: _TAKEN_OVER.findall(self.mount.log())[told:], 'it takes over')
         time.sleep(SETTLE_SECONDS)
@@ -155,30 +173,42 @@ def show(what, figures):
     print(f'    {what:58} p50 {statistics.median(figures):7.1f} ms   max {max(figures):7.1f} ms', flush=True)
 
 
-def measure(case, waiters, reloads):
-    bench = Bench(case, waiters)
-    print(f'{waiters} waiting, {reloads} reloads, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors')
-    quiet = list(zip(*[bench.quiet() for _ in range(reloads)]))
+def show_all(what, quiet, figures):
+    show(f'a holder reads: the longest read over a {what}', figures[0])
+    show(f'a lock comes from another mount, released in a {what}', figures[1])
+    show(f'a lock goes to another mount, released in a {what}', figures[2])
+    show('the daemon says that it took', figures[3])
+    later = max(max(figures[i]) - max(quiet[i]) for i in (1, 2))
+    print(f'    A user sees: a call waits once, for {max(figures[0]):.0f} ms at most; a lock comes '
+          f'{max(later, 0):.0f} ms later at most. No error, no place lost.')
+
+
+def measure(case, waiters, reloads, crashes):
+    """The longest read over a reload."""
+    bench = Bench(case, waiters, crashes > 0)
+    print(f'{waiters} waiting, {reloads} reloads, {crashes} crashes, '
+          f'load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors')
+    quiet = list(zip(*[bench.quiet() for _ in range(max(reloads, crashes))]))
     reload = list(zip(*[bench.reload() for _ in range(reloads)]))
+    crash = list(zip(*[bench.crash() for _ in range(crashes)]))
     bench.end()
-    show('a holder reads: the longest read, nobody reloads', quiet[0])
-    show('    over a reload', reload[0])
-    show('a lock comes from another mount, nobody reloads', quiet[1])
-    show('    released in a reload of the mount that waits', reload[1])
-    show('a lock goes to another mount, nobody reloads', quiet[2])
-    show('    released in a reload of the mount that holds', reload[2])
-    show('the daemon says that it took', reload[3])
-    print(f'    A user sees: a call waits once, for {max(reload[0]):.0f} ms at most; a lock comes '
-          f'{max(max(reload[1]) - max(quiet[1]), max(reload[2]) - max(quiet[2]), 0):.0f} ms later at most. No error, no place lost.')
-    return max(reload[0])
+    show('a holder reads: the longest read, nothing happens', quiet[0])
+    show('a lock comes from another mount, nothing happens', quiet[1])
+    show('a lock goes to another mount, nothing happens', quiet[2])
+    if reload:
+        show_all('reload', quiet, reload)
+    if crash:
+        show_all('crash', quiet, crash)
+    return max(reload[0]) if reload else 0
 
 
 def test(case):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--reloads', type=int, default=10)
+    parser.add_argument('--crashes', type=int, default=0)
     parser.add_argument('waiters', type=int, nargs='*', default=[1, 10000])
     arguments = parser.parse_args()
-    longest = [measure(case, waiters, arguments.reloads) for waiters in arguments.waiters]
+    longest = [measure(case, waiters, arguments.reloads, arguments.crashes) for waiters in arguments.waiters]
     check(max(longest) < PAUSE_MS, f'a read waited for {max(longest):.0f} ms, not less than {PAUSE_MS} ms')
 
 

@@ -42,8 +42,6 @@ static void forget_entries(struct entries_call *entries)
 	}
 	free(entries->items);
 	free(entries->infos);
-	entries->items = NULL;
-	entries->infos = NULL;
 	entries->count = 0;
 }
 

@@ -284,6 +284,16 @@ static void fate_of_a_value(void **state)
 	}
 }
 
+/* A question that cannot be asked yet. */
+static struct lc_call *confirm_later(struct rig *rig, struct lc_taker *holder)
+{
+	struct lc_call *call;
+
+	rig_disconnect(rig);
+	assert_int_equal(lc_confirm(holder, done, rig, &call), 0);
+	return call;
+}
+
 /* Nobody waits for the answer: it frees the question. */
 static void cancelled(void **state)
 {
@@ -298,6 +308,39 @@ static void cancelled(void **state)
 	rig_answer_error(rig, ENSEMBLE_BADVERSION);
 	rig_expect_sent(rig, "");
 	rig_expect_told(rig, "");
+}
+
+/* The taker stays until the answer has come. */
+static void holder_leaves_meanwhile(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig);
+	struct lc_call *call = set_value(rig, holder, "new", false);
+
+	assert_int_equal(holder->entry.pending, 1);
+	answer(rig, 3, "");
+	takers_leave(rig, holder);
+	lc_cancel(call);
+	assert_int_equal(holder->entry.pending, 2); /* its delete is the other one */
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+	assert_int_equal(holder->entry.pending, 1);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	assert_null(rig->entries.by_id);
+}
+
+/* The other way round: the taker is kept for the question alone. */
+static void entry_goes_first(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig);
+	struct lc_call *call = confirm_later(rig, holder);
+
+	takers_disown(holder);
+	lc_leave(holder);
+	rig_end_session(rig, false);
+	assert_non_null(rig->entries.by_id);
+	lc_cancel(call);
+	assert_null(rig->entries.by_id);
 }
 
 /* ---- confirming ---- */
@@ -392,14 +435,24 @@ static void entry_is_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TAKERS_TEST(each_attribute),      TAKERS_TEST(too_many_slots),
-		TAKERS_TEST(another_version),     TAKERS_TEST(who_may),
-		TAKERS_TEST(an_entry_is_no_lock), TAKERS_TEST(went_to_another_lock),
-		TAKERS_TEST(answer_was_lost),     TAKERS_TEST(value_is_written),
-		TAKERS_TEST(value_is_too_long),   TAKERS_TEST(value_of_a_lost_lock),
-		TAKERS_TEST(fate_of_a_value),     TAKERS_TEST(cancelled),
-		TAKERS_TEST(confirmed),           TAKERS_TEST(not_confirmed),
-		TAKERS_TEST(confirmed_and_lost),  TAKERS_TEST(one_of_them_is_gone),
+		TAKERS_TEST(each_attribute),
+		TAKERS_TEST(too_many_slots),
+		TAKERS_TEST(another_version),
+		TAKERS_TEST(who_may),
+		TAKERS_TEST(an_entry_is_no_lock),
+		TAKERS_TEST(went_to_another_lock),
+		TAKERS_TEST(answer_was_lost),
+		TAKERS_TEST(value_is_written),
+		TAKERS_TEST(value_is_too_long),
+		TAKERS_TEST(value_of_a_lost_lock),
+		TAKERS_TEST(fate_of_a_value),
+		TAKERS_TEST(cancelled),
+		TAKERS_TEST(holder_leaves_meanwhile),
+		TAKERS_TEST(entry_goes_first),
+		TAKERS_TEST(confirmed),
+		TAKERS_TEST(not_confirmed),
+		TAKERS_TEST(confirmed_and_lost),
+		TAKERS_TEST(one_of_them_is_gone),
 		TAKERS_TEST(entry_is_not_there),
 	};
 

@@ -585,6 +585,22 @@ static void since_is_written(void **state)
 	assert_int_equal(rig->entries.writing, 0);
 }
 
+/* To write it is a step of the lease, from when it was sent. */
+static void writing_is_a_step(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig);
+	one.held_since_ms = 500;
+	for (int i = 0; i < 3; i++) {
+		rig->now_us += 2 * SECOND;
+		one.data_dirty = true;
+		entry_write(&one);
+		rig_answer_version(rig, i + 1);
+	}
+	expect(strstr(rig->told, "extended"), "the lease is not extended: %s", rig->told);
+}
+
 static void written_again(void **state)
 {
 	static const char text[] = "set /locks/build/#2-5 v1 'host: m0|pid: 7|uid: 5|command: sh|"
@@ -729,6 +745,7 @@ int main(void)
 		ENTRY_TEST(is_not_watched_without_contact),
 		ENTRY_TEST(is_gone_when_it_is_watched),
 		ENTRY_TEST(since_is_written),
+		ENTRY_TEST(writing_is_a_step),
 		ENTRY_TEST(written_again),
 		ENTRY_TEST(read_before_it_is_written_again),
 		ENTRY_TEST(not_written_when),

@@ -157,17 +157,26 @@ static void known_entries(void **state)
 /* This mount knows when its own takers got the lock, before it stands in the entry. */
 static void own_entry(void **state)
 {
+	static const struct {
+		int64_t session, held_since_ms;
+		const char *told;
+	} rows[] = {
+		{RIG_SESSION, 34, "held 34 "},
+		{RIG_SESSION, 0, "held 0 "},
+		{RIG_SESSION, -1, "held 12 "},
+		{9, 34, "held 12 "},
+	};
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 	char name[NAME_PREFIX_MAX + 10];
 
 	strcpy(name, holder->entry.name);
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		ask(rig, name);
 		answer_queue(rig, "#2-1");
-		holder->entry.held_since_ms = i == 2 ? -1 : 34;
-		answer_entry(rig, i == 1 ? 9 : RIG_SESSION);
-		assert_non_null(strstr(rig->told, i == 0 ? "held 34" : "held 12"));
+		holder->entry.held_since_ms = rows[i].held_since_ms;
+		answer_entry(rig, rows[i].session);
+		assert_non_null(strstr(rig->told, rows[i].told));
 		rig_forget(rig);
 	}
 	holder->entry.held_since_ms = 34;

@@ -33,6 +33,7 @@ static int tear_down(void **state)
 
 	rig_end_session(rig, false);
 	lock_watches_gone(lock);
+	assert_null(rig->watches.unwatches); /* there is nothing to take back */
 	assert_int_equal(lock->uses, 1);
 	entry_set_ahead(&taker.entry, NULL, false, false);
 	DL_DELETE(lock->takers, &taker);

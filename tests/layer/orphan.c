@@ -80,6 +80,7 @@ static void of_another_session(void **state)
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_sent(rig, "");
+	assert_false(one.lock->recheck.armed); /* the last listing showed no more of them */
 }
 
 /* What is read may be the entry of a create that is not answered yet, or was found since. */

@@ -170,6 +170,21 @@ static void its_node_cannot_be_made(void **state)
 	rig_expect_sent(rig, "watch " NODE);
 }
 
+/* To make it is a step of the lease, from when it was sent. */
+static void making_it_is_a_step(void **state)
+{
+	struct rig *rig = *state;
+
+	for (int i = 0; i < 3; i++) {
+		rig->now_us += 2 * SECOND;
+		pokes_new_session(&rig->lc);
+		pokes_resume(&rig->lc);
+		rig_answer_created(rig, NODE, 60);
+		rig_answer_data(rig, 0, "");
+	}
+	expect(strstr(rig->told, "extended"), "the lease is not extended: %s", rig->told);
+}
+
 /* ---- poking ---- */
 
 #define THEIRS(root) root "/.zklockfs/0123456789abcdef"
@@ -308,7 +323,9 @@ static void tried_again(void **state)
 	rig_forget(rig);
 	rig_end_session(rig, false);
 	assert_non_null(rig->pokes.under_way);
-	rig_run(rig, 8 * SECOND);
+	rig_run(rig, 7 * SECOND - 1);
+	assert_non_null(rig->pokes.under_way);
+	rig_run(rig, 1); /* its time is up at this very moment */
 	assert_null(rig->pokes.under_way);
 }
 
@@ -330,19 +347,13 @@ static void heartbeat_without_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		POKE_TEST(looks_at_those_named),
-		POKE_TEST(looks_at_all),
-		POKE_TEST(of_another_node),
-		POKE_TEST(looks_again_on_each_connection),
-		POKE_TEST(its_node_is_deleted),
-		POKE_TEST(its_node_cannot_be_made),
-		POKE_TEST(adds_a_line),
-		POKE_TEST(names_so_many_at_most),
-		POKE_TEST(looks_for_its_root),
-		POKE_TEST(finds_no_root),
-		POKE_TEST(not_below_too_many),
-		POKE_TEST(tried_again),
-		POKE_TEST(heartbeat_without_answer),
+		POKE_TEST(looks_at_those_named),  POKE_TEST(looks_at_all),
+		POKE_TEST(of_another_node),       POKE_TEST(looks_again_on_each_connection),
+		POKE_TEST(its_node_is_deleted),   POKE_TEST(its_node_cannot_be_made),
+		POKE_TEST(making_it_is_a_step),   POKE_TEST(adds_a_line),
+		POKE_TEST(names_so_many_at_most), POKE_TEST(looks_for_its_root),
+		POKE_TEST(finds_no_root),         POKE_TEST(not_below_too_many),
+		POKE_TEST(tried_again),           POKE_TEST(heartbeat_without_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,8 @@ simulation.
 A mutant differs from the engine in one place: a condition is negated, && stands for || or < for
 <=, true for false, + for -, or a call or an assignment is left out. The places are found in the
 source as it is, by its tokens. It prints how each mutant was noticed, then the survivors and
-the share. A survivor is a rule without a test, or a change that makes no difference.
+the share. A survivor is a rule without a test, or a change that makes no difference: those that
+are known to make none are in equivalent.py, each with its reason.
 
 mutants.py is the other way round: rules by name, each with the test that has to miss it."""
 
@@ -26,6 +27,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+from equivalent import EXPLAINED
 from works import ROOT, Works, compile_file, engine_sources, find, read, run, stem
 
 SEEDS = '1..600'   # of the simulation: some seconds, and a range goes over all profiles
@@ -140,12 +142,31 @@ def sites_of(path):
     return sites
 
 
-def shown(texts, site):
+def changed_line(texts, site):
     """The first line, without its indentation: as it was, if something is dropped, else as it is."""
     text = texts[site.file]
     if not site.what.startswith('dropped'):
         text = text[:site.start] + site.new + text[site.end:]
-    return f'{site.file}:{site.line}: {site.what}: ' + text.split('\n')[site.line - 1].strip()
+    return text.split('\n')[site.line - 1].strip()
+
+
+def shown(texts, site):
+    return f'{site.file}:{site.line}: {site.what}: {changed_line(texts, site)}'
+
+
+def explain(texts, site):
+    """Why nobody can notice it, or None."""
+    for file, what, line, why in EXPLAINED:
+        if (file, what, line) == (site.file, site.what, changed_line(texts, site)):
+            return why
+    return None
+
+
+def check_explained(texts, sites):
+    known = {(site.file, site.what, changed_line(texts, site)) for site in sites}
+    for row in EXPLAINED:
+        if row[0] in texts and row[:3] not in known:
+            sys.exit(f'equivalent.py is out of date: no such mutant: {row[:3]}')
 
 
 # ---- what notices ----
@@ -236,6 +257,7 @@ def main():
     sources = [path for path in engine_sources() if not options.file or os.path.basename(path) in options.file]
     texts = {os.path.basename(path): read(path) for path in sources}
     sites = [site for path in sources for site in sites_of(path)]
+    check_explained(texts, sites)
     random.Random(options.seed).shuffle(sites)
     if options.list:
         for site in sites[:options.count]:
@@ -257,8 +279,10 @@ def main():
                 survivors.append(site)
     print('\nsurvivors:')
     for site in sorted(survivors):
-        print(shown(texts, site))
-    print(f'{count} mutants, {count - len(survivors)} noticed ({100 - 100 * len(survivors) // max(count, 1)} %)')
+        print(shown(texts, site) + (f' -- {explain(texts, site)}' if explain(texts, site) else ''))
+    explained = sum(explain(texts, site) is not None for site in survivors)
+    print(f'{count} mutants, {count - len(survivors)} noticed ({100 - 100 * len(survivors) // max(count, 1)} %), '
+          f'{explained} explained')
 
 
 if __name__ == '__main__':

@@ -317,6 +317,26 @@ static void with_less_in_it(void **unused)
 	free(state);
 }
 
+/* A version without the last text has written it: what stands behind is not that text. */
+static void with_fewer_texts(void **unused)
+{
+	size_t len, offset = 0, at = HEAD;
+	char *state = whole_state(&len);
+	struct state_record record;
+
+	(void)unused;
+	for (int i = 0; i < 2; i++)
+		at += get_u32(state + at + 4);
+	put_u32(state + at + 12, get_u32(state + at + 12) - (uint32_t)sizeof("why not"));
+	seal(state, len);
+	assert_int_equal(state_check(state, len), 0);
+	for (int i = 0; i < 3; i++)
+		assert_true(state_read(state, len, &offset, &record));
+	assert_string_equal(record.texts[0], "team/build");
+	assert_string_equal(record.texts[2], "");
+	free(state);
+}
+
 /* ---- what it says ---- */
 
 /* Each changes one thing of a good session or taker. */
@@ -532,10 +552,10 @@ int main(void)
 		cmocka_unit_test(read_back),          cmocka_unit_test(every_bit_counts),
 		cmocka_unit_test(every_byte_counts),  cmocka_unit_test(sealed_lies),
 		cmocka_unit_test(of_another_version), cmocka_unit_test(with_more_in_it),
-		cmocka_unit_test(with_less_in_it),    cmocka_unit_test(bad_sessions),
-		cmocka_unit_test(bad_takers),         cmocka_unit_test(bad_errors),
-		cmocka_unit_test(bad_evictions),      cmocka_unit_test(replacing),
-		cmocka_unit_test(twice_the_same),
+		cmocka_unit_test(with_less_in_it),    cmocka_unit_test(with_fewer_texts),
+		cmocka_unit_test(bad_sessions),       cmocka_unit_test(bad_takers),
+		cmocka_unit_test(bad_errors),         cmocka_unit_test(bad_evictions),
+		cmocka_unit_test(replacing),          cmocka_unit_test(twice_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

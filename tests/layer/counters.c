@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What has happened so far, counted by how long it took and by what was said.
+ */
+#include "counters.h"
+
+#include "rig.h"
+
+#include <errno.h>
+
+static void grants_by_their_waits(void **state)
+{
+	struct rig *rig = rig_begin();
+	const struct lc_counters *counters = &rig->lc.counters;
+	int64_t sum = 0;
+
+	(void)state;
+	for (int i = 0; i <= LC_WAIT_BUCKETS; i++) {
+		int64_t longest = i < LC_WAIT_BUCKETS ? lc_wait_bounds_us[i] : INT64_C(1) << 40;
+		int64_t shortest = i > 0 ? lc_wait_bounds_us[i - 1] + 1 : 0;
+
+		count_grant(&rig->lc, rig->now_us - longest);
+		count_grant(&rig->lc, rig->now_us - shortest);
+		sum += longest + shortest;
+		for (int k = 0; k <= LC_WAIT_BUCKETS; k++)
+			assert_int_equal(counters->waits[k], k <= i ? 2 : 0);
+	}
+	assert_int_equal(counters->grants, 2 * (LC_WAIT_BUCKETS + 1));
+	assert_int_equal(counters->waited_us, sum);
+	rig_finish(rig);
+}
+
+static void failures_by_their_errors(void **state)
+{
+	struct rig *rig = rig_begin();
+
+	(void)state;
+	for (int i = 0; i < LC_FAILURES - 1; i++) {
+		count_failure(&rig->lc, -lc_failure_codes[i]);
+		for (int k = 0; k < LC_FAILURES; k++)
+			assert_int_equal(rig->lc.counters.failures[k], k <= i);
+	}
+	count_failure(&rig->lc, -EXDEV); /* it has no count of its own */
+	assert_int_equal(rig->lc.counters.failures[LC_FAILURES - 1], 1);
+	rig_finish(rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grants_by_their_waits),
+		cmocka_unit_test(failures_by_their_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -42,6 +42,10 @@ def includes(root):
                     yield file, quote == '"', name
 
 
+def is_port(file):
+    return file.startswith(('lockcore/ensemble_zookeeper.', 'lockcore/zookeeper_'))
+
+
 def wrong_include(root, file, quoted, name):
     """Why this include is wrong, or None."""
     def is_in(directory):
@@ -58,10 +62,11 @@ def wrong_include(root, file, quoted, name):
         beside = os.path.exists(os.path.join(root, os.path.dirname(file), name))
         return 'it uses the files of a mount alone' if quoted and not beside else None
     if name.startswith('zookeeper/') or name in ('zookeeper.h', 'zookeeper.jute.h'):
-        return None if file == 'lockcore/ensemble_zookeeper.c' else 'only the port knows ZooKeeper'
+        return None if is_port(file) else 'only the port knows ZooKeeper'
     if name == 'ensemble_zookeeper.h':
-        allowed = file in ('fs/main.c', 'lockcore/ensemble_zookeeper.c')
-        return None if allowed else 'only main puts the port in'
+        return None if file == 'fs/main.c' or is_port(file) else 'only main puts the port in'
+    if name == 'zookeeper_port.h':
+        return None if is_port(file) else 'it is the port alone that shares this'
     if file.startswith('lockcore/'):
         if 'fuse' in name:
             return 'the engine knows nothing of FUSE'

@@ -13,6 +13,22 @@ struct scenario {
 	size_t least; /* only allocations of this size and more: long scenarios */
 };
 
+#define HOLD (50 * MS)
+
+/* Lets what is under way come to its end. */
+void settle(struct bench *bench);
+/* What was sent on it arrives, up to so many requests; the answers do not. */
+void break_connection(struct host *host, int deliver);
+
+/* questions.c */
+void play_reason(struct bench *bench);
+void play_confirm(struct bench *bench);
+void play_data(struct bench *bench);
+void play_evicting(struct bench *bench);
+void play_waiters(struct bench *bench);
+void play_questions(struct bench *bench);
+void play_questions_cancelled(struct bench *bench);
+
 extern const struct scenario scenarios[];
 extern const int scenario_count;
 

@@ -27,17 +27,6 @@ static struct lc_taker *queue_one(struct rig *rig, pid_t pid, enum lc_mode mode,
 	return taker;
 }
 
-/* All listings that are under way show that. */
-static void list(struct rig *rig, const char *names)
-{
-	for (;;) {
-		takers_answer_watches(rig);
-		if (strncmp(rig_unanswered(rig), "children ", 9) != 0)
-			return;
-		takers_answer_list(rig, names);
-	}
-}
-
 /* The lock has that many slots, as the next listings know. */
 static void set_slots(struct rig *rig, struct lock *lock, unsigned slots)
 {
@@ -55,7 +44,7 @@ static void first_of_all(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 2);
 
-	list(rig, "locks-below " OTHER(3) " #2-2");
+	takers_answer_lists(rig, "locks-below " OTHER(3) " #2-2");
 	rig_expect_told(rig, "1 taken");
 	assert_true(taker->entry.first);
 	assert_null(taker->entry.lock->front);
@@ -72,7 +61,7 @@ static void shared_ones_together(void **state)
 	takers_answer_made(rig, takers[0], 1);
 	takers_answer_made(rig, takers[1], 3);
 	takers_answer_made(rig, takers[2], 4);
-	list(rig, "#2-1 " OTHER_SHARED(2) " #3-3 #4-4");
+	takers_answer_lists(rig, "#2-1 " OTHER_SHARED(2) " #3-3 #4-4");
 	rig_expect_told(rig, "1 taken, 2 taken");
 	assert_true(takers[0]->entry.first);
 	assert_false(takers[1]->entry.first);
@@ -86,7 +75,7 @@ static void without_a_lease(void **state)
 	struct lock *lock = taker->entry.lock;
 
 	rig->session.lease.deadline_us = rig->now_us + MS;
-	list(rig, "#2-1");
+	takers_answer_lists(rig, "#2-1");
 	rig_expect_told(rig, "");
 	assert_ptr_equal(lock->front, taker);
 	assert_true(lock->wants_lease);
@@ -101,7 +90,7 @@ static void behind_another_client(void **state)
 	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 2);
 
 	rig_forget(rig);
-	list(rig, OTHER(1) " #2-2");
+	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_expect_told(rig, "");
 	assert_ptr_equal(taker->entry.lock->front, taker);
 	rig_expect_sent(rig, "watch /locks/a, watch /locks/a/#2-2, watch /locks/a/" OTHER(1));
@@ -116,7 +105,7 @@ static void behind_one_of_ours(void **state)
 			*taker = queue_one(rig, 2, LC_EXCLUSIVE, 2);
 	struct lock *lock = holder->entry.lock;
 
-	list(rig, "#2-1 #3-2");
+	takers_answer_lists(rig, "#2-1 #3-2");
 	assert_null(lock->front);
 	assert_false(lock->behind_leaver);
 	assert_true(entry_is_proved(&taker->entry));
@@ -135,7 +124,7 @@ static void behind_a_leaver(void **state)
 	takers_leave(rig, leaver);
 	takers_answer_error(rig, ENSEMBLE_REFUSED);
 	assert_false(lock->behind_leaver);
-	list(rig, "#2-1 #3-2");
+	takers_answer_lists(rig, "#2-1 #3-2");
 	assert_true(lock->behind_leaver);
 	assert_null(lock->front);
 	rig_expect_told(rig, "");
@@ -149,7 +138,7 @@ static void behind_a_lost_lock(void **state)
 	rig->lc.config.loss_lead_us = SECOND;
 	taker_lose(loser);
 	queue_one(rig, 2, LC_EXCLUSIVE, 2);
-	list(rig, "#2-1 #3-2");
+	takers_answer_lists(rig, "#2-1 #3-2");
 	assert_true(entry_is_proved(&loser->entry)); /* somebody may delete it */
 	assert_false(loser->entry.lock->behind_leaver);
 }
@@ -160,17 +149,17 @@ static void with_several_slots(void **state)
 	struct lc_taker *taker = queue_one(rig, 1, LC_EXCLUSIVE, 3);
 	struct lock *lock = taker->entry.lock;
 
-	list(rig, THEIRS(1) " " THEIRS(2) " #2-3");
+	takers_answer_lists(rig, THEIRS(1) " " THEIRS(2) " #2-3");
 	set_slots(rig, lock, 2);
 	rig_forget(rig);
-	list(rig, THEIRS(1) " " THEIRS(2) " #2-3");
+	takers_answer_lists(rig, THEIRS(1) " " THEIRS(2) " #2-3");
 	assert_ptr_equal(lock->front, taker);
 	assert_false(lock_front_is(lock, THEIRS(2))); /* any of them may go */
 	rig_expect_told(rig, "");
 	lock_want_list(lock);
 	takers_turn(rig);
 	assert_non_null(strstr(rig->sent, "children watched /locks/a"));
-	list(rig, THEIRS(2) " #2-3");
+	takers_answer_lists(rig, THEIRS(2) " #2-3");
 	rig_expect_told(rig, "1 taken");
 }
 
@@ -203,7 +192,7 @@ static void ahead(void **state)
 		holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 		taker = queue_one(rig, 2, rows[i].mode, 5);
 		(void)holder;
-		list(rig, rows[i].names);
+		takers_answer_lists(rig, rows[i].names);
 		if (rows[i].znode)
 			expect(taker->entry.ahead.znode &&
 			               strcmp(taker->entry.ahead.znode, rows[i].znode) == 0,
@@ -365,7 +354,7 @@ static void upgrades(void **state)
 		                                                 .replaces = old});
 		takers_turn(rig);
 		takers_answer_made(rig, taker, 5);
-		list(rig, rows[i].names);
+		takers_answer_lists(rig, rows[i].names);
 		rig_expect_told(rig, rows[i].told);
 		takers_tear_down(state);
 	}
@@ -384,7 +373,7 @@ static void upgrade_waits(void **state)
 
 	takers_turn(rig);
 	takers_answer_made(rig, taker, 5);
-	list(rig, "#2-1 " OTHER_SHARED(3) " " OTHER_SHARED(4) " #3-5");
+	takers_answer_lists(rig, "#2-1 " OTHER_SHARED(3) " " OTHER_SHARED(4) " #3-5");
 	assert_true(lock_front_is(old->entry.lock, OTHER_SHARED(4)));
 	assert_int_equal(taker->state, TAKER_WAITING);
 }
@@ -398,7 +387,7 @@ static void beside_incompatible(void **state)
 
 	begin_try(rig, 2, LC_EXCLUSIVE);
 	rig_forget(rig);
-	list(rig, INCOMPATIBLE(6) " #2-5");
+	takers_answer_lists(rig, INCOMPATIBLE(6) " #2-5");
 	rig_expect_told(rig, "1 taken EPROTO, 2 taken EPROTO");
 	rig_expect_reported(rig, "does not wait for our entries");
 	takers_leave(rig, taker);
@@ -412,7 +401,7 @@ static void holder_beside_incompatible(void **state)
 
 	lock_want_list(holder->entry.lock);
 	takers_turn(rig);
-	list(rig, "#2-1 " INCOMPATIBLE(6));
+	takers_answer_lists(rig, "#2-1 " INCOMPATIBLE(6));
 	rig_expect_told(rig, "");
 	assert_string_equal(rig->reported, "");
 }
@@ -428,7 +417,7 @@ static void nobody_waits(void **state)
 	lock_want_list(lock);
 	takers_turn(rig);
 	rig_forget(rig);
-	list(rig, "#2-2");
+	takers_answer_lists(rig, "#2-2");
 	rig_expect_told(rig, "1 taken");
 	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1));
 	assert_null(lock->front);

@@ -15,16 +15,6 @@
 /* A node with this session's mark, of no taker here. */
 #define STRANGER "#9-4"
 
-static void list(struct rig *rig, const char *names)
-{
-	for (;;) {
-		takers_answer_watches(rig);
-		if (strncmp(rig_unanswered(rig), "children ", 9) != 0)
-			return;
-		takers_answer_list(rig, names);
-	}
-}
-
 static void want_list(struct rig *rig, struct lock *lock)
 {
 	lock_want_list(lock);
@@ -102,7 +92,7 @@ static void shown_side_by_side(void **state)
 	for (int i = 0; i < 3; i++)
 		takers[i]->entry.adjacent = false;
 	want_list(rig, takers[0]->entry.lock);
-	list(rig, "#2-1 #3-5 " OTHER(7) " #4-8");
+	takers_answer_lists(rig, "#2-1 #3-5 " OTHER(7) " #4-8");
 	assert_false(takers[0]->entry.adjacent);
 	assert_true(takers[1]->entry.adjacent);
 	assert_false(takers[2]->entry.adjacent);
@@ -116,7 +106,7 @@ static void not_shown(void **state)
 
 	want_list(rig, holder->entry.lock);
 	rig_forget(rig);
-	list(rig, OTHER(5));
+	takers_answer_lists(rig, OTHER(5));
 	rig_expect_told(rig, "1 lost");
 	assert_int_equal(holder->entry.state, ENTRY_ABSENT);
 	assert_int_equal(waiter->wait, WAIT_MISSING);
@@ -164,7 +154,7 @@ static void not_shown_and_not_answered(void **state)
 	taker->entry.state = ENTRY_UNKNOWN;
 	taker->entry.pending++;
 	want_list(rig, taker->entry.lock);
-	list(rig, OTHER(1));
+	takers_answer_lists(rig, OTHER(1));
 	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
 	assert_true(taker->entry.lock->unresolved);
 	taker->entry.pending--;
@@ -328,7 +318,7 @@ static void made_anew(void **state)
 	taker->meant = 50;
 	takers_lock.czxid = 60;
 	want_list(rig, lock);
-	list(rig, OTHER(1) " #2-2");
+	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_expect_told(rig, "1 taken ENOENT");
 	assert_int_equal(lock->czxid, 60);
 }
@@ -416,7 +406,7 @@ static void front_leaves(void **state)
 	struct lock *lock = front->entry.lock;
 
 	want_list(rig, lock);
-	list(rig, OTHER(1) " #2-2 " OTHER(4) " #3-5");
+	takers_answer_lists(rig, OTHER(1) " #2-2 " OTHER(4) " #3-5");
 	rig_forget(rig);
 	takers_leave(rig, front);
 	rig_expect_sent(rig, "watch /locks/a/#3-5, unwatch /locks/a/" OTHER(
@@ -437,7 +427,7 @@ static void lock_changes(void **state)
 	takers_answer_watches(rig);
 	takers_change(rig, "", ENSEMBLE_NAMES);
 	rig_expect_sent(rig, "children /locks/a");
-	list(rig, OTHER(1) " #2-2");
+	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_forget(rig);
 	assert_true(lock->batch.proven);
 	takers_change(rig, "", ENSEMBLE_DELETED);
@@ -487,7 +477,7 @@ static void front_changes(void **state)
 	taker->entry.ahead.first = false;
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* it says that it holds */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1) ", children /locks/a");
-	list(rig, OTHER(1) " #2-2");
+	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_forget(rig);
 	watch_fired(&taker->entry.watch); /* only a listing can tell */
 	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);

@@ -321,6 +321,16 @@ void takers_answer_list(struct rig *rig, const char *names)
 	takers_turn(rig);
 }
 
+void takers_answer_lists(struct rig *rig, const char *names)
+{
+	for (;;) {
+		takers_answer_watches(rig);
+		if (strncmp(rig_unanswered(rig), "children ", 9) != 0)
+			return;
+		takers_answer_list(rig, names);
+	}
+}
+
 struct lc_taker *takers_queue(struct rig *rig, pid_t pid, enum lc_mode mode, int number,
                               const char *names)
 {

@@ -44,6 +44,8 @@ void takers_run(struct rig *rig, int64_t duration_us);
 void takers_answer_made(struct rig *rig, struct lc_taker *taker, int number);
 /* a listing: names with a space between two, or "", */
 void takers_answer_list(struct rig *rig, const char *names);
+/* all listings that are under way, and the watches behind them, */
+void takers_answer_lists(struct rig *rig, const char *names);
 /* the watch of the lock's node, with so many slots. A turn follows each of them. */
 void takers_answer_slots(struct rig *rig, unsigned slots);
 void takers_answer_error(struct rig *rig, enum ensemble_result result);

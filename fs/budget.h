@@ -16,9 +16,9 @@
 /* Of one user, and of all together: ENFILE. Root has the second limit only. */
 #define BUDGET_USER_BYTES (8 * 1024 * 1024)
 #define BUDGET_BYTES (64 * 1024 * 1024)
-/* What an object costs beside its size: the allocator's share, who polls it. */
+/* The cost of an object beside its size: the allocator's share, and a poll of it. */
 #define BUDGET_OBJECT 128
-/* And one that costs the daemon a descriptor, of which it has few (DESCRIPTORS_WANTED). */
+/* The cost of a descriptor: the daemon has few (DESCRIPTORS_WANTED). */
 #define BUDGET_DESCRIPTOR 1024
 
 struct budget {
@@ -33,7 +33,7 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
 void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size);
 /* It costs so much more from now on: 0, or -ENFILE. */
 int budget_add(void *memory, size_t bytes);
-/* Who pays for it. */
+/* The user who pays for it. */
 uid_t budget_uid(const void *memory);
 /* NULL is nothing. */
 void budget_free(void *memory);

@@ -345,7 +345,7 @@ static void ask_carry(struct carry *carry, struct hold *hold)
 	hold->where = request->file;
 }
 
-/* What it replaces is there, too. */
+/* All holds are there by now, and the one that it replaces is among them. */
 static void ask_carried(struct carry *carry, struct hold *hold)
 {
 	struct ask *ask = hold->ctx;

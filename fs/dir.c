@@ -88,7 +88,7 @@ static void reply_names(fuse_req_t req, const struct dir *dir, size_t size, off_
 	free(buffer);
 }
 
-/* What was made of it; and from the start. */
+/* The list that was made of the lock, from its start. */
 static void reply_list(struct face *face, fuse_req_t req, const struct node *node, struct dir *dir,
                        const struct dir_list *list, size_t size)
 {
@@ -108,7 +108,7 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 	}
 }
 
-/* What every directory of this kind has. */
+/* The files that every directory of this kind has. */
 static void add_static(struct dir_list *list, const struct node *node)
 {
 	add_name(list, ".", S_IFDIR);
@@ -143,7 +143,7 @@ static void add_listed(struct dir_list *list, const struct node *node,
 		add_name(list, listing->locks[i], S_IFDIR);
 }
 
-/* What it shows, of the lock itself or of its queue: many may have waited for the same. */
+/* The names to show, of the lock or of its queue: many may have waited for the same listing. */
 static const struct dir_list *list_of(struct face *face, const struct node *node,
                                       const struct lc_listing *listing)
 {

@@ -29,7 +29,7 @@ static bool parse_limit(const char *text, int64_t none_us, int64_t *limit_us)
 	return *limit_us == none_us && duration_parse(text, limit_us) && *limit_us > 0;
 }
 
-/* What stands behind the @: the time to wait first, then the limits. */
+/* The text behind the @: the time to wait comes first, then the limits. */
 static bool parse_times(char *text, bool waits, struct door *door)
 {
 	const char *part = strsep(&text, ",");

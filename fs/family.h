@@ -86,7 +86,7 @@ void family_limit(uint64_t most);
 bool family_lives(int pidfd);
 
 void caller_carry(struct carry *carry, struct caller *caller);
-/* What was read is malloced. */
+/* A lineage that was read is malloced. */
 struct lineage *lineage_carry(struct carry *carry, struct lineage *lineage);
 
 #endif

@@ -61,7 +61,7 @@ static bool lose_all(struct page *page)
 	return any;
 }
 
-/* Who has held for too long has lost. Returns when the next one will have. */
+/* A taker that has held for too long has lost. Returns when the next one will have. */
 static int64_t lose_overdue(struct page *page, int64_t now)
 {
 	int used = atomic_load(&page->used);

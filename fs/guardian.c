@@ -123,7 +123,7 @@ void guardian_deadline(struct guardian *guardian, int64_t deadline_us)
 	if (!guardian)
 		return;
 	before = atomic_exchange(&guardian->page->deadline_us, deadline_us);
-	/* One that moves on is found when the old one comes near. */
+	/* A deadline that moves on is found when the old one comes near. */
 	if (before == INT64_MIN || deadline_us < before)
 		wake(guardian);
 }
@@ -163,8 +163,8 @@ static void dismiss(struct guardian *guardian, uid_t uid)
 		per_user_drop(&guardian->owners, &owner->user);
 }
 
-/* What tells the process from a later one of its number. It waits for its answer, so it is
- * there. */
+/* A number that tells the process from a later one with its pid. The process waits for its
+ * answer, so it is there. */
 static uint64_t number_of(pid_t pid)
 {
 	struct process_ref process;
@@ -306,7 +306,7 @@ bool guardian_listen(struct guardian *guardian)
 
 /* ---- over a reload ---- */
 
-/* What has a slot stands in the page. */
+/* The page says which slots are used. */
 static void count_slots(struct carry *carry, struct guardian *guardian)
 {
 	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--) {

@@ -15,7 +15,7 @@
  * A holder that may hold for so long at most has a deadline of its own. Nobody gets its lock
  * before it is gone, so it is stopped from then on, and not before.
  *
- * Who is stopped: of the processes that have the lost door open, its opener, the
+ * These are stopped: of the processes that have the lost door open, its opener, the
  * opener's descendants, and those that descend from nobody known, once the opener has
  * ended (a child outlives its parent). Never
  *
@@ -78,7 +78,7 @@ void guardian_end(struct guardian *guardian, bool clean);
 /* Which mount's doors these are: mountpoint_identify(). */
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
-/* Who has a door open. */
+/* A process that has a door open. */
 struct guarded {
 	uid_t uid; /* of the taker; the process may be another's, who gave it the file */
 	struct process_id process;

@@ -187,7 +187,7 @@ static void join_family(struct hold *family, fuse_req_t req, const struct hold_r
 	struct handle *handle = new_handle(family->face, request->node, request->uid, fi);
 	int error = errno;
 
-	/* Whatever the process has left here by an interrupt is not needed any more. */
+	/* A place that the process has left here by an interrupt is not needed any more. */
 	holds_drop(family->face, request->caller.process.pid, request->node->lock);
 	if (handle)
 		open_by(family, handle, req, &request->caller);

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* What both sysctls mean together, in seconds; 0: no limit. Pure. */
+/* The limit that both sysctls give together, in seconds; 0: no limit. Pure. */
 int64_t kernel_limit_effective(int64_t by_default_s, int64_t max_s);
 /* Read from this kernel; 0: no limit. */
 int64_t kernel_limit_read(void);

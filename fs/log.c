@@ -100,8 +100,8 @@ static bool put(enum lc_level level, const char *text)
 	return to_syslog ? send_syslog(level, text) : write_stderr(level, text);
 }
 
-/* What users can cause at will, warnings of their own locks' losses among it, has windows of its
- * own, and cannot silence errors. */
+/* Lines that users can cause at will, warnings of their own locks' losses among them, have
+ * windows of their own, and cannot silence errors. */
 static struct window {
 	time_t since;
 	unsigned lines, dropped;

@@ -23,7 +23,7 @@ void log_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line that the administrator has asked for: the same, and of LC_INFO. */
 void log_record(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
-/* What each line is about: the mount point. It stays the caller's. */
+/* The mount point, which each line names. It stays the caller's. */
 void log_about(const char *mountpoint);
 /* From stderr to the system's log. */
 void log_to_syslog(void);

@@ -16,10 +16,10 @@
 char *mountpoint_prepare(const char *path, const char **ret_why);
 /* A mount of ours stands there. */
 bool mountpoint_is_ours(const char *path);
-/* What mountinfo(5) says of it: its number, and its device as "0:57". */
+/* Its number and its device, such as "0:57", from mountinfo(5). */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32]);
 /* Takes a mount off the tree, in a child, since it may wait for this very
- * filesystem. Whoever has files open there keeps them. The child, or -errno. */
+ * filesystem. Files that are open there stay open. The child, or -errno. */
 pid_t mountpoint_detach(const char *path);
 
 #endif

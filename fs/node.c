@@ -41,7 +41,7 @@ static bool owns_path(const struct node *node)
 	return node->kind == NODE_LOCK || node->kind == NODE_ROOT;
 }
 
-/* Who stands in a lock is there no longer than it. */
+/* A node that is no lock has the string of the lock that it is in, which lives longer. */
 static char *path_of(const struct node *parent, const char *name, enum node_kind kind)
 {
 	char *path;
@@ -431,7 +431,7 @@ void nodes_carried(struct nodes *nodes)
 {
 	struct node *node, *next;
 
-	/* One that goes may take those above it along, which stand before it. */
+	/* A node that goes may take those above it along: they stand before it. */
 	HASH_ITER(by_ino, nodes->by_ino, node, next)
 		node_forget(nodes, node, 0);
 }

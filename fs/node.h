@@ -93,7 +93,7 @@ void node_unname(struct nodes *nodes, struct node *node);
 /* The lock was read, or is not there: it is cached, or no longer, whatever the kernel forgets. */
 void node_cache(struct nodes *nodes, struct node *lock);
 void node_uncache(struct nodes *nodes, struct node *lock);
-/* What is remembered of a queue from now on. Takes the snapshot, which may be NULL. */
+/* Remembers the queue as it is in the snapshot. Takes the snapshot, which may be NULL. */
 void node_snapshot(struct nodes *nodes, struct node *queue, struct snapshot *snapshot);
 void node_ref(struct node *node);
 void node_unref(struct nodes *nodes, struct node *node);

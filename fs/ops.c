@@ -62,7 +62,7 @@ static void reply_child(struct face *face, fuse_req_t req, struct node *parent, 
 		fuse_reply_err(req, ENOMEM);
 }
 
-/* What the mount remembers of a lock while the ensemble is away. */
+/* The lock as the mount remembers it, while the ensemble is away. */
 static struct node *find_remembered(struct face *face, const struct node *parent, const char *name)
 {
 	struct node *node = node_child(face->nodes, parent, name);

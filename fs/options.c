@@ -101,8 +101,8 @@ static const struct fuse_opt table[] = {
 	FUSE_OPT_KEY("fscontext=", KEY_FORWARD),
 	FUSE_OPT_KEY("defcontext=", KEY_FORWARD),
 	FUSE_OPT_KEY("rootcontext=", KEY_FORWARD),
-	/* What mount(8), fstab and systemd keep for themselves, and the opposites of
-	 * what is always set. */
+	/* Options that mount(8), fstab and systemd keep for themselves, and the opposites of
+	 * those that are always set. */
 	FUSE_OPT_KEY("rw", KEY_IGNORE),
 	FUSE_OPT_KEY("defaults", KEY_IGNORE),
 	FUSE_OPT_KEY("_netdev", KEY_IGNORE),

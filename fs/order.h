@@ -22,7 +22,7 @@ struct order_process {
 	uint32_t turn;      /* of its user; order_sort() */
 };
 
-/* Who descends from one of these. `processes` and `of` are sorted by pid. */
+/* Marks the processes that descend from one of `of`. `processes` and `of` are sorted by pid. */
 void order_find_kin(struct order_process *processes, size_t count, const pid_t *of,
                     size_t of_count);
 /* NULL: there is none of that number. `processes` is sorted by pid. */

@@ -33,7 +33,7 @@ static void learn_anew(struct pause_source *source)
 	source->first.at_ns = 0;
 }
 
-/* What its rate is. A pause in the midst of that makes for a wrong one, and so for a jump. */
+/* Learns the rate. A pause meanwhile gives a wrong rate, and so a jump later. */
 static void learn_reading(struct pause_source *source, const struct pause_reading *reading)
 {
 	int64_t ns = reading->at_ns - source->first.at_ns;
@@ -98,7 +98,7 @@ static void log_jump(const struct pause_source *source, int64_t off)
 		         source->name, (double)off / (double)SECOND_NS);
 }
 
-/* One that cries for nothing would make the mount connect anew for ever. */
+/* A source that tells of pauses that were none would make the mount connect anew for ever. */
 static void count_jump(struct pause_source *source)
 {
 	int64_t now_ns = clock_now_us() * 1000;

@@ -61,7 +61,7 @@ struct pauses {
 	int timer; /* readable when the wall clock was set; -1 */
 };
 
-/* What there is on this machine. */
+/* Opens the sources that this machine has. */
 void pauses_begin(struct pauses *pauses);
 void pauses_finish(struct pauses *pauses);
 /* Anything since the last look. Logs what it was. */

@@ -27,7 +27,7 @@ bool process_open(pid_t pid, struct process_ref *ret_process);
 void process_close(struct process_ref *process);
 /* It has not ended meanwhile: what was read of its number was of it. */
 bool process_runs(const struct process_ref *process);
-/* What no other process of this boot has; 0: the kernel tells none (before 6.9). */
+/* A number that no other process of this boot has; 0: the kernel tells none (before 6.9). */
 uint64_t process_number(const struct process_ref *process);
 /* The one of that number and start. `number`: as once told by process_number(). May wait if
  * there is none, as whatever reads stat of /proc. */

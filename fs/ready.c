@@ -20,7 +20,7 @@
 static int status_fd = -1; /* to the command */
 static bool background;
 
-/* Whatever is opened next must not be taken for standard input or output. */
+/* No file that is opened later may be taken for standard input or output. */
 static bool open_standard(void)
 {
 	int fd;

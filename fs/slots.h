@@ -48,7 +48,7 @@ struct page {
 	struct slot slots[GUARDIAN_SLOTS];
 };
 
-/* What a slot says at one moment, all of it of one hold. */
+/* A slot as it was at one moment: all of it is of one hold. */
 struct slot_now {
 	unsigned word;
 	pid_t pid;

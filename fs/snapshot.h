@@ -20,7 +20,7 @@
  * there more than once, the second has `.1` behind its name, and so on. */
 void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry);
 
-/* What stat(2) wants to know of an entry. */
+/* The facts of an entry that stat(2) needs. */
 struct entry_facts {
 	bool ours, held;
 	int64_t uid;      /* -1: unknown */

@@ -2,8 +2,8 @@
  *
  * story.c - see story.h.
  *
- * What users wrote stands in these lines as one word each (row.h), so that no name of a lock or
- * of a program can make up a step that was none; the reason comes last.
+ * Texts that users wrote stand in these lines as one word each (row.h), so that no name of a lock
+ * or of a program can look like a step that never was; the reason comes last.
  */
 #include "story.h"
 
@@ -96,7 +96,7 @@ void story_evicted(struct story *story, const char *by)
 
 /* ---- refused ---- */
 
-/* What is an everyday answer is said on request only. */
+/* Answers of every day are reported on request only. */
 static bool is_everyday(int error)
 {
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -EINTR;

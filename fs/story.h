@@ -9,7 +9,7 @@
 #include "family.h"
 #include "history.h"
 
-/* What is to be told, of all takers of a mount. */
+/* The stories of all takers of a mount. */
 struct stories {
 	struct lc *lc; /* NULL: it is gone */
 	int64_t (*clock_us)(void);

@@ -14,9 +14,9 @@
 
 /* After the mount, before the first request: face->trace. 0, or -errno. */
 int trace_begin(struct face *face);
-/* What was read from the kernel. Nothing happens without trace_begin(). */
+/* A request was read from the kernel. Without trace_begin() nothing happens. */
 void trace_request(struct face *face, const void *request, size_t len);
-/* What goes to the kernel for the request of that number: 0, or -errno. */
+/* The request of that number is answered: 0, or -errno. */
 void trace_answer(struct trace *trace, uint64_t unique, int error);
 void trace_finish(struct face *face);
 

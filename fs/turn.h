@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn.h - who may write to the ensemble now. All that goes to it goes one behind the other,
- * takers among it. So of one user, and of all, no more writes are under way than takers can
- * wait for; what else comes waits here, where users take turns. Pure.
+ * turn.h - which write may go to the ensemble now. Requests go one behind the other, those of
+ * takers among them. So only as many writes are under way, of one user and of all, as takers
+ * can wait for. The other writes wait here, where users take turns. Pure.
  *
  *            turn_ask()                turns_next()
  *   [NONE] ---------------> [WAITS] ------------------> [GOES]
@@ -21,10 +21,10 @@
 /* Under way at a time: of one user, but root, and of all. */
 #define TURNS_OF_USER 4
 #define TURNS_OF_ALL 16
-/* What waits for longer is refused. */
+/* A write that has waited for longer is refused. */
 #define TURN_WAITS_US 2000000
 
-/* Embedded in what writes; all zero: it does not. */
+/* Embedded in a request that writes; all zero: it does not write. */
 struct turn {
 	enum { TURN_NONE, TURN_WAITS, TURN_GOES } state;
 	struct turn_user *user;
@@ -49,9 +49,9 @@ static inline bool turns_waiting(const struct turns *turns)
 {
 	return turns->lines;
 }
-/* One that waited and goes now; NULL: none may. */
+/* A turn that waited, and begins now; NULL: none may. */
 struct turn *turns_next(struct turns *turns);
-/* One that waits, and has done so for too long; with INT64_MAX any. NULL: none. */
+/* A turn that has waited for too long; with INT64_MAX any that waits. NULL: none. */
 struct turn *turns_late(const struct turns *turns, int64_t now_us);
 /* Until one of these has something to tell; INT64_MAX. */
 int64_t turns_wait(const struct turns *turns, int64_t now_us);

@@ -17,7 +17,7 @@ struct text {
 	size_t len;
 };
 
-/* What stat(2) says of text files: more than they ever have, as in sysfs. With 0, as in /proc,
+/* The size of text files in stat(2): more than they ever have, as in sysfs. With 0, as in /proc,
  * sendfile(2) and splice(2) give nothing here, and so do busybox cat and cp, Python's
  * shutil.copyfile, Java's Files.copy: a `holder` without a line, and no error. With more than
  * there is only archivers complain (tar, cpio, rsync), aloud. */
@@ -38,7 +38,7 @@ struct view_held {
 };
 #define VIEW_LONGEST_MAX 100
 
-/* What the mount knows of itself, the engine aside. */
+/* Facts of the mount that the engine does not know. */
 struct view_mount {
 	const char *host;
 	int64_t kernel_limit_s;       /* 0: none */
@@ -61,10 +61,10 @@ int view_metrics(const struct lc_status *status, const struct view_mount *mount,
 #define VIEW_TIME_MAX 40
 /* RFC 3339 in UTC; "-" below 0. */
 const char *view_time(char buffer[VIEW_TIME_MAX], int64_t ms);
-/* What its taker wrote, or what is to be known of its client; "" for nothing. */
+/* The text that its taker wrote, or a note on its client; "" for nothing. */
 const char *view_reason(const struct lc_entry_info *info);
 
-/* In one word. What is suspended for longer than its lease is lost. */
+/* In one word. A mount that is suspended for longer than its lease is "lost". */
 const char *view_state(const struct lc_status *status);
 
 #endif

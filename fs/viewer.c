@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What stands before the groups, and VIEWER_GROUPS_MAX of them. */
+/* Room for the lines before the groups, and for VIEWER_GROUPS_MAX groups. */
 #define STATUS_BYTES 16384
 /* The kernel writes out all groups of a process before it gives any: for 65536, as a user can
  * have in a container, that takes some 20 ms. What costs more than the first of these is

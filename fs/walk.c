@@ -2,7 +2,7 @@
  *
  * walk.c - see walk.h.
  *
- * What is still to be told stands in a list, in the order in which it is to be told: locks,
+ * The steps that are still to be told stand in a list, in the order of telling: locks,
  * and names of locks that are not asked about yet. At first it is the root alone. The first
  * name that is left becomes a lock when there is room for one more question; the names below a
  * lock come into the list right behind it, when it is answered.
@@ -48,7 +48,7 @@ struct walk {
 	bool inside; /* a call of the caller's */
 };
 
-/* What a lock that is asked about costs beside its step: the entries in the engine. */
+/* The memory for a lock that is asked about, beside its step: the entries in the engine. */
 #define QUESTION_BYTES (2 * sizeof(struct lc_entry_info))
 
 /* NULL: errno. */
@@ -129,7 +129,7 @@ static void learn_entry(struct walk_lock *lock, const struct lc_entry_info *info
 	}
 }
 
-/* Whoever was first may be gone since the listing: then others are first. */
+/* The first entries may be gone since the listing: then others are first. */
 static void step_entries_read(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
 	struct step *step = ctx;
@@ -141,7 +141,7 @@ static void step_entries_read(void *ctx, int err, const struct lc_entry_info *in
 	}
 	for (size_t i = 0; err == 0 && i < count; i++)
 		learn_entry(&step->lock, &infos[i]);
-	/* What stands in an entry may be closed to this mount, or gone too often. That it is
+	/* The data of an entry may be closed to this mount, or gone too often. That the entry is
 	 * there is known from its name. */
 	answer_step(step, err == -EACCES || err == -ENOENT ? 0 : err);
 }
@@ -161,7 +161,7 @@ static void ask_entries(struct step *step, const struct lc_listing *listing)
 	                           step_entries_read, step, &step->call));
 }
 
-/* What names tell. */
+/* Counts by the names alone. */
 static void count_entries(struct walk_lock *lock, const struct lc_listing *listing)
 {
 	lock->holders = 0;
@@ -321,7 +321,7 @@ static bool take_name(struct step *names)
 	struct step *lock = new_lock_step(walk, names->path, names->name);
 
 	if (!lock) {
-		/* What stands before it will be told, and its room is free then. */
+		/* The steps before it will be told, and their room is free then. */
 		if (names == walk->steps)
 			names->error = -errno;
 		return false;
@@ -349,7 +349,7 @@ void walk_ask(struct walk *walk)
 	walk->inside = false;
 }
 
-/* What was told, or has nothing to tell any more. */
+/* Drops the step that was told last. */
 static void drop_told(struct walk *walk)
 {
 	if (walk->told)

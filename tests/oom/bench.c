@@ -145,8 +145,8 @@ static void judge_grant(struct visitor *visitor)
 	}
 }
 
-/* Whoever sees less of the others may get what it would not have got, or the other
- * way round where it does not wait for ever. */
+/* A visitor that sees less of the others may get a lock that it would not have got; or the other
+ * way round, where it does not wait for ever. */
 static void judge_visitor(struct visitor *visitor, int number)
 {
 	struct bench *bench = visitor->bench;
@@ -155,7 +155,7 @@ static void judge_visitor(struct visitor *visitor, int number)
 	if (result == expected || result == 0 || result == 1 || result == -ENOMEM ||
 	    result == -ENOLCK || visitor->evicted)
 		return;
-	/* What comes late comes after the draining; or after the time of one that does not wait. */
+	/* A late answer comes after the draining; or after the time of a try. */
 	if (result == -ESHUTDOWN && bench->drained)
 		return;
 	if (((result == -EAGAIN || result == -EHOSTUNREACH) && visitor->wait_us == 0) ||
@@ -452,7 +452,7 @@ struct question *ask_rmdir(struct host *host, const char *lock, int also)
 	return may_be(stage_ask_rmdir(host, lock, 0), also);
 }
 
-/* Whoever has nothing to ask about, since memory was short, is refused. */
+/* A visitor that got nothing to ask about, since memory was short, is refused. */
 static bool holds(const struct visitor *visitor)
 {
 	return visitor->taker.phase == HELD;

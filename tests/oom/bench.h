@@ -3,7 +3,7 @@
  * bench.h - engines on the ensemble in memory (tests/world), for short scenarios that
  * are the same in each run but for the allocation that fails.
  *
- * What is required of each run, wherever memory was short:
+ * Each run has to keep these rules, wherever memory was short:
  *  - a take is refused at once or answered exactly once, a question too; nothing comes
  *    after leaving or cancelling;
  *  - answers are those of the run with enough memory, or say that there was none;
@@ -117,7 +117,7 @@ struct question *ask_change(struct host *host, const char *lock, const struct lc
                             int also);
 struct question *ask_set_value(struct visitor *visitor, const char *value, bool append, int also);
 struct question *ask_evict(struct host *host, const char *lock, const char *znode, int also);
-/* Whoever is told that somebody came or went asks again. */
+/* A visitor that is told that somebody came or went asks again. */
 struct question *ask_waiters(struct visitor *visitor, bool watch, int also);
 /* How much it finds depends on takers. */
 void loose(struct question *question);

@@ -34,7 +34,7 @@ static const struct kind {
 };
 #define KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
 
-/* What a child has done so far. */
+/* The work of a child so far. */
 struct tally {
 	long allocations, at, runs, rescued, violations;
 	int64_t longest_us;

@@ -22,8 +22,8 @@ long memory_count(void);
 long memory_alive(void);
 /* Where the first failure was, to stderr. */
 void memory_show_failure(void);
-/* What libc allocates for itself counts too, between these (libc.c); false: it cannot
- * be reached in this build. */
+/* Memory that libc allocates for itself counts too, between on and off (libc.c); false: this
+ * cannot be reached in this build. */
 bool memory_libc(bool on);
 
 /* libc.c asks: shall this one fail? */

@@ -109,7 +109,7 @@ static const char *play_snapshot(void)
 	return wrong;
 }
 
-/* Whole, or refused. */
+/* The text is whole, or it is refused. */
 static const char *judge_text(int r, struct text *text, const char *end, size_t len)
 {
 	const char *wrong = NULL;

@@ -5,7 +5,7 @@
  * half-way, and more is asked from inside callbacks. The ZooKeeper client is played here,
  * and insists on what the real one only suffers from when it is not done.
  *
- * Whatever happens: each request is answered once, in order, never from inside submit() or
+ * In every run each request is answered once, in order, never from inside submit() or
  * prepare(), UNKNOWN only after disconnected(), and nothing is left over.
  */
 #include "ensemble_zookeeper.h"
@@ -576,7 +576,7 @@ static void coded(void *ctx, const struct ensemble_answer *answer)
 	*(enum ensemble_result *)ctx = answer->result;
 }
 
-/* What was asked may have been done, was not done, or is undone with its session. */
+/* A request may have been done, was not done, or is undone with its session. */
 static void what_codes_mean(void **state)
 {
 	static const struct {

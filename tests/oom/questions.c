@@ -123,7 +123,7 @@ void play_evicting(struct bench *bench)
 	run(bench, MS);
 	break_connection(host, 0);
 	run(bench, 2 * TIMEOUT_US);
-	/* One that is still to be deleted when the engine ends. */
+	/* An entry that is still to be deleted when the engine ends. */
 	make_entry(bench, lock, "_c_12345678-1234-1234-1234-123456789abc-host.78-lock-", ours);
 	ask_evict(host, "a", strrchr(ours, '/') + 1, 0);
 	run(bench, HOLD);

@@ -351,7 +351,7 @@ static void play_sweep(struct bench *bench)
 	run(bench, HOLD);
 	leave(taker);
 	run(bench, SECOND + bench->spell_us);
-	/* Whoever looks at the lock next sees it, if it is still there. */
+	/* The next look at the lock sees it, if it is still there. */
 	take(one, lock, LC_FOREVER, 0);
 	run(bench, SECOND);
 }

@@ -17,7 +17,7 @@ struct scenario {
 
 /* Lets what is under way come to its end. */
 void settle(struct bench *bench);
-/* What was sent on it arrives, up to so many requests; the answers do not. */
+/* Up to so many requests that were sent arrive; their answers do not. */
 void break_connection(struct host *host, int deliver);
 
 /* questions.c */

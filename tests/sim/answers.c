@@ -18,7 +18,7 @@ static bool had_trouble(const struct taker *taker)
 	return mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(taker->sim);
 }
 
-/* What is no matter of who else is in the queue. */
+/* Refusals that do not depend on the other entries of the queue. */
 static void judge_refused(struct taker *taker, int err)
 {
 	struct sim *sim = taker->sim;
@@ -95,7 +95,7 @@ void judge_failed(struct taker *taker, int err)
 
 /* ---- questions ---- */
 
-/* What the server that it asks has in the lock by now has to be in the answer. */
+/* All that the asked server has in the lock by now has to be in the answer. */
 static void look_at_server(struct question *question)
 {
 	const struct wire *wire = &question->mount->host.wire;
@@ -259,7 +259,7 @@ static unsigned shape_of(const struct lc_entry *entry)
 	       (entry->ours ? SHAPE_OURS : 0);
 }
 
-/* Who is shown as holding is who would, with so many slots. */
+/* An entry is shown as holding exactly if it would hold, with so many slots. */
 static const struct lc_entry *shown_wrong(const struct lc_listing *listing, unsigned slots)
 {
 	struct crowd crowd = {0};
@@ -333,7 +333,7 @@ void judge_listing(struct question *question, const struct lc_listing *listing)
 			              listing->locks[i - 1]);
 }
 
-/* What is told of an entry is its own, not another's. */
+/* Facts of an entry are its own, and not another's. */
 void judge_entries(struct question *question, const struct lc_entry_info *infos, size_t count)
 {
 	struct sim *sim = question->sim;

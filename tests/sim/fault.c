@@ -131,7 +131,7 @@ static void inject(struct sim *sim, enum fault_kind kind)
 	int64_t duration_us = rng_chance(&sim->rng, 300) ? rng_between(&sim->rng, 10000, most_us)
 	                                                 : rng_spread(&sim->rng, 10000, most_us);
 
-	/* What a holder stands on is worth more than the rest. */
+	/* The server of a holder is a better target than the rest. */
 	if (sim->held && rng_chance(&sim->rng, 500)) {
 		mount = sim->held->mount;
 		target = server = mount->host.wire.cursor;

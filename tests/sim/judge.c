@@ -73,7 +73,7 @@ bool judge_works_on(const struct taker *taker)
 
 	if (taker->phase != T_LOST)
 		return false;
-	/* Who has evicted it does not wait for ever. */
+	/* The evictor does not wait for ever. */
 	if (marks_taken_away(taker) && now_us(taker->sim) - taker->marked_us >= most_us)
 		return false;
 	if (taker->forfeited)
@@ -157,7 +157,7 @@ static bool stood_in(const struct taker *taker)
 	               NOTICE_US;
 }
 
-/* Who holds a lock at this moment, by what they believe. */
+/* The holders of a lock at this moment, as they believe. */
 struct band {
 	struct taker *exclusive, *shared; /* the last one of them in the queue */
 	int count;                        /* exclusive */
@@ -312,7 +312,7 @@ void judge_granted(struct taker *taker)
 	if (!taker->mount->host.wire.proved && taker->mount->host.wire.state == WIRE_CONNECTED)
 		sim_violation(sim, "b: taker %d on %s is granted %s without a barrier", taker->pid,
 		              taker->mount->host.name, lock->name);
-	/* Who was evicted while its mount was stopped may be granted by an old listing. */
+	/* A taker that was evicted while its mount was stopped may be granted by an old listing. */
 	if (taker->evicted_us >= 0)
 		return;
 	if (!judge_entry(&sim->world.proposed, taker)) {
@@ -367,8 +367,8 @@ void judge_lost(struct taker *taker)
 
 void judge_step(struct sim *sim)
 {
-	/* What was injected to be refused may make anybody's next steps fail, and
-	 * the lease needs some to be good for a grant again. */
+	/* Refusals that were injected may make the next steps of any mount fail, and
+	 * the lease needs some steps to be good for a grant again. */
 	bool refusing = sim->world.refuse_next > 0;
 
 	for (int i = 0; i < sim->plan.mounts; i++) {

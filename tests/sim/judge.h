@@ -56,7 +56,7 @@ bool judge_leaving(const struct taker *owner, const struct mount *mount);
 void look_at_lock(struct sim *sim, struct lock_state *lock);
 void look_at_locks(struct sim *sim);
 int64_t sight_made_us(const struct sim *sim, const struct node *node);
-/* Who stands behind a holder may wait for it. */
+/* A taker behind a holder may have to wait for it. */
 bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount);
 
 /* ---- answers.c ---- */

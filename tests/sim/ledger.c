@@ -99,7 +99,7 @@ void ledger_begin(struct sim *sim)
 	}
 }
 
-/* What was so until then: a server that lags may have shown it to a mount since it asked. */
+/* A state that ended then: a server that lags may have shown it to a mount since it asked. */
 static bool may_show(struct mount *mount, int64_t asked_us, int64_t until_us)
 {
 	return until_us >= asked_us - LAG_US || mount_trouble(mount) >= asked_us - LAG_US;
@@ -245,7 +245,7 @@ static bool more_likely(const struct lock_state *lock, const struct deed *deed,
 	       likely(lock, deed, writer, same_value) > likely(lock, than, writer, same_value);
 }
 
-/* What the deed makes of what stood in a former lock of that name. */
+/* The deed has used data of a former lock of that name. */
 static bool is_mistaken(const struct lock_state *lock, const struct deed *deed)
 {
 	const struct era *era;

@@ -37,7 +37,7 @@ static bool is_marked(const void *data, int len)
 	return len > 7 && !memcmp(data, "evict: ", 7);
 }
 
-/* Whose write it was; 0: from outside. */
+/* The session that wrote it; 0: from outside. */
 static int64_t writer(const struct transaction *transaction)
 {
 	return transaction->request ? transaction->request->conn->session : 0;

@@ -105,7 +105,7 @@ static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 	note_lease_over(mount);
 }
 
-/* What is done for others is not counted: a poke, and the delete of an entry that its mount
+/* Writes for other mounts are not counted: a poke, and the delete of an entry that its mount
  * has not deleted in time. */
 static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char *path)
 {

@@ -134,7 +134,7 @@ bool crowd_admits(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
 
 /* ---- the past ---- */
 
-/* One who stood there. */
+/* An entry that stood there. */
 struct stander {
 	int64_t czxid;
 	int who;

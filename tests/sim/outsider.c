@@ -107,8 +107,8 @@ static void departs(void *ctx, uint64_t arg)
 	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 20000000), arrives, outsider, 0);
 }
 
-/* One that has it in for a taker: all of whose name it takes, or the UUID, with a number of its
- * own choice before or behind it, or the next one of the lock. */
+/* A client that means harm to a taker: it takes the whole name of its entry, or the UUID, with a
+ * number of its own choice before or behind it, or the next number of the lock. */
 static bool copy_entry(struct outsider *outsider, struct lock_state *lock, char *path, size_t size,
                        struct ensemble_op *op)
 {

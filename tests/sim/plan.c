@@ -218,7 +218,7 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 		plan->data = 150;
 	if (rng_chance(&rng, 250) && !plan->lossless)
 		plan->evictions = rng_chance(&rng, 500) ? 20 : 100;
-	/* Whoever evicts measures time, and a clock that jumps or stands still alone measures
+	/* An evictor measures time, and a mount whose clock alone jumps or stands still measures
 	 * something else. */
 	if (plan->weight[FAULT_STILL])
 		plan->evictions = 0;

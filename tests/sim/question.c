@@ -236,7 +236,7 @@ void question_something(struct mount *mount, struct rng *rng)
 	                                      : Q_RMDIR;
 
 	ask(question_new(mount, kind, lock), rng);
-	/* Whoever removes a lock makes it again, at some time. */
+	/* A lock that is removed is made again, at some time. */
 	if (kind == Q_RMDIR)
 		ask(question_new(mount, Q_MKDIR, lock), rng);
 }

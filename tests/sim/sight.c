@@ -14,7 +14,7 @@ static struct crowd without(const struct crowd *crowd, const struct crowd *leave
 	                      crowd->apart - leavers->apart};
 }
 
-/* Whoever will not wait, and has no entry yet, would have to. */
+/* A taker that will not wait, and has no entry yet, would have to wait. */
 static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct crowd *crowd,
                           const struct crowd *leavers, unsigned slots)
 {
@@ -71,7 +71,7 @@ bool sight_may_wait(const struct sim *sim, const struct taker *owner, const stru
 	             : sim->plan.slots_max == 1;
 }
 
-/* Who waits behind a holder. An entry that its own mount is to delete counts as it likes. */
+/* Does anybody wait behind a holder? An entry that its own mount is to delete may count or not. */
 static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent,
                         unsigned slots)
 {
@@ -192,7 +192,7 @@ void look_at_lock(struct sim *sim, struct lock_state *lock)
 		look_at_entries(sim, lock, committed, true);
 }
 
-/* Who loses its session loses its place, not its turn among those of its mount. */
+/* A mount that loses its session loses its places; the order of its own takers stays. */
 static void judge_places(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
@@ -248,7 +248,7 @@ int64_t sight_made_us(const struct sim *sim, const struct node *node)
 	return now_us(sim) - (world_wall_ms(&sim->world) - node->stat.ctime_ms) * 1000;
 }
 
-/* Whoever will not wait looks first, so as not to be in the way of others. */
+/* A taker that will not wait looks first, so as not to be in the way of others. */
 static void judge_try(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
@@ -275,7 +275,7 @@ static void judge_try(struct sim *sim, struct lock_state *lock)
 	}
 }
 
-/* Who loses a lock may work on until it is stopped. */
+/* A taker that loses its lock may work on until it is stopped. */
 static void judge_guards(struct sim *sim)
 {
 	struct taker *taker;

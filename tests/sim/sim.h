@@ -328,7 +328,7 @@ void questions_cancel(struct sim *sim, const struct mount *mount, const struct t
 void outsiders_begin(struct sim *sim);
 /* Somebody takes their entry of that path away, if it is theirs. */
 void outsider_asked_away(struct sim *sim, const char *path);
-/* Those who say how many may hold a lock. */
+/* Owners, who say how many may hold a lock. */
 void owners_begin(struct sim *sim);
 /* Delete a taker's entry, as an operator would. */
 void outsider_evict(struct sim *sim);
@@ -351,7 +351,7 @@ bool order_has_stray(struct node *parent);
 /* Of a lock, by its data. */
 unsigned order_slots(struct node *node);
 
-/* Those who stand before somebody. */
+/* The entries before a taker. */
 struct crowd {
 	unsigned all, exclusive;
 	unsigned apart; /* shared or foreign: they fill no slot */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What changes a lock's data, who may, and what is asked of it: two engines on an ensemble in
- * memory, with answers lost at every moment; and many who ask.
+ * Changes of a lock's data, the right to make them, and questions about it: two engines on an
+ * ensemble in memory, with answers lost at every moment; and many questions at a time.
  */
 #include "unit_calls.h"
 
@@ -52,7 +52,7 @@ static void attributes(void **state)
 	finish(stage);
 }
 
-/* What another client keeps in a lock's node is its own; what it left empty is not. */
+/* Data that another client keeps in a lock's node is its own; a node that it left empty is not. */
 static void data_of_others(void **state)
 {
 	static const char *const foreign[] = {"10.0.0.1", "\n", "zklockfs: 2\nuid: 1\n",
@@ -95,7 +95,7 @@ static void data_of_others(void **state)
 	finish(stage);
 }
 
-/* Whoever asks is judged by what the lock says when it is changed. */
+/* The right to change a lock is judged by the data that it has when it is changed. */
 static void whose_it_is_now(void **state)
 {
 	static const struct {
@@ -206,7 +206,7 @@ static void who_may_remove(void **state)
 	finish(stage);
 }
 
-/* Whoever is its owner no more while it is asked for. */
+/* The user is the owner no more while the lock is being removed. */
 static void removed_when_it_is_anothers(void **state)
 {
 	int kept = 0, gone = 0;
@@ -371,7 +371,7 @@ static void values(void **state)
 	finish(stage);
 }
 
-/* Whose entry is gone does not write, even before it knows. */
+/* A holder whose entry is gone does not write, even before it knows. */
 static void value_of_a_loser(void **state)
 {
 	struct stage *stage = begin(5);
@@ -438,7 +438,7 @@ static void since_when_it_holds(void **state)
 		assert_true(since);
 		/* The write and the watch, which comes behind it; a reason comes before both. */
 		assert_int_equal(requests(host) - before, 2);
-		/* Who waits behind it hears of it, and only watches it anew. */
+		/* The waiter behind it hears of it, and only watches it anew. */
 		woken = requests(waiter.host);
 		assert_int_equal(lc_set_reason(holder.lc, "another", 7), 0);
 		host_wake(host);
@@ -643,7 +643,7 @@ static void asked_once(void **state)
 	finish(stage);
 }
 
-/* What was asked for before the question came is no answer to it. */
+/* A request that was sent before the question came does not answer it. */
 static void answers_are_not_older_than_questions(void **state)
 {
 	struct stage *stage = begin(21);
@@ -686,7 +686,7 @@ static void asked_on_the_next_connection(void **state)
 	finish(stage);
 }
 
-/* What nobody wants to know any more is not asked. */
+/* A question that nobody asks any more is not sent. */
 static void not_asked_any_more(void **state)
 {
 	struct stage *stage = begin(23);

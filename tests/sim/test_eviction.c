@@ -233,7 +233,7 @@ static void who_may_evict(void **state)
 	finish(stage);
 }
 
-/* Who is the lock's owner no more when it is to be done. */
+/* The evictor is the lock's owner no more when the mark is to be written. */
 static void evicted_by_the_former_owner(void **state)
 {
 	int done_in_time = 0, refused = 0;
@@ -421,7 +421,7 @@ static void poked_otherwise(void **state)
 		assert_int_equal(waiters[0].result, NONE);
 		leave(&waiters[1]);
 		leave(&waiters[0]);
-		/* What came in its place works as well. */
+		/* The engine that came in its place works as well. */
 		take(&waiters[0], host, "build", LC_EXCLUSIVE);
 		take(&waiters[1], host, "build", LC_EXCLUSIVE);
 		q = begin_evict(&stage->hosts[1], "build", &waiters[1]);

@@ -39,7 +39,7 @@ static void allow_listings(struct stage *stage, bool allow)
 	stage->world.list_error = allow ? ENSEMBLE_OK : ENSEMBLE_REFUSED;
 }
 
-/* What another client does, all in one transaction. */
+/* Another client's operations, all in one transaction. */
 static void act_together(struct stage *stage, const struct ensemble_op *ops, int count)
 {
 	assert_int_equal(world_do(&stage->world, 0, ops, count, NULL), ENSEMBLE_OK);
@@ -387,7 +387,7 @@ static void where_numbers_repeat(void **state)
 	finish(stage);
 }
 
-/* What a connection tells at its beginning comes in no order. */
+/* Events at the beginning of a connection come in no order. */
 static void on_another_connection(void **state)
 {
 	struct stage *stage = begin_build(11);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What one session may put into the ensemble: no more than it can take back at once,
- * and no user's takers more than half of it. There is no ensemble: all wait for one.
+ * The limits of one session: it puts no more into the ensemble than its end can take back at
+ * once, and one user's takers no more than half of that. There is no ensemble: all wait for one.
  */
 #include "unit.h"
 

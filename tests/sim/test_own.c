@@ -152,7 +152,7 @@ static void copied_and_deleted(void **state)
 	finish(stage);
 }
 
-/* What a copy is asked about and told is not what is known of the real one. */
+/* Nothing that is known of the real entry is told of a copy. */
 static void told_of_copies(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
 	assert_int_equal(err, 0);
@@ -180,7 +180,7 @@ static void copies_are_strangers(void **state)
 	assert_int_equal(since_ms, -1);
 	assert_int_equal(act(stage, ENSEMBLE_DELETE, numbered(holder.path, 1), 0, false),
 	                 ENSEMBLE_OK);
-	/* Who leaves does not wait any more; a copy of its entry does. */
+	/* A taker that leaves does not wait any more; a copy of its entry does. */
 	take(&waiter, host, LC_EXCLUSIVE);
 	copy_of(stage, waiter.path);
 	assert_int_equal(lc_has_waiters(holder.lc, waiters_told, &answer, &call), 0);
@@ -461,7 +461,7 @@ static void deleted_among_readers(void **state)
 
 /* ---- holders look again ---- */
 
-/* Whatever it was that should have told it. */
+/* Holders find out by themselves, whatever event was lost. */
 static void holding_without_events(void **state)
 {
 	struct stage *stage = begin_build(9);
@@ -658,7 +658,7 @@ static unsigned watched(const struct host *host, const char *part)
 	return count;
 }
 
-/* Who does not wait any more does not watch any more, whether or not there is contact. */
+/* A taker that does not wait any more watches nothing any more, with or without contact. */
 static void given_up(void **state)
 {
 	(void)state;

@@ -43,7 +43,7 @@ static void removed_for_good(void **state)
 	finish(stage);
 }
 
-/* What was refused is tried again, and not at once. */
+/* A delete that was refused is tried again, and not at once. */
 static void refused_for_a_while(void **state)
 {
 	struct stage *stage = begin(28);
@@ -62,8 +62,8 @@ static void refused_for_a_while(void **state)
 	finish(stage);
 }
 
-/* One that waited behind an entry whose delete was refused is gone with the lock; one that
- * came in between finds the new lock free. */
+/* A waiter behind an entry whose delete was refused goes with the lock; a taker that came in
+ * between finds the new lock free. */
 static void removed_behind_a_leaver(void **state)
 {
 	(void)state;
@@ -105,7 +105,7 @@ static void removed_behind_a_leaver(void **state)
 
 /* ---- at once or not at all ---- */
 
-/* Who shares is not in its own way; another one is. */
+/* A shared holder is not in the way of its own upgrade; another one is. */
 static void upgrading_at_once(void **state)
 {
 	struct stage *stage = begin(14);
@@ -129,7 +129,7 @@ static void upgrading_at_once(void **state)
 	finish(stage);
 }
 
-/* Who waits behind one of its own that shares need not wait for that: for others it does. */
+/* A waiter that is to replace a shared holder need not wait for that one, but for others. */
 static void replacing_later(void **state)
 {
 	struct stage *stage = begin(14);
@@ -186,7 +186,7 @@ static void replacing_in_vain(void **state)
 	finish(stage);
 }
 
-/* What was read before it asked says nothing to it. */
+/* A listing that was read before the try began says nothing to it. */
 static void trying_after_a_release(void **state)
 {
 	struct stage *stage = begin(15);
@@ -279,8 +279,8 @@ static void fewer_slots_where_numbers_repeat(void **state)
 
 /* ---- handing over ---- */
 
-/* Who has the lock from one of its own mount, and has no entry any more, is guarded by the
- * former one's until that is known, whatever becomes of the request that asks. */
+/* A taker that got the lock from one of its own mount, and has no entry any more, is guarded by
+ * the former holder's entry until that is known, whatever becomes of the request that asks. */
 static void guarded_without_contact(void **state)
 {
 	(void)state;
@@ -347,8 +347,8 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 	}
 }
 
-/* Who means the lock of that name that was there before gets ENOENT at once, however the new
- * one would have come to him: by a listing, by a holder who leaves at this moment. */
+/* A taker that means the former lock of that name gets ENOENT at once, however it would have got
+ * the new one: by a listing, or by a holder that leaves at this moment. */
 static void meaning_another_lock(void **state)
 {
 	(void)state;
@@ -423,7 +423,7 @@ static void waiting_behind(void **state)
 	assert_int_equal(second.result, 0);
 	assert_int_equal(has_waiters(&second), 0);
 	leave(&second);
-	/* Who shares does not wait; who would have it alone does. */
+	/* A shared taker does not wait; an exclusive one does. */
 	take(&first, one, "build", LC_SHARED);
 	take(&second, two, "build", LC_SHARED);
 	assert_int_equal(second.result, 0);
@@ -551,7 +551,7 @@ static void watching_waiters(void **state)
 	stage_watch_waiters(&holder, false);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(holder.waiters_changed, 2);
-	/* Who has left is not told either. */
+	/* A taker that has left is not told either. */
 	stage_watch_waiters(&holder, true);
 	assert_int_equal(has_waiters(&holder), 1);
 	stage_leave(&holder);
@@ -560,7 +560,7 @@ static void watching_waiters(void **state)
 	finish(stage);
 }
 
-/* Whatever it was that should have woken them. */
+/* Waiters find out by themselves, whatever event was lost. */
 static void waiting_without_events(void **state)
 {
 	struct stage *stage = begin(11);

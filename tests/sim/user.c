@@ -73,7 +73,7 @@ static void forget(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
 
-	/* What asks about a taker must not outlive it. */
+	/* A question about a taker must not outlive it. */
 	questions_cancel(sim, NULL, taker);
 	taker->watches = taker->at_ease = false;
 	if (taker->replaces)
@@ -88,7 +88,7 @@ static void forget(struct taker *taker)
 	taker->left_in = taker->mount->turns;
 }
 
-/* What it has taken to replace that one is its own. */
+/* The program goes on with the taker that has replaced its own. */
 static void go_on(struct taker *taker, struct taker *successor)
 {
 	struct program *program = taker->program;
@@ -663,7 +663,7 @@ void users_claim(struct mount *mount, bool died)
 	sim->inside_call = false;
 }
 
-/* Who is thinking does not take any more; the others finish what they do. */
+/* Programs that are thinking take nothing any more; the others finish their work. */
 void users_stop(struct sim *sim)
 {
 	sim->stopping = true;

@@ -1,24 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""Mutants of mutate.py that no fast test can notice, and why: the file, what was changed, the line
-(as it is in the mutant; if something was dropped, as it was), the reason."""
+"""Mutants of mutate.py that no fast test can notice, and why: the file, the function, what was
+changed, the line (as it is in the mutant; if something was dropped, as it was), the reason."""
 
 MEMORY = 'only where there is no memory, which tests/oom looks at'
-SAME = 'both sides are the same value there'
 
 EXPLAINED = [
-    ('lock_watch.c', 'false is true', 'entry_set_ahead(&taker->entry, NULL, true, false);',
+    ('lock_watch.c', 'lock_see_czxid', 'false is true', 'entry_set_ahead(&taker->entry, NULL, true, false);',
      'without a node entry_set_ahead() clears both flags'),
-    ('lock_watch.c', 'false is true', 'entry_set_ahead(&taker->entry, NULL, false, true);',
+    ('lock_watch.c', 'lock_see_czxid', 'false is true', 'entry_set_ahead(&taker->entry, NULL, false, true);',
      'without a node entry_set_ahead() clears both flags'),
-    ('entry.c', 'dropped assignment', 'entry->claim_lost |= entry->state == ENTRY_UNKNOWN; /* no memory: it is there */',
-     MEMORY),
-    ('entry.c', '== is !=', 'entry->claim_lost |= entry->state != ENTRY_UNKNOWN; /* no memory: it is there */',
+    ('lock_watch.c', 'lock_watch_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
+    ('lock_watch.c', 'ask_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
+    ('lock_watch.c', 'ask_front', 'dropped call', 'lock_watch_none(lock);', MEMORY),
+    ('listing.c', 'judge_listing', 'dropped call', 'lock_list_later(lock);', MEMORY),
+    ('entry.c', 'claim_answered', 'dropped assignment',
+     'entry->claim_lost |= entry->state == ENTRY_UNKNOWN; /* no memory: it is there */', MEMORY),
+    ('entry.c', 'claim_answered', '== is !=',
+     'entry->claim_lost |= entry->state != ENTRY_UNKNOWN; /* no memory: it is there */',
      'it counts in the state UNKNOWN only, and is cleared before the next claim'),
-    ('entry.c', 'dropped assignment', 'entry->claim_lost = true;', MEMORY),
-    ('entry.c', 'true is false', 'entry->claim_lost = false;', MEMORY),
-    ('call.c', '> is >=', 'return left >= AWAY_US ? left : AWAY_US;', SAME),
-    ('call.c', 'dropped call', 'call_fail_soon(call, -ENOMEM);', MEMORY),
-    ('taker.c', 'dropped call', 'taker_fail(taker, -ENOMEM);', MEMORY),
-    ('poke.c', 'dropped call', 'free_poke(poke); /* then it sees the mark when it looks at the entry */', MEMORY),
-    ('order.c', '|| is &&', 'if (!path && !order->items[i].znode) {', MEMORY),
+    ('entry.c', 'send_claim', 'dropped assignment', 'entry->claim_lost = true;', MEMORY),
+    ('entry.c', 'send_claim', 'true is false', 'entry->claim_lost = false;', MEMORY),
+    ('call.c', 'call_patience', '> is >=', 'return left >= AWAY_US ? left : AWAY_US;',
+     'where they differ both values are the same'),
+    ('call.c', 'call_read', 'dropped call', 'call_fail_soon(call, -ENOMEM);', MEMORY),
+    ('order.c', 'order_find', '|| is &&', 'if (!path && !order->items[i].znode) {', MEMORY),
+    ('poke.c', 'ask_node', 'dropped call',
+     'free_poke(poke); /* then it sees the mark when it looks at the entry */', MEMORY),
+    ('taker.c', 'create_entry', 'dropped call', 'taker_fail(taker, -ENOMEM);', MEMORY),
+    ('taker.c', 'create_entry', 'dropped call', 'entry_set_absent(&taker->entry);', MEMORY),
+    ('taker.c', 'delete_entry', 'dropped call', 'entry_set_deleting(&taker->entry, false);', MEMORY),
+    ('taker.c', 'delete_entry', 'false is true', 'entry_set_deleting(&taker->entry, true);', MEMORY),
+    ('taker.c', 'delete_entry', 'dropped call', 'taker_try_later(taker);', MEMORY),
 ]

@@ -48,6 +48,9 @@ TOKENS = re.compile(r'''
   | (?P<op>      <<= | >>= | \.\.\. | -> | \+\+ | -- | && | \|\| | [-+*/%&|^!=<>]= | << | >> | [^\s\w] )
 ''', re.VERBOSE | re.DOTALL | re.MULTILINE)
 
+# A definition of a function, whose name is the group.
+FUNCTION = re.compile(r'^\w[^\n;={]*?(\w+)\(', re.MULTILINE)
+
 OTHER = {'&&': '||', '||': '&&', '<': '<=', '<=': '<', '>': '>=', '>=': '>', '==': '!=', '!=': '==',
          '+': '-', '-': '+', '+=': '-=', '-=': '+=', '++': '--', '--': '++',
          'true': 'false', 'false': 'true'}
@@ -154,19 +157,23 @@ def shown(texts, site):
     return f'{site.file}:{site.line}: {site.what}: {changed_line(texts, site)}'
 
 
+def key_of(texts, site):
+    """As the rows of equivalent.py begin."""
+    function = FUNCTION.findall(texts[site.file], 0, site.start)[-1]
+    return site.file, function, site.what, changed_line(texts, site)
+
+
 def explain(texts, site):
     """Why nobody can notice it, or None."""
-    for file, what, line, why in EXPLAINED:
-        if (file, what, line) == (site.file, site.what, changed_line(texts, site)):
-            return why
-    return None
+    key = key_of(texts, site)
+    return next((row[-1] for row in EXPLAINED if row[:-1] == key), None)
 
 
 def check_explained(texts, sites):
-    known = {(site.file, site.what, changed_line(texts, site)) for site in sites}
+    known = {key_of(texts, site) for site in sites if site.file in {row[0] for row in EXPLAINED}}
     for row in EXPLAINED:
-        if row[0] in texts and row[:3] not in known:
-            sys.exit(f'equivalent.py is out of date: no such mutant: {row[:3]}')
+        if row[0] in texts and row[:-1] not in known:
+            sys.exit(f'equivalent.py is out of date: no such mutant: {row[:-1]}')
 
 
 # ---- what notices ----

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The session's heartbeats: when they go out, and when a server is given up; and its lease: what an
+ * answer proves, and what a doubt of the clock does to it. T is 15 s and tick 2 s, so w = 1.25 s,
+ * and a step gives 14.67 s of lease.
+ */
+#include "rig.h"
+
+#include <errno.h>
+
+#define NODE RIG_NODE
+
+static int set_up_ready(void **state)
+{
+	*state = rig_begin_ready();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	rig_finish(*state);
+	return 0;
+}
+
+/* ---- heartbeats ---- */
+
+static void beats_slowly_when_idle(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_run(rig, 2500 * MS - 1); /* T / 6 */
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten");
+	rig_run(rig, 2500 * MS);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+}
+
+static void beats_quickly_when_busy(void **state)
+{
+	struct rig *rig = *state;
+
+	session_set_busy(&rig->lc, true);
+	rig_run(rig, 1250 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_version(rig, 1);
+	session_set_busy(&rig->lc, false);
+	rig_run(rig, 2500 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+}
+
+/* Other writes are steps, too. */
+static void beats_after_the_last_write(void **state)
+{
+	struct rig *rig = *state;
+
+	session_set_busy(&rig->lc, true);
+	rig_run(rig, 1250 * MS);
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	rig->now_us += 1249 * MS;
+	session_wrote(&rig->lc, rig->now_us); /* too early to be one */
+	rig_expect_told(rig, "alive");
+	rig_run(rig, MS);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+	rig_answer_version(rig, 2);
+	rig_forget(rig);
+	rig->now_us += 1250 * MS;
+	session_wrote(&rig->lc, rig->now_us);
+	rig_expect_told(rig, "alive, extended");
+	rig_run(rig, 1250 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 3'");
+}
+
+static void one_at_a_time(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	session_check(&rig->lc);
+	session_set_busy(&rig->lc, true);
+	rig_run(rig, 2 * SECOND);
+	rig_expect_sent(rig, "");
+	rig_answer_version(rig, 1);
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+}
+
+/* On a connection that lives, too. */
+static void one_without_answer(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+	rig_expect_sent(rig, "");
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* of the directory */
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+}
+
+/* T / 5, and the next server each time. */
+static void gives_up_a_server_that_hangs(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_forget(rig);
+	rig_run(rig, 3 * SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+	rig_expect_reported(rig, "server server:2181 does not answer, trying the next");
+	rig_run(rig, 3 * SECOND);
+	rig_expect_sent(rig, "drop");
+}
+
+static void node_removed(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "");
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_answer_version(rig, 0);
+	rig_expect_told(rig, "alive, beaten poked"); /* one may have gone with the other node */
+	session_node_lost(&rig->lc);
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_answer_error(rig, ENSEMBLE_EXISTS);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+}
+
+static void root_removed(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_reported(rig, "somebody has removed /locks");
+	rig_expect_told(rig, "");
+	rig_expect_sent(rig, "");
+	rig_run(rig, 2500 * MS);
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_string_equal(rig->reported, ""); /* once is enough */
+	rig_run(rig, SECOND);
+	rig_answer_version(rig, 0);
+	rig_expect_reported(rig, "/locks is there again");
+	session_check(&rig->lc);
+	rig_answer_version(rig, 1);
+	assert_string_equal(rig->reported, "");
+}
+
+/* Somebody else has written to the node. */
+static void poked(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_answer_version(rig, 2);
+	rig_expect_told(rig, "alive, beaten poked");
+	session_check(&rig->lc);
+	rig_answer_version(rig, 3);
+	rig_expect_told(rig, "alive, beaten");
+	session_node_written(&rig->lc, true);
+	session_check(&rig->lc);
+	rig_answer_version(rig, 5);
+	rig_expect_told(rig, "alive, beaten");
+}
+
+/* ---- the lease ---- */
+
+static int64_t told_deadline_us;
+
+static void deadline(void *ctx, int64_t deadline_us)
+{
+	(void)ctx;
+	told_deadline_us = deadline_us;
+}
+
+static void over(void **state)
+{
+	struct rig *rig = *state;
+	int64_t began_us = rig->now_us;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 14670 * MS - 1);
+	rig_expect_told(rig, "");
+	assert_true(session_lease_is_valid(&rig->lc));
+	rig_run(rig, 1);
+	assert_int_equal(rig->now_us, began_us + 14670 * MS);
+	rig_expect_told(rig, "over");
+	assert_false(session_lease_is_valid(&rig->lc));
+}
+
+/* The loop was late: what ran out before the answer was seen stays lost. */
+static void over_before_the_answer(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig->now_us += 20 * SECOND;
+	rig_forget(rig);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, over, beaten");
+}
+
+static void three_steps(void **state)
+{
+	struct rig *rig = *state;
+	int64_t began_us = rig->now_us;
+
+	rig->lc.config.deadline = deadline;
+	for (int i = 1; i <= 3; i++) {
+		rig->now_us = began_us + i * 2 * SECOND;
+		session_wrote(&rig->lc, rig->now_us);
+		/* From two steps back; the connection itself was the first one. */
+		rig_expect_told(rig, i == 1 ? "alive" : i == 2 ? "alive" : "alive, extended");
+	}
+	assert_int_equal(told_deadline_us, began_us + 2 * SECOND + 14670 * MS);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig->now_us = told_deadline_us - 1;
+	rig_run(rig, 0);
+	assert_string_equal(rig->told, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+}
+
+/* A lease that is too old for a grant: a heartbeat first. */
+static void not_fresh(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->now_us += 13 * SECOND;
+	assert_true(session_lease_is_valid(&rig->lc));
+	assert_false(session_may_grant(&rig->lc));
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	assert_false(session_may_grant(&rig->lc));
+	rig_expect_sent(rig, "");
+}
+
+/* The next server grants less: so does the lease. */
+static void less_is_granted(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	rig_disconnect(rig);
+	rig->port_events->connected(&rig->lc, RIG_SESSION, 10 * SECOND, rig->now_us);
+	assert_int_equal(told_deadline_us, rig->now_us + 9680 * MS);
+	rig_forget(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 9680 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+}
+
+/* ---- doubt ---- */
+
+static bool is_disrupted;
+
+static bool disrupted(void *ctx)
+{
+	bool was = is_disrupted;
+
+	(void)ctx;
+	is_disrupted = false;
+	return was;
+}
+
+static void doubt(struct rig *rig)
+{
+	rig->lc.config.disrupted = disrupted;
+	is_disrupted = true;
+	rig->now_us += SECOND;
+	assert_true(session_is_doubted(&rig->lc));
+}
+
+static void doubted(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_false(session_is_doubted(&rig->lc));
+	doubt(rig);
+	rig_expect_sent(rig, "drop");
+	rig_expect_reported(rig, "the clock may have stood still");
+	assert_int_equal(rig->lc.counters.doubts, 1);
+	assert_false(session_may_grant(&rig->lc));
+	rig_disconnect(rig);
+	rig_forget(rig);
+	/* Servers are tried more quickly. */
+	rig_run(rig, 500 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 1'");
+	rig_answer_data(rig, 0, "m0 0");
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+	assert_false(session_is_doubted(&rig->lc));
+	assert_true(session_may_grant(&rig->lc));
+}
+
+/* Nor is the next server waited for as long as usual. */
+static void doubted_without_contact(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	doubt(rig);
+	rig_expect_sent(rig, "drop");
+	rig_run(rig, 500 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
+	rig_run(rig, 500 * MS);
+	rig_expect_sent(rig, "drop");
+}
+
+static void doubt_ends_the_lease(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	doubt(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 2 * SECOND - 1);
+	assert_true(session_is_doubted(&rig->lc));
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+	assert_int_equal(told_deadline_us, rig->now_us);
+	assert_false(session_is_doubted(&rig->lc));
+	assert_false(session_lease_is_valid(&rig->lc));
+}
+
+/* Nor does a write that was sent before it. */
+static void doubt_is_not_ended_by_an_older_write(void **state)
+{
+	struct rig *rig = *state;
+	int64_t before_us = rig->now_us;
+
+	doubt(rig);
+	session_wrote(&rig->lc, before_us);
+	assert_true(session_is_doubted(&rig->lc));
+	rig_forget(rig);
+}
+
+/* By the clock the connection was begun at the moment of the doubt: it proves nothing. */
+static void doubt_wants_a_later_connection(void **state)
+{
+	struct rig *rig = *state;
+
+	doubt(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "drop");
+	rig_disconnect(rig);
+	rig->now_us++;
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_version(rig, 1);
+	assert_false(session_is_doubted(&rig->lc));
+	rig_forget(rig);
+}
+
+#define READY(test) cmocka_unit_test_setup_teardown(test, set_up_ready, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(beats_slowly_when_idle),
+		READY(beats_quickly_when_busy),
+		READY(beats_after_the_last_write),
+		READY(one_at_a_time),
+		READY(one_without_answer),
+		READY(gives_up_a_server_that_hangs),
+		READY(node_removed),
+		READY(root_removed),
+		READY(poked),
+		READY(over),
+		READY(over_before_the_answer),
+		READY(three_steps),
+		READY(not_fresh),
+		READY(less_is_granted),
+		READY(doubted),
+		READY(doubted_without_contact),
+		READY(doubt_ends_the_lease),
+		READY(doubt_wants_a_later_connection),
+		READY(doubt_is_not_ended_by_an_older_write),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -190,15 +190,52 @@ void family_limit(uint64_t most)
 	most_fds = most;
 }
 
+/* What was given back, at the place of its number. */
+#define KEPT_COUNT 16
+
+static struct kept {
+	pid_t pid; /* 0: none */
+	int fd;
+} kept[KEPT_COUNT];
+
+static struct kept *kept_of(pid_t pid)
+{
+	return &kept[(unsigned)pid % KEPT_COUNT];
+}
+
+/* -1: none, or its process is gone, and another one may have its number. */
+static int take_kept(pid_t pid)
+{
+	struct kept *one = kept_of(pid);
+
+	if (one->pid != pid || !family_lives(one->fd))
+		return -1;
+	one->pid = 0;
+	return one->fd;
+}
+
 int family_watch(pid_t pid)
 {
-	int fd = pid > 0 ? pidfd_open(pid, 0) : -1;
+	int fd = pid > 0 ? take_kept(pid) : -1;
 
+	if (fd < 0 && pid > 0)
+		fd = pidfd_open(pid, 0);
 	if (fd >= 0 && (uint64_t)fd + FAMILY_FDS_RESERVED >= most_fds) {
 		close(fd);
 		return -1;
 	}
 	return fd;
+}
+
+void family_unwatch(pid_t pid, int pidfd)
+{
+	struct kept *one = kept_of(pid);
+
+	if (pidfd < 0)
+		return;
+	if (one->pid > 0)
+		close(one->fd);
+	*one = (struct kept){.pid = pid, .fd = pidfd};
 }
 
 bool family_lives(int pidfd)

@@ -81,6 +81,9 @@ int lineage_find(const struct lineage *lineage, pid_t pid);
  * the `most` that the daemon may have are for what it cannot do without. */
 #define FAMILY_FDS_RESERVED 128
 int family_watch(pid_t pid);
+/* It is not wanted any more; -1: nothing. The next family_watch() of that process may give it
+ * again: a program that takes a lock in a loop is watched each time. */
+void family_unwatch(pid_t pid, int pidfd);
 void family_limit(uint64_t most);
 /* False for -1. A zombie does not live. */
 bool family_lives(int pidfd);

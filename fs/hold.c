@@ -549,8 +549,7 @@ void hold_part(struct holder *holder)
 	guardian_release(hold->face->guardian, holder->slot);
 	if (!holder->next && hold->holders == holder)
 		story_parted(&hold->story, holder->pid, holder->life);
-	if (holder->life >= 0)
-		close(holder->life);
+	family_unwatch(holder->pid, holder->life);
 	DL_DELETE(hold->holders, holder);
 	kept_touch(&hold->kept);
 	holder->hold = NULL;

@@ -164,6 +164,8 @@ static void log_end(const struct story *story, const struct history_hold *hold)
 	char buffer[24];
 	const char *token = token_text(buffer, hold->token);
 
+	if (!stories->log_takes && !stories->audit)
+		return;
 	make_word(&word, story->lock);
 	name_taker(&who, &story->caller, story->uid);
 	if (stories->log_takes && (hold->end == HISTORY_CLOSED || hold->end == HISTORY_EXITED))

@@ -7,10 +7,30 @@
 
 #include "unit.h"
 
+#include <linux/sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* A child of that number, which waits. -1: not allowed. */
+static pid_t fork_as(pid_t wanted)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uintptr_t)&wanted,
+		.set_tid_size = 1,
+	};
+	pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	return child;
+}
 
 static void identity(void **state)
 {
@@ -103,6 +123,35 @@ static void life(void **state)
 	close(end[0]);
 }
 
+/* What was given back serves the same process, and no other one of its number. */
+static void watched_again(void **state)
+{
+	pid_t child = fork(), again;
+	int fd;
+
+	(void)state;
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	fd = family_watch(child);
+	family_unwatch(child, fd);
+	assert_int_equal(family_watch(child), fd);
+	assert_int_not_equal(family_watch(child), fd); /* it is in use */
+	family_unwatch(child, fd);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(family_watch(child), -1);
+	again = fork_as(child);
+	if (again < 0)
+		skip(); /* without the right to choose a number */
+	fd = family_watch(child);
+	assert_true(family_lives(fd));
+	family_unwatch(child, fd);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* In a grandchild; which of its questions had the wrong answer. */
 static unsigned char look_up(pid_t top, pid_t middle, bool orphan)
 {
@@ -163,10 +212,8 @@ static void descent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(identity),
-		cmocka_unit_test(nobody),
-		cmocka_unit_test(life),
-		cmocka_unit_test(descent),
+		cmocka_unit_test(identity),      cmocka_unit_test(nobody),  cmocka_unit_test(life),
+		cmocka_unit_test(watched_again), cmocka_unit_test(descent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,9 +109,15 @@ int lc_check_name(const struct lc *lc, const char *name, const char **ret_why)
 
 char *path_join(const char *directory, const char *name)
 {
-	char *path;
+	size_t before = strlen(directory), size = strlen(name) + 1;
+	char *path = malloc(before + 1 + size);
 
-	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+	if (path) {
+		memcpy(path, directory, before);
+		path[before] = '/';
+		memcpy(path + before + 1, name, size);
+	}
+	return path;
 }
 
 char *lc_path(struct lc *lc, const char *lock)

@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,14 +141,29 @@ bool name_parse(const char *name, struct entry_name *ret_name)
 	return true;
 }
 
+/* The last so many digits, and what separates them from the next ones. */
+static char *put_hex(char *end, uint64_t number, int digits)
+{
+	for (int i = digits; i-- > 0; number >>= 4)
+		end[i] = "0123456789abcdef"[number & 0xf];
+	end[digits] = '-';
+	return end + digits + 1;
+}
+
 void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64_t taker_half,
                  const char *host, pid_t pid, enum lc_mode mode)
 {
-	snprintf(ret_prefix, NAME_PREFIX_MAX,
-	         "_c_%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64
-	         "-%.*s.%d-%s-",
-	         session_half >> 32, session_half >> 16 & 0xffff, session_half & 0xffff,
-	         taker_half >> 48, taker_half & 0xffffffffffff, LC_HOST_MAX, host, (int)pid,
+	size_t host_len = strnlen(host, LC_HOST_MAX);
+	char *end = stpcpy(ret_prefix, "_c_");
+
+	end = put_hex(end, session_half >> 32, 8);
+	end = put_hex(end, session_half >> 16, 4);
+	end = put_hex(end, session_half, 4);
+	end = put_hex(end, taker_half >> 48, 4);
+	end = put_hex(end, taker_half, 12);
+	memcpy(end, host, host_len);
+	end += host_len;
+	snprintf(end, NAME_PREFIX_MAX - (size_t)(end - ret_prefix), ".%d-%s-", (int)pid,
 	         mode == LC_SHARED ? "rlock" : "lock");
 }
 

@@ -6,8 +6,8 @@
 
 #include "utf8.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,25 +113,47 @@ static bool find_number(const char *data, size_t len, const char *key, unsigned 
 	return true;
 }
 
+static char *put_text(char *end, const char *key, const char *text, size_t max)
+{
+	end = stpcpy(stpcpy(end, key), ": ");
+	record_copy_line(end, max + 1, text, strlen(text));
+	return stpcpy(end + strlen(end), "\n");
+}
+
+static char *put_number(char *end, const char *key, int64_t number)
+{
+	char digits[20];
+	uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	int n = 0;
+
+	end = stpcpy(stpcpy(end, key), number < 0 ? ": -" : ": ");
+	do {
+		digits[n++] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0);
+	while (n > 0)
+		*end++ = digits[--n];
+	return stpcpy(end, "\n");
+}
+
 size_t record_format_entry(char ret_data[RECORD_ENTRY_MAX], const struct record_entry *entry)
 {
-	char reason[LC_REASON_MAX + 1] = "", command[LC_COMMAND_MAX + 1] = "", held[48] = "";
-	char timeout[48] = "";
+	const char *reason = entry->reason ? entry->reason : "";
+	char *end = ret_data;
 
-	if (entry->command)
-		record_copy_line(command, sizeof(command), entry->command, strlen(entry->command));
-	if (entry->reason)
-		record_copy_line(reason, sizeof(reason), entry->reason, strlen(entry->reason));
-	if (entry->held_since_ms >= 0)
-		snprintf(held, sizeof(held), "held_since: %" PRId64 "\n", entry->held_since_ms);
+	/* By hand: this is done for each take. */
+	end = put_text(end, "host", entry->host, LC_HOST_MAX);
+	end = put_number(end, "pid", entry->pid);
+	end = put_number(end, "uid", entry->uid);
+	end = put_text(end, "command", entry->command ? entry->command : "", LC_COMMAND_MAX);
 	if (entry->timeout_ms > 0)
-		snprintf(timeout, sizeof(timeout), "session_timeout: %" PRId64 "\n",
-		         entry->timeout_ms);
-	return (size_t)snprintf(ret_data, RECORD_ENTRY_MAX,
-	                        "host: %.*s\npid: %d\nuid: %" PRId64 "\ncommand: %s\n%s%s%s%s%s",
-	                        LC_HOST_MAX, entry->host, (int)entry->pid, entry->uid, command,
-	                        timeout, held, *reason ? "reason: " : "", reason,
-	                        *reason ? "\n" : "");
+		end = put_number(end, "session_timeout", entry->timeout_ms);
+	if (entry->held_since_ms >= 0)
+		end = put_number(end, "held_since", entry->held_since_ms);
+	if (*reason != '\0' && *reason != '\n')
+		end = put_text(end, "reason", reason, LC_REASON_MAX);
+	assert(end < ret_data + RECORD_ENTRY_MAX);
+	return (size_t)(end - ret_data);
 }
 
 size_t record_format_lock(char ret_data[RECORD_LOCK_MAX], const struct lc_attributes *attributes)

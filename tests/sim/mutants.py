@@ -192,7 +192,7 @@ mutant(5, 'no_deadline_not_told', 'session.c',
 mutant(6, 'lost_revived_by_a_late_answer', 'session.c',
        '\tif (lease_left(&session->lease, now) == 0)\n\t\tsession->events->over(lc);\n\tif (!lease_answered',
        '\tif (!lease_answered',
-       sim('pauses', 23030))
+       sim('pauses', 23040))
 mutant(6, 'lost_waits_again', 'taker.c',
        'set_taker_state(taker, TAKER_LOST);',
        'set_taker_state(taker, TAKER_WAITING);\n\treturn;',
@@ -204,11 +204,11 @@ mutant(6, 'lost_entry_deleted_at_once', 'taker.c',
 mutant(6, 'forfeited_entry_deleted_at_once', 'taker.c',
        '\tif (taker->loss != LOSS_FORFEITED)\n',
        '',
-       sim('refusals', 300))
+       sim('refusals', 11720))
 mutant(6, 'forfeited_entry_deleted_in_time', 'taker.c',
        'taker->state != TAKER_LOST || taker->loss != LOSS_GUARDED)',
        'taker->state != TAKER_LOST || taker->loss == LOSS_GIVEN_UP)',
-       sim('leases', 800))
+       sim('leases', 5470))
 mutant(6, 'lost_entry_kept_for_ever', 'taker.c',
        '\tif (taker->loss != LOSS_GIVEN_UP)\n\t\ttimer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);\n',
        '',
@@ -223,7 +223,7 @@ mutant(7, 'fsync_by_read', 'change.c',
 mutant(7, 'fsync_asks_nobody', 'change.c',
        'ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);',
        'ops[0] = ensemble_check(call->path, ENSEMBLE_ANY_VERSION);',
-       sim('operators', 3860),
+       sim('operators', 19890),
        ('change.c', '\tentry_watch(&taker->entry);\n', ''))   # either notices that it is gone
 
 # ---- 8: what a listing says ----

@@ -23,19 +23,28 @@ void carry_lack(struct carry *carry, const char *why)
 
 /* ---- writing ---- */
 
+/* For so many bytes more. False: there is no memory, and the record is of no use. */
+static bool make_record_room(struct carry *carry, size_t len)
+{
+	size_t room = 2 * (carry->room + len);
+	unsigned char *data;
+
+	if (len <= carry->room - carry->len)
+		return true;
+	data = carry->lacks ? NULL : realloc(carry->data, room);
+	if (!data) {
+		carry_lack(carry, strerror(ENOMEM));
+		return false;
+	}
+	carry->data = data;
+	carry->room = room;
+	return true;
+}
+
 static void append_bytes(struct carry *carry, const void *bytes, size_t len)
 {
-	if (len > carry->room - carry->len) {
-		size_t room = 2 * (carry->room + len);
-		unsigned char *data = carry->lacks ? NULL : realloc(carry->data, room);
-
-		if (!data) {
-			carry_lack(carry, strerror(ENOMEM));
-			return;
-		}
-		carry->data = data;
-		carry->room = room;
-	}
+	if (!make_record_room(carry, len))
+		return;
 	if (len > 0)
 		memcpy(carry->data + carry->len, bytes, len);
 	carry->len += len;
@@ -90,13 +99,15 @@ static const unsigned char *get_bytes(struct carry *carry, size_t len)
 static void put_number(struct carry *carry, int64_t number)
 {
 	uint64_t left = (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0);
-	unsigned char bytes[NUMBER_BYTES];
-	size_t len = 0;
+	unsigned char *at;
 
+	if (!make_record_room(carry, NUMBER_BYTES))
+		return;
+	at = carry->data + carry->len;
 	for (; left >= 0x80; left >>= 7)
-		bytes[len++] = (unsigned char)(left | 0x80);
-	bytes[len++] = (unsigned char)left;
-	append_bytes(carry, bytes, len);
+		*at++ = (unsigned char)(left | 0x80);
+	*at++ = (unsigned char)left;
+	carry->len = (size_t)(at - carry->data);
 }
 
 static int64_t get_number(struct carry *carry)

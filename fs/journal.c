@@ -77,9 +77,25 @@ static unsigned char *requests_of(const struct journal *journal)
 	return (unsigned char *)journal->head + HEAD_BYTES;
 }
 
+/* For Linux before 5.14. Once the memory is there, to write to it is no error any more. */
+static int populate_by_hand(const struct journal *journal, unsigned char *bytes, size_t len)
+{
+	off_t at = bytes - (unsigned char *)journal->head;
+
+	if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, at, (off_t)len) < 0)
+		return -1;
+	for (size_t i = 0; i < len; i += HEAD_BYTES) { /* a page, or less */
+		volatile unsigned char *byte = bytes + i;
+
+		*byte = *byte;
+	}
+	return 0;
+}
+
 /* That many bytes, of which the first `*room` are there: what is written to is there before, and
  * in the page tables, so that a dying process still gets what read(2) copies to it. */
-static int populate(unsigned char *bytes, size_t *room, size_t wanted, size_t most)
+static int populate(const struct journal *journal, unsigned char *bytes, size_t *room,
+                    size_t wanted, size_t most)
 {
 	size_t more;
 
@@ -88,8 +104,12 @@ static int populate(unsigned char *bytes, size_t *room, size_t wanted, size_t mo
 	if (wanted > most)
 		return -ENOSPC;
 	more = up_to(wanted - *room, CHUNK);
-	if (madvise(bytes + *room, more, MADV_POPULATE_WRITE) < 0)
-		return errno == EFAULT ? -ENOMEM : -errno;
+	if (madvise(bytes + *room, more, MADV_POPULATE_WRITE) < 0) {
+		if (errno != EINVAL)
+			return errno == EFAULT ? -ENOMEM : -errno;
+		if (populate_by_hand(journal, bytes + *room, more) < 0)
+			return -errno;
+	}
 	*room += more;
 	return 0;
 }
@@ -141,7 +161,7 @@ int journal_create(struct journal *journal)
 		close(fd);
 		return r;
 	}
-	r = populate((unsigned char *)journal->head, &head_room, CHUNK, CHUNK);
+	r = populate(journal, (unsigned char *)journal->head, &head_room, CHUNK, CHUNK);
 	if (r < 0) {
 		journal_close(journal);
 		return r;
@@ -233,7 +253,7 @@ const char *journal_open(struct journal *journal, int fd)
 	if (why)
 		return why;
 	half = &journal->halves[journal->good];
-	if (populate(half->bytes, &half->room, half->len, JOURNAL_HALF_BYTES) == 0)
+	if (populate(journal, half->bytes, &half->room, half->len, JOURNAL_HALF_BYTES) == 0)
 		return NULL;
 	munmap(journal->head, ALL_BYTES);
 	return strerror(ENOMEM);
@@ -339,15 +359,15 @@ bool journal_next_request(const struct journal *journal, size_t *at, const void 
 
 /* ---- writing ---- */
 
-static int widen_half(struct journal_half *half, size_t len)
+static int widen_half(const struct journal *journal, struct journal_half *half, size_t len)
 {
-	return populate(half->bytes, &half->room, half->len + len, JOURNAL_HALF_BYTES);
+	return populate(journal, half->bytes, &half->room, half->len + len, JOURNAL_HALF_BYTES);
 }
 
 int journal_begin(struct journal *journal, unsigned number)
 {
 	struct journal_half *half = &journal->halves[number];
-	int r = widen_half(half, sizeof(struct journal_batch));
+	int r = widen_half(journal, half, sizeof(struct journal_batch));
 
 	half->batch = half->len;
 	if (r == 0)
@@ -361,7 +381,7 @@ int journal_append(struct journal *journal, unsigned number, const struct journa
 	struct journal_half *half = &journal->halves[number];
 	size_t len = item->len == JOURNAL_GONE ? 0 : item->len, size = journal_size(len);
 	unsigned char *to = half->bytes + half->len;
-	int r = widen_half(half, size);
+	int r = widen_half(journal, half, size);
 
 	if (r < 0)
 		return r;
@@ -378,7 +398,7 @@ int journal_append_row(struct journal *journal, unsigned number, const void *row
                        const unsigned char **ret_row)
 {
 	struct journal_half *half = &journal->halves[number];
-	int r = widen_half(half, len);
+	int r = widen_half(journal, half, len);
 
 	if (r < 0)
 		return r;
@@ -430,7 +450,8 @@ void *journal_request_room(struct journal *journal, size_t size)
 	size_t end = journal->requests + room_size(size) + sizeof(*room);
 
 	assert(!journal->copy && size >= UNIT);
-	if (populate(requests_of(journal), &journal->requests_room, end, STORE_REQUESTS_BYTES) < 0)
+	if (populate(journal, requests_of(journal), &journal->requests_room, end,
+	             STORE_REQUESTS_BYTES) < 0)
 		return NULL;
 	memset(&room->len, 0, UNIT);
 	atomic_store_explicit(&room->follows, journal->number, memory_order_release);

@@ -6,6 +6,7 @@
 
 #include "advisory.h"
 #include "claim.h"
+#include "clock.h"
 #include "hold.h"
 #include "locks.h"
 #include "log.h"
@@ -22,7 +23,7 @@
 #define VERSION 2
 
 /* What changes by itself is written no more often. */
-#define SELDOM_US 1000000
+#define SELDOM_NS 1000000000
 
 /* ---- objects ---- */
 
@@ -62,7 +63,7 @@ static kept_carry_fn *const carry_of[KEPT_KINDS] = {
 
 /* ---- the mount as a whole ---- */
 
-enum part { PART_HEAD = 1, PART_MOUNT, PART_COUNTS, PART_PAUSES, PARTS };
+enum part { PART_HEAD = 1, PART_MOUNT, PART_NUMBERS, PART_TOTALS, PART_PAUSES, PARTS };
 
 static void head_carry(struct carry *carry, const char **mountpoint)
 {
@@ -91,18 +92,26 @@ static void mount_carry(struct carry *carry, struct ledger *ledger)
 	guardian_carry(carry, &face->guardian);
 }
 
-static void counts_carry(struct carry *carry, struct ledger *ledger)
+/* No number is given twice; and how often the mount was taken over. */
+static void numbers_carry(struct carry *carry, struct ledger *ledger)
+{
+	struct face *face = ledger->face;
+
+	CARRY_64(carry, face->grants);
+	nodes_last_carry(carry, face->nodes);
+	fhs_carry(carry, &face->fhs);
+	CARRY_64(carry, face->reloads);
+	CARRY_64(carry, face->adoptions);
+}
+
+/* For log and metrics: after a crash some of the last may be missing. */
+static void totals_carry(struct carry *carry, struct ledger *ledger)
 {
 	struct face *face = ledger->face;
 
 	CARRY_64(carry, ledger->stopped_us);
 	CARRY_64(carry, ledger->sessions);
 	CARRY_64(carry, ledger->losses);
-	CARRY_64(carry, face->reloads);
-	CARRY_64(carry, face->adoptions);
-	CARRY_64(carry, face->grants);
-	nodes_last_carry(carry, face->nodes);
-	fhs_carry(carry, &face->fhs);
 	history_counts_carry(carry, &face->stories.history);
 }
 
@@ -115,8 +124,11 @@ static void part_carry(struct carry *carry, struct ledger *ledger, enum part par
 	case PART_MOUNT:
 		mount_carry(carry, ledger);
 		break;
-	case PART_COUNTS:
-		counts_carry(carry, ledger);
+	case PART_NUMBERS:
+		numbers_carry(carry, ledger);
+		break;
+	case PART_TOTALS:
+		totals_carry(carry, ledger);
 		break;
 	case PART_PAUSES:
 		pauses_carry(carry, &ledger->face->pauses);
@@ -139,14 +151,15 @@ static void write_part(struct ledger *ledger, enum part part)
 
 static void write_parts(struct ledger *ledger, bool all)
 {
-	int64_t now = ledger->face->clock_us();
+	int64_t now = clock_read_ns(CLOCK_MONOTONIC_COARSE);
 
-	write_part(ledger, PART_COUNTS);
-	if (!all && now - ledger->looked_us < SELDOM_US)
+	write_part(ledger, PART_NUMBERS);
+	if (!all && now - ledger->looked_ns < SELDOM_NS)
 		return;
-	ledger->looked_us = now;
+	ledger->looked_ns = now;
 	write_part(ledger, PART_HEAD);
 	write_part(ledger, PART_MOUNT);
+	write_part(ledger, PART_TOTALS);
 	write_part(ledger, PART_PAUSES);
 }
 
@@ -180,7 +193,9 @@ bool ledger_is_behind(const struct ledger *ledger)
 {
 	const struct keeping *keeping = &ledger->face->keeping;
 
-	return keeping->touched || store_is_behind(keeping->store);
+	/* To be told that a lock is lost may be what makes the engine see it. */
+	return keeping->touched || store_is_behind(keeping->store) ||
+	       lc_has_changed(ledger->face->lc);
 }
 
 #ifdef ZKLOCKFS_CHECK_LEDGER

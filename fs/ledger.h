@@ -28,7 +28,7 @@ struct ledger {
 	void *ctx;
 	/* ledger.c's own. */
 	struct carry carry;
-	int64_t looked_us; /* when what changes seldom, or by itself, was last written */
+	int64_t looked_ns; /* when what changes seldom, or by itself, was last written */
 };
 
 /* The records of what has changed in the turn. `all`: also of what changes seldom, or by itself.

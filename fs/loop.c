@@ -255,7 +255,7 @@ static void record(struct loop *loop)
 {
 	int r;
 
-	if (!loop->fuse || loop->unrecorded)
+	if (!loop->fuse || loop->unrecorded || !loop->face->pending.greeting)
 		return;
 	answers_record(loop->face);
 	r = ledger_write(&loop->ledger, false);

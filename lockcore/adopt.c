@@ -225,6 +225,11 @@ int lc_save_changes(struct lc *lc, lc_saved_fn *saved, void *ctx)
 	return r;
 }
 
+bool lc_has_changed(const struct lc *lc)
+{
+	return lc->changes->first;
+}
+
 bool lc_settled(const struct lc *lc)
 {
 	const struct lc_call *call;

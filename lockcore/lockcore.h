@@ -173,6 +173,8 @@ int lc_save(struct lc *lc, void **ret_state, size_t *ret_len);
 typedef void lc_saved_fn(void *ctx, uint64_t key, const void *bytes, size_t len);
 int lc_save_changes(struct lc *lc, lc_saved_fn *saved, void *ctx);
 int lc_save_all(struct lc *lc, lc_saved_fn *saved, void *ctx);
+/* There is a taker to save, or an eviction. */
+bool lc_has_changed(const struct lc *lc);
 /* No question is under way that changes something. */
 bool lc_settled(const struct lc *lc);
 

@@ -78,6 +78,7 @@ static void pass_point(const char *when, const char *function)
 	raise(SIGKILL);
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): of a declaration */
 #define AROUND(type, name, parameters, arguments)                  \
 	type name parameters;                                      \
 	type name parameters                                       \
@@ -95,6 +96,7 @@ static void pass_point(const char *when, const char *function)
 		errno = saved;                                     \
 		return result;                                     \
 	}
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 AROUND(ssize_t, read, (int fd, void *data, size_t len), (fd, data, len))
 AROUND(ssize_t, write, (int fd, const void *data, size_t len), (fd, data, len))

@@ -116,7 +116,7 @@ static void wake_poller(struct holder *holder)
 static int join_hold(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = claim ? hold_join(hold, &claim->holder, wake_poller, guarded_caller(request),
+	int r = claim ? hold_join(hold, &claim->holder, &claim_hold_kind, guarded_caller(request),
 	                          request->uid, request->node)
 	              : -ENOMEM;
 
@@ -181,8 +181,11 @@ static bool is_of_holder(const struct ask *ask, const struct hold *hold)
 	struct holder *holder;
 
 	DL_FOREACH(hold->holders, holder) {
-		const struct claim *claim = claim_of(holder);
+		const struct claim *claim;
 
+		if (holder->kind != &claim_hold_kind) /* a door that has joined it */
+			continue;
+		claim = claim_of(holder);
 		if (claim->kind == request->kind
 		            ? claim->owner == request->owner
 		            : process_id_is(&claim->process, &request->asker.process))
@@ -301,6 +304,8 @@ static struct advisory *advisory_of(struct carry *carry, struct face *face,
 	struct advisory *found;
 
 	CARRY_64(carry, fh);
+	if (!carry->loads)
+		return (struct advisory *)file;
 	found = fh_find(&face->fhs, FH_ADVISORY, fh);
 	if (!found)
 		carry->refuse("the state has a lock of no file");
@@ -365,10 +370,8 @@ static struct holder *claim_carry(struct carry *carry, struct hold *hold, struct
 	CARRY_ENUM(carry, claim->mode, LC_SHARED);
 	CARRY_PID(carry, claim->process.pid);
 	CARRY_64(carry, claim->process.start);
-	if (carry->loads) {
+	if (carry->loads)
 		DL_APPEND(hold->node->claims, claim);
-		claim->holder.wake = wake_poller;
-	}
 	return &claim->holder;
 }
 
@@ -376,6 +379,7 @@ const struct hold_kind claim_hold_kind = {
 	.too_long = ETIMEDOUT,
 	.granted = ask_granted,
 	.lost = fail_upgrade,
+	.wake = wake_poller,
 	.dropped = free_ask,
 	.carry_ctx = ask_carry,
 	.carried = ask_carried,

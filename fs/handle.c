@@ -88,7 +88,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
 	uid_t uid = hold->uid ? hold->uid : fuse_req_ctx(req)->uid;
-	int r = hold_join(hold, &handle->holder, wake_opener, caller, uid, handle->node);
+	int r = hold_join(hold, &handle->holder, &handle_kind, caller, uid, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -151,7 +151,6 @@ static struct holder *handle_carry(struct carry *carry, struct hold *hold, struc
 	if (carry->loads) {
 		node_ref(handle->node);
 		DL_APPEND(face->handles, handle);
-		handle->holder.wake = wake_opener;
 	}
 	return &handle->holder;
 }
@@ -160,6 +159,7 @@ const struct hold_kind handle_kind = {
 	.too_long = EINTR,
 	.granted = open_granted,
 	.found = open_joined,
+	.wake = wake_opener,
 	.dropped = free_handle,
 	.carry_ctx = waiting_handle_carry,
 	.carry_holder = handle_carry,

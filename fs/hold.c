@@ -319,7 +319,7 @@ static void lock_lost(void *ctx)
 	if (hold->kind->lost)
 		hold->kind->lost(hold);
 	DL_FOREACH(hold->holders, holder) {
-		holder->wake(holder);
+		holder->kind->wake(holder);
 		guardian_lose(hold->face->guardian, holder->slot);
 	}
 }
@@ -451,7 +451,7 @@ fuse_req_t hold_withdraw(struct hold *hold)
 
 /* ---- holding ---- */
 
-int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
+int hold_join(struct hold *hold, struct holder *holder, const struct hold_kind *kind,
               const struct caller *caller, uid_t uid, const struct node *door)
 {
 	struct guardian *guardian = hold->face->guardian;
@@ -463,7 +463,7 @@ int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct hold
 	};
 
 	*holder = (struct holder){
-		.wake = wake,
+		.kind = kind,
 		.pid = caller->process.pid,
 		.uid = uid,
 		.slot = -1,
@@ -507,7 +507,7 @@ static void waiters_changed(void *ctx)
 	DL_FOREACH(hold->holders, holder)
 		if (holder->watches_waiters) {
 			holder->watches_waiters = false;
-			holder->wake(holder);
+			holder->kind->wake(holder);
 		}
 }
 
@@ -688,9 +688,16 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 
 /* ---- over a reload ---- */
 
-static void holder_carry(struct carry *carry, struct hold *hold, struct holder *holder)
+static void holder_carry(struct carry *carry, struct hold *hold, struct holder *holder,
+                         const struct hold_kind *const kinds[])
 {
-	holder = hold->kind->carry_holder(carry, hold, holder);
+	unsigned kind = holder && holder->kind == kinds[1];
+
+	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
+	if (carry->loads && kind == 1 && hold->kind != kinds[1])
+		carry->refuse("the state has a lock by flock that no flock has taken");
+	holder = kinds[kind]->carry_holder(carry, hold, holder);
+	holder->kind = kinds[kind];
 	CARRY_PID(carry, holder->pid);
 	CARRY_U32(carry, holder->uid);
 	holder->life = process_life_carry(carry, holder->pid, holder->uid, holder->life);
@@ -701,7 +708,8 @@ static void holder_carry(struct carry *carry, struct hold *hold, struct holder *
 	DL_APPEND(hold->holders, holder);
 }
 
-static void holders_carry(struct carry *carry, struct hold *hold)
+static void holders_carry(struct carry *carry, struct hold *hold,
+                          const struct hold_kind *const kinds[])
 {
 	struct guardian *guardian = hold->face->guardian;
 	bool admits = hold->admit_prev;
@@ -714,7 +722,7 @@ static void holders_carry(struct carry *carry, struct hold *hold)
 		carry->refuse("the state has a lock of nobody");
 	holder = carry->loads ? NULL : hold->holders;
 	for (size_t i = 0; i < count; i++) {
-		holder_carry(carry, hold, holder);
+		holder_carry(carry, hold, holder, kinds);
 		holder = holder ? holder->next : NULL;
 	}
 	DL_FOREACH(hold->holders, holder)
@@ -816,7 +824,7 @@ void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
 	if (carry->loads)
 		step_to(carry, hold, is);
 	if (is_granted(is))
-		holders_carry(carry, hold);
+		holders_carry(carry, hold, kinds);
 	else if (is != HOLD_KEPT)
 		hold->kind->carry_ctx(carry, hold);
 	if (is == HOLD_LINGERING)

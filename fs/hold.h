@@ -43,13 +43,12 @@ struct hold;
 /* A holder: an open file or a claim that has the lock by a hold. It is a part of that object, and
  * has a slot of its own with the guardian. */
 struct holder {
-	struct hold *hold;                   /* NULL: none */
-	void (*wake)(struct holder *holder); /* to be polled again: the lock is lost,
-	                                        * or as of hold_watch_waiters(). Must not part */
-	pid_t pid;                           /* the process that opened or locked */
-	int life;                            /* and as family_watch() tells it from a later one */
-	uid_t uid;                           /* of the process; another user might not signal it */
-	int slot;                            /* the guardian's; -1: not guarded */
+	struct hold *hold;            /* NULL: none */
+	const struct hold_kind *kind; /* its own: a door may join what flock(2) has taken */
+	pid_t pid;                    /* the process that opened or locked */
+	int life;                     /* and as family_watch() tells it from a later one */
+	uid_t uid;                    /* of the process; another user might not signal it */
+	int slot;                     /* the guardian's; -1: not guarded */
 	bool watches_waiters;
 	struct holder *prev, *next; /* in hold->holders */
 };
@@ -70,11 +69,14 @@ struct hold_kind {
 	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
 	/* The granted lock is lost; the holders are woken next. NULL: nothing is to be done. */
 	void (*lost)(struct hold *hold);
+	/* A holder is to be polled again: the lock is lost, or as of hold_watch_waiters(). Must not
+	 * part. */
+	void (*wake)(struct holder *holder);
 	/* The hold ends and was not granted, its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
 	/* Over a reload: `ctx` and `where` of a hold that was not granted; what is left to do of it
-	 * when all holds are there, or NULL; and what a holder is a part of. NULL: it is to be
-	 * made, with its `wake`. */
+	 * when all holds are there, or NULL; and what a holder of this kind is a part of. NULL: it
+	 * is to be made. */
 	void (*carry_ctx)(struct carry *carry, struct hold *hold);
 	void (*carried)(struct carry *carry, struct hold *hold);
 	struct holder *(*carry_holder)(struct carry *carry, struct hold *hold,
@@ -162,7 +164,7 @@ fuse_req_t hold_withdraw(struct hold *hold);
 
 /* One more holder, which has opened that door. 0, or as of guardian_hold(): its process could
  * not be stopped if the lock got lost. To be called while its request is pending. */
-int hold_join(struct hold *hold, struct holder *holder, void (*wake)(struct holder *holder),
+int hold_join(struct hold *hold, struct holder *holder, const struct hold_kind *kind,
               const struct caller *caller, uid_t uid, const struct node *door);
 /* The holder has the lock no longer. With the last one the hold is gone, or KEPT. */
 void hold_part(struct holder *holder);

@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 
 /* In a half; so much may be recorded. */
-#define JOURNAL_HALF_BYTES ((size_t)(sizeof(void *) < 8 ? 128 : 512) * 1024 * 1024)
+#define JOURNAL_HALF_BYTES ((size_t)(sizeof(void *) < 8 ? 128 : 256) * 1024 * 1024)
 /* Instead of a length: the record is gone. */
 #define JOURNAL_GONE UINT32_MAX
 

@@ -34,8 +34,12 @@ def may_lower():
 
 
 def line_of(path, key):
-    with open(path, encoding='ascii') as lines:
-        return next(line.split(':')[1].strip() for line in lines if line.startswith(key + ':'))
+    """None: the process has ended."""
+    try:
+        with open(path, encoding='ascii') as lines:
+            return next(line.split(':')[1].strip() for line in lines if line.startswith(key + ':'))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def leaves(mount):

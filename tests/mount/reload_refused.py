@@ -13,7 +13,7 @@ import struct
 
 from harness import ZKLOCKFS, check, check_equal, command, run, until
 
-HALF = 512 << 20
+HALF = 256 << 20
 REQUESTS = 16 << 20
 HEAD = 4096
 SIZE = HEAD + REQUESTS + 2 * HALF

@@ -829,7 +829,7 @@ mutant(21, 'evicted_without_a_poke', 'evict.c',
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
        '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us, 0);\n',
        '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + 1000 * evict->wait_us, 0);\n',
-       sim('any', 2605))
+       EVICTION)
 mutant(21, 'evicted_in_our_time', 'evict.c',
        'if (evict->wait_us < call->lc->session->granted_us)',
        'if (1)',

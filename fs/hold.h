@@ -59,9 +59,8 @@ struct hold_kind {
 	 * the hold lingers. A program that gets EINTR from SETLK without a signal takes it for
 	 * an unknown error: there it is another errno, and the hold is gone. */
 	int too_long;
-	/* The lock is held: hold_join(), and answer the request. If the answer finds nobody
-	 * (-ENOENT), hold_part() at once, since no RELEASE will come. Or answer an error. If
-	 * nobody has joined, the lock is given back. `ctx` belongs to the kind from now on. */
+	/* The lock is held: hold_join(), and answer the request. Or answer an error. If nobody has
+	 * joined, the lock is given back. `ctx` belongs to the kind from now on. */
 	void (*granted)(struct hold *hold, fuse_req_t req);
 	/* Of requests with a lineage: while this one waited, the lock was granted to its process
 	 * or to an ancestor. hold_join() that hold, and answer the request. `ctx` belongs to the

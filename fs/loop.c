@@ -6,6 +6,7 @@
  *              doubt, lc_doubted()) ─► signals
  *              ─► holds that waited or lingered long enough ─► addresses
  *              ─► lc_process(): who is handed a lock, ZooKeeper, timers, listings, answers
+ *              ─► what has changed is recorded (ledger.h)
  *              ─► lc_send(): what this turn asks of ZooKeeper
  *              ─► what the kernel is to be told leaves (answers.h)
  *

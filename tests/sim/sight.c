@@ -143,7 +143,9 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		else if (committed && !node->could_since_us)
 			node->could_since_us = now_us(sim);
 		crowd_add(&crowd, shape);
+		/* An entry of a session that was given up stays until that session expires. */
 		if (owner && judge_leaving(owner, owner->mount) &&
+		    node->stat.ephemeral_owner == owner->mount->host.wire.session &&
 		    (owner->phase != T_LOST || judge_may_go(owner)))
 			crowd_add(&leavers[owner->mount->host.index], shape);
 	}

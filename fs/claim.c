@@ -77,7 +77,7 @@ void claim_drop(struct claim *claim)
 			if (ask->replaces == hold)
 				replace_by(ask, NULL);
 	DL_DELETE(node->claims, claim);
-	hold_part(&claim->holder);
+	holder_part(&claim->holder);
 	free(claim);
 }
 
@@ -116,8 +116,8 @@ static void wake_poller(struct holder *holder)
 static int join_hold(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = claim ? hold_join(hold, &claim->holder, &claim_hold_kind, guarded_caller(request),
-	                          request->uid, request->node)
+	int r = claim ? holder_join(&claim->holder, hold, &claim_hold_kind, guarded_caller(request),
+	                            request->uid, request->node)
 	              : -ENOMEM;
 
 	if (r < 0) {
@@ -150,7 +150,7 @@ static int move_up(struct hold *from, struct hold *to, const struct claim_reques
 		return r;
 	DL_FOREACH_SAFE(by->node->claims, claim, next)
 		if (claim->holder.hold == from)
-			hold_move(&claim->holder, to);
+			holder_move(&claim->holder, to);
 	if (own)
 		set_claim_mode(own, by->mode);
 	return 0;

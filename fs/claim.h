@@ -30,7 +30,7 @@
 #define FS_CLAIM_H
 
 #include "advisory.h"
-#include "hold.h"
+#include "holder.h"
 
 enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL };
 

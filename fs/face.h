@@ -7,7 +7,7 @@
  *   dir     opendir, readdir
  *   file    open, read, write ... : which kind of file it is
  *   text    the open file of everything that is no door; value: who may write it
- *   hold    one taker: the parked request, its place in the queue, who holds by it
+ *   hold    one taker: the request that waits, its place in the queue, its holders
  *   handle  the open file of a door
  *   advisory  the open file of the door flock; claim: who has the lock by it
  *   held    what a descriptor by which a lock is held answers

@@ -8,7 +8,8 @@
  */
 #include "face.h"
 
-#include "hold.h"
+#include "hold_family.h"
+#include "holder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +52,7 @@ void handle_release(struct handle *handle)
 	struct face *face = handle->face;
 
 	DL_DELETE(face->handles, handle);
-	hold_part(&handle->holder);
+	holder_part(&handle->holder);
 	node_unref(face->nodes, handle->node);
 	free_handle(handle);
 }
@@ -88,7 +89,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
 	uid_t uid = hold->uid ? hold->uid : fuse_req_ctx(req)->uid;
-	int r = hold_join(hold, &handle->holder, &handle_kind, caller, uid, handle->node);
+	int r = holder_join(&handle->holder, hold, &handle_kind, caller, uid, handle->node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);

@@ -5,7 +5,7 @@
  */
 #include "face.h"
 
-#include "hold.h"
+#include "holder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -144,7 +144,7 @@ void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigne
 		return;
 	}
 	if (waits)
-		hold_watch_waiters(holder);
+		holder_watch_waiters(holder);
 	parked = park_or(hold->face, req, node, NULL, not_known);
 	if (parked)
 		park_call(parked, lc_has_waiters(hold->taker, waiters_told, parked, &parked->call));

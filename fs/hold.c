@@ -4,19 +4,16 @@
  */
 #include "hold.h"
 
-#include "clock.h"
+#include "hold_family.h"
+#include "holder.h"
 #include "kernel_limit.h"
 #include "log.h"
-#include "process.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <utlist.h>
 
 /* No answer of the engine has come while the hold lingered. */
@@ -24,7 +21,7 @@
 /* How much time of a turn may be used for families that join. */
 #define ADMIT_US 5000
 
-static struct hold *hold_of_lingering(struct lingering *lingering)
+struct hold *hold_of_lingering(struct lingering *lingering)
 {
 	return (struct hold *)((char *)lingering - offsetof(struct hold, lingering));
 }
@@ -42,13 +39,12 @@ static int64_t later(int64_t now, int64_t us)
 	return us < INT64_MAX - now ? now + us : INT64_MAX;
 }
 
-static bool is_granted(enum hold_state state)
+bool hold_is_granted(const struct hold *hold)
 {
-	return state == HOLD_GRANTING || state == HOLD_HELD || state == HOLD_LOST;
+	return hold->state == HOLD_GRANTING || hold->state == HOLD_HELD || hold->state == HOLD_LOST;
 }
 
-/* The lists that a hold stands in follow from its state. */
-static void hold_step(struct hold *hold, enum hold_state to)
+void hold_step(struct hold *hold, enum hold_state to)
 {
 	static const unsigned steps[] = {
 		[HOLD_NEW] = 1 << HOLD_WAITING | 1 << HOLD_GONE,
@@ -62,6 +58,7 @@ static void hold_step(struct hold *hold, enum hold_state to)
 	};
 	struct face *face = hold->face;
 	enum hold_state from = hold->state;
+	bool was_granted = hold_is_granted(hold);
 
 	(void)steps; /* without asserts */
 	assert(steps[from] & 1U << to);
@@ -75,7 +72,7 @@ static void hold_step(struct hold *hold, enum hold_state to)
 		linger_end(&face->linger, &hold->lingering);
 	if (from == HOLD_HELD)
 		stop_admitting(hold);
-	if (is_granted(from) && !is_granted(to))
+	if (was_granted && !hold_is_granted(hold))
 		DL_DELETE(face->held, hold);
 	if (to == HOLD_WAITING) {
 		DL_APPEND(face->waiting, hold);
@@ -87,7 +84,7 @@ static void hold_step(struct hold *hold, enum hold_state to)
 		linger_keep(&face->linger, &hold->lingering, hold->least_until_us);
 }
 
-static void hold_free(struct hold *hold)
+void hold_free(struct hold *hold)
 {
 	struct face *face = hold->face;
 
@@ -143,68 +140,6 @@ static void wait_interrupted(fuse_req_t req, void *ctx)
 
 /* ---- families ---- */
 
-/* How many generations above the process the nearest living holder is; INT_MAX: no ancestor
- * holds. */
-static int distance_to(const struct hold *hold, const struct lineage *lineage)
-{
-	const struct holder *holder;
-	int least = INT_MAX;
-
-	DL_FOREACH(hold->holders, holder) {
-		int distance = lineage_find(lineage, holder->pid);
-
-		/* A holder that still lives was the process of that number when the lineage was
-		 * read. */
-		if (distance >= 0 && distance < least && family_lives(holder->life))
-			least = distance;
-	}
-	return least;
-}
-
-/* A process that shares a hold loses the lock when its taker does, who may evict himself, and is
- * stopped then. So only processes that this user might signal anyway may join. */
-static bool may_join(const struct hold *hold, const struct lineage *lineage)
-{
-	struct process_status status;
-
-	return hold->uid == 0 ||
-	       (process_read_status(lineage->of[0], &status) && process_obeys(&status, hold->uid));
-}
-
-struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)
-{
-	struct hold *hold, *nearest = NULL;
-	int least = INT_MAX;
-
-	DL_FOREACH(face->held, hold) {
-		int distance;
-
-		if (hold->mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
-		    !lc_holds(hold->taker))
-			continue;
-		distance = distance_to(hold, lineage);
-		if (distance < least) {
-			nearest = hold;
-			least = distance;
-		}
-	}
-	return nearest && may_join(nearest, lineage) ? nearest : NULL;
-}
-
-/* The lineage was read when the process asked, before its family had the lock: so it is read again,
- * once for all threads of a process, which as a rule come one after the other. */
-static bool descends_from(const struct hold *waiting, const struct hold *family,
-                          struct lineage **now)
-{
-	if (distance_to(family, waiting->lineage) == INT_MAX)
-		return false;
-	if (!*now || (*now)->of[0] != waiting->caller.process.pid) {
-		free(*now);
-		*now = family_lineage(waiting->caller.process.pid);
-	}
-	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
-}
-
 /* The processes that asked before their family had the lock. False: some are left for the next
  * turn. */
 static bool admit_family(struct hold *family)
@@ -223,7 +158,7 @@ static bool admit_family(struct hold *family)
 			break;
 		hold->compared = family->serial;
 		kept_touch(&hold->kept);
-		if (!descends_from(hold, family, &now))
+		if (!hold_has_family(family, hold, &now))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold, HOLD_GONE));
 		hold->ctx = NULL;
@@ -430,6 +365,14 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 		fuse_req_interrupt_func(req, wait_interrupted, hold);
 }
 
+bool hold_claim(struct hold *hold, uint64_t taker_id)
+{
+	hold->taker = lc_claim(hold->face->lc, taker_id, lock_taken, lock_lost, hold);
+	if (hold->taker && hold->most_until_us != LC_FOREVER)
+		lc_limit(hold->taker, hold->most_until_us);
+	return hold->taker;
+}
+
 struct hold *hold_resume(struct face *face, fuse_req_t req)
 {
 	struct hold *hold = pending_owner(face);
@@ -447,132 +390,6 @@ fuse_req_t hold_withdraw(struct hold *hold)
 
 	hold_free(hold);
 	return req;
-}
-
-/* ---- holding ---- */
-
-int hold_join(struct hold *hold, struct holder *holder, const struct hold_kind *kind,
-              const struct caller *caller, uid_t uid, const struct node *door)
-{
-	struct guardian *guardian = hold->face->guardian;
-	const struct guarded guarded = {
-		.uid = uid,
-		.process = caller->process,
-		.ino = door->ino,
-		.until_us = hold->most_until_us,
-	};
-
-	*holder = (struct holder){
-		.kind = kind,
-		.pid = caller->process.pid,
-		.uid = uid,
-		.slot = -1,
-		.life = -1,
-	};
-	if (guardian) {
-		if (caller->process.pid == 0)
-			log_line(LC_WARNING,
-			         "%s: its taker is not visible here, and could not be "
-			         "stopped if it lost the lock",
-			         door->lock);
-		holder->slot = guardian_hold(guardian, &guarded);
-		if (holder->slot < 0)
-			return holder->slot;
-	}
-	holder->hold = hold;
-	holder->life = family_watch(caller->process.pid);
-	if (holder->life < 0 && caller->process.pid > 0)
-		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker",
-		         door->lock);
-	DL_APPEND(hold->holders, holder);
-	kept_touch(&hold->kept);
-	return 0;
-}
-
-static bool anybody_watches(const struct hold *hold)
-{
-	const struct holder *holder;
-
-	DL_FOREACH(hold->holders, holder)
-		if (holder->watches_waiters)
-			return true;
-	return false;
-}
-
-static void waiters_changed(void *ctx)
-{
-	struct hold *hold = ctx;
-	struct holder *holder;
-
-	DL_FOREACH(hold->holders, holder)
-		if (holder->watches_waiters) {
-			holder->watches_waiters = false;
-			holder->kind->wake(holder);
-		}
-}
-
-void hold_watch_waiters(struct holder *holder)
-{
-	holder->watches_waiters = true;
-	lc_watch_waiters(holder->hold->taker, waiters_changed);
-}
-
-/* Others see why nobody can have it. */
-static void keep_lock(struct hold *hold)
-{
-	int64_t left_us = hold->least_until_us - hold->face->clock_us();
-	int64_t until_ms = clock_read_ns(CLOCK_REALTIME) / 1000000 + left_us / 1000;
-	const char *reason = lc_reason(hold->taker);
-	char text[LC_REASON_MAX + 1], until[VIEW_TIME_MAX];
-
-	snprintf(text, sizeof(text), "kept until %s, given back: %s", view_time(until, until_ms),
-	         *reason ? reason : "-");
-	(void)lc_set_reason(hold->taker, text, strlen(text)); /* it can do without */
-	hold_step(hold, HOLD_KEPT);
-}
-
-/* Nobody has the lock by it any more. */
-static void give_back(struct hold *hold)
-{
-	if (hold->state == HOLD_HELD && hold->least_until_us != INT64_MIN &&
-	    !hold->face->draining && hold->taker && lc_holds(hold->taker) &&
-	    hold->face->clock_us() < hold->least_until_us)
-		keep_lock(hold);
-	else
-		hold_free(hold);
-}
-
-void hold_part(struct holder *holder)
-{
-	struct hold *hold = holder->hold;
-
-	guardian_release(hold->face->guardian, holder->slot);
-	if (!holder->next && hold->holders == holder)
-		story_parted(&hold->story, holder->pid, holder->life);
-	family_unwatch(holder->pid, holder->life);
-	DL_DELETE(hold->holders, holder);
-	kept_touch(&hold->kept);
-	holder->hold = NULL;
-	if (holder->watches_waiters && hold->holders && hold->taker && !anybody_watches(hold))
-		lc_watch_waiters(hold->taker, NULL);
-	assert(hold->state != HOLD_GRANTING); /* answer_request() is at work with it */
-	if (!hold->holders)
-		give_back(hold);
-}
-
-void hold_move(struct holder *holder, struct hold *to)
-{
-	struct hold *from = holder->hold;
-
-	DL_DELETE(from->holders, holder);
-	holder->hold = to;
-	holder->watches_waiters = false;
-	DL_APPEND(to->holders, holder);
-	kept_touch(&from->kept);
-	kept_touch(&to->kept);
-	guardian_limit(to->face->guardian, holder->slot, to->most_until_us);
-	if (!from->holders)
-		hold_free(from);
 }
 
 void hold_changed(struct hold *hold)
@@ -684,180 +501,4 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 		return;
 	for (int64_t now = face->clock_us(); waits_until(face) <= now;)
 		answer_early(face->waiting, face->waiting->kind->too_long);
-}
-
-/* ---- over a reload ---- */
-
-static void holder_carry(struct carry *carry, struct hold *hold, struct holder *holder,
-                         const struct hold_kind *const kinds[])
-{
-	unsigned kind = holder && holder->kind == kinds[1];
-
-	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
-	if (carry->loads && kind == 1 && hold->kind != kinds[1])
-		carry->refuse("the state has a lock by flock that no flock has taken");
-	holder = kinds[kind]->carry_holder(carry, hold, holder);
-	holder->kind = kinds[kind];
-	CARRY_PID(carry, holder->pid);
-	CARRY_U32(carry, holder->uid);
-	holder->life = process_life_carry(carry, holder->pid, holder->uid, holder->life);
-	holder->slot = guardian_slot_carry(carry, hold->face->guardian, holder->slot);
-	if (!carry->loads)
-		return;
-	holder->hold = hold;
-	DL_APPEND(hold->holders, holder);
-}
-
-static void holders_carry(struct carry *carry, struct hold *hold,
-                          const struct hold_kind *const kinds[])
-{
-	struct guardian *guardian = hold->face->guardian;
-	bool admits = hold->admit_prev;
-	struct holder *holder;
-	size_t count = 0;
-
-	DL_COUNT(hold->holders, holder, count);
-	count = carry_count(carry, count);
-	if (carry->loads && count == 0)
-		carry->refuse("the state has a lock of nobody");
-	holder = carry->loads ? NULL : hold->holders;
-	for (size_t i = 0; i < count; i++) {
-		holder_carry(carry, hold, holder, kinds);
-		holder = holder ? holder->next : NULL;
-	}
-	DL_FOREACH(hold->holders, holder)
-		if (carry->loads && !carry->checks && hold->state == HOLD_HELD &&
-		    guardian_has_lost(guardian, holder->slot))
-			lc_limit(hold->taker, 0); /* it is being stopped */
-	CARRY_BOOL(carry, admits);
-	if (carry->loads && admits)
-		DL_APPEND2(hold->face->admitting, hold, admit_prev, admit_next);
-}
-
-/* The way that it once went: the lists that it stands in follow from that. */
-static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
-{
-	hold_step(hold, HOLD_WAITING);
-	switch (to) {
-	case HOLD_WAITING:
-		if (!pending_give(hold->face, hold->unique, hold))
-			carry->refuse("the state has a taker without a request");
-		break;
-	case HOLD_LINGERING:
-		hold_step(hold, HOLD_LINGERING);
-		break;
-	case HOLD_HELD:
-	case HOLD_LOST:
-	case HOLD_KEPT:
-		hold_step(hold, HOLD_GRANTING);
-		hold_step(hold, HOLD_HELD);
-		if (to != HOLD_HELD)
-			hold_step(hold, to);
-		break;
-	case HOLD_NEW:
-	case HOLD_GRANTING:
-	case HOLD_GONE:
-		carry->refuse("the state has a taker that cannot be");
-	}
-}
-
-static void claim_taker(struct carry *carry, struct hold *hold)
-{
-	uint64_t id = carry->loads ? 0 : lc_taker_id(hold->taker);
-
-	CARRY_64(carry, id);
-	if (!carry->loads || carry->checks)
-		return;
-	hold->taker = lc_claim(hold->face->lc, id, lock_taken, lock_lost, hold);
-	if (!hold->taker)
-		carry->refuse("the state has a taker that the engine does not know");
-	if (hold->most_until_us != LC_FOREVER)
-		lc_limit(hold->taker, hold->most_until_us);
-}
-
-static struct hold *new_hold(struct carry *carry, struct face *face)
-{
-	struct hold *hold = calloc(1, sizeof(*hold));
-
-	if (!hold)
-		carry->refuse(strerror(ENOMEM));
-	hold->face = face;
-	face->holds++;
-	kept_begin(&face->keeping, &hold->kept, KEPT_HOLD, 0);
-	return hold;
-}
-
-void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
-                     const struct hold_kind *const kinds[HOLD_KINDS])
-{
-	struct hold *hold =
-		kept ? (struct hold *)((char *)kept - offsetof(struct hold, kept)) : NULL;
-	enum hold_state is = hold ? hold->state : HOLD_NEW;
-	unsigned kind = hold && hold->kind == kinds[1];
-
-	if (carry->loads)
-		hold = new_hold(carry, face);
-	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
-	hold->kind = kinds[kind];
-	CARRY_ENUM(carry, is, HOLD_KEPT);
-	hold->node = node_carry(carry, face->nodes, hold->node);
-	if (carry->loads &&
-	    (hold->node->kind != NODE_DOOR || hold->node->door.advisory != (kind == 1)))
-		carry->refuse("the state has a taker of no door");
-	if (carry->loads)
-		node_ref(hold->node);
-	CARRY_ENUM(carry, hold->mode, LC_SHARED);
-	caller_carry(carry, &hold->caller);
-	CARRY_U32(carry, hold->uid);
-	CARRY_PID(carry, hold->asker);
-	CARRY_64(carry, hold->owner);
-	hold->lineage = lineage_carry(carry, hold->lineage);
-	story_carry(carry, &hold->story, &face->stories, hold->node->lock);
-	CARRY_64(carry, hold->unique);
-	CARRY_64(carry, hold->since_us);
-	CARRY_64(carry, hold->most_until_us);
-	CARRY_64(carry, hold->least_until_us);
-	CARRY_INT(carry, hold->answer);
-	CARRY_64(carry, hold->serial);
-	CARRY_64(carry, hold->compared);
-	claim_taker(carry, hold);
-	if (carry->loads)
-		step_to(carry, hold, is);
-	if (is_granted(is))
-		holders_carry(carry, hold, kinds);
-	else if (is != HOLD_KEPT)
-		hold->kind->carry_ctx(carry, hold);
-	if (is == HOLD_LINGERING)
-		linger_carry(carry, &face->linger, &hold->lingering);
-}
-
-static int compare_serials(const struct hold *a, const struct hold *b)
-{
-	return a->serial < b->serial ? -1 : a->serial > b->serial;
-}
-
-static int compare_requests(const struct hold *a, const struct hold *b)
-{
-	return a->since_us < b->since_us ? -1 : a->since_us > b->since_us;
-}
-
-static void find_others(struct carry *carry, struct hold *hold)
-{
-	if (hold->kind->carried)
-		hold->kind->carried(carry, hold);
-}
-
-/* They were read in the order in which they asked first. */
-void holds_carried(struct carry *carry, struct face *face)
-{
-	struct lingering *lists[] = {face->linger.waiting, face->linger.heads}, *lingering;
-	struct hold *hold;
-
-	DL_SORT(face->held, compare_serials);
-	DL_SORT(face->waiting, compare_requests);
-	DL_FOREACH(face->waiting, hold)
-		find_others(carry, hold);
-	for (size_t i = 0; i < 2; i++)
-		DL_FOREACH(lists[i], lingering)
-			find_others(carry, hold_of_lingering(lingering));
 }

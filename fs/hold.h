@@ -13,10 +13,10 @@
  *   the lock│     │an error, too long, hold_withdraw(), a family's hold: answered, gone
  *           ▼
  *       [GRANTING] ──kind->granted(): nobody has joined──► gone
- *           │ hold_join()
+ *           │ holder_join()
  *           ▼
  *        [HELD] ──the lock is lost──► [LOST]
- *           │ hold_part() of the last holder: gone, and the lock is given back (as in LOST);
+ *           │ holder_part() of the last holder: gone, and the lock is given back (as in LOST);
  *           │ but before the door's least time is over:
  *           ▼
  *        [KEPT] ──then, or when the lock is lost──► gone
@@ -39,19 +39,7 @@
 #include "story.h"
 
 struct hold;
-
-/* A holder: an open file or a claim that has the lock by a hold. It is a part of that object, and
- * has a slot of its own with the guardian. */
-struct holder {
-	struct hold *hold;            /* NULL: none */
-	const struct hold_kind *kind; /* its own: a door may join what flock(2) has taken */
-	pid_t pid;                    /* the process that opened or locked */
-	int life;                     /* and as family_watch() tells it from a later one */
-	uid_t uid;                    /* of the process; another user might not signal it */
-	int slot;                     /* the guardian's; -1: not guarded */
-	bool watches_waiters;
-	struct holder *prev, *next; /* in hold->holders */
-};
+struct holder;
 
 /* Where the kinds of asking differ. */
 struct hold_kind {
@@ -59,17 +47,17 @@ struct hold_kind {
 	 * the hold lingers. A program that gets EINTR from SETLK without a signal takes it for
 	 * an unknown error: there it is another errno, and the hold is gone. */
 	int too_long;
-	/* The lock is held: hold_join(), and answer the request. Or answer an error. If nobody has
-	 * joined, the lock is given back. `ctx` belongs to the kind from now on. */
+	/* The lock is held: holder_join(), and answer the request. Or answer an error. If nobody
+	 * has joined, the lock is given back. `ctx` belongs to the kind from now on. */
 	void (*granted)(struct hold *hold, fuse_req_t req);
 	/* Of requests with a lineage: while this one waited, the lock was granted to its process
-	 * or to an ancestor. hold_join() that hold, and answer the request. `ctx` belongs to the
+	 * or to an ancestor. holder_join() that hold, and answer the request. `ctx` belongs to the
 	 * kind from now on, and `waiting` is gone afterwards. */
 	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
 	/* The granted lock is lost; the holders are woken next. NULL: nothing is to be done. */
 	void (*lost)(struct hold *hold);
-	/* A holder is to be polled again: the lock is lost, or as of hold_watch_waiters(). Must not
-	 * part. */
+	/* A holder is to be polled again: the lock is lost, or as of holder_watch_waiters(). It
+	 * must not part. */
 	void (*wake)(struct holder *holder);
 	/* The hold ends and was not granted, its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
@@ -112,7 +100,7 @@ enum hold_state {
 	HOLD_GONE,
 };
 
-/* To be read by all, written by hold.c. */
+/* To be read by all, written by hold.c, holder.c and hold_carry.c. */
 struct hold {
 	const struct hold_kind *kind;
 	void *ctx; /* the kind's, for what it asked */
@@ -129,16 +117,16 @@ struct hold {
 	struct story story;
 	struct kept kept;
 	struct holder *holders; /* in the order in which they joined; NULL: not granted, or KEPT */
+	uint64_t serial;        /* granted: which grant of this mount */
 	int64_t most_until_us;  /* granted: it is lost then; LC_FOREVER */
 	int64_t least_until_us; /* granted: not given back before; INT64_MIN */
-	/* Nobody else's: */
+	/* Read by these three alone: */
 	enum hold_state state;      /* changed by hold_step() alone */
 	fuse_req_t req;             /* WAITING: the request */
 	uint64_t unique;            /*   and its number */
 	int64_t since_us;           /* WAITING: since when */
 	struct lingering lingering; /* LINGERING, KEPT: its `drop` finds the hold by it */
 	int answer;                 /* LINGERING: of the engine meanwhile; 0: the lock */
-	uint64_t serial;            /* granted: which grant of this mount */
 	uint64_t compared;          /* WAITING: with the families of all grants up to this one */
 	struct hold *prev, *next;   /* in face->waiting or face->held */
 	struct hold *admit_prev, *admit_next; /* in face->admitting */
@@ -160,20 +148,6 @@ struct hold *hold_resume(struct face *face, fuse_req_t req);
 /* The hold is not needed any more: it is gone. Returns the request, which must be answered at once,
  * or NULL if the hold lingered. */
 fuse_req_t hold_withdraw(struct hold *hold);
-
-/* One more holder, which has opened that door. 0, or as of guardian_hold(): its process could
- * not be stopped if the lock got lost. To be called while its request is pending. */
-int hold_join(struct hold *hold, struct holder *holder, const struct hold_kind *kind,
-              const struct caller *caller, uid_t uid, const struct node *door);
-/* The holder has the lock no longer. With the last one the hold is gone, or KEPT. */
-void hold_part(struct holder *holder);
-/* The holder has the lock by another hold from now on, and keeps its slot. */
-void hold_move(struct holder *holder, struct hold *to);
-/* Wake the holder, once, when it may have changed whether a taker waits behind the lock. */
-void hold_watch_waiters(struct holder *holder);
-/* The exclusive hold, not lost, of the nearest living ancestor that has one on this mount, if its
- * user might signal the process. NULL: there is none. */
-struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);
 
 /* The kind has changed what it keeps of the hold, or of one of its holders. */
 void hold_changed(struct hold *hold);
@@ -201,11 +175,15 @@ void holds_end(struct face *face, bool leave);
 int64_t holds_wait(const struct face *face);
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
 
-/* `kinds`: all there are, in an order that stays. What waits does so until its request is served
- * again: hold_resume(). When all are read, those that need others find them. */
-#define HOLD_KINDS 2
-void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
-                     const struct hold_kind *const kinds[HOLD_KINDS]);
-void holds_carried(struct carry *carry, struct face *face);
+/* ---- for holder.c and hold_carry.c ---- */
+
+/* The lists that a hold stands in follow from its state. */
+void hold_step(struct hold *hold, enum hold_state to);
+/* Leaves the queue, or gives the lock back. */
+void hold_free(struct hold *hold);
+bool hold_is_granted(const struct hold *hold);
+struct hold *hold_of_lingering(struct lingering *lingering);
+/* Over a reload: its taker in the engine, by its number. False: there is none. */
+bool hold_claim(struct hold *hold, uint64_t taker_id);
 
 #endif

@@ -7,7 +7,7 @@
 #include "advisory.h"
 #include "claim.h"
 #include "clock.h"
-#include "hold.h"
+#include "hold_carry.h"
 #include "locks.h"
 #include "log.h"
 #include "store.h"

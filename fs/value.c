@@ -8,7 +8,7 @@
  */
 #include "text.h"
 
-#include "hold.h"
+#include "holder.h"
 
 #include <errno.h>
 #include <stdlib.h>

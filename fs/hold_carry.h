@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold_carry.h - what is recorded of a hold and of its holders, and how another process makes them
+ * anew from that.
+ */
+#ifndef FS_HOLD_CARRY_H
+#define FS_HOLD_CARRY_H
+
+#include "hold.h"
+
+/* `kinds`: all there are, in an order that stays. A hold that waits does so until its request is
+ * served again: hold_resume(). */
+#define HOLD_KINDS 2
+void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
+                     const struct hold_kind *const kinds[HOLD_KINDS]);
+/* All are read: those that need others find them. */
+void holds_carried(struct carry *carry, struct face *face);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold_family.c - see hold_family.h.
+ */
+#include "hold_family.h"
+
+#include "holder.h"
+#include "process.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* How many generations above the process the nearest living holder is; INT_MAX: no ancestor
+ * holds. */
+static int distance_to(const struct hold *hold, const struct lineage *lineage)
+{
+	const struct holder *holder;
+	int least = INT_MAX;
+
+	DL_FOREACH(hold->holders, holder) {
+		int distance = lineage_find(lineage, holder->pid);
+
+		/* A holder that still lives was the process of that number when the lineage was
+		 * read. */
+		if (distance >= 0 && distance < least && family_lives(holder->life))
+			least = distance;
+	}
+	return least;
+}
+
+/* A process that shares a hold loses the lock when its taker does, who may evict himself, and is
+ * stopped then. So only processes that this user might signal anyway may join. */
+static bool may_join(const struct hold *hold, const struct lineage *lineage)
+{
+	struct process_status status;
+
+	return hold->uid == 0 ||
+	       (process_read_status(lineage->of[0], &status) && process_obeys(&status, hold->uid));
+}
+
+struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)
+{
+	struct hold *hold, *nearest = NULL;
+	int least = INT_MAX;
+
+	DL_FOREACH(face->held, hold) {
+		int distance;
+
+		if (hold->mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		    !lc_holds(hold->taker))
+			continue;
+		distance = distance_to(hold, lineage);
+		if (distance < least) {
+			nearest = hold;
+			least = distance;
+		}
+	}
+	return nearest && may_join(nearest, lineage) ? nearest : NULL;
+}
+
+bool hold_has_family(const struct hold *family, const struct hold *waiting, struct lineage **now)
+{
+	if (distance_to(family, waiting->lineage) == INT_MAX)
+		return false;
+	if (!*now || (*now)->of[0] != waiting->caller.process.pid) {
+		free(*now);
+		*now = family_lineage(waiting->caller.process.pid);
+	}
+	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
+}

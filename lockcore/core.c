@@ -22,6 +22,7 @@
 #include "orphan.h"
 #include "outbox.h"
 #include "poke.h"
+#include "taker_events.h"
 #include "tell.h"
 
 #include <assert.h>
@@ -29,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- wiring: what the session tells ---- */
+/* ---- what the session tells ---- */
 
 static void session_beaten(struct lc *lc, bool resumed, bool poked)
 {
@@ -79,52 +80,6 @@ static const struct session_events session_events = {
 	.ended = session_ended,
 	.unusable = session_unusable,
 	.changed = node_changed,
-};
-
-/* ---- wiring: what entries tell ---- */
-
-static int create_error(enum ensemble_result why)
-{
-	if (why == ENSEMBLE_NONODE || why == ENSEMBLE_NOCHILDREN)
-		return -ENOENT;
-	return why == ENSEMBLE_NOAUTH ? -EACCES : -ENOLCK;
-}
-
-static void entry_not_made(struct entry *entry, enum ensemble_result why)
-{
-	if (taker_of(entry)->state == TAKER_WAITING)
-		taker_fail(taker_of(entry), create_error(why));
-}
-
-static void entry_gone(struct entry *entry)
-{
-	loss_of_node(taker_of(entry));
-}
-
-static void entry_marked(struct entry *entry, const char *by)
-{
-	loss_by_mark(taker_of(entry), by);
-}
-
-static void entry_later(struct entry *entry)
-{
-	taker_try_later(taker_of(entry));
-}
-
-static void step_entry(struct entry *entry)
-{
-	taker_step(taker_of(entry));
-}
-
-static const struct entry_events entry_events = {
-	.present = handoff_present,
-	.not_made = entry_not_made,
-	.absent = handoff_absent,
-	.proved = handoff_proved,
-	.gone = entry_gone,
-	.marked = entry_marked,
-	.later = entry_later,
-	.changed = step_entry,
 };
 
 /* ---- the object ---- */
@@ -227,7 +182,7 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 		return -ENOMEM;
 	lc->config = *config;
 	lc->ensemble = &outbox_of(lc)->ensemble;
-	lc->entries->events = &entry_events;
+	lc->entries->events = &taker_entry_events;
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
 	asking_begin(lc);

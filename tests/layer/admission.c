@@ -183,12 +183,11 @@ static void ahead(void **state)
 		{OTHER(2) " " OTHER(4) " #3-5", LC_SHARED, NULL, false, false},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 		struct lc_taker *holder, *taker;
 
-		takers_set_up(state);
-		rig = *state;
 		holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 		taker = queue_one(rig, 2, rows[i].mode, 5);
 		(void)holder;
@@ -201,7 +200,7 @@ static void ahead(void **state)
 			expect(!taker->entry.ahead.znode, "row %zu", i);
 		expect(taker->entry.ahead.first == rows[i].first, "row %zu", i);
 		expect(taker->entry.ahead.ours == rows[i].ours, "row %zu", i);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -228,11 +227,10 @@ static void tries(void **state)
 		{OTHER_SHARED(1) " " OTHER(2), LC_SHARED, true},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 
-		takers_set_up(state);
-		rig = *state;
 		begin_try(rig, 1, rows[i].mode);
 		takers_answer_watches(rig);
 		takers_answer_list(rig, rows[i].names);
@@ -240,18 +238,17 @@ static void tries(void **state)
 		if (rig->told[0] == '\0' && rows[i].refused)
 			takers_answer_list(rig, rows[i].names);
 		rig_expect_told(rig, rows[i].refused ? "1 taken EAGAIN" : "");
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
 /* More slots than are known of would help: it is answered when the number is known. */
 static void tries_where_slots_are_unknown(void **state)
 {
+	(void)state;
 	for (unsigned slots = 1; slots <= 2; slots++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 
-		takers_set_up(state);
-		rig = *state;
 		begin_try(rig, 1, LC_EXCLUSIVE);
 		takers_answer_list(rig, THEIRS(1));
 		rig_expect_told(rig, "");
@@ -263,7 +260,7 @@ static void tries_where_slots_are_unknown(void **state)
 		rig_expect_told(rig, slots == 1 ? "1 taken EAGAIN" : "");
 		if (slots == 2)
 			assert_non_null(strstr(rig->sent, "create ephemeral"));
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -340,12 +337,11 @@ static void upgrades(void **state)
 		{"#2-1 #3-5", 0, "2 taken"},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 		struct lc_taker *old, *taker;
 
-		takers_set_up(state);
-		rig = *state;
 		old = takers_queue(rig, 1, LC_SHARED, 1, "#2-1");
 		taker = takers_request(rig, &(struct lc_request){.lock = "a",
 		                                                 .wait_us = rows[i].wait_us,
@@ -356,7 +352,7 @@ static void upgrades(void **state)
 		takers_answer_made(rig, taker, 5);
 		takers_answer_lists(rig, rows[i].names);
 		rig_expect_told(rig, rows[i].told);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 

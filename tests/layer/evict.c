@@ -288,18 +288,17 @@ static void how_it_ends(void **state)
 		{ENSEMBLE_REFUSED, "", true},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 
-		takers_set_up(state);
-		rig = *state;
 		mark_it(rig);
 		wait_for(rig, 40 * SECOND);
 		rig_forget(rig);
 		rig_answer_error(rig, rows[i].result);
 		rig_expect_reported(rig, rows[i].report);
 		expect((rig->evictions.evictions != NULL) == rows[i].again, "row %zu", i);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 

@@ -139,15 +139,12 @@ static void cause(enum doubt doubt, struct rig *rig, const struct pair *pair)
 
 static void needs_a_listing(void **state)
 {
+	(void)state;
 	for (size_t doubt = NONE; doubt < DOUBTS; doubt++) {
-		struct rig *rig;
-		struct pair pair;
-		enum lc_mode mode;
+		struct rig *rig = takers_begin();
+		struct pair pair = pair_up(rig);
+		enum lc_mode mode = pair.holder->entry.mode;
 
-		takers_set_up(state);
-		rig = *state;
-		pair = pair_up(rig);
-		mode = pair.holder->entry.mode;
 		cause((enum doubt)doubt, rig, &pair);
 		handoff_leave(pair.holder);
 		expect((pair.next->state == TAKER_HELD) == (doubt == NONE), "doubt %zu", doubt);
@@ -155,7 +152,7 @@ static void needs_a_listing(void **state)
 		pair.holder->entry.mode = mode;
 		pair.next->entry.mode = LC_EXCLUSIVE;
 		pair.next->entry.number = 2;
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -241,15 +238,12 @@ enum flaw {
 
 static void made_first(void **state)
 {
+	(void)state;
 	for (size_t flaw = NO_FLAW; flaw < FLAWS; flaw++) {
-		struct rig *rig;
-		struct lc_taker *taker;
-		struct lock *lock;
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
+		struct lock *lock = taker->entry.lock;
 
-		takers_set_up(state);
-		rig = *state;
-		taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
-		lock = taker->entry.lock;
 		lock_unwant_list(lock);
 		taker->entry.follows = flaw == FOLLOWS_NONE ? -1 : 4;
 		taker->entry.number = flaw == ANOTHER_NUMBER ? 6 : 5;
@@ -268,7 +262,7 @@ static void made_first(void **state)
 		expect((taker->state == TAKER_HELD) == (flaw == NO_FLAW), "flaw %zu", flaw);
 		lock->holding -= flaw == SOMEBODY_HOLDS;
 		taker->entry.number = 5;
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -410,13 +404,12 @@ enum hitch {
 
 static void event_is_no_grant(void **state)
 {
+	(void)state;
 	for (size_t hitch = NO_HITCH; hitch < HITCHES; hitch++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 		struct lc_taker *taker;
 		bool granted;
 
-		takers_set_up(state);
-		rig = *state;
 		taker = behind_another(rig);
 		if (hitch == TWO_SLOTS)
 			taker->entry.lock->slots = 2;
@@ -434,7 +427,7 @@ static void event_is_no_grant(void **state)
 		                           hitch == ANOTHER_NODE ? OTHER(9) : OTHER(1));
 		expect(granted == (hitch == NO_HITCH), "hitch %zu", hitch);
 		expect((taker->state == TAKER_HELD) == granted, "hitch %zu", hitch);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 

@@ -115,13 +115,11 @@ static void not_shown(void **state)
 /* Its outcome is unknown: a listing of the next connection tells. */
 static void unknown_create(void **state)
 {
+	(void)state;
 	for (int shown = 0; shown < 2; shown++) {
-		struct rig *rig;
-		struct lc_taker *taker;
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 
-		takers_set_up(state);
-		rig = *state;
-		taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 		takers_turn(rig);
 		takers_reconnect(rig);
 		assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
@@ -141,7 +139,7 @@ static void unknown_create(void **state)
 			takers_answer_list(rig, "#2-1");
 		assert_false(taker->entry.lock->unresolved);
 		assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#3-"));
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -253,20 +251,18 @@ static void refused(void **state)
 	            {ENSEMBLE_NOTEMPTY, "2 taken ENOLCK"},  {ENSEMBLE_EXISTS, "2 taken ENOLCK"},
 	            {ENSEMBLE_NOCHILDREN, "2 taken ENOLCK"}};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
-		struct lc_taker *holder;
+		struct rig *rig = takers_begin();
+		struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
-		takers_set_up(state);
-		rig = *state;
-		holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 		takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 		want_list(rig, holder->entry.lock);
 		timer_clear(&rig->lc.timers, &holder->entry.lock->recheck);
 		takers_answer_error(rig, rows[i].result);
 		rig_expect_told(rig, rows[i].told);
 		assert_true(holder->entry.lock->recheck.armed);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -363,13 +359,11 @@ static void holder_watches_again(void **state)
 
 static void front_was_not_there(void **state)
 {
+	(void)state;
 	for (int granted = 0; granted < 2; granted++) {
-		struct rig *rig;
-		struct lc_taker *taker;
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 
-		takers_set_up(state);
-		rig = *state;
-		taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 		takers_turn(rig);
 		takers_answer_made(rig, taker, 2);
 		takers_answer_list(rig, OTHER(1) " #2-2");
@@ -380,7 +374,7 @@ static void front_was_not_there(void **state)
 		rig_expect_told(rig, granted ? "1 taken" : "");
 		assert_int_equal(strstr(rig->sent, "children") != NULL, !granted);
 		assert_null(taker->entry.lock->front_watch);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 

@@ -9,30 +9,30 @@
 #include <stdio.h>
 #include <string.h>
 
-enum who { WAITS, HOLDS, IS_GRANTED, HAS_LOST, HAS_LEFT };
+enum condition { WAITS, HOLDS, IS_GRANTED, HAS_LOST, HAS_LEFT };
 
-/* One in that state, whose entry is there. */
-static struct lc_taker *one_that(struct rig *rig, enum who who)
+/* A taker in that condition, whose entry is there. */
+static struct lc_taker *make_taker(struct rig *rig, enum condition condition)
 {
 	struct lc_taker *taker;
 	char name[40];
 
 	rig->lc.config.loss_lead_us = SECOND; /* the entry of a lost lock stays */
-	if (who == WAITS)
+	if (condition == WAITS)
 		return takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 	taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 	takers_turn(rig);
 	takers_answer_made(rig, taker, 2);
-	if (who == IS_GRANTED) {
+	if (condition == IS_GRANTED) {
 		taker_grant(taker, true);
 		rig_forget(rig);
 		return taker;
 	}
 	snprintf(name, sizeof(name), "#%d-2", (int)taker->entry.id);
 	takers_answer_list(rig, name);
-	if (who == HAS_LOST)
+	if (condition == HAS_LOST)
 		taker_lose(taker);
-	if (who == HAS_LEFT) {
+	if (condition == HAS_LEFT) {
 		takers_disown(taker);
 		lc_leave(taker);
 	}
@@ -45,19 +45,17 @@ static void with_the_lock(void **state)
 {
 	static const char *const told[] = {"1 taken ENOENT", "1 lost", "1 taken ENOENT", "", ""};
 
-	for (size_t who = WAITS; who <= HAS_LOST; who++) {
-		struct rig *rig;
-		struct lc_taker *taker;
+	(void)state;
+	for (size_t i = WAITS; i <= HAS_LOST; i++) {
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = make_taker(rig, (enum condition)i);
 
-		takers_set_up(state);
-		rig = *state;
-		taker = one_that(rig, (enum who)who);
 		loss_of_lock(taker);
 		assert_int_equal(taker->entry.state, ENTRY_ABSENT);
 		assert_int_equal(rig->lc.counters.evictions, 0);
 		takers_turn(rig);
-		rig_expect_told(rig, told[who]);
-		takers_tear_down(state);
+		rig_expect_told(rig, told[i]);
+		takers_end(rig);
 	}
 }
 
@@ -65,7 +63,7 @@ static void with_the_lock(void **state)
 static void node_is_gone(void **state)
 {
 	static const struct {
-		enum who who;
+		enum condition condition;
 		const char *told;
 		bool reported;
 		enum taker_state state;
@@ -76,13 +74,11 @@ static void node_is_gone(void **state)
 		{HAS_LOST, "", false, TAKER_LOST},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
-		struct lc_taker *taker;
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = make_taker(rig, rows[i].condition);
 
-		takers_set_up(state);
-		rig = *state;
-		taker = one_that(rig, rows[i].who);
 		loss_of_node(taker);
 		assert_true(taker->entry.gone && taker->entry.lock->want_list);
 		assert_int_equal(taker->state, rows[i].state);
@@ -93,14 +89,14 @@ static void node_is_gone(void **state)
 		assert_false(taker->entry.lock->want_list);
 		takers_turn(rig);
 		rig_expect_told(rig, rows[i].told);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
 static void not_listed(void **state)
 {
 	static const struct {
-		enum who who;
+		enum condition condition;
 		const char *told;
 		enum taker_state state;
 		bool missing;
@@ -113,13 +109,11 @@ static void not_listed(void **state)
 		{HAS_LOST, "", TAKER_LOST, false, 0},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
-		struct lc_taker *taker;
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = make_taker(rig, rows[i].condition);
 
-		takers_set_up(state);
-		rig = *state;
-		taker = one_that(rig, rows[i].who);
 		loss_by_listing(taker);
 		rig_expect_reported(rig, "is gone");
 		assert_int_equal(taker->entry.state, ENTRY_ABSENT);
@@ -128,7 +122,7 @@ static void not_listed(void **state)
 		assert_int_equal(rig->lc.counters.evictions, rows[i].evictions);
 		takers_turn(rig);
 		rig_expect_told(rig, rows[i].told);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -136,7 +130,7 @@ static void not_listed(void **state)
 static void not_listed_and_not_reported(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_taker *taker = one_that(rig, HAS_LOST);
+	struct lc_taker *taker = make_taker(rig, HAS_LOST);
 
 	taker->entry.gone = true;
 	loss_by_listing(taker);
@@ -152,7 +146,7 @@ static void evicted(void *ctx, void *taker_ctx, const char *by)
 static void marked(void **state)
 {
 	static const struct {
-		enum who who;
+		enum condition condition;
 		const char *told;
 		unsigned evictions;
 	} rows[] = {
@@ -162,28 +156,27 @@ static void marked(void **state)
 		{HAS_LOST, "", 0},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 		struct lc_taker *taker;
 
-		takers_set_up(state);
-		rig = *state;
 		rig->lc.config.evicted = i == 0 ? NULL : evicted;
-		taker = one_that(rig, rows[i].who);
+		taker = make_taker(rig, rows[i].condition);
 		loss_by_mark(taker, "ann");
 		assert_int_equal(strstr(rig->reported, "evicted by ann") != NULL,
 		                 rows[i].evictions > 0);
 		assert_int_equal(rig->lc.counters.evictions, rows[i].evictions);
 		takers_turn(rig);
 		rig_expect_told(rig, i == 0 ? "1 taken ECANCELED" : rows[i].told);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
 static void held_long_enough(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_taker *taker = one_that(rig, HOLDS);
+	struct lc_taker *taker = make_taker(rig, HOLDS);
 
 	loss_by_limit(taker);
 	assert_int_equal(rig->lc.counters.overdue, 1);
@@ -196,7 +189,7 @@ static void held_long_enough(void **state)
 static void with_the_session(void **state)
 {
 	static const struct {
-		enum who who;
+		enum condition condition;
 		enum taker_wait before, after;
 		const char *told;
 	} rows[] = {
@@ -206,13 +199,11 @@ static void with_the_session(void **state)
 		{IS_GRANTED, WAIT_QUEUED, WAIT_QUEUED, ""},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
-		struct lc_taker *taker;
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = make_taker(rig, rows[i].condition);
 
-		takers_set_up(state);
-		rig = *state;
-		taker = one_that(rig, rows[i].who);
 		if (rows[i].before != WAIT_QUEUED)
 			taker->wait = rows[i].before;
 		rig_end_session(rig, false);
@@ -220,7 +211,7 @@ static void with_the_session(void **state)
 		assert_int_equal(taker->wait, rows[i].after);
 		takers_turn(rig);
 		rig_expect_told(rig, rows[i].told);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 
@@ -228,7 +219,7 @@ static void nobody_waits_for_its_delete(void **state)
 {
 	struct rig *rig = *state;
 
-	one_that(rig, HAS_LEFT);
+	make_taker(rig, HAS_LEFT);
 	rig_end_session(rig, false);
 	assert_null(rig->entries.by_id);
 }
@@ -236,7 +227,7 @@ static void nobody_waits_for_its_delete(void **state)
 static void with_the_lease(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_taker *holder = one_that(rig, HOLDS),
+	struct lc_taker *holder = make_taker(rig, HOLDS),
 			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 3, "#2-2 #3-3");
 
 	loss_of_lease(&rig->lc);
@@ -251,7 +242,7 @@ static void with_the_lease(void **state)
 static void of_the_missing(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_taker *holder = one_that(rig, HOLDS),
+	struct lc_taker *holder = make_taker(rig, HOLDS),
 			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 3, "#2-2 #3-3"),
 			*missing = takers_queue(rig, 3, LC_EXCLUSIVE, 4, "#2-2 #3-3 #4-4");
 

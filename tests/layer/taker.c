@@ -222,13 +222,11 @@ static void loses_its_lock(void **state)
 		{0, true, LOSS_FORFEITED, "", false},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
-		struct lc_taker *taker;
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
-		takers_set_up(state);
-		rig = *state;
-		taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 		rig->lc.config.loss_lead_us = rows[i].lead_us;
 		if (rows[i].forfeits)
 			taker->loss = LOSS_FORFEITED;
@@ -245,7 +243,7 @@ static void loses_its_lock(void **state)
 		assert_int_equal(taker->loss, rows[i].goes ? LOSS_GIVEN_UP : rows[i].loss);
 		takers_turn(rig);
 		rig_expect_sent(rig, rows[i].goes ? "delete /locks/a/#2-1" : "");
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 

@@ -5,9 +5,9 @@
 #include "takers.h"
 
 #include "evict.h"
-#include "handoff.h"
 #include "listing.h"
 #include "loss.h"
+#include "taker_events.h"
 #include "tell.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static struct face {
 	struct lc_taker *taker; /* NULL: it has left, or there is none */
 } faces[TAKERS_MAX];
 
-/* ---- wiring, as in core.c ---- */
+/* ---- what the session tells, as in core.c ---- */
 
 static void heard_nothing(struct lc *lc)
 {
@@ -61,62 +61,22 @@ static const struct session_events session_events = {
 	.changed = locks_changed,
 };
 
-static void entry_not_made(struct entry *entry, enum ensemble_result why)
-{
-	if (taker_of(entry)->state == TAKER_WAITING)
-		taker_fail(taker_of(entry), errno_of(why));
-}
-
-static void entry_gone(struct entry *entry)
-{
-	loss_of_node(taker_of(entry));
-}
-
-static void entry_marked(struct entry *entry, const char *by)
-{
-	loss_by_mark(taker_of(entry), by);
-}
-
-static void entry_later(struct entry *entry)
-{
-	taker_try_later(taker_of(entry));
-}
-
-static void step_entry(struct entry *entry)
-{
-	taker_step(taker_of(entry));
-}
-
-static const struct entry_events entry_events = {
-	.present = handoff_present,
-	.not_made = entry_not_made,
-	.absent = handoff_absent,
-	.proved = handoff_proved,
-	.gone = entry_gone,
-	.marked = entry_marked,
-	.later = entry_later,
-	.changed = step_entry,
-};
-
 /* ---- begin and end ---- */
 
-int takers_set_up(void **state)
+struct rig *takers_begin(void)
 {
 	struct rig *rig = rig_begin_ready();
 
 	rig->session.events = &session_events;
-	rig->entries.events = &entry_events;
+	rig->entries.events = &taker_entry_events;
 	asking_begin(&rig->lc);
 	takers_lock = (struct ensemble_stat){.czxid = 50, .mzxid = 50, .version = 3};
 	memset(faces, 0, sizeof(faces));
-	*state = rig;
-	return 0;
+	return rig;
 }
 
-int takers_tear_down(void **state)
+void takers_end(struct rig *rig)
 {
-	struct rig *rig = *state;
-
 	calls_finish(&rig->lc);
 	rig_end_session(rig, false);
 	asking_finish(&rig->lc);
@@ -135,6 +95,17 @@ int takers_tear_down(void **state)
 		lock_untouch(rig->locks.touched);
 	assert_null(rig->locks.by_path);
 	rig_finish(rig);
+}
+
+int takers_set_up(void **state)
+{
+	*state = takers_begin();
+	return 0;
+}
+
+int takers_tear_down(void **state)
+{
+	takers_end(*state);
 	return 0;
 }
 

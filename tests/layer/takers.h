@@ -20,9 +20,12 @@
 /* As answers of the ensemble tell it; a test may change it. */
 extern struct ensemble_stat takers_lock;
 
-/* For cmocka. The session is ready. */
-int takers_set_up(void **state);
+/* The session is ready. */
+struct rig *takers_begin(void);
 /* The session ends, and all takers leave. Nothing may be left. */
+void takers_end(struct rig *rig);
+/* A test that has *state as its rig. A test of several cases begins and ends a rig for each. */
+int takers_set_up(void **state);
 int takers_tear_down(void **state);
 #define TAKERS_TEST(test) cmocka_unit_test_setup_teardown(test, takers_set_up, takers_tear_down)
 

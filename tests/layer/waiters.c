@@ -63,17 +63,16 @@ static void who_waits(void **state)
 		{LC_SHARED, "#2-1 x-lock-2147483647", 1, "somebody waits"},
 	};
 
+	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct rig *rig;
+		struct rig *rig = takers_begin();
 
-		takers_set_up(state);
-		rig = *state;
 		ask(rig, takers_queue(rig, 1, rows[i].mode, 1, "#2-1"));
 		rig_expect_sent(rig, "children /locks/a");
 		answer_queue(rig, rows[i].names, rows[i].slots);
 		if (strcmp(rig->told, rows[i].told) != 0)
 			fail_msg("row %zu: %s", i, rig->told);
-		takers_tear_down(state);
+		takers_end(rig);
 	}
 }
 

@@ -4,6 +4,7 @@
 lockcore/, and the simulation, or a unit test, has to notice.
 
     mutants.py [--jobs N] [--every N] [NAME...]
+    mutants.py --stale    # only whether each of them still applies
 
 A row of the table names the rule (lockcore/README.md), the file, a text that stands there exactly
 once (or, where that file does not have it any more, exactly once in all of lockcore/), what
@@ -1368,8 +1369,9 @@ def mutate(works, this):
 # ---- judging ----
 
 def stale():
-    """All of them at once, before anything is compiled."""
-    words = []
+    """What is wrong with each of them that does not apply, before anything is compiled."""
+    words = [f'{this.name} is stale: there is no {this.judge.source}' for this in MUTANTS
+             if isinstance(this.judge, Unit) and not os.path.exists(f'{ROOT}/{this.judge.source}')]
     for this in MUTANTS:
         try:
             edited(TEXTS, this)
@@ -1442,6 +1444,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--every', type=int, default=1, metavar='N', help='only each Nth of the table')
+    parser.add_argument('--stale', action='store_true', help='only see whether each of them still applies')
     parser.add_argument('names', nargs='*', metavar='NAME')
     options = parser.parse_args()
     chosen = [this for this in MUTANTS if not options.names or this.name in options.names][::options.every]
@@ -1449,6 +1452,8 @@ def main():
     words = stale()
     if words or not chosen:
         sys.exit('\n'.join(words) or 'no such mutant')
+    if options.stale:
+        return
     verdicts = []
     with tempfile.TemporaryDirectory() as directory, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -64,7 +64,7 @@ void entry_save(const struct entry *entry, struct state_record *saved)
 	saved->texts[2] = entry->reason;
 	taker->id = entry->id;
 	taker->key = entry->saved.key;
-	taker->entry = state_without_answers(entry);
+	taker->entry = (uint8_t)state_without_answers(entry);
 	taker->czxid = entry->czxid;
 	taker->version = entry->version;
 	taker->pid = entry->pid;

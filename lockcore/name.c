@@ -171,8 +171,11 @@ void name_host(char ret_host[LC_HOST_MAX + 1], const char *host)
 {
 	size_t n;
 
-	for (n = 0; n < LC_HOST_MAX && host[n] != '\0' && host[n] != '.'; n++)
-		ret_host[n] = host_character(host[n]) ? host[n] : '_';
+	for (n = 0; n < LC_HOST_MAX && host[n] != '\0' && host[n] != '.'; n++) {
+		ret_host[n] = host[n];
+		if (!host_character(host[n]))
+			ret_host[n] = '_';
+	}
 	if (n == 0)
 		ret_host[n++] = '_';
 	ret_host[n] = '\0';

@@ -72,7 +72,9 @@ void clean_unescape(char *text)
 		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
 			int byte = (text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0');
 
-			*to++ = byte ? (char)byte : '?';
+			if (byte == 0)
+				byte = '?';
+			*to++ = (char)byte;
 			text += 4;
 		} else {
 			*to++ = *text++;

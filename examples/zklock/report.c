@@ -194,5 +194,5 @@ void report_free(struct report *report)
 	free(report->table.rows);
 	free(report->places);
 	free(report->text);
-	*report = (struct report){NULL};
+	*report = (struct report){.text = NULL};
 }

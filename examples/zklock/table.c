@@ -144,5 +144,5 @@ void table_free(struct table *table)
 {
 	free(table->rows);
 	free(table->text);
-	*table = (struct table){NULL};
+	*table = (struct table){.text = NULL};
 }

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-ROOMS = ['fs', 'tests']
+ROOMS = ['fs', 'lockcore', 'tests', 'examples']
 TIDY = 'clang-tidy-14'
 
 

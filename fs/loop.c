@@ -207,7 +207,7 @@ static bool still_in_doubt(struct loop *loop)
 static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 {
 	struct store *store = loop->face->keeping.store;
-	void *room = store_request_room(store, REQUEST_BYTES);
+	void *room = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
 	ssize_t n;
 
 	if (!room)

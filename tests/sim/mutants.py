@@ -57,12 +57,16 @@ def mutant(rule, name, file, old, new, judge, *more):
 
 LEASE = unit('tests/unit/lease.c')
 QUEUE = unit('tests/unit/queue.c')
-CALLS = unit('tests/sim/test_calls.c')
+CHANGE = unit('tests/sim/test_change.c')
+REASONS = unit('tests/sim/test_reasons.c')
+ASKING = unit('tests/sim/test_asking.c')
 EVICTION = unit('tests/sim/test_eviction.c')
 TAKERS = unit('tests/sim/test_takers.c')
 OWN = unit('tests/sim/test_own.c')
 HANDOFF = unit('tests/sim/test_handoff.c')
 ADOPT = unit('tests/sim/test_adopt.c')
+ADOPT_CHANGED = unit('tests/sim/test_adopt_changed.c')
+KILLED = unit('tests/sim/test_killed.c')
 OUTBOX = unit('tests/layer/outbox.c')
 # The engine's files, as they are.
 TEXTS = {}
@@ -790,24 +794,24 @@ mutant(19, 'release_and_take_over_the_head_of_another', 'handoff.c',
 mutant(20, 'data_by_any_version', 'change.c',
        'ensemble_set(call->path, data, len, change->version), data_written',
        'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION), data_written',
-       CALLS,
+       CHANGE,
        ('change.c', 'ops[1] = ensemble_set(call->path, data, len, change->version);', 'ops[1] = ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION);'))
 mutant(20, 'value_without_a_check', 'change.c',
        'call_send_all(call, ops, 2, data_written, change);',
        'call_send(call, ops[1], data_written, change);',
-       CALLS)
+       CHANGE)
 mutant(20, 'data_of_others_overwritten', 'change.c',
        'if (record_kind(answer->data, (size_t)answer->data_len) != RECORD_FOREIGN)\n\t\treturn 0;',
        'return 0;',
-       CALLS)
+       CHANGE)
 mutant(20, 'value_appended_twice', 'change.c',
        'change->unsure = answer->result == ENSEMBLE_UNKNOWN;',
        'change->unsure = false;',
-       CALLS)
+       CHANGE)
 mutant(20, 'change_given_up', 'change.c',
        '.finish = data_finish, .repeatable = true,',
        '.finish = data_finish,',
-       CALLS)
+       CHANGE)
 
 # ---- 21: eviction ----
 
@@ -910,31 +914,31 @@ mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
 mutant(33, 'changed_by_anybody', 'authority.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
        'return change->by == 0 || !gives_away;',
-       CALLS)
+       CHANGE)
 mutant(33, 'given_away_by_its_owner', 'authority.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
        'return authority_owns(now, change->by);',
-       CALLS)
+       CHANGE)
 mutant(33, 'another_lock_is_changed', 'change.c',
        'if (change->czxid && answer->stat->czxid != change->czxid)',
        'if (0)',
-       CALLS)
+       CHANGE)
 mutant(33, 'another_lock_was_changed', 'change.c',
        '\t\tif (elsewhere)\n',
        '\t\tif (0)\n',
-       CALLS)
+       CHANGE)
 mutant(33, 'removed_by_anybody', 'remove.c',
        'if (authority_owns(&above, remove->by))',
        'if (1)',
-       CALLS)
+       CHANGE)
 mutant(33, 'removed_at_any_version', 'remove.c',
        '.version = remove->version}',
        '.version = ENSEMBLE_ANY_VERSION}',
-       CALLS)
+       CHANGE)
 mutant(33, 'lock_above_by_any_version', 'remove.c',
        'above ? 2 : 1',
        '1',
-       CALLS)
+       CHANGE)
 
 mutant(33, 'evicted_by_anybody', 'evict.c',
        'if (!may_evict(evict, answer))',
@@ -975,7 +979,7 @@ mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
 mutant(20, 'told_twice_since_when_it_holds', 'entry.c',
        'entry->held_since_ms >= 0 && !entry->told_since;',
        'entry->held_since_ms >= 0;',
-       CALLS)
+       REASONS)
 
 # ---- 22, 23: weight ----
 
@@ -990,15 +994,15 @@ mutant(23, 'one_user_takes_all', 'quota.c',
 mutant(23, 'locks_below_without_limit', 'make.c',
        'if (count < make->limit)',
        'if (1)',
-       CALLS)
+       CHANGE)
 mutant(23, 'entries_take_the_room_of_locks_below', 'make.c',
        'count += !name_is_numbered(reading->names[i]);',
        'count++;',
-       CALLS)
+       CHANGE)
 mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
        'authority_owns(&above, make->uid) ?',
        '1 ?',
-       CALLS)
+       CHANGE)
 mutant(23, 'order_reversed_after_a_session', 'lock.c',
        '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {\n\t\t\tentry_write',
        '\t\tfor (taker = lock->takers->prev; taker; taker = after) {\n'
@@ -1041,7 +1045,7 @@ mutant(37, 'an_answer_older_than_the_question', 'asking.c',
        '\tif (subject->payer)\n\t\treturn;\n',
        '\tif (subject->payer) {\n\t\tDL_DELETE(subject->coming, reader);\n'
        '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
-       CALLS)
+       ASKING)
 mutant(37, 'an_answer_older_than_the_question_in_a_crowd', 'asking.c',
        '\tif (subject->payer)\n\t\treturn;\n',
        '\tif (subject->payer) {\n\t\tDL_DELETE(subject->coming, reader);\n'
@@ -1050,35 +1054,35 @@ mutant(37, 'an_answer_older_than_the_question_in_a_crowd', 'asking.c',
 mutant(37, 'no_share_of_questions', 'asking.c',
        'return asker->asking < (asker->user.uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);',
        'return true;',
-       CALLS)
+       ASKING)
 mutant(37, 'users_take_no_turns', 'asking.c',
        '\t\t\tfair_pass(fair, line);\n\t\t\treturn reader;',
        '\t\t\treturn reader;',
-       CALLS)
+       ASKING)
 mutant(37, 'no_limit_of_reasons', 'entry.c',
        '(entries->writing < LC_DATA_WRITES_MAX ||',
        '(true ||',
-       CALLS)
+       REASONS)
 mutant(37, 'reasons_take_no_turns', 'fair.c',
        '\tfair_pass(&users->fair, line);\n\tfair_part(users, item);',
        '\tfair_part(users, item);',
-       CALLS)
+       REASONS)
 mutant(37, 'many_lists_at_a_time', 'asking.c',
        'if (reads->asking[1] > 0 || !reads->wanting[1].lines)',
        'if (!reads->wanting[1].lines)',
-       CALLS)
+       ASKING)
 mutant(37, 'no_rest_after_a_list', 'asking.c',
        'if (lc_now(lc) >= reads->rest_until_us)',
        'if (1)',
-       CALLS)
+       ASKING)
 mutant(37, 'the_same_asked_for_each', 'asking.c',
        '\tif (!known) {\n',
        '\tif (1) {\n',
-       CALLS)
+       ASKING)
 mutant(37, 'unwanted_answers_asked_for', 'asking.c',
        '\tif (comes)\n\t\tDL_DELETE(subject->coming, reader);\n',
        '\tif (comes && subject->payer)\n\t\tDL_DELETE(subject->coming, reader);\n',
-       CALLS)
+       ASKING)
 
 # ---- 27: the duty to delete ----
 
@@ -1223,7 +1227,7 @@ mutant(38, 'unclaimed_stay', 'adopt.c',
 mutant(38, 'guard_of_a_hand_off_forgotten', 'entry.c',
        'if (taker->flags & STATE_TAKER_UNPROVED)',
        'if (0)',
-       ADOPT)
+       ADOPT_CHANGED)
 mutant(38, 'end_forgotten_at_use', 'taker.c',
        'taker->until_us = saved->until_us;',
        'taker->until_us = LC_FOREVER;',
@@ -1239,7 +1243,7 @@ mutant(38, 'end_of_a_hold_forgotten', 'taker.c',
 mutant(38, 'missing_forgotten', 'taker.c',
        'taker->entry.lc->takers->missing |= taker->wait == WAIT_MISSING;',
        '',
-       ADOPT)
+       ADOPT_CHANGED)
 mutant(38, 'order_reversed_in_the_next_process', 'taker.c',
        'taker->entry.wanted = wants_entry(taker);\n\tDL_APPEND(',
        'taker->entry.wanted = wants_entry(taker);\n\tDL_PREPEND(',
@@ -1247,11 +1251,11 @@ mutant(38, 'order_reversed_in_the_next_process', 'taker.c',
 mutant(38, 'eviction_forgotten', 'adopt.c',
        'return r == 0 ? hand_over_evictions(to) : r;',
        'return r;',
-       ADOPT)
+       ADOPT_CHANGED)
 mutant(38, 'upgrade_forgotten', 'adopt.c',
        'adopt_successors(lc, state, len);',
        '',
-       ADOPT)
+       ADOPT_CHANGED)
 mutant(38, 'drain_forgotten', 'adopt.c',
        'lc->draining = session->flags & STATE_SESSION_DRAINING;',
        '',
@@ -1271,7 +1275,7 @@ mutant(38, 'state_of_another_boot', 'adopt.c',
 mutant(38, 'saved_in_the_middle_of_a_question', 'adopt.c',
        'if (!lc_may_cancel(call))',
        'if (0)',
-       ADOPT)
+       ADOPT_CHANGED)
 mutant(40, 'sent_before_it_is_recorded', 'outbox.c',
        '\tassert(count >= 1 && count <= ENSEMBLE_OPS_MAX);',
        '\tif (outbox->fate == ENSEMBLE_OK) {\n'
@@ -1297,7 +1301,7 @@ mutant(40, 'limit_not_recorded', 'hold.c',
 mutant(40, 'order_not_recorded', 'taker.c',
        '\tsaved_move(lock->lc, &taker->entry.saved);\n',
        '',
-       ADOPT)
+       KILLED)
 mutant(40, 'former_place_stays_recorded', 'adopt.c',
        'if (saved->given && (!is_there || saved->given != saved->key))',
        'if (saved->given && !is_there)',

@@ -15,25 +15,27 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utlist.h>
 
 struct request {
-	uint64_t unique;
+	struct table_link unique;
 	void *owner; /* waits for it since before the reload */
 	bool begun;  /* what it asks for may be done */
-	size_t len;
-	struct kept kept;
-	UT_hash_handle hh;
+	uint32_t len;
+	struct kept kept; /* by the order of their coming */
 	_Alignas(uint64_t) unsigned char bytes[];
 };
+
+static struct request *request_of(struct table_link *unique)
+{
+	return (struct request *)unique;
+}
 
 /* ---- between libfuse and the kernel ---- */
 
 static struct request *find_waiting(const struct pending *pending, uint64_t unique)
 {
-	struct request *request;
-
-	HASH_FIND(hh, pending->waiting, &unique, sizeof(unique), request);
-	return request;
+	return request_of(table_find(&pending->waiting, unique));
 }
 
 /* The request that it answers; NULL: none that is known. */
@@ -57,7 +59,7 @@ static bool gives_open_file(const struct face *face, const struct fuse_out_heade
 
 static void drop_request(struct pending *pending, struct request *request)
 {
-	HASH_DEL(pending->waiting, request);
+	table_remove(&pending->waiting, &request->unique);
 	kept_end(&request->kept);
 	free(request);
 }
@@ -129,10 +131,11 @@ int pending_begin(struct face *face, struct fuse_session *fuse)
 
 void pending_finish(struct face *face)
 {
-	struct request *request, *next;
+	struct table_link *unique;
 
-	HASH_ITER(hh, face->pending.waiting, request, next)
-		drop_request(&face->pending, request);
+	while ((unique = table_next(&face->pending.waiting, NULL)))
+		drop_request(&face->pending, request_of(unique));
+	table_finish(&face->pending.waiting);
 	free(face->pending.greeting);
 	face->pending.greeting = NULL;
 }
@@ -145,11 +148,18 @@ static struct request *copy_request(const void *bytes, size_t len)
 
 	if (!request)
 		return NULL;
-	*request = (struct request){.len = len};
-	memcpy(&request->unique, (const char *)bytes + offsetof(struct fuse_in_header, unique),
-	       sizeof(request->unique));
+	*request = (struct request){.len = (uint32_t)len};
 	memcpy(request->bytes, bytes, len);
 	return request;
+}
+
+/* False: no memory, or there is one of that number. */
+static bool add_request(struct pending *pending, struct request *request)
+{
+	const struct fuse_in_header *header = (const void *)request->bytes;
+
+	return !find_waiting(pending, header->unique) &&
+	       table_add(&pending->waiting, &request->unique, header->unique);
 }
 
 static bool keep_request(struct face *face, const void *bytes, size_t len)
@@ -159,8 +169,7 @@ static bool keep_request(struct face *face, const void *bytes, size_t len)
 	if (!request)
 		return false;
 	request->begun = face->pending.begun;
-	HASH_ADD(hh, face->pending.waiting, unique, sizeof(request->unique), request);
-	if (!request->hh.tbl) {
+	if (!add_request(&face->pending, request)) {
 		free(request);
 		return false;
 	}
@@ -290,9 +299,7 @@ void request_kept_carry(struct carry *carry, struct face *face, struct kept *kep
 	CARRY_BOOL(carry, request->begun);
 	if (!carry->loads)
 		return;
-	if (!find_waiting(pending, request->unique))
-		HASH_ADD(hh, pending->waiting, unique, sizeof(request->unique), request);
-	if (!request->hh.tbl)
+	if (!add_request(pending, request))
 		carry->refuse("the state has a request twice");
 	kept_begin(&face->keeping, &request->kept, KEPT_REQUEST, 0);
 }
@@ -353,21 +360,30 @@ static void refuse_request(struct face *face, const struct request *request)
 	struct fuse_out_header header = {
 		.len = sizeof(header),
 		.error = -EIO,
-		.unique = request->unique,
+		.unique = request->unique.number,
 	};
 	const struct iovec iov = {.iov_base = &header, .iov_len = sizeof(header)};
 
 	answers_keep(face, false, &iov, 1);
 }
 
+static int compare_coming(const struct table_link *a, const struct table_link *b)
+{
+	uint64_t x = ((const struct request *)a)->kept.key;
+	uint64_t y = ((const struct request *)b)->kept.key;
+
+	return x < y ? -1 : x > y;
+}
+
 /* Those that go on waiting are copied anew, behind the others and in the same order. */
 void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
 {
-	struct request *all = face->pending.waiting, *request, *next;
+	struct table_link *all = table_take_all(&face->pending.waiting), *unique, *next;
 
-	face->pending.waiting = NULL;
-	HASH_ITER(hh, all, request, next) {
-		HASH_DEL(all, request);
+	LL_SORT(all, compare_coming);
+	LL_FOREACH_SAFE(all, unique, next) {
+		struct request *request = request_of(unique);
+
 		trace_request(face, request->bytes, request->len);
 		if (crashed && request->begun && !is_done_twice(request))
 			refuse_request(face, request);

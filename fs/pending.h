@@ -11,6 +11,7 @@
 #define FS_PENDING_H
 
 #include "kept.h"
+#include "table.h"
 
 #include <sys/types.h>
 
@@ -19,7 +20,7 @@ struct fuse_buf;
 struct fuse_session;
 
 struct pending {
-	struct request *waiting;  /* in the order of their coming */
+	struct table waiting;     /* by their numbers */
 	struct request *greeting; /* the first one: what this kernel can do */
 	const void *now;          /* the request that is being served, */
 	bool answered;            /*   and was */

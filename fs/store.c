@@ -2,23 +2,21 @@
  *
  * store.c - see store.h.
  *
- * Changes are kept in private memory until the commit writes them as one batch. When a half has
- * become much longer than the records that live, they are moved to the other half, some in each
- * commit: meanwhile batches go to both, and the commit that has moved the last makes the other one
- * the good one.
+ * An entry in private memory tells of each record where its bytes are. Changes are kept there, too,
+ * until the commit writes them as one batch. When a half has become much longer than the records
+ * that live, they are moved to the other half, some in each commit: meanwhile batches go to both,
+ * and the commit that has moved the last makes the other one the good one.
  */
 #include "store.h"
 
 #include "journal.h"
+#include "table.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
-#include <uthash.h>
-#include <utlist.h>
 
 /* A half may be one and a half times the records, and that. */
 #define SPARE ((size_t)256 * 1024)
@@ -27,19 +25,22 @@
 /* A copy of what is changed meanwhile. */
 #define READ_ATTEMPTS 5
 
-struct name {
-	uint64_t kind, key;
+/* There is one for each record: it is to be small. */
+struct entry {
+	struct table_link key;      /* in the table of its kind */
+	const unsigned char *bytes; /* of the last commit; NULL: it is new */
+	uint32_t len;
+	uint32_t change; /* its number in the store's changes, from 1; 0: it is as committed */
+	uint8_t kind;
 };
 
-struct entry {
-	struct name name;
-	const unsigned char *bytes;   /* of the last commit; NULL: it is new */
-	const unsigned char *written; /* PUT, in the commit: by the half that will be good last */
-	size_t staged;                /* PUT: in the store's changes */
-	uint32_t len, staged_len;
-	enum change { UNCHANGED, PUT, DROPPED } change;
-	struct entry *next_changed;
-	UT_hash_handle hh;
+/* Since the last commit. */
+struct change {
+	struct entry *entry;
+	bool dropped;
+	size_t staged; /* the new bytes, in the store's heap of them */
+	uint32_t len;
+	const unsigned char *written; /* in the commit: by the half that will be good last */
 };
 
 /* Private bytes, one behind the other. */
@@ -50,16 +51,19 @@ struct heap {
 
 struct store {
 	struct journal journal;
-	struct entry *entries;
-	size_t live; /* what the last commit's records need in a half */
-	struct entry *changed;
-	struct heap changes;
+	struct table entries[STORE_KIND_MAX + 1]; /* by kind */
+	size_t live;         /* what the last commit's records need in a half */
+	struct heap changes; /* a row of them */
+	struct heap staged;
 	struct heap answers;            /* until the commit; a row of items */
 	const unsigned char *committed; /* answers of the last commit */
 	size_t committed_len;
-	bool moves;         /* to the other half, */
-	struct entry *next; /*   this one next; NULL: none is left */
-	bool lacks;         /* no memory for a change */
+	bool moves; /* to the other half, */
+	struct {    /*   next: this row of the table of a kind */
+		unsigned kind;
+		size_t row;
+	} next;
+	bool lacks; /* no memory for a change */
 	bool spoilt;
 };
 
@@ -95,13 +99,14 @@ static void heap_empty(struct heap *heap)
 
 /* ---- the index ---- */
 
+static struct entry *entry_of(struct table_link *key)
+{
+	return (struct entry *)key;
+}
+
 static struct entry *find_entry(const struct store *store, unsigned kind, uint64_t key)
 {
-	struct name name = {kind, key};
-	struct entry *entry;
-
-	HASH_FIND(hh, store->entries, &name, sizeof(name), entry);
-	return entry;
+	return entry_of(table_find(&store->entries[kind], key));
 }
 
 static struct entry *add_entry(struct store *store, unsigned kind, uint64_t key)
@@ -110,9 +115,8 @@ static struct entry *add_entry(struct store *store, unsigned kind, uint64_t key)
 
 	if (!entry)
 		return NULL;
-	*entry = (struct entry){.name = {kind, key}};
-	HASH_ADD(hh, store->entries, name, sizeof(entry->name), entry);
-	if (entry->hh.tbl)
+	*entry = (struct entry){.kind = (uint8_t)kind};
+	if (table_add(&store->entries[kind], &entry->key, key))
 		return entry;
 	free(entry);
 	return NULL;
@@ -120,19 +124,20 @@ static struct entry *add_entry(struct store *store, unsigned kind, uint64_t key)
 
 static void forget_entry(struct store *store, struct entry *entry)
 {
-	if (store->next == entry)
-		store->next = entry->hh.next;
-	HASH_DEL(store->entries, entry);
+	table_remove(&store->entries[entry->kind], &entry->key);
 	free(entry);
 }
 
 static void drop_index(struct store *store)
 {
-	struct entry *entry, *next;
+	for (unsigned kind = 0; kind <= STORE_KIND_MAX; kind++) {
+		struct table_link *key = table_take_all(&store->entries[kind]), *next;
 
-	HASH_ITER(hh, store->entries, entry, next) {
-		HASH_DEL(store->entries, entry);
-		free(entry);
+		for (; key; key = next) {
+			next = key->next;
+			free(entry_of(key));
+		}
+		table_finish(&store->entries[kind]);
 	}
 	store->live = 0;
 }
@@ -235,6 +240,7 @@ static void free_store(struct store *store)
 {
 	drop_index(store);
 	free(store->changes.bytes);
+	free(store->staged.bytes);
 	free(store->answers.bytes);
 	free(store);
 }
@@ -305,11 +311,33 @@ int store_fd(const struct store *store)
 
 /* ---- records ---- */
 
-static void mark_changed(struct store *store, struct entry *entry, enum change change)
+static size_t count_changes(const struct store *store)
 {
-	if (entry->change == UNCHANGED)
-		LL_PREPEND2(store->changed, entry, next_changed);
-	entry->change = change;
+	return store->changes.len / sizeof(struct change);
+}
+
+/* `number`: from 1. */
+static struct change *change_at(const struct store *store, size_t number)
+{
+	return (struct change *)(void *)store->changes.bytes + number - 1;
+}
+
+/* NULL: none. */
+static struct change *change_of(const struct store *store, const struct entry *entry)
+{
+	return entry->change ? change_at(store, entry->change) : NULL;
+}
+
+static void mark_changed(struct store *store, struct entry *entry, const struct change *change)
+{
+	if (entry->change == 0) {
+		if (!heap_add(&store->changes, sizeof(*change))) {
+			store->lacks = true;
+			return;
+		}
+		entry->change = (uint32_t)count_changes(store);
+	}
+	*change_of(store, entry) = *change;
 }
 
 static bool same_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
@@ -322,29 +350,25 @@ static bool was_committed(const struct entry *entry, const void *bytes, size_t l
 	return entry->bytes && same_bytes(entry->bytes, entry->len, bytes, len);
 }
 
-static const unsigned char *staged_bytes(const struct store *store, const struct entry *entry)
+static const unsigned char *staged_bytes(const struct store *store, const struct change *change)
 {
-	return store->changes.bytes + entry->staged;
+	return store->staged.bytes + change->staged;
 }
 
 /* With what is kept until the commit. */
 static bool has_bytes(const struct store *store, const struct entry *entry, const void *bytes,
                       size_t len)
 {
-	switch (entry->change) {
-	case PUT:
-		return same_bytes(staged_bytes(store, entry), entry->staged_len, bytes, len);
-	case UNCHANGED:
+	const struct change *change = change_of(store, entry);
+
+	if (!change)
 		return was_committed(entry, bytes, len);
-	case DROPPED:
-		break;
-	}
-	return false;
+	return !change->dropped && same_bytes(staged_bytes(store, change), change->len, bytes, len);
 }
 
 static void stage(struct store *store, struct entry *entry, const void *bytes, size_t len)
 {
-	unsigned char *staged = heap_add(&store->changes, len);
+	unsigned char *staged = heap_add(&store->staged, len);
 
 	if (!staged) {
 		store->lacks = true;
@@ -352,9 +376,12 @@ static void stage(struct store *store, struct entry *entry, const void *bytes, s
 	}
 	if (len > 0)
 		memcpy(staged, bytes, len);
-	entry->staged = (size_t)(staged - store->changes.bytes);
-	entry->staged_len = (uint32_t)len;
-	mark_changed(store, entry, PUT);
+	mark_changed(store, entry,
+	             &(struct change){
+			     .entry = entry,
+			     .staged = (size_t)(staged - store->staged.bytes),
+			     .len = (uint32_t)len,
+		     });
 }
 
 void store_put(struct store *store, unsigned kind, uint64_t key, const void *bytes, size_t len)
@@ -375,26 +402,21 @@ void store_drop(struct store *store, unsigned kind, uint64_t key)
 	struct entry *entry = find_entry(store, kind, key);
 
 	if (entry)
-		mark_changed(store, entry, DROPPED);
+		mark_changed(store, entry, &(struct change){.entry = entry, .dropped = true});
 }
 
 static bool fill_record(const struct store *store, const struct entry *entry,
                         struct store_record *ret)
 {
-	*ret = (struct store_record){.kind = (unsigned)entry->name.kind, .key = entry->name.key};
-	switch (entry->change) {
-	case UNCHANGED:
-		ret->bytes = entry->bytes;
-		ret->len = entry->len;
-		break;
-	case PUT:
-		ret->bytes = staged_bytes(store, entry);
-		ret->len = entry->staged_len;
-		break;
-	case DROPPED:
-		return false;
-	}
-	return ret->bytes;
+	const struct change *change = change_of(store, entry);
+
+	*ret = (struct store_record){
+		.kind = entry->kind,
+		.key = entry->key.number,
+		.bytes = change ? staged_bytes(store, change) : entry->bytes,
+		.len = change ? change->len : entry->len,
+	};
+	return ret->bytes && !(change && change->dropped);
 }
 
 bool store_get(const struct store *store, unsigned kind, uint64_t key, struct store_record *ret)
@@ -406,7 +428,7 @@ bool store_get(const struct store *store, unsigned kind, uint64_t key, struct st
 
 bool store_is_behind(const struct store *store)
 {
-	return store->changed;
+	return store->changes.len > 0;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -419,18 +441,14 @@ static int compare_keys(const void *a, const void *b)
 
 ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret)
 {
-	struct store_record *all;
-	const struct entry *entry;
+	const struct table *entries = &store->entries[kind];
+	struct store_record *all = calloc(entries->count + 1, sizeof(*all));
 	size_t count = 0;
 
-	for (entry = store->entries; entry; entry = entry->hh.next)
-		count += entry->name.kind == kind;
-	all = calloc(count + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	count = 0;
-	for (entry = store->entries; entry; entry = entry->hh.next)
-		if (entry->name.kind == kind && fill_record(store, entry, &all[count]))
+	for (struct table_link *key = NULL; (key = table_next(entries, key));)
+		if (fill_record(store, entry_of(key), &all[count]))
 			count++;
 	if (count > 1)
 		qsort(all, count, sizeof(*all), compare_keys);
@@ -462,25 +480,47 @@ static int append_record(struct store *store, unsigned half, const struct entry 
                          const void *bytes, size_t len, const unsigned char **ret_bytes)
 {
 	const struct journal_item item = {
-		.kind = (uint32_t)entry->name.kind, .len = (uint32_t)len, .key = entry->name.key};
+		.kind = entry->kind, .len = (uint32_t)len, .key = entry->key.number};
 
 	return journal_append(&store->journal, half, &item, bytes, ret_bytes);
 }
 
 /* What is changed in this commit is not moved, but written there in any case. */
+static int move_row(struct store *store, unsigned half, struct table_link *row, size_t *moved)
+{
+	int r = 0;
+
+	for (; r == 0 && row; row = row->next) {
+		struct entry *entry = entry_of(row);
+
+		if (entry->change || is_in_half(store, entry, half))
+			continue;
+		r = append_record(store, half, entry, entry->bytes, entry->len, &entry->bytes);
+		*moved += journal_size(entry->len);
+	}
+	return r;
+}
+
+static bool all_moved(const struct store *store)
+{
+	return store->next.kind > STORE_KIND_MAX;
+}
+
 static int move_slice(struct store *store, unsigned half)
 {
 	size_t moved = 0;
 	int r = 0;
 
-	while (r == 0 && store->next && moved < SLICE) {
-		struct entry *entry = store->next;
+	while (r == 0 && !all_moved(store) && moved < SLICE) {
+		struct table_link *row =
+			table_row(&store->entries[store->next.kind], &store->next.row);
 
-		store->next = entry->hh.next;
-		if (entry->change != UNCHANGED || is_in_half(store, entry, half))
+		r = move_row(store, half, row, &moved);
+		store->next.row++;
+		if (row)
 			continue;
-		r = append_record(store, half, entry, entry->bytes, entry->len, &entry->bytes);
-		moved += journal_size(entry->len);
+		store->next.kind++;
+		store->next.row = 0;
 	}
 	return r;
 }
@@ -490,41 +530,40 @@ static int move_slice(struct store *store, unsigned half)
 /* What is as it was is no change. */
 static void settle_changes(struct store *store)
 {
-	struct entry *all = store->changed, *entry, *next;
+	size_t count = count_changes(store), left = 0;
 
-	store->changed = NULL;
-	LL_FOREACH_SAFE2(all, entry, next, next_changed)
-	{
-		bool same = entry->change == PUT ? was_committed(entry, staged_bytes(store, entry),
-		                                                 entry->staged_len)
-		                                 : !entry->bytes;
+	for (size_t i = 1; i <= count; i++) {
+		const struct change change = *change_at(store, i);
+		struct entry *entry = change.entry;
 
-		if (!same) {
-			LL_PREPEND2(store->changed, entry, next_changed);
+		if (change.dropped
+		            ? entry->bytes != NULL
+		            : !was_committed(entry, staged_bytes(store, &change), change.len)) {
+			*change_at(store, ++left) = change;
+			entry->change = (uint32_t)left;
 			continue;
 		}
-		entry->change = UNCHANGED;
+		entry->change = 0;
 		if (!entry->bytes)
 			forget_entry(store, entry);
 	}
+	store->changes.len = left * sizeof(struct change);
 }
 
 static int write_changes(struct store *store, unsigned half)
 {
-	struct entry *entry;
+	size_t count = count_changes(store);
 	int r = 0;
 
-	LL_FOREACH2(store->changed, entry, next_changed)
-	{
+	for (size_t i = 1; r == 0 && i <= count; i++) {
+		struct change *change = change_at(store, i);
 		const unsigned char *gone;
 
-		if (entry->change == DROPPED)
-			r = append_record(store, half, entry, NULL, JOURNAL_GONE, &gone);
+		if (change->dropped)
+			r = append_record(store, half, change->entry, NULL, JOURNAL_GONE, &gone);
 		else
-			r = append_record(store, half, entry, staged_bytes(store, entry),
-			                  entry->staged_len, &entry->written);
-		if (r < 0)
-			break;
+			r = append_record(store, half, change->entry, staged_bytes(store, change),
+			                  change->len, &change->written);
 	}
 	return r;
 }
@@ -560,7 +599,7 @@ static int write_halves(struct store *store, unsigned *ret_half)
 		r = journal_begin(&store->journal, other);
 		if (r == 0)
 			r = move_slice(store, other);
-		arrives = !store->next;
+		arrives = all_moved(store);
 	}
 	if (r == 0 && !arrives) {
 		r = journal_begin(&store->journal, good);
@@ -575,19 +614,19 @@ static int write_halves(struct store *store, unsigned *ret_half)
 
 static void learn_changes(struct store *store)
 {
-	struct entry *entry, *next;
+	size_t count = count_changes(store);
 
-	LL_FOREACH_SAFE2(store->changed, entry, next, next_changed)
-	{
-		bool gone = entry->change == DROPPED;
+	for (size_t i = 1; i <= count; i++) {
+		const struct change *change = change_at(store, i);
+		struct entry *entry = change->entry;
 
-		learn_bytes(store, entry, gone ? NULL : entry->written, entry->staged_len);
-		entry->change = UNCHANGED;
-		if (gone)
+		learn_bytes(store, entry, change->dropped ? NULL : change->written, change->len);
+		entry->change = 0;
+		if (change->dropped)
 			forget_entry(store, entry);
 	}
-	store->changed = NULL;
 	heap_empty(&store->changes);
+	heap_empty(&store->staged);
 	heap_empty(&store->answers);
 }
 
@@ -600,7 +639,8 @@ static int commit_changes(struct store *store)
 		return -ENOMEM;
 	if (!store->moves && is_too_long(store)) {
 		store->moves = true;
-		store->next = store->entries;
+		store->next.kind = 0;
+		store->next.row = 0;
 	}
 	r = write_halves(store, &half);
 	if (r < 0)
@@ -628,9 +668,9 @@ int store_commit(struct store *store)
 	if (store->spoilt)
 		return -EIO;
 	settle_changes(store);
-	if (!store->changed && !store->lacks && store->answers.len == 0 &&
+	if (store->changes.len == 0 && !store->lacks && store->answers.len == 0 &&
 	    store->journal.requests == 0) {
-		heap_empty(&store->changes);
+		heap_empty(&store->staged);
 		return 0;
 	}
 	r = commit_changes(store);

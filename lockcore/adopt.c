@@ -314,9 +314,8 @@ static void restore_counters(struct lc_counters *counters, const struct state_co
 
 static struct lc_taker *find_taker(struct lc *lc, uint64_t id)
 {
-	struct entry *entry;
+	struct entry *entry = entry_find(lc, id);
 
-	HASH_FIND(hh, lc->entries->by_id, &id, sizeof(id), entry);
 	return entry ? taker_of(entry) : NULL;
 }
 
@@ -387,7 +386,7 @@ int adopt_rest(struct lc *lc, const void *state, size_t len)
 
 uint64_t lc_taker_id(const struct lc_taker *taker)
 {
-	return taker->entry.id;
+	return taker->entry.id.number;
 }
 
 struct lc_taker *lc_claim(struct lc *lc, uint64_t id, lc_taken_fn *taken, lc_lost_fn *lost,
@@ -407,7 +406,7 @@ void lc_claimed(struct lc *lc)
 {
 	struct entry *entry, *next;
 
-	HASH_ITER(hh, lc->entries->by_id, entry, next)
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (!taker_of(entry)->taken && taker_of(entry)->state != TAKER_LEFT)
 			lc_leave(taker_of(entry));
 }

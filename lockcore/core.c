@@ -58,7 +58,7 @@ static void session_unusable(struct lc *lc)
 {
 	struct entry *entry, *next;
 
-	HASH_ITER(hh, lc->entries->by_id, entry, next)
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (taker_of(entry)->state == TAKER_WAITING)
 			taker_fail(taker_of(entry), -ESHUTDOWN);
 }
@@ -162,6 +162,7 @@ static void free_engine(struct lc *lc)
 {
 	pokes_finish(lc);
 	changes_finish(lc);
+	table_finish(&lc->entries->by_id);
 	session_free(lc);
 	outbox_finish(outbox_of(lc));
 	free(lc->root);
@@ -235,7 +236,7 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const vo
 static bool is_empty(const struct lc *lc)
 {
 	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
-	       !lc->entries->by_id && !lc->entries->writers.by_uid && !lc->takers->due &&
+	       lc->entries->by_id.count == 0 && !lc->entries->writers.by_uid && !lc->takers->due &&
 	       !lc->takers->waiters_changed && !lc->calls->calls && !lc->orphans->by_path &&
 	       !lc->watches->unwatches && !lc->pokes->under_way && !lc->quota->users &&
 	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
@@ -254,7 +255,7 @@ void lc_destroy(struct lc *lc, bool farewell)
 	asking_finish(lc);
 	evictions_finish(lc);
 	pokes_cancel(lc);
-	HASH_ITER(hh, lc->entries->by_id, entry, next)
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (taker_of(entry)->state != TAKER_LEFT)
 			lc_leave(taker_of(entry));
 	assert(is_empty(lc));
@@ -341,7 +342,7 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 	const struct session *session = lc->session;
 	unsigned leaving = 0, losing = 0, entries = 0;
 
-	for (struct entry *entry = lc->entries->by_id; entry; entry = entry->hh.next) {
+	for (struct entry *entry = NULL; (entry = entry_next(lc, entry));) {
 		leaving += !entry->wanted;
 		losing += taker_of(entry)->state == TAKER_LOST && entry->wanted;
 		entries += entry->state != ENTRY_ABSENT;

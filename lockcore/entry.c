@@ -23,15 +23,28 @@ static const struct entry_events *events_of(const struct entry *entry)
 	return entry->lc->entries->events;
 }
 
+static struct entry *entry_of_link(struct table_link *link)
+{
+	return (struct entry *)link;
+}
+
+struct entry *entry_find(const struct lc *lc, uint64_t id)
+{
+	return entry_of_link(table_find(&lc->entries->by_id, id));
+}
+
+struct entry *entry_next(const struct lc *lc, const struct entry *entry)
+{
+	return entry_of_link(table_next(&lc->entries->by_id, entry ? &entry->id : NULL));
+}
+
 int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 {
 	entry->lc = lc;
 	entry->lock = lock;
-	entry->id = lc_random(lc);
 	entry->wanted = true;
 	entry->held_since_ms = -1;
-	HASH_ADD(hh, lc->entries->by_id, id, sizeof(entry->id), entry);
-	if (!entry->hh.tbl)
+	if (!table_add(&lc->entries->by_id, &entry->id, lc_random(lc)))
 		return -ENOMEM;
 	saved_begin(lc, &entry->saved, STATE_TAKER, 0);
 	return 0;
@@ -62,7 +75,7 @@ void entry_save(const struct entry *entry, struct state_record *saved)
 
 	saved->texts[1] = entry->name;
 	saved->texts[2] = entry->reason;
-	taker->id = entry->id;
+	taker->id = entry->id.number;
 	taker->key = entry->saved.key;
 	taker->entry = (uint8_t)state_without_answers(entry);
 	taker->czxid = entry->czxid;
@@ -113,7 +126,6 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 	*entry = (struct entry){
 		.lc = lc,
 		.lock = lock,
-		.id = taker->id,
 		.gone = taker->flags & STATE_TAKER_GONE,
 		.czxid = taker->czxid,
 		.version = taker->version,
@@ -126,9 +138,9 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 		.data_dirty = taker->flags & STATE_TAKER_DIRTY,
 	};
 	memcpy(entry->command, taker->command, sizeof(entry->command));
-	if (copy_text(&entry->name, saved->texts[1]) && copy_text(&entry->reason, saved->texts[2]))
-		HASH_ADD(hh, lc->entries->by_id, id, sizeof(entry->id), entry);
-	if (!entry->hh.tbl) {
+	if (!copy_text(&entry->name, saved->texts[1]) ||
+	    !copy_text(&entry->reason, saved->texts[2]) ||
+	    !table_add(&lc->entries->by_id, &entry->id, taker->id)) {
 		free(entry->name);
 		free(entry->reason);
 		return -ENOMEM;
@@ -144,7 +156,7 @@ void entry_finish(struct entry *entry)
 {
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0 && !entry->name);
 	fair_part(&entry->lc->entries->writers, &entry->data_turn);
-	HASH_DEL(entry->lc->entries->by_id, entry);
+	table_remove(&entry->lc->entries->by_id, &entry->id);
 	saved_touched_not(entry->lc, &entry->saved);
 	free(entry->reason);
 }
@@ -174,8 +186,7 @@ struct entry *entry_named(struct lock *lock, const struct entry_name *name)
 	struct entry *entry = NULL;
 
 	if (name->ours && name->session_half == lock->lc->session->half)
-		HASH_FIND(hh, lock->lc->entries->by_id, &name->taker_half, sizeof(name->taker_half),
-		          entry);
+		entry = entry_find(lock->lc, name->taker_half);
 	return entry && entry->lock == lock ? entry : NULL;
 }
 
@@ -248,7 +259,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	bool parsed = name_parse(znode, &name);
 
 	(void)parsed;
-	assert(parsed && name.taker_half == entry->id);
+	assert(parsed && name.taker_half == entry->id.number);
 	assert(!stat || stat->ephemeral_owner == entry->lc->session->id);
 	if (!copy) {
 		/* Without its name it cannot be deleted; a listing will find it. */
@@ -270,7 +281,7 @@ bool entry_begin(struct entry *entry)
 {
 	char prefix[NAME_PREFIX_MAX];
 
-	name_format(prefix, entry->lc->session->half, entry->id, entry->lc->host, entry->pid,
+	name_format(prefix, entry->lc->session->half, entry->id.number, entry->lc->host, entry->pid,
 	            entry->mode);
 	entry->name = strdup(prefix);
 	if (!entry->name)
@@ -505,7 +516,7 @@ void entries_check_marks(struct lc *lc)
 {
 	struct entry *entry, *next;
 
-	HASH_ITER(hh, lc->entries->by_id, entry, next)
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		entry_check_mark(entry);
 }
 

@@ -24,6 +24,7 @@
 #include "lock.h"
 #include "name.h"
 #include "saved.h"
+#include "table.h"
 
 /* What an entry tells the layer above. Any of them may change the states of takers; none of
  * them frees an entry but `changed`, which comes last. */
@@ -48,7 +49,7 @@ struct entry_events {
 
 struct entries {
 	const struct entry_events *events;
-	struct entry *by_id;
+	struct table by_id;
 	int64_t refused_said_us;   /* when it was last reported that the ensemble refuses entries */
 	unsigned writing;          /* how many have their data written at the moment */
 	struct fair_users writers; /* whose data is next */
@@ -57,11 +58,10 @@ struct entries {
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
 
 struct entry {
+	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
 	struct lc *lc;
 	struct lock *lock;
 	enum entry_state state;
-	uint64_t id;       /* the second half of its UUID */
-	UT_hash_handle hh; /* in lc->entries->by_id */
 	struct saved saved;
 	bool wanted;      /* it shall exist */
 	bool gone;        /* PRESENT, but said to be gone: see entry_events */
@@ -111,6 +111,15 @@ struct entry {
 	struct fair_item data_turn;    /* dirty, but others come first */
 	int64_t data_sent_us;
 };
+
+/* NULL: none has that id. */
+struct entry *entry_find(const struct lc *lc, uint64_t id);
+/* All entries, in an order that means nothing. One is not to be freed before the next was asked
+ * for. NULL: the first; there are no more. */
+struct entry *entry_next(const struct lc *lc, const struct entry *entry);
+#define ENTRIES_FOREACH_SAFE(lc, entry, next)                                                   \
+	for ((entry) = entry_next(lc, NULL); (entry) && ((next) = entry_next(lc, entry), true); \
+	     (entry) = (next))
 
 /* What was given to the entry is freed by it: name, reason. 0 or -ENOMEM. */
 int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);

@@ -107,7 +107,7 @@ void loss_of_lease(struct lc *lc)
 {
 	struct entry *entry, *next;
 
-	HASH_ITER(hh, lc->entries->by_id, entry, next)
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (taker_of(entry)->state == TAKER_HELD)
 			taker_lose(taker_of(entry));
 }
@@ -119,7 +119,7 @@ void loss_of_missing(struct lc *lc)
 	if (!lc->takers->missing)
 		return;
 	lc->takers->missing = false;
-	HASH_ITER(hh, lc->entries->by_id, entry, next) {
+	ENTRIES_FOREACH_SAFE(lc, entry, next) {
 		struct lc_taker *taker = taker_of(entry);
 
 		if (taker->state == TAKER_WAITING && taker->wait == WAIT_MISSING)

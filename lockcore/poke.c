@@ -104,7 +104,7 @@ static void look_at_named(struct lc *lc, const char *data, size_t len, size_t co
 
 		memcpy(digits, line, LINE - 1);
 		id = strtoull(digits, NULL, 16);
-		HASH_FIND(hh, lc->entries->by_id, &id, sizeof(id), entry);
+		entry = entry_find(lc, id);
 		if (entry)
 			entry_check_mark(entry);
 	}

@@ -209,7 +209,7 @@ void lc_drain(struct lc *lc)
 	struct entry *entry, *next;
 
 	lc->draining = true;
-	HASH_ITER(hh, lc->entries->by_id, entry, next)
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (taker_of(entry)->state == TAKER_WAITING)
 			taker_fail(taker_of(entry), -ESHUTDOWN);
 }
@@ -218,7 +218,7 @@ void lc_forfeit(struct lc *lc)
 {
 	struct entry *entry, *next;
 
-	HASH_ITER(hh, lc->entries->by_id, entry, next) {
+	ENTRIES_FOREACH_SAFE(lc, entry, next) {
 		struct lc_taker *taker = taker_of(entry);
 
 		if (taker->state != TAKER_HELD)
@@ -231,5 +231,5 @@ void lc_forfeit(struct lc *lc)
 
 bool lc_idle(const struct lc *lc)
 {
-	return lc->takers->holders == 0 && !lc->entries->by_id && !lc->takers->due;
+	return lc->takers->holders == 0 && lc->entries->by_id.count == 0 && !lc->takers->due;
 }

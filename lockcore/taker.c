@@ -240,7 +240,7 @@ void taker_save(const struct lc_taker *taker, struct state_record *saved)
 	out->wait = saved_wait(taker->wait);
 	out->loss = saved_loss(taker->loss);
 	out->error = taker->error;
-	out->replaces = taker->replaces ? taker->replaces->entry.id : 0;
+	out->replaces = taker->replaces ? taker->replaces->entry.id.number : 0;
 	out->until_us = saved_limit(taker->until_us);
 	out->meant = taker->meant;
 	out->asked_us = taker->asked_us;

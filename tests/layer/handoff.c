@@ -445,7 +445,7 @@ static void shared_takers(void **state)
 	rig_forget(rig);
 	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
 	rig_expect_told(rig, "1 taken, 2 taken");
-	assert_false(taker_of(rig->entries.by_id)->entry.first);
+	assert_false(entry_next(&rig->lc, NULL)->first);
 }
 
 static void lines_up(void **state)

@@ -317,7 +317,8 @@ const char *rig_entry_path(const struct entry *entry, int number)
 	static char path[300];
 	char prefix[NAME_PREFIX_MAX];
 
-	name_format(prefix, entry->lc->session->half, entry->id, "m0", entry->pid, entry->mode);
+	name_format(prefix, entry->lc->session->half, entry->id.number, "m0", entry->pid,
+	            entry->mode);
 	snprintf(path, sizeof(path), "%s/%s%010d", entry->lock->path, prefix, number);
 	return path;
 }
@@ -412,6 +413,7 @@ void rig_finish(struct rig *rig)
 	assert_int_equal(rig->quota.entry_bytes, 0);
 	assert_int_equal(rig->quota.watch_bytes, 0);
 	session_free(&rig->lc);
+	table_finish(&rig->entries.by_id);
 	free(rig->lc.root);
 	free(rig);
 }

@@ -376,7 +376,7 @@ static void drains(void **state)
 	takers_leave(rig, waiter);
 	takers_leave(rig, holder);
 	assert_false(lc_idle(&rig->lc)); /* an entry is left */
-	while (rig->entries.by_id)
+	while (rig->entries.by_id.count > 0)
 		takers_answer_error(rig, ENSEMBLE_OK);
 	assert_true(lc_idle(&rig->lc));
 }

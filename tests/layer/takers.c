@@ -86,7 +86,7 @@ void takers_end(struct rig *rig)
 		if (faces[i].taker)
 			takers_leave(rig, faces[i].taker);
 	takers_turn(rig);
-	assert_null(rig->entries.by_id);
+	assert_int_equal(rig->entries.by_id.count, 0);
 	assert_null(rig->takers.due);
 	assert_int_equal(rig->takers.waiters, 0);
 	assert_int_equal(rig->takers.holders, 0);
@@ -191,7 +191,7 @@ static void write_own_name(struct rig *rig, const char *text, char *ret_name, si
 	int number;
 
 	assert_int_equal(sscanf(text, "#%" SCNu64 "-%d", &id, &number), 2);
-	HASH_FIND(hh, rig->entries.by_id, &id, sizeof(id), entry);
+	entry = entry_find(&rig->lc, id);
 	name_format(prefix, rig->session.half, id, "m0", entry ? entry->pid : 9,
 	            entry ? entry->mode : LC_EXCLUSIVE);
 	snprintf(ret_name, size, "%s%010d", prefix, number);
@@ -257,7 +257,7 @@ void takers_answer_made(struct rig *rig, struct lc_taker *taker, int number)
 	char path[300], request[60];
 
 	snprintf(request, sizeof(request), "create ephemeral /locks/%s/#%d-",
-	         strrchr(taker->entry.lock->path, '/') + 1, (int)taker->entry.id);
+	         strrchr(taker->entry.lock->path, '/') + 1, (int)taker->entry.id.number);
 	answer_until(rig, request);
 	snprintf(path, sizeof(path), "%s/%s%010d", taker->entry.lock->path, taker->entry.name,
 	         number);

@@ -111,9 +111,21 @@ void keeper_give(enum keeper_gift gift, int fd)
 		(void)tell_keeper(&word, fd);
 }
 
+static void give_program(void)
+{
+	struct keeper_word word = {.word = KEEPER_HAS, .gift = KEEPER_PROGRAM, .number = -1};
+	int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)tell_keeper(&word, fd);
+	close(fd);
+}
+
 bool keeper_serves(void)
 {
 	(void)prctl(PR_SET_PDEATHSIG, 0);
+	give_program();
 	return tell_keeper(&(struct keeper_word){.word = KEEPER_SERVES}, -1);
 }
 
@@ -186,6 +198,7 @@ struct keeper_crash keeper_take_over(void)
 	unsetenv(KEEPER_ENVIRONMENT);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return (struct keeper_crash){0};
+	(void)prctl(PR_SET_NAME, program_invocation_short_name); /* the keeper knows none */
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	keeper_socket = fd;
 	keeper_pid = getppid();

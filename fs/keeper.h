@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * keeper.h - a small process that starts the daemon and outlives it: -o keeper. It is the one that
- * the command, a terminal or systemd knows: signals to it go on to the daemon, and it ends as the
- * daemon ends, with its status or by its signal.
+ * keeper.h - a small process that starts the daemon and outlives it, but for -o nokeeper. It is the
+ * one that the command, a terminal or systemd knows: signals to it go on to the daemon, and it ends
+ * as the daemon ends, with its status or by its signal.
  *
  * A daemon that is ended by a signal is started again, as long as its lease is good, and goes on
- * with what the other has recorded in the store. Of the descriptors that a record names by their
- * number, these exist then, under the same number, since the keeper has them: KEEPER_GIFTS. All
- * others ended with the process:
+ * with what the other has recorded in the store. It is the same program, even if another one
+ * stands in its place by now: what it has recorded it can surely read. Of the descriptors that a
+ * record names by their number, these exist then, under the same number, since the keeper has
+ * them: KEEPER_GIFTS. All others ended with the process:
  *
  *   who writes the log (log.c)         it has ended, too: another one is started
  *   whether a process lives (family.h) opened anew, with a proof that it is the same one
@@ -30,6 +31,7 @@ enum keeper_gift {
 	KEEPER_DEVICE,        /* the connection to the kernel */
 	KEEPER_GUARDIAN,      /* the daemon's end of the socket to it, */
 	KEEPER_GUARDIAN_PAGE, /*   and what both share */
+	KEEPER_PROGRAM,       /* what is started; has no number there */
 	KEEPER_GIFTS,
 };
 
@@ -38,7 +40,6 @@ enum keeper_gift {
 /* What the keeper needs, as long as it lives. */
 struct keeper_config {
 	const struct store *store; /* the daemon's, who alone changes it */
-	const char *program;       /* it was started from there; NULL: not known */
 	char **argv;
 	int64_t session_timeout_us;
 };
@@ -51,7 +52,8 @@ bool keeper_begin(const struct keeper_config *config, char *credentials);
 
 /* The keeper has it from now on, too, under the number that it has here. -1: nothing. */
 void keeper_give(enum keeper_gift gift, int fd);
-/* The mount serves: the keeper tells those who wait for that. False: there is none. */
+/* The mount serves: the keeper tells those who wait for that, and starts this program again from
+ * now on. False: there is none. */
 bool keeper_serves(void);
 /* The end has begun, and the keeper gives back what it has. systemd is told in the same way. */
 void keeper_leaves(void);

@@ -195,9 +195,7 @@ static const char *why_not(struct keeper *keeper, int64_t now_us)
 	int crashes = count_crash(keeper, now_us);
 
 	keeper->crashed_by = store_serving(store);
-	if (!keeper->config->program)
-		return "it is not known where it was started from";
-	if (keeper->gifts[KEEPER_DEVICE].fd < 0)
+	if (keeper->gifts[KEEPER_DEVICE].fd < 0 || keeper->gifts[KEEPER_PROGRAM].fd < 0)
 		return "the keeper did not get all that another one needs";
 	if (store_spoilt(store))
 		return "not all that it knew was recorded";
@@ -263,7 +261,7 @@ static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
 	setenv(KEEPER_ENVIRONMENT, text, 1);
 	snprintf(text, sizeof(text), "%d", store);
 	setenv(KEEPER_ENVIRONMENT_STORE, text, 1);
-	execv(keeper->config->program, keeper->config->argv);
+	fexecve(keeper->gifts[KEEPER_PROGRAM].fd, keeper->config->argv, environ);
 	_exit(1);
 }
 
@@ -398,7 +396,7 @@ static void stand_aside(struct keeper *keeper)
 	if (fd >= 0)
 		close(fd);
 	write_oom_score("-1000");
-	prctl(PR_SET_NAME, "zklock-keeper");
+	prctl(PR_SET_NAME, "zklockfs-keeper");
 	(void)prctl(PR_SET_DUMPABLE, 0); /* it has what the daemon has */
 }
 

@@ -477,7 +477,6 @@ int main(int argc, char **argv)
 	}
 	keeper = (struct keeper_config){
 		.store = face.keeping.store,
-		.program = loop.reload.program,
 		.argv = whole_argv,
 		.session_timeout_us = options.session_timeout_us,
 	};

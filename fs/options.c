@@ -42,7 +42,7 @@ static const char usage[] =
 	"  on_lost=none|term|kill  stop processes that lose a lock (none)\n"
 	"  log_takes             log each grant, release and refusal\n"
 	"  audit                 log each hold when it has ended\n"
-	"  keeper                start the daemon again when it crashes\n"
+	"  nokeeper              do not start the daemon again when it crashes\n"
 	"  metrics_locks=N       show the N locks held longest in the metrics (0)\n"
 	"  host=NAME             this host's name in the queues (host name)\n"
 	"  uid=N, gid=N          owner of locks that other clients made (mounter)\n"
@@ -55,7 +55,7 @@ enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_D
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
-	int mkroot, log_takes, audit, keeper;
+	int mkroot, log_takes, audit, nokeeper;
 	bool read_only;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
@@ -86,7 +86,8 @@ static const struct fuse_opt table[] = {
 	{"mkroot", offsetof(struct raw, mkroot), 1},
 	{"log_takes", offsetof(struct raw, log_takes), 1},
 	{"audit", offsetof(struct raw, audit), 1},
-	{"keeper", offsetof(struct raw, keeper), 1},
+	{"keeper", offsetof(struct raw, nokeeper), 0}, /* as it is anyway */
+	{"nokeeper", offsetof(struct raw, nokeeper), 1},
 	FUSE_OPT_KEY("-h", KEY_HELP),
 	FUSE_OPT_KEY("--help", KEY_HELP),
 	FUSE_OPT_KEY("-V", KEY_VERSION),
@@ -459,7 +460,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->debug = raw->debug;
 	options->log_takes = raw->log_takes;
 	options->audit = raw->audit;
-	options->keeper = raw->keeper;
+	options->keeper = !raw->nokeeper;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
 	       read_credentials(raw, options, ret_status) && read_owner(raw, options, ret_status) &&

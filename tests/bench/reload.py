@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.join(HERE, '..', 'mount'))
 os.environ['ZKLOCKFS_CASE_SECONDS'] = '600'
 
 from crowd import Crowd
-from harness import KEEPER, OPTIONS, check, run, spawn, until
+from harness import check, run, spawn, until
 
 PAUSE_MS = 50
 PORTION = 1000           # who come at once: the lock is looked up for each of them
@@ -97,8 +97,7 @@ class Bench:
     def __init__(self, case, waiters, kept):
         self.waiters = waiters
         self.server = case.server()
-        options = [KEEPER] if kept and KEEPER not in OPTIONS else []
-        self.mount, self.other = (case.mount(self.server, host, session=KEPT_SESSION if kept else SESSION, options=options)
+        self.mount, self.other = (case.mount(self.server, host, session=KEPT_SESSION if kept else SESSION)
                                   for host in 'ab')
         for lock in ('w', 'in', 'out'):
             self.mount.mkdir(lock)

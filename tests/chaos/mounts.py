@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""mounts.py - one mount, its daemon, and perhaps its keeper, which goes on with another daemon when
-that one is killed. The daemon can be stopped, killed and replaced, and the clocks of its machine
+"""mounts.py - one mount, its daemon, and its keeper, which goes on with another daemon when that one
+is killed. The daemon can be stopped, killed and replaced, and the clocks of its machine
 can be told to stand still (../mount/suspend.c)."""
 
 import contextlib
@@ -50,15 +50,15 @@ def _children(pid):
 
 
 class Mount:
-    def __init__(self, number, directory, servers, on_lost, kept, library):
-        self.number, self.servers, self.on_lost, self.kept = number, servers, on_lost, kept
+    def __init__(self, number, directory, servers, on_lost, library):
+        self.number, self.servers, self.on_lost = number, servers, on_lost
         self.paused, self.set_back = f'{directory}/paused{number}', f'{directory}/setback{number}'
         self.environment = dict(
             os.environ, LD_PRELOAD=library, PAUSED=self.paused, SET_BACK=self.set_back,
             ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
         self.directory = f'{directory}/mount{number}'
         self.log_path = self.directory + '.log'
-        self.process = None            # the keeper, or without one the daemon
+        self.process = None            # the keeper
         self.deaths = []               # of those that nobody killed
         self._lock = threading.Lock()
         os.mkdir(self.directory)
@@ -81,7 +81,7 @@ class Mount:
             subprocess.run(['umount', '-l', self.directory], check=False, stderr=subprocess.DEVNULL)
         with open(self.log_path, 'a', encoding='utf-8') as log:
             options = (f'session_timeout={SESSION_SECONDS}s,tick_time={TICK_MS}ms,'
-                       f'host=m{self.number},on_lost={self.on_lost}' + (',keeper' if self.kept else ''))
+                       f'host=m{self.number},on_lost={self.on_lost}')
             self.process = subprocess.Popen([ZKLOCKFS, '-f', '-o', options, self.servers + '/locks',
                                   self.directory], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  env=self.environment)
@@ -93,7 +93,7 @@ class Mount:
 
     def daemons(self):
         """Its pid; none, if the keeper has none at the moment."""
-        return _children(self.process.pid) if self.kept else [self.process.pid]
+        return _children(self.process.pid)
 
     def _signal_daemon(self, number):
         for pid in self.daemons():

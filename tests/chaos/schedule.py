@@ -50,17 +50,17 @@ _TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'worker': (1
            'operator': (1, 0.8)}
 
 
-# What needs a keeper.
-_KEPT = ('daemon-crash',)
+# Only when they are asked for.
+_CRASHES = ('daemon-crash',)
 
 
-def plan(seed, seconds, kept=False, only=()):
+def plan(seed, seconds, crashes=False, only=()):
     """All faults, or only those of some kinds, in the order of their beginning; each ends before
-    `seconds`. `kept`: mounts have keepers."""
+    `seconds`. `crashes`: daemons are killed, and their keepers start others."""
     faults = []
     for group, kinds in TRACKS.items():
         kinds = {kind: how for kind, how in kinds.items()
-                 if (kept or kind not in _KEPT) and (not only or kind in only)}
+                 if (crashes or kind not in _CRASHES) and (not only or kind in only)}
         if not kinds:
             continue
         for number in range(_TRACKS[group][0]):

@@ -42,7 +42,7 @@ class Asking(threading.Thread):
 
 def test(case):
     server = case.server()
-    mount = case.mount(server, 'a', options=['keeper'])
+    mount = case.mount(server, 'a')
     for lock in ('asked', 'held', 'changed'):
         mount.mkdir(lock)
     holder = os.open(mount.path('held', 'lock'), os.O_RDWR)

@@ -181,7 +181,7 @@ def torment(case, server, number):
     dice = random.Random(f'{SEED} {number}')
     points = KillPoints(case, number)
     root = f'/locks{number}'
-    options = ['keeper', 'mkroot'] + (['on_lost=kill'] if number % 2 else [])
+    options = ['mkroot'] + (['on_lost=kill'] if number % 2 else [])
     mount = case.mount(server, f'a{number}', session=SESSION, root=root, options=options, env=points.env)
     other = case.mount(server, f'b{number}', session='15s', root=root, options=['mkroot'])
     mount.allow('.')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """When the daemon was killed and another one cannot go on, everything is as without a keeper, and at
 once: waiters get ECONNABORTED, holders ENOTCONN, on_lost acts in time, the lock passes on, and the
-keeper ends by the signal that ended the daemon. That is when the program hangs or fails, when it
+keeper ends by the signal that ended the daemon. That is when the daemon hangs or fails, when it
 crashes too often, when one request kills it twice, and when the lease is over. What users do
 while nobody serves counts afterwards."""
 
@@ -10,11 +10,9 @@ import contextlib
 import errno
 import os
 import select
-import shutil
 import signal
 import stat
 import subprocess
-import sys
 import threading
 
 from harness import (ALICE, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, command, errno_of, libc,
@@ -25,45 +23,12 @@ SESSION = '4s'
 _MS_BIND = 0x1000
 
 
-class Program:
-    """The daemon's program, in the place of which another one can be put."""
-
-    def __init__(self, case, name):
-        self.path = os.path.join(case.directory, name, 'zklockfs')
-        os.mkdir(os.path.dirname(self.path))
-        shutil.copy(ZKLOCKFS, self.path)
-
-    def be(self, script, interpreter='/bin/sh'):
-        with open(self.path + '.new', 'w', encoding='ascii') as file:
-            file.write(f'#!{interpreter}\n{script}\n')
-        os.chmod(self.path + '.new', 0o755)
-        os.rename(self.path + '.new', self.path)
-
-    def wait(self):
-        """Until go()."""
-        shutil.copy(ZKLOCKFS, self.path + '.real')
-        # No shell: they let all signals in.
-        self.be(f'''
-import os, sys, time
-open('{self.path}.waits', 'w').close()
-while not os.path.exists('{self.path}.go'):
-    time.sleep(0.01)
-os.execv('{self.path}.real', sys.argv)''', sys.executable)
-
-    def waits(self):
-        until(lambda: os.path.exists(self.path + '.waits'), 'the new program is started')
-
-    def go(self):
-        with open(self.path + '.go', 'w', encoding='ascii'):
-            pass
-
-
 class Scene:
     """A holder and a waiter on the mount, and one who waits on another host."""
 
     def __init__(self, case, server, name, options=(), session=SESSION, **more):
         self.name = name
-        self.a = case.mount(server, 'a-' + name, session=session, options=['keeper', *options], **more)
+        self.a = case.mount(server, 'a-' + name, session=session, options=options, **more)
         self.b = case.mount(server, 'b-' + name, session=session)
         self.a.allow('.')
         self.a.mkdir(name)
@@ -100,25 +65,25 @@ class Scene:
 
 def hangs(case, server):
     """It is killed when the lease is over, and the holder is stopped before."""
-    program = Program(case, 'hangs')
-    scene = Scene(case, server, 'hangs', ['on_lost=kill'], program=program.path)
-    program.be('exec sleep 1000')
+    points = KillPoints(case, 'hangs')
+    scene = Scene(case, server, 'hangs', ['on_lost=kill'], env=points.env)
+    points.wait()
     watch = Stopwatch()
     scene.a.send(signal.SIGKILL)
     scene.holder.gone()
     check(not scene.elsewhere.answered(), 'the next one held before it was stopped')
     scene.is_lost('does not serve before its lease ends', stopped=True)
-    watch.check(1, 14, 'a program that hangs')
+    watch.check(1, 14, 'a daemon that hangs')
 
 
 def ends(case, server):
-    program = Program(case, 'ends')
-    scene = Scene(case, server, 'ends', program=program.path)
-    program.be('exit 3')
+    points = KillPoints(case, 'ends')
+    scene = Scene(case, server, 'ends', env=points.env)
+    points.end()
     watch = Stopwatch()
     scene.a.send(signal.SIGKILL)
     until(lambda: scene.waiter.answered(), 'the waiter is told')
-    watch.check(0, 2, 'a program that fails')
+    watch.check(0, 2, 'a daemon that fails')
     scene.is_lost('ended with status 3 instead of going on')
 
 
@@ -166,9 +131,9 @@ def poison(case, server):
 def meanwhile(case, server):
     """While nobody serves: a waiter is interrupted, another one killed, one comes, one polls, a holder
     is evicted, a child holds on."""
-    program = Program(case, 'meanwhile')
+    points = KillPoints(case, 'meanwhile')
     # All of it has to fit into a lease, on a slow machine, too.
-    scene = Scene(case, server, 'meanwhile', session='20s', program=program.path)
+    scene = Scene(case, server, 'meanwhile', session='20s', env=points.env)
     for name in ('evicted', 'shy', 'other'):
         scene.a.mkdir(name)
     interrupted, killed = scene.a.take('meanwhile'), scene.a.take('meanwhile')
@@ -182,9 +147,9 @@ def meanwhile(case, server):
     woken = []
     thread = threading.Thread(target=lambda: woken.append(poll.poll(20000)), daemon=True)
     thread.start()
-    program.wait()
+    points.wait()
     scene.a.send(signal.SIGKILL)
-    program.waits()
+    points.waits()
     interrupted.kill(signal.SIGUSR1)
     killed.kill()
     entry = scene.b.queue('evicted')[0]
@@ -194,7 +159,7 @@ def meanwhile(case, server):
     closed.kill()           # its close is not heard of
     late = scene.a.take('meanwhile')
     check(not interrupted.answered() and not killed.ended(), 'somebody was served by nobody')
-    program.go()
+    points.go()
     scene.goes_on()
     interrupted.refused(errno.EINTR)
     killed.gone()
@@ -214,13 +179,13 @@ def meanwhile(case, server):
 
 def told_to_leave(case, server):
     """While nobody serves: the new daemon leaves, in order."""
-    program = Program(case, 'told')
-    scene = Scene(case, server, 'told', program=program.path)
-    program.wait()
+    points = KillPoints(case, 'told')
+    scene = Scene(case, server, 'told', env=points.env)
+    points.wait()
     scene.a.send(signal.SIGKILL)
-    program.waits()
+    points.waits()
     scene.a.process.terminate()
-    program.go()
+    points.go()
     until(lambda: mounted(scene.a.directory) is None, 'the mount point goes')
     scene.waiter.refused(errno.ESHUTDOWN)
     check_equal(scene.holder.token(), scene.token, 'the token')
@@ -239,7 +204,7 @@ def in_background(case, server):
         file.write('team:password\n')
     os.chmod(secret, 0o600)
     path = case.mount_point()
-    options = f'keeper,on_lost=kill,credentials={secret},host=back,mkroot,session_timeout={SESSION},tick_time=500ms'
+    options = f'on_lost=kill,credentials={secret},host=back,mkroot,session_timeout={SESSION},tick_time=500ms'
     status, _, err = command([ZKLOCKFS, '-o', options, f'127.0.0.1:{server.port}/private', os.path.relpath(path)])
     check_equal(status, 0, f'the command: {err}')
 
@@ -283,7 +248,7 @@ def of_a_user(case, server):
     os.chmod(device, 0o666)
     check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
     alice = ['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups']
-    keeper = spawn([*alice, ZKLOCKFS, '-f', '-o', 'keeper,host=alice,on_lost=kill,tick_time=500ms,session_timeout=4s',
+    keeper = spawn([*alice, ZKLOCKFS, '-f', '-o', 'host=alice,on_lost=kill,tick_time=500ms,session_timeout=4s',
                     f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     until(lambda: as_user(ALICE, raw_open, path + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
     user = spawn([*alice, 'bash', '-c', '''

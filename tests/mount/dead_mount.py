@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""After kill -9 of the daemon, waiters get ECONNABORTED and holders ENOTCONN, and the lock
+"""After kill -9 of a daemon without a keeper, waiters get ECONNABORTED and holders ENOTCONN, and the lock
 passes on after the session timeout. A daemon that is started again clears the dead mount and
 serves. A second daemon on a living mount is refused."""
 
 import errno
 import os
+import signal
 import subprocess
 
-from harness import ZKLOCKFS, Stopwatch, check, check_equal, check_errno, command, mounted, run, spawn, until
+from harness import NO_KEEPER, ZKLOCKFS, Stopwatch, check, check_equal, check_errno, command, mounted, run, spawn, until
 
 
 def test(case):
     server = case.server(tick_ms=500)
-    a, b = case.mount(server, 'a', session='3s'), case.mount(server, 'b', session='3s')
+    a = case.mount(server, 'a', session='3s', options=[NO_KEEPER])
+    b = case.mount(server, 'b', session='3s')
     a.mkdir('build')
     holder = a.take('build').held()
     waiter = a.take('build')
@@ -27,7 +29,8 @@ def test(case):
     check('already' in err and err.count('\n') == 1, err)
 
     watch = Stopwatch()
-    a.crash()
+    a.send(signal.SIGKILL)
+    a.checked = True
     waiter.refused(errno.ECONNABORTED)
     try:
         holder.token()

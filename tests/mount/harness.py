@@ -40,7 +40,7 @@ ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/f
 
 # Of all mounts, but for those of tests that start the program themselves.
 OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
-KEEPER = 'keeper'
+NO_KEEPER = 'nokeeper'
 # Instead of each reload the daemon is killed, which its keeper starts again.
 CRASHES = 'ZKLOCKFS_CRASHES' in os.environ
 CRASHES_MAX = 2     # within a session timeout
@@ -518,7 +518,7 @@ class Mount:
             session = '6s' if 'on_lost=term' in options else '4s'
         self.session_seconds = int(session.rstrip('s')) if session.endswith('s') else 0
         every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}'] + OPTIONS
-        self.kept = KEEPER in every + list(options)
+        self.kept = NO_KEEPER not in every + list(options)
         with open(self.log_path, 'w', encoding='utf-8') as log:
             self.process = spawn([program, mode, '-o', ','.join(every + list(options)),
                                   servers + root, self.directory],
@@ -568,7 +568,7 @@ class Mount:
         if not self.kept:
             return self.process.pid
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as children:
-            return next((int(pid) for pid in children.read().split() if _name(pid) == 'zklockfs'), 0)
+            return next((int(pid) for pid in children.read().split() if _name(pid) not in (None, 'zklockfs-keeper')), 0)
 
     def send(self, number):
         """A signal to the daemon itself."""
@@ -704,7 +704,7 @@ class Case:
         """The pids of all zklockfs processes of this case, but for those that write the log, and
         the keepers."""
         return [pid for pid in _marked(self.directory)
-                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) not in ('zklockfs-log', 'zklock-keeper')]
+                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) not in ('zklockfs-log', 'zklockfs-keeper')]
 
     def _drop_takers(self):
         for taker in self.takers:

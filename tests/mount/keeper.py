@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""-o keeper: the process that was started is a keeper, which starts the daemon. Whoever started it
+"""The process that was started is a keeper, which starts the daemon. Whoever started it
 sees no difference: signals, also those of a terminal and to both, systemd's protocol, the exit
 status, the command in the background. When the keeper is killed the daemon goes on."""
 
@@ -15,7 +15,7 @@ import subprocess
 
 from harness import (SLOWNESS, ZKLOCKFS, check, check_equal, command, errno_of, mounted, run, spawn, until)
 
-OPTIONS = ['keeper', 'on_lost=kill']
+OPTIONS = ['on_lost=kill']
 
 
 def name_of(pid):
@@ -50,7 +50,7 @@ def leaves(mount):
 def processes(case, server):
     mount = case.mount(server, 'processes', options=OPTIONS)
     keeper, daemon = mount.process.pid, mount.daemon
-    check_equal((name_of(keeper), name_of(daemon)), ('zklock-keeper', 'zklockfs'), 'the names')
+    check_equal((name_of(keeper), name_of(daemon)), ('zklockfs-keeper', 'zklockfs'), 'the names')
     wanted = '-1000\n' if may_lower() else score_of('self')
     check_equal((score_of(keeper), score_of(daemon)), (wanted, score_of('self')), 'who is killed for want of memory')
     check_equal(os.stat(f'/proc/{keeper}/mem').st_uid, 0, 'whose its memory is')
@@ -115,7 +115,7 @@ def terminal(case, server):
     """^C reaches both, and counts once."""
     path = case.mount_point()
     master, slave = pty.openpty()
-    daemon = spawn(['setsid', '-c', ZKLOCKFS, '-f', '-o', 'keeper,host=terminal,session_timeout=5s,tick_time=500ms',
+    daemon = spawn(['setsid', '-c', ZKLOCKFS, '-f', '-o', 'host=terminal,session_timeout=5s,tick_time=500ms',
                     f'127.0.0.1:{server.port}/locks', path], stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     until(lambda: os.path.exists(path + '/.zklockfs/status') or daemon.poll() is not None, 'it serves')
@@ -150,7 +150,7 @@ def systemd(case, server):
 
     for how in ('umount', 'term', 'keeper killed'):
         path = case.mount_point()
-        process = spawn([ZKLOCKFS, '-f', '-o', 'keeper,host=systemd', f'127.0.0.1:{server.port}/locks', path],
+        process = spawn([ZKLOCKFS, '-f', '-o', 'host=systemd', f'127.0.0.1:{server.port}/locks', path],
                         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                         env={**os.environ, 'NOTIFY_SOCKET': case.directory + '/notify'})
         heard(b'READY=1\n', process.pid)
@@ -207,7 +207,7 @@ def killed_at_the_start(case, server):
     relay = case.relay(server)
     relay.freeze()
     path = case.mount_point()
-    process = spawn([ZKLOCKFS, '-o', 'keeper,host=start,connect_timeout=60s', f'127.0.0.1:{relay.port}/locks', path],
+    process = spawn([ZKLOCKFS, '-o', 'host=start,connect_timeout=60s', f'127.0.0.1:{relay.port}/locks', path],
                     stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def children(pid):
@@ -216,7 +216,7 @@ def killed_at_the_start(case, server):
 
     keeper = until(lambda: children(process.pid), 'the keeper')[0]
     daemon = until(lambda: children(keeper), 'the daemon')[0]
-    until(lambda: name_of(keeper) == 'zklock-keeper', 'its name')
+    until(lambda: name_of(keeper) == 'zklockfs-keeper', 'its name')
     os.kill(keeper, signal.SIGKILL)
     check_equal(process.wait(20), 32, 'the status')
     check('the daemon ended before it could mount' in process.stderr.read(), 'what is said')
@@ -229,17 +229,17 @@ def start_errors(case, server):
     for extra in ([], ['-f']):
         path = case.mount_point()
         said = []
-        for options in ('host=e', 'host=e,keeper'):
+        for options in ('host=e', 'host=e,nokeeper'):
             said.append(command([ZKLOCKFS, *extra, '-o', options, f'127.0.0.1:{server.port}/none/at/all', path]))
         check_equal(said[0][0], 32, 'the status')
-        check_equal(said[1], said[0], 'with a keeper')
+        check_equal(said[1], said[0], 'without a keeper')
         check(mounted(path) is None, 'it is mounted')
     path = case.mount_point()
-    status, out, err = command([ZKLOCKFS, '-o', 'keeper,host=back', f'127.0.0.1:{server.port}/locks', path])
+    status, out, err = command([ZKLOCKFS, '-o', 'host=back', f'127.0.0.1:{server.port}/locks', path])
     check_equal((status, out, err), (0, '', ''), 'the command')
     check(mounted(path), 'it is not mounted when the command returns')
     daemon, = (pid for pid in case.daemons() if os.readlink(f'/proc/{pid}/cwd') == '/' and
-               name_of(int(line_of(f'/proc/{pid}/status', 'PPid'))) == 'zklock-keeper' and
+               name_of(int(line_of(f'/proc/{pid}/status', 'PPid'))) == 'zklockfs-keeper' and
                os.getsid(pid) == int(line_of(f'/proc/{pid}/status', 'PPid')))
     keeper = int(line_of(f'/proc/{daemon}/status', 'PPid'))
     check_equal(os.readlink(f'/proc/{keeper}/cwd'), '/', 'the directory of the keeper')

@@ -3,7 +3,7 @@
 out: kill_points.c, preloaded.
 
     points = KillPoints(case, 'a')
-    mount = case.mount(server, options=['keeper'], env=points.env)
+    mount = case.mount(server, env=points.env)
     points.arm(17, 3)       # at the 17th point from now on, and the daemon after that at its 3rd
 """
 
@@ -11,11 +11,12 @@ import mmap
 import os
 import struct
 
-from harness import SOURCE_ROOT
+from harness import SOURCE_ROOT, until
 
 LIBRARY = os.environ.get('KILL_POINTS_LIBRARY') or SOURCE_ROOT + '/build/tests/mount/kill_points.so'
 _NUMBER = struct.Struct('q')
-_LEFT, _NEXT, _KILLS, _PASSED, _POISON, _WHERE, _SIZE = 0, 8, 16, 24, 32, 40, 104
+_LEFT, _NEXT, _KILLS, _PASSED, _POISON, _START, _STARTS, _WHERE, _SIZE = 0, 8, 16, 24, 32, 40, 48, 56, 120
+_GOES_ON, _WAITS, _ENDS = range(3)
 
 
 class KillPoints:
@@ -36,6 +37,22 @@ class KillPoints:
     def poison(self, on):
         """Whoever answers statfs(2) is killed."""
         _NUMBER.pack_into(self.memory, _POISON, on)
+
+    # What a daemon does that is started again:
+
+    def wait(self):
+        """Before anything else, until go()."""
+        _NUMBER.pack_into(self.memory, _START, _WAITS)
+
+    def waits(self):
+        until(lambda: self._get(_STARTS), 'the daemon is started again')
+
+    def go(self):
+        _NUMBER.pack_into(self.memory, _START, _GOES_ON)
+
+    def end(self):
+        """At once, with status 3."""
+        _NUMBER.pack_into(self.memory, _START, _ENDS)
 
     @property
     def kills(self):

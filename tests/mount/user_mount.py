@@ -9,7 +9,7 @@ import signal
 import stat
 import subprocess
 
-from harness import (ALICE, BOB, NOBODY, ZKLOCKFS, Taker, as_user, check, check_equal, check_user, libc, mounted,
+from harness import (ALICE, BOB, NO_KEEPER, NOBODY, ZKLOCKFS, Taker, as_user, check, check_equal, check_user, libc, mounted,
                      raw_open, run, spawn, until)
 
 _MS_BIND = 0x1000
@@ -24,11 +24,12 @@ def device_for_all(case):
 
 
 class UserMount:
-    def __init__(self, case, server, point):
+    def __init__(self, case, server, point, *options):
         self.point = point
         self.log = open(case.directory + '/user.log', 'a+', encoding='utf-8')
         self.process = spawn(['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups', ZKLOCKFS, '-f',
-                              '-o', 'host=a,on_lost=kill,session_timeout=5s,tick_time=500ms', f'127.0.0.1:{server.port}/locks', point],
+                              '-o', ','.join(['host=a,on_lost=kill,session_timeout=5s,tick_time=500ms', *options]),
+                              f'127.0.0.1:{server.port}/locks', point],
                              stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         until(lambda: self.process.poll() is not None or
               as_user(ALICE, raw_open, point + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
@@ -52,7 +53,7 @@ def test(case):
     os.chown(point, ALICE, ALICE)
     door = point + '/build/lock'
 
-    mount = UserMount(case, server, point)
+    mount = UserMount(case, server, point, NO_KEEPER)
     check_user(0, ALICE, os.mkdir, point + '/build')
     check_user(0, ALICE, raw_open, door, os.O_RDWR)
     for uid in (0, BOB, NOBODY):

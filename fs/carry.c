@@ -70,9 +70,14 @@ void carry_read(struct carry *carry, const void *bytes, size_t len)
 	carry->at = 0;
 }
 
+bool carry_has(const struct carry *carry, unsigned version)
+{
+	return !carry->loads || carry->version >= version;
+}
+
 void carry_read_all(const struct carry *carry)
 {
-	if (carry->loads && carry->at != carry->len)
+	if (carry->loads && carry->at != carry->len && !carry->more)
 		carry->refuse("the state goes on behind its end");
 }
 

@@ -21,6 +21,10 @@ struct carry {
 	bool checks;  /* it is read to see if it is good: there are no descriptors, no engine */
 	bool crashed; /* who has written it is dead, and with it the descriptors */
 	bool gathers; /* it is written for the descriptors that it names */
+	/* Of what is read: who has written it; and he may know more than this version, at the end
+	 * of each record. */
+	unsigned version;
+	bool more;
 	/* Of what is read: it is not good. */
 	void (*refuse)(const char *why) __attribute__((noreturn));
 	const char *lacks; /* it cannot be written, and why; or NULL */
@@ -35,7 +39,9 @@ struct carry {
 void carry_begin(struct carry *carry);
 /* A record is read next, which stays where it is. */
 void carry_read(struct carry *carry, const void *bytes, size_t len);
-/* Nothing of it is left to read. */
+/* What a record has at its end since that version: it is written, or there to be read. */
+bool carry_has(const struct carry *carry, unsigned version);
+/* Nothing of it is left to read, unless it is more than this version knows. */
 void carry_read_all(const struct carry *carry);
 /* Let an exec pass on the descriptors that were gathered; or no longer. */
 void carry_pass(const struct carry *carry, bool pass);

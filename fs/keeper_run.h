@@ -9,7 +9,9 @@
 
 #include <sys/types.h>
 
-/* A message over the socket. */
+/* A message over the socket. After a reload both ends may be of different versions: a word that one
+ * does not know is passed over, and none changes what it means, or its size. The same holds for the
+ * environment below. */
 struct keeper_word {
 	enum { KEEPER_HAS, KEEPER_SERVES, KEEPER_LEAVES } word;
 	/* KEEPER_HAS: which descriptor (enum keeper_gift) comes with it, and its number there. */

@@ -18,18 +18,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Another number: another order of what is kept, or another meaning. Whoever knows this one
- * takes over from all who have written it. */
-#define VERSION 2
+/* Another number: something more at the end of a record (carry_has()), which others pass over.
+ * Whoever is older than LEAST cannot go on with what is written here, nor this one with what he
+ * has written: for another order, or another meaning. Tests give others. */
+#ifndef LEDGER_VERSION
+#define LEDGER_VERSION 3
+#define LEDGER_LEAST 3
+#endif
 
 /* What changes by itself is written no more often. */
 #define SELDOM_NS 1000000000
+
+/* For tests: a later version, which keeps a number more of the mount, of each node and hold. */
+static void later_carry(struct carry *carry)
+{
+#ifdef LEDGER_LATER
+	unsigned later = LEDGER_LATER;
+
+	if (carry_has(carry, LEDGER_VERSION))
+		CARRY_U32(carry, later);
+	if (later != LEDGER_LATER)
+		carry->refuse("what is later is not read well");
+#endif
+	(void)carry;
+}
 
 /* ---- objects ---- */
 
 static void carry_node(struct carry *carry, struct face *face, struct kept *kept)
 {
 	node_kept_carry(carry, face->nodes, kept);
+	later_carry(carry);
 }
 
 static void carry_content(struct carry *carry, struct face *face, struct kept *kept)
@@ -42,6 +61,7 @@ static void carry_hold(struct carry *carry, struct face *face, struct kept *kept
 	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind, &claim_hold_kind};
 
 	hold_kept_carry(carry, face, kept, kinds);
+	later_carry(carry);
 }
 
 static void carry_history(struct carry *carry, struct face *face, struct kept *kept)
@@ -67,11 +87,14 @@ enum part { PART_HEAD = 1, PART_MOUNT, PART_NUMBERS, PART_TOTALS, PART_PAUSES, P
 
 static void head_carry(struct carry *carry, const char **mountpoint)
 {
-	unsigned version = VERSION;
+	unsigned version = LEDGER_VERSION, least = LEDGER_LEAST;
 
 	CARRY_U32(carry, version);
-	if (version != VERSION)
+	CARRY_U32(carry, least);
+	if (version < LEDGER_LEAST || least > LEDGER_VERSION)
 		carry->refuse("the state is of another version");
+	carry->version = version;
+	carry->more = version > LEDGER_VERSION;
 	*mountpoint = carry_text(carry, *mountpoint);
 	log_carry(carry);
 	if (!*mountpoint)
@@ -81,10 +104,10 @@ static void head_carry(struct carry *carry, const char **mountpoint)
 static void mount_carry(struct carry *carry, struct ledger *ledger)
 {
 	struct face *face = ledger->face;
+	const char *version = carry_text(carry, ZKLOCKFS_VERSION);
 
-	if (!carry->loads)
-		snprintf(ledger->from, sizeof(ledger->from), "%s", ZKLOCKFS_VERSION);
-	carry_copy(carry, ledger->from, sizeof(ledger->from));
+	if (carry->loads)
+		snprintf(ledger->from, sizeof(ledger->from), "%s", version ? version : "");
 	CARRY_INT(carry, ledger->mount_id);
 	carry_copy(carry, ledger->device, sizeof(ledger->device));
 	greeting_carry(carry, face);
@@ -102,6 +125,7 @@ static void numbers_carry(struct carry *carry, struct ledger *ledger)
 	fhs_carry(carry, &face->fhs);
 	CARRY_64(carry, face->reloads);
 	CARRY_64(carry, face->adoptions);
+	later_carry(carry);
 }
 
 /* For log and metrics: after a crash some of the last may be missing. */
@@ -342,6 +366,7 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	nodes_carried(face->nodes);
 	if (!carry->checks)
 		guardian_carried(face->guardian);
-	if (!carry->crashed) /* otherwise it has other descriptors than the store says */
+	/* Otherwise it has other descriptors than the store says, or the records are another's. */
+	if (!carry->crashed && carry->version == LEDGER_VERSION)
 		keeping_read_all(keeping);
 }

@@ -14,10 +14,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* As large as that is what stays allocated. */
+/* A room of this size stays allocated. */
 #define ROOM_MIN 65536
 
-/* Its bytes stand behind it. */
+/* Its bytes follow. */
 struct answer {
 	size_t len;
 	bool opens;
@@ -64,7 +64,7 @@ static void trace(const struct face *face, const struct fuse_out_header *header)
 		trace_answer(face->trace, header->unique, header->error);
 }
 
-/* What an aborted mount does not take is left to its end. */
+/* The mount was aborted: its end closes that open file. */
 static void ignore_unopened(struct face *face, uint64_t fh)
 {
 	(void)face;
@@ -114,7 +114,7 @@ void answers_record(struct face *face)
 
 		at += size_with(answer->len);
 		if (store_answer(face->keeping.store, answer->opens, &iov, 1) < 0)
-			return; /* the commit says so */
+			return; /* the commit will fail, too */
 	}
 }
 

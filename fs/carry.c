@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry.c - see carry.h. Most numbers are small, and there are many: each is written with its
- * sign as the lowest bit, 7 bits to a byte, the lowest first, and the highest bit says that more
- * follow. Texts and bytes have their length before them.
+ * carry.c - see carry.h. Most numbers are small, and there are many. The sign of a number becomes
+ * its lowest bit. Then it is written with 7 bits in a byte, the lowest first; the highest bit of a
+ * byte says that another byte follows. Texts and bytes have their length before them.
  */
 #include "carry.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define NO_TEXT (-1)
-/* 64 bits, 7 to a byte. */
+/* For 64 bits, 7 in a byte. */
 #define NUMBER_BYTES 10
 
 void carry_lack(struct carry *carry, const char *why)
@@ -23,7 +23,7 @@ void carry_lack(struct carry *carry, const char *why)
 
 /* ---- writing ---- */
 
-/* For so many bytes more. False: there is no memory, and the record is of no use. */
+/* Room for so many bytes more. False: there is no memory, and the record is of no use. */
 static bool make_record_room(struct carry *carry, size_t len)
 {
 	size_t room = 2 * (carry->room + len);

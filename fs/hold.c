@@ -16,9 +16,9 @@
 #include <string.h>
 #include <utlist.h>
 
-/* No answer of the engine has come while the hold lingered. */
+/* The engine has not answered while the hold lingered. */
 #define NO_ANSWER 1
-/* How much time of a turn may be used for families that join. */
+/* The time of one turn that may be spent on families that join. */
 #define ADMIT_US 5000
 
 struct hold *hold_of_lingering(struct lingering *lingering)
@@ -109,8 +109,8 @@ static void stop_lingering(struct lingering *lingering)
 
 /* ---- waiting ---- */
 
-/* The caller answers the request right after, which also ends its interrupts (and
- * libfuse holds the request's lock while it calls one). */
+/* The caller must answer the request right after: that also ends its interrupts. (Here the
+ * interrupt function cannot be taken back: libfuse holds the request's lock while it calls it.) */
 static fuse_req_t stop_waiting(struct hold *hold, enum hold_state to)
 {
 	fuse_req_t req = hold->req;
@@ -120,7 +120,7 @@ static fuse_req_t stop_waiting(struct hold *hold, enum hold_state to)
 	return req;
 }
 
-/* Answered before the lock came; after EINTR the place is kept for a while. */
+/* The request is answered before the lock came. After EINTR the place is kept for a while. */
 static void answer_early(struct hold *hold, int error)
 {
 	struct face *face = hold->face;
@@ -140,8 +140,8 @@ static void wait_interrupted(fuse_req_t req, void *ctx)
 
 /* ---- families ---- */
 
-/* The processes that asked before their family had the lock. False: some are left for the next
- * turn. */
+/* Lets waiting processes join a family that was granted the lock after they had asked. False: some
+ * are left for the next turn. */
 static bool admit_family(struct hold *family)
 {
 	struct face *face = family->face;
@@ -176,7 +176,7 @@ static void admit_families(struct face *face)
 
 /* ---- the answer ---- */
 
-/* From now on. */
+/* The door's most and least times begin with the grant. */
 static void begin_limits(struct hold *hold)
 {
 	const struct door *door = &hold->node->door;
@@ -261,8 +261,8 @@ static void lock_lost(void *ctx)
 
 /* ---- asking ---- */
 
-/* Nobody can have a lock that was lost while the hold lingered. The process is the same one if it
- * lives, but may have changed its user. */
+/* A lock that was lost while the hold lingered is of no use. If the process lives it is the same
+ * one, but it may have changed its user. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
 	return family_lives(hold->lingering.pidfd) && hold->uid == request->uid &&
@@ -357,7 +357,7 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 	hold->req = req;
 	hold->unique = pending_unique(hold->face);
 	hold->since_us = hold->face->clock_us();
-	hold->compared = hold->face->grants; /* by hold_of_family(), before */
+	hold->compared = hold->face->grants; /* the caller has asked hold_of_family() */
 	hold_step(hold, HOLD_WAITING);
 	if (hold->answer != NO_ANSWER)
 		answer_request(hold, hold->answer);
@@ -469,7 +469,7 @@ void holds_end(struct face *face, bool leave)
 	}
 }
 
-/* When the oldest request must be answered, since the kernel would abort the mount otherwise. */
+/* The time when the oldest request must be answered: later the kernel would abort the mount. */
 static int64_t waits_until(const struct face *face)
 {
 	int64_t wait = kernel_limit_wait_us(face->kernel_limit_s);

@@ -53,13 +53,13 @@ static void holders_carry(struct carry *carry, struct hold *hold,
 	DL_FOREACH(hold->holders, holder)
 		if (carry->loads && !carry->checks && hold->state == HOLD_HELD &&
 		    guardian_has_lost(guardian, holder->slot))
-			lc_limit(hold->taker, 0); /* it is being stopped */
+			lc_limit(hold->taker, 0); /* the guardian stops it already */
 	CARRY_BOOL(carry, admits);
 	if (carry->loads && admits)
 		DL_APPEND2(hold->face->admitting, hold, admit_prev, admit_next);
 }
 
-/* The way that it once went: the lists that it stands in follow from that. */
+/* The hold takes the steps that once led to its state, so that it gets into its lists. */
 static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
 {
 	hold_step(hold, HOLD_WAITING);
@@ -163,13 +163,13 @@ static int compare_requests(const struct hold *a, const struct hold *b)
 	return a->since_us < b->since_us ? -1 : a->since_us > b->since_us;
 }
 
-static void find_others(struct carry *carry, struct hold *hold)
+static void finish_hold(struct carry *carry, struct hold *hold)
 {
 	if (hold->kind->carried)
 		hold->kind->carried(carry, hold);
 }
 
-/* They were read in the order in which they asked first. */
+/* The records were read in the order of the first requests. */
 void holds_carried(struct carry *carry, struct face *face)
 {
 	struct lingering *lists[] = {face->linger.waiting, face->linger.heads}, *lingering;
@@ -178,8 +178,8 @@ void holds_carried(struct carry *carry, struct face *face)
 	DL_SORT(face->held, compare_serials);
 	DL_SORT(face->waiting, compare_requests);
 	DL_FOREACH(face->waiting, hold)
-		find_others(carry, hold);
+		finish_hold(carry, hold);
 	for (size_t i = 0; i < 2; i++)
 		DL_FOREACH(lists[i], lingering)
-			find_others(carry, hold_of_lingering(lingering));
+			finish_hold(carry, hold_of_lingering(lingering));
 }

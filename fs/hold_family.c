@@ -22,16 +22,15 @@ static int distance_to(const struct hold *hold, const struct lineage *lineage)
 	DL_FOREACH(hold->holders, holder) {
 		int distance = lineage_find(lineage, holder->pid);
 
-		/* A holder that still lives was the process of that number when the lineage was
-		 * read. */
+		/* If the holder still lives, it had that number when the lineage was read. */
 		if (distance >= 0 && distance < least && family_lives(holder->life))
 			least = distance;
 	}
 	return least;
 }
 
-/* A process that shares a hold loses the lock when its taker does, who may evict himself, and is
- * stopped then. So only processes that this user might signal anyway may join. */
+/* A process that has joined loses the lock with the hold, and is stopped then. The user of the hold
+ * may evict it at any time. So only processes that this user may signal anyway may join. */
 static bool may_join(const struct hold *hold, const struct lineage *lineage)
 {
 	struct process_status status;

@@ -78,7 +78,7 @@ void holder_watch_waiters(struct holder *holder)
 	lc_watch_waiters(holder->hold->taker, waiters_changed);
 }
 
-/* Others see why nobody can have it. */
+/* The reason tells others why the lock is not free. */
 static void keep_lock(struct hold *hold)
 {
 	int64_t left_us = hold->least_until_us - hold->face->clock_us();
@@ -88,11 +88,11 @@ static void keep_lock(struct hold *hold)
 
 	snprintf(text, sizeof(text), "kept until %s, given back: %s", view_time(until, until_ms),
 	         *reason ? reason : "-");
-	(void)lc_set_reason(hold->taker, text, strlen(text)); /* it can do without */
+	(void)lc_set_reason(hold->taker, text, strlen(text)); /* an error does no harm */
 	hold_step(hold, HOLD_KEPT);
 }
 
-/* Nobody has the lock by it any more. */
+/* The last holder is gone. */
 static void give_back(struct hold *hold)
 {
 	if (hold->state == HOLD_HELD && hold->least_until_us != INT64_MIN &&

@@ -11,23 +11,23 @@
 struct holder {
 	struct hold *hold;            /* NULL: none */
 	const struct hold_kind *kind; /* its own: a door may join what flock(2) has taken */
-	pid_t pid;                    /* the process that opened or locked */
-	int life;                     /* and as family_watch() tells it from a later one */
-	uid_t uid;                    /* of the process; another user might not signal it */
+	pid_t pid;                    /* the process that opened or locked, */
+	int life;                     /*   and its pidfd of family_watch() */
+	uid_t uid;                    /* of the process; other users may not signal it */
 	int slot;                     /* the guardian's; -1: not guarded */
 	bool watches_waiters;
 	struct holder *prev, *next; /* in hold->holders */
 };
 
-/* One more holder, which has opened that door. 0, or as of guardian_hold(): its process could
- * not be stopped if the lock got lost. To be called while its request is pending. */
+/* One more holder of a hold, which has opened that door. 0; or an error of guardian_hold(): its
+ * process could not be stopped if the lock were lost. To be called while its request is pending. */
 int holder_join(struct holder *holder, struct hold *hold, const struct hold_kind *kind,
                 const struct caller *caller, uid_t uid, const struct node *door);
-/* The holder has the lock no longer. With the last one the hold is gone, or KEPT. */
+/* The holder does not have the lock any more. With the last holder the hold is gone, or KEPT. */
 void holder_part(struct holder *holder);
-/* The holder has the lock by another hold from now on, and keeps its slot. */
+/* The holder has the lock by another hold from now on, and keeps its slot with the guardian. */
 void holder_move(struct holder *holder, struct hold *to);
-/* Wake the holder, once, when it may have changed whether a taker waits behind the lock. */
+/* From now on kind->wake() is called, once, when a taker may have come or gone behind the lock. */
 void holder_watch_waiters(struct holder *holder);
 
 #endif

@@ -21,20 +21,20 @@
 #define HEAD_BYTES 4096
 #define ALL_BYTES (HEAD_BYTES + STORE_REQUESTS_BYTES + 2 * JOURNAL_HALF_BYTES)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-/* Populated at a time. A half keeps as much when it is given back. */
+/* So much is populated at a time. A half keeps as much when its memory is given back. */
 #define CHUNK ((size_t)256 * 1024)
-/* Given back at a time: much of it at once would stop the loop. */
+/* So much is given back at a time: more would stop the loop for too long. */
 #define GIVEN_BACK (16 * CHUNK)
 
-/* The commit word: the lower half of the commit's number, the half, its length in units. */
+/* The commit word: the lower 32 bits of the commit's number, the half, its length in units. */
 #define UNIT 8
 #define WORD_HALF (UINT64_C(1) << 31)
 #define WORD_LEN (WORD_HALF - 1)
 
-/* In the requests' part: `follows` that commit. */
+/* Among the requests: a request that was read after the commit of number `follows`. */
 struct room {
 	_Atomic uint64_t follows;
-	uint32_t len; /* the request's own first bytes */
+	uint32_t len; /* these are the request's own first bytes */
 };
 
 static_assert(sizeof(struct journal_head) <= HEAD_BYTES, "the head has its page");
@@ -77,14 +77,14 @@ static unsigned char *requests_of(const struct journal *journal)
 	return (unsigned char *)journal->head + HEAD_BYTES;
 }
 
-/* For Linux before 5.14. Once the memory is there, to write to it is no error any more. */
+/* For Linux before 5.14. Once fallocate(2) has the memory, writing to it is no error. */
 static int populate_by_hand(const struct journal *journal, unsigned char *bytes, size_t len)
 {
 	off_t at = bytes - (unsigned char *)journal->head;
 
 	if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, at, (off_t)len) < 0)
 		return -1;
-	for (size_t i = 0; i < len; i += HEAD_BYTES) { /* a page, or less */
+	for (size_t i = 0; i < len; i += HEAD_BYTES) { /* no page is smaller */
 		volatile unsigned char *byte = bytes + i;
 
 		*byte = *byte;
@@ -92,8 +92,9 @@ static int populate_by_hand(const struct journal *journal, unsigned char *bytes,
 	return 0;
 }
 
-/* That many bytes, of which the first `*room` are there: what is written to is there before, and
- * in the page tables, so that a dying process still gets what read(2) copies to it. */
+/* Populates the first `wanted` bytes, of which the first `*room` are populated already. They are
+ * then in the page tables too, so that read(2) copies a request to them even while the process is
+ * being killed. */
 static int populate(const struct journal *journal, unsigned char *bytes, size_t *room,
                     size_t wanted, size_t most)
 {
@@ -120,7 +121,7 @@ static int make_memory(void)
 	struct rlimit limit;
 	int fd, r = 0;
 
-	/* It would be told by a signal. */
+	/* Otherwise SIGXFSZ would come. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < ALL_BYTES)
 		return -EFBIG;
 	fd = memfd_create("zklockfs-store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -205,7 +206,7 @@ static const char *check_head(const struct journal *journal)
 	return journal->head->spoilt ? "the state was given up" : NULL;
 }
 
-/* How much of a half was once written, from its beginning on. */
+/* How many bytes of a half were ever written to, from its beginning on. */
 static size_t filled_bytes(const struct journal *journal, const struct journal_half *half)
 {
 	off_t begin = place_of(journal, half->bytes), end = lseek(journal->fd, begin, SEEK_HOLE);
@@ -214,7 +215,7 @@ static size_t filled_bytes(const struct journal *journal, const struct journal_h
 	return len < JOURNAL_HALF_BYTES ? len : JOURNAL_HALF_BYTES;
 }
 
-/* The last commit, as far as its word tells; all of that was once written. */
+/* What the commit word says of the last commit; all of its bytes must have been written. */
 static const char *look_at_commit(struct journal *journal)
 {
 	uint64_t word = atomic_load_explicit(&journal->head->commit, memory_order_acquire);

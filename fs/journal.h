@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * journal.h - the memory of a store (store.h): a head, requests, and two halves, one of which is
- * good. A half is a row of batches, which are only ever appended, so that it can be read up to
- * the last commit while another appends.
+ * good. A half is a row of batches. Batches are only appended, so that one process can read up to
+ * the last commit while another process appends.
  *
- *   head      commit word: which half is good, up to where
- *   requests  the number of the commit that each follows, its bytes
+ *   head      commit word: which half is good, and its length
+ *   requests  each with the number of the commit that it follows, and its bytes
  *   half 0    batch: journal_batch, items ...
- *   half 1        item: journal_item, its bytes, filled up to 8 each
+ *   half 1        item: journal_item, its bytes, filled up to a multiple of 8
  *
- * The commit word is stored behind all that it stands for. That is enough: what a dead process
- * has stored is in the memory, in the order of its instructions for all who look later; the
- * release keeps the compiler to that order, and the processor for those who look meanwhile.
+ * The commit word is stored after all bytes that belong to the commit. That is enough: the stores
+ * of a dead process are in the memory, in the order of its instructions. The release makes the
+ * compiler keep that order, and the processor too, for processes that read meanwhile.
  *
- * Memory is populated before it is written, so that where there is none an error is told and no
- * SIGBUS comes. The size is sealed: nobody can cut the file off below a mapping.
+ * Memory is populated before it is written to: so a lack of memory is an error, and no SIGBUS. The
+ * size is sealed: no process can make the file shorter than a mapping of it.
  */
 #ifndef FS_JOURNAL_H
 #define FS_JOURNAL_H
@@ -23,7 +23,7 @@
 
 #include <stdatomic.h>
 
-/* In a half; so much may be recorded. */
+/* The bytes of a half: no store has more records than fit in it. */
 #define JOURNAL_HALF_BYTES ((size_t)(sizeof(void *) < 8 ? 128 : 256) * 1024 * 1024)
 /* Instead of a length: the record is gone. */
 #define JOURNAL_GONE UINT32_MAX
@@ -32,7 +32,7 @@ struct journal_batch {
 	uint64_t sum;     /* of what follows */
 	uint64_t len;     /* with this head */
 	uint64_t number;  /* of the commit */
-	uint64_t answers; /* bytes of items at its end, whose kind is 0 and whose key the tag */
+	uint64_t answers; /* bytes of its last items, the answers: kind 0, key the tag */
 };
 
 struct journal_item {
@@ -43,11 +43,11 @@ struct journal_item {
 struct journal_half {
 	unsigned char *bytes;
 	size_t len;   /* written */
-	size_t batch; /* where the batch begins that is being written */
+	size_t batch; /* the beginning of the batch that is being written */
 	size_t room;  /* populated */
 };
 
-/* What stands there at once, not by a commit. */
+/* `commit` apart, these take effect at once, and not by a commit. */
 struct journal_head {
 	uint64_t magic, version;
 	_Alignas(64) _Atomic uint64_t commit;
@@ -60,33 +60,33 @@ struct journal {
 	int fd;
 	struct journal_head *head; /* the memory's beginning */
 	struct journal_half halves[2];
-	unsigned char *copy;  /* that the good half is of, if it is one */
+	unsigned char *copy;  /* journal_copy(): the good half; NULL */
 	unsigned good;        /* half */
 	uint64_t number;      /* of the last commit */
-	size_t requests;      /* bytes of those that are kept, */
-	size_t requests_room; /*   and so many are populated */
+	size_t requests;      /* bytes of the requests that are kept, */
+	size_t requests_room; /*   and so many bytes are populated for them */
 };
 
 int journal_create(struct journal *journal);
-/* Either returns NULL, or why not. To write on, in the good half; and a copy of it. What it has is
- * not looked at yet. */
+/* To go on writing in the good half; or with a copy of it, only to read. NULL, or why not. The
+ * batches are not looked at yet. */
 const char *journal_open(struct journal *journal, int fd);
 const char *journal_copy(struct journal *journal, int fd);
-/* What was opened is good: requests come behind those that are there. */
+/* The opened journal was read and is good: new requests come behind those that are there. */
 void journal_go_on(struct journal *journal);
-/* Of whatever stands there: another value, another commit. */
+/* The commit word, unchecked: if it differs, there was another commit. */
 uint64_t journal_commit_of(int fd);
-/* The descriptor of one that was opened stays open if it is left; that of a copy in any case. */
+/* Both unmap it. Only journal_close() closes the descriptor, unless it is of a copy. */
 void journal_leave(struct journal *journal);
 void journal_close(struct journal *journal);
 
 /* ---- reading ---- */
 
-/* The next batch of the good half, from `*at` on. NULL: there is none, and `*ret_why` there should
- * be one. */
+/* The next batch of the good half, from `*at` on. NULL: there is none; if one should be there,
+ * `*ret_why` says what is wrong. */
 const struct journal_batch *journal_next_batch(struct journal *journal, size_t *at,
                                                const char **ret_why);
-/* The next item of a row. False: none ends where the row does. */
+/* The next item of a row. False: no whole item is left. */
 bool journal_next_item(const unsigned char *row, size_t len, size_t *at,
                        struct journal_item *ret_item, const unsigned char **ret_bytes);
 bool journal_next_request(const struct journal *journal, size_t *at, const void **ret_bytes,
@@ -94,21 +94,23 @@ bool journal_next_request(const struct journal *journal, size_t *at, const void 
 
 /* ---- writing ---- */
 
-/* What an item needs. */
+/* The bytes of an item with so many bytes of data. */
 size_t journal_size(size_t len);
-/* 0, -ENOMEM or -ENOSPC; and where it is. */
+/* A batch begins. 0, -ENOMEM or -ENOSPC, as of the next two. */
 int journal_begin(struct journal *journal, unsigned half);
+/* It gets one more item, whose data is at `*ret_bytes` then. */
 int journal_append(struct journal *journal, unsigned half, const struct journal_item *item,
                    const void *bytes, const unsigned char **ret_bytes);
-/* Items as they are: a row of them. */
+/* It gets a row of items as they are. */
 int journal_append_row(struct journal *journal, unsigned half, const void *row, size_t len,
                        const unsigned char **ret_row);
+/* The batch ends. Its last bytes, so many, are answers. */
 void journal_end(struct journal *journal, unsigned half, size_t answers);
-/* The half is the good one, with its last batch; no requests follow yet. */
+/* This half is the good one now, up to its last batch. No request follows yet. */
 void journal_commit(struct journal *journal, unsigned half);
-/* What the other half has is not needed any more: some of its memory goes at each call. */
+/* The other half is not needed any more. Each call gives back some of its memory. */
 void journal_give_back(struct journal *journal);
-/* Its first 8 bytes are 0. NULL: no memory, or too many. */
+/* Room for a request. Its first 8 bytes are 0. NULL: no memory, or too many requests. */
 void *journal_request_room(struct journal *journal, size_t size);
 void journal_request_add(struct journal *journal, size_t len);
 

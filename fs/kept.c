@@ -151,7 +151,7 @@ void keeping_check(struct keeping *keeping, struct carry *carry, kept_carry_fn *
 	for (int kind = 0; kind < KEPT_KINDS; kind++)
 		if (carry_of[kind] &&
 		    keeping_count(keeping, (enum kept_kind)kind) != counts[kind]) {
-			fprintf(stderr, "a record of kind %d is of no object\n", kind);
+			fprintf(stderr, "a record of kind %d has no object\n", kind);
 			abort();
 		}
 }

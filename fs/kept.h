@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * kept.h - objects that outlive this process: each has a record in the store (store.h), from which
- * another process makes it anew.
+ * another process can make it anew.
  *
  *   kept_begin() ─► [TOUCHED] ──the turn ends: its record is written──► [CLEAN] ─► kept_end()
  *                       ▲                                                  │
  *                       └──────kept_touch(): it changes, or may have───────┘
  *
- * Whatever changes an object touches it. What is touched in vain costs a comparison; what is
- * changed and not touched is an error, which the tests look for: keeping_check().
+ * Code that changes an object must touch it. A touch without a change costs a comparison. A change
+ * without a touch is a bug, which the tests look for: keeping_check().
  */
 #ifndef FS_KEPT_H
 #define FS_KEPT_H
@@ -23,7 +23,7 @@ struct store;
 
 /* In the order in which they are read: each needs only what stands before it. */
 enum kept_kind {
-	KEPT_NOT, /* nothing is kept of it */
+	KEPT_NOT, /* it has no record */
 	KEPT_MOUNT,
 	KEPT_ENGINE,
 	KEPT_NODE,
@@ -38,7 +38,7 @@ enum kept_kind {
 	KEPT_KINDS,
 };
 
-/* A part of the object. All 0: not kept. */
+/* A part of the object. All 0: it has no record. */
 struct kept {
 	struct keeping *in;
 	uint64_t key; /* its number among those of its kind */
@@ -50,27 +50,27 @@ struct kept {
 struct keeping {
 	struct store *store; /* NULL: nothing is written */
 	struct kept *touched, *clean;
-	size_t objects;   /* in both */
+	size_t objects;   /* in both lists */
 	uint64_t last;    /* number that was given to an object */
 	uint64_t reading; /* the number of the record that is being read; 0: none is */
 };
 
-/* Says what is to be kept of an object, as any function with a carry does. `kept`: NULL if the
- * object is to be made, from what is read. */
+/* Writes or reads the record of an object: carry.h. `kept` is NULL if the object is to be made of
+ * the record that is read. */
 typedef void kept_carry_fn(struct carry *carry, struct face *face, struct kept *kept);
 
-/* A new object. `in`: NULL if nothing is kept of it. `number`: 0 for one that rises with every
- * object that gets one. */
+/* A new object. `in`: NULL if it is to have no record. `number`: 0 for the next free one. */
 void kept_begin(struct keeping *in, struct kept *kept, enum kept_kind kind, uint64_t number);
 void kept_touch(struct kept *kept);
-/* Also if nothing was kept of it. */
+/* The object ends. It may have no record. */
 void kept_end(struct kept *kept);
 
-/* The records of all that was touched; `carry_of`: by kind. An error of carry_lack() is left in
- * *carry, which is the caller's to use as a buffer. */
+/* Writes the records of all touched objects; `carry_of`: by kind. The caller's *carry is used as a
+ * buffer; an error of carry_lack() is left in it. */
 void keeping_write(struct keeping *keeping, struct carry *carry, kept_carry_fn *const carry_of[],
                    struct face *face);
-/* All objects, whether touched or not, are written nowhere: for what *carry gathers on the way. */
+/* Goes through the records of all objects and writes none: so that *carry gathers their
+ * descriptors. */
 void keeping_visit(struct keeping *keeping, struct carry *carry, kept_carry_fn *const carry_of[],
                    struct face *face);
 /* How many records there are. */
@@ -78,9 +78,9 @@ size_t keeping_count(const struct keeping *keeping, enum kept_kind kind);
 /* Makes all objects of one kind from their records. */
 void keeping_read(struct keeping *keeping, struct carry *carry, enum kept_kind kind,
                   kept_carry_fn *carry_one, struct face *face);
-/* All were read, and are as the store has them. */
+/* All records were read, and all objects are as the store has them. */
 void keeping_read_all(struct keeping *keeping);
-/* For tests: aborts if an object is not as its record says, or a record is of none. */
+/* For tests: aborts if an object is not as its record says, or a record has no object. */
 void keeping_check(struct keeping *keeping, struct carry *carry, kept_carry_fn *const carry_of[],
                    struct face *face);
 

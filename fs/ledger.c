@@ -18,18 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Another number: something more at the end of a record (carry_has()), which others pass over.
- * Whoever is older than LEAST cannot go on with what is written here, nor this one with what he
- * has written: for another order, or another meaning. Tests give others. */
+/* A new number says that a record has one more part at its end (carry_has()), which older versions
+ * pass over. A new order or meaning also needs a new LEAST: then this version and versions older
+ * than LEAST cannot take over from each other. Tests set other numbers. */
 #ifndef LEDGER_VERSION
 #define LEDGER_VERSION 3
 #define LEDGER_LEAST 3
 #endif
 
-/* What changes by itself is written no more often. */
+/* Parts that change with time are written no more often. */
 #define SELDOM_NS 1000000000
 
-/* For tests: a later version, which keeps a number more of the mount, of each node and hold. */
+/* For tests: a later version, which has one more number in the records of the mount, and of each
+ * node and hold. */
 static void later_carry(struct carry *carry)
 {
 #ifdef LEDGER_LATER
@@ -115,7 +116,7 @@ static void mount_carry(struct carry *carry, struct ledger *ledger)
 	guardian_carry(carry, &face->guardian);
 }
 
-/* No number is given twice; and how often the mount was taken over. */
+/* Numbers that must never be given again; and how often the mount was taken over. */
 static void numbers_carry(struct carry *carry, struct ledger *ledger)
 {
 	struct face *face = ledger->face;
@@ -128,7 +129,7 @@ static void numbers_carry(struct carry *carry, struct ledger *ledger)
 	later_carry(carry);
 }
 
-/* For log and metrics: after a crash some of the last may be missing. */
+/* For log and metrics: after a crash the last second may be missing. */
 static void totals_carry(struct carry *carry, struct ledger *ledger)
 {
 	struct face *face = ledger->face;
@@ -203,7 +204,7 @@ int ledger_write(struct ledger *ledger, bool all)
 	struct store *store = face->keeping.store;
 
 	if (!face->pending.greeting)
-		return 0; /* nothing was served yet */
+		return 0; /* the kernel has not greeted */
 	if (lc_save_changes(face->lc, write_engine_record, store) < 0)
 		store_spoil(store);
 	write_parts(ledger, all);
@@ -217,7 +218,7 @@ bool ledger_is_behind(const struct ledger *ledger)
 {
 	const struct keeping *keeping = &ledger->face->keeping;
 
-	/* To be told that a lock is lost may be what makes the engine see it. */
+	/* A question to the engine may have made it see that a lock is lost. */
 	return keeping->touched || store_is_behind(keeping->store) ||
 	       lc_has_changed(ledger->face->lc);
 }
@@ -308,7 +309,7 @@ void ledger_read_mount(struct carry *carry, struct store *store, const char **re
 	carry_read_all(carry);
 }
 
-/* -errno; what is read is for free(3). */
+/* The engine's state, for free(3); or -errno. */
 static int join_engine(const struct store *store, void **ret_state, size_t *ret_len)
 {
 	struct store_record *kept = NULL;
@@ -366,7 +367,8 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	nodes_carried(face->nodes);
 	if (!carry->checks)
 		guardian_carried(face->guardian);
-	/* Otherwise it has other descriptors than the store says, or the records are another's. */
+	/* Otherwise some objects are not as their records: they have other descriptors after a
+	 * crash, and another version may have written the records. */
 	if (!carry->crashed && carry->version == LEDGER_VERSION)
 		keeping_read_all(keeping);
 }

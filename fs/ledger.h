@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * ledger.h - all that another process needs to go on with this mount: the kinds of records
- * (kept.h), in which order they are read, and what is known of the mount as a whole.
+ * (kept.h), the order in which they are read, and the records of the mount as a whole.
  *
- * They are written at the end of each turn, before anything that the turn has brought about
- * leaves the process (store.h). So whoever dies leaves a state that others have seen the
- * consequences of, or none of them.
+ * Records are written at the end of each turn, before any request or answer of the turn leaves the
+ * process (store.h). So a process that dies has told others of nothing that is not in its records.
  */
 #ifndef FS_LEDGER_H
 #define FS_LEDGER_H
@@ -16,28 +15,29 @@
 struct ledger {
 	struct face *face;
 	struct servers *servers;
-	/* The mount: where it is, and what mountinfo(5) says of it. */
+	/* The mount as mountinfo(5) has it. */
 	const char *mountpoint;
 	int mount_id;
 	char device[32];
-	unsigned long sessions, losses; /* as the log has told them */
-	int64_t stopped_us;             /* when nothing was served any more, for a reload */
-	char from[32];                  /* the version that has written what was read */
-	/* For what is read: the engine goes on with that. */
+	unsigned long sessions, losses; /* of which the log has told */
+	int64_t stopped_us;             /* a reload: when the old program stopped serving */
+	char from[32];                  /* the version that has written these records */
+	/* The engine is to go on from this state, which was read. */
 	void (*adopt_engine)(void *ctx, const void *bytes, size_t len);
 	void *ctx;
-	/* ledger.c's own. */
+	/* Used in ledger.c alone. */
 	struct carry carry;
-	int64_t looked_ns; /* when what changes seldom, or by itself, was last written */
+	int64_t looked_ns; /* when all parts were last written, also those that seldom change */
 };
 
-/* The records of what has changed in the turn. `all`: also of what changes seldom, or by itself.
- * -ENOMEM, or another errno: nobody can go on with this mount. */
+/* Writes records of the changes of this turn. Some parts of the mount change seldom, or with time:
+ * they are written once a second, or if `all`. -ENOMEM, or another errno: no process can go on
+ * with this mount. */
 int ledger_write(struct ledger *ledger, bool all);
-/* Something was changed since. */
+/* Something has changed since. */
 bool ledger_is_behind(const struct ledger *ledger);
-/* In test builds (-DZKLOCKFS_CHECK_LEDGER): aborts if an object was changed and not touched. For a
- * thousand objects not after every turn. */
+/* In test builds (-DZKLOCKFS_CHECK_LEDGER): aborts if an object has changed and was not touched. If
+ * there are many objects, not in every turn. */
 #ifdef ZKLOCKFS_CHECK_LEDGER
 void ledger_check(struct ledger *ledger);
 #else
@@ -46,12 +46,12 @@ static inline void ledger_check(struct ledger *ledger)
 	(void)ledger;
 }
 #endif
-/* Every descriptor that the records name is passed on by an exec; or no longer. -errno. */
+/* Whether an exec passes on every descriptor that the records name. -errno. */
 int ledger_pass(struct ledger *ledger, bool pass);
 void ledger_finish(struct ledger *ledger);
 
-/* What carry->loads and all that was said of it before; `*ret_mountpoint` is good as long as the
- * store. Then all the rest. */
+/* First the mount point, which is good as long as the store; then all the rest. `carry->loads` and
+ * its other fields were set by the caller. */
 void ledger_read_mount(struct carry *carry, struct store *store, const char **ret_mountpoint);
 void ledger_read(struct ledger *ledger, struct carry *carry);
 

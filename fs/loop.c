@@ -4,27 +4,26 @@
  *
  *   one turn:  poll ─► FUSE requests (a bounded number; none while the clock is in
  *              doubt, lc_doubted()) ─► signals
- *              ─► holds that waited or lingered long enough ─► addresses
- *              ─► lc_process(): who is handed a lock, ZooKeeper, timers, listings, answers
- *              ─► what has changed is recorded (ledger.h)
- *              ─► lc_send(): what this turn asks of ZooKeeper
- *              ─► what the kernel is to be told leaves (answers.h)
+ *              ─► holds that have waited or lingered long enough ─► addresses
+ *              ─► lc_process(): locks are handed over, ZooKeeper, timers, listings, questions
+ *              ─► all changes are recorded (ledger.h)
+ *              ─► lc_send(): the turn's requests to ZooKeeper leave
+ *              ─► the turn's answers to the kernel leave (answers.h)
  *
- * The poll array is made anew every turn: the ZooKeeper client's socket comes
- * back under the same number.
+ * The poll array is made anew in every turn, since the ZooKeeper client may have opened a new
+ * socket under the number of the old one.
  *
  *   [SERVES] ──told to leave──► [DRAINS] ──too long──► [FORFEITED] ──too long──► [OVER]
  *       └──the engine is unusable──┘▲
  *
- * Told to leave (SIGTERM, SIGINT, SIGHUP): no takers any more, those that wait get
- * ESHUTDOWN, the mount disappears from the tree, and holders are served until the
- * last has closed, or the time for it is over. Then they lose their locks, on_lost
- * acts, and after a moment the daemon ends. Told again: leave now. The entries of those
- * who have not closed are not deleted but left to the session timeout, since they may
- * still be at work.
+ * Told to leave (SIGTERM, SIGINT, SIGHUP): new takers are refused, waiting ones get ESHUTDOWN, the
+ * mount disappears from the tree, and holders are served until the last one has closed, or the time
+ * to drain is over. Then they lose their locks, on_lost acts, and after a moment the daemon ends.
+ * Told a second time: the daemon ends at once. The entries of holders that have not closed are not
+ * deleted but left to the session timeout, since these programs may still be at work.
  *
- * When the engine has become unusable nobody holds any more, and the mount ends in the
- * same way, at once: somebody may start another one.
+ * When the engine has become unusable all locks are lost already. The mount ends in the same way,
+ * at once, so that an administrator can mount anew.
  */
 #include "loop.h"
 
@@ -50,7 +49,7 @@
 
 #define REQUESTS_PER_TURN 64
 
-/* For those who have lost their locks to close them: on_lost=term needs 2 s. */
+/* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
 #define GRACE_US 3000000
 
 int loop_begin(struct loop *loop)
@@ -104,7 +103,7 @@ static void told_to_leave(struct loop *loop)
 	struct lc_status status;
 
 	loop->terms++;
-	/* Before the mount loop_connect() sees it. */
+	/* Before there is a mount, loop_connect() sees it. */
 	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
 		lc_status(loop->face->lc, &status);
 		log_line(LC_NOTICE,
@@ -190,20 +189,20 @@ static void read_signals(struct loop *loop)
 	}
 }
 
-/* Nobody can be told whether he holds, for a moment: requests stay where they are. */
+/* For a moment it is not known whether a lock is still held: requests stay where they are. */
 static bool in_doubt(struct loop *loop)
 {
 	loop->doubted = loop->face->lc && lc_doubted(loop->face->lc);
 	return loop->doubted;
 }
 
-/* Before a turn. A doubt that begins here is found after whatever the turn wakes up for. */
+/* Before the poll. A doubt that begins during the poll is found after it. */
 static bool still_in_doubt(struct loop *loop)
 {
 	return loop->doubted && in_doubt(loop);
 }
 
-/* Into the store: after a crash those are served again that were read since the last commit. */
+/* Reads into the store: after a crash the requests since the last commit are served again. */
 static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 {
 	struct store *store = loop->face->keeping.store;
@@ -222,7 +221,7 @@ static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 	return n;
 }
 
-/* The commit at the end of the turn makes room for others in its place. */
+/* After the next commit other requests may take its place in the store: so it is copied. */
 static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
 {
 	if (buffer->mem != loop->put_off.mem)
@@ -231,8 +230,8 @@ static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
 	pending_put_off(loop->face, buffer);
 }
 
-/* The next one, as read(2) says it. Whether the clock can be relied on is asked after it
- * was, since it is answered by that. */
+/* The next request; returns as read(2) does. The clock is asked after the request was read, since
+ * the request is answered by that reading. */
 static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
 {
 	bool put_off = loop->put_off.size > 0;
@@ -251,7 +250,7 @@ static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
 	return n;
 }
 
-/* Without it the mount can be served, but nobody can take it over. */
+/* Without records the mount is served, but no other process can take it over. */
 static void record(struct loop *loop)
 {
 	int r;
@@ -266,7 +265,7 @@ static void record(struct loop *loop)
 	log_line(LC_ERROR, "no program can take over from this one any more: %s", strerror(-r));
 }
 
-/* The request was answered, or waits. What has changed by it is recorded before anybody is told. */
+/* The request was answered, or waits. Its changes are recorded before the answer leaves. */
 static void finish_request(struct loop *loop)
 {
 	if (!answers_are_kept(loop->face))
@@ -285,7 +284,7 @@ static void finish_turn(struct loop *loop)
 	answers_emit(loop->face, file_unopened);
 }
 
-/* libfuse's own reading prints what is no error here. */
+/* Not by libfuse's own loop, which prints messages about what is no error here. */
 static void serve_requests(struct loop *loop)
 {
 	struct fuse_buf buffer = {0};
@@ -319,53 +318,66 @@ static int64_t min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* What a turn polls. */
+enum {
+	POLL_KERNEL,
+	POLL_SIGNALS,
+	POLL_LINGER,
+	POLL_GUARDIAN,
+	POLL_ENSEMBLE,
+	POLL_RESOLVER,
+	POLL_PAUSES,
+	POLL_KEEPER,
+	POLLED
+};
+
 /* `until_us` bounds the wait, INT64_MAX for none. */
 static void take_turn(struct loop *loop, int64_t until_us)
 {
 	struct face *face = loop->face;
 	bool serve = loop->fuse && !still_in_doubt(loop);
-	struct pollfd fds[8] = {
-		{.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
-		{.fd = loop->signals, .events = POLLIN},
-		{.fd = face->linger.fd, .events = POLLIN},
-		{.fd = guardian_fd(face->guardian), .events = POLLIN},
-		[6] = {.fd = face->pauses.timer, .events = POLLIN},
-		[7] = {.fd = keeper_fd(), .events = POLLIN},
+	struct pollfd fds[POLLED] = {
+		[POLL_KERNEL] = {.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
+		[POLL_SIGNALS] = {.fd = loop->signals, .events = POLLIN},
+		[POLL_LINGER] = {.fd = face->linger.fd, .events = POLLIN},
+		[POLL_GUARDIAN] = {.fd = guardian_fd(face->guardian), .events = POLLIN},
+		[POLL_ENSEMBLE] = {.fd = -1},
+		[POLL_PAUSES] = {.fd = face->pauses.timer, .events = POLLIN},
+		[POLL_KEEPER] = {.fd = keeper_fd(), .events = POLLIN},
 	};
 	int64_t now = face->clock_us();
-	int64_t wait = min(servers_prepare(&loop->servers, now, &fds[5]), holds_wait(face));
+	int64_t wait =
+		min(servers_prepare(&loop->servers, now, &fds[POLL_RESOLVER]), holds_wait(face));
 	wait = min(min(wait, parked_wait(face)), reload_wait(&loop->reload));
 	struct timespec ts;
 
-	fds[4].fd = -1;
 	if (face->lc)
-		wait = min(wait, lc_prepare(face->lc, &fds[4]));
-
+		wait = min(wait, lc_prepare(face->lc, &fds[POLL_ENSEMBLE]));
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - now);
 	if (wait < 0 || (serve && loop->put_off.size > 0) || answers_are_kept(face))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
-	if (ppoll(fds, 8, &ts, NULL) < 0)
-		for (int i = 0; i < 8; i++)
+	if (ppoll(fds, POLLED, &ts, NULL) < 0)
+		for (int i = 0; i < POLLED; i++)
 			fds[i].revents = 0;
 	watchdog_begin();
-	if (fds[6].revents)
+	if (fds[POLL_PAUSES].revents)
 		pauses_wake(&face->pauses);
-	if (fds[0].revents || (serve && loop->put_off.size > 0))
+	if (fds[POLL_KERNEL].revents || (serve && loop->put_off.size > 0))
 		serve_requests(loop);
 	else
 		(void)in_doubt(loop);
-	if (fds[1].revents)
+	if (fds[POLL_SIGNALS].revents)
 		read_signals(loop);
-	if (fds[7].revents)
+	if (fds[POLL_KEEPER].revents)
 		keeper_listen();
-	holds_process(face, fds[2].revents != 0, fds[3].revents & POLLIN);
+	holds_process(face, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	if (face->lc)
 		parked_process(face);
-	servers_process(&loop->servers, face->lc, face->clock_us(), fds[5].revents);
+	servers_process(&loop->servers, face->lc, face->clock_us(), fds[POLL_RESOLVER].revents);
 	if (face->lc)
-		lc_process(face->lc, fds[4].revents);
+		lc_process(face->lc, fds[POLL_ENSEMBLE].revents);
 	finish_turn(loop);
 	watchdog_end();
 	if (loop->fuse && !loop->unrecorded)
@@ -407,8 +419,7 @@ int loop_connect(struct loop *loop, int64_t until_us)
 	}
 }
 
-/* What an administrator wants to know of a start and of a new session; that a session goes on, the
- * engine says. */
+/* Log lines for a start and for a new session. The engine itself logs that a session goes on. */
 static void say_contact(struct loop *loop)
 {
 	struct lc_status status;
@@ -471,7 +482,7 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 	loop->answer = -1;
 	loop->asked = fork();
 	if (loop->asked == 0) {
-		/* A copy of the mount's device, or of a connection, would keep it alive. */
+		/* A copy of the mount's device, or of a socket, would keep it open. */
 		close_range(STDERR_FILENO + 1, ~0U, 0);
 		_exit(question(ctx));
 	}

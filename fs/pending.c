@@ -19,10 +19,10 @@
 
 struct request {
 	struct table_link unique;
-	void *owner; /* waits for it since before the reload */
-	bool begun;  /* what it asks for may be done */
+	void *owner; /* after a reload: the object that waits for it */
+	bool begun;  /* the ensemble may have done what it asks for */
 	uint32_t len;
-	struct kept kept; /* by the order of their coming */
+	struct kept kept; /* its key rises with each request */
 	_Alignas(uint64_t) unsigned char bytes[];
 };
 
@@ -38,7 +38,7 @@ static struct request *find_waiting(const struct pending *pending, uint64_t uniq
 	return request_of(table_find(&pending->waiting, unique));
 }
 
-/* The request that it answers; NULL: none that is known. */
+/* The request of that number; NULL: there is none. */
 static const struct fuse_in_header *answered_request(const struct face *face, uint64_t unique)
 {
 	const struct request *request;
@@ -82,9 +82,9 @@ static void see_answer(struct face *face, uint64_t unique)
 		forget_request(pending, unique);
 }
 
-/* libfuse 3.14.0 asks the kernel for no parallel lookups, though it says that it does. Then the
- * names of a directory are looked up one after the other, and whoever looks up thousands makes
- * all others wait. */
+/* libfuse 3.14.0 does not ask the kernel for parallel lookups, though it says that it does. Then
+ * the names of a directory are looked up one after the other, and a process that looks up thousands
+ * makes all others wait. */
 static void mend_greeting(const struct fuse_in_header *request, const struct iovec *answer,
                           int count)
 {
@@ -99,7 +99,8 @@ static void mend_greeting(const struct fuse_in_header *request, const struct iov
 	out->flags |= in->flags & FUSE_PARALLEL_DIROPS;
 }
 
-/* In the place of writev(2). What the kernel says to it is known later: answers_emit(). */
+/* libfuse calls it instead of writev(2). Whether the kernel takes the answer is known later: in
+ * answers_emit(). */
 static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
 {
 	struct face *face = userdata;
@@ -109,12 +110,12 @@ static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
 	(void)fd;
 	see_answer(face, answer->unique);
 	mend_greeting(face->pending.now, iov, count);
-	if (!face->pending.replays) /* the kernel waits for no second greeting */
+	if (!face->pending.replays) /* the kernel had this answer long ago */
 		answers_keep(face, opens, iov, count);
 	return answer->len;
 }
 
-/* Not used, since the loop itself reads. libfuse wants it. */
+/* Never called, since the loop itself reads. libfuse wants to have it. */
 static ssize_t read_request(int fd, void *buffer, size_t size, void *face)
 {
 	(void)face;
@@ -304,7 +305,7 @@ void request_kept_carry(struct carry *carry, struct face *face, struct kept *kep
 	kept_begin(&face->keeping, &request->kept, KEPT_REQUEST, 0);
 }
 
-/* Nobody greets twice. */
+/* The kernel greets only once. */
 void greeting_carry(struct carry *carry, struct face *face)
 {
 	struct pending *pending = &face->pending;
@@ -347,8 +348,8 @@ void pending_greet(struct face *face, struct fuse_session *fuse)
 	face->pending.replays = false;
 }
 
-/* To confirm a lock twice does no harm, and EIO would say that it is lost. */
-static bool is_done_twice(const struct request *request)
+/* An fsync may be done twice, and EIO would say that the lock is lost. */
+static bool may_be_done_twice(const struct request *request)
 {
 	const struct fuse_in_header *header = (const void *)request->bytes;
 
@@ -375,7 +376,7 @@ static int compare_coming(const struct table_link *a, const struct table_link *b
 	return x < y ? -1 : x > y;
 }
 
-/* Those that go on waiting are copied anew, behind the others and in the same order. */
+/* A request that goes on waiting is copied anew: their order stays the same. */
 void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
 {
 	struct table_link *all = table_take_all(&face->pending.waiting), *unique, *next;
@@ -385,7 +386,7 @@ void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
 		struct request *request = request_of(unique);
 
 		trace_request(face, request->bytes, request->len);
-		if (crashed && request->begun && !is_done_twice(request))
+		if (crashed && request->begun && !may_be_done_twice(request))
 			refuse_request(face, request);
 		else
 			serve_again(face, fuse, request);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * pending.h - requests of the kernel that are not answered yet, as the bytes that they were. A
- * daemon that takes over serves these bytes again: a request keeps its number then, so it can be
- * interrupted as before, and the kernel takes its answer.
+ * pending.h - requests of the kernel that are not answered yet, as bytes. A daemon that takes over
+ * serves these bytes again: the request keeps its number, so the kernel can interrupt it as before,
+ * and takes its answer.
  *
- * A copy is made only of a request that waits: most are answered at once. Answers are seen where
- * they go to the kernel, so that none can be overlooked.
+ * Only a request that waits is copied: most requests are answered at once. All answers pass through
+ * one function here, so that none is overlooked.
  */
 #ifndef FS_PENDING_H
 #define FS_PENDING_H
@@ -20,44 +20,45 @@ struct fuse_buf;
 struct fuse_session;
 
 struct pending {
-	struct table waiting;     /* by their numbers */
-	struct request *greeting; /* the first one: what this kernel can do */
+	struct table waiting;     /* requests, by their numbers */
+	struct request *greeting; /* INIT, the first request: what this kernel can do */
 	const void *now;          /* the request that is being served, */
-	bool answered;            /*   and was */
-	bool begun;               /*   and has asked for a change */
-	void *owner;              /*   and who waits for it, if it is served again */
-	uint64_t put_off;         /* one that is served later; 0: none */
-	bool replays;             /* it was greeted long ago */
-	bool lacks;               /* no memory for one of them */
+	bool answered;            /*   whether it was answered, */
+	bool begun;               /*   and has asked the ensemble for a change; */
+	void *owner;              /*   if it is served again: the object that waits for it */
+	uint64_t put_off;         /* the request that is served later; 0: none */
+	bool replays;             /* the greeting is served again: its answer is left out */
+	bool lacks;               /* there was no memory for a request */
 };
 
-/* From now on answers are seen. 0, or -errno. */
+/* From now on answers pass through here. 0, or -errno. */
 int pending_begin(struct face *face, struct fuse_session *fuse);
 void pending_finish(struct face *face);
-/* A request that was read; or that is served later, when it comes again. */
+/* Serves a request that was read; or keeps it, to be served later. */
 void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer);
 void pending_put_off(struct face *face, const struct fuse_buf *buffer);
-/* What the request of that number asks for may be done from now on. */
+/* From now on the ensemble may have done what the request of that number asks for. */
 void pending_begun(struct face *face, uint64_t unique);
 
-/* Of the request that is being served: its number, and of a POLL the number of who polls. */
+/* Of the request that is being served: its number; and of a POLL, the number of the poller. */
 uint64_t pending_unique(const struct face *face);
 uint64_t pending_poller(const struct face *face);
-/* Whoever polls is to ask again; 0 is nobody. */
+/* This poller is to poll again. 0: there is none. */
 void pending_wake_poller(struct face *face, uint64_t poller);
 
-/* A request that waits; and the greeting. */
+/* Records of a request that waits, and of the greeting. */
 void request_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
 void greeting_carry(struct carry *carry, struct face *face);
-/* Whoever waits for that request. False: there is none of that number, or it is another's. */
+/* This object waits for the request of that number. False: there is no such request, or another
+ * object waits for it. */
 bool pending_give(struct face *face, uint64_t unique, void *owner);
-/* Of the request that is being served again; NULL: of nobody. */
+/* The object that waits for the request that is being served again; NULL: none. */
 void *pending_owner(const struct face *face);
-/* Greets as the kernel once did, and serves what waits again. After a crash nobody knows whether
- * what had begun was done: it is answered EIO. */
+/* Serves the greeting again; and all requests that wait. After a crash a request that had begun to
+ * change something is answered EIO: nothing tells whether it was done. */
 void pending_greet(struct face *face, struct fuse_session *fuse);
 void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed);
-/* And those that were read since the store's last commit. */
+/* Serves the requests that were read since the store's last commit. */
 void pending_replay_read(struct face *face, struct fuse_session *fuse);
 
 #endif

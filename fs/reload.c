@@ -20,18 +20,18 @@
 
 #define ENVIRONMENT "ZKLOCKFS_STATE"
 #define OPTION "--check-state="
-/* What the other program says if it can take over. */
+/* The other program's words begin so if it can take over. */
 #define YES "zklockfs "
 
-/* To start the other program from a slow disk, and once more when it was just run. */
+/* Time for the other program to start from a slow disk; and to start again right after. */
 #define CHECK_US 10000000
 #define CHECK_AGAIN_MS 1000
-/* For what is being written to end: longer than any question takes. */
+/* Time for writes under way to end: longer than any question takes. */
 #define SETTLE_US 2500000
-/* Between two looks whether it has. */
+/* Time between two looks whether they have ended. */
 #define SETTLE_LOOK_US 1000
 
-/* ---- who comes ---- */
+/* ---- the program that comes ---- */
 
 static __attribute__((noreturn)) void refuse_to_check(const char *why)
 {
@@ -40,7 +40,7 @@ static __attribute__((noreturn)) void refuse_to_check(const char *why)
 	_exit(1);
 }
 
-/* Nothing is left to do: the locks go with the session, and on_lost acts. */
+/* There is no way back: the locks go with the session, and on_lost acts. */
 static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 {
 	log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
@@ -111,9 +111,9 @@ void reload_done(struct reload *reload)
 	         (face->clock_us() - stopped_us + 999) / 1000, status.holders, status.waiters);
 }
 
-/* ---- who goes ---- */
+/* ---- the program that goes ---- */
 
-/* As it was started from, whatever stands there now. NULL: not known. */
+/* The path that this program was started by; another file may have it now. NULL: not known. */
 static char *find_program(void)
 {
 	static const char deleted[] = " (deleted)";
@@ -177,7 +177,7 @@ void reload_ask(struct reload *reload)
 		reload_give_up(reload, "it is not known where it was started from");
 }
 
-/* ---- the other program looks at it ---- */
+/* ---- the other program checks the records ---- */
 
 static _Noreturn void be_the_checker(const struct reload *reload, int kept, int output)
 {
@@ -195,7 +195,7 @@ static _Noreturn void be_the_checker(const struct reload *reload, int kept, int 
 	if (dup2(kept, STDERR_FILENO + 1) < 0)
 		_exit(1);
 	close_range(STDERR_FILENO + 2, ~0U, 0);
-	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* if it had that number */
+	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `kept` may have had that number */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	argv[0] = reload->argv[0];
@@ -224,7 +224,7 @@ static int start_checker(struct reload *reload, int kept)
 	return -EBUSY;
 }
 
-/* What the child has said so far, its first line; "": nothing. */
+/* The first line that the child has said so far; "": nothing. */
 static const char *read_child(const struct reload *reload)
 {
 	static char said[256];
@@ -245,7 +245,7 @@ static const char *or_nothing(const char *said)
 	return *said ? said : "it does not say that it can take over";
 }
 
-/* The child has ended: NULL if it has said yes, otherwise why not. */
+/* The child has ended: NULL if it has said yes; otherwise why not. */
 static const char *read_verdict(struct reload *reload, int status)
 {
 	static char ended[64];
@@ -274,8 +274,8 @@ void reload_reap(struct reload *reload, pid_t pid, int status)
 
 /* ---- the last steps ---- */
 
-/* Nothing goes on meanwhile; so its end is not waited for, which comes right after its answer.
- * NULL, or why not. */
+/* The loop stands still meanwhile: so only the child's answer is awaited, and not its end, which
+ * comes right after. NULL, or why not. */
 static const char *check_again(struct reload *reload, int kept)
 {
 	struct pollfd answer = {.events = POLLIN};
@@ -291,7 +291,7 @@ static const char *check_again(struct reload *reload, int kept)
 	return says_yes(said) ? NULL : or_nothing(said);
 }
 
-/* Returns only why it could not be done. */
+/* Returns only if it fails: why. */
 static const char *exec_program(const struct reload *reload)
 {
 	int fd = store_fd(reload->face->keeping.store), error;

@@ -2,10 +2,11 @@
  *
  * store.c - see store.h.
  *
- * An entry in private memory tells of each record where its bytes are. Changes are kept there, too,
- * until the commit writes them as one batch. When a half has become much longer than the records
- * that live, they are moved to the other half, some in each commit: meanwhile batches go to both,
- * and the commit that has moved the last makes the other one the good one.
+ * For each record an entry in private memory says where its bytes are. Changes are kept in private
+ * memory, too, until the commit writes them as one batch. A half of the journal also has the old
+ * bytes of changed records. When it has become much longer than the records that live, these are
+ * moved to the other half, some in each commit. Meanwhile batches go to both halves. The commit
+ * that moves the last record makes the other half the good one.
  */
 #include "store.h"
 
@@ -18,29 +19,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A half may be one and a half times the records, and that. */
+/* A half may have one and a half times the bytes of the records, and so many more. */
 #define SPARE ((size_t)256 * 1024)
-/* Moved in one commit. */
+/* So many bytes are moved in one commit. */
 #define SLICE ((size_t)2 * 1024 * 1024)
-/* A copy of what is changed meanwhile. */
+/* Of making a copy, while another process commits. */
 #define READ_ATTEMPTS 5
 
-/* There is one for each record: it is to be small. */
+/* Of each record: so it is to be small. */
 struct entry {
 	struct table_link key;      /* in the table of its kind */
-	const unsigned char *bytes; /* of the last commit; NULL: it is new */
+	const unsigned char *bytes; /* of the last commit; NULL: the record is new */
 	uint32_t len;
-	uint32_t change; /* its number in the store's changes, from 1; 0: it is as committed */
+	uint32_t change; /* its number among the changes, from 1; 0: it has not changed */
 	uint8_t kind;
 };
 
-/* Since the last commit. */
+/* A change since the last commit. */
 struct change {
 	struct entry *entry;
 	bool dropped;
-	size_t staged; /* the new bytes, in the store's heap of them */
+	size_t staged; /* where in store->staged the new bytes are */
 	uint32_t len;
-	const unsigned char *written; /* in the commit: by the half that will be good last */
+	const unsigned char *written; /* in a commit: the new bytes in the half written last */
 };
 
 /* Private bytes, one behind the other. */
@@ -52,18 +53,18 @@ struct heap {
 struct store {
 	struct journal journal;
 	struct table entries[STORE_KIND_MAX + 1]; /* by kind */
-	size_t live;         /* what the last commit's records need in a half */
-	struct heap changes; /* a row of them */
-	struct heap staged;
-	struct heap answers;            /* until the commit; a row of items */
+	size_t live;                    /* bytes that the last commit's records need in a half */
+	struct heap changes;            /* struct change, one behind the other */
+	struct heap staged;             /* the bytes of these changes */
+	struct heap answers;            /* until the commit: a row of items */
 	const unsigned char *committed; /* answers of the last commit */
 	size_t committed_len;
-	bool moves; /* to the other half, */
-	struct {    /*   next: this row of the table of a kind */
+	bool moves; /* records are being moved to the other half, */
+	struct {    /*   this row of the table of a kind next */
 		unsigned kind;
 		size_t row;
 	} next;
-	bool lacks; /* no memory for a change */
+	bool lacks; /* there was no memory for a change: the commit fails */
 	bool spoilt;
 };
 
@@ -87,7 +88,7 @@ static unsigned char *heap_add(struct heap *heap, size_t len)
 	return bytes;
 }
 
-/* What one large turn needed is not kept for ever. */
+/* The memory of one large turn is not kept for ever. */
 static void heap_empty(struct heap *heap)
 {
 	heap->len = 0;
@@ -142,7 +143,7 @@ static void drop_index(struct store *store)
 	store->live = 0;
 }
 
-/* As a commit said it. */
+/* The record is as a commit has it. */
 static void learn_bytes(struct store *store, struct entry *entry, const unsigned char *bytes,
                         uint32_t len)
 {
@@ -281,7 +282,7 @@ int store_open(int fd, struct store **ret, const char **ret_why)
 	return r;
 }
 
-/* It may be written over in the meantime: then another was committed. */
+/* If the half was written over in the meantime, another commit was made. */
 int store_read(int fd, struct store **ret, const char **ret_why)
 {
 	int r;
@@ -316,7 +317,7 @@ static size_t count_changes(const struct store *store)
 	return store->changes.len / sizeof(struct change);
 }
 
-/* `number`: from 1. */
+/* The change of that number, from 1. */
 static struct change *change_at(const struct store *store, size_t number)
 {
 	return (struct change *)(void *)store->changes.bytes + number - 1;
@@ -355,7 +356,6 @@ static const unsigned char *staged_bytes(const struct store *store, const struct
 	return store->staged.bytes + change->staged;
 }
 
-/* With what is kept until the commit. */
 static bool has_bytes(const struct store *store, const struct entry *entry, const void *bytes,
                       size_t len)
 {
@@ -485,7 +485,7 @@ static int append_record(struct store *store, unsigned half, const struct entry 
 	return journal_append(&store->journal, half, &item, bytes, ret_bytes);
 }
 
-/* What is changed in this commit is not moved, but written there in any case. */
+/* Records that change in this commit are not moved: it writes them there in any case. */
 static int move_row(struct store *store, unsigned half, struct table_link *row, size_t *moved)
 {
 	int r = 0;
@@ -527,7 +527,7 @@ static int move_slice(struct store *store, unsigned half)
 
 /* ---- the commit ---- */
 
-/* What is as it was is no change. */
+/* A record that is as it was at the last commit has not changed. */
 static void settle_changes(struct store *store)
 {
 	size_t count = count_changes(store), left = 0;
@@ -588,7 +588,7 @@ static int write_batch(struct store *store, unsigned half, bool with_answers)
 	return r;
 }
 
-/* In the good half, and in the other one while it is being moved to. */
+/* To the good half; and to the other one while records are being moved there. */
 static int write_halves(struct store *store, unsigned *ret_half)
 {
 	unsigned good = store->journal.good, other = other_half(store);

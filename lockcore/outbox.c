@@ -2,10 +2,10 @@
  *
  * outbox.c - see outbox.h.
  *
- * All that is kept has one fate: it is to be sent, or it is answered without being sent. For when
- * the connection ends, or there is no memory for a request, the fate of everything changes, and it
- * is answered before the next connection begins. The answers come behind those of what was sent
- * before, so the order is kept.
+ * All kept requests have one fate: they are to be sent, or they are answered without being sent.
+ * When the connection ends, or there is no memory for a request, their fate changes: they are
+ * answered before the next connection begins. These answers come behind those of all requests that
+ * were sent before, so the order is kept.
  */
 #include "outbox.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one piece of memory. A turn with little to do needs one, which is kept from turn to turn. */
+/* The size of one piece of memory. A small turn needs one, which is kept from turn to turn. */
 #define CHUNK (64 * 1024)
 #define ALIGN 8
 
@@ -24,7 +24,7 @@ struct outbox_request {
 	void *ctx;
 	int count; /* 0: it will not be sent */
 	struct ensemble_op ops[];
-	/* and their texts */
+	/* Then come their texts. */
 };
 
 struct outbox_chunk {
@@ -86,7 +86,7 @@ static void *get_memory(struct outbox *outbox, size_t need)
 	return bytes;
 }
 
-/* One is kept for the next turn: what is asked when there is no memory has room in it. */
+/* One chunk is kept for the next turn: requests have room in it even if there is no memory then. */
 static void free_chunks(struct outbox *outbox, struct outbox_chunk *chunks)
 {
 	while (chunks) {
@@ -146,7 +146,7 @@ static struct outbox_request *copy_request(struct outbox *outbox, const struct e
 static void keep_bare(struct outbox *outbox, ensemble_answer_fn *answer, void *ctx)
 {
 	if (outbox->reserve_used == OUTBOX_RESERVE)
-		abort(); /* an answer that is never given would leak a lock */
+		abort(); /* a request that is never answered would block a lock for ever */
 	outbox->reserve[outbox->reserve_used].answer = answer;
 	outbox->reserve[outbox->reserve_used++].ctx = ctx;
 }
@@ -180,7 +180,7 @@ static void keep_request(struct ensemble *ensemble, const struct ensemble_op *op
 
 /* ---- letting go ---- */
 
-/* Empty from here on; the chunks are the caller's. */
+/* The outbox is empty from here on; the caller frees the chunks. */
 static struct outbox_request *take_all(struct outbox *outbox, struct outbox_chunk **ret_chunks)
 {
 	struct outbox_request *first = outbox->first;
@@ -197,7 +197,7 @@ void outbox_send(struct outbox *outbox)
 	struct outbox_request *request;
 
 	if (outbox->fate != ENSEMBLE_OK)
-		return; /* process() answers it */
+		return; /* process() answers them */
 	for (request = take_all(outbox, &chunks); request; request = request->next)
 		outbox->below->port->submit(outbox->below, request->ops, request->count,
 		                            request->answer, request->ctx);
@@ -215,8 +215,8 @@ static void answer_bare(struct outbox *outbox, const struct ensemble_answer *ans
 	        outbox->reserve_used * sizeof(outbox->reserve[0]));
 }
 
-/* What will not be sent, when the engine knows that there is no connection. Whoever is answered may
- * ask again, and is answered as well. */
+/* Answers all requests that will not be sent, when the engine knows that there is no connection. A
+ * callback may make another request, which is answered as well. */
 static void answer_all(struct outbox *outbox)
 {
 	while (!outbox->connected && !outbox_is_empty(outbox)) {

@@ -12,7 +12,7 @@ static uint64_t next_key(struct lc *lc, enum state_kind kind)
 	return kind == STATE_EVICTION ? ++lc->changes->evictions : ++lc->changes->takers;
 }
 
-/* No new object gets it. */
+/* No new object gets this key. */
 static void use_key(struct lc *lc, enum state_kind kind, uint64_t key)
 {
 	uint64_t *last = kind == STATE_EVICTION ? &lc->changes->evictions : &lc->changes->takers;

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "crew.h"
 #include "round.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -222,7 +223,6 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 		.timer = -1,
 		.round = round_create(page, on_lost),
 	};
-	sigset_t none;
 
 	prctl(PR_SET_NAME, "zklockfs-guard");
 	/* It ends with the daemon, not with a signal to both; and it must outlive one
@@ -233,8 +233,7 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	signal(SIGUSR2, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_unblock_all();
 	(void)!chdir("/");
 	if (fd > 3)
 		close_range(3, (unsigned)fd - 1, 0);

@@ -8,6 +8,7 @@
 #include "keeper_run.h"
 #include "log.h"
 #include "ready.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,19 +28,6 @@
 static int keeper_socket = -1;
 static pid_t keeper_pid;
 
-static void hold_signals(sigset_t *ret_before)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR2);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, ret_before);
-}
-
 /* Until the mount serves, the command is told by the keeper alone how it went. */
 static void end_with_keeper(void)
 {
@@ -56,7 +44,7 @@ bool keeper_begin(const struct keeper_config *config, char *credentials)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
 		return false;
-	hold_signals(&before);
+	signals_block(&before);
 	pid = fork();
 	if (pid < 0) {
 		close(fds[0]);

@@ -21,6 +21,7 @@
 #include "clock.h"
 #include "log.h"
 #include "ready.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -403,7 +404,6 @@ static void stand_aside(struct keeper *keeper)
 _Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int socket)
 {
 	struct keeper keeper = {.config = config, .daemon = daemon, .socket = socket};
-	sigset_t set;
 
 	for (int i = 0; i < KEEPER_GIFTS; i++)
 		keeper.gifts[i] = (struct gift){-1, -1};
@@ -411,8 +411,7 @@ _Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int 
 		keeper.crashes_us[i] = INT64_MIN / 2;
 	stand_aside(&keeper);
 	signal(SIGPIPE, SIG_IGN);
-	sigprocmask(SIG_SETMASK, NULL, &set);
-	keeper.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	keeper.signals = signals_open();
 	for (;;) {
 		struct pollfd fds[2] = {{.fd = keeper.signals, .events = POLLIN},
 		                        {.fd = keeper.socket, .events = POLLIN}};

@@ -32,6 +32,7 @@
 #include "log.h"
 #include "mount_error.h"
 #include "mountpoint.h"
+#include "signals.h"
 #include "store.h"
 #include "trace.h"
 #include "watchdog.h"
@@ -54,19 +55,9 @@
 
 int loop_begin(struct loop *loop)
 {
-	sigset_t set;
-
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR2);
-	sigaddset(&set, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return loop->signals < 0 ? -errno : 0;
+	loop->signals = signals_open();
+	return loop->signals < 0 ? loop->signals : 0;
 }
 
 void loop_finish(struct loop *loop)

@@ -4,8 +4,9 @@
  */
 #include "mountpoint.h"
 
+#include "signals.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,11 @@
 pid_t mountpoint_detach(const char *path)
 {
 	pid_t child = fork();
-	sigset_t none;
 
 	if (child != 0)
 		return child < 0 ? -errno : child;
 	close_range(STDERR_FILENO + 1, ~0U, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_unblock_all();
 	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
 		_exit(0);
 	execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, (char *)NULL);

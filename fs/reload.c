@@ -6,6 +6,7 @@
 
 #include "advisory.h"
 #include "log.h"
+#include "signals.h"
 #include "store.h"
 
 #include <errno.h>
@@ -184,7 +185,6 @@ static _Noreturn void be_the_checker(const struct reload *reload, int kept, int 
 	int null = open("/dev/null", O_RDWR);
 	size_t count = 0;
 	char **argv;
-	sigset_t none;
 
 	while (reload->argv[count])
 		count++;
@@ -196,8 +196,7 @@ static _Noreturn void be_the_checker(const struct reload *reload, int kept, int 
 		_exit(1);
 	close_range(STDERR_FILENO + 2, ~0U, 0);
 	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `kept` may have had that number */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_unblock_all();
 	argv[0] = reload->argv[0];
 	argv[1] = (char[]){OPTION "3"};
 	memcpy(argv + 2, reload->argv + 1, (count - 1) * sizeof(*argv));

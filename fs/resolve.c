@@ -5,6 +5,8 @@
  */
 #include "resolve.h"
 
+#include "signals.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -68,13 +70,11 @@ static void print_addresses(FILE *out, char *server)
 static void run_resolver(int fd, const char *servers)
 {
 	char *rest = strdup(servers), *server;
-	sigset_t none;
 	FILE *out;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_unblock_all();
 	/* A copy of the mount's device, or of a connection, would keep it alive. */
 	if (fd > STDERR_FILENO + 1)
 		close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * signals.c - see signals.h.
+ */
+#include "signals.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/signalfd.h>
+
+static sigset_t signal_set(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCHLD);
+	return set;
+}
+
+void signals_block(sigset_t *ret_before)
+{
+	sigset_t set = signal_set();
+
+	(void)sigprocmask(SIG_BLOCK, &set, ret_before);
+}
+
+int signals_open(void)
+{
+	sigset_t set = signal_set();
+	int fd;
+
+	signals_block(NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+void signals_unblock_all(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}

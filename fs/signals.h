@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * signals.h - the signals that the daemon and its keeper read from a descriptor: SIGTERM, SIGINT
+ * and SIGHUP to leave, SIGUSR2 to reload, SIGCHLD of their children.
+ */
+#ifndef FS_SIGNALS_H
+#define FS_SIGNALS_H
+
+#include <signal.h>
+
+/* They are blocked from now on. */
+void signals_block(sigset_t *ret_before);
+/* They are blocked, and this signalfd(2) reads them. Or -errno. */
+int signals_open(void);
+/* In a child, which another program may follow: no signal is blocked. */
+void signals_unblock_all(void);
+
+#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * keeper.c - see keeper.h. The daemon's half: what it does here never waits.
+ * keeper.c - see keeper.h. The daemon's half. Nothing here waits.
  */
 #include "keeper.h"
 
@@ -22,17 +22,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A signal and its repetition are not further apart. */
+/* The most time between a signal and the same signal from the keeper. */
 #define REPEATS_US 1000000
 
 static int keeper_socket = -1;
 static pid_t keeper_pid;
 
-/* Until the mount serves, the command is told by the keeper alone how it went. */
+/* Until the mount serves, the daemon is to end with the keeper: only the keeper can tell the shell
+ * how the start went. */
 static void end_with_keeper(void)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != keeper_pid) /* before that */
+	if (getppid() != keeper_pid) /* it ended before that */
 		raise(SIGTERM);
 }
 
@@ -65,7 +66,7 @@ bool keeper_begin(const struct keeper_config *config, char *credentials)
 	return true;
 }
 
-/* ---- what it is told ---- */
+/* ---- words to the keeper ---- */
 
 static bool tell_keeper(const struct keeper_word *word, int fd)
 {
@@ -128,7 +129,7 @@ int keeper_fd(void)
 	return keeper_socket;
 }
 
-/* It says nothing: it has ended. */
+/* The keeper never says anything: its socket is readable because it has ended. */
 void keeper_listen(void)
 {
 	close(keeper_socket);

@@ -2,19 +2,19 @@
  *
  * keeper_run.c - see keeper_run.h.
  *
- *   [STARTS] ──the daemon serves──► [SERVES] ──it leaves, or is unmounted──► [LEAVES]
- *       │                            ▲    │                                     │
- *       │                     serves │    │ ended by a signal                   │
- *       │                            │    ▼                                     │
- *       │                          [RESTARTS] ──the lease is over──► [KILLED]   │
- *       │                            │    │                             │       │
- *       │        ended by a signal ──┘    │ ended with a status         │       │
- *       ▼                                 ▼                             ▼       ▼
- *   the daemon has ended, and no other is started: all that it had is given back, so that the
- *   kernel ends the connection and the guardian goes by the lease; and the keeper ends as the
- *   daemon did
+ *   [STARTS] ──the daemon serves──► [IN_SERVICE] ──it leaves, or is unmounted──► [LEAVING]
+ *       │                            ▲    │                                         │
+ *       │                     serves │    │ ended by a signal                       │
+ *       │                            │    ▼                                         │
+ *       │                          [RESTARTS] ──the lease is over──► [KILLED]       │
+ *       │                            │    │                             │           │
+ *       │        ended by a signal ──┘    │ ended with a status         │           │
+ *       ▼                                 ▼                             ▼           ▼
+ *   the daemon has ended, and no other one is started: the keeper closes its copies of the
+ *   descriptors, so that the kernel ends the connection and the guardian goes by the lease; then
+ *   the keeper ends as the daemon did
  *
- * It does little, and nothing that waits: it is there when the daemon is not.
+ * The keeper does little, and nothing that waits, so that it is there when the daemon is not.
  */
 #include "keeper_run.h"
 
@@ -36,12 +36,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* So many within a session timeout are too many. */
+/* With so many crashes within a session timeout no daemon is started any more. */
 #define CRASHES_MAX 3
 
 struct gift {
-	int fd;     /* -1: not given, or given back */
-	int number; /* of the daemon's own */
+	int fd;     /* -1: not given, or closed */
+	int number; /* of the daemon's own descriptor */
 };
 
 struct keeper {
@@ -60,7 +60,7 @@ struct keeper {
 	int64_t until_us; /* RESTARTS: it must serve by then */
 	/* Since it served last: */
 	int crash;                       /* how it ended, as wait(2) says it */
-	uint64_t crashed_by;             /* which request was served; 0: none */
+	uint64_t crashed_by;             /* the request that was being served; 0: none */
 	int64_t crashes_us[CRASHES_MAX]; /* when; the newest first */
 	char oom_score[16];              /* for the daemon */
 };
@@ -76,7 +76,7 @@ static void keep_gift(struct keeper *keeper, const struct keeper_word *word, int
 	*gift = (struct gift){.fd = fd, .number = word->number};
 }
 
-/* The daemon closes them at its end, and that must have its effect. */
+/* Closes all copies: so the daemon's own close at its end has its effect. */
 static void return_gifts(struct keeper *keeper)
 {
 	for (int i = 0; i < KEEPER_GIFTS; i++) {
@@ -108,7 +108,7 @@ static void hear_word(struct keeper *keeper, const struct keeper_word *word, int
 	}
 }
 
-/* 1: *ret_word, and *ret_fd or -1; 0: nothing now; -1: nothing any more. */
+/* 1: *ret_word, and *ret_fd or -1; 0: there is no word now; -1: there will be none any more. */
 static int receive_word(int socket, struct keeper_word *ret_word, int *ret_fd)
 {
 	union {
@@ -155,7 +155,7 @@ static void listen_to_daemon(struct keeper *keeper)
 
 /* ---- the end ---- */
 
-/* As the daemon did, for whoever waits for this process. */
+/* Ends this process as the daemon ended, for the process that waits for it. */
 static _Noreturn void end_as(int status)
 {
 	int number = WTERMSIG(status);
@@ -175,7 +175,7 @@ static _Noreturn void end_as(int status)
 
 /* ---- a new daemon ---- */
 
-/* How many there were within a session timeout. */
+/* One more crash; returns how many there were within a session timeout. */
 static int count_crash(struct keeper *keeper, int64_t now_us)
 {
 	int count = 0;
@@ -188,7 +188,7 @@ static int count_crash(struct keeper *keeper, int64_t now_us)
 	return count;
 }
 
-/* NULL: another one may go on. */
+/* Why no other daemon is to go on; NULL: another one may. */
 static const char *why_not(struct keeper *keeper, int64_t now_us)
 {
 	const struct store *store = keeper->config->store;
@@ -209,8 +209,8 @@ static const char *why_not(struct keeper *keeper, int64_t now_us)
 	return NULL;
 }
 
-/* What comes to a number that was another's is closed there: so all is moved out of the way
- * first. False: errno. */
+/* Puts each descriptor under its number. A descriptor that has the number of another one would be
+ * closed by that: so all are moved out of the way first. False: errno. */
 static bool place_gifts(struct keeper *keeper, int *sources[], size_t count)
 {
 	int above = STDERR_FILENO;
@@ -242,7 +242,7 @@ static void write_oom_score(const char *score)
 
 	if (fd < 0)
 		return;
-	(void)!write(fd, score, strlen(score)); /* root alone may make it less */
+	(void)!write(fd, score, strlen(score)); /* only root may lower it */
 	close(fd);
 }
 
@@ -266,7 +266,7 @@ static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
 	_exit(1);
 }
 
-/* NULL, or why it cannot be started. */
+/* NULL, or why the daemon cannot be started. */
 static const char *start_daemon(struct keeper *keeper)
 {
 	int fds[2];
@@ -286,7 +286,7 @@ static const char *start_daemon(struct keeper *keeper)
 	return NULL;
 }
 
-/* The daemon was ended by a signal, and had served or was to. */
+/* A signal has ended the daemon, which served, or was started again. */
 static void go_on(struct keeper *keeper)
 {
 	int64_t now = clock_now_us();
@@ -311,7 +311,7 @@ static void daemon_ended(struct keeper *keeper, int status)
 {
 	bool crashed = WIFSIGNALED(status);
 
-	listen_to_daemon(keeper); /* what it said last */
+	listen_to_daemon(keeper); /* its last words */
 	switch (keeper->stage) {
 	case KEEPER_IN_SERVICE:
 	case KEEPER_RESTARTS:
@@ -338,7 +338,7 @@ static void daemon_ended(struct keeper *keeper, int status)
 	end_as(status);
 }
 
-/* In a container also those whose parents have ended. */
+/* In a container this process also gets the children of processes that have ended. */
 static void reap_processes(struct keeper *keeper)
 {
 	int status, daemon_status = 0;
@@ -387,7 +387,7 @@ static void lose_patience_with_daemon(struct keeper *keeper)
 
 /* ---- the process ---- */
 
-/* Whoever ends processes by their name, or for want of memory, means the daemon. */
+/* `killall zklockfs` and the OOM killer are to end the daemon, not the keeper. */
 static void stand_aside(struct keeper *keeper)
 {
 	int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
@@ -398,7 +398,7 @@ static void stand_aside(struct keeper *keeper)
 		close(fd);
 	write_oom_score("-1000");
 	prctl(PR_SET_NAME, "zklockfs-keeper");
-	(void)prctl(PR_SET_DUMPABLE, 0); /* it has what the daemon has */
+	(void)prctl(PR_SET_DUMPABLE, 0); /* it has the daemon's descriptors */
 }
 
 _Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int socket)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * keeper_run.h - the keeper's own half: what that process does, and what the daemon says to it.
+ * keeper_run.h - the keeper's half: the process itself, and the words of the daemon to it.
  */
 #ifndef FS_KEEPER_RUN_H
 #define FS_KEEPER_RUN_H
@@ -9,9 +9,9 @@
 
 #include <sys/types.h>
 
-/* A message over the socket. After a reload both ends may be of different versions: a word that one
- * does not know is passed over, and none changes what it means, or its size. The same holds for the
- * environment below. */
+/* A message over the socket. After a reload the two ends may be of different versions. So the
+ * keeper passes over words that it does not know, and no version changes the size or the meaning of
+ * a word. The same holds for the environment below. */
 struct keeper_word {
 	enum { KEEPER_HAS, KEEPER_SERVES, KEEPER_LEAVES } word;
 	/* KEEPER_HAS: which descriptor (enum keeper_gift) comes with it, and its number there. */
@@ -23,7 +23,7 @@ struct keeper_word {
 #define KEEPER_ENVIRONMENT "ZKLOCKFS_KEEPER"
 #define KEEPER_ENVIRONMENT_STORE "ZKLOCKFS_STATE"
 
-/* The signals that go on to the daemon are blocked. `socket`: to the daemon. */
+/* The signals of signals.h are blocked before. `socket`: to the daemon. */
 _Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int socket);
 
 #endif

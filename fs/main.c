@@ -5,7 +5,7 @@
  *   options ─► fork ─► guardian ─► loop: addresses ─► session ready ─► mount ─► the kernel greets
  *   ─► the command returns 0 ... serve ... ─► unmounted ─► last deletes ─► session ended
  *
- *   to take over: options ─► what is kept: session, files, takers ─► serve ...
+ *   to take over: options ─► the records are read: session, files, takers ─► serve ...
  *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
@@ -53,7 +53,7 @@ static int64_t wall_ms(void *ctx)
 
 static void random_bytes(void *ctx, void *ret_bytes, size_t len)
 {
-	static unsigned char store[256]; /* so many neither fail nor are interrupted */
+	static unsigned char store[256]; /* getrandom(2) of so many never fails */
 	static size_t left;
 
 	(void)ctx;
@@ -106,7 +106,7 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 	         "%s", text);
 }
 
-/* Each holder costs one: family_watch(). */
+/* Each process that holds needs one: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
 
 static void raise_limits(void)
@@ -137,15 +137,15 @@ static int set_nonblocking(int fd)
 struct mount {
 	struct nodes *nodes;
 	struct fuse_session *fuse;
-	const struct ledger *at; /* where it is */
-	bool open;               /* somebody has a door of it open */
+	const struct ledger *at; /* knows its path, number and device */
+	bool open;               /* a process has a door of it open */
 };
 
-/* For that to be found out. */
+/* The time to find out whether a door is open. */
 #define LOOK_US 2000000
 
-/* By its number, whatever its name is where it was opened: containers get doors by bind mounts.
- * Each door that is open has a node, and this process has a copy of it. */
+/* A door is known by its inode number, since containers get doors under other names, by bind
+ * mounts. Each open door has a node, and this child process has a copy of it. */
 static bool found_open(void *ctx, const struct open_file *file)
 {
 	struct mount *mount = ctx;
@@ -156,7 +156,7 @@ static bool found_open(void *ctx, const struct open_file *file)
 	return !mount->open;
 }
 
-/* Looking through /proc may wait for others: a child does it. */
+/* A look through /proc may have to wait for other processes: so a child does it. */
 static int look_for_open(void *ctx)
 {
 	struct mount *mount = ctx;
@@ -167,8 +167,8 @@ static int look_for_open(void *ctx)
 	return mount->open;
 }
 
-/* Whether every door is known to be closed. That the kernel's side has ended proves
- * nothing: `umount -lf` and an abort end it under holders that may be at work. */
+/* Whether every door is known to be closed. The end of the kernel's connection proves nothing:
+ * `umount -lf` and an abort end it while programs may still be at work. */
 static bool all_closed(struct loop *loop, struct mount *mount)
 {
 	if (!loop->gone)
@@ -178,22 +178,22 @@ static bool all_closed(struct loop *loop, struct mount *mount)
 	return loop_ask(loop, look_for_open, mount, LOOK_US) == 0;
 }
 
-/* The mount is off the tree already, and libfuse would say that it cannot unmount it:
- * put a descriptor in the place of its own that looks like the device of an
- * unmounted filesystem. Closes the device, too. */
+/* The mount is off the tree already, and libfuse would print that it cannot unmount it. So its
+ * descriptor is replaced by one that looks like the device of an unmounted filesystem. This closes
+ * the device, too. */
 static void end_detached(struct fuse_session *fuse)
 {
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) == 0) {
-		close(fds[0]); /* a pipe nobody reads polls POLLERR */
+		close(fds[0]); /* the other end of a pipe without a reader polls POLLERR */
 		dup2(fds[1], fuse_session_fd(fuse));
 		close(fds[1]);
 	}
 	fuse_session_unmount(fuse);
 }
 
-/* What goes between the kernel and libfuse is seen from now on. */
+/* From now on all messages between the kernel and libfuse pass through pending.c. */
 static bool follow_requests(const struct options *options, struct face *face,
                             struct fuse_session *fuse)
 {
@@ -240,8 +240,8 @@ static bool begin_mount(struct options *options, struct loop *loop, struct mount
 	return true;
 }
 
-/* The kernel's connection goes on, with what waited for an answer. libfuse knows of no mount
- * there, and will not take it off. */
+/* The kernel's connection goes on, with all requests that wait. libfuse gets it as /dev/fd/N: so it
+ * does not know of the mount, and will not unmount it. */
 static bool adopt_mount(struct options *options, struct loop *loop, struct mount *mount,
                         bool crashed)
 {
@@ -382,7 +382,7 @@ static int begin_session(struct options *options, struct loop *loop)
 	return r;
 }
 
-/* `carry`: of the daemon that this one takes over from; NULL: there is none. */
+/* `carry`: for the records of the daemon that this one takes over from; NULL: there is none. */
 static int run_mount(struct options *options, struct loop *loop, struct carry *carry)
 {
 	struct mount mount = {0};
@@ -403,8 +403,8 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 		return exit_status;
 	}
 	lc_status(loop->face->lc, &status);
-	/* Who still holds, or is being stopped, has no good descriptor any more, but may be
-	 * at work: its entry is left to the session timeout. */
+	/* A program that still holds, or is being stopped, has no good descriptor any more, but may
+	 * be at work: its entry is left to the session timeout. */
 	clean = status.holders == 0 && status.losing == 0;
 	if (clean && exit_status == 0)
 		loop_delete_entries(loop, status.session_timeout_us);
@@ -414,7 +414,7 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	guardian_end(loop->face->guardian, clean);
 	loop->face->guardian = NULL;
 	if (mount.fuse)
-		fuse_session_destroy(mount.fuse); /* last: requests were answered until now */
+		fuse_session_destroy(mount.fuse); /* last: until now requests may be answered */
 	trace_finish(loop->face);
 	pending_finish(loop->face);
 	ensemble_zookeeper_destroy(loop->ensemble);

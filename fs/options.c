@@ -60,8 +60,8 @@ struct raw {
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
 	const char *mounted;
-	char *bad;     /* an argument nobody knows */
-	int extra;     /* one argument too many */
+	char *bad;     /* an unknown argument */
+	int extra;     /* an argument too many */
 	char *forward; /* options for libfuse and the kernel */
 };
 
@@ -153,7 +153,7 @@ static int take_argument(struct raw *raw, const char *arg)
 	return *to ? 0 : -1;
 }
 
-/* 0: taken. Nothing stays for libfuse but what is forwarded. */
+/* 0: the option is taken. libfuse gets only the forwarded ones. */
 static int take_option(void *data, const char *arg, int key, struct fuse_args *outargs)
 {
 	struct raw *raw = data;
@@ -176,7 +176,7 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 		return 0;
 	case KEY_FORWARD:
 		raw->read_only |= strcmp(arg, "ro") == 0;
-		/* Commas in it, as in context=, were given escaped and must stay so. */
+		/* Commas in its value, as in context=, come escaped and must stay so. */
 		return fuse_opt_add_opt_escaped(&raw->forward, arg);
 	case FUSE_OPT_KEY_NONOPT:
 		return take_argument(raw, arg);
@@ -282,8 +282,8 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 			ret_status, EXIT_MOUNT,
 			"the whole ensemble cannot be mounted: name a sub-tree, as %s/locks",
 			options->servers);
-	/* A typo elsewhere would be a private tree that excludes nobody. */
 	options->read_only = raw->read_only;
+	/* If any root were made, a typo in it would make a new tree, whose locks exclude nobody. */
 	options->make_root = raw->mkroot || strcmp(options->root, "/locks") == 0;
 	return true;
 }
@@ -337,7 +337,7 @@ static bool read_fuse_args(const struct raw *raw, struct options *options, int *
 	bool ok;
 
 	options->fuse_args = (struct fuse_args)FUSE_ARGS_INIT(0, NULL);
-	/* Never to be taken off: text of any host's taker stands in files with an x bit. */
+	/* Always set: files with an x bit have text that any host's takers have written. */
 	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec") == 0 &&
 	     fuse_opt_add_opt(&opts, "subtype=zklockfs") == 0;
 	if (ok && geteuid() == 0)
@@ -401,7 +401,7 @@ static bool read_credentials(const struct raw *raw, struct options *options, int
 	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
 }
 
-/* Digits in that base, up to a maximum. */
+/* Reads digits of that base, up to a maximum. */
 static bool read_number(const char *name, const char *text, int base, unsigned by_default,
                         unsigned max, unsigned *ret_number, int *ret_status)
 {

@@ -118,6 +118,11 @@ bool keeper_serves(void)
 	return tell_keeper(&(struct keeper_word){.word = KEEPER_SERVES}, -1);
 }
 
+bool keeper_makes_way(void)
+{
+	return tell_keeper(&(struct keeper_word){.word = KEEPER_MAKES_WAY}, -1);
+}
+
 void keeper_leaves(void)
 {
 	if (!tell_keeper(&(struct keeper_word){.word = KEEPER_LEAVES}, -1))

@@ -55,6 +55,9 @@ void keeper_give(enum keeper_gift gift, int fd);
 /* The mount serves: the keeper tells the shell or systemd, and after a crash from now on it starts
  * this program again. False: there is no keeper. */
 bool keeper_serves(void);
+/* Another program comes in the place of this one: if it does not serve, the keeper starts this one
+ * again. False: there is no keeper. If the exec fails, keeper_serves() is to be called. */
+bool keeper_makes_way(void);
 /* The end has begun: the keeper closes its copies, and tells systemd. Without a keeper the daemon
  * itself tells systemd. */
 void keeper_leaves(void);

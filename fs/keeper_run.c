@@ -14,6 +14,9 @@
  *   descriptors, so that the kernel ends the connection and the guardian goes by the lease; then
  *   the keeper ends as the daemon did
  *
+ *   [IN_SERVICE] ──another program is to take over──► [RELOADS] ──it serves──► [IN_SERVICE]
+ *                                                         └──it ends, or hangs──► [RESTARTS]
+ *
  * The keeper does little, and nothing that waits, so that it is there when the daemon is not.
  */
 #include "keeper_run.h"
@@ -49,6 +52,7 @@ struct keeper {
 	enum keeper_stage {
 		KEEPER_STARTS,
 		KEEPER_IN_SERVICE,
+		KEEPER_RELOADS,
 		KEEPER_RESTARTS,
 		KEEPER_KILLED,
 		KEEPER_LEAVING,
@@ -57,9 +61,10 @@ struct keeper {
 	int socket; /* -1: the daemon has closed its end */
 	int signals;
 	struct gift gifts[KEEPER_GIFTS];
-	int64_t until_us; /* RESTARTS: it must serve by then */
+	int64_t until_us; /* RELOADS, RESTARTS: it must serve by then */
 	/* Since it served last: */
-	int crash;                       /* how it ended, as wait(2) says it */
+	int crash;                       /* how it ended, as wait(2) says it, */
+	int64_t ended_us;                /*   and when */
 	uint64_t crashed_by;             /* the request that was being served; 0: none */
 	int64_t crashes_us[CRASHES_MAX]; /* when; the newest first */
 	char oom_score[16];              /* for the daemon */
@@ -86,6 +91,14 @@ static void return_gifts(struct keeper *keeper)
 	}
 }
 
+/* The second half is for the program before. */
+static int64_t middle_of_lease(const struct keeper *keeper)
+{
+	int64_t now_us = clock_now_us();
+
+	return now_us + (store_deadline(keeper->config->store) - now_us) / 2;
+}
+
 static void hear_word(struct keeper *keeper, const struct keeper_word *word, int fd)
 {
 	switch (word->word) {
@@ -99,6 +112,10 @@ static void hear_word(struct keeper *keeper, const struct keeper_word *word, int
 			ready_tell();
 		}
 		keeper->stage = KEEPER_IN_SERVICE;
+		return;
+	case KEEPER_MAKES_WAY:
+		keeper->stage = KEEPER_RELOADS;
+		keeper->until_us = middle_of_lease(keeper);
 		return;
 	case KEEPER_LEAVES:
 		keeper->stage = KEEPER_LEAVING;
@@ -188,25 +205,28 @@ static int count_crash(struct keeper *keeper, int64_t now_us)
 	return count;
 }
 
-/* Why no other daemon is to go on; NULL: another one may. */
-static const char *why_not(struct keeper *keeper, int64_t now_us)
+/* Why no daemon can go on, whichever program it is; NULL: one may. */
+static const char *why_nobody_can(const struct keeper *keeper, int64_t now_us)
 {
 	const struct store *store = keeper->config->store;
-	uint64_t before = keeper->crashed_by;
-	int crashes = count_crash(keeper, now_us);
 
-	keeper->crashed_by = store_serving(store);
 	if (keeper->gifts[KEEPER_DEVICE].fd < 0 || keeper->gifts[KEEPER_PROGRAM].fd < 0)
 		return "the keeper did not get all that another one needs";
 	if (store_spoilt(store))
 		return "not all that it knew was recorded";
-	if (now_us >= store_deadline(store))
-		return "the lease is over";
+	return now_us < store_deadline(store) ? NULL : "the lease is over";
+}
+
+/* Why the program that a signal has ended is not started again; NULL: it is. */
+static const char *why_not_again(struct keeper *keeper, int64_t now_us)
+{
+	uint64_t before = keeper->crashed_by;
+	int crashes = count_crash(keeper, now_us);
+
+	keeper->crashed_by = store_serving(keeper->config->store);
 	if (before != 0 && keeper->crashed_by == before)
 		return "the same request has ended it twice";
-	if (crashes >= CRASHES_MAX)
-		return "this was too often within the session timeout";
-	return NULL;
+	return crashes < CRASHES_MAX ? NULL : "this was too often within the session timeout";
 }
 
 /* Puts each descriptor under its number. A descriptor that has the number of another one would be
@@ -258,7 +278,7 @@ static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
 	if (!place_gifts(keeper, passed, 2))
 		_exit(1);
 	snprintf(text, sizeof(text), "%d:%d:%" PRId64, socket, WTERMSIG(keeper->crash),
-	         keeper->crashes_us[0]);
+	         keeper->ended_us);
 	setenv(KEEPER_ENVIRONMENT, text, 1);
 	snprintf(text, sizeof(text), "%d", store);
 	setenv(KEEPER_ENVIRONMENT_STORE, text, 1);
@@ -286,15 +306,30 @@ static const char *start_daemon(struct keeper *keeper)
 	return NULL;
 }
 
-/* A signal has ended the daemon, which served, or was started again. */
-static void go_on(struct keeper *keeper)
+static void say_what_ended(const struct keeper *keeper)
 {
-	int64_t now = clock_now_us();
-	const char *why = why_not(keeper, now);
-
-	if (!why) {
+	if (keeper->stage == KEEPER_RELOADS)
+		log_line(LC_ERROR,
+		         "the program that was to take over does not serve: the one before is "
+		         "started again");
+	else
 		log_line(LC_ERROR, "the daemon was ended by signal %d: it is started again",
 		         WTERMSIG(keeper->crash));
+}
+
+/* The daemon, which served or was to, has ended. */
+static void go_on(struct keeper *keeper, int status)
+{
+	int64_t now_us = clock_now_us();
+	const char *why = why_nobody_can(keeper, now_us);
+
+	/* Another program's end is no crash of this one. */
+	if (!why && keeper->stage != KEEPER_RELOADS)
+		why = why_not_again(keeper, now_us);
+	keeper->ended_us = now_us;
+	keeper->crash = WIFSIGNALED(status) ? status : SIGABRT;
+	if (!why) {
+		say_what_ended(keeper);
 		keeper->stage = KEEPER_RESTARTS;
 		keeper->until_us = store_deadline(keeper->config->store);
 		why = start_daemon(keeper);
@@ -313,11 +348,13 @@ static void daemon_ended(struct keeper *keeper, int status)
 
 	listen_to_daemon(keeper); /* its last words */
 	switch (keeper->stage) {
+	case KEEPER_RELOADS:
+		go_on(keeper, status);
+		return;
 	case KEEPER_IN_SERVICE:
 	case KEEPER_RESTARTS:
 		if (crashed) {
-			keeper->crash = status;
-			go_on(keeper);
+			go_on(keeper, status);
 			return;
 		}
 		if (keeper->stage == KEEPER_IN_SERVICE)
@@ -365,22 +402,31 @@ static void pass_signals(struct keeper *keeper)
 			kill(keeper->daemon, (int)info.ssi_signo);
 }
 
-/* For poll(2): until the daemon must serve. */
+/* The daemon must serve until then. */
+static bool has_limit(const struct keeper *keeper)
+{
+	return keeper->stage == KEEPER_RELOADS || keeper->stage == KEEPER_RESTARTS;
+}
+
+/* For poll(2). */
 static int wait_ms(const struct keeper *keeper)
 {
 	int64_t left = keeper->until_us - clock_now_us();
 
-	if (keeper->stage != KEEPER_RESTARTS)
+	if (!has_limit(keeper))
 		return -1;
 	return left <= 0 ? 0 : left >= 1000000 ? 1000 : (int)(left / 1000 + 1);
 }
 
 static void lose_patience_with_daemon(struct keeper *keeper)
 {
-	if (keeper->stage != KEEPER_RESTARTS || clock_now_us() < keeper->until_us)
+	if (!has_limit(keeper) || clock_now_us() < keeper->until_us)
+		return;
+	kill(keeper->daemon, SIGKILL);
+	keeper->until_us = INT64_MAX; /* its end is heard of */
+	if (keeper->stage == KEEPER_RELOADS)
 		return;
 	log_line(LC_ERROR, "the daemon does not serve before its lease ends: the mount is lost");
-	kill(keeper->daemon, SIGKILL);
 	keeper->stage = KEEPER_KILLED;
 	return_gifts(keeper);
 }

@@ -13,7 +13,7 @@
  * keeper passes over words that it does not know, and no version changes the size or the meaning of
  * a word. The same holds for the environment below. */
 struct keeper_word {
-	enum { KEEPER_HAS, KEEPER_SERVES, KEEPER_LEAVES } word;
+	enum { KEEPER_HAS, KEEPER_SERVES, KEEPER_LEAVES, KEEPER_MAKES_WAY } word;
 	/* KEEPER_HAS: which descriptor (enum keeper_gift) comes with it, and its number there. */
 	int gift, number;
 };

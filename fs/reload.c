@@ -41,10 +41,14 @@ static __attribute__((noreturn)) void refuse_to_check(const char *why)
 	_exit(1);
 }
 
-/* There is no way back: the locks go with the session, and on_lost acts. */
+/* The keeper starts the program before. Without a keeper there is no way back: the locks go with
+ * the session, and on_lost acts. */
 static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 {
-	log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
+	if (keeper_fd() >= 0)
+		log_line(LC_ERROR, "cannot take over: %s", why);
+	else
+		log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
 	log_finish();
 	_exit(1);
 }
@@ -273,8 +277,8 @@ void reload_reap(struct reload *reload, pid_t pid, int status)
 
 /* ---- the last steps ---- */
 
-/* The loop stands still meanwhile: so only the child's answer is awaited, and not its end, which
- * comes right after. NULL, or why not. */
+/* For a mount without a keeper. The loop stands still meanwhile: so only the child's answer is
+ * awaited, and not its end, which comes right after. NULL, or why not. */
 static const char *check_again(struct reload *reload, int kept)
 {
 	struct pollfd answer = {.events = POLLIN};
@@ -332,9 +336,12 @@ static void make_way(struct reload *reload)
 
 	reload->ledger->stopped_us = reload->face->clock_us();
 	r = ledger_write(reload->ledger, true);
-	why = r < 0 ? strerror(-r) : check_again(reload, store_fd(reload->face->keeping.store));
+	why = r < 0 ? strerror(-r) : NULL;
+	if (!why && !keeper_makes_way())
+		why = check_again(reload, store_fd(reload->face->keeping.store));
 	if (!why)
 		why = exec_program(reload);
+	(void)keeper_serves();
 	reload_give_up(reload, why);
 }
 

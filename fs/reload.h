@@ -6,11 +6,12 @@
  *
  *   [NONE] ──SIGUSR2──► [ASKED] ──a child runs the other program, which checks the records──►
  *   [CHECKING] ──it says yes──► [SETTLING]: no new write to the ensemble begins, writes under way
- *   end ──► the records are written, and checked once more ──► exec
+ *   end ──► the records are written ──► exec
  *
- * If anything goes wrong on the way, this program goes on, and the log says why. After the exec
- * nothing may go wrong. So the check does all that the other program does then, apart from what can
- * be done only once.
+ * If anything goes wrong on the way, this program goes on, and the log says why. If the other
+ * program does not serve after the exec, the keeper starts this one again. Without a keeper nothing
+ * may go wrong then: so the records are checked once more right before the exec, and the check does
+ * all that the other program does then, apart from what can be done only once.
  *
  * Which versions understand each other is decided in lockcore/state.h and ledger.c.
  */

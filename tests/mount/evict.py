@@ -77,6 +77,7 @@ def takers(server, a, b):
         path = entry_of(b, 'build', waiter)
         check_equal(command([*shell, '-c', 'echo evict >"$1"', 'sh', path])[0], 0, ' '.join(shell))
         waiter.refused(errno.ECANCELED)
+    until(lambda: len(server.entries('build')) == 1, 'the holder alone is left')
     behind(server, a, 'build', b, 'build')
     path = entry_of(a, 'build', last)
     fd = os.open(path, os.O_WRONLY)

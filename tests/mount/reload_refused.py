@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A reload that cannot be: the program that stands there now is missing, is none, crashes, or does
 not like what it is to take over. The old one goes on, says why, and nobody notices. No state,
-however broken, makes the new one do anything but say no."""
+however broken, makes the new one do anything but say no. A mount without a keeper asks twice."""
 
 import fcntl
 import os
@@ -121,7 +121,7 @@ def test(case):
     server = case.server()
     program = os.path.join(case.directory, 'zklockfs')
     shutil.copy(ZKLOCKFS, program)
-    mount = case.mount(server, program=program, options=['on_lost=kill'])
+    mount = case.mount(server, program=program, options=['on_lost=kill', 'nokeeper'])
     mount.allow('no reload')
     mount.mkdir('build')
     mount.mkdir('file')

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A program that says that it can take over, and then does not: it ends, crashes, hangs, cannot be
+started any more, or reads another state than it was asked about. The keeper starts the old one
+again, and nobody loses anything; nor does it count as a crash."""
+
+import os
+import re
+import shutil
+import signal
+
+from harness import ZKLOCKFS, check, check_equal, run, until
+
+SESSION = '6s'
+_SIGNAL = re.compile(r'after a crash \(signal (\d+)\)')
+ASKED = 'case $1 in --check-state=*) exec "$0.away" "$@";; esac\n'
+SCRIPTS = {
+    'ends': (ASKED + 'exit 3', 6),
+    'crashes': (ASKED + 'kill -SEGV $$', 11),
+    'hangs': (ASKED + 'while :; do sleep 1; done', 9),
+    'reads another state': (ASKED + 'ZKLOCKFS_STATE=999 exec "$0.away" "$@"', 6),
+}
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    program = os.path.join(case.directory, 'zklockfs')
+    for name in (program, program + '.away'):
+        shutil.copy(ZKLOCKFS, name)
+    mount = case.mount(server, program=program, session=SESSION, options=['on_lost=kill', 'tick_time=500ms'])
+    mount.allow('.')
+    mount.mkdir('build')
+    holder = mount.take('build').held()
+    token = holder.token()
+    waiter = mount.take('build')
+    until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
+    entries = server.entries('build')
+
+    def goes_on(what):
+        check_equal(holder.token(), token, f'{what}: the token')
+        holder.do('fsync')
+        check(not waiter.answered(), f'{what}: the waiter')
+        check_equal(server.entries('build'), entries, f'{what}: the queue')
+
+    for count, (what, (text, number)) in enumerate(SCRIPTS.items(), 1):
+        with open(program + '.new', 'w', encoding='ascii') as file:
+            file.write(f'#!/bin/sh\n{text}\n')
+        os.chmod(program + '.new', 0o755)
+        os.rename(program + '.new', program)
+        os.kill(mount.process.pid, signal.SIGUSR2)
+        until(lambda count=count: mount.metric('adoptions_total') == count, f'{what}: the old one goes on')
+        check_equal(mount.log().count('does not serve: the one before'), count, f'{what}: the log')
+        check_equal(_SIGNAL.findall(mount.log())[-1], str(number), f'{what}: how it ended')
+        goes_on(what)
+    check_equal(mount.metric('reloads_total'), 0, 'reloads')
+
+    # The script can be asked, and not be started: the exec itself fails, and nothing was lost.
+    with open(program, 'w', encoding='ascii') as file:
+        file.write(f'#!/bin/sh\nchmod 0 "$0"\n{ASKED}')
+    os.kill(mount.process.pid, signal.SIGUSR2)
+    until(lambda: 'no reload, this program goes on' in mount.log(), 'the log says it')
+    goes_on('no exec')
+
+    os.rename(program + '.away', program)
+    mount.reload()
+    mount.adopt()       # after a failed exec the keeper does as ever
+    goes_on('a good one')
+    holder.release()
+    waiter.held().release()
+    check_equal(mount.metric('reloads_total'), 1, 'reloads')
+
+
+run(test)

@@ -14,12 +14,12 @@ import random
 import signal
 import time
 
-from harness import check, check_equal, die_with_parent, let_janitor_go, libc, run, until
+from harness import SLOWNESS, check, check_equal, die_with_parent, let_janitor_go, libc, run, until
 from kill_points import KillPoints
 
 KILLS = int(os.environ.get('ZKLOCKFS_KILLS', 10))
 SEED = int(os.environ.get('ZKLOCKFS_SEED', 1))
-SESSION = '4s'
+SECONDS = int(4 * SLOWNESS)     # a session
 POINTS = 120        # of a turn or two of the daemon, and of its taking over
 LOCKS = ('one', 'two')
 INTERRUPTED = {errno.EINTR}
@@ -182,7 +182,7 @@ def torment(case, server, number):
     points = KillPoints(case, number)
     root = f'/locks{number}'
     options = ['mkroot'] + (['on_lost=kill'] if number % 2 else [])
-    mount = case.mount(server, f'a{number}', session=SESSION, root=root, options=options, env=points.env)
+    mount = case.mount(server, f'a{number}', session=f'{SECONDS}s', root=root, options=options, env=points.env)
     other = case.mount(server, f'b{number}', session='15s', root=root, options=['mkroot'])
     mount.allow('.')
     for lock in LOCKS:
@@ -206,7 +206,7 @@ def torment(case, server, number):
         poisoned = 'the same request' in mount.log()
         if poisoned:
             break
-        time.sleep(4.1)     # two crashes within the time of a session
+        time.sleep(SECONDS + 0.1)   # two crashes within the time of a session
     for worker in workers:
         worker.end()
     reports = [worker.report() for worker in workers]

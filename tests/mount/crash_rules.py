@@ -15,11 +15,12 @@ import stat
 import subprocess
 import threading
 
-from harness import (ALICE, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, command, errno_of, libc,
-                     mounted, raw_open, run, spawn, until)
+from harness import (ALICE, SLOWNESS, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, command,
+                     errno_of, libc, mounted, raw_open, run, spawn, until)
 from kill_points import KillPoints
 
-SESSION = '4s'
+SECONDS = int(4 * SLOWNESS)
+SESSION = f'{SECONDS}s'
 _MS_BIND = 0x1000
 
 
@@ -73,7 +74,7 @@ def hangs(case, server):
     scene.holder.gone()
     check(not scene.elsewhere.answered(), 'the next one held before it was stopped')
     scene.is_lost('does not serve before its lease ends', stopped=True)
-    watch.check(1, 14, 'a daemon that hangs')
+    watch.check(1, 3.5 * SECONDS, 'a daemon that hangs')
 
 
 def ends(case, server):
@@ -83,7 +84,7 @@ def ends(case, server):
     watch = Stopwatch()
     scene.a.send(signal.SIGKILL)
     until(lambda: scene.waiter.answered(), 'the waiter is told')
-    watch.check(0, 2, 'a daemon that fails')
+    watch.check(0, 2 * SLOWNESS, 'a daemon that fails')
     scene.is_lost('ended with status 3 instead of going on')
 
 
@@ -133,7 +134,7 @@ def meanwhile(case, server):
     is evicted, a child holds on."""
     points = KillPoints(case, 'meanwhile')
     # All of it has to fit into a lease, on a slow machine, too.
-    scene = Scene(case, server, 'meanwhile', session='20s', env=points.env)
+    scene = Scene(case, server, 'meanwhile', session=f'{5 * SECONDS}s', env=points.env)
     for name in ('evicted', 'shy', 'other'):
         scene.a.mkdir(name)
     interrupted, killed = scene.a.take('meanwhile'), scene.a.take('meanwhile')
@@ -248,7 +249,8 @@ def of_a_user(case, server):
     os.chmod(device, 0o666)
     check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
     alice = ['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups']
-    keeper = spawn([*alice, ZKLOCKFS, '-f', '-o', 'host=alice,on_lost=kill,tick_time=500ms,session_timeout=4s',
+    keeper = spawn([*alice, ZKLOCKFS, '-f', '-o',
+                    f'host=alice,on_lost=kill,tick_time=500ms,session_timeout={SESSION}',
                     f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     until(lambda: as_user(ALICE, raw_open, path + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
     user = spawn([*alice, 'bash', '-c', '''

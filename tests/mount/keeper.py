@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 
 from harness import (SLOWNESS, ZKLOCKFS, check, check_equal, command, errno_of, mounted, run, spawn, until)
 
@@ -101,6 +102,28 @@ def of_both_backwards(case, server):
         mount.send(signal.SIGHUP)
         mount.process.send_signal(signal.SIGHUP)
     signals(case, server, 'backwards', send)
+
+
+def of_both_late(case, server):
+    """The keeper is slow, as on a busy machine."""
+    mount = case.mount(server, 'late', options=OPTIONS)
+    mount.mkdir('late')
+    holder = mount.take('late').held()
+    mount.process.send_signal(signal.SIGSTOP)
+    mount.process.send_signal(signal.SIGTERM)
+    mount.send(signal.SIGTERM)
+    leaves(mount)
+    time.sleep(1.5)
+    mount.process.send_signal(signal.SIGCONT)
+    until(lambda: not pending(mount.process.pid), 'the keeper has the signal')
+    holder.token()
+    holder.do('fsync')
+    holder.release()
+    mount.check_end()
+
+
+def pending(pid):
+    return int(line_of(f'/proc/{pid}/status', 'ShdPnd') or '0', 16)
 
 
 def of_the_daemon(case, server):
@@ -252,7 +275,7 @@ def start_errors(case, server):
 def test(case):
     server = case.server(tick_ms=500)
     case.at_once(*(lambda part, what=what: what(part, server)
-                   for what in (processes, of_both, of_both_backwards, of_the_daemon, of_the_keeper)))
+                   for what in (processes, of_both, of_both_backwards, of_both_late, of_the_daemon, of_the_keeper)))
     case.at_once(*(lambda part, what=what: what(part, server)
                    for what in (terminal, systemd, keeper_killed, killed_at_the_start, start_errors)))
 

@@ -102,7 +102,7 @@ void guardian_end(struct guardian *guardian, bool clean)
 
 	if (!guardian)
 		return;
-	guardian_settle(guardian);
+	guardian_free_released(guardian);
 	if (clean) {
 		atomic_store(&guardian->page->clean, 1);
 		wake(guardian);
@@ -256,7 +256,7 @@ static void free_slot(struct guardian *guardian, int slot)
 	dismiss(guardian, guardian->uids[slot]);
 }
 
-void guardian_settle(struct guardian *guardian)
+void guardian_free_released(struct guardian *guardian)
 {
 	if (!guardian)
 		return;
@@ -374,7 +374,7 @@ void guardian_carried(struct guardian *guardian)
 	for (int i = 0; guardian && i < GUARDIAN_SLOTS; i++)
 		if (!guardian->claimed[i] && state_of(guardian, i) != SLOT_FREE)
 			guardian_release(guardian, i);
-	guardian_settle(guardian);
+	guardian_free_released(guardian);
 }
 
 bool guardian_has_lost(const struct guardian *guardian, int slot)

@@ -94,11 +94,11 @@ int guardian_hold(struct guardian *guardian, const struct guarded *who);
 int guardian_see(struct guardian *guardian, const struct guarded *who);
 /* The slot's process may hold until another time. */
 void guardian_limit(struct guardian *guardian, int slot, int64_t until_us);
-/* Holds no more; it counts from guardian_settle() on. */
+/* The slot holds no more, and stays until guardian_free_released(). */
 void guardian_release(struct guardian *guardian, int slot);
-/* What the turn has done is recorded: whoever takes over finds the slots of all who are recorded,
- * and lets go of others. */
-void guardian_settle(struct guardian *guardian);
+/* The turn is recorded: the slots that were released in it may be used again. A process that takes
+ * over finds the slots of all recorded holders, and frees the others. */
+void guardian_free_released(struct guardian *guardian);
 /* Lost: the deadline came, or before it, evicted or with the session. Who has it open is
  * stopped, until it is released. */
 void guardian_lose(struct guardian *guardian, int slot);

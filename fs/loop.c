@@ -269,7 +269,7 @@ static void finish_request(struct loop *loop)
 static void finish_turn(struct loop *loop)
 {
 	record(loop);
-	guardian_settle(loop->face->guardian);
+	guardian_free_released(loop->face->guardian);
 	if (loop->face->lc)
 		lc_send(loop->face->lc);
 	answers_emit(loop->face, file_unopened);

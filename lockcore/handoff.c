@@ -98,7 +98,7 @@ void handoff_watch_next(struct lc_taker *holder)
 	if (!next)
 		return;
 	lock_watch(holder->entry.lock);
-	if (!holder->settle.armed)
+	if (!holder->recheck.armed)
 		entry_watch(&next->entry);
 }
 

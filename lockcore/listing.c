@@ -77,7 +77,7 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 			taker_settle(taker); /* a waiter's is created again, in order */
 		} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {
 			loss_by_listing(taker);
-		} else if (taker->state == TAKER_HELD && !taker->settle.armed) {
+		} else if (taker->state == TAKER_HELD && !taker->recheck.armed) {
 			entry_watch(entry);
 		}
 	}

@@ -420,7 +420,7 @@ static bool has_good_times(const struct state_taker *taker, const struct state_s
 {
 	return is_past(taker->asked_us, session) && is_limit(taker->limit_us) &&
 	       is_limit(taker->until_us) && is_limit(taker->limit_at_us) &&
-	       is_limit(taker->settle_at_us) && taker->held_since_ms >= -1 &&
+	       is_limit(taker->recheck_at_us) && taker->held_since_ms >= -1 &&
 	       taker->held_since_ms <= STATE_TIME_MAX;
 }
 

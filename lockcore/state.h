@@ -86,7 +86,7 @@ struct state_taker {
 	uint64_t id;
 	uint64_t replaces; /* 0: nobody */
 	int64_t meant, asked_us, limit_us, until_us;
-	int64_t limit_at_us, settle_at_us; /* the timers; LC_FOREVER: not set */
+	int64_t limit_at_us, recheck_at_us; /* the timers; LC_FOREVER: not set */
 	uint64_t charged_bytes;
 	int64_t czxid, held_since_ms;
 	uint32_t uid, watches_uid; /* who pays for its entry, and for its lock's watches */

@@ -20,7 +20,7 @@
 
 /* ---- timers ---- */
 
-static void settle_fired(void *ctx)
+static void recheck_taker(void *ctx)
 {
 	struct lc_taker *taker = ctx;
 
@@ -79,7 +79,7 @@ struct lc_taker *taker_blank(void)
 
 	if (taker) {
 		taker->limit = (struct timer){.fire = limit_fired, .ctx = taker};
-		taker->settle = (struct timer){.fire = settle_fired, .ctx = taker};
+		taker->recheck = (struct timer){.fire = recheck_taker, .ctx = taker};
 	}
 	return taker;
 }

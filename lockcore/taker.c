@@ -11,7 +11,7 @@
 
 /* A lock that is held for longer than this watches its entry, and says there since when it is
  * held. Shorter holds, which are the most, are spared these requests. */
-#define SETTLE_US 20000
+#define LONG_HOLD_US 20000
 /* Between tries of a delete for which there is no memory. */
 #define RETRY_US 1000000
 
@@ -163,7 +163,7 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 	/* This is said of a holder until it is deleted; taker_grant() says it anew. */
 	taker->entry.first &= state == TAKER_LEFT && old == TAKER_HELD;
 	timer_clear(&lc->timers, &taker->limit);
-	timer_clear(&lc->timers, &taker->settle);
+	timer_clear(&lc->timers, &taker->recheck);
 	if (state == TAKER_WAITING && taker->limit_us != LC_FOREVER)
 		timer_set(&lc->timers, &taker->limit, taker->limit_us);
 	leave_front(taker);
@@ -246,7 +246,7 @@ void taker_save(const struct lc_taker *taker, struct state_record *saved)
 	out->asked_us = taker->asked_us;
 	out->limit_us = saved_limit(taker->limit_us);
 	out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;
-	out->settle_at_us = taker->settle.armed ? taker->settle.at_us : LC_FOREVER;
+	out->recheck_at_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER;
 	out->charged_bytes = taker->charge.bytes;
 	out->watches_uid = taker->entry.lock->charge.uid;
 	out->flags |= (taker->immediate ? STATE_TAKER_IMMEDIATE : 0) |
@@ -257,7 +257,7 @@ void taker_save(const struct lc_taker *taker, struct state_record *saved)
 	out->flags &= ~(uint32_t)(STATE_TAKER_DUE | STATE_TAKER_UNPROVED);
 	out->held_since_ms = -1;
 	out->limit_at_us = out->limit_us;
-	out->settle_at_us = LC_FOREVER;
+	out->recheck_at_us = LC_FOREVER;
 }
 
 static void restore_taker_state(struct lc_taker *taker, const struct state_taker *saved)
@@ -306,8 +306,8 @@ int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	tell_pace(lc);
 	if (saved->limit_at_us != LC_FOREVER)
 		timer_set(&lc->timers, &taker->limit, saved->limit_at_us);
-	if (saved->settle_at_us != LC_FOREVER)
-		timer_set(&lc->timers, &taker->settle, saved->settle_at_us);
+	if (saved->recheck_at_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->recheck, saved->recheck_at_us);
 	if (saved->flags & STATE_TAKER_DUE)
 		set_due(taker, true);
 	return 0;
@@ -325,7 +325,7 @@ void taker_grant(struct lc_taker *taker, bool first)
 	taker->entry.first = first;
 	taker->entry.told_since = false;
 	taker->entry.held_since_ms = lc->config.wall_ms(lc->config.ctx);
-	timer_set(&lc->timers, &taker->settle, lc_lately(lc) + SETTLE_US);
+	timer_set(&lc->timers, &taker->recheck, lc_lately(lc) + LONG_HOLD_US);
 	set_due(taker, true);
 }
 
@@ -499,7 +499,7 @@ void taker_try_later(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lc;
 
-	timer_set(&lc->timers, taker->entry.wanted ? &taker->settle : &taker->limit,
+	timer_set(&lc->timers, taker->entry.wanted ? &taker->recheck : &taker->limit,
 	          lc_now(lc) + RETRY_US);
 	entry_touch(&taker->entry);
 }
@@ -522,7 +522,7 @@ void taker_settle(struct lc_taker *taker)
 		return;
 	assert(!taker->due_prev && !taker->changed_prev && lock->front != taker);
 	timer_clear(&lc->timers, &taker->limit);
-	timer_clear(&lc->timers, &taker->settle);
+	timer_clear(&lc->timers, &taker->recheck);
 	quota_return_entry(lc, &taker->charge);
 	DL_DELETE(lock->takers, taker);
 	taker_free(taker);

@@ -55,10 +55,11 @@ struct lc_taker {
 	lc_lost_fn *lost;
 	void *ctx;
 
-	uint64_t probed_at;   /* PROBING: lock->list_sent when it began */
-	struct timer limit;   /* WAITING, HELD: its time is up; else: delete again */
-	struct timer settle;  /* HELD for a while: watch the entry, tell since when */
-	struct charge charge; /* for its entry */
+	uint64_t probed_at; /* PROBING: lock->list_sent when it began */
+	struct timer limit; /* WAITING, HELD: its time is up; else: delete again */
+	struct timer
+		recheck; /* HELD for a while: watch the entry, tell since when; or: send again */
+	struct charge charge;                         /* for its entry */
 	lc_waiters_changed_fn *waiters_changed;       /* waiters.c */
 	struct lc_taker *changed_prev, *changed_next; /* in takers->waiters_changed, or NULL */
 };

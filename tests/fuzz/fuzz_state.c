@@ -88,7 +88,7 @@ static void write_taker(struct state_writer *writer, uint64_t id)
 		.limit_us = below(2) ? LC_FOREVER : saved_us + (int64_t)below(20) * SECOND,
 		.until_us = LC_FOREVER,
 		.limit_at_us = below(2) ? LC_FOREVER : saved_us + (int64_t)below(20) * SECOND,
-		.settle_at_us = below(2) ? LC_FOREVER : saved_us + (int64_t)below(20) * 10000,
+		.recheck_at_us = below(2) ? LC_FOREVER : saved_us + (int64_t)below(20) * 10000,
 		.held_since_ms = -1,
 		.charged_bytes = 100,
 		.error = -11,

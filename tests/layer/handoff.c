@@ -195,7 +195,7 @@ static void watches_for_the_next(void **state)
 	takers_answer_list(rig, "#2-1 #3-2");
 	takers_answer_watches(rig);
 	rig_forget(rig);
-	timer_clear(&rig->lc.timers, &holder->settle);
+	timer_clear(&rig->lc.timers, &holder->recheck);
 	watch_fired(&next->entry.watch);
 	handoff_watch_next(holder);
 	rig_expect_sent(rig, "watch /locks/a/#3-2");

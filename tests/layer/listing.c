@@ -348,7 +348,7 @@ static void holder_watches_again(void **state)
 	rig_forget(rig);
 	takers_answer_list(rig, "#2-1");
 	rig_expect_sent(rig, ""); /* it may be a short hold */
-	timer_clear(&rig->lc.timers, &holder->settle);
+	timer_clear(&rig->lc.timers, &holder->recheck);
 	want_list(rig, holder->entry.lock);
 	rig_forget(rig);
 	takers_answer_list(rig, "#2-1");

@@ -218,7 +218,7 @@ static void patience_of_a_short_session(void **state)
 
 /* ---- holding for a while ---- */
 
-static void settles(void **state)
+static void long_hold(void **state)
 {
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
@@ -233,7 +233,7 @@ static void settles(void **state)
 }
 
 /* The next one of ours can be granted without a listing if its entry is watched in time. */
-static void settles_with_one_behind(void **state)
+static void long_hold_with_one_behind(void **state)
 {
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
@@ -424,8 +424,8 @@ int main(void)
 		TAKERS_TEST(meant_another_lock),
 		TAKERS_TEST(time_is_up),
 		TAKERS_TEST(patience_of_a_short_session),
-		TAKERS_TEST(settles),
-		TAKERS_TEST(settles_with_one_behind),
+		TAKERS_TEST(long_hold),
+		TAKERS_TEST(long_hold_with_one_behind),
 		TAKERS_TEST(held_too_long),
 		TAKERS_TEST(guarded_for_a_session_timeout),
 		TAKERS_TEST(asks_to_replace),

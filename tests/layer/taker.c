@@ -192,7 +192,7 @@ static void loses_what_was_not_told(void **state)
 	takers_answer_made(rig, taker, 1);
 	taker_grant(taker, true);
 	assert_false(taker->limit.armed);
-	assert_true(taker->settle.armed);
+	assert_true(taker->recheck.armed);
 	assert_true(taker->entry.held_since_ms >= 0);
 	taker_lose(taker);
 	assert_int_equal(taker->state, TAKER_WAITING);
@@ -200,7 +200,7 @@ static void loses_what_was_not_told(void **state)
 	assert_int_equal(taker->entry.held_since_ms, -1);
 	assert_int_equal(taker->limit.at_us, rig->now_us + 60 * SECOND);
 	assert_true(taker->limit.armed);
-	assert_false(taker->settle.armed);
+	assert_false(taker->recheck.armed);
 	assert_true(taker->entry.lock->want_list);
 	takers_answer_list(rig, "");
 	rig_expect_told(rig, "");
@@ -348,7 +348,7 @@ static void limits(void **state)
 	takers_answer_made(rig, taker, 1);
 	takers_answer_list(rig, "#2-1");
 	assert_false(taker->limit.armed);
-	assert_int_equal(taker->settle.at_us, rig->now_us + 20 * MS);
+	assert_int_equal(taker->recheck.at_us, rig->now_us + 20 * MS);
 	taker = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
 	assert_false(taker->limit.armed);
 }
@@ -359,7 +359,7 @@ static void tries_later(void **state)
 	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
 	taker_try_later(taker);
-	assert_int_equal(taker->settle.at_us, rig->now_us + SECOND);
+	assert_int_equal(taker->recheck.at_us, rig->now_us + SECOND);
 	assert_false(taker->limit.armed);
 	taker->entry.wanted = false;
 	taker_try_later(taker);
@@ -542,14 +542,14 @@ static void saves(void **state)
 	assert_int_equal(image.flags & (STATE_TAKER_DUE | STATE_TAKER_UNPROVED), 0);
 	assert_int_equal(image.held_since_ms, -1);
 	assert_int_equal(image.limit_at_us, limit_us);
-	assert_true(image.settle_at_us == LC_FOREVER);
+	assert_true(image.recheck_at_us == LC_FOREVER);
 	takers_turn(rig);
 	image = saved(taker);
 	assert_int_equal(image.state, STATE_HELD);
 	assert_true(image.flags & STATE_TAKER_UNPROVED);
 	assert_true(image.held_since_ms > 0);
 	assert_true(image.limit_at_us == LC_FOREVER);
-	assert_int_equal(image.settle_at_us, rig->now_us + 20 * MS);
+	assert_int_equal(image.recheck_at_us, rig->now_us + 20 * MS);
 	assert_true(image.until_us == LC_FOREVER);
 	taker->entry.lock->unproved = NULL;
 	takers_answer_list(rig, "#2-1");

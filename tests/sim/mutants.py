@@ -1016,7 +1016,7 @@ mutant(23, 'not_queued_again_after_a_session', 'listing.c',
 # ---- 24, 25: watches of holders, strangers ----
 
 mutant(24, 'holder_does_not_watch_itself', 'taker.c',
-       '\ttimer_set(&lc->timers, &taker->settle, lc_lately(lc) + SETTLE_US);\n',
+       '\ttimer_set(&lc->timers, &taker->recheck, lc_lately(lc) + LONG_HOLD_US);\n',
        '',
        sim('operators', 290))
 mutant(25, 'other_families_do_not_count', 'queue.c',

@@ -60,7 +60,7 @@ static struct state_record a_taker(uint64_t id, uint8_t state, uint8_t entry)
 		.limit_us = LC_FOREVER,
 		.until_us = LC_FOREVER,
 		.limit_at_us = LC_FOREVER,
-		.settle_at_us = LC_FOREVER,
+		.recheck_at_us = LC_FOREVER,
 		.held_since_ms = -1,
 		.pid = 42,
 		.state = state,
@@ -433,7 +433,7 @@ static void bad_takers(void **unused)
 	TAKER(WAITING, STATE_ABSENT, taker->limit_us = -1);
 	TAKER(WAITING, STATE_ABSENT, taker->until_us = INT64_MAX - 1);
 	TAKER(WAITING, STATE_ABSENT, taker->limit_at_us = INT64_MAX - 1);
-	TAKER(WAITING, STATE_ABSENT, taker->settle_at_us = INT64_MIN);
+	TAKER(WAITING, STATE_ABSENT, taker->recheck_at_us = INT64_MIN);
 	TAKER(WAITING, STATE_ABSENT, taker->held_since_ms = 1);
 	TAKER(WAITING, STATE_ABSENT, taker->charged_bytes = 1 << 20);
 	TAKER(WAITING, STATE_ABSENT, memset(taker->command, 'x', sizeof(taker->command)));

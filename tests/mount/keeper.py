@@ -17,6 +17,7 @@ import time
 from harness import (SLOWNESS, ZKLOCKFS, check, check_equal, command, errno_of, mounted, run, spawn, until)
 
 OPTIONS = ['on_lost=kill']
+SESSION = f'{int(5 * SLOWNESS)}s'
 
 
 def name_of(pid):
@@ -72,7 +73,7 @@ def processes(case, server):
 
 def signals(case, server, name, send):
     """However many of the processes have it: once is once, and twice is twice."""
-    mount = case.mount(server, name, session='5s', options=OPTIONS)
+    mount = case.mount(server, name, session=SESSION, options=OPTIONS)
     mount.mkdir(name)
     holder = mount.take(name).held()
     send(mount)
@@ -138,7 +139,7 @@ def terminal(case, server):
     """^C reaches both, and counts once."""
     path = case.mount_point()
     master, slave = pty.openpty()
-    daemon = spawn(['setsid', '-c', ZKLOCKFS, '-f', '-o', 'host=terminal,session_timeout=5s,tick_time=500ms',
+    daemon = spawn(['setsid', '-c', ZKLOCKFS, '-f', '-o', 'host=terminal,tick_time=500ms',
                     f'127.0.0.1:{server.port}/locks', path], stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     until(lambda: os.path.exists(path + '/.zklockfs/status') or daemon.poll() is not None, 'it serves')
@@ -198,7 +199,7 @@ def systemd(case, server):
 
 def keeper_killed(case, server):
     """The daemon goes on, and says so once."""
-    mount = case.mount(server, 'orphan', session='5s', options=OPTIONS)
+    mount = case.mount(server, 'orphan', session=SESSION, options=OPTIONS)
     mount.allow('the keeper was killed')
     mount.mkdir('orphan')
     holder = mount.take('orphan').held()

@@ -17,6 +17,7 @@ OTHERS = os.environ.get('OTHER_VERSIONS') or SOURCE_ROOT + '/build/tests/mount'
 
 class Scene:
     def __init__(self, case, server):
+        self.known = {}     # how many lines of what
         self.program = case.directory + '/zklockfs'
         shutil.copy(ZKLOCKFS, self.program)
         self.mount = mount = case.mount(server, session='6s', program=self.program)
@@ -43,9 +44,13 @@ class Scene:
         check(not self.interrupted.answered() and not self.waiter.answered(), 'a waiter does not wait')
         os.close(raw_open(self.mount.path('file', 'lock'), os.O_RDWR))
 
+    def lines(self, what):
+        return [line for line in self.mount.log().splitlines() if what in line]
+
     def said(self, what, wanted):
-        """The last line of that."""
-        line = [line for line in self.mount.log().splitlines() if what in line][-1]
+        """The next line of that: the log is written by a process of its own."""
+        self.known[what] = self.known.get(what, 0) + 1
+        line = until(lambda: self.lines(what)[self.known[what] - 1:], f'the log says: {what}')[0]
         check(wanted in line, f'not {wanted!r}: {line}')
 
     def reload(self, program, before):
@@ -57,9 +62,7 @@ class Scene:
 
     def refused(self, program):
         self.install(program)
-        lines = self.mount.log().count('no reload')
         self.mount.process.send_signal(signal.SIGUSR2)
-        until(lambda: self.mount.log().count('no reload') > lines, 'the log says why')
         self.said('no reload', 'the state is of another version')
         self.is_well()
 

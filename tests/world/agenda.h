@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * agenda.h - virtual time: what is to happen when. Two things due at the same
- * microsecond happen in the order in which they were noted.
+ * agenda.h - virtual time: a list of future events. Two events of the same microsecond happen in
+ * the order in which they were added.
  */
 #ifndef WORLD_AGENDA_H
 #define WORLD_AGENDA_H
@@ -29,10 +29,11 @@ struct agenda {
 
 void agenda_init(struct agenda *agenda, int64_t now_us);
 void agenda_finish(struct agenda *agenda);
-/* There is no cancelling: `arg` carries a generation, or `ctx` knows better. */
+/* An event cannot be cancelled. It must find out by `arg`, such as a generation, or by `ctx`
+ * whether it still counts. */
 void agenda_at(struct agenda *agenda, int64_t when_us, agenda_fn *fn, void *ctx, uint64_t arg);
 void agenda_in(struct agenda *agenda, int64_t delay_us, agenda_fn *fn, void *ctx, uint64_t arg);
-/* Let the next thing happen; false when there is nothing left. */
+/* Lets the next event happen; false: there is none. */
 bool agenda_step(struct agenda *agenda);
 
 #endif

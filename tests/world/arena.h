@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * arena.h - memory that lives as long as one run of the world. The world's
- * messages are shared by queues with many exits; a run is short.
+ * arena.h - memory that is freed as a whole at the end of a run. The world's messages are shared by
+ * several queues, so it would be hard to say when to free one; and a run is short.
  */
 #ifndef WORLD_ARENA_H
 #define WORLD_ARENA_H

@@ -213,14 +213,14 @@ void conn_abandon(struct conn *conn, int deliver)
 	int64_t when = up->last_arrival_us + 50;
 
 	conn->open_here = false;
-	/* What is lost already does not come back when the client hears of it. */
+	/* A packet that is lost already does not come back when the client gives up. */
 	if (conn->deliver_left < 0 || (deliver >= 0 && deliver < conn->deliver_left))
 		conn->deliver_left = deliver;
 	if (when < agenda->now_us)
 		when = agenda->now_us + 50;
 	if (when < up->stalled_until_us)
 		when = up->stalled_until_us;
-	/* Behind a black hole the server never hears that we went. */
+	/* If the way is stalled for ever the server never hears that the client went. */
 	if (when < HOPELESS_US)
 		agenda_at(agenda, when, fin_arrives, conn, 0);
 }
@@ -232,7 +232,7 @@ void conn_break(struct conn *conn, int deliver_up)
 	if (!conn->open_here || conn->broken)
 		return;
 
-	/* What has arrived already can still be read before the close. */
+	/* Packets that have arrived already can still be read before the close. */
 	conn->way[DOWN] = (struct conn_queue){0};
 	conn_abandon(conn, deliver_up);
 	conn->open_here = true;
@@ -322,7 +322,7 @@ static int64_t applied_zxid(const struct world *world, int server)
 	return applied ? world->log[applied - 1]->zxid : 0;
 }
 
-/* SetWatches: what was missed is told at once, the rest is armed again. */
+/* SetWatches: missed events are told at once, the other watches are set again. */
 static void watches_again(struct conn *conn, const struct parcel *parcel)
 {
 	struct tree *tree = &conn->world->servers[conn->server].tree;
@@ -573,7 +573,7 @@ static void arrives_up(void *ctx, uint64_t arg)
 	parcel = pop(way);
 	if (!parcel || !conn->open_there)
 		return;
-	/* Given up by the client: some of what was under way is lost. */
+	/* The client has given up: some packets that were under way are lost. */
 	if (!conn->deliver_left)
 		return;
 	if (conn->deliver_left > 0)
@@ -581,7 +581,7 @@ static void arrives_up(void *ctx, uint64_t arg)
 	server_reads(conn, parcel);
 }
 
-/* Whoever looks for connections looks for open ones. */
+/* Only open connections stay in the list. */
 static void forget_closed(struct world *world)
 {
 	struct conn *conn, *next;
@@ -591,7 +591,7 @@ static void forget_closed(struct world *world)
 			LL_DELETE(world->conns, conn);
 }
 
-/* A session has ended. What its connection has asked may be answered still. */
+/* A session has ended. Requests of its connection may still be answered. */
 static void session_closed(struct conn *conn, const struct transaction *transaction)
 {
 	struct world *world = conn->world;

@@ -131,8 +131,8 @@ static void end_short_turn(void *ctx, uint64_t arg)
 		end_turn(host);
 }
 
-/* What it asks the ensemble for by this is sent at this moment: the lease is reckoned here from the
- * sending, and by the engine from when the request was made. */
+/* Requests that wait are sent at once: the test reckons the lease from their sending, the engine
+ * from their making. */
 void host_wake(struct host *host)
 {
 	if (host_keeps(host))

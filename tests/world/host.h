@@ -13,13 +13,13 @@
 
 struct host;
 
-/* What else happens there; each may be NULL. */
+/* Functions of the test; each may be NULL. */
 struct host_hooks {
 	/* A turn begins. */
 	void (*turns)(struct host *host);
 	/* It ends: calls lc_send(), unless the host dies before that. */
 	void (*ends)(struct host *host);
-	/* It was paused, and its clock with it; it goes on. */
+	/* It goes on after a pause in which its clock stood still. */
 	void (*stood_still)(struct host *host);
 	/* As in struct wire. */
 	void (*freeze)(void *ctx, int64_t duration_us);
@@ -28,7 +28,7 @@ struct host_hooks {
 };
 
 struct host {
-	void *owner; /* whoever has made it */
+	void *owner; /* of the test that has made it */
 	const struct host_hooks *hooks;
 	struct world *world;
 	struct agenda *agenda; /* the world's */
@@ -37,7 +37,7 @@ struct host {
 	struct lc *lc; /* NULL: not started yet, or stopped */
 	struct wire wire;
 	struct rng rng;
-	bool jitter; /* the loop wakes up now sooner, now later */
+	bool jitter; /* the loop wakes up after random delays */
 	int64_t turn_at_us;
 	uint64_t turn_serial;
 	int64_t clock_base_us, drift_ppm;
@@ -49,22 +49,22 @@ struct host {
 /* Its clock is the world's; set another base and a drift before the start. */
 void host_init(struct host *host, struct world *world, int index, struct rng rng,
                const struct host_hooks *hooks, void *owner);
-/* What an engine needs of the host, and no more; `ctx` is the host. */
+/* The configuration of an engine on this host; its `ctx` is the host. */
 struct lc_config host_config(struct host *host, const char *root);
 /* As lc_create(). */
 int host_start(struct host *host, const struct lc_config *config);
-/* As lc_adopt(), after host_stop(): in the place of the engine that was saved. */
+/* As lc_adopt(), after host_stop(): the engine goes on from the saved state. */
 int host_adopt(struct host *host, const struct lc_config *config, const void *state, size_t len);
-/* As after SIGKILL, or farewell: as umount does. It can be started again. */
+/* As SIGKILL does; with farewell, as umount does. The host can be started again. */
 void host_stop(struct host *host, bool farewell);
 void host_finish(struct host *host);
-/* Something was asked of the engine: the loop will turn. */
+/* The engine got a request: the loop is to take a turn. */
 void host_wake(struct host *host);
 /* Requests of its engine wait to be sent. */
 bool host_keeps(const struct host *host);
-/* SIGSTOP, and SIGCONT after that time. */
+/* The process is stopped for that time, by SIGSTOP and SIGCONT. */
 void host_pause(struct host *host, int64_t duration_us);
-/* So is its clock. */
+/* The machine is stopped, and its clock stands still. */
 void host_still(struct host *host, int64_t duration_us);
 void host_slew(struct host *host, int64_t drift_ppm);
 void host_move_clock(struct host *host, int64_t clock_us);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * inside.h - what the files of the world know of each other, and nobody else.
+ * inside.h - functions that only the files of the world use.
  *
  *   world     the log; what the leader makes of a write
  *   sessions  touches and ends
@@ -24,7 +24,7 @@ struct transaction *log_transaction(struct world *world);
 void log_propose(struct world *world, struct transaction *transaction);
 void log_commit(struct world *world, int64_t upto);
 void log_apply(struct world *world, struct server *server, int64_t upto);
-/* Proposals were taken back: make the tree of them again. */
+/* Proposals were taken back: makes the proposed tree again. */
 void log_rebuild(struct world *world);
 void leader_request(struct world *world, struct request *request);
 void world_forward(struct world *world, struct request *request);

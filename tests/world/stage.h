@@ -3,8 +3,8 @@
  * stage.h - a world of one server, two hosts at most, and what is done on them: takers and
  * questions, for tests that say themselves what happens.
  *
- * Of every engine it requires what lockcore.h promises: no callback inside the call that
- * causes it, one answer for each take and each question, none after leaving or cancelling.
+ * It checks some promises of lockcore.h: no callback inside the call that causes it, one answer for
+ * each take and each question, no answer after leaving or cancelling.
  */
 #ifndef WORLD_STAGE_H
 #define WORLD_STAGE_H
@@ -26,9 +26,9 @@ struct taker;
 struct stage_hooks {
 	/* A promise is broken. */
 	void (*complain)(struct stage *stage, const char *text);
-	/* After everything that happens; this and the next may be NULL. */
+	/* After each event; this and the next may be NULL. */
 	void (*stepped)(struct stage *stage);
-	/* It holds, has failed, or has lost: see its phase. */
+	/* The taker holds, has failed, or has lost the lock: see its phase. */
 	void (*told)(struct taker *taker);
 };
 
@@ -62,8 +62,8 @@ struct taker {
 	enum phase phase;
 	enum lc_mode mode;
 	int result;                     /* of lc_take(), or what taken() said */
-	unsigned lost, waiters_changed; /* so often it was told */
-	char path[300];                 /* of its entry, as it was when stage_path() was called */
+	unsigned lost, waiters_changed; /* how often it was told so */
+	char path[300];                 /* of its entry, when stage_path() was called last */
 	void *owner;
 };
 
@@ -74,7 +74,7 @@ struct question {
 	int number;
 	bool cancelled;
 	int result;
-	size_t count; /* how much was found: entries and locks, bytes; somebody waits */
+	size_t count; /* of entries and locks, or bytes; or 1: a taker waits */
 	int64_t asked_us;
 	struct lc_lock_info info;
 	char *value;
@@ -89,29 +89,28 @@ void stage_init(struct stage *stage, int64_t begin_us, uint64_t seed,
 struct host *stage_host(struct stage *stage, uint64_t seed);
 /* As lc_create(). */
 int stage_start(struct host *host, const char *root, int64_t loss_lead_us);
-/* As lc_adopt(), in the place of the engine that is there, which vanishes: with the takers that are
- * claimed then. Of its questions nothing is heard any more. */
+/* As lc_adopt(). The engine that was there vanishes without a word, with its questions. Its takers
+ * go on if they are claimed then. */
 int stage_adopt(struct host *host, const void *state, size_t len, int64_t loss_lead_us);
 void stage_claim(struct taker *taker);
-/* Of its takers and questions nothing is heard any more. */
+/* Its takers and questions are not answered any more. */
 void stage_stop(struct host *host, bool farewell);
 void stage_finish(struct stage *stage);
 void stage_run(struct stage *stage, int64_t duration_us);
 
-/* One operation from outside, as an operator's client does it. */
+/* One operation of an operator's client. */
 enum ensemble_result stage_act(struct stage *stage, int64_t session, struct ensemble_op op,
                                const char **ret_path);
 
-/* The taker is the caller's; what it was is forgotten. An engine that is not there answers
- * -ENOMEM. */
+/* The caller owns *taker, which is overwritten. If there is no engine the result is -ENOMEM. */
 void stage_take(struct taker *taker, struct host *host, const struct lc_request *request);
-/* NULL: it has no entry, or it is not known. */
+/* The path of its entry. NULL: it has none, or the path is not known. */
 const char *stage_path(struct taker *taker);
-/* It is told when somebody comes or goes behind it, or not any more. */
+/* Whether it is told when takers come or go behind it. */
 void stage_watch_waiters(struct taker *taker, bool watch);
 void stage_leave(struct taker *taker);
 
-/* The questions are the stage's, until stage_forget(). This one is not even put. */
+/* The stage owns the questions until stage_forget(). This one is never asked. */
 struct question *stage_refused(struct host *host);
 struct question *stage_ask_stat(struct host *host, const char *lock, uid_t uid);
 struct question *stage_ask_list(struct host *host, const char *lock, uid_t uid);

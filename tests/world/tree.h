@@ -12,7 +12,7 @@
 #include "ensemble.h"
 #include "arena.h"
 
-/* Who has made a node, and what it is, as the judge reads its name. */
+/* For the judge: the mount that has made a node, and the kind of node, by its name. */
 #define WHO_FOREIGN (-1)
 enum shape {
 	SHAPE_READ = 1,
@@ -20,7 +20,7 @@ enum shape {
 	SHAPE_SHARED = 4,
 	SHAPE_OURS = 8,
 	SHAPE_INCOMPATIBLE = 16, /* its client does not wait for ours */
-	SHAPE_STRAY = 32,        /* its number was chosen: it does not say when it came */
+	SHAPE_STRAY = 32,        /* its client chose the number, which says nothing of its age */
 };
 
 struct node {
@@ -32,13 +32,13 @@ struct node {
 	int32_t counter; /* creates under this node so far: the next sequence number */
 	const void *data;
 	int data_len;
-	/* the judge's notes */
+	/* Notes of the judge: */
 	int who;
-	unsigned shape; /* 0: not read yet, nor is `who` */
+	unsigned shape; /* 0: neither this nor `who` was read yet */
 	unsigned slots; /* 0: not read yet */
 	int64_t lone_since_us, could_since_us, marked_us;
 	bool asked_away;
-	/* Somebody was told that it will go: which mount, in which of its lives, has said so. */
+	/* A mount has promised that the node will go: when, which mount, in which of its lives. */
 	int64_t promised_us;
 	int promised_by, promised_life;
 	UT_hash_handle hh;
@@ -51,8 +51,8 @@ struct tree {
 
 enum change_kind { CHANGE_CREATE, CHANGE_DELETE, CHANGE_SET };
 
-/* What a transaction does to every copy of the tree; its outcome was decided
- * when it was proposed. */
+/* One change of a transaction, for every copy of the tree. Its outcome was decided when it was
+ * proposed. */
 struct change {
 	enum change_kind kind;
 	const char *path;
@@ -66,7 +66,7 @@ void tree_init(struct tree *tree, struct arena *arena);
 void tree_finish(struct tree *tree);
 void tree_copy(struct tree *tree, const struct tree *from);
 struct node *tree_find(const struct tree *tree, const char *path);
-/* What `op` would do, or why it cannot. `ret_change` is untouched by a CHECK. */
+/* The change that `op` would make, or why it cannot. A CHECK makes none. */
 enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_op *op,
                                 int64_t session, struct change *ret_change);
 void tree_apply(struct tree *tree, const struct change *change, int64_t zxid, int64_t wall_ms);

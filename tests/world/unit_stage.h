@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unit_stage.h - a stage for tests with cmocka: two hosts with engines that are ready, and whatever
- * an engine breaks of its promises fails the test.
+ * unit_stage.h - a stage for tests with cmocka: two hosts with engines that are ready. The test
+ * fails if an engine breaks a promise.
  */
 #ifndef WORLD_UNIT_STAGE_H
 #define WORLD_UNIT_STAGE_H
@@ -45,7 +45,7 @@ static inline void finish(struct stage *stage)
 	free(stage);
 }
 
-/* They may wait for ever. */
+/* The taker may wait for ever. */
 static inline void begin_take(struct taker *taker, struct host *host, const char *lock,
                               enum lc_mode mode)
 {

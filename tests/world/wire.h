@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wire.h - the port (lockcore/ensemble.h) on the world: what the ZooKeeper C
- * client is to the real engine.
+ * wire.h - the port (lockcore/ensemble.h) on the world, in the place of the ZooKeeper C client.
  *
  * It connects to one server after the other, pings when idle for T/3, gives a
  * server up that was silent for 2/3 T, tells the servers its watches again, and
@@ -28,12 +27,12 @@ struct wire {
 	struct world *world;
 	struct rng rng;
 	int64_t (*clock_us)(void *ctx);
-	/* There is something to process. */
+	/* process() has something to do. */
 	void (*wake)(void *ctx);
 	/* Injected: the client's process is stopped. */
 	void (*freeze)(void *ctx, int64_t duration_us);
-	/* What a lease may be reckoned from, before the engine is told: a connection, and a
-	 * write answered OK. Both may be NULL. */
+	/* Evidence for a lease, before the engine is told: a connection, and a write answered OK.
+	 * Both may be NULL. */
 	void (*joined)(void *ctx, int64_t timeout_us, int64_t connect_us);
 	void (*wrote)(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path);
 	void *ctx;
@@ -48,7 +47,7 @@ struct wire {
 	uint64_t conn_count;
 	bool drop_asked, told_connected;
 	bool refused; /* for good */
-	bool inside;  /* process(): submit() may be called, process() not */
+	bool inside;  /* in process(): submit() may be called, process() may not */
 	struct pending *pending, *doomed, *swallowed;
 	int64_t serial;
 	struct watches data_watches, child_watches;
@@ -58,14 +57,14 @@ struct wire {
 	int64_t connected_at_us;  /* world time */
 	unsigned long write_answers;
 	int64_t write_answered_us; /* world time of the last write answered OK */
-	bool evidence;             /* such an answer is just being told */
-	bool proved;               /* there was one on this connection */
+	bool evidence;             /* the engine is just being told of such an answer */
+	bool proved;               /* there was such an answer on this connection */
 };
 
 void wire_init(struct wire *wire, struct world *world, struct rng rng,
                int64_t (*clock_us)(void *ctx), void (*wake)(void *ctx), void *ctx);
 void wire_finish(struct wire *wire);
-/* Until when, in world time, this client may notice a fault. */
+/* The time, in the world, until which this client may notice a fault. */
 int64_t wire_trouble(const struct wire *wire);
 
 #endif

@@ -23,7 +23,7 @@
 #include "tree.h"
 
 #define WORLD_SERVERS_MAX 3
-#define WORLD_SYNC_TICKS 5 /* syncLimit: how long a server that is cut off goes on */
+#define WORLD_SYNC_TICKS 5 /* syncLimit: so long a server that is cut off goes on */
 
 struct world;
 struct conn;
@@ -32,10 +32,10 @@ struct world_config {
 	int servers;
 	int64_t tick_us;
 	int64_t timeout_max_us[WORLD_SERVERS_MAX]; /* 0: 20 ticks */
-	int64_t delay_max_us; /* one way, client and server, when all is well */
+	int64_t delay_max_us; /* one way between client and server, without a fault */
 	int64_t commit_max_us;
 	unsigned snap_per_mille;     /* requests whose connection breaks or stalls at once */
-	unsigned lose_touch_ppm;     /* a learner's race: touches lost in the handing over */
+	unsigned lose_touch_ppm;     /* touches that a follower loses on the way to the leader */
 	unsigned refuse_session_ppm; /* a handshake ends with credentials refused */
 };
 
@@ -47,7 +47,7 @@ struct request {
 	struct conn *conn;
 	struct request *next;  /* in the server's queue for this connection */
 	bool ready;            /* nothing to wait for any more */
-	int64_t wait_applied;  /* SYNC: ready when so much is applied; -1: not known yet */
+	int64_t wait_applied;  /* SYNC: ready when so many are applied; -1: not known yet */
 	struct letter *letter; /* the answer, when ready */
 };
 
@@ -140,13 +140,13 @@ struct world {
 	struct session *sessions;
 	int64_t session_count;
 	struct conn *conns;
-	/* Injected: sees what is committed, before the committed tree does. */
+	/* Injected: called before the committed tree has the transaction. */
 	void (*committing)(void *ctx, const struct transaction *transaction);
 	void *committing_ctx;
-	uint64_t changes; /* counts what either head of the log has gone through */
+	uint64_t changes; /* counts the changes of both heads of the log */
 	unsigned long transactions, transaction_ops; /* of several operations, so far */
 	unsigned refuse_next;                        /* injected: so many writes are refused */
-	enum ensemble_result list_error; /* injected: what listings are answered; OK: as it is */
+	enum ensemble_result list_error; /* injected: the error of all listings; OK: none */
 	int64_t calm_since_us;           /* last time that leadership was in question */
 };
 
@@ -160,14 +160,14 @@ int64_t world_wall_ms(const struct world *world);
 /* From outside, at the leader: a foreign client, an operator. */
 enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops,
                               int count, const char **ret_path);
-/* A session that nobody has to keep alive. Bits of its id tell it from the mounts': with
+/* A session that needs no touches. Bits of its id tell it from the mounts': with
  * WORLD_FORGES the names of its nodes are chosen as it likes. */
 #define WORLD_FOREIGN (INT64_C(1) << 61)
 #define WORLD_FORGES (INT64_C(1) << 60)
 int64_t world_foreign_session(struct world *world, bool forges);
 void world_close_session(struct world *world, int64_t id);
 bool world_session_alive(const struct world *world, int64_t id);
-/* Before the run: what the next sequential child of this node gets. */
+/* Before the run: the number of the next sequential child of this node. */
 void world_set_counter(struct world *world, const char *path, int32_t counter);
 
 /* ---- faults ---- */
@@ -178,14 +178,14 @@ void world_cut(struct world *world, int server, int64_t duration_us);
 void world_stall_link(struct world *world, int server, enum direction direction,
                       int64_t duration_us);
 void world_elect(struct world *world);
-/* Until when clients of this server may notice a fault; INT64_MIN: they do not. */
+/* The time until which clients of this server may notice a fault; INT64_MIN: there is none. */
 int64_t world_trouble(const struct world *world, int server);
 
 /* ---- connections (conn.c) ---- */
 
 typedef void conn_arrived_fn(void *ctx);
 
-/* Of one kind: a node's data and its children's names are watched apart. */
+/* Watches of one kind: of nodes' data, or of their children's names. */
 struct watches {
 	const char **paths;
 	int count, room;
@@ -199,12 +199,12 @@ struct conn {
 	bool open_here;    /* as the client sees it */
 	bool open_there;   /* as the server sees it */
 	bool accepted;
-	bool broken; /* nothing more comes down but the close */
+	bool broken; /* the client gets nothing more but the close */
 	struct conn_queue {
 		struct parcel *first, *last;
 		int64_t last_arrival_us, stalled_until_us;
 	} way[2];
-	int deliver_left; /* after an abandon: so many packets still get through; -1: all */
+	int deliver_left; /* after conn_abandon(): so many packets still arrive; -1: all */
 	struct request *first, *last; /* at the server */
 	struct watches data_watches, child_watches;
 	struct letter *inbox, *inbox_last;
@@ -223,10 +223,9 @@ void conn_set_watches(struct conn *conn, const struct watches *data, const struc
                       int64_t zxid);
 /* The next packet that has arrived, or NULL. */
 struct letter *conn_receive(struct conn *conn);
-/* The client gives up; of what is under way to the server this many packets
- * still arrive (-1: all of it). */
+/* The client gives up. Of the packets under way to the server so many still arrive; -1: all. */
 void conn_abandon(struct conn *conn, int deliver);
-/* What is under way to the client is lost, and it hears a close. */
+/* The packets under way to the client are lost, and it gets a close. */
 void conn_break(struct conn *conn, int deliver_up);
 void conn_stall(struct conn *conn, enum direction direction, int64_t until_us);
 int conn_under_way(const struct conn *conn, enum direction direction);

@@ -24,7 +24,7 @@ static bool leaves(const struct lc_taker *taker)
 static bool probes(const struct lc_taker *taker, const struct queue *queue)
 {
 	return taker->state == TAKER_WAITING && taker->wait == WAIT_PROBING &&
-	       queue->listing > taker->probed_at;
+	       queue->listing > taker->entry.probed_at;
 }
 
 /* The entries that stand in the way. Those of ours that leave do not: their deletes are on

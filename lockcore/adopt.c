@@ -97,7 +97,7 @@ static bool save_object(const struct saved *saved, struct state_record *ret_reco
 {
 	const struct lc_taker *taker;
 
-	if (saved->remains)
+	if (saved->gone)
 		return false;
 	if (saved->kind == STATE_EVICTION) {
 		*ret_record = eviction_save(saved);
@@ -205,7 +205,8 @@ static int hand_over_change(const struct receiver *to, struct saved *saved)
 		to->saved(to->ctx, saved->given, NULL, 0);
 	saved->given = is_there ? saved->key : 0;
 	saved_touched_not(to->lc, saved);
-	free(saved->remains);
+	if (saved->gone)
+		saved_free_remains(saved);
 	return 0;
 }
 

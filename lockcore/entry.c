@@ -152,10 +152,25 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 	return 0;
 }
 
+/* Of an entry whose data is to be written when those before it were. */
+struct data_turn {
+	struct fair_item item;
+	struct entry *entry;
+};
+
+static void stop_waiting_to_write(struct entry *entry)
+{
+	if (!entry->data_turn)
+		return;
+	fair_part(&entry->lc->entries->writers, &entry->data_turn->item);
+	free(entry->data_turn);
+	entry->data_turn = NULL;
+}
+
 void entry_finish(struct entry *entry)
 {
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0 && !entry->name);
-	fair_part(&entry->lc->entries->writers, &entry->data_turn);
+	stop_waiting_to_write(entry);
 	table_remove(&entry->lc->entries->by_id, &entry->id);
 	saved_touched_not(entry->lc, &entry->saved);
 	free(entry->reason);
@@ -163,12 +178,12 @@ void entry_finish(struct entry *entry)
 
 void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool ours)
 {
-	if (!znode || !entry->ahead.znode || strcmp(entry->ahead.znode, znode) != 0) {
-		free(entry->ahead.znode);
-		entry->ahead.znode = znode ? strdup(znode) : NULL;
+	if (!znode || !entry->ahead || strcmp(entry->ahead, znode) != 0) {
+		free(entry->ahead);
+		entry->ahead = znode ? strdup(znode) : NULL;
 	}
-	entry->ahead.first = first && entry->ahead.znode;
-	entry->ahead.ours = ours && entry->ahead.znode;
+	entry->ahead_first = first && entry->ahead;
+	entry->ahead_ours = ours && entry->ahead;
 }
 
 bool entry_is_queued(const struct entry *entry)
@@ -565,12 +580,34 @@ void entry_watch(struct entry *entry)
 
 /* ---- since when it is held, and why ---- */
 
+/* False: no memory. */
+static bool wait_to_write(struct entry *entry)
+{
+	struct data_turn *turn = calloc(1, sizeof(*turn));
+
+	if (turn && fair_join(&entry->lc->entries->writers, entry->uid, &turn->item)) {
+		turn->entry = entry;
+		entry->data_turn = turn;
+		return true;
+	}
+	free(turn);
+	return false;
+}
+
+static void write_in_turn(struct data_turn *turn)
+{
+	struct entry *entry = turn->entry;
+
+	stop_waiting_to_write(entry);
+	entry_write(entry);
+}
+
 static void write_next(struct entries *entries)
 {
 	struct fair_item *item;
 
 	while (entries->writing < LC_DATA_WRITES_MAX && (item = fair_next(&entries->writers)))
-		entry_write((struct entry *)((char *)item - offsetof(struct entry, data_turn)));
+		write_in_turn((struct data_turn *)item);
 }
 
 static void entry_written(void *ctx, const struct ensemble_answer *answer)
@@ -619,9 +656,8 @@ static bool may_write_now(struct entry *entry)
 {
 	struct entries *entries = entry->lc->entries;
 
-	return !entry->data_turn.line &&
-	       (entries->writing < LC_DATA_WRITES_MAX ||
-	        !fair_join(&entries->writers, entry->uid, &entry->data_turn));
+	return !entry->data_turn &&
+	       (entries->writing < LC_DATA_WRITES_MAX || !wait_to_write(entry));
 }
 
 void entry_write(struct entry *entry)

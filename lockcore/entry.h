@@ -57,58 +57,59 @@ struct entries {
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
 
+/* There are thousands of them: what stands together leaves no holes. */
 struct entry {
 	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
 	struct lc *lc;
 	struct lock *lock;
-	enum entry_state state;
 	struct saved saved;
-	bool wanted;      /* it shall exist */
-	bool gone;        /* PRESENT, but said to be gone: see entry_events */
-	unsigned pending; /* answers outstanding that name this entry */
+	enum entry_state state : 3;
+	enum lc_mode mode : 2;
+	bool wanted : 1; /* it shall exist */
+	bool gone : 1;   /* PRESENT, but said to be gone: see entry_events */
+	/* Its place in the queue: handoff.c. */
+	bool first : 1;        /* held: nobody stood before it, so that the next one in the queue
+	                              * comes next; not so for one of several slots */
+	bool adjacent : 1;     /* no other client's entry stands, or will ever stand, between this
+	                              * one and the one of ours before it */
+	bool ahead_first : 1;  /* `ahead`: that one has to wait for nobody */
+	bool ahead_ours : 1;   /*   the entry of ours before this one stands directly before it */
+	bool alone : 1;        /* batch.c: its create or delete failed in a transaction */
+	bool claim_lost : 1;   /* UNKNOWN: a node that may be it could not be asked */
+	bool told_since : 1;   /* the data says since when it is held, or will */
+	bool data_dirty : 1;   /* the data is to be written; */
+	bool data_pending : 1; /*   it is being written */
+	unsigned pending;      /* answers outstanding that name this entry */
 
 	/* The node. */
 	char *name; /* CREATING, UNKNOWN: without its digits */
 	int64_t number;
 	int64_t czxid;   /* 0: not known, it was made in a transaction */
 	int32_t version; /* of its data */
+	unsigned claims; /* UNKNOWN: nodes that may be it, and are being asked */
 	struct watch watch;
-	uint64_t created_at; /* lock->list_sent when its create was sent: every later
-	                              * listing of this connection shows it */
-	uint64_t listed;     /* the last listing that showed it */
-	unsigned claims;     /* UNKNOWN: nodes that may be it, and are being asked, */
-	uint64_t claimed;    /*   since which listing; */
-	bool claim_lost;     /*   one of them could not be asked */
-
-	/* Its place in the queue: handoff.c. */
-	bool first;      /* held: nobody stood before it, so that the next one in the
-	                              * queue comes next; not so for one of several slots */
-	bool adjacent;   /* no other client's entry stands, or will ever stand, between
-	                              * this one and the one of ours before it */
+	union {
+		uint64_t probed_at;  /* ABSENT, of a taker that probes: lock->list_sent when it
+		                              * began */
+		uint64_t created_at; /* lock->list_sent when its create was sent: every later
+		                              * listing of this connection shows it */
+		uint64_t claimed;    /* UNKNOWN, with claims: since which listing */
+	};
+	uint64_t listed; /* the last listing that showed it */
 	int64_t follows; /* made in the transaction that deletes the entry of this number,
 	                              * which was first; -1: not so */
-	/* The other client's entry that it waits for, as a listing showed. No entry that it has
-	 * to wait for stands, or will ever stand, between the two. */
-	struct {
-		char *znode; /* NULL: not known */
-		bool first;  /* that one has to wait for nobody */
-		bool ours;   /* the entry of ours before this one stands directly before it */
-	} ahead;
-
-	/* batch.c */
-	int64_t sent_us; /* its last create or delete */
-	bool alone;      /* its create or delete failed in a transaction */
+	/* The other client's entry that it waits for, as a listing showed; NULL: not known. No
+	 * entry that it has to wait for stands, or will ever stand, between the two. */
+	char *ahead;
+	int64_t sent_us; /* batch.c: its last create or delete */
 
 	/* Its data. */
 	pid_t pid;
 	uid_t uid;
-	enum lc_mode mode;
 	char command[LC_COMMAND_MAX + 1];
-	char *reason;                  /* or NULL */
-	int64_t held_since_ms;         /* -1: its taker does not hold */
-	bool told_since;               /* the data says so, or will */
-	bool data_dirty, data_pending; /* it is to be written; it is being written */
-	struct fair_item data_turn;    /* dirty, but others come first */
+	char *reason;                /* or NULL */
+	int64_t held_since_ms;       /* -1: its taker does not hold */
+	struct data_turn *data_turn; /* dirty, but others come first; NULL: not so */
 	int64_t data_sent_us;
 };
 

@@ -111,7 +111,7 @@ static bool next_is_unplaced(const struct lc_taker *holder)
 		next = next->next;
 	return next && next->entry.state == ENTRY_PRESENT && next->entry.mode == LC_EXCLUSIVE &&
 	       next->entry.number >= 0 && next->entry.number < NAME_NUMBER_ZONE &&
-	       holder->entry.lock->slots == 1 && !next->entry.adjacent && !next->entry.ahead.znode;
+	       holder->entry.lock->slots == 1 && !next->entry.adjacent && !next->entry.ahead;
 }
 
 void handoff_grant(struct lc_taker *taker, bool first)
@@ -173,8 +173,8 @@ static bool is_next(const struct lc_taker *taker, const char *znode)
 {
 	const struct entry *entry = &taker->entry;
 
-	return taker->state == TAKER_WAITING && entry->ahead.first &&
-	       strcmp(entry->ahead.znode, znode) == 0;
+	return taker->state == TAKER_WAITING && entry->ahead_first &&
+	       strcmp(entry->ahead, znode) == 0;
 }
 
 void handoff_wait(struct lock *lock, struct lc_taker *front, const char *znode)
@@ -196,9 +196,9 @@ bool handoff_line_up(struct lock *lock)
 
 	while (taker && (taker->state != TAKER_WAITING || taker->entry.state == ENTRY_ABSENT))
 		taker = taker->next;
-	if (!taker || !taker->entry.ahead.znode)
+	if (!taker || !taker->entry.ahead)
 		return false;
-	handoff_wait(lock, taker, taker->entry.ahead.znode);
+	handoff_wait(lock, taker, taker->entry.ahead);
 	return true;
 }
 
@@ -272,6 +272,6 @@ void handoff_absent(struct entry *entry)
 	if (!next)
 		return;
 	next->entry.adjacent &= entry->adjacent;
-	next->entry.ahead.first |= next->entry.ahead.ours && entry->first;
-	next->entry.ahead.ours = false;
+	next->entry.ahead_first |= next->entry.ahead_ours && entry->first;
+	next->entry.ahead_ours = false;
 }

@@ -313,7 +313,7 @@ static void front_changed(struct lock *lock, const char *znode, enum ensemble_ch
 	else
 		lock_watch_front(lock, znode); /* the queue is as it was */
 	/* A holder says that it holds: then it is the first, as a listing is to show in time. */
-	if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead.first)
+	if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead_first)
 		lock_want_list(lock);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "quota.h"
 
+#include <assert.h>
+
 struct usage {
 	struct per_user user;
 	size_t entry_bytes; /* of the user's takers */
@@ -40,7 +42,8 @@ void quota_charge_entry(struct lc *lc, struct charge *charge, uid_t uid, size_t 
 {
 	struct usage *usage = get_usage(lc, uid);
 
-	*charge = (struct charge){.bytes = bytes, .uid = uid, .charged = usage};
+	assert(bytes <= CHARGE_MAX);
+	*charge = (struct charge){.bytes = bytes & CHARGE_MAX, .uid = uid, .charged = usage};
 	lc->quota->entry_bytes += bytes;
 	if (usage)
 		usage->entry_bytes += bytes;
@@ -60,7 +63,8 @@ void quota_return_entry(struct lc *lc, struct charge *charge)
 void quota_set_watched(struct lc *lc, struct charge *charge, size_t bytes)
 {
 	lc->quota->watch_bytes += bytes - charge->bytes;
-	charge->bytes = bytes;
+	assert(bytes <= CHARGE_MAX);
+	charge->bytes = bytes & CHARGE_MAX;
 }
 
 void quota_charge_watches(struct lc *lc, struct charge *charge, uid_t uid)

@@ -18,10 +18,11 @@ struct quota {
 };
 
 /* What is charged to a user, and how much. Embedded in a taker and in a lock. */
+#define CHARGE_MAX INT32_MAX
 struct charge {
-	size_t bytes;
+	uint32_t bytes : 31; /* at most CHARGE_MAX */
+	bool charged : 1;    /* to the user, too; without memory only all together count */
 	uid_t uid;
-	bool charged; /* to the user, too; without memory only all together count */
 };
 
 /* There is no room for `bytes` more. Forgetting idle locks may make some. */

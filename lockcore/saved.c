@@ -54,7 +54,9 @@ void saved_move(struct lc *lc, struct saved *saved)
 void saved_free(struct lc *lc, struct saved *saved, void *memory)
 {
 	if (saved->given) {
-		saved->remains = memory;
+		assert((char *)saved - (char *)memory <= UINT16_MAX);
+		saved->gone = true;
+		saved->offset = (uint16_t)((char *)saved - (char *)memory);
 		saved_touch(lc, saved);
 		return;
 	}
@@ -62,14 +64,19 @@ void saved_free(struct lc *lc, struct saved *saved, void *memory)
 	free(memory);
 }
 
+void saved_free_remains(struct saved *saved)
+{
+	assert(saved->gone);
+	free((char *)saved - saved->offset);
+}
+
 void changes_finish(struct lc *lc)
 {
 	while (lc->changes->first) {
 		struct saved *saved = lc->changes->first;
 
-		assert(saved->remains);
 		saved_touched_not(lc, saved);
-		free(saved->remains);
+		saved_free_remains(saved);
 	}
 	free(lc->changes->writer.bytes);
 }

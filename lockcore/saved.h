@@ -14,10 +14,11 @@
 
 /* A part of each object that has a record. */
 struct saved {
-	enum state_kind kind;
+	enum state_kind kind : 8;
+	bool gone : 1;   /* the object is; its memory stays until the caller is told, */
+	uint16_t offset; /*   which begins so far before this */
 	uint64_t key;
 	uint64_t given;            /* the key that the caller has for its record; 0: none */
-	void *remains;             /* the object is gone: its memory, until the caller is told */
 	struct saved *prev, *next; /* in lc->changes->first; NULL: it has not changed */
 };
 
@@ -39,6 +40,8 @@ void saved_touched_not(struct lc *lc, struct saved *saved);
 void saved_move(struct lc *lc, struct saved *saved);
 /* The object is gone. Frees its memory, now or when the caller was told that it is gone. */
 void saved_free(struct lc *lc, struct saved *saved, void *memory);
+/* The caller was told that it is gone. */
+void saved_free_remains(struct saved *saved);
 void changes_finish(struct lc *lc);
 
 #endif

@@ -35,17 +35,17 @@ enum taker_loss { LOSS_GUARDED, LOSS_FORFEITED, LOSS_GIVEN_UP };
 
 struct lc_taker {
 	struct entry entry; /* first: see taker_of() */
-	enum taker_state state;
-	enum taker_wait wait; /* WAITING */
-	enum taker_loss loss; /* LOST */
-	int error;            /* FAILED: what it is told */
-	bool told_taken;
+	enum taker_state state : 3;
+	enum taker_wait wait : 2; /* WAITING */
+	enum taker_loss loss : 2; /* LOST */
+	bool told_taken : 1;
+	bool immediate : 1;                   /* EAGAIN rather than wait */
+	int error;                            /* FAILED: what it is told */
 	struct lc_taker *prev, *next;         /* in lock->takers */
 	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
 
 	/* What was asked for. */
-	int64_t meant;  /* the czxid of the lock; 0: any of that name */
-	bool immediate; /* EAGAIN rather than wait */
+	int64_t meant; /* the czxid of the lock; 0: any of that name */
 	int64_t asked_us;
 	int64_t limit_us;             /* when its time is up; LC_FOREVER */
 	int64_t until_us;             /* HELD: when it loses the lock; LC_FOREVER */
@@ -55,7 +55,6 @@ struct lc_taker {
 	lc_lost_fn *lost;
 	void *ctx;
 
-	uint64_t probed_at; /* PROBING: lock->list_sent when it began */
 	struct timer limit; /* WAITING, HELD: its time is up; else: delete again */
 	struct timer
 		recheck; /* HELD for a while: watch the entry, tell since when; or: send again */

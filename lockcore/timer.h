@@ -10,15 +10,15 @@
 
 struct timers {
 	struct timer *first; /* the next one that is due */
-	uint64_t set;        /* how many were set so far */
+	uint64_t set : 63;   /* how many were set so far */
 };
 
 struct timer {
 	int64_t at_us;
 	void (*fire)(void *ctx);
 	void *ctx;
-	bool armed;
-	uint64_t serial;
+	uint64_t serial : 63;
+	bool armed : 1;
 	/* `before`: its sibling, or the one above it. Those of the first of a heap mean nothing. */
 	struct timer *child, *next, *before;
 };

@@ -25,7 +25,7 @@ void watch_answered(struct lc *lc, struct watch *watch, bool good)
 {
 	assert(watch_is_pending(watch));
 	if (good)
-		watch->connection = lc->session->connections;
+		watch->connection = (uint32_t)lc->session->connections;
 	watch->state = good || watch->state == WATCH_RENEWING ? WATCH_ARMED : WATCH_IDLE;
 }
 
@@ -43,7 +43,7 @@ void watch_drop(struct lc *lc, struct watch *watch, const char *path)
 
 bool watch_is_good(const struct lc *lc, const struct watch *watch)
 {
-	return watch_is_armed(watch) && watch->connection == lc->session->connections;
+	return watch_is_armed(watch) && watch->connection == (uint32_t)lc->session->connections;
 }
 
 /* ---- taking watches back ---- */

@@ -34,7 +34,7 @@ enum watch_state {
 
 struct watch {
 	enum watch_state state;
-	unsigned long connection; /* ARMED: the connection that answered it */
+	uint32_t connection; /* ARMED: the connection that answered it */
 };
 
 /* Sends a get of `path` that leaves the watch. The answer function calls watch_answered(). */

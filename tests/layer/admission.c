@@ -193,13 +193,12 @@ static void ahead(void **state)
 		(void)holder;
 		takers_answer_lists(rig, rows[i].names);
 		if (rows[i].znode)
-			expect(taker->entry.ahead.znode &&
-			               strcmp(taker->entry.ahead.znode, rows[i].znode) == 0,
+			expect(taker->entry.ahead && strcmp(taker->entry.ahead, rows[i].znode) == 0,
 			       "row %zu", i);
 		else
-			expect(!taker->entry.ahead.znode, "row %zu", i);
-		expect(taker->entry.ahead.first == rows[i].first, "row %zu", i);
-		expect(taker->entry.ahead.ours == rows[i].ours, "row %zu", i);
+			expect(!taker->entry.ahead, "row %zu", i);
+		expect(taker->entry.ahead_first == rows[i].first, "row %zu", i);
+		expect(taker->entry.ahead_ours == rows[i].ours, "row %zu", i);
 		takers_end(rig);
 	}
 }

@@ -218,7 +218,7 @@ static void looks_for_the_next(void **state)
 	takers_answer_error(rig, ENSEMBLE_OK); /* the delete */
 	takers_answer_list(rig, "#3-2 " OTHER(5) " #4-9");
 	rig_forget(rig);
-	assert_string_equal(third->entry.ahead.znode, OTHER(5));
+	assert_string_equal(third->entry.ahead, OTHER(5));
 }
 
 /* ---- a create in the transaction that deletes the first ---- */
@@ -359,12 +359,12 @@ static void others_become_first(void **state)
 		entry_set_ahead(&next->entry, OTHER(3), false, rows[i].ours);
 		holder->entry.first = rows[i].first;
 		handoff_absent(&holder->entry);
-		expect(next->entry.ahead.first == rows[i].is_first, "row %zu", i);
-		assert_false(next->entry.ahead.ours);
+		expect(next->entry.ahead_first == rows[i].is_first, "row %zu", i);
+		assert_false(next->entry.ahead_ours);
 	}
 	entry_set_ahead(&next->entry, OTHER(3), true, false);
 	handoff_absent(&holder->entry);
-	assert_true(next->entry.ahead.first);
+	assert_true(next->entry.ahead_first);
 }
 
 /* ---- from another client ---- */
@@ -373,7 +373,7 @@ static struct lc_taker *behind_another(struct rig *rig)
 {
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 
-	assert_true(taker->entry.ahead.first && entry_is_proved(&taker->entry));
+	assert_true(taker->entry.ahead_first && entry_is_proved(&taker->entry));
 	return taker;
 }
 
@@ -387,7 +387,7 @@ static void event_is_the_grant(void **state)
 	rig_expect_told(rig, "1 taken");
 	rig_expect_sent(rig, "");
 	assert_true(taker->entry.first);
-	assert_null(taker->entry.ahead.znode);
+	assert_null(taker->entry.ahead);
 }
 
 enum hitch {
@@ -418,7 +418,7 @@ static void event_is_no_grant(void **state)
 		if (hitch == UNPROVED)
 			watch_fired(&taker->entry.watch);
 		if (hitch == NOT_FIRST)
-			taker->entry.ahead.first = false;
+			taker->entry.ahead_first = false;
 		if (hitch == NO_LONGER_WAITS)
 			taker_fail(taker, -1);
 		if (hitch == LEASE_IS_SHORT)

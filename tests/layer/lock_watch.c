@@ -119,10 +119,10 @@ static void made_anew(void **state)
 	taker.entry.first = taker.entry.adjacent = true;
 	entry_set_ahead(&taker.entry, FRONT, true, true);
 	lock_see_czxid(lock, 50);
-	assert_true(taker.entry.first && taker.entry.adjacent && taker.entry.ahead.znode);
+	assert_true(taker.entry.first && taker.entry.adjacent && taker.entry.ahead);
 	assert_int_equal(lock->slots, 1);
 	lock_see_czxid(lock, 60);
-	assert_false(taker.entry.first || taker.entry.adjacent || taker.entry.ahead.znode);
+	assert_false(taker.entry.first || taker.entry.adjacent || taker.entry.ahead);
 	assert_int_equal(lock->slots, 0);
 	assert_false(lock_is_watched(lock));
 	assert_int_equal(lock->czxid, 60);

@@ -10,6 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
+/* Thousands may wait on one mount. What only few of them need stands in an allocation of its own,
+ * which is made then. */
+_Static_assert(sizeof(void *) != 8 || sizeof(struct lc_taker) <= 472, "a taker has grown");
+
 /* One that holds, and was told so. */
 static struct lc_taker *hold(struct rig *rig, pid_t pid, enum lc_mode mode, int number,
                              const char *names)

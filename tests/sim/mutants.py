@@ -419,11 +419,11 @@ mutant(30, 'ahead_where_numbers_repeat', 'admission.c',
        'queue->slots == 1 &&',
        HANDOFF)
 mutant(30, 'any_of_ours_makes_the_next_first', 'handoff.c',
-       'next->entry.ahead.first |= next->entry.ahead.ours && entry->first;',
-       'next->entry.ahead.first |= next->entry.ahead.ours;',
+       'next->entry.ahead_first |= next->entry.ahead_ours && entry->first;',
+       'next->entry.ahead_first |= next->entry.ahead_ours;',
        sim())
 mutant(30, 'ours_is_for_ever', 'handoff.c',
-       '\tnext->entry.ahead.ours = false;\n',
+       '\tnext->entry.ahead_ours = false;\n',
        '',
        HANDOFF)
 mutant(30, 'each_is_listed_for_itself', 'listing.c',
@@ -443,7 +443,7 @@ mutant(30, 'not_there_is_no_event', 'listing.c',
        'if (1)',
        HANDOFF)
 mutant(30, 'holder_is_not_seen_in_time', 'listing.c',
-       'if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead.first)',
+       'if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead_first)',
        'if (0)',
        HANDOFF)
 
@@ -560,7 +560,7 @@ mutant(14, 'try_forgotten_in_doubt', 'admission.c',
        '',
        sim())
 mutant(14, 'try_judged_by_an_older_list', 'admission.c',
-       'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->probed_at;',
+       'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->entry.probed_at;',
        'taker->wait == WAIT_PROBING;',
        TAKERS)
 mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',

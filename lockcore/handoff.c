@@ -255,6 +255,8 @@ void handoff_present(struct entry *entry, bool made)
 		handoff_watch_next(before);
 	if (!made)
 		return;
+	if (entry->follows >= 0)
+		entry->lock->batch.overtaken = entry->number != entry->follows + 1;
 	if (comes_first(taker))
 		handoff_grant(taker, true);
 	/* The taker that guarded it when its create was sent may have gone meanwhile. */

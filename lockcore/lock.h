@@ -47,6 +47,8 @@ struct lock {
 		unsigned kept, creates; /* not sent yet; the first counts deletes too */
 		bool proven;            /* the last write to it was good */
 		bool together;          /* a create of it is under way with others */
+		bool overtaken;         /* another client's create came between, the last time
+		                              * that a delete and a create went out together */
 		uint64_t
 			leaving_in; /* the transaction that deletes entries of it, and the number */
 		int64_t leaving;    /*   of the first one of the queue among them; -1: none */

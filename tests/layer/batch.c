@@ -548,7 +548,7 @@ static void left_and_taken(void **state)
 /* Somebody else may want the listing, or it may be needed to find an entry. */
 static void listed_all_the_same(void **state)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct rig *rig = rig_begin_ready();
 		struct entry *first, *next;
 		struct lock *lock;
@@ -562,6 +562,7 @@ static void listed_all_the_same(void **state)
 		lock->waiting = i == 0 ? 2 : 1;
 		lock->holding = i == 1;
 		lock->unresolved = i == 2;
+		lock->batch.overtaken = i == 4;
 		drop(first);
 		create(next);
 		next->wanted = i != 3;

@@ -266,6 +266,31 @@ static void made_first(void **state)
 	}
 }
 
+/* Whether the next listing may be left out. */
+static void overtaken(void **state)
+{
+	static const struct {
+		int64_t follows;
+		bool was, is;
+	} rows[] = {
+		{4, false, false}, {4, true, false},   {3, false, true},
+		{3, true, true},   {-1, false, false}, {-1, true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
+		struct lock *lock = taker->entry.lock;
+
+		taker->entry.follows = rows[i].follows;
+		lock->batch.overtaken = rows[i].was;
+		handoff_present(&taker->entry, true);
+		expect(lock->batch.overtaken == rows[i].is, "row %zu", i);
+		takers_end(rig);
+	}
+}
+
 /* Found by a listing, it is no news to the order. */
 static void found_is_not_made(void **state)
 {
@@ -479,6 +504,7 @@ int main(void)
 		TAKERS_TEST(watches_for_the_next),
 		TAKERS_TEST(looks_for_the_next),
 		cmocka_unit_test(made_first),
+		cmocka_unit_test(overtaken),
 		TAKERS_TEST(found_is_not_made),
 		TAKERS_TEST(nobody_listed_for_it),
 		TAKERS_TEST(numbers_that_follow),

@@ -298,7 +298,8 @@ static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mod
 	const struct hold *hold =
 		own ? own->holder.hold : claim_companion(file->node, CLAIM_FCNTL, asker);
 
-	return hold && (hold->mode == LC_EXCLUSIVE || mode == LC_SHARED) && lc_holds(hold->taker);
+	return hold && (hold->story.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
+	       lc_holds(hold->taker);
 }
 
 void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_file_info *fi,

@@ -85,7 +85,7 @@ void claim_drop(struct claim *claim)
 
 static void set_claim_mode(struct claim *claim, enum lc_mode mode)
 {
-	assert(mode == LC_SHARED || claim->holder.hold->mode == LC_EXCLUSIVE);
+	assert(mode == LC_SHARED || claim->holder.hold->story.mode == LC_EXCLUSIVE);
 	claim->mode = mode;
 	hold_changed(claim->holder.hold);
 }
@@ -201,7 +201,8 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 	const struct claim_request *request = &ask->request;
 	const struct claim *own;
 
-	if ((hold->mode == LC_SHARED && request->mode == LC_EXCLUSIVE) || !is_of_holder(ask, hold))
+	if ((hold->story.mode == LC_SHARED && request->mode == LC_EXCLUSIVE) ||
+	    !is_of_holder(ask, hold))
 		return false;
 	own = claim_find(request->node, request->kind, request->owner);
 	if (own)
@@ -240,7 +241,7 @@ static void let_replace(struct node *node, struct hold *hold)
 {
 	struct ask *ask;
 
-	if (hold->mode != LC_SHARED)
+	if (hold->story.mode != LC_SHARED)
 		return;
 	DL_FOREACH(node->asks, ask)
 		if (!ask->replaces && is_of_holder(ask, hold) &&
@@ -469,7 +470,7 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 /* The claim is changed without waiting, if that can be. False: it cannot. */
 static bool change_mode_in_place(struct claim *claim, enum lc_mode mode)
 {
-	if (claim->kind == CLAIM_FCNTL && claim->holder.hold->mode == LC_EXCLUSIVE)
+	if (claim->kind == CLAIM_FCNTL && claim->holder.hold->story.mode == LC_EXCLUSIVE)
 		set_claim_mode(claim, mode);
 	return claim->mode == mode;
 }
@@ -495,7 +496,7 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 	}
 	hold = own ? own->holder.hold
 	           : claim_companion(request->node, request->kind, &request->asker.process);
-	if (hold && (hold->mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
+	if (hold && (hold->story.mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
 		give_lock(hold, req, request);
 	else
 		wait_for_lock(face, req, request, hold);

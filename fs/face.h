@@ -88,7 +88,6 @@ struct face {
 	struct hold *admitting; /* of those: families that others may still join, oldest first */
 	int64_t admit_until_us; /*   and until when that may go on in this turn */
 	uint64_t grants;
-	struct handle *handles;         /* open files of doors, held or lost */
 	struct advisory *advisories;    /* open files of flock doors */
 	struct locks_file *locks_files; /* open files of .zklockfs/locks */
 	int64_t viewers_from_us;        /* no more of them before that: viewer.c */

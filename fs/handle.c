@@ -16,18 +16,17 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utlist.h>
 
 struct handle {
 	struct holder holder; /* of no hold before the grant */
 	struct face *face;
-	struct node *node;        /* a reference from the grant on */
-	struct fuse_file_info fi; /* of the OPEN that waits */
+	struct node *node; /* a reference from the grant on */
 	uint64_t fh;
 	uint64_t poller; /* 0: nobody polls */
 	struct cursor cursor;
-	struct handle *prev, *next; /* in face->handles */
 };
+/* There is one for each that waits, too. */
+_Static_assert(sizeof(void *) != 8 || sizeof(struct handle) <= 104, "a handle has grown");
 
 static struct handle *handle_of_holder(struct holder *holder)
 {
@@ -51,7 +50,6 @@ void handle_release(struct handle *handle)
 {
 	struct face *face = handle->face;
 
-	DL_DELETE(face->handles, handle);
 	holder_part(&handle->holder);
 	node_unref(face->nodes, handle->node);
 	free_handle(handle);
@@ -59,10 +57,12 @@ void handle_release(struct handle *handle)
 
 void handles_end(struct face *face)
 {
-	struct handle *handle, *next;
+	struct handle *handle;
+	uint32_t slot = 0;
 
-	DL_FOREACH_SAFE(face->handles, handle, next)
-		handle_release(handle);
+	while ((handle = fh_next(&face->fhs, FH_HANDLE, &slot)))
+		if (handle->holder.hold)
+			handle_release(handle);
 }
 
 /* ---- opening ---- */
@@ -77,8 +77,9 @@ static void wake_opener(struct holder *holder)
 void handles_wake(struct face *face)
 {
 	const struct handle *handle;
+	uint32_t slot = 0;
 
-	DL_FOREACH(face->handles, handle)
+	while ((handle = fh_next(&face->fhs, FH_HANDLE, &slot)))
 		pending_wake_poller(face, handle->poller);
 }
 
@@ -86,9 +87,11 @@ void handles_wake(struct face *face)
 static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
                     const struct caller *caller)
 {
+	/* Every read and write must come to the daemon; FLUSH is not needed. */
+	const struct fuse_file_info fi = {.fh = handle->fh, .direct_io = 1, .noflush = 1};
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
-	uid_t uid = hold->uid ? hold->uid : fuse_req_ctx(req)->uid;
+	uid_t uid = hold->story.uid ? hold->story.uid : fuse_req_ctx(req)->uid;
 	int r = holder_join(&handle->holder, hold, &handle_kind, caller, uid, handle->node);
 
 	if (r < 0) {
@@ -97,22 +100,17 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 		return;
 	}
 	node_ref(handle->node);
-	DL_APPEND(handle->face->handles, handle);
-	handle->fi.fh = handle->fh;
-	/* Every read and write must come to the daemon; FLUSH is not needed. */
-	handle->fi.direct_io = 1;
-	handle->fi.noflush = 1;
-	fuse_reply_open(req, &handle->fi);
+	fuse_reply_open(req, &fi);
 }
 
 static void open_granted(struct hold *hold, fuse_req_t req)
 {
-	open_by(hold, hold->ctx, req, &hold->caller);
+	open_by(hold, hold->ctx, req, &hold->story.caller);
 }
 
 static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t req)
 {
-	open_by(family, waiting->ctx, req, &waiting->caller);
+	open_by(family, waiting->ctx, req, &waiting->story.caller);
 }
 
 /* ---- over a reload ---- */
@@ -149,10 +147,8 @@ static struct holder *handle_carry(struct carry *carry, struct hold *hold, struc
 	handle->node = node_carry(carry, face->nodes, handle->node);
 	CARRY_64(carry, handle->poller);
 	cursor_carry(carry, &handle->cursor);
-	if (carry->loads) {
+	if (carry->loads)
 		node_ref(handle->node);
-		DL_APPEND(face->handles, handle);
-	}
 	return &handle->holder;
 }
 
@@ -167,14 +163,13 @@ const struct hold_kind handle_kind = {
 };
 
 /* NULL: errno. */
-static struct handle *new_handle(struct face *face, struct node *node, uid_t uid,
-                                 const struct fuse_file_info *fi)
+static struct handle *new_handle(struct face *face, struct node *node, uid_t uid)
 {
 	struct handle *handle = budget_alloc_described(&face->files, uid, sizeof(*handle));
 
 	if (!handle)
 		return NULL;
-	*handle = (struct handle){.face = face, .node = node, .fi = *fi};
+	*handle = (struct handle){.face = face, .node = node};
 	handle->fh = fh_add(&face->fhs, FH_HANDLE, handle);
 	if (handle->fh)
 		return handle;
@@ -182,10 +177,9 @@ static struct handle *new_handle(struct face *face, struct node *node, uid_t uid
 	return NULL;
 }
 
-static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request,
-                        const struct fuse_file_info *fi)
+static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request)
 {
-	struct handle *handle = new_handle(family->face, request->node, request->uid, fi);
+	struct handle *handle = new_handle(family->face, request->node, request->uid);
 	int error = errno;
 
 	/* A place that the process has left here by an interrupt is not needed any more. */
@@ -196,10 +190,9 @@ static void join_family(struct hold *family, fuse_req_t req, const struct hold_r
 		fuse_reply_err(req, error);
 }
 
-static void queue_open(struct face *face, fuse_req_t req, const struct hold_request *request,
-                       const struct fuse_file_info *fi)
+static void queue_open(struct face *face, fuse_req_t req, const struct hold_request *request)
 {
-	struct handle *handle = new_handle(face, request->node, request->uid, fi);
+	struct handle *handle = new_handle(face, request->node, request->uid);
 	struct hold *hold;
 	int r = handle ? hold_take(face, request, handle, &hold) : -errno;
 
@@ -227,10 +220,8 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 	struct hold *hold;
 
 	hold = hold_resume(face, req);
-	if (hold) {
-		((struct handle *)hold->ctx)->fi = *fi;
+	if (hold)
 		return;
-	}
 	/* It would look like a lock, and be none. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY) {
 		if (face->stories.log_takes) {
@@ -251,17 +242,16 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 		request.lineage = family_lineage(request.caller.process.pid);
 	hold = request.lineage ? hold_of_family(face, node->lock, request.lineage) : NULL;
 	if (hold) {
-		join_family(hold, req, &request, fi);
+		join_family(hold, req, &request);
 		free(request.lineage);
 		return;
 	}
 	hold = hold_adopt(face, &request);
 	if (hold) {
-		((struct handle *)hold->ctx)->fi = *fi;
 		hold_wait(hold, req);
 		return;
 	}
-	queue_open(face, req, &request, fi);
+	queue_open(face, req, &request);
 }
 
 /* ---- the held descriptor ---- */

@@ -26,6 +26,9 @@ struct hold *hold_of_lingering(struct lingering *lingering)
 	return (struct hold *)((char *)lingering - offsetof(struct hold, lingering));
 }
 
+/* Thousands may wait. */
+_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 360, "a hold has grown");
+
 static void stop_admitting(struct hold *hold)
 {
 	kept_touch(&hold->kept);
@@ -213,7 +216,7 @@ static void answer_request(struct hold *hold, int err)
 	}
 	hold_step(hold, HOLD_HELD);
 	story_granted(&hold->story, hold->taker);
-	if (face->seekers > 0 && hold->mode == LC_EXCLUSIVE) {
+	if (face->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
 		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
 		kept_touch(&hold->kept);
 		admit_families(face);
@@ -265,9 +268,9 @@ static void lock_lost(void *ctx)
  * one, but it may have changed its user. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
-	return family_lives(hold->lingering.pidfd) && hold->uid == request->uid &&
+	return family_lives(hold->lingering.pidfd) && hold->story.uid == request->uid &&
 	       request->wait_us > 0 && hold->where == request->where &&
-	       hold->owner == request->owner && hold->mode == request->mode &&
+	       hold->owner == request->owner && hold->story.mode == request->mode &&
 	       !(hold->answer == 0 && !lc_holds(hold->taker));
 }
 
@@ -325,9 +328,6 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.ctx = ctx,
 		.face = face,
 		.node = request->node,
-		.mode = request->mode,
-		.caller = request->caller,
-		.uid = request->uid,
 		.asker = asker_of(request),
 		.where = request->where,
 		.owner = request->owner,
@@ -343,8 +343,8 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		free(hold);
 		return r;
 	}
-	story_begin(&hold->story, &face->stories, hold->node->lock, hold->mode, &hold->caller,
-	            hold->uid);
+	story_begin(&hold->story, &face->stories, hold->node->lock, request->mode, &request->caller,
+	            request->uid);
 	node_ref(hold->node);
 	face->holds++;
 	kept_begin(&face->keeping, &hold->kept, KEPT_HOLD, 0);

@@ -109,14 +109,11 @@ struct hold {
 	struct face *face;
 	struct node *node;
 	struct lc_taker *taker; /* NULL: the engine is gone */
-	enum lc_mode mode;
-	struct caller caller; /* the process that asked first */
-	uid_t uid;
 	pid_t asker;
 	const void *where;
 	uint64_t owner;
 	struct lineage *lineage;
-	struct story story;
+	struct story story; /* which process asked first, as which user, and how */
 	struct kept kept;
 	struct holder *holders; /* in the order of joining; NULL: not granted, or KEPT */
 	uint64_t serial;        /* granted: its number among all grants of this mount */
@@ -124,11 +121,11 @@ struct hold {
 	int64_t least_until_us; /* granted: it is not given back before; INT64_MIN: at once */
 	/* Also read only by these three: */
 	enum hold_state state;                /* changed by hold_step() alone */
+	int answer;                           /* LINGERING: the engine's, meanwhile; 0: the lock */
 	fuse_req_t req;                       /* WAITING: the request */
 	uint64_t unique;                      /*   its number */
 	int64_t since_us;                     /*   and its time */
 	struct lingering lingering;           /* LINGERING, KEPT */
-	int answer;                           /* LINGERING: the engine's, meanwhile; 0: the lock */
 	uint64_t compared;                    /* WAITING: it is of no family up to this grant */
 	struct hold *prev, *next;             /* in face->waiting or face->held */
 	struct hold *admit_prev, *admit_next; /* in face->admitting */

@@ -128,9 +128,10 @@ void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
 		carry->refuse("the state has a taker of no door");
 	if (carry->loads)
 		node_ref(hold->node);
-	CARRY_ENUM(carry, hold->mode, LC_SHARED);
-	caller_carry(carry, &hold->caller);
-	CARRY_U32(carry, hold->uid);
+	/* Its story, which is kept behind that, begins with the same. */
+	CARRY_ENUM(carry, hold->story.mode, LC_SHARED);
+	caller_carry(carry, &hold->story.caller);
+	CARRY_U32(carry, hold->story.uid);
 	CARRY_PID(carry, hold->asker);
 	CARRY_64(carry, hold->owner);
 	hold->lineage = lineage_carry(carry, hold->lineage);

@@ -35,8 +35,8 @@ static bool may_join(const struct hold *hold, const struct lineage *lineage)
 {
 	struct process_status status;
 
-	return hold->uid == 0 ||
-	       (process_read_status(lineage->of[0], &status) && process_obeys(&status, hold->uid));
+	return hold->story.uid == 0 || (process_read_status(lineage->of[0], &status) &&
+	                                process_obeys(&status, hold->story.uid));
 }
 
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)
@@ -47,7 +47,7 @@ struct hold *hold_of_family(struct face *face, const char *lock, const struct li
 	DL_FOREACH(face->held, hold) {
 		int distance;
 
-		if (hold->mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
 		    !lc_holds(hold->taker))
 			continue;
 		distance = distance_to(hold, lineage);
@@ -63,9 +63,9 @@ bool hold_has_family(const struct hold *family, const struct hold *waiting, stru
 {
 	if (distance_to(family, waiting->lineage) == INT_MAX)
 		return false;
-	if (!*now || (*now)->of[0] != waiting->caller.process.pid) {
+	if (!*now || (*now)->of[0] != waiting->story.caller.process.pid) {
 		free(*now);
-		*now = family_lineage(waiting->caller.process.pid);
+		*now = family_lineage(waiting->story.caller.process.pid);
 	}
 	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
 }

@@ -26,6 +26,8 @@ struct request {
 	_Alignas(uint64_t) unsigned char bytes[];
 };
 
+_Static_assert(sizeof(void *) != 8 || sizeof(struct request) <= 72, "a request has grown");
+
 static struct request *request_of(struct table_link *unique)
 {
 	return (struct request *)unique;

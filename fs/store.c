@@ -34,6 +34,7 @@ struct entry {
 	uint32_t change; /* its number among the changes, from 1; 0: it has not changed */
 	uint8_t kind;
 };
+_Static_assert(sizeof(void *) != 8 || sizeof(struct entry) <= 40, "an entry has grown");
 
 /* A change since the last commit. */
 struct change {

@@ -45,7 +45,7 @@ static struct hold *find_hold(const struct face *face, const char *lock,
 	struct hold *hold, *lost = NULL;
 
 	DL_FOREACH(face->held, hold) {
-		if (hold->mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
 		    !belongs_to(hold, writer))
 			continue;
 		if (lc_holds(hold->taker))

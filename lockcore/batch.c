@@ -308,8 +308,8 @@ static void take_create(struct multi *multi, struct entry *entry, const struct e
 	if (lock->batch.leaving_in == multi->serial && lock->batch.leaving >= 0) {
 		entry->follows = lock->batch.leaving;
 		multi->bound = true;
-		/* It is the only one who may want it, and will not: where mounts take turns that hope
-		 * is vain, and would cost the time of another round trip. */
+		/* Nobody else may want it, and this one will not: where mounts take turns that
+		 * hope is vain, and would cost another round trip. */
 		if (!lock->batch.overtaken && lock->waiting == 1 && entry->wanted &&
 		    lock->holding == 0 && !lock->unresolved)
 			lock_unwant_list(lock);

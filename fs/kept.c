@@ -53,6 +53,7 @@ void kept_end(struct kept *kept)
 static void write_record(struct carry *carry, kept_carry_fn *const carry_of[], struct face *face,
                          struct kept *kept)
 {
+	assert(!carry->loads);
 	carry_begin(carry);
 	carry_of[kept->kind](carry, face, kept);
 }
@@ -101,9 +102,9 @@ void keeping_read(struct keeping *keeping, struct carry *carry, enum kept_kind k
 	struct store_record *records = NULL;
 	ssize_t count = store_list(keeping->store, kind, &records);
 
+	assert(carry->loads);
 	if (count < 0)
 		carry->refuse(strerror(ENOMEM));
-
 	for (ssize_t i = 0; i < count; i++) {
 		keeping->reading = records[i].key;
 		carry_read(carry, records[i].bytes, records[i].len);

@@ -55,8 +55,8 @@ struct keeping {
 	uint64_t reading; /* the number of the record that is being read; 0: none is */
 };
 
-/* Writes or reads the record of an object: carry.h. `kept` is NULL if the object is to be made of
- * the record that is read. */
+/* Writes or reads the record of an object: carry.h. `kept` is NULL exactly if a record is read: the
+ * object is made of it. */
 typedef void kept_carry_fn(struct carry *carry, struct face *face, struct kept *kept);
 
 /* A new object. `in`: NULL if it is to have no record. `number`: 0 for the next free one. */

@@ -7,6 +7,7 @@
 
 #include "signals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -33,6 +34,7 @@ static void split_server(char *server, char **ret_host, const char **ret_port)
 	if (*server == '[') {
 		*ret_host = server + 1;
 		end = strchr(server, ']');
+		assert(end); /* options.c has checked the text */
 		*end++ = '\0';
 	} else {
 		end = server + strcspn(server, ":");

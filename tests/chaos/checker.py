@@ -54,8 +54,9 @@ LATE = (2 + 2 * 2) * SECOND
 RECOVERY = 6 * SECOND
 # How long an evicted holder may go on: its session lasts 4 s, then the entry goes.
 EVICTION = 4 * SECOND + LATE
-# A take and a release are a request each, unless many go together. From one burst nothing follows.
-BURST_TAKES, BURST_REQUESTS, BURSTS = 500, 2, 2
+# A take and a release are a request each, unless many go together. About every second burst needs
+# fewer than that; so from a few bursts nothing follows.
+BURST_TAKES, BURST_REQUESTS, BURSTS = 500, 2, 8
 _UNITS = {'ms': 10**6, 's': SECOND, 'm': 60 * SECOND, 'h': 3600 * SECOND}
 # The ensemble did not answer; or so slowly that all of this user had to wait for each other.
 _UNASKED = (errno.EHOSTUNREACH, errno.EBUSY)

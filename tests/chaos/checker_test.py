@@ -320,10 +320,16 @@ class Checker(unittest.TestCase):
     # ---- bursts ----
 
     def test_bursts(self):
-        self.good(Story('a').burst(600, 1400).burst(600, 1100))
-        self.bad('bursts', Story('a').burst(600, 1400).burst(600, 1400).burst(20, 10))
-        self.bad('bursts', Story('a').burst(600, 1400).burst(600, 1400).burst(600, 1000, locks=3))
-        self.good(Story('a').burst(600, 1400).burst(300, 900).burst(300, 900))
+        def bursts(*more):
+            story = Story('a')
+            for takes, requests in [(600, 1400)] * 7 + list(more):
+                story = story.burst(takes, requests)
+            return story
+
+        self.good(bursts((600, 1100)))
+        self.bad('bursts', bursts((600, 1400), (20, 10)))
+        self.bad('bursts', bursts((600, 1400)).burst(600, 1000, locks=3))
+        self.good(bursts((300, 900), (300, 900)))
 
     # ---- tokens ----
 

@@ -32,12 +32,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+/* The memory of what is larger goes back to the kernel when it is freed. */
+#define LARGE_BYTES (128 * 1024)
 
 static int64_t clock_us(void *ctx)
 {
@@ -434,6 +438,9 @@ int main(int argc, char **argv)
 	char **whole_argv = argv;
 	int status;
 
+	/* The answers with thousands of names need large buffers. If the threshold were not fixed,
+	 * the first one that is freed would raise it, and their memory would not be given back. */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	loop.reload.crash = keeper_take_over();
 	role = reload_role(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))

@@ -430,6 +430,23 @@ def within(storms, start, end):
     return at > 0 and storms[at - 1][1] >= start
 
 
+def calm(storms, instant):
+    """The first time from then on that is in no storm."""
+    at = bisect.bisect(storms, [instant, float('inf')])
+    return max(instant, storms[at - 1][1]) if at > 0 else instant
+
+
+def was_gone(attempt, storms, removals, forgotten):
+    """The lock was removed, and perhaps that it was made again is forgotten. An open file is the former
+    lock's, which a mount remembers for a while, and for as long as it cannot ask."""
+    before = [fault for fault in removals if fault['target'] == attempt.lock and fault['c'] <= attempt.answered]
+    if not before:
+        return False
+    last = max(before, key=lambda fault: fault['r'])
+    until = calm(storms, last['r'] + REMEMBERED) if attempt.door == 'flock' else last['r']
+    return attempt.opened <= until or within(forgotten, last['c'], last['r'])
+
+
 def check_errors(result, attempts, faults, storms, removals, forgotten):
     for attempt in attempts:
         if attempt.answered is None:
@@ -443,11 +460,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
             code == errno.EHOSTUNREACH and attempt.at_once or
             code == errno.ECANCELED and (attempt.evicted or
                                          within(forgotten, attempt.opened, attempt.answered)) or
-            # An open file is the former lock's, which this mount remembers for a while.
-            code == errno.ENOENT and any(
-                fault['target'] == attempt.lock and fault['c'] <= attempt.answered and
-                attempt.opened <= fault['r'] + (REMEMBERED if attempt.door == 'flock' else 0)
-                for fault in removals) or
+            code == errno.ENOENT and was_gone(attempt, storms, removals, forgotten) or
             code == errno.ETIMEDOUT and duration(attempt.door) is not None or
             # The path is looked up before, and nobody could be asked about it.
             code in _UNASKED and within(storms, attempt.opened, attempt.answered) or

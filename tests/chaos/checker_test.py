@@ -314,8 +314,17 @@ class Checker(unittest.TestCase):
         for removal in (('warm', 30, 50), ('hot', 10, 30), ('hot', 70, 80)):
             self.bad('errno', Story('a').refused(errno.ENOENT, 40, 60), faults=[('lock-remade', *removal)])
         self.good(Story('a').refused(errno.ENOENT, 1040, 1060, 'flock'), faults=[('lock-remade', 'hot', 30, 50)])
-        self.bad('errno', Story('a').refused(errno.ENOENT, 2060, 2070, 'flock'),
-                 faults=[('lock-remade', 'hot', 30, 50)])
+        late = Story('a').refused(errno.ENOENT, 2060, 2070, 'flock')
+        self.bad('errno', late, faults=[('lock-remade', 'hot', 30, 50)])
+        # Until then the mount could not ask.
+        self.good(late, faults=[('lock-remade', 'hot', 30, 50), ('mount-cut-off', 0, 40, 2055)])
+
+    def test_forgotten_to_be_made_again(self):
+        holder = Story('b').take(2 << 32 | 7, 40, 60).release(70)
+        story = Story('a').refused(errno.ENOENT, 80, 90)
+        removal = ('lock-remade', 'hot', 30, 50)
+        self.good(holder, story, faults=[removal], truncated=[2 << 32 | 5])
+        self.bad('errno', holder, story, faults=[removal])
 
     # ---- bursts ----
 

@@ -394,6 +394,10 @@ static bool read_credentials(const struct raw *raw, struct options *options, int
 
 	if (!raw->credentials)
 		return true;
+	/* The next daemon reads it, too, from wherever that one runs. */
+	if (*raw->credentials && *raw->credentials != '/')
+		return complain(ret_status, EXIT_USAGE, "credentials=%s: the path must be absolute",
+		                raw->credentials);
 	options->credentials = credentials_read(raw->credentials, &why);
 	if (options->credentials)
 		return true;

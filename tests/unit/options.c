@@ -554,6 +554,8 @@ static void bad_credentials(void **state)
 	expect_refused(&run, 32, "regular", "a directory");
 	PARSE(&run, "-o", "credentials=", "zk1", "/");
 	expect_refused(&run, 32, "credentials", "no name");
+	PARSE(&run, "-o", "credentials=secret", "zk1", "/");
+	expect_refused(&run, 1, "must be absolute", "a relative path");
 }
 
 static void what_cannot_be_mounted(void **state)

@@ -41,6 +41,9 @@
 
 /* With so many crashes within a session timeout no daemon is started any more. */
 #define CRASHES_MAX 3
+/* For another program to serve, when less than the first is half of the lease. */
+#define RELOAD_MIN_US 500000
+#define RELOAD_US 10000000
 
 struct gift {
 	int fd;     /* -1: not given, or closed */
@@ -91,12 +94,14 @@ static void return_gifts(struct keeper *keeper)
 	}
 }
 
-/* The second half is for the program before. */
-static int64_t middle_of_lease(const struct keeper *keeper)
+/* Another program is to serve in the first half of the lease: the second half is for the program
+ * before. Without a lease there is nothing that could go back to that one, and no hurry. */
+static int64_t limit_of_reload(const struct keeper *keeper)
 {
 	int64_t now_us = clock_now_us();
+	int64_t half_us = (store_deadline(keeper->config->store) - now_us) / 2;
 
-	return now_us + (store_deadline(keeper->config->store) - now_us) / 2;
+	return now_us + (half_us > RELOAD_MIN_US ? half_us : RELOAD_US);
 }
 
 static void hear_word(struct keeper *keeper, const struct keeper_word *word, int fd)
@@ -115,7 +120,7 @@ static void hear_word(struct keeper *keeper, const struct keeper_word *word, int
 		return;
 	case KEEPER_MAKES_WAY:
 		keeper->stage = KEEPER_RELOADS;
-		keeper->until_us = middle_of_lease(keeper);
+		keeper->until_us = limit_of_reload(keeper);
 		return;
 	case KEEPER_LEAVES:
 		keeper->stage = KEEPER_LEAVING;

@@ -131,7 +131,15 @@ def is_refused_beside(server, mount, worker, mode, lock='build'):
     queued(server, lock, 0)
 
 
-def order_is_kept(server, mount, worker, lock='build'):
+def long_held(server, lock):
+    """The first in the queue has said since when it holds: that is a change of its entry, after which
+    the next one has looked at the queue and watches it again."""
+    path = f'/locks/{lock}/{server.entries(lock)[0]}'
+    until(lambda: b'held_since' in server.zk.get(path)[0], 'it says since when it holds')
+    until(lambda: path in map(str.strip, server.ask('wchc').splitlines()), f'{path} is watched')
+
+
+def order_is_kept(server, mount, worker, lock='build', hurries=True):
     """Ours and theirs in turn behind one holder of ours."""
     first = mount.take(lock).held()
     takers = []
@@ -147,6 +155,8 @@ def order_is_kept(server, mount, worker, lock='build'):
     for number, taker in enumerate(takers, 1):
         if taker:
             times.append(int(taker.held().when * 1e9))
+            if not hurries and taker is not takers[-1]:
+                long_held(server, lock)
             taker.release()
         else:
             times.append(worker.held(number)[1])

@@ -17,7 +17,7 @@ def test(case):
     foreign.waits_for_us(server, mount, recipe, 'shared')
     foreign.we_wait(server, mount, recipe)
     foreign.we_wait(server, mount, recipe, 'shared')
-    foreign.order_is_kept(server, mount, recipe)
+    foreign.order_is_kept(server, mount, recipe, hurries=False)
 
 
 run(test)

@@ -49,8 +49,9 @@ def test(case):
         os.rename(program + '.new', program)
         os.kill(mount.process.pid, signal.SIGUSR2)
         until(lambda count=count: mount.metric('adoptions_total') == count, f'{what}: the old one goes on')
+        ends = until(lambda count=count: (found := _SIGNAL.findall(mount.log()))[count - 1:] and found, 'the log says it')
+        check_equal((len(ends), ends[-1]), (count, str(number)), f'{what}: how it ended')
         check_equal(mount.log().count('does not serve: the one before'), count, f'{what}: the log')
-        check_equal(_SIGNAL.findall(mount.log())[-1], str(number), f'{what}: how it ended')
         goes_on(what)
     check_equal(mount.metric('reloads_total'), 0, 'reloads')
 

@@ -377,10 +377,20 @@ void taker_lose(struct lc_taker *taker)
 	if (taker->loss != LOSS_FORFEITED)
 		taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;
 	set_taker_state(taker, TAKER_LOST);
-	if (taker->loss != LOSS_GIVEN_UP)
-		timer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);
+	taker_guard(taker);
 	set_due(taker, true);
 	taker_step(taker);
+}
+
+void taker_guard(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	assert(taker->state == TAKER_LOST);
+	if (taker->loss == LOSS_GIVEN_UP)
+		return;
+	timer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);
+	entry_touch(&taker->entry);
 }
 
 void taker_give_up(struct lc_taker *taker)

@@ -114,6 +114,8 @@ void taker_grant(struct lc_taker *taker, bool first);
 void taker_fail(struct lc_taker *taker, int error);
 /* HELD -> LOST; or WAITING again, if nobody was told that it holds. */
 void taker_lose(struct lc_taker *taker);
+/* LOST: who works under the lost lock has a session timeout from now on to be stopped. */
+void taker_guard(struct lc_taker *taker);
 /* LOST: nobody works under the lost lock any more. */
 void taker_give_up(struct lc_taker *taker);
 /* Any state -> LEFT. */

@@ -40,6 +40,7 @@ static void tell(struct lc_taker *taker)
 		taker->taken(taker->ctx, taker->error);
 		break;
 	case TAKER_LOST:
+		taker_guard(taker); /* the machine may have stood still since the loss */
 		lc->counters.losses++;
 		taker->lost(taker->ctx);
 		break;

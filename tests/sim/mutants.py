@@ -215,9 +215,13 @@ mutant(6, 'forfeited_entry_deleted_in_time', 'taker.c',
        'taker->state != TAKER_LOST || taker->loss == LOSS_GIVEN_UP)',
        sim('leases', 5470))
 mutant(6, 'lost_entry_kept_for_ever', 'taker.c',
-       '\tif (taker->loss != LOSS_GIVEN_UP)\n\t\ttimer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);\n',
+       '\ttimer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);\n',
        '',
        sim('leases', 660))
+mutant(35, 'guarded_since_the_loss', 'tell.c',
+       '\t\ttaker_guard(taker); /* the machine may have stood still since the loss */\n',
+       '',
+       sim('storm', 3152160))
 
 # ---- 7: fsync ----
 

@@ -193,6 +193,14 @@ def command(args, seconds=30, **options):
         return process.returncode, out, err
 
 
+def write_program(path, text):
+    """A script in the place of whatever stands there; who runs that goes on with it."""
+    with open(path + '.new', 'w', encoding='utf-8') as file:
+        file.write(f'#!/bin/sh\n{text}\n')
+    os.chmod(path + '.new', 0o755)
+    os.rename(path + '.new', path)
+
+
 def go_build(case, program, *sources):
     """Debian 13's Go compiles all of its library into a new cache, for half a minute of a processor:
     it is one for all tests, and they wait for each other."""

@@ -8,20 +8,16 @@ import os
 import signal
 
 import harness
-from harness import check, check_errno, run, until
+from harness import check, check_errno, run, until, write_program
 
 # Leaks are looked for by the process numbers of /proc, which are others there.
-WRAPPER = '''#!/bin/sh
-ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec unshare --pid --fork -- '%s' "$@"
-'''
+WRAPPER = 'ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec unshare --pid --fork -- "%s" "$@"'
 
 
 def test(case):
     server = case.server()
     wrapper = os.path.join(case.directory, 'wrapper')
-    with open(wrapper, 'w', encoding='utf-8') as file:
-        file.write(WRAPPER % harness.ZKLOCKFS)
-    os.chmod(wrapper, 0o755)
+    write_program(wrapper, WRAPPER % harness.ZKLOCKFS)
     harness.ZKLOCKFS = wrapper
     mount = case.mount(server, session='30s', options=['on_lost=kill'])
     mount.allow('not visible here')

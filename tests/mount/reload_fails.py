@@ -9,7 +9,7 @@ import re
 import shutil
 import signal
 
-from harness import ZKLOCKFS, check, check_equal, run, until
+from harness import ZKLOCKFS, check, check_equal, run, until, write_program
 
 SESSION = '6s'
 _SIGNAL = re.compile(r'after a crash \(signal (\d+)\)')
@@ -43,10 +43,7 @@ def test(case):
         check_equal(server.entries('build'), entries, f'{what}: the queue')
 
     for count, (what, (text, number)) in enumerate(SCRIPTS.items(), 1):
-        with open(program + '.new', 'w', encoding='ascii') as file:
-            file.write(f'#!/bin/sh\n{text}\n')
-        os.chmod(program + '.new', 0o755)
-        os.rename(program + '.new', program)
+        write_program(program, text)
         os.kill(mount.process.pid, signal.SIGUSR2)
         until(lambda count=count: mount.metric('adoptions_total') == count, f'{what}: the old one goes on')
         ends = until(lambda count=count: (found := _SIGNAL.findall(mount.log()))[count - 1:] and found, 'the log says it')
@@ -56,8 +53,7 @@ def test(case):
     check_equal(mount.metric('reloads_total'), 0, 'reloads')
 
     # The script can be asked, and not be started: the exec itself fails, and nothing was lost.
-    with open(program, 'w', encoding='ascii') as file:
-        file.write(f'#!/bin/sh\nchmod 0 "$0"\n{ASKED}')
+    write_program(program, 'chmod 0 "$0"\n' + ASKED)
     os.kill(mount.process.pid, signal.SIGUSR2)
     until(lambda: 'no reload, this program goes on' in mount.log(), 'the log says it')
     goes_on('no exec')

@@ -11,7 +11,7 @@ import shutil
 import signal
 import struct
 
-from harness import ZKLOCKFS, check, check_equal, command, run, until
+from harness import ZKLOCKFS, check, check_equal, command, run, until, write_program
 
 HALF = 256 << 20
 REQUESTS = 16 << 20
@@ -149,10 +149,7 @@ def test(case):
     refused('a directory')
     os.rmdir(program)
     for what, text in SCRIPTS.items():
-        with open(program + '.new', 'w', encoding='ascii') as file:
-            file.write(f'#!/bin/sh\n{text}\n')
-        os.chmod(program + '.new', 0o755)
-        os.rename(program + '.new', program)
+        write_program(program, text)
         line = refused(what)
         print(line)
     os.chmod(program, 0o644)

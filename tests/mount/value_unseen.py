@@ -7,12 +7,10 @@ import errno
 import os
 
 import harness
-from harness import ALICE, BOB, as_user, check, check_equal, check_user, run, until
+from harness import ALICE, BOB, as_user, check, check_equal, check_user, run, until, write_program
 
 # Leaks are looked for by the process numbers of /proc, which are others there.
-WRAPPER = '''#!/bin/sh
-ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec unshare --pid --fork --kill-child "$ZKLOCKFS_BINARY" "$@"
-'''
+WRAPPER = 'ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec unshare --pid --fork --kill-child "$ZKLOCKFS_BINARY" "$@"'
 
 
 def write(path, data):
@@ -25,9 +23,7 @@ def write(path, data):
 
 def test(case):
     wrapper = os.path.join(case.directory, 'zklockfs')
-    with open(wrapper, 'w', encoding='utf-8') as file:
-        file.write(WRAPPER)
-    os.chmod(wrapper, 0o755)
+    write_program(wrapper, WRAPPER)
     os.environ['ZKLOCKFS_BINARY'] = harness.ZKLOCKFS
     harness.ZKLOCKFS = wrapper
     mount = case.mount(case.server(), 'a')

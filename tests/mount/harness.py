@@ -319,6 +319,17 @@ class Taker:
                 self.status = status
         return self.status is not None
 
+    def state(self):
+        """For the story of a test that failed."""
+        with contextlib.suppress(OSError, EOFError):
+            if self.ended():
+                return f'ended with {self.status:#x}'
+            if self.answered():
+                return 'answered ' + error_name(self.conn.recv()[0])
+            with open(f'/proc/{self.pid}/wchan', encoding='ascii') as wchan:
+                return 'waits in ' + wchan.read()
+        return 'unknown'
+
     def gone(self, seconds=WAIT_SECONDS):
         until(self.ended, f'taker {self.pid} of {self.path} ends', seconds)
 
@@ -418,6 +429,10 @@ class Server:
         """The numbered children of a lock, in the order of their numbers."""
         names = [name for name in self.zk.children(f'{root}/{lock}') if re.search(r'\d{10}$', name)]
         return sorted(names, key=lambda name: name[-10:])
+
+    def tree(self, path):
+        """All nodes from this one downwards."""
+        return [path] + [node for name in sorted(self.zk.children(path)) for node in self.tree(f'{path}/{name}')]
 
     def connections(self):
         """Session id -> the server's counters of its connection."""
@@ -785,9 +800,18 @@ class Case:
                 check(not re.match(r'_c_.*\.\d+-r?lock-\d{10}$', name), f'left behind: {path}/{name}')
 
     def story(self):
+        for taker in self.takers:
+            print(f'---- taker {taker.pid} of {taker.path}: {taker.state()}', file=sys.stderr)
+        for server in self.servers:
+            with contextlib.suppress(Exception):
+                print('---- nodes:', *server.tree('/locks'), sep='\n', file=sys.stderr)
         for mount in self.mounts:
             print(f'---- daemon of {mount.host}, status {mount.process.poll()}:\n{mount.log()}',
                   file=sys.stderr)
+            # One that hangs must not take the story with it.
+            status = spawn(['cat', mount.path('.zklockfs', 'status')], stdout=sys.stderr, stderr=sys.stderr)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status.wait(2)
 
 
 def _state(pid):

@@ -21,7 +21,9 @@
  *        the next one's it may not be known: anybody may have deleted it. Then it is
  *        *unproved*, and the leaver's entry stays as a guard: nobody else can be first as long
  *        as it stands there. It is deleted only when the next one's entry was seen on this
- *        connection, or in one transaction with the check that the next one's is there;
+ *        connection, or in one transaction with the check that the next one's is there.
+ *        If somebody deletes the guard, too, and the news is still on its way, the next one
+ *        holds until its answer comes: as any holder whose entry somebody deletes;
  *      - a lease that is good for a grant, as always.
  *
  * 2. A create in the transaction that deletes the first entry (batch.c). If the new entry's

@@ -124,8 +124,24 @@ static void judge_evicted(struct taker *taker)
 		sim_violation(sim, "a: taker %d was evicted, its lease never ends", taker->pid);
 }
 
-/* Evicted before a local hand-off made it a holder: nobody can have known, but
- * until it is known the leaver's entry has to stand guard. */
+/* The entry of that one was deleted so shortly before this one's grant that the news was on its
+ * way. */
+static bool news_was_under_way(const struct taker *evicted, const struct taker *taker)
+{
+	int64_t under_way_us = taker->sim->plan.evict_waiters ? NEWS_US : BRISK_US(taker->sim);
+
+	return evicted->evicted_us >= 0 &&
+	       (evicted->evicted_us >= taker->granted_us - under_way_us ||
+	        taker->mount->trouble_us >= evicted->evicted_us);
+}
+
+static bool evicted_as_holder(const struct taker *taker)
+{
+	return news_was_under_way(taker, taker);
+}
+
+/* Evicted before a local hand-off made it a holder: nobody can have known, but until it is known
+ * the leaver's entry has to stand guard. */
 static bool guarded(struct taker *taker)
 {
 	struct node *parent = tree_find(&taker->sim->world.proposed, taker->lock->path);
@@ -139,13 +155,19 @@ static bool guarded(struct taker *taker)
 	return false;
 }
 
-/* Or so shortly before the grant that the news was on its way. */
-static bool evicted_as_holder(const struct taker *taker)
+/* The guard was deleted, too: its mount hears of that as of any holder's entry. */
+static bool guarded_so_far(const struct taker *taker)
 {
-	int64_t under_way_us = taker->sim->plan.evict_waiters ? NEWS_US : BRISK_US(taker->sim);
+	for (int i = 0; i < taker->sim->taker_count; i++) {
+		const struct taker *leaver = taker->sim->all[i];
 
-	return taker->evicted_us >= 0 && (taker->evicted_us >= taker->granted_us - under_way_us ||
-	                                  taker->mount->trouble_us >= taker->evicted_us);
+		if (leaver->lock == taker->lock && leaver->token && leaver->token < taker->token &&
+		    judge_leaving(leaver, taker->mount) && news_was_under_way(leaver, taker) &&
+		    now_us(taker->sim) - later(leaver->evicted_us, mount_trouble(taker->mount)) <=
+		            NOTICE_US)
+			return true;
+	}
+	return false;
 }
 
 /* Its entry was deleted while it waited, and another client's may have its name: that it is
@@ -240,7 +262,7 @@ static void judge_holders(struct sim *sim)
 			judge_evicted(taker);
 			continue;
 		}
-		if (taker->evicted_us >= 0 && !guarded(taker))
+		if (taker->evicted_us >= 0 && !guarded(taker) && !guarded_so_far(taker))
 			sim_violation(sim,
 			              "a: taker %d on %s was evicted while it waited, and holds %s",
 			              taker->pid, taker->mount->host.name, taker->lock->name);

@@ -58,7 +58,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	file->opener_life = family_watch(file->opener.process.pid);
 	node_ref(node);
 	DL_APPEND(face->advisories, file);
-	kept_begin(&face->keeping, &file->kept, KEPT_ADVISORY, file->fh);
+	stored_begin(&face->stored, &file->stored, STORED_ADVISORY, file->fh);
 	reply.fh = file->fh;
 	reply.direct_io = 1;
 	fuse_reply_open(req, &reply);
@@ -116,7 +116,7 @@ void advisory_release(struct advisory *file)
 	if (file->opener_life >= 0)
 		close(file->opener_life);
 	DL_DELETE(face->advisories, file);
-	kept_end(&file->kept);
+	stored_end(&file->stored);
 	node_unref(face->nodes, file->node);
 	fh_drop(&face->fhs, file->fh);
 	budget_free(file);
@@ -369,7 +369,7 @@ void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off
 	struct lc_taker *taker = find_taker(file, req);
 
 	if (taker && cursor_move(&file->cursor, off))
-		kept_touch(&file->kept);
+		stored_touch(&file->stored);
 	if (taker)
 		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
 	else
@@ -392,7 +392,7 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 {
 	struct lc_taker *taker = find_taker(file, req);
 
-	kept_touch(&file->kept);
+	stored_touch(&file->stored);
 	if (taker)
 		held_write(taker, &file->cursor, req, data, size);
 	else
@@ -410,7 +410,7 @@ void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64
 
 	if (poller && poller != file->poller) {
 		file->poller = poller;
-		kept_touch(&file->kept);
+		stored_touch(&file->stored);
 	}
 	if (claim)
 		held_poll(&claim->holder, req, file->node, asked, poller != 0);
@@ -428,10 +428,11 @@ void advisories_wake(struct face *face)
 		pending_wake_poller(face, file->poller);
 }
 
-void advisory_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
+void advisory_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
 	struct advisory *file =
-		kept ? (struct advisory *)((char *)kept - offsetof(struct advisory, kept)) : NULL;
+		stored ? (struct advisory *)((char *)stored - offsetof(struct advisory, stored))
+		       : NULL;
 	uid_t uid = file ? budget_uid(file) : 0;
 
 	CARRY_U32(carry, uid);
@@ -441,7 +442,7 @@ void advisory_kept_carry(struct carry *carry, struct face *face, struct kept *ke
 			carry->refuse(strerror(errno));
 		file->face = face;
 		DL_APPEND(face->advisories, file);
-		kept_begin(&face->keeping, &file->kept, KEPT_ADVISORY, 0);
+		stored_begin(&face->stored, &file->stored, STORED_ADVISORY, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_ADVISORY, file, &file->fh);
 	file->node = node_carry(carry, face->nodes, file->node);

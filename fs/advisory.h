@@ -27,7 +27,7 @@ struct advisory {
 	uint64_t poller; /* 0: nobody polls */
 	struct cursor cursor;
 	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
-	struct kept kept;
+	struct stored stored;
 	struct advisory *prev, *next; /* in face->advisories */
 };
 
@@ -56,6 +56,6 @@ void advisories_end(struct face *face, bool leave);
 
 /* Who polls one of them is to ask again. */
 void advisories_wake(struct face *face);
-void advisory_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
+void advisory_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 
 #endif

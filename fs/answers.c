@@ -80,7 +80,7 @@ void answers_keep(struct face *face, bool opens, const struct iovec *iov, int co
 	if (answers->fd < 0)
 		return;
 	if (!make_answer_room(answers, size_with(answer.len))) {
-		store_spoil(face->keeping.store);
+		store_spoil(face->stored.store);
 		answers_emit(face, ignore_unopened);
 		trace(face, iov[0].iov_base);
 		(void)!writev(answers->fd, iov, count);
@@ -113,7 +113,7 @@ void answers_record(struct face *face)
 		};
 
 		at += size_with(answer->len);
-		if (store_answer(face->keeping.store, answer->opens, &iov, 1) < 0)
+		if (store_answer(face->stored.store, answer->opens, &iov, 1) < 0)
 			return; /* the commit will fail, too */
 	}
 }
@@ -124,7 +124,7 @@ void answers_emit_again(struct face *face)
 	size_t at = 0, len;
 	unsigned opens;
 
-	while (store_next_answer(face->keeping.store, &at, &opens, &bytes, &len))
+	while (store_next_answer(face->stored.store, &at, &opens, &bytes, &len))
 		(void)!write(face->answers.fd, bytes, len);
 }
 

@@ -70,7 +70,7 @@ void claim_disown(struct claim *claim);
 /* Answers with the error the requests by fcntl of that owner that wait through that file. */
 void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
 
-/* Of holds that claims have: for hold_kept_carry(). */
+/* Of holds that claims have: for hold_stored_carry(). */
 extern const struct hold_kind claim_hold_kind;
 
 #endif

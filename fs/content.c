@@ -53,7 +53,7 @@ static struct content *new_content(struct contents *contents, const struct conte
 	content->of = contents;
 	content->key = *key;
 	DL_APPEND(contents->all, content);
-	kept_begin(contents->keeping, &content->kept, KEPT_CONTENT, 0);
+	stored_begin(contents->stored, &content->stored, STORED_CONTENT, 0);
 	return content;
 }
 
@@ -84,15 +84,16 @@ void content_drop(const struct content *content)
 		return;
 	forget_latest(own);
 	DL_DELETE(own->of->all, own);
-	kept_end(&own->kept);
+	stored_end(&own->stored);
 	budget_free(own);
 }
 
 /* ---- over a reload ---- */
 
-static struct content *content_of_kept(struct kept *kept)
+static struct content *content_of_stored(struct stored *stored)
 {
-	return kept ? (struct content *)((char *)kept - offsetof(struct content, kept)) : NULL;
+	return stored ? (struct content *)((char *)stored - offsetof(struct content, stored))
+	              : NULL;
 }
 
 void contents_expect(struct carry *carry, struct contents *contents, size_t count)
@@ -119,9 +120,9 @@ static void read_content(struct carry *carry, struct contents *contents,
 	contents->read[contents->read_count++] = content;
 }
 
-void content_kept_carry(struct carry *carry, struct contents *contents, struct kept *kept)
+void content_stored_carry(struct carry *carry, struct contents *contents, struct stored *stored)
 {
-	struct content *content = content_of_kept(kept);
+	struct content *content = content_of_stored(stored);
 	struct content_key key = content ? content->key : (struct content_key){0};
 	size_t len = content ? content->len : 0;
 	const void *data;
@@ -138,13 +139,13 @@ static int compare_with_number(const void *number, const void *content)
 	const uint64_t *a = number;
 	const struct content *const *b = content;
 
-	return *a < (*b)->kept.key ? -1 : *a > (*b)->kept.key;
+	return *a < (*b)->stored.key ? -1 : *a > (*b)->stored.key;
 }
 
 const struct content *content_carry(struct carry *carry, struct contents *contents,
                                     const struct content *content)
 {
-	uint64_t number = content ? content->kept.key : 0;
+	uint64_t number = content ? content->stored.key : 0;
 	struct content **found;
 
 	CARRY_64(carry, number);

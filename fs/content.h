@@ -17,7 +17,7 @@ struct content {
 	unsigned references;
 	struct contents *of;
 	bool latest;
-	struct kept kept;
+	struct stored stored;
 	struct content *prev, *next;
 	struct content_key {
 		uint64_t ino;
@@ -28,7 +28,7 @@ struct content {
 
 struct contents {
 	struct budget *budget;
-	struct keeping *keeping;
+	struct stored_objects *stored;
 	struct content **read; /* while a state is: in the order of their numbers */
 	size_t read_count;
 	struct content *all,
@@ -45,7 +45,7 @@ void content_drop(const struct content *content);
 /* Before the first is read, how many there are; one; that of a file, with a reference of it; and
  * when all are read, those that no file has go. */
 void contents_expect(struct carry *carry, struct contents *contents, size_t count);
-void content_kept_carry(struct carry *carry, struct contents *contents, struct kept *kept);
+void content_stored_carry(struct carry *carry, struct contents *contents, struct stored *stored);
 const struct content *content_carry(struct carry *carry, struct contents *contents,
                                     const struct content *content);
 void contents_carried(struct contents *contents);

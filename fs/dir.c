@@ -17,7 +17,7 @@
 
 struct dir {
 	uint64_t fh;
-	struct kept kept;
+	struct stored stored;
 	const struct content *content; /* NULL: not read yet */
 };
 
@@ -29,7 +29,7 @@ static struct dir *dir_of(fuse_req_t req, const struct fuse_file_info *fi)
 static void free_dir(struct face *face, struct dir *dir)
 {
 	fh_drop(&face->fhs, dir->fh);
-	kept_end(&dir->kept);
+	stored_end(&dir->stored);
 	content_drop(dir->content);
 	budget_free(dir);
 }
@@ -101,7 +101,7 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 	if (content) {
 		content_drop(dir->content);
 		dir->content = content;
-		kept_touch(&dir->kept);
+		stored_touch(&dir->stored);
 		reply_names(req, dir, size, 0);
 	} else {
 		fuse_reply_err(req, errno);
@@ -196,7 +196,7 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		budget_free(dir);
 		return;
 	}
-	kept_begin(&face->keeping, &dir->kept, KEPT_DIR, dir->fh);
+	stored_begin(&face->stored, &dir->stored, STORED_DIR, dir->fh);
 	fi->fh = dir->fh;
 	fuse_reply_open(req, fi);
 }
@@ -249,9 +249,10 @@ bool dir_close(struct face *face, uint64_t fh)
 	return dir;
 }
 
-void dir_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
+void dir_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
-	struct dir *dir = kept ? (struct dir *)((char *)kept - offsetof(struct dir, kept)) : NULL;
+	struct dir *dir =
+		stored ? (struct dir *)((char *)stored - offsetof(struct dir, stored)) : NULL;
 	uid_t uid = dir ? budget_uid(dir) : 0;
 
 	CARRY_U32(carry, uid);
@@ -259,7 +260,7 @@ void dir_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 		dir = budget_alloc(&face->files, uid, sizeof(*dir));
 		if (!dir)
 			carry->refuse(strerror(errno));
-		kept_begin(&face->keeping, &dir->kept, KEPT_DIR, 0);
+		stored_begin(&face->stored, &dir->stored, STORED_DIR, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_DIR, dir, &dir->fh);
 	dir->content = content_carry(carry, &face->contents, dir->content);

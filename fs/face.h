@@ -15,7 +15,7 @@
  *           viewer: which of them a user may see; row: a line of columns
  *   story   what a taker goes through, for the log and .zklockfs/history
  *   parked  a request that waits for an answer of the ensemble
- *   kept    objects that outlive this process
+ *   stored  objects that outlive this process
  *   pending  the bytes of requests that are not answered; answers: of the answers
  *   fh      the numbers of open files
  *   content  what is read from open files and directories; budget: who pays for them
@@ -72,7 +72,7 @@ struct face {
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
 	struct budget files, requests; /* what users have open, and wait for */
 	struct turns turns;            /* who may write to the ensemble */
-	struct keeping keeping;        /* what outlives this process */
+	struct stored_objects stored;  /* what outlives this process */
 	struct contents contents;
 	struct fhs fhs;          /* all open files and directories */
 	struct pending pending;  /* requests that are not answered yet */
@@ -240,7 +240,7 @@ void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 bool dir_close(struct face *face, uint64_t fh);
 void dirs_end(struct face *face);
 /* An open directory. */
-void dir_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
+void dir_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
@@ -278,7 +278,7 @@ void handle_release(struct handle *handle);
 void handles_end(struct face *face);
 /* Who polls one of them is to ask again. */
 void handles_wake(struct face *face);
-/* Of holds that doors have: for hold_kept_carry(). */
+/* Of holds that doors have: for hold_stored_carry(). */
 extern const struct hold_kind handle_kind;
 
 /* ---- held.c ---- */

@@ -17,7 +17,7 @@
 struct history_item {
 	struct history_item *prev, *next;
 	size_t bytes;
-	struct kept kept;
+	struct stored stored;
 	struct history_hold hold;
 	char text[]; /* what its strings point to */
 };
@@ -46,7 +46,7 @@ static void forget_oldest(struct history *history)
 	DL_DELETE(history->first, item);
 	history->count--;
 	history->bytes -= item->bytes;
-	kept_end(&item->kept);
+	stored_end(&item->stored);
 	free(item);
 }
 
@@ -65,7 +65,7 @@ static void keep_hold(struct history *history, const struct history_hold *hold)
 	DL_APPEND(history->first, item);
 	history->count++;
 	history->bytes += bytes;
-	kept_begin(history->keeping, &item->kept, KEPT_HISTORY, 0);
+	stored_begin(history->stored, &item->stored, STORED_HISTORY, 0);
 	while (history->count > HISTORY_HOLDS || history->bytes > HISTORY_BYTES)
 		forget_oldest(history);
 }
@@ -176,11 +176,12 @@ static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
 	needed_text_carry(carry, &hold->reason);
 }
 
-void history_kept_carry(struct carry *carry, struct history *history, struct kept *kept)
+void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored)
 {
 	const struct history_item *item =
-		kept ? (struct history_item *)((char *)kept - offsetof(struct history_item, kept))
-		     : NULL;
+		stored ? (struct history_item *)((char *)stored -
+	                                         offsetof(struct history_item, stored))
+		       : NULL;
 	struct history_hold hold = item ? item->hold : (struct history_hold){0};
 
 	ended_hold_carry(carry, &hold);

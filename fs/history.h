@@ -6,7 +6,7 @@
 #ifndef FS_HISTORY_H
 #define FS_HISTORY_H
 
-#include "kept.h"
+#include "stored.h"
 #include "view.h"
 
 /* So many are remembered, or fewer if they take more bytes than this. */
@@ -37,7 +37,7 @@ struct history_hold {
 };
 
 struct history {
-	struct keeping *keeping;
+	struct stored_objects *stored;
 	struct history_item *first, *last; /* the oldest is first */
 	unsigned count;
 	size_t bytes;
@@ -54,7 +54,7 @@ const char *history_end_name(enum history_end end);
 int history_view(const struct history *history, uid_t uid, struct text *ret_text);
 
 /* One hold that has ended; and what is counted of all. */
-void history_kept_carry(struct carry *carry, struct history *history, struct kept *kept);
+void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored);
 void history_counts_carry(struct carry *carry, struct history *history);
 
 #endif

@@ -31,7 +31,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 360, "a hold has gr
 
 static void stop_admitting(struct hold *hold)
 {
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 	if (hold->admit_prev)
 		DL_DELETE2(hold->face->admitting, hold, admit_prev, admit_next);
 	hold->admit_prev = NULL;
@@ -66,7 +66,7 @@ void hold_step(struct hold *hold, enum hold_state to)
 	(void)steps; /* without asserts */
 	assert(steps[from] & 1U << to);
 	hold->state = to;
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 	if (from == HOLD_WAITING) {
 		DL_DELETE(face->waiting, hold);
 		face->seekers -= hold->lineage != NULL;
@@ -101,7 +101,7 @@ void hold_free(struct hold *hold)
 	node_unref(face->nodes, hold->node);
 	free(hold->lineage);
 	face->holds--;
-	kept_end(&hold->kept);
+	stored_end(&hold->stored);
 	free(hold);
 }
 
@@ -160,7 +160,7 @@ static bool admit_family(struct hold *family)
 		if (!all)
 			break;
 		hold->compared = family->serial;
-		kept_touch(&hold->kept);
+		stored_touch(&hold->stored);
 		if (!hold_has_family(family, hold, &now))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold, HOLD_GONE));
@@ -218,7 +218,7 @@ static void answer_request(struct hold *hold, int err)
 	story_granted(&hold->story, hold->taker);
 	if (face->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
 		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
-		kept_touch(&hold->kept);
+		stored_touch(&hold->stored);
 		admit_families(face);
 	}
 }
@@ -232,7 +232,7 @@ static void lock_taken(void *ctx, int err)
 		return;
 	}
 	hold->answer = err;
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 	if (err == 0)
 		linger_at_head(&hold->face->linger, &hold->lingering);
 }
@@ -246,7 +246,7 @@ static void lock_lost(void *ctx)
 
 	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
 		return;
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 	story_lost(&hold->story, hold->taker,
 	           hold->face->clock_us() >= hold->most_until_us ? "held too long" : NULL);
 	if (hold->state == HOLD_KEPT) {
@@ -347,7 +347,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	            request->uid);
 	node_ref(hold->node);
 	face->holds++;
-	kept_begin(&face->keeping, &hold->kept, KEPT_HOLD, 0);
+	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
 	*ret_hold = hold;
 	return 0;
 }
@@ -394,7 +394,7 @@ fuse_req_t hold_withdraw(struct hold *hold)
 
 void hold_changed(struct hold *hold)
 {
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 }
 
 void hold_evicted(void *taker_ctx, const char *by)
@@ -402,7 +402,7 @@ void hold_evicted(void *taker_ctx, const char *by)
 	struct hold *hold = taker_ctx;
 
 	story_evicted(&hold->story, by);
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 }
 
 /* ---- all of a mount ---- */

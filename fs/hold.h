@@ -114,7 +114,7 @@ struct hold {
 	uint64_t owner;
 	struct lineage *lineage;
 	struct story story; /* which process asked first, as which user, and how */
-	struct kept kept;
+	struct stored stored;
 	struct holder *holders; /* in the order of joining; NULL: not granted, or KEPT */
 	uint64_t serial;        /* granted: its number among all grants of this mount */
 	int64_t most_until_us;  /* granted: the lock is lost then; LC_FOREVER: never */

@@ -105,15 +105,15 @@ static struct hold *new_hold(struct carry *carry, struct face *face)
 		carry->refuse(strerror(ENOMEM));
 	hold->face = face;
 	face->holds++;
-	kept_begin(&face->keeping, &hold->kept, KEPT_HOLD, 0);
+	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
 	return hold;
 }
 
-void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
-                     const struct hold_kind *const kinds[HOLD_KINDS])
+void hold_stored_carry(struct carry *carry, struct face *face, struct stored *stored,
+                       const struct hold_kind *const kinds[HOLD_KINDS])
 {
 	struct hold *hold =
-		kept ? (struct hold *)((char *)kept - offsetof(struct hold, kept)) : NULL;
+		stored ? (struct hold *)((char *)stored - offsetof(struct hold, stored)) : NULL;
 	enum hold_state is = hold ? hold->state : HOLD_NEW;
 	unsigned kind = hold && hold->kind == kinds[1];
 

@@ -11,8 +11,8 @@
 /* `kinds`: all there are, in an order that stays. A hold that waits does so until its request is
  * served again: hold_resume(). */
 #define HOLD_KINDS 2
-void hold_kept_carry(struct carry *carry, struct face *face, struct kept *kept,
-                     const struct hold_kind *const kinds[HOLD_KINDS]);
+void hold_stored_carry(struct carry *carry, struct face *face, struct stored *stored,
+                       const struct hold_kind *const kinds[HOLD_KINDS]);
 /* All are read: those that need others find them. */
 void holds_carried(struct carry *carry, struct face *face);
 

@@ -46,7 +46,7 @@ int holder_join(struct holder *holder, struct hold *hold, const struct hold_kind
 		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker",
 		         door->lock);
 	DL_APPEND(hold->holders, holder);
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ void holder_part(struct holder *holder)
 		story_parted(&hold->story, holder->pid, holder->life);
 	family_unwatch(holder->pid, holder->life);
 	DL_DELETE(hold->holders, holder);
-	kept_touch(&hold->kept);
+	stored_touch(&hold->stored);
 	holder->hold = NULL;
 	if (holder->watches_waiters && hold->holders && hold->taker && !anybody_watches(hold))
 		lc_watch_waiters(hold->taker, NULL);
@@ -129,8 +129,8 @@ void holder_move(struct holder *holder, struct hold *to)
 	holder->hold = to;
 	holder->watches_waiters = false;
 	DL_APPEND(to->holders, holder);
-	kept_touch(&from->kept);
-	kept_touch(&to->kept);
+	stored_touch(&from->stored);
+	stored_touch(&to->stored);
 	guardian_limit(to->face->guardian, holder->slot, to->most_until_us);
 	if (!from->holders)
 		hold_free(from);

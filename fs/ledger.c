@@ -46,40 +46,40 @@ static void later_carry(struct carry *carry)
 
 /* ---- objects ---- */
 
-static void carry_node(struct carry *carry, struct face *face, struct kept *kept)
+static void carry_node(struct carry *carry, struct face *face, struct stored *stored)
 {
-	node_kept_carry(carry, face->nodes, kept);
+	node_stored_carry(carry, face->nodes, stored);
 	later_carry(carry);
 }
 
-static void carry_content(struct carry *carry, struct face *face, struct kept *kept)
+static void carry_content(struct carry *carry, struct face *face, struct stored *stored)
 {
-	content_kept_carry(carry, &face->contents, kept);
+	content_stored_carry(carry, &face->contents, stored);
 }
 
-static void carry_hold(struct carry *carry, struct face *face, struct kept *kept)
+static void carry_hold(struct carry *carry, struct face *face, struct stored *stored)
 {
 	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind, &claim_hold_kind};
 
-	hold_kept_carry(carry, face, kept, kinds);
+	hold_stored_carry(carry, face, stored, kinds);
 	later_carry(carry);
 }
 
-static void carry_history(struct carry *carry, struct face *face, struct kept *kept)
+static void carry_history(struct carry *carry, struct face *face, struct stored *stored)
 {
-	history_kept_carry(carry, &face->stories.history, kept);
+	history_stored_carry(carry, &face->stories.history, stored);
 }
 
-static kept_carry_fn *const carry_of[KEPT_KINDS] = {
-	[KEPT_NODE] = carry_node,
-	[KEPT_CONTENT] = carry_content,
-	[KEPT_REQUEST] = request_kept_carry,
-	[KEPT_ADVISORY] = advisory_kept_carry,
-	[KEPT_TEXT] = text_kept_carry,
-	[KEPT_LOCKS] = locks_kept_carry,
-	[KEPT_DIR] = dir_kept_carry,
-	[KEPT_HOLD] = carry_hold,
-	[KEPT_HISTORY] = carry_history,
+static stored_carry_fn *const carry_of[STORED_KINDS] = {
+	[STORED_NODE] = carry_node,
+	[STORED_CONTENT] = carry_content,
+	[STORED_REQUEST] = request_stored_carry,
+	[STORED_ADVISORY] = advisory_stored_carry,
+	[STORED_TEXT] = text_stored_carry,
+	[STORED_LOCKS] = locks_stored_carry,
+	[STORED_DIR] = dir_stored_carry,
+	[STORED_HOLD] = carry_hold,
+	[STORED_HISTORY] = carry_history,
 };
 
 /* ---- the mount as a whole ---- */
@@ -171,7 +171,7 @@ static void write_part(struct ledger *ledger, enum part part)
 
 	carry_begin(carry);
 	part_carry(carry, ledger, part);
-	store_put(ledger->face->keeping.store, KEPT_MOUNT, part, carry->data, carry->len);
+	store_put(ledger->face->stored.store, STORED_MOUNT, part, carry->data, carry->len);
 }
 
 static void write_parts(struct ledger *ledger, bool all)
@@ -193,22 +193,22 @@ static void write_engine_record(void *ctx, uint64_t key, const void *bytes, size
 	struct store *store = ctx;
 
 	if (bytes)
-		store_put(store, KEPT_ENGINE, key, bytes, len);
+		store_put(store, STORED_ENGINE, key, bytes, len);
 	else
-		store_drop(store, KEPT_ENGINE, key);
+		store_drop(store, STORED_ENGINE, key);
 }
 
 int ledger_write(struct ledger *ledger, bool all)
 {
 	struct face *face = ledger->face;
-	struct store *store = face->keeping.store;
+	struct store *store = face->stored.store;
 
 	if (!face->pending.greeting)
 		return 0; /* the kernel has not greeted */
 	if (lc_save_changes(face->lc, write_engine_record, store) < 0)
 		store_spoil(store);
 	write_parts(ledger, all);
-	keeping_write(&face->keeping, &ledger->carry, carry_of, face);
+	stored_write(&face->stored, &ledger->carry, carry_of, face);
 	if (ledger->carry.lacks)
 		store_spoil(store);
 	return store_commit(store);
@@ -216,10 +216,10 @@ int ledger_write(struct ledger *ledger, bool all)
 
 bool ledger_is_behind(const struct ledger *ledger)
 {
-	const struct keeping *keeping = &ledger->face->keeping;
+	const struct stored_objects *objects = &ledger->face->stored;
 
 	/* A question to the engine may have made it see that a lock is lost. */
-	return keeping->touched || store_is_behind(keeping->store) ||
+	return objects->touched || store_is_behind(objects->store) ||
 	       lc_has_changed(ledger->face->lc);
 }
 
@@ -237,7 +237,7 @@ static void check_engine_record(void *ctx, uint64_t key, const void *bytes, size
 	struct engine_check *check = ctx;
 	struct store_record record;
 
-	if (!store_get(check->store, KEPT_ENGINE, key, &record) || record.len != len ||
+	if (!store_get(check->store, STORED_ENGINE, key, &record) || record.len != len ||
 	    memcmp(record.bytes, bytes, len) != 0)
 		abort(); /* lc_save_changes() has missed it */
 	check->count++;
@@ -245,23 +245,23 @@ static void check_engine_record(void *ctx, uint64_t key, const void *bytes, size
 
 static void check_engine(const struct ledger *ledger)
 {
-	const struct keeping *keeping = &ledger->face->keeping;
-	struct engine_check check = {.store = keeping->store};
+	const struct stored_objects *objects = &ledger->face->stored;
+	struct engine_check check = {.store = objects->store};
 
 	if (lc_save_all(ledger->face->lc, check_engine_record, &check) == 0 &&
-	    check.count != keeping_count(keeping, KEPT_ENGINE))
+	    check.count != stored_count(objects, STORED_ENGINE))
 		abort();
 }
 
 void ledger_check(struct ledger *ledger)
 {
-	struct keeping *keeping = &ledger->face->keeping;
+	struct stored_objects *objects = &ledger->face->stored;
 	static unsigned turns;
 
 	if (ledger->face->pending.greeting && !ledger_is_behind(ledger) &&
-	    !store_spoilt(keeping->store) &&
-	    (keeping->objects < CHECKED_OBJECTS || ++turns % CHECKED_OBJECTS == 0)) {
-		keeping_check(keeping, &ledger->carry, carry_of, ledger->face);
+	    !store_spoilt(objects->store) &&
+	    (objects->count < CHECKED_OBJECTS || ++turns % CHECKED_OBJECTS == 0)) {
+		stored_check(objects, &ledger->carry, carry_of, ledger->face);
 		check_engine(ledger);
 	}
 }
@@ -277,7 +277,7 @@ int ledger_pass(struct ledger *ledger, bool pass)
 		carry_begin(&carry);
 		part_carry(&carry, ledger, part);
 	}
-	keeping_visit(&ledger->face->keeping, &carry, carry_of, ledger->face);
+	stored_visit(&ledger->face->stored, &carry, carry_of, ledger->face);
 	r = carry.lacks ? -ENOMEM : 0;
 	if (r == 0)
 		carry_pass(&carry, pass);
@@ -296,7 +296,7 @@ static void read_part(struct carry *carry, const struct store *store, enum part 
 {
 	struct store_record record;
 
-	if (!store_get(store, KEPT_MOUNT, part, &record))
+	if (!store_get(store, STORED_MOUNT, part, &record))
 		carry->refuse("the state lacks the mount");
 	carry_read(carry, record.bytes, record.len);
 }
@@ -312,22 +312,22 @@ void ledger_read_mount(struct carry *carry, struct store *store, const char **re
 /* The engine's state, for free(3); or -errno. */
 static int join_engine(const struct store *store, void **ret_state, size_t *ret_len)
 {
-	struct store_record *kept = NULL;
-	ssize_t count = store_list(store, KEPT_ENGINE, &kept);
+	struct store_record *found = NULL;
+	ssize_t count = store_list(store, STORED_ENGINE, &found);
 	struct lc_record *records;
 	int r = -ENOMEM;
 
 	records = count >= 0 ? calloc((size_t)count + 1, sizeof(*records)) : NULL;
 	for (ssize_t i = 0; records && i < count; i++)
 		records[i] = (struct lc_record){
-			.key = kept[i].key,
-			.bytes = kept[i].bytes,
-			.len = kept[i].len,
+			.key = found[i].key,
+			.bytes = found[i].bytes,
+			.len = found[i].len,
 		};
 	if (records)
 		r = lc_join_state(records, (size_t)count, ret_state, ret_len);
+	free(found);
 	free(records);
-	free(kept);
 	return r;
 }
 
@@ -335,7 +335,7 @@ static void read_engine(struct ledger *ledger, struct carry *carry)
 {
 	void *state = NULL;
 	size_t len = 0;
-	int r = join_engine(ledger->face->keeping.store, &state, &len);
+	int r = join_engine(ledger->face->stored.store, &state, &len);
 
 	if (r == 0)
 		r = lc_check_state(state, len);
@@ -350,17 +350,17 @@ static void read_engine(struct ledger *ledger, struct carry *carry)
 void ledger_read(struct ledger *ledger, struct carry *carry)
 {
 	struct face *face = ledger->face;
-	struct keeping *keeping = &face->keeping;
+	struct stored_objects *objects = &face->stored;
 
 	for (enum part part = PART_MOUNT; part < PARTS; part++) {
-		read_part(carry, keeping->store, part);
+		read_part(carry, objects->store, part);
 		part_carry(carry, ledger, part);
 		carry_read_all(carry);
 	}
 	read_engine(ledger, carry);
-	contents_expect(carry, &face->contents, keeping_count(keeping, KEPT_CONTENT));
-	for (enum kept_kind kind = KEPT_NODE; kind < KEPT_KINDS; kind++)
-		keeping_read(keeping, carry, kind, carry_of[kind], face);
+	contents_expect(carry, &face->contents, stored_count(objects, STORED_CONTENT));
+	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)
+		stored_read(objects, carry, kind, carry_of[kind], face);
 	holds_carried(carry, face);
 	fhs_carried(carry, &face->fhs);
 	contents_carried(&face->contents);
@@ -370,5 +370,5 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	/* Otherwise some objects are not as their records: they have other descriptors after a
 	 * crash, and another version may have written the records. */
 	if (!carry->crashed && carry->version == LEDGER_VERSION)
-		keeping_read_all(keeping);
+		stored_read_all(objects);
 }

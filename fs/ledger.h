@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ledger.h - all that another process needs to go on with this mount: the kinds of records
- * (kept.h), the order in which they are read, and the records of the mount as a whole.
+ * (stored.h), the order in which they are read, and the records of the mount as a whole.
  *
  * Records are written at the end of each turn, before any request or answer of the turn leaves the
  * process (store.h). So a process that dies has told others of nothing that is not in its records.

@@ -31,7 +31,7 @@ struct locks_file {
 	struct face *face;
 	struct node *node; /* a reference */
 	uint64_t fh;
-	struct kept kept;
+	struct stored stored;
 	struct walk *walk;
 	fuse_req_t req; /* somebody reads; or NULL */
 	size_t size;
@@ -175,7 +175,7 @@ static void serve_reader(void *ctx)
 {
 	struct locks_file *file = ctx;
 
-	kept_touch(&file->kept);
+	stored_touch(&file->stored);
 	if (!file->req)
 		return;
 	do {
@@ -223,7 +223,7 @@ static struct locks_file *new_locks_file(struct face *face, fuse_req_t req, stru
 	struct viewer *viewer = file ? viewer_of(face, req) : NULL;
 
 	if (viewer)
-		file->walk = walk_begin(face, viewer, &file->kept, serve_reader, file);
+		file->walk = walk_begin(face, viewer, &file->stored, serve_reader, file);
 	if (file && file->walk) {
 		file->fh = fh_add(&face->fhs, FH_LOCKS, file);
 		if (!file->fh) {
@@ -240,7 +240,7 @@ static struct locks_file *new_locks_file(struct face *face, fuse_req_t req, stru
 	file->node = node;
 	node_ref(node);
 	DL_APPEND(face->locks_files, file);
-	kept_begin(&face->keeping, &file->kept, KEPT_LOCKS, file->fh);
+	stored_begin(&face->stored, &file->stored, STORED_LOCKS, file->fh);
 	file->len = strlen(HEADER);
 	memcpy(file->text, HEADER, file->len);
 	return file;
@@ -252,7 +252,7 @@ static void end_file(struct locks_file *file, bool engine)
 		stop_reader(file);
 	walk_end(file->walk, engine);
 	DL_DELETE(file->face->locks_files, file);
-	kept_end(&file->kept);
+	stored_end(&file->stored);
 	fh_drop(&file->face->fhs, file->fh);
 	node_unref(file->face->nodes, file->node);
 	budget_free(file);
@@ -294,11 +294,11 @@ void locks_end(struct face *face, bool leave)
 /* ---- over a reload ---- */
 
 /* Whoever reads asks again. */
-void locks_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
+void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
 	struct locks_file *file =
-		kept ? (struct locks_file *)((char *)kept - offsetof(struct locks_file, kept))
-		     : NULL;
+		stored ? (struct locks_file *)((char *)stored - offsetof(struct locks_file, stored))
+		       : NULL;
 	uid_t uid = file ? budget_uid(file) : 0;
 	const void *text;
 
@@ -309,13 +309,13 @@ void locks_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 			carry->refuse(strerror(errno));
 		file->face = face;
 		DL_APPEND(face->locks_files, file);
-		kept_begin(&face->keeping, &file->kept, KEPT_LOCKS, 0);
+		stored_begin(&face->stored, &file->stored, STORED_LOCKS, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_LOCKS, file, &file->fh);
 	file->node = node_carry(carry, face->nodes, file->node);
 	if (carry->loads)
 		node_ref(file->node);
-	file->walk = walk_carry(carry, file->walk, face, &file->kept, serve_reader, file);
+	file->walk = walk_carry(carry, file->walk, face, &file->stored, serve_reader, file);
 	CARRY_RANGE(carry, file->error, INT32_MIN, 0);
 	CARRY_64(carry, file->start);
 	text = carry_bytes(carry, file->text, &file->len);

@@ -19,6 +19,6 @@ void locks_release(struct locks_file *file);
 /* No RELEASE will come any more; as files_end(). */
 void locks_end(struct face *face, bool leave);
 
-void locks_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
+void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 
 #endif

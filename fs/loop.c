@@ -196,7 +196,7 @@ static bool still_in_doubt(struct loop *loop)
 /* Reads into the store: after a crash the requests since the last commit are served again. */
 static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 {
-	struct store *store = loop->face->keeping.store;
+	struct store *store = loop->face->stored.store;
 	void *room = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
 	ssize_t n;
 

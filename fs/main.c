@@ -94,7 +94,7 @@ static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
 
-	store_set_deadline(loop->face->keeping.store, deadline_us);
+	store_set_deadline(loop->face->stored.store, deadline_us);
 	guardian_deadline(loop->face->guardian, deadline_us);
 }
 
@@ -474,16 +474,16 @@ int main(int argc, char **argv)
 	loop.ledger.mountpoint = options.mountpoint;
 	loop.ledger.adopt_engine = adopt_engine;
 	loop.ledger.ctx = &loop;
-	face.keeping.store = store;
-	face.contents.keeping = &face.keeping;
-	face.stories.history.keeping = &face.keeping;
+	face.stored.store = store;
+	face.contents.stored = &face.stored;
+	face.stories.history.stored = &face.stored;
 	status = EXIT_MOUNT;
-	if (!store && store_create(&face.keeping.store) < 0) {
+	if (!store && store_create(&face.stored.store) < 0) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
 		return status;
 	}
 	keeper = (struct keeper_config){
-		.store = face.keeping.store,
+		.store = face.stored.store,
 		.argv = whole_argv,
 		.session_timeout_us = options.session_timeout_us,
 	};
@@ -503,7 +503,7 @@ int main(int argc, char **argv)
 	}
 	raise_limits();
 	servers_init(&loop.servers, options.servers, AWAY_TIMEOUTS * options.session_timeout_us);
-	if (nodes_create(&face.keeping, &face.nodes) == 0) {
+	if (nodes_create(&face.stored, &face.nodes) == 0) {
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
 				pauses_begin(&face.pauses);
@@ -518,7 +518,7 @@ int main(int argc, char **argv)
 	}
 	history_finish(&face.stories.history);
 	ledger_finish(&loop.ledger);
-	store_close(face.keeping.store);
+	store_close(face.stored.store);
 	ready_fail(status);
 	servers_finish(&loop.servers);
 	reload_finish(&loop.reload);

@@ -16,7 +16,7 @@
 #define TRANSIENT_TRIES 4
 
 struct nodes {
-	struct keeping *keeping;
+	struct stored_objects *stored;
 	struct node *by_ino, *by_name;
 	struct node *root;
 	struct node *cached; /* the one read longest ago is first */
@@ -94,16 +94,16 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 	}
 	if (parent)
 		node_ref(parent);
-	kept_begin(nodes->keeping, &node->kept, KEPT_NODE, node->ino);
+	stored_begin(nodes->stored, &node->stored, STORED_NODE, node->ino);
 	return node;
 }
 
-int nodes_create(struct keeping *keeping, struct nodes **ret_nodes)
+int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes)
 {
 	struct nodes *nodes = calloc(1, sizeof(*nodes));
 
 	if (nodes) {
-		nodes->keeping = keeping;
+		nodes->stored = stored;
 		nodes->root = new_node(nodes, NULL, "", NODE_ROOT);
 	}
 	if (!nodes || !nodes->root) {
@@ -126,7 +126,7 @@ static void unlist_transient(struct nodes *nodes, struct node *node)
 	if (!node->listed || !is_transient(node))
 		return;
 	node->listed = false;
-	kept_touch(&node->kept);
+	stored_touch(&node->stored);
 	DL_DELETE(nodes->transient, node);
 	nodes->transient_count--;
 }
@@ -147,7 +147,7 @@ static void free_node(struct nodes *nodes, struct node *node)
 	node_unname(nodes, node);
 	drop_snapshot(nodes, node);
 	unlist_transient(nodes, node);
-	kept_end(&node->kept);
+	stored_end(&node->stored);
 	free(node->znode);
 	free_strings(node);
 	free(node);
@@ -207,12 +207,12 @@ void node_unname(struct nodes *nodes, struct node *node)
 		return;
 	HASH_DELETE(by_name, nodes->by_name, node);
 	node->by_name.tbl = NULL;
-	kept_touch(&node->kept);
+	stored_touch(&node->stored);
 }
 
 void node_changed(struct node *node)
 {
-	kept_touch(&node->kept);
+	stored_touch(&node->stored);
 }
 
 void node_cache(struct nodes *nodes, struct node *lock)
@@ -222,7 +222,7 @@ void node_cache(struct nodes *nodes, struct node *lock)
 	node_ref(lock);
 	node_uncache(nodes, lock);
 	lock->listed = true;
-	kept_touch(&lock->kept);
+	stored_touch(&lock->stored);
 	DL_APPEND(nodes->cached, lock);
 	if (++nodes->cached_count > CACHED_LOCKS_MAX)
 		node_uncache(nodes, nodes->cached);
@@ -233,7 +233,7 @@ void node_uncache(struct nodes *nodes, struct node *lock)
 	if (!lock->listed)
 		return;
 	lock->listed = false;
-	kept_touch(&lock->kept);
+	stored_touch(&lock->stored);
 	DL_DELETE(nodes->cached, lock);
 	nodes->cached_count--;
 	node_unref(nodes, lock);
@@ -264,7 +264,7 @@ static void list_transient(struct nodes *nodes, struct node *node)
 {
 	unlist_transient(nodes, node);
 	node->listed = true;
-	kept_touch(&node->kept);
+	stored_touch(&node->stored);
 	DL_APPEND(nodes->transient, node);
 	nodes->transient_count++;
 	for (int i = 0; i < TRANSIENT_TRIES && nodes->transient_count > NODE_TRANSIENT_MAX; i++) {
@@ -284,7 +284,7 @@ static void list_transient(struct nodes *nodes, struct node *node)
 void node_looked_up(struct nodes *nodes, struct node *node)
 {
 	node->lookups++;
-	kept_touch(&node->kept);
+	stored_touch(&node->stored);
 	if (is_transient(node))
 		list_transient(nodes, node);
 }
@@ -305,7 +305,7 @@ void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups)
 {
 	assert(node->lookups >= lookups);
 	node->lookups -= lookups;
-	kept_touch(&node->kept);
+	stored_touch(&node->stored);
 	node_ref(node);
 	node_unref(nodes, node);
 }
@@ -388,14 +388,14 @@ static void entry_carry(struct carry *carry, struct node *node)
 		carry->refuse("the state has an entry that is none");
 }
 
-static struct node *node_of_kept(struct kept *kept)
+static struct node *node_of_stored(struct stored *stored)
 {
-	return kept ? (struct node *)((char *)kept - offsetof(struct node, kept)) : NULL;
+	return stored ? (struct node *)((char *)stored - offsetof(struct node, stored)) : NULL;
 }
 
-void node_kept_carry(struct carry *carry, struct nodes *nodes, struct kept *kept)
+void node_stored_carry(struct carry *carry, struct nodes *nodes, struct stored *stored)
 {
-	struct node *node = name_carry(carry, nodes, node_of_kept(kept));
+	struct node *node = name_carry(carry, nodes, node_of_stored(stored));
 	bool listed = node->listed;
 
 	CARRY_RANGE(carry, node->lookups, 0, INT64_MAX);

@@ -20,7 +20,7 @@
 #include "door.h"
 #include "lockcore.h"
 #include "snapshot.h"
-#include "kept.h"
+#include "stored.h"
 
 #include <stdint.h>
 #define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
@@ -70,14 +70,14 @@ struct node {
 	struct entry_facts entry;  /* NODE_ENTRY: as it was at lookup */
 	char *znode;               /* NODE_ENTRY: what the file is bound to */
 	struct snapshot *snapshot; /* NODE_QUEUE */
-	struct kept kept;
+	struct stored stored;
 	UT_hash_handle by_ino, by_name;
 	char key[]; /* parent's number and name */
 };
 
 struct nodes;
 
-int nodes_create(struct keeping *keeping, struct nodes **ret_nodes);
+int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes);
 void nodes_destroy(struct nodes *nodes);
 struct node *nodes_root(struct nodes *nodes);
 /* NULL: not known any more, ESTALE. Never of a directory, nor of what is open. */
@@ -106,7 +106,7 @@ void node_changed(struct node *node);
 /* A node, with what the kernel knows of it, but without references and snapshots; the number
  * that was given last; the node of something else that is kept; and when all are read, those that
  * nobody needs go. */
-void node_kept_carry(struct carry *carry, struct nodes *nodes, struct kept *kept);
+void node_stored_carry(struct carry *carry, struct nodes *nodes, struct stored *stored);
 void nodes_last_carry(struct carry *carry, struct nodes *nodes);
 struct node *node_carry(struct carry *carry, const struct nodes *nodes, const struct node *node);
 void nodes_carried(struct nodes *nodes);

@@ -22,7 +22,7 @@ struct request {
 	void *owner; /* after a reload: the object that waits for it */
 	bool begun;  /* the ensemble may have done what it asks for */
 	uint32_t len;
-	struct kept kept; /* its key rises with each request */
+	struct stored stored; /* its key rises with each request */
 	_Alignas(uint64_t) unsigned char bytes[];
 };
 
@@ -62,7 +62,7 @@ static bool gives_open_file(const struct face *face, const struct fuse_out_heade
 static void drop_request(struct pending *pending, struct request *request)
 {
 	table_remove(&pending->waiting, &request->unique);
-	kept_end(&request->kept);
+	stored_end(&request->stored);
 	free(request);
 }
 
@@ -176,7 +176,7 @@ static bool keep_request(struct face *face, const void *bytes, size_t len)
 		free(request);
 		return false;
 	}
-	kept_begin(&face->keeping, &request->kept, KEPT_REQUEST, 0);
+	stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
 	return true;
 }
 
@@ -201,9 +201,9 @@ void pending_serve(struct face *face, struct fuse_session *fuse, const struct fu
 	pending->now = request;
 	pending->answered = false;
 	pending->begun = false;
-	store_set_serving(face->keeping.store, request->unique);
+	store_set_serving(face->stored.store, request->unique);
 	fuse_session_process_buf(fuse, buffer);
-	store_set_serving(face->keeping.store, 0);
+	store_set_serving(face->stored.store, 0);
 	if (!pending->answered && is_question(request))
 		pending->lacks |= !keep_request(face, buffer->mem, buffer->size);
 	pending->now = NULL;
@@ -232,7 +232,7 @@ void pending_begun(struct face *face, uint64_t unique)
 	if (!request)
 		return;
 	request->begun = true;
-	kept_touch(&request->kept);
+	stored_touch(&request->stored);
 }
 
 uint64_t pending_unique(const struct face *face)
@@ -292,11 +292,12 @@ static struct request *request_bytes_carry(struct carry *carry, struct request *
 	return request;
 }
 
-void request_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
+void request_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
 	struct pending *pending = &face->pending;
 	struct request *request =
-		kept ? (struct request *)((char *)kept - offsetof(struct request, kept)) : NULL;
+		stored ? (struct request *)((char *)stored - offsetof(struct request, stored))
+		       : NULL;
 
 	request = request_bytes_carry(carry, request);
 	CARRY_BOOL(carry, request->begun);
@@ -304,7 +305,7 @@ void request_kept_carry(struct carry *carry, struct face *face, struct kept *kep
 		return;
 	if (!add_request(pending, request))
 		carry->refuse("the state has a request twice");
-	kept_begin(&face->keeping, &request->kept, KEPT_REQUEST, 0);
+	stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
 }
 
 /* The kernel greets only once. */
@@ -372,8 +373,8 @@ static void refuse_request(struct face *face, const struct request *request)
 
 static int compare_coming(const struct table_link *a, const struct table_link *b)
 {
-	uint64_t x = ((const struct request *)a)->kept.key;
-	uint64_t y = ((const struct request *)b)->kept.key;
+	uint64_t x = ((const struct request *)a)->stored.key;
+	uint64_t y = ((const struct request *)b)->stored.key;
 
 	return x < y ? -1 : x > y;
 }
@@ -392,7 +393,7 @@ void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
 			refuse_request(face, request);
 		else
 			serve_again(face, fuse, request);
-		kept_end(&request->kept);
+		stored_end(&request->stored);
 		free(request);
 	}
 }
@@ -403,7 +404,7 @@ void pending_replay_read(struct face *face, struct fuse_session *fuse)
 	const void *bytes;
 	size_t at = 0;
 
-	while (store_next_request(face->keeping.store, &at, &bytes, &buffer.size) &&
+	while (store_next_request(face->stored.store, &at, &bytes, &buffer.size) &&
 	       is_request(bytes, buffer.size)) {
 		buffer.mem = (void *)(uintptr_t)bytes;
 		trace_request(face, bytes, buffer.size);

@@ -10,7 +10,7 @@
 #ifndef FS_PENDING_H
 #define FS_PENDING_H
 
-#include "kept.h"
+#include "stored.h"
 #include "table.h"
 
 #include <sys/types.h>
@@ -47,7 +47,7 @@ uint64_t pending_poller(const struct face *face);
 void pending_wake_poller(struct face *face, uint64_t poller);
 
 /* Records of a request that waits, and of the greeting. */
-void request_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
+void request_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 void greeting_carry(struct carry *carry, struct face *face);
 /* This object waits for the request of that number. False: there is no such request, or another
  * object waits for it. */

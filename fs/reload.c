@@ -297,7 +297,7 @@ static const char *check_again(struct reload *reload, int kept)
 /* Returns only if it fails: why. */
 static const char *exec_program(const struct reload *reload)
 {
-	int fd = store_fd(reload->face->keeping.store), error;
+	int fd = store_fd(reload->face->stored.store), error;
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", fd);
@@ -324,7 +324,7 @@ static void begin_check(struct reload *reload)
 
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
 	if (r == 0)
-		r = start_checker(reload, store_fd(reload->face->keeping.store));
+		r = start_checker(reload, store_fd(reload->face->stored.store));
 	if (r < 0)
 		reload_give_up(reload, strerror(-r));
 }
@@ -338,7 +338,7 @@ static void make_way(struct reload *reload)
 	r = ledger_write(reload->ledger, true);
 	why = r < 0 ? strerror(-r) : NULL;
 	if (!why && !keeper_makes_way())
-		why = check_again(reload, store_fd(reload->face->keeping.store));
+		why = check_again(reload, store_fd(reload->face->stored.store));
 	if (!why)
 		why = exec_program(reload);
 	(void)keeper_serves();

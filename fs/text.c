@@ -21,7 +21,7 @@
 void text_release(struct text_file *file)
 {
 	content_drop(file->content);
-	kept_end(&file->kept);
+	stored_end(&file->stored);
 	fh_drop(&file->face->fhs, file->fh);
 	node_unref(file->face->nodes, file->node);
 	budget_free(file);
@@ -59,7 +59,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 		text_release(file);
 		return;
 	}
-	kept_begin(&face->keeping, &file->kept, KEPT_TEXT, file->fh);
+	stored_begin(&face->stored, &file->stored, STORED_TEXT, file->fh);
 	if (text) {
 		file->content = content_get(&face->contents, node, uid, text, len);
 		if (!file->content) {
@@ -338,10 +338,11 @@ void text_write(struct face *face, struct text_file *file, fuse_req_t req, struc
 
 /* ---- over a reload ---- */
 
-void text_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
+void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
 	struct text_file *file =
-		kept ? (struct text_file *)((char *)kept - offsetof(struct text_file, kept)) : NULL;
+		stored ? (struct text_file *)((char *)stored - offsetof(struct text_file, stored))
+		       : NULL;
 	uid_t uid = file ? budget_uid(file) : 0;
 
 	CARRY_U32(carry, uid);
@@ -350,7 +351,7 @@ void text_kept_carry(struct carry *carry, struct face *face, struct kept *kept)
 		if (!file)
 			carry->refuse(strerror(errno));
 		file->face = face;
-		kept_begin(&face->keeping, &file->kept, KEPT_TEXT, 0);
+		stored_begin(&face->stored, &file->stored, STORED_TEXT, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_TEXT, file, &file->fh);
 	file->node = node_carry(carry, face->nodes, file->node);

@@ -12,7 +12,7 @@ struct text_file {
 	struct face *face;
 	struct node *node; /* a reference */
 	uint64_t fh;
-	struct kept kept;
+	struct stored stored;
 	const struct content *content; /* as it was when it was opened; NULL if only written to */
 	int64_t czxid;                 /* `slots`: of the lock that it was opened for */
 	bool written;                  /* `value`: the next write appends to the last one */
@@ -27,7 +27,7 @@ void text_release(struct text_file *file);
 /* Those that are still open. */
 void texts_end(struct face *face);
 
-void text_kept_carry(struct carry *carry, struct face *face, struct kept *kept);
+void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 
 /* ---- value.c ---- */
 

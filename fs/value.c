@@ -89,7 +89,7 @@ static void value_written(void *ctx, int err)
 	if (!unpark_succeeded(parked, err))
 		return;
 	file->written = true;
-	kept_touch(&file->kept);
+	stored_touch(&file->stored);
 	fuse_reply_write(parked->req, parked->write.size);
 	parked_free(parked);
 }

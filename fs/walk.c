@@ -39,7 +39,7 @@ struct step {
 struct walk {
 	struct face *face;
 	struct viewer *viewer;
-	struct kept *kept; /* of the caller: what it keeps of the walk has changed */
+	struct stored *stored; /* of the caller: what it keeps of the walk has changed */
 	void (*answered)(void *ctx);
 	void *ctx;
 	struct step *steps;
@@ -208,7 +208,7 @@ static void step_listed(void *ctx, int err, const struct lc_listing *listing)
 		answer_step(step, err);
 		return;
 	}
-	kept_touch(step->walk->kept);
+	stored_touch(step->walk->stored);
 	if (step->lists && !step->listed && !add_names_step(step, listing)) {
 		answer_step(step, -errno);
 		return;
@@ -268,7 +268,7 @@ static void ask_step(struct step *step)
 
 /* ---- all of them ---- */
 
-static struct walk *new_walk(struct face *face, struct viewer *viewer, struct kept *kept,
+static struct walk *new_walk(struct face *face, struct viewer *viewer, struct stored *stored,
                              void (*answered)(void *ctx), void *ctx)
 {
 	struct walk *walk = budget_alloc(&face->files, viewer->uid, sizeof(*walk));
@@ -277,17 +277,17 @@ static struct walk *new_walk(struct face *face, struct viewer *viewer, struct ke
 		*walk = (struct walk){
 			.face = face,
 			.viewer = viewer,
-			.kept = kept,
+			.stored = stored,
 			.answered = answered,
 			.ctx = ctx,
 		};
 	return walk;
 }
 
-struct walk *walk_begin(struct face *face, struct viewer *viewer, struct kept *kept,
+struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
                         void (*answered)(void *ctx), void *ctx)
 {
-	struct walk *walk = new_walk(face, viewer, kept, answered, ctx);
+	struct walk *walk = new_walk(face, viewer, stored, answered, ctx);
 	struct step *root;
 
 	if (!walk)
@@ -437,7 +437,7 @@ static void lock_step_carry(struct carry *carry, struct walk *walk, const struct
 }
 
 struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
-                        struct kept *kept, void (*answered)(void *ctx), void *ctx)
+                        struct stored *stored, void (*answered)(void *ctx), void *ctx)
 {
 	struct viewer *viewer = viewer_carry(carry, face, walk ? walk->viewer : NULL);
 	struct step *step = NULL, *last;
@@ -448,7 +448,7 @@ struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *fac
 		step = walk->steps;
 		DL_COUNT(walk->steps, last, count);
 	} else {
-		walk = new_walk(face, viewer, kept, answered, ctx);
+		walk = new_walk(face, viewer, stored, answered, ctx);
 		if (!walk)
 			carry->refuse(strerror(errno));
 	}

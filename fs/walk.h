@@ -26,10 +26,10 @@ struct walk_lock {
 
 struct walk;
 
-/* `kept`: what the caller keeps of the walk is a part of that. `answered`: something has been
+/* `stored`: what the caller keeps of the walk is a part of that. `answered`: something has been
  * answered, and walk_next() may have more to tell. It is not called inside a call of the walk.
  * Takes the viewer. NULL: errno. */
-struct walk *walk_begin(struct face *face, struct viewer *viewer, struct kept *kept,
+struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
                         void (*answered)(void *ctx), void *ctx);
 /* `engine`: it is still there; otherwise what was asked of it is gone already. */
 void walk_end(struct walk *walk, bool engine);
@@ -44,6 +44,6 @@ bool walk_over(const struct walk *walk);
 /* It goes on where it was: what was asked about and is not told yet is asked about again. For one
  * that is read, as walk_begin(). */
 struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
-                        struct kept *kept, void (*answered)(void *ctx), void *ctx);
+                        struct stored *stored, void (*answered)(void *ctx), void *ctx);
 
 #endif

@@ -38,7 +38,7 @@ static int begin(void **state)
 	(void)state;
 	refused_count = 0;
 	face.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
-	return face.answers.fd < 0 || store_create(&face.keeping.store) < 0;
+	return face.answers.fd < 0 || store_create(&face.stored.store) < 0;
 }
 
 static int end(void **state)
@@ -47,7 +47,7 @@ static int end(void **state)
 	if (face.answers.fd >= 0)
 		close(face.answers.fd);
 	answers_end(&face);
-	store_close(face.keeping.store);
+	store_close(face.stored.store);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static void too_much_leaves_at_once(void **state)
 	}
 	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
 	assert_false(answers_are_kept(&face));
-	assert_true(store_spoilt(face.keeping.store));
+	assert_true(store_spoilt(face.stored.store));
 	keep(++count, false, text, sizeof(text));
 	answers_emit(&face, note_unopened);
 	for (uint64_t i = 1; i <= count; i++)
@@ -152,11 +152,11 @@ static void told_by_the_next_daemon(void **state)
 	keep(1, false, text, 4);
 	keep(2, true, more, 4);
 	answers_record(&face);
-	assert_int_equal(store_commit(face.keeping.store), 0);
+	assert_int_equal(store_commit(face.stored.store), 0);
 	assert_int_equal(written(), 0);
-	assert_int_equal(store_open(dup(store_fd(face.keeping.store)), &left, &why), 0);
-	store_close(face.keeping.store);
-	face.keeping.store = left;
+	assert_int_equal(store_open(dup(store_fd(face.stored.store)), &left, &why), 0);
+	store_close(face.stored.store);
+	face.stored.store = left;
 	answers_emit_again(&face);
 	check_written(&at, 1, text, 4);
 	check_written(&at, 2, more, 4);

@@ -42,7 +42,7 @@ static size_t size_of_all(const struct iovec *iov, int count)
 static bool make_answer_room(struct answers *answers, size_t size)
 {
 	size_t room = answers->room ? answers->room : ROOM_MIN;
-	unsigned char *kept;
+	unsigned char *unsent;
 
 	if (size > ANSWERS_MAX - answers->len)
 		return false;
@@ -50,10 +50,10 @@ static bool make_answer_room(struct answers *answers, size_t size)
 		room *= 2;
 	if (room == answers->room)
 		return true;
-	kept = realloc(answers->kept, room);
-	if (!kept)
+	unsent = realloc(answers->unsent, room);
+	if (!unsent)
 		return false;
-	answers->kept = kept;
+	answers->unsent = unsent;
 	answers->room = room;
 	return true;
 }
@@ -71,7 +71,7 @@ static void ignore_unopened(struct face *face, uint64_t fh)
 	(void)fh;
 }
 
-void answers_keep(struct face *face, bool opens, const struct iovec *iov, int count)
+void answers_add(struct face *face, bool opens, const struct iovec *iov, int count)
 {
 	struct answers *answers = &face->answers;
 	struct answer answer = {.len = size_of_all(iov, count), .opens = opens};
@@ -86,7 +86,7 @@ void answers_keep(struct face *face, bool opens, const struct iovec *iov, int co
 		(void)!writev(answers->fd, iov, count);
 		return;
 	}
-	to = answers->kept + answers->len;
+	to = answers->unsent + answers->len;
 	answers->len += size_with(answer.len);
 	memcpy(to, &answer, sizeof(answer));
 	to += sizeof(answer);
@@ -96,7 +96,7 @@ void answers_keep(struct face *face, bool opens, const struct iovec *iov, int co
 	}
 }
 
-bool answers_are_kept(const struct face *face)
+bool answers_are_unsent(const struct face *face)
 {
 	return face->answers.len > 0;
 }
@@ -106,7 +106,7 @@ void answers_record(struct face *face)
 	const struct answers *answers = &face->answers;
 
 	for (size_t at = 0; at < answers->len;) {
-		const struct answer *answer = (const void *)(answers->kept + at);
+		const struct answer *answer = (const void *)(answers->unsent + at);
 		const struct iovec iov = {
 			.iov_base = (void *)(uintptr_t)(answer + 1),
 			.iov_len = answer->len,
@@ -140,7 +140,7 @@ void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_
 	struct answers *answers = &face->answers;
 
 	for (size_t at = 0; at < answers->len;) {
-		const struct answer *answer = (const void *)(answers->kept + at);
+		const struct answer *answer = (const void *)(answers->unsent + at);
 		const void *bytes = answer + 1;
 
 		at += size_with(answer->len);
@@ -150,14 +150,14 @@ void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_
 	}
 	answers->len = 0;
 	if (answers->room > ROOM_MIN) {
-		free(answers->kept);
-		answers->kept = NULL;
+		free(answers->unsent);
+		answers->unsent = NULL;
 		answers->room = 0;
 	}
 }
 
 void answers_end(struct face *face)
 {
-	free(face->answers.kept);
+	free(face->answers.unsent);
 	face->answers = (struct answers){.fd = -1};
 }

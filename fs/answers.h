@@ -20,13 +20,13 @@ struct iovec;
 
 struct answers {
 	int fd; /* of the kernel's device; -1: closed, no answer is wanted any more */
-	unsigned char *kept;
+	unsigned char *unsent;
 	size_t len, room;
 };
 
 /* Copies a message. `opens`: it is an answer that gives the kernel an open file. */
-void answers_keep(struct face *face, bool opens, const struct iovec *iov, int count);
-bool answers_are_kept(const struct face *face);
+void answers_add(struct face *face, bool opens, const struct iovec *iov, int count);
+bool answers_are_unsent(const struct face *face);
 /* The next commit of the store is to have them, too. */
 void answers_record(struct face *face);
 /* All messages leave, in the order of their coming. `unopened` gets the number of each open file

@@ -191,32 +191,32 @@ void family_limit(uint64_t most)
 }
 
 /* What was given back, at the place of its number. */
-#define KEPT_COUNT 16
+#define SPARES 16
 
-static struct kept {
+static struct spare {
 	pid_t pid; /* 0: none */
 	int fd;
-} kept[KEPT_COUNT];
+} spares[SPARES];
 
-static struct kept *kept_of(pid_t pid)
+static struct spare *spare_of(pid_t pid)
 {
-	return &kept[(unsigned)pid % KEPT_COUNT];
+	return &spares[(unsigned)pid % SPARES];
 }
 
 /* -1: none, or its process is gone, and another one may have its number. */
-static int take_kept(pid_t pid)
+static int take_spare(pid_t pid)
 {
-	struct kept *one = kept_of(pid);
+	struct spare *spare = spare_of(pid);
 
-	if (one->pid != pid || !family_lives(one->fd))
+	if (spare->pid != pid || !family_lives(spare->fd))
 		return -1;
-	one->pid = 0;
-	return one->fd;
+	spare->pid = 0;
+	return spare->fd;
 }
 
 int family_watch(pid_t pid)
 {
-	int fd = pid > 0 ? take_kept(pid) : -1;
+	int fd = pid > 0 ? take_spare(pid) : -1;
 
 	if (fd < 0 && pid > 0)
 		fd = pidfd_open(pid, 0);
@@ -229,13 +229,13 @@ int family_watch(pid_t pid)
 
 void family_unwatch(pid_t pid, int pidfd)
 {
-	struct kept *one = kept_of(pid);
+	struct spare *spare = spare_of(pid);
 
 	if (pidfd < 0)
 		return;
-	if (one->pid > 0)
-		close(one->fd);
-	*one = (struct kept){.pid = pid, .fd = pidfd};
+	if (spare->pid > 0)
+		close(spare->fd);
+	*spare = (struct spare){.pid = pid, .fd = pidfd};
 }
 
 bool family_lives(int pidfd)

@@ -123,7 +123,7 @@ static fuse_req_t stop_waiting(struct hold *hold, enum hold_state to)
 	return req;
 }
 
-/* The request is answered before the lock came. After EINTR the place is kept for a while. */
+/* The request is answered before the lock came. After EINTR the place lingers. */
 static void answer_early(struct hold *hold, int error)
 {
 	struct face *face = hold->face;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * linger.h - a place in the queue that is kept though nobody has the file open.
+ * linger.h - a place in the queue that stays there though nobody has the file open.
  *
- * A process whose open was interrupted keeps its place for a while.
+ * A process whose open was interrupted has its place for a while longer: the place *lingers*.
  * SIGCHLD, ^Z, strace and freezers all interrupt an open, and bash, dash, ksh and
  * Python then simply open again: without this they would begin again at the end of
- * the queue. The place is kept for LINGER_US while others are before it, and for
+ * the queue. It lingers for LINGER_US while others are before it, and for
  * LINGER_HEAD_US once it has the lock, since then everybody waits. It is given up at once
  * when the process ends, which a pidfd tells.
  *
- * A lock whose door says how long it is held at least is kept until then, whatever becomes of
+ * A lock whose door says how long it is held at least is *kept* until then, whatever becomes of
  * the process that had it.
  */
 #ifndef FS_LINGER_H
@@ -47,7 +47,7 @@ void linger_finish(struct linger *linger);
 bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid);
 /* The lock is its own now. */
 void linger_at_head(struct linger *linger, struct lingering *lingering);
-/* The lock was given back, and is kept. */
+/* The lock was given back, and is kept until then. */
 void linger_keep(struct linger *linger, struct lingering *lingering, int64_t until_us);
 void linger_end(struct linger *linger, struct lingering *lingering);
 

@@ -259,7 +259,7 @@ static void record(struct loop *loop)
 /* The request was answered, or waits. Its changes are recorded before the answer leaves. */
 static void finish_request(struct loop *loop)
 {
-	if (!answers_are_kept(loop->face))
+	if (!answers_are_unsent(loop->face))
 		return;
 	if (ledger_is_behind(&loop->ledger))
 		record(loop);
@@ -346,7 +346,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 		wait = min(wait, lc_prepare(face->lc, &fds[POLL_ENSEMBLE]));
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - now);
-	if (wait < 0 || (serve && loop->put_off.size > 0) || answers_are_kept(face))
+	if (wait < 0 || (serve && loop->put_off.size > 0) || answers_are_unsent(face))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, POLLED, &ts, NULL) < 0)
@@ -457,7 +457,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 		loop->ledger.losses = loop->losses;
 		if (reload_is_under_way(&loop->reload))
 			reload_process(&loop->reload, loop->put_off.size == 0 && !in_doubt(loop) &&
-			                                      !answers_are_kept(face));
+			                                      !answers_are_unsent(face));
 	}
 	finish_turn(loop);
 	free(loop->put_off.mem);

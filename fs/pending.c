@@ -113,7 +113,7 @@ static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
 	see_answer(face, answer->unique);
 	mend_greeting(face->pending.now, iov, count);
 	if (!face->pending.replays) /* the kernel had this answer long ago */
-		answers_keep(face, opens, iov, count);
+		answers_add(face, opens, iov, count);
 	return answer->len;
 }
 
@@ -259,7 +259,7 @@ void pending_wake_poller(struct face *face, uint64_t poller)
 	const struct iovec iov = {.iov_base = &notice, .iov_len = sizeof(notice)};
 
 	if (poller)
-		answers_keep(face, false, &iov, 1);
+		answers_add(face, false, &iov, 1);
 }
 
 /* ---- over a reload ---- */
@@ -368,7 +368,7 @@ static void refuse_request(struct face *face, const struct request *request)
 	};
 	const struct iovec iov = {.iov_base = &header, .iov_len = sizeof(header)};
 
-	answers_keep(face, false, &iov, 1);
+	answers_add(face, false, &iov, 1);
 }
 
 static int compare_coming(const struct table_link *a, const struct table_link *b)

@@ -184,7 +184,7 @@ void reload_ask(struct reload *reload)
 
 /* ---- the other program checks the records ---- */
 
-static _Noreturn void be_the_checker(const struct reload *reload, int kept, int output)
+static _Noreturn void be_the_checker(const struct reload *reload, int state, int output)
 {
 	int null = open("/dev/null", O_RDWR);
 	size_t count = 0;
@@ -196,10 +196,10 @@ static _Noreturn void be_the_checker(const struct reload *reload, int kept, int 
 	if (!argv || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
 	    dup2(output, STDERR_FILENO) < 0)
 		_exit(1);
-	if (dup2(kept, STDERR_FILENO + 1) < 0)
+	if (dup2(state, STDERR_FILENO + 1) < 0)
 		_exit(1);
 	close_range(STDERR_FILENO + 2, ~0U, 0);
-	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `kept` may have had that number */
+	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `state` may have had that number */
 	signals_unblock_all();
 	argv[0] = reload->argv[0];
 	argv[1] = (char[]){OPTION "3"};
@@ -210,7 +210,7 @@ static _Noreturn void be_the_checker(const struct reload *reload, int kept, int 
 	_exit(1);
 }
 
-static int start_checker(struct reload *reload, int kept)
+static int start_checker(struct reload *reload, int state)
 {
 	int fds[2];
 
@@ -218,7 +218,7 @@ static int start_checker(struct reload *reload, int kept)
 		return -errno;
 	reload->child = fork();
 	if (reload->child == 0)
-		be_the_checker(reload, kept, fds[1]);
+		be_the_checker(reload, state, fds[1]);
 	close(fds[1]);
 	reload->output = fds[0];
 	if (reload->child > 0)
@@ -279,10 +279,10 @@ void reload_reap(struct reload *reload, pid_t pid, int status)
 
 /* For a mount without a keeper. The loop stands still meanwhile: so only the child's answer is
  * awaited, and not its end, which comes right after. NULL, or why not. */
-static const char *check_again(struct reload *reload, int kept)
+static const char *check_again(struct reload *reload, int state)
 {
 	struct pollfd answer = {.events = POLLIN};
-	int r = start_checker(reload, kept);
+	int r = start_checker(reload, state);
 	const char *said;
 
 	if (r < 0)

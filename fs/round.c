@@ -421,13 +421,13 @@ static size_t unique(void *array, size_t count, size_t size,
                      int (*compare)(const void *, const void *))
 {
 	char *items = array;
-	size_t kept = 0;
+	size_t left = 0;
 
 	qsort(array, count, size, compare);
 	for (size_t i = 0; i < count; i++)
-		if (kept == 0 || compare(items + (kept - 1) * size, items + i * size) != 0)
-			memmove(items + kept++ * size, items + i * size, size);
-	return kept;
+		if (left == 0 || compare(items + (left - 1) * size, items + i * size) != 0)
+			memmove(items + left++ * size, items + i * size, size);
+	return left;
 }
 
 /* The jobs: each opener once. Returns how many. */

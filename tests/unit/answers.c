@@ -56,7 +56,7 @@ static void keep(uint64_t unique, bool opens, void *body, size_t len)
 	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + len), .unique = unique};
 	const struct iovec iov[] = {{&header, sizeof(header)}, {body, len}};
 
-	answers_keep(&face, opens, iov, 2);
+	answers_add(&face, opens, iov, 2);
 	header.unique = 0; /* the bytes are the caller's */
 }
 
@@ -86,10 +86,10 @@ static void kept_until_the_end(void **state)
 
 	(void)state;
 	for (int turn = 0; turn < 3; turn++) {
-		assert_false(answers_are_kept(&face));
+		assert_false(answers_are_unsent(&face));
 		for (size_t i = 0; i < LENGTH(texts); i++)
 			keep(i + 1, false, texts[i], strlen(texts[i]));
-		assert_true(answers_are_kept(&face));
+		assert_true(answers_are_unsent(&face));
 		assert_int_equal(written(), at);
 		answers_emit(&face, note_unopened);
 		for (size_t i = 0; i < LENGTH(texts); i++)
@@ -115,7 +115,7 @@ static void open_files_that_nobody_took(void **state)
 	assert_int_equal(refused_count, 2);
 	assert_int_equal(refused[0], 77);
 	assert_int_equal(refused[1], 78);
-	assert_false(answers_are_kept(&face));
+	assert_false(answers_are_unsent(&face));
 }
 
 static void too_much_leaves_at_once(void **state)
@@ -131,7 +131,7 @@ static void too_much_leaves_at_once(void **state)
 		keep(++count, false, text, sizeof(text));
 	}
 	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
-	assert_false(answers_are_kept(&face));
+	assert_false(answers_are_unsent(&face));
 	assert_true(store_spoilt(face.stored.store));
 	keep(++count, false, text, sizeof(text));
 	answers_emit(&face, note_unopened);
@@ -173,7 +173,7 @@ static void nobody_is_there(void **state)
 	keep(1, false, text, sizeof(text));
 	answers_end(&face);
 	keep(2, true, text, sizeof(text));
-	assert_false(answers_are_kept(&face));
+	assert_false(answers_are_unsent(&face));
 	answers_emit(&face, note_unopened);
 	assert_int_equal(refused_count, 0);
 }

@@ -3,7 +3,7 @@
  * batch.c - creates and deletes of entries, several in one transaction.
  *
  * A transaction costs the ensemble little more than one write, so what comes up while
- * the answers of earlier ones are outstanding is kept and goes out together: with little to do
+ * the answers of earlier ones are outstanding waits and goes out together: with little to do
  * everything is sent at once, with much to do the batches grow by themselves.
  *
  * A release and the next take of the same lock, met here together, need no listing: the new
@@ -14,12 +14,12 @@
  *  - The order. Deletes go before creates, since an entry that leaves may stand in the way of
  *    the next one. The creates of a lock keep their order, also where a transaction fails and
  *    they are sent again: so the next one waits until it is answered, and where several
- *    are kept they go singly. Whatever a question writes (batch_submit) goes
- *    behind what is kept, and a lock is listed only when nothing of it is kept.
+ *    are unsent they go singly. Whatever a question writes (batch_submit) goes
+ *    behind all that is unsent, and a lock is listed only when nothing of it is unsent.
  *  - The token. Nodes made by one transaction share a czxid, so there is one create of a
  *    lock in each. It gives no Stat back: the token is asked for when it is wanted.
  *  - The others. A transaction fails as a whole, and nothing of it has happened. Each of it
- *    goes alone then, and so does what follows in its lock until that has proved good.
+ *    goes alone then, and so does what follows in its lock until a write to it is good.
  *  - The guard. Where a lock was handed to the next of ours, the leaver's entry is deleted in
  *    one transaction with the check that the next one's is there.
  *  - The unknown outcome, which is each one's for itself, as if it had been sent alone.
@@ -74,11 +74,11 @@ static bool make_batch_room(struct batch *batch)
 	return true;
 }
 
-static void keep_entry(struct entry *entry, size_t place)
+static void place_entry(struct entry *entry, size_t place)
 {
 	entry->lc->batch->entries[place] = entry;
 	entry->lc->batch->count++;
-	entry->lock->batch.kept++;
+	entry->lock->batch.unsent++;
 	entry->lock->batch.creates += entry->state == ENTRY_CREATING;
 }
 
@@ -89,7 +89,7 @@ bool batch_add(struct entry *entry)
 	assert(entry->state == ENTRY_CREATING || entry->state == ENTRY_DELETING);
 	if (!make_batch_room(batch))
 		return false;
-	keep_entry(entry, batch->count);
+	place_entry(entry, batch->count);
 	entry->pending++;
 	return true;
 }
@@ -99,14 +99,14 @@ static void send_again(struct entry *entry)
 {
 	struct batch *batch = entry->lc->batch;
 
-	entry->lock->batch.proven = false;
+	entry->lock->batch.last_write_ok = false;
 	entry->alone = true;
 	if ((entry->state == ENTRY_CREATING && !entry->wanted) || !make_batch_room(batch)) {
 		entry_unsent(entry);
 		return;
 	}
 	memmove(batch->entries + 1, batch->entries, batch->count * sizeof(batch->entries[0]));
-	keep_entry(entry, 0);
+	place_entry(entry, 0);
 }
 
 static void answer_one(struct entry *entry, const struct ensemble_answer *answer)
@@ -130,7 +130,7 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 {
 	entry->pending--;
 	if (answer->result == ENSEMBLE_OK)
-		entry->lc->entries->events->proved(entry);
+		entry->lc->entries->events->seen(entry);
 	entry->lc->entries->events->changed(entry);
 }
 
@@ -288,7 +288,7 @@ static bool take_delete(struct multi *multi, struct entry *entry, const struct e
 	struct lock *lock = entry->lock;
 
 	if (lock->batch.leaving_in != multi->serial) {
-		if (lock->unproved && !take_check(multi, lock->unproved))
+		if (lock->unseen && !take_check(multi, lock->unseen))
 			return false;
 		lock->batch.leaving_in = multi->serial;
 		lock->batch.leaving = -1;
@@ -322,12 +322,13 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 {
 	struct lock *lock = entry->lock;
 	bool create = entry->state == ENTRY_CREATING;
-	bool alone = entry->alone || !lock->batch.proven || (create && lock->batch.creates > 1);
+	bool alone =
+		entry->alone || !lock->batch.last_write_ok || (create && lock->batch.creates > 1);
 	struct ensemble_op op;
 
 	if (create && lock->batch.together)
 		return false;
-	lock->batch.kept--;
+	lock->batch.unsent--;
 	lock->batch.creates -= create;
 	entry->alone = false;
 	entry->follows = -1;
@@ -335,7 +336,7 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 	if (create)
 		entry->created_at = lock->list_sent;
 	make_place(entry->lc, multi);
-	if ((alone && !create && lock->unproved) || !make_op(entry, &op)) {
+	if ((alone && !create && lock->unseen) || !make_op(entry, &op)) {
 		entry_unsent(entry);
 		return true;
 	}
@@ -412,7 +413,7 @@ void batch_clear(struct lc *lc)
 	lc->batch->entries = NULL;
 	lc->batch->count = lc->batch->room = 0;
 	for (size_t i = 0; i < count; i++) {
-		entries[i]->lock->batch.kept--;
+		entries[i]->lock->batch.unsent--;
 		entries[i]->lock->batch.creates -= entries[i]->state == ENTRY_CREATING;
 		entry_unsent(entries[i]);
 	}

@@ -17,12 +17,12 @@ struct batch {
 
 /* Keeps the create or the delete of an entry, as its state says. False: no memory. */
 bool batch_add(struct entry *entry);
-/* Sends what is kept, unless much is under way. */
+/* Sends what is unsent, unless much is under way. */
 void batch_flush(struct lc *lc);
 void batch_send(struct lc *lc);
-/* Contact is lost: what is kept was not sent. */
+/* Contact is lost: what is unsent stays so. */
 void batch_clear(struct lc *lc);
-/* As lc_submit(), behind all that is kept. */
+/* As lc_submit(), behind all that is unsent. */
 void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
 void batch_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
                       ensemble_answer_fn *answer, void *ctx);

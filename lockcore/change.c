@@ -30,9 +30,9 @@ struct data_call {
 	char *meant;
 	size_t meant_len;
 	int32_t version;
-	int64_t czxid; /* of the lock that was read */
-	bool unsure;
-	bool doubtful; /* some time before: whatever fails now, it may have been done then */
+	int64_t czxid;   /* of the lock that was read */
+	bool unsure;     /* the last write was not answered */
+	bool maybe_done; /* some write may have done it, whatever fails now */
 };
 
 static void data_finish(struct lc_call *call)
@@ -45,7 +45,7 @@ static void data_finish(struct lc_call *call)
 
 static void data_failed(struct lc_call *call, int error)
 {
-	call_done_failed(call, ((struct data_call *)call)->doubtful ? -EHOSTUNREACH : error);
+	call_done_failed(call, ((struct data_call *)call)->maybe_done ? -EHOSTUNREACH : error);
 }
 
 static struct lc_attributes changed_attributes(const struct lc_change *change,
@@ -149,7 +149,7 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	change->unsure = answer->result == ENSEMBLE_UNKNOWN;
-	change->doubtful |= change->unsure;
+	change->maybe_done |= change->unsure;
 	if (answer->result == ENSEMBLE_BADVERSION) {
 		call_heard(call);
 		call_ask(call);
@@ -251,7 +251,7 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 			call_fail(call, -EHOSTUNREACH);
 			return;
 		case DID_NOT:
-			change->doubtful = false;
+			change->maybe_done = false;
 			break;
 		}
 	r = call->taker ? new_value(change, answer, &data, &len)

@@ -9,7 +9,7 @@
  *    call, and our own table answers UNKNOWN at once; what the client says of
  *    those requests later is dropped;
  *  - callbacks also run from zookeeper_interest(), that is from prepare(): they
- *    are kept and run from process();
+ *    are put off and run from process();
  *  - the socket comes back under the same number: nothing is remembered of it
  *    beyond one turn;
  *  - the socket would stay open in a program that is executed in the place of this one: each
@@ -171,8 +171,8 @@ static void zookeeper_end(struct ensemble *ensemble, bool farewell)
 	zk->handle = NULL;
 	zk->fd = -1;
 	zk->connected = false;
-	while (zk->doubtful)
-		answer_end(zk->doubtful);
+	while (zk->rejected)
+		answer_end(zk->rejected);
 	answer_run_later(zk);
 	zk->in_process = was_in_process;
 }

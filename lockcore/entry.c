@@ -88,7 +88,7 @@ void entry_save(const struct entry *entry, struct state_record *saved)
 	                (entry->gone ? STATE_TAKER_GONE : 0) |
 	                (entry->told_since ? STATE_TAKER_TOLD_SINCE : 0) |
 	                (dirty ? STATE_TAKER_DIRTY : 0) |
-	                (entry->lock->unproved == entry ? STATE_TAKER_UNPROVED : 0);
+	                (entry->lock->unseen == entry ? STATE_TAKER_UNSEEN : 0);
 }
 
 /* False: no memory. */
@@ -147,8 +147,8 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 	}
 	saved_begin(lc, &entry->saved, STATE_TAKER, taker->key);
 	restore_state(entry, taker);
-	if (taker->flags & STATE_TAKER_UNPROVED)
-		lock->unproved = entry;
+	if (taker->flags & STATE_TAKER_UNSEEN)
+		lock->unseen = entry;
 	return 0;
 }
 
@@ -191,7 +191,7 @@ bool entry_is_queued(const struct entry *entry)
 	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
 }
 
-bool entry_is_proved(const struct entry *entry)
+bool entry_is_seen(const struct entry *entry)
 {
 	return watch_is_good(entry->lc, &entry->watch);
 }
@@ -320,7 +320,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 {
 	assert(entry->state == ENTRY_CREATING);
 	entry->pending--;
-	entry->lock->batch.proven = answer->result == ENSEMBLE_OK;
+	entry->lock->batch.last_write_ok = answer->result == ENSEMBLE_OK;
 	if (answer->result == ENSEMBLE_GONE)
 		return; /* the session's end follows */
 	if (answer->result == ENSEMBLE_OK) {
@@ -342,7 +342,7 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 
 	assert(entry->state == ENTRY_DELETING && !entry->wanted);
 	entry->pending--;
-	entry->lock->batch.proven = result == ENSEMBLE_OK;
+	entry->lock->batch.last_write_ok = result == ENSEMBLE_OK;
 	if (result == ENSEMBLE_GONE)
 		return;
 	if (result == ENSEMBLE_OK)
@@ -364,7 +364,7 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 void entry_unsent(struct entry *entry)
 {
 	entry->pending--;
-	entry->lock->batch.proven = false;
+	entry->lock->batch.last_write_ok = false;
 	if (entry->state == ENTRY_CREATING)
 		entry_set_absent(entry);
 	else
@@ -517,7 +517,7 @@ void entry_check_mark(struct entry *entry)
 {
 	char *path;
 
-	if (!entry->wanted || entry->state != ENTRY_PRESENT || entry_is_proved(entry))
+	if (!entry->wanted || entry->state != ENTRY_PRESENT || entry_is_seen(entry))
 		return;
 	path = entry_path(entry);
 	if (!path)
@@ -546,7 +546,7 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (good) {
-		events_of(entry)->proved(entry);
+		events_of(entry)->seen(entry);
 		entry_write(entry);
 	} else if (answer->result == ENSEMBLE_OK) {
 		/* It is gone; a listing says so to all. */
@@ -565,8 +565,8 @@ void entry_watch(struct entry *entry)
 {
 	char *path;
 
-	if (!session_is_ready(entry->lc) || entry->state != ENTRY_PRESENT ||
-	    entry_is_proved(entry) || watch_is_pending(&entry->watch))
+	if (!session_is_ready(entry->lc) || entry->state != ENTRY_PRESENT || entry_is_seen(entry) ||
+	    watch_is_pending(&entry->watch))
 		return;
 	path = entry_path(entry);
 	if (!path) {

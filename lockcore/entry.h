@@ -36,7 +36,7 @@ struct entry_events {
 	/* It is about to become absent: its place is still known. */
 	void (*absent)(struct entry *entry);
 	/* It was there when this was asked on this connection. */
-	void (*proved)(struct entry *entry);
+	void (*seen)(struct entry *entry);
 	/* It is gone for certain, not deleted from here; a listing may still show its name. */
 	void (*gone)(struct entry *entry);
 	/* Somebody has marked it: it is to be given up. */
@@ -143,7 +143,7 @@ bool entry_is_queued(const struct entry *entry);
 /* What is known to be `ahead` of it; NULL: nothing. */
 void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool ours);
 /* Its watch is good: it was there on this connection. */
-bool entry_is_proved(const struct entry *entry);
+bool entry_is_seen(const struct entry *entry);
 /* The entry whose UUID a node of the lock bears: the node is it, or a copy that another client
  * has made. NULL: none. */
 struct entry *entry_named(struct lock *lock, const struct entry_name *name);

@@ -19,7 +19,7 @@
  *        anything that shows the change;
  *      - that both entries are there. The leaver's is known by its own watch or is `gone`. Of
  *        the next one's it may not be known: anybody may have deleted it. Then it is
- *        *unproved*, and the leaver's entry stays as a guard: nobody else can be first as long
+ *        *unseen*, and the leaver's entry stays as a guard: nobody else can be first as long
  *        as it stands there. It is deleted only when the next one's entry was seen on this
  *        connection, or in one transaction with the check that the next one's is there.
  *        If somebody deletes the guard, too, and the news is still on its way, the next one
@@ -39,7 +39,7 @@
  *      - Or the listing showed our entry X directly before B, X was first, and X is gone now:
  *        then B is first since (`ours`). X was the holder before, as a rule. So a mount need
  *        not list the lock for each of its waiters.
- *      - A is there. Its watch was answered on this connection (entry_is_proved), and nothing
+ *      - A is there. Its watch was answered on this connection (entry_is_seen), and nothing
  *        has come since. A server tells one connection what happens in the order in which it
  *        happens: had A been deleted before B, its event would be here. If A is deleted after
  *        B, A is a holder whose entry is deleted, and hears of it as such. So it is where both
@@ -51,7 +51,7 @@
  *        holder just as well.
  *      - The lock is the one that was listed, since A's entry stands in it. It has one slot:
  *        its node is watched, and the watch is good.
- *      - A mark in A (evict.c) is an event of A's watch: A is not proved until it was read.
+ *      - A mark in A (evict.c) is an event of A's watch: A is not seen until it was read.
  *      - A lease that is good for a grant, as always.
  *    All takers of ours that wait for B alone are granted: one that is exclusive, or all that
  *    are shared. A client that does not wait for our entries may have come behind A. It would
@@ -139,8 +139,8 @@ void handoff_leave(struct lc_taker *leaver)
 		return;
 	handoff_grant(next, true);
 	lock->lc->counters.hand_offs++;
-	if (!entry_is_proved(&next->entry)) {
-		lock->unproved = &next->entry;
+	if (!entry_is_seen(&next->entry)) {
+		lock->unseen = &next->entry;
 		entry_touch(&next->entry);
 	}
 }
@@ -149,7 +149,7 @@ void handoff_release(struct lock *lock)
 {
 	struct lc_taker *leaver, *next;
 
-	if (lock->unproved || !lock->held_back)
+	if (lock->unseen || !lock->held_back)
 		return;
 	lock->held_back = false;
 	DL_FOREACH_SAFE(lock->takers, leaver, next)
@@ -157,13 +157,13 @@ void handoff_release(struct lock *lock)
 			taker_step(leaver);
 }
 
-void handoff_proved(struct entry *entry)
+void handoff_seen(struct entry *entry)
 {
 	struct lock *lock = entry->lock;
 
-	if (lock->unproved != entry)
+	if (lock->unseen != entry)
 		return;
-	lock->unproved = NULL;
+	lock->unseen = NULL;
 	entry_touch(entry);
 	handoff_release(lock);
 }
@@ -212,7 +212,7 @@ bool handoff_by_event(struct lock *lock, const char *znode)
 	if (lock->slots != 1 || !lock_is_watched(lock))
 		return false;
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
-		if (!is_next(taker, znode) || !entry_is_proved(&taker->entry) ||
+		if (!is_next(taker, znode) || !entry_is_seen(&taker->entry) ||
 		    !session_may_grant(lock->lc))
 			continue;
 		handoff_grant(taker, taker->entry.mode == LC_EXCLUSIVE);

@@ -24,8 +24,8 @@ bool handoff_line_up(struct lock *lock);
  * holds now. */
 bool handoff_by_event(struct lock *lock, const char *znode);
 /* The entry that got the lock was there, on this connection. */
-void handoff_proved(struct entry *entry);
-/* Deletes what was held back for an entry that is not `unproved` any more. */
+void handoff_seen(struct entry *entry);
+/* Deletes what was held back for an entry that is not `unseen` any more. */
 void handoff_release(struct lock *lock);
 
 /* An entry of ours comes into the queue; `made`: its create was answered now. It may be first

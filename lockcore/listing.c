@@ -269,7 +269,7 @@ void locks_flush(struct lc *lc)
 	look_at_touched(lc);
 	batch_flush(lc);
 	DL_FOREACH_SAFE2(lc->locks->wanted, lock, next, wanted_next) {
-		if (lock->batch.kept > 0)
+		if (lock->batch.unsent > 0)
 			continue; /* a listing would not show those entries */
 		lock_unwant_list(lock);
 		if (lock->takers)
@@ -289,7 +289,7 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 		break;
 	case ENSEMBLE_DELETED:
 		watch_fired(&lock->watch);
-		lock->batch.proven = false;
+		lock->batch.last_write_ok = false;
 		lock_want_list(lock);
 		break;
 	case ENSEMBLE_NAMES:
@@ -388,10 +388,10 @@ void locks_session_ended(struct lc *lc)
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock_use(lock);
 		lock->front = NULL;
-		lock->unproved = NULL;
+		lock->unseen = NULL;
 		lock->unresolved = lock->wants_lease = lock->behind_leaver = lock->slots_asked =
 			false;
-		lock->batch.proven = lock->batch.together = false;
+		lock->batch.last_write_ok = lock->batch.together = false;
 		lock_watches_gone(lock);
 		timer_clear(&lc->timers, &lock->recheck);
 		DL_FOREACH_SAFE(lock->takers, taker, after)

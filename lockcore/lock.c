@@ -149,7 +149,7 @@ void lock_settle(struct lock *lock)
 {
 	if (lock->uses > 0)
 		return;
-	if (watch_is_armed(&lock->watch) || lock->batch.proven)
+	if (watch_is_armed(&lock->watch) || lock->batch.last_write_ok)
 		become_idle(lock);
 	else
 		free_lock(lock);

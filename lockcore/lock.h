@@ -44,10 +44,11 @@ struct lock {
 
 	/* batch.c: its creates and deletes */
 	struct lock_batch {
-		unsigned kept, creates; /* not sent yet; the first counts deletes too */
-		bool proven;            /* the last write to it was good */
-		bool together;          /* a create of it is under way with others */
-		bool overtaken;         /* another client's create came between, the last time
+		unsigned unsent;    /* creates and deletes */
+		unsigned creates;   /*   creates among them */
+		bool last_write_ok; /* the last write to it was good */
+		bool together;      /* a create of it is under way with others */
+		bool overtaken;     /* another client's create came between, the last time
 		                              * that a delete and a create went out together */
 		uint64_t
 			leaving_in; /* the transaction that deletes entries of it, and the number */
@@ -56,9 +57,9 @@ struct lock {
 	bool unresolved; /* an entry's outcome is unknown: nobody queues before that */
 
 	/* handoff.c */
-	struct entry *unproved; /* got the lock by hand-off; whether its entry is there is being
+	struct entry *unseen; /* got the lock by hand-off, and was not seen since; that is being
 	                              * asked, and no entry before it is deleted until then */
-	bool held_back;         /* deletes wait for that */
+	bool held_back;       /* deletes wait for that */
 
 	/* listing.c, admission.c: what listings say */
 	uint64_t list_sent; /* listings of this lock so far */

@@ -238,7 +238,7 @@ static void become_ready(struct lc *lc)
 	bool again = session->state == LC_SUSPENDED;
 
 	set_session_state(session, LC_READY);
-	session->proved = true;
+	session->was_ready = true;
 	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
 	          (uint64_t)session->id, again ? "resumed" : "begun",
 	          lc->ensemble->port->server(lc->ensemble));
@@ -261,7 +261,7 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 		return;
 	case ENSEMBLE_NONODE:
 	case ENSEMBLE_NOCHILDREN:
-		if (!lc->session->proved) {
+		if (!lc->session->was_ready) {
 			lc->session->beating = false;
 			become_unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
 			return;
@@ -620,7 +620,7 @@ void session_save(struct lc *lc, struct state_session *saved)
 	saved->node_version = session->node_version;
 	saved->flags |= (session->node_made ? STATE_SESSION_NODE : 0) |
 	                (was_ready ? STATE_SESSION_READY : 0) |
-	                (session->proved ? STATE_SESSION_PROVED : 0) |
+	                (session->was_ready ? STATE_SESSION_WAS_READY : 0) |
 	                (session->root_gone ? STATE_SESSION_ROOT_GONE : 0);
 	lease_save(&session->lease, &saved->lease);
 }
@@ -647,7 +647,7 @@ int session_restore(struct lc *lc, const struct session_events *events,
 	session->node_version = saved->node_version;
 	session->node_made = saved->flags & STATE_SESSION_NODE;
 	session->node_unsure = true; /* something may have been under way */
-	session->proved = saved->flags & STATE_SESSION_PROVED;
+	session->was_ready = saved->flags & STATE_SESSION_WAS_READY;
 	session->root_gone = saved->flags & STATE_SESSION_ROOT_GONE;
 	return 0;
 }

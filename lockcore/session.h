@@ -50,7 +50,7 @@ struct session {
 	bool node_made;
 	int32_t node_version; /* of the heartbeats' node: another writer's write is a poke */
 	bool node_unsure;     /* the last write to it was not answered */
-	bool proved;          /* was ready once: the root is good */
+	bool was_ready;       /* was ready once: the root is good */
 	bool root_gone;       /* somebody has removed it, and that was reported */
 	int64_t beat_sent_us;
 	struct timer beat;  /* the next heartbeat; or patience with the last one */

@@ -427,12 +427,12 @@ static bool has_good_times(const struct state_taker *taker, const struct state_s
 /* What the engine asserts of its takers. */
 static bool has_good_state(const struct state_taker *taker, const struct state_session *session)
 {
-	bool due = taker->flags & STATE_TAKER_DUE, unproved = taker->flags & STATE_TAKER_UNPROVED;
+	bool due = taker->flags & STATE_TAKER_DUE, unseen = taker->flags & STATE_TAKER_UNSEEN;
 	bool gone = taker->flags & STATE_TAKER_GONE;
 
 	if (taker->wait > STATE_MISSING || taker->loss > STATE_GIVEN_UP ||
 	    taker->entry > STATE_PRESENT || (gone && taker->entry != STATE_PRESENT) ||
-	    (unproved && (taker->state != STATE_HELD || taker->flags & STATE_TAKER_SHARED)) ||
+	    (unseen && (taker->state != STATE_HELD || taker->flags & STATE_TAKER_SHARED)) ||
 	    (taker->replaces && taker->state != STATE_WAITING) ||
 	    (taker->wait != STATE_QUEUED &&
 	     (taker->state != STATE_WAITING || taker->entry != STATE_ABSENT)))
@@ -487,7 +487,7 @@ struct known {
 	const char *lock;
 	bool may_be_replaced; /* shared, and held */
 	bool may_replace;
-	bool unproved;
+	bool unseen;
 };
 
 static bool is_successor(const struct known *known)
@@ -495,9 +495,9 @@ static bool is_successor(const struct known *known)
 	return known->replaces != 0;
 }
 
-static bool is_unproved(const struct known *known)
+static bool is_unseen(const struct known *known)
 {
-	return known->unproved;
+	return known->unseen;
 }
 
 /* Those to the front, in order: they are few. Returns how many. */
@@ -540,10 +540,10 @@ static int compare_locks(const void *a, const void *b)
 	return strcmp(x->lock, y->lock);
 }
 
-/* Each has its own id, one successor at most, and a lock one that is unproved. */
+/* Each has its own id, one successor at most, and a lock one that is unseen. */
 static bool fit_together(struct known *known, size_t count)
 {
-	size_t successors, unproved;
+	size_t successors, unseen;
 
 	qsort(known, count, sizeof(*known), compare_ids);
 	for (size_t i = 0; i < count; i++) {
@@ -562,8 +562,8 @@ static bool fit_together(struct known *known, size_t count)
 	for (size_t i = 1; i < successors; i++)
 		if (known[i].replaces == known[i - 1].replaces)
 			return false;
-	unproved = sort_those(known, count, is_unproved, compare_locks);
-	for (size_t i = 1; i < unproved; i++)
+	unseen = sort_those(known, count, is_unseen, compare_locks);
+	for (size_t i = 1; i < unseen; i++)
 		if (strcmp(known[i].lock, known[i - 1].lock) == 0)
 			return false;
 	return true;
@@ -580,7 +580,7 @@ static struct known know(const struct state_record *record)
 		.lock = record->texts[0],
 		.may_be_replaced = shared && taker->state == STATE_HELD,
 		.may_replace = !shared && taker->state == STATE_WAITING,
-		.unproved = taker->flags & STATE_TAKER_UNPROVED,
+		.unseen = taker->flags & STATE_TAKER_UNSEEN,
 	};
 }
 

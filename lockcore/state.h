@@ -40,9 +40,9 @@ struct state_lease {
 	int64_t steps;
 };
 
-#define STATE_SESSION_NODE 1   /* its node is made */
-#define STATE_SESSION_READY 2  /* a write was answered in it */
-#define STATE_SESSION_PROVED 4 /* the root is good */
+#define STATE_SESSION_NODE 1      /* its node is made */
+#define STATE_SESSION_READY 2     /* a write was answered in it */
+#define STATE_SESSION_WAS_READY 4 /* the root is good */
 #define STATE_SESSION_ROOT_GONE 8
 #define STATE_SESSION_POKES 16 /* the node of its pokes is made */
 #define STATE_SESSION_POKES_LOST 32
@@ -76,9 +76,9 @@ enum state_of_entry { STATE_ABSENT, STATE_UNKNOWN, STATE_PRESENT };
 
 #define STATE_TAKER_SHARED 1
 #define STATE_TAKER_IMMEDIATE 2
-#define STATE_TAKER_DUE 4       /* its state is to be told */
-#define STATE_TAKER_GONE 8      /* its entry is said to be gone */
-#define STATE_TAKER_UNPROVED 16 /* got the lock by hand-off, its entry was not seen since */
+#define STATE_TAKER_DUE 4     /* its state is to be told */
+#define STATE_TAKER_GONE 8    /* its entry is said to be gone */
+#define STATE_TAKER_UNSEEN 16 /* got the lock by hand-off, its entry was not seen since */
 #define STATE_TAKER_TOLD_SINCE 32
 #define STATE_TAKER_DIRTY 64 /* its data is to be written */
 

@@ -138,8 +138,8 @@ static void leave_front(struct lc_taker *taker)
 
 	if (lock->front == taker)
 		lock->front = NULL;
-	if (lock->unproved == &taker->entry)
-		lock->unproved = NULL;
+	if (lock->unseen == &taker->entry)
+		lock->unseen = NULL;
 	if (lock->waiting == 0)
 		lock->behind_leaver = lock->wants_lease = false;
 	lock_touch(lock);
@@ -254,7 +254,7 @@ void taker_save(const struct lc_taker *taker, struct state_record *saved)
 	if (taker->state != TAKER_HELD || taker->told_taken)
 		return;
 	/* It waits, as after taker_lose(). */
-	out->flags &= ~(uint32_t)(STATE_TAKER_DUE | STATE_TAKER_UNPROVED);
+	out->flags &= ~(uint32_t)(STATE_TAKER_DUE | STATE_TAKER_UNSEEN);
 	out->held_since_ms = -1;
 	out->limit_at_us = out->limit_us;
 	out->recheck_at_us = LC_FOREVER;
@@ -465,9 +465,9 @@ static void delete_entry(struct lc_taker *taker)
 	struct lock *lock = taker->entry.lock;
 
 	/* It guards the lock for the one that got it by hand-off: handoff.c goes on. */
-	if (lock->unproved && !lock->batch.proven) {
+	if (lock->unseen && !lock->batch.last_write_ok) {
 		lock->held_back = true;
-		entry_watch(lock->unproved);
+		entry_watch(lock->unseen);
 		return;
 	}
 	entry_set_deleting(&taker->entry, true);

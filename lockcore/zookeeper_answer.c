@@ -2,7 +2,7 @@
  *
  * zookeeper_answer.c - see zookeeper_port.h. An answer comes once, in the order of the requests,
  * and from process() alone. What the client says elsewhere, or what is known without it, is
- * kept until then. A request is freed when it has its answer and the client has said its last
+ * put off until then. A request is freed when it has its answer and the client has said its last
  * word.
  */
 #include "zookeeper_port.h"
@@ -21,35 +21,37 @@ static void free_request(struct request *request)
 	free(request);
 }
 
-static void keep(struct zookeeper *zk, struct later *later, struct later content)
+static void put_later(struct zookeeper *zk, struct later *later, struct later content)
 {
 	*later = content;
 	DL_APPEND(zk->later, later);
 }
 
-void answer_keep(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result)
+void answer_later(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result)
 {
 	request->answer = NULL;
-	request->kept = true;
-	keep(request->zk, &request->later,
-	     (struct later){
-		     .request = request, .answer = answer, .ctx = request->ctx, .result = result});
+	request->in_later = true;
+	put_later(request->zk, &request->later,
+	          (struct later){.request = request,
+	                         .answer = answer,
+	                         .ctx = request->ctx,
+	                         .result = result});
 }
 
-void answer_keep_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
-                      enum ensemble_result result)
+void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
+                       enum ensemble_result result)
 {
 	if (zk->reserve_used == RESERVE)
 		abort(); /* an answer that is never given would leak a lock */
 	zk->reserve_owed++;
-	keep(zk, &zk->reserve[zk->reserve_used++],
-	     (struct later){.answer = answer, .ctx = ctx, .result = result});
+	put_later(zk, &zk->reserve[zk->reserve_used++],
+	          (struct later){.answer = answer, .ctx = ctx, .result = result});
 }
 
 static void release_later(struct zookeeper *zk, struct request *request)
 {
 	if (request) {
-		request->kept = false;
+		request->in_later = false;
 		if (request->over)
 			free_request(request);
 	} else if (--zk->reserve_owed == 0) {
@@ -100,16 +102,16 @@ static void give(struct request *request, const struct ensemble_answer *answer)
 	} else {
 		/* The client has nothing to deliver but errors here. */
 		assert(answer->result != ENSEMBLE_OK);
-		answer_keep(request, fn, answer->result);
+		answer_later(request, fn, answer->result);
 	}
 }
 
 void answer_end(struct request *request)
 {
-	if (request->doubtful)
-		DL_DELETE(request->zk->doubtful, request);
+	if (request->rejected)
+		DL_DELETE(request->zk->rejected, request);
 	request->over = true;
-	if (!request->kept)
+	if (!request->in_later)
 		free_request(request);
 }
 
@@ -131,7 +133,7 @@ void answer_lose_connection(struct zookeeper *zk)
 		return;
 	zk->connected = zk->corked = false;
 	zk->fd = -1;
-	keep(zk, &zk->disconnected, (struct later){0});
+	put_later(zk, &zk->disconnected, (struct later){0});
 	(void)answer_may_call(zk);
 	answer_give_all(zk, ENSEMBLE_UNKNOWN);
 }

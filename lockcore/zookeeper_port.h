@@ -34,9 +34,9 @@ struct request {
 	enum ensemble_kind kind;
 	ensemble_answer_fn *answer; /* NULL: answered already */
 	void *ctx;
-	struct request *prev, *next; /* not answered; or doubtful */
-	bool doubtful;               /* refused by the client, which may still call back */
-	bool kept;                   /* its answer waits in `later` */
+	struct request *prev, *next; /* not answered; or in `rejected` */
+	bool rejected;               /* by the client, which may still call back */
+	bool in_later;               /* its answer waits in `later` */
 	bool over;                   /* the client has said its last word on it */
 	struct later later;
 	int64_t sent_us;
@@ -60,7 +60,7 @@ struct zookeeper {
 	const struct ensemble_events *events;
 	void *ctx;
 	struct request *requests; /* in the order of submission */
-	struct request *doubtful;
+	struct request *rejected;
 	struct later *later;
 	struct later disconnected;    /* one at a time: connected() comes in between */
 	bool in_process, in_callback; /* answers are given in the first, never in the second */
@@ -82,13 +82,13 @@ struct zookeeper {
 /* ---- zookeeper_answer.c ---- */
 
 /* It is answered as soon as callbacks may run. */
-void answer_keep(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result);
+void answer_later(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result);
 /* The same where there was no memory for a request. */
-void answer_keep_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
-                      enum ensemble_result result);
-/* Answers what was kept. */
+void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
+                       enum ensemble_result result);
+/* Gives the answers that were put off. */
 void answer_run_later(struct zookeeper *zk);
-/* Whether a callback may run right here; what was kept went first then. */
+/* Whether a callback may run right here; what was put off goes first then. */
 bool answer_may_call(struct zookeeper *zk);
 /* The client has said its last word on it, which is the answer unless it has one. */
 void answer_finish(struct request *request, const struct ensemble_answer *answer);

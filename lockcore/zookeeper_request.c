@@ -219,7 +219,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 }
 
 /* By the client. One that failed half-way may be called back for, or may not. */
-static void refuse(struct request *request, enum ensemble_result result)
+static void reject(struct request *request, enum ensemble_result result)
 {
 	struct zookeeper *zk = request->zk;
 	bool half_way = result == ENSEMBLE_UNKNOWN;
@@ -227,10 +227,10 @@ static void refuse(struct request *request, enum ensemble_result result)
 	if (half_way)
 		answer_cut(zk);
 	zk->ended |= result == ENSEMBLE_GONE;
-	answer_keep(request, request->answer, result);
+	answer_later(request, request->answer, result);
 	if (half_way) {
-		request->doubtful = true;
-		DL_APPEND(zk->doubtful, request);
+		request->rejected = true;
+		DL_APPEND(zk->rejected, request);
 	} else {
 		answer_end(request);
 	}
@@ -247,7 +247,7 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
 	assert(count >= 1 && count <= ENSEMBLE_OPS_MAX);
 	if (!request) {
 		answer_cut(zk);
-		answer_keep_bare(zk, answer, ctx, nothing);
+		answer_later_bare(zk, answer, ctx, nothing);
 		return;
 	}
 	*request = (struct request){.zk = zk,
@@ -257,7 +257,7 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
 	                            .sent_us = zk->clock_us(zk->clock_ctx)};
 	/* Without a connection it would only be queued in the client, to fail later. */
 	if (!zk->handle || !zk->connected) {
-		answer_keep(request, answer, nothing);
+		answer_later(request, answer, nothing);
 		answer_end(request);
 		return;
 	}
@@ -266,6 +266,6 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
 	if (rc == ZOK)
 		DL_APPEND(zk->requests, request);
 	else
-		refuse(request, result_of(rc));
+		reject(request, result_of(rc));
 	answer_look(zk);
 }

@@ -102,7 +102,7 @@ static void write_taker(struct state_writer *writer, uint64_t id)
 	if (taker->state == STATE_HELD)
 		taker->entry = STATE_PRESENT;
 	if (taker->state != STATE_HELD || taker->flags & STATE_TAKER_SHARED)
-		taker->flags &= ~(uint32_t)STATE_TAKER_UNPROVED;
+		taker->flags &= ~(uint32_t)STATE_TAKER_UNSEEN;
 	if (taker->state == STATE_WAITING || taker->state == STATE_HELD ||
 	    taker->state == STATE_LEFT)
 		taker->flags &= ~(uint32_t)STATE_TAKER_DUE;

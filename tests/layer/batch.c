@@ -59,7 +59,7 @@ static void drop(struct entry *entry)
 	assert_true(batch_add(entry));
 }
 
-/* It is there, and its lock has proved good. */
+/* It is there, and the last write to its lock was good. */
 static struct entry *add_present(struct rig *rig, const char *lock, int number)
 {
 	struct entry *entry = add(rig, lock);
@@ -71,8 +71,8 @@ static struct entry *add_present(struct rig *rig, const char *lock, int number)
 	return entry;
 }
 
-/* In a lock that has proved good by an entry that was there. */
-static struct entry *add_proven(struct rig *rig, const char *lock)
+/* In a lock whose last write was good: it has made an entry. */
+static struct entry *add_after_ok(struct rig *rig, const char *lock)
 {
 	struct entry *entry = add_present(rig, lock, 0);
 
@@ -121,8 +121,8 @@ static void one_goes_alone(void **state)
 static void three_go_together(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *b = add_proven(rig, "b"),
-		     *c = add_proven(rig, "c");
+	struct entry *a = add_after_ok(rig, "a"), *b = add_after_ok(rig, "b"),
+		     *c = add_after_ok(rig, "c");
 
 	create(a);
 	create(b);
@@ -145,7 +145,7 @@ static void three_go_together(void **state)
 	assert_int_equal(rig->batch.flights, 0);
 }
 
-/* Locks that have not proved good might fail the transaction of the others. */
+/* Locks without a good last write might fail the transaction of the others. */
 static void unproven_locks_go_alone(void **state)
 {
 	struct rig *rig = *state;
@@ -153,7 +153,7 @@ static void unproven_locks_go_alone(void **state)
 	static const char *const locks[] = {"a", "b", "c", "new"};
 
 	for (int i = 0; i < 4; i++)
-		entries[i] = i < 3 ? add_proven(rig, locks[i]) : add(rig, locks[i]);
+		entries[i] = i < 3 ? add_after_ok(rig, locks[i]) : add(rig, locks[i]);
 	create(entries[3]);
 	for (int i = 0; i < 3; i++)
 		create(entries[i]);
@@ -166,7 +166,7 @@ static void unproven_locks_go_alone(void **state)
 static void deletes_come_first(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+	struct entry *a = add_after_ok(rig, "a"), *b = add_present(rig, "b", 3),
 		     *c = add_present(rig, "c", 4);
 
 	create(a);
@@ -181,7 +181,7 @@ static void deletes_come_first(void **state)
 static void one_create_of_a_lock(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *second = add(rig, "a"),
+	struct entry *a = add_after_ok(rig, "a"), *second = add(rig, "a"),
 		     *b = add_present(rig, "b", 3), *c = add_present(rig, "c", 4);
 
 	create(a);
@@ -197,11 +197,12 @@ static void one_create_of_a_lock(void **state)
 	rig_expect_sent(rig, "create ephemeral /locks/a/#3-");
 }
 
-/* Several kept creates of a lock go singly, in their order. */
+/* Several unsent creates of a lock go singly, in their order. */
 static void several_creates_of_a_lock(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *first = add_proven(rig, "a"), *second = add(rig, "a"), *third = add(rig, "a");
+	struct entry *first = add_after_ok(rig, "a"), *second = add(rig, "a"),
+		     *third = add(rig, "a");
 
 	create(first);
 	create(second);
@@ -211,7 +212,7 @@ static void several_creates_of_a_lock(void **state)
 	                     "create ephemeral /locks/a/#4-");
 }
 
-/* Each in a lock of its own that has proved good. */
+/* Each in a lock of its own whose last write was good. */
 static void create_many(struct rig *rig, struct entry *many, size_t how_many, const char *reason)
 {
 	for (size_t i = 0; i < how_many; i++) {
@@ -220,7 +221,7 @@ static void create_many(struct rig *rig, struct entry *many, size_t how_many, co
 		snprintf(lock, sizeof(lock), "%zu", i);
 		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);
 		many[i].reason = reason ? strdup(reason) : NULL;
-		many[i].lock->batch.proven = true;
+		many[i].lock->batch.last_write_ok = true;
 		create(&many[i]);
 	}
 }
@@ -260,13 +261,13 @@ static void the_rest_is_not_bound(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unproved = next;
+	leaver->lock->unseen = next;
 	drop(leaver);
 	create_many(rig, many, LENGTH(many), NULL);
 	batch_send(&rig->lc);
 	assert_non_null(strstr(rig->sent, "/#128-, create ephemeral /locks/125/#129-, "
 	                                  "create ephemeral /locks/126/#130-"));
-	leaver->lock->unproved = NULL;
+	leaver->lock->unseen = NULL;
 	end_many(rig, many, LENGTH(many));
 }
 
@@ -299,7 +300,7 @@ static void only_so_many_bytes_in_one(void **state)
 static void refused_together(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+	struct entry *a = add_after_ok(rig, "a"), *b = add_present(rig, "b", 3),
 		     *c = add_present(rig, "c", 4), *later = add_present(rig, "d", 5);
 
 	create(a);
@@ -311,7 +312,8 @@ static void refused_together(void **state)
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "");
 	/* Though another write has shown meanwhile that these locks are good. */
-	a->lock->batch.proven = b->lock->batch.proven = c->lock->batch.proven = true;
+	a->lock->batch.last_write_ok = b->lock->batch.last_write_ok = c->lock->batch.last_write_ok =
+		true;
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/b/#3-3, delete /locks/c/#4-4, "
 	                     "create ephemeral /locks/a/#2-, delete /locks/d/#5-5");
@@ -323,7 +325,7 @@ static void refused_together(void **state)
 static void refused_and_unwanted(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+	struct entry *a = add_after_ok(rig, "a"), *b = add_present(rig, "b", 3),
 		     *c = add_present(rig, "c", 4);
 
 	create(a);
@@ -342,7 +344,7 @@ static void refused_and_unwanted(void **state)
 static void unknown_together(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "b", 3),
+	struct entry *a = add_after_ok(rig, "a"), *b = add_present(rig, "b", 3),
 		     *c = add_present(rig, "c", 4);
 
 	create(a);
@@ -362,13 +364,13 @@ static void unknown_together(void **state)
 static void not_sent_without_contact(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *b = add_present(rig, "a", 3);
+	struct entry *a = add_after_ok(rig, "a"), *b = add_present(rig, "a", 3);
 
 	create(a);
 	drop(b);
 	rig_disconnect(rig);
 	rig_expect_told(rig, "disconnected, 1 absent, 1 changed, 2 changed");
-	assert_int_equal(a->lock->batch.kept, 0);
+	assert_int_equal(a->lock->batch.unsent, 0);
 	assert_int_equal(a->lock->batch.creates, 0);
 	assert_int_equal(b->state, ENTRY_PRESENT);
 	rig_forget(rig);
@@ -378,12 +380,12 @@ static void not_sent_without_contact(void **state)
 
 /* ---- when it is sent ---- */
 
-/* With much under way what comes up is kept, and goes out together. */
+/* With much under way what comes up is put together, and goes out together. */
 static void kept_while_much_is_under_way(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *a = add_proven(rig, "a"), *b = add_proven(rig, "b"),
-		     *c = add_proven(rig, "c");
+	struct entry *a = add_after_ok(rig, "a"), *b = add_after_ok(rig, "b"),
+		     *c = add_after_ok(rig, "c");
 	struct entry *others[4];
 
 	for (int i = 0; i < 4; i++) {
@@ -410,7 +412,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	rig_tell(ctx, "answered %d", answer->result);
 }
 
-/* What a question writes goes behind what is kept. */
+/* What a question writes goes behind what is unsent. */
 static void behind_what_is_kept(void **state)
 {
 	struct rig *rig = *state;
@@ -447,16 +449,16 @@ static void guarded_delete(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unproved = next;
+	leaver->lock->unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
 	assert_int_equal(next->pending, 1);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_OK, NULL);
-	rig_expect_told(rig, "2 proved, 2 changed, alive, 1 absent, 1 changed");
+	rig_expect_told(rig, "2 seen, 2 changed, alive, 1 absent, 1 changed");
 	assert_int_equal(next->pending, 0);
-	leaver->lock->unproved = NULL;
+	leaver->lock->unseen = NULL;
 }
 
 static void guarded_delete_fails(void **state)
@@ -464,18 +466,18 @@ static void guarded_delete_fails(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unproved = next;
+	leaver->lock->unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "2 changed");
-	assert_false(leaver->lock->batch.proven);
-	batch_send(&rig->lc); /* alone it must not go while the next one is not proved */
+	assert_false(leaver->lock->batch.last_write_ok);
+	batch_send(&rig->lc); /* alone it must not go while the next one is not seen */
 	rig_expect_sent(rig, "");
 	rig_expect_told(rig, "1 changed");
 	assert_int_equal(leaver->state, ENTRY_PRESENT);
-	leaver->lock->unproved = NULL;
+	leaver->lock->unseen = NULL;
 	assert_int_equal(next->pending, 0);
 }
 
@@ -484,13 +486,13 @@ static void guarded_delete_unknown(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unproved = next;
+	leaver->lock->unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_UNKNOWN, NULL);
 	rig_expect_told(rig, "2 changed, 1 changed");
-	leaver->lock->unproved = NULL;
+	leaver->lock->unseen = NULL;
 }
 
 /* Made in the transaction that deletes the first one: it may follow that one. */

@@ -106,12 +106,12 @@ static void is_made(void **state)
 	created(ENSEMBLE_OK, rig_entry_path(&one, 5), &stat);
 	rig_expect_told(rig, "alive, 7 present made, 7 changed");
 	assert_true(entry_is_queued(&one));
-	assert_false(entry_is_proved(&one));
+	assert_false(entry_is_seen(&one));
 	assert_int_equal(one.number, 5);
 	assert_int_equal(one.czxid, 100);
 	assert_int_equal(one.version, 0);
 	assert_int_equal(one.pending, 0);
-	assert_true(one.lock->batch.proven);
+	assert_true(one.lock->batch.last_write_ok);
 	assert_false(is_list_wanted());
 	path = entry_path(&one);
 	assert_string_equal(path, "/locks/build/"
@@ -157,13 +157,13 @@ static void is_refused(void **state)
 	struct rig *rig = *state;
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		one.lock->batch.proven = true;
+		one.lock->batch.last_write_ok = true;
 		create();
 		created(rows[i].result, NULL, NULL);
 		rig_expect_told(rig, rows[i].told);
 		assert_int_equal(one.state, ENTRY_ABSENT);
 		assert_null(one.name);
-		assert_false(one.lock->batch.proven);
+		assert_false(one.lock->batch.last_write_ok);
 		assert_int_equal(strlen(rig->reported) > 0, rows[i].result == ENSEMBLE_REFUSED);
 	}
 	rig_expect_reported(rig, "/locks/build: the ensemble refuses entries");
@@ -183,11 +183,11 @@ static void is_not_sent(void **state)
 {
 	struct rig *rig = *state;
 
-	one.lock->batch.proven = true;
+	one.lock->batch.last_write_ok = true;
 	create();
 	entry_unsent(&one);
 	rig_expect_told(rig, "7 absent, 7 changed");
-	assert_false(one.lock->batch.proven);
+	assert_false(one.lock->batch.last_write_ok);
 	make(rig);
 	begin_deletion();
 	entry_unsent(&one);
@@ -343,7 +343,7 @@ static void is_deleted(void **state)
 	assert_true(entry_is_queued(&one));
 	deleted(ENSEMBLE_OK);
 	rig_expect_told(rig, "alive, 7 absent, 7 changed");
-	assert_true(one.lock->batch.proven);
+	assert_true(one.lock->batch.last_write_ok);
 	assert_false(one.first || one.adjacent);
 	assert_false(is_list_wanted());
 }
@@ -359,7 +359,7 @@ static void was_deleted_already(void **state)
 	deleted(ENSEMBLE_NONODE);
 	rig_expect_told(rig, "7 absent, 7 changed");
 	assert_true(is_list_wanted());
-	assert_false(one.lock->batch.proven);
+	assert_false(one.lock->batch.last_write_ok);
 	one.lock->behind_leaver = false;
 }
 
@@ -497,20 +497,20 @@ static void is_watched(void **state)
 	entry_watch(&one);
 	entry_watch(&one);
 	rig_expect_sent(rig, "watch /locks/build/#2-5");
-	assert_false(entry_is_proved(&one));
+	assert_false(entry_is_seen(&one));
 	answer_get(rig, 100, RIG_SESSION, 0, "");
-	rig_expect_told(rig, "7 proved, 7 changed");
-	assert_true(entry_is_proved(&one));
+	rig_expect_told(rig, "7 seen, 7 changed");
+	assert_true(entry_is_seen(&one));
 	entry_watch(&one);
 	entry_check_mark(&one); /* a watch would tell */
 	rig_expect_sent(rig, "");
 	rig_reconnect(rig);
 	rig_forget(rig);
-	assert_false(entry_is_proved(&one));
+	assert_false(entry_is_seen(&one));
 	entry_watch(&one);
 	rig_expect_sent(rig, "watch /locks/build/#2-5");
 	answer_get(rig, 100, RIG_SESSION, 0, "");
-	assert_true(entry_is_proved(&one));
+	assert_true(entry_is_seen(&one));
 }
 
 static void is_not_watched_without_contact(void **state)
@@ -548,13 +548,13 @@ static void is_gone_when_it_is_watched(void **state)
 		rig_answer_error(rig, rows[i].result);
 		rig_expect_told(rig, rows[i].told);
 		assert_int_equal(is_list_wanted(), rows[i].lists);
-		assert_false(entry_is_proved(&one));
+		assert_false(entry_is_seen(&one));
 	}
 	one.wanted = true;
 	entry_watch(&one);
 	answer_get(rig, 101, RIG_SESSION, 0, "");
 	rig_expect_told(rig, "7 gone, 7 changed");
-	assert_false(entry_is_proved(&one));
+	assert_false(entry_is_seen(&one));
 }
 
 /* ---- writing ---- */
@@ -640,7 +640,7 @@ static void read_before_it_is_written_again(void **state)
 	rig_expect_sent(rig, "watch /locks/build/#2-5");
 	answer_get(rig, 100, RIG_SESSION, 4, "x");
 	rig_expect_sent(rig, "set /locks/build/#2-5 v4 " DATA);
-	rig_expect_told(rig, "7 changed, 7 proved, 7 changed");
+	rig_expect_told(rig, "7 changed, 7 seen, 7 changed");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	assert_true(is_list_wanted());
 	rig_expect_sent(rig, "");

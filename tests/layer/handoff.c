@@ -41,18 +41,18 @@ static void next_of_ours(void **state)
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
 	assert_int_equal(rig->lc.counters.hand_offs, 1);
 	assert_true(pair.next->entry.first);
-	assert_ptr_equal(pair.lock->unproved, &pair.next->entry);
+	assert_ptr_equal(pair.lock->unseen, &pair.next->entry);
 }
 
 /* Its entry was seen on this connection: the delete needs no check. */
-static void next_is_proved(void **state)
+static void next_is_seen(void **state)
 {
 	struct rig *rig = *state;
 	struct pair pair = pair_up(rig);
 
-	assert_true(entry_is_proved(&pair.next->entry));
+	assert_true(entry_is_seen(&pair.next->entry));
 	takers_leave(rig, pair.holder);
-	assert_null(pair.lock->unproved);
+	assert_null(pair.lock->unseen);
 	rig_expect_told(rig, "2 taken");
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 }
@@ -163,19 +163,20 @@ static void guard(void **state)
 	struct pair pair = pair_up(rig);
 
 	watch_fired(&pair.next->entry.watch);
-	pair.lock->batch.proven = false; /* no transactions: a check cannot go with the delete */
+	pair.lock->batch.last_write_ok =
+		false; /* no transactions: a check cannot go with the delete */
 	takers_leave(rig, pair.holder);
 	rig_expect_told(rig, "2 taken");
 	rig_expect_sent(rig, "watch /locks/a/#3-2");
 	assert_true(pair.lock->held_back);
 	handoff_release(pair.lock);
-	handoff_proved(&pair.holder->entry); /* another one's */
+	handoff_seen(&pair.holder->entry); /* another one's */
 	takers_turn(rig);
 	rig_expect_sent(rig, "");
 	takers_answer_watches(rig);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 	assert_false(pair.lock->held_back);
-	assert_null(pair.lock->unproved);
+	assert_null(pair.lock->unseen);
 }
 
 /* ---- in time for that ---- */
@@ -398,7 +399,7 @@ static struct lc_taker *behind_another(struct rig *rig)
 {
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 
-	assert_true(taker->entry.ahead_first && entry_is_proved(&taker->entry));
+	assert_true(taker->entry.ahead_first && entry_is_seen(&taker->entry));
 	return taker;
 }
 
@@ -419,7 +420,7 @@ enum hitch {
 	NO_HITCH,
 	TWO_SLOTS,
 	UNWATCHED,
-	UNPROVED,
+	UNSEEN,
 	NOT_FIRST,
 	ANOTHER_NODE,
 	NO_LONGER_WAITS,
@@ -440,7 +441,7 @@ static void event_is_no_grant(void **state)
 			taker->entry.lock->slots = 2;
 		if (hitch == UNWATCHED)
 			watch_fired(&taker->entry.lock->watch);
-		if (hitch == UNPROVED)
+		if (hitch == UNSEEN)
 			watch_fired(&taker->entry.watch);
 		if (hitch == NOT_FIRST)
 			taker->entry.ahead_first = false;
@@ -497,7 +498,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TAKERS_TEST(next_of_ours),
-		TAKERS_TEST(next_is_proved),
+		TAKERS_TEST(next_is_seen),
 		TAKERS_TEST(over_a_leaver),
 		cmocka_unit_test(needs_a_listing),
 		TAKERS_TEST(guard),

@@ -37,7 +37,7 @@ static void one_listing_for_all(void **state)
 	assert_int_equal(taker->entry.lock->lists_pending, 1);
 }
 
-/* What is kept would not be in the listing. */
+/* What is unsent would not be in the listing. */
 static void not_before_creates(void **state)
 {
 	struct rig *rig = *state;
@@ -423,9 +423,9 @@ static void lock_changes(void **state)
 	rig_expect_sent(rig, "children /locks/a");
 	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_forget(rig);
-	assert_true(lock->batch.proven);
+	assert_true(lock->batch.last_write_ok);
 	takers_change(rig, "", ENSEMBLE_DELETED);
-	assert_false(lock->batch.proven);
+	assert_false(lock->batch.last_write_ok);
 	assert_false(lock_is_watched(lock));
 	rig_expect_sent(rig, "children /locks/a");
 }
@@ -580,17 +580,17 @@ static void session_ends(void **state)
 	struct lock *lock = holder->entry.lock;
 
 	lock->front = waiter;
-	lock->unproved = &waiter->entry;
+	lock->unseen = &waiter->entry;
 	lock->unresolved = lock->wants_lease = lock->behind_leaver = lock->slots_asked = true;
-	lock->batch.proven = lock->batch.together = true;
+	lock->batch.last_write_ok = lock->batch.together = true;
 	lock_recheck(lock);
 	rig->takers.missing = true;
 	rig_end_session(rig, false);
 	assert_false(rig->takers.missing);
 	assert_null(lock->front);
-	assert_null(lock->unproved);
+	assert_null(lock->unseen);
 	assert_false(lock->unresolved || lock->wants_lease || lock->behind_leaver ||
-	             lock->slots_asked || lock->batch.proven || lock->batch.together);
+	             lock->slots_asked || lock->batch.last_write_ok || lock->batch.together);
 	assert_false(lock->recheck.armed);
 	assert_false(lock_is_watched(lock));
 	takers_turn(rig);

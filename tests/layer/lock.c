@@ -98,7 +98,7 @@ static void kept_for_a_while(void **state)
 	struct rig *rig = *state;
 	struct lock *lock = get(rig, "a");
 
-	lock->batch.proven = true;
+	lock->batch.last_write_ok = true;
 	lock->wants_lease = lock->behind_leaver = lock->unresolved = lock->slots_asked = true;
 	lock_recheck(lock);
 	lock_unuse(lock);
@@ -109,7 +109,7 @@ static void kept_for_a_while(void **state)
 	             lock->slots_asked);
 	lock_settle(lock);
 	assert_int_equal(rig->locks.idle_count, 1);
-	lock->batch.proven = false; /* and its watch fires, say */
+	lock->batch.last_write_ok = false; /* and its watch fires, say */
 	lock_settle(lock);
 	assert_false(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->locks.idle_count, 0);
@@ -137,7 +137,7 @@ static void so_many_idle_ones(void **state)
 
 		snprintf(name, sizeof(name), "%d", i);
 		lock = get(rig, name);
-		lock->batch.proven = true;
+		lock->batch.last_write_ok = true;
 		lock_unuse(lock);
 		assert_true(is_known(rig, "/locks/0") == (i < 256));
 	}

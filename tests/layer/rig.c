@@ -256,9 +256,9 @@ static void entry_absent(struct entry *entry)
 	rig_tell(rig_of(entry->lc), "%d absent", entry->pid);
 }
 
-static void entry_proved(struct entry *entry)
+static void entry_seen(struct entry *entry)
 {
-	rig_tell(rig_of(entry->lc), "%d proved", entry->pid);
+	rig_tell(rig_of(entry->lc), "%d seen", entry->pid);
 }
 
 static void entry_gone(struct entry *entry)
@@ -285,7 +285,7 @@ static const struct entry_events entry_recorder = {
 	.present = entry_present,
 	.not_made = entry_not_made,
 	.absent = entry_absent,
-	.proved = entry_proved,
+	.seen = entry_seen,
 	.gone = entry_gone,
 	.marked = entry_marked,
 	.later = entry_later,

@@ -153,14 +153,14 @@ static void held_back(void **state)
 	struct lock *lock = leaver->entry.lock;
 
 	next->entry.watch.state = WATCH_IDLE;
-	lock->unproved = &next->entry;
-	lock->batch.proven = false;
+	lock->unseen = &next->entry;
+	lock->batch.last_write_ok = false;
 	takers_disown(leaver);
 	taker_leave(leaver);
 	assert_true(lock->held_back);
 	rig_expect_sent(rig, "watch /locks/a/#3-2");
 	assert_int_equal(leaver->entry.state, ENTRY_PRESENT);
-	lock->unproved = NULL;
+	lock->unseen = NULL;
 	takers_turn(rig);
 	rig_expect_sent(rig, "delete /locks/a/#2-1, children /locks/a");
 }
@@ -331,12 +331,12 @@ static void front_leaves(void **state)
 	struct lock *lock = taker->entry.lock;
 
 	assert_ptr_equal(lock->front, taker);
-	lock->unproved = &taker->entry;
+	lock->unseen = &taker->entry;
 	lock->wants_lease = lock->behind_leaver = true;
 	lock_untouch(lock);
 	taker_fail(taker, -ENOENT);
 	assert_null(lock->front);
-	assert_null(lock->unproved);
+	assert_null(lock->unseen);
 	assert_false(lock->wants_lease || lock->behind_leaver);
 	assert_true(lock->touched);
 }
@@ -540,22 +540,22 @@ static void saves(void **state)
 	assert_int_equal(image.state, STATE_WAITING);
 	assert_int_equal(image.limit_at_us, limit_us);
 	taker_grant(taker, true);
-	taker->entry.lock->unproved = &taker->entry;
+	taker->entry.lock->unseen = &taker->entry;
 	image = saved(taker);
 	assert_int_equal(image.state, STATE_WAITING);
-	assert_int_equal(image.flags & (STATE_TAKER_DUE | STATE_TAKER_UNPROVED), 0);
+	assert_int_equal(image.flags & (STATE_TAKER_DUE | STATE_TAKER_UNSEEN), 0);
 	assert_int_equal(image.held_since_ms, -1);
 	assert_int_equal(image.limit_at_us, limit_us);
 	assert_true(image.recheck_at_us == LC_FOREVER);
 	takers_turn(rig);
 	image = saved(taker);
 	assert_int_equal(image.state, STATE_HELD);
-	assert_true(image.flags & STATE_TAKER_UNPROVED);
+	assert_true(image.flags & STATE_TAKER_UNSEEN);
 	assert_true(image.held_since_ms > 0);
 	assert_true(image.limit_at_us == LC_FOREVER);
 	assert_int_equal(image.recheck_at_us, rig->now_us + 20 * MS);
 	assert_true(image.until_us == LC_FOREVER);
-	taker->entry.lock->unproved = NULL;
+	taker->entry.lock->unseen = NULL;
 	takers_answer_list(rig, "#2-1");
 	taker->until_us = STATE_TIME_MAX + 1; /* later than ever is never */
 	assert_true(saved(taker).until_us == LC_FOREVER);

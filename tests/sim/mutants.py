@@ -338,11 +338,11 @@ mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
        'if (entry->gone ||',
        sim())
 mutant(11, 'hand_off_unguarded', 'handoff.c',
-       '\t\tlock->unproved = &next->entry;\n',
+       '\t\tlock->unseen = &next->entry;\n',
        '',
        sim('evictions', 10630))
-mutant(11, 'leaver_deleted_before_the_next_is_proved', 'batch.c',
-       '\t\tif (lock->unproved && !take_check(multi, lock->unproved))\n\t\t\treturn false;\n',
+mutant(11, 'leaver_deleted_before_the_next_is_seen', 'batch.c',
+       '\t\tif (lock->unseen && !take_check(multi, lock->unseen))\n\t\t\treturn false;\n',
        '',
        sim('evictions', 10630))
 mutant(11, 'hand_off_without_lease', 'handoff.c',
@@ -350,16 +350,16 @@ mutant(11, 'hand_off_without_lease', 'handoff.c',
        '!lock_is_watched(lock))',
        sim('leases', 440))
 mutant(11, 'leaver_kept_for_ever', 'taker.c',
-       '\tif (lock->unproved == &taker->entry)\n\t\tlock->unproved = NULL;\n',
+       '\tif (lock->unseen == &taker->entry)\n\t\tlock->unseen = NULL;\n',
        '',
        sim())
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
-       '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lc->entries->events->proved(',
-       '\tentry->lc->entries->events->proved(',
+       '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lc->entries->events->seen(',
+       '\tentry->lc->entries->events->seen(',
        TAKERS)
 mutant(11, 'proved_by_another_one', 'handoff.c',
-       '\tif (lock->unproved != entry)\n\t\treturn;\n',
+       '\tif (lock->unseen != entry)\n\t\treturn;\n',
        '',
        sim('evictions', 13300))
 
@@ -387,7 +387,7 @@ mutant(30, 'any_event_is_the_grant', 'listing.c',
        'if (watched && handoff_by_event(lock, znode))',
        sim())
 mutant(30, 'event_grants_what_is_gone', 'handoff.c',
-       'if (!is_next(taker, znode) || !entry_is_proved(&taker->entry) ||',
+       'if (!is_next(taker, znode) || !entry_is_seen(&taker->entry) ||',
        'if (!is_next(taker, znode) ||',
        HANDOFF)
 mutant(30, 'event_grants_without_a_lease', 'handoff.c',
@@ -784,7 +784,7 @@ mutant(19, 'unknown_transaction_sent_again', 'batch.c',
        'bool definite = answer->result != ENSEMBLE_OK &&',
        sim('cuts'))
 mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
-       'bool alone = entry->alone || !lock->batch.proven ||',
+       'bool alone = entry->alone || !lock->batch.last_write_ok ||',
        'bool alone =',
        sim('evictions'))
 
@@ -1229,7 +1229,7 @@ mutant(38, 'unclaimed_stay', 'adopt.c',
        '(void)lc;',
        ADOPT)
 mutant(38, 'guard_of_a_hand_off_forgotten', 'entry.c',
-       'if (taker->flags & STATE_TAKER_UNPROVED)',
+       'if (taker->flags & STATE_TAKER_UNSEEN)',
        'if (0)',
        ADOPT_CHANGED)
 mutant(38, 'end_forgotten_at_use', 'taker.c',

@@ -426,7 +426,7 @@ static void bad_takers(void **unused)
 	TAKER(WAITING, STATE_PRESENT, taker->wait = STATE_PROBING);
 	TAKER(WAITING, STATE_PRESENT, taker->flags = STATE_TAKER_DUE);
 	TAKER(WAITING, STATE_UNKNOWN, taker->flags = STATE_TAKER_GONE);
-	TAKER(WAITING, STATE_PRESENT, taker->flags = STATE_TAKER_UNPROVED);
+	TAKER(WAITING, STATE_PRESENT, taker->flags = STATE_TAKER_UNSEEN);
 	TAKER(WAITING, STATE_ABSENT, taker->replaces = 7);
 	TAKER(WAITING, STATE_ABSENT, taker->replaces = 5);
 	TAKER(WAITING, STATE_ABSENT, taker->asked_us = NOW + 1);
@@ -538,9 +538,9 @@ static void twice_the_same(void **unused)
 	assert_int_equal(check_records(records, 3), 0);
 	assert_int_equal(check_records(records, 4), -EPROTO);
 	records[3] = a_taker(6, STATE_HELD, STATE_PRESENT);
-	records[2].fixed.taker.flags = STATE_TAKER_UNPROVED;
+	records[2].fixed.taker.flags = STATE_TAKER_UNSEEN;
 	assert_int_equal(check_records(records, 4), 0);
-	records[3].fixed.taker.flags = STATE_TAKER_UNPROVED;
+	records[3].fixed.taker.flags = STATE_TAKER_UNSEEN;
 	assert_int_equal(check_records(records, 4), -EPROTO);
 	records[3].texts[0] = "another";
 	assert_int_equal(check_records(records, 4), 0);

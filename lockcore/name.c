@@ -14,32 +14,31 @@
 
 #define DIGITS 10
 
-static bool ends_with(const char *text, size_t len, const char *end)
+/* The value of ten digits; -1: they are not all digits. */
+static int64_t read_digits(const char *text)
 {
-	size_t n = strlen(end);
+	int64_t number = 0;
 
-	return len >= n && memcmp(text + len - n, end, n) == 0;
+	for (int i = 0; i < DIGITS; i++) {
+		if (!isdigit((unsigned char)text[i]))
+			return -1;
+		number = number * 10 + (text[i] - '0');
+	}
+	return number;
 }
 
 bool name_is_numbered(const char *name)
 {
 	size_t len = strlen(name);
 
-	if (len < DIGITS)
-		return false;
-	for (size_t i = len - DIGITS; i < len; i++)
-		if (!isdigit((unsigned char)name[i]))
-			return false;
-	return true;
+	return len >= DIGITS && read_digits(name + len - DIGITS) >= 0;
 }
 
 /* The number, and where the text before it ends. A wrapped counter prints as a minus
  * sign and ten digits from -2147483648 to -1000000000, to be told from the '-' that
  * ends most prefixes. */
-static int64_t parse_number(const char *name, size_t *ret_before)
+static int64_t signed_number(const char *name, size_t before, int64_t number, size_t *ret_before)
 {
-	size_t before = strlen(name) - DIGITS;
-	int64_t number = strtoll(name + before, NULL, 10);
 	bool minus = before > 0 && name[before - 1] == '-';
 	bool doubled = before > 1 && minus && name[before - 2] == '-';
 
@@ -51,32 +50,39 @@ static int64_t parse_number(const char *name, size_t *ret_before)
 	return number;
 }
 
-/* Reads the hex digits of a UUID at the usual places. */
+/* The value of so many hex digits, with a `-` behind them. Each mount that waits lists the lock, so
+ * there may be very many names: no branch depends on a digit. */
+static uint64_t read_hex(const char **text, int digits, bool *good)
+{
+	/* One more than the value; 0: no digit. */
+	static const unsigned char values[256] = {
+		['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+		['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+		['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	};
+	uint64_t number = 0;
+
+	for (int i = 0; i < digits; i++) {
+		unsigned value = values[(unsigned char)*(*text)++];
+
+		*good &= value > 0;
+		number = number << 4 | ((value - 1) & 0xf);
+	}
+	*good &= *(*text)++ == '-';
+	return number;
+}
+
+/* A UUID with a `-` behind it. */
 static bool parse_uuid(const char *text, uint64_t *ret_high, uint64_t *ret_low)
 {
-	uint64_t half[2] = {0, 0};
-	int digits = 0;
+	bool good = true;
 
-	for (int i = 0; i < 36; i++) {
-		int c = (unsigned char)text[i], value;
-
-		if (i == 8 || i == 13 || i == 18 || i == 23) {
-			if (c != '-')
-				return false;
-			continue;
-		}
-		if (c >= '0' && c <= '9')
-			value = c - '0';
-		else if (c >= 'a' && c <= 'f')
-			value = c - 'a' + 10;
-		else
-			return false;
-		half[digits / 16] = half[digits / 16] << 4 | (uint64_t)value;
-		digits++;
-	}
-	*ret_high = half[0];
-	*ret_low = half[1];
-	return true;
+	*ret_high = read_hex(&text, 8, &good) << 32;
+	*ret_high |= read_hex(&text, 4, &good) << 16;
+	*ret_high |= read_hex(&text, 4, &good);
+	*ret_low = read_hex(&text, 4, &good) << 48;
+	*ret_low |= read_hex(&text, 12, &good);
+	return good;
 }
 
 static bool host_character(char c)
@@ -91,7 +97,7 @@ static bool parse_ours(const char *name, size_t len, struct entry_name *out)
 	size_t host = 3 + 36 + 1, end, dot;
 	long pid = 0;
 
-	if (len < host + tail || memcmp(name, "_c_", 3) != 0 || name[host - 1] != '-' ||
+	if (len < host + tail || memcmp(name, "_c_", 3) != 0 ||
 	    !parse_uuid(name + 3, &out->session_half, &out->taker_half))
 		return false;
 	end = len - tail;
@@ -114,24 +120,47 @@ static bool parse_ours(const char *name, size_t len, struct entry_name *out)
 	return true;
 }
 
+/* What stands before the number. None of them ends with another one. */
+static const struct ending {
+	const char *text;
+	size_t len;
+	enum lc_mode mode;
+	bool incompatible;
+} endings[] = {
+	{"-lock-", 6, LC_EXCLUSIVE, false},  {"-rlock-", 7, LC_SHARED, false},
+	{"__lock__", 8, LC_EXCLUSIVE, true}, {"__rlock__", 9, LC_SHARED, true},
+	{"__WRIT__", 8, LC_EXCLUSIVE, true}, {"__READ__", 8, LC_SHARED, true},
+};
+
+/* NULL: none of these. */
+static const struct ending *find_ending(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		const struct ending *ending = &endings[i];
+
+		if (len >= ending->len &&
+		    memcmp(name + len - ending->len, ending->text, ending->len) == 0)
+			return ending;
+	}
+	return NULL;
+}
+
 bool name_parse(const char *name, struct entry_name *ret_name)
 {
-	static const char *const shared[] = {"-rlock-", "__rlock__", "__READ__"};
-	static const char *const incompatible[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
 	struct entry_name out = {.mode = LC_EXCLUSIVE, .host = "-"};
-	size_t len;
+	const struct ending *ending;
+	size_t len = strlen(name);
+	int64_t number = len < DIGITS ? -1 : read_digits(name + len - DIGITS);
 
-	if (!name_is_numbered(name))
+	if (number < 0)
 		return false;
-	out.number = parse_number(name, &len);
-	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
-		if (ends_with(name, len, shared[i]))
-			out.mode = LC_SHARED;
-	for (size_t i = 0; i < sizeof(incompatible) / sizeof(incompatible[0]); i++)
-		out.incompatible |= ends_with(name, len, incompatible[i]);
-	if ((out.mode == LC_SHARED && ends_with(name, len, "-rlock-")) ||
-	    ends_with(name, len, "-lock-"))
-		out.ours = parse_ours(name, len, &out);
+	out.number = signed_number(name, len - DIGITS, number, &len);
+	ending = find_ending(name, len);
+	if (ending) {
+		out.mode = ending->mode;
+		out.incompatible = ending->incompatible;
+		out.ours = !ending->incompatible && parse_ours(name, len, &out);
+	}
 	if (!out.ours) {
 		out.session_half = out.taker_half = 0;
 		out.pid = 0;

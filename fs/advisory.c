@@ -237,7 +237,7 @@ static const struct lc_entry *in_the_way(const struct node *node, const struct l
 		if (!first)
 			first = entry;
 		/* One of several slots may be left. */
-		if (mode == LC_SHARED || entry->mode == LC_SHARED || !entry->ours ||
+		if (mode == LC_SHARED || entry->mode == LC_SHARED || !entry->of_mount ||
 		    ++alike >= slots)
 			return first;
 	}
@@ -249,7 +249,8 @@ static void describe_lock(const struct face *face, const struct node *node,
 {
 	const struct claim *claim = claim_of_entry(node, entry);
 	bool shared = entry->mode == LC_SHARED;
-	bool here = entry->ours && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0;
+	bool here =
+		entry->of_mount && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0;
 
 	/* After exclusive fcntl locks are made shared, the entry still says exclusive. */
 	if (claim && claim->kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)

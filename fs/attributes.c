@@ -95,7 +95,8 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	case NODE_ENTRY:
 		st.st_mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
 		/* Data that other clients wrote is not believed. */
-		st.st_uid = node->entry.ours && node->entry.uid >= 0 ? (uid_t)node->entry.uid : 0;
+		st.st_uid =
+			node->entry.of_mount && node->entry.uid >= 0 ? (uid_t)node->entry.uid : 0;
 		st.st_gid = st.st_uid;
 		st.st_size = VIEW_SIZE;
 		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry.since_ms);

@@ -165,7 +165,7 @@ static int look_for_open(void *ctx)
 {
 	struct mount *mount = ctx;
 
-	if (mountpoint_is_ours(mount->at->mountpoint))
+	if (mountpoint_is_zklockfs(mount->at->mountpoint))
 		return 1;
 	scan_all(mount->at->device, found_open, mount);
 	return mount->open;

@@ -48,13 +48,13 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-/* The topmost mount there, if it is one of ours. */
+/* The topmost mount there, if it is a zklockfs. */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
 	size_t size = 0;
-	bool ours = false;
+	bool found = false;
 
 	if (!file)
 		return false;
@@ -67,16 +67,16 @@ bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32
 		unescape(where);
 		if (strcmp(where, path) != 0)
 			continue;
-		ours = strncmp(rest + 3, MOUNTPOINT_TYPE " ", strlen(MOUNTPOINT_TYPE " ")) == 0;
+		found = strncmp(rest + 3, MOUNTPOINT_TYPE " ", strlen(MOUNTPOINT_TYPE " ")) == 0;
 		*ret_mount_id = id;
 		strcpy(ret_device, device);
 	}
 	free(line);
 	fclose(file);
-	return ours;
+	return found;
 }
 
-bool mountpoint_is_ours(const char *path)
+bool mountpoint_is_zklockfs(const char *path)
 {
 	char device[32];
 	int id;
@@ -127,8 +127,9 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 
 	if (is_dead(path)) {
 		result = absolute(path);
-		if (!result || !mountpoint_is_ours(result))
-			return fail(result, ret_why, "a dead mount that is not ours stands there");
+		if (!result || !mountpoint_is_zklockfs(result))
+			return fail(result, ret_why,
+			            "a dead mount of another filesystem stands there");
 		pid_t child = mountpoint_detach(result);
 
 		if (child > 0)
@@ -142,7 +143,7 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 		return fail(result, ret_why, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return fail(result, ret_why, strerror(ENOTDIR));
-	if (mountpoint_is_ours(result))
+	if (mountpoint_is_zklockfs(result))
 		return fail(result, ret_why, "zklockfs is mounted there already");
 	return result;
 }

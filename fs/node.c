@@ -376,7 +376,7 @@ static void entry_carry(struct carry *carry, struct node *node)
 {
 	const char *znode = carry_text(carry, node->znode);
 
-	CARRY_BOOL(carry, node->entry.ours);
+	CARRY_BOOL(carry, node->entry.of_mount);
 	CARRY_BOOL(carry, node->entry.held);
 	CARRY_64(carry, node->entry.uid);
 	CARRY_64(carry, node->entry.since_ms);

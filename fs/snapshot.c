@@ -34,7 +34,7 @@ void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *ent
 
 	if (entry->repeat > 0)
 		snprintf(repeat, sizeof(repeat), ".%u", entry->repeat);
-	if (entry->ours)
+	if (entry->of_mount)
 		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-%d-%s%s", entry->number,
 		         mode, (int)entry->pid, entry->host, repeat);
 	else
@@ -178,7 +178,7 @@ void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
 	item->read = true;
 	item->facts = (struct entry_facts){
 		.token = info->token,
-		.ours = entry->ours,
+		.of_mount = entry->of_mount,
 		.held = entry->held,
 		.uid = info->uid,
 		.since_ms = entry->held && info->held_since_ms >= 0 ? info->held_since_ms

@@ -22,7 +22,7 @@ void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *ent
 
 /* The facts of an entry that stat(2) needs. */
 struct entry_facts {
-	bool ours, held;
+	bool of_mount, held;
 	int64_t uid;      /* -1: unknown */
 	int64_t since_ms; /* it holds, or waits */
 	int64_t token;    /* another entry may have its name one day */

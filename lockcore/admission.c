@@ -71,7 +71,7 @@ static void answer_immediate(struct lock *lock, const struct queue *queue, struc
 			continue;
 		crowd.all++;
 		crowd.exclusive += name->mode == LC_EXCLUSIVE;
-		crowd.apart += name->mode == LC_SHARED || !name->ours;
+		crowd.apart += name->mode == LC_SHARED || !name->of_mount;
 	}
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
 		if (!probes(taker, queue) || refuse_immediate(lock, queue, &crowd, taker))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * digest.c - see digest.h. SHA-1 is the ensemble's choice, not ours.
+ * digest.c - see digest.h. The ensemble wants SHA-1.
  */
 #include "digest.h"
 

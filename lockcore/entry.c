@@ -176,14 +176,14 @@ void entry_finish(struct entry *entry)
 	free(entry->reason);
 }
 
-void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool ours)
+void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool behind_own)
 {
 	if (!znode || !entry->ahead || strcmp(entry->ahead, znode) != 0) {
 		free(entry->ahead);
 		entry->ahead = znode ? strdup(znode) : NULL;
 	}
 	entry->ahead_first = first && entry->ahead;
-	entry->ahead_ours = ours && entry->ahead;
+	entry->ahead_behind_own = behind_own && entry->ahead;
 }
 
 bool entry_is_queued(const struct entry *entry)
@@ -200,7 +200,7 @@ struct entry *entry_named(struct lock *lock, const struct entry_name *name)
 {
 	struct entry *entry = NULL;
 
-	if (name->ours && name->session_half == lock->lc->session->half)
+	if (name->of_mount && name->session_half == lock->lc->session->half)
 		entry = entry_find(lock->lc, name->taker_half);
 	return entry && entry->lock == lock ? entry : NULL;
 }

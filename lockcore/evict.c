@@ -267,7 +267,7 @@ static bool may_evict(const struct evict_call *evict, const struct ensemble_answ
 	if (evict->uid == 0 || evict->owner)
 		return true;
 	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
-	return evict->name.ours && answer->stat->ephemeral_owner != 0 &&
+	return evict->name.of_mount && answer->stat->ephemeral_owner != 0 &&
 	       info.uid == (int64_t)evict->uid;
 }
 
@@ -309,7 +309,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		call_send(call, ensemble_get(evict->lock), check_lock_owner, evict);
 		return;
 	}
-	if (!evict->name.ours || answer->stat->ephemeral_owner == 0) {
+	if (!evict->name.of_mount || answer->stat->ephemeral_owner == 0) {
 		lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
 		evict->deleting = true;
 		send_change(evict, ensemble_delete(call->path, answer->stat->version),

@@ -37,7 +37,7 @@
  *      - That B is ahead of A, and first, was shown by a listing, however old. Since numbers
  *        only rise, what comes later comes behind A.
  *      - Or the listing showed our entry X directly before B, X was first, and X is gone now:
- *        then B is first since (`ours`). X was the holder before, as a rule. So a mount need
+ *        then B is first since (`behind_own`). X was the holder before, as a rule. So a mount need
  *        not list the lock for each of its waiters.
  *      - A is there. Its watch was answered on this connection (entry_is_seen), and nothing
  *        has come since. A server tells one connection what happens in the order in which it
@@ -276,6 +276,6 @@ void handoff_absent(struct entry *entry)
 	if (!next)
 		return;
 	next->entry.adjacent &= entry->adjacent;
-	next->entry.ahead_first |= next->entry.ahead_ours && entry->first;
-	next->entry.ahead_ours = false;
+	next->entry.ahead_first |= next->entry.ahead_behind_own && entry->first;
+	next->entry.ahead_behind_own = false;
 }

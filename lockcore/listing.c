@@ -35,7 +35,7 @@ static void match_stranger(struct lock *lock, const struct queue_entry *shown, u
 
 	if (entry && entry_may_be(entry, shown->znode)) {
 		entry_found(entry, shown->znode, number);
-	} else if (shown->name.ours && shown->name.session_half == lock->lc->session->half) {
+	} else if (shown->name.of_mount && shown->name.session_half == lock->lc->session->half) {
 		if (*strangers == lock->orphans_seen && orphan_check(lock, shown))
 			lock->orphans_seen++;
 		++*strangers;

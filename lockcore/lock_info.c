@@ -130,7 +130,7 @@ void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *
 		.znode = entry->znode,
 		.number = entry->name.number,
 		.mode = entry->name.mode,
-		.ours = entry->name.ours,
+		.of_mount = entry->name.of_mount,
 		.incompatible = entry->name.incompatible,
 		.held = queue_blocker(queue, i) < 0,
 		.pid = entry->name.pid,

@@ -364,11 +364,11 @@ struct lc_entry {
 	int64_t number;    /* the sequence number */
 	unsigned repeat;   /* how many entries before it have the same number */
 	enum lc_mode mode;
-	bool ours;         /* of a zklockfs mount, by the form of the name */
+	bool of_mount;     /* of any mount, by the form of the name */
 	bool incompatible; /* of a client that would not wait for our entries: takers get EPROTO
 	                        * while it is in the queue */
 	bool held;         /* it need not wait for any entry before it */
-	char host[LC_HOST_MAX + 1]; /* "-" when not ours */
+	char host[LC_HOST_MAX + 1]; /* "-" unless of_mount */
 	pid_t pid;                  /* 0 when unknown */
 };
 

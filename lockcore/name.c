@@ -91,7 +91,7 @@ static bool host_character(char c)
 }
 
 /* `_c_<uuid>-<host>.<pid>-lock-`, without the digits. */
-static bool parse_ours(const char *name, size_t len, struct entry_name *out)
+static bool parse_of_mount(const char *name, size_t len, struct entry_name *out)
 {
 	size_t tail = out->mode == LC_SHARED ? strlen("-rlock-") : strlen("-lock-");
 	size_t host = 3 + 36 + 1, end, dot;
@@ -159,9 +159,9 @@ bool name_parse(const char *name, struct entry_name *ret_name)
 	if (ending) {
 		out.mode = ending->mode;
 		out.incompatible = ending->incompatible;
-		out.ours = !ending->incompatible && parse_ours(name, len, &out);
+		out.of_mount = !ending->incompatible && parse_of_mount(name, len, &out);
 	}
-	if (!out.ours) {
+	if (!out.of_mount) {
 		out.session_half = out.taker_half = 0;
 		out.pid = 0;
 		strcpy(out.host, "-");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * name.h - names, both ways: what our entries are called, what other clients'
+ * name.h - names, both ways: what a mount's entries are called, what other clients'
  * entries say, and which names a lock can have. Pure.
  *
  *   _c_<uuid>-<host>.<pid>-lock-<seq>      exclusive
@@ -26,7 +26,7 @@ struct entry_name {
 	enum lc_mode mode; /* shared only for the spellings known to mean it */
 	bool incompatible; /* of a kind that would not wait for our entries: plain
 	                          * kazoo, Curator's InterProcessReadWriteLock */
-	bool ours;         /* by shape; then the fields below are set */
+	bool of_mount;     /* any mount's, by its form; then the fields below are set */
 	uint64_t session_half, taker_half;
 	char host[LC_HOST_MAX + 1];
 	pid_t pid;

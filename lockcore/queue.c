@@ -67,7 +67,7 @@ void queue_judge(struct queue *queue, unsigned slots)
 			entry->blocker = i < slots ? -1 : (ssize_t)i - 1;
 		if (!shared)
 			exclusive = (ssize_t)i;
-		if (shared || !entry->name.ours)
+		if (shared || !entry->name.of_mount)
 			apart = (ssize_t)i;
 	}
 }

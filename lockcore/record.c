@@ -227,7 +227,7 @@ enum record_kind record_kind(const void *data, size_t len)
 {
 	if (len == 0)
 		return RECORD_NONE;
-	return has_magic(data, len) && len <= RECORD_DATA_MAX ? RECORD_OURS : RECORD_FOREIGN;
+	return has_magic(data, len) && len <= RECORD_DATA_MAX ? RECORD_OF_MOUNT : RECORD_FOREIGN;
 }
 
 unsigned record_slots(const void *data, size_t len)

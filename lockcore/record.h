@@ -53,16 +53,16 @@ bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX +
 
 enum record_kind {
 	RECORD_NONE, /* no data: made by another client, free for our record */
-	RECORD_OURS,
+	RECORD_OF_MOUNT,
 	RECORD_FOREIGN, /* another client's, never to be overwritten; or too long */
 };
 enum record_kind record_kind(const void *data, size_t len);
 
-/* False: no record of ours, or no complete one. */
+/* False: no record of a mount, or no complete one. */
 bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_attributes);
 /* How many may hold the lock: 1 unless our record says otherwise. */
 unsigned record_slots(const void *data, size_t len);
-/* Where its value stands; what is not ours is a value as a whole. */
+/* Where its value stands; what no mount has written is a value as a whole. */
 void record_value(const void *data, size_t len, const char **ret_value, size_t *ret_len);
 struct record_lock {
 	const struct lc_attributes *attributes; /* NULL: as they are, if there are any */

@@ -406,7 +406,7 @@ static bool is_good_name(const struct state_record *record, const struct state_s
 	if (strlen(text) >= sizeof(whole) - (numbered ? 0 : 10) || strchr(text, '/'))
 		return false;
 	strcpy(stpcpy(whole, text), numbered ? "" : "0000000000");
-	return session->id != 0 && name_parse(whole, &name) && name.ours &&
+	return session->id != 0 && name_parse(whole, &name) && name.of_mount &&
 	       name.session_half == session->half && name.taker_half == taker->id &&
 	       (name.mode == LC_SHARED) == ((taker->flags & STATE_TAKER_SHARED) != 0);
 }

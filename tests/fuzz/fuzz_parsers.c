@@ -43,7 +43,7 @@ static char *exact(const uint8_t *data, size_t size)
 
 static bool same(const struct entry_name *a, const struct entry_name *b)
 {
-	return a->number == b->number && a->mode == b->mode && a->ours == b->ours &&
+	return a->number == b->number && a->mode == b->mode && a->of_mount == b->of_mount &&
 	       a->session_half == b->session_half && a->taker_half == b->taker_half &&
 	       strcmp(a->host, b->host) == 0 && a->pid == b->pid;
 }
@@ -57,7 +57,7 @@ static void fuzz_name(const uint8_t *data, size_t size)
 		MUST(name_is_numbered(name));
 		MUST(strlen(parsed.host) > 0 && strlen(parsed.host) <= LC_HOST_MAX);
 		MUST(parsed.number >= INT64_C(-9999999999) && parsed.number <= INT64_C(9999999999));
-		if (parsed.ours) {
+		if (parsed.of_mount) {
 			MUST(parsed.pid >= 0 && strspn(parsed.host, HOST) == strlen(parsed.host));
 			name_format(prefix, parsed.session_half, parsed.taker_half, parsed.host,
 			            parsed.pid, parsed.mode);
@@ -98,7 +98,7 @@ static void fuzz_host(const uint8_t *data, size_t size)
 	wanted = (struct entry_name){
 		.number = data[20],
 		.mode = mode,
-		.ours = true,
+		.of_mount = true,
 		.session_half = halves[0],
 		.taker_half = halves[1],
 		.pid = (pid_t)pid,
@@ -243,14 +243,14 @@ static void fuzz_record_rewrite(const uint8_t *data, size_t size)
 	MUST(slots >= 1 && slots <= LC_SLOTS_MAX);
 	record_value(copy, size, &value, &value_len);
 	MUST(value_len <= size && value + value_len == (char *)copy + size);
-	if (record_kind(copy, size) != RECORD_OURS) {
+	if (record_kind(copy, size) != RECORD_OF_MOUNT) {
 		MUST(value_len == size || size > RECORD_DATA_MAX);
 		MUST(slots == 1 || size > RECORD_DATA_MAX);
 		MUST(!record_parse_lock(copy, size, &out) || size > RECORD_DATA_MAX);
 	}
 	lock = (struct record_lock){&attributes, slots, value, value_len};
 	if (record_rewrite_lock(copy, size, &lock, &text, &len) == 0) {
-		MUST(record_kind(text, len) == RECORD_OURS);
+		MUST(record_kind(text, len) == RECORD_OF_MOUNT);
 		MUST(record_parse_lock(text, len, &out));
 		MUST(memcmp(&out, &attributes, sizeof(out)) == 0 &&
 		     record_slots(text, len) == slots);

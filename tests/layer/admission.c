@@ -171,7 +171,7 @@ static void ahead(void **state)
 		const char *names;
 		enum lc_mode mode;
 		const char *znode;
-		bool first, ours;
+		bool first, behind_own;
 	} rows[] = {
 		{OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), true, false},
 		{OTHER(3) " " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), false, false},
@@ -198,7 +198,7 @@ static void ahead(void **state)
 		else
 			expect(!taker->entry.ahead, "row %zu", i);
 		expect(taker->entry.ahead_first == rows[i].first, "row %zu", i);
-		expect(taker->entry.ahead_ours == rows[i].ours, "row %zu", i);
+		expect(taker->entry.ahead_behind_own == rows[i].behind_own, "row %zu", i);
 		takers_end(rig);
 	}
 }

@@ -375,18 +375,18 @@ static void goes_between_two(void **state)
 static void others_become_first(void **state)
 {
 	static const struct {
-		bool first, ours, is_first;
+		bool first, behind_own, is_first;
 	} rows[] = {{true, true, true}, {false, true, false}, {true, false, false}};
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
 			*next = takers_queue(rig, 2, LC_EXCLUSIVE, 5, "#2-1 " OTHER(3) " #3-5");
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		entry_set_ahead(&next->entry, OTHER(3), false, rows[i].ours);
+		entry_set_ahead(&next->entry, OTHER(3), false, rows[i].behind_own);
 		holder->entry.first = rows[i].first;
 		handoff_absent(&holder->entry);
 		expect(next->entry.ahead_first == rows[i].is_first, "row %zu", i);
-		assert_false(next->entry.ahead_ours);
+		assert_false(next->entry.ahead_behind_own);
 	}
 	entry_set_ahead(&next->entry, OTHER(3), true, false);
 	handoff_absent(&holder->entry);

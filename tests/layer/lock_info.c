@@ -149,8 +149,9 @@ static void list_told(void *ctx, int err, const struct lc_listing *listing)
 
 		rig_tell(ctx, "%d/%u %s%s%s%s %s %d", (int)entry->number, entry->repeat,
 		         entry->mode == LC_SHARED ? "shared" : "exclusive",
-		         entry->ours ? " ours" : "", entry->incompatible ? " incompatible" : "",
-		         entry->held ? " held" : "", entry->host, (int)entry->pid);
+		         entry->of_mount ? " mount's" : "",
+		         entry->incompatible ? " incompatible" : "", entry->held ? " held" : "",
+		         entry->host, (int)entry->pid);
 	}
 	for (size_t i = 0; i < listing->lock_count; i++)
 		rig_tell(ctx, "lock %s", listing->locks[i]);
@@ -186,7 +187,7 @@ static void queue(void **state)
 	rig_expect_sent(rig, "get /locks/a, children /locks/a");
 	rig_answer(rig, &(struct ensemble_answer){.stat = &takers_lock, .data = ""});
 	answer_names(rig, names, LENGTH(names));
-	rig_expect_told(rig, "serial 2, 2/0 shared ours held m2 9, 3/0 exclusive ours m1 7, "
+	rig_expect_told(rig, "serial 2, 2/0 shared mount's held m2 9, 3/0 exclusive mount's m1 7, "
 	                     "4/0 exclusive incompatible - 0, lock alpha, lock zeta");
 }
 

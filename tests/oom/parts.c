@@ -85,7 +85,7 @@ static const char *play_snapshot(void)
 		{.znode = "other-lock-0000000003", .number = 3, .repeat = 1, .host = "-"},
 		{.znode = "_c_x-web.7-lock-0000000004",
 	         .number = 4,
-	         .ours = true,
+	         .of_mount = true,
 	         .host = "web",
 	         .pid = 7},
 	};
@@ -134,7 +134,7 @@ static struct lc_entry_info *infos(void)
 		made[i] = (struct lc_entry_info){
 			.entry = {.znode = "_c_x-web.7-lock-0000000004",
 		                  .number = 4,
-		                  .ours = true,
+		                  .of_mount = true,
 		                  .held = true,
 		                  .host = "web",
 		                  .pid = 7},

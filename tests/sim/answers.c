@@ -256,7 +256,7 @@ void judge_answered(struct question *question, int err)
 static unsigned shape_of(const struct lc_entry *entry)
 {
 	return SHAPE_ENTRY | (entry->mode == LC_SHARED ? SHAPE_SHARED : 0) |
-	       (entry->ours ? SHAPE_OURS : 0);
+	       (entry->of_mount ? SHAPE_OF_MOUNT : 0);
 }
 
 /* An entry is shown as holding exactly if it would hold, with so many slots. */

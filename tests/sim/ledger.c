@@ -20,7 +20,7 @@
 
 /* The judge's own reading: lines, an empty one, the value. */
 struct content {
-	bool ours;
+	bool of_mount;
 	unsigned slots;
 	int64_t gid;
 	const char *value;
@@ -47,7 +47,7 @@ static struct content read_content(const char *data, int data_len)
 
 	if (data_len < 12 || memcmp(data, "zklockfs: 1\n", 12) != 0)
 		return content;
-	content.ours = true;
+	content.of_mount = true;
 	while (line < end && *line != '\n') {
 		const char *next = memchr(line, '\n', (size_t)(end - line));
 		size_t len = (size_t)((next ? next : end) - line);

@@ -81,7 +81,7 @@ static void note_delete(struct sim *sim, struct node *node, const struct transac
 		return;
 	if (replaces(sim, node))
 		return;
-	if (!owner || !(order_shape(node) & SHAPE_OURS)) {
+	if (!owner || !(order_shape(node) & SHAPE_OF_MOUNT)) {
 		if (!node->asked_away)
 			sim_violation(sim, "d: %s is deleted, and nobody has asked for that",
 			              node->path);

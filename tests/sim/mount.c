@@ -119,7 +119,7 @@ static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char
 		node = tree_find(&mount->sim->world.committed, path);
 		return !node || node->stat.ephemeral_owner == mount->host.wire.session;
 	}
-	if (kind != ENSEMBLE_DELETE || !(order_shape(&named) & SHAPE_OURS))
+	if (kind != ENSEMBLE_DELETE || !(order_shape(&named) & SHAPE_OF_MOUNT))
 		return true;
 	taker = judge_owner(mount->sim, &named);
 	/* By whom, if it was evicted here? Or what if it had stayed without a session? */

@@ -423,11 +423,11 @@ mutant(30, 'ahead_where_numbers_repeat', 'admission.c',
        'queue->slots == 1 &&',
        HANDOFF)
 mutant(30, 'any_of_ours_makes_the_next_first', 'handoff.c',
-       'next->entry.ahead_first |= next->entry.ahead_ours && entry->first;',
-       'next->entry.ahead_first |= next->entry.ahead_ours;',
+       'next->entry.ahead_first |= next->entry.ahead_behind_own && entry->first;',
+       'next->entry.ahead_first |= next->entry.ahead_behind_own;',
        sim())
 mutant(30, 'ours_is_for_ever', 'handoff.c',
-       '\tnext->entry.ahead_ours = false;\n',
+       '\tnext->entry.ahead_behind_own = false;\n',
        '',
        HANDOFF)
 mutant(30, 'each_is_listed_for_itself', 'listing.c',
@@ -516,12 +516,12 @@ mutant(13, 'one_slot_too_many', 'queue.c',
        'entry->blocker = i < slots + (slots > 1) ?',
        sim())
 mutant(13, 'strangers_fill_a_slot', 'queue.c',
-       'if (shared || !entry->name.ours)',
+       'if (shared || !entry->name.of_mount)',
        'if (shared)',
        sim())
 mutant(13, 'a_slot_beside_readers', 'queue.c',
-       'if (shared || !entry->name.ours)',
-       'if (!entry->name.ours)',
+       'if (shared || !entry->name.of_mount)',
+       'if (!entry->name.of_mount)',
        sim())
 mutant(13, 'slots_do_not_count', 'record.c',
        '\treturn (unsigned)slots;',
@@ -615,8 +615,8 @@ mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
 # ---- 17: whose entry ----
 
 mutant(17, 'sweep_by_host', 'listing.c',
-       '} else if (shown->name.ours && shown->name.session_half == lock->lc->session->half) {',
-       '} else if (shown->name.ours && strcmp(shown->name.host, lock->lc->host) == 0) {',
+       '} else if (shown->name.of_mount && shown->name.session_half == lock->lc->session->half) {',
+       '} else if (shown->name.of_mount && strcmp(shown->name.host, lock->lc->host) == 0) {',
        sim('namesakes'),
        ('orphan.c', ' || answer->stat->ephemeral_owner != lc->session->id', ''))
 mutant(17, 'sweep_without_asking_the_owner', 'orphan.c',
@@ -820,12 +820,12 @@ mutant(20, 'change_given_up', 'change.c',
 # ---- 21: eviction ----
 
 mutant(21, 'evicted_at_once', 'evict.c',
-       'if (!evict->name.ours || answer->stat->ephemeral_owner == 0)',
+       'if (!evict->name.of_mount || answer->stat->ephemeral_owner == 0)',
        'if (1)',
        EVICTION)
 mutant(21, 'evicted_by_nobody', 'evict.c',
-       'if (!evict->name.ours || answer->stat->ephemeral_owner == 0)',
-       'if (!evict->name.ours)',
+       'if (!evict->name.of_mount || answer->stat->ephemeral_owner == 0)',
+       'if (!evict->name.of_mount)',
        EVICTION)
 mutant(21, 'mark_by_any_version', 'evict.c',
        'ensemble_set(call->path, data, len, answer->stat->version)',
@@ -949,7 +949,7 @@ mutant(33, 'evicted_by_anybody', 'evict.c',
        'if (0)',
        EVICTION)
 mutant(33, 'believes_another_client', 'evict.c',
-       'return evict->name.ours && answer->stat->ephemeral_owner != 0 &&',
+       'return evict->name.of_mount && answer->stat->ephemeral_owner != 0 &&',
        'return',
        EVICTION)
 mutant(33, 'evicted_by_the_former_owner', 'evict.c',
@@ -1025,7 +1025,7 @@ mutant(24, 'holder_does_not_watch_itself', 'taker.c',
        sim('operators', 290))
 mutant(25, 'other_families_do_not_count', 'queue.c',
        '\t\tif (!name_parse(names[i], &entry->name))',
-       '\t\tif (!name_parse(names[i], &entry->name) || !entry->name.ours)',
+       '\t\tif (!name_parse(names[i], &entry->name) || !entry->name.of_mount)',
        sim())
 
 # ---- 24: who waits behind ----

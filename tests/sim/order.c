@@ -13,7 +13,7 @@
  * they are, the last moment is the best one. So what is kept of the past is the last
  * moment of each such span.
  *
- * Beside an entry whose client does not wait for ours nobody is let in. But such a client that
+ * Beside an entry whose client does not wait for a mount's nobody is let in. But such a client that
  * comes behind an entry takes the lock whether that one waits or holds: it is no reason to wait.
  */
 #include "sim.h"
@@ -32,7 +32,7 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && !memcmp(text + len - n, end, n);
 }
 
-/* Ours end in "-<host>.<pid>-lock-<number>", or "-rlock-". -1: not ours. */
+/* A mount's end in "-<host>.<pid>-lock-<number>", or "-rlock-". -1: another one. */
 static int read_pid(const char *name, size_t len)
 {
 	size_t tail = ends_with(name, len, "-rlock-") ? 7 : 6, end;
@@ -69,7 +69,7 @@ static unsigned read_shape(const struct node *node, int *ret_pid)
 		shape |= SHAPE_STRAY;
 	*ret_pid = read_pid(node->name, len);
 	if (*ret_pid >= 0)
-		shape |= SHAPE_OURS;
+		shape |= SHAPE_OF_MOUNT;
 	return shape;
 }
 
@@ -122,7 +122,7 @@ void crowd_add(struct crowd *crowd, unsigned shape)
 		return;
 	crowd->all++;
 	crowd->exclusive += !(shape & SHAPE_SHARED);
-	crowd->apart += shape & SHAPE_SHARED || !(shape & SHAPE_OURS);
+	crowd->apart += shape & SHAPE_SHARED || !(shape & SHAPE_OF_MOUNT);
 }
 
 bool crowd_admits(const struct crowd *crowd, enum lc_mode mode, unsigned slots)

@@ -37,7 +37,7 @@ static void evicting_others(void **state)
 	assert_int_equal(evict(host, "build", znode), 0);
 	assert_false(is_there(stage, znode));
 	assert_int_equal(evict(host, "build", znode), -ENOENT);
-	make_entry(stage, 0, OURS, "", znode);
+	make_entry(stage, 0, OF_MOUNT, "", znode);
 	assert_int_equal(evict(host, "build", znode), 0);
 	assert_false(is_there(stage, znode));
 	assert_int_equal(evict(host, "build", "no-number"), -ENOENT);
@@ -71,7 +71,7 @@ static void evicting_from_the_dead(void **state)
 		put(stage, BUILD, "");
 		snprintf(node, sizeof(node), ROOT "/.zklockfs/0123456789abcdef");
 		put(stage, node, "web9");
-		make_entry(stage, session, OURS, rows[i].data, znode);
+		make_entry(stage, session, OF_MOUNT, rows[i].data, znode);
 		assert_int_equal(evict(&stage->hosts[0], "build", znode), 0);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		snprintf(data, sizeof(data), "evict: uid 0 pid 1 (sh) on m9\n%s", rows[i].data);
@@ -110,7 +110,7 @@ static void evicting_without_patience(void **state)
 		bool marked;
 
 		put(stage, BUILD, "");
-		make_entry(stage, session, OURS, "", znode);
+		make_entry(stage, session, OF_MOUNT, "", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		question = stage_ask_evict(&stage->hosts[0], "build", znode, &root);
 		run(stage, i * 50);
@@ -142,7 +142,7 @@ static void evicting_with_trouble(void **state)
 		struct question *q;
 
 		put(stage, BUILD, "");
-		make_entry(stage, session, OURS, "host: web9\n", znode);
+		make_entry(stage, session, OF_MOUNT, "host: web9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		q = stage_ask_evict(host, "build", znode, EVICTOR(.name = "me"));
 		run(stage, i * 200);
@@ -200,7 +200,7 @@ static void evicting_what_changes(void **state)
 static void who_may_evict(void **state)
 {
 	static const struct {
-		bool ours;
+		bool of_mount;
 		uid_t uid;
 		int64_t other;
 		int result;
@@ -220,7 +220,8 @@ static void who_may_evict(void **state)
 		struct node *node;
 
 		make_entry(stage, world_foreign_session(&stage->world, false),
-		           rows[i].ours ? OURS : "other-lock-", "host: web9\nuid: 9\n", znode);
+		           rows[i].of_mount ? OF_MOUNT : "other-lock-", "host: web9\nuid: 9\n",
+		           znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		node = node_of(stage, path);
 		q = stage_ask_evict(host, "build", znode,
@@ -247,7 +248,7 @@ static void evicted_by_the_former_owner(void **state)
 
 		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		make_entry(stage, world_foreign_session(&stage->world, false),
-		           i % 2 ? OURS : "other-lock-", "uid: 9\n", znode);
+		           i % 2 ? OF_MOUNT : "other-lock-", "uid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		q = stage_ask_evict(&stage->hosts[0], "build", znode,
 		                    EVICTOR(.uid = 7, .name = "me"));

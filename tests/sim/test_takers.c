@@ -252,14 +252,14 @@ static void fewer_slots_where_numbers_repeat(void **state)
 
 		put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 2\n\n");
 		world_set_counter(&stage->world, BUILD, INT32_MAX - 10);
-		make_entry(stage, session, OURS, "host: web9\n", znode);
+		make_entry(stage, session, OF_MOUNT, "host: web9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 		assert_int_equal(holder.result, 0);
 		take(&waiter, &stage->hosts[0], "build", LC_EXCLUSIVE);
 		/* Somebody comes, so all look. */
 		assert_int_equal(world_do(&stage->world, session,
-		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/" OURS,
+		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/" OF_MOUNT,
 		                             .ephemeral = true, .sequence = true),
 		                          1, NULL),
 		                 ENSEMBLE_OK);

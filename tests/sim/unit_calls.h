@@ -13,7 +13,7 @@
 
 #define BUILD ROOT "/build"
 /* Of an entry of a mount that is not one of the two. */
-#define OURS "_c_01234567-89ab-cdef-0011-223344556677-web9.7-lock-"
+#define OF_MOUNT "_c_01234567-89ab-cdef-0011-223344556677-web9.7-lock-"
 #define DEFAULTS ((struct lc_attributes){.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0644})
 #define MAGIC "zklockfs: 1\n"
 #define CHANGE(...) ((struct lc_change){__VA_ARGS__})

@@ -75,7 +75,7 @@ static void both_ways(void **state)
 		name_format(prefix, session, taker, host, pid, mode);
 		snprintf(name, sizeof(name), "%s%010" PRId64, prefix, number);
 		out = parsed(name);
-		expect(out.ours && out.mode == mode && out.session_half == session &&
+		expect(out.of_mount && out.mode == mode && out.session_half == session &&
 		               out.taker_half == taker && strcmp(out.host, host) == 0 &&
 		               out.pid == pid && out.number == number,
 		       "%s", name);
@@ -124,13 +124,13 @@ static void foreign_entries(void **state)
 		expect(out.mode == rows[i].mode, "%s: mode", rows[i].name);
 		expect(out.number == rows[i].number, "%s: %lld", rows[i].name,
 		       (long long)out.number);
-		expect(!out.ours && out.pid == 0 && strcmp(out.host, "-") == 0 &&
+		expect(!out.of_mount && out.pid == 0 && strcmp(out.host, "-") == 0 &&
 		               out.session_half == 0 && out.taker_half == 0,
-		       "%s is not ours", rows[i].name);
+		       "%s is no mount's", rows[i].name);
 	}
 }
 
-/* Almost ours: waited for like any other, but nothing is believed. */
+/* Almost a mount's: waited for like any other, but nothing is believed. */
 static void not_quite_ours(void **state)
 {
 	static const char *const names[] = {
@@ -166,9 +166,9 @@ static void not_quite_ours(void **state)
 		struct entry_name out = parsed(names[i]);
 
 		expect(out.number == 1 && out.mode == LC_EXCLUSIVE, "%s", names[i]);
-		expect(!out.ours && out.pid == 0 && strcmp(out.host, "-") == 0 &&
+		expect(!out.of_mount && out.pid == 0 && strcmp(out.host, "-") == 0 &&
 		               out.session_half == 0 && out.taker_half == 0,
-		       "%s is not ours", names[i]);
+		       "%s is no mount's", names[i]);
 	}
 }
 
@@ -263,12 +263,12 @@ static void wrapped_entries_keep_their_mode(void **state)
 
 	(void)state;
 	out = parsed("_c_" UUID "-web1.42-rlock--2147483648");
-	assert_true(out.ours);
+	assert_true(out.of_mount);
 	assert_int_equal(out.mode, LC_SHARED);
 	assert_int_equal(out.number, INT32_MIN);
 	assert_int_equal(out.pid, 42);
 	out = parsed("_c_" UUID "-web1.42-lock--2147483648");
-	assert_true(out.ours);
+	assert_true(out.of_mount);
 	assert_int_equal(out.mode, LC_EXCLUSIVE);
 	assert_int_equal(parsed("x__rlock__-2147483648").mode, LC_SHARED);
 	assert_int_equal(parsed("x__rlock__-2147483648").number, INT32_MIN);

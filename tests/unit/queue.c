@@ -59,7 +59,7 @@ static void ordered_by_number_only(void **state)
 	for (size_t i = 0; i < LENGTH(order); i++)
 		/* Not copied: the names stay the caller's. */
 		assert_ptr_equal(queue.entries[i].znode, names[order[i]]);
-	assert_true(queue.entries[5].name.ours);
+	assert_true(queue.entries[5].name.of_mount);
 	assert_string_equal(queue.entries[5].name.host, "web1");
 	assert_int_equal(queue.entries[5].name.number, 10);
 	queue_finish(&queue);
@@ -239,7 +239,7 @@ static bool may_hold(const struct queue *queue, size_t i, unsigned slots)
 
 		if (shared && name->mode == LC_EXCLUSIVE)
 			return false;
-		if (!shared && (name->mode == LC_SHARED || !name->ours))
+		if (!shared && (name->mode == LC_SHARED || !name->of_mount))
 			return false;
 		before++;
 	}

@@ -378,7 +378,7 @@ static void locks_of_others(void **state)
 
 		memset(&out, 0x55, sizeof(out));
 		before = out;
-		expect(!read_lock(rows[i], strlen(rows[i]), &out), "row %zu is a lock of ours", i);
+		expect(!read_lock(rows[i], strlen(rows[i]), &out), "row %zu is a mount's lock", i);
 		assert_memory_equal(&out, &before, sizeof(out));
 	}
 }
@@ -450,12 +450,12 @@ static void kinds(void **state)
 
 	(void)state;
 	assert_int_equal(record_kind("", 0), RECORD_NONE);
-	assert_int_equal(record_kind(MAGIC, strlen(MAGIC)), RECORD_OURS);
+	assert_int_equal(record_kind(MAGIC, strlen(MAGIC)), RECORD_OF_MOUNT);
 	assert_int_equal(record_kind(MAGIC, strlen(MAGIC) - 1), RECORD_FOREIGN);
 	assert_int_equal(record_kind("10.0.0.1", 8), RECORD_FOREIGN);
 	assert_int_equal(record_kind("\n", 1), RECORD_FOREIGN);
 	memcpy(big, MAGIC, strlen(MAGIC));
-	assert_int_equal(record_kind(big, sizeof(big) - 1), RECORD_OURS);
+	assert_int_equal(record_kind(big, sizeof(big) - 1), RECORD_OF_MOUNT);
 	assert_int_equal(record_kind(big, sizeof(big)), RECORD_FOREIGN);
 }
 
@@ -576,7 +576,7 @@ static void rewriting(void **state)
 		{MAGIC "future: 1\n" ATTRIBUTES "uids: 5\nslots:4\n more\n\nold", 2, "",
 	         WANTED "slots: 2\nfuture: 1\nuids: 5\nslots:4\n more\n\n"},
 		{MAGIC "future: 1", 1, "v", WANTED "future: 1\n\nv"},
-		/* twice, incomplete, no numbers: ours stand there once */
+		/* twice, incomplete, no numbers: a mount's stand there once */
 		{MAGIC "uid: x\nuid: 5\nslots: 2\nslots: 3\n", 1, "", WANTED "\n"},
 		/* what is in the value is no line */
 		{MAGIC ATTRIBUTES "\nfuture: 1\n", 1, "v", WANTED "\nv"},
@@ -637,7 +637,7 @@ static void longest_data(void **state)
 		value[i] = (char)i;
 	assert_int_equal(record_rewrite_lock(data, 16 * 1024, &lock, &out, &len), -EFBIG);
 	assert_int_equal(record_rewrite_lock(data, 15 * 1024, &lock, &out, &len), 0);
-	assert_int_equal(record_kind(out, len), RECORD_OURS);
+	assert_int_equal(record_kind(out, len), RECORD_OF_MOUNT);
 	record_value(out, len, &back, &back_len);
 	assert_int_equal(back_len, sizeof(value));
 	assert_memory_equal(back, value, sizeof(value));

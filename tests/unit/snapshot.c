@@ -16,15 +16,19 @@ static void names(void **state)
 		struct lc_entry entry;
 		const char *name;
 	} rows[] = {
-		{{.number = 42, .mode = LC_EXCLUSIVE, .ours = true, .host = "web1", .pid = 4242},
+		{{.number = 42,
+	          .mode = LC_EXCLUSIVE,
+	          .of_mount = true,
+	          .host = "web1",
+	          .pid = 4242},
 	         "0000000042-exclusive-4242-web1"},
-		{{.number = 43, .mode = LC_SHARED, .ours = true, .host = "web-2", .pid = 991},
+		{{.number = 43, .mode = LC_SHARED, .of_mount = true, .host = "web-2", .pid = 991},
 	         "0000000043-shared-991-web-2"},
-		{{.number = 0, .mode = LC_EXCLUSIVE, .ours = true, .host = "h", .pid = 0},
+		{{.number = 0, .mode = LC_EXCLUSIVE, .of_mount = true, .host = "h", .pid = 0},
 	         "0000000000-exclusive-0-h"},
 		{{.number = INT32_MAX,
 	          .mode = LC_EXCLUSIVE,
-	          .ours = true,
+	          .of_mount = true,
 	          .host = "fifteen-bytes-x",
 	          .pid = INT32_MAX},
 	         "2147483647-exclusive-2147483647-fifteen-bytes-x"},
@@ -37,7 +41,7 @@ static void names(void **state)
 		{{.number = 46,
 	          .repeat = 12,
 	          .mode = LC_SHARED,
-	          .ours = true,
+	          .of_mount = true,
 	          .host = "web1",
 	          .pid = 7},
 	         "0000000046-shared-7-web1.12"},
@@ -58,7 +62,7 @@ static void longest_name(void **state)
 	struct lc_entry entry = {.number = INT64_MIN,
 	                         .repeat = UINT32_MAX,
 	                         .mode = LC_EXCLUSIVE,
-	                         .ours = true,
+	                         .of_mount = true,
 	                         .host = "fifteen-bytes-x",
 	                         .pid = INT32_MAX};
 	char name[QUEUE_NAME_MAX + 1];
@@ -78,13 +82,13 @@ static struct lc_entry queue[] = {
 	{.znode = "_c_x-lock-0000000005",
          .number = 5,
          .mode = LC_EXCLUSIVE,
-         .ours = true,
+         .of_mount = true,
          .host = "web1",
          .pid = 42},
 	{.znode = "_c_y-rlock-0000000006",
          .number = 6,
          .mode = LC_SHARED,
-         .ours = true,
+         .of_mount = true,
          .host = "web2",
          .pid = 43},
 	{.znode = "x-0000000900", .number = 900, .mode = LC_EXCLUSIVE, .host = "-"},
@@ -181,7 +185,7 @@ static void finding_among_equal_numbers(void **state)
 	         .number = 5,
 	         .repeat = 1,
 	         .mode = LC_EXCLUSIVE,
-	         .ours = true,
+	         .of_mount = true,
 	         .host = "web1",
 	         .pid = 42},
 		{.znode = "c-0000000005",
@@ -266,7 +270,7 @@ static void ten_thousand(void **state)
 		entries[i] = (struct lc_entry){
 			.znode = "x",
 			.number = 3 * i,
-			.ours = true,
+			.of_mount = true,
 			.host = "h",
 			.pid = i,
 		};
@@ -289,7 +293,7 @@ static struct snapshot *take_many(struct lc_entry *ret_entries)
 		ret_entries[i] = (struct lc_entry){
 			.znode = "x",
 			.number = i,
-			.ours = true,
+			.of_mount = true,
 			.host = "h",
 			.pid = i,
 			.held = i < 3,
@@ -343,7 +347,7 @@ static void one_after_the_other(void **state)
 		assert_non_null(facts);
 		assert_int_equal(facts->uid, i);
 		assert_int_equal(facts->since_ms, (i < 2 ? 5000 : 1000) + i);
-		assert_true(facts->ours);
+		assert_true(facts->of_mount);
 		assert_int_equal(facts->held, i < 3);
 	}
 	assert_in_range(readings, MANY / SNAPSHOT_AHEAD, MANY / SNAPSHOT_AHEAD + 10);

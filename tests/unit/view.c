@@ -21,7 +21,7 @@ static struct lc_entry_info holder(void)
 		.znode = ZNODE,
 		.number = 42,
 		.mode = LC_EXCLUSIVE,
-		.ours = true,
+		.of_mount = true,
 		.held = true,
 		.host = "web1",
 		.pid = 4242,

@@ -18,8 +18,8 @@ enum shape {
 	SHAPE_READ = 1,
 	SHAPE_ENTRY = 2, /* numbered */
 	SHAPE_SHARED = 4,
-	SHAPE_OURS = 8,
-	SHAPE_INCOMPATIBLE = 16, /* its client does not wait for ours */
+	SHAPE_OF_MOUNT = 8,
+	SHAPE_INCOMPATIBLE = 16, /* its client does not wait for a mount's */
 	SHAPE_STRAY = 32,        /* its client chose the number, which says nothing of its age */
 };
 

@@ -529,7 +529,7 @@ static int move_slice(struct store *store, unsigned half)
 /* ---- the commit ---- */
 
 /* A record that is as it was at the last commit has not changed. */
-static void settle_changes(struct store *store)
+static void drop_equal_changes(struct store *store)
 {
 	size_t count = count_changes(store), left = 0;
 
@@ -668,7 +668,7 @@ int store_commit(struct store *store)
 
 	if (store->spoilt)
 		return -EIO;
-	settle_changes(store);
+	drop_equal_changes(store);
 	if (store->changes.len == 0 && !store->lacks && store->answers.len == 0 &&
 	    store->journal.requests == 0) {
 		heap_empty(&store->staged);

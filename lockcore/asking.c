@@ -59,7 +59,7 @@ static unsigned is_list(enum reading_kind kind)
 
 /* ---- users ---- */
 
-static void asker_settle(struct lc *lc, struct asker *asker)
+static void free_asker_if_unused(struct lc *lc, struct asker *asker)
 {
 	if (asker->readers == 0 && asker->asking == 0)
 		per_user_drop(&lc->reads->askers, &asker->user);
@@ -92,7 +92,7 @@ static struct subject *subject_get(struct lc *lc, enum reading_kind kind, const 
 	return known;
 }
 
-static void subject_settle(struct subject *subject)
+static void free_subject_if_unused(struct subject *subject)
 {
 	if (subject->asked || subject->coming || subject->outstanding > 0)
 		return;
@@ -125,7 +125,7 @@ int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kin
 	assert(reader->state == READER_IDLE);
 	if (!subject) {
 		if (asker)
-			asker_settle(lc, asker);
+			free_asker_if_unused(lc, asker);
 		return -ENOMEM;
 	}
 	reader->lc = lc;
@@ -153,9 +153,9 @@ static void part(struct reader *reader)
 	reader->state = READER_IDLE;
 	reader->subject = NULL;
 	if (subject)
-		subject_settle(subject);
+		free_subject_if_unused(subject);
 	reader->asker->readers--;
-	asker_settle(reader->lc, reader->asker);
+	free_asker_if_unused(reader->lc, reader->asker);
 }
 
 void reader_cancel(struct reader *reader)
@@ -235,7 +235,7 @@ static void end_flight(struct subject *subject)
 	subject->payer = NULL;
 	payer->asking--;
 	lc->reads->asking[is_list(subject->kind)]--;
-	asker_settle(lc, payer);
+	free_asker_if_unused(lc, payer);
 	subject->coming = NULL;
 	DL_FOREACH_SAFE(late, reader, next)
 		wait_for_turn(reader);
@@ -319,7 +319,7 @@ static void slots_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK)
 		reading_learn_slots(subject->lc, answer->stat, answer->data,
 		                    (size_t)answer->data_len);
-	subject_settle(subject);
+	free_subject_if_unused(subject);
 }
 
 /* Asked on the next connection. */
@@ -395,7 +395,7 @@ static void subject_answered(void *ctx, const struct ensemble_answer *answer)
 		end_flight(subject); /* nobody wants to know it any more */
 	else
 		understand(subject, answer);
-	subject_settle(subject);
+	free_subject_if_unused(subject);
 }
 
 /* ---- telling ---- */

@@ -28,7 +28,7 @@ static void call_free(struct lc_call *call)
 	free(call);
 }
 
-void call_settle(struct lc_call *call)
+void call_free_if_done(struct lc_call *call)
 {
 	if (!call->told || call->pending > 0)
 		return;
@@ -51,7 +51,7 @@ void call_fail(struct lc_call *call, int error)
 {
 	call_close(call);
 	call->fail(call, error);
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 bool lc_may_cancel(const struct lc_call *call)
@@ -62,7 +62,7 @@ bool lc_may_cancel(const struct lc_call *call)
 void lc_cancel(struct lc_call *call)
 {
 	call_close(call);
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 static bool starves(const struct lc_call *call)
@@ -200,7 +200,7 @@ bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK && call->writes)
 		session_wrote(call->lc, call->sent_us);
 	if (call->told) {
-		call_settle(call);
+		call_free_if_done(call);
 		return false;
 	}
 	if (answer->result == ENSEMBLE_OK)
@@ -252,7 +252,7 @@ void call_succeed(struct lc_call *call)
 {
 	call_close(call);
 	call->done(call->ctx, 0);
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 void call_done_answered(void *ctx, const struct ensemble_answer *answer)

@@ -67,9 +67,9 @@ struct lc_call *call_of(struct reader *reader);
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
 /* An answer that means something else than its result: the kind goes on. */
 void call_heard(struct lc_call *call);
-/* From here on the call is its own: the face is told right after, then settle. */
+/* Nothing can end the call any more: the face is told right after, then call_free_if_done(). */
 void call_close(struct lc_call *call);
-void call_settle(struct lc_call *call);
+void call_free_if_done(struct lc_call *call);
 void call_fail(struct lc_call *call, int error);
 /* From the timers, never from inside the call that asked. */
 void call_fail_soon(struct lc_call *call, int error);

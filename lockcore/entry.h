@@ -72,14 +72,15 @@ struct entry {
 	                              * comes next; not so for one of several slots */
 	bool adjacent : 1;    /* no other client's entry stands, or will ever stand, between this
 	                              * one and the one of ours before it */
-	bool ahead_first : 1; /* `ahead`: that one has to wait for nobody; */
-	bool ahead_behind_own : 1; /* and: the entry of ours before this one is directly before it */
-	bool alone : 1;            /* batch.c: its create or delete failed in a transaction */
-	bool claim_lost : 1;       /* UNKNOWN: a node that may be it could not be asked */
-	bool told_since : 1;       /* the data says since when it is held, or will */
-	bool data_dirty : 1;       /* the data is to be written; */
-	bool data_pending : 1;     /*   it is being written */
-	unsigned pending;          /* answers outstanding that name this entry */
+	bool ahead_first : 1; /* `ahead`: that one has to wait for nobody */
+	/* `ahead`: the entry of ours before this one stands directly before that one. */
+	bool ahead_behind_own : 1;
+	bool alone : 1;        /* batch.c: its create or delete failed in a transaction */
+	bool claim_lost : 1;   /* UNKNOWN: a node that may be it could not be asked */
+	bool told_since : 1;   /* the data says since when it is held, or will */
+	bool data_dirty : 1;   /* the data is to be written; */
+	bool data_pending : 1; /*   it is being written */
+	unsigned pending;      /* answers outstanding that name this entry */
 
 	/* The node. */
 	char *name; /* CREATING, UNKNOWN: without its digits */

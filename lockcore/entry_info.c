@@ -120,7 +120,7 @@ static void tell_entries(struct entries_call *entries)
 		entries->tell(call->ctx, -ENOENT, NULL, 0);
 	else
 		entries->tell(call->ctx, 0, entries->infos, count);
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 static void entry_answered(struct reader *reader, struct reading *reading)

@@ -74,7 +74,7 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 
 		if (entry->listed != number && entry->state == ENTRY_UNKNOWN && !entry->pending) {
 			entry_not_found(entry);
-			taker_settle(taker); /* a waiter's is created again, in order */
+			taker_free_if_done(taker); /* a waiter's is created again, in order */
 		} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {
 			loss_by_listing(taker);
 		} else if (taker->state == TAKER_HELD && !taker->recheck.armed) {
@@ -165,7 +165,7 @@ static void judge_removed(struct lock *lock)
 			loss_of_lock(taker);
 		} else if (entry->state == ENTRY_UNKNOWN && !entry->pending) {
 			entry_not_found(entry);
-			taker_settle(taker);
+			taker_free_if_done(taker);
 		}
 	}
 	step_all(lock);
@@ -297,7 +297,7 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 			lock_want_list(lock);
 		break;
 	}
-	lock_settle(lock);
+	lock_free_if_unused(lock);
 }
 
 /* The entry that the front waits for. */

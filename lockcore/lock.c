@@ -145,7 +145,7 @@ void lock_use(struct lock *lock)
 	lock->uses++;
 }
 
-void lock_settle(struct lock *lock)
+void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->uses > 0)
 		return;
@@ -158,7 +158,7 @@ void lock_settle(struct lock *lock)
 void lock_unuse(struct lock *lock)
 {
 	lock->uses--;
-	lock_settle(lock);
+	lock_free_if_unused(lock);
 }
 
 /* ---- what wants to be looked at ---- */

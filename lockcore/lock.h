@@ -88,7 +88,7 @@ void lock_use(struct lock *lock);
 /* Without uses a lock becomes idle, or is freed. */
 void lock_unuse(struct lock *lock);
 /* The same for a lock whose watch has fired. */
-void lock_settle(struct lock *lock);
+void lock_free_if_unused(struct lock *lock);
 /* There is no room for watches. */
 void locks_forget_idle(struct lc *lc);
 

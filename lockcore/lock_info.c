@@ -49,7 +49,7 @@ static void stat_answered(struct reader *reader, struct reading *reading)
 	reading_learn_slots(call->lc, &reading->stat, reading->data, reading->data_len);
 	call_close(call);
 	((struct stat_call *)call)->tell(call->ctx, 0, &info);
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 static void stat_ask(struct lc_call *call)
@@ -95,7 +95,7 @@ static void value_answered(struct reader *reader, struct reading *reading)
 	record_value(reading->data, reading->data_len, &value, &len);
 	call_close(call);
 	((struct value_call *)call)->tell(call->ctx, 0, value, len);
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 static void value_ask(struct lc_call *call)
@@ -196,7 +196,7 @@ static void list_answered(struct reader *reader, struct reading *reading)
 			       .locks = reading->locks,
 			       .lock_count = reading->lock_count,
 		       });
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 static void list_ask(struct lc_call *call)

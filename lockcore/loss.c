@@ -27,7 +27,7 @@ static void take_away(struct lc_taker *taker, int error)
 	case TAKER_LOST:
 	case TAKER_FAILED:
 	case TAKER_LEFT:
-		taker_settle(taker);
+		taker_free_if_done(taker);
 		return;
 	}
 }
@@ -100,7 +100,7 @@ void loss_of_session(struct lc_taker *taker)
 		entry_set_absent(&taker->entry);
 	if (taker->state == TAKER_HELD)
 		taker_lose(taker);
-	taker_settle(taker);
+	taker_free_if_done(taker);
 }
 
 void loss_of_lease(struct lc *lc)

@@ -485,7 +485,7 @@ void taker_step(struct lc_taker *taker)
 	switch (entry->state) {
 	case ENTRY_ABSENT:
 		if (!entry->wanted)
-			taker_settle(taker);
+			taker_free_if_done(taker);
 		else if (!ready || taker->state != TAKER_WAITING || taker->wait == WAIT_MISSING)
 			return;
 		else if (taker->wait == WAIT_PROBING)
@@ -522,7 +522,7 @@ void taker_free(struct lc_taker *taker)
 	saved_free(lc, &taker->entry.saved, taker);
 }
 
-void taker_settle(struct lc_taker *taker)
+void taker_free_if_done(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
 	struct lc *lc = taker->entry.lc;

@@ -72,7 +72,7 @@ static void tell_waiters(struct lc_call *call, bool waiters)
 {
 	call_close(call);
 	((struct waiters_call *)call)->tell(call->ctx, 0, waiters);
-	call_settle(call);
+	call_free_if_done(call);
 }
 
 static void queue_listed(struct reader *reader, struct reading *reading)

@@ -107,21 +107,21 @@ static void kept_for_a_while(void **state)
 	assert_false(lock->recheck.armed);
 	assert_false(lock->wants_lease || lock->behind_leaver || lock->unresolved ||
 	             lock->slots_asked);
-	lock_settle(lock);
+	lock_free_if_unused(lock);
 	assert_int_equal(rig->locks.idle_count, 1);
 	lock->batch.last_write_ok = false; /* and its watch fires, say */
-	lock_settle(lock);
+	lock_free_if_unused(lock);
 	assert_false(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->locks.idle_count, 0);
 }
 
 /* In use it stays, whatever is known of it. */
-static void not_settled_in_use(void **state)
+static void not_freed_in_use(void **state)
 {
 	struct rig *rig = *state;
 	struct lock *lock = get(rig, "a");
 
-	lock_settle(lock);
+	lock_free_if_unused(lock);
 	assert_true(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->locks.idle_count, 0);
 	lock_unuse(lock);
@@ -208,7 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LOCK_TEST(found_by_path),     LOCK_TEST(charged),
-		LOCK_TEST(kept_for_a_while),  LOCK_TEST(not_settled_in_use),
+		LOCK_TEST(kept_for_a_while),  LOCK_TEST(not_freed_in_use),
 		LOCK_TEST(so_many_idle_ones), LOCK_TEST(listed_in_order),
 		LOCK_TEST(listed_again),
 	};

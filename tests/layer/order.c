@@ -79,7 +79,7 @@ static void answer_czxid(struct rig *rig, int64_t czxid)
 #define X "x-lock-2147483647"
 #define Y "y-lock-2147483647"
 #define Z "z-lock-2147483647"
-#define OURS(letter) "_c_01234567-89ab-cdef-0011-22334455667" letter "-web9.7-lock-2147483647"
+#define OWN(letter) "_c_01234567-89ab-cdef-0011-22334455667" letter "-web9.7-lock-2147483647"
 
 static const char *const three[] = {X, Y, Z};
 
@@ -119,7 +119,7 @@ static void by_czxid(void **state)
 /* Entries of mounts fill slots; those of other clients do not. */
 static void with_slots(void **state)
 {
-	static const char *const znodes[] = {OURS("1"), OURS("2"), OURS("3")};
+	static const char *const znodes[] = {OWN("1"), OWN("2"), OWN("3")};
 	struct rig *rig = *state;
 
 	find(znodes, 3, 2);
@@ -132,7 +132,7 @@ static void with_slots(void **state)
 /* The slots are of the moment of the listing, and one of the entries is gone since. */
 static void gone_meanwhile(void **state)
 {
-	static const char *const znodes[] = {OURS("1"), OURS("2"), OURS("3")};
+	static const char *const znodes[] = {OWN("1"), OWN("2"), OWN("3")};
 	struct rig *rig = *state;
 
 	for (unsigned slots = 1; slots <= 2; slots++) {

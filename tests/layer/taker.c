@@ -610,7 +610,7 @@ static void freed_when_nothing_is_left(void **state)
 	assert_int_equal(rig->entries.by_id.count, 1);
 	assert_true(rig->quota.entry_bytes > 0);
 	taker->entry.pending--;
-	taker_settle(taker);
+	taker_free_if_done(taker);
 	assert_int_equal(rig->entries.by_id.count, 0);
 	assert_int_equal(rig->quota.entry_bytes, 0);
 }

@@ -761,7 +761,7 @@ mutant(18, 'unknown_not_adopted', 'listing.c',
        '\t\t;\n',
        sim('cuts'))
 mutant(18, 'unknown_not_created_again', 'listing.c',
-       '!entry->pending) {\n\t\t\tentry_not_found(entry);\n\t\t\ttaker_settle(taker);   /* a',
+       '!entry->pending) {\n\t\t\tentry_not_found(entry);\n\t\t\ttaker_free_if_done(taker); /* a',
        '!entry->pending) {\n\t\t\t; /* a',
        sim('cuts'))
 mutant(18, 'no_list_after_reconnect', 'lock.c',

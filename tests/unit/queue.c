@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OURS "_c_01234567-89ab-cdef-fedc-ba9876543210-web1.42-"
+#define OF_MOUNT "_c_01234567-89ab-cdef-fedc-ba9876543210-web1.42-"
 
 static struct queue built(const char *const *names, size_t count)
 {
@@ -43,7 +43,7 @@ static void ordered_by_number_only(void **state)
 	static const char *const names[] = {
 		"zz-0000000003",
 		"build",
-		(OURS "lock-0000000010"),
+		(OF_MOUNT "lock-0000000010"),
 		"aa-0000000009",
 		"_c_00000000-0000-0000-0000-000000000000-a.1-lock-0000000002",
 		"x__rlock__0000000000",
@@ -117,9 +117,9 @@ static void blockers(void **state)
 static void other_clients_are_waited_for(void **state)
 {
 	static const char *const names[] = {
-		"a__lock__0000000001",   OURS "lock-0000000002",  "x-7-0000000003",
-		"b__READ__0000000004",   OURS "rlock-0000000005", "c__WRIT__0000000006",
-		OURS "rlock-0000000007",
+		"a__lock__0000000001",       OF_MOUNT "lock-0000000002",  "x-7-0000000003",
+		"b__READ__0000000004",       OF_MOUNT "rlock-0000000005", "c__WRIT__0000000006",
+		OF_MOUNT "rlock-0000000007",
 	};
 	static const ssize_t wanted[] = {-1, 0, 1, 2, 2, 4, 5};
 	struct queue queue = built(names, LENGTH(names));
@@ -210,7 +210,7 @@ static void ten_thousand(void **state)
 	for (size_t i = 0; i < MANY; i++) {
 		size_t number = i * 7919 % MANY;
 
-		snprintf(text[i], sizeof(text[i]), OURS "%s-%010zu",
+		snprintf(text[i], sizeof(text[i]), OF_MOUNT "%s-%010zu",
 		         number % 10 == 0 ? "lock" : "rlock", number);
 		names[i] = text[i];
 	}
@@ -249,7 +249,7 @@ static bool may_hold(const struct queue *queue, size_t i, unsigned slots)
 /* All queues of up to six, of three kinds of entries, with up to four slots. */
 static void slots(void **state)
 {
-	static const char *const kinds[] = {OURS "lock-", OURS "rlock-", "other-"};
+	static const char *const kinds[] = {OF_MOUNT "lock-", OF_MOUNT "rlock-", "other-"};
 	int queues = 0;
 
 	(void)state;

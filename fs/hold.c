@@ -491,7 +491,7 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 {
 	if (guardian_spoke && !guardian_listen(face->guardian))
 		log_line(LC_ERROR,
-		         "the guardian was killed: no lock is granted any more, start anew");
+		         "the guardian was killed: no more locks are granted; restart the mount");
 	linger_process(&face->linger, process_gone);
 	if (face->admitting) {
 		face->admit_until_us = face->clock_us() + ADMIT_US;

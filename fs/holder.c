@@ -43,7 +43,7 @@ int holder_join(struct holder *holder, struct hold *hold, const struct hold_kind
 	holder->hold = hold;
 	holder->life = family_watch(caller->process.pid);
 	if (holder->life < 0 && caller->process.pid > 0)
-		log_line(LC_WARNING, "%s: descriptors are scarce, nobody can join its taker",
+		log_line(LC_WARNING, "%s: no descriptor is left, nobody can join its holder",
 		         door->lock);
 	DL_APPEND(hold->holders, holder);
 	stored_touch(&hold->stored);

@@ -200,7 +200,7 @@ static const char *check_memory(int fd)
 static const char *check_head(const struct journal *journal)
 {
 	if (journal->head->magic != MAGIC)
-		return "that is no state of a zklockfs";
+		return "this is not the state of a zklockfs";
 	if (journal->head->version != VERSION)
 		return "the state is of another version";
 	return journal->head->spoilt ? "the state was given up" : NULL;

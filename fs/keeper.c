@@ -140,7 +140,8 @@ void keeper_listen(void)
 {
 	close(keeper_socket);
 	keeper_socket = -1;
-	log_line(LC_WARNING, "the keeper was killed: after a crash nobody starts this mount again");
+	log_line(LC_WARNING,
+	         "the keeper was killed: after a crash the daemon would not be restarted");
 }
 
 /* ---- signals ---- */

@@ -216,9 +216,9 @@ static const char *why_nobody_can(const struct keeper *keeper, int64_t now_us)
 	const struct store *store = keeper->config->store;
 
 	if (keeper->gifts[KEEPER_DEVICE].fd < 0 || keeper->gifts[KEEPER_PROGRAM].fd < 0)
-		return "the keeper did not get all that another one needs";
+		return "the keeper lacks what a new daemon needs";
 	if (store_spoilt(store))
-		return "not all that it knew was recorded";
+		return "the daemon's record is incomplete";
 	return now_us < store_deadline(store) ? NULL : "the lease is over";
 }
 
@@ -230,8 +230,8 @@ static const char *why_not_again(struct keeper *keeper, int64_t now_us)
 
 	keeper->crashed_by = store_serving(keeper->config->store);
 	if (before != 0 && keeper->crashed_by == before)
-		return "the same request has ended it twice";
-	return crashes < CRASHES_MAX ? NULL : "this was too often within the session timeout";
+		return "the same request has ended two daemons";
+	return crashes < CRASHES_MAX ? NULL : "too many crashes within the session timeout";
 }
 
 /* Puts each descriptor under its number. A descriptor that has the number of another one would be
@@ -314,9 +314,8 @@ static const char *start_daemon(struct keeper *keeper)
 static void say_what_ended(const struct keeper *keeper)
 {
 	if (keeper->stage == KEEPER_RELOADS)
-		log_line(LC_ERROR,
-		         "the program that was to take over does not serve: the one before is "
-		         "started again");
+		log_line(LC_ERROR, "the new program does not serve: the former one is "
+		                   "started again");
 	else
 		log_line(LC_ERROR, "the daemon was ended by signal %d: it is started again",
 		         WTERMSIG(keeper->crash));

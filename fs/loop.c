@@ -98,7 +98,7 @@ static void told_to_leave(struct loop *loop)
 	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
 		lc_status(loop->face->lc, &status);
 		log_line(LC_NOTICE,
-		         "told to leave: takers are refused, %u locks are held, %u waited for",
+		         "shutting down: takers are refused, %u locks are held, %u waited for",
 		         status.holders, status.waiters);
 		begin_leaving(loop, loop->options->drain_us);
 	}

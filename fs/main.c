@@ -202,7 +202,7 @@ static bool follow_requests(const struct options *options, struct face *face,
                             struct fuse_session *fuse)
 {
 	if (pending_begin(face, fuse) < 0) {
-		log_line(LC_ERROR, "requests of the kernel cannot be followed");
+		log_line(LC_ERROR, "cannot keep track of the kernel's requests");
 		return false;
 	}
 	if (options->debug && trace_begin(face) < 0)

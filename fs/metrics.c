@@ -139,7 +139,7 @@ static void seconds(struct page *page, const char *name, int64_t us, const char 
 
 static void print_info(struct page *page, const struct lc_status *status, const char *host)
 {
-	begin_family(page, "info", "gauge", "The version, host name and server of this mount.");
+	begin_family(page, "info", "gauge", "Version, host name and server of this mount.");
 	begin_series(page, "info");
 	add_label(page, "version", ZKLOCKFS_VERSION);
 	add_label(page, "host", host);
@@ -153,7 +153,7 @@ static void print_state(struct page *page, const struct lc_status *status)
 	const char *now = view_state(status);
 
 	begin_family(page, "state", "gauge",
-	             "1 for the state that the session is in, 0 for the others.");
+	             "1 for the current state of the session, 0 for the others.");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		begin_series(page, "state");
 		add_label(page, "state", names[i]);
@@ -164,7 +164,7 @@ static void print_state(struct page *page, const struct lc_status *status)
 static void print_failures(struct page *page, const struct lc_counters *counters)
 {
 	begin_family(page, "failures_total", "counter",
-	             "Takers that were refused or gave up, by error code.");
+	             "Takers that were refused or ran out of time, by error code.");
 	for (int i = 0; i < LC_FAILURES; i++) {
 		int code = lc_failure_codes[i];
 
@@ -202,7 +202,7 @@ static void print_longest(struct page *page, const struct view_mount *mount)
 	if (mount->longest_count == 0)
 		return;
 	begin_family(page, "lock_held_seconds", "gauge",
-	             "For how long these locks have been held, those that are held longest.");
+	             "Duration of the current hold, for the locks held longest on this mount.");
 	for (size_t i = 0; i < mount->longest_count; i++) {
 		begin_series(page, "lock_held_seconds");
 		add_label(page, "lock", mount->longest[i].lock);
@@ -218,72 +218,68 @@ static void print_session(struct page *page, const struct lc_status *status,
 	print_info(page, status, mount->host);
 	print_state(page, status);
 	seconds(page, "lease_left_seconds", status->lease_left_us,
-	        "For how long held locks are good without new contact with the servers.");
+	        "Time for which held locks stay good without new contact with the servers.");
 	seconds(page, "session_timeout_seconds", status->session_timeout_us,
-	        "The session timeout that the servers grant; 0 without a session.");
+	        "Session timeout that the servers have granted; 0 without a session.");
 	seconds(page, "tick_time_seconds", status->tick_time_us,
-	        "The tick time of the servers, as the option gives it.");
+	        "Tick time of the servers, as given by the option tick_time.");
 	seconds(page, "kernel_request_timeout_seconds", mount->kernel_limit_s * 1000000,
-	        "For how long the kernel lets a request wait; 0 for no limit.");
-	counter(page, "sessions_total", status->sessions, "Sessions that were begun.");
-	counter(page, "connections_total", status->connections,
-	        "Connections to servers that were made.");
+	        "Longest time that the kernel lets a request wait; 0 for no limit.");
+	counter(page, "sessions_total", status->sessions, "Sessions begun.");
+	counter(page, "connections_total", status->connections, "Connections made to servers.");
 	counter(page, "reloads_total", mount->reloads,
-	        "How often another program has taken over this mount without a restart.");
+	        "Reloads: another program took over this mount without a restart.");
 	counter(page, "adoptions_total", mount->adoptions,
-	        "How often this mount went on after a crash of its daemon.");
+	        "Crashes of the daemon after which this mount went on.");
 	counter(page, "requests_total", status->counters.requests,
-	        "Requests that were sent to the servers; a transaction is one.");
+	        "Requests sent to the servers; a transaction is one.");
 	counter(page, "clock_doubts_total", status->counters.doubts,
-	        "How often this machine may have been paused, so that held locks were in doubt.");
+	        "Possible pauses of this machine, each of which put held locks in doubt.");
 }
 
 static void print_now(struct page *page, const struct lc_status *status,
                       const struct view_mount *mount)
 {
 	gauge(page, "holders", status->holders, "Takers on this mount that hold their lock now.");
-	gauge(page, "waiters", status->waiters, "Takers on this mount that wait now.");
+	gauge(page, "waiters", status->waiters, "Takers on this mount that wait for a lock now.");
 	gauge(page, "kept", mount->kept,
-	      "Holders of them that have given their lock back before the least time that they "
-	      "asked for: it is kept until then.");
+	      "Holders that have given back a lock which least= keeps for some more time.");
 	seconds(page, "oldest_hold_seconds", mount->oldest_hold_us,
-	        "For how long the longest hold on this mount has lasted; 0 if there is none.");
+	        "Duration of the longest current hold on this mount; 0 without a holder.");
 	seconds(page, "oldest_wait_seconds", mount->oldest_wait_us,
-	        "For how long the taker that has waited longest on this mount waits; 0 if there is "
-	        "none.");
+	        "Duration of the longest current wait on this mount; 0 without a waiter.");
 	print_longest(page, mount);
 	gauge(page, "losing", status->losing,
 	      "Takers that have lost their lock and may still be at work.");
 	gauge(page, "leaving", status->leaving,
 	      "Entries of this mount that are still to be deleted on the servers.");
 	gauge(page, "entries", status->entries, "Entries of this mount on the servers.");
-	gauge(page, "entry_bytes", status->entry_bytes, "Length of the paths of these entries.");
+	gauge(page, "entry_bytes", status->entry_bytes,
+	      "Total length of the paths of this mount's entries.");
 	gauge(page, "entry_bytes_limit", LC_ENTRY_BYTES_MAX,
-	      "The most that this length can be: beyond it takers are refused.");
+	      "Limit of entry_bytes plus the watched paths; beyond it takers are refused.");
 	gauge(page, "open_bytes", mount->open_bytes,
-	      "Memory of the daemon for files that users have open.");
+	      "Memory of the daemon for files and directories that users have open.");
 }
 
 static void print_counts(struct page *page, const struct lc_counters *counters,
                          const struct history *history)
 {
-	counter(page, "takes_total", counters->takes, "Takers that came.");
+	counter(page, "takes_total", counters->takes, "Attempts to take a lock.");
 	counter(page, "grants_total", counters->grants, "Takers that got their lock.");
 	counter(page, "hand_offs_total", counters->hand_offs,
-	        "Grants that a holder on this mount made way for, without a request to the "
-	        "servers.");
+	        "Grants by a holder on this mount, without a request to the servers.");
 	counter(page, "losses_total", counters->losses, "Takers that lost the lock they held.");
 	counter(page, "evictions_total", counters->evictions,
-	        "Takers whose entry somebody has taken away.");
+	        "Takers that lost their entry by an eviction or a deletion in ZooKeeper.");
 	counter(page, "overdue_total", counters->overdue,
-	        "Takers that lost the lock since they had held it for as long as they may.");
+	        "Takers that lost the lock at the end of the time that most= allows.");
 	counter(page, "abandoned_total", counters->abandoned,
-	        "Takers that went before they got the lock: by a signal, or killed.");
+	        "Takers that stopped waiting before they got the lock: interrupted or killed.");
 	print_failures(page, counters);
-	print_histogram(page, "wait_seconds", "For how long takers waited that got the lock.",
+	print_histogram(page, "wait_seconds", "Waiting time of takers that got the lock.",
 	                LC_WAIT_BUCKETS, lc_wait_bounds_us, counters->waits, counters->waited_us);
-	print_histogram(page, "hold_seconds",
-	                "For how long locks were held, of holds that have ended.", HISTORY_BUCKETS,
+	print_histogram(page, "hold_seconds", "Duration of holds that have ended.", HISTORY_BUCKETS,
 	                history_bounds_us, history->buckets, history->held_us);
 }
 

@@ -41,7 +41,7 @@ void mount_error_log(const struct options *options, const char *problem, int err
 		                           : "the ensemble wants credentials, and none are given");
 		return;
 	case EINTR:
-		log_line(LC_ERROR, "told to leave before there was a session");
+		log_line(LC_ERROR, "stopped before there was a session");
 		return;
 	case ERANGE:
 		return; /* reported with its numbers */

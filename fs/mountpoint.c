@@ -128,14 +128,13 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 	if (is_dead(path)) {
 		result = absolute(path);
 		if (!result || !mountpoint_is_zklockfs(result))
-			return fail(result, ret_why,
-			            "a dead mount of another filesystem stands there");
+			return fail(result, ret_why, "a dead mount of another filesystem is there");
 		pid_t child = mountpoint_detach(result);
 
 		if (child > 0)
 			(void)waitpid(child, NULL, 0);
 		if (is_dead(result))
-			return fail(result, ret_why, "the dead mount there cannot be taken off");
+			return fail(result, ret_why, "the dead mount there cannot be unmounted");
 		free(result);
 	}
 	result = realpath(path, NULL);

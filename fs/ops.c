@@ -269,7 +269,7 @@ static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *paren
 
 	if (r == -EINVAL) {
 		log_line(LC_NOTICE,
-		         "%s/%s: behind the @ of a door stand times, as in "
+		         "%s/%s: bad times after the @: use, for example, "
 		         "lock@30s,most=1h,least=5m",
 		         parent->lock, name);
 		fuse_reply_err(req, EINVAL);

@@ -20,33 +20,33 @@
 static const char usage[] =
 	"usage: zklockfs [-f] [-d] [-o OPTION[,OPTION...]] SERVERS[/ROOT] MOUNTPOINT\n"
 	"\n"
-	"Mounts the locks of a ZooKeeper ensemble: in each directory, opening `lock` for\n"
-	"writing takes the lock, closing it gives it back.\n"
+	"Mounts the locks of a ZooKeeper ensemble. Each directory is a lock: opening its\n"
+	"file `lock` for writing takes the lock, closing that file gives it back.\n"
 	"\n"
-	"  SERVERS   host[:port][,...], as zk1:2181,zk2:2181,zk3:2181\n"
-	"  ROOT      the sub-tree to mount, /locks when left out\n"
+	"  SERVERS   host[:port][,...], for example zk1:2181,zk2:2181,zk3:2181\n"
+	"  ROOT      the sub-tree to mount (/locks)\n"
 	"\n"
 	"  -f   stay in the foreground, log to stderr\n"
-	"  -d   the same, and log more: a line for each request that is answered\n"
-	"  -h, --help      this text\n"
-	"  -V, --version   versions\n"
+	"  -d   like -f, and log each answered request\n"
+	"  -h, --help      print this text\n"
+	"  -V, --version   print the versions\n"
 	"\n"
-	"options (DUR is a number with ms, s, m or h):\n"
+	"options (DUR is a number with ms, s, m or h; the default is in parentheses):\n"
 	"  session_timeout=DUR   how long a dead host keeps its locks (15s)\n"
-	"  tick_time=DUR         the servers' tickTime, or more (2s)\n"
+	"  tick_time=DUR         the servers' tickTime, or a longer time (2s)\n"
 	"  connect_timeout=DUR   how long to wait for a server at the start (10s)\n"
-	"  retry=DUR             keep trying this long, if longer than that (0s)\n"
+	"  retry=DUR             try again for so long, if more than connect_timeout (0s)\n"
 	"  drain=DUR             how long holders are served after SIGTERM (60s)\n"
-	"  credentials=FILE      user:password to show to the ensemble (none)\n"
-	"  mkroot                make ROOT if it is absent; /locks always is made\n"
-	"  on_lost=none|term|kill  stop processes that lose a lock (none)\n"
+	"  credentials=FILE      file with user:password for the ensemble (none)\n"
+	"  mkroot                make ROOT if it is absent; /locks is always made\n"
+	"  on_lost=none|term|kill  how to stop processes that lose a lock (none)\n"
 	"  log_takes             log each grant, release and refusal\n"
-	"  audit                 log each hold when it has ended\n"
-	"  nokeeper              do not start the daemon again when it crashes\n"
-	"  metrics_locks=N       show the N locks held longest in the metrics (0)\n"
-	"  host=NAME             this host's name in the queues (host name)\n"
-	"  uid=N, gid=N          owner of locks that other clients made (mounter)\n"
-	"  umask=MASK            taken away from 0777 for their mode (022)\n"
+	"  audit                 log each hold when it ends\n"
+	"  nokeeper              do not restart the daemon after a crash\n"
+	"  metrics_locks=N       show the N longest-held locks in the metrics (0)\n"
+	"  host=NAME             name of this host in the queues (its host name)\n"
+	"  uid=N, gid=N          owner of locks that other clients made (the mounter)\n"
+	"  umask=MASK            bits removed from the mode 0777 of such locks (022)\n"
 	"  allow_other           let other users in; always set when root mounts\n"
 	"  ro, noatime, context=... as for every mount\n";
 
@@ -275,12 +275,12 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 		*--end = '\0';
 	if (!valid_servers(options->servers))
 		return complain(ret_status, EXIT_USAGE,
-		                "bad server list '%s': it is host[:port][,host[:port]...]",
+		                "bad server list '%s': must be host[:port][,host[:port]...]",
 		                options->servers);
 	if (strcmp(options->root, "/") == 0)
 		return complain(
 			ret_status, EXIT_MOUNT,
-			"the whole ensemble cannot be mounted: name a sub-tree, as %s/locks",
+			"the whole ensemble cannot be mounted: name a sub-tree, such as %s/locks",
 			options->servers);
 	options->read_only = raw->read_only;
 	/* If any root were made, a typo in it would make a new tree, whose locks exclude nobody. */
@@ -298,8 +298,7 @@ static bool read_duration(const char *name, const char *text, int64_t by_default
 	if (text && !duration_parse(text, ret_us))
 		why = "not a duration like 15s or 500ms";
 	else if (*ret_us < least_us || *ret_us > 86400 * 1000000LL)
-		why = least_us > 0 ? "it is a duration of 1ms to 24h"
-		                   : "it is a duration of at most 24h";
+		why = least_us > 0 ? "must be 1ms to 24h" : "must be at most 24h";
 	if (!why)
 		return true;
 	fprintf(stderr, "zklockfs: %s=%s: ", name, text);
@@ -384,7 +383,7 @@ static bool read_on_lost(const struct raw *raw, struct options *options, int *re
 			options->on_lost = (enum on_lost)i;
 			return true;
 		}
-	return complain(ret_status, EXIT_USAGE, "on_lost=%s: it is none, term or kill",
+	return complain(ret_status, EXIT_USAGE, "on_lost=%s: must be none, term or kill",
 	                raw->on_lost);
 }
 

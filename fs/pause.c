@@ -94,7 +94,8 @@ static void log_jump(const struct pause_source *source, int64_t off)
 	if (source->step == 0)
 		log_line(LC_NOTICE, "%s says that this machine was paused or moved", source->name);
 	else
-		log_line(LC_NOTICE, "was this machine paused? By %s the clock is off by %.3f s",
+		log_line(LC_NOTICE,
+		         "this machine may have been paused: by %s its clock is off by %.3f s",
 		         source->name, (double)off / (double)SECOND_NS);
 }
 
@@ -109,7 +110,7 @@ static void count_jump(struct pause_source *source)
 	}
 	if (++source->jumps <= source->most_a_minute || source->most_a_minute == 0)
 		return;
-	log_line(LC_WARNING, "%s is not steady: it does not tell whether this machine was paused",
+	log_line(LC_WARNING, "%s gives too many false alarms: it is not used any more",
 	         source->name);
 	source->read = NULL;
 }

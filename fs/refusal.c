@@ -21,11 +21,11 @@ const char *refusal_text(int error)
 	case ECANCELED:
 		return "its place in the queue was taken away";
 	case EDEADLK:
-		return "another taker waits in between, and would wait for ever";
+		return "deadlock: another taker waits for the shared lock that this one has";
 	case EHOSTUNREACH:
 		return "the ensemble did not answer in time";
 	case ESHUTDOWN:
-		return "this mount is about to leave, or cannot go on";
+		return "this mount is shutting down, or unusable";
 	case ENOLCK:
 		return "too many takers on this mount, more holders than on_lost could stop, or a "
 		       "quota "
@@ -33,10 +33,10 @@ const char *refusal_text(int error)
 	case EACCES:
 		return "the ensemble does not let this mount make entries there";
 	case EPROTO:
-		return "a client whose entries do not wait for those of zklockfs stands in the "
-		       "queue";
+		return "the queue has an entry of a client that does not wait for "
+		       "zklockfs";
 	case EBUSY:
-		return "this user asks for too much at a time";
+		return "this user has too many requests at a time";
 	case ENFILE:
 		return "this user, or all users together, have too many files open here";
 	case ENOMEM:

@@ -179,7 +179,7 @@ void reload_ask(struct reload *reload)
 		return;
 	reload_step(reload, RELOAD_ASKED, SETTLE_US);
 	if (!reload->program)
-		reload_give_up(reload, "it is not known where it was started from");
+		reload_give_up(reload, "the path of this program is not known");
 }
 
 /* ---- the other program checks the records ---- */
@@ -245,7 +245,7 @@ static bool says_yes(const char *said)
 
 static const char *or_nothing(const char *said)
 {
-	return *said ? said : "it does not say that it can take over";
+	return *said ? said : "it printed no answer";
 }
 
 /* The child has ended: NULL if it has said yes; otherwise why not. */
@@ -380,6 +380,5 @@ void reload_process(struct reload *reload, bool settled)
 	if (face->clock_us() > reload->until_us)
 		reload_give_up(reload, reload->stage == RELOAD_CHECKING
 		                               ? "it is too slow"
-		                               : "what is being written to the ensemble does not "
-		                                 "end");
+		                               : "writes to the ensemble take too long");
 }

@@ -44,7 +44,7 @@ static void take_addresses(struct servers *servers, char *addresses)
 		free(addresses);
 		return;
 	} else {
-		log_line(LC_NOTICE, "the servers have other addresses now: %s", addresses);
+		log_line(LC_NOTICE, "the servers have new addresses: %s", addresses);
 	}
 	free(servers->addresses);
 	servers->addresses = addresses;

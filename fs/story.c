@@ -219,10 +219,10 @@ static const char *cause_of_loss(const struct stories *stories)
 	struct lc_status status;
 
 	if (stories->leaves)
-		return "the mount leaves";
+		return "the mount is shutting down";
 	lc_status(stories->lc, &status);
 	if (status.state == LC_UNUSABLE)
-		return "the mount cannot go on";
+		return "the mount is unusable";
 	if (status.state == LC_CONNECTING)
 		return "the ensemble has ended the session";
 	if (status.lease_left_us == 0)

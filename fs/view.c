@@ -53,7 +53,7 @@ static const char *format_word(char buffer[LC_COMMAND_MAX + 1], const char *text
 const char *view_reason(const struct lc_entry_info *info)
 {
 	if (info->entry.incompatible)
-		return "its client does not wait for zklockfs, which takes nothing beside it";
+		return "its client does not wait for zklockfs, so zklockfs does not take this lock";
 	return info->reason;
 }
 

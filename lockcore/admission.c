@@ -199,7 +199,7 @@ static void refuse_beside_incompatible(struct lock *lock, const struct queue *qu
 		return;
 	lc_report(lock->lc, LC_ERROR,
 	          "%s: %s is of a client that does not wait for our entries; "
-	          "it is not taken beside that",
+	          "takers are refused",
 	          lock->path, incompatible->znode);
 	for (size_t i = 0; i < queue->count; i++)
 		if (waits_in_queue(owners[i]))

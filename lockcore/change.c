@@ -132,8 +132,8 @@ static bool went_elsewhere(const struct data_call *change, const struct ensemble
 	    answer->stat->czxid == change->czxid)
 		return false;
 	lc_report(change->call.lc, LC_WARNING,
-	          "%s was removed and made again: what was meant for the former "
-	          "one was written to this one; look at its owner, modes and slots",
+	          "%s was removed and made again: a change meant for the former "
+	          "lock was written to this one; check its owner, modes and slots",
 	          change->call.path);
 	return true;
 }

@@ -62,7 +62,7 @@ static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
 	eviction->pending = false;
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		lc_report(lc, LC_WARNING, "%s: its mount did not take it away in time, deleted",
+		lc_report(lc, LC_WARNING, "%s: its mount did not delete it in time: deleted now",
 		          eviction->path);
 		free_eviction(eviction);
 		return;
@@ -323,7 +323,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		is_marked(evict);
 		return;
 	}
-	lc_report(call->lc, LC_NOTICE, "%s: marked to be evicted by %s", call->path, evict->by);
+	lc_report(call->lc, LC_NOTICE, "%s: marked for eviction by %s", call->path, evict->by);
 	len = record_format_evicted(data, answer->data, (size_t)answer->data_len, evict->by);
 	send_change(evict, ensemble_set(call->path, data, len, answer->stat->version),
 	            mark_answered);

@@ -68,7 +68,7 @@ static void orphan_read(void *ctx, const struct ensemble_answer *answer)
 		finish_orphan(orphan);
 		return;
 	}
-	lc_report(lc, LC_WARNING, "%s belongs to nobody here: deleting it", orphan->path);
+	lc_report(lc, LC_WARNING, "%s has no taker on this mount: deleting it", orphan->path);
 	batch_submit(lc, ensemble_delete(orphan->path, ENSEMBLE_ANY_VERSION), orphan_deleted,
 	             orphan);
 }

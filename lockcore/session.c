@@ -130,8 +130,8 @@ static void doubt_lease(struct lc *lc)
 	if (!session->connected)
 		timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, 0));
 	lc_report(lc, LC_NOTICE,
-	          "the clock may have stood still: what is held is in doubt until the "
-	          "ensemble has answered anew");
+	          "the clock may have stood still: held locks are in doubt until the "
+	          "ensemble answers again");
 }
 
 bool session_is_doubted(struct lc *lc)
@@ -270,7 +270,7 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 		if (!lc->session->root_gone)
 			lc_report(lc, LC_ERROR,
 			          "somebody has removed %s: there are no locks until it is "
-			          "there again",
+			          "made again",
 			          lc->root);
 		lc->session->root_gone = true;
 		beat_later(lc);

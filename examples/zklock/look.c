@@ -211,7 +211,7 @@ static int evict_one(const struct mount *mount, const char *lock, const struct e
 		return EX_OK;
 	}
 	if (error == ENOENT)
-		warnx("%s: has gone by itself", shown);
+		warnx("%s: is gone already", shown);
 	else if (error == EPERM)
 		warnx("%s: only its user, the lock's owner and root may evict it", shown);
 	else
@@ -240,7 +240,7 @@ int look_evict(const struct mount *mount, const char *lock, char **words)
 				status = result;
 		}
 		if (!found) {
-			warnx("%s: nobody like that is in the queue",
+			warnx("%s: no such entry in the queue",
 			      clean(shown, sizeof(shown), *words));
 			status = EX_NOINPUT;
 		}

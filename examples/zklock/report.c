@@ -111,9 +111,9 @@ void report_eviction(FILE *out, const void *context)
 	if (done)
 		fprintf(out, "%s: evicted", shown);
 	else if (errno == ENOENT)
-		fprintf(out, "%s: has gone by itself", shown);
+		fprintf(out, "%s: is gone already", shown);
 	else if (errno == EPERM)
-		fprintf(out, "%s: only its user, the lock's owner and root may", shown);
+		fprintf(out, "%s: only its user, the lock's owner and root may evict it", shown);
 	else
 		fprintf(out, "%s: %s", shown, name_error(errno));
 	if (fd >= 0)

@@ -320,7 +320,7 @@ int run(struct run *run)
 	set_environment(run);
 	watch(&self, &signals);
 	if (run->at_least_ms > 0 && keep_start(run->take, span_now_ms() + run->at_least_ms) < 0)
-		err(EX_OSERR, "the keeper of the lock");
+		err(EX_OSERR, "cannot start the keeper of the lock");
 	if (!tree_adopt())
 		err(EX_OSERR, "prctl");
 	start_command(&self, &mask, &child_action);

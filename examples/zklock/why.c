@@ -66,11 +66,11 @@ static int check_door(const struct mount *mount, const char *lock)
 			printf("there is no such lock; mkdir %s/NAME makes one\n", mount->path);
 			return EX_NOINPUT;
 		}
-		printf("its door cannot be looked at: %s\n", strerror(errno));
+		printf("cannot look at its doors: %s\n", strerror(errno));
 		return errno == EACCES ? EX_NOPERM : EX_TEMPFAIL;
 	}
 	if (fstatvfs(mount->dir, &statvfs) == 0 && statvfs.f_flag & ST_RDONLY) {
-		puts("the mount is read-only: nobody takes a lock by it");
+		puts("the mount is read-only: no lock can be taken");
 		return EX_NOPERM;
 	}
 	if (faccessat(mount->dir, path, W_OK, AT_EACCESS) < 0) {
@@ -119,7 +119,7 @@ static void tell_entry(const struct mount *mount, const char *lock, struct entry
 	       since < 0 ? "a moment" : span_format(age, since),
 	       clean(reason, sizeof(reason), entry->reason));
 	if (entry->held && is_ancestor(mount, entry))
-		puts("  which is yours: you would wait for yourself; take it by -R");
+		puts("  this is your own hold: you would wait for yourself; use -R");
 }
 
 /* Whether an entry behind all of these would hold at once. */

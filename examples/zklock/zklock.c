@@ -36,22 +36,22 @@ static const char help[] =
 	"Takes all LOCKs, in the order of their names, runs COMMAND, and gives them back.\n"
 	"\n"
 	"  -m, --mount DIR     where the locks are ($ZKLOCKFS, or the only zklockfs)\n"
-	"  -w, --wait TIME     wait so long at most, for all together\n"
+	"  -w, --wait TIME     wait at most this long for all locks together\n"
 	"  -n, --nonblock      do not wait\n"
-	"  -s, --shared        beside others that share\n"
-	"  -R, --reentrant     join in when a parent process has the lock\n"
-	"  -r, --reason TEXT   what others see, also while it waits (COMMAND's name)\n"
-	"  -o, --close         COMMAND does not have the descriptors of the locks\n"
-	"  -k, --grace TIME    between SIGTERM and SIGKILL when a lock is lost (1s)\n"
-	"      --at-most TIME  stop COMMAND when it has had the locks for so long\n"
-	"      --at-least TIME keep the locks so long, also when COMMAND ends before\n"
-	"  -E, --status N      end with N when the locks are not to be had (75)\n"
-	"  -q, --quiet         and say nothing then\n"
-	"  -v, --verbose       say what happens\n"
+	"  -s, --shared        take the locks beside others that share them\n"
+	"  -R, --reentrant     join the hold of a parent process\n"
+	"  -r, --reason TEXT   reason shown to others, also while waiting (COMMAND)\n"
+	"  -o, --close         do not pass the locks' descriptors to COMMAND\n"
+	"  -k, --grace TIME    time from SIGTERM to SIGKILL when a lock is lost (1s)\n"
+	"      --at-most TIME  stop COMMAND when it has held the locks this long\n"
+	"      --at-least TIME keep the locks this long, even if COMMAND ends earlier\n"
+	"  -E, --status N      exit status when the locks cannot be taken (75)\n"
+	"  -q, --quiet         print no message in that case\n"
+	"  -v, --verbose       print each lock that is taken\n"
 	"  -h, --help          print this\n"
 	"  -V, --version       print the version\n"
 	"\n"
-	"TIME is a whole number and ms, s, m, h or d; seconds without a unit.\n";
+	"TIME is a whole number and ms, s, m, h or d; without a unit, seconds.\n";
 
 static const char short_options[] = "+m:w:nsRr:ok:E:qvhV";
 static const struct option long_options[] = {
@@ -103,7 +103,7 @@ static int64_t parse_time(const char *text)
 
 	if (!span_parse(text, &ms))
 		errx(EX_USAGE,
-		     "a time is a whole number and ms, s, m, h or d, as 90s, for a year at most");
+		     "a time is a whole number with ms, s, m, h or d, such as 90s, at most a year");
 	return ms;
 }
 
@@ -201,7 +201,7 @@ static void parse_options(struct options *options, int argc, char **argv)
 static void check_options(const struct options *options)
 {
 	if (options->take.shared && options->take.reentrant)
-		errx(EX_USAGE, "-s and -R exclude each other: what is shared is not joined");
+		errx(EX_USAGE, "-s and -R exclude each other: a shared hold cannot be joined");
 	if (options->take.reason && strlen(options->take.reason) > REASON_MAX)
 		errx(EX_USAGE, "the reason is longer than %d bytes", REASON_MAX);
 	if (options->run.at_most_ms >= 0 && options->run.at_least_ms > options->run.at_most_ms)

@@ -33,11 +33,11 @@ static const char help[] =
 	"Shows the locks that are held or waited for, on any host.\n"
 	"\n"
 	"  -m, --mount DIR     where the locks are ($ZKLOCKFS, or the only zklockfs)\n"
-	"  -d, --delay TIME    between two looks (1s)\n"
+	"  -d, --delay TIME    time between two updates (1s)\n"
 	"  -h, --help          print this\n"
 	"  -V, --version       print the version\n"
 	"\n"
-	"Keys: Enter the queue of a lock, Esc back, s other order, e evict, r read now, q quit.\n";
+	"Keys: Enter queue of a lock, Esc back, s sort order, e evict, r read now, q quit.\n";
 
 struct session {
 	struct top top;
@@ -288,7 +288,7 @@ static void run_session(struct session *self)
 static void start_screen(void)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		errx(EX_USAGE, "this is no terminal; zklock ls says the same in lines");
+		errx(EX_USAGE, "not a terminal; use zklock ls instead");
 	set_escdelay(ESCAPE_MS);
 	if (!newterm(NULL, stdout, stdin))
 		errx(EX_UNAVAILABLE, "the terminal %s is not known", getenv("TERM"));
@@ -319,7 +319,7 @@ static void parse_arguments(struct session *self, int argc, char **argv, const c
 		if (option == 'm')
 			*ret_mount = optarg;
 		else if (option == 'd' && !span_parse(optarg, &self->delay_ms))
-			errx(EX_USAGE, "a time is a whole number and ms, s, m, h or d");
+			errx(EX_USAGE, "a time is a whole number with ms, s, m, h or d");
 		else if (option == 'h' || option == 'V')
 			exit(fputs(option == 'h' ? help : "zklocktop " ZKLOCKFS_VERSION "\n",
 			           stdout) < 0 ||

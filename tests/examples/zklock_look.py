@@ -33,14 +33,14 @@ def queue(a, b):
 
     # evict: by number, by name, who holds.
     number = lines[2][0]
-    check_run(a, ['evict', 'svca', '999'], 66, 'evict nobody', 'nobody like that')
+    check_run(a, ['evict', 'svca', '999'], 66, 'evict nobody', 'no such entry')
     check_equal(by(ALICE, a, 'evict', 'svca', 'holder')[0], 77, 'evict by a stranger')
     check_equal(len(b.queue('svca')), 2, 'nobody was evicted')
     check('-a: evicted\n' in check_run(b, ['evict', 'svca', number.lstrip('0')], 0, 'evict a waiter'), 'evict')
     waiter.refused(125)     # ECANCELED
     check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder'), 'evict')
     until(lambda: not a.queue('svca'), 'evicted')
-    check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'nobody like that')
+    check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'no such entry')
     holder.release()
 
 
@@ -103,7 +103,7 @@ def why(a, b):
     says(['svca'], 77, 'you (user 1002) may not write to its doors', BOB)
     # One's own.
     out = check_run(a, ['svcb', '--', 'sh', '-c', f'{ZKLOCK} why svcb; echo $?'], 0, "one's own")
-    check('which is yours: you would wait for yourself' in out and out.endswith('75\n'), out)
+    check('this is your own hold: you would wait for yourself' in out and out.endswith('75\n'), out)
 
 
 def pages():

@@ -105,7 +105,7 @@ def eviction(case, a, b):
     waiter.held()
     screen.shows('new: 1 held, 0 waiting', '? y/n')
     screen.keys('y')
-    screen.shows('has gone by itself')
+    screen.shows('is gone already')
     check_equal(len(a.queue('new')), 1, 'the other one was not evicted')
     screen.keys('e')
     screen.shows('? y/n')

@@ -64,7 +64,7 @@ static void marked(void **state)
 	rig_expect_sent(rig, "get " PATH);
 	answer_entry(rig, 3, RECORD("8"));
 	rig_expect_sent(rig, "set " PATH " v3 '" MARKED "'");
-	rig_expect_reported(rig, "marked to be evicted by ann");
+	rig_expect_reported(rig, "marked for eviction by ann");
 	rig_answer_version(rig, 4);
 	rig_expect_sent(rig, "get " POKES);
 	rig_expect_told(rig, "done");
@@ -271,7 +271,7 @@ static void deleted_in_the_end(void **state)
 	wait_for(rig, 1);
 	assert_true(is_deleted(rig));
 	rig_answer_error(rig, ENSEMBLE_OK);
-	rig_expect_reported(rig, "did not take it away in time");
+	rig_expect_reported(rig, "did not delete it in time");
 	assert_null(rig->evictions.evictions);
 }
 

@@ -59,7 +59,7 @@ static void deleted(void **state)
 	rig_expect_sent(rig, "get /locks/build/#2457-5");
 	answer_owner(rig, RIG_SESSION);
 	rig_expect_sent(rig, "delete /locks/build/#2457-5");
-	rig_expect_reported(rig, "lock-0000000005 belongs to nobody here: deleting it");
+	rig_expect_reported(rig, "lock-0000000005 has no taker on this mount: deleting it");
 	assert_true(check(NOBODYS));
 	rig_expect_sent(rig, "");
 	rig_answer_error(rig, ENSEMBLE_REFUSED); /* the next listing shows it again */

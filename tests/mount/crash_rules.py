@@ -126,7 +126,7 @@ def poison(case, server):
     scene = Scene(case, server, 'poison', env=points.env)
     points.poison(1)
     check_errno(errno.ECONNABORTED, os.statvfs, scene.a.directory)
-    scene.is_lost('the same request has ended it twice')
+    scene.is_lost('the same request has ended two daemons')
 
 
 def meanwhile(case, server):

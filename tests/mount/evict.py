@@ -64,7 +64,7 @@ def takers(server, a, b):
     waiter.refused(errno.ECANCELED)
     check(holder.token() > 0 and not last.answered(), 'the others were disturbed')
     until(lambda: f'evicted by uid 0 pid {os.getpid()} (' in a.log() and ') on b' in a.log(), 'the owner logs it', 5)
-    until(lambda: 'marked to be evicted by uid 0' in b.log(), 'the mount of the operator logs it', 5)
+    until(lambda: 'marked for eviction by uid 0' in b.log(), 'the mount of the operator logs it', 5)
     write(entry_of(b, 'build', holder), b'evict')
     last.held()
     check_errno(errno.EIO, holder.token)

@@ -157,7 +157,7 @@ def terminal(case, server):
             said += part
     except OSError as err:
         check_equal(err.errno, errno.EIO, 'the terminal')
-    check_equal(said.count(b'told to leave'), 1, f'what it says: {said}')
+    check_equal(said.count(b'shutting down'), 1, f'what it says: {said}')
 
 
 def systemd(case, server):

@@ -48,7 +48,7 @@ def test(case):
         until(lambda count=count: mount.metric('adoptions_total') == count, f'{what}: the old one goes on')
         ends = until(lambda count=count: (found := _SIGNAL.findall(mount.log()))[count - 1:] and found, 'the log says it')
         check_equal((len(ends), ends[-1]), (count, str(number)), f'{what}: how it ended')
-        check_equal(mount.log().count('does not serve: the one before'), count, f'{what}: the log')
+        check_equal(mount.log().count('does not serve: the former one'), count, f'{what}: the log')
         goes_on(what)
     check_equal(mount.metric('reloads_total'), 0, 'reloads')
 

@@ -31,7 +31,7 @@ def test(case):
     case.hosts('127.0.0.3 zookeeper-of-the-test\n127.0.0.2 zookeeper-of-the-test\n')
     until(lambda: mount.status()['state'] == 'ready', 'it finds the server', 40)
     check_equal(mount.status()['server'], f'127.0.0.3:{moved.port}', 'the server')
-    until(lambda: 'other addresses now: 127.0.0.2' in mount.log(), 'the log says so')
+    until(lambda: 'new addresses: 127.0.0.2' in mount.log(), 'the log says so')
     waiter.held()
     holder.release()
     waiter.release()

@@ -230,7 +230,7 @@ char *mount_lock_name(const struct mount *mount, const char *word)
 		errx(EX_USAGE, "'%s' names no lock", shown);
 	part = strrchr(name, '/');
 	if (is_inside(part ? part + 1 : name))
-		errx(EX_USAGE, "%s is a file in a lock: name the directory", shown);
+		errx(EX_USAGE, "%s is inside a lock: name the directory", shown);
 	return name;
 }
 

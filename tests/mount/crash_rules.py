@@ -94,7 +94,7 @@ def too_often(case, server):
         scene.a.adopt()
         scene.goes_on()
     scene.a.send(signal.SIGKILL)
-    scene.is_lost('too often within the session timeout')
+    scene.is_lost('too many crashes within the session timeout')
 
 
 def not_too_often(case, server):

@@ -397,13 +397,15 @@ static void reap_processes(struct keeper *keeper)
 
 /* ---- signals and time ---- */
 
+/* To the daemon's thread: a signal that somebody sends to its process is pending apart from that,
+ * and the kernel does not make one of the two, which keeper_repeats() expects. */
 static void pass_signals(struct keeper *keeper)
 {
 	struct signalfd_siginfo info;
 
 	while (read(keeper->signals, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo != SIGCHLD)
-			kill(keeper->daemon, (int)info.ssi_signo);
+			tgkill(keeper->daemon, keeper->daemon, (int)info.ssi_signo);
 }
 
 /* The daemon must serve until then. */

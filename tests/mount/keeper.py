@@ -123,6 +123,20 @@ def of_both_late(case, server):
     mount.check_end()
 
 
+def of_both_stopped(case, server):
+    """All signals are there before the daemon sees any: those to the keeper come first, or last."""
+    def send(mount):
+        keeper, daemon = mount.process.pid, mount.daemon
+        mount.send(signal.SIGSTOP)
+        until(lambda: line_of(f'/proc/{daemon}/status', 'State').startswith('T'), 'the daemon stands still')
+        for pid in (daemon, keeper) if mounted(mount.directory) else (keeper, daemon):
+            os.kill(pid, signal.SIGTERM)
+            until(lambda: not pending(keeper) and line_of(f'/proc/{keeper}/status', 'State').startswith('S'),
+                  'the keeper has passed it on')
+        os.kill(daemon, signal.SIGCONT)
+    signals(case, server, 'stopped', send)
+
+
 def pending(pid):
     return int(line_of(f'/proc/{pid}/status', 'ShdPnd') or '0', 16)
 
@@ -276,7 +290,8 @@ def start_errors(case, server):
 def test(case):
     server = case.server(tick_ms=500)
     case.at_once(*(lambda part, what=what: what(part, server)
-                   for what in (processes, of_both, of_both_backwards, of_both_late, of_the_daemon, of_the_keeper)))
+                   for what in (processes, of_both, of_both_backwards, of_both_late, of_both_stopped, of_the_daemon,
+                                of_the_keeper)))
     case.at_once(*(lambda part, what=what: what(part, server)
                    for what in (terminal, systemd, keeper_killed, killed_at_the_start, start_errors)))
 

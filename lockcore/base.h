@@ -54,6 +54,9 @@ int64_t lc_now(struct lc *lc);
 /* The clock as it was read last, in this turn or the one before: never later than now. It is good
  * enough for a timer, which only fires earlier by that, and for what is only shown. */
 int64_t lc_lately(const struct lc *lc);
+/* What cannot be done now is tried again after this time: contact is lost, the ensemble refuses it,
+ * or there is no memory. */
+#define RETRY_US 1000000
 uint64_t lc_random(struct lc *lc);
 void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

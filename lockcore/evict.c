@@ -21,9 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between tries of the delete. */
-#define RETRY_US 1000000
-
 /* ---- after the mark ---- */
 
 struct eviction {

@@ -15,8 +15,6 @@
 /* A lock that is waited for or held is listed again after this time, if nothing has happened:
  * the net below every other rule. */
 #define RECHECK_US (60 * 1000000LL)
-/* The same where there was no memory to look. */
-#define LATER_US 1000000
 /* Idle locks that stay watched, at most. */
 #define IDLE_MAX 256
 
@@ -187,7 +185,7 @@ void lock_recheck(struct lock *lock)
 
 void lock_list_later(struct lock *lock)
 {
-	timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + LATER_US);
+	timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + RETRY_US);
 }
 
 void lock_touch(struct lock *lock)

@@ -23,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tried again when contact was lost. */
-#define RETRY_US 1000000
 /* Roots that are tried: of mounts that are further down nobody hears of it at once. */
 #define ROOTS_MAX 16
 /* Entries that the node names at most. */

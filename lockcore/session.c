@@ -27,9 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After an error that trying at once would only repeat. */
-#define RETRY_US 1000000
-
 static void send_beat(struct lc *lc);
 
 /* The only place that changes it. */

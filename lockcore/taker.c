@@ -12,8 +12,6 @@
 /* A lock that is held for longer than this watches its entry, and says there since when it is
  * held. Shorter holds, which are the most, are spared these requests. */
 #define LONG_HOLD_US 20000
-/* Between tries of a delete for which there is no memory. */
-#define RETRY_US 1000000
 
 bool taker_holds_entry(const struct lc_taker *taker)
 {

@@ -40,7 +40,7 @@ static void session_beaten(struct lc *lc, bool resumed, bool poked)
 	}
 	calls_resume(lc);
 	/* The node of the pokes may have been refused, or gone with the root. */
-	if (resumed || !lc->pokes->made)
+	if (resumed || lc->pokes->state != POKES_MADE)
 		pokes_resume(lc);
 	if (poked)
 		entries_check_marks(lc);

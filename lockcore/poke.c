@@ -43,39 +43,41 @@ int pokes_begin(struct lc *lc)
 void pokes_new_session(struct lc *lc)
 {
 	strcpy(stpcpy(lc->pokes->node, lc->session->node), POKES_SUFFIX);
-	lc->pokes->made = lc->pokes->lost = false;
+	lc->pokes->state = POKES_ABSENT;
 }
 
 void pokes_save(const struct lc *lc, struct state_session *saved)
 {
 	saved->pokes_seen = lc->pokes->seen;
-	saved->flags |= (lc->pokes->made ? STATE_SESSION_POKES : 0) |
-	                (lc->pokes->lost ? STATE_SESSION_POKES_LOST : 0);
+	saved->flags |= (lc->pokes->state == POKES_MADE ? STATE_SESSION_POKES : 0) |
+	                (lc->pokes->state == POKES_VANISHED ? STATE_SESSION_POKES_LOST : 0);
 }
 
 void pokes_restore(struct lc *lc, const struct state_session *saved)
 {
 	pokes_new_session(lc);
 	lc->pokes->seen = saved->pokes_seen;
-	lc->pokes->made = saved->flags & STATE_SESSION_POKES;
-	lc->pokes->lost = saved->flags & STATE_SESSION_POKES_LOST;
+	if (saved->flags & STATE_SESSION_POKES_LOST)
+		lc->pokes->state = POKES_VANISHED;
+	else if (saved->flags & STATE_SESSION_POKES)
+		lc->pokes->state = POKES_MADE;
 }
 
 static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct pokes *pokes = lc->pokes;
+	bool again = pokes->state == POKES_VANISHED;
 
 	if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_EXISTS)
 		return; /* the heartbeats' node is poked instead */
 	if (answer->result == ENSEMBLE_OK)
 		session_wrote(lc, pokes->sent_us);
-	pokes->made = true;
+	pokes->state = POKES_MADE;
 	read_pokes(lc);
 	/* Some may have gone with the one before. */
-	if (pokes->lost)
+	if (again)
 		entries_check_marks(lc);
-	pokes->lost = false;
 }
 
 static void make_pokes(struct lc *lc)
@@ -88,8 +90,7 @@ static void make_pokes(struct lc *lc)
 /* It is made again with the next heartbeat: somebody may be about to remove the whole tree. */
 static void pokes_vanished(struct lc *lc)
 {
-	lc->pokes->made = false;
-	lc->pokes->lost = true;
+	lc->pokes->state = POKES_VANISHED;
 }
 
 /* The last lines, so many of them. */
@@ -114,7 +115,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 	struct pokes *pokes = lc->pokes;
 	int64_t news;
 
-	if (answer->result == ENSEMBLE_NONODE && pokes->made)
+	if (answer->result == ENSEMBLE_NONODE && pokes->state == POKES_MADE)
 		pokes_vanished(lc);
 	if (answer->result != ENSEMBLE_OK)
 		return; /* asked again with the next connection */
@@ -133,7 +134,7 @@ static void read_pokes(struct lc *lc)
 
 void pokes_resume(struct lc *lc)
 {
-	if (lc->pokes->made)
+	if (lc->pokes->state == POKES_MADE)
 		read_pokes(lc);
 	else
 		make_pokes(lc);
@@ -141,7 +142,7 @@ void pokes_resume(struct lc *lc)
 
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
 {
-	if (strcmp(path, lc->pokes->node) != 0 || !lc->pokes->made)
+	if (strcmp(path, lc->pokes->node) != 0 || lc->pokes->state != POKES_MADE)
 		return;
 	if (change == ENSEMBLE_DELETED)
 		pokes_vanished(lc);

@@ -7,10 +7,12 @@
 
 #include "entry.h"
 
+/* VANISHED: it was made, and somebody has deleted it: its lines may not have been read. */
+enum pokes_state { POKES_ABSENT, POKES_MADE, POKES_VANISHED };
+
 struct pokes {
 	char *node; /* of this mount: see poke.c */
-	bool made;
-	bool lost;              /* it vanished: its lines may not have been read */
+	enum pokes_state state;
 	int32_t seen;           /* its version */
 	int64_t sent_us;        /* its create */
 	struct poke *under_way; /* to other mounts */

@@ -120,11 +120,11 @@ static void doubt_lease(struct lc *lc)
 	lease_doubt(&session->lease, lc_now(lc));
 	if (session->limit.armed)
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
-	if (session->open)
+	if (session->link != LINK_CLOSED)
 		lc->ensemble->port->drop(lc->ensemble);
 	if (!session_lease_is_valid(lc))
 		return;
-	if (!session->connected)
+	if (session->link != LINK_CONNECTED)
 		timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, 0));
 	lc_report(lc, LC_NOTICE,
 	          "the clock may have stood still: held locks are in doubt until the "
@@ -172,7 +172,7 @@ static void plan_beat(struct lc *lc)
 {
 	struct session *session = lc->session;
 
-	if (session->connected && !session->beating && session->state != LC_UNUSABLE)
+	if (session->link == LINK_CONNECTED && !session->beating && session->state != LC_UNUSABLE)
 		timer_set(&lc->timers, &session->beat, beat_due(lc));
 }
 
@@ -204,7 +204,7 @@ static void beat_timer(void *ctx)
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
 
-	if (!session->connected)
+	if (session->link != LINK_CONNECTED)
 		return;
 	if (session->beating) {
 		/* Patience is over: a server that owes the answer of a small write
@@ -235,7 +235,6 @@ static void become_ready(struct lc *lc)
 	bool again = session->state == LC_SUSPENDED;
 
 	set_session_state(session, LC_READY);
-	session->was_ready = true;
 	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
 	          (uint64_t)session->id, again ? "resumed" : "begun",
 	          lc->ensemble->port->server(lc->ensemble));
@@ -258,18 +257,18 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 		return;
 	case ENSEMBLE_NONODE:
 	case ENSEMBLE_NOCHILDREN:
-		if (!lc->session->was_ready) {
+		if (lc->session->root == ROOT_UNKNOWN) {
 			lc->session->beating = false;
 			become_unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
 			return;
 		}
 		/* Nothing can be held there, and only its owner knows whether it comes back. */
-		if (!lc->session->root_gone)
+		if (lc->session->root != ROOT_GONE)
 			lc_report(lc, LC_ERROR,
 			          "somebody has removed %s: there are no locks until it is "
 			          "made again",
 			          lc->root);
-		lc->session->root_gone = true;
+		lc->session->root = ROOT_GONE;
 		beat_later(lc);
 		return;
 	case ENSEMBLE_NOAUTH:
@@ -319,9 +318,9 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->node_version = answer->stat->version;
 		session->beating = false;
 		session->node_made = true;
-		if (session->root_gone)
+		if (session->root == ROOT_GONE)
 			lc_report(lc, LC_NOTICE, "%s is there again", lc->root);
-		session->root_gone = false;
+		session->root = ROOT_GOOD;
 		session_wrote(lc, session->beat_sent_us);
 		resumed = !session_is_ready(lc);
 		if (resumed)
@@ -390,7 +389,7 @@ static void send_beat(struct lc *lc)
 	char data[SESSION_DATA_MAX];
 	size_t len = session_node_data(lc, data);
 
-	if (!session->connected || session->beating || session->state == LC_UNUSABLE)
+	if (session->link != LINK_CONNECTED || session->beating || session->state == LC_UNUSABLE)
 		return;
 	session->beating = true;
 	session->beat_sent_us = lc_now(lc);
@@ -435,7 +434,7 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 	struct session *session = lc->session;
 
 	timer_clear(&lc->timers, &session->retry);
-	session->connected = true;
+	session->link = LINK_CONNECTED;
 	session->connections++;
 	if (session->id != id)
 		new_session(lc, id);
@@ -471,7 +470,7 @@ static void session_disconnected(void *ctx)
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
 
-	session->connected = false;
+	session->link = LINK_OPEN;
 	session->beating = false;
 	timer_clear(&lc->timers, &session->beat);
 	if (session->state == LC_READY) {
@@ -493,7 +492,8 @@ static void forget_session(struct lc *lc)
 
 	if (session->state == LC_READY)
 		session->away_us = lc_now(lc);
-	session->open = session->connected = session->beating = false;
+	session->link = LINK_CLOSED;
+	session->beating = false;
 	session->id = 0;
 	timer_clear(&lc->timers, &session->beat);
 	timer_clear(&lc->timers, &session->limit);
@@ -538,7 +538,7 @@ static void open_session(struct lc *lc)
 	memcpy(left.password, lc->session->password, sizeof(left.password));
 	r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us,
 	                             left.id ? &left : NULL, &events, lc);
-	lc->session->open = r == 0;
+	lc->session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;
 	if (r < 0)
 		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
 	timer_set(&lc->timers, &lc->session->retry,
@@ -553,15 +553,15 @@ static void retry_session(void *ctx)
 	struct session *session = lc->session;
 
 	if (session->state == LC_UNUSABLE) {
-		if (session->open) {
+		if (session->link != LINK_CLOSED) {
 			lc->ensemble->port->close(lc->ensemble, false);
 			forget_session(lc);
 		}
 		return;
 	}
-	if (session->connected)
+	if (session->link == LINK_CONNECTED)
 		return;
-	if (!session->open) {
+	if (session->link == LINK_CLOSED) {
 		open_session(lc);
 		return;
 	}
@@ -617,8 +617,8 @@ void session_save(struct lc *lc, struct state_session *saved)
 	saved->node_version = session->node_version;
 	saved->flags |= (session->node_made ? STATE_SESSION_NODE : 0) |
 	                (was_ready ? STATE_SESSION_READY : 0) |
-	                (session->was_ready ? STATE_SESSION_WAS_READY : 0) |
-	                (session->root_gone ? STATE_SESSION_ROOT_GONE : 0);
+	                (session->root != ROOT_UNKNOWN ? STATE_SESSION_ROOT_KNOWN : 0) |
+	                (session->root == ROOT_GONE ? STATE_SESSION_ROOT_GONE : 0);
 	lease_save(&session->lease, &saved->lease);
 }
 
@@ -644,8 +644,8 @@ int session_restore(struct lc *lc, const struct session_events *events,
 	session->node_version = saved->node_version;
 	session->node_made = saved->flags & STATE_SESSION_NODE;
 	session->node_unsure = true; /* something may have been under way */
-	session->was_ready = saved->flags & STATE_SESSION_WAS_READY;
-	session->root_gone = saved->flags & STATE_SESSION_ROOT_GONE;
+	if (saved->flags & STATE_SESSION_ROOT_KNOWN)
+		session->root = saved->flags & STATE_SESSION_ROOT_GONE ? ROOT_GONE : ROOT_GOOD;
 	return 0;
 }
 
@@ -664,9 +664,9 @@ void session_finish(struct lc *lc, bool farewell)
 	struct session *session = lc->session;
 
 	set_session_state(session, LC_UNUSABLE);
-	if (session->open)
+	if (session->link != LINK_CLOSED)
 		lc->ensemble->port->close(lc->ensemble, farewell);
-	session->open = session->connected = false;
+	session->link = LINK_CLOSED;
 	timer_clear(&lc->timers, &session->beat);
 	timer_clear(&lc->timers, &session->limit);
 	timer_clear(&lc->timers, &session->retry);

@@ -33,12 +33,16 @@ struct session_events {
 	void (*changed)(struct lc *lc, const char *path, enum ensemble_change change);
 };
 
+/* OPEN: the port has a session for us, and looks for a server. */
+enum session_link { LINK_CLOSED, LINK_OPEN, LINK_CONNECTED };
+/* GOOD: a heartbeat was answered OK. GONE: somebody has removed it since, and that was reported. */
+enum session_root { ROOT_UNKNOWN, ROOT_GOOD, ROOT_GONE };
+
 struct session {
 	const struct session_events *events;
 	enum lc_state state;
-	int why;   /* UNUSABLE: -errno */
-	bool open; /* the port has a session for us */
-	bool connected;
+	int why; /* UNUSABLE: -errno */
+	enum session_link link;
 	bool busy; /* somebody holds or waits: the pace of the heartbeats */
 	int64_t id;
 	char password[ENSEMBLE_PASSWORD]; /* of a session that another process has begun */
@@ -50,8 +54,7 @@ struct session {
 	bool node_made;
 	int32_t node_version; /* of the heartbeats' node: another writer's write is a poke */
 	bool node_unsure;     /* the last write to it was not answered */
-	bool was_ready;       /* was ready once: the root is good */
-	bool root_gone;       /* somebody has removed it, and that was reported */
+	enum session_root root;
 	int64_t beat_sent_us;
 	struct timer beat;  /* the next heartbeat; or patience with the last one */
 	struct timer limit; /* the lease's deadline */

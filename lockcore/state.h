@@ -40,9 +40,9 @@ struct state_lease {
 	int64_t steps;
 };
 
-#define STATE_SESSION_NODE 1      /* its node is made */
-#define STATE_SESSION_READY 2     /* a write was answered in it */
-#define STATE_SESSION_WAS_READY 4 /* the root is good */
+#define STATE_SESSION_NODE 1       /* its node is made */
+#define STATE_SESSION_READY 2      /* a write was answered in it */
+#define STATE_SESSION_ROOT_KNOWN 4 /* the root was there */
 #define STATE_SESSION_ROOT_GONE 8
 #define STATE_SESSION_POKES 16 /* the node of its pokes is made */
 #define STATE_SESSION_POKES_LOST 32

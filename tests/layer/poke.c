@@ -102,7 +102,7 @@ static void of_another_node(void **state)
 	pokes_changed(&rig->lc, RIG_NODE, ENSEMBLE_DATA);
 	pokes_changed(&rig->lc, "/locks", ENSEMBLE_DELETED);
 	rig_expect_sent(rig, "");
-	assert_true(rig->pokes.made);
+	assert_int_equal(rig->pokes.state, POKES_MADE);
 }
 
 static void looks_again_on_each_connection(void **state)

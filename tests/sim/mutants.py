@@ -885,7 +885,7 @@ mutant(21, 'poke_below_the_own_root', 'poke.c',
        '0 && next_root(poke)',
        EVICTION)
 mutant(21, 'pokes_gone_with_their_node', 'poke.c',
-       '\tif (pokes->lost)\n\t\tentries_check_marks(lc);\n',
+       '\tif (again)\n\t\tentries_check_marks(lc);\n',
        '',
        EVICTION)
 mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
@@ -1170,7 +1170,7 @@ mutant(36, 'doubt_prolonged', 'lease.c',
        'lease_left(lease, now_us) > 0',
        LEASE)
 mutant(36, 'doubt_waits_for_the_old_connection', 'session.c',
-       '\tif (session->open)\n\t\tlc->ensemble->port->drop(lc->ensemble);\n\tif (!session_lease_is_valid',
+       '\tif (session->link != LINK_CLOSED)\n\t\tlc->ensemble->port->drop(lc->ensemble);\n\tif (!session_lease_is_valid',
        '\tif (!session_lease_is_valid',
        sim('suspicions'))
 mutant(36, 'told_in_doubt', 'tell.c',

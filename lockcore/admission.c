@@ -120,7 +120,8 @@ static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_
 		 * a taker that lost the lock at once is not yet. */
 		if (owners[blocker]->state == TAKER_LOST)
 			entry_watch(&owners[blocker]->entry);
-		lock->behind_leaver = leaves(owners[blocker]);
+		if (leaves(owners[blocker]))
+			lock->obstacle = OBSTACLE_LEAVER;
 	} else {
 		lock->front = owners[i]; /* any of several may go: the listing was watched */
 	}
@@ -137,11 +138,15 @@ static void look_ahead(const struct queue *queue, struct lc_taker **owners)
 		bool first = blocker == (shared ? writer : 0);
 		bool known = !queue->in_zone && queue->slots == 1 && blocker >= 0 &&
 		             !owners[blocker] && (first || !shared);
+		enum entry_ahead is = AHEAD_LATER;
 
+		if (first)
+			is = AHEAD_FIRST;
+		else if (known && owners[blocker - 1])
+			is = AHEAD_BEHIND_OWN;
 		if (owners[i])
 			entry_set_ahead(&owners[i]->entry,
-			                known ? queue->entries[blocker].znode : NULL, first,
-			                !shared && blocker > 0 && owners[blocker - 1]);
+			                known ? queue->entries[blocker].znode : NULL, is);
 		if (!shared && writer < 0)
 			writer = (ssize_t)i;
 	}
@@ -160,7 +165,7 @@ static void admit_waiters(struct lock *lock, const struct queue *queue, struct l
 	size_t i;
 
 	lock->front = NULL;
-	lock->wants_lease = lock->behind_leaver = false;
+	lock->obstacle = OBSTACLE_OTHER;
 	timer_clear(&lock->lc->timers, &lock->recheck);
 	if (lock->waiting > 0 || lock->holding > 0 || lock->unresolved)
 		lock_recheck(lock);
@@ -178,7 +183,7 @@ static void admit_waiters(struct lock *lock, const struct queue *queue, struct l
 	} else {
 		lock_watch_none(lock);
 		lock->front = owners[i];
-		lock->wants_lease = true;
+		lock->obstacle = OBSTACLE_LEASE;
 	}
 	if (!lock->held_back)
 		lock_untouch(lock); /* nobody waits unguarded now */

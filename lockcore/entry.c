@@ -176,14 +176,15 @@ void entry_finish(struct entry *entry)
 	free(entry->reason);
 }
 
-void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool behind_own)
+void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is)
 {
 	if (!znode || !entry->ahead || strcmp(entry->ahead, znode) != 0) {
 		free(entry->ahead);
 		entry->ahead = znode ? strdup(znode) : NULL;
 	}
-	entry->ahead_first = first && entry->ahead;
-	entry->ahead_behind_own = behind_own && entry->ahead;
+	entry->ahead_is = is;
+	if (!entry->ahead)
+		entry->ahead_is = AHEAD_LATER;
 }
 
 bool entry_is_queued(const struct entry *entry)
@@ -254,7 +255,7 @@ void entry_set_absent(struct entry *entry)
 	events_of(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
 	entry->adjacent = entry->first = entry->gone = false;
-	entry_set_ahead(entry, NULL, false, false);
+	entry_set_ahead(entry, NULL, AHEAD_LATER);
 	watch_fired(&entry->watch);
 	free(entry->name);
 	entry->name = NULL;
@@ -356,7 +357,7 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 		          entry->lock->path, entry->name);
 		events_of(entry)->later(entry);
 	}
-	if (entry->state == ENTRY_ABSENT && entry->lock->behind_leaver)
+	if (entry->state == ENTRY_ABSENT && entry->lock->obstacle == OBSTACLE_LEAVER)
 		lock_want_list(entry->lock);
 	events_of(entry)->changed(entry);
 }

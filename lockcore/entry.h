@@ -57,6 +57,10 @@ struct entries {
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
 
+/* FIRST: that one has to wait for nobody. BEHIND_OWN: it stands directly behind the entry of ours
+ * that is before this one. */
+enum entry_ahead { AHEAD_LATER, AHEAD_BEHIND_OWN, AHEAD_FIRST };
+
 /* There are thousands of them: what stands together leaves no holes. */
 struct entry {
 	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
@@ -68,19 +72,17 @@ struct entry {
 	bool wanted : 1; /* it shall exist */
 	bool gone : 1;   /* PRESENT, but said to be gone: see entry_events */
 	/* Its place in the queue: handoff.c. */
-	bool first : 1;       /* held: nobody stood before it, so that the next one in the queue
+	bool first : 1;    /* held: nobody stood before it, so that the next one in the queue
 	                              * comes next; not so for one of several slots */
-	bool adjacent : 1;    /* no other client's entry stands, or will ever stand, between this
+	bool adjacent : 1; /* no other client's entry stands, or will ever stand, between this
 	                              * one and the one of ours before it */
-	bool ahead_first : 1; /* `ahead`: that one has to wait for nobody */
-	/* `ahead`: the entry of ours before this one stands directly before that one. */
-	bool ahead_behind_own : 1;
-	bool alone : 1;        /* batch.c: its create or delete failed in a transaction */
-	bool claim_lost : 1;   /* UNKNOWN: a node that may be it could not be asked */
-	bool told_since : 1;   /* the data says since when it is held, or will */
-	bool data_dirty : 1;   /* the data is to be written; */
-	bool data_pending : 1; /*   it is being written */
-	unsigned pending;      /* answers outstanding that name this entry */
+	enum entry_ahead ahead_is : 2; /* of `ahead` */
+	bool alone : 1;                /* batch.c: its create or delete failed in a transaction */
+	bool claim_lost : 1;           /* UNKNOWN: a node that may be it could not be asked */
+	bool told_since : 1;           /* the data says since when it is held, or will */
+	bool data_dirty : 1;           /* the data is to be written; */
+	bool data_pending : 1;         /*   it is being written */
+	unsigned pending;              /* answers outstanding that name this entry */
 
 	/* The node. */
 	char *name; /* CREATING, UNKNOWN: without its digits */
@@ -142,7 +144,7 @@ static inline void entry_touch(struct entry *entry)
 /* It stands in the queue. */
 bool entry_is_queued(const struct entry *entry);
 /* What is known to be `ahead` of it; NULL: nothing. */
-void entry_set_ahead(struct entry *entry, const char *znode, bool first, bool behind_own);
+void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is);
 /* Its watch is good: it was there on this connection. */
 bool entry_is_seen(const struct entry *entry);
 /* The entry whose UUID a node of the lock bears: the node is it, or a copy that another client

@@ -37,8 +37,8 @@
  *      - That B is ahead of A, and first, was shown by a listing, however old. Since numbers
  *        only rise, what comes later comes behind A.
  *      - Or the listing showed our entry X directly before B, X was first, and X is gone now:
- *        then B is first since (`behind_own`). X was the holder before, as a rule. So a mount need
- *        not list the lock for each of its waiters.
+ *        then B is first since (AHEAD_BEHIND_OWN). X was the holder before, as a rule. So a
+ *        mount need not list the lock for each of its waiters.
  *      - A is there. Its watch was answered on this connection (entry_is_seen), and nothing
  *        has come since. A server tells one connection what happens in the order in which it
  *        happens: had A been deleted before B, its event would be here. If A is deleted after
@@ -119,7 +119,7 @@ static bool next_is_unplaced(const struct lc_taker *holder)
 void handoff_grant(struct lc_taker *taker, bool first)
 {
 	taker_grant(taker, first);
-	entry_set_ahead(&taker->entry, NULL, false, false);
+	entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
 	handoff_watch_next(taker);
 	/* In time: when the holder leaves, that is known. */
 	if (next_is_unplaced(taker))
@@ -175,7 +175,7 @@ static bool is_next(const struct lc_taker *taker, const char *znode)
 {
 	const struct entry *entry = &taker->entry;
 
-	return taker->state == TAKER_WAITING && entry->ahead_first &&
+	return taker->state == TAKER_WAITING && entry->ahead_is == AHEAD_FIRST &&
 	       strcmp(entry->ahead, znode) == 0;
 }
 
@@ -276,6 +276,9 @@ void handoff_absent(struct entry *entry)
 	if (!next)
 		return;
 	next->entry.adjacent &= entry->adjacent;
-	next->entry.ahead_first |= next->entry.ahead_behind_own && entry->first;
-	next->entry.ahead_behind_own = false;
+	if (next->entry.ahead_is != AHEAD_BEHIND_OWN)
+		return;
+	next->entry.ahead_is = AHEAD_LATER;
+	if (entry->first)
+		next->entry.ahead_is = AHEAD_FIRST;
 }

@@ -155,7 +155,9 @@ static void judge_removed(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
 
-	lock->unresolved = lock->behind_leaver = false;
+	lock->unresolved = false;
+	if (lock->obstacle == OBSTACLE_LEAVER)
+		lock->obstacle = OBSTACLE_OTHER;
 	DL_FOREACH_SAFE(lock->takers, taker, next) {
 		struct entry *entry = &taker->entry;
 
@@ -313,7 +315,7 @@ static void front_changed(struct lock *lock, const char *znode, enum ensemble_ch
 	else
 		lock_watch_front(lock, znode); /* the queue is as it was */
 	/* A holder says that it holds: then it is the first, as a listing is to show in time. */
-	if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead_first)
+	if (change == ENSEMBLE_DATA && lock->front && lock->front->entry.ahead_is != AHEAD_FIRST)
 		lock_want_list(lock);
 }
 
@@ -375,7 +377,7 @@ void locks_fresh(struct lc *lc)
 	struct lock *lock, *next;
 
 	HASH_ITER(hh, lc->locks->by_path, lock, next)
-		if (lock->wants_lease)
+		if (lock->obstacle == OBSTACLE_LEASE)
 			lock_want_list(lock);
 }
 
@@ -389,8 +391,8 @@ void locks_session_ended(struct lc *lc)
 		lock_use(lock);
 		lock->front = NULL;
 		lock->unseen = NULL;
-		lock->unresolved = lock->wants_lease = lock->behind_leaver = lock->slots_asked =
-			false;
+		lock->obstacle = OBSTACLE_OTHER;
+		lock->unresolved = lock->slots_asked = false;
 		lock->batch.last_write_ok = lock->batch.together = false;
 		lock_watches_gone(lock);
 		timer_clear(&lc->timers, &lock->recheck);

@@ -121,7 +121,8 @@ static void become_idle(struct lock *lock)
 
 	if (lock->idle)
 		return;
-	lock->wants_lease = lock->behind_leaver = lock->unresolved = lock->slots_asked = false;
+	lock->obstacle = OBSTACLE_OTHER;
+	lock->unresolved = lock->slots_asked = false;
 	timer_clear(&lc->timers, &lock->recheck);
 	lock->idle = true;
 	lc->locks->idle_count++;

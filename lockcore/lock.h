@@ -19,6 +19,10 @@ struct locks {
 	unsigned idle_count;
 };
 
+/* What the first that waits waits for. LEAVER: an entry that we are deleting. LEASE: it is first,
+ * but the lease would not do. OTHER: an entry that is watched, or of a holder of ours. */
+enum lock_obstacle { OBSTACLE_OTHER, OBSTACLE_LEAVER, OBSTACLE_LEASE };
+
 struct lock {
 	struct lc *lc;
 	char *path; /* of the znode */
@@ -69,8 +73,7 @@ struct lock {
 	struct timer recheck;
 	struct lc_taker *front; /* the first that waits, if no taker of ours stands before it
 	                              * whose going would be seen without a watch */
-	bool behind_leaver;     /* the first that waits is behind an entry we are deleting */
-	bool wants_lease;       /* somebody is first, but the lease would not do */
+	enum lock_obstacle obstacle;
 	bool slots_asked;    /* takers that will not wait are answered when the slots are known */
 	struct order *order; /* the czxids of its entries are being read: order.c */
 	size_t orphans_seen; /* orphan.c has asked for so many of its entries, and goes on there */

@@ -28,7 +28,7 @@ void lock_see_czxid(struct lock *lock, int64_t czxid)
 	if (lock->czxid != czxid) {
 		DL_FOREACH(lock->takers, taker) {
 			taker->entry.adjacent = taker->entry.first = false;
-			entry_set_ahead(&taker->entry, NULL, false, false);
+			entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
 		}
 		lock->slots = 0;
 		watch_fired(&lock->watch);

@@ -42,7 +42,7 @@ bool lock_is_guarded(const struct lock *lock)
 {
 	const struct lc_taker *taker;
 
-	if (lock->front || lock->behind_leaver)
+	if (lock->front || lock->obstacle == OBSTACLE_LEAVER)
 		return true;
 	if (lock->holding == 0 || lock->slots != 1 || !lock_is_watched(lock))
 		return false;
@@ -139,7 +139,7 @@ static void leave_front(struct lc_taker *taker)
 	if (lock->unseen == &taker->entry)
 		lock->unseen = NULL;
 	if (lock->waiting == 0)
-		lock->behind_leaver = lock->wants_lease = false;
+		lock->obstacle = OBSTACLE_OTHER;
 	lock_touch(lock);
 }
 

@@ -78,7 +78,7 @@ static void without_a_lease(void **state)
 	takers_answer_lists(rig, "#2-1");
 	rig_expect_told(rig, "");
 	assert_ptr_equal(lock->front, taker);
-	assert_true(lock->wants_lease);
+	assert_int_equal(lock->obstacle, OBSTACLE_LEASE);
 	assert_non_null(strstr(rig->sent, "set " RIG_NODE));
 }
 
@@ -107,7 +107,7 @@ static void behind_one_of_ours(void **state)
 
 	takers_answer_lists(rig, "#2-1 #3-2");
 	assert_null(lock->front);
-	assert_false(lock->behind_leaver);
+	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
 	assert_true(entry_is_seen(&taker->entry));
 	assert_true(lock_is_watched(lock));
 	assert_int_equal(holder->entry.watch.state, WATCH_IDLE);
@@ -123,9 +123,9 @@ static void behind_a_leaver(void **state)
 
 	takers_leave(rig, leaver);
 	takers_answer_error(rig, ENSEMBLE_REFUSED);
-	assert_false(lock->behind_leaver);
+	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
 	takers_answer_lists(rig, "#2-1 #3-2");
-	assert_true(lock->behind_leaver);
+	assert_int_equal(lock->obstacle, OBSTACLE_LEAVER);
 	assert_null(lock->front);
 	rig_expect_told(rig, "");
 }
@@ -140,7 +140,7 @@ static void behind_a_lost_lock(void **state)
 	queue_one(rig, 2, LC_EXCLUSIVE, 2);
 	takers_answer_lists(rig, "#2-1 #3-2");
 	assert_true(entry_is_seen(&loser->entry)); /* somebody may delete it */
-	assert_false(loser->entry.lock->behind_leaver);
+	assert_int_equal(loser->entry.lock->obstacle, OBSTACLE_OTHER);
 }
 
 static void with_several_slots(void **state)
@@ -171,16 +171,16 @@ static void ahead(void **state)
 		const char *names;
 		enum lc_mode mode;
 		const char *znode;
-		bool first, behind_own;
+		enum entry_ahead is;
 	} rows[] = {
-		{OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), true, false},
-		{OTHER(3) " " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), false, false},
-		{"#2-1 " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), false, true},
-		{"#2-1 #3-5", LC_EXCLUSIVE, NULL, false, false},
-		{"#3-5", LC_EXCLUSIVE, NULL, false, false},
-		{OTHER(4) " #3-5", LC_SHARED, OTHER(4), true, false},
-		{OTHER(2) " " OTHER_SHARED(4) " #3-5", LC_SHARED, OTHER(2), true, false},
-		{OTHER(2) " " OTHER(4) " #3-5", LC_SHARED, NULL, false, false},
+		{OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_FIRST},
+		{OTHER(3) " " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_LATER},
+		{"#2-1 " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_BEHIND_OWN},
+		{"#2-1 #3-5", LC_EXCLUSIVE, NULL, AHEAD_LATER},
+		{"#3-5", LC_EXCLUSIVE, NULL, AHEAD_LATER},
+		{OTHER(4) " #3-5", LC_SHARED, OTHER(4), AHEAD_FIRST},
+		{OTHER(2) " " OTHER_SHARED(4) " #3-5", LC_SHARED, OTHER(2), AHEAD_FIRST},
+		{OTHER(2) " " OTHER(4) " #3-5", LC_SHARED, NULL, AHEAD_LATER},
 	};
 
 	(void)state;
@@ -197,8 +197,7 @@ static void ahead(void **state)
 			       "row %zu", i);
 		else
 			expect(!taker->entry.ahead, "row %zu", i);
-		expect(taker->entry.ahead_first == rows[i].first, "row %zu", i);
-		expect(taker->entry.ahead_behind_own == rows[i].behind_own, "row %zu", i);
+		expect(taker->entry.ahead_is == rows[i].is, "row %zu", i);
 		takers_end(rig);
 	}
 }

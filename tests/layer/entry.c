@@ -354,13 +354,13 @@ static void was_deleted_already(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.lock->behind_leaver = true;
+	one.lock->obstacle = OBSTACLE_LEAVER;
 	begin_deletion();
 	deleted(ENSEMBLE_NONODE);
 	rig_expect_told(rig, "7 absent, 7 changed");
 	assert_true(is_list_wanted());
 	assert_false(one.lock->batch.last_write_ok);
-	one.lock->behind_leaver = false;
+	one.lock->obstacle = OBSTACLE_OTHER;
 }
 
 static void is_deleted_again(void **state)
@@ -368,7 +368,7 @@ static void is_deleted_again(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.lock->behind_leaver = true;
+	one.lock->obstacle = OBSTACLE_LEAVER;
 	begin_deletion();
 	deleted(ENSEMBLE_UNKNOWN);
 	rig_expect_told(rig, "7 changed");
@@ -383,7 +383,7 @@ static void is_deleted_again(void **state)
 	begin_deletion();
 	deleted(ENSEMBLE_GONE);
 	rig_expect_told(rig, "");
-	one.lock->behind_leaver = false;
+	one.lock->obstacle = OBSTACLE_OTHER;
 }
 
 /* ---- which node it is ---- */

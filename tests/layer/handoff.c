@@ -211,7 +211,7 @@ static void looks_for_the_next(void **state)
 
 	pair.next->entry.first = false;
 	third->entry.adjacent = false;
-	entry_set_ahead(&third->entry, NULL, false, false);
+	entry_set_ahead(&third->entry, NULL, AHEAD_LATER);
 	lock_unwant_list(pair.lock);
 	takers_leave(rig, pair.holder);
 	rig_expect_told(rig, "2 taken");
@@ -375,22 +375,24 @@ static void goes_between_two(void **state)
 static void others_become_first(void **state)
 {
 	static const struct {
-		bool first, behind_own, is_first;
-	} rows[] = {{true, true, true}, {false, true, false}, {true, false, false}};
+		bool first;
+		enum entry_ahead was, is;
+	} rows[] = {{true, AHEAD_BEHIND_OWN, AHEAD_FIRST},
+	            {false, AHEAD_BEHIND_OWN, AHEAD_LATER},
+	            {true, AHEAD_LATER, AHEAD_LATER}};
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
 			*next = takers_queue(rig, 2, LC_EXCLUSIVE, 5, "#2-1 " OTHER(3) " #3-5");
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		entry_set_ahead(&next->entry, OTHER(3), false, rows[i].behind_own);
+		entry_set_ahead(&next->entry, OTHER(3), rows[i].was);
 		holder->entry.first = rows[i].first;
 		handoff_absent(&holder->entry);
-		expect(next->entry.ahead_first == rows[i].is_first, "row %zu", i);
-		assert_false(next->entry.ahead_behind_own);
+		expect(next->entry.ahead_is == rows[i].is, "row %zu", i);
 	}
-	entry_set_ahead(&next->entry, OTHER(3), true, false);
+	entry_set_ahead(&next->entry, OTHER(3), AHEAD_FIRST);
 	handoff_absent(&holder->entry);
-	assert_true(next->entry.ahead_first);
+	assert_int_equal(next->entry.ahead_is, AHEAD_FIRST);
 }
 
 /* ---- from another client ---- */
@@ -399,7 +401,7 @@ static struct lc_taker *behind_another(struct rig *rig)
 {
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 
-	assert_true(taker->entry.ahead_first && entry_is_seen(&taker->entry));
+	assert_true(taker->entry.ahead_is == AHEAD_FIRST && entry_is_seen(&taker->entry));
 	return taker;
 }
 
@@ -444,7 +446,7 @@ static void event_is_no_grant(void **state)
 		if (hitch == UNSEEN)
 			watch_fired(&taker->entry.watch);
 		if (hitch == NOT_FIRST)
-			taker->entry.ahead_first = false;
+			taker->entry.ahead_is = AHEAD_LATER;
 		if (hitch == NO_LONGER_WAITS)
 			taker_fail(taker, -1);
 		if (hitch == LEASE_IS_SHORT)
@@ -484,9 +486,9 @@ static void lines_up(void **state)
 	assert_true(handoff_line_up(lock));
 	assert_ptr_equal(lock->front, taker);
 	lock->front = NULL;
-	entry_set_ahead(&taker->entry, NULL, false, false);
+	entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
 	assert_false(handoff_line_up(lock));
-	entry_set_ahead(&taker->entry, OTHER(1), true, false);
+	entry_set_ahead(&taker->entry, OTHER(1), AHEAD_FIRST);
 	taker->entry.state = ENTRY_ABSENT; /* its entry is still to come */
 	assert_false(handoff_line_up(lock));
 	taker->entry.state = ENTRY_PRESENT;

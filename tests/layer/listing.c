@@ -217,13 +217,13 @@ static void lock_is_not_there(void **state)
 	takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 	watch_fired(&holder->entry.lock->watch);
 	takers_take(rig, 3, LC_SHARED, 0);
-	holder->entry.lock->behind_leaver = true;
+	holder->entry.lock->obstacle = OBSTACLE_LEAVER;
 	want_list(rig, holder->entry.lock);
 	rig_forget(rig);
 	while (strncmp(rig_unanswered(rig), "children ", 9) == 0)
 		takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "1 lost, 2 taken ENOENT");
-	assert_false(holder->entry.lock->behind_leaver);
+	assert_int_equal(holder->entry.lock->obstacle, OBSTACLE_OTHER);
 	/* A server that lags may not know the lock that was made anew: the leader answers. */
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#4-"));
 }
@@ -468,7 +468,7 @@ static void front_changes(void **state)
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* the queue is as it was */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1));
 	takers_answer_watches(rig);
-	taker->entry.ahead_first = false;
+	taker->entry.ahead_is = AHEAD_LATER;
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* it says that it holds */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1) ", children /locks/a");
 	takers_answer_lists(rig, OTHER(1) " #2-2");
@@ -566,7 +566,7 @@ static void lease_is_good_again(void **state)
 
 	locks_fresh(&rig->lc);
 	assert_false(lock->want_list);
-	lock->wants_lease = true;
+	lock->obstacle = OBSTACLE_LEASE;
 	locks_fresh(&rig->lc);
 	assert_true(lock->want_list);
 }
@@ -581,7 +581,8 @@ static void session_ends(void **state)
 
 	lock->front = waiter;
 	lock->unseen = &waiter->entry;
-	lock->unresolved = lock->wants_lease = lock->behind_leaver = lock->slots_asked = true;
+	lock->obstacle = OBSTACLE_LEASE;
+	lock->unresolved = lock->slots_asked = true;
 	lock->batch.last_write_ok = lock->batch.together = true;
 	lock_recheck(lock);
 	rig->takers.missing = true;
@@ -589,8 +590,9 @@ static void session_ends(void **state)
 	assert_false(rig->takers.missing);
 	assert_null(lock->front);
 	assert_null(lock->unseen);
-	assert_false(lock->unresolved || lock->wants_lease || lock->behind_leaver ||
-	             lock->slots_asked || lock->batch.last_write_ok || lock->batch.together);
+	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
+	assert_false(lock->unresolved || lock->slots_asked || lock->batch.last_write_ok ||
+	             lock->batch.together);
 	assert_false(lock->recheck.armed);
 	assert_false(lock_is_watched(lock));
 	takers_turn(rig);

@@ -99,14 +99,15 @@ static void kept_for_a_while(void **state)
 	struct lock *lock = get(rig, "a");
 
 	lock->batch.last_write_ok = true;
-	lock->wants_lease = lock->behind_leaver = lock->unresolved = lock->slots_asked = true;
+	lock->obstacle = OBSTACLE_LEAVER;
+	lock->unresolved = lock->slots_asked = true;
 	lock_recheck(lock);
 	lock_unuse(lock);
 	assert_true(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->quota.watch_bytes, 0);
 	assert_false(lock->recheck.armed);
-	assert_false(lock->wants_lease || lock->behind_leaver || lock->unresolved ||
-	             lock->slots_asked);
+	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
+	assert_false(lock->unresolved || lock->slots_asked);
 	lock_free_if_unused(lock);
 	assert_int_equal(rig->locks.idle_count, 1);
 	lock->batch.last_write_ok = false; /* and its watch fires, say */

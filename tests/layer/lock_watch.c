@@ -35,7 +35,7 @@ static int tear_down(void **state)
 	lock_watches_gone(lock);
 	assert_null(rig->watches.unwatches); /* there is nothing to take back */
 	assert_int_equal(lock->uses, 1);
-	entry_set_ahead(&taker.entry, NULL, false, false);
+	entry_set_ahead(&taker.entry, NULL, AHEAD_LATER);
 	DL_DELETE(lock->takers, &taker);
 	lock_unwant_list(lock);
 	lock_untouch(lock);
@@ -117,7 +117,7 @@ static void made_anew(void **state)
 	lock_watch(lock);
 	answer_lock(rig, 50, 3, "");
 	taker.entry.first = taker.entry.adjacent = true;
-	entry_set_ahead(&taker.entry, FRONT, true, true);
+	entry_set_ahead(&taker.entry, FRONT, AHEAD_FIRST);
 	lock_see_czxid(lock, 50);
 	assert_true(taker.entry.first && taker.entry.adjacent && taker.entry.ahead);
 	assert_int_equal(lock->slots, 1);

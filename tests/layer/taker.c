@@ -332,12 +332,12 @@ static void front_leaves(void **state)
 
 	assert_ptr_equal(lock->front, taker);
 	lock->unseen = &taker->entry;
-	lock->wants_lease = lock->behind_leaver = true;
+	lock->obstacle = OBSTACLE_LEASE;
 	lock_untouch(lock);
 	taker_fail(taker, -ENOENT);
 	assert_null(lock->front);
 	assert_null(lock->unseen);
-	assert_false(lock->wants_lease || lock->behind_leaver);
+	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
 	assert_true(lock->touched);
 }
 
@@ -389,9 +389,9 @@ static void guarded(void **state)
 	lock->front = holder;
 	assert_true(lock_is_guarded(lock));
 	lock->front = NULL;
-	lock->behind_leaver = true;
+	lock->obstacle = OBSTACLE_LEAVER;
 	assert_true(lock_is_guarded(lock));
-	lock->behind_leaver = false;
+	lock->obstacle = OBSTACLE_OTHER;
 	lock->slots = 1;
 	lock->holding = 0;
 	assert_false(lock_is_guarded(lock));
@@ -412,7 +412,7 @@ static void guarded_by_a_waiter(void **state)
 	assert_false(lock_is_guarded(lock));
 	waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 	lock->front = NULL;
-	lock->behind_leaver = false;
+	lock->obstacle = OBSTACLE_OTHER;
 	waiter->entry.watch.state = WATCH_IDLE;
 	assert_false(lock_is_guarded(lock));
 	waiter->entry.watch.state = WATCH_PENDING;
@@ -466,7 +466,7 @@ static void who_needs_a_listing(void **state)
 
 	taker = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
 	assert_true(taker_needs_list(taker));
-	holder->entry.lock->behind_leaver = true;
+	holder->entry.lock->obstacle = OBSTACLE_LEAVER;
 	assert_false(taker_needs_list(taker));
 	taker->immediate = true;
 	assert_true(taker_needs_list(taker));
@@ -479,7 +479,7 @@ static void who_needs_a_listing(void **state)
 	taker->replaces = holder;
 	assert_true(taker_needs_list(taker));
 	taker->replaces = NULL;
-	holder->entry.lock->behind_leaver = false;
+	holder->entry.lock->obstacle = OBSTACLE_OTHER;
 }
 
 /* Somebody stands before it: it is created, and no listing is sent. */

@@ -5,10 +5,6 @@ changed, the line (as it is in the mutant; if something was dropped, as it was),
 MEMORY = 'only where there is no memory, which tests/oom looks at'
 
 EXPLAINED = [
-    ('lock_watch.c', 'lock_see_czxid', 'false is true', 'entry_set_ahead(&taker->entry, NULL, true, false);',
-     'without a node entry_set_ahead() clears both flags'),
-    ('lock_watch.c', 'lock_see_czxid', 'false is true', 'entry_set_ahead(&taker->entry, NULL, false, true);',
-     'without a node entry_set_ahead() clears both flags'),
     ('lock_watch.c', 'lock_watch_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('lock_watch.c', 'ask_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('lock_watch.c', 'ask_front', 'dropped call', 'lock_watch_none(lock);', MEMORY),

@@ -263,8 +263,8 @@ mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
        TAKERS)
 
 mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
-       'lock->unresolved = lock->behind_leaver = false;\n\tDL_FOREACH_SAFE',
-       'lock->unresolved = false;\n\tDL_FOREACH_SAFE',
+       '\tif (lock->obstacle == OBSTACLE_LEAVER)\n\t\tlock->obstacle = OBSTACLE_OTHER;\n',
+       '',
        TAKERS)
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (lock->czxid != czxid) {',
@@ -423,12 +423,12 @@ mutant(30, 'ahead_where_numbers_repeat', 'admission.c',
        'queue->slots == 1 &&',
        HANDOFF)
 mutant(30, 'any_of_ours_makes_the_next_first', 'handoff.c',
-       'next->entry.ahead_first |= next->entry.ahead_behind_own && entry->first;',
-       'next->entry.ahead_first |= next->entry.ahead_behind_own;',
+       '\tif (entry->first)\n\t\tnext->entry.ahead_is = AHEAD_FIRST;\n',
+       '\tnext->entry.ahead_is = AHEAD_FIRST;\n',
        sim())
 mutant(30, 'ours_is_for_ever', 'handoff.c',
-       '\tnext->entry.ahead_behind_own = false;\n',
-       '',
+       '\tnext->entry.ahead_is = AHEAD_LATER;\n\tif (entry->first)',
+       '\tif (entry->first)',
        HANDOFF)
 mutant(30, 'each_is_listed_for_itself', 'listing.c',
        ' &&\n\t\t    !handoff_line_up(lock))',
@@ -447,7 +447,7 @@ mutant(30, 'not_there_is_no_event', 'listing.c',
        'if (1)',
        HANDOFF)
 mutant(30, 'holder_is_not_seen_in_time', 'listing.c',
-       'if (change == ENSEMBLE_DATA && lock->front && !lock->front->entry.ahead_first)',
+       'if (change == ENSEMBLE_DATA && lock->front && lock->front->entry.ahead_is != AHEAD_FIRST)',
        'if (0)',
        HANDOFF)
 
@@ -1103,7 +1103,7 @@ mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',
        "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
        sim())
 mutant(27, 'no_look_behind_a_leaver', 'entry.c',
-       '\tif (entry->state == ENTRY_ABSENT && entry->lock->behind_leaver)\n\t\tlock_want_list(entry->lock);\n',
+       '\tif (entry->state == ENTRY_ABSENT && entry->lock->obstacle == OBSTACLE_LEAVER)\n\t\tlock_want_list(entry->lock);\n',
        '',
        sim())
 mutant(27, 'departure_wakes_nobody', 'listing.c',

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# cron-once-flock.sh - what cron-once.sh does, by flock(1), as many scripts do it already.
+# cron-once-flock.sh - the same as cron-once.sh, by flock(1), which many scripts use already.
 #
 #   0 3 * * *  root  cron-once-flock.sh /mnt/locks/nightly /usr/local/sbin/backup --all
 #
@@ -9,8 +9,8 @@
 #
 #   0 3 * * *  root  flock -n -E 75 /mnt/locks/nightly/flock /usr/local/sbin/backup --all
 #
-# It is the file `flock` that has to be named: flock(1) on a directory locks this host
-# alone, and says nothing.
+# Name the file `flock`, not the directory: flock(1) on a directory locks this host
+# alone, without an error.
 
 if [ $# -lt 2 ]; then
     echo "usage: $0 LOCK COMMAND [ARGUMENT...]" >&2
@@ -20,7 +20,7 @@ lock=$1
 shift
 period=$(date "+${PERIOD:-%F}") || exit 64
 
-# Opening takes nothing yet; flock(1) does, and what it takes is the shell's.
+# Opening takes nothing yet. flock(1) takes the lock, and the shell keeps it.
 command exec 9<>"$lock/flock" || exit 69
 flock -n -E 75 9 || exit
 

@@ -6,15 +6,15 @@
 #   deploy.sh /mnt/locks/deploy v42 ./roll-out.sh
 #
 #   - opening lock@10m waits for ten minutes at most;
-#   - the reason is what others see in `holder` while they wait;
-#   - the fencing token is a number that rises from holder to holder. Whoever is
-#     written to keeps the highest it has seen and refuses lower ones: then even a
-#     host that was frozen in the middle of it cannot overwrite a later deployment;
-#   - the command has descriptor 9 and so the lock too: it stays taken if this script is
-#     killed. What is left in the background keeps it as well, unless 9>&- is said.
+#   - others see the reason in `holder` while they wait;
+#   - the fencing token is a number that rises from holder to holder. A store that
+#     keeps the highest token and refuses lower ones is safe: then even a
+#     host that was frozen during its deployment cannot overwrite a later one;
+#   - the command inherits descriptor 9 and so the lock, even if this script is killed.
+#     A background process keeps the lock as well, unless started with 9>&-.
 #
-# The command finds VERSION and TOKEN in its environment, and hands both to all that it
-# writes to; fenced-store.py is one that checks:
+# The command finds VERSION and TOKEN in its environment, and passes both to the stores that
+# it writes to; fenced-store.py checks the token:
 #
 #   fenced-store.py /srv/releases.db put "$TOKEN" current "$VERSION"
 
@@ -39,11 +39,11 @@ case $TOKEN in
 esac
 export VERSION TOKEN
 
-# A write to the descriptor fails from the moment on at which the lock is lost.
+# Once the lock is lost, a write to the descriptor fails.
 echo "deploying $VERSION" >&9 || exit 74
 "$@" || exit
 
-# Before success is announced, ask the ensemble whether it was ours to the end.
+# Before reporting success, ask the ensemble whether the lock was held to the end.
 dd if=/dev/null conv=fsync status=none >&9 || exit 74
 exec 9>&-
 echo "deployed $VERSION with token $TOKEN"

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""fenced-store.py - a tiny store that refuses whoever comes with an old token.
+"""fenced-store.py - a tiny store that refuses old tokens.
 
     fenced-store.py FILE put TOKEN KEY TEXT     status 1 when the token is too low
-    fenced-store.py FILE get TOKEN KEY          the same, for who reads in order to write
-    fenced-store.py FILE show KEY               for who only looks
+    fenced-store.py FILE get TOKEN KEY          the same, for reading before writing
+    fenced-store.py FILE show KEY               for reading only
 
-The lock tells a holder by EIO that it has lost; it cannot stop what was sent before that
-and is still on its way. The store can: it keeps the highest token that it has seen and
-refuses lower ones. To look and to compare is one transaction, or a late one might slip
-in between. A get shows its token too: from then on no former holder changes what was read.
+A holder that has lost its lock gets EIO; but this cannot stop a write that it sent before
+and that is still on its way. The store can: it keeps the highest token that it has seen and
+refuses lower ones. Comparing and writing are one transaction, or a late write might come
+in between. A get shows its token too: from then on no former holder changes the text.
 """
 
 import sqlite3

@@ -5,14 +5,14 @@
  *	cc -o leader leader.c
  *	./leader [-y SECONDS] LOCK COMMAND [ARGUMENT...]
  *
- * Started on every host; the first in the queue leads, the others wait to take over. The
- * command finds the fencing token in $TOKEN. poll(2) on the descriptor tells when the lock
+ * Start it on every host: the first in the queue leads, the others wait to take over. The
+ * command finds the fencing token in $TOKEN. poll(2) on the descriptor reports when the lock
  * is lost: the command is killed at once and this host queues again. With -y it also steps
- * down, in good order, when it has led for SECONDS and somebody else waits. Ends when the
+ * down cleanly when it has led for SECONDS and another taker waits. It ends when the
  * command ends by itself, with its status. leader.py does the same.
  *
- * The command has the descriptor as well. So the lock stays taken until both have ended,
- * should this process be killed alone.
+ * The command has the descriptor as well. So if this process is killed alone, the lock stays
+ * taken until the command has ended.
  */
 #define _GNU_SOURCE
 #include <err.h>

@@ -4,14 +4,14 @@
 
     leader.py [--yield SECONDS] LOCK COMMAND [ARGUMENT...]
 
-Started on every host; the first in the queue leads, the others wait to take over. The
-command finds the fencing token in $TOKEN. poll(2) on the descriptor tells when the lock
+Start it on every host: the first in the queue leads, the others wait to take over. The
+command finds the fencing token in $TOKEN. poll(2) on the descriptor reports when the lock
 is lost: the command is killed at once and this host queues again. With --yield it also
-steps down, in good order, when it has led for SECONDS and somebody else waits. Ends when
+steps down cleanly when it has led for SECONDS and another taker waits. It ends when
 the command ends by itself, with its status. leader.c does the same.
 
-The command has the descriptor as well. So the lock stays taken until both have ended,
-should this process be killed alone.
+The command has the descriptor as well. So if this process is killed alone, the lock stays
+taken until the command has ended.
 """
 
 import os
@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 
-LOST = select.POLLERR | select.POLLHUP      # poll(2) tells these without being asked
+LOST = select.POLLERR | select.POLLHUP      # poll(2) always reports these
 
 
 def lead(lock, command, term):

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# licence.sh - a program that may run N times in the cluster, and not once more.
+# licence.sh - a program that may run at most N times in the cluster.
 #
 #   mkdir /mnt/locks/simulator
 #   chmod a+w /mnt/locks/simulator/lock       for all users
-#   echo 5 >/mnt/locks/simulator/slots        five licences; the owner and root may say so
+#   echo 5 >/mnt/locks/simulator/slots        five licences; only the owner and root may write this
 #
 #   licence.sh /mnt/locks/simulator simulate --case 17
 #
-# Whoever comes when all are taken waits, for WAIT (10m) at most. A licence is given back
-# when its program has ended, however it ended: the program keeps the descriptor, so
-# that even a killed script gives nothing back too early. `cat holder` shows who has one.
-# Another number may be written to `slots` at any time: more lets those in who wait, less
-# takes none away.
+# When all licences are taken, the next waits for WAIT (10m) at most. A licence is given back
+# when its program has ended in any way: the program keeps the descriptor, so
+# that even a killed script gives nothing back too early. `cat holder` shows the holders.
+# `slots` may be written at any time: a higher number lets waiters in, a lower one takes
+# no licence away.
 
 if [ $# -lt 2 ]; then
     echo "usage: $0 LOCK COMMAND [ARGUMENT...]" >&2

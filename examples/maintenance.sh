@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# maintenance.sh - work goes on side by side, and stands still for maintenance.
+# maintenance.sh - work runs side by side, but not during maintenance.
 #
 #   maintenance.sh work   /mnt/locks/db  import-orders.sh      on any host, many at a time
 #   maintenance.sh window /mnt/locks/db  upgrade-schema.sh     alone
 #
 # Work opens `shared`, maintenance `lock`. The queue keeps the order of arrival: a window
-# starts when the work that came before it is done, and work that comes while the window
-# waits, waits behind it. So maintenance is never starved by work.
+# starts when all earlier work is done, and work that comes while the window waits, waits
+# behind it. So work never starves maintenance.
 
 if [ $# -lt 3 ]; then
     echo "usage: $0 work|window LOCK COMMAND [ARGUMENT...]" >&2

@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""sale.py - many buyers, few items, and a payment between the look and the sale.
+"""sale.py - many buyers, few items, and a payment between the check and the sale.
 
     sale.py DATABASE stock N                            open a sale of N items
-    sale.py DATABASE buy ORDER LOCK PAY [ARGUMENT...]   buy one; LOCK - is without a lock
+    sale.py DATABASE buy ORDER LOCK PAY [ARGUMENT...]   buy one; LOCK may be -: no lock
     sale.py DATABASE report
 
     for n in $(seq 20); do sale.py shop.db buy order-$n /mnt/locks/shop sleep 0.1 & done; wait
 
-A buyer sees that something is left, has the command PAY take the money (it finds $ORDER),
-and then records the sale. The money is taken by somebody else, so all this cannot be one
-transaction: without the lock everybody sees the last item, pays, and it is sold many times.
+A buyer checks that an item is left, pays by the command PAY (which finds $ORDER),
+and then records the sale. The payment is outside of the database, so this cannot be one
+transaction: without the lock many buyers see the last item and pay, and it is sold many times.
 
-Three things make it right:
-  - the lock: from the look to the sale there is one buyer at a time, on all hosts;
-  - the order's number: whoever was cut off asks again with the same one, and it counts once;
-  - the fencing token: the look leaves it in the database, and a sale with another one is
-    refused. So a buyer who was frozen while paying, and has lost the lock meanwhile, sells
-    nothing on the strength of what it saw before. It is the look that has to leave it: if
-    only sales did, the late one could come between the look and the sale of the next.
+Three things make it correct:
+  - the lock: from the check to the sale there is one buyer at a time, on all hosts;
+  - the order's number: an interrupted buyer tries again with the same one, and it counts once;
+  - the fencing token: the check writes it to the database, and a sale with another one is
+    refused. So a buyer that was frozen while paying, and has lost the lock meanwhile, sells
+    nothing because of its old check. The check has to write the token: if
+    only sales did, a late sale could come between the check and the sale of the next buyer.
 
-Status of buy: 0 sold, 1 sold out, 75 not now, come again with the same order.
+Status of buy: 0 sold, 1 sold out, 75 not now, try again with the same order.
 """
 
 import contextlib

@@ -45,7 +45,7 @@ def test(case):
 
     check_equal(at_once('demo', 'stop', **environ), (0, 'all stopped\n', ''), 'stop')
     check(not mounts() and not os.path.exists(state), 'something is left')
-    check_equal(at_once('demo', 'stop', **environ), (0, 'nothing runs\n', ''), 'stop again')
+    check_equal(at_once('demo', 'stop', **environ), (0, 'no demo is running\n', ''), 'stop again')
     check_equal(at_once('demo', '--wrong', **environ)[0], 1, 'usage')
 
 

@@ -78,7 +78,7 @@ bool carry_has(const struct carry *carry, unsigned version)
 void carry_read_all(const struct carry *carry)
 {
 	if (carry->loads && carry->at != carry->len && !carry->more)
-		carry->refuse("the state goes on behind its end");
+		carry->refuse("the state is too long");
 }
 
 void carry_end(struct carry *carry)
@@ -94,7 +94,7 @@ static const unsigned char *get_bytes(struct carry *carry, size_t len)
 	const unsigned char *bytes = carry->data + carry->at;
 
 	if (len > carry->len - carry->at)
-		carry->refuse("the state ends too early");
+		carry->refuse("the state is too short");
 	carry->at += len;
 	return bytes;
 }
@@ -126,7 +126,7 @@ static int64_t get_number(struct carry *carry)
 		if (byte < 0x80)
 			return (int64_t)(number >> 1 ^ (number & 1 ? UINT64_MAX : 0));
 	}
-	carry->refuse("the state has a number that is none");
+	carry->refuse("the state has an invalid number");
 }
 
 int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t most)
@@ -137,7 +137,7 @@ int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t
 	}
 	number = get_number(carry);
 	if (number < least || number > most)
-		carry->refuse("the state has a number that cannot be");
+		carry->refuse("the state has a number out of range");
 	return number;
 }
 
@@ -173,7 +173,7 @@ const char *carry_text(struct carry *carry, const char *text)
 	}
 	text = (const char *)get_bytes(carry, (size_t)size);
 	if (!is_text(text, (size_t)size))
-		carry->refuse("the state has a text that is none");
+		carry->refuse("the state has an invalid text");
 	return text;
 }
 

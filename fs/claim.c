@@ -309,7 +309,7 @@ static struct advisory *advisory_of(struct carry *carry, struct face *face,
 		return (struct advisory *)file;
 	found = fh_find(&face->fhs, FH_ADVISORY, fh);
 	if (!found)
-		carry->refuse("the state has a lock of no file");
+		carry->refuse("the state has a lock without a file");
 	return found;
 }
 
@@ -321,7 +321,7 @@ static struct hold *hold_of_serial(struct carry *carry, struct face *face, uint6
 		if (hold->serial == serial)
 			return hold;
 	if (serial != 0)
-		carry->refuse("the state has a lock that replaces none");
+		carry->refuse("the state has a new lock without an old one");
 	return NULL;
 }
 

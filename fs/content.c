@@ -110,7 +110,7 @@ static void read_content(struct carry *carry, struct contents *contents,
 	struct content *content, *before = find_latest(contents, key);
 
 	if (key->uid > UINT32_MAX || len > BUDGET_BYTES)
-		carry->refuse("the state has an open file that cannot be");
+		carry->refuse("the state has an invalid open file");
 	content = new_content(contents, key, data, len);
 	if (!content)
 		carry->refuse(strerror(errno));

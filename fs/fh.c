@@ -139,7 +139,7 @@ void fh_carry(struct carry *carry, struct fhs *fhs, enum fh_kind kind, void *fil
 		return;
 	slot = slot_of_fh(*fh) < fhs->count ? &fhs->slots[slot_of_fh(*fh)] : NULL;
 	if (!slot || slot->kind != FH_NONE || generation_of_fh(*fh) == 0)
-		carry->refuse("the state has two open files of one number");
+		carry->refuse("the state has two open files with one number");
 	*slot = (struct fh_slot){.file = file, .generation = generation_of_fh(*fh), .kind = kind};
 }
 

@@ -364,7 +364,7 @@ int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot
 	if (!carry->loads || carry->checks || slot < 0)
 		return slot;
 	if (!guardian || guardian->claimed[slot] || state_of(guardian, slot) == SLOT_FREE)
-		carry->refuse("the state has a holder whom the guardian does not know");
+		carry->refuse("the state has a holder that the guardian does not know");
 	guardian->claimed[slot] = true;
 	return slot;
 }

@@ -20,7 +20,7 @@ static void holder_carry(struct carry *carry, struct hold *hold, struct holder *
 
 	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
 	if (carry->loads && kind == 1 && hold->kind != kinds[1])
-		carry->refuse("the state has a lock by flock that no flock has taken");
+		carry->refuse("the state has a lock by flock without a taker");
 	holder = kinds[kind]->carry_holder(carry, hold, holder);
 	holder->kind = kinds[kind];
 	CARRY_PID(carry, holder->pid);
@@ -44,7 +44,7 @@ static void holders_carry(struct carry *carry, struct hold *hold,
 	DL_COUNT(hold->holders, holder, count);
 	count = carry_count(carry, count);
 	if (carry->loads && count == 0)
-		carry->refuse("the state has a lock of nobody");
+		carry->refuse("the state has a lock without an owner");
 	holder = carry->loads ? NULL : hold->holders;
 	for (size_t i = 0; i < count; i++) {
 		holder_carry(carry, hold, holder, kinds);
@@ -82,7 +82,7 @@ static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
 	case HOLD_NEW:
 	case HOLD_GRANTING:
 	case HOLD_GONE:
-		carry->refuse("the state has a taker that cannot be");
+		carry->refuse("the state has an invalid taker");
 	}
 }
 
@@ -125,7 +125,7 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 	hold->node = node_carry(carry, face->nodes, hold->node);
 	if (carry->loads &&
 	    (hold->node->kind != NODE_DOOR || hold->node->door.advisory != (kind == 1)))
-		carry->refuse("the state has a taker of no door");
+		carry->refuse("the state has a taker without a door");
 	if (carry->loads)
 		node_ref(hold->node);
 	/* Its story, which is kept behind that, begins with the same. */

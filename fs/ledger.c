@@ -39,7 +39,7 @@ static void later_carry(struct carry *carry)
 	if (carry_has(carry, LEDGER_VERSION))
 		CARRY_U32(carry, later);
 	if (later != LEDGER_LATER)
-		carry->refuse("what is later is not read well");
+		carry->refuse("the state of a later version cannot be read");
 #endif
 	(void)carry;
 }
@@ -99,7 +99,7 @@ static void head_carry(struct carry *carry, const char **mountpoint)
 	*mountpoint = carry_text(carry, *mountpoint);
 	log_carry(carry);
 	if (!*mountpoint)
-		carry->refuse("the state is of no mount");
+		carry->refuse("the state belongs to no mount");
 }
 
 static void mount_carry(struct carry *carry, struct ledger *ledger)
@@ -340,8 +340,8 @@ static void read_engine(struct ledger *ledger, struct carry *carry)
 	if (r == 0)
 		r = lc_check_state(state, len);
 	if (r < 0)
-		carry->refuse(r == -ENOTSUP ? "the locks are kept in another version's way"
-		                            : "the locks are not kept well");
+		carry->refuse(r == -ENOTSUP ? "the state of the locks is of another version"
+		                            : "the state of the locks is damaged");
 	if (!carry->checks)
 		ledger->adopt_engine(ledger->ctx, state, len);
 	free(state);

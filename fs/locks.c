@@ -322,6 +322,6 @@ void locks_stored_carry(struct carry *carry, struct face *face, struct stored *s
 	if (!carry->loads)
 		return;
 	if (file->len > sizeof(file->text))
-		carry->refuse("the state has an open file that cannot be");
+		carry->refuse("the state has an invalid open file");
 	memcpy(file->text, text, file->len);
 }

@@ -340,7 +340,7 @@ static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct 
 	if (!name || !*name || strlen(name) > LC_NAME_MAX || !parent ||
 	    !has_children(parent->kind) || kind == NODE_ROOT || ino > last ||
 	    node_by_ino(nodes, ino) || (named && node_child(nodes, parent, name)))
-		carry->refuse("the state has a name that cannot be");
+		carry->refuse("the state has an invalid name");
 	nodes->last = ino - 1;
 	node = new_node(nodes, parent, name, kind);
 	nodes->last = last;
@@ -349,7 +349,7 @@ static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct 
 	if (!named)
 		node_unname(nodes, node);
 	if (kind == NODE_DOOR && door_parse(name, &node->door) < 0)
-		carry->refuse("the state has a door that is none");
+		carry->refuse("the state has an invalid door");
 	return node;
 }
 
@@ -385,7 +385,7 @@ static void entry_carry(struct carry *carry, struct node *node)
 		return;
 	node->znode = znode ? strdup(znode) : NULL;
 	if (!node->znode)
-		carry->refuse("the state has an entry that is none");
+		carry->refuse("the state has an invalid entry");
 }
 
 static struct node *node_of_stored(struct stored *stored)

@@ -285,7 +285,7 @@ static struct request *request_bytes_carry(struct carry *carry, struct request *
 	if (!carry->loads)
 		return request;
 	if (!is_request(bytes, len))
-		carry->refuse("the state has a request that is none");
+		carry->refuse("the state has an invalid request");
 	request = copy_request(bytes, len);
 	if (!request)
 		carry->refuse(strerror(ENOMEM));

@@ -179,7 +179,7 @@ static const char *learn_item(struct store *store, const struct journal_item *it
 	struct entry *entry;
 
 	if (item->kind == 0 || item->kind > STORE_KIND_MAX)
-		return "the state has a record that is none";
+		return "the state has an invalid record";
 	entry = find_entry(store, item->kind, item->key);
 	if (item->len == JOURNAL_GONE) {
 		if (!entry)
@@ -210,7 +210,7 @@ static const char *learn_batch(struct store *store, const struct journal_batch *
 	for (at = 0; !why && at < batch->answers;)
 		if (!journal_next_item(row + len, batch->answers, &at, &item, &bytes) ||
 		    item.kind != 0 || item.len == JOURNAL_GONE)
-			why = "the state has an answer that is none";
+			why = "the state has an invalid answer";
 	store->committed = row + len;
 	store->committed_len = batch->answers;
 	return why;

@@ -405,7 +405,7 @@ static void names_carry(struct carry *carry, struct walk *walk, const struct ste
 	if (!carry->loads)
 		return;
 	if (!path || (len > 0 && names[len - 1] != '\0'))
-		carry->refuse("the state has names that are none");
+		carry->refuse("the state has invalid names");
 	path_size = strlen(path) + 1;
 	read = new_step(walk, path_size + len);
 	if (!read)

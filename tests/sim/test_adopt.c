@@ -13,13 +13,12 @@
 
 static void goes_on(void **state)
 {
-	struct play *play = open_play(1, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *other = take_there(play, LC_EXCLUSIVE);
 	struct taker *waiter = take(play, 1);
 	int64_t token = lc_token(holder->lc);
 	struct lc_status before = status_of(play->here), after;
 
-	(void)state;
 	lc_set_reason(holder->lc, "a release", 9);
 	run(play->stage, 100 * MS);
 	before = status_of(play->here);
@@ -47,34 +46,30 @@ static void goes_on(void **state)
 	assert_int_equal(other->result, 0);
 	leave(other);
 	assert_int_equal(waiter->result, 0);
-	close_play(play);
 }
 
 static void old_one_goes_on(void **state)
 {
-	struct play *play = open_play(2, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *waiter = take(play, 1);
 	void *saved;
 	size_t len;
 
-	(void)state;
 	save(play, &saved, &len);
 	free(saved);
 	run(play->stage, SECOND);
 	assert_true(lc_holds(holder->lc));
 	leave(holder);
 	assert_int_equal(waiter->result, 0);
-	close_play(play);
 }
 
 /* The lease is what it was, not a moment more. */
 static void deadline_stays(void **state)
 {
-	struct play *play = open_play(3, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0);
 	int64_t left_us;
 
-	(void)state;
 	world_hang(&play->stage->world, 0, 60 * SECOND);
 	run(play->stage, SECOND);
 	left_us = status_of(play->here).lease_left_us;
@@ -89,17 +84,15 @@ static void deadline_stays(void **state)
 	assert_false(lc_holds(holder->lc));
 	run(play->stage, 100 * SECOND);
 	assert_int_equal(holder->lost, 1);
-	close_play(play);
 }
 
 static void nobody_before_the_barrier(void **state)
 {
-	struct play *play = open_play(4, 0);
+	struct play *play = *state;
 	struct taker *other = take_there(play, LC_EXCLUSIVE), *waiter = take(play, 0);
 	void *saved;
 	size_t len;
 
-	(void)state;
 	save(play, &saved, &len);
 	stage_leave(other);
 	run(play->stage, 100 * MS);
@@ -112,16 +105,14 @@ static void nobody_before_the_barrier(void **state)
 	assert_int_equal(waiter->result, NONE);
 	run(play->stage, 2 * SECOND);
 	assert_int_equal(waiter->result, 0);
-	close_play(play);
 }
 
 static void time_goes_on(void **state)
 {
-	struct play *play = open_play(5, 0);
+	struct play *play = *state;
 	struct taker *other = take_there(play, LC_EXCLUSIVE);
 	struct taker *waiter = take_for(play, 0, 5 * SECOND, LC_EXCLUSIVE, NULL);
 
-	(void)state;
 	run(play->stage, 3 * SECOND);
 	reload(play);
 	run(play->stage, 1900 * MS);
@@ -129,16 +120,14 @@ static void time_goes_on(void **state)
 	run(play->stage, 200 * MS);
 	assert_int_equal(waiter->result, -ETIMEDOUT);
 	assert_true(lc_holds(other->lc));
-	close_play(play);
 }
 
 /* It has to lose the lock then, though nothing else happens. */
 static void end_stays(void **state)
 {
-	struct play *play = open_play(6, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0);
 
-	(void)state;
 	lc_limit(holder->lc, host_clock_us(play->here) + 5 * SECOND);
 	run(play->stage, 3 * SECOND);
 	reload(play);
@@ -148,17 +137,15 @@ static void end_stays(void **state)
 	run(play->stage, 200 * MS);
 	assert_int_equal(holder->lost, 1);
 	assert_int_equal(status_of(play->here).counters.overdue, 1);
-	close_play(play);
 }
 
 /* Nor may it use the lock after its end, before a timer has run. */
 static void end_stays_at_use(void **state)
 {
-	struct play *play = open_play(6, 0);
+	struct play *play = *state;
 	struct taker *holder = take_for(play, 0, LC_FOREVER, LC_SHARED, NULL);
 	struct taker *other = take_for(play, 1, LC_FOREVER, LC_SHARED, NULL);
 
-	(void)state;
 	run(play->stage, 100 * MS);
 	record(play);
 	lc_limit(holder->lc, host_clock_us(play->here) + SECOND);
@@ -167,22 +154,19 @@ static void end_stays_at_use(void **state)
 	run(play->stage, 2 * SECOND);
 	assert_true(lc_holds(other->lc));
 	assert_false(lc_holds(holder->lc));
-	close_play(play);
 }
 
 /* Questions have as long as after a lost connection. */
 static void asked_while_away(void **state)
 {
-	struct play *play = open_play(7, 0);
+	struct play *play = *state;
 	struct question *question;
 
-	(void)state;
 	world_hang(&play->stage->world, 0, SECOND);
 	reload(play);
 	question = stage_ask_stat(play->here, "build", 0);
 	run(play->stage, 1900 * MS);
 	assert_int_equal(question->result, 0);
-	close_play(play);
 }
 
 /* ---- what was under way ---- */
@@ -237,26 +221,23 @@ static void delete_under_way(void **state)
 
 static void reason_under_way(void **state)
 {
-	struct play *play = open_play(30, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0);
 	const struct node *node;
 
-	(void)state;
 	lc_set_reason(holder->lc, "sale of the year", 16);
 	reload_and_lose(play);
 	run(play->stage, SECOND);
 	node = tree_find(&play->stage->world.committed, stage_path(holder));
 	assert_non_null(memmem(node->data, (size_t)node->data_len, "sale of the year", 16));
-	close_play(play);
 }
 
 static void try_under_way(void **state)
 {
-	struct play *play = open_play(31, 0);
+	struct play *play = *state;
 	struct taker *other = take_there(play, LC_EXCLUSIVE);
 	struct taker *taker = take_for(play, 0, 0, LC_EXCLUSIVE, NULL);
 
-	(void)state;
 	run(play->stage, 200);
 	reload(play);
 	run(play->stage, SECOND);
@@ -268,7 +249,6 @@ static void try_under_way(void **state)
 	reload(play);
 	run(play->stage, SECOND);
 	assert_int_equal(taker->result, 0);
-	close_play(play);
 }
 
 /* ---- what was told, and what was not ---- */
@@ -276,10 +256,9 @@ static void try_under_way(void **state)
 /* A release has let the next one in, and it was not told: the ensemble is asked first. */
 static void grant_not_told(void **state)
 {
-	struct play *play = open_play(40, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *next = take(play, 1);
 
-	(void)state;
 	stage_leave(holder);
 	assert_int_equal(status_of(play->here).holders, 1);
 	world_hang(&play->stage->world, 0, SECOND);
@@ -289,15 +268,13 @@ static void grant_not_told(void **state)
 	assert_int_equal(next->result, NONE);
 	run(play->stage, 2 * SECOND);
 	assert_int_equal(next->result, 0);
-	close_play(play);
 }
 
 static void refusal_not_told(void **state)
 {
-	struct play *play = open_play(41, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *waiter = take(play, 1), scrap;
 
-	(void)state;
 	lc_drain(play->here->lc);
 	reload(play);
 	assert_int_equal(waiter->result, NONE);
@@ -308,15 +285,13 @@ static void refusal_not_told(void **state)
 	assert_int_equal(scrap.result, -ESHUTDOWN); /* it still drains */
 	reload(play);
 	run(play->stage, SECOND);
-	close_play(play);
 }
 
 static void loss_not_told(void **state)
 {
-	struct play *play = open_play(42, 800 * MS);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0);
 
-	(void)state;
 	lc_forfeit(play->here->lc);
 	reload(play);
 	assert_false(lc_holds(holder->lc));
@@ -326,7 +301,6 @@ static void loss_not_told(void **state)
 	assert_int_equal(entries(play), 1); /* it may be at work */
 	leave(holder);
 	assert_int_equal(entries(play), 0);
-	close_play(play);
 }
 
 /* The entry of a lost lock stays until its taker leaves, or a session timeout is over. */
@@ -362,12 +336,11 @@ static void lost_and_guarded(void **state)
 
 static void claims(void **state)
 {
-	struct play *play = open_play(70, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *waiter = take(play, 1), *other;
 	void *saved;
 	size_t len;
 
-	(void)state;
 	other = take_there(play, LC_EXCLUSIVE);
 	save(play, &saved, &len);
 	adopt(play, saved, len, 1);
@@ -381,18 +354,16 @@ static void claims(void **state)
 	run(play->stage, SECOND);
 	assert_int_equal(other->result, 0);
 	assert_int_equal(entries(play), 1);
-	close_play(play);
 }
 
 static void not_adopted(void **state)
 {
-	struct play *play = open_play(71, 0);
+	struct play *play = *state;
 	struct lc_config config = host_config(play->here, "/elsewhere");
 	struct lc *lc = NULL;
 	void *saved;
 	size_t len;
 
-	(void)state;
 	take(play, 0);
 	save(play, &saved, &len);
 	config.session_timeout_us = TIMEOUT_US;
@@ -406,21 +377,29 @@ static void not_adopted(void **state)
 	                 -EPROTO);
 	assert_null(lc);
 	free(saved);
-	close_play(play);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goes_on),          cmocka_unit_test(old_one_goes_on),
-		cmocka_unit_test(deadline_stays),   cmocka_unit_test(nobody_before_the_barrier),
-		cmocka_unit_test(time_goes_on),     cmocka_unit_test(end_stays),
-		cmocka_unit_test(end_stays_at_use), cmocka_unit_test(asked_while_away),
-		cmocka_unit_test(create_under_way), cmocka_unit_test(delete_under_way),
-		cmocka_unit_test(reason_under_way), cmocka_unit_test(try_under_way),
-		cmocka_unit_test(grant_not_told),   cmocka_unit_test(refusal_not_told),
-		cmocka_unit_test(loss_not_told),    cmocka_unit_test(lost_and_guarded),
-		cmocka_unit_test(claims),           cmocka_unit_test(not_adopted),
+		PLAY_TEST(goes_on, 1, 0),
+		PLAY_TEST(old_one_goes_on, 2, 0),
+		PLAY_TEST(deadline_stays, 3, 0),
+		PLAY_TEST(nobody_before_the_barrier, 4, 0),
+		PLAY_TEST(time_goes_on, 5, 0),
+		PLAY_TEST(end_stays, 6, 0),
+		PLAY_TEST(end_stays_at_use, 6, 0),
+		PLAY_TEST(asked_while_away, 7, 0),
+		cmocka_unit_test(create_under_way),
+		cmocka_unit_test(delete_under_way),
+		PLAY_TEST(reason_under_way, 30, 0),
+		PLAY_TEST(try_under_way, 31, 0),
+		PLAY_TEST(grant_not_told, 40, 0),
+		PLAY_TEST(refusal_not_told, 41, 0),
+		PLAY_TEST(loss_not_told, 42, 800 * MS),
+		cmocka_unit_test(lost_and_guarded),
+		PLAY_TEST(claims, 70, 0),
+		PLAY_TEST(not_adopted, 71, 0),
 	};
 	int failed;
 

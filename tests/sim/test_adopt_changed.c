@@ -12,12 +12,11 @@
 
 static void evicted_meanwhile(void **state)
 {
-	struct play *play = open_play(50, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *waiter = take(play, 1), *last = take(play, 2);
 	void *saved;
 	size_t len;
 
-	(void)state;
 	assert_non_null(stage_path(waiter));
 	assert_non_null(stage_path(last));
 	save(play, &saved, &len);
@@ -36,7 +35,6 @@ static void evicted_meanwhile(void **state)
 	reload(play);
 	run(play->stage, SECOND);
 	assert_int_equal(holder->lost, 1);
-	close_play(play);
 }
 
 /* That it was missing is known, what of is not yet. */
@@ -68,11 +66,10 @@ static void missing_goes_on(void **state)
 
 static void session_over_meanwhile(void **state)
 {
-	struct play *play = open_play(51, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *waiter = take(play, 1), *last = take(play, 2);
 	int64_t session = status_of(play->here).session;
 
-	(void)state;
 	world_close_session(&play->stage->world, session);
 	reload(play);
 	run(play->stage, 5 * SECOND);
@@ -80,17 +77,15 @@ static void session_over_meanwhile(void **state)
 	assert_int_equal(holder->lost, 1);
 	assert_int_equal(waiter->result, 0); /* in their old order */
 	assert_int_equal(last->result, NONE);
-	close_play(play);
 }
 
 static void lock_removed_meanwhile(void **state)
 {
-	struct play *play = open_play(52, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *waiter = take(play, 1);
 	void *saved;
 	size_t len;
 
-	(void)state;
 	assert_non_null(stage_path(holder));
 	assert_non_null(stage_path(waiter));
 	save(play, &saved, &len);
@@ -106,7 +101,6 @@ static void lock_removed_meanwhile(void **state)
 	assert_int_equal(holder->phase, LOST);
 	assert_int_equal(waiter->result, -ECANCELED);
 	assert_true(lc_holds(play->other.lc));
-	close_play(play);
 }
 
 static void run_until_told(struct taker *taker)
@@ -120,11 +114,10 @@ static void run_until_told(struct taker *taker)
  * lock. */
 static void guarded_hand_off(void **state)
 {
-	struct play *play = open_play(53, 0);
+	struct play *play = *state;
 	struct taker *first = take(play, 0), *second = take(play, 1), *third = take(play, 2);
 	char guard[300];
 
-	(void)state;
 	assert_non_null(stage_path(third));
 	strcpy(guard, stage_path(second));
 	stage_leave(first);
@@ -141,17 +134,15 @@ static void guarded_hand_off(void **state)
 	}
 	assert_int_equal(third->phase, LOST);
 	assert_int_equal(entries(play), 0);
-	close_play(play);
 }
 
 /* ---- taking a place, evicting ---- */
 
 static void upgrade_goes_on(void **state)
 {
-	struct play *play = open_play(60, 0);
+	struct play *play = *state;
 	struct taker *reader = take_for(play, 0, LC_FOREVER, LC_SHARED, NULL), *writer, *other;
 
-	(void)state;
 	run(play->stage, 100 * MS);
 	other = take_there(play, LC_SHARED);
 	writer = take_for(play, 1, LC_FOREVER, LC_EXCLUSIVE, reader);
@@ -164,13 +155,12 @@ static void upgrade_goes_on(void **state)
 	assert_true(lc_holds(reader->lc));
 	leave(reader);
 	assert_true(lc_holds(writer->lc));
-	close_play(play);
 }
 
 /* Its mount does nothing: the entry is deleted here in the end. */
 static void eviction_goes_on(void **state)
 {
-	struct play *play = open_play(61, 0);
+	struct play *play = *state;
 	struct taker *other = take_there(play, LC_EXCLUSIVE);
 	const char *znode = strrchr(stage_path(other), '/') + 1;
 	struct question *question = stage_ask_evict(play->here, "build", znode,
@@ -178,7 +168,6 @@ static void eviction_goes_on(void **state)
 	void *saved;
 	size_t len;
 
-	(void)state;
 	/* So far it only reads; and then it is written. */
 	assert_int_equal(lc_save(play->here->lc, &saved, &len), 0);
 	free(saved);
@@ -201,16 +190,15 @@ static void eviction_goes_on(void **state)
 	assert_true(world_session_alive(&play->stage->world, play->there->wire.session));
 	other->phase = HELD;
 	run(play->stage, 3 * TIMEOUT_US);
-	close_play(play);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(evicted_meanwhile),      cmocka_unit_test(missing_goes_on),
-		cmocka_unit_test(session_over_meanwhile), cmocka_unit_test(lock_removed_meanwhile),
-		cmocka_unit_test(guarded_hand_off),       cmocka_unit_test(upgrade_goes_on),
-		cmocka_unit_test(eviction_goes_on),
+		PLAY_TEST(evicted_meanwhile, 50, 0),      cmocka_unit_test(missing_goes_on),
+		PLAY_TEST(session_over_meanwhile, 51, 0), PLAY_TEST(lock_removed_meanwhile, 52, 0),
+		PLAY_TEST(guarded_hand_off, 53, 0),       PLAY_TEST(upgrade_goes_on, 60, 0),
+		PLAY_TEST(eviction_goes_on, 61, 0),
 	};
 	int failed;
 

@@ -11,13 +11,12 @@
 /* A turn that is not recorded has not happened: nothing of it has left. */
 static void killed_before_it_was_recorded(void **state)
 {
-	struct play *play = open_play(90, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *never;
 	uint64_t id;
 	void *saved;
 	size_t len;
 
-	(void)state;
 	record(play);
 	never = take_for(play, 2, LC_FOREVER, LC_SHARED, NULL);
 	id = never->id;
@@ -32,20 +31,18 @@ static void killed_before_it_was_recorded(void **state)
 		assert_int_equal(entries(play), 1);
 	}
 	assert_true(lc_holds(holder->lc));
-	close_play(play);
 }
 
 /* A question that changes something does not stand in the way. */
 static void killed_while_it_changes(void **state)
 {
-	struct play *play = open_play(91, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0);
 	struct lc_change change = {.slots = 2};
 	struct lc_call *call;
 	void *saved;
 	size_t len;
 
-	(void)state;
 	assert_true(lc_settled(play->here->lc));
 	assert_int_equal(lc_change(play->here->lc, "build", &change, NULL, NULL, &call), 0);
 	host_wake(play->here);
@@ -59,18 +56,16 @@ static void killed_while_it_changes(void **state)
 	adopt(play, saved, len, 0);
 	run(play->stage, SECOND);
 	assert_true(lc_holds(holder->lc));
-	close_play(play);
 }
 
 /* Killed again and again, before it is recorded what the next one has done. */
 static void killed_in_a_row(void **state)
 {
-	struct play *play = open_play(92, 0);
+	struct play *play = *state;
 	struct taker *holder = take(play, 0), *next = take(play, 1);
 	void *saved;
 	size_t len;
 
-	(void)state;
 	record(play);
 	for (int i = 0; i < 5; i++) {
 		join(play, &saved, &len);
@@ -83,13 +78,12 @@ static void killed_in_a_row(void **state)
 	stage_leave(holder);
 	run(play->stage, 100 * MS);
 	assert_true(lc_holds(next->lc));
-	close_play(play);
 }
 
 /* Takers are restored in the order of their entries, not in that in which they came. */
 static void records_in_the_order_of_entries(void **state)
 {
-	struct play *play = open_play(94, 0);
+	struct play *play = *state;
 	struct taker *first = take_for(play, 0, 0, LC_SHARED, NULL); /* which lists it first */
 	struct taker *second = take_for(play, 1, LC_FOREVER, LC_SHARED, NULL);
 	uint64_t ids[] = {second->id, first->id};
@@ -97,7 +91,6 @@ static void records_in_the_order_of_entries(void **state)
 	size_t len, offset = 0, count = 0;
 	void *saved;
 
-	(void)state;
 	record(play);
 	run(play->stage, SECOND);
 	assert_true(lc_holds(first->lc) && lc_holds(second->lc));
@@ -108,18 +101,16 @@ static void records_in_the_order_of_entries(void **state)
 			assert_int_equal(taker.fixed.taker.id, ids[count++]);
 	assert_int_equal(count, 2);
 	free(saved);
-	close_play(play);
 }
 
 /* Whatever stands in shared memory is believed in nothing. */
 static void broken_records(void **state)
 {
-	struct play *play = open_play(93, 0);
+	struct play *play = *state;
 	struct lc_record *records = play->records, kept;
 	void *saved;
 	size_t len;
 
-	(void)state;
 	take(play, 0);
 	record(play);
 	assert_int_equal(lc_join_state(NULL, 0, &saved, &len), -EPROTO);
@@ -136,17 +127,16 @@ static void broken_records(void **state)
 	records[1].key = 2;
 	assert_int_equal(lc_join_state(records, 3, &saved, &len), 0);
 	free(saved);
-	close_play(play);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_before_it_was_recorded),
-		cmocka_unit_test(killed_while_it_changes),
-		cmocka_unit_test(killed_in_a_row),
-		cmocka_unit_test(records_in_the_order_of_entries),
-		cmocka_unit_test(broken_records),
+		PLAY_TEST(killed_before_it_was_recorded, 90, 0),
+		PLAY_TEST(killed_while_it_changes, 91, 0),
+		PLAY_TEST(killed_in_a_row, 92, 0),
+		PLAY_TEST(records_in_the_order_of_entries, 94, 0),
+		PLAY_TEST(broken_records, 93, 0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,30 @@ static inline void close_play(struct play *play)
 	free(play);
 }
 
+/* A test that gets a play as its state. */
+struct play_setting {
+	uint64_t seed;
+	int64_t lead_us;
+};
+
+static inline int set_up_play(void **state)
+{
+	const struct play_setting *setting = *state;
+
+	*state = open_play(setting->seed, setting->lead_us);
+	return 0;
+}
+
+static inline int tear_down_play(void **state)
+{
+	close_play(*state);
+	return 0;
+}
+
+#define PLAY_TEST(test, seed, lead_us)                                              \
+	cmocka_unit_test_prestate_setup_teardown(test, set_up_play, tear_down_play, \
+	                                         &((struct play_setting){seed, lead_us}))
+
 static inline struct taker *take_for(struct play *play, int i, int64_t wait_us, enum lc_mode mode,
                                      struct taker *old)
 {

@@ -48,13 +48,12 @@ static void asked_once(void **state)
 /* A request that was sent before the question came does not answer it. */
 static void answers_are_not_older_than_questions(void **state)
 {
-	struct stage *stage = begin(21);
+	struct stage *stage = begin_build(21);
 	struct host *host = &stage->hosts[0];
 	struct question *early, *late, *later;
 	struct taker holder;
 
 	(void)state;
-	put(stage, BUILD, "");
 	early = stage_ask_list(host, "build", 0);
 	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 300 * MS);
 	run(stage, 20 * MS); /* it was listed by then */
@@ -71,12 +70,11 @@ static void answers_are_not_older_than_questions(void **state)
 
 static void asked_on_the_next_connection(void **state)
 {
-	struct stage *stage = begin(22);
+	struct stage *stage = begin_build(22);
 	struct host *host = &stage->hosts[0];
 	struct question *early, *late;
 
 	(void)state;
-	put(stage, BUILD, "");
 	early = stage_ask_list(host, "build", 0);
 	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 300 * MS);
 	run(stage, 20 * MS);
@@ -91,13 +89,12 @@ static void asked_on_the_next_connection(void **state)
 /* A question that nobody asks any more is not sent. */
 static void not_asked_any_more(void **state)
 {
-	struct stage *stage = begin(23);
+	struct stage *stage = begin_build(23);
 	struct host *host = &stage->hosts[0];
 	struct question *early, *late, *stays;
 	unsigned long before;
 
 	(void)state;
-	put(stage, BUILD, "");
 	before = requests(host);
 	early = stage_ask_list(host, "build", 0);
 	stage_cancel(early);
@@ -149,14 +146,13 @@ static int count_and_free(struct question **questions, int result)
 /* Each user has a share, and they take turns. */
 static void shares(void **state)
 {
-	struct stage *stage = begin(24);
+	struct stage *stage = begin_build(24);
 	struct host *host = &stage->hosts[0];
 	struct question *many[FLOOD], *one;
 	struct taker taker;
 	unsigned long before;
 
 	(void)state;
-	put(stage, BUILD, "");
 	before = requests(host);
 	ask_for_many(host, stage_ask_stat, many);
 	run(stage, 100); /* no answer yet */
@@ -178,13 +174,12 @@ static void shares(void **state)
  * is told so, and nobody else is. */
 static void one_list_at_a_time(void **state)
 {
-	struct stage *stage = begin(25);
+	struct stage *stage = begin_build(25);
 	struct host *host = &stage->hosts[0];
 	struct question *many[FLOOD], *one;
 	unsigned long before;
 
 	(void)state;
-	put(stage, BUILD, "");
 	before = requests(host);
 	ask_for_many(host, stage_ask_list, many);
 	run(stage, 100);
@@ -208,13 +203,12 @@ static void one_list_at_a_time(void **state)
 /* After a long list there is time for others. */
 static void rest_after_a_list(void **state)
 {
-	struct stage *stage = begin(26);
+	struct stage *stage = begin_build(26);
 	struct host *host = &stage->hosts[0];
 	struct question *list;
 	unsigned long before;
 
 	(void)state;
-	put(stage, BUILD, "");
 	for (int i = 0; i < LONG; i++)
 		assert_int_equal(
 			world_do(&stage->world, 0,

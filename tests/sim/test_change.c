@@ -53,13 +53,12 @@ static void data_of_others(void **state)
 {
 	static const char *const foreign[] = {"10.0.0.1", "\n", "zklockfs: 2\nuid: 1\n",
 	                                      "zklockfs: 1"};
-	struct stage *stage = begin(2);
+	struct stage *stage = begin_build(2);
 	struct host *host = &stage->hosts[0];
 	struct lc_change change = {.set_mode = true, .attributes = {.mode = 0700}};
 	struct taker holder;
 
 	(void)state;
-	put(stage, BUILD, "");
 	for (size_t i = 0; i < LENGTH(foreign); i++) {
 		put(stage, BUILD, foreign[i]);
 		assert_int_equal(answer_of(ask_change(host, "build", change)), -EPERM);
@@ -265,14 +264,13 @@ static void at_the_same_time(void **state)
 /* A connection that breaks at every moment, the request done or not. */
 static void lost_answers(void **state)
 {
-	struct stage *stage = begin(3);
+	struct stage *stage = begin_build(3);
 	struct host *host = &stage->hosts[0];
 	char wanted[64] = "", chunk[2] = "a";
 	struct taker holder;
 	int both[2] = {0};
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, host, "build", LC_EXCLUSIVE);
 	for (int i = 0; i < 60; i++) {
 		struct question *mode = ask_change(
@@ -370,13 +368,12 @@ static void values(void **state)
 /* A holder whose entry is gone does not write, even before it knows. */
 static void value_of_a_loser(void **state)
 {
-	struct stage *stage = begin(5);
+	struct stage *stage = begin_build(5);
 	struct taker holder;
 	struct question *q;
 	char entry[512];
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, &stage->hosts[0], "build", LC_EXCLUSIVE);
 	assert_int_equal(answer_of(ask_set_value(&holder, "mine", false)), 0);
 	snprintf(entry, sizeof(entry), BUILD "/%s", first_entry(stage, "build"));

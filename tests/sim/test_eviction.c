@@ -175,10 +175,9 @@ static void evicting_what_changes(void **state)
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct stage *stage = begin(8);
+		struct stage *stage = begin_build(8);
 		struct question *q;
 
-		put(stage, BUILD, "");
 		make_entry(stage, world_foreign_session(&stage->world, false), "other-lock-", "x",
 		           znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
@@ -349,11 +348,10 @@ static void poked_together(void **state)
 
 	(void)state;
 	for (int many = 0; many < 3; many++) {
-		struct stage *stage = begin(30);
+		struct stage *stage = begin_build(30);
 		int last = many == 2 ? CROWD : 20;
 		unsigned long before;
 
-		put(stage, BUILD, "");
 		crowd(takers, &stage->hosts[0], "build");
 		if (many == 2)
 			host_pause(&stage->hosts[0], SECOND);
@@ -400,13 +398,12 @@ static void poked_otherwise(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct stage *stage = begin(11);
+		struct stage *stage = begin_build(11);
 		struct host *host = &stage->hosts[0];
 		struct node *home = home_of(host, i == 2 ? "-pokes" : "");
 		struct taker holder, waiters[2];
 		struct question *q;
 
-		put(stage, BUILD, "");
 		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 		for (int k = 0; k < 2; k++)
 			take(&waiters[k], host, "build", LC_EXCLUSIVE);
@@ -443,14 +440,13 @@ static void poked_in_a_gap(void **state)
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct stage *stage = begin((uint64_t)i);
+		struct stage *stage = begin_build((uint64_t)i);
 		struct host *host = &stage->hosts[0];
 		bool poked = i % 3 == 2;
 		unsigned long before;
 		int32_t version;
 		struct node *home;
 
-		put(stage, BUILD, "");
 		crowd(takers, host, "build");
 		home = home_of(host, "");
 		version = tree_find(&stage->world.proposed, home->path)->stat.version;
@@ -494,13 +490,12 @@ static void a_server_that_says_nothing(void **state)
 /* Heartbeats: the lease of an idle mount may get older than that of one whose locks are held. */
 static void beating_for_holders(void **state)
 {
-	struct stage *stage = begin(30);
+	struct stage *stage = begin_build(30);
 	struct host *host = &stage->hosts[0];
 	struct taker holder;
 	unsigned long before;
 
 	(void)state;
-	put(stage, BUILD, "");
 	before = requests(host);
 	run(stage, 20 * SECOND);
 	assert_in_range(requests(host) - before, 11, 13);

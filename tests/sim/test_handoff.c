@@ -11,20 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUILD ROOT "/build"
 #define WAITERS 200
-
-static struct stage *begin_build(uint64_t seed)
-{
-	struct stage *stage = begin(seed);
-
-	assert_int_equal(stage_act(stage, 0,
-	                           (struct ensemble_op){.kind = ENSEMBLE_CREATE, .path = BUILD},
-	                           NULL),
-	                 ENSEMBLE_OK);
-	run(stage, 10 * MS);
-	return stage;
-}
 
 /* Alternating: the first one stands on host 1, and one on host 0 waits for it. */
 static void take_on(struct taker *taker, struct stage *stage, int host, enum lc_mode mode)

@@ -15,8 +15,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#define BUILD ROOT "/build"
-
 /* Of another client. */
 static int64_t outsider;
 
@@ -30,13 +28,11 @@ static enum ensemble_result act(struct stage *stage, enum ensemble_kind kind, co
 	                1, NULL);
 }
 
-static struct stage *begin_build(uint64_t seed)
+static struct stage *begin_with_outsider(uint64_t seed)
 {
-	struct stage *stage = begin(seed);
+	struct stage *stage = begin_build(seed);
 
 	outsider = world_foreign_session(&stage->world, true);
-	assert_int_equal(act(stage, ENSEMBLE_CREATE, BUILD, 0, false), ENSEMBLE_OK);
-	run(stage, 10 * MS);
 	return stage;
 }
 
@@ -108,7 +104,7 @@ static void waiters_told(void *ctx, int err, bool waiters)
 /* It is no turn of the waiter's that a copy of its entry comes first. */
 static void copied_in_front(void **state)
 {
-	struct stage *stage = begin_build(1);
+	struct stage *stage = begin_with_outsider(1);
 	struct taker holder, waiter;
 	char copy[300];
 
@@ -137,7 +133,7 @@ static void copied_in_front(void **state)
 /* Nor does its own entry stay because a copy does. */
 static void copied_and_deleted(void **state)
 {
-	struct stage *stage = begin_build(2);
+	struct stage *stage = begin_with_outsider(2);
 	struct taker holder, waiter;
 
 	(void)state;
@@ -162,7 +158,7 @@ static void told_of_copies(void *ctx, int err, const struct lc_entry_info *infos
 
 static void copies_are_strangers(void **state)
 {
-	struct stage *stage = begin_build(3);
+	struct stage *stage = begin_with_outsider(3);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, waiter;
 	struct lc_call *call;
@@ -198,7 +194,7 @@ static void copies_are_strangers(void **state)
 /* Nor where another node has all of its name, and nothing has told so yet. */
 static void strangers_by_its_name(void **state)
 {
-	struct stage *stage = begin_build(17);
+	struct stage *stage = begin_with_outsider(17);
 	struct host *host = &stage->hosts[0];
 	struct taker holder;
 	struct lc_call *call;
@@ -225,7 +221,7 @@ static void claimed_among_copies(void **state)
 {
 	(void)state;
 	for (int deleted = 0; deleted <= 1; deleted++) {
-		struct stage *stage = begin_build(4);
+		struct stage *stage = begin_with_outsider(4);
 		struct host *host = &stage->hosts[0];
 		struct taker waiter;
 		char before[300], behind[300], own[300];
@@ -266,7 +262,7 @@ static void claimed_among_copies(void **state)
 /* Nor is anybody refused because of an entry that may be one of ours, on its way out. */
 static void trying_before_the_outcome(void **state)
 {
-	struct stage *stage = begin_build(14);
+	struct stage *stage = begin_with_outsider(14);
 	struct host *host = &stage->hosts[0];
 	struct lc_request request = {.lock = "build", .pid = 7, .command = "test"};
 	struct taker holder, leaver, eager;
@@ -295,7 +291,7 @@ static void replaced_while_held(void **state)
 {
 	(void)state;
 	for (int away = 0; away <= 1; away++) {
-		struct stage *stage = begin_build(5);
+		struct stage *stage = begin_with_outsider(5);
 		struct taker holder;
 
 		take(&holder, &stage->hosts[0], LC_EXCLUSIVE);
@@ -316,7 +312,7 @@ static void replaced_while_held(void **state)
 /* Before it is watched: who asks whether it holds is told so. */
 static void replaced_and_confirmed(void **state)
 {
-	struct stage *stage = begin_build(6);
+	struct stage *stage = begin_with_outsider(6);
 	struct host *host = &stage->hosts[0];
 	struct taker holder;
 	struct lc_call *call;
@@ -340,7 +336,7 @@ static void replaced_and_confirmed(void **state)
 /* The lock and all in it was removed and made again, under the same names. */
 static void all_made_again(void **state)
 {
-	struct stage *stage = begin_build(7);
+	struct stage *stage = begin_with_outsider(7);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, first, second;
 
@@ -373,7 +369,7 @@ static void next_in_another_lock(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		struct stage *stage = begin_build(17);
+		struct stage *stage = begin_with_outsider(17);
 		struct host *host = &stage->hosts[0];
 		struct taker holder, next;
 		const char *other = NULL;
@@ -409,7 +405,7 @@ static void deleted_before_it_is_read(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct stage *stage = begin_build(16);
+		struct stage *stage = begin_with_outsider(16);
 		struct host *host = &stage->hosts[0];
 		struct taker holder, waiter;
 		struct node *node;
@@ -436,7 +432,7 @@ static void deleted_before_it_is_read(void **state)
 /* It bars the way of those behind it, who share, only as long as its entry is there. */
 static void deleted_among_readers(void **state)
 {
-	struct stage *stage = begin_build(8);
+	struct stage *stage = begin_with_outsider(8);
 	struct host *host = &stage->hosts[0];
 	struct taker reader, writer, other;
 
@@ -464,7 +460,7 @@ static void deleted_among_readers(void **state)
 /* Holders find out by themselves, whatever event was lost. */
 static void holding_without_events(void **state)
 {
-	struct stage *stage = begin_build(9);
+	struct stage *stage = begin_with_outsider(9);
 	struct taker holder;
 
 	(void)state;
@@ -482,7 +478,7 @@ static void holding_without_events(void **state)
 /* Whatever its watch has told while there was no contact. */
 static void deleted_while_away(void **state)
 {
-	struct stage *stage = begin_build(15);
+	struct stage *stage = begin_with_outsider(15);
 	struct taker holder;
 
 	(void)state;
@@ -503,7 +499,7 @@ static void holding_what_is_closed(void **state)
 {
 	(void)state;
 	for (int told = 0; told <= 1; told++) {
-		struct stage *stage = begin_build(10);
+		struct stage *stage = begin_with_outsider(10);
 		struct taker holder, waiter;
 
 		take(&holder, &stage->hosts[0], LC_EXCLUSIVE);
@@ -535,7 +531,7 @@ static void holding_what_is_closed(void **state)
 
 static void held_too_long(void **state)
 {
-	struct stage *stage = begin_build(18);
+	struct stage *stage = begin_with_outsider(18);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, waiter;
 	struct lc_status status;
@@ -564,7 +560,7 @@ static void held_too_long(void **state)
 /* A mount that was stopped meanwhile says so before its timers have run. */
 static void held_too_long_by_a_stopped_mount(void **state)
 {
-	struct stage *stage = begin_build(19);
+	struct stage *stage = begin_with_outsider(19);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, other;
 
@@ -588,7 +584,7 @@ static void held_too_long_by_a_stopped_mount(void **state)
 /* Where processes are stopped, nobody else has it before that is done. */
 static void held_too_long_and_stopped(void **state)
 {
-	struct stage *stage = begin_build(20);
+	struct stage *stage = begin_with_outsider(20);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, waiter;
 
@@ -614,7 +610,7 @@ static void held_too_long_and_stopped(void **state)
  * have made: those stay, it does not, and we do not ask for all of them at once. */
 static void swept_among_copies(void **state)
 {
-	struct stage *stage = begin_build(11);
+	struct stage *stage = begin_with_outsider(11);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, waiter;
 	struct lc_status before, after;
@@ -663,7 +659,7 @@ static void given_up(void **state)
 {
 	(void)state;
 	for (int cut = 0; cut <= 2; cut++) {
-		struct stage *stage = begin_build(12);
+		struct stage *stage = begin_with_outsider(12);
 		struct host *host = &stage->hosts[0];
 		struct taker holder, waiter;
 
@@ -690,7 +686,7 @@ static void given_up(void **state)
 /* Of many locks that were taken once few stay watched, also if contact was lost meanwhile. */
 static void forgotten(void **state)
 {
-	struct stage *stage = begin_build(13);
+	struct stage *stage = begin_with_outsider(13);
 	struct host *host = &stage->hosts[0];
 	struct taker holders[400];
 	char path[64];
@@ -727,7 +723,7 @@ static void forgotten(void **state)
 /* Its entry is deleted, it leaves, and the listing that would say that it is gone is refused. */
 static void left_and_not_listed(void **state)
 {
-	struct stage *stage = begin_build(90);
+	struct stage *stage = begin_with_outsider(90);
 	struct taker holder;
 
 	(void)state;

@@ -23,14 +23,13 @@ static int entry_version(struct stage *stage, const struct taker *taker, bool *r
  * a reason said so already. */
 static void since_when_it_holds(void **state)
 {
-	struct stage *stage = begin(18);
+	struct stage *stage = begin_build(18);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, waiter;
 	unsigned long before, woken;
 	bool since;
 
 	(void)state;
-	put(stage, BUILD, "");
 	for (int reason = 0; reason <= 1; reason++) {
 		begin_try(&holder, host, LC_EXCLUSIVE, NULL);
 		run(stage, 15 * MS);
@@ -81,14 +80,13 @@ static void take_shared(struct taker *taker, struct host *host, uid_t uid)
 /* Of reasons only some are under way, and users take turns. */
 static void reasons_take_turns(void **state)
 {
-	struct stage *stage = begin(20);
+	struct stage *stage = begin_build(20);
 	struct host *host = &stage->hosts[0];
 	struct taker many[MANY], one;
 	unsigned long before;
 	bool since;
 
 	(void)state;
-	put(stage, BUILD, "");
 	for (int i = 0; i < MANY; i++)
 		take_shared(&many[i], host, 7);
 	take_shared(&one, host, 8);
@@ -113,7 +111,7 @@ static void reasons_take_turns(void **state)
 /* A reason that is there before the lock is costs no write of its own. */
 static void why_it_waits(void **state)
 {
-	struct stage *stage = begin(19);
+	struct stage *stage = begin_build(19);
 	struct host *host = &stage->hosts[0];
 	struct lc_request request = {.lock = "build",
 	                             .wait_us = LC_FOREVER,
@@ -125,7 +123,6 @@ static void why_it_waits(void **state)
 	char path[512];
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 	stage_take(&waiter, host, &request);
 	run(stage, 100 * MS);

@@ -19,12 +19,11 @@
  * and all that wait, the first of their mount or not, are told that it is not there. */
 static void removed_for_good(void **state)
 {
-	struct stage *stage = begin(4);
+	struct stage *stage = begin_build(4);
 	struct taker holder, waiters[4];
 	struct node *entry, *next;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, &stage->hosts[0], "build", LC_EXCLUSIVE);
 	assert_int_equal(holder.result, 0);
 	for (int i = 0; i < 4; i++)
@@ -46,12 +45,11 @@ static void removed_for_good(void **state)
 /* A delete that was refused is tried again, and not at once. */
 static void refused_for_a_while(void **state)
 {
-	struct stage *stage = begin(28);
+	struct stage *stage = begin_build(28);
 	struct host *host = &stage->hosts[0];
 	struct taker taker;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&taker, host, "build", LC_EXCLUSIVE);
 	stage->world.refuse_next = 2;
 	leave(&taker);
@@ -68,7 +66,7 @@ static void removed_behind_a_leaver(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct stage *stage = begin(12);
+		struct stage *stage = begin_build(12);
 		struct host *host = &stage->hosts[0];
 		struct lc_request request = {.lock = "build",
 		                             .mode = LC_EXCLUSIVE,
@@ -78,7 +76,6 @@ static void removed_behind_a_leaver(void **state)
 		struct taker leaver, waiter, late = {.host = host, .result = NONE};
 		struct node *lock, *entry, *next;
 
-		put(stage, BUILD, "");
 		take(&leaver, host, "build", LC_EXCLUSIVE);
 		take(&waiter, host, "build", LC_SHARED);
 		stage->world.refuse_next = 1;
@@ -108,12 +105,11 @@ static void removed_behind_a_leaver(void **state)
 /* A shared holder is not in the way of its own upgrade; another one is. */
 static void upgrading_at_once(void **state)
 {
-	struct stage *stage = begin(14);
+	struct stage *stage = begin_build(14);
 	struct host *host = &stage->hosts[0];
 	struct taker own, other, upgrade;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&own, host, "build", LC_SHARED);
 	take(&other, &stage->hosts[1], "build", LC_SHARED);
 	begin_try(&upgrade, host, LC_EXCLUSIVE, &own);
@@ -132,12 +128,11 @@ static void upgrading_at_once(void **state)
 /* A waiter that is to replace a shared holder need not wait for that one, but for others. */
 static void replacing_later(void **state)
 {
-	struct stage *stage = begin(14);
+	struct stage *stage = begin_build(14);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, own, other, waiter;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, host, "build", LC_EXCLUSIVE);
 	take(&other, &stage->hosts[1], "build", LC_SHARED);
 	take(&own, host, "build", LC_SHARED);
@@ -161,12 +156,11 @@ static void replacing_later(void **state)
 /* One for one, of one lock. */
 static void replacing_in_vain(void **state)
 {
-	struct stage *stage = begin(14);
+	struct stage *stage = begin_build(14);
 	struct host *host = &stage->hosts[0];
 	struct taker own, also, elsewhere, waiter, second;
 
 	(void)state;
-	put(stage, BUILD, "");
 	put(stage, ROOT "/other", "");
 	take(&own, host, "build", LC_SHARED);
 	take(&also, host, "build", LC_SHARED);
@@ -189,12 +183,11 @@ static void replacing_in_vain(void **state)
 /* A listing that was read before the try began says nothing to it. */
 static void trying_after_a_release(void **state)
 {
-	struct stage *stage = begin(15);
+	struct stage *stage = begin_build(15);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, first, second;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 	take(&first, host, "build", LC_EXCLUSIVE); /* the slots are known then */
 	leave(&first);
@@ -215,13 +208,12 @@ static void trying_after_a_release(void **state)
 /* That a lock is not free only the ensemble says; who leaves takes no more. */
 static void trying_in_vain(void **state)
 {
-	struct stage *stage = begin(17);
+	struct stage *stage = begin_build(17);
 	struct host *host = &stage->hosts[0];
 	struct lc_request request = {.lock = "build", .pid = 7, .command = "test"};
 	struct taker try;
 
 	(void)state;
-	put(stage, BUILD, "");
 	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 4 * SECOND);
 	begin_try(&try, host, LC_EXCLUSIVE, NULL);
 	run(stage, 3 * SECOND);
@@ -285,12 +277,11 @@ static void guarded_without_contact(void **state)
 {
 	(void)state;
 	for (int delivered = -1; delivered <= 0; delivered++) {
-		struct stage *stage = begin(13);
+		struct stage *stage = begin_build(13);
 		struct host *host = &stage->hosts[0];
 		struct taker takers[3];
 		char path[512];
 
-		put(stage, BUILD, "");
 		for (int i = 0; i < 3; i++)
 			take(&takers[i], host, "build", LC_EXCLUSIVE);
 		snprintf(path, sizeof(path), BUILD "/%s", lc_znode(takers[2].lc));
@@ -318,7 +309,7 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 100; seed < 140; seed++) {
-		struct stage *stage = begin(seed);
+		struct stage *stage = begin_build(seed);
 		struct host *host = &stage->hosts[0];
 		struct taker holder, waiter;
 		char paths[2][512];
@@ -333,7 +324,6 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 			{.kind = ENSEMBLE_CREATE, .path = BUILD},
 		};
 
-		put(stage, BUILD, "");
 		take(&holder, host, "build", LC_EXCLUSIVE);
 		take(&waiter, host, "build", LC_EXCLUSIVE);
 		snprintf(paths[0], sizeof(paths[0]), BUILD "/%s", lc_znode(holder.lc));
@@ -353,12 +343,11 @@ static void meaning_another_lock(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		struct stage *stage = begin((uint64_t)i);
+		struct stage *stage = begin_build((uint64_t)i);
 		struct host *host = &stage->hosts[0];
 		struct taker holder, misled, right;
 		int64_t former, now;
 
-		put(stage, BUILD, "");
 		former = info_of(host, "build").czxid;
 		take_away(stage, BUILD);
 		put(stage, BUILD, "");
@@ -404,12 +393,11 @@ static int has_waiters(struct taker *taker)
 
 static void waiting_behind(void **state)
 {
-	struct stage *stage = begin(9);
+	struct stage *stage = begin_build(9);
 	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
 	struct taker first, second, third;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&first, one, "build", LC_EXCLUSIVE);
 	assert_int_equal(first.result, 0);
 	assert_int_equal(has_waiters(&first), 0);
@@ -486,13 +474,12 @@ static void waiting_where_slots_were(void **state)
  * which nothing else has told, hears of it by the question. */
 static void asked_by_losers(void **state)
 {
-	struct stage *stage = begin(27);
+	struct stage *stage = begin_build(27);
 	struct host *host = &stage->hosts[0];
 	struct taker holder;
 	struct question *q;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, host, "build", LC_EXCLUSIVE);
 	mutation = MUTATE_drop_changed;
 	take_away(stage, node_of(stage, BUILD)->children->path);
@@ -516,12 +503,11 @@ static void asked_by_losers(void **state)
 
 static void watching_waiters(void **state)
 {
-	struct stage *stage = begin(10);
+	struct stage *stage = begin_build(10);
 	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
 	struct taker holder, waiter;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, one, "build", LC_EXCLUSIVE);
 	/* Nobody watches: nobody is told. */
 	assert_int_equal(has_waiters(&holder), 0);
@@ -563,11 +549,10 @@ static void watching_waiters(void **state)
 /* Waiters find out by themselves, whatever event was lost. */
 static void waiting_without_events(void **state)
 {
-	struct stage *stage = begin(11);
+	struct stage *stage = begin_build(11);
 	struct taker holder, waiter;
 
 	(void)state;
-	put(stage, BUILD, "");
 	take(&holder, &stage->hosts[0], "build", LC_EXCLUSIVE);
 	take(&waiter, &stage->hosts[1], "build", LC_EXCLUSIVE);
 	mutation = MUTATE_drop_changed;

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUILD ROOT "/build"
 /* Of an entry of a mount that is not one of the two. */
 #define OF_MOUNT "_c_01234567-89ab-cdef-0011-223344556677-web9.7-lock-"
 #define DEFAULTS ((struct lc_attributes){.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0644})

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#define BUILD ROOT "/build"
 #define TAKERS_MAX 4
 #define RECORDS_MAX 32
 

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#define BUILD ROOT "/build"
+
 static void fail_test(struct stage *stage, const char *text)
 {
 	(void)stage;
@@ -36,6 +38,16 @@ static inline struct stage *begin(uint64_t seed)
 		run(stage, SECOND);
 		assert_true(lc_ready(host->lc));
 	}
+	return stage;
+}
+
+/* With a lock. */
+static inline struct stage *begin_build(uint64_t seed)
+{
+	struct stage *stage = begin(seed);
+
+	assert_int_equal(stage_act(stage, 0, ensemble_create(BUILD, NULL, 0), NULL), ENSEMBLE_OK);
+	run(stage, 10 * MS);
 	return stage;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * adopt.c - an engine goes on in another process, and nobody on the mount loses anything by it.
+ * adopt.c - an engine goes on in another process, without a loss for the users of the mount.
  *
- * What is saved is what an engine knows when its connection is lost: what was under way may
- * have been done, or not; nothing is watched; what listings said is forgotten. So the engine
- * that goes on does what any engine does then: it connects, proves that by a write, lists
- * every lock, deletes what is to be deleted. Until that write is answered it grants nothing;
- * whoever holds does so until the deadline that was saved.
+ * The saved state is that of an engine whose connection is lost: requests under way may have been
+ * done, or not; nothing is watched; the contents of listings are forgotten. So the new engine does
+ * what any engine does then: it connects, proves the connection by a write, lists every lock, and
+ * goes on with its deletes. Until that write is answered it grants nothing; holders hold until the
+ * saved deadline.
  *
- * A grant that was not told is not saved: it did not happen. All else that was not told yet is
- * told by the engine that goes on.
+ * A grant that the face was not told of is not saved: it did not happen. The new engine tells the
+ * face all other results that are due.
  *
  * There is one engine in a session at a time: the one that was saved may go on if the other one
  * did not start, but then the other one must never have connected.
@@ -77,7 +77,7 @@ static const char *name_below_root(const struct lock *lock)
 	return below + (*below == '/');
 }
 
-/* One that has left, and has no entry, is only kept for an answer. */
+/* A taker that has left, and has no entry, only waits for an answer. */
 static bool is_only_kept(const struct lc_taker *taker)
 {
 	return taker->state == TAKER_LEFT && taker->entry.state == ENTRY_ABSENT;
@@ -110,7 +110,7 @@ static bool save_object(const struct saved *saved, struct state_record *ret_reco
 	return true;
 }
 
-/* Who gets the records. */
+/* The receiver of the records. */
 struct receiver {
 	struct lc *lc;
 	lc_saved_fn *saved;

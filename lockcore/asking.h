@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * asking.h - readers, which only want to know something: the same is asked once for all of them,
- * users take turns, and no more is under way than the session can carry beside the locks.
- * See asking.c.
+ * asking.h - readers, which only read: one request answers all who ask the same, users take turns,
+ * and the number of requests under way does not slow the locks down. See asking.c.
  */
 #ifndef LOCKCORE_ASKING_H
 #define LOCKCORE_ASKING_H
@@ -13,7 +12,7 @@
 
 /* Of two of each, the second is for lists. */
 struct reads {
-	struct subject *subjects; /* by kind and path: what readers want to know */
+	struct subject *subjects; /* by kind and path: the things to be read */
 	struct per_user *askers;  /* users with readers */
 	struct fair wanting[2];   /* readers that are to be asked for */
 	struct fair due;          /* to be told */

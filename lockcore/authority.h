@@ -9,10 +9,10 @@
 
 #include "base.h"
 
-/* Of a get: owner and modes as they stand there, or the mount's for locks that have none. */
+/* Of a get: the owner and modes in the data, or the mount's for locks without attributes. */
 void authority_read(const struct lc *lc, const struct ensemble_answer *answer,
                     struct lc_attributes *ret_attributes);
-/* Its owner, and root: who may write its slots, remove it, evict from it. */
+/* The lock's owner, and root: they may write its slots, remove it, and evict from it. */
 bool authority_owns(const struct lc_attributes *now, uid_t uid);
 /* Its owner may change it, but not give it away. */
 bool authority_changes(const struct lc_attributes *now, const struct lc_change *change);

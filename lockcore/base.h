@@ -54,8 +54,8 @@ int64_t lc_now(struct lc *lc);
 /* The clock as it was read last, in this turn or the one before: never later than now. It is good
  * enough for a timer, which only fires earlier by that, and for what is only shown. */
 int64_t lc_lately(const struct lc *lc);
-/* What cannot be done now is tried again after this time: contact is lost, the ensemble refuses it,
- * or there is no memory. */
+/* The time after which a failed step is tried again: without contact, refused by the ensemble, or
+ * without memory. */
 #define RETRY_US 1000000
 uint64_t lc_random(struct lc *lc);
 void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
@@ -69,7 +69,7 @@ void lc_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer,
 void lc_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
                    ensemble_answer_fn *answer, void *ctx);
 void lc_ignore(void *ctx, const struct ensemble_answer *answer);
-/* What the face is told of such an answer: 0 or -errno. */
+/* The result of such an answer for the face: 0 or -errno. */
 int errno_of(enum ensemble_result result);
 /* ROOT/lock, malloced. */
 char *lc_path(struct lc *lc, const char *lock);

@@ -8,21 +8,21 @@
  *
  * A release and the next take of the same lock, met here together, need no listing: the new
  * entry is made in the transaction that deletes the old one, and if their numbers follow
- * each other nobody is in between.
+ * each other no other entry is in between.
  *
- * What must not get lost by that:
- *  - The order. Deletes go before creates, since an entry that leaves may stand in the way of
- *    the next one. The creates of a lock keep their order, also where a transaction fails and
- *    they are sent again: so the next one waits until it is answered, and where several
- *    are unsent they go singly. Whatever a question writes (batch_submit) goes
- *    behind all that is unsent, and a lock is listed only when nothing of it is unsent.
+ * This must not break:
+ *  - The order. Deletes go before creates, since an entry that leaves may block the next one. The
+ *    creates of a lock keep their order, also where a transaction fails and they are sent again: so
+ *    the next one waits until it is answered, and where several are unsent they go singly. Writes
+ *    of questions (batch_submit) go behind all unsent requests, and a lock is listed only when none
+ *    of its requests is unsent.
  *  - The token. Nodes made by one transaction share a czxid, so there is one create of a
- *    lock in each. It gives no Stat back: the token is asked for when it is wanted.
+ *    lock in each. It returns no Stat: the token is read when it is needed.
  *  - The others. A transaction fails as a whole, and nothing of it has happened. Each of it
  *    goes alone then, and so does what follows in its lock until a write to it is good.
- *  - The guard. Where a lock was handed to the next of ours, the leaver's entry is deleted in
- *    one transaction with the check that the next one's is there.
- *  - The unknown outcome, which is each one's for itself, as if it had been sent alone.
+ *  - The guard. After a hand-off to the next own taker, the leaver's entry is deleted in one
+ *    transaction with the check that the next taker's entry is there.
+ *  - The unknown outcome: each request has its own, as if it had been sent alone.
  */
 #include "batch.h"
 
@@ -48,7 +48,7 @@ struct transaction {
 	struct item items[];
 };
 
-/* A transaction that is being filled: what the ZooKeeper client calls a multi. */
+/* A transaction that is being filled; the ZooKeeper client calls it a multi. */
 struct multi {
 	struct ensemble_op ops[ENSEMBLE_OPS_MAX];
 	struct item items[ENSEMBLE_OPS_MAX];
@@ -299,8 +299,8 @@ static bool take_delete(struct multi *multi, struct entry *entry, const struct e
 	return true;
 }
 
-/* Made in the transaction that deletes the one who was first: if its number is the next, it
- * is first itself. That one was there until then, and nobody came in between. */
+/* Made in the transaction that deletes the first entry: if its number is the next, it is first
+ * itself. The deleted entry was there until then, and nobody came in between. */
 static void take_create(struct multi *multi, struct entry *entry, const struct ensemble_op *op)
 {
 	struct lock *lock = entry->lock;
@@ -308,8 +308,8 @@ static void take_create(struct multi *multi, struct entry *entry, const struct e
 	if (lock->batch.leaving_in == multi->serial && lock->batch.leaving >= 0) {
 		entry->follows = lock->batch.leaving;
 		multi->bound = true;
-		/* Nobody else may want it, and this one will not: where mounts take turns that
-		 * hope is vain, and would cost another round trip. */
+		/* Perhaps no other client wants the lock, and no listing is needed. Where mounts
+		 * take turns, this hope is vain and would cost another round trip. */
 		if (!lock->batch.overtaken && lock->waiting == 1 && entry->wanted &&
 		    lock->holding == 0 && !lock->unresolved)
 			lock_unwant_list(lock);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch.h - creates and deletes of entries: what came up in one turn goes out together. See
- * batch.c.
+ * batch.h - creates and deletes of entries: those of one turn go out together. See batch.c.
  */
 #ifndef LOCKCORE_BATCH_H
 #define LOCKCORE_BATCH_H
@@ -20,7 +19,7 @@ bool batch_add(struct entry *entry);
 /* Sends what is unsent, unless much is under way. */
 void batch_flush(struct lc *lc);
 void batch_send(struct lc *lc);
-/* Contact is lost: what is unsent stays so. */
+/* Contact is lost: unsent requests stay unsent. */
 void batch_clear(struct lc *lc);
 /* As lc_submit(), behind all that is unsent. */
 void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * call.c - the life of a question to the ensemble: what is this lock, who queues
- * there, make one, change one, is my entry still there.
+ * call.c - the life of a question to the ensemble: a lock's data, its queue, making or changing a
+ * lock, checking the own entry.
  *
  * A call runs through stages. When the answer of a read was lost, the call asks again on the
  * next connection. When the answer of a write was lost, it does not, and fails with EHOSTUNREACH,
@@ -77,7 +77,7 @@ static void call_timed_out(void *ctx)
 	struct lc *lc = call->lc;
 	int error = call->error;
 
-	/* It has its answer, and is told in a moment. */
+	/* The call has its answer; its caller gets it in a moment. */
 	if (error == 0 && call->reader.state == READER_DUE) {
 		timer_set(&lc->timers, &call->limit, lc_now(lc) + 10 * LC_TOLD_REST_US);
 		return;

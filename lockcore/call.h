@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * call.h - what the kinds of questions share: see call.c for their life.
+ * call.h - the common part of all questions: see call.c for their life.
  *
  *   lock_info   stat, value, list: what only reads
  *   entry_info  what takers wrote into their entries

@@ -3,10 +3,10 @@
  * change.c - questions that write: a lock's attributes, slots and value; and whether an entry is
  * still there, which only a write can tell.
  *
- * Attributes, slots and value stand in the data of the lock's node, which several hosts may
- * change. So the data is read, changed, and written only if its version is still the same;
- * otherwise all is done again. That may also be done when an answer was lost, except for a
- * value: then the data is read first, to see whether the value was written.
+ * Attributes, slots and value are in the data of the lock's node, which several hosts may change.
+ * So the data is read, changed, and written only if its version is still the same; otherwise all is
+ * done again. That may also be done when an answer was lost, except for a value: then the data is
+ * read first, to see whether the value was written.
  */
 #include "authority.h"
 #include "call.h"

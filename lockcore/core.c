@@ -2,15 +2,15 @@
  *
  * core.c - the engine as one object: it wires the layers, and gives one turn its order.
  *
- *   lc_process():  callbacks to the face that are due: whoever was handed a lock by a release
+ *   lc_process():  callbacks to the face that are due: a taker that got the lock by a hand-off
  *                    does not wait for the network
  *                  -> answers and events of the port -> callbacks
  *                  -> due timers -> creates, deletes, listings of this turn -> callbacks
  *                  -> questions, behind all that is for the locks
- *   lc_send():     what was asked of the ensemble since the last time leaves
+ *   lc_send():     all requests since the last time leave
  *
- * No callback to the face comes from inside the call that caused it. So nothing that the face
- * does in it can meet half-changed state.
+ * No callback to the face comes from inside the call that caused it. So a callback never finds
+ * half-changed state.
  */
 #include "adopt.h"
 #include "asking.h"
@@ -53,7 +53,7 @@ static void session_ended(struct lc *lc)
 	locks_session_ended(lc);
 }
 
-/* Its entries go with the session. Nobody waits for anything any more. */
+/* Its entries go with the session. All waiters fail. */
 static void session_unusable(struct lc *lc)
 {
 	struct entry *entry, *next;

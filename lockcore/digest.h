@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * digest.h - who a user is to the ensemble by its _digest_ scheme: what stands in ACLs. The
- * server computes the same of what it is shown.
+ * digest.h - the name of a user in the ensemble's _digest_ scheme, as in ACLs. The server computes
+ * the same of what it is shown.
  */
 #ifndef LOCKCORE_DIGEST_H
 #define LOCKCORE_DIGEST_H

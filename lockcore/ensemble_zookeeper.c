@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * ensemble_zookeeper.c - the port over libzookeeper_st: the session, and a turn of the loop. No
- * files but those of zookeeper_port.h know the client. What it does to the unwary, and what
- * is done about it here:
+ * ensemble_zookeeper.c - the port over libzookeeper_st: the session, and a turn of the loop. Only
+ * the files of zookeeper_port.h know the client. Its pitfalls, and how they are avoided here:
  *
  *  - a send error closes the socket without any event, and requests stay in its
  *    queue until a later reply does not match: the state is looked at after every
- *    call, and our own table answers UNKNOWN at once; what the client says of
- *    those requests later is dropped;
+ *    call, and our own table answers UNKNOWN at once; later answers of the client to those requests
+ *    are dropped;
  *  - callbacks also run from zookeeper_interest(), that is from prepare(): they
  *    are put off and run from process();
  *  - the socket comes back under the same number: nothing is remembered of it
@@ -19,16 +18,16 @@
  *  - connect and disconnect merge all watchers in quadratic time: there is one
  *    watcher and one context for all;
  *  - a server of 3.8.0 can leave one write lying for 2/3 of the session timeout
- *    until another request of the client comes by (ZOOKEEPER-4537): what has waited
- *    for NUDGE_US is nudged with a small read;
+ *    until another request of the client comes by (ZOOKEEPER-4537): after NUDGE_US without an
+ *    answer a small read is sent;
  *  - -1, -2, -4 and -7 all mean that the outcome is unknown;
  *  - credentials that are added while connected may go out in the middle of another
  *    request: they are added once, right after each init;
- *  - when it has no memory for a request it says so, and may call back for it all the
- *    same: the connection is given up then, and such a request is kept until the client
- *    has said its last word;
- *  - it logs up to 400,000 lines a second when things go wrong: its log is off,
- *    the engine reports what matters.
+ *  - when it has no memory for a request it returns an error, and may call back for it all the
+ *    same: the connection is given up then, and such a request is kept until the client cannot call
+ *    back any more;
+ *  - it logs up to 400,000 lines a second when things go wrong: its log is off, and the engine logs
+ *    the important events.
  */
 #include "ensemble_zookeeper.h"
 

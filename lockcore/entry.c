@@ -2,11 +2,10 @@
  *
  * entry.c - see entry.h.
  *
- * Its data tells who took it, why, and since when it is held. Whoever takes it away adds a mark,
- * a line of the data, by compare-and-set. So the data is written here only with the version
- * that was read last, or a mark could be wiped out unread; and each time the data is read a
- * mark is looked for. The watch tells of a mark for a holder and for the first that waits. For
- * the others there is a poke (poke.c).
+ * An entry's data says who took it, why, and since when it is held. An evictor adds a mark, a line
+ * of the data, by compare-and-set. So the data is written here only with the version that was read
+ * last, or an unread mark could be overwritten; and each read of the data looks for a mark. For a
+ * holder and the first waiter the watch reports a mark; for the others there is a poke (poke.c).
  */
 #include "entry.h"
 
@@ -52,7 +51,7 @@ int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 
 /* ---- from one process to the next ---- */
 
-/* What is under way may have been done, or not. */
+/* Requests under way may have been done, or not. */
 static enum state_of_entry state_without_answers(const struct entry *entry)
 {
 	switch (entry->state) {
@@ -152,7 +151,7 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 	return 0;
 }
 
-/* Of an entry whose data is to be written when those before it were. */
+/* Of an entry whose data is written after those before it. */
 struct data_turn {
 	struct fair_item item;
 	struct entry *entry;

@@ -26,7 +26,7 @@
 #include "saved.h"
 #include "table.h"
 
-/* What an entry tells the layer above. Any of them may change the states of takers; none of
+/* Callbacks of an entry, to the layer above. Any of them may change the states of takers; none of
  * them frees an entry but `changed`, which comes last. */
 struct entry_events {
 	/* It is there. `made`: its create was answered OK just now. */
@@ -43,7 +43,7 @@ struct entry_events {
 	void (*marked)(struct entry *entry, const char *by);
 	/* Something could not be done now: try again in a second. */
 	void (*later)(struct entry *entry);
-	/* An answer has changed something: what is next? */
+	/* An answer has changed something: do the next step. */
 	void (*changed)(struct entry *entry);
 };
 
@@ -141,14 +141,14 @@ static inline void entry_touch(struct entry *entry)
 	saved_touch(entry->lc, &entry->saved);
 }
 
-/* It stands in the queue. */
+/* It is in the queue. */
 bool entry_is_queued(const struct entry *entry);
-/* What is known to be `ahead` of it; NULL: nothing. */
+/* The entry known to be `ahead` of it; NULL: none. */
 void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is);
 /* Its watch is good: it was there on this connection. */
 bool entry_is_seen(const struct entry *entry);
-/* The entry whose UUID a node of the lock bears: the node is it, or a copy that another client
- * has made. NULL: none. */
+/* The entry with the UUID of a node of the lock: the node is this entry, or a copy that another
+ * client has made. NULL: none. */
 struct entry *entry_named(struct lock *lock, const struct entry_name *name);
 /* The entry that a node of the lock is, by its full name. NULL: none. */
 struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name);
@@ -180,12 +180,12 @@ size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
 /* Watches it, unless its watch is good. */
 void entry_watch(struct entry *entry);
-/* Reads it, unless its watch is good: nothing else tells of a mark. */
+/* Reads it, unless its watch is good: only these two show a mark. */
 void entry_check_mark(struct entry *entry);
 void entries_check_marks(struct lc *lc);
 /* Writes what is dirty. */
 void entry_write(struct entry *entry);
-/* Writes since when it is held, unless that stands there. */
+/* Writes since when it is held, unless this is written already. */
 void entry_write_since(struct entry *entry);
 
 #endif

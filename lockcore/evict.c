@@ -2,12 +2,12 @@
  *
  * evict.c - taking an entry away from its taker.
  *
- * An entry of a zklockfs mount is not deleted at once, or the next taker would hold the lock
- * before the former holder is told, and stopped. The entry is marked, and its mount is poked.
- * The mount tells the taker that the lock is lost, waits until the processes that worked under
- * it are gone, and deletes the entry. It has its session timeout for that, which the entry
- * tells. After that time the entry is deleted here. The entry of another client is deleted at
- * once, and so is an entry that is not ephemeral, since nobody looks after it.
+ * An entry of a zklockfs mount is not deleted at once, or the next taker would hold the lock before
+ * the former holder is stopped. The entry is marked, and its mount is poked. The mount tells the
+ * taker that the lock is lost, waits until the processes that worked under it are gone, and deletes
+ * the entry. It has its session timeout for that, which is in the entry's data. After that time the
+ * entry is deleted here. The entry of another client is deleted at once, and so is an entry that is
+ * not ephemeral, since no session owns it.
  */
 #include "evict.h"
 
@@ -188,7 +188,7 @@ static void evict_finish(struct lc_call *call)
 	free(evict->eviction);
 }
 
-/* Its mount is told, and deletes it, or it is deleted here in the end. */
+/* Its mount gets a poke and deletes it, or it is deleted here in the end. */
 static void follow_up(struct evict_call *evict)
 {
 	struct lc *lc = evict->call.lc;
@@ -216,7 +216,7 @@ static void mark_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
-	/* Nobody waits for it any more, and yet it has been done. */
+	/* The call is gone, but the entry is marked. */
 	if (answer->result == ENSEMBLE_OK && call->told)
 		follow_up(ctx);
 	if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
@@ -242,7 +242,7 @@ static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 	}
 }
 
-/* The owner of the lock may, who must be it when the mark is written. */
+/* The owner of the lock may evict, if still the owner when the mark is written. */
 static void send_change(struct evict_call *evict, struct ensemble_op change,
                         ensemble_answer_fn *answered)
 {

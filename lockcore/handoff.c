@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * handoff.c - who may hold the lock without a listing. This is the whole rule, and its proof.
+ * handoff.c - grants without a listing. This is the whole rule, and its proof.
  *
  * Terms. An entry is *first* if no entry stood before it when it was granted: numbers only
  * rise, so none can come before it later. Two entries of this mount are *adjacent* if no other
@@ -17,45 +17,44 @@
  *      - that the lock was not removed and made again since: then numbers begin anew. Its node
  *        is watched, and the watch is good (lock_is_watched); an event would have come before
  *        anything that shows the change;
- *      - that both entries are there. The leaver's is known by its own watch or is `gone`. Of
- *        the next one's it may not be known: anybody may have deleted it. Then it is
- *        *unseen*, and the leaver's entry stays as a guard: nobody else can be first as long
- *        as it stands there. It is deleted only when the next one's entry was seen on this
- *        connection, or in one transaction with the check that the next one's is there.
- *        If somebody deletes the guard, too, and the news is still on its way, the next one
- *        holds until its answer comes: as any holder whose entry somebody deletes;
+ *      - that both entries are there. The leaver's is known by its own watch or is `gone`. The next
+ *        one's may be unknown: anybody may have deleted it. Then it is *unseen*, and the leaver's
+ *        entry stays as a guard: no other entry can be first as long as it is there. It is deleted
+ *        only when the next one's entry was seen on this connection, or in one transaction with the
+ *        check that the next one's entry is there. If somebody deletes the guard, too, and the news
+ *        is still on its way, the next one holds until its answer comes: like any holder whose
+ *        entry somebody deletes;
  *      - a lease that is good for a grant, as always.
  *
  * 2. A create in the transaction that deletes the first entry (batch.c). If the new entry's
- *    number is the next one after the deleted entry's, nobody came in between, and before the
- *    deleted one there was nobody: the new one is first.
+ *    number is the next one after the deleted entry's, no entry came in between, and none was
+ *    before the deleted one: the new one is first.
  *
  * 3. When the entry of another client is gone, by an event. Say A is our entry, and B the one
  *    `ahead` of it: for an exclusive A the one directly before it, for a shared A the nearest
  *    exclusive one before it. B is `first` if no entry stands before it that A would have to
- *    wait for. So when B is gone nobody stands before A that A has to wait for: A may hold.
+ *    wait for. So when B is gone, A has to wait for no entry: A may hold.
  *      - That B is ahead of A, and first, was shown by a listing, however old. Since numbers
  *        only rise, what comes later comes behind A.
  *      - Or the listing showed our entry X directly before B, X was first, and X is gone now:
  *        then B is first since (AHEAD_BEHIND_OWN). X was the holder before, as a rule. So a
  *        mount need not list the lock for each of its waiters.
  *      - A is there. Its watch was answered on this connection (entry_is_seen), and nothing
- *        has come since. A server tells one connection what happens in the order in which it
- *        happens: had A been deleted before B, its event would be here. If A is deleted after
- *        B, A is a holder whose entry is deleted, and hears of it as such. So it is where both
- *        went in one transaction, whichever event comes first.
+ *        has come since. A server sends the events of one connection in the order in which they
+ *        happened: had A been deleted before B, its event would be here. If A is deleted after B, A
+ *        is a holder whose entry is deleted, and loses the lock by that. The same holds if one
+ *        transaction deleted both, whichever event comes first.
  *      - B is gone for certain: the watch was set on this connection, so the event is no replay
- *        (lock_front_is_watched); or B was not there when it was to be watched. A server that
- *        lags tells it late, never too early. If another client has made a node of B's name
- *        meanwhile, it has chosen the number itself, and such a client takes the lock from a
- *        holder just as well.
+ *        (lock_front_is_watched); or B was not there when it was to be watched. A server that lags
+ *        sends it late, never too early. If another client has made a node of B's name meanwhile,
+ *        it has chosen the number itself, and such a client could take the lock from any holder.
  *      - The lock is the one that was listed, since A's entry stands in it. It has one slot:
  *        its node is watched, and the watch is good.
  *      - A mark in A (evict.c) is an event of A's watch: A is not seen until it was read.
  *      - A lease that is good for a grant, as always.
- *    All takers of ours that wait for B alone are granted: one that is exclusive, or all that
- *    are shared. A client that does not wait for our entries may have come behind A. It would
- *    not have waited for a holder either.
+ *    All own takers that wait for B alone are granted: one exclusive taker, or all shared ones. A
+ *    client that does not wait for our entries may have come behind A. It would not have waited for
+ *    a holder either.
  *
  * Not where the numbers repeat (NAME_NUMBER_ZONE), and not with several slots. By the first two
  * only one exclusive holder follows another one: a listing lets shared takers in, all of
@@ -67,7 +66,7 @@
 
 #include <string.h>
 
-/* Who follows a holder, by rule 1. NULL: only a listing can tell. */
+/* The taker that follows a holder, by rule 1. NULL: only a listing can show it. */
 static struct lc_taker *find_next(struct lc_taker *holder)
 {
 	struct lc_taker *taker;

@@ -19,8 +19,8 @@ struct locks {
 	unsigned idle_count;
 };
 
-/* What the first that waits waits for. LEAVER: an entry that we are deleting. LEASE: it is first,
- * but the lease would not do. OTHER: an entry that is watched, or of a holder of ours. */
+/* The entry that the first waiter waits for. LEAVER: an entry that we are deleting. LEASE: it is
+ * first, but the lease would not do. OTHER: an entry that is watched, or of a holder of ours. */
 enum lock_obstacle { OBSTACLE_OTHER, OBSTACLE_LEAVER, OBSTACLE_LEASE };
 
 struct lock {
@@ -82,7 +82,7 @@ struct lock {
 	bool idle; /* no takers, but watched still */
 };
 
-/* The lock of that name, made if need be, in use by the caller. `uid`: who asks for it. 0 or
+/* The lock of that name, made if need be, in use by the caller. `uid`: the user that asks. 0 or
  * -ENOMEM. */
 int lock_get(struct lc *lc, const char *name, uid_t uid, struct lock **ret_lock);
 /* NULL: not known here. */
@@ -98,11 +98,11 @@ void locks_forget_idle(struct lc *lc);
 /* The lock is listed at the end of this turn. */
 void lock_want_list(struct lock *lock);
 void lock_unwant_list(struct lock *lock);
-/* List it again after a while, whatever comes. */
+/* List it again after a while, in any case. */
 void lock_recheck(struct lock *lock);
 /* List it again soon: there was no memory, or the ensemble has refused a read. */
 void lock_list_later(struct lock *lock);
-/* One of its takers has changed its state: whoever waits behind may be first now. */
+/* One of its takers has changed its state: a waiter behind it may be first now. */
 void lock_touch(struct lock *lock);
 void lock_untouch(struct lock *lock);
 

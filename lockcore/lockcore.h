@@ -72,21 +72,21 @@ struct lc_call;  /* one question asked of the ensemble */
 #define LC_USER_BYTES_MAX (LC_ENTRY_BYTES_MAX / 2)
 
 /* A question (lc_stat ... lc_confirm) is answered within this time. Without an answer of the
- * ensemble it fails with -EHOSTUNREACH, or with -EBUSY when it could not even be sent, because
- * the same user asks for too much else. */
+ * ensemble it fails with -EHOSTUNREACH, or with -EBUSY when it could not even be sent, because the
+ * same user has too many others. */
 #define LC_CALL_TIMEOUT_US (2 * 1000 * 1000)
 
 /* A session's requests are answered in their order. So only few reads are under way at a time,
- * or takers would wait behind them. There is one request at a time for each thing, and all
- * that asked before it was sent share its answer. There is one list (of a queue, of the locks
- * below) at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names.
- * Other reads: at most LC_READS_MAX in all, and so many for root and for each other user. */
+ * or takers would wait behind them. There is one request at a time for each thing, and all calls
+ * that came before it was sent share its answer. There is one list (of a queue, of the locks below)
+ * at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names. Other
+ * reads: at most LC_READS_MAX in all, and so many for root and for each other user. */
 #define LC_LIST_REST_US 3
 #define LC_READS_MAX 32
 #define LC_ROOT_READS_MAX 24
 #define LC_USER_READS_MAX 16
-/* A program that gets its answer may ask again at once. So at most LC_TOLD_MAX answers are told
- * in a turn, and then none for LC_TOLD_REST_US. */
+/* A program that gets its answer may ask again at once. So at most LC_TOLD_MAX answers are given in
+ * a turn, and then none for LC_TOLD_REST_US. */
 #define LC_TOLD_MAX 16
 #define LC_TOLD_REST_US 1000
 
@@ -95,7 +95,7 @@ struct lc_call;  /* one question asked of the ensemble */
 
 #define LC_FOREVER INT64_MAX
 
-/* What a lock keeps about itself. */
+/* The attributes in a lock's data. */
 struct lc_attributes {
 	uid_t uid;
 	gid_t gid;
@@ -143,8 +143,8 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
 void lc_destroy(struct lc *lc, bool farewell);
 
 /* For the caller's loop, each once every turn. lc_prepare() fills in the descriptor to poll and
- * returns the longest wait. lc_process() gets the events of poll(2). What it, and all other calls,
- * ask of the ensemble is kept until lc_send(), which comes last: nothing leaves before that. */
+ * returns the longest wait. lc_process() gets the events of poll(2). All requests to the ensemble,
+ * from any call, are kept until lc_send(), which comes last: nothing leaves before that. */
 int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd);
 void lc_process(struct lc *lc, short revents);
 void lc_send(struct lc *lc);
@@ -157,8 +157,8 @@ void lc_send(struct lc *lc);
  * saved; -EBUSY: one is under way that changes something (lc_may_cancel). -EAGAIN: LC_UNUSABLE, a
  * fresh start is as good. -ENOMEM.
  *
- * One engine at a time may be in a session. exec(2) sees to it: the one ends as the other
- * begins. */
+ * One engine at a time may be in a session. exec(2) ensures this: the old engine ends as the new
+ * one begins. */
 int lc_save(struct lc *lc, void **ret_state, size_t *ret_len);
 /* The same, in records, for a caller that keeps them up to date at the end of every turn, before
  * lc_send(): then another process can go on even if this one is killed. Each record has a key,
@@ -169,7 +169,7 @@ int lc_save(struct lc *lc, void **ret_state, size_t *ret_len);
  * on has the keys of the former one.
  *
  * Any moment outside lc_process() will do, also one at which lc_save() says -EBUSY. A question that
- * was under way then may have changed something or not, and nobody goes on with it. */
+ * was under way then may have changed something or not; it does not go on. */
 typedef void lc_saved_fn(void *ctx, uint64_t key, const void *bytes, size_t len);
 int lc_save_changes(struct lc *lc, lc_saved_fn *saved, void *ctx);
 int lc_save_all(struct lc *lc, lc_saved_fn *saved, void *ctx);
@@ -190,10 +190,9 @@ int lc_join_state(const struct lc_record *records, size_t count, void **ret_stat
 /* Only looks whether this engine can go on from it: 0, -EPROTO (broken), -ENOTSUP (of a version
  * that says so), -ENOMEM. */
 int lc_check_state(const void *state, size_t len);
-/* Instead of lc_create(). As after a lost connection: nobody is granted, and nothing is read,
- * before a write was answered on the new connection; the saved deadline stays good for those who
- * hold. config.deadline is called from inside. -EINVAL: also of another root, or of another clock
- * (of another boot). */
+/* Instead of lc_create(). As after a lost connection: nothing is granted or read before a write was
+ * answered on the new connection; the saved deadline stays good for holders. config.deadline is
+ * called from inside. -EINVAL: also of another root, or of another clock (of another boot). */
 int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const void *state,
              size_t len, struct lc **ret_lc);
 /* Names a taker from one image to the next. */
@@ -217,9 +216,9 @@ struct lc_counters {
 	unsigned long grants;    /* told taken(0) */
 	unsigned long hand_offs; /* grants by a release on this mount, without asking */
 	unsigned long losses;    /* told lost() */
-	unsigned long evictions; /* entries of this mount that somebody took away */
+	unsigned long evictions; /* takers that lost their entry by an eviction or a deletion */
 	unsigned long overdue;   /* locks lost by lc_limit() */
-	unsigned long abandoned; /* takers that left before they were told anything */
+	unsigned long abandoned; /* takers that left before a grant or an error */
 	unsigned long doubts;    /* how often the clock may have stood still */
 	/* Errors told, or returned by lc_take(): by errno, in the order of lc_failure_codes. */
 	unsigned long failures[LC_FAILURES];
@@ -255,12 +254,12 @@ struct lc_status {
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);
 /* Checks whether the clock can be believed (config.disrupted). True: holders may have lost their
- * locks, and this will be known within 2 s. Until then the caller asks nothing of the engine
- * for anybody: the engine can neither say that a taker holds nor that it has lost. */
+ * locks, and this will be known within 2 s. Until then the caller makes no calls for users: the
+ * engine can neither say that a taker holds nor that it has lost. */
 bool lc_doubted(struct lc *lc);
 /* 0, or the reason why it is unusable, as in lc_status(). */
 int lc_why(const struct lc *lc);
-/* This mount's host, as it stands in the names of its entries. */
+/* This mount's host, as in the names of its entries. */
 const char *lc_host(const struct lc *lc);
 const char *lc_state_name(enum lc_state state);
 
@@ -285,13 +284,13 @@ struct lc_request {
 };
 
 /* Called exactly once, unless lc_leave() comes first. 0: held. Errors:
- *   EAGAIN, EDEADLK       the ensemble has said that somebody is in the way
+ *   EAGAIN, EDEADLK       the ensemble has shown another entry in the way
  *   ETIMEDOUT             wait_us is over
  *   ENOENT, ECANCELED     the lock, or the entry, was removed
  *   EHOSTUNREACH          wait_us is 0, and there was no answer in time
  *   ESHUTDOWN             lc_drain(), lc_forfeit(), or unusable
  *   ENOLCK                a limit: of entries here, or a quota of the ensemble
- *   EACCES                the ensemble closes the lock to this mount
+ *   EACCES                the ensemble denies this mount the lock
  *   EPROTO                the queue has an entry that is incompatible (lc_entry) */
 typedef void lc_taken_fn(void *ctx, int err);
 /* Called at most once, after taken(0). */
@@ -316,13 +315,13 @@ int64_t lc_token(const struct lc_taker *taker);
 const char *lc_znode(const struct lc_taker *taker);
 /* The text that others see beside the holder. 0, -EFBIG, or -EIO: lost, by the lease. */
 int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
-/* What stands there now; "" for nothing. */
+/* The present reason; "" for none. */
 const char *lc_reason(const struct lc_taker *taker);
 
-/* After lc_adopt(), before the first lc_process(): the face takes its takers over. What it was told
- * of them (taken, lost) by the engine that was saved is not told again; what it was not told,
- * is. lc_watch_waiters() and lc_call are not saved. NULL: there is none of that id, or it has
- * left, or it was claimed already. */
+/* After lc_adopt(), before the first lc_process(): the face takes its takers over. Callbacks
+ * (taken, lost) that the saved engine has made are not repeated; those that were due are made.
+ * lc_watch_waiters() and lc_call are not saved. NULL: there is none of that id, or it has left, or
+ * it was claimed already. */
 struct lc_taker *lc_claim(struct lc *lc, uint64_t id, lc_taken_fn *taken, lc_lost_fn *lost,
                           void *ctx);
 /* The takers that nobody has claimed are left (lc_leave): their entries are deleted. */

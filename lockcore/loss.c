@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* Nothing is left of what the taker waits for or has. */
+/* The taker loses its place or its lock. */
 static void take_away(struct lc_taker *taker, int error)
 {
 	taker->entry.lc->counters.evictions +=

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * loss.h - a taker loses its place, or its lock, by another hand: its entry was marked, deleted,
- * went with its lock or with the session; the lease is over.
+ * loss.h - a taker loses its place, or its lock: its entry was marked, or deleted by others, or
+ * went with its lock or with the session; or the lease is over.
  */
 #ifndef LOCKCORE_LOSS_H
 #define LOCKCORE_LOSS_H
@@ -20,7 +20,7 @@ void loss_by_mark(struct lc_taker *taker, const char *by);
 /* It has held for as long as it may. */
 void loss_by_limit(struct lc_taker *taker);
 void loss_of_session(struct lc_taker *taker);
-/* All that hold. */
+/* All holders. */
 void loss_of_lease(struct lc *lc);
 /* The session lives, so the takers that are missing were evicted. */
 void loss_of_missing(struct lc *lc);

@@ -120,7 +120,7 @@ static bool parse_of_mount(const char *name, size_t len, struct entry_name *out)
 	return true;
 }
 
-/* What stands before the number. None of them ends with another one. */
+/* The text before the number. None of them ends with another one. */
 static const struct ending {
 	const char *text;
 	size_t len;

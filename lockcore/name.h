@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * name.h - names, both ways: what a mount's entries are called, what other clients'
- * entries say, and which names a lock can have. Pure.
+ * name.h - names, made and parsed: those of a mount's entries, those of other clients' entries, and
+ * those that a lock can have. Pure.
  *
  *   _c_<uuid>-<host>.<pid>-lock-<seq>      exclusive
  *   _c_<uuid>-<host>.<pid>-rlock-<seq>     shared

@@ -79,7 +79,7 @@ static bool build_queue(const struct order *order, struct queue *ret_queue)
 		queue.count++;
 	}
 	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare_czxids);
-	/* What the slots were at one moment does not go with what is there at a later one. */
+	/* The number of slots of one moment must not be used with the entries of a later one. */
 	if (gone && order->slots > 1)
 		queue.slots_known = false;
 	queue_judge(&queue, queue.slots_known ? order->slots : 1);

@@ -12,8 +12,8 @@ struct orphans {
 	struct orphan *by_path; /* those that are being asked, or deleted */
 };
 
-/* A listing shows an entry with our mark and no taker: asks whose it is, and deletes it if it
- * is ours. False: there is no room to ask now. */
+/* A listing shows an entry with this session's mark and no taker: reads its owner, and deletes it
+ * if that is this session. False: there is no room to ask now. */
 bool orphan_check(struct lock *lock, const struct queue_entry *entry);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * outbox.c - see outbox.h.
  *
- * All kept requests have one fate: they are to be sent, or they are answered without being sent.
+ * All kept requests are treated alike: they will be sent, or they are answered without being sent.
  * When the connection ends, or there is no memory for a request, their fate changes: they are
  * answered before the next connection begins. These answers come behind those of all requests that
  * were sent before, so the order is kept.

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Roots that are tried: of mounts that are further down nobody hears of it at once. */
+/* Roots that are tried: mounts that are further down do not notice at once. */
 #define ROOTS_MAX 16
 /* Entries that the node names at most. */
 #define LINES_MAX 64
@@ -219,7 +219,7 @@ static void ask_node(struct poke *poke, struct ensemble_op op, const char *suffi
 
 static void find_node(struct poke *poke);
 
-/* Whatever became of it, it is tried once more: to be poked twice does no harm. */
+/* It is tried once more in any case: a second poke does no harm. */
 static void retry_later(struct poke *poke)
 {
 	timer_set(&poke->lc->timers, &poke->retry, lc_now(poke->lc) + RETRY_US);

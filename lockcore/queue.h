@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue.h - from a list of child names to who is first and who waits for whom.
- * Pure: knows names and numbers only, neither whose entries these are nor
- * whether their sessions live.
+ * queue.h - from a list of child names to the order: which entry is first, and which waits for
+ * which. Pure: knows names and numbers only, not the entries' owners, nor whether their sessions
+ * live.
  */
 #ifndef LOCKCORE_QUEUE_H
 #define LOCKCORE_QUEUE_H

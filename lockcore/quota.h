@@ -17,7 +17,7 @@ struct quota {
 	int64_t full_said_us; /* when it was last reported that there is no room */
 };
 
-/* What is charged to a user, and how much. Embedded in a taker and in a lock. */
+/* The charge of a user: its kind and size. Embedded in a taker and in a lock. */
 #define CHARGE_MAX INT32_MAX
 struct charge {
 	uint32_t bytes : 31; /* at most CHARGE_MAX */

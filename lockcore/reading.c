@@ -60,7 +60,7 @@ static bool copy_names(struct reading *reading, const struct ensemble_answer *an
 	return true;
 }
 
-/* Where more than one stand there, how many may hold decides who does. */
+/* With more than one entry, the number of slots decides which ones hold. */
 static int judge_reading(struct lc *lc, struct reading *reading)
 {
 	const struct known_slots *known = slots_of(lc, &reading->stat);

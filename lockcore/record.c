@@ -45,8 +45,8 @@ void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 	ret_text[n] = '\0';
 }
 
-/* The lines of the head, up to an empty line. Begin with line NULL; what follows is
- * behind the last one. */
+/* The lines of the head, up to an empty line. Begin with line NULL; the rest follows the last line.
+ * */
 struct head {
 	const char *rest;
 	size_t rest_len;

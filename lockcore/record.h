@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * record.h - what stands in the data of nodes: `key: value` lines. Pure.
+ * record.h - the data of nodes: `key: value` lines. Pure.
  *
  * An entry's data tells who took it. A lock's data starts with the line `zklockfs: 1`
  * and tells owner, modes and slots; behind an empty line stands its value, any
@@ -17,8 +17,8 @@
 #define RECORD_ENTRY_MAX (LC_REASON_MAX + 256)
 /* A new lock's. */
 #define RECORD_LOCK_MAX 256
-/* The longest data of a lock that is changed: whatever others have left in it, what is
- * written back must stay far below the megabyte at which a server drops the connection. */
+/* The longest data of a lock that is changed: with the data that others have left in it, a write
+ * must stay far below the megabyte at which a server drops the connection. */
 #define RECORD_DATA_MAX (LC_VALUE_MAX + 16 * 1024)
 /* Bytes of the name of who evicts. */
 #define RECORD_BY_MAX 127
@@ -41,10 +41,11 @@ size_t record_format_lock(char ret_data[RECORD_LOCK_MAX], const struct lc_attrib
 void record_parse_entry(const void *data, size_t len, struct lc_entry_info *ret_info);
 
 /* An entry that somebody wants to go is marked: its data, with a line in front that says
- * who. Returns the length written; what does not fit is cut. */
+ * who. Returns the length written; a text that does not fit is cut. */
 size_t record_format_evicted(char ret_data[RECORD_ENTRY_MAX], const void *data, size_t len,
                              const char *by);
-/* What its mount has to give it up, as long as a session that is cut off; 0: unknown. */
+/* The time that its mount has to give it up: the timeout of a session that is cut off; 0: unknown.
+ * */
 int64_t record_timeout_ms(const void *data, size_t len);
 /* Whether an entry is marked. `ret_by` may be NULL. */
 bool record_is_evicted(const void *data, size_t len, char ret_by[RECORD_BY_MAX + 1]);
@@ -62,7 +63,7 @@ enum record_kind record_kind(const void *data, size_t len);
 bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_attributes);
 /* How many may hold the lock: 1 unless our record says otherwise. */
 unsigned record_slots(const void *data, size_t len);
-/* Where its value stands; what no mount has written is a value as a whole. */
+/* The beginning of its value; data that no mount has written is all value. */
 void record_value(const void *data, size_t len, const char **ret_value, size_t *ret_len);
 struct record_lock {
 	const struct lc_attributes *attributes; /* NULL: as they are, if there are any */

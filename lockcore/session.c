@@ -14,9 +14,8 @@
  *                          short a session or refuses us; or the engine is destroyed
  *
  * The first write on every connection is the heartbeat: it makes or sets a small
- * ephemeral node of this session's own. It is evidence for the lease, and a
- * barrier: what was sent on the connection before and has not happened by then
- * will never happen.
+ * ephemeral node of this session's own. It is evidence for the lease, and a barrier: requests of
+ * the former connection that have not happened by then will never happen.
  */
 #include "session.h"
 
@@ -78,7 +77,7 @@ bool session_may_grant(struct lc *lc)
 
 /* ---- the lease ---- */
 
-/* A doubt is told when it is certain. */
+/* A doubt is reported when it is certain. */
 static void tell_deadline(struct lc *lc)
 {
 	const struct lease *lease = &lc->session->lease;
@@ -105,7 +104,7 @@ static void lease_limit(void *ctx)
 	session->events->over(lc);
 }
 
-/* How long something that does not come is waited for. */
+/* How long to wait for an answer that does not come. */
 static int64_t patience(struct lc *lc, int64_t otherwise_us)
 {
 	return lease_doubted(&lc->session->lease, lc_now(lc)) ? LEASE_DOUBT_US / 4 : otherwise_us;
@@ -145,7 +144,7 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 	int64_t now = lc_now(lc);
 
 	session->events->alive(lc);
-	/* What ran out before this answer was seen stays lost. */
+	/* A lease that ran out before this answer was seen stays lost. */
 	if (lease_left(&session->lease, now) == 0)
 		session->events->over(lc);
 	if (!lease_answered(&session->lease, sent_us, now))
@@ -362,8 +361,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 	}
 }
 
-/* Before the first heartbeat of a connection, where the last one was not answered: if what stands
- * in the node was written by us, as the version that it has, then nobody else has written. */
+/* Before the first heartbeat of a connection, if the last one was not answered: if this mount has
+ * written the data in the node, as its version, then no other client has written. */
 static void node_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;

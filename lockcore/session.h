@@ -10,7 +10,7 @@
 #include "lease.h"
 #include "state.h"
 
-/* What the session tells the layers above it. */
+/* Callbacks of the session, to the layers above it. */
 struct session_events {
 	/* A new session has its id; it is not proved yet. */
 	void (*begun)(struct lc *lc);
@@ -23,7 +23,7 @@ struct session_events {
 	void (*extended)(struct lc *lc);
 	/* The lease is over: nobody holds any more. */
 	void (*over)(struct lc *lc);
-	/* Contact is lost; what was not sent is not sent any more. */
+	/* Contact is lost; unsent requests are not sent any more. */
 	void (*disconnected)(struct lc *lc);
 	/* The session has ended, and all its ephemeral nodes and watches with it. */
 	void (*ended)(struct lc *lc);

@@ -424,7 +424,7 @@ static bool has_good_times(const struct state_taker *taker, const struct state_s
 	       taker->held_since_ms <= STATE_TIME_MAX;
 }
 
-/* What the engine asserts of its takers. */
+/* The engine's assertions on its takers. */
 static bool has_good_state(const struct state_taker *taker, const struct state_session *session)
 {
 	bool due = taker->flags & STATE_TAKER_DUE, unseen = taker->flags & STATE_TAKER_UNSEEN;
@@ -481,7 +481,7 @@ static bool is_good_eviction(const struct state_record *record, const char *root
 
 /* ---- checking: takers and each other ---- */
 
-/* What others may refer to. */
+/* Objects that others may refer to. */
 struct known {
 	uint64_t id, replaces;
 	const char *lock;
@@ -500,7 +500,7 @@ static bool is_unseen(const struct known *known)
 	return known->unseen;
 }
 
-/* Those to the front, in order: they are few. Returns how many. */
+/* Move these to the front, in order: they are few. Returns how many. */
 static size_t sort_those(struct known *known, size_t count,
                          bool (*wanted)(const struct known *known),
                          int (*compare)(const void *a, const void *b))

@@ -11,10 +11,10 @@
  * The records also go one by one, each under a key: lc_save_changes(). Sorted by their keys, and
  * with a head, they are a state.
  *
- * A record has a fixed part and texts, and says how long each is. So another version may have
- * more at the end of either: what a reader does not know it passes over, and what is missing
- * is 0 or "". A record of an unknown kind is passed over too. What a reader must know to go
- * on is told by the head's `least`.
+ * A record has a fixed part and texts, and says how long each is. So another version may have more
+ * at the end of either: a reader skips unknown parts, and takes missing parts as 0 or "". A record
+ * of an unknown kind is passed over too. The head's `least` is the version that a reader must know
+ * to go on.
  */
 #ifndef LOCKCORE_STATE_H
 #define LOCKCORE_STATE_H
@@ -130,7 +130,7 @@ int state_end(struct state_writer *writer, void **ret_state, size_t *ret_len);
 /* The same for one record: `writer` is 0 at first, or what it was. NULL: no memory. */
 const void *state_write_alone(struct state_writer *writer, const struct state_record *record,
                               size_t *ret_len);
-/* One that is written already. */
+/* A record that is written already. */
 void state_append(struct state_writer *writer, const void *bytes, size_t len);
 /* lc_join_state() */
 int state_join(const struct lc_record *records, size_t count, void **ret_state, size_t *ret_len);

@@ -36,7 +36,7 @@ void table_remove(struct table *table, struct table_link *link);
 struct table_link *table_find(const struct table *table, uint64_t number);
 
 /* The one after that, NULL: the first; NULL: there are no more. To remove one, ask for the next one
- * before. What is added meanwhile may be left out, or any other come twice. */
+ * before. Items that are added meanwhile may be left out, and any other may come twice. */
 struct table_link *table_next(const struct table *table, const struct table_link *link);
 /* A walk that goes on after others were added or removed: the first one in row `*at` or behind it,
  * whose row is `*at` then; the others of that row follow by `next`. If the table has grown

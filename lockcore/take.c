@@ -112,7 +112,7 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	return NULL;
 }
 
-/* What is known already decides how it begins. */
+/* The state of the lock, as far as it is known, decides how it begins. */
 static void begin(struct lc_taker *taker, struct lc_taker *old)
 {
 	struct lock *lock = taker->entry.lock;

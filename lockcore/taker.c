@@ -48,8 +48,8 @@ bool lock_is_guarded(const struct lock *lock)
 		return false;
 	if (lock->writing > 0)
 		return true;
-	/* Shared holders keep out an exclusive taker, and that one all behind it, as long as its
-	 * entry stands there. Its own watch tells. */
+	/* Shared holders keep out an exclusive taker, and that taker all behind it, as long as its
+	 * entry exists. Its own watch tells. */
 	DL_FOREACH(lock->takers, taker)
 		if (may_be_queued(taker))
 			return taker->entry.mode == LC_EXCLUSIVE && !taker->replaces &&
@@ -365,7 +365,7 @@ void taker_lose(struct lc_taker *taker)
 
 	assert(taker->state == TAKER_HELD);
 	if (!taker->told_taken) {
-		/* Nobody knows of the grant yet: it did not happen. */
+		/* The face does not know of the grant yet: it did not happen. */
 		set_due(taker, false);
 		set_taker_state(taker, TAKER_WAITING);
 		lock_want_list(taker->entry.lock);
@@ -462,7 +462,7 @@ static void delete_entry(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
 
-	/* It guards the lock for the one that got it by hand-off: handoff.c goes on. */
+	/* It guards the lock for the taker that got it by hand-off: handoff.c goes on. */
 	if (lock->unseen && !lock->batch.last_write_ok) {
 		lock->held_back = true;
 		entry_watch(lock->unseen);

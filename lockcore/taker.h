@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * taker.h - one taker: what the face has been told of it, and so whether its entry shall exist.
+ * taker.h - one taker: the results that the face knows, and so whether its entry shall exist.
  *
  *                       grant, told                  lc_leave()
  *      [WAITING] -------------------------> [HELD] ------------------.
@@ -83,12 +83,12 @@ bool taker_means(const struct lc_taker *taker);
 /* The lock's own node is watched, on this connection: it has not been removed and made again,
  * and its number of slots is known. */
 bool lock_is_watched(const struct lock *lock);
-/* Whatever the first waiting taker here waits for will be noticed: a watch tells, or it is an
- * entry of ours, and a listing follows when that goes. So nobody needs a listing now. */
+/* The first waiting taker here needs no listing now: a watch will report the end of its wait, or it
+ * waits for an own entry, and a listing follows when that goes. */
 bool lock_is_guarded(const struct lock *lock);
-/* Its create is followed by a listing: nobody else asks for one, or only a listing can tell an
- * upgrade that an exclusive entry stands in between, and a taker that will not wait, or that
- * means another lock, that it is not to be had. */
+/* Its create is followed by a listing: no other taker causes one; or only a listing can show an
+ * exclusive entry in the way of an upgrade, or that a taker which does not wait, or means another
+ * lock, cannot have it. */
 bool taker_needs_list(const struct lc_taker *taker);
 /* A taker of ours bars the way of any new taker of that mode, for certain. */
 bool lock_bars(const struct lock *lock, enum lc_mode mode);
@@ -97,9 +97,9 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode);
 
 /* A new one, in the lock's list, WAITING. It belongs to the lock from here on. */
 void taker_enter(struct lc_taker *taker);
-/* From one process to the next: as when a connection was lost. A grant that nobody was told of
- * did not happen. Restored, it is in the lock's list; whom it replaces, and whom it tells, is
- * set by the caller. */
+/* From one process to the next: as when a connection was lost. A grant that the face was not told
+ * of did not happen. A restored taker is in the lock's list; the caller sets `replaces` and the
+ * callbacks. */
 void taker_save(const struct lc_taker *taker, struct state_record *saved);
 /* 0 or -ENOMEM, then it is still the caller's. */
 int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
@@ -108,15 +108,15 @@ int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 void taker_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Does what the entry needs next, if anything: create, delete, or free the taker. */
 void taker_step(struct lc_taker *taker);
-/* WAITING -> HELD. `first`: nobody stands before it in the queue. */
+/* WAITING -> HELD. `first`: no entry is before it in the queue. */
 void taker_grant(struct lc_taker *taker, bool first);
 /* WAITING -> FAILED. */
 void taker_fail(struct lc_taker *taker, int error);
-/* HELD -> LOST; or WAITING again, if nobody was told that it holds. */
+/* HELD -> LOST; or WAITING again, if the face was not told of the grant. */
 void taker_lose(struct lc_taker *taker);
-/* LOST: who works under the lost lock has a session timeout from now on to be stopped. */
+/* LOST: from now on there is a session timeout to stop the processes under the lost lock. */
 void taker_guard(struct lc_taker *taker);
-/* LOST: nobody works under the lost lock any more. */
+/* LOST: no process works under the lost lock any more. */
 void taker_give_up(struct lc_taker *taker);
 /* Any state -> LEFT. */
 void taker_leave(struct lc_taker *taker);

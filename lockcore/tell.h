@@ -7,7 +7,7 @@
 
 #include "taker.h"
 
-/* Tells all that are due. A grant is told only while the lease is valid. */
+/* Tells all that are due. A grant is reported to the face only while the lease is valid. */
 void takers_tell(struct lc *lc);
 
 #endif

@@ -19,7 +19,8 @@ struct timer {
 	void *ctx;
 	uint64_t serial : 63;
 	bool armed : 1;
-	/* `before`: its sibling, or the one above it. Those of the first of a heap mean nothing. */
+	/* `before`: its sibling, or the one above it. The links of the first of a heap have no
+	 * meaning. */
 	struct timer *child, *next, *before;
 };
 

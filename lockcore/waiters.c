@@ -19,7 +19,7 @@ static bool is_leaving(struct lock *lock, const struct queue_entry *entry)
 	return own && !own->wanted;
 }
 
-/* Those that left do not count, nor do those that only wait for one that left. */
+/* Takers that left do not count, nor do takers that only wait for one of these. */
 static void find_last_waiters(struct lock *lock, struct reading *reading)
 {
 	const struct queue *queue = &reading->queue;

@@ -11,9 +11,9 @@
  *     |                         '-------- [RENEWING] ---answered----> [ARMED]
  *     '---------- event, dropped, session ended ----------'
  *
- * A watch outlives its connection. But what happened between two connections is told late, so
- * only a watch that was answered on this connection is *good*: it proves that the node was
- * there then, and that nothing has happened to it since.
+ * A watch outlives its connection. But events between two connections come late, so only a watch
+ * that was answered on this connection is *good*: it proves that the node was there then, and that
+ * nothing has happened to it since.
  */
 #ifndef LOCKCORE_WATCH_H
 #define LOCKCORE_WATCH_H

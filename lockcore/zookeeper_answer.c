@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * zookeeper_answer.c - see zookeeper_port.h. An answer comes once, in the order of the requests,
- * and from process() alone. What the client says elsewhere, or what is known without it, is
- * put off until then. A request is freed when it has its answer and the client has said its last
- * word.
+ * and from process() alone. Answers that the client gives elsewhere, or that are known without it,
+ * are put off until then. A request is freed when it has its answer and the client has said its
+ * last word.
  */
 #include "zookeeper_port.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * zookeeper_port.h - what the files of the port over libzookeeper_st share; no other file includes
- * this. What the client does to the unwary stands at the head of ensemble_zookeeper.c.
+ * this. The client's pitfalls: see the head of ensemble_zookeeper.c.
  *
  *   zookeeper_answer.c     each request is answered once, in order, and never from inside
  *   zookeeper_request.c    requests, as the client wants and answers them
@@ -20,7 +20,7 @@
  * ask for in one turn has room; pages that were never needed are no memory. */
 #define RESERVE 32768
 
-/* What came up where no callback may run. */
+/* Events that came where no callback may run. */
 struct later {
 	struct later *prev, *next;
 	struct request *request;    /* it belongs to; NULL: disconnected, or of the reserve */

@@ -218,7 +218,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 	return zoo_amulti(zk->handle, count, request->ops, request->results, on_multi, request);
 }
 
-/* By the client. One that failed half-way may be called back for, or may not. */
+/* By the client. For a request that failed half-way, the client may call back or not. */
 static void reject(struct request *request, enum ensemble_result result)
 {
 	struct zookeeper *zk = request->zk;

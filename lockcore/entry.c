@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,10 +138,9 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 		.data_dirty = taker->flags & STATE_TAKER_DIRTY,
 	};
 	memcpy(entry->command, taker->command, sizeof(entry->command));
-	if (!copy_text(&entry->name, saved->texts[1]) ||
-	    !copy_text(&entry->reason, saved->texts[2]) ||
+	snprintf(entry->name, sizeof(entry->name), "%s", saved->texts[1]);
+	if (!copy_text(&entry->reason, saved->texts[2]) ||
 	    !table_add(&lc->entries->by_id, &entry->id, taker->id)) {
-		free(entry->name);
 		free(entry->reason);
 		return -ENOMEM;
 	}
@@ -168,7 +168,7 @@ static void stop_waiting_to_write(struct entry *entry)
 
 void entry_finish(struct entry *entry)
 {
-	assert(entry->state == ENTRY_ABSENT && entry->pending == 0 && !entry->name);
+	assert(entry->state == ENTRY_ABSENT && entry->pending == 0);
 	stop_waiting_to_write(entry);
 	table_remove(&entry->lc->entries->by_id, &entry->id);
 	saved_touched_not(entry->lc, &entry->saved);
@@ -256,8 +256,7 @@ void entry_set_absent(struct entry *entry)
 	entry->adjacent = entry->first = entry->gone = false;
 	entry_set_ahead(entry, NULL, AHEAD_LATER);
 	watch_fired(&entry->watch);
-	free(entry->name);
-	entry->name = NULL;
+	entry->name[0] = '\0';
 }
 
 void entry_set_deleting(struct entry *entry, bool deleting)
@@ -270,21 +269,12 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
                         bool made)
 {
 	struct entry_name name;
-	char *copy = strdup(znode);
 	bool parsed = name_parse(znode, &name);
 
 	(void)parsed;
 	assert(parsed && name.taker_half == entry->id.number);
 	assert(!stat || stat->ephemeral_owner == entry->lc->session->id);
-	if (!copy) {
-		/* Without its name it cannot be deleted; a listing will find it. */
-		if (entry->state != ENTRY_UNKNOWN)
-			set_entry_state(entry, ENTRY_UNKNOWN);
-		lock_want_list(entry->lock);
-		return;
-	}
-	free(entry->name);
-	entry->name = copy;
+	snprintf(entry->name, sizeof(entry->name), "%s", znode);
 	entry->number = name.number;
 	entry->czxid = stat ? stat->czxid : 0;
 	entry->version = stat ? stat->version : 0;
@@ -292,17 +282,11 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	events_of(entry)->present(entry, made);
 }
 
-bool entry_begin(struct entry *entry)
+void entry_begin(struct entry *entry)
 {
-	char prefix[NAME_PREFIX_MAX];
-
-	name_format(prefix, entry->lc->session->half, entry->id.number, entry->lc->host, entry->pid,
-	            entry->mode);
-	entry->name = strdup(prefix);
-	if (!entry->name)
-		return false;
+	name_format(entry->name, entry->lc->session->half, entry->id.number, entry->lc->host,
+	            entry->pid, entry->mode);
 	set_entry_state(entry, ENTRY_CREATING);
-	return true;
 }
 
 static void not_made(struct entry *entry, enum ensemble_result why)
@@ -392,7 +376,6 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
 	    answer->stat->ephemeral_owner == entry->lc->session->id) {
 		set_present(entry, claim->znode, answer->stat, false);
-		entry->claim_lost |= entry->state == ENTRY_UNKNOWN; /* no memory: it is there */
 		entry_read(entry, answer);
 	}
 	free(claim->znode);

@@ -85,7 +85,7 @@ struct entry {
 	unsigned pending;              /* answers outstanding that name this entry */
 
 	/* The node. */
-	char *name; /* CREATING, UNKNOWN: without its digits */
+	char name[NAME_MAX_WHOLE]; /* CREATING, UNKNOWN: without its digits; ABSENT: empty */
 	int64_t number;
 	int64_t czxid;   /* 0: not known, it was made in a transaction */
 	int32_t version; /* of its data */
@@ -125,7 +125,7 @@ struct entry *entry_next(const struct lc *lc, const struct entry *entry);
 	for ((entry) = entry_next(lc, NULL); (entry) && ((next) = entry_next(lc, entry), true); \
 	     (entry) = (next))
 
-/* What was given to the entry is freed by it: name, reason. 0 or -ENOMEM. */
+/* The reason that was given to the entry is freed by it. 0 or -ENOMEM. */
 int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);
 void entry_finish(struct entry *entry);
 
@@ -156,8 +156,8 @@ char *entry_path(const struct entry *entry); /* malloced */
 
 /* ---- making and deleting: batch.c sends ---- */
 
-/* ABSENT -> CREATING. False: no memory. */
-bool entry_begin(struct entry *entry);
+/* ABSENT -> CREATING. */
+void entry_begin(struct entry *entry);
 void entry_created(struct entry *entry, const struct ensemble_answer *answer);
 void entry_deleted(struct entry *entry, const struct ensemble_answer *answer);
 /* Its create or delete was not sent, or has certainly not happened. */

@@ -37,6 +37,8 @@ bool name_parse(const char *name, struct entry_name *ret_name);
 
 /* The name a sequential create is sent with, digits still missing. */
 #define NAME_PREFIX_MAX (3 + 36 + 1 + LC_HOST_MAX + 1 + 10 + 7 + 1)
+/* With the digits, and a minus sign. */
+#define NAME_MAX_WHOLE (NAME_PREFIX_MAX + 11)
 void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64_t taker_half,
                  const char *host, pid_t pid, enum lc_mode mode);
 

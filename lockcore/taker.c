@@ -438,10 +438,7 @@ static void create_entry(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
 
-	if (!entry_begin(&taker->entry)) {
-		taker_fail(taker, -ENOMEM);
-		return;
-	}
+	entry_begin(&taker->entry);
 	if (!batch_add(&taker->entry)) {
 		entry_set_absent(&taker->entry);
 		taker_fail(taker, -ENOMEM);

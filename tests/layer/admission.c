@@ -310,7 +310,7 @@ static void nobody_is_refused_while_unresolved(void **state)
 		struct lc_taker *unknown = takers_take(rig, 3, LC_SHARED, LC_FOREVER);
 
 		unknown->entry.state = ENTRY_UNKNOWN;
-		unknown->entry.name = strdup("nothing-like-it");
+		strcpy(unknown->entry.name, "nothing-like-it");
 		unknown->entry.pending++;
 		takers_answer_list(rig, "#2-1");
 		rig_expect_told(rig, "");
@@ -424,7 +424,7 @@ static void means_the_former_lock(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 	struct lock *lock = taker->entry.lock;
-	char name[NAME_PREFIX_MAX + 10];
+	char name[NAME_MAX_WHOLE];
 	const char *names[] = {name};
 	struct queue queue;
 

@@ -202,7 +202,7 @@ static void own_is_gone(void **state)
 
 		snprintf(znode, sizeof(znode), "%s",
 		         strrchr(rig_entry_path(entry, 2147483647), '/') + 1);
-		assert_true(entry_begin(entry));
+		entry_begin(entry);
 		entry->pending++;
 		entry->sent_us = rig->now_us;
 		entry_created(entry,

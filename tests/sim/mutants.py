@@ -63,6 +63,8 @@ ASKING = unit('tests/sim/test_asking.c')
 EVICTION = unit('tests/sim/test_eviction.c')
 TAKERS = unit('tests/sim/test_takers.c')
 OWN = unit('tests/sim/test_own.c')
+WATCHING = unit('tests/sim/test_watching.c')
+HOLD_END = unit('tests/sim/test_hold_end.c')
 HANDOFF = unit('tests/sim/test_handoff.c')
 ADOPT = unit('tests/sim/test_adopt.c')
 ADOPT_CHANGED = unit('tests/sim/test_adopt_changed.c')
@@ -708,11 +710,11 @@ mutant(31, 'sweep_does_not_go_on', 'orphan.c',
 mutant(32, 'holders_do_not_look_again', 'judge.c',
        'if (lock->waiting > 0 || lock->holding > 0 || lock->unresolved)',
        'if (lock->waiting > 0 || lock->unresolved)',
-       OWN)
+       WATCHING)
 mutant(32, 'refused_and_not_looked_at_again', 'lock.c',
        '\telse if (lock->takers)\n\t\tlock_recheck(lock);\n',
        '',
-       OWN)
+       WATCHING)
 mutant(32, 'refused_and_known_to_be_gone', 'loss.c',
        '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\tif (taker->told_taken) {',
        '\treturn;\n\tif (taker->told_taken) {',
@@ -721,15 +723,15 @@ mutant(32, 'refused_and_known_to_be_gone', 'loss.c',
 mutant(32, 'watch_left_behind', 'lock_watch.c',
        '\tif (watch_is_armed(&front->watch))\n\t\tgive_up_node(lock, front->znode);\n',
        '',
-       OWN)
+       WATCHING)
 mutant(32, 'watch_left_behind_without_contact', 'watch.c',
        '\tif (answer->result == ENSEMBLE_UNKNOWN)\n\t\task_unwatch',
        '\tif (0)\n\t\task_unwatch',
-       OWN)
+       WATCHING)
 mutant(32, 'watch_not_taken_back_later', 'core.c',
        '\t\twatches_resume(lc);\n',
        '',
-       OWN)
+       WATCHING)
 
 # ---- 39: a hold that has an end ----
 
@@ -744,7 +746,7 @@ mutant(39, 'end_not_checked_at_use', 'hold.c',
 mutant(39, 'end_before_it_holds', 'hold.c',
        '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\ttaker->until_us',
        '\ttaker->until_us',
-       OWN)
+       HOLD_END)
 
 # ---- 18: unknown outcomes ----
 

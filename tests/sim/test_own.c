@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which entries are an engine's own, when somebody else makes entries with the names of
- * those, deletes its own and puts others in their place; which watches it leaves behind; and
- * holders whom nobody tells that they hold nothing any more.
+ * Which entries are an engine's own, when somebody else makes entries with the names of those,
+ * deletes its own and puts others in their place.
  */
 #include "unit_stage.h"
 
 #include "mutation.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -455,155 +453,6 @@ static void deleted_among_readers(void **state)
 	finish(stage);
 }
 
-/* ---- holders look again ---- */
-
-/* Holders find out by themselves, whatever event was lost. */
-static void holding_without_events(void **state)
-{
-	struct stage *stage = begin_with_outsider(9);
-	struct taker holder;
-
-	(void)state;
-	take(&holder, &stage->hosts[0], LC_EXCLUSIVE);
-	run(stage, 130 * SECOND); /* not only once */
-	mutation = MUTATE_drop_changed;
-	assert_int_equal(act(stage, ENSEMBLE_DELETE, holder.path, 0, false), ENSEMBLE_OK);
-	run(stage, 61 * SECOND);
-	assert_int_equal(holder.lost, 1);
-	mutation = MUTATE_none;
-	leave(&holder);
-	finish(stage);
-}
-
-/* Whatever its watch has told while there was no contact. */
-static void deleted_while_away(void **state)
-{
-	struct stage *stage = begin_with_outsider(15);
-	struct taker holder;
-
-	(void)state;
-	take(&holder, &stage->hosts[0], LC_EXCLUSIVE);
-	mutation = MUTATE_drop_changed;
-	conn_break(stage->hosts[0].wire.conn, -1);
-	assert_int_equal(act(stage, ENSEMBLE_DELETE, holder.path, 0, false), ENSEMBLE_OK);
-	run(stage, 3 * SECOND);
-	assert_int_equal(holder.lost, 1);
-	mutation = MUTATE_none;
-	leave(&holder);
-	finish(stage);
-}
-
-/* A lock that may not be read for a while: who waits is refused, who holds is looked at when
- * that is over, and knows at once what an event has told. */
-static void holding_what_is_closed(void **state)
-{
-	(void)state;
-	for (int told = 0; told <= 1; told++) {
-		struct stage *stage = begin_with_outsider(10);
-		struct taker holder, waiter;
-
-		take(&holder, &stage->hosts[0], LC_EXCLUSIVE);
-		take(&waiter, &stage->hosts[0], LC_EXCLUSIVE);
-		stage->world.list_error = told ? ENSEMBLE_REFUSED : ENSEMBLE_NOAUTH;
-		mutation = told ? MUTATE_none : MUTATE_drop_changed;
-		run(stage, 61 * SECOND);
-		assert_int_equal(waiter.result, told ? -ENOLCK : -EACCES);
-		assert_true(lc_holds(holder.lc));
-		leave(&waiter);
-		assert_int_equal(act(stage, ENSEMBLE_DELETE, holder.path, 0, false), ENSEMBLE_OK);
-		if (told) {
-			run(stage, 100 * MS);
-		} else {
-			run(stage, 61 * SECOND);
-			assert_int_equal(holder.lost, 0);
-			stage->world.list_error = ENSEMBLE_OK;
-			run(stage, 61 * SECOND);
-		}
-		assert_int_equal(holder.lost, 1);
-		mutation = MUTATE_none;
-		stage->world.list_error = ENSEMBLE_OK;
-		leave(&holder);
-		finish(stage);
-	}
-}
-
-/* ---- a hold that has an end ---- */
-
-static void held_too_long(void **state)
-{
-	struct stage *stage = begin_with_outsider(18);
-	struct host *host = &stage->hosts[0];
-	struct taker holder, waiter;
-	struct lc_status status;
-
-	(void)state;
-	take(&holder, host, LC_EXCLUSIVE);
-	lc_limit(holder.lc, host_clock_us(host) + 5 * SECOND);
-	take(&waiter, &stage->hosts[1], LC_EXCLUSIVE);
-	lc_limit(waiter.lc, host_clock_us(&stage->hosts[1])); /* it holds nothing yet */
-	run(stage, 5 * SECOND - 300 * MS);
-	assert_true(lc_holds(holder.lc));
-	assert_int_equal(waiter.result, NONE);
-	run(stage, 400 * MS);
-	assert_int_equal(holder.lost, 1);
-	assert_false(lc_holds(holder.lc));
-	assert_int_equal(waiter.result, 0);
-	run(stage, 130 * SECOND);
-	assert_true(lc_holds(waiter.lc));
-	lc_status(host->lc, &status);
-	assert_int_equal(status.counters.overdue, 1);
-	leave(&holder);
-	leave(&waiter);
-	finish(stage);
-}
-
-/* A mount that was stopped meanwhile says so before its timers have run. */
-static void held_too_long_by_a_stopped_mount(void **state)
-{
-	struct stage *stage = begin_with_outsider(19);
-	struct host *host = &stage->hosts[0];
-	struct taker holder, other;
-
-	(void)state;
-	take(&holder, host, LC_EXCLUSIVE);
-	begin_take(&other, host, "", LC_EXCLUSIVE);
-	run(stage, 200 * MS);
-	lc_limit(holder.lc, host_clock_us(host) + SECOND);
-	host_pause(host, 3 * SECOND);
-	run(stage, 2 * SECOND);
-	assert_int_equal(holder.lost, 0);
-	assert_true(lc_holds(other.lc)); /* the lease is not over */
-	assert_false(lc_holds(holder.lc));
-	run(stage, 2 * SECOND);
-	assert_int_equal(holder.lost, 1);
-	leave(&holder);
-	leave(&other);
-	finish(stage);
-}
-
-/* Where processes are stopped, nobody else has it before that is done. */
-static void held_too_long_and_stopped(void **state)
-{
-	struct stage *stage = begin_with_outsider(20);
-	struct host *host = &stage->hosts[0];
-	struct taker holder, waiter;
-
-	(void)state;
-	stage_stop(host, true);
-	assert_int_equal(stage_start(host, ROOT, 800 * MS), 0);
-	run(stage, SECOND);
-	take(&holder, host, LC_EXCLUSIVE);
-	take(&waiter, &stage->hosts[1], LC_EXCLUSIVE);
-	lc_limit(holder.lc, host_clock_us(host) + SECOND);
-	run(stage, 2 * SECOND);
-	assert_int_equal(holder.lost, 1);
-	assert_int_equal(waiter.result, NONE);
-	leave(&holder);
-	assert_int_equal(waiter.result, 0);
-	leave(&waiter);
-	finish(stage);
-}
-
 /* ---- entries of nobody ---- */
 
 /* One of our session's, with the UUID of a taker that has another one, among many that others
@@ -643,101 +492,6 @@ static void swept_among_copies(void **state)
 	finish(stage);
 }
 
-/* ---- watches that are left behind ---- */
-
-static unsigned watched(const struct host *host, const char *part)
-{
-	unsigned count = 0;
-
-	for (int i = 0; i < host->wire.data_watches.count; i++)
-		count += strstr(host->wire.data_watches.paths[i], part) != NULL;
-	return count;
-}
-
-/* A taker that does not wait any more watches nothing any more, with or without contact. */
-static void given_up(void **state)
-{
-	(void)state;
-	for (int cut = 0; cut <= 2; cut++) {
-		struct stage *stage = begin_with_outsider(12);
-		struct host *host = &stage->hosts[0];
-		struct taker holder, waiter;
-
-		take(&holder, &stage->hosts[1], LC_EXCLUSIVE);
-		take(&waiter, host, LC_EXCLUSIVE);
-		assert_int_equal(watched(host, strrchr(holder.path, '/')), 1);
-		stage_leave(&waiter);
-		host_wake(host);
-		run(stage, cut == 2 ? 3 * MS : 0);
-		if (cut)
-			conn_break(host->wire.conn, 0);
-		run(stage, 3 * SECOND);
-		assert_int_equal(watched(host, strrchr(holder.path, '/')), 0);
-		/* And does again, when it waits again. */
-		take(&waiter, host, LC_EXCLUSIVE);
-		assert_int_equal(watched(host, strrchr(holder.path, '/')), 1);
-		leave(&holder);
-		assert_int_equal(waiter.result, 0);
-		leave(&waiter);
-		finish(stage);
-	}
-}
-
-/* Of many locks that were taken once few stay watched, also if contact was lost meanwhile. */
-static void forgotten(void **state)
-{
-	struct stage *stage = begin_with_outsider(13);
-	struct host *host = &stage->hosts[0];
-	struct taker holders[400];
-	char path[64];
-
-	(void)state;
-	for (int i = 0; i < 400; i++) {
-		snprintf(path, sizeof(path), ROOT "/many%d", i);
-		assert_int_equal(act(stage, ENSEMBLE_CREATE, path, 0, false), ENSEMBLE_OK);
-	}
-	run(stage, 100 * MS);
-	for (int i = 0; i < 400; i++) {
-		struct taker waiter;
-
-		snprintf(path, sizeof(path), "many%d", i);
-		begin_take(&holders[i], host, path, LC_EXCLUSIVE);
-		begin_take(&waiter, host, path, LC_EXCLUSIVE); /* so the lock is watched */
-		run(stage, 50 * MS);
-		assert_int_equal(holders[i].result, 0);
-		stage_leave(&waiter);
-		host_wake(host);
-		run(stage, 50 * MS);
-	}
-	assert_true(watched(host, "/many") >= 400);
-	for (int i = 0; i < 400; i++)
-		stage_leave(&holders[i]);
-	host_wake(host);
-	run(stage, 4 * MS);
-	conn_break(host->wire.conn, 0); /* what was asked for last is not done */
-	run(stage, 3 * SECOND);
-	assert_in_range(watched(host, "/many"), 1, 256);
-	finish(stage);
-}
-
-/* Its entry is deleted, it leaves, and the listing that would say that it is gone is refused. */
-static void left_and_not_listed(void **state)
-{
-	struct stage *stage = begin_with_outsider(90);
-	struct taker holder;
-
-	(void)state;
-	take(&holder, &stage->hosts[0], LC_EXCLUSIVE);
-	stage->world.list_error = ENSEMBLE_REFUSED;
-	assert_int_equal(act(stage, ENSEMBLE_DELETE, holder.path, 0, false), ENSEMBLE_OK);
-	for (int i = 0; i < 10000 && holder.phase == HELD; i++)
-		run(stage, 10);
-	assert_int_equal(holder.phase, LOST);
-	leave(&holder);
-	assert_true(lc_idle(stage->hosts[0].lc));
-	finish(stage);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -753,16 +507,7 @@ int main(void)
 		cmocka_unit_test(next_in_another_lock),
 		cmocka_unit_test(deleted_before_it_is_read),
 		cmocka_unit_test(deleted_among_readers),
-		cmocka_unit_test(holding_without_events),
-		cmocka_unit_test(deleted_while_away),
-		cmocka_unit_test(holding_what_is_closed),
-		cmocka_unit_test(held_too_long),
-		cmocka_unit_test(held_too_long_by_a_stopped_mount),
-		cmocka_unit_test(held_too_long_and_stopped),
 		cmocka_unit_test(swept_among_copies),
-		cmocka_unit_test(given_up),
-		cmocka_unit_test(forgotten),
-		cmocka_unit_test(left_and_not_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One entry: its data is read, watched and written.
+ */
+#include "one_entry.h"
+
+/* ---- reading ---- */
+
+static void is_asked_for_a_mark(void **state)
+{
+	struct rig *rig = *state;
+
+	entry_check_mark(&one);
+	rig_expect_sent(rig, "");
+	make(rig);
+	entries_check_marks(&rig->lc);
+	rig_expect_sent(rig, "get /locks/build/#2-5");
+	answer_get(rig, 100, RIG_SESSION, 1, "host: m0\nevict: root\n");
+	rig_expect_told(rig, "7 marked by root, 7 changed");
+	assert_int_equal(one.version, 1);
+	entry_check_mark(&one);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "7 changed");
+	assert_true(is_list_wanted());
+	entry_check_mark(&one);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+	rig_expect_told(rig, "7 changed");
+	assert_false(is_list_wanted());
+	entry_check_mark(&one);
+	rig_answer_error(rig, ENSEMBLE_GONE);
+	rig_expect_told(rig, "");
+	rig_forget(rig);
+	one.wanted = false;
+	entry_check_mark(&one);
+	rig_expect_sent(rig, "");
+}
+
+/* Another client has made a node of its name: of another session, or a later one. */
+static void another_has_its_name(void **state)
+{
+	static const struct {
+		int64_t czxid, session;
+		const char *told;
+	} rows[] = {
+		{100, RIG_SESSION, "7 changed"},
+		{100, RIG_SESSION + 1, "7 gone, 7 changed"},
+		{101, RIG_SESSION, "7 gone, 7 changed"},
+	};
+	struct rig *rig = *state;
+
+	make(rig);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		entry_check_mark(&one);
+		answer_get(rig, rows[i].czxid, rows[i].session, 0, i == 0 ? "" : "evict: root\n");
+		rig_expect_told(rig, rows[i].told);
+	}
+}
+
+static void token_is_learnt(void **state)
+{
+	struct rig *rig = *state;
+
+	create();
+	created(ENSEMBLE_OK, rig_entry_path(&one, 5), NULL);
+	entry_check_mark(&one);
+	answer_get(rig, 104, RIG_SESSION, 0, "");
+	assert_int_equal(one.czxid, 104);
+}
+
+/* ---- watching ---- */
+
+static void is_watched(void **state)
+{
+	struct rig *rig = *state;
+
+	entry_watch(&one);
+	rig_expect_sent(rig, "");
+	make(rig);
+	entry_watch(&one);
+	entry_watch(&one);
+	rig_expect_sent(rig, "watch /locks/build/#2-5");
+	assert_false(entry_is_seen(&one));
+	answer_get(rig, 100, RIG_SESSION, 0, "");
+	rig_expect_told(rig, "7 seen, 7 changed");
+	assert_true(entry_is_seen(&one));
+	entry_watch(&one);
+	entry_check_mark(&one); /* a watch would tell */
+	rig_expect_sent(rig, "");
+	rig_reconnect(rig);
+	rig_forget(rig);
+	assert_false(entry_is_seen(&one));
+	entry_watch(&one);
+	rig_expect_sent(rig, "watch /locks/build/#2-5");
+	answer_get(rig, 100, RIG_SESSION, 0, "");
+	assert_true(entry_is_seen(&one));
+}
+
+static void is_not_watched_without_contact(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	entry_watch(&one);
+	rig_expect_sent(rig, "");
+}
+
+static void is_gone_when_it_is_watched(void **state)
+{
+	static const struct {
+		enum ensemble_result result;
+		bool unwanted;
+		const char *told;
+		bool lists;
+	} rows[] = {
+		{ENSEMBLE_NONODE, false, "7 gone, 7 changed", false},
+		{ENSEMBLE_NONODE, true, "7 changed", false},
+		{ENSEMBLE_UNKNOWN, false, "7 changed", true},
+		{ENSEMBLE_UNKNOWN, true, "7 changed", false},
+		{ENSEMBLE_NOAUTH, false, "7 later, 7 changed", false},
+		{ENSEMBLE_GONE, false, "", false},
+	};
+	struct rig *rig = *state;
+
+	make(rig);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		one.wanted = !rows[i].unwanted;
+		entry_watch(&one);
+		rig_answer_error(rig, rows[i].result);
+		rig_expect_told(rig, rows[i].told);
+		assert_int_equal(is_list_wanted(), rows[i].lists);
+		assert_false(entry_is_seen(&one));
+	}
+	one.wanted = true;
+	entry_watch(&one);
+	answer_get(rig, 101, RIG_SESSION, 0, "");
+	rig_expect_told(rig, "7 gone, 7 changed");
+	assert_false(entry_is_seen(&one));
+}
+
+/* ---- writing ---- */
+
+#define DATA "'host: m0|pid: 7|uid: 5|command: sh|session_timeout: 15000|held_since: 500|'"
+
+static void since_is_written(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig);
+	entry_check_mark(&one);
+	answer_get(rig, 100, RIG_SESSION, 4, "");
+	entry_set_absent(&one);
+	make(rig); /* another node, of version 0 */
+	entry_write_since(&one);
+	rig_expect_sent(rig, ""); /* it is not held */
+	one.held_since_ms = 500;
+	entry_write_since(&one);
+	rig_expect_sent(rig, "set /locks/build/#2-5 v0 " DATA);
+	entry_write_since(&one);
+	rig_expect_sent(rig, "");
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, 7 changed");
+	entry_write_since(&one);
+	rig_expect_sent(rig, "");
+	assert_int_equal(one.version, 1);
+	assert_int_equal(rig->entries.writing, 0);
+}
+
+/* To write it is a step of the lease, from when it was sent. */
+static void writing_is_a_step(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig);
+	one.held_since_ms = 500;
+	for (int i = 0; i < 3; i++) {
+		rig->now_us += 2 * SECOND;
+		one.data_dirty = true;
+		entry_write(&one);
+		rig_answer_version(rig, i + 1);
+	}
+	expect(strstr(rig->told, "extended"), "the lease is not extended: %s", rig->told);
+}
+
+static void written_again(void **state)
+{
+	static const char text[] = "set /locks/build/#2-5 v1 'host: m0|pid: 7|uid: 5|command: sh|"
+				   "session_timeout: 15000|held_since: 500|reason: why|'";
+	struct rig *rig = *state;
+
+	make(rig);
+	one.held_since_ms = 500;
+	entry_write_since(&one);
+	rig_forget(rig);
+	one.reason = strdup("why");
+	one.data_dirty = true;
+	entry_write(&one); /* when this one is answered */
+	rig_expect_sent(rig, "");
+	rig_answer_version(rig, 1);
+	rig_expect_sent(rig, text);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+	rig_expect_sent(rig, text);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_told(rig, "7 changed");
+	rig_expect_sent(rig, "");
+}
+
+/* Somebody has written to it: that is read first, or a mark could be wiped out. */
+static void read_before_it_is_written_again(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig);
+	entry_watch(&one);
+	answer_get(rig, 100, RIG_SESSION, 0, "");
+	one.held_since_ms = 500;
+	entry_write_since(&one);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_BADVERSION);
+	rig_expect_sent(rig, "watch /locks/build/#2-5");
+	answer_get(rig, 100, RIG_SESSION, 4, "x");
+	rig_expect_sent(rig, "set /locks/build/#2-5 v4 " DATA);
+	rig_expect_told(rig, "7 changed, 7 seen, 7 changed");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_true(is_list_wanted());
+	rig_expect_sent(rig, "");
+}
+
+static void not_written_when(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig);
+	one.held_since_ms = 500;
+	rig_disconnect(rig);
+	rig_forget(rig);
+	entry_write_since(&one);
+	rig_expect_sent(rig, "");
+	rig_reconnect(rig);
+	rig_forget(rig);
+	begin_deletion();
+	entry_write(&one);
+	rig_expect_sent(rig, "");
+	deleted(ENSEMBLE_UNKNOWN);
+	entry_write(&one);
+	rig_expect_sent(rig, "set /locks/build/#2-5 v0 " DATA);
+	rig_answer_error(rig, ENSEMBLE_GONE);
+}
+
+/* Only so many at a time; then users take turns, and one that goes has none any more. */
+static void others_come_first(void **state)
+{
+	struct rig *rig = *state;
+
+	make(rig);
+	one.held_since_ms = 500;
+	rig->entries.writing = LC_DATA_WRITES_MAX;
+	entry_write_since(&one);
+	entry_write(&one);
+	rig_expect_sent(rig, "");
+	rig->entries.writing--;
+	entry_write(&one); /* its turn comes with an answer */
+	rig_expect_sent(rig, "");
+	assert_non_null(rig->entries.writers.by_uid);
+	rig->entries.writing = 0;
+}
+
+/* The next one is written when an answer comes. */
+static void written_in_turn(void **state)
+{
+	struct rig *rig = *state;
+	struct entry other;
+
+	make(rig);
+	rig_make_entry(rig, &other, "other", 8, LC_EXCLUSIVE);
+	entry_begin(&other);
+	other.pending++;
+	other.sent_us = rig->now_us;
+	entry_created(&other, &(struct ensemble_answer){.path = rig_entry_path(&other, 6)});
+	one.held_since_ms = 500;
+	other.held_since_ms = 0;
+	rig->entries.writing = LC_DATA_WRITES_MAX - 1;
+	entry_write_since(&one);
+	entry_write_since(&other);
+	rig_expect_sent(rig, "set /locks/build/#2-5 v0 " DATA);
+	rig_answer_version(rig, 1);
+	assert_memory_equal(rig->sent, "set /locks/other/#3-6 v0 'host: m0|pid: 8|", 42);
+	rig->entries.writing = 1;
+	rig_answer_version(rig, 1);
+	entry_set_absent(&other);
+	rig_free_entry(&other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENTRY_TEST(is_asked_for_a_mark),
+		ENTRY_TEST(another_has_its_name),
+		ENTRY_TEST(token_is_learnt),
+		ENTRY_TEST(is_watched),
+		ENTRY_TEST(is_not_watched_without_contact),
+		ENTRY_TEST(is_gone_when_it_is_watched),
+		ENTRY_TEST(since_is_written),
+		ENTRY_TEST(writing_is_a_step),
+		ENTRY_TEST(written_again),
+		ENTRY_TEST(read_before_it_is_written_again),
+		ENTRY_TEST(not_written_when),
+		ENTRY_TEST(others_come_first),
+		ENTRY_TEST(written_in_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -16,7 +16,8 @@
  *   story   what a taker goes through, for the log and .zklockfs/history
  *   parked  a request that waits for an answer of the ensemble
  *   stored  objects that outlive this process
- *   pending  the bytes of requests that are not answered; answers: of the answers
+ *   pending  the bytes of requests that are not answered; answers: of the answers; inbox: which
+ *           of many requests is served first
  *   fh      the numbers of open files
  *   content  what is read from open files and directories; budget: who pays for them
  *
@@ -33,6 +34,7 @@
 #include "family.h"
 #include "fh.h"
 #include "guardian.h"
+#include "inbox.h"
 #include "linger.h"
 #include "node.h"
 #include "pause.h"
@@ -76,6 +78,7 @@ struct face {
 	struct contents contents;
 	struct fhs fhs;          /* all open files and directories */
 	struct pending pending;  /* requests that are not answered yet */
+	struct inbox inbox;      /*   those of them that are served later */
 	struct answers answers;  /*   and answers that are to leave */
 	unsigned long reloads;   /* how often another program took over */
 	unsigned long adoptions; /* and after a crash */

@@ -40,6 +40,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@
 #include <unistd.h>
 
 #define REQUESTS_PER_TURN 64
+#define READS_PER_TURN 1024 /* beside those that are served at once */
 
 /* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
 #define GRACE_US 3000000
@@ -193,6 +195,10 @@ static bool still_in_doubt(struct loop *loop)
 	return loop->doubted && in_doubt(loop);
 }
 
+_Static_assert((REQUESTS_PER_TURN + 2) * REQUEST_BYTES + READS_PER_TURN * 8 + INBOX_BYTES_MAX <=
+                       STORE_REQUESTS_BYTES,
+               "a turn may read more than the store has room for");
+
 /* Reads into the store: after a crash the requests since the last commit are served again. */
 static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 {
@@ -275,33 +281,95 @@ static void finish_turn(struct loop *loop)
 	answers_emit(loop->face, file_unopened);
 }
 
+/* By errno, after a read. */
+static bool may_read_on(struct loop *loop)
+{
+	/* ENOENT: the request was interrupted before it was read. */
+	if (errno == ENOENT || errno == EINTR)
+		return true;
+	if (errno == EAGAIN)
+		return false;
+	/* ENODEV, ECONNABORTED: unmounted, or aborted. */
+	if (errno != ENODEV && errno != ECONNABORTED)
+		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
+	loop->gone = true;
+	return false;
+}
+
+static void serve_request(struct loop *loop, const struct fuse_buf *buffer)
+{
+	const struct fuse_in_header *header = buffer->mem;
+
+	/* The request that it interrupts comes first. */
+	if (header->opcode == FUSE_INTERRUPT)
+		inbox_serve_now(loop->face, loop->fuse,
+		                ((const struct fuse_interrupt_in *)(header + 1))->unique);
+	pending_serve(loop->face, loop->fuse, buffer);
+}
+
+/* There are more requests than one turn serves: inbox.h. */
+static void read_ahead(struct loop *loop)
+{
+	struct face *face = loop->face;
+	struct fuse_buf buffer = {0};
+
+	for (int i = 0; i < READS_PER_TURN && !inbox_is_full(&face->inbox); i++) {
+		ssize_t n = receive_request(loop, &buffer);
+
+		if (n < 0 && may_read_on(loop))
+			continue;
+		if (n <= 0)
+			return;
+		buffer.size = (size_t)n;
+		if (inbox_takes(&buffer) && inbox_add(face, &buffer))
+			continue;
+		if (in_doubt(loop)) {
+			put_off_request(loop, &buffer);
+			return;
+		}
+		serve_request(loop, &buffer);
+		finish_request(loop);
+	}
+}
+
+/* As read(2): 0 is for nothing that is served now. */
+static ssize_t serve_next(struct loop *loop)
+{
+	struct fuse_buf buffer = {0};
+	ssize_t n;
+
+	if (loop->put_off.size == 0 && !inbox_is_empty(&loop->face->inbox))
+		return !in_doubt(loop) && inbox_serve(loop->face, loop->fuse);
+	n = next_request(loop, &buffer);
+	if (n > 0)
+		serve_request(loop, &buffer);
+	return n;
+}
+
+/* Requests that are not served yet. */
+static bool has_read(const struct loop *loop)
+{
+	return loop->put_off.size > 0 || !inbox_is_empty(&loop->face->inbox);
+}
+
 /* Not by libfuse's own loop, which prints messages about what is no error here. */
 static void serve_requests(struct loop *loop)
 {
-	struct fuse_buf buffer = {0};
-
+	if (loop->put_off.size == 0 && (loop->crowded || has_read(loop)))
+		read_ahead(loop);
+	loop->crowded = false;
 	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
-		ssize_t n = next_request(loop, &buffer);
+		ssize_t n = serve_next(loop);
 
-		if (n < 0) {
-			/* ENOENT: the request was interrupted before it was read. */
-			if (errno == ENOENT || errno == EINTR)
-				continue;
-			if (errno == EAGAIN)
-				return;
-			/* ENODEV, ECONNABORTED: unmounted, or aborted. */
-			if (errno != ENODEV && errno != ECONNABORTED)
-				log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
-			loop->gone = true;
+		if (n < 0 && may_read_on(loop))
+			continue;
+		if (n <= 0)
 			return;
-		}
-		if (n == 0)
-			return;
-		pending_serve(loop->face, loop->fuse, &buffer);
 		finish_request(loop);
 		if (fuse_session_exited(loop->fuse))
 			return;
 	}
+	loop->crowded = true;
 }
 
 static int64_t min(int64_t a, int64_t b)
@@ -346,7 +414,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 		wait = min(wait, lc_prepare(face->lc, &fds[POLL_ENSEMBLE]));
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - now);
-	if (wait < 0 || (serve && loop->put_off.size > 0) || answers_are_unsent(face))
+	if (wait < 0 || (serve && has_read(loop)) || answers_are_unsent(face))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, POLLED, &ts, NULL) < 0)
@@ -355,7 +423,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 	watchdog_begin();
 	if (fds[POLL_PAUSES].revents)
 		pauses_wake(&face->pauses);
-	if (fds[POLL_KERNEL].revents || (serve && loop->put_off.size > 0))
+	if (fds[POLL_KERNEL].revents || (serve && has_read(loop)))
 		serve_requests(loop);
 	else
 		(void)in_doubt(loop);

@@ -38,6 +38,7 @@ struct loop {
 	bool gone;                      /* the kernel has ended the connection */
 	bool unrecorded;                /* a record could not be written: none is any more */
 	struct fuse_buf put_off; /* a request that was read and is not served yet; size 0: none */
+	bool crowded;            /* the last turn may have left requests unserved */
 	bool doubted;            /* the clock was in doubt when it was asked last */
 };
 

@@ -420,6 +420,7 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	if (mount.fuse)
 		fuse_session_destroy(mount.fuse); /* last: until now requests may be answered */
 	trace_finish(loop->face);
+	inbox_finish(&loop->face->inbox);
 	pending_finish(loop->face);
 	ensemble_zookeeper_destroy(loop->ensemble);
 	return exit_status;

@@ -187,6 +187,22 @@ static bool is_question(const struct fuse_in_header *request)
 	       request->opcode != FUSE_INTERRUPT && request->opcode != FUSE_NOTIFY_REPLY;
 }
 
+/* Whether it waits for an answer from now on. */
+static bool serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer)
+{
+	struct pending *pending = &face->pending;
+	const struct fuse_in_header *request = buffer->mem;
+
+	pending->now = request;
+	pending->answered = false;
+	pending->begun = false;
+	store_set_serving(face->stored.store, request->unique);
+	fuse_session_process_buf(fuse, buffer);
+	store_set_serving(face->stored.store, 0);
+	pending->now = NULL;
+	return !pending->answered && is_question(request);
+}
+
 void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer)
 {
 	struct pending *pending = &face->pending;
@@ -198,15 +214,27 @@ void pending_serve(struct face *face, struct fuse_session *fuse, const struct fu
 		forget_request(pending, pending->put_off);
 		pending->put_off = 0;
 	}
-	pending->now = request;
-	pending->answered = false;
-	pending->begun = false;
-	store_set_serving(face->stored.store, request->unique);
-	fuse_session_process_buf(fuse, buffer);
-	store_set_serving(face->stored.store, 0);
-	if (!pending->answered && is_question(request))
+	if (serve(face, fuse, buffer))
 		pending->lacks |= !keep_request(face, buffer->mem, buffer->size);
-	pending->now = NULL;
+}
+
+bool pending_set_aside(struct face *face, const struct fuse_buf *buffer)
+{
+	face->pending.begun = false;
+	return keep_request(face, buffer->mem, buffer->size);
+}
+
+void pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique)
+{
+	struct request *request = find_waiting(&face->pending, unique);
+	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
+
+	if (!serve(face, fuse, &buffer)) {
+		drop_request(&face->pending, request);
+	} else if (face->pending.begun) {
+		request->begun = true;
+		stored_touch(&request->stored);
+	}
 }
 
 void pending_put_off(struct face *face, const struct fuse_buf *buffer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * fair.h - the order of items: users take turns, and the items of one user go in the order in which
- * they came. Pure.
+ * they came. Pure; fs/ uses it, too.
  */
 #ifndef LOCKCORE_FAIR_H
 #define LOCKCORE_FAIR_H

@@ -314,6 +314,20 @@ static void one_list_at_a_time(void **state)
 	expect_asked(rig, "children /locks/b");
 }
 
+/* A user is known until he has paid for his lists. */
+static void paid(void **state)
+{
+	struct rig *rig = *state;
+
+	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
+	expect_asked(rig, "children /locks/a");
+	answer_names(rig, plain, 2);
+	expect_answered(rig, "1: 2 names, 1 queued");
+	assert_non_null(rig->reads.askers);
+	rig_run(rig, 2 * LC_LIST_PRICE_US);
+	assert_null(rig->reads.askers);
+}
+
 /* ---- shares ---- */
 
 static void each_user_has_a_share(void **state)
@@ -442,6 +456,7 @@ int main(void)
 		ASKING_TEST(listed_with_slots),
 		ASKING_TEST(listed_and_watched),
 		ASKING_TEST(one_list_at_a_time),
+		ASKING_TEST(paid),
 		ASKING_TEST(each_user_has_a_share),
 		ASKING_TEST(only_so_many_in_all),
 		ASKING_TEST(told_some_at_a_time),

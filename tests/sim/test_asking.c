@@ -200,6 +200,17 @@ static void one_list_at_a_time(void **state)
 
 #define LONG 5000
 
+static void put_many(struct stage *stage)
+{
+	for (int i = 0; i < LONG; i++)
+		assert_int_equal(
+			world_do(&stage->world, 0,
+		                 OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true),
+		                 1, NULL),
+			ENSEMBLE_OK);
+	run(stage, 10 * MS);
+}
+
 /* After a long list there is time for others. */
 static void rest_after_a_list(void **state)
 {
@@ -209,13 +220,7 @@ static void rest_after_a_list(void **state)
 	unsigned long before;
 
 	(void)state;
-	for (int i = 0; i < LONG; i++)
-		assert_int_equal(
-			world_do(&stage->world, 0,
-		                 OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/n-", .sequence = true),
-		                 1, NULL),
-			ENSEMBLE_OK);
-	run(stage, 10 * MS);
+	put_many(stage);
 	list = stage_ask_list(host, "build", 0);
 	while (list->result == NONE)
 		run(stage, MS / 10);
@@ -225,6 +230,42 @@ static void rest_after_a_list(void **state)
 	run(stage, LONG * LC_LIST_REST_US - MS);
 	assert_int_equal(requests(host) - before, 0);
 	run(stage, 20 * MS);
+	assert_count(list, LONG);
+	finish(stage);
+}
+
+/* A user who asks for long lists all the time gets few of them in the end, also if
+ * he waits between them. Another user does not notice. */
+static void long_lists_are_paid(void **state)
+{
+	const int64_t price_us = LC_LIST_PRICE_MAX_US, begun_us = 30 * SECOND;
+	struct stage *stage = begin_build(27);
+	struct host *host = &stage->hosts[0];
+	struct question *list, *other;
+	int64_t until_us;
+	int lists = 0;
+
+	(void)state;
+	assert_true(LONG * LC_LIST_PRICE_US >= price_us);
+	put_many(stage);
+	put(stage, "/locks/short", "");
+	until_us = stage->agenda.now_us + begun_us;
+	while (stage->agenda.now_us < until_us) {
+		list = stage_ask_list(host, "build", 5);
+		while (list->result == NONE)
+			run(stage, MS);
+		assert_count(list, LONG);
+		lists++;
+		run(stage, MS);
+	}
+	assert_in_range(lists, begun_us / price_us, (begun_us + LC_LIST_CREDIT_US) / price_us + 2);
+	list = stage_ask_list(host, "build", 5);
+	other = stage_ask_list(host, "short", 6);
+	run(stage, 50 * MS);
+	assert_count(other, 0);
+	assert_int_equal(list->result, NONE);
+	while (list->result == NONE)
+		run(stage, MS);
 	assert_count(list, LONG);
 	finish(stage);
 }
@@ -239,6 +280,7 @@ int main(void)
 		cmocka_unit_test(shares),
 		cmocka_unit_test(one_list_at_a_time),
 		cmocka_unit_test(rest_after_a_list),
+		cmocka_unit_test(long_lists_are_paid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

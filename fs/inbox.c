@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inbox.c - see inbox.h.
+ */
+#include "inbox.h"
+
+#include "face.h"
+
+#include <linux/fuse.h>
+#include <stdlib.h>
+
+struct inbox_item {
+	struct table_link unique;
+	struct fair_item fair;
+	size_t len;
+};
+
+static struct inbox_item *item_of(struct fair_item *fair)
+{
+	return (struct inbox_item *)((char *)fair - offsetof(struct inbox_item, fair));
+}
+
+bool inbox_takes(const struct fuse_buf *buffer)
+{
+	const struct fuse_in_header *request = buffer->mem;
+
+	switch (request->opcode) {
+	case FUSE_FLUSH:
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+	case FUSE_INIT:
+	case FUSE_DESTROY:
+		return false;
+	default:
+		return true;
+	}
+}
+
+bool inbox_is_full(const struct inbox *inbox)
+{
+	return inbox->count >= INBOX_REQUESTS_MAX || inbox->bytes >= INBOX_BYTES_MAX;
+}
+
+static void remove_item(struct inbox *inbox, struct inbox_item *item)
+{
+	fair_part(&inbox->users, &item->fair);
+	table_remove(&inbox->requests, &item->unique);
+	inbox->count--;
+	inbox->bytes -= item->len;
+	free(item);
+}
+
+bool inbox_add(struct face *face, const struct fuse_buf *buffer)
+{
+	const struct fuse_in_header *request = buffer->mem;
+	struct inbox *inbox = &face->inbox;
+	struct inbox_item *item = calloc(1, sizeof(*item));
+
+	if (!item)
+		return false;
+	item->len = buffer->size;
+	if (!table_add(&inbox->requests, &item->unique, request->unique)) {
+		free(item);
+		return false;
+	}
+	inbox->count++;
+	inbox->bytes += item->len;
+	if (fair_join(&inbox->users, request->uid, &item->fair) && pending_set_aside(face, buffer))
+		return true;
+	remove_item(inbox, item);
+	return false;
+}
+
+static void serve_item(struct face *face, struct fuse_session *fuse, struct inbox_item *item)
+{
+	uint64_t unique = item->unique.number;
+
+	remove_item(&face->inbox, item);
+	pending_serve_aside(face, fuse, unique);
+}
+
+bool inbox_serve(struct face *face, struct fuse_session *fuse)
+{
+	struct fair_item *next = fair_next(&face->inbox.users);
+
+	if (next)
+		serve_item(face, fuse, item_of(next));
+	return next;
+}
+
+void inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique)
+{
+	struct table_link *link = table_find(&face->inbox.requests, unique);
+
+	if (link)
+		serve_item(face, fuse, (struct inbox_item *)link);
+}
+
+void inbox_finish(struct inbox *inbox)
+{
+	struct fair_item *next;
+
+	while ((next = fair_next(&inbox->users)))
+		remove_item(inbox, item_of(next));
+	table_finish(&inbox->requests);
+}

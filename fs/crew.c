@@ -33,7 +33,7 @@ struct desk {
 
 /* Shared by all. A list that is given up in the middle may have children at it for a moment
  * more: which list it is stands beside the next job's place in it. */
-struct table {
+struct crew_table {
 	_Atomic uint64_t next;
 	uint32_t count;
 	int64_t share_us;
@@ -54,7 +54,7 @@ struct child {
 };
 
 struct crew {
-	struct table *table;
+	struct crew_table *table;
 	void *ctx;
 	crew_do_fn *work;
 	crew_whose_fn *whose;
@@ -101,7 +101,7 @@ static bool somebody_left_there(const struct crew *crew, pid_t pid)
 
 static void do_job(const struct crew *crew, struct desk *desk, uint32_t index)
 {
-	struct table *table = crew->table;
+	struct crew_table *table = crew->table;
 	struct job *job = &table->jobs[index];
 	int64_t began = clock_now_us();
 
@@ -122,7 +122,7 @@ static void do_job(const struct crew *crew, struct desk *desk, uint32_t index)
 
 static bool next_job(const struct crew *crew, uint32_t *ret_index)
 {
-	struct table *table = crew->table;
+	struct crew_table *table = crew->table;
 	uint64_t next = atomic_load(&table->next);
 
 	do {
@@ -241,7 +241,7 @@ static int64_t cpu_us_of(pid_t pid)
 /* Alone with its job, and its user is charged for what it has cost. */
 static void leave_child(struct crew *crew, int number, int64_t now)
 {
-	struct table *table = crew->table;
+	struct crew_table *table = crew->table;
 	struct desk *desk = &table->desks[number];
 	const struct job *job = &table->jobs[atomic_load(&desk->job)];
 	struct rlimit limit = {.rlim_cur = CREW_LEFT_CPU_S, .rlim_max = CREW_LEFT_CPU_S};
@@ -299,7 +299,7 @@ static void begin_list(struct crew *crew, uint32_t count)
 /* The jobs that were put off, with a larger share. */
 static bool next_turn(struct crew *crew)
 {
-	struct table *table = crew->table;
+	struct crew_table *table = crew->table;
 	uint32_t count = atomic_load(&table->put_off);
 
 	if (count == 0)
@@ -322,7 +322,7 @@ void crew_rank(struct crew *crew, enum crew_rank rank)
 
 void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count)
 {
-	struct table *table = crew->table;
+	struct crew_table *table = crew->table;
 
 	crew_stop(crew);
 	crew->work = work;

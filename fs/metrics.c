@@ -18,7 +18,7 @@
 #define SECONDS_MAX 32
 
 /* Where the text goes; one that cannot grow says so here, not by ferror(). */
-struct page {
+struct metrics_page {
 	FILE *file;
 	bool ok;
 	const char *mount; /* the label of all series, as it is printed */
@@ -28,7 +28,8 @@ struct page {
 
 /* ---- one series ---- */
 
-static void begin_family(struct page *page, const char *name, const char *type, const char *help)
+static void begin_family(struct metrics_page *page, const char *name, const char *type,
+                         const char *help)
 {
 	PRINT(page, "# HELP zklockfs_%s %s\n# TYPE zklockfs_%s %s\n", name, help, name, type);
 }
@@ -52,7 +53,7 @@ static size_t utf8_length(const unsigned char *text)
 	return length;
 }
 
-static void print_label(struct page *page, const char *name, const char *value)
+static void print_label(struct metrics_page *page, const char *name, const char *value)
 {
 	PRINT(page, "%s=\"", name);
 	while (*value) {
@@ -72,18 +73,18 @@ static void print_label(struct page *page, const char *name, const char *value)
 }
 
 /* Up to its first label. */
-static void begin_series(struct page *page, const char *name)
+static void begin_series(struct metrics_page *page, const char *name)
 {
 	PRINT(page, "zklockfs_%s{%s", name, page->mount);
 }
 
-static void add_label(struct page *page, const char *name, const char *value)
+static void add_label(struct metrics_page *page, const char *name, const char *value)
 {
 	PRINT(page, ",");
 	print_label(page, name, value);
 }
 
-static void end_series(struct page *page, uint64_t value)
+static void end_series(struct metrics_page *page, uint64_t value)
 {
 	PRINT(page, "} %" PRIu64 "\n", value);
 }
@@ -101,7 +102,7 @@ static const char *format_seconds(char text[SECONDS_MAX], int64_t us)
 	return text;
 }
 
-static void end_seconds(struct page *page, int64_t us)
+static void end_seconds(struct metrics_page *page, int64_t us)
 {
 	char text[SECONDS_MAX];
 
@@ -110,25 +111,25 @@ static void end_seconds(struct page *page, int64_t us)
 
 /* ---- families of one ---- */
 
-static void print_number(struct page *page, const char *name, const char *type, uint64_t value,
-                         const char *help)
+static void print_number(struct metrics_page *page, const char *name, const char *type,
+                         uint64_t value, const char *help)
 {
 	begin_family(page, name, type, help);
 	begin_series(page, name);
 	end_series(page, value);
 }
 
-static void gauge(struct page *page, const char *name, uint64_t value, const char *help)
+static void gauge(struct metrics_page *page, const char *name, uint64_t value, const char *help)
 {
 	print_number(page, name, "gauge", value, help);
 }
 
-static void counter(struct page *page, const char *name, uint64_t value, const char *help)
+static void counter(struct metrics_page *page, const char *name, uint64_t value, const char *help)
 {
 	print_number(page, name, "counter", value, help);
 }
 
-static void seconds(struct page *page, const char *name, int64_t us, const char *help)
+static void seconds(struct metrics_page *page, const char *name, int64_t us, const char *help)
 {
 	begin_family(page, name, "gauge", help);
 	begin_series(page, name);
@@ -137,7 +138,7 @@ static void seconds(struct page *page, const char *name, int64_t us, const char 
 
 /* ---- families of several ---- */
 
-static void print_info(struct page *page, const struct lc_status *status, const char *host)
+static void print_info(struct metrics_page *page, const struct lc_status *status, const char *host)
 {
 	begin_family(page, "info", "gauge", "Version, host name and server of this mount.");
 	begin_series(page, "info");
@@ -147,7 +148,7 @@ static void print_info(struct page *page, const struct lc_status *status, const 
 	end_series(page, 1);
 }
 
-static void print_state(struct page *page, const struct lc_status *status)
+static void print_state(struct metrics_page *page, const struct lc_status *status)
 {
 	static const char *const names[] = {"connecting", "ready", "suspended", "lost", "unusable"};
 	const char *now = view_state(status);
@@ -161,7 +162,7 @@ static void print_state(struct page *page, const struct lc_status *status)
 	}
 }
 
-static void print_failures(struct page *page, const struct lc_counters *counters)
+static void print_failures(struct metrics_page *page, const struct lc_counters *counters)
 {
 	begin_family(page, "failures_total", "counter",
 	             "Takers that were refused or ran out of time, by error code.");
@@ -175,8 +176,9 @@ static void print_failures(struct page *page, const struct lc_counters *counters
 }
 
 /* `buckets`: one more than bounds. */
-static void print_histogram(struct page *page, const char *name, const char *help, int count,
-                            const int64_t *bounds_us, const unsigned long *buckets, int64_t sum_us)
+static void print_histogram(struct metrics_page *page, const char *name, const char *help,
+                            int count, const int64_t *bounds_us, const unsigned long *buckets,
+                            int64_t sum_us)
 {
 	char bucket[32], bound[SECONDS_MAX];
 	unsigned long sum = 0;
@@ -197,7 +199,7 @@ static void print_histogram(struct page *page, const char *name, const char *hel
 	end_series(page, sum);
 }
 
-static void print_longest(struct page *page, const struct view_mount *mount)
+static void print_longest(struct metrics_page *page, const struct view_mount *mount)
 {
 	if (mount->longest_count == 0)
 		return;
@@ -212,7 +214,7 @@ static void print_longest(struct page *page, const struct view_mount *mount)
 
 /* ---- the page ---- */
 
-static void print_session(struct page *page, const struct lc_status *status,
+static void print_session(struct metrics_page *page, const struct lc_status *status,
                           const struct view_mount *mount)
 {
 	print_info(page, status, mount->host);
@@ -237,7 +239,7 @@ static void print_session(struct page *page, const struct lc_status *status,
 	        "Possible pauses of this machine, each of which put held locks in doubt.");
 }
 
-static void print_now(struct page *page, const struct lc_status *status,
+static void print_now(struct metrics_page *page, const struct lc_status *status,
                       const struct view_mount *mount)
 {
 	gauge(page, "holders", status->holders, "Takers on this mount that hold their lock now.");
@@ -262,7 +264,7 @@ static void print_now(struct page *page, const struct lc_status *status,
 	      "Memory of the daemon for files and directories that users have open.");
 }
 
-static void print_counts(struct page *page, const struct lc_counters *counters,
+static void print_counts(struct metrics_page *page, const struct lc_counters *counters,
                          const struct history *history)
 {
 	counter(page, "takes_total", counters->takes, "Attempts to take a lock.");
@@ -283,16 +285,16 @@ static void print_counts(struct page *page, const struct lc_counters *counters,
 	                history_bounds_us, history->buckets, history->held_us);
 }
 
-static bool begin_page(struct page *page, struct text *ret_text)
+static bool begin_page(struct metrics_page *page, struct text *ret_text)
 {
-	*page = (struct page){
+	*page = (struct metrics_page){
 		.file = open_memstream(&ret_text->data, &ret_text->len),
 		.ok = true,
 	};
 	return page->file;
 }
 
-static int end_page(struct page *page, struct text *ret_text)
+static int end_page(struct metrics_page *page, struct text *ret_text)
 {
 	/* The last allocation is fclose()'s, which leaves NULL and says 0. */
 	if (fclose(page->file) == 0 && page->ok && ret_text->data)
@@ -304,7 +306,7 @@ static int end_page(struct page *page, struct text *ret_text)
 /* Character by character, so only once: anybody may read the metrics as often as he likes. */
 static int format_mount(const struct view_mount *mount, struct text *ret_label)
 {
-	struct page page;
+	struct metrics_page page;
 
 	if (!begin_page(&page, ret_label))
 		return -ENOMEM;
@@ -315,7 +317,7 @@ static int format_mount(const struct view_mount *mount, struct text *ret_label)
 int view_metrics(const struct lc_status *status, const struct view_mount *mount,
                  struct text *ret_text)
 {
-	struct page page;
+	struct metrics_page page;
 	struct text label;
 	int r = format_mount(mount, &label);
 

@@ -38,7 +38,7 @@ struct opener {
 };
 
 /* The process that is looked at. */
-struct subject {
+struct round_subject {
 	struct process_ref ref;
 	struct process_status status;
 	bool has_status, termed, killed, matched;
@@ -63,7 +63,7 @@ struct round {
 	uid_t uids[GUARDIAN_SLOTS];    /* of their takers, sorted */
 	int ino_count, uid_count;
 	struct slot_index index;
-	struct subject subject;
+	struct round_subject subject;
 };
 
 static bool was_lost(const struct round *round, int slot)
@@ -78,7 +78,7 @@ static bool is_lost(const struct round *round, int slot, const struct slot_now *
 
 /* ---- a signal ---- */
 
-static bool may_stop(struct subject *subject, uid_t taker)
+static bool may_stop(struct round_subject *subject, uid_t taker)
 {
 	if (taker == 0)
 		return true;
@@ -97,7 +97,7 @@ static bool was_told(struct round *round, int slot)
 static void stop(struct round *round, int slot, uid_t taker)
 {
 	const struct loss *loss = &round->losses[slot];
-	struct subject *subject = &round->subject;
+	struct round_subject *subject = &round->subject;
 
 	if (!may_stop(subject, taker))
 		return;
@@ -309,9 +309,9 @@ static void look_at_kin(void *ctx, size_t index, pid_t pid)
 static void look_at_opener(void *ctx, size_t index, pid_t pid)
 {
 	struct round *round = ctx;
-	struct subject *subject = &round->subject;
+	struct round_subject *subject = &round->subject;
 
-	*subject = (struct subject){0};
+	*subject = (struct round_subject){0};
 	if (!process_open(pid, &subject->ref))
 		return;
 	if (scan_process(pid, round->page->device, look_at_own, round) < 0)
@@ -324,9 +324,9 @@ static void look_at_opener(void *ctx, size_t index, pid_t pid)
 static uid_t whose(void *ctx, pid_t pid)
 {
 	struct round *round = ctx;
-	struct subject *subject = &round->subject;
+	struct round_subject *subject = &round->subject;
 
-	*subject = (struct subject){.ref = {.pid = pid, .fd = -1}};
+	*subject = (struct round_subject){.ref = {.pid = pid, .fd = -1}};
 	subject->has_status = process_read_status(pid, &subject->status);
 	return subject->status.real;
 }
@@ -348,7 +348,7 @@ static bool is_in_reach(const struct round *round)
 static void look_at_process(void *ctx, size_t index, pid_t pid)
 {
 	struct round *round = ctx;
-	struct subject *subject = &round->subject;
+	struct round_subject *subject = &round->subject;
 
 	(void)index;
 	if (!is_in_reach(round) || !process_open(pid, &subject->ref))

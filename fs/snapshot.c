@@ -12,7 +12,7 @@
 /* From here on a number may be there again. */
 #define NUMBER_ZONE (INT64_C(2147483648) - 65536)
 
-struct item {
+struct snapshot_item {
 	bool read;
 	struct entry_facts facts;
 };
@@ -21,10 +21,10 @@ struct snapshot {
 	int64_t taken_us;
 	uint64_t serial; /* of the listing */
 	size_t count;
-	struct lc_entry *entries; /* sorted by number, as listed */
-	char *names;              /* what their znode points to */
-	struct item *items;       /* one for each of them */
-	size_t next, window;      /* where the last reading ended, and how long it was */
+	struct lc_entry *entries;    /* sorted by number, as listed */
+	char *names;                 /* what their znode points to */
+	struct snapshot_item *items; /* one for each of them */
+	size_t next, window;         /* where the last reading ended, and how long it was */
 };
 
 void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry)
@@ -143,7 +143,7 @@ bool snapshot_excludes(const struct snapshot *snapshot, const char *name)
 const struct entry_facts *snapshot_facts(const struct snapshot *snapshot,
                                          const struct lc_entry *entry)
 {
-	const struct item *item = &snapshot->items[entry - snapshot->entries];
+	const struct snapshot_item *item = &snapshot->items[entry - snapshot->entries];
 
 	return item->read ? &item->facts : NULL;
 }
@@ -167,7 +167,7 @@ void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
 {
 	char name[QUEUE_NAME_MAX + 1];
 	const struct lc_entry *entry;
-	struct item *item;
+	struct snapshot_item *item;
 
 	snapshot_name(name, &info->entry);
 	entry = snapshot_find(snapshot, name);

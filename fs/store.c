@@ -27,18 +27,18 @@
 #define READ_ATTEMPTS 5
 
 /* Of each record: so it is to be small. */
-struct entry {
+struct index_entry {
 	struct table_link key;      /* in the table of its kind */
 	const unsigned char *bytes; /* of the last commit; NULL: the record is new */
 	uint32_t len;
 	uint32_t change; /* its number among the changes, from 1; 0: it has not changed */
 	uint8_t kind;
 };
-_Static_assert(sizeof(void *) != 8 || sizeof(struct entry) <= 40, "an entry has grown");
+_Static_assert(sizeof(void *) != 8 || sizeof(struct index_entry) <= 40, "an entry has grown");
 
 /* A change since the last commit. */
 struct change {
-	struct entry *entry;
+	struct index_entry *entry;
 	bool dropped;
 	size_t staged; /* where in store->staged the new bytes are */
 	uint32_t len;
@@ -101,30 +101,30 @@ static void heap_empty(struct heap *heap)
 
 /* ---- the index ---- */
 
-static struct entry *entry_of(struct table_link *key)
+static struct index_entry *entry_of(struct table_link *key)
 {
-	return (struct entry *)key;
+	return (struct index_entry *)key;
 }
 
-static struct entry *find_entry(const struct store *store, unsigned kind, uint64_t key)
+static struct index_entry *find_entry(const struct store *store, unsigned kind, uint64_t key)
 {
 	return entry_of(table_find(&store->entries[kind], key));
 }
 
-static struct entry *add_entry(struct store *store, unsigned kind, uint64_t key)
+static struct index_entry *add_entry(struct store *store, unsigned kind, uint64_t key)
 {
-	struct entry *entry = malloc(sizeof(*entry));
+	struct index_entry *entry = malloc(sizeof(*entry));
 
 	if (!entry)
 		return NULL;
-	*entry = (struct entry){.kind = (uint8_t)kind};
+	*entry = (struct index_entry){.kind = (uint8_t)kind};
 	if (table_add(&store->entries[kind], &entry->key, key))
 		return entry;
 	free(entry);
 	return NULL;
 }
 
-static void forget_entry(struct store *store, struct entry *entry)
+static void forget_entry(struct store *store, struct index_entry *entry)
 {
 	table_remove(&store->entries[entry->kind], &entry->key);
 	free(entry);
@@ -145,7 +145,7 @@ static void drop_index(struct store *store)
 }
 
 /* The record is as a commit has it. */
-static void learn_bytes(struct store *store, struct entry *entry, const unsigned char *bytes,
+static void learn_bytes(struct store *store, struct index_entry *entry, const unsigned char *bytes,
                         uint32_t len)
 {
 	if (entry->bytes)
@@ -176,7 +176,7 @@ int store_create(struct store **ret)
 static const char *learn_item(struct store *store, const struct journal_item *item,
                               const unsigned char *bytes)
 {
-	struct entry *entry;
+	struct index_entry *entry;
 
 	if (item->kind == 0 || item->kind > STORE_KIND_MAX)
 		return "the state has an invalid record";
@@ -325,12 +325,13 @@ static struct change *change_at(const struct store *store, size_t number)
 }
 
 /* NULL: none. */
-static struct change *change_of(const struct store *store, const struct entry *entry)
+static struct change *change_of(const struct store *store, const struct index_entry *entry)
 {
 	return entry->change ? change_at(store, entry->change) : NULL;
 }
 
-static void mark_changed(struct store *store, struct entry *entry, const struct change *change)
+static void mark_changed(struct store *store, struct index_entry *entry,
+                         const struct change *change)
 {
 	if (entry->change == 0) {
 		if (!heap_add(&store->changes, sizeof(*change))) {
@@ -347,7 +348,7 @@ static bool same_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
 	return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
 }
 
-static bool was_committed(const struct entry *entry, const void *bytes, size_t len)
+static bool was_committed(const struct index_entry *entry, const void *bytes, size_t len)
 {
 	return entry->bytes && same_bytes(entry->bytes, entry->len, bytes, len);
 }
@@ -357,7 +358,7 @@ static const unsigned char *staged_bytes(const struct store *store, const struct
 	return store->staged.bytes + change->staged;
 }
 
-static bool has_bytes(const struct store *store, const struct entry *entry, const void *bytes,
+static bool has_bytes(const struct store *store, const struct index_entry *entry, const void *bytes,
                       size_t len)
 {
 	const struct change *change = change_of(store, entry);
@@ -367,7 +368,7 @@ static bool has_bytes(const struct store *store, const struct entry *entry, cons
 	return !change->dropped && same_bytes(staged_bytes(store, change), change->len, bytes, len);
 }
 
-static void stage(struct store *store, struct entry *entry, const void *bytes, size_t len)
+static void stage(struct store *store, struct index_entry *entry, const void *bytes, size_t len)
 {
 	unsigned char *staged = heap_add(&store->staged, len);
 
@@ -387,7 +388,7 @@ static void stage(struct store *store, struct entry *entry, const void *bytes, s
 
 void store_put(struct store *store, unsigned kind, uint64_t key, const void *bytes, size_t len)
 {
-	struct entry *entry = find_entry(store, kind, key);
+	struct index_entry *entry = find_entry(store, kind, key);
 
 	assert(kind > 0 && kind <= STORE_KIND_MAX && !store->journal.copy);
 	if (!entry && len <= STORE_RECORD_BYTES)
@@ -400,13 +401,13 @@ void store_put(struct store *store, unsigned kind, uint64_t key, const void *byt
 
 void store_drop(struct store *store, unsigned kind, uint64_t key)
 {
-	struct entry *entry = find_entry(store, kind, key);
+	struct index_entry *entry = find_entry(store, kind, key);
 
 	if (entry)
 		mark_changed(store, entry, &(struct change){.entry = entry, .dropped = true});
 }
 
-static bool fill_record(const struct store *store, const struct entry *entry,
+static bool fill_record(const struct store *store, const struct index_entry *entry,
                         struct store_record *ret)
 {
 	const struct change *change = change_of(store, entry);
@@ -422,7 +423,7 @@ static bool fill_record(const struct store *store, const struct entry *entry,
 
 bool store_get(const struct store *store, unsigned kind, uint64_t key, struct store_record *ret)
 {
-	const struct entry *entry = find_entry(store, kind, key);
+	const struct index_entry *entry = find_entry(store, kind, key);
 
 	return entry && fill_record(store, entry, ret);
 }
@@ -470,14 +471,14 @@ static bool is_too_long(const struct store *store)
 	       store->live + store->live / 2 + SPARE;
 }
 
-static bool is_in_half(const struct store *store, const struct entry *entry, unsigned half)
+static bool is_in_half(const struct store *store, const struct index_entry *entry, unsigned half)
 {
 	const unsigned char *bytes = store->journal.halves[half].bytes;
 
 	return entry->bytes >= bytes && entry->bytes < bytes + JOURNAL_HALF_BYTES;
 }
 
-static int append_record(struct store *store, unsigned half, const struct entry *entry,
+static int append_record(struct store *store, unsigned half, const struct index_entry *entry,
                          const void *bytes, size_t len, const unsigned char **ret_bytes)
 {
 	const struct journal_item item = {
@@ -492,7 +493,7 @@ static int move_row(struct store *store, unsigned half, struct table_link *row, 
 	int r = 0;
 
 	for (; r == 0 && row; row = row->next) {
-		struct entry *entry = entry_of(row);
+		struct index_entry *entry = entry_of(row);
 
 		if (entry->change || is_in_half(store, entry, half))
 			continue;
@@ -535,7 +536,7 @@ static void drop_equal_changes(struct store *store)
 
 	for (size_t i = 1; i <= count; i++) {
 		const struct change change = *change_at(store, i);
-		struct entry *entry = change.entry;
+		struct index_entry *entry = change.entry;
 
 		if (change.dropped
 		            ? entry->bytes != NULL
@@ -619,7 +620,7 @@ static void learn_changes(struct store *store)
 
 	for (size_t i = 1; i <= count; i++) {
 		const struct change *change = change_at(store, i);
-		struct entry *entry = change->entry;
+		struct index_entry *entry = change->entry;
 
 		learn_bytes(store, entry, change->dropped ? NULL : change->written, change->len);
 		entry->change = 0;

@@ -37,7 +37,7 @@
 /* Fewer go singly: that gives the Stat. */
 #define TOGETHER_MIN 3
 
-struct item {
+struct batch_item {
 	struct entry *entry;
 	enum ensemble_kind kind; /* CREATE, DELETE; CHECK: that it is there */
 };
@@ -45,13 +45,13 @@ struct item {
 struct transaction {
 	struct lc *lc;
 	int count;
-	struct item items[];
+	struct batch_item items[];
 };
 
 /* A transaction that is being filled; the ZooKeeper client calls it a multi. */
 struct multi {
 	struct ensemble_op ops[ENSEMBLE_OPS_MAX];
-	struct item items[ENSEMBLE_OPS_MAX];
+	struct batch_item items[ENSEMBLE_OPS_MAX];
 	int count;
 	size_t bytes;
 	bool bound; /* its parts depend on each other */
@@ -231,7 +231,7 @@ static void send_together(struct lc *lc, const struct multi *multi, struct trans
 
 static void send_multi(struct lc *lc, struct multi *multi)
 {
-	size_t size = sizeof(struct transaction) + (size_t)multi->count * sizeof(struct item);
+	size_t size = sizeof(struct transaction) + (size_t)multi->count * sizeof(struct batch_item);
 	struct transaction *transaction = NULL;
 
 	if (multi->count >= TOGETHER_MIN || multi->bound)
@@ -255,7 +255,7 @@ static void send_multi(struct lc *lc, struct multi *multi)
 static void take_op(struct multi *multi, struct entry *entry, const struct ensemble_op *op)
 {
 	multi->ops[multi->count] = *op;
-	multi->items[multi->count++] = (struct item){.entry = entry, .kind = op->kind};
+	multi->items[multi->count++] = (struct batch_item){.entry = entry, .kind = op->kind};
 	multi->bytes += strlen(op->path) + (size_t)op->data_len + 64;
 }
 

@@ -360,14 +360,14 @@ void entry_unsent(struct entry *entry)
 
 /* A node with all of the name that the create was sent with. It may be the entry; and it may
  * be a copy, which another client has made. The session that the node belongs to tells. */
-struct claim {
+struct entry_claim {
 	struct entry *entry;
 	char *znode;
 };
 
 static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 {
-	struct claim *claim = ctx;
+	struct entry_claim *claim = ctx;
 	struct entry *entry = claim->entry;
 
 	entry->pending--;
@@ -389,12 +389,12 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 	events_of(entry)->changed(entry);
 }
 
-static struct claim *make_claim(struct entry *entry, const char *znode)
+static struct entry_claim *make_claim(struct entry *entry, const char *znode)
 {
-	struct claim *claim = malloc(sizeof(*claim));
+	struct entry_claim *claim = malloc(sizeof(*claim));
 
 	if (claim)
-		*claim = (struct claim){.entry = entry, .znode = strdup(znode)};
+		*claim = (struct entry_claim){.entry = entry, .znode = strdup(znode)};
 	if (claim && claim->znode)
 		return claim;
 	free(claim);
@@ -403,7 +403,7 @@ static struct claim *make_claim(struct entry *entry, const char *znode)
 
 static void send_claim(struct entry *entry, const char *znode)
 {
-	struct claim *claim = make_claim(entry, znode);
+	struct entry_claim *claim = make_claim(entry, znode);
 	char *path = path_join(entry->lock->path, znode);
 
 	if (claim && path) {

@@ -17,7 +17,7 @@
 
 struct entries_call;
 
-struct item {
+struct info_item {
 	struct entries_call *of;
 	struct reader reader;
 	char *znode; /* what the info's points to */
@@ -30,7 +30,7 @@ struct entries_call {
 	char *znode;        /* the one asked for, or NULL: all holders */
 	bool certain;       /* some were asked for: none is an error */
 	size_t count, left; /* and how many are not read yet */
-	struct item *items;
+	struct info_item *items;
 	struct lc_entry_info *infos;
 };
 
@@ -80,9 +80,9 @@ static bool make_items(struct entries_call *entries, size_t count)
 /* Its name may be of any length: other clients choose theirs. */
 static bool add_entry(struct entries_call *entries, const struct lc_entry *entry)
 {
-	struct item *item = &entries->items[entries->count];
+	struct info_item *item = &entries->items[entries->count];
 
-	*item = (struct item){.of = entries, .znode = strdup(entry->znode)};
+	*item = (struct info_item){.of = entries, .znode = strdup(entry->znode)};
 	if (!item->znode)
 		return false;
 	entries->infos[entries->count].entry = *entry;
@@ -125,7 +125,8 @@ static void tell_entries(struct entries_call *entries)
 
 static void entry_answered(struct reader *reader, struct reading *reading)
 {
-	struct item *item = (struct item *)((char *)reader - offsetof(struct item, reader));
+	struct info_item *item =
+		(struct info_item *)((char *)reader - offsetof(struct info_item, reader));
 	struct entries_call *entries = item->of;
 	struct lc_entry_info *info = &entries->infos[item - entries->items];
 
@@ -152,7 +153,7 @@ static void entries_read(struct lc_call *call)
 	call->reads = true;
 	entries->left = entries->count;
 	for (size_t i = 0; i < entries->count; i++) {
-		struct item *item = &entries->items[i];
+		struct info_item *item = &entries->items[i];
 		char *path = path_join(call->path, item->znode);
 		int r = -ENOMEM;
 

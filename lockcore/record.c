@@ -47,14 +47,14 @@ void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 
 /* The lines of the head, up to an empty line. Begin with line NULL; the rest follows the last line.
  * */
-struct head {
+struct head_lines {
 	const char *rest;
 	size_t rest_len;
 	const char *line;
 	size_t line_len; /* without the newline */
 };
 
-static bool next_line(struct head *head)
+static bool next_line(struct head_lines *head)
 {
 	const char *end = head->rest_len > 0 ? memchr(head->rest, '\n', head->rest_len) : NULL;
 	size_t taken;
@@ -69,7 +69,7 @@ static bool next_line(struct head *head)
 	return true;
 }
 
-static bool has_key(const struct head *head, const char *key)
+static bool has_key(const struct head_lines *head, const char *key)
 {
 	size_t len = strlen(key);
 
@@ -81,7 +81,7 @@ static bool has_key(const struct head *head, const char *key)
 static bool find_line(const char *data, size_t len, const char *key, const char **ret_value,
                       size_t *ret_len)
 {
-	struct head head = {.rest = data, .rest_len = len};
+	struct head_lines head = {.rest = data, .rest_len = len};
 
 	while (next_line(&head))
 		if (has_key(&head, key)) {
@@ -242,7 +242,7 @@ unsigned record_slots(const void *data, size_t len)
 
 void record_value(const void *data, size_t len, const char **ret_value, size_t *ret_len)
 {
-	struct head head = {.rest = data, .rest_len = len};
+	struct head_lines head = {.rest = data, .rest_len = len};
 
 	if (has_magic(data, len)) {
 		while (next_line(&head))
@@ -256,7 +256,7 @@ void record_value(const void *data, size_t len, const char **ret_value, size_t *
 	*ret_len = head.rest_len;
 }
 
-static bool is_attribute(const struct head *head)
+static bool is_attribute(const struct head_lines *head)
 {
 	return has_key(head, "uid") || has_key(head, "gid") || has_key(head, "mode") ||
 	       has_key(head, "door_mode");
@@ -265,7 +265,7 @@ static bool is_attribute(const struct head *head)
 /* The lines behind the first that are not written anew, as they are. */
 static size_t copy_others(char *ret_text, const void *data, size_t len, bool with_attributes)
 {
-	struct head head = {.rest = data, .rest_len = len};
+	struct head_lines head = {.rest = data, .rest_len = len};
 	char *end = ret_text;
 
 	if (!has_magic(data, len) || !next_line(&head))

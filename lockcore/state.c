@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct head {
+struct state_head {
 	char magic[8];
 	uint32_t version, least;
 	uint64_t len;
 	uint64_t checksum; /* of all, with 0 in its own place */
 };
 
-struct record_head {
+struct state_record_head {
 	uint32_t kind;
 	uint32_t len; /* with this head; a multiple of ALIGN */
 	uint32_t fixed_len;
@@ -44,7 +44,7 @@ static const struct shape shapes[] = {
 #define KINDS (sizeof(shapes) / sizeof(shapes[0]))
 
 /* Without holes: they would carry what stood in memory before. */
-static_assert(sizeof(struct head) % ALIGN == 0, "");
+static_assert(sizeof(struct state_head) % ALIGN == 0, "");
 static_assert(sizeof(struct state_session) == 168, "");
 static_assert(sizeof(struct state_taker) == 144, "");
 
@@ -62,7 +62,7 @@ static uint64_t add_to_checksum(uint64_t sum, const void *bytes, size_t len)
 	return sum;
 }
 
-static uint64_t checksum_of(const void *state, struct head head)
+static uint64_t checksum_of(const void *state, struct state_head head)
 {
 	uint64_t sum;
 
@@ -101,13 +101,13 @@ static void put(struct state_writer *writer, const void *bytes, size_t len)
 void state_begin(struct state_writer *writer)
 {
 	*writer = (struct state_writer){0};
-	put(writer, NULL, sizeof(struct head));
+	put(writer, NULL, sizeof(struct state_head));
 }
 
 void state_write(struct state_writer *writer, const struct state_record *record)
 {
 	const struct shape *shape = &shapes[record->kind];
-	struct record_head head = {.kind = record->kind, .fixed_len = shape->fixed_len};
+	struct state_record_head head = {.kind = record->kind, .fixed_len = shape->fixed_len};
 	uint32_t len;
 
 	for (uint32_t i = 0; i < shape->texts; i++)
@@ -139,7 +139,7 @@ void state_append(struct state_writer *writer, const void *bytes, size_t len)
 	put(writer, bytes, len);
 }
 
-static int finish_state(struct state_writer *writer, struct head head, void **ret_state,
+static int finish_state(struct state_writer *writer, struct state_head head, void **ret_state,
                         size_t *ret_len)
 {
 	if (writer->failed) {
@@ -157,7 +157,7 @@ static int finish_state(struct state_writer *writer, struct head head, void **re
 
 int state_end(struct state_writer *writer, void **ret_state, size_t *ret_len)
 {
-	struct head head = {.version = STATE_VERSION, .least = STATE_LEAST};
+	struct state_head head = {.version = STATE_VERSION, .least = STATE_LEAST};
 
 	return finish_state(writer, head, ret_state, ret_len);
 }
@@ -176,7 +176,7 @@ static void find_texts(struct state_record *record, const char *text, size_t len
 	}
 }
 
-static void understand_record(const struct record_head *head, const char *fixed,
+static void understand_record(const struct state_record_head *head, const char *fixed,
                               struct state_record *ret_record)
 {
 	size_t known = shapes[head->kind].fixed_len;
@@ -189,10 +189,10 @@ static void understand_record(const struct record_head *head, const char *fixed,
 
 bool state_read(const void *state, size_t len, size_t *offset, struct state_record *ret_record)
 {
-	struct record_head head;
+	struct state_record_head head;
 	const char *bytes = state;
 
-	*offset = *offset ? *offset : sizeof(struct head);
+	*offset = *offset ? *offset : sizeof(struct state_head);
 	for (; *offset < len; *offset += head.len) {
 		memcpy(&head, bytes + *offset, sizeof(head));
 		if (head.kind == 0 || head.kind >= KINDS)
@@ -208,10 +208,10 @@ bool state_read(const void *state, size_t len, size_t *offset, struct state_reco
 
 static bool is_framed(const char *bytes, size_t len)
 {
-	struct record_head head;
+	struct state_record_head head;
 	size_t offset;
 
-	for (offset = sizeof(struct head); offset < len; offset += head.len) {
+	for (offset = sizeof(struct state_head); offset < len; offset += head.len) {
 		const char *texts;
 
 		if (len - offset < sizeof(head))
@@ -233,7 +233,7 @@ static bool is_framed(const char *bytes, size_t len)
 /* A record, and nothing else. */
 static bool is_record(const struct lc_record *record)
 {
-	struct record_head head;
+	struct state_record_head head;
 
 	if (record->len < sizeof(head) || record->len > UINT32_MAX)
 		return false;
@@ -278,9 +278,9 @@ static int64_t find_latest(const void *state, size_t len)
 }
 
 /* All frames are good. */
-static bool put_right(char *state, size_t len, struct head *ret_head)
+static bool put_right(char *state, size_t len, struct state_head *ret_head)
 {
-	size_t place = sizeof(struct head) + sizeof(struct record_head), offset = 0;
+	size_t place = sizeof(struct state_head) + sizeof(struct state_record_head), offset = 0;
 	struct state_record first;
 	int64_t latest_us = find_latest(state, len);
 
@@ -288,8 +288,8 @@ static bool put_right(char *state, size_t len, struct head *ret_head)
 	    offset < place + sizeof(latest_us))
 		return false;
 	memcpy(state + place, &latest_us, sizeof(latest_us));
-	*ret_head = (struct head){.version = first.fixed.session.version,
-	                          .least = first.fixed.session.least};
+	*ret_head = (struct state_head){.version = first.fixed.session.version,
+	                                .least = first.fixed.session.least};
 	return true;
 }
 
@@ -300,7 +300,7 @@ static bool keys_are_good(const void *state, size_t len, const struct lc_record 
 	size_t offset = 0;
 
 	/* A kind that is not known is passed over, by its bytes. */
-	for (size_t i = 0, at = sizeof(struct head); i < count; i++) {
+	for (size_t i = 0, at = sizeof(struct state_head); i < count; i++) {
 		size_t end = at + records[i].len;
 
 		if (i > 0 && records[i].key <= records[i - 1].key)
@@ -318,7 +318,7 @@ static bool keys_are_good(const void *state, size_t len, const struct lc_record 
 int state_join(const struct lc_record *records, size_t count, void **ret_state, size_t *ret_len)
 {
 	struct state_writer writer;
-	struct head head = {.version = 0};
+	struct state_head head = {.version = 0};
 	bool good = true;
 
 	state_begin(&writer);
@@ -633,7 +633,7 @@ static size_t count_takers(const void *state, size_t len)
 int state_check(const void *state, size_t len)
 {
 	struct known *known;
-	struct head head;
+	struct state_head head;
 	bool sound;
 
 	if (len < sizeof(head))

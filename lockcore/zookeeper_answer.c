@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static void free_request(struct request *request)
+static void free_request(struct zookeeper_request *request)
 {
 	for (int i = 0; i < request->count; i++)
 		if (request->ops[i].type == ZOO_CREATE_OP)
@@ -27,7 +27,8 @@ static void put_later(struct zookeeper *zk, struct later *later, struct later co
 	DL_APPEND(zk->later, later);
 }
 
-void answer_later(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result)
+void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
+                  enum ensemble_result result)
 {
 	request->answer = NULL;
 	request->in_later = true;
@@ -48,7 +49,7 @@ void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *c
 	          (struct later){.answer = answer, .ctx = ctx, .result = result});
 }
 
-static void release_later(struct zookeeper *zk, struct request *request)
+static void release_later(struct zookeeper *zk, struct zookeeper_request *request)
 {
 	if (request) {
 		request->in_later = false;
@@ -84,7 +85,7 @@ bool answer_may_call(struct zookeeper *zk)
 	return true;
 }
 
-static void give(struct request *request, const struct ensemble_answer *answer)
+static void give(struct zookeeper_request *request, const struct ensemble_answer *answer)
 {
 	struct zookeeper *zk = request->zk;
 	ensemble_answer_fn *fn = request->answer;
@@ -106,7 +107,7 @@ static void give(struct request *request, const struct ensemble_answer *answer)
 	}
 }
 
-void answer_end(struct request *request)
+void answer_end(struct zookeeper_request *request)
 {
 	if (request->rejected)
 		DL_DELETE(request->zk->rejected, request);
@@ -115,7 +116,7 @@ void answer_end(struct request *request)
 		free_request(request);
 }
 
-void answer_finish(struct request *request, const struct ensemble_answer *answer)
+void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer)
 {
 	give(request, answer);
 	answer_end(request);

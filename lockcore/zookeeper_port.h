@@ -23,21 +23,22 @@
 /* Events that came where no callback may run. */
 struct later {
 	struct later *prev, *next;
-	struct request *request;    /* it belongs to; NULL: disconnected, or of the reserve */
+	struct zookeeper_request
+		*request;           /* it belongs to; NULL: disconnected, or of the reserve */
 	ensemble_answer_fn *answer; /* NULL: disconnected() */
 	void *ctx;
 	enum ensemble_result result;
 };
 
-struct request {
+struct zookeeper_request {
 	struct zookeeper *zk;
 	enum ensemble_kind kind;
 	ensemble_answer_fn *answer; /* NULL: answered already */
 	void *ctx;
-	struct request *prev, *next; /* not answered; or in `rejected` */
-	bool rejected;               /* by the client, which may still call back */
-	bool in_later;               /* its answer waits in `later` */
-	bool over;                   /* the client has said its last word on it */
+	struct zookeeper_request *prev, *next; /* not answered; or in `rejected` */
+	bool rejected;                         /* by the client, which may still call back */
+	bool in_later;                         /* its answer waits in `later` */
+	bool over;                             /* the client has said its last word on it */
 	struct later later;
 	int64_t sent_us;
 	int count; /* of a transaction, else 0 */
@@ -59,8 +60,8 @@ struct zookeeper {
 	watcher_fn watcher; /* the one for all */
 	const struct ensemble_events *events;
 	void *ctx;
-	struct request *requests; /* in the order of submission */
-	struct request *rejected;
+	struct zookeeper_request *requests; /* in the order of submission */
+	struct zookeeper_request *rejected;
 	struct later *later;
 	struct later disconnected;    /* one at a time: connected() comes in between */
 	bool in_process, in_callback; /* answers are given in the first, never in the second */
@@ -82,7 +83,8 @@ struct zookeeper {
 /* ---- zookeeper_answer.c ---- */
 
 /* It is answered as soon as callbacks may run. */
-void answer_later(struct request *request, ensemble_answer_fn *answer, enum ensemble_result result);
+void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
+                  enum ensemble_result result);
 /* The same where there was no memory for a request. */
 void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
                        enum ensemble_result result);
@@ -91,8 +93,8 @@ void answer_run_later(struct zookeeper *zk);
 /* Whether a callback may run right here; what was put off goes first then. */
 bool answer_may_call(struct zookeeper *zk);
 /* The client has said its last word on it, which is the answer unless it has one. */
-void answer_finish(struct request *request, const struct ensemble_answer *answer);
-void answer_end(struct request *request);
+void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer);
+void answer_end(struct zookeeper_request *request);
 /* All that is outstanding, in order; the client may still call back for it. */
 void answer_give_all(struct zookeeper *zk, enum ensemble_result result);
 /* Contact is lost, which is told, and nothing that is outstanding will be answered. */

@@ -66,7 +66,7 @@ static struct ensemble_stat convert(const struct Stat *stat)
 static void finish_with(const void *data, int rc, struct ensemble_answer answer,
                         const struct Stat *stat)
 {
-	struct zookeeper *zk = ((const struct request *)data)->zk;
+	struct zookeeper *zk = ((const struct zookeeper_request *)data)->zk;
 	struct ensemble_stat converted;
 
 	/* No server will ever say anything else. */
@@ -77,7 +77,7 @@ static void finish_with(const void *data, int rc, struct ensemble_answer answer,
 		converted = convert(stat);
 		answer.stat = &converted;
 	}
-	answer_finish((struct request *)data, &answer);
+	answer_finish((struct zookeeper_request *)data, &answer);
 }
 
 static void on_void(int rc, const void *data)
@@ -87,7 +87,7 @@ static void on_void(int rc, const void *data)
 
 static void on_multi(int rc, const void *data)
 {
-	const struct request *request = data;
+	const struct zookeeper_request *request = data;
 
 	for (int i = 0; i < request->count && rc == ZOK; i++)
 		if (request->ops[i].type == ZOO_CREATE_OP)
@@ -141,7 +141,8 @@ void request_cork(struct zookeeper *zk, bool on)
 	(void)setsockopt(zk->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
 }
 
-static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct request *request)
+static int submit_one(struct zookeeper *zk, const struct ensemble_op *op,
+                      struct zookeeper_request *request)
 {
 	int flags = (op->ephemeral ? ZOO_EPHEMERAL : 0) | (op->sequence ? ZOO_SEQUENCE : 0);
 
@@ -173,7 +174,7 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op, struct
 }
 
 static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int count,
-                      struct request *request)
+                      struct zookeeper_request *request)
 {
 	request->ops = calloc((size_t)count, sizeof(*request->ops));
 	request->results = calloc((size_t)count, sizeof(*request->results));
@@ -219,7 +220,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 }
 
 /* By the client. For a request that failed half-way, the client may call back or not. */
-static void reject(struct request *request, enum ensemble_result result)
+static void reject(struct zookeeper_request *request, enum ensemble_result result)
 {
 	struct zookeeper *zk = request->zk;
 	bool half_way = result == ENSEMBLE_UNKNOWN;
@@ -240,7 +241,7 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
                     ensemble_answer_fn *answer, void *ctx)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
-	struct request *request = calloc(1, sizeof(*request));
+	struct zookeeper_request *request = calloc(1, sizeof(*request));
 	enum ensemble_result nothing = zk->handle && !zk->ended ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 	int rc;
 
@@ -250,11 +251,11 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
 		answer_later_bare(zk, answer, ctx, nothing);
 		return;
 	}
-	*request = (struct request){.zk = zk,
-	                            .kind = ops[0].kind,
-	                            .answer = answer,
-	                            .ctx = ctx,
-	                            .sent_us = zk->clock_us(zk->clock_ctx)};
+	*request = (struct zookeeper_request){.zk = zk,
+	                                      .kind = ops[0].kind,
+	                                      .answer = answer,
+	                                      .ctx = ctx,
+	                                      .sent_us = zk->clock_us(zk->clock_ctx)};
 	/* Without a connection it would only be queued in the client, to fail later. */
 	if (!zk->handle || !zk->connected) {
 		answer_later(request, answer, nothing);

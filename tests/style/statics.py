@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """No two files of a directory have static functions of the same name, nor one that is another
 file's for all: in a debugger or a profile the name alone says which is meant. And no function
-for all stands in both rooms: the linker would take one of them without a word. statics.py ROOT"""
+for all stands in both rooms: the linker would take one of them without a word. No two structs of
+the program have the same name. statics.py ROOT"""
 
 import collections
 import glob
@@ -12,10 +13,11 @@ import sys
 DIRECTORIES = ('fs', 'lockcore')
 # A definition or declaration begins in the first column.
 FUNCTION = re.compile(r'^(\w[^;={()#]*?)\b(\w+)\([^;{]*[;{]', re.M)
+STRUCT = re.compile(r'^(?:static )?struct (\w+) \{', re.M)
 DEFINITION = re.compile(r'^(\w[^;={()#]*?)\b(\w+)\([^;{]*\{', re.M)
 
 wrong = []
-rooms = collections.defaultdict(set)
+rooms, structs = collections.defaultdict(set), collections.defaultdict(set)
 for directory in DIRECTORIES:
     static, others, count = collections.defaultdict(set), collections.defaultdict(set), 0
     for file in glob.glob(f'{sys.argv[1]}/{directory}/*.c'):
@@ -27,11 +29,19 @@ for directory in DIRECTORIES:
         for kind, name in DEFINITION.findall(text):
             if 'static' not in kind.split():
                 rooms[name].add(directory)
+    for file in glob.glob(f'{sys.argv[1]}/{directory}/*.[ch]'):
+        with open(file, encoding='utf-8') as source:
+            for name in STRUCT.findall(source.read()):
+                structs[name].add(file)
     if count < 200:
         wrong.append(f'only {count} functions were found in {directory}/')
     wrong += [f'{name} is a function in each of {" ".join(sorted(files | others[name]))}'
               for name, files in sorted(static.items()) if len(files | others[name]) > 1]
 wrong += [f'{name} is a function for all in each of {" ".join(sorted(found))}/'
           for name, found in sorted(rooms.items()) if len(found) > 1]
+wrong += [f'struct {name} is defined in each of {" ".join(sorted(files))}'
+          for name, files in sorted(structs.items()) if len(files) > 1]
+if len(structs) < 100:
+    wrong.append(f'only {len(structs)} structs were found')
 print(*wrong, sep='\n', file=sys.stderr)
 sys.exit(1 if wrong else 0)

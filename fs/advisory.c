@@ -77,7 +77,8 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 }
 
 /* The process may have given the file to a child: from now on the child's lock is not shared
- * with the parent's locks by fcntl. Nor with a later process that gets the number of the parent. */
+ * with the parent's locks by fcntl. Nor is it shared with a later process that gets the number of
+ * the parent. */
 static void part_from(struct advisory *file, pid_t thread)
 {
 	struct claim *claim;

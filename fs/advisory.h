@@ -2,11 +2,11 @@
  *
  * advisory.h - an open file of a lock's `flock` door. Opening takes nothing; flock(2)
  * and fcntl(2) do, and each of them is a place in the same queue as an open of another
- * door. What they mean stands in claim.h.
+ * door. Their meaning: see claim.h.
  *
- * The kernel asks for nothing that it does not know of: no unlock comes at close, but
- * a FLUSH for every close of a descriptor, which ends the process's fcntl locks, and
- * a RELEASE after the last, which ends the rest.
+ * The kernel sends no unlock for locks that it does not know: none comes at close, but a FLUSH for
+ * every close of a descriptor, which ends the process's fcntl locks, and a RELEASE after the last,
+ * which ends the rest.
  */
 #ifndef FS_ADVISORY_H
 #define FS_ADVISORY_H
@@ -54,7 +54,7 @@ void advisory_release(struct advisory *file);
 /* No RELEASE will come any more; after holds_end(). `leave`: as there. */
 void advisories_end(struct face *face, bool leave);
 
-/* Who polls one of them is to ask again. */
+/* Pollers of these files are to ask again. */
 void advisories_wake(struct face *face);
 void advisory_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 

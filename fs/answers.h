@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * answers.h - messages to the kernel: answers, and notices to processes that poll. They are kept
- * back until the loop lets them out, after each request and at the end of a turn. So no process
- * hears of a change that is not recorded.
+ * back until the loop lets them out, after each request and at the end of a turn. So no process can
+ * notice an unrecorded change.
  */
 #ifndef FS_ANSWERS_H
 #define FS_ANSWERS_H
@@ -35,7 +35,7 @@ void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_
 /* After a crash: the messages of the store's last commit leave. The kernel refuses an answer that
  * it has already. */
 void answers_emit_again(struct face *face);
-/* The device is closed. */
+/* The device is closed: drops all messages. */
 void answers_end(struct face *face);
 
 #endif

@@ -3,9 +3,9 @@
  * attributes.c - what stat(2) says of each kind of node, and what chmod(2) and
  * chown(2) make of it.
  *
- * A lock has one owner and two modes: the directory's, and one for all its doors. They
- * stand in ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a
- * change shows on every host after that time.
+ * A lock has one owner and two modes: the directory's, and one for all its doors. They are kept in
+ * ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a change shows
+ * on every host after that time.
  */
 #include "text.h"
 
@@ -126,7 +126,7 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 
 /* ---- reading them ---- */
 
-/* Those of a lock, which may change, and not of one entry, which does not. */
+/* The attributes of a lock, which may change; those of an entry do not. */
 static bool may_change(const struct node *node)
 {
 	return node->kind != NODE_ENTRY && lock_of(node)->kind == NODE_LOCK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * budget.h - how much memory users can make the daemon keep. Who ends the daemon takes
- * everybody's locks away, so whatever a user has kept here as long as he likes is allocated
- * here, at his cost, and refused beyond a limit.
+ * budget.h - how much memory users can make the daemon keep. A user who exhausts the daemon's
+ * memory takes all locks away, so objects that users can keep for any time are allocated here,
+ * charged to the user, and refused beyond a limit.
  *
- * A mount has two: of what is open, and of the requests that wait for the ensemble, so
- * that who has opened too much can still look, fsync and close. Takers, and what hangs on
- * them, have the engine's limit (LC_USER_BYTES_MAX); names have node.h's.
+ * A mount has two budgets: for open files, and for requests that wait for the ensemble, so that a
+ * user with too many open files can still look, fsync and close. Takers and their data have the
+ * engine's limit (LC_USER_BYTES_MAX); names have node.h's.
  */
 #ifndef FS_BUDGET_H
 #define FS_BUDGET_H
@@ -29,11 +29,11 @@ struct budget {
 
 /* Zeroed. NULL: errno is ENFILE or ENOMEM. */
 void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
-/* The same of what costs a descriptor, too. */
+/* The same for an object that also has a descriptor. */
 void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size);
 /* It costs so much more from now on: 0, or -ENFILE. */
 int budget_add(void *memory, size_t bytes);
-/* The user who pays for it. */
+/* The user it is charged to. */
 uid_t budget_uid(const void *memory);
 /* NULL is nothing. */
 void budget_free(void *memory);

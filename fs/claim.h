@@ -8,9 +8,9 @@
  *   fcntl    the process, or for an OFD lock the   F_UNLCK, or any close of the file by
  *            open file                             the process, or the last close
  *
- * A claim is the holder of a hold. One process may lock a file in both ways, and on a
- * local file neither would see the other: its two claims have one hold together. Two
- * claims of one kind never have: they conflict as those of two processes do.
+ * A claim is the holder of a hold. One process may lock a file in both ways, which on a local file
+ * do not conflict: its two claims share one hold. Two claims of one kind never share a hold: they
+ * conflict as those of two processes do.
  *
  *   ask     same mode        other mode
  *   flock   nothing to do    gives back, and asks anew at the end of the queue
@@ -23,7 +23,7 @@
  *        └───────────────────────────► [shared] ◄── fcntl: both ways ──► [exclusive]
  *                                          └──────────── claim_drop() ──────────┴──► gone
  *
- * Once the lock is lost, every request by the claim gets EIO until it is dropped, as by every
+ * Once the lock is lost, every request by the claim gets EIO until the claim is dropped, like every
  * other use of the descriptor.
  */
 #ifndef FS_CLAIM_H

@@ -29,8 +29,8 @@ int64_t clock_read_ns(clockid_t id)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-/* Never less than it was: what was slept once stays so. Rather too much than too little,
- * a later clock only shortens leases. */
+/* Never less than before: time slept does not shrink. Rather too much than too little, a later
+ * clock only shortens leases. */
 static int64_t slept_ns(void)
 {
 	static int64_t slept;

@@ -11,8 +11,8 @@
  *
  * where the difference is the time that was slept, since those two are slewed alike.
  *
- * Its seconds differ from those of the clocks that timers run by: no wait for a moment of
- * this clock is as long as it says. Whoever has waited looks at the clock again.
+ * Its seconds differ from those of the clocks that timers run by: a wait for a moment of this clock
+ * may end early or late. After a wait read the clock again.
  */
 #ifndef FS_CLOCK_H
 #define FS_CLOCK_H

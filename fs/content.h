@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * content.h - what is read from open files and directories, as it was when they were
- * opened or rewound. It never changes; open files of one user that read the same of the
- * same node have it together, so that a thousand times `value` costs that user it once.
- * Not with other users: what one has cannot be charged to another.
+ * content.h - the text of open files and directories, as it was when they were opened or rewound.
+ * It never changes. Open files of one user with the same text of the same node share it, so that a
+ * thousand times `value` costs the user one text. Users do not share texts, since each is charged
+ * for the own ones.
  */
 #ifndef FS_CONTENT_H
 #define FS_CONTENT_H
@@ -35,8 +35,8 @@ struct contents {
 		*latest; /* `latest`: what each user last read of each node, while it is open */
 };
 
-/* A copy of it, or what the user has open with just that: with one reference of the
- * caller's. NULL: errno, as of budget_alloc(). */
+/* A copy of it, or the user's open text if that is equal: with one reference for the caller. NULL:
+ * errno, as of budget_alloc(). */
 const struct content *content_get(struct contents *contents, const struct node *node, uid_t uid,
                                   const char *data, size_t len);
 /* NULL is nothing. */

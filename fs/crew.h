@@ -52,18 +52,18 @@ struct job *crew_jobs(struct crew *crew);
 /* How children run, those at work and those to come; not those that are left alone with a job. */
 enum crew_rank {
 	CREW_ORDINARY, /* as everybody; at first */
-	CREW_FIRST,    /* with a larger part of the time than others, who go on, too */
+	CREW_FIRST,    /* with a larger part of the time than others, which go on, too */
 	CREW_REALTIME, /* before all others but those of a higher real-time priority: the caller */
 };
 #define CREW_REALTIME_PRIORITY 1
 void crew_rank(struct crew *crew, enum crew_rank rank);
-/* `whose` tells the jobs' users, unless they stand there already: NULL. */
+/* `whose` gives the jobs' users; NULL if they are set already. */
 void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count);
 /* True: no child is at work any more, except for those that were left. */
 bool crew_tend(struct crew *crew);
-/* The children that are at work stop. Those that were left go on. */
+/* The children that are at work stop. Children that were left go on. */
 void crew_stop(struct crew *crew);
-/* How many sit alone with a job. */
+/* How many children were left alone with a job. */
 int crew_left(const struct crew *crew);
 
 #endif

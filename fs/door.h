@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * door.h - the names in a lock by which it is taken, what each takes, how long it waits, and
- * how long it may hold at most and at least:
+ * door.h - the names of doors in a lock: the mode of each, how long it waits, and how long it may
+ * hold at most and at least:
  *
  *     lock@30s    lock@30s,most=10m,least=1m    try@least=1m    flock@most=10m
  *
@@ -21,16 +21,16 @@
 struct door {
 	enum lc_mode mode;
 	int64_t wait_us;  /* 0: not at all; LC_FOREVER */
-	bool joins;       /* reentrant: what its own process or an ancestor holds is enough */
+	bool joins;       /* reentrant: a hold of its own process or an ancestor is enough */
 	bool advisory;    /* opening it takes nothing: flock(2) and fcntl(2) do */
 	int64_t most_us;  /* the lock is lost when it has been held for so long; LC_FOREVER */
 	int64_t least_us; /* it is not given back before it has been held for so long; 0 */
 };
 
-/* 0; -ENOENT: not a door; -EINVAL: would be one, but what stands behind the @ is malformed. */
+/* 0; -ENOENT: not a door; -EINVAL: would be a door, but the text after the @ is malformed. */
 int door_parse(const char *name, struct door *ret_door);
 
-/* Those that ls shows. NULL ends them. */
+/* The doors that ls shows. NULL ends the list. */
 extern const char *const door_names[];
 
 #endif

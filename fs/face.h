@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * face.h - what the files that serve FUSE requests share.
+ * face.h - the common header of the files that serve FUSE requests.
  *
  *   ops     the operations' table, lookup, mkdir, rmdir
- *   attributes  what stat(2) says; chmod, chown
+ *   attributes  stat(2), chmod, chown
  *   dir     opendir, readdir
  *   file    open, read, write ... : which kind of file it is
- *   text    the open file of everything that is no door; value: who may write it
+ *   text    the open file of everything that is not a door; value: who may write it
  *   hold    one taker: the request that waits, its place in the queue, its holders
  *   handle  the open file of a door
- *   advisory  the open file of the door flock; claim: who has the lock by it
- *   held    what a descriptor by which a lock is held answers
+ *   advisory  the open file of the door flock; claim: an owner that has the lock by it
+ *   held    the answers of a descriptor that holds a lock
  *   locks   the open file of .zklockfs/locks; walk: all locks of the mount, one after the other;
  *           viewer: which of them a user may see; row: a line of columns
- *   story   what a taker goes through, for the log and .zklockfs/history
+ *   story   the life of a taker, for the log and .zklockfs/history
  *   parked  a request that waits for an answer of the ensemble
  *   stored  objects that outlive this process
  *   pending  the bytes of requests that are not answered; answers: of the answers; inbox: which
  *           of many requests is served first
  *   fh      the numbers of open files
- *   content  what is read from open files and directories; budget: who pays for them
+ *   content  the text of open files and directories; budget: the memory charged to users
  *
  * A request has one owner and gets one answer. No handler waits.
  */
@@ -122,7 +122,7 @@ static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- parked.c ---- */
 
-/* By whom the request of an open file has the lock at the moment; NULL: nobody. */
+/* The holder by which a request of an open file has the lock at the moment; NULL: none. */
 typedef struct lc_taker *held_taker_fn(const void *file, fuse_req_t req);
 
 /* A request that waits for an answer of the ensemble.
@@ -186,10 +186,10 @@ struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, con
                        void (*refuse)(fuse_req_t req, int error));
 /* The call was made, or could not be: r < 0 answers the request. */
 void park_call(struct parked *parked, int r);
-/* For park_call(): a write, made by go() when it is its user's turn, now or later; what it needs
- * stands in `parked`. It returns as the lc_ functions do. */
+/* For park_call(): a write, made by go() when it is its user's turn, now or later; its arguments
+ * are in `parked`. It returns as the lc_ functions do. */
 int park_write(struct parked *parked, int (*go)(struct parked *parked));
-/* Those whose turn has come, or who have waited for it too long. */
+/* Writes whose turn has come, or which have waited for it too long. */
 void parked_process(struct face *face);
 int64_t parked_wait(const struct face *face);
 /* No turn comes any more. */
@@ -200,7 +200,7 @@ void unpark(struct parked *parked);
 bool unpark_succeeded(struct parked *parked, int err);
 /* After unpark(): something has changed. No interrupt ends the calls that follow. */
 void parked_commit(struct parked *parked);
-/* Who asks. */
+/* The user that asks. */
 uid_t parked_uid(const struct parked *parked);
 void parked_free(struct parked *parked);
 /* Both answer the request and free. */
@@ -214,14 +214,14 @@ int evict_entry(struct parked *parked, lc_done_fn *done);
 
 /* ---- attributes.c ---- */
 
-#define TIMEOUT_S 1.0            /* what another host changes shows after this */
+#define TIMEOUT_S 1.0            /* changes of another host show after this */
 #define TIMEOUT_STATIC_S 86400.0 /* names that every lock has */
 
-/* Whoever may write in a directory may take the lock; and who may take it may read its
+/* A user that may write in a directory may take the lock; a user that may take it may read its
  * token. */
 mode_t attributes_door_mode(mode_t mode);
 struct lc_attributes attributes_of_lock(const struct face *face, const struct node *lock);
-/* What was just read of a lock; and that it is not there, whereupon its node may go. */
+/* A lock was just read; or it does not exist, and its node may go. */
 void attributes_learn(const struct face *face, struct node *lock, const struct lc_lock_info *info);
 void attributes_unlearn(const struct face *face, struct node *lock);
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat);
@@ -279,7 +279,7 @@ void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, uint64_t
 void handle_release(struct handle *handle);
 /* No RELEASE will come any more; after holds_end(). */
 void handles_end(struct face *face);
-/* Who polls one of them is to ask again. */
+/* Pollers of these files are to ask again. */
 void handles_wake(struct face *face);
 /* Of holds that doors have: for hold_stored_carry(). */
 extern const struct hold_kind handle_kind;
@@ -302,10 +302,10 @@ void held_read(struct lc_taker *taker, const struct cursor *cursor, struct face 
                fuse_req_t req, struct node *node, size_t size, off_t off);
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
                 size_t size);
-/* `taker_of` is asked when its turn has come: turn.h. */
+/* `taker_of` is called when its turn has come: turn.h. */
 void held_fsync(const void *file, held_taker_fn *taker_of, struct face *face, fuse_req_t req,
                 struct node *node);
-/* `asked`: for which events; `waits`: who polls will be woken, should they come later. */
+/* `asked`: the events; `waits`: the poller will be woken if they come later. */
 void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked,
                bool waits);
 

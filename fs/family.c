@@ -190,7 +190,7 @@ void family_limit(uint64_t most)
 	most_fds = most;
 }
 
-/* What was given back, at the place of its number. */
+/* Pidfds that were given back, by pid. */
 #define SPARES 16
 
 static struct spare {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * family.h - which process sends a request, and from which ones it descends. FUSE tells the number
- * of the thread, 0 when that is not visible here.
+ * family.h - which process sends a request, and its ancestors. FUSE gives the number of the thread,
+ * 0 when that is not visible here.
  *
- * The loop asks nothing of another process that can wait. exec closes what is
- * close-on-exec while it holds its process's exec_update_lock, and a FUSE file gets a
- * FLUSH then, from us or from a filesystem that hangs; a process that waits for that
- * lock waits as long, and for ever if it is this daemon, which then owes the answer. In
- * /proc/PID (Linux 6.18, tried one by one)
+ * The loop reads nothing of another process that can wait. exec closes close-on-exec files while it
+ * holds its process's exec_update_lock, and a FUSE file of this mount, or of a filesystem that
+ * hangs, gets a FLUSH then. A process that waits for that lock waits as long, and for ever if it is
+ * this daemon, which has to answer the FLUSH. In /proc/PID (Linux 6.18, tried one by one)
  *
  *   wait        stat, environ, maps, smaps, auxv, wchan, stack, syscall, io, personality,
  *               attr/, map_files/; fd/N, exe, cwd, root, ns/ when they are followed or read;
@@ -43,16 +42,16 @@ struct caller {
 };
 
 /* The next three are for requests that the thread itself waits for: otherwise its number may be
- * another thread's by now. What they tell may be 10 ms old. */
+ * another thread's by now. Their results may be 10 ms old. */
 
 /* Its process; 0: not visible. */
 pid_t family_process(pid_t thread);
 /* Its process and command, without `start`. */
 void family_see(pid_t thread, struct caller *ret_caller);
-/* With `start`, which stands in stat: only while the thread is in an open(2), flock(2) or
- * fcntl(2) that we have not answered. Then its process is not in exec, which ends all other
- * threads before it takes the lock, and can end none that waits for us. Not so in a FLUSH,
- * which exec itself may send, nor in a READ or WRITE, which need not be waited for. */
+/* With `start`, which is read from stat: only while the thread is in an open(2), flock(2) or
+ * fcntl(2) that we have not answered. Then its process is not in exec, which ends all other threads
+ * before it takes the lock, and can end none that waits for us. Not so in a FLUSH, which exec
+ * itself may send, nor in a READ or WRITE, which need not be waited for. */
 void family_identify(pid_t thread, struct caller *ret_caller);
 
 struct ancestry {

@@ -25,7 +25,7 @@
 #define LOOK_US 10000
 #define LOOK_SLOWLY_US 500000
 #define LOOK_SLOWLY_AFTER_US 3000000
-/* Nobody was found, and yet the door was not closed: a look takes this part of the time. */
+/* No process was found, but the door was not closed: each scan takes this part of the time. */
 #define LOOK_SELDOM 20
 /* Without a daemon it waits for those who hang no longer than this. */
 #define HANGS_US 60000000
@@ -45,8 +45,7 @@ struct guard {
 	bool quiet;                /* the last round found nobody */
 };
 
-/* The lease is as good as over, or there is none: whoever holds has lost. False: nobody
- * holds. */
+/* The lease is as good as over, or there is none: all holders have lost. False: nobody holds. */
 static bool lose_all(struct page *page)
 {
 	int used = atomic_load(&page->used);
@@ -94,8 +93,8 @@ static bool any_held(const struct page *page)
 	return false;
 }
 
-/* The timer's clock may be slewed, by a tenth at most, and the lease's is not: what is left
- * is waited for in ever smaller parts. */
+/* The timer's clock may be slewed, by a tenth at most, and the lease's is not: the wait for the
+ * rest is made in ever smaller parts. */
 static int64_t part_of(int64_t left_us)
 {
 	return left_us > 8000 ? left_us - left_us / 8 : left_us;
@@ -137,10 +136,10 @@ static void end_look(struct guard *guard, const struct round_lost *lost)
 	guard->look_us = now + pause;
 }
 
-/* While the lease ends, SIGKILL must not come too late: those whom it ends are themselves more
- * than the machine can run. So for that long, and no longer, everybody else may be kept from the
- * processors. Losses that users bring about as often as they like, by evicting each other, are
- * not worth that. */
+/* While the lease ends, SIGKILL must not come too late: the processes to be killed may themselves
+ * overload the machine. So for that long, and no longer, everybody else may be kept from the
+ * processors. Losses that users bring about as often as they like, by evicting each other, are not
+ * worth that. */
 static enum crew_rank rank_of(const struct guard *guard, int64_t now)
 {
 	int64_t left = guard->ended_us + guardian_lead_us(guard->on_lost) - now;
@@ -181,7 +180,7 @@ static int64_t next_look(const struct guard *guard, const struct round_lost *los
 	return lost->count > 0 ? guard->look_us : INT64_MAX;
 }
 
-/* Nobody is left to guard, and nobody will come. */
+/* No holder is left to guard, and none will come. */
 static bool is_over(const struct guard *guard, const struct round_lost *lost)
 {
 	if (guard->daemon || any_held(guard->page) || guard->looking)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * guardian.c - see guardian.h. The daemon's half: what it does here never waits.
+ * guardian.c - see guardian.h. The daemon's half, which never waits.
  */
 #include "guardian.h"
 

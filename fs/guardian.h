@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * guardian.h - stops those who lose their lock, early enough to be gone when the next
+ * guardian.h - stops the processes that lose their lock, so early that they are gone when the next
  * holder starts: -o on_lost=term|kill.
  *
  * A small process of its own, forked before anything else is set up, so that it acts
- * when the lease runs out whether the daemon is running, stopped or dead. Both share
- * a page: the daemon writes the lease's deadline and who holds; the guardian looks at
- * it when the deadline it knows comes near.
+ * when the lease runs out whether the daemon is running, stopped or dead. Both share a page: the
+ * daemon writes the lease's deadline and the holders; the guardian reads it when the deadline that
+ * it knows comes near.
  *
  *            deadline - 2.5 s        - 0.8 s        deadline
  *   term         SIGTERM                SIGKILL (2 s after SIGTERM)
  *   kill                                SIGKILL
  *
- * A holder that may hold for so long at most has a deadline of its own. Nobody gets its lock
- * before it is gone, so it is stopped from then on, and not before.
+ * A holder with a longest time (most=) has a deadline of its own. The lock is not given away before
+ * the holder is gone, so it is stopped from that deadline on, not before.
  *
- * These are stopped: of the processes that have the lost door open, its opener, the
- * opener's descendants, and those that descend from nobody known, once the opener has
- * ended (a child outlives its parent). Never
+ * Of the processes that have the lost door open, these are stopped: its opener, the opener's
+ * descendants, and once the opener has ended, processes without a known ancestor (a child outlives
+ * its parent). Never
  *
- *   - one whose nearest opener of that door holds it still;
- *   - one that the taker's own user might not signal, by kill(2);
- *   - a stranger, while the opener lives: a descriptor can be sent to anybody, asked
- *     for or not.
+ *   - a process whose nearest opener of that door still holds the lock;
+ *   - a process that the taker's own user may not signal, by kill(2);
+ *   - an unrelated process, while the opener lives: a descriptor can be sent to any process.
  *
- * Of a `flock` door the opener is who took the lock by fcntl(2), or opened the file that
- * flock(2) locks; those who have it open and hold nothing are left alone.
+ * For a `flock` door the opener is the process that took the lock by fcntl(2), or opened the file
+ * that flock(2) locks; processes that have it open and hold nothing are left alone.
  *
  * A file can be open where /proc does not show it (on its way over a socket, behind a
- * mapping, with io_uring): nobody is stopped for that. So the lost entry does not go
- * because nobody was found, but by the last close, or when the session would have ended.
+ * mapping, with io_uring): no process is stopped for that. So the lost entry is not deleted when no
+ * process is found, but by the last close, or when the session would have ended.
  */
 #ifndef FS_GUARDIAN_H
 #define FS_GUARDIAN_H
@@ -60,7 +59,7 @@ static inline int64_t guardian_lead_us(enum on_lost on_lost)
 	return 0;
 }
 
-/* The daemon says by itself that somebody has held for too long. So long the guardian waits for
+/* The daemon itself reports a holder that has held for too long. The guardian waits so long for
  * that. */
 #define GUARDIAN_PATIENCE_US 200000
 
@@ -71,7 +70,8 @@ struct guardian;
 
 /* 0, or -errno. The child closes every descriptor it has but its own. */
 int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian);
-/* `clean`: nobody holds any more. Otherwise it stays until the deadline and acts. */
+/* `clean`: there is no holder any more. Otherwise the guardian stays until the deadline and acts.
+ * */
 void guardian_end(struct guardian *guardian, bool clean);
 
 /* All for the daemon; a NULL guardian is no guardian. */
@@ -80,17 +80,17 @@ void guardian_mounted(struct guardian *guardian, int mount_id, const char *devic
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
 /* A process that has a door open. */
 struct guarded {
-	uid_t uid; /* of the taker; the process may be another's, who gave it the file */
+	uid_t uid; /* of the taker; another user's process may have got the file */
 	struct process_id process;
 	uint64_t ino;     /* of the door's file */
 	int64_t until_us; /* it may hold so long; INT64_MAX */
 };
 
-/* Holds now: a slot; or it cannot be guarded: -ENOLCK for too many, -ESHUTDOWN when the
- * guardian is dead. While its request is pending. */
+/* The process holds now. Returns a slot; -ENOLCK: too many are guarded; -ESHUTDOWN: the guardian is
+ * dead. While its request is pending. */
 int guardian_hold(struct guardian *guardian, const struct guarded *who);
-/* Has a door open that one can have without holding, and shall not be taken for a loser:
- * a slot, or as above. While its request is pending. */
+/* The process has a door open that needs no hold, and must not be taken for a loser. Returns a
+ * slot, or as above. While its request is pending. */
 int guardian_see(struct guardian *guardian, const struct guarded *who);
 /* The slot's process may hold until another time. */
 void guardian_limit(struct guardian *guardian, int slot, int64_t until_us);
@@ -99,8 +99,8 @@ void guardian_release(struct guardian *guardian, int slot);
 /* The turn is recorded: the slots that were released in it may be used again. A process that takes
  * over finds the slots of all recorded holders, and frees the others. */
 void guardian_free_released(struct guardian *guardian);
-/* Lost: the deadline came, or before it, evicted or with the session. Who has it open is
- * stopped, until it is released. */
+/* The lock is lost: at the deadline, or before it, by an eviction or with the session. Processes
+ * that have the door open are stopped until the slot is released. */
 void guardian_lose(struct guardian *guardian, int slot);
 
 /* For the loop's poll(2), -1 without one. When it is readable: listen, false if the
@@ -113,10 +113,10 @@ bool guardian_listen(struct guardian *guardian);
 /* The other half goes on; a slot that somebody has, or -1. */
 void guardian_carry(struct carry *carry, struct guardian **guardian);
 int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot);
-/* All who have a slot were read. Other slots are those of a daemon that crashed before it had
- * recorded who has them, or no longer: they are free. */
+/* All owners of slots were read. The other slots had no recorded owner when the daemon crashed:
+ * they are free. */
 void guardian_carried(struct guardian *guardian);
-/* The guardian stops, or has stopped, who has it. */
+/* The guardian stops, or has stopped, the slot's process. */
 bool guardian_has_lost(const struct guardian *guardian, int slot);
 
 #endif

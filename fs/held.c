@@ -128,8 +128,8 @@ static void waiters_told(void *ctx, int err, bool waiters)
 	parked_free(parked);
 }
 
-/* Whether somebody waits behind it only the ensemble knows, so it is asked only for those
- * who want to know. */
+/* Only the ensemble knows whether a taker waits behind it, so it is asked only for polls for
+ * POLLPRI. */
 void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked, bool waits)
 {
 	struct hold *hold = holder->hold;

@@ -160,7 +160,7 @@ int holds_init(struct face *face);
 /* Ends the lingering holds of a process (0: of all processes) for a lock (NULL: for all locks): the
  * process asks in another way now. */
 void holds_drop(struct face *face, pid_t pid, const char *lock);
-/* Ends the kept holds: the mount goes. */
+/* Ends the kept holds, when the mount ends. */
 void holds_drop_kept(struct face *face);
 /* Ends the lingering holds for an open file of the flock door, which is closed: those of one owner,
  * or all if it is NULL. */
@@ -176,7 +176,7 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
 
 /* ---- for holder.c and hold_carry.c ---- */
 
-/* Changes the state, and with it the lists that the hold stands in. */
+/* Changes the state, and moves the hold to the lists of that state. */
 void hold_step(struct hold *hold, enum hold_state to);
 /* Ends the hold: its taker leaves the queue, or gives the lock back. */
 void hold_free(struct hold *hold);

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 /* The most time between a signal and the same signal from the keeper, which may be slow on a busy
- * machine: what is taken for another signal ends all locks. */
+ * machine: a mistake for a second signal would end all locks. */
 #define REPEATS_US 10000000
 
 static int keeper_socket = -1;

@@ -108,8 +108,8 @@ void linger_end(struct linger *linger, struct lingering *lingering)
 	lingering->state = NOT_LINGERING;
 	if (!watched)
 		return;
-	/* Closing is not enough: a child that was just forked has it open for a while, too,
-	 * and so long the epoll would tell of it. */
+	/* Closing is not enough: a child that was just forked has it open for a while, too, and
+	 * until it closes, the epoll would report it. */
 	(void)epoll_ctl(linger->fd, EPOLL_CTL_DEL, lingering->pidfd, NULL);
 	close(lingering->pidfd);
 }

@@ -2,15 +2,13 @@
  *
  * linger.h - a place in the queue that stays there though nobody has the file open.
  *
- * A process whose open was interrupted has its place for a while longer: the place *lingers*.
- * SIGCHLD, ^Z, strace and freezers all interrupt an open, and bash, dash, ksh and
- * Python then simply open again: without this they would begin again at the end of
- * the queue. It lingers for LINGER_US while others are before it, and for
- * LINGER_HEAD_US once it has the lock, since then everybody waits. It is given up at once
- * when the process ends, which a pidfd tells.
+ * A process whose open was interrupted keeps its place for a while: the place *lingers*. SIGCHLD,
+ * ^Z, strace and freezers all interrupt an open, and bash, dash, ksh and Python then simply open
+ * again: without this they would begin again at the end of the queue. It lingers for LINGER_US
+ * while others are before it, and for LINGER_HEAD_US once it has the lock, since then everybody
+ * waits. It is given up at once when the process ends, which a pidfd tells.
  *
- * A lock whose door says how long it is held at least is *kept* until then, whatever becomes of
- * the process that had it.
+ * A lock whose door has a least time is *kept* until then, even if the process that had it ends.
  */
 #ifndef FS_LINGER_H
 #define FS_LINGER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * lock_dir.h - what stands in the directory of every lock beside the locks below: its doors
- * (door.h) and these files. Pure.
+ * lock_dir.h - the files in the directory of every lock, beside the locks below: its doors (door.h)
+ * and these files. Pure.
  */
 #ifndef FS_LOCK_DIR_H
 #define FS_LOCK_DIR_H

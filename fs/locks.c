@@ -293,7 +293,7 @@ void locks_end(struct face *face, bool leave)
 
 /* ---- over a reload ---- */
 
-/* Whoever reads asks again. */
+/* A reader reads again. */
 void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
 	struct locks_file *file =

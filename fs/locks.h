@@ -3,9 +3,8 @@
  * locks.h - the open file of .zklockfs/locks: one line for each lock below the root that is
  * held or waited for, by whomever.
  *
- * It is read like a pipe, from the start to the end once. What is asked of the ensemble is
- * asked while somebody reads, so a reader that stops costs no more than LOCKS_ROOM and what
- * is on its way.
+ * It is read like a pipe, from the start to the end once. The ensemble is asked only during reads,
+ * so a reader that stops costs at most LOCKS_ROOM and the requests under way.
  */
 #ifndef FS_LOCKS_H
 #define FS_LOCKS_H

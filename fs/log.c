@@ -138,7 +138,7 @@ static bool admit_line(enum lc_level level)
 	return false;
 }
 
-/* Names are users' text: one line stays one line, and no terminal is told anything. */
+/* Names are users' text: one line stays one line, and no terminal gets control characters. */
 static void make_harmless(char *text)
 {
 	for (unsigned char *c = (unsigned char *)text; *c; c++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * log.h - the one sink of what the daemon has to say: stderr while somebody reads it there, syslog
- * afterwards. Each line names the mount and has a priority, also on a stderr that is the
- * journal's (sd-daemon(3)). Never blocks once the mount serves, not on a full pipe, a stopped
- * terminal, or a file on a disk or server that is slow: what cannot be written now is counted
- * and dropped. At most LOG_BURST errors in LOG_WINDOW_S, as many warnings, and as many
- * other lines; what is more is counted too.
+ * log.h - the only output for log lines: stderr while somebody reads it there, syslog afterwards.
+ * Each line names the mount and has a priority, also on a stderr that is the journal's
+ * (sd-daemon(3)). Never blocks once the mount serves, not on a full pipe, a stopped terminal, or a
+ * file on a disk or server that is slow: a line that cannot be written now is counted and dropped.
+ * At most LOG_BURST errors in LOG_WINDOW_S, as many warnings, and as many other lines; the rest is
+ * counted too.
  */
 #ifndef FS_LOG_H
 #define FS_LOG_H

@@ -20,7 +20,7 @@ static bool is_listed(const struct view_held *longest, size_t count, const char 
 	return false;
 }
 
-/* Holds stand in the order in which they were granted. */
+/* Holds are in the order of their grants. */
 static size_t find_held(const struct face *face, int64_t now, struct view_held *ret_longest,
                         int64_t *ret_oldest_us)
 {

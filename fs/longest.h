@@ -8,7 +8,7 @@
 
 #include "face.h"
 
-/* Fills in oldest_hold_us, oldest_wait_us, kept, longest and longest_count. What it points to lives
+/* Fills in oldest_hold_us, oldest_wait_us, kept, longest and longest_count. Its pointers are good
  * until something changes. */
 void longest_find(const struct face *face, struct view_held ret_longest[VIEW_LONGEST_MAX],
                   struct view_mount *ret_mount);

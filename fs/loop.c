@@ -227,8 +227,8 @@ static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
 	pending_put_off(loop->face, buffer);
 }
 
-/* The next request; returns as read(2) does. The clock is asked after the request was read, since
- * the request is answered by that reading. */
+/* The next request; returns as read(2) does. The clock is read after the request, since this
+ * reading decides the answer. */
 static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
 {
 	bool put_off = loop->put_off.size > 0;
@@ -377,7 +377,7 @@ static int64_t min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* What a turn polls. */
+/* The descriptors that a turn polls. */
 enum {
 	POLL_KERNEL,
 	POLL_SIGNALS,

@@ -14,7 +14,7 @@
 /* Its absolute path, malloced. A dead zklockfs there is taken off. NULL: not to
  * be mounted on, and why: *ret_why. */
 char *mountpoint_prepare(const char *path, const char **ret_why);
-/* A zklockfs stands there, alive or dead. */
+/* A zklockfs is mounted there, alive or dead. */
 bool mountpoint_is_zklockfs(const char *path);
 /* Its number and its device, such as "0:57", from mountinfo(5). */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32]);

@@ -317,7 +317,7 @@ static bool has_children(enum node_kind kind)
 	return kind == NODE_ROOT || kind == NODE_LOCK || kind == NODE_QUEUE || kind == NODE_ABOUT;
 }
 
-/* What it is called, and where. */
+/* Its name and place. */
 static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct node *node)
 {
 	uint64_t ino = node ? node->ino : 0, above = node && node->parent ? node->parent->ino : 0;
@@ -433,7 +433,7 @@ void nodes_carried(struct nodes *nodes)
 {
 	struct node *node, *next;
 
-	/* A node that goes may take those above it along: they stand before it. */
+	/* A node that is freed may free the nodes above it, too: they are before it in the list. */
 	HASH_ITER(by_ino, nodes->by_ino, node, next)
 		node_forget(nodes, node, 0);
 }

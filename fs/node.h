@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * node.h - inode numbers: what the kernel knows of the tree, and how often.
+ * node.h - inode numbers: the files that the kernel knows, and how many references it has.
  *
  * A node lives while the kernel remembers it (lookup count), or a child or an open
  * file needs it. The number of a name stays the same as long. The kernel forgets when it
@@ -11,8 +11,8 @@
  * Of locks and their files there are no more than the ensemble has. But names of doors with
  * a time can be made up without end, and entries come and go. So of these no more are kept
  * than NODE_TRANSIENT_MAX: those looked up longest ago, and not open, go although the kernel
- * knows their numbers. When it comes with one again it is told ESTALE; for a path it
- * then looks the name up anew by itself.
+ * knows their numbers. When it sends such a number again, it gets ESTALE; for a path it then looks
+ * the name up anew by itself.
  */
 #ifndef FS_NODE_H
 #define FS_NODE_H
@@ -90,7 +90,7 @@ struct node *node_get(struct nodes *nodes, struct node *parent, const char *name
 /* Its name is free for another one, with a number of its own: the kernel finds nothing in
  * a directory that was removed as long as it knows that by its number. */
 void node_unname(struct nodes *nodes, struct node *node);
-/* The lock was read, or is not there: it is cached, or no longer, whatever the kernel forgets. */
+/* The lock was read, or does not exist: it is cached, or no longer, independently of the kernel. */
 void node_cache(struct nodes *nodes, struct node *lock);
 void node_uncache(struct nodes *nodes, struct node *lock);
 /* Remembers the queue as it is in the snapshot. Takes the snapshot, which may be NULL. */

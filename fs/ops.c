@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * ops.c - the operations' table, and those that are about names: lookup, mkdir,
- * rmdir. All else that would change names is EPERM: what stands in a lock is not the
- * user's to make or remove.
+ * rmdir. All else that would change names is EPERM: users cannot make or remove the files in a
+ * lock.
  *
  * Deliberately absent: create (the kernel then sends MKNOD and OPEN, and a waiting
  * open does not hold the directory's lock), xattrs (ENOSYS spares the requests).
@@ -70,8 +70,8 @@ static struct node *find_remembered(struct face *face, const struct node *parent
 	return node && node->kind == NODE_LOCK && node->known ? node : NULL;
 }
 
-/* With one reference. A lock that was made anew is another one: what is open of the former
- * is not a file of this one. */
+/* With one reference. A lock that was made anew is another lock: files opened in the former one do
+ * not belong to it. */
 static struct node *lock_node(struct face *face, struct node *parent, const char *name,
                               int64_t czxid)
 {
@@ -461,8 +461,8 @@ static int remove_lock(struct parked *parked)
 	                parked, &parked->call);
 }
 
-/* Write permission on the parent, which the kernel has checked, is not enough: the engine
- * looks whose the lock is, and the one above. */
+/* Write permission on the parent, which the kernel has checked, is not enough: the engine checks
+ * the owners of the lock and of the lock above. */
 static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 {
 	struct face *face = face_of(req);

@@ -198,7 +198,7 @@ static bool complain_more(int *ret_status, int status, const char *format, const
 	snprintf(line, sizeof(line), format, detail);
 	for (char *c = line; *c; c++)
 		if ((unsigned char)*c < 0x20)
-			*c = '?'; /* one line, whatever was typed */
+			*c = '?'; /* one line, for any input */
 	fputs(line, stderr);
 	fprintf(stderr, status == EXIT_USAGE ? "; try zklockfs --help\n" : "\n");
 	*ret_status = status;

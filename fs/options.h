@@ -33,7 +33,7 @@ struct options {
 	uid_t uid; /* of locks that other clients have made */
 	gid_t gid;
 	mode_t umask;
-	struct fuse_args fuse_args; /* what libfuse and the kernel are told */
+	struct fuse_args fuse_args; /* options for libfuse and the kernel */
 };
 
 /* `mountpoint`: where the mount is already; NULL: it is as given, and free. True: go on. False:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * order.h - in which order processes are looked at: first the descendants of those who have
- * lost, since they have a lost door open most of all; and of those, as of all others, one
- * process of each user in turn, so that nobody waits for all the processes of another user. Pure.
+ * order.h - the order in which processes are scanned: first the descendants of losers, since these
+ * most probably have a lost door open; and among these, as among all others, one process of each
+ * user in turn, so that no user waits for all the processes of another. Pure.
  */
 #ifndef FS_ORDER_H
 #define FS_ORDER_H

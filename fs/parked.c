@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * parked.c - a request that waits for an answer of the ensemble. Interrupted, it is
- * answered EINTR at once; the engine bounds how long it can wait otherwise. What writes may
- * have to wait for its turn before that: turn.h.
+ * answered EINTR at once; the engine bounds how long it can wait otherwise. Writes may have to wait
+ * for their turn before that: turn.h.
  */
 #include "face.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pause.c - see pause.h: what there is, and whether it has jumped. How each is read:
+ * pause.c - see pause.h: the sources, and whether one has jumped. How each is read:
  * pause_sources.c.
  */
 #include "pause.h"
@@ -99,7 +99,7 @@ static void log_jump(const struct pause_source *source, int64_t off)
 		         source->name, (double)off / (double)SECOND_NS);
 }
 
-/* A source that tells of pauses that were none would make the mount connect anew for ever. */
+/* A source with false alarms would make the mount connect anew for ever. */
 static void count_jump(struct pause_source *source)
 {
 	int64_t now_ns = clock_now_us() * 1000;

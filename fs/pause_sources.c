@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pause_sources.c - how the things of pause.h are read. What is opened or mapped stays so
- * until the process ends.
+ * pause_sources.c - how the things of pause.h are read. Open files and mappings stay until the
+ * process ends.
  */
 #include "pause.h"
 

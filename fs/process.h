@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * process.h - one process that may be stopped: that it is the one which was meant, whose it
- * is, and a signal to it and to no other one.
+ * process.h - one process that may be stopped: its identity, its user, and a signal to it alone.
  */
 #ifndef FS_PROCESS_H
 #define FS_PROCESS_H
@@ -25,7 +24,7 @@ bool process_hold(pid_t pid, struct process_ref *ret_process);
 /* A running one. False: there is none of that number. */
 bool process_open(pid_t pid, struct process_ref *ret_process);
 void process_close(struct process_ref *process);
-/* It has not ended meanwhile: what was read of its number was of it. */
+/* It has not ended meanwhile: the files that were read by its number were its own. */
 bool process_runs(const struct process_ref *process);
 /* A number that no other process of this boot has; 0: the kernel tells none (before 6.9). */
 uint64_t process_number(const struct process_ref *process);

@@ -21,7 +21,7 @@ void resolver_init(struct resolver *resolver);
 /* "zk1,zk2:2182" as checked by options.c. 0 or -errno. */
 int resolver_begin(struct resolver *resolver, const char *servers);
 /* True: it is finished. *ret_addresses: "10.0.0.1:2181,[2001:db8::2]:2182", sorted, malloced,
- * or NULL when no name has one. *ret_problem: what was wrong with a name, malloced, or NULL. */
+ * or NULL when no name has one. *ret_problem: the problem with a name, malloced, or NULL. */
 bool resolver_read(struct resolver *resolver, char **ret_addresses, char **ret_problem);
 /* At work or not. The process ends when it finds that nobody listens; the caller reaps. */
 void resolver_stop(struct resolver *resolver);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * round.c - see round.h. All that looks at a process, or signals one, runs in a child of
- * the crew, with what was noted when it was forked.
+ * round.c - see round.h. All scans and signals run in a child of the crew, with the data of the
+ * moment when it was forked.
  */
 #include "round.h"
 
@@ -512,7 +512,7 @@ void round_begin(struct round *round)
 	find_kin(round);
 }
 
-/* Those that came meanwhile among them. */
+/* Including processes that came meanwhile. */
 static void look_at_all(struct round *round)
 {
 	static struct order_process all[CREW_JOBS_MAX];

@@ -3,7 +3,7 @@
  * row.h - a line of columns, as awk(1) and column(1) take it: words with a blank between
  * them. Pure.
  *
- * No word holds a blank of any kind or a control character, whatever users wrote, and none is
+ * No word contains a blank of any kind or a control character, for any text of users, and none is
  * empty. So the columns stay where they are, and a line stays a line. As in /proc/mounts, a byte
  * that cannot stand in a word is a backslash and three octal digits: of
  *

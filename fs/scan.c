@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.c - see scan.h. The inode number of a descriptor's file, and its mount, stand in
- * fdinfo, which waits for nobody. But everything else about the file stands there, too: each
- * entry of an epoll, each lock of a file. A process can have thousands of descriptors of
- * which each takes milliseconds to read. So where reading takes long, the device of each
- * file is asked for first, by statx(2) of fd/N. That always costs little, but it waits while
- * the process stands in exec, so it is not done everywhere.
+ * scan.c - see scan.h. The inode number of a descriptor's file, and its mount, are in fdinfo, which
+ * never blocks. But all other facts about the file are there, too: each entry of an epoll, each
+ * lock of a file. A process can have thousands of descriptors of which each takes milliseconds to
+ * read. So where reading takes long, the device of each file is read first, by statx(2) of fd/N.
+ * That always costs little, but it waits while the process is in exec, so it is not done
+ * everywhere.
  */
 #include "scan.h"
 
@@ -63,8 +63,8 @@ static size_t read_batch(DIR *dir, int *ret_fds)
 	return count;
 }
 
-/* The device of its file, as "0:57". False: it cannot be told. Nothing is asked for but where
- * the file is, so no filesystem is asked. */
+/* The device of its file, as "0:57". False: it cannot be told. Only the place of the file is read,
+ * so no filesystem gets a request. */
 static bool read_device(const struct open_file *file, char *ret_device, size_t size)
 {
 	struct statx st;

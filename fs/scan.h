@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.h - who has which file open, looked up in /proc. Never in the loop: where a process
- * stands in exec, or has many descriptors, all of this may take its time. No filesystem
- * but /proc is asked for anything.
+ * scan.h - who has which file open, looked up in /proc. Never in the loop: if a process is in exec,
+ * or has many descriptors, all of this may take long. No filesystem but /proc gets a request.
  */
 #ifndef FS_SCAN_H
 #define FS_SCAN_H

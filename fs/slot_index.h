@@ -26,7 +26,7 @@ struct slot_index {
 };
 
 void slot_index_build(struct slot_index *index, const struct page *page);
-/* Those that were filled since. */
+/* The slots that were filled since. */
 void slot_index_follow(struct slot_index *index);
 /* The first entry that may be of it, and then its next_of_...: others are among them, and
  * the same slot twice. */

@@ -5,8 +5,7 @@
 #include "slots.h"
 
 /* The daemon writes the rest while the word says that it is free, and before it answers the
- * OPEN. While somebody looks, slots are given back and taken anew, by those whose turn
- * has come. */
+ * OPEN. During a look slots may be given back and taken anew. */
 struct slot_now slots_look(const struct page *page, int slot)
 {
 	const struct slot *s = &page->slots[slot];

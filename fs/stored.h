@@ -21,7 +21,7 @@
 struct face;
 struct store;
 
-/* In the order in which they are read: each needs only what stands before it. */
+/* In the order in which they are read: each needs only those before it. */
 enum stored_kind {
 	STORED_NOT, /* it has no record */
 	STORED_MOUNT,

@@ -2,8 +2,8 @@
  *
  * story.c - see story.h.
  *
- * Texts that users wrote stand in these lines as one word each (row.h), so that no name of a lock
- * or of a program can look like a step that never was; the reason comes last.
+ * Each text of a user is one word in these lines (row.h), so that no name of a lock or of a program
+ * can look like another part of the line; the reason comes last.
  */
 #include "story.h"
 

@@ -14,7 +14,7 @@ struct stories {
 	struct lc *lc; /* NULL: it is gone */
 	int64_t (*clock_us)(void);
 	bool log_takes, audit; /* options */
-	bool leaves;           /* the mount: what is lost now is lost by that */
+	bool leaves;           /* the mount: locks lost from now on are lost by that */
 	struct history history;
 };
 

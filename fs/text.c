@@ -271,8 +271,8 @@ static int change_slots(struct parked *parked)
 	                 parked, &parked->call);
 }
 
-/* The file may have been opened long ago: whose the lock is, and whether it is still the same,
- * the engine looks at now. */
+/* The file may have been opened long ago: the engine checks the lock's owner, and whether it is the
+ * same lock, now. */
 static int write_slots(struct parked *parked, const struct text_file *file, const char *data,
                        size_t size)
 {

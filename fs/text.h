@@ -24,7 +24,7 @@ void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t 
 void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
                 const char *data, size_t size, off_t off);
 void text_release(struct text_file *file);
-/* Those that are still open. */
+/* The files that are still open. */
 void texts_end(struct face *face);
 
 void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored);

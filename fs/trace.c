@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of an operation and its file in a line; what is longer is cut. */
+/* Bytes of an operation and its file in a line; longer texts are cut. */
 #define TEXT_MAX 400
 
 /* A request that is not answered yet. */
@@ -140,7 +140,7 @@ static void print_path(FILE *out, const struct node *node)
 	fputs(node->parent ? node->name : "/", out);
 }
 
-/* How many bytes of the body stand before the name in the directory; -1: there is none. */
+/* The number of bytes in the body before the name in the directory; -1: there is none. */
 static ssize_t offset_of_name(uint32_t opcode)
 {
 	switch (opcode) {

@@ -3,9 +3,8 @@
  * view.h - what the text files read as. Pure: from what was learnt to text.
  *
  * Nothing that anybody wrote can make a second line or a second field: control
- * characters are '?', and the reason, the only free text, stands last. What is not
- * known is '-'. Times are RFC 3339 in UTC. Users are numbers: names would need a
- * look-up that may wait.
+ * characters are '?', and the reason, the only free text, stands last. Unknown values are '-'.
+ * Times are RFC 3339 in UTC. Users are numbers: names would need a look-up that may wait.
  */
 #ifndef FS_VIEW_H
 #define FS_VIEW_H

@@ -16,7 +16,7 @@
 /* Room for the lines before the groups, and for VIEWER_GROUPS_MAX groups. */
 #define STATUS_BYTES 16384
 /* The kernel writes out all groups of a process before it gives any: for 65536, as a user can
- * have in a container, that takes some 20 ms. What costs more than the first of these is
+ * have in a container, that takes some 20 ms. A look that costs more than the first of these is
  * followed by a rest so many times as long. */
 #define DEAR_NS 2000000
 #define REST 20

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * viewer.h - a user who looks at many locks by one file, and which of them this user may see:
- * those whose files the kernel would let the user open by their paths.
+ * viewer.h - a user who reads many locks by one file, and the locks that this user may see: those
+ * whose files the kernel would let the user open by their paths.
  */
 #ifndef FS_VIEWER_H
 #define FS_VIEWER_H

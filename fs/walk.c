@@ -2,10 +2,10 @@
  *
  * walk.c - see walk.h.
  *
- * The steps that are still to be told stand in a list, in the order of telling: locks,
- * and names of locks that are not asked about yet. At first it is the root alone. The first
- * name that is left becomes a lock when there is room for one more question; the names below a
- * lock come into the list right behind it, when it is answered.
+ * The steps that are still to be reported are in a list, in that order: locks, and names of locks
+ * that are not asked about yet. At first it is the root alone. The first name that is left becomes
+ * a lock when there is room for one more question; the names below a lock come into the list right
+ * behind it, when it is answered.
  *
  *   lock:  [NEW] ─► stat ─► list ─► its first holder, and the first who waits ─► [ANSWERED]
  *                    │ no children, or not for this user                          ▲
@@ -39,7 +39,7 @@ struct step {
 struct walk {
 	struct face *face;
 	struct viewer *viewer;
-	struct stored *stored; /* of the caller: what it keeps of the walk has changed */
+	struct stored *stored; /* of the caller: touched when the walk changes */
 	void (*answered)(void *ctx);
 	void *ctx;
 	struct step *steps;

@@ -18,20 +18,20 @@
 /* One lock that is held or waited for. */
 struct walk_lock {
 	const char *path;
-	bool closed; /* the ensemble closes it to this mount: nothing else is known */
+	bool closed; /* the ensemble denies this mount the lock: nothing else is known */
 	size_t holders, waiters;
 	struct lc_entry_info holder; /* the first of them; its znode is NULL */
-	int64_t waiting_since_ms; /* the first who waits, by the ensemble's clock; -1: not known */
+	int64_t waiting_since_ms;    /* the first waiter, by the ensemble's clock; -1: not known */
 };
 
 struct walk;
 
-/* `stored`: what the caller keeps of the walk is a part of that. `answered`: something has been
- * answered, and walk_next() may have more to tell. It is not called inside a call of the walk.
+/* `stored`: the caller's object, whose record includes the walk. `answered`: something has been
+ * answered, and walk_next() may return more. It is not called inside a call of the walk.
  * Takes the viewer. NULL: errno. */
 struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
                         void (*answered)(void *ctx), void *ctx);
-/* `engine`: it is still there; otherwise what was asked of it is gone already. */
+/* `engine`: the engine is still there; otherwise its questions are gone already. */
 void walk_end(struct walk *walk, bool engine);
 
 /* Asks on. */
@@ -41,8 +41,8 @@ void walk_ask(struct walk *walk);
 int walk_next(struct walk *walk, const struct walk_lock **ret_lock);
 bool walk_over(const struct walk *walk);
 
-/* It goes on where it was: what was asked about and is not told yet is asked about again. For one
- * that is read, as walk_begin(). */
+/* It goes on where it was: locks that were asked about and not reported yet are asked about again.
+ * For one that is read, as walk_begin(). */
 struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
                         struct stored *stored, void (*answered)(void *ctx), void *ctx);
 

@@ -74,7 +74,7 @@ static bool read_status(pid_t thread, struct who *ret_who)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* The name stands in the first line, and newlines in it are escaped. */
+	/* The name is in the first line, and newlines in it are escaped. */
 	process = value_of(text, "\nTgid:");
 	parent = value_of(text, "\nPPid:");
 	uids = value_of(text, "\nUid:");

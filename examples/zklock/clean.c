@@ -38,7 +38,8 @@ size_t clean_next(const char *text, wchar_t *ret_char)
 		*ret_char = L'?';
 		return 1;
 	}
-	/* What has no width of its own, an accent say, would be drawn into its neighbour. */
+	/* A character without a width of its own, such as an accent, would be drawn into its
+	 * neighbour. */
 	if (!iswprint((wint_t)*ret_char) || is_invisible(*ret_char) || wcwidth(*ret_char) < 1)
 		*ret_char = L'?';
 	return n;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * clean.h - text of others, made fit to be shown. Whoever takes a lock writes its reason and
- * whoever makes one chooses its name, on any host: neither may move a cursor, hide what
- * stands beside it, or begin a line of its own.
+ * clean.h - text of others, made fit to be shown. Any user on any host may choose a lock's name or
+ * a reason: these must not move the cursor, hide other text, or begin a line of their own.
  */
 #ifndef ZKLOCK_CLEAN_H
 #define ZKLOCK_CLEAN_H
@@ -16,8 +15,8 @@
 /* The text up to `size` bytes; `?` stands for what cannot be shown in this locale or is
  * invisible. Cut between two characters. Returns `buffer`. */
 const char *clean(char *buffer, size_t size, const char *text);
-/* For the next character of a text that may be anything: its bytes, 0 at the end. What is
- * not to be shown becomes `?`. */
+/* For the next character of a text that may be anything: its bytes, 0 at the end. Characters that
+ * must not be shown become `?`. */
 size_t clean_next(const char *text, wchar_t *ret_char);
 /* A backslash and three octal digits become the byte that they stand for, as in the files of
  * /proc and in .zklockfs/locks; in its place. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * entry.h - who stands in the queue of a lock, as its files tell.
+ * entry.h - the entries in the queue of a lock, read from its files.
  */
 #ifndef ZKLOCK_ENTRY_H
 #define ZKLOCK_ENTRY_H

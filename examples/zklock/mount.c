@@ -26,8 +26,8 @@ struct place {
 	bool trusted; /* to be found without being named */
 };
 
-/* By root, or by the user himself. Anybody may mount something of this name, which would be no
- * lock; and who mounts is told by the kernel, behind the source, which is the mounter's text. */
+/* By root, or by the user himself. Anybody may mount another filesystem under this name, without
+ * locks. The kernel shows the mounting user, behind the source, which is the mounter's text. */
 static bool is_trusted(const char *options)
 {
 	const char *user = strstr(options, ",user_id=");
@@ -57,7 +57,7 @@ static bool parse_line(const char *line, struct place *ret_place)
 	return true;
 }
 
-/* All that are mounted, in the order of mountinfo. */
+/* All mounts of zklockfs, in the order of mountinfo. */
 static size_t list_places(struct place **ret_places)
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -173,7 +173,7 @@ void mount_find(struct mount *mount, const char *given, const char *lock)
 	free(places);
 }
 
-/* What a lock has inside, which is often named by mistake. */
+/* The files in a lock, which are often named by mistake. */
 static bool is_inside(const char *word)
 {
 	static const char *const names[] = {"lock",  "shared", "try",   "reentrant", "flock",

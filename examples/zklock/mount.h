@@ -2,7 +2,7 @@
  *
  * mount.h - where the locks are mounted, and what their names are below that.
  *
- * What cannot be found ends the program, with a line that says why and a status of
+ * A mount or lock that cannot be found ends the program, with a line that says why and a status of
  * sysexits.h: 64 wrong use, 66 no such lock, 69 nothing is mounted, or its daemon is dead.
  */
 #ifndef ZKLOCK_MOUNT_H

@@ -3,7 +3,8 @@
  * run.c - see run.h.
  *
  * The command stays in the process group and session of zklock. So it reads the terminal,
- * is stopped by ^Z and gets ^C by itself; what a process sends to zklock alone is passed on.
+ * is stopped by ^Z and gets ^C by itself; signals that a process sends to zklock alone are passed
+ * on.
  */
 #include "run.h"
 
@@ -222,7 +223,7 @@ static void reap(struct running *self)
 		self->phase = DONE;
 }
 
-/* What comes from the terminal has reached the command already. */
+/* Signals from the terminal have reached the command already. */
 static void read_signals(struct running *self)
 {
 	struct signalfd_siginfo info;

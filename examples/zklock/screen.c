@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * screen.c - draws what top.h holds. Without colours; what is chosen is reversed. All texts
- * come from others and pass through put_text(), which lets nothing of them act.
+ * screen.c - draws what top.h holds. Without colours; the selected line is reversed. All texts come
+ * from others and pass through put_text(), which lets nothing of them act.
  */
 #include "top.h"
 
@@ -52,7 +52,7 @@ static int width_of_text(const char *text)
 	return width;
 }
 
-/* In so many places of the screen, filled up with blanks; what is cut ends in `~`. */
+/* In so many columns of the screen, padded with blanks; a cut text ends in `~`. */
 static void put_text(int y, int x, int width, const char *text, bool right)
 {
 	int whole = width_of_text(text), used = 0;

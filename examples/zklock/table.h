@@ -27,7 +27,7 @@ struct table {
 
 /* To be freed by table_free(). false and errno; EINVAL: the file is not as expected. */
 bool table_read(const struct mount *mount, struct table *ret_table);
-/* Of a text as the file would hold; it is changed. What it is `false` for is kept by nobody. */
+/* Parses a text like that of the file, and changes it. After `false` the table needs no free. */
 bool table_parse(char *text, struct table *ret_table);
 void table_free(struct table *table);
 

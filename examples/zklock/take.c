@@ -103,7 +103,7 @@ static void find_field(const char *line, const char *name, char *value, size_t s
 	}
 }
 
-/* Who has it, for the user's eyes; nothing if nobody can be found. */
+/* Prints the holder for the user; nothing if there is none. */
 static void tell_holder(const struct take *take, const struct lock *lock)
 {
 	char *text = mount_read(take->mount, lock->name, "holder"), shown[CLEAN_MAX];
@@ -177,7 +177,7 @@ static int open_door(const struct take *take, struct lock *lock)
 
 /* ---- taking ---- */
 
-/* What others see while this process waits: cut between two characters. */
+/* The reason that others see while this process waits, cut between two characters. */
 static void write_early_reason(const struct take *take, const struct lock *lock)
 {
 	size_t n = strlen(take->reason);
@@ -253,8 +253,8 @@ void take_release(struct take *take)
 	}
 }
 
-/* One round: all of them, each good still when the last has come. Those taken first may have
- * been lost while the others were waited for. */
+/* One round: all of them, each good still when the last has come. Locks taken first may have been
+ * lost while this process waited for the others. */
 static int take_round(struct take *take, struct lock **ret_failed)
 {
 	char shown[CLEAN_MAX];

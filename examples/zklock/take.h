@@ -3,8 +3,8 @@
  * take.h - several locks at once, one after the other in the order of their names. Since
  * everybody who comes by here does so in that order, no two wait for each other.
  *
- * The doors of all are opened before any lock is waited for. So a lock that is not there is
- * told at once, and not after ten minutes.
+ * The doors of all are opened before any lock is waited for. So a missing lock is reported at once,
+ * and not after ten minutes.
  */
 #ifndef ZKLOCK_TAKE_H
 #define ZKLOCK_TAKE_H

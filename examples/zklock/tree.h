@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* From now on; what was started and orphaned before is somebody else's. */
+/* From now on; processes that were orphaned before belong to others. */
 bool tree_adopt(void);
 /* Sends a signal to every descendant of this process. How many may not be signalled, as
  * they run for another user. */

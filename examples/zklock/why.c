@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * why.c - `zklock why`: what stands in the way of a taker that would not wait, see look.h.
- * It only looks: to try would be to take the lock, and to make others fail.
+ * why.c - `zklock why`: the obstacles of a taker that does not wait, see look.h. It only looks: to
+ * try would be to take the lock, and to make others fail.
  */
 #include "look.h"
 

@@ -85,7 +85,7 @@ static _Noreturn void misused(void)
 	errx(EX_USAGE, "try zklock --help");
 }
 
-/* What is closed stays closed for the command, but no lock becomes its standard output. */
+/* Closed files stay closed for the command, but no lock becomes its standard output. */
 static void fill_standard_files(void)
 {
 	int fd;

@@ -75,7 +75,7 @@ static void start_look(struct session *self)
 		snprintf(self->top.message, sizeof(self->top.message), "%s", strerror(errno));
 }
 
-/* What is shown is another thing now: read it at once. */
+/* Another list is shown now: read it at once. */
 static void look_anew(struct session *self)
 {
 	job_end(&self->look);

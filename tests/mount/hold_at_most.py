@@ -12,7 +12,7 @@ import select
 import signal
 import time
 
-from harness import Stopwatch, check, check_equal, check_errno, run, spawn, until
+from harness import SLOWNESS, Stopwatch, check, check_equal, check_errno, run, spawn, until
 
 STUBBORN = 'trap "" TERM; exec 9<>"$1" || exit 75; touch "$2"; sleep 1000'
 SLEEPY = 'exec 9<>"$1" || exit 75; touch "$2"; exec sleep 1000'
@@ -31,7 +31,7 @@ def each_door(a, b):
         holder = a.take('doors', door).held()
         waiter = b.take('doors', 'lock@30s,most=1h').held()
         check(waiter.when - before >= 1, f'{door}: held for {waiter.when - before} s')
-        check(waiter.when - before < 4, f'{door}: {waiter.when - before} s')
+        check(waiter.when - before < 4 * SLOWNESS, f'{door}: {waiter.when - before} s')
         until(lambda: ended(a, 'doors') == ('lost', 'held\\040too\\040long'), 'the history')
         for call in (('pread', 64, 0), ('write', b'x'), ('fsync',)):
             check_errno(errno.EIO, holder.do, *call)
@@ -49,11 +49,11 @@ def polled(a):
     poll.register(fd, 0)
     watch = Stopwatch()
     check(poll.poll(20000)[0][1] & select.POLLERR, 'poll')
-    watch.check(0.8, 4, 'poll')
+    watch.check(0.8, 4 * SLOWNESS, 'poll')
     check_errno(errno.EIO, os.read, fd, 64)
     # Given back before the time is over, it is nobody's loss.
     os.close(fd)
-    os.close(os.open(a.path('polled', 'lock@most=1s'), os.O_RDWR))
+    os.close(os.open(a.path('polled', 'lock@most=1h'), os.O_RDWR))
     check_equal(ended(a, 'polled'), ('closed', '-'), 'closed in time')
 
 
@@ -71,9 +71,9 @@ UPGRADE = '''
 import errno, fcntl, os, sys, time
 fd = os.open(sys.argv[1], os.O_RDWR)
 fcntl.lockf(fd, fcntl.LOCK_SH)
-time.sleep(2)
+time.sleep(float(sys.argv[2]))
 fcntl.lockf(fd, fcntl.LOCK_EX)
-time.sleep(2)
+time.sleep(float(sys.argv[2]))
 os.read(fd, 64)
 '''
 
@@ -117,7 +117,7 @@ def lose(case, server, mode, fault):
     check_equal(loser.returncode, -wanted, f'{lock}: by which signal')
     least = 3.9 if fault == 'stubborn' else 2
     # SIGKILL may be late on a busy machine; the end of the lease is not what stops the others.
-    watch.check(least, 30 if fault == 'stubborn' else 10, lock)
+    watch.check(least, (30 if fault == 'stubborn' else 10) * SLOWNESS, lock)
     if fault == 'stopped':
         check(not waiter.answered(), 'nobody gives it on')
         a.send(signal.SIGCONT)
@@ -133,8 +133,9 @@ def extended(case, server):
     """With a guardian: who has a new lock is not stopped at the end of the former one."""
     a = case.mount(server, 'extended', options=['on_lost=kill'])
     a.mkdir('extended')
-    holder = spawn(['python3', '-c', UPGRADE, a.path('extended', 'flock@most=3s')])
-    check_equal(holder.wait(30), 0, 'the shared lock had its end, the exclusive one has another')
+    most = int(3 * SLOWNESS)
+    holder = spawn(['python3', '-c', UPGRADE, a.path('extended', f'flock@most={most}s'), str(most * 2 / 3)])
+    check_equal(holder.wait(30 * SLOWNESS), 0, 'the shared lock had its end, the exclusive one has another')
     a.unmount()
 
 

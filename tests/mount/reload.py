@@ -12,8 +12,12 @@ import threading
 from fcntl import F_UNLCK, F_WRLCK, LOCK_EX, LOCK_SH, LOCK_UN
 
 from clan import Clan
-from harness import Stopwatch, check, check_equal, run, until
+from harness import SLOWNESS, Stopwatch, check, check_equal, run, until
 from locker import Locker
+
+# Of limits that begin before a reload and end after it.
+LIMIT = int(6 * SLOWNESS)
+BRIEF = int(3 * SLOWNESS)
 
 
 def waiters(case, server):
@@ -22,41 +26,44 @@ def waiters(case, server):
     mount = case.mount(server, session='30s')
     mount.mkdir('build')
 
-    def queued(count):
-        until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
+    def queued(count, lingering=0):
+        counts = (count, count - lingering) if SLOWNESS > 1 else (count,)
+        until(lambda: len(server.entries('build')) in counts, f'{count} in the queue')
 
     holder = mount.take('build').held()
     token = holder.token()
     holder.do('write', b'a reason\n')
     takers = []
-    for door in ('lock', 'lock@6s', 'lock', 'lock@1h', 'lock', 'lock'):
+    watch = Stopwatch()
+    for door in ('lock', f'lock@{LIMIT}s', 'lock', 'lock@1h', 'lock', 'lock'):
         takers.append(mount.take('build', door))
         queued(len(takers) + 1)
     first, limited, interrupted, killed, comes_back, last = takers
-    watch = Stopwatch()
     comes_back.kill(signal.SIGUSR1)
     comes_back.refused(errno.EINTR)
     before = server.entries('build')
     mount.reload()
     check_equal(holder.token(), token, 'the token')
     check('a reason' in mount.read('build', 'holder'), 'the reason is lost')
-    check_equal(server.entries('build'), before, 'the queue')
+    after = server.entries('build')
+    # The place that is only kept lingers for 2 s, which a slow machine may need for a reload.
+    check(after == before or SLOWNESS > 1 and after == before[:5] + before[6:], f'the queue: {before} and {after}')
     again = mount.take('build')     # another process, at the end
-    queued(8)
+    queued(8, lingering=1)
     check(not any(taker.answered() for taker in takers), 'a waiter does not wait')
     interrupted.kill(signal.SIGUSR1)
-    interrupted.refused(errno.EINTR, 1)
+    interrupted.refused(errno.EINTR, SLOWNESS)
     killed.kill()
-    killed.gone(1)
+    killed.gone(SLOWNESS)
     comes_back.kill()
-    comes_back.gone(1)
-    queued(6)
+    comes_back.gone(SLOWNESS)
+    queued(6, lingering=1)
     mount.reload()                  # the place of the interrupted one lingers
     interrupted.kill()
-    interrupted.gone(1)
+    interrupted.gone(SLOWNESS)
     queued(5)
     limited.refused(errno.ETIMEDOUT)
-    watch.check(5, 9, 'lock@6s')
+    watch.check(LIMIT, LIMIT + 3 * SLOWNESS, 'the time limit')
     holder.release()
     for taker in (first, last, again):
         taker.held()
@@ -107,15 +114,15 @@ def doors(case, server):
     mount.mkdir('kept')
     mount.rest()
     watch = Stopwatch()
-    mount.take('kept', 'try@least=3s').held().release()
+    mount.take('kept', f'try@least={BRIEF}s').held().release()
     mount.mkdir('brief')
-    brief = mount.take('brief', 'lock@most=3s').held()
+    brief = mount.take('brief', f'lock@most={BRIEF}s').held()
     mount.reload()
     behind = mount.take('kept')
     brief.token()
     check(not behind.answered(), 'what is kept was to be had')
     behind.held()
-    watch.check(2.8, 5, 'kept over a reload')
+    watch.check(BRIEF - 0.2, BRIEF + 2 * SLOWNESS, 'kept over a reload')
 
     def lost():
         try:
@@ -123,7 +130,7 @@ def doors(case, server):
         except OSError as err:
             return err.errno == errno.EIO
     until(lost, 'it is held too long')
-    watch.check(2.8, 6, 'held over a reload')
+    watch.check(BRIEF - 0.2, BRIEF + 3 * SLOWNESS, 'held over a reload')
     behind.release()
     brief.release()
 

@@ -40,7 +40,7 @@ static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
 
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 {
-	char text[1024], file[32], *rest;
+	char text[1024], file[32], *command, *rest;
 	unsigned long long start;
 	char state;
 	int parent;
@@ -51,17 +51,21 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 	if (pid <= 0 || !read_proc(pid, file, text, sizeof(text)))
 		return false;
 	/* The name in brackets may itself hold brackets and blanks. */
+	command = strchr(text, '(');
 	rest = strrchr(text, ')');
-	if (!rest || sscanf(rest + 1,
-	                    " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	                    "%*d %*d %*d %llu",
-	                    &state, &parent, &start) != 3)
+	if (!command || !rest ||
+	    sscanf(rest + 1,
+	           " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+	           "%*d %*d %*d %llu",
+	           &state, &parent, &start) != 3)
 		return false;
 	*ret_ancestry = (struct ancestry){
 		.parent = parent,
 		.start = start,
 		.ended = state == 'Z' || state == 'X',
 	};
+	snprintf(ret_ancestry->command, sizeof(ret_ancestry->command), "%.*s",
+	         (int)(rest - command) - 1, command + 1);
 	return true;
 }
 
@@ -107,28 +111,30 @@ pid_t family_process(pid_t thread)
 	return thread > 0 ? remember_thread(thread)->caller.process.pid : 0;
 }
 
-static struct remembered *read_command(pid_t thread)
+void family_see(pid_t thread, struct caller *ret_caller)
 {
-	struct remembered *entry = remember_thread(thread);
-	struct caller *caller = &entry->caller;
+	struct remembered *entry;
+	struct caller *caller;
 	char text[64];
 
+	if (thread <= 0) {
+		*ret_caller = (struct caller){.command = "-"};
+		return;
+	}
+	entry = remember_thread(thread);
+	caller = &entry->caller;
 	if (!entry->seen && caller->process.pid > 0 &&
 	    read_proc(caller->process.pid, "comm", text, sizeof(text)))
 		snprintf(caller->command, sizeof(caller->command), "%.*s", (int)strlen(text) - 1,
 		         text); /* without the newline that /proc adds */
 	entry->seen = true;
-	return entry;
-}
-
-void family_see(pid_t thread, struct caller *ret_caller)
-{
-	*ret_caller = thread > 0 ? read_command(thread)->caller : (struct caller){.command = "-"};
+	*ret_caller = *caller;
 	ret_caller->process.start = 0;
 }
 
 void family_identify(pid_t thread, struct caller *ret_caller)
 {
+	struct remembered *entry;
 	struct ancestry ancestry;
 	struct caller *caller;
 
@@ -136,9 +142,13 @@ void family_identify(pid_t thread, struct caller *ret_caller)
 		*ret_caller = (struct caller){.command = "-"};
 		return;
 	}
-	caller = &read_command(thread)->caller;
-	if (caller->process.start == 0 && family_ancestry(caller->process.pid, &ancestry))
+	entry = remember_thread(thread);
+	caller = &entry->caller;
+	if (caller->process.start == 0 && family_ancestry(caller->process.pid, &ancestry)) {
 		caller->process.start = ancestry.start;
+		strcpy(caller->command, ancestry.command);
+		entry->seen = true;
+	}
 	*ret_caller = *caller;
 }
 

@@ -58,6 +58,7 @@ struct ancestry {
 	pid_t parent;
 	uint64_t start; /* in clock ticks since boot: with the pid, the process itself */
 	bool ended;     /* a zombie */
+	char command[LC_COMMAND_MAX + 1];
 };
 
 /* By stat, which may wait: not for the loop. */

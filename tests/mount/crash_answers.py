@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Requests that nobody has answered when the daemon is killed: what only asks is answered by the next
-daemon; so is a lock that is confirmed; a change that was asked for may have been made, and is EIO;
-and what no daemon had read is served as ever."""
+"""Requests without an answer when the daemon is killed. The next daemon answers those that only
+read, and confirms a lock. A change may have been made or not: EIO. Requests that no daemon had read
+are served as usual."""
 
 import errno
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The daemon is killed at numbered points all through it, also while it takes over, under processes
-that take locks by every door, wait, are interrupted and poll. They write down what they had and
-when; from that alone it is decided that no two held at a time, that tokens rise, and that
-nobody was told of an error. $ZKLOCKFS_KILLS is how often each of the mounts is killed."""
+"""The daemon is killed at numbered points of its whole run, also while it takes over, under
+processes that take locks by every door, wait, are interrupted and poll. They record what they had
+and when; these records alone must show that no two held at a time, that tokens rise, and that no
+process got an error. $ZKLOCKFS_KILLS is how often each of the mounts is killed."""
 
 import contextlib
 import errno

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""When the daemon was killed and another one cannot go on, everything is as without a keeper, and at
-once: waiters get ECONNABORTED, holders ENOTCONN, on_lost acts in time, the lock passes on, and the
-keeper ends by the signal that ended the daemon. That is when the daemon hangs or fails, when it
-crashes too often, when one request kills it twice, and when the lease is over. What users do
-while nobody serves counts afterwards."""
+"""When a killed daemon cannot be replaced, everything is at once as without a keeper: waiters get
+ECONNABORTED, holders ENOTCONN, on_lost acts in time, the lock passes on, and the keeper ends by the
+daemon's signal. This is so when the new daemon hangs or fails, after too many crashes, when one
+request kills two daemons, and when the lease is over. Actions of users meanwhile count
+afterwards."""
 
 import contextlib
 import errno

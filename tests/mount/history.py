@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`.zklockfs/history` tells of the holds that have ended how they ended, who had the lock, how long
-it took, and why; each user of the user's own. `-o audit` writes the same into the log, however
-many there are; without it the log has none of it."""
+"""`.zklockfs/history` has the holds that have ended: how, whose, how long, and why; for each user
+the user's own. `-o audit` writes the same to the log, without a limit; without this option the log
+has no such lines."""
 
 import os
 import re

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door says how long it is held at least: lock@least=3s. Nobody has the lock before, whether it
-was closed or its process was killed; everybody sees why; an eviction and the end of the mount end
-it."""
+"""A door with a least time: lock@least=3s. Nobody gets the lock before, whether it was closed or
+its process was killed. Everybody sees why. An eviction, or the end of the mount, ends it."""
 
 import errno
 import functools

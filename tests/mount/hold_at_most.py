@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door says how long it is held at most: lock@most=2s. Then the lock is lost as by an eviction:
-EIO, poll, on_lost, also while the daemon is stopped; and the next one holds when the former one
-is gone."""
+"""A door with a longest time: lock@most=2s. Then the lock is lost as by an eviction: EIO, poll,
+on_lost, also while the daemon is stopped. The next one holds when the former one is gone."""
 
 import errno
 import fcntl

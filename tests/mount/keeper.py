@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The process that was started is a keeper, which starts the daemon. Whoever started it
-sees no difference: signals, also those of a terminal and to both, systemd's protocol, the exit
-status, the command in the background. When the keeper is killed the daemon goes on."""
+"""The process that was started is a keeper, which starts the daemon. Its parent sees no difference:
+in signals, also those of a terminal or to both processes, in systemd's protocol, in the exit
+status, in the command in the background. When the keeper is killed the daemon goes on."""
 
 import errno
 import os

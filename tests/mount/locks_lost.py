@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`.zklockfs/locks` while the ensemble is away: whoever reads gets what was known and then an error,
-soon, never an end that looks like the true one; and the rest when the ensemble is back. A signal
-ends the wait at once, and so does the end of the mount."""
+"""`.zklockfs/locks` while the ensemble cannot be reached: a reader gets the known part and then
+soon an error, never a false end of the file; and the rest when the ensemble is back. A signal ends
+the wait at once, and so does the end of the mount."""
 
 import errno
 import os

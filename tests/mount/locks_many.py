@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A thousand locks in `.zklockfs/locks` are read in well under a second, by several at once too, and
-nobody who takes a lock waits for that. A reader that stops costs little, and one user only so
-much."""
+"""A thousand locks in `.zklockfs/locks` are read in well under a second, by several at once too,
+and no taker waits for that. A reader that stops costs little, and each user has a limit."""
 
 import errno
 import os

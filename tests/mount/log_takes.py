@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The log in words: each line names the mount; a start and a new session are said; a loss says of
-whom, since when and why; with `-o log_takes` there is a line for each grant, release and refusal, however
-many there are, and no program's or lock's name makes up one that was none."""
+"""The log in words: each line names the mount; a start and a new session have a line; the line of a
+loss names the taker, the time and the cause; with `-o log_takes` each grant, release and refusal
+has a line, without a limit, and no name of a program or a lock can forge one."""
 
 import ctypes
 import errno

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whoever takes a lock does not wait behind all that another user writes at the same time: of one
-user no more than a few writes are under way, others wait for their turn, and have it."""
+"""A taker does not wait behind all the writes of another user: only a few writes of one user are
+under way at a time, the others wait for their turn, and get it."""
 
 import mmap
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Another program takes over a mount (SIGUSR2), and nobody notices: holders of every door hold
-with the token they had, waiters keep their places and their time limits and can be
-interrupted, and whatever is open stays what it was."""
+"""Another program takes over a mount (SIGUSR2), and no user notices: holders of every door keep
+lock and token, waiters keep their places and their time limits and can be interrupted, and open
+files stay as they were."""
 
 import errno
 import os

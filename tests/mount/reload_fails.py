@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program that says that it can take over, and then does not: it ends, crashes, hangs, cannot be
-started any more, or reads another state than it was asked about. The keeper starts the old one
-again, and nobody loses anything; nor does it count as a crash."""
+"""A program says that it can take over, and then does not: it ends, crashes, hangs, cannot be
+started again, or reads another state than it has checked. The keeper starts the old one again, and
+no lock is lost. This does not count as a crash."""
 
 import os
 import re

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Ten reloads in a row under jobs that take a lock on two mounts and count their tokens: there
-are never two holders, tokens rise, and nobody gets an error, whatever else is asked and written. A holder that reads all the time
-waits for no longer than a moment; and so it is with 2,000 who wait. In the end the daemon
-leaves as one that was never reloaded."""
+"""Ten reloads in a row under jobs that take a lock on two mounts and count their tokens: there are
+never two holders, tokens rise, and no job gets an error, also beside reads and writes of other
+kinds. A holder that reads all the time waits only for a moment, also with 2,000 waiters. In the end
+the daemon ends like one that was never reloaded."""
 
 import multiprocessing
 import os

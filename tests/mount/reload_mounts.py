@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A daemon in the background, one that shows its requests (-d), one with credentials, and one of
-another user than root are reloaded as any other, and leave as any other."""
+"""A daemon in the background, one with -d, one with credentials, and one of another user than root
+are reloaded like any other, and end like any other."""
 
 import os
 import re

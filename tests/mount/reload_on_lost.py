@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""After a reload the guardian goes on, with all whom it guards: who loses the lock is stopped,
-also when the daemon is dead, and nobody else is. Who held before can be evicted."""
+"""After a reload the guardian goes on with all its processes: losers are stopped, also when the
+daemon is dead, and no other process is. Earlier holders can be evicted."""
 
 import contextlib
 from fcntl import LOCK_EX

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A reload that cannot be: the program that stands there now is missing, is none, crashes, or does
-not like what it is to take over. The old one goes on, says why, and nobody notices. No state,
-however broken, makes the new one do anything but say no. A mount without a keeper asks twice."""
+"""A reload that is not possible: the new program is missing, is not a program, crashes, or refuses
+the state. The old one goes on, says why, and no user notices. A broken state never makes the new
+program do anything but refuse. A mount without a keeper asks twice."""
 
 import fcntl
 import os

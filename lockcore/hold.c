@@ -19,7 +19,7 @@ bool lc_holds(struct lc_taker *taker)
 	if (taker->state != TAKER_HELD)
 		return false;
 	now = lc_now(lc);
-	if (now >= taker->until_us) {
+	if (now >= taker->hold_until_us) {
 		loss_by_limit(taker); /* the timer is late */
 		return false;
 	}
@@ -33,7 +33,7 @@ void lc_limit(struct lc_taker *taker, int64_t until_us)
 {
 	if (taker->state != TAKER_HELD)
 		return;
-	taker->until_us = until_us;
+	taker->hold_until_us = until_us;
 	entry_touch(&taker->entry);
 	timer_set(&taker->entry.lc->timers, &taker->limit, until_us);
 }

@@ -418,8 +418,8 @@ static bool is_limit(int64_t time_us)
 
 static bool has_good_times(const struct state_taker *taker, const struct state_session *session)
 {
-	return is_past(taker->asked_us, session) && is_limit(taker->limit_us) &&
-	       is_limit(taker->until_us) && is_limit(taker->limit_at_us) &&
+	return is_past(taker->asked_us, session) && is_limit(taker->wait_until_us) &&
+	       is_limit(taker->hold_until_us) && is_limit(taker->limit_at_us) &&
 	       is_limit(taker->recheck_at_us) && taker->held_since_ms >= -1 &&
 	       taker->held_since_ms <= STATE_TIME_MAX;
 }

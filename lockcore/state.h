@@ -85,7 +85,7 @@ enum state_of_entry { STATE_ABSENT, STATE_UNKNOWN, STATE_PRESENT };
 struct state_taker {
 	uint64_t id;
 	uint64_t replaces; /* 0: nobody */
-	int64_t meant, asked_us, limit_us, until_us;
+	int64_t meant, asked_us, wait_until_us, hold_until_us;
 	int64_t limit_at_us, recheck_at_us; /* the timers; LC_FOREVER: not set */
 	uint64_t charged_bytes;
 	int64_t czxid, held_since_ms;

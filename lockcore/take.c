@@ -98,8 +98,8 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	taker->meant = request->czxid;
 	taker->immediate = request->wait_us == 0;
 	taker->asked_us = now;
-	taker->limit_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
-	taker->until_us = LC_FOREVER;
+	taker->wait_until_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
+	taker->hold_until_us = LC_FOREVER;
 	entry->pid = request->pid;
 	entry->uid = request->uid;
 	entry->mode = request->mode;

@@ -162,8 +162,8 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 	taker->entry.first &= state == TAKER_LEFT && old == TAKER_HELD;
 	timer_clear(&lc->timers, &taker->limit);
 	timer_clear(&lc->timers, &taker->recheck);
-	if (state == TAKER_WAITING && taker->limit_us != LC_FOREVER)
-		timer_set(&lc->timers, &taker->limit, taker->limit_us);
+	if (state == TAKER_WAITING && taker->wait_until_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
 	leave_front(taker);
 }
 
@@ -174,8 +174,8 @@ void taker_enter(struct lc_taker *taker)
 	DL_APPEND(taker->entry.lock->takers, taker);
 	count_state(taker, +1);
 	tell_pace(lc);
-	if (taker->limit_us != LC_FOREVER)
-		timer_set(&lc->timers, &taker->limit, taker->limit_us);
+	if (taker->wait_until_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
 }
 
 /* ---- from one process to the next ---- */
@@ -239,10 +239,10 @@ void taker_save(const struct lc_taker *taker, struct state_record *saved)
 	out->loss = saved_loss(taker->loss);
 	out->error = taker->error;
 	out->replaces = taker->replaces ? taker->replaces->entry.id.number : 0;
-	out->until_us = saved_limit(taker->until_us);
+	out->hold_until_us = saved_limit(taker->hold_until_us);
 	out->meant = taker->meant;
 	out->asked_us = taker->asked_us;
-	out->limit_us = saved_limit(taker->limit_us);
+	out->wait_until_us = saved_limit(taker->wait_until_us);
 	out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;
 	out->recheck_at_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER;
 	out->charged_bytes = taker->charge.bytes;
@@ -254,7 +254,7 @@ void taker_save(const struct lc_taker *taker, struct state_record *saved)
 	/* It waits, as after taker_lose(). */
 	out->flags &= ~(uint32_t)(STATE_TAKER_DUE | STATE_TAKER_UNSEEN);
 	out->held_since_ms = -1;
-	out->limit_at_us = out->limit_us;
+	out->limit_at_us = out->wait_until_us;
 	out->recheck_at_us = LC_FOREVER;
 }
 
@@ -296,8 +296,8 @@ int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	taker->meant = saved->meant;
 	taker->immediate = saved->flags & STATE_TAKER_IMMEDIATE;
 	taker->asked_us = saved->asked_us;
-	taker->limit_us = saved->limit_us;
-	taker->until_us = saved->until_us;
+	taker->wait_until_us = saved->wait_until_us;
+	taker->hold_until_us = saved->hold_until_us;
 	taker->entry.wanted = wants_entry(taker);
 	DL_APPEND(taker->entry.lock->takers, taker);
 	count_state(taker, +1);

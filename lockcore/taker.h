@@ -47,8 +47,8 @@ struct lc_taker {
 	/* What was asked for. */
 	int64_t meant; /* the czxid of the lock; 0: any of that name */
 	int64_t asked_us;
-	int64_t limit_us;             /* when its time is up; LC_FOREVER */
-	int64_t until_us;             /* HELD: when it loses the lock; LC_FOREVER */
+	int64_t wait_until_us;        /* when its time is up; LC_FOREVER */
+	int64_t hold_until_us;        /* HELD: when it loses the lock; LC_FOREVER */
 	struct lc_taker *replaces;    /* shared and held: this one is to take its place */
 	struct lc_taker *replaced_by; /* and the way back */
 	lc_taken_fn *taken;

@@ -93,8 +93,8 @@ static void what_is_asked_for(void **state)
 	assert_string_equal(taker->entry.reason, "x?y");
 	assert_int_equal(taker->meant, 77);
 	assert_int_equal(taker->asked_us, rig->now_us);
-	assert_int_equal(taker->limit_us, rig->now_us + SECOND);
-	assert_true(taker->until_us == LC_FOREVER);
+	assert_int_equal(taker->wait_until_us, rig->now_us + SECOND);
+	assert_true(taker->hold_until_us == LC_FOREVER);
 	assert_false(taker->immediate);
 	assert_true(rig->quota.entry_bytes > 0);
 	takers_leave(rig, taker);
@@ -104,7 +104,7 @@ static void what_is_asked_for(void **state)
 	                                                 .command = "",
 	                                                 .reason = ""});
 	assert_null(taker->entry.reason);
-	assert_true(taker->limit_us == LC_FOREVER);
+	assert_true(taker->wait_until_us == LC_FOREVER);
 }
 
 /* ---- at once or not at all ---- */
@@ -211,9 +211,10 @@ static void patience_of_a_short_session(void **state)
 	struct rig *rig = *state;
 
 	rig->lc.config.session_timeout_us = 3 * SECOND;
-	assert_int_equal(takers_take(rig, 1, LC_EXCLUSIVE, 0)->limit_us, rig->now_us + SECOND);
+	assert_int_equal(takers_take(rig, 1, LC_EXCLUSIVE, 0)->wait_until_us, rig->now_us + SECOND);
 	rig->lc.config.session_timeout_us = 15 * SECOND;
-	assert_int_equal(takers_take(rig, 2, LC_EXCLUSIVE, 0)->limit_us, rig->now_us + 2 * SECOND);
+	assert_int_equal(takers_take(rig, 2, LC_EXCLUSIVE, 0)->wait_until_us,
+	                 rig->now_us + 2 * SECOND);
 }
 
 /* ---- holding for a while ---- */

@@ -554,13 +554,13 @@ static void saves(void **state)
 	assert_true(image.held_since_ms > 0);
 	assert_true(image.limit_at_us == LC_FOREVER);
 	assert_int_equal(image.recheck_at_us, rig->now_us + 20 * MS);
-	assert_true(image.until_us == LC_FOREVER);
+	assert_true(image.hold_until_us == LC_FOREVER);
 	taker->entry.lock->unseen = NULL;
 	takers_answer_list(rig, "#2-1");
-	taker->until_us = STATE_TIME_MAX + 1; /* later than ever is never */
-	assert_true(saved(taker).until_us == LC_FOREVER);
-	taker->until_us = STATE_TIME_MAX;
-	assert_int_equal(saved(taker).until_us, STATE_TIME_MAX);
+	taker->hold_until_us = STATE_TIME_MAX + 1; /* later than ever is never */
+	assert_true(saved(taker).hold_until_us == LC_FOREVER);
+	taker->hold_until_us = STATE_TIME_MAX;
+	assert_int_equal(saved(taker).hold_until_us, STATE_TIME_MAX);
 	rig->lc.config.loss_lead_us = SECOND;
 	taker_lose(taker);
 	image = saved(taker);

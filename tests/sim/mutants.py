@@ -740,12 +740,12 @@ mutant(39, 'held_beyond_its_end', 'take.c',
        '\t\t;\n',
        sim())
 mutant(39, 'end_not_checked_at_use', 'hold.c',
-       'if (now >= taker->until_us) {',
+       'if (now >= taker->hold_until_us) {',
        'if (0) {',
        sim())
 mutant(39, 'end_before_it_holds', 'hold.c',
-       '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\ttaker->until_us',
-       '\ttaker->until_us',
+       '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\ttaker->hold_until_us',
+       '\ttaker->hold_until_us',
        HOLD_END)
 
 # ---- 18: unknown outcomes ----
@@ -1247,12 +1247,12 @@ mutant(38, 'guard_of_a_hand_off_forgotten', 'entry.c',
        'if (0)',
        ADOPT_CHANGED)
 mutant(38, 'end_forgotten_at_use', 'taker.c',
-       'taker->until_us = saved->until_us;',
-       'taker->until_us = LC_FOREVER;',
+       'taker->hold_until_us = saved->hold_until_us;',
+       'taker->hold_until_us = LC_FOREVER;',
        ADOPT)
 mutant(38, 'lost_entry_without_a_limit', 'taker.c',
        'out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;',
-       'out->limit_at_us = out->limit_us;',
+       'out->limit_at_us = out->wait_until_us;',
        ADOPT)
 mutant(38, 'end_of_a_hold_forgotten', 'taker.c',
        'if (saved->limit_at_us != LC_FOREVER)',
@@ -1313,8 +1313,8 @@ mutant(40, 'loss_not_recorded', 'loss.c',
        '\ttaker->entry.gone = true;',
        sim('operators'))
 mutant(40, 'limit_not_recorded', 'hold.c',
-       '\ttaker->until_us = until_us;\n\tentry_touch(&taker->entry);',
-       '\ttaker->until_us = until_us;',
+       '\ttaker->hold_until_us = until_us;\n\tentry_touch(&taker->entry);',
+       '\ttaker->hold_until_us = until_us;',
        ADOPT)
 mutant(40, 'order_not_recorded', 'taker.c',
        '\tsaved_move(lock->lc, &taker->entry.saved);\n',

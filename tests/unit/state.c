@@ -57,8 +57,8 @@ static struct state_record a_taker(uint64_t id, uint8_t state, uint8_t entry)
 	record.fixed.taker = (struct state_taker){
 		.id = id,
 		.asked_us = NOW - 5,
-		.limit_us = LC_FOREVER,
-		.until_us = LC_FOREVER,
+		.wait_until_us = LC_FOREVER,
+		.hold_until_us = LC_FOREVER,
 		.limit_at_us = LC_FOREVER,
 		.recheck_at_us = LC_FOREVER,
 		.held_since_ms = -1,
@@ -430,8 +430,8 @@ static void bad_takers(void **unused)
 	TAKER(WAITING, STATE_ABSENT, taker->replaces = 7);
 	TAKER(WAITING, STATE_ABSENT, taker->replaces = 5);
 	TAKER(WAITING, STATE_ABSENT, taker->asked_us = NOW + 1);
-	TAKER(WAITING, STATE_ABSENT, taker->limit_us = -1);
-	TAKER(WAITING, STATE_ABSENT, taker->until_us = INT64_MAX - 1);
+	TAKER(WAITING, STATE_ABSENT, taker->wait_until_us = -1);
+	TAKER(WAITING, STATE_ABSENT, taker->hold_until_us = INT64_MAX - 1);
 	TAKER(WAITING, STATE_ABSENT, taker->limit_at_us = INT64_MAX - 1);
 	TAKER(WAITING, STATE_ABSENT, taker->recheck_at_us = INT64_MIN);
 	TAKER(WAITING, STATE_ABSENT, taker->held_since_ms = 1);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge.h - what the judge's files know of each other, and nobody else.
+ * judge.h - the common header of the judge's files alone.
  *
- *   judge      who holds, who is granted, who loses; the order of judging
- *   sight      what can be seen in the trees: who stands there, who could hold
+ *   judge      holds, grants and losses; the order of judging
+ *   sight      what the trees show: the entries, and those that could hold
  *   answers    errors and questions: each with a reason
- *   overdue    what takes too long, and what is left at the end
- *   order      who has to wait for whom, now and before
- *   ledger     what stands in the locks' data
- *   marks      entries that somebody takes away
+ *   overdue    steps that take too long, and leftovers at the end
+ *   order      which taker has to wait for which, now and before
+ *   ledger     the locks' data
+ *   marks      evicted entries
  *
  * Bounds count from the last moment of trouble for the mount in question.
  */
@@ -17,14 +17,14 @@
 
 #include "sim.h"
 
-#define LOOK_US 250000     /* how often slow wrongs are looked for */
+#define LOOK_US 250000     /* how often slow faults are looked for */
 #define LAG_US 500000      /* a server without trouble shows what is committed */
-#define NOTICE_US 2000000  /* an evicted holder has heard of it */
-#define SETTLED_US 4000000 /* after trouble, before brisk answers are asked for */
-/* Some round trips: an entry without a taker is deleted, who is first is granted. */
+#define NOTICE_US 2000000  /* an evicted holder has noticed */
+#define SETTLED_US 4000000 /* after trouble, before fast answers are required */
+/* Some round trips: an entry without a taker is deleted, the first taker is granted. */
 #define BRISK_US(sim) \
 	(200000 + 15 * (sim)->plan.world.delay_max_us + 5 * (sim)->plan.world.commit_max_us)
-#define NEWS_US 50000 /* where nothing is slow: a watch tells */
+#define NEWS_US 50000 /* where nothing is slow: an event comes */
 /* After a silence the lease wants two more steps, each w after the other, or T/6
  * while nobody waits. */
 #define AFTER_TROUBLE_US(sim) (2500000 + (sim)->plan.tick_us + (sim)->plan.timeout_us / 3)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim.h - one run: what the files of the simulation know of each other.
+ * sim.h - one run: the common header of the simulation.
  *
- *   plan       what a seed chooses: sizes, timeouts, which faults, how often
- *   mount      an engine on its host, and its lease, reckoned apart
- *   legacy     what an engine leaves to the next one when it dies
+ *   plan       the choices of a seed: sizes, timeouts, which faults, how often
+ *   mount      an engine on its host, and its lease, computed independently
+ *   legacy     the records that an engine leaves to the next one when it dies
  *   user       programs that take, hold and leave
- *   question   what they ask and change besides
+ *   question   their questions and changes
  *   outsider   other clients' entries, operators that evict
- *   fault      what breaks, and for how long
- *   order      who has to wait for whom, now and before
- *   ledger     what stands in the locks' data, and who has changed it
- *   marks      entries that somebody takes away
+ *   fault      faults, and how long they last
+ *   order      which taker has to wait for which, now and before
+ *   ledger     the locks' data, and its changes
+ *   marks      evicted entries
  *   judge      the invariants
  *   sim        the course of a run, and main()
  */

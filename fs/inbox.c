@@ -8,11 +8,14 @@
 
 #include <linux/fuse.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 struct inbox_item {
 	struct table_link unique;
 	struct fair_item fair;
+	struct inbox_item *prev, *next; /* fresh, or settled */
 	size_t len;
+	bool fresh;
 };
 
 static struct inbox_item *item_of(struct fair_item *fair)
@@ -44,13 +47,14 @@ bool inbox_is_full(const struct inbox *inbox)
 	return inbox->count >= INBOX_REQUESTS_MAX || inbox->bytes >= INBOX_BYTES_MAX;
 }
 
-static void remove_item(struct inbox *inbox, struct inbox_item *item)
+static void take_out(struct inbox *inbox, struct inbox_item *item)
 {
 	fair_part(&inbox->users, &item->fair);
 	table_remove(&inbox->requests, &item->unique);
 	inbox->count--;
 	inbox->bytes -= item->len;
-	free(item);
+	if (item->fresh)
+		DL_DELETE(inbox->fresh, item);
 }
 
 bool inbox_add(struct face *face, const struct fuse_buf *buffer)
@@ -62,24 +66,56 @@ bool inbox_add(struct face *face, const struct fuse_buf *buffer)
 	if (!item)
 		return false;
 	item->len = buffer->size;
+	item->fresh = true;
 	if (!table_add(&inbox->requests, &item->unique, request->unique)) {
 		free(item);
 		return false;
 	}
+	DL_APPEND(inbox->fresh, item);
 	inbox->count++;
 	inbox->bytes += item->len;
 	if (fair_join(&inbox->users, request->uid, &item->fair) && pending_set_aside(face, buffer))
 		return true;
-	remove_item(inbox, item);
+	take_out(inbox, item);
+	free(item);
 	return false;
 }
 
+/* Most requests change nothing. So that they cost no commit, their records stay until the next one:
+ * a request that is served again after a crash gets an answer that the kernel refuses. */
 static void serve_item(struct face *face, struct fuse_session *fuse, struct inbox_item *item)
 {
 	uint64_t unique = item->unique.number;
+	bool answered;
 
-	remove_item(&face->inbox, item);
-	pending_serve_aside(face, fuse, unique);
+	take_out(&face->inbox, item);
+	answered = pending_serve_aside(face, fuse, unique);
+	if (answered && !item->fresh) {
+		DL_APPEND(face->inbox.settled, item);
+		return;
+	}
+	if (answered)
+		pending_drop(face, unique);
+	else if (item->fresh)
+		pending_record(face, unique);
+	free(item);
+}
+
+void inbox_record(struct face *face)
+{
+	struct inbox *inbox = &face->inbox;
+	struct inbox_item *item;
+
+	while ((item = inbox->fresh)) {
+		DL_DELETE(inbox->fresh, item);
+		item->fresh = false;
+		pending_record(face, item->unique.number);
+	}
+	while ((item = inbox->settled)) {
+		DL_DELETE(inbox->settled, item);
+		pending_drop(face, item->unique.number);
+		free(item);
+	}
 }
 
 bool inbox_serve(struct face *face, struct fuse_session *fuse)
@@ -103,7 +139,15 @@ void inbox_finish(struct inbox *inbox)
 {
 	struct fair_item *next;
 
-	while ((next = fair_next(&inbox->users)))
-		remove_item(inbox, item_of(next));
+	while ((next = fair_next(&inbox->users))) {
+		take_out(inbox, item_of(next));
+		free(item_of(next));
+	}
+	while (inbox->settled) {
+		struct inbox_item *item = inbox->settled;
+
+		DL_DELETE(inbox->settled, item);
+		free(item);
+	}
 	table_finish(&inbox->requests);
 }

@@ -26,7 +26,9 @@ struct fuse_session;
 
 struct inbox {
 	struct fair_users users;
-	struct table requests; /* by their numbers */
+	struct table requests;      /* by their numbers */
+	struct inbox_item *fresh;   /* of those: they have no record yet */
+	struct inbox_item *settled; /* not of those: answered, and the record is still there */
 	size_t count, bytes;
 };
 
@@ -44,6 +46,8 @@ bool inbox_add(struct face *face, const struct fuse_buf *buffer);
 bool inbox_serve(struct face *face, struct fuse_session *fuse);
 /* The request is in the inbox, and is served now: it is interrupted. Not there: nothing. */
 void inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique);
+/* Before a commit: all requests that wait here are to be in it, and none that was answered. */
+void inbox_record(struct face *face);
 /* The requests are still pending.h's. */
 void inbox_finish(struct inbox *inbox);
 

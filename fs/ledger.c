@@ -205,6 +205,7 @@ int ledger_write(struct ledger *ledger, bool all)
 
 	if (!face->pending.greeting)
 		return 0; /* the kernel has not greeted */
+	inbox_record(face);
 	if (lc_save_changes(face->lc, write_engine_record, store) < 0)
 		store_spoil(store);
 	write_parts(ledger, all);

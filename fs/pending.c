@@ -165,19 +165,27 @@ static bool add_request(struct pending *pending, struct request *request)
 	       table_add(&pending->waiting, &request->unique, header->unique);
 }
 
-static bool keep_request(struct face *face, const void *bytes, size_t len)
+static struct request *add_copy(struct face *face, const void *bytes, size_t len)
 {
 	struct request *request = copy_request(bytes, len);
 
 	if (!request)
-		return false;
+		return NULL;
 	request->begun = face->pending.begun;
 	if (!add_request(&face->pending, request)) {
 		free(request);
-		return false;
+		return NULL;
 	}
-	stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
-	return true;
+	return request;
+}
+
+static bool keep_request(struct face *face, const void *bytes, size_t len)
+{
+	struct request *request = add_copy(face, bytes, len);
+
+	if (request)
+		stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
+	return request;
 }
 
 /* The kernel waits for an answer. */
@@ -221,20 +229,31 @@ void pending_serve(struct face *face, struct fuse_session *fuse, const struct fu
 bool pending_set_aside(struct face *face, const struct fuse_buf *buffer)
 {
 	face->pending.begun = false;
-	return keep_request(face, buffer->mem, buffer->size);
+	return add_copy(face, buffer->mem, buffer->size) != NULL;
 }
 
-void pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique)
+bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique)
 {
 	struct request *request = find_waiting(&face->pending, unique);
 	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
+	bool waits = serve(face, fuse, &buffer);
 
-	if (!serve(face, fuse, &buffer)) {
-		drop_request(&face->pending, request);
-	} else if (face->pending.begun) {
+	if (waits && face->pending.begun) {
 		request->begun = true;
 		stored_touch(&request->stored);
 	}
+	return !waits;
+}
+
+void pending_record(struct face *face, uint64_t unique)
+{
+	stored_begin(&face->stored, &find_waiting(&face->pending, unique)->stored, STORED_REQUEST,
+	             0);
+}
+
+void pending_drop(struct face *face, uint64_t unique)
+{
+	forget_request(&face->pending, unique);
 }
 
 void pending_put_off(struct face *face, const struct fuse_buf *buffer)

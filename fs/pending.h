@@ -37,9 +37,13 @@ void pending_finish(struct face *face);
 /* Serves a request that was read; or keeps it, to be served later. */
 void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer);
 void pending_put_off(struct face *face, const struct fuse_buf *buffer);
-/* It is recorded, to be served later: by pending_serve_aside(). False: no memory. */
+/* A copy of the request, to be served later. It has no record before pending_record(). False: no
+ * memory. */
 bool pending_set_aside(struct face *face, const struct fuse_buf *buffer);
-void pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique);
+/* Serves the copy. True: it was answered, and pending_drop() is to come. */
+bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique);
+void pending_record(struct face *face, uint64_t unique);
+void pending_drop(struct face *face, uint64_t unique);
 /* From now on the ensemble may have done what the request of that number asks for. */
 void pending_begun(struct face *face, uint64_t unique);
 

@@ -40,7 +40,6 @@ struct lock {
 	/* lock_watch.c: what is watched of it */
 	struct front_watch
 		*front_watch; /* of the foreign entry that the front waits for, or NULL */
-	bool front_gone;      /* that one was not there when it was to be watched */
 	struct watch watch;   /* of its data, and of its life */
 	int64_t czxid;        /* as last seen; 0: not yet */
 	unsigned slots;       /* how many may hold it exclusively; 0: not known */

@@ -71,6 +71,7 @@ struct front_watch {
 	struct lock *lock;
 	struct watch watch;
 	char *znode;
+	bool gone; /* it was not there when it was to be watched */
 };
 
 static void free_front_watch(struct front_watch *front)
@@ -96,7 +97,6 @@ void lock_watch_none(struct lock *lock)
 	struct front_watch *front = lock->front_watch;
 
 	lock->front_watch = NULL;
-	lock->front_gone = false;
 	if (!front)
 		return;
 	if (watch_is_armed(&front->watch))
@@ -118,7 +118,7 @@ static void front_answered(void *ctx, const struct ensemble_answer *answer)
 			give_up_node(lock, front->znode);
 		free_front_watch(front);
 	} else if (answer->result == ENSEMBLE_NONODE) {
-		lock->front_gone = true;
+		front->gone = true;
 		lock_touch(lock);
 	} else if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_GONE) {
 		/* Whatever was found instead of the entry: look again. */
@@ -184,7 +184,7 @@ void lock_watches_gone(struct lock *lock)
 
 const char *lock_front_gone(const struct lock *lock)
 {
-	return lock->front_gone ? lock->front_watch->znode : NULL;
+	return lock->front_watch && lock->front_watch->gone ? lock->front_watch->znode : NULL;
 }
 
 bool lock_front_is(const struct lock *lock, const char *znode)

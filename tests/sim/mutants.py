@@ -281,7 +281,7 @@ mutant(8, 'locks_below_that_are_none', 'remove.c',
 # ---- 9: watches ----
 
 mutant(9, 'exists_watch', 'lock_watch.c',
-       '\t\tlock->front_gone = true;\n\t\tlock_touch(lock);\n',
+       '\t\tfront->gone = true;\n\t\tlock_touch(lock);\n',
        '\t\t;\n',
        sim())
 mutant(9, 'reconnect_taken_as_deletion', 'listing.c',

@@ -271,7 +271,7 @@ mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (lock->czxid != czxid) {',
        'if (0) {',
-       sim('pauses', 3140))
+       sim())
 
 mutant(8, 'locks_below_that_are_none', 'remove.c',
        '\tif (reading->name_count == 0)\n\t\tcall_ask(call);',

@@ -8,6 +8,7 @@
 #include "store.h"
 #include "trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/fuse.h>
 #include <stddef.h>
@@ -232,17 +233,23 @@ bool pending_set_aside(struct face *face, const struct fuse_buf *buffer)
 	return add_copy(face, buffer->mem, buffer->size) != NULL;
 }
 
-bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique)
+/* True: it was answered. */
+static bool serve_in_place(struct face *face, struct fuse_session *fuse, struct request *request)
 {
-	struct request *request = find_waiting(&face->pending, unique);
 	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
-	bool waits = serve(face, fuse, &buffer);
 
-	if (waits && face->pending.begun) {
-		request->begun = true;
+	if (!serve(face, fuse, &buffer))
+		return true;
+	if (request->begun != face->pending.begun) {
+		request->begun = face->pending.begun;
 		stored_touch(&request->stored);
 	}
-	return !waits;
+	return false;
+}
+
+bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique)
+{
+	return serve_in_place(face, fuse, find_waiting(&face->pending, unique));
 }
 
 void pending_record(struct face *face, uint64_t unique)
@@ -382,19 +389,12 @@ void *pending_owner(const struct face *face)
 	return face->pending.owner;
 }
 
-static void serve_again(struct face *face, struct fuse_session *fuse, struct request *request)
-{
-	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
-
-	face->pending.owner = request->owner;
-	pending_serve(face, fuse, &buffer);
-	face->pending.owner = NULL;
-}
-
 void pending_greet(struct face *face, struct fuse_session *fuse)
 {
+	struct request *greeting = face->pending.greeting;
+
 	face->pending.replays = true;
-	serve_again(face, fuse, face->pending.greeting);
+	(void)serve_in_place(face, fuse, greeting);
 	face->pending.replays = false;
 }
 
@@ -426,22 +426,38 @@ static int compare_coming(const struct table_link *a, const struct table_link *b
 	return x < y ? -1 : x > y;
 }
 
-/* A request that goes on waiting is copied anew: their order stays the same. */
+static bool replay(struct face *face, struct fuse_session *fuse, struct request *request,
+                   bool crashed)
+{
+	bool answered;
+
+	if (crashed && request->begun && !may_be_done_twice(request)) {
+		refuse_request(face, request);
+		return true;
+	}
+	face->pending.owner = request->owner;
+	request->owner = NULL;
+	answered = serve_in_place(face, fuse, request);
+	face->pending.owner = NULL;
+	return answered;
+}
+
 void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
 {
-	struct table_link *all = table_take_all(&face->pending.waiting), *unique, *next;
+	struct pending *pending = &face->pending;
+	struct table_link *all = table_take_all(&pending->waiting), *unique, *next;
 
 	LL_SORT(all, compare_coming);
 	LL_FOREACH_SAFE(all, unique, next) {
 		struct request *request = request_of(unique);
+		/* There is room: it was there before. */
+		bool added = table_add(&pending->waiting, unique, unique->number);
 
+		(void)added;
+		assert(added);
 		trace_request(face, request->bytes, request->len);
-		if (crashed && request->begun && !may_be_done_twice(request))
-			refuse_request(face, request);
-		else
-			serve_again(face, fuse, request);
-		stored_end(&request->stored);
-		free(request);
+		if (replay(face, fuse, request, crashed))
+			drop_request(pending, request);
 	}
 }
 

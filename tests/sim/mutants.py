@@ -1232,7 +1232,7 @@ mutant(38, 'grant_told_in_neither_process', 'taker.c',
        ADOPT)
 mutant(38, 'unknown_create_forgotten', 'entry.c',
        'entry->state = ENTRY_UNKNOWN;\n\t\tentry->lock->unresolved = true;',
-       'entry->state = ENTRY_ABSENT;\n\t\tfree(entry->name);\n\t\tentry->name = NULL;',
+       'entry->state = ENTRY_ABSENT;\n\t\tentry->name[0] = 0;',
        sim())
 mutant(38, 'leavers_forgotten', 'adopt.c',
        'return taker->state == TAKER_LEFT && taker->entry.state == ENTRY_ABSENT;',

@@ -13,6 +13,8 @@ import time
 
 from harness import SLOWNESS, Stopwatch, check, check_equal, check_errno, run, spawn, until
 
+SESSION = f'{int(15 * SLOWNESS)}s'
+MOST = int(2 * SLOWNESS)    # seconds, in which a waiter is to queue
 STUBBORN = 'trap "" TERM; exec 9<>"$1" || exit 75; touch "$2"; sleep 1000'
 SLEEPY = 'exec 9<>"$1" || exit 75; touch "$2"; exec sleep 1000'
 
@@ -98,14 +100,14 @@ def none(case, server):
 
 def lose(case, server, mode, fault):
     """Stopped at the end of its time and not before, long before the lease is over."""
-    a = case.mount(server, f'a{mode}', options=[f'on_lost={mode}'])
+    a = case.mount(server, f'a{mode}', session=SESSION, options=[f'on_lost={mode}'])
     b = case.mount(server, f'b{mode}')
     a.allow('held too long|watchdog')
     lock, note = f'{mode}-{fault}', os.path.join(case.directory, f'{mode}-{fault}')
     b.mkdir(lock)
     watch = Stopwatch()
     script = STUBBORN if fault == 'stubborn' else SLEEPY
-    loser = spawn(['bash', '-c', script, 'holder', a.path(lock, 'lock@most=2s'), note])
+    loser = spawn(['bash', '-c', script, 'holder', a.path(lock, f'lock@most={MOST}s'), note])
     until(lambda: os.path.exists(note), 'it holds')
     waiter = b.take(lock)
     until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
@@ -114,7 +116,7 @@ def lose(case, server, mode, fault):
     until(lambda: loser.poll() is not None, 'it is stopped')
     wanted = signal.SIGKILL if mode == 'kill' or fault == 'stubborn' else signal.SIGTERM
     check_equal(loser.returncode, -wanted, f'{lock}: by which signal')
-    least = 3.9 if fault == 'stubborn' else 2
+    least = MOST + 1.9 if fault == 'stubborn' else MOST
     # SIGKILL may be late on a busy machine; the end of the lease is not what stops the others.
     watch.check(least, (30 if fault == 'stubborn' else 10) * SLOWNESS, lock)
     if fault == 'stopped':

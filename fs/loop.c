@@ -50,6 +50,9 @@
 #include <unistd.h>
 
 #define REQUESTS_PER_TURN 64
+/* And for so long. With one processor, whoever gets an answer may run first and ask again: what
+ * goes to the ensemble does not wait for 64 of these. */
+#define REQUESTS_US 20000
 #define READS_PER_TURN 1024 /* beside those that are served at once */
 
 /* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
@@ -355,10 +358,14 @@ static bool has_read(const struct loop *loop)
 /* Not by libfuse's own loop, which prints messages about what is no error here. */
 static void serve_requests(struct loop *loop)
 {
+	int64_t until_us;
+
 	if (loop->put_off.size == 0 && (loop->crowded || has_read(loop)))
 		read_ahead(loop);
 	loop->crowded = false;
-	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
+	until_us = loop->face->clock_us() + REQUESTS_US;
+	for (int i = 0; i < REQUESTS_PER_TURN && (i == 0 || loop->face->clock_us() < until_us);
+	     i++) {
 		ssize_t n = serve_next(loop);
 
 		if (n < 0 && may_read_on(loop))

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""On a machine with one processor, whoever gets an answer runs first and asks again, so that there
+always is a request to serve. What goes to the ensemble does not wait for many of them."""
+
+import os
+import statistics
+
+from harness import SLOWNESS, SOURCE_ROOT, Stopwatch, check, check_equal, command, run, spawn
+
+READERS = 8
+ASKS = 15
+MOST_SECONDS = 0.25 * SLOWNESS
+READER = '''
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+while os.pread(fd, 64, 0):
+    pass
+'''
+
+
+def asks(mount, fd):
+    """For how long one waits for the ensemble."""
+    times = []
+    for _ in range(ASKS):
+        watch = Stopwatch()
+        os.fsync(fd)
+        times.append(watch.seconds())
+    print(f'asking the ensemble: {min(times):.3f} to {max(times):.3f} s, {statistics.median(times):.3f}')
+    return statistics.median(times)
+
+
+def test(case):
+    library = case.directory + '/slow_answers.so'
+    status, _, err = command(['cc', '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-o',
+                              library, SOURCE_ROOT + '/tests/mount/slow_answers.c'])
+    check_equal((status, err), (0, ''), 'cc')
+    mount = case.mount(case.server(), env={
+        'LD_PRELOAD': library, 'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'})
+    mount.watched = False   # its turns are slow
+    mount.mkdir('held')
+    fd = os.open(mount.path('held', 'lock'), os.O_RDWR)
+    readers = []
+    for i in range(READERS):
+        mount.mkdir(f'reader{i}')
+        readers.append(spawn(['python3', '-c', READER, mount.path(f'reader{i}', 'lock')]))
+    median = asks(mount, fd)
+    check(median < MOST_SECONDS, f'the ensemble is asked within {median:.3f} s')
+    for reader in readers:
+        check_equal(reader.poll(), None, 'a reader')
+        reader.kill()
+        reader.wait()
+    os.close(fd)
+
+
+run(test)

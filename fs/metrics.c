@@ -259,7 +259,11 @@ static void print_now(struct metrics_page *page, const struct lc_status *status,
 	gauge(page, "entry_bytes", status->entry_bytes,
 	      "Total length of the paths of this mount's entries.");
 	gauge(page, "entry_bytes_limit", LC_ENTRY_BYTES_MAX,
-	      "Limit of entry_bytes plus the watched paths; beyond it takers are refused.");
+	      "Limit of entry_bytes plus watch_bytes; beyond it takers are refused.");
+	gauge(page, "watch_bytes", status->watch_bytes,
+	      "Total length of the paths that this mount watches.");
+	gauge(page, "watch_bytes_limit", LC_WATCH_BYTES_MAX,
+	      "Limit of watch_bytes; beyond it takers are refused.");
 	gauge(page, "open_bytes", mount->open_bytes,
 	      "Memory of the daemon for files and directories that users have open.");
 }

@@ -361,6 +361,7 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.leaving = leaving,
 		.entries = entries,
 		.entry_bytes = lc->quota->entry_bytes,
+		.watch_bytes = lc->quota->watch_bytes,
 		.connections = session->connections,
 		.sessions = session->sessions,
 		.counters = lc->counters,

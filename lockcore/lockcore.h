@@ -254,6 +254,7 @@ struct lc_status {
 	unsigned leaving;          /* entries that are still to be deleted */
 	unsigned entries;          /* entries that exist, or may exist */
 	size_t entry_bytes;
+	size_t watch_bytes;                  /* of all watched paths */
 	unsigned long connections, sessions; /* so far */
 	struct lc_counters counters;
 };

@@ -388,7 +388,7 @@ static void metrics_fit_the_size(void **state)
 	status.lease_left_us = status.tick_time_us = status.session_timeout_us;
 	status.holders = status.waiters = status.losing = status.leaving = status.entries =
 		UINT_MAX;
-	status.entry_bytes = SIZE_MAX;
+	status.entry_bytes = status.watch_bytes = SIZE_MAX;
 	status.connections = status.sessions = ULONG_MAX;
 	memset(&status.counters, 0x7f, sizeof(status.counters));
 	memset(&history, 0x7f, sizeof(history));

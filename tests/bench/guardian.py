@@ -25,7 +25,7 @@ from hostile import dear, dear_by_locks, many, mounts, stand_in_exec
 from hungfs import HungFs
 from openers import process
 
-SOURCES = ['guardian', 'guard', 'round', 'crew', 'order', 'process', 'scan', 'slots', 'slot_index', 'family', 'who', 'clock', 'log']
+SOURCES = ['guardian', 'guard', 'round', 'crew', 'order', 'process', 'scan', 'slots', 'slot_index', 'family', 'who', 'clock', 'log', 'carry', 'signals']
 EACH = 10000     # descriptors of one process
 ATTACKER = 2000  # the first of the losers' users
 
@@ -33,7 +33,7 @@ ATTACKER = 2000  # the first of the losers' users
 def build(directory):
     program = directory + '/guardian'
     subprocess.run(['cc', '-std=c11', '-D_GNU_SOURCE', '-O2', '-Ifs', '-Ilockcore', '-o', program,
-                    'tests/bench/guardian.c', *(f'fs/{name}.c' for name in SOURCES)], cwd=SOURCE_ROOT, check=True)
+                    'tests/bench/guardian.c', 'lockcore/per_user.c', *(f'fs/{name}.c' for name in SOURCES)], cwd=SOURCE_ROOT, check=True)
     return program
 
 
@@ -62,14 +62,15 @@ def test(case):
     doors = case.directory + '/doors'
     os.mkdir(doors)
     check(libc.mount(b'none', doors.encode(), b'tmpfs', 0, b'mode=777') == 0, 'a tmpfs')
+    program = build(case.directory)
     attackers = attack(case, args)
-    driver = spawn([build(case.directory), doors, str(args.losers), str(args.orphans), str(args.users)],
+    for pid in attackers:
+        case.cleanups.callback(os.kill, pid, signal.SIGKILL)
+    driver = spawn([program, doors, str(args.losers), str(args.orphans), str(args.users)],
                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     check(driver.stdout.readline() == 'ready\n', 'all have their doors open')
     out, _ = driver.communicate('go\n')
     print(out, end='')
-    for pid in attackers:
-        os.kill(pid, signal.SIGKILL)
     check(driver.returncode == 0, 'not all were signalled in time')
 
 

@@ -88,8 +88,10 @@ static int64_t credit_us(const struct asker *asker)
 
 static void pay(struct lc *lc, struct asker *asker, int names)
 {
-	int64_t price = (int64_t)names * LC_LIST_PRICE_US;
+	int64_t price = (int64_t)(names - LC_LIST_FREE) * LC_LIST_PRICE_US;
 
+	if (price <= 0)
+		return;
 	if (asker->paid_us < lc_now(lc))
 		asker->paid_us = lc_now(lc);
 	asker->paid_us += price < LC_LIST_PRICE_MAX_US ? price : LC_LIST_PRICE_MAX_US;

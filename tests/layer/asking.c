@@ -319,10 +319,20 @@ static void paid(void **state)
 {
 	struct rig *rig = *state;
 
+	const char *names[LC_LIST_FREE + 2];
+
+	for (int i = 0; i < LC_LIST_FREE + 2; i++)
+		names[i] = "below";
 	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
 	expect_asked(rig, "children /locks/a");
-	answer_names(rig, plain, 2);
-	expect_answered(rig, "1: 2 names, 1 queued");
+	answer_names(rig, names, LC_LIST_FREE);
+	expect_answered(rig, "1: 500 names, 0 queued");
+	assert_null(rig->reads.askers);
+	rig_run(rig, LC_LIST_FREE * LC_LIST_REST_US);
+	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
+	expect_asked(rig, "children /locks/a");
+	answer_names(rig, names, LC_LIST_FREE + 2);
+	expect_answered(rig, "1: 502 names, 0 queued");
 	assert_non_null(rig->reads.askers);
 	rig_run(rig, 2 * LC_LIST_PRICE_US);
 	assert_null(rig->reads.askers);

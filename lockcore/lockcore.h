@@ -80,10 +80,10 @@ struct lc_call;  /* one question asked of the ensemble */
  * or takers would wait behind them. There is one request at a time for each thing, and all calls
  * that came before it was sent share its answer. There is one list (of a queue, of the locks below)
  * at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names. A user pays
- * LC_LIST_PRICE_US for each name of a list beyond LC_LIST_FREE, at most LC_LIST_PRICE_MAX_US for one
- * list, and gets none while he owes more than LC_LIST_CREDIT_US: so in the long run long lists take
- * a hundredth of the session's time. Other reads: at most LC_READS_MAX in all, and so many for root
- * and for each other user. */
+ * LC_LIST_PRICE_US for each name of a list beyond LC_LIST_FREE, but no more than
+ * LC_LIST_PRICE_MAX_US for a list. While he owes more than LC_LIST_CREDIT_US he gets none: so in
+ * the long run long lists take a hundredth of the session's time. Other reads: at most LC_READS_MAX
+ * in all, and so many for root and for each other user. */
 #define LC_LIST_REST_US 3
 #define LC_LIST_FREE 500
 #define LC_LIST_PRICE_US 200

@@ -4,7 +4,7 @@
 times, and makes up names. How large the daemon gets, and how another user is served
 meanwhile. A daemon that is ended by its memory takes everybody's locks with it.
 
-    memory.py [OPENS [KIND...]]    100000 of each kind, a tenth of those that list a long
+    memory.py [OPENS [KIND...]]    100000 of each kind, a fiftieth of those that list a long
                                    queue; ZKLOCKFS=PATH for another daemon
 
 Ends with 1 if the daemon has more than LIMIT, or another user was refused or waited."""
@@ -27,7 +27,7 @@ OPENS = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
 ENTRIES = 4500
 KINDS = ('names', 'value', 'queue', 'holder', 'status', 'metrics', 'slots', 'flock')
 SLOW = ('queue', 'holder')
-THREADS = 500
+THREADS = 50
 LIMIT = 200 << 20       # bytes of the daemon, which is several times what it counts
 PATIENCE = 5.0          # seconds for another user's take
 
@@ -105,7 +105,7 @@ def child(function, *args):
 
 def processes(kind):
     """What each of hers does: none can have more descriptors than the limit says."""
-    count = OPENS // 10 if kind in SLOW else OPENS
+    count = OPENS // 50 if kind in SLOW else OPENS
     each = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
     return [range(first, min(first + each, count)) for first in range(0, count, each)]
 

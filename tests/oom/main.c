@@ -8,6 +8,7 @@
  *
  *   oom                        everything
  *   oom SCENARIO               one
+ *   oom every N                everything, but only each Nth allocation fails
  *   oom SCENARIO once|short|patchy|long K     one run, traced, in this process
  */
 #include "parts.h"
@@ -42,6 +43,7 @@ struct tally {
 };
 
 static struct tally *shared;
+static long step = 1;
 
 /* ---- one run ---- */
 
@@ -98,8 +100,8 @@ static void child(const struct scenario *scenario, const struct part *part, cons
 		violation(name, enough.name, 0, wrong);
 	if (shared->allocations == 0)
 		violation(name, enough.name, 0, "allocates nothing");
-	while (shared->at < shared->allocations) {
-		shared->at++;
+	while (shared->at + step <= shared->allocations) {
+		shared->at += step;
 		shared->runs++;
 		if (scenario) {
 			run_scenario(scenario, kind, shared->at, TRACE_OFF);
@@ -207,6 +209,10 @@ int main(int argc, char *argv[])
 		return 2;
 	if (argc == 4)
 		return single(argv[1], argv[2], atol(argv[3]));
+	if (argc == 3 && strcmp(argv[1], "every") == 0) {
+		step = atol(argv[2]) > 0 ? atol(argv[2]) : 1;
+		argc = 1;
+	}
 	/* Runs in which only the slow timer went on: where one allocation failed, and where
 	 * many did. The longest wait for a lock that was free. */
 	printf("%-16s %6s %6s %8s %8s %8s %6s\n", "scenario", "allocs", "runs", "rescued",

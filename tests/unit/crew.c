@@ -115,6 +115,7 @@ static void much_work_is_put_behind(void **state)
 static void watch_rank(void *ctx, size_t index, pid_t pid)
 {
 	struct told *told = ctx;
+	int usual = getpriority(PRIO_PROCESS, 0);
 
 	(void)index;
 	(void)pid;
@@ -123,7 +124,7 @@ static void watch_rank(void *ctx, size_t index, pid_t pid)
 	atomic_store(&told->pid, getpid());
 	while (sched_getscheduler(0) == SCHED_RR)
 		;
-	while (getpriority(PRIO_PROCESS, 0) == 0)
+	while (getpriority(PRIO_PROCESS, 0) == usual)
 		;
 	atomic_store(&told->policy, sched_getscheduler(0));
 	atomic_store(&told->nice, getpriority(PRIO_PROCESS, 0));

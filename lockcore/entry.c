@@ -274,6 +274,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	(void)parsed;
 	assert(parsed && name.taker_half == entry->id.number);
 	assert(!stat || stat->ephemeral_owner == entry->lc->session->id);
+	assert(strlen(znode) < sizeof(entry->name)); /* nobody else makes nodes of this session */
 	snprintf(entry->name, sizeof(entry->name), "%s", znode);
 	entry->number = name.number;
 	entry->czxid = stat ? stat->czxid : 0;

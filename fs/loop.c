@@ -50,12 +50,12 @@
 #include <unistd.h>
 
 #define REQUESTS_PER_TURN 64
-/* Of a crowd: each answer wakes a process, which wants the processor at once, while takers wait for
- * the end of the turn. */
-#define CROWD_PER_TURN 16
 /* And for so long. With one processor, whoever gets an answer may run first and ask again: what
  * goes to the ensemble does not wait for 64 of these. */
 #define REQUESTS_US 20000
+/* Of a crowd: each answer wakes a process, which wants the processor at once, while takers wait for
+ * the end of the turn. */
+#define CROWD_US 100
 #define READS_PER_TURN 1024 /* beside those that are served at once */
 
 /* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
@@ -362,14 +362,14 @@ static bool has_read(const struct loop *loop)
 static void serve_requests(struct loop *loop)
 {
 	int64_t until_us;
-	int most;
 
 	if (loop->put_off.size == 0 && (loop->crowded || has_read(loop)))
 		read_ahead(loop);
 	loop->crowded = false;
-	most = inbox_is_empty(&loop->face->inbox) ? REQUESTS_PER_TURN : CROWD_PER_TURN;
-	until_us = loop->face->clock_us() + REQUESTS_US;
-	for (int i = 0; i < most && (i == 0 || loop->face->clock_us() < until_us); i++) {
+	until_us = loop->face->clock_us() +
+	           (inbox_is_empty(&loop->face->inbox) ? REQUESTS_US : CROWD_US);
+	for (int i = 0; i < REQUESTS_PER_TURN && (i == 0 || loop->face->clock_us() < until_us);
+	     i++) {
 		ssize_t n = serve_next(loop);
 
 		if (n < 0 && may_read_on(loop))

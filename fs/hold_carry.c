@@ -109,11 +109,20 @@ static struct hold *new_hold(struct carry *carry, struct face *face)
 	return hold;
 }
 
+static struct hold *hold_of_stored(struct stored *stored)
+{
+	return stored ? (struct hold *)((char *)stored - offsetof(struct hold, stored)) : NULL;
+}
+
+bool hold_stored_waits(struct stored *stored)
+{
+	return hold_of_stored(stored)->state == HOLD_WAITING;
+}
+
 void hold_stored_carry(struct carry *carry, struct face *face, struct stored *stored,
                        const struct hold_kind *const kinds[HOLD_KINDS])
 {
-	struct hold *hold =
-		stored ? (struct hold *)((char *)stored - offsetof(struct hold, stored)) : NULL;
+	struct hold *hold = hold_of_stored(stored);
 	enum hold_state is = hold ? hold->state : HOLD_NEW;
 	unsigned kind = hold && hold->kind == kinds[1];
 

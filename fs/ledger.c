@@ -82,6 +82,18 @@ static stored_carry_fn *const carry_of[STORED_KINDS] = {
 	[STORED_HISTORY] = carry_history,
 };
 
+static void carry_fds_of_hold(struct carry *carry, struct face *face, struct stored *stored)
+{
+	if (!hold_stored_waits(stored))
+		carry_hold(carry, face, stored);
+}
+
+/* Only those objects have descriptors. */
+static stored_carry_fn *const carry_fds_of[STORED_KINDS] = {
+	[STORED_ADVISORY] = advisory_stored_carry,
+	[STORED_HOLD] = carry_fds_of_hold,
+};
+
 /* ---- the mount as a whole ---- */
 
 enum part { PART_HEAD = 1, PART_MOUNT, PART_NUMBERS, PART_TOTALS, PART_PAUSES, PARTS };
@@ -269,16 +281,39 @@ void ledger_check(struct ledger *ledger)
 
 #endif
 
+static void gather_fds(struct ledger *ledger, struct carry *carry, stored_carry_fn *const of[])
+{
+	carry->gathers = true;
+	for (enum part part = PART_HEAD; part < PARTS; part++) {
+		carry_begin(carry);
+		part_carry(carry, ledger, part);
+	}
+	stored_visit(&ledger->face->stored, carry, of, ledger->face);
+}
+
+#ifdef ZKLOCKFS_CHECK_LEDGER
+
+static void check_gathered(struct ledger *ledger, const struct carry *gathered)
+{
+	struct carry all = {0};
+
+	gather_fds(ledger, &all, carry_of);
+	if (!all.lacks && !gathered->lacks && all.fd_count != gathered->fd_count)
+		abort(); /* the successor would lack a descriptor */
+	carry_end(&all);
+}
+
+#endif
+
 int ledger_pass(struct ledger *ledger, bool pass)
 {
-	struct carry carry = {.gathers = true};
+	struct carry carry = {0};
 	int r;
 
-	for (enum part part = PART_HEAD; part < PARTS; part++) {
-		carry_begin(&carry);
-		part_carry(&carry, ledger, part);
-	}
-	stored_visit(&ledger->face->stored, &carry, carry_of, ledger->face);
+	gather_fds(ledger, &carry, carry_fds_of);
+#ifdef ZKLOCKFS_CHECK_LEDGER
+	check_gathered(ledger, &carry);
+#endif
 	r = carry.lacks ? -ENOMEM : 0;
 	if (r == 0)
 		carry_pass(&carry, pass);
@@ -339,13 +374,12 @@ static void read_engine(struct ledger *ledger, struct carry *carry)
 	int r = join_engine(ledger->face->stored.store, &state, &len);
 
 	if (r == 0)
-		r = lc_check_state(state, len);
+		r = carry->checks ? lc_check_state(state, len)
+		                  : ledger->adopt_engine(ledger->ctx, state, len);
+	free(state);
 	if (r < 0)
 		carry->refuse(r == -ENOTSUP ? "the state of the locks is of another version"
 		                            : "the state of the locks is damaged");
-	if (!carry->checks)
-		ledger->adopt_engine(ledger->ctx, state, len);
-	free(state);
 }
 
 void ledger_read(struct ledger *ledger, struct carry *carry)

@@ -22,8 +22,8 @@ struct ledger {
 	unsigned long sessions, losses; /* of which the log has told */
 	int64_t stopped_us;             /* a reload: when the old program stopped serving */
 	char from[32];                  /* the version that has written these records */
-	/* The engine is to go on from this state, which was read. */
-	void (*adopt_engine)(void *ctx, const void *bytes, size_t len);
+	/* The engine is to go on from this state, which was read: as lc_adopt(). */
+	int (*adopt_engine)(void *ctx, const void *bytes, size_t len);
 	void *ctx;
 	/* Used in ledger.c alone. */
 	struct carry carry;

@@ -360,12 +360,11 @@ static int begin_engine(const struct options *options, struct loop *loop, const 
 	return r;
 }
 
-static void adopt_engine(void *ctx, const void *state, size_t len)
+static int adopt_engine(void *ctx, const void *state, size_t len)
 {
 	struct loop *loop = ctx;
 
-	if (begin_engine(loop->options, loop, state, len) < 0)
-		exit(EXIT_MOUNT);
+	return begin_engine(loop->options, loop, state, len);
 }
 
 static int begin_session(struct options *options, struct loop *loop)

@@ -159,7 +159,7 @@ static int watch_again(pid_t pid, uid_t uid, uint64_t number)
 int process_life_carry(struct carry *carry, pid_t pid, uid_t uid, int life)
 {
 	struct process_ref process = {.pid = pid, .fd = carry->loads ? -1 : life};
-	uint64_t number = process_number(&process);
+	uint64_t number = carry->gathers ? 0 : process_number(&process);
 	bool is = life >= 0;
 
 	CARRY_BOOL(carry, is);

@@ -85,7 +85,8 @@ void stored_visit(struct stored_objects *objects, struct carry *carry,
 
 	for (size_t i = 0; i < 2; i++)
 		DL_FOREACH(lists[i], stored)
-			write_record(carry, carry_of, face, stored);
+			if (carry_of[stored->kind])
+				write_record(carry, carry_of, face, stored);
 }
 
 size_t stored_count(const struct stored_objects *objects, enum stored_kind kind)

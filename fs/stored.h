@@ -70,8 +70,8 @@ void stored_end(struct stored *stored);
  * buffer; an error of carry_lack() is left in it. */
 void stored_write(struct stored_objects *objects, struct carry *carry,
                   stored_carry_fn *const carry_of[], struct face *face);
-/* Goes through the records of all objects and writes none: so that *carry gathers their
- * descriptors. */
+/* Goes through the records of all objects of the kinds that `carry_of` has, and writes none: so
+ * that *carry gathers their descriptors. */
 void stored_visit(struct stored_objects *objects, struct carry *carry,
                   stored_carry_fn *const carry_of[], struct face *face);
 /* How many records there are. */

@@ -5,6 +5,7 @@
 #include "state.h"
 
 #include "name.h"
+#include "table.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -483,7 +484,8 @@ static bool is_good_eviction(const struct state_record *record, const char *root
 
 /* Objects that others may refer to. */
 struct known {
-	uint64_t id, replaces;
+	struct table_link id;
+	uint64_t replaces;
 	const char *lock;
 	bool may_be_replaced; /* shared, and held */
 	bool may_replace;
@@ -519,13 +521,6 @@ static size_t sort_those(struct known *known, size_t count,
 	return found;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct known *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static int compare_places(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
@@ -540,25 +535,38 @@ static int compare_locks(const void *a, const void *b)
 	return strcmp(x->lock, y->lock);
 }
 
-/* Each has its own id, one successor at most, and a lock one that is unseen. */
+static bool is_replaced(const struct table *by_id, const struct known *by)
+{
+	const struct known *held = (const struct known *)table_find(by_id, by->replaces);
+
+	return held && held->may_be_replaced && by->may_replace &&
+	       strcmp(held->lock, by->lock) == 0;
+}
+
+/* Each has its own id, and who replaces another one may do so. 0, -EPROTO, -ENOMEM. */
+static int check_ids(struct known *known, size_t count)
+{
+	struct table by_id = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (table_find(&by_id, known[i].id.number))
+			r = -EPROTO;
+		else if (!table_add(&by_id, &known[i].id, known[i].id.number))
+			r = -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (is_successor(&known[i]) && !is_replaced(&by_id, &known[i]))
+			r = -EPROTO;
+	(void)table_take_all(&by_id);
+	table_finish(&by_id);
+	return r;
+}
+
+/* One successor at most, and a lock one that is unseen. */
 static bool fit_together(struct known *known, size_t count)
 {
-	size_t successors, unseen;
+	size_t successors = sort_those(known, count, is_successor, compare_places), unseen;
 
-	qsort(known, count, sizeof(*known), compare_ids);
-	for (size_t i = 0; i < count; i++) {
-		struct known key = {.id = known[i].replaces}, *held;
-
-		if (i > 0 && known[i].id == known[i - 1].id)
-			return false;
-		if (!key.id)
-			continue;
-		held = bsearch(&key, known, count, sizeof(*known), compare_ids);
-		if (!held || !held->may_be_replaced || !known[i].may_replace ||
-		    strcmp(held->lock, known[i].lock) != 0)
-			return false;
-	}
-	successors = sort_those(known, count, is_successor, compare_places);
 	for (size_t i = 1; i < successors; i++)
 		if (known[i].replaces == known[i - 1].replaces)
 			return false;
@@ -575,7 +583,7 @@ static struct known know(const struct state_record *record)
 	bool shared = taker->flags & STATE_TAKER_SHARED;
 
 	return (struct known){
-		.id = taker->id,
+		.id.number = taker->id,
 		.replaces = taker->replaces,
 		.lock = record->texts[0],
 		.may_be_replaced = shared && taker->state == STATE_HELD,
@@ -584,40 +592,42 @@ static struct known know(const struct state_record *record)
 	};
 }
 
-/* `known` has room for all. */
-static bool is_sound(const void *state, size_t len, struct known *known)
+/* `known` has room for all. 0, -EPROTO, -ENOMEM. */
+static int check_records(const void *state, size_t len, struct known *known)
 {
 	struct state_record record;
 	struct state_session session;
 	const char *root;
 	size_t offset = 0, count = 0;
 	bool counters = false;
+	int r;
 
 	if (!state_read(state, len, &offset, &record) || record.kind != STATE_SESSION ||
 	    !is_good_session(&record))
-		return false;
+		return -EPROTO;
 	session = record.fixed.session;
 	root = record.texts[0];
 	while (state_read(state, len, &offset, &record))
 		switch (record.kind) {
 		case STATE_SESSION:
-			return false;
+			return -EPROTO;
 		case STATE_COUNTERS:
 			if (counters)
-				return false;
+				return -EPROTO;
 			counters = true;
 			break;
 		case STATE_TAKER:
 			if (!is_good_taker(&record, &session, strlen(root)))
-				return false;
+				return -EPROTO;
 			known[count++] = know(&record);
 			break;
 		case STATE_EVICTION:
 			if (!is_good_eviction(&record, root))
-				return false;
+				return -EPROTO;
 			break;
 		}
-	return fit_together(known, count);
+	r = check_ids(known, count);
+	return r == 0 && !fit_together(known, count) ? -EPROTO : r;
 }
 
 static size_t count_takers(const void *state, size_t len)
@@ -634,7 +644,7 @@ int state_check(const void *state, size_t len)
 {
 	struct known *known;
 	struct state_head head;
-	bool sound;
+	int r;
 
 	if (len < sizeof(head))
 		return -EPROTO;
@@ -649,7 +659,7 @@ int state_check(const void *state, size_t len)
 	known = calloc(count_takers(state, len) + 1, sizeof(*known));
 	if (!known)
 		return -ENOMEM;
-	sound = is_sound(state, len, known);
+	r = check_records(state, len, known);
 	free(known);
-	return sound ? 0 : -EPROTO;
+	return r;
 }

@@ -4,6 +4,7 @@
 in signals, also those of a terminal or to both processes, in systemd's protocol, in the exit
 status, in the command in the background. When the keeper is killed the daemon goes on."""
 
+import contextlib
 import errno
 import os
 import pty
@@ -262,6 +263,15 @@ def killed_at_the_start(case, server):
     check(mounted(path) is None, 'it is mounted')
 
 
+def runs_in_the_background(daemon):
+    """And its keeper, too. Daemons of other parts may end meanwhile."""
+    with contextlib.suppress(OSError, TypeError):
+        keeper = int(line_of(f'/proc/{daemon}/status', 'PPid'))
+        return os.readlink(f'/proc/{daemon}/cwd') == '/' and name_of(keeper) == 'zklockfs-keeper' and \
+            os.getsid(daemon) == keeper
+    return False
+
+
 def start_errors(case, server):
     """The same status and the same line, in the foreground and in the background."""
     for extra in ([], ['-f']):
@@ -276,9 +286,7 @@ def start_errors(case, server):
     status, out, err = command([ZKLOCKFS, '-o', 'host=back', f'127.0.0.1:{server.port}/locks', path])
     check_equal((status, out, err), (0, '', ''), 'the command')
     check(mounted(path), 'it is not mounted when the command returns')
-    daemon, = (pid for pid in case.daemons() if os.readlink(f'/proc/{pid}/cwd') == '/' and
-               name_of(int(line_of(f'/proc/{pid}/status', 'PPid'))) == 'zklockfs-keeper' and
-               os.getsid(pid) == int(line_of(f'/proc/{pid}/status', 'PPid')))
+    daemon, = (pid for pid in case.daemons() if runs_in_the_background(pid))
     keeper = int(line_of(f'/proc/{daemon}/status', 'PPid'))
     check_equal(os.readlink(f'/proc/{keeper}/cwd'), '/', 'the directory of the keeper')
     for pid in (daemon, keeper):

@@ -636,9 +636,9 @@ class Mount:
         """The daemon is killed, and another one goes on."""
         self.allow_more('was ended by signal')
         before, daemon = self.metric('adoptions_total'), self.daemon
-        self.crashes.append(time.monotonic())
         os.kill(daemon, number)
         until(lambda: self.metric('adoptions_total') > before, 'another daemon goes on')
+        self.crashes.append(time.monotonic())   # later than the keeper saw it
 
     def resident(self):
         """Bytes of the daemon. In a test that asks for them the sanitizer must not keep what was

@@ -278,6 +278,14 @@ const char *journal_copy(struct journal *journal, int fd)
 	return NULL;
 }
 
+/* The process before may have died in journal_commit(). */
+static void wipe_requests_from(const struct journal *journal, size_t at)
+{
+	(void)fallocate(journal->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+	                place_of(journal, requests_of(journal) + at),
+	                (off_t)(STORE_REQUESTS_BYTES - at));
+}
+
 void journal_go_on(struct journal *journal)
 {
 	struct journal_half *other = &journal->halves[!journal->good];
@@ -286,6 +294,7 @@ void journal_go_on(struct journal *journal)
 
 	while (journal_next_request(journal, &journal->requests, &bytes, &len))
 		;
+	wipe_requests_from(journal, journal->requests);
 	journal->requests_room = journal->requests / CHUNK * CHUNK;
 	other->room = filled_bytes(journal, other) / CHUNK * CHUNK;
 }
@@ -427,9 +436,13 @@ void journal_commit(struct journal *journal, unsigned number)
 
 	journal->good = number;
 	journal->number++;
-	journal->requests = 0;
 	word |= journal->number << 32 | (number ? WORD_HALF : 0);
 	atomic_store_explicit(&journal->head->commit, word, memory_order_release);
+	/* A request has bytes that a process chose. Behind a shorter request they would be taken
+	 * for a request of its own. They are needed until the commit, but not after it. */
+	atomic_thread_fence(memory_order_release);
+	memset(requests_of(journal), 0, journal->requests);
+	journal->requests = 0;
 }
 
 void journal_give_back(struct journal *journal)

@@ -106,7 +106,7 @@ int journal_append_row(struct journal *journal, unsigned half, const void *row, 
                        const unsigned char **ret_row);
 /* The batch ends. Its last bytes, so many, are answers. */
 void journal_end(struct journal *journal, unsigned half, size_t answers);
-/* This half is the good one now, up to its last batch. No request follows yet. */
+/* This half is the good one now, up to its last batch. The requests are wiped out. */
 void journal_commit(struct journal *journal, unsigned half);
 /* The other half is not needed any more. Each call gives back some of its memory. */
 void journal_give_back(struct journal *journal);

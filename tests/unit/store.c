@@ -337,6 +337,39 @@ static void requests_are_kept_until_the_commit(void **state)
 	store_close(store);
 }
 
+/* In the room of a longer request, a process may have written what looks like one more request
+ * behind a short one, after the commit of that number. */
+static void forge_request(struct store *store, uint32_t behind, uint64_t commit)
+{
+	unsigned char *room = store_request_room(store, 4096);
+	const uint32_t len = 40;
+
+	memcpy(room + behind, &commit, sizeof(commit));
+	memcpy(room + behind + sizeof(commit), &len, sizeof(len));
+}
+
+static void bytes_of_an_older_request_are_no_request(void **state)
+{
+	struct store *store = create();
+
+	(void)state;
+	forge_request(store, 48, 1);
+	store_request_add(store, 4096);
+	assert_int_equal(store_commit(store), 0); /* the first */
+	read_request(store, 48, 'a');
+	store = reopen(store);
+	assert_string_equal(requests(store), "48a");
+	store_close(store);
+
+	store = create();
+	forge_request(store, 48, 0); /* as if the process had been killed while it forgot it */
+	store = reopen(store);
+	read_request(store, 48, 'b');
+	store = reopen(store);
+	assert_string_equal(requests(store), "48b");
+	store_close(store);
+}
+
 static void there_is_room_for_a_turn_of_long_requests(void **state)
 {
 	enum { LEN = 132 * 1024 };
@@ -607,6 +640,7 @@ int main(void)
 		cmocka_unit_test(answers_are_those_of_the_last_commit),
 		cmocka_unit_test(a_long_answer),
 		cmocka_unit_test(requests_are_kept_until_the_commit),
+		cmocka_unit_test(bytes_of_an_older_request_are_no_request),
 		cmocka_unit_test(there_is_room_for_a_turn_of_long_requests),
 		cmocka_unit_test(the_same_after_any_number_of_commits),
 		cmocka_unit_test(what_is_moved_is_the_same),

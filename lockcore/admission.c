@@ -48,6 +48,8 @@ static bool refuse_immediate(struct lock *lock, const struct queue *queue,
 		return false;
 	if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX)) {
 		taker_fail(taker, -EAGAIN);
+	} else if (lock_is_watched(lock)) {
+		lock_want_list(lock); /* it became known while the order was found */
 	} else {
 		lock->slots_asked = true;
 		lock_watch(lock);

@@ -262,6 +262,35 @@ static void tries_where_slots_are_unknown(void **state)
 	}
 }
 
+static void answer_order(struct rig *rig)
+{
+	const struct ensemble_stat stat = {.czxid = 5};
+
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
+	takers_turn(rig);
+}
+
+/* The number becomes known between a listing and the order of its entries. */
+static void tries_while_the_order_is_found(void **state)
+{
+	static const char names[] = "_c_01234567-89ab-cdef-0123-456789abcdef-m1.7-lock-2147483646";
+	struct rig *rig = *state;
+
+	begin_try(rig, 1, LC_EXCLUSIVE);
+	takers_change(rig, "", ENSEMBLE_DATA);
+	rig_expect_sent(rig, "children /locks/a, watch /locks/a");
+	takers_answer_list(rig, names);
+	takers_answer_slots(rig, 1);
+	answer_order(rig);
+	rig_expect_told(rig, "");
+	rig_expect_sent(
+		rig, "get /locks/a/_c_01234567-89ab-cdef-0123-456789abcdef-m1.7-lock-2147483646, "
+		     "children /locks/a");
+	takers_answer_list(rig, names);
+	answer_order(rig);
+	rig_expect_told(rig, "1 taken EAGAIN");
+}
+
 /* Our own entries that are being deleted are not in the way. */
 static void tries_after_a_leaver(void **state)
 {
@@ -453,6 +482,7 @@ int main(void)
 		cmocka_unit_test(ahead),
 		cmocka_unit_test(tries),
 		cmocka_unit_test(tries_where_slots_are_unknown),
+		TAKERS_TEST(tries_while_the_order_is_found),
 		TAKERS_TEST(tries_after_a_leaver),
 		TAKERS_TEST(tried_and_came_too_late),
 		TAKERS_TEST(nobody_is_refused_while_unresolved),

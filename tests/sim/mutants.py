@@ -565,6 +565,10 @@ mutant(14, 'try_forgotten_in_doubt', 'admission.c',
        '\t\tlock->slots_asked = true;\n',
        '',
        sim())
+mutant(14, 'try_forgotten_while_the_order_is_found', 'admission.c',
+       '\t} else if (lock_is_watched(lock)) {\n\t\tlock_want_list(lock); /* it became known while the order was found */\n',
+       '',
+       unit('tests/layer/admission.c'))
 mutant(14, 'try_judged_by_an_older_list', 'admission.c',
        'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->entry.probed_at;',
        'taker->wait == WAIT_PROBING;',

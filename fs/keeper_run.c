@@ -334,6 +334,8 @@ static void go_on(struct keeper *keeper, int status)
 	keeper->crash = WIFSIGNALED(status) ? status : SIGABRT;
 	if (!why) {
 		say_what_ended(keeper);
+		/* The next one may end before it serves a request. */
+		store_set_serving(keeper->config->store, 0);
 		keeper->stage = KEEPER_RESTARTS;
 		keeper->until_us = store_deadline(keeper->config->store);
 		why = start_daemon(keeper);

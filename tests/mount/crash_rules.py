@@ -129,6 +129,27 @@ def poison(case, server):
     scene.is_lost('the same request has ended two daemons')
 
 
+def no_poison(case, server):
+    """A request kills one daemon, and the next one is killed before it serves anything."""
+    points = KillPoints(case, 'innocent')
+    scene = Scene(case, server, 'innocent', env=points.env)
+    points.wait()
+    points.poison(1)
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(os.statvfs(scene.a.directory)), daemon=True)
+    thread.start()
+    points.waits()
+    points.poison(0)
+    scene.a.allow_more('was ended by signal')
+    scene.a.send(signal.SIGKILL)
+    points.go()
+    scene.goes_on()
+    until(lambda: answers, 'the request is answered')
+    scene.holder.release()
+    scene.waiter.held().release()
+    scene.elsewhere.held().release()
+
+
 def meanwhile(case, server):
     """While nobody serves: a waiter is interrupted, another one killed, one comes, one polls, a holder
     is evicted, a child holds on."""
@@ -273,7 +294,8 @@ def of_a_user(case, server):
 def test(case):
     server = case.server(tick_ms=500)
     case.at_once(*(lambda part, what=what: what(part, server) for what in (hangs, ends, too_often, not_too_often, in_background)))
-    case.at_once(*(lambda part, what=what: what(part, server) for what in (lease_over, poison, meanwhile, told_to_leave, of_a_user)))
+    case.at_once(*(lambda part, what=what: what(part, server)
+                   for what in (lease_over, poison, no_poison, meanwhile, told_to_leave, of_a_user)))
 
 
 run(test)

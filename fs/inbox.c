@@ -81,6 +81,36 @@ bool inbox_add(struct face *face, const struct fuse_buf *buffer)
 	return false;
 }
 
+static bool keep_known(struct face *face, const struct fuse_in_header *request)
+{
+	struct inbox *inbox = &face->inbox;
+	struct inbox_item *item = calloc(1, sizeof(*item));
+
+	if (!item)
+		return false;
+	item->len = request->len;
+	if (!table_add(&inbox->requests, &item->unique, request->unique)) {
+		free(item);
+		return false;
+	}
+	inbox->count++;
+	inbox->bytes += item->len;
+	if (fair_join(&inbox->users, request->uid, &item->fair))
+		return true;
+	take_out(inbox, item);
+	free(item);
+	return false;
+}
+
+bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, bool known)
+{
+	const struct fuse_buf buffer = {.mem = (void *)(uintptr_t)request, .size = len};
+
+	if (!inbox_takes(&buffer) || !lc_doubted(face->lc))
+		return false;
+	return known ? keep_known(face, request) : inbox_add(face, &buffer);
+}
+
 /* Most requests change nothing. So that they cost no commit, their records stay until the next one:
  * a request that is served again after a crash gets an answer that the kernel refuses. */
 static void serve_item(struct face *face, struct fuse_session *fuse, struct inbox_item *item)

@@ -42,6 +42,9 @@ bool inbox_takes(const struct fuse_buf *buffer);
 bool inbox_is_full(const struct inbox *inbox);
 /* The bytes are copied. False: no memory. */
 bool inbox_add(struct face *face, const struct fuse_buf *buffer);
+/* When another process takes over, a pending_stays_fn: requests are not served while it is not
+ * known whether a lock is still held. Who waits for a lock waits on. */
+bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, bool known);
 /* Serves the request of the user whose turn it is. False: there is none. */
 bool inbox_serve(struct face *face, struct fuse_session *fuse);
 /* The request is in the inbox, and is served now: it is interrupted. Not there: nothing. */

@@ -262,8 +262,8 @@ static bool adopt_mount(struct options *options, struct loop *loop, struct mount
 	pending_greet(face, mount->fuse);
 	if (crashed)
 		answers_emit_again(face);
-	pending_replay(face, mount->fuse, crashed);
-	pending_replay_read(face, mount->fuse);
+	pending_replay(face, mount->fuse, crashed, inbox_keep_in_doubt);
+	pending_replay_read(face, mount->fuse, inbox_keep_in_doubt);
 	lc_claimed(face->lc);
 	loop->sessions = loop->ledger.sessions;
 	loop->losses = loop->ledger.losses;

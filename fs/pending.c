@@ -442,7 +442,8 @@ static bool replay(struct face *face, struct fuse_session *fuse, struct request 
 	return answered;
 }
 
-void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
+void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
+                    pending_stays_fn *stays)
 {
 	struct pending *pending = &face->pending;
 	struct table_link *all = table_take_all(&pending->waiting), *unique, *next;
@@ -456,12 +457,15 @@ void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed)
 		(void)added;
 		assert(added);
 		trace_request(face, request->bytes, request->len);
+		if (!request->owner && !request->begun &&
+		    stays(face, request->bytes, request->len, true))
+			continue;
 		if (replay(face, fuse, request, crashed))
 			drop_request(pending, request);
 	}
 }
 
-void pending_replay_read(struct face *face, struct fuse_session *fuse)
+void pending_replay_read(struct face *face, struct fuse_session *fuse, pending_stays_fn *stays)
 {
 	struct fuse_buf buffer = {0};
 	const void *bytes;
@@ -471,6 +475,7 @@ void pending_replay_read(struct face *face, struct fuse_session *fuse)
 	       is_request(bytes, buffer.size)) {
 		buffer.mem = (void *)(uintptr_t)bytes;
 		trace_request(face, bytes, buffer.size);
-		pending_serve(face, fuse, &buffer);
+		if (!stays(face, bytes, buffer.size, false))
+			pending_serve(face, fuse, &buffer);
 	}
 }

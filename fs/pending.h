@@ -61,11 +61,14 @@ void greeting_carry(struct carry *carry, struct face *face);
 bool pending_give(struct face *face, uint64_t unique, void *owner);
 /* The object that waits for the request that is being served again; NULL: none. */
 void *pending_owner(const struct face *face);
+/* True: somebody else serves that request later. `known`: its copy and its record are here. */
+typedef bool pending_stays_fn(struct face *face, const void *request, size_t len, bool known);
 /* Serves the greeting again; and all requests that wait. After a crash a request that had begun to
  * change something is answered EIO: nothing tells whether it was done. */
 void pending_greet(struct face *face, struct fuse_session *fuse);
-void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed);
+void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
+                    pending_stays_fn *stays);
 /* Serves the requests that were read since the store's last commit. */
-void pending_replay_read(struct face *face, struct fuse_session *fuse);
+void pending_replay_read(struct face *face, struct fuse_session *fuse, pending_stays_fn *stays);
 
 #endif

@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import signal
+import threading
 import time
 
 from harness import SOURCE_ROOT, Stopwatch, check, check_equal, check_errno, command, run, until
@@ -102,6 +103,27 @@ def is_set(machine, waiter):
     check(machine.holder.token() > 0 and not waiter.answered(), 'held on')
 
 
+def killed_in_doubt(machine):
+    """What the daemon had read, its successor serves when the doubt has ended."""
+    machine.mount.allow_more('was ended by signal')
+    machine.relay.freeze()
+    machine.mount.send(signal.SIGSTOP)
+    machine.put('SET_BACK', 20000)
+    tokens = []
+    thread = threading.Thread(target=lambda: tokens.append(machine.holder.token()), daemon=True)
+    thread.start()
+    time.sleep(0.3)
+    machine.mount.send(signal.SIGCONT)
+    time.sleep(0.2)
+    machine.mount.send(signal.SIGKILL)
+    time.sleep(0.2)
+    check(not tokens and thread.is_alive(), 'an answer in doubt')
+    machine.relay.thaw()
+    until(lambda: tokens, 'the holder is told')
+    check_equal(machine.holder.token(), tokens[0], 'the token')
+    machine.holder.release()
+
+
 def slewed(machine):
     doubts = machine.doubts()
     machine.relay.freeze()
@@ -132,6 +154,7 @@ def test(case):
     slewed(third)
     third.holder.release()
     waiter.held().release()
+    killed_in_doubt(Machine(case, server, library, 'killed', session='6s', options=['debug']))
     paused(server, b, machines)
 
 

@@ -57,45 +57,37 @@ static void take_out(struct inbox *inbox, struct inbox_item *item)
 		DL_DELETE(inbox->fresh, item);
 }
 
-bool inbox_add(struct face *face, const struct fuse_buf *buffer)
+/* Its copy is pending.h's. NULL: no memory, or it is in already. */
+static struct inbox_item *put_in(struct inbox *inbox, const struct fuse_in_header *request)
 {
-	const struct fuse_in_header *request = buffer->mem;
-	struct inbox *inbox = &face->inbox;
 	struct inbox_item *item = calloc(1, sizeof(*item));
 
 	if (!item)
-		return false;
-	item->len = buffer->size;
-	item->fresh = true;
-	if (!table_add(&inbox->requests, &item->unique, request->unique)) {
-		free(item);
-		return false;
-	}
-	DL_APPEND(inbox->fresh, item);
-	inbox->count++;
-	inbox->bytes += item->len;
-	if (fair_join(&inbox->users, request->uid, &item->fair) && pending_set_aside(face, buffer))
-		return true;
-	take_out(inbox, item);
-	free(item);
-	return false;
-}
-
-static bool keep_known(struct face *face, const struct fuse_in_header *request)
-{
-	struct inbox *inbox = &face->inbox;
-	struct inbox_item *item = calloc(1, sizeof(*item));
-
-	if (!item)
-		return false;
+		return NULL;
 	item->len = request->len;
 	if (!table_add(&inbox->requests, &item->unique, request->unique)) {
 		free(item);
-		return false;
+		return NULL;
 	}
 	inbox->count++;
 	inbox->bytes += item->len;
 	if (fair_join(&inbox->users, request->uid, &item->fair))
+		return item;
+	take_out(inbox, item);
+	free(item);
+	return NULL;
+}
+
+bool inbox_add(struct face *face, const struct fuse_buf *buffer)
+{
+	struct inbox *inbox = &face->inbox;
+	struct inbox_item *item = put_in(inbox, buffer->mem);
+
+	if (!item)
+		return false;
+	item->fresh = true;
+	DL_APPEND(inbox->fresh, item);
+	if (pending_set_aside(face, buffer))
 		return true;
 	take_out(inbox, item);
 	free(item);
@@ -108,7 +100,7 @@ bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, boo
 
 	if (!inbox_takes(&buffer) || !lc_doubted(face->lc))
 		return false;
-	return known ? keep_known(face, request) : inbox_add(face, &buffer);
+	return known ? put_in(&face->inbox, request) != NULL : inbox_add(face, &buffer);
 }
 
 /* Most requests change nothing. So that they cost no commit, their records stay until the next one:

@@ -201,7 +201,7 @@ static bool still_in_doubt(struct loop *loop)
 	return loop->doubted && in_doubt(loop);
 }
 
-_Static_assert((REQUESTS_PER_TURN + 2) * REQUEST_BYTES + READS_PER_TURN * 8 + INBOX_BYTES_MAX <=
+_Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + INBOX_BYTES_MAX <=
                        STORE_REQUESTS_BYTES,
                "a turn may read more than the store has room for");
 
@@ -318,8 +318,10 @@ static void read_ahead(struct loop *loop)
 {
 	struct face *face = loop->face;
 	struct fuse_buf buffer = {0};
+	size_t bytes = 0; /* also of those that are served at once */
 
-	for (int i = 0; i < READS_PER_TURN && !inbox_is_full(&face->inbox); i++) {
+	for (int i = 0;
+	     i < READS_PER_TURN && bytes < INBOX_BYTES_MAX && !inbox_is_full(&face->inbox); i++) {
 		ssize_t n = receive_request(loop, &buffer);
 
 		if (n < 0 && may_read_on(loop))
@@ -327,6 +329,7 @@ static void read_ahead(struct loop *loop)
 		if (n <= 0)
 			return;
 		buffer.size = (size_t)n;
+		bytes += buffer.size;
 		if (inbox_takes(&buffer) && inbox_add(face, &buffer))
 			continue;
 		if (in_doubt(loop)) {

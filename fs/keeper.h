@@ -39,7 +39,7 @@ enum keeper_gift {
 
 /* The keeper needs these as long as it lives. */
 struct keeper_config {
-	const struct store *store; /* which only the daemon changes */
+	struct store *store; /* which the keeper changes only between two daemons */
 	char **argv;
 	int64_t session_timeout_us;
 };

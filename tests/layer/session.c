@@ -221,6 +221,7 @@ static void goes_on(void **state)
 	rig_expect_told(rig, "disconnected");
 	rig_expect_reported(rig, "connection lost, lease left: 14670 ms");
 	assert_int_equal(rig->session.state, LC_SUSPENDED);
+	assert_int_equal(rig->session.away_us, rig->now_us);
 	assert_true(session_lease_is_valid(&rig->lc));
 	assert_false(session_may_grant(&rig->lc));
 	rig_connect(rig, RIG_SESSION);

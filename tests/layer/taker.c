@@ -536,7 +536,9 @@ static void saves(void **state)
 
 	takers_turn(rig);
 	takers_answer_made(rig, taker, 1);
+	taker->entry.uid = 1000;
 	image = saved(taker);
+	assert_int_equal(image.uid, 1000);
 	assert_int_equal(image.state, STATE_WAITING);
 	assert_int_equal(image.limit_at_us, limit_us);
 	taker_grant(taker, true);

@@ -122,10 +122,10 @@ static void taken(void *ctx, int err)
 	fail_msg("taken(%d)", err);
 }
 
-static struct lc *begin(void)
+static struct lc_config config_of(const char *root)
 {
-	struct lc_config config = {
-		.root = "/locks",
+	return (struct lc_config){
+		.root = root,
 		.host = "host",
 		.session_timeout_us = 15000000,
 		.tick_time_us = 2000000,
@@ -134,10 +134,31 @@ static struct lc *begin(void)
 		.random = random_bytes,
 		.report = report,
 	};
+}
+
+static struct lc *begin(void)
+{
+	struct lc_config config = config_of("/locks");
 	struct lc *lc;
 
 	assert_int_equal(lc_create(&config, &nowhere, &lc), 0);
 	return lc;
+}
+
+static void not_every_path_is_a_root(void **state)
+{
+	static const char *const bad[] = {"",        "/",          "l",
+	                                  "locks",   "/locks/",    "/a//b",
+	                                  "/a/../b", "/zookeeper", "/zookeeper/quota"};
+	struct lc *lc;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct lc_config config = config_of(bad[i]);
+
+		if (lc_create(&config, &nowhere, &lc) != -EINVAL)
+			fail_msg("'%s' is a root", bad[i]);
+	}
 }
 
 static int take(struct lc *lc, const char *lock, uid_t uid)
@@ -306,6 +327,7 @@ static void one_user_has_half_of_the_watches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(not_every_path_is_a_root),
 		cmocka_unit_test(one_session_has_a_limit),
 		cmocka_unit_test(long_names_weigh_more),
 		cmocka_unit_test(a_user_has_half_of_it),

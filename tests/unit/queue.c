@@ -284,6 +284,21 @@ static void slots(void **state)
 	assert_int_equal(queues, 729 * 4);
 }
 
+/* Behind an entry that fills no slot, all wait for that one. */
+static void behind_one_that_fills_no_slot(void **state)
+{
+	const char *const names[] = {OF_MOUNT "lock-0000000001", "other-0000000002",
+	                             OF_MOUNT "lock-0000000003", OF_MOUNT "lock-0000000004"};
+	struct queue queue = built(names, 4);
+
+	(void)state;
+	queue_judge(&queue, 4);
+	assert_int_equal(queue_blocker(&queue, 0), -1);
+	assert_int_equal(queue_blocker(&queue, 2), 1);
+	assert_int_equal(queue_blocker(&queue, 3), 1);
+	queue_finish(&queue);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +311,7 @@ int main(void)
 		cmocka_unit_test(equal_numbers_have_one_order),
 		cmocka_unit_test(ten_thousand),
 		cmocka_unit_test(slots),
+		cmocka_unit_test(behind_one_that_fills_no_slot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

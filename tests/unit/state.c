@@ -546,16 +546,54 @@ static void twice_the_same(void **unused)
 	assert_int_equal(check_records(records, 4), 0);
 }
 
+/* The keys of takers end where those of evictions begin. */
+static void keys(void **state)
+{
+	static const struct {
+		uint64_t key;
+		int result;
+	} rows[] = {{STATE_KEY_TAKERS, -EPROTO},
+	            {STATE_KEY_TAKERS + 1, 0},
+	            {STATE_KEY_EVICTIONS - 1, 0},
+	            {STATE_KEY_EVICTIONS, -EPROTO}};
+	struct state_record session = a_session(), taker = a_taker(1, STATE_WAITING, STATE_ABSENT);
+	struct state_writer writers[2] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lc_record records[2] = {{.key = STATE_KEY_SESSION}, {.key = rows[i].key}};
+		void *joined;
+		size_t len;
+
+		taker.fixed.taker.key = rows[i].key;
+		records[0].bytes = state_write_alone(&writers[0], &session, &records[0].len);
+		records[1].bytes = state_write_alone(&writers[1], &taker, &records[1].len);
+		assert_int_equal(state_join(records, 2, &joined, &len), rows[i].result);
+		if (rows[i].result == 0)
+			free(joined);
+	}
+	free(writers[0].bytes);
+	free(writers[1].bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read_back),          cmocka_unit_test(every_bit_counts),
-		cmocka_unit_test(every_byte_counts),  cmocka_unit_test(sealed_lies),
-		cmocka_unit_test(of_another_version), cmocka_unit_test(with_more_in_it),
-		cmocka_unit_test(with_less_in_it),    cmocka_unit_test(with_fewer_texts),
-		cmocka_unit_test(bad_sessions),       cmocka_unit_test(bad_takers),
-		cmocka_unit_test(bad_errors),         cmocka_unit_test(bad_evictions),
-		cmocka_unit_test(replacing),          cmocka_unit_test(twice_the_same),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(read_back),
+		cmocka_unit_test(every_bit_counts),
+		cmocka_unit_test(every_byte_counts),
+		cmocka_unit_test(sealed_lies),
+		cmocka_unit_test(of_another_version),
+		cmocka_unit_test(with_more_in_it),
+		cmocka_unit_test(with_less_in_it),
+		cmocka_unit_test(with_fewer_texts),
+		cmocka_unit_test(bad_sessions),
+		cmocka_unit_test(bad_takers),
+		cmocka_unit_test(bad_errors),
+		cmocka_unit_test(bad_evictions),
+		cmocka_unit_test(replacing),
+		cmocka_unit_test(twice_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@ written into the journal, the runner's history.
 
 import collections
 import contextlib
+import ctypes
 import errno
 import os
 import random
@@ -15,14 +16,14 @@ import threading
 import time
 
 import proxy as proxies
-from harness import until
+from harness import libc, until
 from history import now
 from mounts import lengthen
 
 _SHOT_KINDS = (('create',), ('delete',), ('multi',), ('create', 'delete', 'multi'), ('set',))
-# What somebody hears who asks a mount that is away, or whose ensemble is, or who wrote while its
-# daemon crashed; and where the entry or the lock is not there any more.
-_AWAY = (errno.ENOTCONN, errno.ECONNABORTED, errno.EHOSTUNREACH, errno.EIO)
+# The errors of a question to a mount that is away, or whose ensemble is, of a write while its daemon
+# crashed, of a question that was interrupted; and where the entry or the lock is not there any more.
+_AWAY = (errno.ENOTCONN, errno.ECONNABORTED, errno.EHOSTUNREACH, errno.EIO, errno.EINTR)
 _BUSY = (errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT)
 
 
@@ -352,19 +353,15 @@ class Faults:
             if err.errno not in _AWAY + _BUSY:
                 raise
             return None
-        code = 0
-        try:
-            os.write(fd, b'evict')
-        except OSError as err:
-            # It may have happened, unless it was gone.
-            code = err.errno
-            if code == errno.ENOENT:
-                return None
-            if code not in _AWAY + (errno.EBUSY,):
-                raise
-        finally:
-            with contextlib.suppress(OSError):
-                os.close(fd)
+        # Python's own write would repeat one that was interrupted, and hear that the entry is gone.
+        code = 0 if libc.write(fd, b'evict', 5) == 5 else ctypes.get_errno()
+        with contextlib.suppress(OSError):
+            os.close(fd)
+        if code == errno.ENOENT:
+            return None
+        # Otherwise it may have happened.
+        if code not in _AWAY + (0, errno.EBUSY):
+            raise OSError(code, 'evict')
         return {'by': mount.number, 'lock': lock, 'entry': name, 'errno': code, 'state': fields.get('state'),
                 'token': int(fields.get('token') or 0), 'host': fields.get('host'), 'pid': fields.get('pid')}
 

@@ -105,7 +105,7 @@ bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, boo
 
 /* Most requests change nothing. So that they cost no commit, their records stay until the next one:
  * a request that is served again after a crash gets an answer that the kernel refuses. */
-static void serve_item(struct face *face, struct fuse_session *fuse, struct inbox_item *item)
+static bool serve_item(struct face *face, struct fuse_session *fuse, struct inbox_item *item)
 {
 	uint64_t unique = item->unique.number;
 	bool answered;
@@ -114,13 +114,14 @@ static void serve_item(struct face *face, struct fuse_session *fuse, struct inbo
 	answered = pending_serve_aside(face, fuse, unique);
 	if (answered && !item->fresh) {
 		DL_APPEND(face->inbox.settled, item);
-		return;
+		return true;
 	}
 	if (answered)
 		pending_drop(face, unique);
 	else if (item->fresh)
 		pending_record(face, unique);
 	free(item);
+	return answered;
 }
 
 void inbox_record(struct face *face)
@@ -145,16 +146,15 @@ bool inbox_serve(struct face *face, struct fuse_session *fuse)
 	struct fair_item *next = fair_next(&face->inbox.users);
 
 	if (next)
-		serve_item(face, fuse, item_of(next));
+		(void)serve_item(face, fuse, item_of(next));
 	return next;
 }
 
-void inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique)
+bool inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique)
 {
 	struct table_link *link = table_find(&face->inbox.requests, unique);
 
-	if (link)
-		serve_item(face, fuse, (struct inbox_item *)link);
+	return link && serve_item(face, fuse, (struct inbox_item *)link);
 }
 
 void inbox_finish(struct inbox *inbox)

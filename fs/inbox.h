@@ -47,8 +47,9 @@ bool inbox_add(struct face *face, const struct fuse_buf *buffer);
 bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, bool known);
 /* Serves the request of the user whose turn it is. False: there is none. */
 bool inbox_serve(struct face *face, struct fuse_session *fuse);
-/* The request is in the inbox, and is served now: it is interrupted. Not there: nothing. */
-void inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique);
+/* A request that is in the inbox is served now: it is interrupted. True: it was there, and is
+ * answered. */
+bool inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique);
 /* Before a commit: all requests that wait here are to be in it, and none that was answered. */
 void inbox_record(struct face *face);
 /* The requests are still pending.h's. */

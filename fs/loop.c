@@ -306,7 +306,7 @@ static void serve_request(struct loop *loop, const struct fuse_buf *buffer)
 {
 	const struct fuse_in_header *header = buffer->mem;
 
-	/* The request that it interrupts comes first; when that is answered nothing is left to do. */
+	/* The request that it interrupts comes first; once that is answered nothing is left. */
 	if (header->opcode == FUSE_INTERRUPT &&
 	    inbox_serve_now(loop->face, loop->fuse,
 	                    ((const struct fuse_interrupt_in *)(header + 1))->unique))

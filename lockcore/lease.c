@@ -23,10 +23,11 @@ static int64_t spacing(int64_t tick_us)
 	return tick_us / 2 + SECOND / 4;
 }
 
-void lease_begin(struct lease *lease, int64_t tick_us)
+void lease_begin(struct lease *lease, int64_t tick_us, int64_t lead_us)
 {
 	*lease = (struct lease){
 		.tick_us = tick_us,
+		.lead_us = lead_us,
 		.deadline_us = INT64_MIN,
 		.connect_us = -1,
 		.void_us = INT64_MIN,
@@ -38,7 +39,7 @@ void lease_again(struct lease *lease)
 {
 	int64_t void_us = lease->void_us;
 
-	lease_begin(lease, lease->tick_us);
+	lease_begin(lease, lease->tick_us, lease->lead_us);
 	lease->void_us = void_us;
 }
 
@@ -143,11 +144,11 @@ int64_t lease_left(const struct lease *lease, int64_t now_us)
 
 bool lease_fresh(const struct lease *lease, int64_t now_us)
 {
-	int64_t left = lease_left(lease, now_us);
+	int64_t left = lease_left(lease, now_us) - lease->lead_us;
 	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
 
 	return lease->doubt_us == INT64_MAX && left > 0 && left >= lease->timeout_us / 8 &&
-	       lease->deadline_us >= next_answer;
+	       lease->deadline_us - lease->lead_us >= next_answer;
 }
 
 int64_t lease_spacing(const struct lease *lease)

@@ -52,7 +52,7 @@ struct state_lease;
 #define LEASE_DOUBT_US 2000000
 
 struct lease {
-	int64_t tick_us;
+	int64_t tick_us, lead_us;
 	int64_t timeout_us;  /* T; 0 before the first connection of a session */
 	int64_t deadline_us; /* INT64_MIN: none */
 	int64_t connect_us;  /* of the connection that is still to be proved, or -1 */
@@ -63,8 +63,9 @@ struct lease {
 	int64_t doubt_us;    /* in doubt until then, then over; INT64_MAX: no doubt */
 };
 
-/* The first session: nothing is proved. */
-void lease_begin(struct lease *lease, int64_t tick_us);
+/* The first session: nothing is proved. `lead_us`: how long before the lease's end begins the
+ * stopping of those who lose their lock, else 0. */
+void lease_begin(struct lease *lease, int64_t tick_us, int64_t lead_us);
 /* The next one. */
 void lease_again(struct lease *lease);
 /* What another process needs to go on with it: all but the connection, which is not proved. */
@@ -83,8 +84,9 @@ bool lease_doubted(const struct lease *lease, int64_t now_us);
 int64_t lease_end(const struct lease *lease);
 /* What is left, in doubt or not, never below 0. */
 int64_t lease_left(const struct lease *lease, int64_t now_us);
-/* Enough left to grant a lock: T/8, and until the next step can have been answered, or
- * the lock would be lost as soon as it is had. Otherwise a heartbeat comes first. */
+/* Enough left to grant a lock: besides the lead T/8, and until the next step can have been
+ * answered. Otherwise a heartbeat comes first, or the lock would be lost, or its holder be
+ * stopped, as soon as it is granted. */
 bool lease_fresh(const struct lease *lease, int64_t now_us);
 
 /* w: a write sent earlier than this after a step's answer is no step. */
@@ -96,8 +98,7 @@ int64_t lease_heartbeat(const struct lease *lease, bool busy);
 int64_t lease_patience(const struct lease *lease);
 
 /* Whether these leave a lease worth having: at the steady pace of one step every w, at
- * least T/8 must be left at the worst moment, and what stopping those who lose their
- * lock takes (`lead_us`, else 0). */
+ * least T/8 must be left at the worst moment, and the lead. */
 bool lease_possible(int64_t timeout_us, int64_t tick_us, int64_t lead_us);
 /* The smallest whole second that lease_possible() accepts. */
 int64_t lease_smallest_timeout(int64_t tick_us, int64_t lead_us);

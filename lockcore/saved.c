@@ -24,10 +24,11 @@ static void use_key(struct lc *lc, enum state_kind kind, uint64_t key)
 void saved_begin(struct lc *lc, struct saved *saved, enum state_kind kind, uint64_t key)
 {
 	*saved = (struct saved){.kind = kind, .key = key, .given = key};
-	if (key)
+	if (key) {
 		use_key(lc, kind, key);
-	else
-		saved->key = next_key(lc, kind);
+		return;
+	}
+	saved->key = next_key(lc, kind);
 	saved_touch(lc, saved);
 }
 

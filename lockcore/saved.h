@@ -30,8 +30,8 @@ struct changes {
 	struct state_record session, counters;
 };
 
-/* A new object, which counts as changed. `key`: of the record that it was restored from; 0: it was
- * not restored. */
+/* `key`: 0 for a new object, which counts as changed; or of the record that it was restored from,
+ * which the caller has. */
 void saved_begin(struct lc *lc, struct saved *saved, enum state_kind kind, uint64_t key);
 void saved_touch(struct lc *lc, struct saved *saved);
 /* It counts as unchanged again. */

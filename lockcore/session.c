@@ -580,7 +580,7 @@ static int prepare_session(struct lc *lc, const struct session_events *events)
 		return -ENOMEM;
 	strcpy(session->node, session->dir);
 	session->away_us = lc_now(lc);
-	lease_begin(&session->lease, lc->config.tick_time_us);
+	lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);
 	session->beat = (struct timer){.fire = beat_timer, .ctx = lc};
 	session->limit = (struct timer){.fire = lease_limit, .ctx = lc};
 	session->retry = (struct timer){.fire = retry_session, .ctx = lc};

@@ -43,6 +43,9 @@ static int64_t wall_ms(void *ctx)
 	if (!lease_fresh(&mount->lease, clock_us))
 		sim_violation(mount->sim, "b: %s grants a lock, its lease lasts for %" PRId64 " ms",
 		              mount->host.name, lease_left(&mount->lease, clock_us) / 1000);
+	if (lease_left(&mount->lease, clock_us) <= mount->sim->plan.loss_lead_us)
+		sim_violation(mount->sim, "b: %s grants a lock, its holder is to be stopped by now",
+		              mount->host.name);
 	mount_stumble(mount);
 	if (mount->sim->plan.weight[FAULT_SUSPECT] && mount->sim->faulty &&
 	    rng_chance(&mount->jump_rng, 20))
@@ -309,7 +312,7 @@ void mount_start(struct mount *mount)
 	mount->suspects = mount->suspected = false;
 	mount->turns = 0;
 	legacy_forget(mount);
-	lease_begin(&mount->lease, mount->sim->plan.tick_us);
+	lease_begin(&mount->lease, mount->sim->plan.tick_us, mount->sim->plan.loss_lead_us);
 	if (host_start(&mount->host, &config) < 0)
 		abort();
 }

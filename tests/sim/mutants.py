@@ -145,12 +145,21 @@ mutant(3, 'lease_not_checked_at_grant', 'session.c',
        '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\tsend_beat(lc);',
        '\treturn true;\n\tsend_beat(lc);',
        sim('leases'))
+mutant(3, 'granted_to_be_stopped', 'session.c',
+       'lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);',
+       'lease_begin(&session->lease, lc->config.tick_time_us, 0);',
+       sim('leases', 7700))
+mutant(3, 'an_eighth_of_what_the_lead_takes', 'lease.c',
+       'lease_left(lease, now_us) - lease->lead_us;',
+       'lease_left(lease, now_us);',
+       LEASE)
 mutant(3, 'grant_told_without_lease', 'tell.c',
        '\tif (session_lease_is_valid(lc))\n\t\treturn true;',
        '\treturn true;',
        sim('leases', 220))
 mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
-       'left > 0 && left >= lease->timeout_us / 8 && lease->deadline_us >= next_answer',
+       'left > 0 && left >= lease->timeout_us / 8 &&\n'
+       '\t       lease->deadline_us - lease->lead_us >= next_answer',
        'left > 0',
        LEASE)
 mutant(3, 'idle_mount_does_not_beat', 'session.c',

@@ -25,7 +25,7 @@ static struct lease connected(int64_t connect_us)
 {
 	struct lease lease;
 
-	lease_begin(&lease, TICK);
+	lease_begin(&lease, TICK, 0);
 	lease_connected(&lease, T, connect_us);
 	return lease;
 }
@@ -52,7 +52,7 @@ static void nothing_is_proved_at_first(void **state)
 	struct lease lease;
 
 	(void)state;
-	lease_begin(&lease, TICK);
+	lease_begin(&lease, TICK, 0);
 	expect_nothing(&lease);
 }
 
@@ -247,7 +247,7 @@ static void deadline_is_exact(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct lease lease;
 
-		lease_begin(&lease, TICK);
+		lease_begin(&lease, TICK, 0);
 		lease_connected(&lease, rows[i].timeout_us, START);
 		lease_answered(&lease, START + 1, START + 2);
 		expect_deadline(&lease, START + rows[i].grant_us);
@@ -292,7 +292,7 @@ static void a_new_session_starts_from_nothing(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		lease_answered(&lease, START + 2 * i * S, START + 2 * i * S);
-	lease_begin(&lease, TICK);
+	lease_begin(&lease, TICK, 0);
 	expect_nothing(&lease);
 	assert_int_equal(lease.timeout_us, 0);
 	/* Neither the old T nor the old steps are left. */
@@ -303,12 +303,13 @@ static void a_new_session_starts_from_nothing(void **state)
 	assert_false(lease_answered(&lease, START + 12 * S, START + 12 * S));
 }
 
-static void fresh_is_an_eighth(void **state)
+static void expect_an_eighth(int64_t lead_us)
 {
-	struct lease lease = connected(START);
-	const int64_t deadline = START + GRANT;
+	const int64_t deadline = START + GRANT - lead_us;
+	struct lease lease;
 
-	(void)state;
+	lease_begin(&lease, TICK, lead_us);
+	lease_connected(&lease, T, START);
 	lease_answered(&lease, START, START);
 	assert_true(lease_fresh(&lease, START));
 	assert_true(lease_fresh(&lease, deadline - 1875 * MS));
@@ -318,17 +319,28 @@ static void fresh_is_an_eighth(void **state)
 	assert_false(lease_fresh(&lease, deadline + 3600 * S));
 }
 
+/* Before the lead: a holder that is stopped in a moment is no holder. */
+static void fresh_is_an_eighth(void **state)
+{
+	(void)state;
+	expect_an_eighth(0);
+	expect_an_eighth(800 * MS);
+	expect_an_eighth(2500 * MS);
+}
+
 /* A short T, where T/8 = 0.625 s is less than the next step takes: w and 50 ms for its
  * answer. A lock granted on less would be lost before it. */
 static void fresh_lasts_until_the_next_step(void **state)
 {
-	const int64_t deadline = START + 4690 * MS, latest = deadline - 1300 * MS;
+	const int64_t deadline = START + 4690 * MS;
 
 	(void)state;
-	for (int late = 0; late <= 1; late++) {
+	for (int i = 0; i < 4; i++) {
+		const int64_t late = i % 2, lead = i / 2 * 200 * MS;
+		const int64_t latest = deadline - lead - 1300 * MS;
 		struct lease lease;
 
-		lease_begin(&lease, TICK);
+		lease_begin(&lease, TICK, lead);
 		lease_connected(&lease, 5 * S, START);
 		lease_answered(&lease, START, START);
 		assert_true(lease_fresh(&lease, START));
@@ -359,7 +371,7 @@ static void distances(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct lease lease;
 
-		lease_begin(&lease, rows[i].tick_us);
+		lease_begin(&lease, rows[i].tick_us, 0);
 		lease_connected(&lease, rows[i].timeout_us, START);
 		assert_int_equal(lease_spacing(&lease), rows[i].spacing_us);
 		assert_int_equal(lease_heartbeat(&lease, true), rows[i].holding_us);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn.c - one client's connection to one server: two FIFOs, the server's queue
- * of its requests, its watches.
+ * conn.c - one client's connection to one server: two FIFOs, the queue of the
+ * client's requests at the server, the client's watches.
  *
  * Answers leave in the order of the requests: a read waits until the writes
  * before it are applied at this server, then sees exactly that prefix.
@@ -220,7 +220,7 @@ void conn_abandon(struct conn *conn, int deliver)
 		when = agenda->now_us + 50;
 	if (when < up->stalled_until_us)
 		when = up->stalled_until_us;
-	/* If the way is stalled for ever the server never hears that the client went. */
+	/* If the way is stalled for ever the server never hears that the client is gone. */
 	if (when < HOPELESS_US)
 		agenda_at(agenda, when, fin_arrives, conn, 0);
 }
@@ -282,7 +282,7 @@ static void send_changed(struct conn *conn, const char *path, enum ensemble_chan
 	conn_send(conn, letter);
 }
 
-/* The path as it was watched; NULL: it was not. */
+/* Takes the watch on this path away, and returns its path; NULL: the path was not watched. */
 static const char *take_watch(struct watches *watches, const char *path, size_t len)
 {
 	for (int i = 0; i < watches->count; i++)
@@ -295,7 +295,7 @@ static const char *take_watch(struct watches *watches, const char *path, size_t 
 	return NULL;
 }
 
-/* In the order of the real server: first the node, then the one above. */
+/* In the order of the real server: first the node, then its parent. */
 static void fire_watches(struct conn *conn, const struct change *change)
 {
 	size_t len = strlen(change->path),
@@ -385,7 +385,7 @@ static void answer_children(struct conn *conn, const struct ensemble_op *op, str
 	letter->names = arena_zalloc(&world->arena,
 	                             (size_t)(node->stat.children + 1) * sizeof(*letter->names));
 	DL_FOREACH(node->children, child) {
-		/* in no order: each new name changes places with any before it */
+		/* in random order: each new name changes places with any other, or none */
 		int place = (int)rng_below(&world->rng, (uint64_t)letter->name_count + 1);
 
 		if (hide && child == node->children)
@@ -573,7 +573,7 @@ static void arrives_up(void *ctx, uint64_t arg)
 	parcel = pop(way);
 	if (!parcel || !conn->open_there)
 		return;
-	/* The client has given up: some packets that were under way are lost. */
+	/* The client has given up, and this packet is lost. */
 	if (!conn->deliver_left)
 		return;
 	if (conn->deliver_left > 0)
@@ -604,7 +604,7 @@ static void session_closed(struct conn *conn, const struct transaction *transact
 		          0);
 }
 
-/* This server has gone one transaction further. */
+/* This server has applied one more transaction. */
 void conn_applied(struct world *world, int server, const struct transaction *transaction)
 {
 	struct conn *conn;

@@ -2,7 +2,7 @@
  *
  * host.c - see host.h.
  */
-#include "base.h" /* first: it says how uthash is to be used */
+#include "base.h" /* first: it sets the options of uthash */
 
 #include "host.h"
 
@@ -47,7 +47,7 @@ int64_t host_running_us(const struct host *host)
 	return host->paused ? running - (host->agenda->now_us - host->paused_since_us) : running;
 }
 
-/* ---- what the engine is given ---- */
+/* ---- functions that the engine calls ---- */
 
 static int64_t read_clock(void *ctx)
 {
@@ -131,8 +131,8 @@ static void end_short_turn(void *ctx, uint64_t arg)
 		end_turn(host);
 }
 
-/* Requests that wait are sent at once: the test reckons the lease from their sending, the engine
- * from their making. */
+/* Requests that wait are sent at once, because the test counts the lease from the moment when a
+ * request is sent, and the engine from the moment when it is made. */
 void host_wake(struct host *host)
 {
 	if (host_keeps(host))
@@ -205,7 +205,7 @@ void host_still(struct host *host, int64_t duration_us)
 	host_pause(host, duration_us);
 }
 
-/* ---- its life ---- */
+/* ---- beginning and end ---- */
 
 static void wake(void *ctx)
 {

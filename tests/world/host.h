@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * host.h - one host: an engine on the world, the loop around it, and the clock that both go by.
+ * host.h - one host: an engine on the world, the loop around it, and the clock of both.
  * The loop is prepare, poll, requests, process, send. A host that is paused does nothing while
  * its sockets fill.
  */
@@ -17,9 +17,9 @@ struct host;
 struct host_hooks {
 	/* A turn begins. */
 	void (*turns)(struct host *host);
-	/* It ends: calls lc_send(), unless the host dies before that. */
+	/* A turn ends: the function calls lc_send(), unless the host dies before that. */
 	void (*ends)(struct host *host);
-	/* It goes on after a pause in which its clock stood still. */
+	/* The host goes on after a pause in which its clock stood still. */
 	void (*stood_still)(struct host *host);
 	/* As in struct wire. */
 	void (*freeze)(void *ctx, int64_t duration_us);
@@ -28,7 +28,7 @@ struct host_hooks {
 };
 
 struct host {
-	void *owner; /* of the test that has made it */
+	void *owner; /* an object of the test */
 	const struct host_hooks *hooks;
 	struct world *world;
 	struct agenda *agenda; /* the world's */
@@ -46,7 +46,7 @@ struct host {
 	int64_t still_clock_us, paused_since_us, paused_total_us;
 };
 
-/* Its clock is the world's; set another base and a drift before the start. */
+/* The host's clock is the world's; set another base and a drift before the start. */
 void host_init(struct host *host, struct world *world, int index, struct rng rng,
                const struct host_hooks *hooks, void *owner);
 /* The configuration of an engine on this host; its `ctx` is the host. */
@@ -55,10 +55,10 @@ struct lc_config host_config(struct host *host, const char *root);
 int host_start(struct host *host, const struct lc_config *config);
 /* As lc_adopt(), after host_stop(): the engine goes on from the saved state. */
 int host_adopt(struct host *host, const struct lc_config *config, const void *state, size_t len);
-/* As SIGKILL does; with farewell, as umount does. The host can be started again. */
+/* Ends the engine as SIGKILL does; with farewell, as umount does. It can be started again. */
 void host_stop(struct host *host, bool farewell);
 void host_finish(struct host *host);
-/* The engine got a request: the loop is to take a turn. */
+/* The engine got a request: the loop has to take a turn. */
 void host_wake(struct host *host);
 /* Requests of its engine wait to be sent. */
 bool host_keeps(const struct host *host);

@@ -2,11 +2,11 @@
  *
  * inside.h - functions that only the files of the world use.
  *
- *   world     the log; what the leader makes of a write
+ *   world     the log; the leader's work on a write
  *   sessions  touches and ends
- *   link      between a server and the leader
- *   quorum    who leads, what fails
- *   conn      between a client and a server
+ *   link      packets between a server and the leader
+ *   quorum    elections, and failures of servers
+ *   conn      packets between a client and a server
  */
 #ifndef WORLD_INSIDE_H
 #define WORLD_INSIDE_H
@@ -24,7 +24,7 @@ struct transaction *log_transaction(struct world *world);
 void log_propose(struct world *world, struct transaction *transaction);
 void log_commit(struct world *world, int64_t upto);
 void log_apply(struct world *world, struct server *server, int64_t upto);
-/* Proposals were taken back: makes the proposed tree again. */
+/* Proposals were taken back: builds the proposed tree again. */
 void log_rebuild(struct world *world);
 void leader_request(struct world *world, struct request *request);
 void world_forward(struct world *world, struct request *request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * link.c - between a server and the leader, either way a FIFO.
+ * link.c - packets between a server and the leader: one FIFO for each direction.
  */
 #include "inside.h"
 
@@ -89,7 +89,7 @@ void link_send(struct world *world, int index, enum direction direction, struct 
 	int64_t when =
 		world_now_us(world) + rng_spread(&world->rng, 30, world->config.delay_max_us);
 
-	/* Without a leader, or cut off from it, nothing is heard and nothing kept. */
+	/* Without a leader, or if the server is cut off from it, the packet is lost. */
 	if (server->cut || server->down || world->leader < 0)
 		return;
 	if (when < link->last_arrival_us)

@@ -2,7 +2,7 @@
  *
  * mutation.h - one lie at a time: ways in which the world, the port or the
  * harness can be made to break a promise, so that each invariant is seen to
- * fail when it should. Mutations of the engine's own sources: mutants.py.
+ * fail when it should. For mutations of the engine's own sources see mutants.py.
  */
 #ifndef WORLD_MUTATION_H
 #define WORLD_MUTATION_H
@@ -40,7 +40,7 @@ extern enum mutation mutation;
 
 const char *mutation_name(enum mutation which);
 const char *mutation_text(enum mutation which);
-/* MUTATION_COUNT: there is none of that name. */
+/* MUTATION_COUNT: there is no mutation of that name. */
 enum mutation mutation_find(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quorum.c - who leads, and what becomes of servers that fail.
+ * quorum.c - elections of a leader, and failures of servers.
  */
 #include "inside.h"
 
@@ -26,8 +26,8 @@ static int members(const struct world *world)
 	return count;
 }
 
-/* A proposal is lost: a session that was to end lives on, one that was to begin
- * never was. */
+/* A proposal is lost: a session that was to end lives on, and a session that was
+ * to begin does not exist. */
 static void take_back(struct world *world, const struct transaction *transaction)
 {
 	struct session *session;
@@ -47,7 +47,7 @@ static void depose(struct world *world)
 	if (world->leader >= 0) {
 		int64_t kept = rng_between(&world->rng, world->committed_count, world->log_count);
 
-		/* What outsiders did has been answered, in effect. */
+		/* The writes of outsiders are kept: world_do() has told their results. */
 		for (int64_t i = kept; i < world->log_count; i++)
 			if (world->log[i]->outside)
 				kept = i + 1;
@@ -63,7 +63,7 @@ static void depose(struct world *world)
 		link_reset(&world->servers[i]);
 }
 
-/* Membership has changed: is there still a leader with a quorum? */
+/* A server came or went: is there still a leader with a quorum? */
 static void reconsider(struct world *world, int64_t patience_us)
 {
 	int quorum = world->config.servers / 2 + 1;
@@ -87,7 +87,7 @@ static void pick_leader(struct world *world)
 {
 	int pick, tries = 20;
 
-	/* one that hangs does not get the votes, if there is another */
+	/* a server that hangs does not get the votes, if there is another */
 	do
 		pick = (int)rng_below(&world->rng, (uint64_t)world->config.servers);
 	while (world->servers[pick].down || world->servers[pick].cut ||
@@ -131,7 +131,7 @@ void world_hang(struct world *world, int server, int64_t duration_us)
 {
 	int64_t until_us = world_now_us(world) + duration_us;
 
-	/* never shorter than it was: what waits has been put off until then */
+	/* never earlier than it was: events have been put off until then already */
 	if (world->servers[server].hung_until_us < until_us)
 		world->servers[server].hung_until_us = until_us;
 }
@@ -174,7 +174,7 @@ void world_crash(struct world *world, int index, int64_t duration_us)
 	agenda_in(world->agenda, duration_us, back, world, (uint64_t)index);
 }
 
-/* It has noticed, at last, that its peers are gone. */
+/* A server that is cut off has noticed, at last, that its peers are gone. */
 static void gives_up(void *ctx, uint64_t index)
 {
 	struct world *world = ctx;

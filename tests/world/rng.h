@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * rng.h - the only source of chance in the simulation: one 64-bit state
- * (splitmix64), so that a seed is a run.
+ * (splitmix64), so that a seed always gives the same run.
  */
 #ifndef WORLD_RNG_H
 #define WORLD_RNG_H
@@ -39,7 +39,7 @@ static inline bool rng_chance(struct rng *rng, unsigned per_mille)
 	return rng_below(rng, 1000) < per_mille;
 }
 
-/* Each order of magnitude is equally likely: the short ones are not drowned. */
+/* lo .. hi, mostly short values: 40 % of them are at most hi / 1000 (or `lo`, if that is more). */
 static inline int64_t rng_spread(struct rng *rng, int64_t lo, int64_t hi)
 {
 	int64_t top = lo < hi / 1000 ? hi / 1000 : lo;
@@ -49,7 +49,7 @@ static inline int64_t rng_spread(struct rng *rng, int64_t lo, int64_t hi)
 	return rng_between(rng, lo, top);
 }
 
-/* An independent stream, so that one actor's habits do not shift another's. */
+/* An independent stream, so that the choices of one actor do not change another's. */
 static inline struct rng rng_fork(struct rng *rng)
 {
 	return (struct rng){rng_next(rng) ^ 0x5851f42d4c957f2du};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sessions.c - sessions: who is touched when, and when they end.
+ * sessions.c - sessions: their touches, and their ends.
  */
 #include "inside.h"
 
@@ -61,7 +61,7 @@ void session_expires(void *ctx, uint64_t id)
 	struct server *leader;
 
 	if (!session || session->closed || world->leader < 0)
-		return; /* a new leader begins anew */
+		return; /* a new leader gives it a new end */
 	leader = &world->servers[world->leader];
 	if (leader->hung_until_us > world_now_us(world))
 		agenda_at(world->agenda, leader->hung_until_us, session_expires, world, id);
@@ -93,8 +93,8 @@ struct session *world_session_begin(struct world *world, int64_t timeout_us)
 	return session;
 }
 
-/* A handshake has come to the leader. True or false at once, for an old session;
- * a new one is accepted when the server has applied its creation. */
+/* A handshake has come to the leader. For an old session the leader answers at once
+ * whether it lives; a new one is accepted when the server has applied its creation. */
 void leader_validate(struct world *world, struct conn *conn)
 {
 	struct session *session;

@@ -295,7 +295,7 @@ static void waiters_told(void *ctx, int err, bool waiters)
 	answered(ctx, err, waiters);
 }
 
-/* The engine is called after this, and before end(). */
+/* The engine is called between begin() and end(). */
 static struct question *begin(struct host *host)
 {
 	struct question *question = calloc(1, sizeof(*question));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage.h - a world of one server, two hosts at most, and what is done on them: takers and
- * questions, for tests that say themselves what happens.
+ * stage.h - a world of one server, with two hosts at most, and takers and questions on the hosts:
+ * for tests that say themselves what happens.
  *
  * It checks some promises of lockcore.h: no callback inside the call that causes it, one answer for
  * each take and each question, no answer after leaving or cancelling.
@@ -61,9 +61,9 @@ struct taker {
 	const char *lock;
 	enum phase phase;
 	enum lc_mode mode;
-	int result;                     /* of lc_take(), or what taken() said */
-	unsigned lost, waiters_changed; /* how often it was told so */
-	char path[300];                 /* of its entry, when stage_path() was called last */
+	int result;                     /* of lc_take(), or the error given to taken() */
+	unsigned lost, waiters_changed; /* the number of such callbacks */
+	char path[300];                 /* of its entry, at the last stage_path() */
 	void *owner;
 };
 
@@ -74,13 +74,13 @@ struct question {
 	int number;
 	bool cancelled;
 	int result;
-	size_t count; /* of entries and locks, or bytes; or 1: a taker waits */
+	size_t count; /* of the answer: see the calls of answered() */
 	int64_t asked_us;
 	struct lc_lock_info info;
 	char *value;
 	size_t value_len;
 	size_t entries, held; /* of a list */
-	char entry[256];      /*   its first */
+	char entry[256];      /* the first of them */
 	struct question *prev, *next;
 };
 
@@ -89,11 +89,11 @@ void stage_init(struct stage *stage, int64_t begin_us, uint64_t seed,
 struct host *stage_host(struct stage *stage, uint64_t seed);
 /* As lc_create(). */
 int stage_start(struct host *host, const char *root, int64_t loss_lead_us);
-/* As lc_adopt(). The engine that was there vanishes without a word, with its questions. Its takers
- * go on if they are claimed then. */
+/* As lc_adopt(). The former engine vanishes without a word, with its questions. Its takers go on if
+ * they are claimed afterwards. */
 int stage_adopt(struct host *host, const void *state, size_t len, int64_t loss_lead_us);
 void stage_claim(struct taker *taker);
-/* Its takers and questions are not answered any more. */
+/* The host's takers and questions are not answered any more. */
 void stage_stop(struct host *host, bool farewell);
 void stage_finish(struct stage *stage);
 void stage_run(struct stage *stage, int64_t duration_us);
@@ -104,13 +104,13 @@ enum ensemble_result stage_act(struct stage *stage, int64_t session, struct ense
 
 /* The caller owns *taker, which is overwritten. If there is no engine the result is -ENOMEM. */
 void stage_take(struct taker *taker, struct host *host, const struct lc_request *request);
-/* The path of its entry. NULL: it has none, or the path is not known. */
+/* The path of the taker's entry. NULL: there is no entry, or the path is not known. */
 const char *stage_path(struct taker *taker);
-/* Whether it is told when takers come or go behind it. */
+/* Whether the taker is told when takers come or go behind it. */
 void stage_watch_waiters(struct taker *taker, bool watch);
 void stage_leave(struct taker *taker);
 
-/* The stage owns the questions until stage_forget(). This one is never asked. */
+/* The stage owns the questions until stage_forget(). The question here is never asked. */
 struct question *stage_refused(struct host *host);
 struct question *stage_ask_stat(struct host *host, const char *lock, uid_t uid);
 struct question *stage_ask_list(struct host *host, const char *lock, uid_t uid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_world.c - the world itself keeps ZooKeeper's rules, and the wire the
- * promises of the port; otherwise the simulation proves nothing.
+ * test_world.c - the world keeps ZooKeeper's rules, and the wire keeps the
+ * promises of the port; otherwise the simulation would prove nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #define TIMEOUT (10 * SECOND)
 #define LOG_MAX 64
 
-/* One client of the port that notes all it is told. */
+/* A client of the port that notes all answers and events. */
 struct client {
 	struct wire wire;
 	struct bench *bench;
@@ -122,7 +122,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 		client->log[i].stat = *answer->stat;
 }
 
-/* Let the world go on for so long; clients turn every 10 ms. */
+/* The world goes on for so long; each client takes a turn every 10 ms. */
 static void run(struct bench *bench, int64_t duration_us)
 {
 	int64_t until_us = bench->agenda.now_us + duration_us;
@@ -249,7 +249,7 @@ static void test_sequence(void **state)
 	assert_string_equal(client->log[3].path, "/a/n-0000000002");
 	assert_string_equal(client->log[5].path, "/a/n-0000000003");
 	assert_true(client->log[3].stat.czxid < client->log[5].stat.czxid);
-	/* A listing sent behind a create shows it. */
+	/* A listing sent after a create shows the new node. */
 	assert_int_equal(client->log[6].name_count, 3);
 	/* After 2^31 - 1 the number repeats. */
 	world_set_counter(&bench->world, "/a", INT32_MAX - 1);
@@ -295,7 +295,7 @@ static void test_multi(void **state)
 	assert_string_equal(client->log[2].paths[0], "/a");
 	assert_string_equal(client->log[2].paths[1], "/a/b");
 	assert_int_equal(client->log[3].result, ENSEMBLE_OK);
-	/* Each create's path at its place; what is made together has one czxid. */
+	/* The answer has each new node's path at its place; nodes made together have one czxid. */
 	assert_int_equal(client->log[4].result, ENSEMBLE_OK);
 	assert_string_equal(client->log[4].paths[0], "");
 	assert_string_equal(client->log[4].paths[1], "/a/x-0000000001");
@@ -323,7 +323,7 @@ static void test_watch(void **state)
 	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a", .data = "2", .data_len = 1);
 	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/b");
 	run(bench, SECOND);
-	/* Once, and none for the node that was not there. */
+	/* One event, and none for the node that was not there. */
 	assert_int_equal(one->changes, 1);
 	assert_string_equal(one->changed, "/a");
 	assert_int_equal(one->change, ENSEMBLE_DATA);
@@ -368,7 +368,7 @@ static void test_watch_over_reconnect(void **state)
 	finish(bench);
 }
 
-/* Who watches the names below a node hears of each one that comes or goes, once. */
+/* A watch of the names below a node tells once that a name came or went. */
 static void test_watch_names(void **state)
 {
 	struct bench *bench = begin(3, 11);
@@ -381,7 +381,7 @@ static void test_watch_names(void **state)
 	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a", .watch = true);
 	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/missing", .watch = true);
 	run(bench, SECOND);
-	/* Not of data, neither its own nor its children's, nor of what is further below. */
+	/* No event for data, of the node or of its children, or for nodes further below. */
 	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a", .data = "1", .data_len = 1);
 	SUBMIT(two, .kind = ENSEMBLE_SET, .path = "/a/b", .data = "1", .data_len = 1);
 	SUBMIT(two, .kind = ENSEMBLE_CREATE, .path = "/a/b/c");
@@ -407,7 +407,7 @@ static void test_watch_names(void **state)
 	finish(bench);
 }
 
-/* Both kinds of watch on one node: its end is told once, other changes apart. */
+/* Both kinds of watch on one node: its end is told once, other changes are told separately. */
 static void test_watch_both(void **state)
 {
 	struct bench *bench = begin(3, 12);
@@ -482,7 +482,7 @@ static void test_versions(void **state)
 	SUBMIT(one, .kind = ENSEMBLE_CREATE, .path = "/e", .ephemeral = true);
 	submit(one, OP(.kind = ENSEMBLE_SET, .path = "/a", .version = 1), 1);
 	submit(one, OP(.kind = ENSEMBLE_SET, .path = "/a", .data = "0", .data_len = 1), 1);
-	/* A listing tells the version of the node's data. */
+	/* A listing shows the version of the node's data. */
 	SUBMIT(one, .kind = ENSEMBLE_CHILDREN, .path = "/a");
 	submit(one, ops, 2);
 	submit(one, ops, 2);
@@ -523,7 +523,7 @@ static void test_unknown(void **state)
 		assert_int_equal(client->log[0].result, ENSEMBLE_UNKNOWN);
 		assert_int_equal(client->log[0].disconnects, 1);
 		assert_int_equal(client->connects, 2);
-		/* What has not happened when a write is answered never will. */
+		/* A lost write that has not happened when a later one is answered never happens. */
 		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/barrier");
 		SUBMIT(client, .kind = ENSEMBLE_CHILDREN, .path = "/");
 		run(bench, SECOND);
@@ -539,8 +539,8 @@ static void test_unknown(void **state)
 	}
 }
 
-/* Of what is under way when a connection breaks a beginning arrives, whatever the client does
- * when it hears of it. */
+/* When a connection breaks, the first packets under way may arrive, and never a later one without
+ * those before it, whatever the client does when it hears of the break. */
 static void test_break_keeps_order(void **state)
 {
 	static const char *const nodes[] = {"/a", "/b", "/c", "/d", "/e", "/f"};
@@ -553,7 +553,7 @@ static void test_break_keeps_order(void **state)
 		conn_stall(client->wire.conn, UP, bench->agenda.now_us + 20000);
 		for (int i = 0; i < 3; i++)
 			SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = nodes[i]);
-		/* The rest comes when the client knows already. */
+		/* The others come when the client already knows of the break. */
 		conn_stall(client->wire.conn, UP, bench->agenda.now_us + 200000);
 		for (int i = 3; i < 6; i++)
 			SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = nodes[i]);
@@ -572,7 +572,7 @@ static void test_break_keeps_order(void **state)
 	}
 }
 
-/* Piled up behind a stalled direction, everything comes at once. */
+/* Packets that pile up behind a stalled direction come all at once. */
 static void test_stall(void **state)
 {
 	struct bench *bench = begin(3, 6);
@@ -587,7 +587,7 @@ static void test_stall(void **state)
 	run(bench, 3 * SECOND);
 	assert_int_equal(client->answers, 2);
 	assert_int_equal(client->disconnects, 0);
-	/* A black hole: given up after 2/3 T. */
+	/* No answer ever comes: the client gives the server up after 2/3 T. */
 	conn_stall(client->wire.conn, DOWN, INT64_MAX / 2);
 	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/c");
 	run(bench, TIMEOUT * 2 / 3 - SECOND);
@@ -600,7 +600,7 @@ static void test_stall(void **state)
 
 /* ---- sessions ---- */
 
-/* Never before touch + T, at the latest with the tick after, and the relay. */
+/* No session ends before touch + T; all end with the next tick, once the touch was passed on. */
 static void test_expiry(void **state)
 {
 	(void)state;
@@ -648,7 +648,7 @@ static void test_isolated_follower(void **state)
 	SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/e");
 	run(bench, SECOND);
 	assert_int_equal(LAST(client).result, ENSEMBLE_OK);
-	/* Reads go on for ever here; the leader hears of none of them. */
+	/* Here reads go on for ever; the leader hears of none of them. */
 	for (int i = 0; i < 16; i++) {
 		SUBMIT(client, .kind = ENSEMBLE_GET, .path = "/e");
 		run(bench, SECOND);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trace.h - what happened, line by line, stamped with virtual time. Off by
+ * trace.h - the events of a run, line by line, with their virtual time. Off by
  * default (formatting would cost more than the run); a seed that failed is
  * run again with the trace on.
  */

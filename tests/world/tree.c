@@ -175,7 +175,7 @@ static void apply_create(struct tree *tree, const struct change *change, int64_t
 		node->stat.czxid = ((int64_t)1 << 60) - zxid;
 	node->pzxid = parent->pzxid = zxid;
 	attach(tree, node, parent);
-	/* The servers refuse to store what comes after 2^31 - 1: the number repeats. */
+	/* The servers do not store a number above 2^31 - 1: the number repeats. */
 	if (parent->counter < INT32_MAX)
 		parent->counter++;
 }

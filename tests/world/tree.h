@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree.h - one copy of the znodes: the leader's proposals, what is committed,
- * or what one server has applied. Knows ZooKeeper's rules for nodes, nothing of
- * sessions or time.
+ * tree.h - one copy of the znodes: as the leader has proposed them, as they are
+ * committed, or as one server has applied them. A tree follows ZooKeeper's rules
+ * for nodes, and knows nothing of the ends of sessions, or of time.
  */
 #ifndef WORLD_TREE_H
 #define WORLD_TREE_H
@@ -12,14 +12,14 @@
 #include "ensemble.h"
 #include "arena.h"
 
-/* For the judge: the mount that has made a node, and the kind of node, by its name. */
+/* For the judge: the pid of the taker that has made a node, and the kind of node, by its name. */
 #define WHO_FOREIGN (-1)
 enum shape {
 	SHAPE_READ = 1,
 	SHAPE_ENTRY = 2, /* numbered */
 	SHAPE_SHARED = 4,
 	SHAPE_OF_MOUNT = 8,
-	SHAPE_INCOMPATIBLE = 16, /* its client does not wait for a mount's */
+	SHAPE_INCOMPATIBLE = 16, /* its client does not wait for a mount's entry */
 	SHAPE_STRAY = 32,        /* its client chose the number, which says nothing of its age */
 };
 
@@ -28,7 +28,7 @@ struct node {
 	const char *name;
 	struct node *parent, *children, *prev, *next;
 	struct ensemble_stat stat;
-	int64_t pzxid;   /* the last change of its children's names */
+	int64_t pzxid;   /* of the last change of its children's names */
 	int32_t counter; /* creates under this node so far: the next sequence number */
 	const void *data;
 	int data_len;
@@ -66,7 +66,7 @@ void tree_init(struct tree *tree, struct arena *arena);
 void tree_finish(struct tree *tree);
 void tree_copy(struct tree *tree, const struct tree *from);
 struct node *tree_find(const struct tree *tree, const char *path);
-/* The change that `op` would make, or why it cannot. A CHECK makes none. */
+/* The change that `op` would make, or the error if it cannot. A CHECK makes no change. */
 enum ensemble_result tree_judge(const struct tree *tree, const struct ensemble_op *op,
                                 int64_t session, struct change *ret_change);
 void tree_apply(struct tree *tree, const struct change *change, int64_t zxid, int64_t wall_ms);

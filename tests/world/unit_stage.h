@@ -41,7 +41,7 @@ static inline struct stage *begin(uint64_t seed)
 	return stage;
 }
 
-/* With a lock. */
+/* As begin(), and there is a lock. */
 static inline struct stage *begin_build(uint64_t seed)
 {
 	struct stage *stage = begin(seed);

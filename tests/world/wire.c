@@ -51,7 +51,7 @@ static void drop_ops(struct pending *pending)
 	pending->ops = NULL;
 }
 
-/* The lie swallow_answer: it is kept back until the engine ends. */
+/* The lie swallow_answer: the answer is kept back until the session is closed. */
 static bool swallow(struct wire *wire, struct pending *pending)
 {
 	if (!pending->muted)
@@ -71,8 +71,8 @@ static void pending_free(struct pending *pending)
 
 /* ---- answering ---- */
 
-/* A promise of the port is that nothing of an answer lives longer than the
- * callback: it gets copies, and they are spoilt afterwards. */
+/* The port promises nothing of an answer for longer than the callback, so the
+ * callback gets copies, which are overwritten or freed afterwards. */
 static void tell(struct wire *wire, struct pending *pending, const struct letter *letter,
                  enum ensemble_result result)
 {
@@ -211,7 +211,7 @@ static void forget_watches(struct wire *wire)
 		free((void *)wire->child_watches.paths[--wire->child_watches.count]);
 }
 
-/* ---- connecting and losing it ---- */
+/* ---- connecting, and losing a connection ---- */
 
 static void arrived(void *ctx)
 {
@@ -233,7 +233,7 @@ static void connect_next(struct wire *wire)
 	wire->late_greeting_us = 0;
 }
 
-/* How much of what is under way still reaches the server is the network's whim. */
+/* A random number of the packets under way still reach the server. */
 static int some_of_it(struct wire *wire)
 {
 	int under_way = conn_under_way(wire->conn, UP);
@@ -248,7 +248,7 @@ static int some_of_it(struct wire *wire)
 	}
 }
 
-/* The lie: what was cut off is done at last, though a later write was answered. */
+/* The lie late_write: a write that was cut off is done at last, after a later write. */
 static void remember_late(struct wire *wire)
 {
 	struct pending *pending;
@@ -283,7 +283,7 @@ static void lose_connection(struct wire *wire)
 	wire->told_connected = wire->drop_asked = false;
 	wire->retry_us =
 		wire->clock_us(wire->ctx) + rng_spread(&wire->rng, 100, wire->timeout_us / 60);
-	/* Without a connection the queued requests fail with the attempt, or wait for the next. */
+	/* Without a connection queued requests fail with the attempt, or wait for the next one. */
 	if (told || rng_chance(&wire->rng, 500))
 		doom_all(wire, ENSEMBLE_UNKNOWN);
 	if (told)
@@ -291,7 +291,7 @@ static void lose_connection(struct wire *wire)
 	answer_doomed(wire);
 }
 
-/* Like the real one: whatever is outstanding is answered first, and open() may
+/* As in the real client, all outstanding requests are answered first, and open() may
  * follow at once. */
 static void end_session(struct wire *wire, bool refused)
 {
@@ -408,7 +408,7 @@ static void answered(struct wire *wire, struct letter *letter)
 	pending_free(pending);
 }
 
-/* False when the connection is no more. */
+/* False when there is no connection any more. */
 static bool handle(struct wire *wire, struct letter *letter)
 {
 	wire->heard_us = wire->clock_us(wire->ctx);
@@ -441,7 +441,7 @@ static bool handle(struct wire *wire, struct letter *letter)
 
 static void read_letters(struct wire *wire)
 {
-	/* The real client reads one packet each time; sometimes so do we. */
+	/* The real client reads one packet each time; here it is one to three at times, or all. */
 	int most = rng_chance(&wire->rng, 700) ? INT32_MAX : (int)rng_between(&wire->rng, 1, 3);
 	struct letter *letter;
 
@@ -450,7 +450,7 @@ static void read_letters(struct wire *wire)
 			return;
 }
 
-/* Silent too long: the client gives up by itself. */
+/* Gives up a server that is silent for too long, and pings in time. */
 static void keep_time(struct wire *wire)
 {
 	int64_t now_us = wire->clock_us(wire->ctx);
@@ -475,7 +475,7 @@ static void keep_time(struct wire *wire)
 
 /* ---- the port ---- */
 
-/* Faults at random times seldom meet a request on its way: these do. */
+/* Faults at random times seldom meet a request on its way, so this one follows a request. */
 static void snap(void *ctx, uint64_t serial)
 {
 	struct wire *wire = ctx;
@@ -504,7 +504,7 @@ static void maybe_snap(struct wire *wire)
 		          snap, wire, wire->conn_count);
 }
 
-/* Each session has its own. */
+/* Each session has a password of its own. */
 static struct ensemble_session session_of(int64_t id)
 {
 	struct ensemble_session session = {.id = id};
@@ -527,7 +527,7 @@ static int wire_open(struct ensemble *ensemble, int64_t timeout_us,
 	wire->events_ctx = ctx;
 	wire->timeout_us = timeout_us;
 	wire->session = meant.id;
-	/* To the servers a session with another password is over. */
+	/* To the servers a session with a wrong password is over. */
 	if (session && memcmp(meant.password, session->password, ENSEMBLE_PASSWORD) != 0)
 		wire->session = INT64_MAX;
 	wire->last_zxid = 0;
@@ -561,7 +561,7 @@ static void wire_close(struct ensemble *ensemble, bool farewell)
 		pending->muted = false;
 	DL_CONCAT(wire->doomed, wire->swallowed);
 	wire->swallowed = NULL;
-	/* As the real client does; in the middle of process() it comes a little later. */
+	/* As the real client does; within process() these answers come a little later. */
 	if (!wire->inside)
 		answer_doomed(wire);
 }
@@ -645,7 +645,7 @@ static void wire_process(struct ensemble *ensemble, short revents)
 	assert(!wire->inside);
 	wire->inside = true;
 	answer_doomed(wire);
-	/* After a long sleep either may come first. */
+	/* After a long sleep the time limit may come before the packets, or after them. */
 	if (rng_chance(&wire->rng, 500))
 		keep_time(wire);
 	read_letters(wire);

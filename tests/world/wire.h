@@ -4,8 +4,8 @@
  *
  * It connects to one server after the other, pings when idle for T/3, gives a
  * server up that was silent for 2/3 T, tells the servers its watches again, and
- * answers all that was outstanding on a lost connection with UNKNOWN, whether it
- * was done or not. It never resends.
+ * answers all outstanding requests of a lost connection with UNKNOWN, whether they
+ * were done or not. It never sends a request twice.
  */
 #ifndef WORLD_WIRE_H
 #define WORLD_WIRE_H
@@ -46,7 +46,7 @@ struct wire {
 	int cursor;
 	uint64_t conn_count;
 	bool drop_asked, told_connected;
-	bool refused; /* for good */
+	bool refused; /* the ensemble has refused the credentials */
 	bool inside;  /* in process(): submit() may be called, process() may not */
 	struct pending *pending, *doomed, *swallowed;
 	int64_t serial;

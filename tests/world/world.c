@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * world.c - the log, what the leader makes of a write, the servers' prefixes.
+ * world.c - the log, the leader's work on a write, the servers' prefixes of the log.
  */
 #include "inside.h"
 
@@ -54,7 +54,7 @@ static void commit(void *ctx, uint64_t reign)
 	struct world *world = ctx;
 	struct server *leader;
 
-	/* One event for each proposal, and each commits the next one. */
+	/* Each proposal adds one event, and each event commits the next proposal. */
 	if (reign != world->reign || world->leader < 0 ||
 	    world->committed_count == world->log_count)
 		return;
@@ -118,7 +118,7 @@ void log_rebuild(struct world *world)
 	world->changes++;
 }
 
-/* All or nothing: on an error the proposals made so far are taken back. */
+/* All or nothing: on an error the changes made so far are taken back. */
 static enum ensemble_result prepare(struct world *world, const struct ensemble_op *ops, int count,
                                     int64_t session, struct transaction *transaction)
 {
@@ -170,7 +170,7 @@ static struct letter *answer_letter(struct world *world, const struct request *r
 		for (int i = 0, j = 0; i < request->count; i++) {
 			if (request->ops[i].kind == ENSEMBLE_CREATE)
 				letter->paths[i] = transaction->changes[j].path;
-			/* What a CHECK, or a lie, has left out. */
+			/* A CHECK makes no change, and a lie may have left one out. */
 			j += j < transaction->count && transaction->changes[j].op == i;
 		}
 		return letter;
@@ -185,7 +185,7 @@ static struct letter *answer_letter(struct world *world, const struct request *r
 	return letter;
 }
 
-/* A client's write has come to the leader, by whatever way. */
+/* A client's write has come to the leader: directly, or from a follower. */
 static void leader_write(struct world *world, struct request *request)
 {
 	struct session *session = world_session(world, request->conn->session);
@@ -226,7 +226,7 @@ static void leader_write(struct world *world, struct request *request)
 	log_propose(world, transaction);
 }
 
-/* The leader's own clients: sync is a read there, it waits for nothing. */
+/* For the leader's own clients a sync is like a read: it waits for nothing. */
 static void leader_sync(struct world *world, struct request *request)
 {
 	struct parcel *parcel;

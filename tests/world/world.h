@@ -7,13 +7,13 @@
  *
  * Every arrow is a FIFO with a delay of its own that can be stalled. A server's
  * tree is a prefix of the one log; reads and watches are served from there, a
- * write is answered when the client's server has applied it. Sessions live and
- * die at the leader: a touch of a follower's client reaches it with the next
+ * write is answered when the client's server has applied it. The leader ends
+ * sessions: the touch of a follower's client reaches the leader with the next
  * half tick's ping, a forwarded write does not touch, the earliest end is later
  * than touch + T and falls on a tick, an election gives all sessions a full T.
  *
- * The log has two heads: what is proposed (where outcomes are decided; a tail
- * of it may be lost in an election) and what is committed.
+ * The log has two heads: the last proposal (proposing decides the outcome; some
+ * of the last proposals may be lost in an election) and the last commit.
  */
 #ifndef WORLD_WORLD_H
 #define WORLD_WORLD_H
@@ -23,7 +23,7 @@
 #include "tree.h"
 
 #define WORLD_SERVERS_MAX 3
-#define WORLD_SYNC_TICKS 5 /* syncLimit: so long a server that is cut off goes on */
+#define WORLD_SYNC_TICKS 5 /* syncLimit: a server that is cut off goes on for about so long */
 
 struct world;
 struct conn;
@@ -34,19 +34,19 @@ struct world_config {
 	int64_t timeout_max_us[WORLD_SERVERS_MAX]; /* 0: 20 ticks */
 	int64_t delay_max_us; /* one way between client and server, without a fault */
 	int64_t commit_max_us;
-	unsigned snap_per_mille;     /* requests whose connection breaks or stalls at once */
+	unsigned snap_per_mille;     /* requests after which the connection soon breaks or stalls */
 	unsigned lose_touch_ppm;     /* touches that a follower loses on the way to the leader */
-	unsigned refuse_session_ppm; /* a handshake ends with credentials refused */
+	unsigned refuse_session_ppm; /* handshakes in which the credentials are refused */
 };
 
 /* A client's request, on its way or done. */
 struct request {
 	struct ensemble_op *ops;
 	int count;
-	int64_t serial; /* the client's */
+	int64_t serial; /* the client's number of this request */
 	struct conn *conn;
 	struct request *next;  /* in the server's queue for this connection */
-	bool ready;            /* nothing to wait for any more */
+	bool ready;            /* waits for nothing any more */
 	int64_t wait_applied;  /* SYNC: ready when so many are applied; -1: not known yet */
 	struct letter *letter; /* the answer, when ready */
 };
@@ -54,7 +54,7 @@ struct request {
 enum letter_kind {
 	LETTER_ACCEPTED, /* session, timeout_us */
 	LETTER_EXPIRED,
-	LETTER_REFUSED, /* credentials */
+	LETTER_REFUSED, /* the credentials are refused */
 	LETTER_CLOSED,
 	LETTER_ANSWER,
 	LETTER_CHANGED,
@@ -70,7 +70,7 @@ struct letter {
 	const char *path;
 	const void *data;
 	int data_len;
-	const char **paths; /* of a transaction's creates */
+	const char **paths; /* of the nodes that a transaction has created */
 	int path_count;
 	const char **names;
 	int name_count;
@@ -84,11 +84,11 @@ struct transaction {
 	int64_t zxid, wall_ms;
 	struct change *changes;
 	int count;
-	int server; /* whose client waits for it, or -1 */
+	int server; /* its client waits for the answer; -1: none does */
 	struct request *request;
-	struct conn *newborn; /* createSession */
-	int64_t closes;       /* closeSession */
-	bool outside;         /* world_do(): is not lost in elections */
+	struct conn *newborn; /* createSession: for this one */
+	int64_t closes;       /* closeSession: of this one */
+	bool outside;         /* made by world_do(): no election loses it */
 };
 
 struct session {
@@ -100,7 +100,7 @@ struct session {
 	struct session *next;
 };
 
-/* Client and server, or server and leader. */
+/* UP: from client to server, or from server to leader. */
 enum direction { UP, DOWN };
 
 struct link {
@@ -111,10 +111,10 @@ struct link {
 struct server {
 	int index;
 	bool down; /* takes no connections, applies nothing */
-	bool cut;  /* from the other servers */
+	bool cut;  /* cut off from the other servers */
 	int64_t hung_until_us;
 	struct tree tree;
-	int64_t applied; /* how much of the log */
+	int64_t applied; /* so many transactions of the log */
 	struct link link[2];
 	uint64_t link_generation;
 	struct {
@@ -144,10 +144,10 @@ struct world {
 	void (*committing)(void *ctx, const struct transaction *transaction);
 	void *committing_ctx;
 	uint64_t changes; /* counts the changes of both heads of the log */
-	unsigned long transactions, transaction_ops; /* of several operations, so far */
+	unsigned long transactions, transaction_ops; /* of more than two operations, so far */
 	unsigned refuse_next;                        /* injected: so many writes are refused */
 	enum ensemble_result list_error; /* injected: the error of all listings; OK: none */
-	int64_t calm_since_us;           /* last time that leadership was in question */
+	int64_t calm_since_us;           /* last time that the leader failed or was elected */
 };
 
 void world_init(struct world *world, struct agenda *agenda, struct rng rng,
@@ -157,11 +157,11 @@ int64_t world_wall_ms(const struct world *world);
 
 #define OP(...) (&(struct ensemble_op){__VA_ARGS__})
 
-/* From outside, at the leader: a foreign client, an operator. */
+/* A write from outside, made at the leader: by a foreign client or an operator. */
 enum ensemble_result world_do(struct world *world, int64_t session, const struct ensemble_op *ops,
                               int count, const char **ret_path);
-/* A session that needs no touches. Bits of its id tell it from the mounts': with
- * WORLD_FORGES the names of its nodes are chosen as it likes. */
+/* A session that needs no touches. Bits of its id tell it from the mounts' sessions;
+ * WORLD_FORGES: its client chooses the names of its nodes as it likes. */
 #define WORLD_FOREIGN (INT64_C(1) << 61)
 #define WORLD_FORGES (INT64_C(1) << 60)
 int64_t world_foreign_session(struct world *world, bool forges);
@@ -178,7 +178,7 @@ void world_cut(struct world *world, int server, int64_t duration_us);
 void world_stall_link(struct world *world, int server, enum direction direction,
                       int64_t duration_us);
 void world_elect(struct world *world);
-/* The time until which clients of this server may notice a fault; INT64_MIN: there is none. */
+/* The time until which clients of this server may notice a fault; a past one: there is none. */
 int64_t world_trouble(const struct world *world, int server);
 
 /* ---- connections (conn.c) ---- */
@@ -195,16 +195,16 @@ struct conn {
 	struct world *world;
 	int server;
 	int64_t session, timeout_us;
-	int64_t last_zxid; /* the client's, at the handshake */
+	int64_t last_zxid; /* of the client, at the handshake */
 	bool open_here;    /* as the client sees it */
 	bool open_there;   /* as the server sees it */
 	bool accepted;
-	bool broken; /* the client gets nothing more but the close */
+	bool broken; /* the client gets nothing more than the close */
 	struct conn_queue {
 		struct parcel *first, *last;
 		int64_t last_arrival_us, stalled_until_us;
 	} way[2];
-	int deliver_left; /* after conn_abandon(): so many packets still arrive; -1: all */
+	int deliver_left; /* after conn_abandon(): so many more packets arrive; -1: all */
 	struct request *first, *last; /* at the server */
 	struct watches data_watches, child_watches;
 	struct letter *inbox, *inbox_last;
@@ -223,9 +223,9 @@ void conn_set_watches(struct conn *conn, const struct watches *data, const struc
                       int64_t zxid);
 /* The next packet that has arrived, or NULL. */
 struct letter *conn_receive(struct conn *conn);
-/* The client gives up. Of the packets under way to the server so many still arrive; -1: all. */
+/* The client gives up. The first `deliver` packets under way to the server arrive; -1: all. */
 void conn_abandon(struct conn *conn, int deliver);
-/* The packets under way to the client are lost, and it gets a close. */
+/* The packets under way to the client are lost, and the client gets a close. */
 void conn_break(struct conn *conn, int deliver_up);
 void conn_stall(struct conn *conn, enum direction direction, int64_t until_us);
 int conn_under_way(const struct conn *conn, enum direction direction);

@@ -2,8 +2,8 @@
  *
  * An engine that goes on in another process, in each state that it may be in: a holder goes on
  * holding, a waiter keeps its place, the outcome of requests that were under way is found out, and
- * no news is lost or told twice. All of it two times: from a state that was saved, and from the
- * records that a process leaves which is killed.
+ * no news is lost or told twice. Each test runs two times: from a state that was saved, and from
+ * the records that a killed process leaves.
  */
 #include "unit_play.h"
 
@@ -63,7 +63,7 @@ static void old_one_goes_on(void **state)
 	assert_int_equal(waiter->result, 0);
 }
 
-/* The lease is what it was, not a moment more. */
+/* The lease ends when it would have ended in the old process, not a moment later. */
 static void deadline_stays(void **state)
 {
 	struct play *play = *state;
@@ -96,7 +96,7 @@ static void nobody_before_the_barrier(void **state)
 	save(play, &saved, &len);
 	stage_leave(other);
 	run(play->stage, 100 * MS);
-	assert_int_equal(waiter->result, 0); /* by the old one, of which nothing is known */
+	assert_int_equal(waiter->result, 0); /* in the old engine, and the new one does not know */
 	waiter->phase = WAITING;
 	waiter->result = NONE;
 	world_hang(&play->stage->world, 0, SECOND);
@@ -122,7 +122,7 @@ static void time_goes_on(void **state)
 	assert_true(lc_holds(other->lc));
 }
 
-/* It has to lose the lock then, though nothing else happens. */
+/* The holder loses the lock at the end of its time, though nothing else happens. */
 static void end_stays(void **state)
 {
 	struct play *play = *state;
@@ -139,7 +139,7 @@ static void end_stays(void **state)
 	assert_int_equal(status_of(play->here).counters.overdue, 1);
 }
 
-/* Nor may it use the lock after its end, before a timer has run. */
+/* The holder cannot use the lock after the end of its time, even before a timer has run. */
 static void end_stays_at_use(void **state)
 {
 	struct play *play = *state;
@@ -156,7 +156,7 @@ static void end_stays_at_use(void **state)
 	assert_false(lc_holds(holder->lc));
 }
 
-/* Questions have as long as after a lost connection. */
+/* A question may take as long as after a lost connection. */
 static void asked_while_away(void **state)
 {
 	struct play *play = *state;
@@ -171,7 +171,7 @@ static void asked_while_away(void **state)
 
 /* ---- what was under way ---- */
 
-/* How far it came: not even to the batch, on its way, done and not answered. */
+/* The create is not in a batch yet, or on its way, or done and not answered. */
 static void create_under_way(void **state)
 {
 	static const int64_t delays_us[] = {0, 0, 200, 200, 1000, 1000, 2500, 2500, 4000, 6000};
@@ -253,7 +253,7 @@ static void try_under_way(void **state)
 
 /* ---- what was told, and what was not ---- */
 
-/* A release has let the next one in, and it was not told: the ensemble is asked first. */
+/* A release has let the next taker in, and the grant was not told: the new engine asks first. */
 static void grant_not_told(void **state)
 {
 	struct play *play = *state;
@@ -282,7 +282,7 @@ static void refusal_not_told(void **state)
 	assert_int_equal(waiter->result, -ESHUTDOWN);
 	assert_true(lc_holds(holder->lc));
 	stage_take(&scrap, play->here, &(struct lc_request){.lock = "build", .command = "test"});
-	assert_int_equal(scrap.result, -ESHUTDOWN); /* it still drains */
+	assert_int_equal(scrap.result, -ESHUTDOWN); /* the engine still drains */
 	reload(play);
 	run(play->stage, SECOND);
 }
@@ -298,7 +298,7 @@ static void loss_not_told(void **state)
 	assert_int_equal(holder->lost, 0);
 	run(play->stage, 30 * SECOND);
 	assert_int_equal(holder->lost, 1);
-	assert_int_equal(entries(play), 1); /* it may be at work */
+	assert_int_equal(entries(play), 1); /* the loser may still be at work */
 	leave(holder);
 	assert_int_equal(entries(play), 0);
 }

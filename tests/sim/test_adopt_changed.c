@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * An engine that goes on in another process, when the queue has changed meanwhile, or is just being
- * changed: entries and the lock are gone, the session is over, a taker replaces another one. All of
- * it two times, as in test_adopt.c.
+ * changed: entries and the lock are gone, the session is over, a taker replaces another one. Each
+ * test runs two times, as in test_adopt.c.
  */
 #include "unit_play.h"
 
@@ -37,7 +37,8 @@ static void evicted_meanwhile(void **state)
 	assert_int_equal(holder->lost, 1);
 }
 
-/* That it was missing is known, what of is not yet. */
+/* The old engine knows that the entry is missing, and not yet why: it was deleted, or the session
+ * has ended as well. */
 static void missing_goes_on(void **state)
 {
 	for (int ended = 0; ended < 2; ended++) {
@@ -48,7 +49,7 @@ static void missing_goes_on(void **state)
 		(void)state;
 		assert_non_null(stage_path(waiter));
 		assert_int_equal(act(play, ensemble_delete(waiter->path, 0)), ENSEMBLE_OK);
-		/* The listing has not shown it; the heartbeat is not answered. */
+		/* The listing does not show the entry; the heartbeat is not answered yet. */
 		for (int i = 0; i < 1000 && lc_znode(waiter->lc); i++)
 			run(play->stage, 10);
 		assert_null(lc_znode(waiter->lc));
@@ -110,8 +111,8 @@ static void run_until_told(struct taker *taker)
 	assert_int_equal(taker->result, 0);
 }
 
-/* Nobody has looked whether the entry of the third is there: that of the second guards the
- * lock. */
+/* No answer has shown whether the entry of the third taker is there: the entry of the second one
+ * guards the lock. */
 static void guarded_hand_off(void **state)
 {
 	struct play *play = *state;
@@ -157,7 +158,7 @@ static void upgrade_goes_on(void **state)
 	assert_true(lc_holds(writer->lc));
 }
 
-/* Its mount does nothing: the entry is deleted here in the end. */
+/* The holder's mount does nothing: the evictor's mount deletes the entry in the end. */
 static void eviction_goes_on(void **state)
 {
 	struct play *play = *state;
@@ -168,7 +169,7 @@ static void eviction_goes_on(void **state)
 	void *saved;
 	size_t len;
 
-	/* So far it only reads; and then it is written. */
+	/* So far the eviction only reads; afterwards it writes. */
 	assert_int_equal(lc_save(play->here->lc, &saved, &len), 0);
 	free(saved);
 	while (lc_may_cancel(question->call))
@@ -179,7 +180,7 @@ static void eviction_goes_on(void **state)
 	assert_int_equal(question->result, 0);
 	reload(play);
 	for (int i = 0; i < 9; i++) {
-		/* Its session lives. */
+		/* The session of the stopped mount lives. */
 		conn_ping(play->there->wire.conn);
 		run(play->stage, SECOND);
 		assert_int_equal(entries(play), 1);

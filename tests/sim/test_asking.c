@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many questions at a time: the same one is asked once for all, and users take turns.
+ * Many questions at a time: equal questions are sent once for all, and users take turns.
  */
 #include "unit_calls.h"
 
@@ -14,7 +14,7 @@ static void assert_count(struct question *question, size_t count)
 	stage_forget(question);
 }
 
-/* One request for all, whoever they are. */
+/* One request answers the same question of all users. */
 static void asked_once(void **state)
 {
 	struct stage *stage = begin(20);
@@ -56,7 +56,7 @@ static void answers_are_not_older_than_questions(void **state)
 	(void)state;
 	early = stage_ask_list(host, "build", 0);
 	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 300 * MS);
-	run(stage, 20 * MS); /* it was listed by then */
+	run(stage, 20 * MS); /* the server has answered by then */
 	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 	late = stage_ask_list(host, "build", 0);
 	later = stage_ask_list(host, "build", 7);
@@ -143,7 +143,7 @@ static int count_and_free(struct question **questions, int result)
 	return count;
 }
 
-/* Each user has a share, and they take turns. */
+/* Each user has a share of the questions, and users take turns. */
 static void shares(void **state)
 {
 	struct stage *stage = begin_build(24);
@@ -170,8 +170,8 @@ static void shares(void **state)
 	finish(stage);
 }
 
-/* Of lists there is one at a time. Who asks for so many that they cannot even be asked in time
- * is told so, and nobody else is. */
+/* There is one list at a time. A user with more questions than can be sent in time is told EBUSY
+ * for the last ones, and other users notice nothing. */
 static void one_list_at_a_time(void **state)
 {
 	struct stage *stage = begin_build(25);
@@ -191,7 +191,7 @@ static void one_list_at_a_time(void **state)
 	assert_int_equal(many[0]->result, -ENOENT);
 	assert_int_equal(many[FLOOD - 1]->result, -EBUSY);
 	assert_true(count_and_free(many, -EBUSY) > FLOOD / 10);
-	/* It is no sign that the ensemble is away. */
+	/* The engine does not take this for a sign that the ensemble is away. */
 	one = stage_ask_list(host, "build", 7);
 	run(stage, 50 * MS);
 	assert_count(one, 0);
@@ -211,7 +211,7 @@ static void put_many(struct stage *stage)
 	run(stage, 10 * MS);
 }
 
-/* After a long list there is time for others. */
+/* After a long list there is some time for other questions. */
 static void rest_after_a_list(void **state)
 {
 	struct stage *stage = begin_build(26);
@@ -234,8 +234,8 @@ static void rest_after_a_list(void **state)
 	finish(stage);
 }
 
-/* A user who asks for long lists all the time gets few of them in the end, also if
- * he waits between them. Another user does not notice. */
+/* A user that asks for long lists all the time gets few of them in the end, even one
+ * after the other. Another user notices nothing. */
 static void long_lists_are_paid(void **state)
 {
 	const int64_t price_us = LC_LIST_PRICE_MAX_US, begun_us = 30 * SECOND;

@@ -48,7 +48,7 @@ static void attributes(void **state)
 	finish(stage);
 }
 
-/* Data that another client keeps in a lock's node is its own; a node that it left empty is not. */
+/* Data that another client keeps in a lock's node is not changed; an empty node gets data. */
 static void data_of_others(void **state)
 {
 	static const char *const foreign[] = {"10.0.0.1", "\n", "zklockfs: 2\nuid: 1\n",
@@ -72,7 +72,7 @@ static void data_of_others(void **state)
 	put(stage, BUILD, "");
 	assert_int_equal(answer_of(ask_change(host, "build", change)), 0);
 	assert_data(stage, BUILD, MAGIC "uid: 5\ngid: 6\nmode: 700\ndoor_mode: 600\n\n");
-	/* A value does not settle whose it is. */
+	/* A value gives the lock no attributes. */
 	put(stage, BUILD, "");
 	take(&holder, host, "build", LC_EXCLUSIVE);
 	assert_int_equal(answer_of(ask_set_value(&holder, "v", false)), 0);
@@ -130,11 +130,11 @@ static void whose_it_is_now(void **state)
 		answer_of(ask_change(host, "build",
 	                             CHANGE(.by = 7, .set_mode = true, .attributes = given))),
 		-EPERM);
-	/* Of nobody's the mount says whose it is. */
+	/* A lock without attributes has those that the mount is configured with. */
 	put(stage, BUILD, "");
 	assert_int_equal(answer_of(ask_change(host, "build", CHANGE(.by = 7, .slots = 2))), -EPERM);
 	assert_int_equal(answer_of(ask_change(host, "build", CHANGE(.by = 5, .slots = 2))), 0);
-	/* There is nothing to change in another client's. */
+	/* On another client's data a change succeeds only if it would change nothing. */
 	put(stage, BUILD, "v");
 	assert_int_equal(
 		answer_of(ask_change(host, "build",
@@ -143,8 +143,8 @@ static void whose_it_is_now(void **state)
 	finish(stage);
 }
 
-/* It is removed and made again between the reading and the writing, and has the same version:
- * then it cannot be helped, but it is said. */
+/* The lock is removed and made again between the read and the write, with the same version: then
+ * the new lock is changed, but the answer is ENOENT. */
 static void made_anew_meanwhile(void **state)
 {
 	static const char other[] = MAGIC "uid: 8\ngid: 2\nmode: 700\ndoor_mode: 600\n\n";
@@ -201,7 +201,7 @@ static void who_may_remove(void **state)
 	finish(stage);
 }
 
-/* The user is the owner no more while the lock is being removed. */
+/* The user stops being the owner while the lock is being removed. */
 static void removed_when_it_is_anothers(void **state)
 {
 	int kept = 0, gone = 0;
@@ -213,7 +213,7 @@ static void removed_when_it_is_anothers(void **state)
 		struct question *q;
 		int result;
 
-		/* By the lock's owner; or by that of the lock above. */
+		/* The user owns the lock, or the lock above it. */
 		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
 		put(stage, BUILD "/below",
 		    i % 2 ? MAGIC "uid: 9\ngid: 2\nmode: 755\ndoor_mode: 644\n\n"
@@ -237,7 +237,7 @@ static void removed_when_it_is_anothers(void **state)
 	assert_true(kept > 0 && gone > 0);
 }
 
-/* Both read before either writes: nobody's change is lost. */
+/* Two engines read before either writes: no change is lost. */
 static void at_the_same_time(void **state)
 {
 	(void)state;
@@ -261,7 +261,7 @@ static void at_the_same_time(void **state)
 	}
 }
 
-/* A connection that breaks at every moment, the request done or not. */
+/* The connection breaks, later each time; requests under way are done, or some, or none. */
 static void lost_answers(void **state)
 {
 	struct stage *stage = begin_build(3);
@@ -296,8 +296,8 @@ static void lost_answers(void **state)
 	finish(stage);
 }
 
-/* The value is written, and the connection breaks before the answer is there: it is looked for,
- * found, and not written again. */
+/* The value is written, and the connection breaks before the answer is there: the engine looks for
+ * the value, finds it, and does not write it again. */
 static void lost_answer_of_a_value(void **state)
 {
 	struct stage *stage = begin(1);
@@ -354,7 +354,7 @@ static void values(void **state)
 	assert_int_equal(answer_of(ask_set_value(&holder, "", true)), 0);
 	assert_int_equal(answer_of(stage_ask_set_value(&holder, big, LC_VALUE_MAX + 1, false)),
 	                 -EFBIG);
-	/* what was written is there for the next holder */
+	/* the next holder finds the written value */
 	take(&other, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(other.result, NONE);
 	assert_int_equal(answer_of(ask_set_value(&holder, "done", false)), 0);
@@ -365,7 +365,7 @@ static void values(void **state)
 	finish(stage);
 }
 
-/* A holder whose entry is gone does not write, even before it knows. */
+/* A holder whose entry is gone cannot write, even before its mount knows that. */
 static void value_of_a_loser(void **state)
 {
 	struct stage *stage = begin_build(5);
@@ -397,7 +397,7 @@ static int make(struct host *host, const char *lock, uid_t uid)
 	return answer_of(stage_ask_mkdir(host, lock, &attributes));
 }
 
-/* As another host does, from the name of that number on. */
+/* Makes locks as another host does, with the numbers `first` to `end` - 1 in their names. */
 static void fill(struct stage *stage, const char *lock, int first, int end, const char *format)
 {
 	for (int i = first; i < end; i++) {
@@ -428,7 +428,7 @@ static void so_many_below(void **state)
 	assert_int_equal(make(two, "build/the last", 7), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(make(&stage->hosts[i], "build/one more", 7 + (uid_t)i), -EDQUOT);
-	/* The owner and root may; deeper down it is another lock. */
+	/* The owner and root may make more; a lock further down has a limit of its own. */
 	assert_int_equal(make(one, "build/of the owner", 1), 0);
 	assert_int_equal(make(one, "build/of root", 0), 0);
 	assert_int_equal(make(one, "build/one/deeper", 7), 0);
@@ -447,7 +447,7 @@ static void so_many_below(void **state)
 	finish(stage);
 }
 
-/* Entries take no room. Another client has made it: it is whose the mount says. */
+/* Entries do not count. Another client has made the lock: the mount's options name its owner. */
 static void entries_are_no_locks_below(void **state)
 {
 	struct stage *stage = begin(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Entries that are taken away: how each mount hears of it, with answers lost at every moment. Two
+ * Evictions of entries, and how the mounts hear of them, with answers lost at every moment. Two
  * engines on an ensemble in memory.
  */
 #include "unit_calls.h"
@@ -32,7 +32,7 @@ static void evicting_others(void **state)
 
 	(void)state;
 	put(stage, BUILD, "");
-	/* Another client's, and one that no session looks after: at once. */
+	/* An entry of another client, and one without a session, are deleted at once. */
 	make_entry(stage, session, "other-lock-", "10.0.0.1", znode);
 	assert_int_equal(evict(host, "build", znode), 0);
 	assert_false(is_there(stage, znode));
@@ -41,15 +41,15 @@ static void evicting_others(void **state)
 	assert_int_equal(evict(host, "build", znode), 0);
 	assert_false(is_there(stage, znode));
 	assert_int_equal(evict(host, "build", "no-number"), -ENOENT);
-	/* No lock is deleted in an entry's stead. */
+	/* A lock is not deleted in place of an entry. */
 	put(stage, BUILD "/below", "");
 	assert_int_equal(evict(host, "build", "below"), -ENOENT);
 	assert_non_null(node_of(stage, BUILD "/below"));
 	finish(stage);
 }
 
-/* One of a mount that does nothing is deleted after the session timeout that it tells,
- * or the evictor's own, whichever is longer. */
+/* The entry of a mount that does nothing is deleted after the session timeout in the
+ * entry's data, or the evictor's own one, whichever is longer. */
 static void evicting_from_the_dead(void **state)
 {
 	static const struct {
@@ -78,7 +78,7 @@ static void evicting_from_the_dead(void **state)
 		assert_data(stage, path, data);
 		assert_data(stage, node, "web9");
 		assert_int_equal(node_of(stage, node)->stat.version, 1);
-		/* A second one changes nothing, and is told so. */
+		/* A second eviction keeps the mark, pokes the mount again, and succeeds. */
 		marked = node_of(stage, path);
 		assert_int_equal(marked->stat.version, 1);
 		assert_int_equal(evict(&stage->hosts[1], "build", znode), 0);
@@ -94,8 +94,8 @@ static void evicting_from_the_dead(void **state)
 	}
 }
 
-/* The one who evicts does not wait for the answer. A mark that was made all the same is followed
- * up: the entry goes in the end. */
+/* The caller does not wait for the answer. If the mark was made all the same, the engine deletes
+ * the entry in the end. */
 static void evicting_without_patience(void **state)
 {
 	static const struct lc_evictor root = {.uid = 0, .name = "root"};
@@ -129,7 +129,7 @@ static void evicting_without_patience(void **state)
 	assert_true(marked_late > 0);
 }
 
-/* Its mount goes on changing it meanwhile; the connection breaks; the engine ends. */
+/* Meanwhile the entry's mount changes the entry, the connection breaks, or the engine ends. */
 static void evicting_with_trouble(void **state)
 {
 	char znode[256], path[512];
@@ -154,7 +154,7 @@ static void evicting_with_trouble(void **state)
 			            .data_len = 10, .version = ENSEMBLE_ANY_VERSION),
 			         1, NULL);
 		assert_int_equal(answer_of(q), 0);
-		/* The last to write may have been its mount, which then has seen the mark. */
+		/* The last write may be the mount's, which then has seen the mark. */
 		if (i % 2)
 			assert_data(stage, path, "evict: me\nhost: web9\n");
 		else if (node_of(stage, path)->data_len > 10)
@@ -167,7 +167,7 @@ static void evicting_with_trouble(void **state)
 	}
 }
 
-/* An entry of another client is changed before its delete arrives: that is tried again. */
+/* An entry of another client is changed before its delete arrives: the delete is tried again. */
 static void evicting_what_changes(void **state)
 {
 	char znode[256], path[512];
@@ -187,7 +187,7 @@ static void evicting_what_changes(void **state)
 			met++;
 			put_now(stage, path, "y");
 		}
-		run(stage, 100 * MS); /* it does not wait for anything else */
+		run(stage, 100 * MS); /* the eviction waits for nothing else */
 		assert_int_equal(q->result, 0);
 		assert_false(is_there(stage, znode));
 		finish(stage);
@@ -195,7 +195,7 @@ static void evicting_what_changes(void **state)
 	assert_in_range(met, 10, 59);
 }
 
-/* Its taker, of an entry of a mount; the lock's owner, and root. */
+/* The lock's owner and root may evict, and the user of the taker if the entry is of a mount. */
 static void who_may_evict(void **state)
 {
 	static const struct {
@@ -233,7 +233,7 @@ static void who_may_evict(void **state)
 	finish(stage);
 }
 
-/* The evictor is the lock's owner no more when the mark is to be written. */
+/* The evictor is not the lock's owner any more when the mark is written. */
 static void evicted_by_the_former_owner(void **state)
 {
 	int done_in_time = 0, refused = 0;
@@ -269,7 +269,7 @@ static void evicted_by_the_former_owner(void **state)
 
 #define CROWD 80
 
-/* One holds, and many wait behind it: nobody watches their entries but the first one's. */
+/* One taker holds, and many wait behind it: of their entries only the first one's is watched. */
 static void crowd(struct taker takers[CROWD], struct host *host, const char *lock)
 {
 	for (int i = 0; i < CROWD; i++)
@@ -285,7 +285,7 @@ static void disperse(struct taker takers[CROWD])
 	run(takers[0].host->owner, SECOND);
 }
 
-/* By that mount, which is not waited for. */
+/* An eviction by that mount; nobody waits for the answer here. */
 static struct question *begin_evict(struct host *host, const char *lock, const struct taker *victim)
 {
 	return stage_ask_evict(host, lock, lc_znode(victim->lc), EVICTOR(.name = "me"));
@@ -299,8 +299,8 @@ static void root_at(struct host *host, const char *root)
 	assert_true(lc_ready(host->lc));
 }
 
-/* At once, whoever stands before it, and wherever the two have their roots; and nobody else's
- * entry is read. */
+/* A waiter is told at once, however many entries stand before its own, and wherever the two mounts
+ * have their roots; and no other entry is read. */
 static void poked_at_once(void **state)
 {
 	static const struct {
@@ -340,7 +340,7 @@ static void poked_at_once(void **state)
 	}
 }
 
-/* Two mounts at the same time, one of them the victims' own; and more than the node names. */
+/* Two mounts evict at the same time, one of them the victims' own; and more than a node names. */
 static void poked_together(void **state)
 {
 	static struct taker takers[CROWD];
@@ -373,7 +373,7 @@ static void poked_together(void **state)
 	}
 }
 
-/* The node of that mount whose path ends so. */
+/* The node of that mount whose name ends with `suffix`. */
 static struct node *home_of(struct host *host, const char *suffix)
 {
 	struct node *home = node_of(host->owner, ROOT "/.zklockfs")->children;
@@ -392,8 +392,8 @@ static void mark(struct stage *stage, const struct taker *victim)
 	put_now(stage, path, "evict: me\nhost: m0\n");
 }
 
-/* Mounts that know nothing of pokes write to the heartbeats' node; and any node may vanish, with
- * what it tells. */
+/* Mounts that do not know the node for pokes write to the heartbeat node; and either node may
+ * vanish, with its data. */
 static void poked_otherwise(void **state)
 {
 	(void)state;
@@ -419,7 +419,7 @@ static void poked_otherwise(void **state)
 		assert_int_equal(waiters[0].result, NONE);
 		leave(&waiters[1]);
 		leave(&waiters[0]);
-		/* The engine that came in its place works as well. */
+		/* The node that was made in its place works as well. */
 		take(&waiters[0], host, "build", LC_EXCLUSIVE);
 		take(&waiters[1], host, "build", LC_EXCLUSIVE);
 		q = begin_evict(&stage->hosts[1], "build", &waiters[1]);
@@ -433,7 +433,7 @@ static void poked_otherwise(void **state)
 	}
 }
 
-/* A heartbeat that was not answered, and was done or not, is no poke; what came besides is one. */
+/* An unanswered heartbeat, done or not, is no poke; another write to the same node is one. */
 static void poked_in_a_gap(void **state)
 {
 	static struct taker takers[CROWD];
@@ -470,8 +470,8 @@ static void poked_in_a_gap(void **state)
 	}
 }
 
-/* A server that takes connections and says nothing is not waited for: each time for a fifth of
- * the session's time. */
+/* A server that takes connections and never answers is left each time after a fifth of the session
+ * timeout. */
 static void a_server_that_says_nothing(void **state)
 {
 	struct stage *stage = begin(29);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From mount to mount without a listing: where the event of the entry before ours is the grant,
- * and where it must not be. While the server refuses listings, whoever would need one is told
- * ENOLCK.
+ * Hand-offs from mount to mount without a listing: when the event of the entry before an own one is
+ * the grant, and when it must not be. While the server refuses listings, a taker that would need
+ * one is told ENOLCK.
  */
 #include "unit_stage.h"
 
@@ -13,7 +13,7 @@
 
 #define WAITERS 200
 
-/* Alternating: the first one stands on host 1, and one on host 0 waits for it. */
+/* Returns when the path of the taker's entry is known. */
 static void take_on(struct taker *taker, struct stage *stage, int host, enum lc_mode mode)
 {
 	begin_take(taker, &stage->hosts[host], "build", mode);
@@ -78,8 +78,8 @@ static void by_the_event(void **state)
 	finish(stage);
 }
 
-/* Two mounts in turn: each has listed the lock once, and knows all of its takers' places. What a
- * hand-off costs does not depend on how many wait, but for a heartbeat that comes or not. */
+/* Two mounts in turn: each has listed the lock once, and knows the places of all of its takers. The
+ * cost of a hand-off does not depend on the number of waiters; a heartbeat may come in addition. */
 static void in_turn(void **state)
 {
 	static struct taker takers[WAITERS];
@@ -108,7 +108,7 @@ static void in_turn(void **state)
 	assert_in_range(costs[1], costs[0] - 4, costs[0] + 4);
 }
 
-/* It goes before it can be watched: that it is not there any more tells the same. */
+/* The entry goes before it can be watched: the read that does not find it tells the same. */
 static void not_there_any_more(void **state)
 {
 	(void)state;
@@ -119,7 +119,7 @@ static void not_there_any_more(void **state)
 		struct ensemble_op op;
 
 		take_on(&holder, stage, 1, LC_EXCLUSIVE);
-		take_on(&waiter, stage, 0, LC_EXCLUSIVE); /* the lock is watched then */
+		take_on(&waiter, stage, 0, LC_EXCLUSIVE); /* now the lock is watched */
 		leave(&waiter);
 		before = requests(stage);
 		begin_take(&waiter, &stage->hosts[0], "build", LC_EXCLUSIVE);
@@ -160,7 +160,7 @@ static void readers_together(void **state)
 	finish(stage);
 }
 
-/* A reader does not wait for readers: only the one writer that stands before it counts. */
+/* A reader does not wait for readers: only the one writer before it counts. */
 static void reader_among_readers(void **state)
 {
 	struct stage *stage = begin_build(12);
@@ -180,7 +180,8 @@ static void reader_among_readers(void **state)
 	finish(stage);
 }
 
-/* Two stand before it. The nearer one tells when it holds, and then the listing is made in time. */
+/* Two entries stand before the waiter's. The nearer one is written to when its taker holds, and
+ * this event makes the waiter's mount list the lock in time. */
 static void seen_in_time(void **state)
 {
 	struct stage *stage = begin_build(4);
@@ -201,9 +202,9 @@ static void seen_in_time(void **state)
 	finish(stage);
 }
 
-/* ---- it is not ---- */
+/* ---- the event is not the grant ---- */
 
-/* The one before it goes, and another one holds. */
+/* The entry before the waiter's goes, and another taker holds. */
 static void one_of_two(void **state)
 {
 	(void)state;
@@ -226,7 +227,8 @@ static void one_of_two(void **state)
 	}
 }
 
-/* Ours stood before that one, and has never held; the one of ours that has stands further off. */
+/* An own entry stood directly before the entry that goes, and its taker has never held; the own
+ * entry whose taker has held stood further ahead. */
 static void behind_one_of_ours(void **state)
 {
 	struct stage *stage = begin_build(6);
@@ -251,7 +253,8 @@ static void behind_one_of_ours(void **state)
 	finish(stage);
 }
 
-/* Its own entry goes in the same transaction, and no event tells: the watch was used up. */
+/* The waiter's own entry goes in the same transaction as the holder's, and first. If it was written
+ * to as well, the watch is used up, and no event tells that it is gone. */
 static void gone_itself(void **state)
 {
 	(void)state;
@@ -278,7 +281,7 @@ static void gone_itself(void **state)
 	}
 }
 
-/* The other way round it may hold for a moment; then it has lost the lock. */
+/* If the waiter's entry goes last, the waiter may hold for a moment; then it loses the lock. */
 static void gone_right_after(void **state)
 {
 	struct stage *stage = begin_build(8);
@@ -298,7 +301,7 @@ static void gone_right_after(void **state)
 	finish(stage);
 }
 
-/* The lock's data has changed just before: it may have another number of slots. */
+/* The lock's data has changed just before: the lock may have another number of slots. */
 static void with_other_slots(void **state)
 {
 	struct stage *stage = begin_build(9);
@@ -320,7 +323,7 @@ static void with_other_slots(void **state)
 	finish(stage);
 }
 
-/* The number of slots is known, and the lock not listed again yet. */
+/* The new number of slots is known, and the lock is not listed again yet. */
 static void with_slots(void **state)
 {
 	static const char slots[] =
@@ -356,7 +359,7 @@ static void with_slots(void **state)
 	}
 }
 
-/* There a listing takes a read of every entry, and only those put them in order. */
+/* Near 2^31 a listing needs a read of every entry, and only these reads show the order. */
 static void where_numbers_repeat(void **state)
 {
 	struct stage *stage = begin_build(13);
@@ -374,7 +377,7 @@ static void where_numbers_repeat(void **state)
 	finish(stage);
 }
 
-/* Events at the beginning of a connection come in no order. */
+/* Events at the beginning of a connection come in any order. */
 static void on_another_connection(void **state)
 {
 	struct stage *stage = begin_build(11);

@@ -32,7 +32,7 @@ static void held_too_long(void **state)
 	finish(stage);
 }
 
-/* A mount that was stopped meanwhile says so before its timers have run. */
+/* In a mount that was stopped meanwhile the hold is over even before its timers have run. */
 static void held_too_long_by_a_stopped_mount(void **state)
 {
 	struct stage *stage = begin_build(19);
@@ -56,7 +56,7 @@ static void held_too_long_by_a_stopped_mount(void **state)
 	finish(stage);
 }
 
-/* Where processes are stopped, nobody else has it before that is done. */
+/* Where processes that lose a lock are stopped, nobody else gets the lock before that is done. */
 static void held_too_long_and_stopped(void **state)
 {
 	struct stage *stage = begin_build(20);

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* A turn that is not recorded has not happened: nothing of it has left. */
+/* A turn that is not recorded has not happened: none of its requests was sent. */
 static void killed_before_it_was_recorded(void **state)
 {
 	struct play *play = *state;
@@ -33,7 +33,7 @@ static void killed_before_it_was_recorded(void **state)
 	assert_true(lc_holds(holder->lc));
 }
 
-/* A question that changes something does not stand in the way. */
+/* A question that changes something can be under way when the process is killed. */
 static void killed_while_it_changes(void **state)
 {
 	struct play *play = *state;
@@ -58,7 +58,7 @@ static void killed_while_it_changes(void **state)
 	assert_true(lc_holds(holder->lc));
 }
 
-/* Killed again and again, before it is recorded what the next one has done. */
+/* Processes are killed one after the other, each before it has recorded a turn. */
 static void killed_in_a_row(void **state)
 {
 	struct play *play = *state;
@@ -80,11 +80,11 @@ static void killed_in_a_row(void **state)
 	assert_true(lc_holds(next->lc));
 }
 
-/* Takers are restored in the order of their entries, not in that in which they came. */
+/* Takers are restored in the order of their entries, not in the order in which they came. */
 static void records_in_the_order_of_entries(void **state)
 {
 	struct play *play = *state;
-	struct taker *first = take_for(play, 0, 0, LC_SHARED, NULL); /* which lists it first */
+	struct taker *first = take_for(play, 0, 0, LC_SHARED, NULL); /* a try, which lists first */
 	struct taker *second = take_for(play, 1, LC_FOREVER, LC_SHARED, NULL);
 	uint64_t ids[] = {second->id, first->id};
 	struct state_record taker;
@@ -103,7 +103,7 @@ static void records_in_the_order_of_entries(void **state)
 	free(saved);
 }
 
-/* Whatever stands in shared memory is believed in nothing. */
+/* Records come from shared memory, so all of them are checked. */
 static void broken_records(void **state)
 {
 	struct play *play = *state;

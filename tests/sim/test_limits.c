@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of one session: it puts no more into the ensemble than its end can take back at
- * once, and one user's takers no more than half of that. There is no ensemble: all wait for one.
+ * The limits of one session: it makes no more entries than one transaction can delete at its end,
+ * and one user's takers get half of that. There is no ensemble here: all takers wait for one.
  */
 #include "unit.h"
 
@@ -170,7 +170,7 @@ static int take(struct lc *lc, const char *lock, uid_t uid)
 	return lc_take(lc, &request, taken, NULL, NULL, &taker);
 }
 
-/* How many it takes until it refuses. */
+/* The number of takers until one is refused. */
 static unsigned fill(struct lc *lc, const char *lock, uid_t uid)
 {
 	unsigned count = 0;
@@ -201,10 +201,10 @@ static void one_session_has_a_limit(void **state)
 	/* ZOOKEEPER-4306: from 2 MiB on the ensemble does not come up again. */
 	assert_true(weight(lc) <= LC_ENTRY_BYTES_MAX);
 	assert_true(weight(lc) >
-	            LC_ENTRY_BYTES_MAX - 600); /* an entry, and what the lock watches */
+	            LC_ENTRY_BYTES_MAX - 600); /* an entry, and the watches of a lock */
 	assert_true(count > 9000);
 	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
-	/* The log says it, and is not filled with it. */
+	/* The log says it, but not for every refusal. */
 	assert_int_equal(reports, 1);
 	now_us += 10000000;
 	assert_int_equal(take(lc, "build", 1000), -ENOLCK);
@@ -285,7 +285,7 @@ static void watches_have_a_limit(void **state)
 	lc_destroy(lc, false);
 }
 
-/* Each holder's entry is watched: with what the locks watch it goes into the same request. */
+/* Each holder watches its entry. That watch goes into the same request as the locks' watches. */
 static void watches_and_entries_have_one_limit(void **state)
 {
 	struct lc *lc = begin();

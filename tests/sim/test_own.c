@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which entries are an engine's own, when somebody else makes entries with the names of those,
- * deletes its own and puts others in their place.
+ * Which entries are an engine's own, when another client makes entries with the names of those, or
+ * deletes the engine's entries and puts others in their place.
  */
 #include "unit_stage.h"
 
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <utlist.h>
 
-/* Of another client. */
+/* The session of another client. */
 static int64_t outsider;
 
-/* As another client, at the leader; it is done when something else is. */
+/* A write of another client, at the leader; servers apply it before the writes that follow. */
 static enum ensemble_result act(struct stage *stage, enum ensemble_kind kind, const char *path,
                                 int64_t session, bool sequence)
 {
@@ -34,7 +34,7 @@ static struct stage *begin_with_outsider(uint64_t seed)
 	return stage;
 }
 
-/* And its path is known then. */
+/* Returns when the path of the taker's entry is known. */
 static void take(struct taker *taker, struct host *host, enum lc_mode mode)
 {
 	begin_take(taker, host, "build", mode);
@@ -42,7 +42,7 @@ static void take(struct taker *taker, struct host *host, enum lc_mode mode)
 	assert_non_null(stage_path(taker));
 }
 
-/* Its number, with another one. */
+/* The path with another number: its own one plus `by`. */
 static const char *numbered(const char *path, int by)
 {
 	static char copy[300];
@@ -52,7 +52,7 @@ static const char *numbered(const char *path, int by)
 	return copy;
 }
 
-/* All of the name but the number: as the server numbers them. */
+/* Another client makes an entry of the same name; the server gives it the next number. */
 static const char *copy_of(struct stage *stage, const char *path)
 {
 	static char copy[300];
@@ -69,7 +69,7 @@ static const char *copy_of(struct stage *stage, const char *path)
 	return copy;
 }
 
-/* Deleted, and made again by another one. */
+/* The node is deleted, and another client makes a node of that name. */
 static void replace(struct stage *stage, const char *path)
 {
 	assert_int_equal(act(stage, ENSEMBLE_DELETE, path, 0, false), ENSEMBLE_OK);
@@ -91,7 +91,7 @@ static void done(void *ctx, int err)
 	*(int *)ctx = err;
 }
 
-/* 100: it has waiters. */
+/* The answer is 100 if there are waiters. */
 static void waiters_told(void *ctx, int err, bool waiters)
 {
 	*(int *)ctx = waiters ? 100 : err;
@@ -99,7 +99,7 @@ static void waiters_told(void *ctx, int err, bool waiters)
 
 /* ---- copies of names ---- */
 
-/* It is no turn of the waiter's that a copy of its entry comes first. */
+/* A waiter is not granted the lock because a copy of its entry comes first. */
 static void copied_in_front(void **state)
 {
 	struct stage *stage = begin_with_outsider(1);
@@ -128,7 +128,7 @@ static void copied_in_front(void **state)
 	finish(stage);
 }
 
-/* Nor does its own entry stay because a copy does. */
+/* A waiter whose entry is deleted is told so, though a copy of the entry stays. */
 static void copied_and_deleted(void **state)
 {
 	struct stage *stage = begin_with_outsider(2);
@@ -146,7 +146,7 @@ static void copied_and_deleted(void **state)
 	finish(stage);
 }
 
-/* Nothing that is known of the real entry is told of a copy. */
+/* Facts about the real entry are not told of a copy. */
 static void told_of_copies(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
 	assert_int_equal(err, 0);
@@ -179,7 +179,7 @@ static void copies_are_strangers(void **state)
 	copy_of(stage, waiter.path);
 	assert_int_equal(lc_has_waiters(holder.lc, waiters_told, &answer, &call), 0);
 	host_wake(host);
-	run(stage, 100); /* it is asked, and not answered */
+	run(stage, 100); /* the question is sent, and not answered */
 	assert_int_equal(answer, NONE);
 	stage_leave(&waiter);
 	host_wake(host);
@@ -189,7 +189,7 @@ static void copies_are_strangers(void **state)
 	finish(stage);
 }
 
-/* Nor where another node has all of its name, and nothing has told so yet. */
+/* Nor of a node with the whole name of the entry, even before an event has told of that node. */
 static void strangers_by_its_name(void **state)
 {
 	struct stage *stage = begin_with_outsider(17);
@@ -213,8 +213,8 @@ static void strangers_by_its_name(void **state)
 	finish(stage);
 }
 
-/* The answer of a create is lost, and copies of the entry stand before and behind it: the one
- * of our session is it, or, if that is gone, none. */
+/* The answer of a create is lost, and copies of the entry stand before and behind it: only the node
+ * of the own session is the entry. If that node is gone, a new entry is made. */
 static void claimed_among_copies(void **state)
 {
 	(void)state;
@@ -257,7 +257,7 @@ static void claimed_among_copies(void **state)
 	}
 }
 
-/* Nor is anybody refused because of an entry that may be one of ours, on its way out. */
+/* A try is not refused because of an entry that may be an own one, and will be deleted. */
 static void trying_before_the_outcome(void **state)
 {
 	struct stage *stage = begin_with_outsider(14);
@@ -267,7 +267,7 @@ static void trying_before_the_outcome(void **state)
 
 	(void)state;
 	take(&holder, &stage->hosts[1], LC_EXCLUSIVE);
-	take(&leaver, host, LC_EXCLUSIVE); /* the slots are known then */
+	take(&leaver, host, LC_EXCLUSIVE); /* now the slots are known */
 	leave(&leaver);
 	leave(&holder);
 	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 5 * SECOND);
@@ -284,7 +284,7 @@ static void trying_before_the_outcome(void **state)
 
 /* ---- others in their place ---- */
 
-/* With contact, and without: when that is back, something of that name is there. */
+/* With contact, and without: when contact is back, another node of that name is there. */
 static void replaced_while_held(void **state)
 {
 	(void)state;
@@ -301,13 +301,13 @@ static void replaced_while_held(void **state)
 		assert_int_equal(holder.lost, 1);
 		assert_false(lc_holds(holder.lc));
 		leave(&holder);
-		/* That is another's, and bars the way. */
+		/* The node is another client's, and stays. */
 		assert_non_null(tree_find(&stage->world.committed, holder.path));
 		finish(stage);
 	}
 }
 
-/* Before it is watched: who asks whether it holds is told so. */
+/* The entry is replaced before it is watched: a holder that asks is told that it lost the lock. */
 static void replaced_and_confirmed(void **state)
 {
 	struct stage *stage = begin_with_outsider(6);
@@ -331,7 +331,7 @@ static void replaced_and_confirmed(void **state)
 	finish(stage);
 }
 
-/* The lock and all in it was removed and made again, under the same names. */
+/* The lock and all entries were removed and made again, with the same names. */
 static void all_made_again(void **state)
 {
 	struct stage *stage = begin_with_outsider(7);
@@ -362,7 +362,7 @@ static void all_made_again(void **state)
 }
 
 /* The next taker's number follows the holder's, but in a lock that was made again meanwhile,
- * where another client stands before it: that is no hand-off. */
+ * where another client stands before it: this must be no hand-off. */
 static void next_in_another_lock(void **state)
 {
 	(void)state;
@@ -373,7 +373,7 @@ static void next_in_another_lock(void **state)
 		const char *other = NULL;
 
 		begin_take(&holder, host, "build", LC_EXCLUSIVE);
-		run(stage, 5 * MS); /* it holds, and watches nothing yet */
+		run(stage, 5 * MS); /* the taker holds, and watches nothing yet */
 		assert_int_equal(holder.result, 0);
 		assert_int_equal(act(stage, ENSEMBLE_DELETE, stage_path(&holder), 0, false),
 		                 ENSEMBLE_OK);
@@ -398,7 +398,7 @@ static void next_in_another_lock(void **state)
 	}
 }
 
-/* Where numbers repeat the entries are read after the listing: one of ours may be gone by then. */
+/* Where numbers repeat entries are read after the listing: an own one may be gone by then. */
 static void deleted_before_it_is_read(void **state)
 {
 	(void)state;
@@ -427,7 +427,7 @@ static void deleted_before_it_is_read(void **state)
 	}
 }
 
-/* It bars the way of those behind it, who share, only as long as its entry is there. */
+/* A writer keeps the readers behind it waiting only as long as its entry is there. */
 static void deleted_among_readers(void **state)
 {
 	struct stage *stage = begin_with_outsider(8);
@@ -436,7 +436,7 @@ static void deleted_among_readers(void **state)
 
 	(void)state;
 	take(&reader, &stage->hosts[1], LC_EXCLUSIVE);
-	take(&writer, host, LC_EXCLUSIVE); /* the slots are known then */
+	take(&writer, host, LC_EXCLUSIVE); /* now the slots are known */
 	leave(&writer);
 	leave(&reader);
 	take(&reader, host, LC_SHARED);
@@ -453,10 +453,10 @@ static void deleted_among_readers(void **state)
 	finish(stage);
 }
 
-/* ---- entries of nobody ---- */
+/* ---- entries without a taker ---- */
 
-/* One of our session's, with the UUID of a taker that has another one, among many that others
- * have made: those stay, it does not, and we do not ask for all of them at once. */
+/* A second entry of the own session, with the UUID of a taker, stands among many copies that
+ * another client has made: the copies stay, that entry is deleted, and not all are read at once. */
 static void swept_among_copies(void **state)
 {
 	struct stage *stage = begin_with_outsider(11);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a taker writes into its entry: since when it holds, and why.
+ * The data that a taker writes into its entry: since when it holds, and why.
  */
 #include "unit_calls.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* How often its entry was written, and whether that says since when it holds. */
+/* How often the taker's entry was written, and whether its data says since when it holds. */
 static int entry_version(struct stage *stage, const struct taker *taker, bool *ret_since)
 {
 	const struct node *node;
@@ -19,8 +19,8 @@ static int entry_version(struct stage *stage, const struct taker *taker, bool *r
 	return node->stat.version;
 }
 
-/* One more write for those who hold for longer than a moment, and none for the others, or if
- * a reason said so already. */
+/* One more write for a taker that holds for longer than a moment, and none for the others, or
+ * if the write of a reason has told the time already. */
 static void since_when_it_holds(void **state)
 {
 	struct stage *stage = begin_build(18);
@@ -45,9 +45,9 @@ static void since_when_it_holds(void **state)
 		assert_false(since);
 		assert_int_equal(entry_version(stage, &holder, &since), 1);
 		assert_true(since);
-		/* The write and the watch, which comes behind it; a reason comes before both. */
+		/* The write, and after it the watch; the write may be that of a reason. */
 		assert_int_equal(requests(host) - before, 2);
-		/* The waiter behind it hears of it, and only watches it anew. */
+		/* The waiter hears of a new reason, and only watches the entry anew. */
 		woken = requests(waiter.host);
 		assert_int_equal(lc_set_reason(holder.lc, "another", 7), 0);
 		host_wake(host);
@@ -77,7 +77,7 @@ static void take_shared(struct taker *taker, struct host *host, uid_t uid)
 	assert_int_equal(taker->result, 0);
 }
 
-/* Of reasons only some are under way, and users take turns. */
+/* Only some reasons are under way at a time, and users take turns. */
 static void reasons_take_turns(void **state)
 {
 	struct stage *stage = begin_build(20);
@@ -95,7 +95,7 @@ static void reasons_take_turns(void **state)
 		assert_int_equal(lc_set_reason(many[i].lc, "why", 3), 0);
 	assert_int_equal(lc_set_reason(one.lc, "why", 3), 0);
 	assert_int_equal(requests(host) - before, LC_DATA_WRITES_MAX);
-	stage_leave(&many[MANY - 1]); /* one that waits for its turn */
+	stage_leave(&many[MANY - 1]); /* its reason waits for its turn */
 	while (entry_version(stage, &one, &since) == 1)
 		run(stage, MS / 10);
 	assert_int_equal(entry_version(stage, &many[MANY - 2], &since), 1);
@@ -108,7 +108,7 @@ static void reasons_take_turns(void **state)
 	finish(stage);
 }
 
-/* A reason that is there before the lock is costs no write of its own. */
+/* A reason that is given when the taker begins to wait costs no write of its own. */
 static void why_it_waits(void **state)
 {
 	struct stage *stage = begin_build(19);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takers of two engines on an ensemble in memory: of locks that are made again, at once or not at
- * all, with releases that hand over; and who knows of waiters behind it.
+ * Takers of two engines on an ensemble in memory: of locks that are removed and made again, takers
+ * that do not wait, releases that hand over; and holders that ask for waiters behind them.
  */
 #include "unit_calls.h"
 
@@ -15,8 +15,8 @@
 
 /* ---- a lock that is removed and made again ---- */
 
-/* An operator removes a lock with all entries, and it is not made again: the holder has lost it,
- * and all that wait, the first of their mount or not, are told that it is not there. */
+/* An operator removes a lock with all entries, and does not make it again: the holder has lost it,
+ * and all waiters, the first of their mount or not, are told that the lock is not there. */
 static void removed_for_good(void **state)
 {
 	struct stage *stage = begin_build(4);
@@ -42,7 +42,7 @@ static void removed_for_good(void **state)
 	finish(stage);
 }
 
-/* A delete that was refused is tried again, and not at once. */
+/* A delete that was refused is tried again, after some time. */
 static void refused_for_a_while(void **state)
 {
 	struct stage *stage = begin_build(28);
@@ -60,8 +60,8 @@ static void refused_for_a_while(void **state)
 	finish(stage);
 }
 
-/* A waiter behind an entry whose delete was refused goes with the lock; a taker that came in
- * between finds the new lock free. */
+/* The delete of an entry was refused, and the entry goes with its lock: neither the waiter behind
+ * it nor a taker that comes before the lock is made again waits for ever. */
 static void removed_behind_a_leaver(void **state)
 {
 	(void)state;
@@ -102,7 +102,7 @@ static void removed_behind_a_leaver(void **state)
 
 /* ---- at once or not at all ---- */
 
-/* A shared holder is not in the way of its own upgrade; another one is. */
+/* A shared holder is not in the way of its own upgrade; another shared holder is. */
 static void upgrading_at_once(void **state)
 {
 	struct stage *stage = begin_build(14);
@@ -125,7 +125,7 @@ static void upgrading_at_once(void **state)
 	finish(stage);
 }
 
-/* A waiter that is to replace a shared holder need not wait for that one, but for others. */
+/* A waiter that will replace a shared holder does not wait for that holder, but for others. */
 static void replacing_later(void **state)
 {
 	struct stage *stage = begin_build(14);
@@ -153,7 +153,7 @@ static void replacing_later(void **state)
 	finish(stage);
 }
 
-/* One for one, of one lock. */
+/* One waiter can replace one holder, of the same lock. */
 static void replacing_in_vain(void **state)
 {
 	struct stage *stage = begin_build(14);
@@ -180,7 +180,7 @@ static void replacing_in_vain(void **state)
 	finish(stage);
 }
 
-/* A listing that was read before the try began says nothing to it. */
+/* A listing that was read before a try began does not count for the try. */
 static void trying_after_a_release(void **state)
 {
 	struct stage *stage = begin_build(15);
@@ -189,7 +189,7 @@ static void trying_after_a_release(void **state)
 
 	(void)state;
 	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
-	take(&first, host, "build", LC_EXCLUSIVE); /* the slots are known then */
+	take(&first, host, "build", LC_EXCLUSIVE); /* now the slots are known */
 	leave(&first);
 	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 500 * MS);
 	begin_try(&first, host, LC_EXCLUSIVE, NULL);
@@ -205,7 +205,7 @@ static void trying_after_a_release(void **state)
 	finish(stage);
 }
 
-/* That a lock is not free only the ensemble says; who leaves takes no more. */
+/* Only the ensemble can say that a lock is not free; an engine that drains takes none. */
 static void trying_in_vain(void **state)
 {
 	struct stage *stage = begin_build(17);
@@ -230,8 +230,8 @@ static void trying_in_vain(void **state)
 	finish(stage);
 }
 
-/* Where numbers repeat the entries are read after the listing. One may be gone by then, and there
- * may be fewer slots: the number of slots that there were does not go with what is there. */
+/* Where numbers repeat the entries are read after the listing. An entry may be gone by then, and
+ * there may be fewer slots: the former number of slots must not be used with the entries now. */
 static void fewer_slots_where_numbers_repeat(void **state)
 {
 	char znode[256], path[512];
@@ -249,7 +249,7 @@ static void fewer_slots_where_numbers_repeat(void **state)
 		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 		assert_int_equal(holder.result, 0);
 		take(&waiter, &stage->hosts[0], "build", LC_EXCLUSIVE);
-		/* Somebody comes, so all look. */
+		/* A new entry comes, so all mounts list the lock. */
 		assert_int_equal(world_do(&stage->world, session,
 		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/" OF_MOUNT,
 		                             .ephemeral = true, .sequence = true),
@@ -271,8 +271,8 @@ static void fewer_slots_where_numbers_repeat(void **state)
 
 /* ---- handing over ---- */
 
-/* A taker that got the lock from one of its own mount, and has no entry any more, is guarded by
- * the former holder's entry until that is known, whatever becomes of the request that asks. */
+/* A taker got the lock from a taker of its own mount, and its entry is gone: the former holder's
+ * entry guards the lock until the mount knows that, even if the request that asks is lost. */
 static void guarded_without_contact(void **state)
 {
 	(void)state;
@@ -304,7 +304,7 @@ static void guarded_without_contact(void **state)
 	}
 }
 
-/* As soon as it is told that the lock is gone nothing is handed over any more. */
+/* When an event has told that the lock is gone, nothing is handed over any more. */
 static void nothing_handed_over_in_a_new_lock(void **state)
 {
 	(void)state;
@@ -329,7 +329,7 @@ static void nothing_handed_over_in_a_new_lock(void **state)
 		snprintf(paths[0], sizeof(paths[0]), BUILD "/%s", lc_znode(holder.lc));
 		snprintf(paths[1], sizeof(paths[1]), BUILD "/%s", lc_znode(waiter.lc));
 		assert_int_equal(world_do(&stage->world, 0, ops, 4, NULL), ENSEMBLE_OK);
-		run(stage, 28 * MS / 10); /* the events are there, the list may be not */
+		run(stage, 28 * MS / 10); /* the events have come, the listing perhaps not */
 		leave(&holder);
 		assert_int_not_equal(waiter.result, 0);
 		leave(&waiter);
@@ -378,7 +378,7 @@ static void meaning_another_lock(void **state)
 
 /* ---- who waits behind a holder ---- */
 
-/* 1: somebody waits behind it. */
+/* 1: somebody waits behind the taker; below 0: an error. */
 static int has_waiters(struct taker *taker)
 {
 	struct question *q = stage_ask_waiters(taker);
@@ -411,7 +411,7 @@ static void waiting_behind(void **state)
 	assert_int_equal(second.result, 0);
 	assert_int_equal(has_waiters(&second), 0);
 	leave(&second);
-	/* A shared taker does not wait; an exclusive one does. */
+	/* Behind a shared taker another one does not wait; an exclusive one does. */
 	take(&first, one, "build", LC_SHARED);
 	take(&second, two, "build", LC_SHARED);
 	assert_int_equal(second.result, 0);
@@ -423,7 +423,7 @@ static void waiting_behind(void **state)
 	assert_int_equal(has_waiters(&first), 0);
 	leave(&second);
 	leave(&first);
-	/* Nor does one of several at a time. */
+	/* Nor does a taker wait that gets one of several slots. */
 	assert_int_equal(
 		answer_of(ask_change(one, "build", CHANGE(.slots = 2, .attributes = DEFAULTS))), 0);
 	take(&first, one, "build", LC_EXCLUSIVE);
@@ -448,7 +448,7 @@ static void waiting_behind(void **state)
 	finish(stage);
 }
 
-/* A holder that has more slots behind it than there are now does not wait behind itself. */
+/* A holder of a slot that there is no more does not count as a waiter. */
 static void waiting_where_slots_were(void **state)
 {
 	struct stage *stage = begin(26);
@@ -470,8 +470,8 @@ static void waiting_where_slots_were(void **state)
 	finish(stage);
 }
 
-/* A holder that loses the lock before the answer comes is told that; one whose entry is gone,
- * which nothing else has told, hears of it by the question. */
+/* A holder that loses the lock before the answer comes is told that. A holder whose entry is gone
+ * without an event hears of that by its question. */
 static void asked_by_losers(void **state)
 {
 	struct stage *stage = begin_build(27);
@@ -520,12 +520,12 @@ static void watching_waiters(void **state)
 	take(&waiter, two, "build", LC_EXCLUSIVE);
 	assert_int_equal(holder.waiters_changed, 1);
 	assert_int_equal(has_waiters(&holder), 1);
-	/* Once: whoever wants to know more says so. */
+	/* A holder is told once: to hear of more it has to watch again. */
 	leave(&waiter);
 	assert_int_equal(holder.waiters_changed, 1);
 	stage_watch_waiters(&holder, true);
 	assert_int_equal(has_waiters(&holder), 0);
-	/* It does not need the connection that it was asked on. */
+	/* The watch outlives the connection on which it was set. */
 	conn_break(one->wire.conn, -1);
 	run(stage, 100 * MS);
 	take(&waiter, two, "build", LC_EXCLUSIVE);
@@ -546,7 +546,7 @@ static void watching_waiters(void **state)
 	finish(stage);
 }
 
-/* Waiters find out by themselves, whatever event was lost. */
+/* Waiters find out by themselves that a lock is free, whatever event was lost. */
 static void waiting_without_events(void **state)
 {
 	struct stage *stage = begin_build(11);

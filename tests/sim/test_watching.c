@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an engine looks at: holders see that they hold nothing any more, whatever event was lost,
- * and no watch is left behind.
+ * Watches of an engine: holders see that they hold nothing any more, whatever event was lost, and
+ * no watch is left behind.
  */
 #include "unit_calls.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- holders look again ---- */
 
-/* Holders find out by themselves, whatever event was lost. */
+/* Holders find out by themselves that their entry is gone, whatever event was lost. */
 static void holding_without_events(void **state)
 {
 	struct stage *stage = begin_build(9);
@@ -29,7 +29,7 @@ static void holding_without_events(void **state)
 	finish(stage);
 }
 
-/* Whatever its watch has told while there was no contact. */
+/* Also if the entry was deleted while there was no contact, and no event tells of it. */
 static void deleted_while_away(void **state)
 {
 	struct stage *stage = begin_build(15);
@@ -47,8 +47,8 @@ static void deleted_while_away(void **state)
 	finish(stage);
 }
 
-/* A lock that may not be read for a while: who waits is refused, who holds is looked at when
- * that is over, and knows at once what an event has told. */
+/* A lock cannot be listed for a while: waiters are refused. Whether a holder still has its entry is
+ * looked at when the lock can be listed again, or at once if an event tells that it is gone. */
 static void holding_what_is_closed(void **state)
 {
 	(void)state;
@@ -111,7 +111,7 @@ static void given_up(void **state)
 			conn_break(host->wire.conn, 0);
 		run(stage, 3 * SECOND);
 		assert_int_equal(watched(host, strrchr(stage_path(&holder), '/')), 0);
-		/* And does again, when it waits again. */
+		/* A taker that waits again watches again. */
 		take(&waiter, host, "build", LC_EXCLUSIVE);
 		assert_int_equal(watched(host, strrchr(stage_path(&holder), '/')), 1);
 		leave(&holder);
@@ -121,7 +121,7 @@ static void given_up(void **state)
 	}
 }
 
-/* Of many locks that were taken once few stay watched, also if contact was lost meanwhile. */
+/* Of many locks that were once taken only few stay watched, even if contact was lost meanwhile. */
 static void forgotten(void **state)
 {
 	struct stage *stage = begin_build(13);
@@ -152,13 +152,13 @@ static void forgotten(void **state)
 		stage_leave(&holders[i]);
 	host_wake(host);
 	run(stage, 4 * MS);
-	conn_break(host->wire.conn, 0); /* what was asked for last is not done */
+	conn_break(host->wire.conn, 0); /* the last requests are not done */
 	run(stage, 3 * SECOND);
 	assert_in_range(watched(host, "/many"), 1, 256);
 	finish(stage);
 }
 
-/* Its entry is deleted, it leaves, and the listing that would say that it is gone is refused. */
+/* A holder's entry is deleted, the holder leaves, and the listing that would show it is refused. */
 static void left_and_not_listed(void **state)
 {
 	struct stage *stage = begin_build(90);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * unit_calls.h - for tests of single calls with cmocka: two engines on an ensemble in memory
- * (unit_stage.h), nodes as an operator sees and changes them, questions that are answered.
+ * (unit_stage.h), nodes as an operator sees and changes them, questions with their answers.
  */
 #ifndef SIM_UNIT_CALLS_H
 #define SIM_UNIT_CALLS_H
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of an entry of a mount that is not one of the two. */
+/* The name of an entry of a third mount, without the number. */
 #define OF_MOUNT "_c_01234567-89ab-cdef-0011-223344556677-web9.7-lock-"
 #define DEFAULTS ((struct lc_attributes){.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0644})
 #define MAGIC "zklockfs: 1\n"
@@ -23,7 +23,7 @@ static inline struct node *node_of(struct stage *stage, const char *path)
 	return tree_find(&stage->world.committed, path);
 }
 
-/* As an operator, or another client. */
+/* A write of an operator, or of another client. */
 static inline void put_now(struct stage *stage, const char *path, const char *data)
 {
 	enum ensemble_kind kind =
@@ -63,7 +63,7 @@ static inline void assert_data(struct stage *stage, const char *path, const char
 	       data);
 }
 
-/* How much stands behind the empty line. */
+/* The number of bytes behind the empty line. */
 static inline size_t value_len_of(struct stage *stage, const char *path)
 {
 	const struct node *node = node_of(stage, path);
@@ -74,7 +74,7 @@ static inline size_t value_len_of(struct stage *stage, const char *path)
 
 /* ---- questions ---- */
 
-/* It ends the question. */
+/* Waits for the answer, and frees the question. */
 static inline int answer_of(struct question *question)
 {
 	int result;
@@ -123,7 +123,7 @@ static inline int evict(struct host *host, const char *lock, const char *znode)
 
 /* ---- takers ---- */
 
-/* By someone who means the lock with that czxid. */
+/* The taker means the lock with that czxid. */
 static inline void begin_take_of(struct taker *taker, struct host *host, const char *lock,
                                  enum lc_mode mode, int64_t czxid)
 {
@@ -175,7 +175,7 @@ static inline const char *first_entry(struct stage *stage, const char *lock)
 	return znode;
 }
 
-/* With a sequence number; its node name is given. */
+/* The server adds a number to the name; `ret_znode`: the whole name. */
 static inline void make_entry(struct stage *stage, int64_t session, const char *prefix,
                               const char *data, char ret_znode[256])
 {
@@ -193,7 +193,7 @@ static inline void make_entry(struct stage *stage, int64_t session, const char *
 	run(stage, 10 * MS);
 }
 
-/* So many were sent so far. */
+/* The number of requests that this host has sent so far. */
 static inline unsigned long requests(struct host *host)
 {
 	struct lc_status status;

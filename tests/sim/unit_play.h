@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * unit_play.h - for tests of an engine that goes on in another process: a lock and some takers of
- * one host, which is then reloaded, or killed. Its state is one that was saved, or that of the
- * records which a killed process leaves.
+ * one host, which is then reloaded, or killed. The new engine gets a saved state, or a state made
+ * of the records that a killed process leaves.
  */
 #ifndef SIM_UNIT_PLAY_H
 #define SIM_UNIT_PLAY_H
@@ -33,7 +33,7 @@ static inline enum ensemble_result act(struct play *play, struct ensemble_op op)
 	return stage_act(play->stage, 0, op, NULL);
 }
 
-/* Where the record of that key is, or would be. */
+/* The index of the record of that key, or where it would be. */
 static inline size_t place_of(const struct play *play, uint64_t key)
 {
 	size_t i = 0;
@@ -71,7 +71,7 @@ static inline void count_record(void *ctx, uint64_t key, const void *bytes, size
 	++*(size_t *)((void **)ctx)[1];
 }
 
-/* As at the end of a turn. */
+/* Records all changes, as at the end of a turn. */
 static inline void record(struct play *play)
 {
 	size_t count = 0;
@@ -194,7 +194,7 @@ static inline void save(struct play *play, void **ret_state, size_t *ret_len)
 	assert_int_equal(lc_check_state(*ret_state, *ret_len), 0);
 }
 
-/* All but those in `lost_ones`, a bit each. */
+/* Claims all takers but those in `lost_ones`, a bit for each. */
 static inline void adopt(struct play *play, void *state, size_t len, unsigned lost_ones)
 {
 	assert_int_equal(stage_adopt(play->here, state, len, play->lead_us), 0);
@@ -221,7 +221,7 @@ static inline void reload(struct play *play)
 	adopt(play, state, len, 0);
 }
 
-/* Nothing that it has sent, and has not arrived, will arrive. */
+/* Requests that are still under way never arrive. */
 static inline void reload_and_lose(struct play *play)
 {
 	conn_break(play->here->wire.conn, 0);

@@ -6,8 +6,8 @@
     r = c.open(path).held()         each open has a thread of its own in c
     r.token(); r.close()
 
-Each one answers while its opens wait. All end with the case, whoever their parents
-are by then.
+Each process answers while its opens wait. All processes end with the case, also when
+their parents have ended before.
 """
 
 import errno
@@ -21,7 +21,7 @@ from harness import WAIT_SECONDS, check, error_name, raw_open, until
 
 
 def _obey(address):
-    """A member's life: what it opened, it knows by the opening's number."""
+    """The loop of a member. It knows its open files by the numbers of the openings."""
     signal.alarm(0)
     signal.signal(signal.SIGUSR1, lambda *_: None)   # a handler, for EINTR
     for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT):
@@ -88,7 +88,7 @@ class Opening:
         check(code == wanted, f'{what}: {error_name(code)} and not {error_name(wanted)}')
 
     def do(self, name, *args):
-        """os.NAME(fd, ...) over there."""
+        """os.NAME(fd, ...) in the member's process."""
         return self.member.ask(name, self.number, *args)
 
     def token(self):
@@ -99,7 +99,7 @@ class Opening:
 
 
 class Member:
-    """A process; to the case it is one of the takers that end with it."""
+    """A process. For the case it is one of the takers, which end with the case."""
 
     def __init__(self, clan, pid, conn):
         self.clan, self.pid, self.conn = clan, pid, conn
@@ -137,7 +137,7 @@ class Member:
         return self.clan.greet()
 
     def become(self, path, *program):
-        """Another program, by an exec that closes that file."""
+        """Run another program, by an exec that closes the file `path`."""
         self.say('become', path, program)
 
     def ignore(self, number):
@@ -147,7 +147,7 @@ class Member:
         os.kill(self.pid, number)
 
     def ended(self):
-        """Also a zombie has closed its files. By what never waits."""
+        """Also true of a zombie, which has closed its files. Reading `status` never blocks."""
         try:
             with open(f'/proc/{self.pid}/status', encoding='utf-8', errors='replace') as status:
                 return '\nState:\tZ' in status.read()

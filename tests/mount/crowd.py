@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""crowd.py - many who wait at one door."""
+"""crowd.py - many takers that wait at one door."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from harness import check_equal, libc, raw_open
 
 
 class Crowd:
-    """A process whose threads all open the door; each closes as soon as it has it."""
+    """A process whose threads all open the door; each closes it as soon as it has the lock."""
 
     def __init__(self, path, size):
         self.end, report = os.pipe()
@@ -34,7 +34,7 @@ class Crowd:
         os.write(report, b'.')
 
     def served(self):
-        """How many have had the lock, once all have ended."""
+        """Wait until all threads have ended; return how many have had the lock."""
         count = 0
         while os.read(self.end, 1):
             count += 1

@@ -7,11 +7,11 @@ A test is one file: it calls run(test), and test(case) starts what it needs
     a = case.mount(server, 'a')     a mount of it, known to the others as host a
     t = a.take('build')             a process that opens the door build/lock
 
-In the end every mount must come off, its daemon must have ended with status 0
-without a word that looks like an error, and no entry may be left in ZooKeeper.
-Whatever happens to the test, SIGKILL included, a janitor in a session of its own
-kills what is left and removes the private directory. The mounts are in a mount
-namespace of the test's own and go with its last process.
+In the end every mount must come off, its daemon must have ended with status 0,
+its log must have no word that looks like an error, and no entry may be left in
+ZooKeeper. Whatever happens to the test, SIGKILL included, a janitor in a session
+of its own kills the processes that are left and removes the private directory.
+The mounts are in a mount namespace of the test's own and go with its last process.
 
 Nothing here waits by sleeping: until() polls a condition against a deadline.
 """
@@ -38,21 +38,21 @@ import rawzk
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
 
-# Of all mounts, but for those of tests that start the program themselves.
+# Options of all mounts, except those of tests that start the program themselves.
 OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
 NO_KEEPER = 'nokeeper'
-# Instead of each reload the daemon is killed, which its keeper starts again.
+# In the place of each reload, the daemon is killed, and its keeper starts another one.
 CRASHES = 'ZKLOCKFS_CRASHES' in os.environ
 CRASHES_MAX = 2     # within a session timeout
 CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 100))   # below meson's timeout
 SLOWNESS = float(os.environ.get('ZKLOCKFS_SLOWNESS', 1))           # of this machine
-LATE_SECONDS = float(os.environ.get('ZKLOCKFS_LATE', 0.5))         # on a machine that does much else
-WAIT_SECONDS = 20 * SLOWNESS      # until(): far longer than anything takes that works
+LATE_SECONDS = float(os.environ.get('ZKLOCKFS_LATE', 0.5))         # the machine does other work
+WAIT_SECONDS = 20 * SLOWNESS      # of until(): far longer than any step that works
 NOBODY = 65534
 ALICE, BOB = 1001, 1002
 
 _TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning', re.IGNORECASE)
-_OF_ITSELF = re.compile(r'--\d+-- ')   # valgrind: it does not know pidfd_open(2)
+_OF_ITSELF = re.compile(r'--\d+-- ')   # by valgrind, which does not know pidfd_open(2)
 _MARK = 'ZKLOCKFS_CASE'
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWNS = 0x20000
@@ -73,7 +73,7 @@ def check_equal(got, wanted, what):
 
 
 def until(condition, what, seconds=WAIT_SECONDS):
-    """Wait for the condition and return what it gave."""
+    """Wait until the condition is true, and return its value."""
     deadline = time.monotonic() + seconds
     pause = 0.001
     while True:
@@ -90,7 +90,7 @@ def error_name(code):
 
 
 def errno_of(function, *args, **kwargs):
-    """The errno of a call, 0 if it succeeds. A descriptor it gave is closed."""
+    """The errno of a call, 0 if it succeeds. A descriptor that it returned is closed."""
     try:
         result = function(*args, **kwargs)
     except OSError as err:
@@ -129,7 +129,7 @@ def check_user(wanted, uid, function, *args, groups=()):
 
 
 def raw_open(path, flags):
-    """open(2) itself: Python's own opens again after EINTR."""
+    """open(2) itself: os.open() calls it again after EINTR."""
     fd = libc.open(os.fsencode(path), flags | os.O_CLOEXEC, 0o666)
     if fd < 0:
         raise OSError(ctypes.get_errno(), 'open', path)
@@ -161,11 +161,11 @@ def die_with_parent():
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-_alive = None   # the janitor waits for its end
+_alive = None   # a pipe: the janitor waits until all processes have closed this end
 
 
 def let_janitor_go():
-    """In a process that was forked: the test may end before it."""
+    """For a forked process: the janitor does not wait for the end of this process."""
     if _alive is not None:
         with contextlib.suppress(OSError):
             os.close(_alive)
@@ -173,18 +173,18 @@ def let_janitor_go():
 
 def _before_exec():
     die_with_parent()
-    # Those that nohup and a shell's background ignore are ignored by all that they start.
+    # Signals that nohup or a background shell ignores would be ignored in this program, too.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
 
 
 def spawn(args, **options):
-    """A process that does not outlive the test; Popen's options."""
+    """Start a process that does not outlive the test, with Popen's options."""
     return subprocess.Popen(args, preexec_fn=_before_exec, **options)
 
 
 def command(args, seconds=30, **options):
-    """Run to the end; status, stdout, stderr as text."""
+    """Run a command to its end. Returns its status, stdout and stderr as text."""
     with spawn(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                text=True, **options) as process:
         try:
@@ -196,7 +196,7 @@ def command(args, seconds=30, **options):
 
 
 def write_program(path, text):
-    """A script in the place of whatever stands there; who runs that goes on with it."""
+    """Put a script in the place of the file. A process that runs the old file goes on with it."""
     with open(path + '.new', 'w', encoding='utf-8') as file:
         file.write(f'#!/bin/sh\n{text}\n')
     os.chmod(path + '.new', 0o755)
@@ -204,8 +204,8 @@ def write_program(path, text):
 
 
 def go_build(case, program, *sources):
-    """Debian 13's Go compiles all of its library into a new cache, for half a minute of a processor:
-    it is one for all tests, and they wait for each other."""
+    """Debian 13's Go compiles its whole library into a new cache, which takes half a minute of
+    processor time. So all tests share one cache, and wait for each other."""
     cache = os.environ.get('GOCACHE') or case.directory + '/go-cache'
     os.makedirs(cache, exist_ok=True)
     with open(cache + '.lock', 'w', encoding='ascii') as lock:
@@ -248,7 +248,7 @@ class Taker:
         for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGUSR1, lambda *_: None)   # a handler, for EINTR
-        # Above all the doors that the test itself holds.
+        # This closes above all the doors that the test itself holds.
         os.closerange(3, conn.fileno())
         os.closerange(conn.fileno() + 1, 65536)
         if uid:
@@ -283,12 +283,12 @@ class Taker:
         return self.conn.recv()
 
     def answer(self, seconds=WAIT_SECONDS):
-        """0 or an errno; `when` says at what time."""
+        """0 or an errno; self.when is the time of the answer."""
         code, _, self.when = self._answer(seconds)
         return code
 
     def held(self, seconds=WAIT_SECONDS):
-        """It got the lock."""
+        """Check that the taker got the lock."""
         code = self.answer(seconds)
         check(code == 0, f'open {self.path}: {error_name(code)}')
         return self
@@ -298,7 +298,7 @@ class Taker:
         check(code == wanted, f'open {self.path}: {error_name(code)} and not {error_name(wanted)}')
 
     def do(self, name, *args):
-        """os.NAME(fd, ...) over there."""
+        """os.NAME(fd, ...) in the taker's process."""
         self.conn.send((name, args))
         code, result, _ = self._answer()
         if code:
@@ -347,8 +347,8 @@ class Server:
         self.case = case
         self.tick_ms = tick_ms
         self.properties = list(properties)
-        self.session_ms = rawzk.SESSION_MS   # the longest one
-        self.credentials = None         # that self.zk shows
+        self.session_ms = rawzk.SESSION_MS   # of the longest session
+        self.credentials = None         # of self.zk
         self.directory = tempfile.mkdtemp(prefix='server', dir=case.directory)
         self.process = None
         self.raw = None
@@ -358,7 +358,7 @@ class Server:
         raise AssertionError('no ZooKeeper server: ' + self.log())
 
     def find_port(self):
-        """Another port. Whether it is free."""
+        """Choose another port, and tell whether it is free."""
         # Below the range that outgoing connections take their ports from.
         self.port = random.randrange(15000, 31000)
         with socket.socket() as probe:
@@ -370,7 +370,7 @@ class Server:
             return log.read()
 
     def listens(self):
-        """What zoo.cfg says of its port."""
+        """The lines of zoo.cfg about the port."""
         return f'clientPort={self.port}\nclientPortAddress=127.0.0.1\n'
 
     def _started(self):
@@ -396,7 +396,7 @@ class Server:
         return self.process.poll() is None
 
     def start(self, properties=()):
-        """Again, with Java properties as `enforce.auth.enabled=true`."""
+        """Start again, with Java properties such as `enforce.auth.enabled=true`."""
         self.properties = list(properties)
         check(self._started(), 'the ZooKeeper server did not start again: ' + self.log())
 
@@ -416,7 +416,7 @@ class Server:
         return rawzk.four_letters(self.port, word, timeout)
 
     def client(self, credentials=None):
-        """A session of its own, closed with the case."""
+        """A client with a session of its own, which ends with the case."""
         client = rawzk.Client(self.port, credentials)
         self.case.cleanups.callback(client.close)
         return client
@@ -460,7 +460,7 @@ class Server:
 
 
 def _stands_still(pid):
-    """Every thread of it: one may go on for a moment."""
+    """Whether every thread is stopped: some may go on for a moment."""
     for task in os.listdir(f'/proc/{pid}/task'):
         with contextlib.suppress(OSError), open(f'/proc/{pid}/task/{task}/status', encoding='utf-8') as status:
             if '\nState:\tT' not in status.read():
@@ -469,7 +469,7 @@ def _stands_still(pid):
 
 
 class Relay:
-    """A way to a server that can be frozen: the link hangs, nothing is refused."""
+    """A path to a server. It can be frozen: then the link hangs, and refuses nothing."""
 
     def __init__(self, case, server, address, port):
         family = socket.AF_INET6 if ':' in address else socket.AF_INET
@@ -534,7 +534,7 @@ class Mount:
         self.root = root
         self.directory = tempfile.mkdtemp(prefix='mount', dir=case.directory)
         self.log_path = self.directory + '.log'
-        # Only at full speed and with the clocks of the machine.
+        # Long turns count only at full speed and with the clocks of the machine.
         self.watched = not {'ZKLOCKFS_UNDER_VALGRIND', 'LD_PRELOAD'} & set(os.environ)
         self.allowed = None
         self.checked = False
@@ -591,7 +591,7 @@ class Mount:
 
     @property
     def daemon(self):
-        """Its pid: of the process that was started, or that its keeper has started."""
+        """The pid of the daemon: the process started here, or with a keeper its child."""
         if not self.kept:
             return self.process.pid
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as children:
@@ -602,7 +602,7 @@ class Mount:
         os.kill(self.daemon, number)
 
     def crash(self):
-        """Its end, which no keeper mends; check_end() is not for it any more."""
+        """Kill the daemon, and its keeper first. check_end() then checks nothing."""
         daemon = self.daemon
         self.process.kill()
         self.process.wait()
@@ -620,7 +620,7 @@ class Mount:
                                re.MULTILINE).group(1))
 
     def reload(self):
-        """Another program, or the same again, takes over; and it does so now."""
+        """Have another program, or the same one again, take over, and wait for it."""
         if CRASHES:
             self.rest()
             self.adopt()
@@ -630,14 +630,14 @@ class Mount:
         until(lambda: self.metric('reloads_total') > before, 'another program takes over')
 
     def rest(self, crashes=1):
-        """Until so many more do not come too soon after the last ones."""
+        """Wait until so many more crashes do not come too soon after the last ones."""
         def rested():
             self.crashes = [at for at in self.crashes if time.monotonic() - at < self.session_seconds + 0.1]
             return len(self.crashes) + crashes <= CRASHES_MAX
         until(rested, 'it may crash again')
 
     def adopt(self, number=signal.SIGKILL):
-        """The daemon is killed, and another one goes on."""
+        """Kill the daemon, and wait until another one goes on."""
         self.allow_more('was ended by signal')
         before, daemon = self.metric('adoptions_total'), self.daemon
         os.kill(daemon, number)
@@ -645,12 +645,12 @@ class Mount:
         self.crashes.append(time.monotonic())   # later than the keeper saw it
 
     def resident(self):
-        """Bytes of the daemon. In a test that asks for them the sanitizer must not keep what was
-        freed: keep_nothing() before the mount."""
+        """Resident bytes of the daemon. The sanitizer must not keep freed memory: such a test
+        calls keep_nothing() before the mount."""
         return int(self.process_status('VmRSS').split()[0]) * 1024
 
     def allow(self, pattern):
-        """Lines of the daemon that match are no reason to fail."""
+        """Log lines that match the pattern are no reason to fail."""
         self.allowed = re.compile(pattern, re.IGNORECASE)
 
     def allow_more(self, pattern):
@@ -666,7 +666,7 @@ class Mount:
         self.check_end()
 
     def check_end(self, seconds=WAIT_SECONDS, status=0):
-        """The daemon has ended, and well; or with the status that was to be expected."""
+        """Check that the daemon ends with this status, and that its log shows no trouble."""
         if self.checked:
             return
         self.checked = True
@@ -705,7 +705,7 @@ class Case:
         return Relay(self, server, address, port)
 
     def hosts(self, text, name_server=None):
-        """An /etc/hosts of the test's own, and no other name service but that one."""
+        """Give the test an /etc/hosts of its own, and no other name service than name_server."""
         self._instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
         self._instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files'
                       + (' dns\n' if name_server else '\n'))
@@ -713,7 +713,7 @@ class Case:
             self._instead('/etc/resolv.conf', f'nameserver {name_server}\noptions timeout:30 attempts:1\n')
 
     def users(self):
-        """ALICE has a name, which fusermount3 wants."""
+        """Give ALICE a name, which fusermount3 needs."""
         self._instead('/etc/passwd', f'root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n')
 
     def _instead(self, path, text):
@@ -728,8 +728,7 @@ class Case:
         return tempfile.mkdtemp(prefix='mount', dir=self.directory)
 
     def daemons(self):
-        """The pids of all zklockfs processes of this case, but for those that write the log, and
-        the keepers."""
+        """The pids of all zklockfs processes of this case, except keepers and writers of logs."""
         return [pid for pid in _marked(self.directory)
                 if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) not in ('zklockfs-log', 'zklockfs-keeper')]
 
@@ -812,7 +811,7 @@ class Case:
         for mount in self.mounts:
             print(f'---- daemon of {mount.host}, status {mount.process.poll()}:\n{mount.log()}',
                   file=sys.stderr)
-            # One that hangs must not take the story with it.
+            # A mount that hangs must not end the story.
             status = spawn(['cat', mount.path('.zklockfs', 'status')], stdout=sys.stderr, stderr=sys.stderr)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status.wait(2)
@@ -883,8 +882,8 @@ def _start_janitor(directory):
 
 
 def _own_namespace():
-    """A mount lives until the last namespace that has a copy of it is gone: keep
-    ours out of the namespaces that others make, and theirs out of this one."""
+    """A mount lives until the last namespace that has a copy of it is gone. So keep our mounts
+    out of the namespaces of other tests, and their mounts out of this one."""
     check(libc.unshare(_CLONE_NEWNS) == 0, 'unshare: ' + os.strerror(ctypes.get_errno()))
     check(libc.mount(None, b'/', None, _MS_REC | _MS_PRIVATE, None) == 0, 'a private tree')
     with open('/proc/self/mountinfo', encoding='utf-8', errors='replace') as lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""hostile.py - processes that make /proc slow, or that block every process that reads there."""
+"""hostile.py - processes that make /proc slow, or that block each process that reads /proc."""
 
 import fcntl
 import os
@@ -14,18 +14,18 @@ def many(path, count):
 
 
 def dear(_, count):
-    """Descriptors of which each takes long to be read in fdinfo, where each entry of an epoll stands."""
+    """Descriptors that are slow to read in fdinfo, which lists each entry of an epoll."""
     event, epoll = os.eventfd(0), select.epoll()
     entries = [os.dup(event) for _ in range(count)]
     for entry in entries:
         epoll.register(entry, 0)
     for entry in entries:
-        os.close(entry)   # it stays as long as the file is open anywhere
+        os.close(entry)   # the epoll keeps it as long as the file is open anywhere
     return event, epoll, [os.dup(epoll.fileno()) for _ in range(count)]
 
 
 def dear_by_locks(path, count):
-    """The same of a file of its own, where each of its locks stands."""
+    """The same with a file of its own, as fdinfo lists each of its locks."""
     fd = os.open(f'{path}-{os.getpid()}', os.O_RDWR | os.O_CREAT)
     for number in range(count):
         fcntl.lockf(fd, fcntl.LOCK_EX, 1, 2 * number)
@@ -42,7 +42,7 @@ def mounts(directory, path, count, uid=0):
 
 
 def stand_in_exec(hung, uid=0):
-    """A child that does, where what is read of it in /proc waits."""
+    """Start a child that stands still in exec: reading its files in /proc blocks."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -27,7 +27,7 @@ def _attributes(node):
 
 
 def _answer(opcode, node, body):
-    """An errno, or what the answer carries; None: none."""
+    """An errno, or the data of the answer; None: no answer."""
     if opcode == _INIT:
         return struct.pack('<4I2H2I2HI7I', 7, 31, 65536, 0, 16, 12, 65536, 1, 32, 0, 0, *[0] * 7)
     if opcode == _LOOKUP:
@@ -78,12 +78,12 @@ class HungFs:
         case.cleanups.callback(self.end)
 
     def caught(self):
-        """One more stands still."""
+        """Wait until one more process stands still."""
         check(select.select([self.flushes], [], [], WAIT_SECONDS)[0], 'nobody closes the file')
         os.read(self.flushes, 1)
 
     def end(self):
-        """Everybody who stands still there goes on."""
+        """End the mount: the processes that stand still there go on."""
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)

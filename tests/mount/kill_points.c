@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded into a daemon that a keeper has started: it is killed before or after its n-th call of
- * a function that lets something in or out. What is between two of these points nobody outside can
- * tell. $KILL_POINTS is a file, which the test and all daemons of the mount share.
+ * Preloaded into a daemon with a keeper: the daemon is killed before or after its n-th call of a
+ * function that does input or output. No other process can tell at which instruction between two
+ * of these points a daemon died. $KILL_POINTS is a file that the test and all daemons of the mount
+ * share.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,16 +21,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* As kill_points.py has it. */
+/* kill_points.py knows this layout. */
 struct plan {
-	_Atomic int64_t left;   /* so many points more; 0: for ever */
-	_Atomic int64_t next;   /* and so many after that, for the daemon that comes then; 0 */
-	_Atomic int64_t kills;  /* done */
-	_Atomic int64_t passed; /* points */
-	_Atomic int64_t poison; /* 1: who answers statfs(2) is killed */
-	_Atomic int64_t start;  /* what a daemon does that is started again */
-	_Atomic int64_t starts; /* so many were */
-	char where[64];         /* the last kill */
+	_Atomic int64_t left;   /* points until the daemon is killed; 0: it is not killed */
+	_Atomic int64_t next;   /* the same for the daemon after it */
+	_Atomic int64_t kills;  /* kills until now */
+	_Atomic int64_t passed; /* points until now */
+	_Atomic int64_t poison; /* 1: a daemon that answers statfs(2) is killed */
+	_Atomic int64_t start;  /* enum start: of a daemon that is started again */
+	_Atomic int64_t starts; /* daemons that were started again */
+	char where[64];         /* the point of the last kill */
 };
 
 enum start { START_GOES_ON, START_WAITS, START_ENDS };

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""kill_points.py - daemons that are killed at their n-th call of a function that lets something in or
-out: kill_points.c, preloaded.
+"""kill_points.py - daemons that are killed at their n-th call of a function that does input or
+output. They preload kill_points.c.
 
     points = KillPoints(case, 'a')
     mount = case.mount(server, env=points.env)
-    points.arm(17, 3)       # at the 17th point from now on, and the daemon after that at its 3rd
+    points.arm(17, 3)       # at the 17th point from now on, and the next daemon at its 3rd
 """
 
 import mmap
@@ -35,13 +35,13 @@ class KillPoints:
         _NUMBER.pack_into(self.memory, _LEFT, left)
 
     def poison(self, on):
-        """Whoever answers statfs(2) is killed."""
+        """A daemon that answers statfs(2) is killed."""
         _NUMBER.pack_into(self.memory, _POISON, on)
 
-    # What a daemon does that is started again:
+    # Orders for a daemon that is started again:
 
     def wait(self):
-        """Before anything else, until go()."""
+        """Wait before anything else, until go()."""
         _NUMBER.pack_into(self.memory, _START, _WAITS)
 
     def waits(self):
@@ -51,7 +51,7 @@ class KillPoints:
         _NUMBER.pack_into(self.memory, _START, _GOES_ON)
 
     def end(self):
-        """At once, with status 3."""
+        """End at once, with status 3."""
         _NUMBER.pack_into(self.memory, _START, _ENDS)
 
     @property

@@ -2,9 +2,9 @@
 """locker.py - a process that locks files by flock(2) and fcntl(2) as it is told.
 
     p = Locker(mount, 'build')          its door is build/flock
-    fd = p.do('open')                   a number over there
-    p.do('flock', fd, LOCK_EX)          waits for the answer; OSError
-    p.ask('flock', fd, LOCK_EX)         does not; answered(), then got() or fails(errno)
+    fd = p.do('open')                   a descriptor of that process
+    p.do('flock', fd, LOCK_EX)          waits for the answer, or raises OSError
+    p.ask('flock', fd, LOCK_EX)         does not wait; answered(), then got() or fails(errno)
 """
 
 import ctypes
@@ -26,7 +26,7 @@ def whole(kind, start=0, length=0, whence=os.SEEK_SET):
 
 
 def raw_flock(fd, operation):
-    """flock(2) itself: Python's own calls again after EINTR."""
+    """flock(2) itself: fcntl.flock() calls it again after EINTR."""
     if libc.flock(fd, operation) < 0:
         raise OSError(ctypes.get_errno(), 'flock')
 
@@ -41,13 +41,13 @@ def raw_setlkw(fd, kind, command=fcntl.F_SETLKW):
 
 
 def getlk(fd, kind, command=fcntl.F_GETLK):
-    """Who is in the way: type and pid, or None."""
+    """The type and the pid of a lock that is in the way, or None."""
     found = struct.unpack(_FLOCK, fcntl.fcntl(fd, command, whole(kind)))
     return None if found[0] == fcntl.F_UNLCK else (found[0], found[4])
 
 
 def fork_and(name, *args):
-    """The errno that a child gets, which then ends."""
+    """Call the function in a child, which then ends. Returns the errno."""
     pid = os.fork()
     if pid == 0:
         os._exit(errno_of(_FUNCTIONS[name], *args))
@@ -55,7 +55,7 @@ def fork_and(name, *args):
 
 
 def fork_and_keep(name=None, *args):
-    """A child that has all open files, has called that, and does nothing more."""
+    """Start a child with all open files, which calls the function and then does nothing more."""
     end, ready = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -71,7 +71,7 @@ def fork_and_keep(name=None, *args):
 
 
 def in_threads(*calls):
-    """All at the same time; their errnos."""
+    """Make all calls at the same time; return their errnos."""
     codes = [None] * len(calls)
 
     def call(i, name, *args):
@@ -86,14 +86,14 @@ def in_threads(*calls):
 
 
 def close_after(door, fd):
-    """When that lock is free."""
+    """Close the descriptor when the lock of the door is free."""
     with open(door, 'r+', encoding='ascii') as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         os.close(fd)
 
 
 def poll(fd, events, seconds=0):
-    """poll(2) on one descriptor: the events it has."""
+    """poll(2) on one descriptor; return its events."""
     poller = select.poll()
     poller.register(fd, events)
     found = poller.poll(seconds * 1000)
@@ -128,7 +128,7 @@ class Locker(Taker):
         return result
 
     def fails(self, wanted, name=None, *args):
-        """The call that was asked for, or this one."""
+        """Check the error of the call that was asked for, or of this call."""
         if name:
             self.ask(name, *args)
         code, _, self.when = self._answer()

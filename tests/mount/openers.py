@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""openers.py - processes of their own that open something in whatever way, and keep it open."""
+"""openers.py - processes that open a file in some way, and keep it open."""
 
 import os
 import signal
@@ -10,8 +10,8 @@ from harness import _CLONE_NEWNS, _MS_BIND, check, die_with_parent, let_janitor_
 
 
 def process(work, *args, uid=0, stays=True):
-    """A process that calls work(*args) and then keeps what that returned, or ends. Its pid, once
-    the work is done."""
+    """Start a process that calls work(*args), and then keeps the result, or ends. Returns its pid
+    when the work is done."""
     ready, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -51,14 +51,14 @@ def end(pid):
 
 
 def evict(mount, lock):
-    """Whoever is first in the queue of that lock."""
+    """Evict the first taker in the queue of the lock."""
     with open(mount.path(lock, 'queue', mount.queue(lock)[0]), 'wb', buffering=0) as entry:
         entry.write(b'evict')
 
 
 def other_name(path, scratch):
-    """Opens the same file by a bind mount, as containers get it: by a name of its own in a mount
-    namespace of its own."""
+    """Open the file by a bind mount, as containers have it: by another name, in a mount namespace
+    of its own."""
     check(libc.unshare(_CLONE_NEWNS) == 0, 'unshare')
     with open(scratch, 'wb'):
         pass
@@ -67,7 +67,7 @@ def other_name(path, scratch):
 
 
 def send(path, to):
-    """Opens it, and sends the descriptor with a message of which the receiver reads a part."""
+    """Open the file, and send the descriptor with a message, of which the receiver reads a part."""
     fd = os.open(path, os.O_RDWR)
     socket.send_fds(to, [b'a message that is longer'], [fd])
 

@@ -43,7 +43,7 @@ def _string(text):
 
 
 def digest_id(credentials):
-    """The id that the server makes of `user:password`."""
+    """The id that the server computes from `user:password`."""
     digest = hashlib.sha1(credentials.encode()).digest()
     return credentials.split(':')[0] + ':' + base64.b64encode(digest).decode()
 
@@ -169,7 +169,7 @@ class Client:
         return [answer.string() for _ in range(answer.take('>i'))]
 
     def close(self):
-        """End the session: what was ephemeral goes at once."""
+        """End the session: its ephemeral nodes go at once."""
         try:
             self._ask(_CLOSE, b'')
         except OSError:

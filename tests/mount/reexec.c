@@ -5,7 +5,7 @@
  *
  *   reexec SERVERS TIMES   prints a line for each program: "held TOKEN", or "lost"
  *
- * Before it executes itself it stops, until somebody lets it go on.
+ * Before it executes itself it stops, until it gets SIGCONT.
  */
 #include "clock.h"
 #include "ensemble_zookeeper.h"
@@ -105,7 +105,7 @@ static void run_until(struct lc *lc, struct lc_taker *taker,
 	}
 }
 
-/* What the program before has left open. */
+/* The sockets that the program before has left open. */
 static int count_sockets(void)
 {
 	DIR *fds = opendir("/proc/self/fd");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * slow_answers.c - a machine with one processor, for a daemon that it is preloaded to: whoever gets
- * an answer runs for a moment before the daemon goes on.
+ * slow_answers.c - preloaded into a daemon, it acts as a machine with one processor: a process that
+ * gets an answer runs for a moment before the daemon goes on.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>

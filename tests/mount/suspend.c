@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * suspend.c - a machine whose clocks do what they do on real ones, for one program that it is
- * preloaded to. Each variable names a file; what is not there changes nothing:
+ * suspend.c - preloaded into a program, it gives the program clocks as some machines have them.
+ * Each variable names a file, whose length is a number of ms; a missing file changes nothing:
  *
- *   SUSPENDED  was suspended: CLOCK_BOOTTIME is ahead by as many ms as the file is long
- *   PAUSED     a virtual machine was paused: for so many ms all but the wall clock stood still
+ *   SUSPENDED  the machine was suspended: CLOCK_BOOTTIME is ahead by so many ms
+ *   PAUSED     a virtual machine was paused: all clocks but the wall clock are behind by so many ms
  *   SET_BACK   the wall clock is behind by so many ms
- *   SLEWED     from now on all but CLOCK_MONOTONIC_RAW run at half their speed
+ *   SLEWED     from now on all clocks but CLOCK_MONOTONIC_RAW run at half their speed
  */
 #include <stdint.h>
 #include <stdlib.h>

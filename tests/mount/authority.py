@@ -21,7 +21,7 @@ def make(mount, lock, uid, mode=0o777):
 
 
 def slots(server, a, b):
-    """By whoever is the owner now, of the lock that was opened."""
+    """The present owner and root may write slots, but only those of the lock that was opened."""
     make(a, 'x', ALICE)
     files = [os.open(a.path('x', 'slots'), flags) for flags in (os.O_WRONLY, os.O_RDWR)]
     for fd in files:
@@ -45,7 +45,7 @@ def slots(server, a, b):
 
 
 def in_between(uid, first, change, then, *args):
-    """The errno of a call of a user that has just made another; in between something changes."""
+    """The errno of the user's call then(); change() runs between the calls first() and then()."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -72,7 +72,7 @@ def in_between(uid, first, change, then, *args):
 
 
 def rmdir(server, a):
-    """What was remembered for a second does not count."""
+    """Attributes that the kernel remembers for a second do not count."""
     for above, lock, wanted in ((ALICE, BOB, 0), (BOB, ALICE, 0), (BOB, BOB, errno.EPERM)):
         server.zk.create('/locks/team', record(ALICE))
         server.zk.create('/locks/team/x', record(ALICE))
@@ -95,7 +95,7 @@ def rmdir(server, a):
 
 
 def flock(server, a, b):
-    """A file that was opened for a lock that is gone does not take the one that has its name now."""
+    """An open file of a removed lock does not take a new lock of the same name."""
     for other in (a, b):
         make(a, 'x', ALICE)
         files = [os.open(a.path('x', 'flock'), os.O_RDWR) for _ in range(3)]
@@ -109,7 +109,7 @@ def flock(server, a, b):
         holder = other.take('x', uid=BOB).held()
         waiter = other.take('x', uid=BOB)
         until(lambda: len(server.entries('x')) == 2, 'all queue')
-        # Nor does it wait for it.
+        # Nor does it wait for the new lock.
         for how in (fcntl.LOCK_EX, fcntl.LOCK_SH, fcntl.LOCK_EX | fcntl.LOCK_NB):
             check_user(errno.ENOENT, ALICE, fcntl.flock, files[0], how)
             check_user(errno.ENOENT, ALICE, fcntl.lockf, files[1], how)
@@ -141,7 +141,7 @@ def evict(path):
 
 
 def eviction(server, a, b):
-    """By the taker, the lock's owner and root, whoever they are now; `rm` does it, too."""
+    """The taker, the present owner of the lock, and root may evict, by writing or by `rm`."""
     make(a, 'x', BOB)
     for how in (evict, os.unlink):
         for uid in (ALICE, BOB, 0):
@@ -154,7 +154,8 @@ def eviction(server, a, b):
             until(lambda: not server.entries('x'), 'it is gone')
             check_errno(errno.EIO, holder.token)
             holder.release()
-        # An entry of another client is believed nothing: only the lock's owner and root evict it.
+        # The uid in an entry of another client is not believed: only the lock's owner and root
+        # evict the entry.
         for uid in (BOB, 0):
             planted = server.zk.create('/locks/x/other-lock-', b'uid: 1001\n', ephemeral=True, sequence=True)
             path = only_entry(a, 'x')
@@ -162,7 +163,7 @@ def eviction(server, a, b):
             check_user(0, uid, how, path)
             check(not server.zk.exists(planted), 'it is still there')
             until(lambda: not a.queue('x'), 'the queue is empty')
-    # Not as the lock's former owner.
+    # The lock's former owner may not.
     holder = a.take('x', uid=ALICE).held()
     fd = os.open(only_entry(a, 'x'), os.O_WRONLY)
     server.zk.set('/locks/x', record(1003))
@@ -172,7 +173,7 @@ def eviction(server, a, b):
     until(lambda: not server.entries('x'), 'it is gone')
     os.close(fd)
     holder.release()
-    # Nothing else is to be made or removed there.
+    # Nothing else can be made or removed in the queue.
     queue = a.path('x', 'queue')
     for name in ('new', '0000000042-exclusive-1-a'):
         check_errno(errno.EPERM, os.mkdir, queue + '/' + name)
@@ -185,7 +186,7 @@ def eviction(server, a, b):
 
 
 def bound(server, a):
-    """An open file of the queue is of one entry, whatever has its name later."""
+    """An open file of the queue belongs to one entry, also if another entry gets the name later."""
     make(a, 'x', BOB)
     door = os.open(a.path('x', 'lock'), os.O_RDWR)
     path = only_entry(a, 'x')
@@ -200,7 +201,7 @@ def bound(server, a):
     check_errno(errno.ENOENT, os.write, files[0], b'evict')
     check(os.read(door, 64), 'it was evicted')
     os.close(door)
-    # Also where the name in ZooKeeper is the same.
+    # Also when the name in ZooKeeper is the same.
     for _ in range(2):
         os.rmdir(a.path('x'))
         make(a, 'x', BOB)

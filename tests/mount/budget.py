@@ -16,7 +16,7 @@ FILES = 12000
 
 
 def open_all(path, count):
-    """Descriptors until there are so many, or an error."""
+    """Open the file count times, or until an error. Returns the descriptors, and 0 or the errno."""
     found = []
     try:
         while len(found) < count:
@@ -56,7 +56,7 @@ def test(case):
         check_equal(code, errno.ENFILE, 'after too many')
         check(len(more) * 1024 < MOST < len(more) * 16384, f'{len(more)} times metrics')
         check(mount.resident() - before < 4 * MOST, 'what one user costs')
-        # To the last byte, and of no kind.
+        # Use up the rest of the budget; then no file of any kind can be opened.
         rest = more + [fd for path in (status, value, queue) for fd in open_all(path, FILES)[0]]
         for path in (value, status):
             check_errno(errno.ENFILE, os.open, path, os.O_RDONLY)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""On a machine with one processor, whoever gets an answer runs first and asks again, so that there
-always is a request to serve. What goes to the ensemble does not wait for many of them."""
+"""On a machine with one processor, a reader that gets an answer runs first and asks again, so that
+there is always a request to serve. A request to the ensemble does not wait for many readers."""
 
 import os
 import statistics
@@ -20,7 +20,7 @@ while os.pread(fd, 64, 0):
 
 
 def asks(mount, fd):
-    """For how long one waits for the ensemble."""
+    """The median time of fsync, which asks the ensemble."""
     times = []
     for _ in range(ASKS):
         watch = Stopwatch()

@@ -3,7 +3,7 @@
 """A process with an open door runs a child, or another program in its place (rule 29). exec
 closes the close-on-exec descriptors, as most languages open files, and the kernel waits for the
 mount meanwhile. The test does this for every way of having the lock, in every language that is
-installed. Each process waits first, for longer than the mount remembers who it was."""
+installed. Each process first waits for longer than the mount remembers the process."""
 
 import shutil
 
@@ -26,7 +26,7 @@ FCNTL = ('import fcntl, os, sys, time; f = open(sys.argv[1], "r+"); fcntl.lockf(
 OPEN = ('import os, sys, time; f = os.open(sys.argv[1], os.O_RDWR); os.read(f, 64); time.sleep(.05); '
         'os.system("true"); g = os.open(sys.argv[2], os.O_RDWR); os.system("true"); '
         'os.execvp("true", ["true"])')
-# The opener runs another program while its child locks the file that both have.
+# The opener runs another program while its child locks the file that both have open.
 SHARED = ('import fcntl, os, sys, time; f = os.open(sys.argv[1], os.O_RDWR | os.O_CLOEXEC); end = os.pipe()\n'
           'if os.fork() == 0:\n'
           '    os.close(end[0])\n'

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A lock has one owner and one group. chown on its directory or on any door sets both, on all
-mounts within a second. Only root gives a lock away. The owner may give it to a group of the
-owner; others may do nothing. All other files keep their owners."""
+mounts within a second. Only root gives a lock to another user. The owner may give it to one of
+the owner's groups; other users may do nothing. All other files keep their owners."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ def owner(path):
 
 
 def stale(case, server, mount):
-    """What the kernel remembers of a lock is not believed: it may be another's by now."""
+    """The kernel's memory of a lock does not count: another user may own the lock by now."""
     server.zk.create('/locks/gone', b'zklockfs: 1\nuid: 1001\ngid: 1001\nmode: 777\ndoor_mode: 666\n\n')
     path = mount.path('gone', 'lock')
     read, write = os.pipe()
@@ -89,7 +89,7 @@ def test(case):
     everywhere(BOB, BOB)
     b.take('build', uid=BOB).held().release()
 
-    # Nothing else.
+    # Other files keep their owners.
     holder = a.take('other').held()
     entry = 'other/queue/' + a.queue('other')[0]
     for name in ('', '.zklockfs', '.zklockfs/status', 'build/holder', 'build/queue', 'build/value', 'build/slots',

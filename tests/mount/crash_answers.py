@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Requests without an answer when the daemon is killed. The next daemon answers those that only
-read, and confirms a lock. A change may have been made or not: EIO. Requests that no daemon had read
-are served as usual."""
+"""The daemon is killed while requests wait for their answers. The next daemon answers requests that
+only read, and confirms a lock. A change, which may have been made or not, gets EIO. Requests that
+no daemon had read are served as usual."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ FUTEX = ('202', '98')   # of x86_64 and aarch64: the thread waits for another on
 
 
 class Asking(threading.Thread):
-    """A call that waits, and what came of it."""
+    """A call that waits, and its result."""
 
     def __init__(self, function, *args):
         super().__init__(daemon=True)
@@ -26,7 +26,7 @@ class Asking(threading.Thread):
         self.came = self.call()
 
     def waits(self):
-        """For an answer of the daemon."""
+        """Wait until the call waits for an answer of the daemon."""
         def asked():
             check(self.is_alive(), f'a call has ended: {self.came}')
             with open(f'/proc/self/task/{self.native_id}/syscall', encoding='ascii') as file:
@@ -58,7 +58,7 @@ def test(case):
     changed = [Asking(os.fchmod, directory, 0o700), Asking(os.write, value, b'text')]
     for call in (*asked, *changed, confirmed):
         call.waits()
-    mount.status()      # read and answered after them
+    mount.status()      # the daemon reads and answers this after them
     mount.send(signal.SIGSTOP)
     unread = Asking(os.stat, mount.path('held', 'lock')).waits()
     mount.allow_more('was ended by signal')

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The daemon is killed at numbered points of its whole run, also while it takes over, under
-processes that take locks by every door, wait, are interrupted and poll. They record what they had
-and when; these records alone must show that no two held at a time, that tokens rise, and that no
-process got an error. $ZKLOCKFS_KILLS is how often each of the mounts is killed."""
+processes that take locks by many doors, wait, and are interrupted. They record their locks with
+times; these records alone must show that locks were never held by two at a time, that tokens rise,
+and that no process got an error. $ZKLOCKFS_KILLS is how often each of the mounts is killed."""
 
 import contextlib
 import errno
@@ -19,11 +19,11 @@ from kill_points import KillPoints
 
 KILLS = int(os.environ.get('ZKLOCKFS_KILLS', 10))
 SEED = int(os.environ.get('ZKLOCKFS_SEED', 1))
-SECONDS = int(4 * SLOWNESS)     # a session
-POINTS = 120        # of a turn or two of the daemon, and of its taking over
+SECONDS = int(4 * SLOWNESS)     # of a session
+POINTS = 120        # in a turn or two of the daemon, or while it takes over
 LOCKS = ('one', 'two')
-# A slow machine needs a second or two to start another daemon, and within two seconds the ensemble
-# is to answer: otherwise calls fail so.
+# A slow machine needs a second or two to start another daemon. Calls fail with these errors if the
+# ensemble does not answer within two seconds.
 EXPECTED = {errno.EINTR} | ({errno.EHOSTUNREACH, errno.EBUSY} if SLOWNESS > 1 else set())
 
 
@@ -78,7 +78,7 @@ class Worker:
 
 
 def hold(fd, lock, how, dice, report):
-    """It has the lock from now on, and writes down until when it surely had it."""
+    """Hold the lock for a moment, and record the time in which it was certainly held."""
     begin = time.monotonic()
     token = int(os.pread(fd, 64, 0))
     time.sleep(dice.random() * 0.004)
@@ -117,7 +117,7 @@ def by_flock(mount, dice, report):
 
 
 def interrupted(mount, dice, report):
-    """Waits for a moment only."""
+    """Wait for a lock, but only a moment: then a signal interrupts the open."""
     signal.setitimer(signal.ITIMER_REAL, 0.001 + dice.random() * 0.01)
     lock = dice.choice(LOCKS)
     fd = libc.open(os.fsencode(mount.path(lock, 'lock')), os.O_RDWR | os.O_CLOEXEC)
@@ -130,7 +130,7 @@ def interrupted(mount, dice, report):
 
 
 def looks(mount, dice, report):
-    """At what needs no lock, and makes none."""
+    """Look at files that need no lock and make none."""
     lock = dice.choice(LOCKS)
     dice.choice((lambda: os.listdir(mount.path(lock, 'queue')),
                  lambda: mount.read(lock, 'holder'),
@@ -141,7 +141,7 @@ def looks(mount, dice, report):
 
 
 def changes(mount, dice, report):
-    """What writes to the ensemble. Whether it was done nobody may know; and only holders may write the value."""
+    """Write to the ensemble. A change that fails may have been made. Only holders write values."""
     path = mount.path(f'made-{os.getpid()}')
     for change in (lambda: os.mkdir(path), lambda: os.rmdir(path), lambda: write_value(mount, dice)):
         try:
@@ -158,9 +158,9 @@ def write_value(mount, dice):
 
 
 def check_holds(holds):
-    """No two at a time, but shared ones, and tokens rise."""
+    """No two holds at a time, except shared ones; and tokens rise."""
     for lock in LOCKS:
-        last = {'exclusive': None, 'shared': None}      # of each kind the one that ended last
+        last = {'exclusive': None, 'shared': None}      # the hold of each kind that ended last
         token = 0
         for hold_ in sorted((hold for hold in holds if hold[0] == lock), key=lambda hold: hold[2]):
             how, begin, end = hold_[1:4]
@@ -195,7 +195,7 @@ def torment(case, server, number):
     where, kills, poisoned = {}, 0, False
     while points.kills + kills < KILLS:
         before = points.kills + kills
-        if number == 0:     # at any instruction
+        if number == 0:     # a kill at any instruction
             time.sleep(dice.random() * 0.01)
             mount.send(signal.SIGKILL)
             kills += 1
@@ -203,12 +203,12 @@ def torment(case, server, number):
             points.arm(dice.randrange(1, POINTS), dice.randrange(1, POINTS) if dice.random() < 0.5 else 0)
         until(lambda: points.kills + kills > before and not points.armed, 'it is killed')
         where[points.where] = where.get(points.where, 0) + 1
-        # Two kills in one request, of which the keeper thinks that it is the cause.
+        # If one request saw two kills, the keeper believes that the request is the cause.
         until(lambda: is_ready(mount) or 'the same request' in mount.log(), 'another one goes on')
         poisoned = 'the same request' in mount.log()
         if poisoned:
             break
-        time.sleep(SECONDS + 0.1)   # two crashes within the time of a session
+        time.sleep(SECONDS + 0.1)   # at most two crashes within the session timeout
     for worker in workers:
         worker.end()
     reports = [worker.report() for worker in workers]

@@ -3,8 +3,8 @@
 """When a killed daemon cannot be replaced, everything is at once as without a keeper: waiters get
 ECONNABORTED, holders ENOTCONN, on_lost acts in time, the lock passes on, and the keeper ends by the
 daemon's signal. This is so when the new daemon hangs or fails, after too many crashes, when one
-request kills two daemons, and when the lease is over. Actions of users meanwhile count
-afterwards."""
+request kills two daemons, and when the lease is over. Actions of users while no daemon serves
+have their effect as soon as the new daemon serves."""
 
 import contextlib
 import errno
@@ -25,7 +25,7 @@ _MS_BIND = 0x1000
 
 
 class Scene:
-    """A holder and a waiter on the mount, and one who waits on another host."""
+    """A holder and a waiter on the mount, and a waiter on another host."""
 
     def __init__(self, case, server, name, options=(), session=SESSION, **more):
         self.name = name
@@ -41,7 +41,7 @@ class Scene:
         until(lambda: len(server.entries(name)) == 3, 'another host queues')
 
     def is_lost(self, why, stopped=False):
-        """All of it as today."""
+        """Check that the mount has ended as a mount without a keeper does."""
         until(lambda: self.a.process.poll() is not None, 'the keeper ends')
         check_equal(self.a.process.returncode, -signal.SIGKILL, 'how the keeper ends')
         self.a.checked = True
@@ -65,7 +65,7 @@ class Scene:
 
 
 def hangs(case, server):
-    """It is killed when the lease is over, and the holder is stopped before."""
+    """A daemon that hangs is killed when the lease is over, and the holder is stopped before."""
     points = KillPoints(case, 'hangs')
     scene = Scene(case, server, 'hangs', ['on_lost=kill'], env=points.env)
     points.wait()
@@ -121,7 +121,7 @@ def lease_over(case, server):
 
 
 def poison(case, server):
-    """A request that kills whoever answers it."""
+    """A request kills each daemon that answers it."""
     points = KillPoints(case, 'poison')
     scene = Scene(case, server, 'poison', env=points.env)
     points.poison(1)
@@ -151,10 +151,10 @@ def no_poison(case, server):
 
 
 def meanwhile(case, server):
-    """While nobody serves: a waiter is interrupted, another one killed, one comes, one polls, a holder
-    is evicted, a child holds on."""
+    """While no daemon serves, one waiter is interrupted, one is killed, and one comes; one holder
+    is evicted, one is killed, and one loses its lock while it polls."""
     points = KillPoints(case, 'meanwhile')
-    # All of it has to fit into a lease, on a slow machine, too.
+    # All this has to fit into a lease, also on a slow machine.
     scene = Scene(case, server, 'meanwhile', session=f'{5 * SECONDS}s', env=points.env)
     for name in ('evicted', 'shy', 'other'):
         scene.a.mkdir(name)
@@ -178,7 +178,7 @@ def meanwhile(case, server):
     with open(scene.b.path('evicted', 'queue', entry), 'w', encoding='ascii') as file:
         file.write('evict\n')
     server.zk.delete('/locks/shy/' + server.entries('shy')[0])
-    closed.kill()           # its close is not heard of
+    closed.kill()           # no daemon hears of its close
     late = scene.a.take('meanwhile')
     check(not interrupted.answered() and not killed.ended(), 'somebody was served by nobody')
     points.go()
@@ -200,7 +200,7 @@ def meanwhile(case, server):
 
 
 def told_to_leave(case, server):
-    """While nobody serves: the new daemon leaves, in order."""
+    """SIGTERM while no daemon serves: the new daemon leaves in order."""
     points = KillPoints(case, 'told')
     scene = Scene(case, server, 'told', env=points.env)
     points.wait()
@@ -220,7 +220,7 @@ def told_to_leave(case, server):
 
 
 def in_background(case, server):
-    """With credentials, which are read again; and twice."""
+    """A mount in the background, with credentials, which each new daemon reads. Two kills."""
     secret = case.directory + '/secret'
     with open(secret, 'w', encoding='ascii') as file:
         file.write('team:password\n')

@@ -16,7 +16,7 @@ MINE = [(rawzk.ALL, 'digest', rawzk.digest_id('team:' + PASSWORD))]
 
 
 def memory(pid):
-    """What a process may write to, and so may have copied something to."""
+    """The memory that a process may write to: every copy that it has made is there."""
     with open(f'/proc/{pid}/maps', encoding='utf-8') as maps, open(f'/proc/{pid}/mem', 'rb') as mem:
         for line in maps:
             start, end = (int(part, 16) for part in line.split()[0].split('-'))
@@ -27,7 +27,7 @@ def memory(pid):
 
 
 def shared(case, server, option):
-    """Two mounts of a tree that is theirs."""
+    """Two mounts of a tree that only their credentials open."""
     a = case.mount(server, 'a', root='/private', options=['mkroot', option, 'on_lost=kill'])
     b = case.mount(server, 'b', root='/private', options=[option])
     a.mkdir('build')
@@ -49,7 +49,7 @@ def shared(case, server, option):
     waiter.do('fsync')
     waiter.release()
 
-    # Another client that shows the same.
+    # Another client with the same credentials.
     planted = client.create('/private/build/_c_12345678-1234-1234-1234-123456789012-lock-',
                             ephemeral=True, sequence=True, acl=MINE)
     a.take('build', door='try').refused(errno.EAGAIN)
@@ -60,7 +60,7 @@ def shared(case, server, option):
 
 
 def new_session(case, server, option):
-    """It shows its credentials again in the next session."""
+    """A mount shows its credentials again in its next session."""
     relay = case.relay(server)
     mount = case.mount(server, 'late', '5s', servers=f'127.0.0.1:{relay.port}', root='/private', options=[option])
     mount.allow('connection lost|session ended|does not answer')
@@ -81,7 +81,7 @@ def not_shown(case, mount):
         for name in ('cmdline', 'environ', 'comm', 'mountinfo'):
             with open(f'/proc/{pid}/{name}', encoding='utf-8', errors='replace') as file:
                 places.append(file.read())
-        # A guardian has no use for it.
+        # A guardian does not need the password.
         found = any(PASSWORD.encode() in piece for piece in memory(pid))
         with open(f'/proc/{pid}/comm', encoding='utf-8') as comm:
             check_equal(found, comm.read() != 'zklockfs-guard\n', f'{pid} knows the password')

@@ -10,7 +10,7 @@ from harness import check, check_equal, run, shells, spawn, until
 
 JOBS, ROUNDS = 6, 5
 
-# Read, dawdle, write: two at a time would lose a step.
+# Read, wait, write: two jobs at a time would lose a step.
 JOB = '''
 for round in %s; do
     exec 9<>"$1/lock" || exit 75

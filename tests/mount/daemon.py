@@ -16,7 +16,8 @@ def test(case):
     closed = ['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh']
     for before, directory in (([], '/'), ([], case.directory), (closed, '/')):
         path = case.mount_point()
-        # Relative, which is not where the daemon will be. The pipes end only when it has closed them.
+        # A relative path, though the daemon changes its directory. The pipes of command() end only
+        # when the daemon has closed them.
         relative = os.path.relpath(path, directory)
         status, out, err = command(before + [ZKLOCKFS, f'127.0.0.1:{server.port}/locks', relative],
                                    cwd=directory)
@@ -40,7 +41,7 @@ def test(case):
                    stderr=subprocess.PIPE)
     until(lambda: mounted(path), 'it is mounted')
     daemon.stderr.close()
-    check_errno(errno.EINVAL, os.mkdir, path + '/\N{GRINNING FACE}')   # of which it says why
+    check_errno(errno.EINVAL, os.mkdir, path + '/\N{GRINNING FACE}')   # the daemon logs why
     os.close(os.open(path + '/build/try', os.O_RDWR))
     check_equal(libc.umount2(path.encode(), 0), 0, 'umount')
     check_equal(daemon.wait(20), 0, 'its status')

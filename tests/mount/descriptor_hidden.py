@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A door can be open where /proc does not show it: in flight over a socket, behind a mapping,
-with io_uring (rule 35). A lost lock does not pass on because no process was found. It passes on
-at the last close, or when the session would have ended. Where a thorough search finds a
+with io_uring (rule 35). That no process was found is no reason to pass a lost lock on. It passes
+on at the last close, or when the session would have ended. Where a thorough search finds a
 descriptor, its opener is stopped: under another name in another mount namespace, or in a
 thread's own table."""
 
@@ -25,8 +25,8 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 
 
-# Each function opens the door in its way, in a process of its own, and returns the object that
-# keeps it open.
+# Each function opens the door in a way of its own, in a process of its own, and returns the object
+# that keeps the door open.
 
 def in_flight(path, _):
     pair = socket.socketpair()
@@ -96,7 +96,7 @@ def test(case):
     for lock, way in hidden.items():
         lose(lock, way)
         lose(lock + '-closed', way)
-    # The guardian has looked for them more than once by then.
+    # Meanwhile the guardian looks for them more than once.
     until(lambda: watch.seconds() > 2, 'a while')
     for lock in hidden:
         for lost in (lock, lock + '-closed'):
@@ -110,7 +110,7 @@ def test(case):
         watch.check(T - 0.5, T + 4, lock)
         waiters[lock].release()
         os.kill(openers[lock], signal.SIGKILL)
-    # A ring ends in its own time.
+    # The kernel closes the files of an io_uring some time after the end of its process.
     until(lambda: libc.umount2(a.directory.encode(), 0) == 0, 'nothing is open any more')
     a.check_end()
 

@@ -24,7 +24,7 @@ def test(case):
                  'build/lock@30s', 'build/holder', 'build/value', 'build/slots',
                  '.zklockfs/status'):
         check(stat.S_ISREG(os.stat(mount.path(name)).st_mode), f'{name} is no regular file')
-    # Wherever in it somebody begins to read, it has these names and no others.
+    # A read from any offset gives these names and no others.
     names = os.listdir(mount.path('build'))
     fd = os.open(mount.path('build'), os.O_RDONLY | os.O_DIRECTORY)
     for offset in range(200):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""After SIGTERM, holders are served until -o drain= is over; then they have lost their locks.
+"""After SIGTERM, holders are served for the time of -o drain=; then they have lost their locks.
 When a holder closes, the next taker on another mount follows at once. The lock of a holder that
 does not close passes on only when the session times out. With on_lost these holders are
 stopped, and nobody has to wait."""

@@ -22,14 +22,14 @@ def write(path, text):
 
 
 def entry_of(mount, lock, taker):
-    """Its file in the queue."""
+    """The taker's file in the queue."""
     name = until(lambda: next((name for name in mount.queue(lock) if f'-{taker.pid}-' in name), None),
                  f'{taker.pid} queues')
     return mount.path(lock, 'queue', name)
 
 
 def behind(server, mount, lock, other, there):
-    """Those far behind are told at once by a poke: nobody watches them."""
+    """Takers far behind in the queue are told at once by a poke: their entries are not watched."""
     path = f'{mount.root}/{lock}'.removeprefix('/locks/')
     before = len(server.entries(path))
     crowd = [mount.take(lock)]
@@ -38,7 +38,7 @@ def behind(server, mount, lock, other, there):
     until(lambda: len(server.entries(path)) == before + 6, 'all queue')
     for taker in (crowd[3], crowd[5], crowd[2], crowd[4]):
         write(entry_of(other, there, taker), b'evict')
-        taker.refused(errno.ECANCELED, 4)   # far less than its heartbeats are apart
+        taker.refused(errno.ECANCELED, 4)   # far less than the time between heartbeats
     check(not crowd[1].answered(), 'another was disturbed')
     for taker in crowd:
         taker.kill()
@@ -46,7 +46,7 @@ def behind(server, mount, lock, other, there):
 
 
 def roots(case, server, a):
-    """Of two mounts one may have a lock of the other's as its root."""
+    """The root of a mount may be a lock of another mount."""
     a.mkdir('below')
     below = case.mount(server, 'below', session='40s', root='/locks/below')
     below.mkdir('build')
@@ -56,7 +56,7 @@ def roots(case, server, a):
 
 
 def takers(server, a, b):
-    """One waits, one holds; both on the other mount."""
+    """Evictions of a waiter and of a holder, from the other mount."""
     a.mkdir('build')
     holder, waiter, last = a.take('build').held(), a.take('build'), b.take('build')
     until(lambda: len(server.entries('build')) == 3, 'all queue')
@@ -71,7 +71,7 @@ def takers(server, a, b):
     check_errno(errno.EIO, holder.do, 'write', b'x')
     check_errno(errno.EIO, holder.do, 'fsync')
     holder.release()
-    # On its own mount, and by a shell.
+    # From the taker's own mount, and by a shell.
     for shell in shells():
         waiter = b.take('build')
         path = entry_of(b, 'build', waiter)

@@ -78,7 +78,7 @@ def test(case):
     q.got()
     free(q)
 
-    # Up from shared: alone, beside others, and where another one waits to be alone.
+    # Upgrade from shared: alone, beside others, and while another process waits for its upgrade.
     p.do('setlk', fd, F_RDLCK)
     token = int(p.do('pread', fd, 64, 0))
     p.do('setlk', fd, F_WRLCK)
@@ -152,7 +152,7 @@ def test(case):
     p.got()
     free(p)
 
-    # With slots it tells whether one is left, as of now, on each mount.
+    # With slots F_GETLK tells whether a slot is left now, on each mount.
     with open(a.path('build', 'slots'), 'w', encoding='ascii') as file:
         file.write('2\n')
     q.do('setlk', qfd, F_WRLCK)
@@ -181,7 +181,7 @@ def test(case):
     queued(1)
     spare = p.do('dup', fd)
     p.do('close', spare)
-    p.fails(errno.EAGAIN, 'setlk', fd, F_WRLCK)   # it is the other one's
+    p.fails(errno.EAGAIN, 'setlk', fd, F_WRLCK)   # q has the lock
     p.ask('setlk', fd, F_WRLCK, F_SETLKW)
     queued(2)
     q.kill()
@@ -189,7 +189,7 @@ def test(case):
     q = Locker(a, 'build')
     qfd = fds[q] = q.do('open')
 
-    # A child does not inherit it, and its end gives nothing back.
+    # A child does not inherit the lock, and the end of the child gives nothing back.
     child = p.do('fork_and', 'setlk', fd, F_WRLCK)
     check_equal(child, errno.EAGAIN, 'a child asks for what its parent has')
     q.fails(errno.EAGAIN, 'setlk', qfd, F_WRLCK)
@@ -211,7 +211,7 @@ def test(case):
     queued(0)
     qfd = fds[q] = q.do('open')
 
-    # Both ways by one process: one entry, whichever comes first, until both are given back.
+    # One process locks by both calls, in either order: it has one entry until both are given back.
     for first, second in ((('flock', fd, LOCK_EX), ('setlk', fd, F_WRLCK)),
                           (('setlk', fd, F_WRLCK), ('flock', fd, LOCK_EX | LOCK_NB)),
                           (('flock', fd, LOCK_SH), ('setlk', fd, F_WRLCK)),
@@ -229,7 +229,7 @@ def test(case):
         p.do('flock', fd, LOCK_UN)
         queued(0)
 
-    # ... but two open files conflict, whatever else the process has.
+    # But two open files conflict, whatever other locks the process has.
     spare = p.do('open')
     p.do('flock', fd, LOCK_SH)
     p.do('setlk', fd, F_RDLCK)
@@ -245,7 +245,7 @@ def test(case):
     queued(0)
     fd = fds[p] = p.do('open')
 
-    # Two threads that wait, both ways or for the same: one entry serves both.
+    # Two threads wait, by different calls or by the same call: one entry serves both.
     for calls in ((('flock', fd, LOCK_EX), ('setlk', fd, F_WRLCK, F_SETLKW)),
                   (('flock', fd, LOCK_EX), ('flock', fd, LOCK_EX)),
                   (('setlk', fd, F_WRLCK, F_SETLKW), ('setlk', fd, F_RDLCK, F_SETLKW)),
@@ -261,8 +261,8 @@ def test(case):
         p.do('flock', fd, LOCK_UN)
         free(p)
 
-    # A thread waits, another closes the descriptor, and another process has the file: no lock
-    # is left to nobody.
+    # A thread waits, another thread closes the descriptor, and another process has the file open:
+    # no lock is left without an owner.
     a.mkdir('gate')
     child = p.do('fork_and_keep')
     q.do('setlk', qfd, F_WRLCK)
@@ -279,7 +279,7 @@ def test(case):
     os.kill(child, signal.SIGKILL)
     fd = fds[p] = p.do('open')
 
-    # Two that would upgrade the same: only one can.
+    # Two threads of a process upgrade its lock: one of them may get EDEADLK.
     p.do('setlk', fd, F_RDLCK)
     q.do('setlk', qfd, F_RDLCK)
     p.ask('in_threads', ('setlk', fd, F_WRLCK, F_SETLKW), ('setlk', fd, F_WRLCK, F_SETLKW))
@@ -289,7 +289,7 @@ def test(case):
     until(lambda: modes() == ['exclusive'], 'one entry is left')
     free(p)
 
-    # Both ways no more when a process was given the file.
+    # The calls do not share an entry any more when another process has the locked file open.
     p.do('flock', fd, LOCK_EX)
     heir = p.do('fork_and_keep')
     p.do('close', fd)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A held descriptor reads as the fencing token (rule 28), a decimal number and a newline: the
 czxid of the entry. The token rises from holder to holder, also when the lock is removed and
-made again. The first read after a write gives it again, at any position."""
+made again. The first read after a write gives the token again, at any position."""
 
 import os
 

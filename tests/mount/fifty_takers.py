@@ -13,7 +13,7 @@ def test(case):
     mounts = case.mount(server, 'a'), case.mount(server, 'b')
     mounts[0].mkdir('build')
     first = mounts[0].take('build').held()
-    # All at once, so that the order is ZooKeeper's and not the test's.
+    # All come at once, so that ZooKeeper decides on the order, and not the test.
     waiting = {}
     for number in range(TAKERS - 1):
         taker = mounts[number % 2].take('build')

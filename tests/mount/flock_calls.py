@@ -36,7 +36,7 @@ def test(case):
     check('flock' in os.listdir(a.path('build')), 'flock is listed')
     check_errno(errno.EINVAL, os.stat, a.path('build', 'flock@1s'))
 
-    # A descriptor that holds nothing.
+    # A descriptor without a lock.
     check_equal(p.do('read', fd, 64), b'', 'a token without a lock')
     p.fails(errno.EACCES, 'fsync', fd)
     p.do('flock', fd, LOCK_UN)
@@ -88,7 +88,7 @@ def test(case):
     r.do('flock', rfd, LOCK_UN)
     queued(0)
 
-    # Shared on both mounts; the file is the owner, whichever process has it.
+    # Shared on both mounts.
     q.do('flock', qfd, LOCK_SH)
     r.do('flock', rfd, LOCK_SH | LOCK_NB)
     p.fails(errno.EAGAIN, 'flock', fd, LOCK_EX | LOCK_NB)
@@ -117,7 +117,7 @@ def test(case):
     q.do('flock', qfd, LOCK_EX | LOCK_NB)
     check_equal(modes(), ['exclusive'], 'converted at once')
 
-    # A copy keeps it, the last close gives it back, and so does the end of the process.
+    # A copy keeps the lock; the last close gives it back, and so does the end of the process.
     copy = q.do('dup', qfd)
     q.do('close', qfd)
     p.fails(errno.EAGAIN, 'flock', fd, LOCK_EX | LOCK_NB)
@@ -136,7 +136,7 @@ def test(case):
     watch.check(0, 2, 'the next one after a kill')
     q.do('flock', qfd, LOCK_UN)
 
-    # Close and lock again at once: never against the own entry that is going.
+    # Close, and lock again at once: the process's own former entry is never in the way.
     for _ in range(50):
         own = q.do('open')
         q.do('flock', own, LOCK_EX | LOCK_NB)
@@ -150,7 +150,7 @@ def test(case):
     check_equal(poll.poll(0), [(mine, select.POLLIN | select.POLLOUT)], 'poll')
     os.close(mine)
 
-    # POLLPRI while somebody waits behind it.
+    # POLLPRI while a taker waits behind the lock.
     q.do('flock', qfd, LOCK_EX)
     q.ask('poll', qfd, select.POLLPRI, 15)
     check(not q.answered(0.1), 'nobody waits')

@@ -13,7 +13,7 @@ from fcntl import F_RDLCK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH
 from harness import Stopwatch, check, check_equal, run, spawn, until
 from locker import F_OFD_SETLKW, Locker, setlk
 
-# Has an open file of another process, and asks for an OFD lock of it twice.
+# Inherits an open file, and asks for an OFD lock on it twice.
 HEIR = '''
 import errno, signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -49,7 +49,7 @@ def test(case):
     (p, fd), (q, qfd), (r, rfd) = fresh(a, a, b)
     p.do('flock', fd, LOCK_EX)
 
-    # EINTR at once, and the same call by the same process has its place again.
+    # EINTR at once, and the same call by the same process gets its place again.
     for name, args in (('raw_flock', (qfd, LOCK_EX)), ('raw_flock', (qfd, LOCK_SH)),
                        ('raw_setlkw', (qfd, F_WRLCK))):
         q.ask(name, *args)
@@ -113,7 +113,8 @@ def test(case):
             q.do('flock', qfd, LOCK_UN)
         queued(1)
 
-    # A process that does not come back: 2 s in the queue, a quarter of a second at its head.
+    # A process that does not come back: at the head of the queue its place is kept for a quarter
+    # of a second.
     qfd = q.do('open')
     q.ask('raw_flock', qfd, LOCK_EX)
     queued(2)
@@ -146,8 +147,8 @@ def test(case):
     r.do('setlk', rfd, F_UNLCK)
     p.got()
 
-    # A place that was kept for a lock of its own is not taken for an upgrade: the file got
-    # a shared lock meanwhile, by its other owner, and would wait for itself.
+    # A place that was kept for a new lock is not used for an upgrade: meanwhile another process
+    # got a shared lock for the same open file, and the place would wait for this lock.
     p.do('setlk', fd, F_UNLCK)
     with open(path, 'rb+', buffering=0) as file:
         flock(file, LOCK_SH)
@@ -185,8 +186,8 @@ def test(case):
         r.do('flock', rfd, LOCK_UN)
         p.got()
 
-    # Ctrl-C on flock(1) that waits, and its own time limit, on a descriptor of a shell which
-    # goes on: others do not wait for the place.
+    # flock(1) waits on a descriptor of a shell, and ends by Ctrl-C, by SIGKILL or by its own time
+    # limit. The shell goes on, and other takers do not wait for the place.
     script = 'exec 9<>"$1"; flock $2 9; echo "$?"; read -r line; exit 0'
     for options, number in (('', signal.SIGINT), ('', signal.SIGKILL), ('-w 0.3', None)):
         shell = spawn(['bash', '-c', script, 'bash', path, options], stdin=subprocess.PIPE,
@@ -202,7 +203,7 @@ def test(case):
         watch.check(0, 1, f'the place of flock {options}')
         shell.communicate('\n', timeout=20)
 
-    # And the foreground of a terminal: shell and flock(1) both get it.
+    # Ctrl-C in a terminal: shell and flock(1) both get the signal.
     shell = spawn(['bash', '-c', 'flock "$1" true; echo "$?"', 'bash', path], stdout=subprocess.PIPE,
                   start_new_session=True)
     queued(2)

@@ -28,7 +28,7 @@ def test(case):
         return until(lambda: len(server.entries(lock)) == count and server.entries(lock),
                      f'{count} in the queue of {lock}')
 
-    # By the deletion of its entry: one shares on, the other has lost.
+    # An entry is deleted: its process has lost the lock, the other process still shares it.
     p, q = Locker(a, 'build'), Locker(a, 'build')
     fd, qfd = p.do('open'), q.do('open')
     ready = select.POLLIN | select.POLLOUT
@@ -80,7 +80,7 @@ def test(case):
     u.do('setlk', ufd, F_UNLCK)
     u.do('setlk', ufd, F_RDLCK)
 
-    # By silence: all at once; waiters go on waiting.
+    # The server is silent: all locks are lost at once; waiters go on waiting.
     m, w = Locker(a, 'both'), Locker(a, 'wait')
     mfd, wfd = m.do('open'), w.do('open')
     m.do('flock', mfd, LOCK_EX)
@@ -125,7 +125,7 @@ def test(case):
     own.do('flock', ownfd, LOCK_UN)
     os.close(reader)
 
-    # A mount that leaves: no takers any more, and holders are served to the end.
+    # A mount that leaves takes no locks any more, and serves its holders to the end.
     w.do('flock', wfd, LOCK_UN)
     first = b.take('wait').held()
     w.ask('flock', wfd, LOCK_EX)

@@ -13,7 +13,7 @@ from fcntl import F_WRLCK
 from harness import check, run, spawn, until
 from locker import Locker
 
-# A shell that holds by flock(1), which has ended. A child with the file, and one without.
+# A shell that holds by flock(1), which has ended. A child with the file, and a child without it.
 SHELL = '''
 exec 9<>"$1"; flock 9 || exit
 sleep 1000 & echo $!
@@ -25,8 +25,8 @@ read -r line
 
 
 def alive(pid):
-    """Not stopped: one that was killed has no open files any more. It may not be gone yet,
-    as the closing of a flock door's file waits for a daemon that was stopped itself."""
+    """Whether the process was not killed: a killed process has no open files any more. It may
+    still exist, as closing the file of a flock door waits for a daemon that was stopped."""
     try:
         return len(os.listdir(f'/proc/{pid}/fd')) > 0
     except OSError:
@@ -80,7 +80,7 @@ def lose(case, server, mode, fault):
     for pid in (free, sibling, idle.pid, opener.pid):
         os.kill(pid, signal.SIGKILL)
 
-    # The waiter has its place in the new session, behind the other mount's.
+    # The waiter has a place in the new session, behind the waiter of the other mount.
     if fault != 'silence':
         a.send(signal.SIGCONT)
     relay.thaw()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Processes of two mounts call flock(2) and fcntl(2) at random, and are interrupted and killed.
-The locks that they report never conflict, all processes get on, and no entry is left in the
+The locks that they report never conflict, all processes get locks, and no entry is left in the
 queue. Arguments: a seed, seconds."""
 
 import errno
@@ -25,9 +25,9 @@ EXPECTED = (errno.EAGAIN, errno.EINTR, errno.EDEADLK)
 
 
 class Board:
-    """What each process has: one byte of its own by flock and one by fcntl (0, S or X), and
-    how often it got something. Each writes what it gives up before it does, and what it got
-    after; so two that conflict on the board did at some moment."""
+    """The locks of each process: one byte for flock and one for fcntl (0, S or X), and how often
+    it got a lock. A process writes before it gives a lock up, and after it has got one. So two
+    locks that conflict on the board were held at the same moment."""
 
     def __init__(self):
         self.memory = mmap.mmap(-1, 4096)
@@ -98,7 +98,7 @@ class Process:
             self.call(0, mode, raw_flock, raw)
         elif action in ('fcntl', 'ofd'):
             if action == 'ofd':
-                self.give_back(1)   # these two would conflict in one process
+                self.give_back(1)   # OFD and other locks would conflict in one process
             if mode == 'S' and board.memory[2 * i + 1] == ord('X'):
                 board.set(i, 1, 'S')
             command = {'fcntl': (F_SETLK, F_SETLKW), 'ofd': (F_OFD_SETLK, F_OFD_SETLKW)}[action][wait]
@@ -136,7 +136,7 @@ class Process:
 
 def test(case):
     print(f'seed {SEED}')
-    signal.signal(signal.SIGUSR1, lambda *_: None)   # theirs, from their first moment
+    signal.signal(signal.SIGUSR1, lambda *_: None)   # the processes inherit this handler
     choose = random.Random(SEED)
     server = case.server()
     mounts = [case.mount(server, host, session='30s') for host in 'ab']
@@ -153,7 +153,7 @@ def test(case):
     while time.monotonic() < end:
         i = choose.randrange(PROCESSES)
         if choose.random() < 0.1:
-            # Its bytes go first, as its locks do with its last breath.
+            # Clear its bytes first: its locks go when it ends.
             os.kill(processes[i].pid, signal.SIGSTOP)
             os.waitpid(processes[i].pid, os.WUNTRACED)
             board.clear(i)
@@ -164,7 +164,7 @@ def test(case):
         else:
             os.kill(processes[i].pid, signal.SIGUSR1)
         time.sleep(choose.random() * 0.01)
-    # At the end, waiters wait for processes that have ended.
+    # At the end, the locks of processes that have ended pass on to the waiters.
     deadline = time.monotonic() + 20
     for process in processes:
         status = until(lambda pid=process.pid: os.waitpid(pid, os.WNOHANG), 'all end',

@@ -23,7 +23,7 @@ def test(case):
             check_errno(errno.EINVAL, fcntl.flock, fd, fcntl.LOCK_SH | nowait)
             check_errno(errno.EINVAL, fcntl.lockf, fd, fcntl.LOCK_SH | nowait if fd == reader
                         else fcntl.LOCK_EX | nowait)
-        # It has no lock of that kind, and an unlock of none is none's trouble.
+        # Unlocking succeeds: the file has no lock of that kind.
         for fd in (door, reader):
             fcntl.flock(fd, fcntl.LOCK_UN | nowait)
             fcntl.lockf(fd, fcntl.LOCK_UN)

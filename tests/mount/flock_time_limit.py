@@ -14,7 +14,7 @@ from locker import Locker
 
 def test(case):
     server = case.server()
-    # In this mount namespace only: the daemon sees a limit, whether the kernel has one or not.
+    # The daemon sees a limit, in this mount namespace only, whether the kernel has one or not.
     os.makedirs(case.directory + '/limits/fuse')
     with open(case.directory + '/limits/fuse/max_request_timeout', 'w', encoding='ascii') as file:
         file.write('15\n')

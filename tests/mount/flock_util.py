@@ -7,7 +7,7 @@ import subprocess
 
 from harness import Stopwatch, check, check_equal, command, run, shells, spawn, until
 
-# The recommended lines for scripts: a status of its own for `busy`.
+# The recommended lines for scripts, with a status of its own for a busy lock.
 SCRIPT = '''
 exec 9<>"$1" || exit 71
 flock -n -E 75 9 || exit
@@ -46,7 +46,7 @@ def test(case):
         process.stdin.close()
         check_equal(process.wait(20), status, 'status of the command')
 
-    # On the file: the command's status; nothing stays.
+    # On the file: flock(1) ends with the command's status, and no entry stays.
     check_equal(flock(here, 'sh', '-c', 'exit 5')[0], 5, 'status')
     check_equal(flock('-x', here, '-c', 'echo $((6 * 7))')[1], '42\n', '-c')
     check_equal(flock('-F', here, 'sh', '-c', 'exit 4')[0], 4, '-F')
@@ -105,7 +105,7 @@ def test(case):
         check_equal(first.returncode, 0, f'{shell}: after the unlock')
         queued(0)
 
-    # The end of the shell gives it back, at once.
+    # The end of the shell gives the lock back at once.
     first = spawn(['bash', '-c', SCRIPT, 'script', there], stdin=subprocess.PIPE,
                   stdout=subprocess.PIPE, text=True)
     first.stdout.readline()

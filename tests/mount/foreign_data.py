@@ -72,7 +72,7 @@ def test(case):
     check_equal(shown(b, 'valued'), (ALICE, 2000, '0o770', '0o660', ALICE), 'its owner')
     os.close(holder)
 
-    # A later version's.
+    # A record of a later version.
     head = b'zklockfs: 1\nuid: 0\nfuture: x\ngid: 0\nmode: 755\ndoor_mode: 600\nslots: 2\n'
     server.zk.create('/locks/later', head + b'more\n\nthe value\n')
     check_equal(shown(a, 'later'), (0, 0, '0o755', '0o600', 0), 'its owner')

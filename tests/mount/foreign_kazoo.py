@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An entry of plain kazoo, which would not wait for ours, stands in the queue: takers get
+"""An entry of plain kazoo, which would not wait for our entries, is in the queue: takers get
 EPROTO (rule 25), and the file `holder` says why. When the entry is gone, the lock can be taken."""
 
 import errno

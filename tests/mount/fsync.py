@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """fsync on a held descriptor asks the ensemble (rule 7): it succeeds only if the entry was
-there during the call. If the entry was deleted before, it is EIO at once."""
+there during the call. If the entry was deleted before, fsync fails with EIO at once."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ def test(case):
         os.fdatasync(fd)
     check(requests() - before >= 10, f'{requests() - before} requests for ten calls')
 
-    # Many times, since the watch on the entry runs a race with the call.
+    # Many times, because the watch on the entry may be faster or slower than the call.
     for _ in range(20):
         entry, = server.entries('build')
         server.zk.delete('/locks/build/' + entry)

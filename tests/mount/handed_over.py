@@ -20,12 +20,12 @@ LENGTHS = 10, 200
 KNOWN = 3        # hand-offs until both mounts have listed all that wait
 COUNTED = 4
 FLIGHT_MS = 100
-# What keeps a session, and what the test itself asks for.
+# Requests that keep a session, and requests of the test itself.
 KEEPING = 'ping', 'heartbeat', 'exists', 'lock data'
 
 
 class Opener:
-    """Waits in a thread: two hundred processes are not what this is about."""
+    """A taker in a thread, because the test does not need two hundred processes."""
 
     def __init__(self, path):
         self.path, self.fd, self.when = path, None, None
@@ -69,7 +69,7 @@ def check_costs(server, mounts, relay):
         openers = line_up(server, mounts, f'line{length}', length)
 
         def settle():
-            """The holder has written since when it holds, and that was seen."""
+            """Wait for the last request: the holder writes since when it holds, for all to see."""
             before = None
             while before != relay.counts()[0]:
                 before = relay.counts()[0]

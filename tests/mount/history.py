@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`.zklockfs/history` has the holds that have ended: how, whose, how long, and why; for each user
-the user's own. `-o audit` writes the same to the log, without a limit; without this option the log
-has no such lines."""
+"""`.zklockfs/history` has the holds that have ended: how, whose, how long, and why; a user sees
+only the user's own holds. `-o audit` writes the same to the log, without a limit; without this
+option the log has no such lines."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def check_last(mount, **wanted):
 
 
 def held_for_a_while(mount, taker):
-    """Its entry says since when: 20 ms are over."""
+    """Wait until the file of all locks says that the lock has been held for more than 0.1 s."""
     lock = os.path.basename(os.path.dirname(taker.path))
     until(lambda: float(mount.read('.zklockfs', 'locks').splitlines()[1].split()[4]) > 0.1, f'{lock} is held')
 
@@ -80,7 +80,7 @@ def check_users(mount):
 
 
 def check_bounds(mount):
-    """The last thousand, and tail(1) gives the last of them."""
+    """The history has the last thousand holds, and tail(1) gives the last one."""
     for _ in range(MOST + 50):
         os.close(os.open(mount.path('other', 'lock'), os.O_RDWR))
     until(lambda: len(rows(mount)) == MOST, 'so many holds')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door with a least time: lock@least=3s. Nobody gets the lock before, whether it was closed or
-its process was killed. Everybody sees why. An eviction, or the end of the mount, ends it."""
+"""A door with a least time: lock@least=3s. Nobody gets the lock before, whether the door was closed
+or its process was killed. `holder` says why. An eviction or the end of the mount frees the lock."""
 
 import errno
 import functools
@@ -17,14 +17,14 @@ def kept(mount, lock):
 
 
 def check_kept(mount, count):
-    """As the mount tells it."""
+    """Check the number of kept locks in status and metrics."""
     check_equal(mount.status()['kept'], str(count), 'kept, in status')
     check(re.search(r'^zklockfs_kept{.*} %d$' % count, mount.read('.zklockfs', 'metrics'), re.M), 'kept, in metrics')
     check_equal(mount.status()['holders'], str(count), 'they count as holders')
 
 
 def closed_or_killed(a, b):
-    """On the same mount and on another; by any door."""
+    """The lock is kept for takers of the same mount and of another one, by any door."""
     for end, door in (('release', 'lock@least=2s'), ('kill', 'try@least=2s'), ('release', 'shared@least=2s'),
                       ('kill', 'reentrant@least=2s')):
         watch = Stopwatch()
@@ -47,7 +47,7 @@ def closed_or_killed(a, b):
 
 
 def not_kept(a, b):
-    """Held for longer, evicted, never held."""
+    """A lock is not kept that was held for longer, was never held, or is evicted."""
     holder = a.take('build', 'lock@least=300ms').held()
     waiter = b.take('build')
     check(not waiter.answered(0.5), 'it is held')
@@ -93,7 +93,7 @@ def files(case, server):
 
 
 def end_of_mount(case, server, how):
-    """It is kept by its mount: until that leaves, or else until its session has ended."""
+    """A mount keeps the lock until the mount leaves, or else until its session has ended."""
     lock = f'end-{how}'
     a = case.mount(server, lock, session='6s')
     b = case.mount(server, 'other-' + how)
@@ -111,7 +111,7 @@ def end_of_mount(case, server, how):
         late = a.take('late-' + how, 'lock@least=1h').held()
         a.process.send_signal(signal.SIGTERM)
         waiter.held()
-        late.release()   # while the mount leaves, which keeps nothing then
+        late.release()   # a mount that leaves keeps nothing
         a.check_end()
     else:
         a.crash()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A door with a longest time: lock@most=2s. Then the lock is lost as by an eviction: EIO, poll,
-on_lost, also while the daemon is stopped. The next one holds when the former one is gone."""
+on_lost, also while the daemon is stopped. The next taker holds when the loser is gone."""
 
 import errno
 import fcntl
@@ -14,7 +14,7 @@ import time
 from harness import SLOWNESS, Stopwatch, check, check_equal, check_errno, run, spawn, until
 
 SESSION = f'{int(15 * SLOWNESS)}s'
-MOST = int(2 * SLOWNESS)    # seconds, in which a waiter is to queue
+MOST = int(2 * SLOWNESS)    # seconds; within them a waiter has to queue
 STUBBORN = 'trap "" TERM; exec 9<>"$1" || exit 75; touch "$2"; sleep 1000'
 SLEEPY = 'exec 9<>"$1" || exit 75; touch "$2"; exec sleep 1000'
 
@@ -26,7 +26,7 @@ def ended(mount, lock):
 
 
 def each_door(a, b):
-    """Of every kind, and only once it holds."""
+    """Doors of every kind. The time begins when the taker holds."""
     for door in ('lock@30s,most=1s', 'try@most=1s', 'shared@most=1s', 'reentrant@most=1s'):
         before = time.monotonic()
         holder = a.take('doors', door).held()
@@ -52,7 +52,7 @@ def polled(a):
     check(poll.poll(20000)[0][1] & select.POLLERR, 'poll')
     watch.check(0.8, 4 * SLOWNESS, 'poll')
     check_errno(errno.EIO, os.read, fd, 64)
-    # Given back before the time is over, it is nobody's loss.
+    # A lock that was given back before the time is over is not lost.
     os.close(fd)
     os.close(os.open(a.path('polled', 'lock@most=1h'), os.O_RDWR))
     check_equal(ended(a, 'polled'), ('closed', '-'), 'closed in time')
@@ -99,7 +99,7 @@ def none(case, server):
 
 
 def lose(case, server, mode, fault):
-    """Stopped at the end of its time and not before, long before the lease is over."""
+    """The loser is stopped at the end of its time and not before, long before the lease is over."""
     a = case.mount(server, f'a{mode}', session=SESSION, options=[f'on_lost={mode}'])
     b = case.mount(server, f'b{mode}')
     a.allow('held too long|watchdog')
@@ -117,7 +117,7 @@ def lose(case, server, mode, fault):
     wanted = signal.SIGKILL if mode == 'kill' or fault == 'stubborn' else signal.SIGTERM
     check_equal(loser.returncode, -wanted, f'{lock}: by which signal')
     least = MOST + 1.9 if fault == 'stubborn' else MOST
-    # SIGKILL may be late on a busy machine; the end of the lease is not what stops the others.
+    # SIGKILL may be late on a busy machine, but the other losers do not live until the lease ends.
     watch.check(least, (30 if fault == 'stubborn' else 10) * SLOWNESS, lock)
     if fault == 'stopped':
         check(not waiter.answered(), 'nobody gives it on')
@@ -131,7 +131,7 @@ def lose(case, server, mode, fault):
 
 
 def extended(case, server):
-    """With a guardian: who has a new lock is not stopped at the end of the former one."""
+    """With a guardian, a process with a new lock is not stopped at the end of its former lock."""
     a = case.mount(server, 'extended', options=['on_lost=kill'])
     a.mkdir('extended')
     most = int(3 * SLOWNESS)

@@ -14,7 +14,7 @@ EXISTS = 3
 
 
 class Way:
-    """To the server; can be made to keep the answers back. Counts the reads of `/`."""
+    """A path to the server that can keep the answers back. It counts the reads of `/`."""
 
     def __init__(self, port):
         self.port = port
@@ -70,7 +70,7 @@ def test(case):
     holder.do('fsync')
     used.open.set()
 
-    # By name, and the name service goes away: its answer is remembered.
+    # Servers by name, and the name service goes away: its answer is remembered.
     case.hosts('127.0.0.1 zookeeper-of-the-test\n')
     named = case.mount(server, 'n', servers=f'zookeeper-of-the-test:{server.port}')
     named.allow('connection lost|resumed')

@@ -9,7 +9,7 @@ import resource
 
 from harness import check, run, spawn, until
 
-# So many descriptors that a look at them all takes a while.
+# So many descriptors that looking at all of them takes a while.
 PROCESSES, DESCRIPTORS = 30, 3000
 FILLER = f'''
 import os, signal
@@ -34,7 +34,7 @@ def test(case):
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit[0], DESCRIPTORS + 100), limit[1]))
     for _ in range(5):
         loser = a.take('build').held()
-        # Their numbers lie between his and the next one's: /proc is read in this order.
+        # Their pids lie between the loser's and the waiter's: /proc is read in this order.
         fillers = [spawn(['python3', '-c', FILLER]) for _ in range(PROCESSES)]
         until(lambda: all(len(os.listdir(f'/proc/{filler.pid}/fd')) > DESCRIPTORS for filler in fillers),
               'the descriptors are there')
@@ -44,7 +44,7 @@ def test(case):
         loser.gone()
         try:
             waiter.held()
-            for _ in range(100):   # far beyond the end of the guardian's look
+            for _ in range(100):   # far longer than the guardian's search takes
                 waiter.do('fsync')
                 check(not waiter.ended(), 'the new holder was killed')
         except EOFError:

@@ -10,7 +10,7 @@ import signal
 import harness
 from harness import check, check_errno, run, until, write_program
 
-# Leaks are looked for by the process numbers of /proc, which are others there.
+# The leak check needs the pids of /proc, which are not those of the new pid namespace.
 WRAPPER = 'ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec unshare --pid --fork -- "%s" "$@"'
 
 

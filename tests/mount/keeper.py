@@ -32,7 +32,7 @@ def score_of(pid):
 
 
 def may_lower():
-    """Even root may not everywhere."""
+    """Whether the score may be lowered: even root may not everywhere."""
     return command(['sh', '-c', 'echo -1000 >/proc/self/oom_score_adj'])[0] == 0
 
 
@@ -46,7 +46,7 @@ def line_of(path, key):
 
 
 def leaves(mount):
-    """It was told to leave: no more, and no less."""
+    """Wait until the mount begins to leave: its mount point goes."""
     until(lambda: mounted(mount.directory) is None, 'the mount point goes')
 
 
@@ -63,7 +63,7 @@ def processes(case, server):
     mount.reload()
     check_equal((mount.daemon, holder.token()), (daemon, token), 'the daemon and the token over a reload')
     mount.reload()
-    # To the keeper, and after a reload; once.
+    # One SIGTERM, to the keeper, after reloads.
     mount.process.send_signal(signal.SIGTERM)
     leaves(mount)
     check_equal(holder.token(), token, 'it is served until the end')
@@ -73,7 +73,7 @@ def processes(case, server):
 
 
 def signals(case, server, name, send):
-    """However many of the processes have it: once is once, and twice is twice."""
+    """A signal counts once, also if both processes get it; a second signal counts as the second."""
     mount = case.mount(server, name, session=SESSION, options=OPTIONS)
     mount.mkdir(name)
     holder = mount.take(name).held()
@@ -107,7 +107,7 @@ def of_both_backwards(case, server):
 
 
 def of_both_late(case, server):
-    """The keeper is slow, as on a busy machine."""
+    """Both get a signal, and the keeper is slow, as on a busy machine."""
     mount = case.mount(server, 'late', options=OPTIONS)
     mount.mkdir('late')
     holder = mount.take('late').held()
@@ -125,7 +125,7 @@ def of_both_late(case, server):
 
 
 def of_both_stopped(case, server):
-    """All signals are there before the daemon sees any: those to the keeper come first, or last."""
+    """Both are sent a signal before the daemon sees any; the keeper's comes first, or last."""
     def send(mount):
         keeper, daemon = mount.process.pid, mount.daemon
         mount.send(signal.SIGSTOP)
@@ -230,7 +230,7 @@ def keeper_killed(case, server):
     until(lambda: 'reloads_total' in mount.read('.zklockfs', 'metrics') and
           mount.metric('reloads_total') > float(before), 'it is reloaded')
     check_equal(holder.token(), token, 'the token')
-    # Whoever is its parent now is no keeper: what it sends counts.
+    # The daemon's parent is no keeper now: each signal counts.
     os.kill(daemon, signal.SIGTERM)
     leaves(mount)
     holder.do('fsync')
@@ -242,7 +242,7 @@ def keeper_killed(case, server):
 
 
 def killed_at_the_start(case, server):
-    """No mount comes of it, and the command says so."""
+    """A keeper is killed before the mount is there: the command says so, and nothing is mounted."""
     relay = case.relay(server)
     relay.freeze()
     path = case.mount_point()
@@ -264,7 +264,7 @@ def killed_at_the_start(case, server):
 
 
 def runs_in_the_background(daemon):
-    """And its keeper, too. Daemons of other parts may end meanwhile."""
+    """Whether this daemon and its keeper do. Daemons of other parts may end meanwhile."""
     with contextlib.suppress(OSError, TypeError):
         keeper = int(line_of(f'/proc/{daemon}/status', 'PPid'))
         return os.readlink(f'/proc/{daemon}/cwd') == '/' and name_of(keeper) == 'zklockfs-keeper' and \
@@ -273,7 +273,8 @@ def runs_in_the_background(daemon):
 
 
 def start_errors(case, server):
-    """The same status and the same line, in the foreground and in the background."""
+    """With and without a keeper, a failed start has the same status and the same line, in the
+    foreground and in the background. And the processes of a mount in the background."""
     for extra in ([], ['-f']):
         path = case.mount_point()
         said = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A waiter can be killed at any place of the queue. Its process disappears at once, and its
-entry too, and those behind it get the lock in their turn."""
+entry too, and the waiters behind it get the lock in their turn."""
 
 from harness import Stopwatch, check, run, until
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The lock is held until the last descriptor of its open is closed, in whatever process. dup,
-fork and exec keep it; when all of them are gone, it is given back."""
+fork and exec keep it; when all descriptors are closed, it is given back."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def test(case):
     os.close(second)
     check_equal(held(), False, 'held after the last close')
 
-    # fork: the child has it when the parent has closed its own
+    # fork: the child has the lock when the parent has closed its descriptor
     first = os.open(door, os.O_RDWR)
     end, child_end = os.pipe()
     child = os.fork()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """An interrupted open keeps its place for a while (rule 22). The same process at the same door
-gets it back. It is given up by an open of another door, by the end of the process, and after 2
-s, at the head of the queue after 250 ms."""
+gets the place back. It is given up by an open of another door, by the end of the process, and
+after 2 s, at the head of the queue after 250 ms."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ signal.pause()
 '''
 
 
-# A job of its own that ends interrupts its open, and it opens again.
+# The end of a background job interrupts the shell's open, and the shell opens again.
 SHELL = 'sleep 1000 & echo $!; exec 9<>"$1" || exit 75; echo taken; read -r _'
 
 
@@ -68,7 +68,7 @@ def test(case):
     first.kill()
     behind.held()
 
-    # So does bash, by itself.
+    # bash opens again by itself, and has its place.
     shell = spawn(['bash', '-c', SHELL, 'bash', door], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     job = int(shell.stdout.readline())
     queued(2)
@@ -94,7 +94,7 @@ def test(case):
     other.kill()
     queued(2)
 
-    # Its time: 2 s in the queue.
+    # The time of a kept place: 2 s in the queue.
     idle = mount.take('build')
     queued(3)
     watch = Stopwatch()

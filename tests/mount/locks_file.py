@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`.zklockfs/locks` has a line for each lock that is held or waited for, on whatever host and by
-whatever client. Whatever names and reasons hold, a line has as many words as the header. A user
-sees what the user's own `ls` and `cat holder` would show."""
+"""`.zklockfs/locks` has a line for each lock that is held or waited for, on any host and by any
+client. A line has as many words as the header, whatever is in names and reasons. A user sees what
+the user's own `ls` and `cat holder` would show."""
 
 import errno
 import os
@@ -17,20 +17,20 @@ CLOSED = [(rawzk.ALL, 'digest', rawzk.digest_id('other:word'))]
 
 
 def plain(word):
-    """As the shell's printf gives it back."""
+    """The word as the shell's printf decodes it."""
     return subprocess.run(['dash', '-c', 'printf "$1"', '-', word.replace('%', '%%')], check=True,
                           capture_output=True).stdout.decode()
 
 
 def rows(mount, uid=0, groups=()):
-    """The lines by their lock, each a dictionary; read by that user."""
+    """The lines that this user reads: a dictionary for each lock."""
     text = subprocess.run(['cat', mount.path('.zklockfs', 'locks')], check=True, capture_output=True,
                           user=uid, group=uid, extra_groups=groups).stdout.decode()
     lines = text.splitlines()
     check_equal(lines[0].split(), COLUMNS, 'the header')
     found = {}
     for line in lines[1:]:
-        # Any white space separates for Python, for awk blanks and tabs.
+        # Python splits words at any white space, awk at blanks and tabs.
         check_equal(line.split(), line.split(' '), 'words')
         check_equal(len(line.split()), len(COLUMNS), f'columns of {line!r}')
         row = dict(zip(COLUMNS, line.split()))
@@ -91,7 +91,7 @@ def check_hostile(server, mount):
     check_equal(sorted(found), sorted(NAMES), 'locks with such names')
     for row in found.values():
         check_row(row, HOST='h', PID='7', UID='5', COMMAND='\\302\\240a\\040b', REASON='\\055')
-    # The tools that it is for.
+    # The tools that read this file.
     path = mount.path('.zklockfs', 'locks')
     for program in (['awk', 'NF != 13 { exit 1 }', path], ['column', '-t', path]):
         status, out, err = command(program, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
@@ -131,8 +131,8 @@ def check_foreign(server, mount):
 
 
 def check_users(mount):
-    """Below a directory that a user may not list nothing is seen, in one that the user may not enter not
-    the lock itself."""
+    """A user who may not list a directory sees no lock below it. A user who may not enter it does
+    not see the lock of the directory itself, either."""
     for name, mode in (('open', 0o755), ('open/below', 0o755), ('list', 0o711), ('list/below', 0o755),
                        ('none', 0o700), ('none/below', 0o755), ('group', 0o750), ('group/below', 0o755)):
         mount.mkdir(name)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`.zklockfs/locks` while the ensemble cannot be reached: a reader gets the known part and then
-soon an error, never a false end of the file; and the rest when the ensemble is back. A signal ends
-the wait at once, and so does the end of the mount."""
+"""`.zklockfs/locks` while the ensemble cannot be reached: a reader gets the known part and soon
+after it an error, never a false end of the file, and gets the rest when the ensemble is back.
+SIGKILL ends the wait at once, and so does the end of the mount."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ LOCKS = 300
 
 
 def read_all(fd):
-    """What comes until the end or an error, and that."""
+    """The text until the end or an error; and 0 or the errno."""
     text = b''
     try:
         while more := os.read(fd, 65536):
@@ -41,7 +41,7 @@ def check_lost_in_the_middle(server, relay, mount, names):
     check(len(locks_of(head + some)) < LOCKS, 'all of it was known before')
     mount.allow('.')
 
-    # A new one at that time.
+    # A file that is opened during this time.
     other = os.open(path, os.O_RDONLY)
     check_equal([code for _, code in (read_all(other), read_all(other))], 2 * [errno.EHOSTUNREACH], 'no server')
 
@@ -56,7 +56,7 @@ def check_lost_in_the_middle(server, relay, mount, names):
 
 
 def check_signal(case, relay, mount):
-    """The descriptor is good afterwards."""
+    """A reader that waits can be killed."""
     reader = case.mounts[0].take('.zklockfs', door='locks', flags=os.O_RDONLY, uid=NOBODY).held()
     reader.do('read', 10)
     relay.freeze()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A thousand locks in `.zklockfs/locks` are read in well under a second, by several at once too,
-and no taker waits for that. A reader that stops costs little, and each user has a limit."""
+"""A thousand locks in `.zklockfs/locks` are read in less than a second. Several readers at once
+succeed, too, and no taker waits for them. A reader that stops costs little memory, and each user
+has a limit."""
 
 import errno
 import os
@@ -29,7 +30,7 @@ def plant(server, mount):
 
 
 def check_lines(text, names, what):
-    """Those locks, and maybe one that somebody takes and gives back all the time."""
+    """Check for these locks, and maybe `other`, which the test takes again and again."""
     found = [line.split()[0] for line in text.splitlines()[1:]]
     if found[-1:] == ['other']:
         found.pop()
@@ -38,7 +39,7 @@ def check_lines(text, names, what):
 
 
 def check_stopped(mount, names):
-    """One who reads a little and stops; the rest comes when it goes on, as often as it is asked."""
+    """A reader reads a little and stops. Later it gets the rest, in pieces of any size."""
     path = mount.path('.zklockfs', 'locks')
     fd = os.open(path, os.O_RDONLY)
     text = os.read(fd, 1)
@@ -63,7 +64,7 @@ def check_stopped(mount, names):
 
 
 def check_budget(mount):
-    """Many that one user keeps open, each half read."""
+    """One user keeps many files open, each half read."""
     path, before = mount.path('.zklockfs', 'locks'), mount.resident()
 
     def many():
@@ -97,7 +98,7 @@ def test(case):
     until(fast, f'{LOCKS} locks of {LOCKS + FREE} in less than a second')
     print(f'{LOCKS} locks of {LOCKS + FREE}: {sorted(took)}')
 
-    # Several at once, of two users, and somebody who takes a lock meanwhile.
+    # Several readers of two users at once, and takes of a lock meanwhile.
     wrong = []
 
     def read():

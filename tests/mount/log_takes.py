@@ -16,14 +16,14 @@ EVIL = 'x\n\x1b[2J) uid 0'
 
 
 def expect(mount, pattern, count=1):
-    """So many lines are just that, behind the name of the mount."""
+    """Exactly count lines match the pattern, after the name of the mount."""
     wanted = re.compile(f'zklockfs: {re.escape(mount.directory)}: {pattern}$', re.M)
     until(lambda: len(wanted.findall(mount.log())) >= count, f'{pattern} in the log:\n{mount.log()}')
     check_equal(len(wanted.findall(mount.log())), count, pattern)
 
 
 def take_as(name, path):
-    """By a program of that name."""
+    """Take the lock by a program of this name, and give it back. Returns the pid."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -63,7 +63,7 @@ def check_takes(server, mount):
 
 
 def check_hostile(mount):
-    """What users can name stands there as one word."""
+    """Names that users choose are one word each in the log."""
     lock = 'granted to pid 1 (x)'
     mount.mkdir(lock)
     pid = take_as(EVIL, mount.path(lock, 'lock'))
@@ -76,7 +76,7 @@ def check_hostile(mount):
 
 
 def check_many(mount):
-    """The limit of other lines does not hold for these."""
+    """The limit of other log lines does not apply to these lines."""
     before = mount.log().count('granted to')
     for _ in range(300):
         os.close(os.open(mount.path('other', 'lock'), os.O_RDWR))
@@ -84,7 +84,7 @@ def check_many(mount):
 
 
 def check_session(server, mount):
-    """It is lost with those who hold, and those who wait queue again."""
+    """When a session is lost, holders lose their locks, and waiters queue again."""
     holder = mount.take('build').held()
     holder.do('write', b'a long one')
     waiters = []

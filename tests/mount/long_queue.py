@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`ls -l` of a long queue, far from the ensemble: when entries are looked up one after the
-other, many are read at a time; when one entry alone is asked for, one is read."""
+other, many are read at a time; when one entry alone is looked up, only this one is read."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ DELAY = 0.005     # one way
 
 
 async def _pass_on(reader, writer):
-    """What comes in, a while later."""
+    """Copy the data, DELAY seconds later."""
     queue = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -35,7 +35,7 @@ async def _pass_on(reader, writer):
 
 
 class FarServer:
-    """The same server, at the end of a long line."""
+    """The same server, behind a line with a delay."""
 
     def __init__(self, case, server):
         self.tick_ms = server.tick_ms
@@ -84,7 +84,7 @@ def test(case):
     check_equal((status, len(names)), (0, ENTRIES), 'ls')
     check_equal(names[41], '0000000041-exclusive-42-web5', 'its name')
 
-    # One alone: the listing and the entry, and no others with it.
+    # For one entry alone the mount reads the listing and this entry, and no other entries.
     def requests():
         return int(server.connections()[mount.session()]['recved'])
     costs = []
@@ -104,7 +104,7 @@ def test(case):
         check(re.match(rf'-(rw{"x" if i == 0 else "-"}){{3}} +1 {1000 + i % 7} ', line) and line.endswith(names[i]),
               f'line {i}: {line}')
 
-    # They go, and are not shown any more.
+    # When the entries have gone, they are not shown any more.
     client.close()
     check_equal(command(['ls', '-l', queue])[1].split(), ['total', '0'], 'an empty queue')
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The heart of the matter (rules 1 to 3): a holder that is cut off from the ensemble is told so
-before anybody else gets the lock."""
+"""The main promise (rules 1 to 3): a holder that is cut off from the ensemble is told that the
+lock is lost before anybody else gets the lock."""
 
 import errno
 import time
@@ -45,7 +45,7 @@ def test(case):
         else:
             cut.send(19)   # SIGSTOP
             waiter.held()
-            # It wakes up after the time: the clock is compared at every use.
+            # The daemon wakes up after the end of its lease: it reads the clock at every use.
             cut.send(18)   # SIGCONT
             try:
                 holder.token()

@@ -14,7 +14,7 @@ GENERATIONS = 30
 
 
 def descend(generations, function):
-    """In a descendant; its exit status is every ancestor's."""
+    """Call the function in a descendant. Its exit status becomes that of each ancestor."""
     for _ in range(generations):
         child = os.fork()
         if child:
@@ -23,7 +23,7 @@ def descend(generations, function):
 
 
 def test(case):
-    # Without PIDFD_GET_INFO it is dear to look at ancestors.
+    # Without PIDFD_GET_INFO, looking at ancestors takes long.
     asks_pidfd = tuple(map(int, platform.release().split('.')[:2])) >= (6, 13)
     server = case.server()
     mount = case.mount(server, 'a', options=['on_lost=kill'])
@@ -43,7 +43,7 @@ def test(case):
         return 0
 
     def looks():
-        """One may look, and not again at once."""
+        """The user may look at all locks, but soon after that gets EBUSY."""
         return int({errno_of(os.open, locks, os.O_RDONLY) for _ in range(5)} != {0, errno.EBUSY})
 
     with_groups(tries)

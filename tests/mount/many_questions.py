@@ -59,7 +59,7 @@ def test(case):
         took.append(one.seconds())
     crowd.join()
     watch.check(0, 20, 'reading holder a thousand times')
-    # One after the other they are two for each, and some for the takes.
+    # One after the other, each reading would need two requests.
     asked = requests() - before
     check(asked < THREADS * ROUNDS / 2, f'{asked} requests')
     check(sorted(took)[10] < 0.5, f'takes beside it: {took}')
@@ -72,7 +72,7 @@ def test(case):
 
     client.close()
 
-    # A later taker is shown to those that ask after it came.
+    # A taker is shown to each process that asks after the taker has come.
     def come():
         fd = os.open(mount.path('other', 'shared'), os.O_RDWR)
         mine = [name for name in mount.queue('other') if f'-{os.getpid()}-' in name]

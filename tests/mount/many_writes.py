@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A taker does not wait behind all the writes of another user: only a few writes of one user are
-under way at a time, the others wait for their turn, and get it."""
+sent to the ensemble at a time; the others wait for their turn, and get it."""
 
 import mmap
 import os
@@ -15,11 +15,12 @@ from openers import end, process
 
 THREADS = 200
 TAKES = 40
-# Of the ensemble's transactions between a moment and the taker's own: they were all ahead of it once.
+# How many of the ensemble's transactions may come between the start of a take and its own one. In
+# former versions all threads' writes came before it.
 FEW = THREADS / 4
 INTERRUPTED = 12
 FCHMOD = ('91', '52')   # of x86-64 and arm64
-# By a descriptor: nothing is looked up before.
+# This changes the mode by a descriptor, so that no lookup comes first.
 CHANGE = '''
 import os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
@@ -30,7 +31,7 @@ os.fchmod(fd, 0o700)
 
 
 def write_of(kind, path):
-    """What a thread does again and again, which holds the lock by a descriptor of its own."""
+    """The write that a thread makes again and again. Its own descriptor holds the lock."""
     held = os.open(path + '/lock', os.O_RDWR)
     if kind == 'fsync':
         return lambda: os.fsync(held)
@@ -39,7 +40,7 @@ def write_of(kind, path):
 
 
 def write_for_ever(directory, kind, turns):
-    """Each thread in a lock of its own."""
+    """Threads that write again and again, each to a lock of its own."""
     began = threading.Barrier(THREADS + 1)
 
     def serve(number):
@@ -85,7 +86,7 @@ def test(case):
         until(lambda: turns[:].count(1) == THREADS, 'everybody has written')
         end(writer)
 
-    # Interrupted while they wait for the ensemble, and some for their turn before that.
+    # Changes are interrupted while they wait for the ensemble, or still for their turn.
     own = [mount.path('crowd', f'value{number}') for number in range(INTERRUPTED)]
     commands = [spawn(['python3', '-c', CHANGE, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                       user=ALICE, group=ALICE) for path in own]

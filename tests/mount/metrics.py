@@ -26,7 +26,7 @@ def check_histogram(name, samples):
 
 
 def parse(text, point):
-    """The samples, (name, labels) -> value. Anything that is not to the letter is wrong."""
+    """The samples, (name, labels) -> value. The text must follow the format exactly."""
     samples, kinds, family, with_help = {}, {}, None, set()
     check(text.endswith('\n') and '\n\n' not in text, 'lines')
     for line in text.splitlines():
@@ -62,7 +62,7 @@ def parse(text, point):
 
 
 def check_longest(case, server):
-    """As many as the option says, each lock once."""
+    """As many of the longest holds as the option says are shown, each lock once."""
     mount = case.mount(server, 'c', options=['metrics_locks=2'])
     holders = []
     for name in ('x', 'y"\\', 'z'):
@@ -137,7 +137,7 @@ def test(case):
         'failures_total{errno="ENOLCK"}': 0, 'losses_total': 0, 'wait_seconds_count': 2})
     check(0 < now.get('wait_seconds_sum') < 10, 'the sum of waiting')
 
-    # A waiter that waits for long enough to be seen; a waiter with a deleted entry.
+    # A waiter that waits for long enough to be seen; a holder with a deleted entry.
     slow = other.take('build')
     until(lambda: len(server.entries('build')) == 2, 'it queues')
     third = mount.take('build')

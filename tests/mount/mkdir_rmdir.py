@@ -40,7 +40,7 @@ def test(case):
     waiter.held().release()
     until(lambda: not server.entries(lock), 'the lock is free')
 
-    # In use by an entry of another client alone.
+    # A lock is in use by an entry of another client alone.
     planted = server.zk.create(f'/locks/{lock}/x-', ephemeral=True, sequence=True)
     check_errno(errno.EBUSY, os.rmdir, a.path(lock))
     server.zk.delete(planted)
@@ -51,7 +51,7 @@ def test(case):
         until(lambda: not os.path.exists(b.path(path)), 'b sees that it is gone')
     check_errno(errno.ENOENT, os.open, a.path(lock, 'lock'), os.O_RDWR)
 
-    # Made again by whichever mount it is a new one, also where the kernel knows the old one.
+    # A lock that any mount makes again is a new one, also when the kernel knows the old one.
     for mount in (a, b):
         a.mkdir('again')
         fd = os.open(a.path('again'), os.O_RDONLY | os.O_DIRECTORY)
@@ -75,13 +75,13 @@ def test(case):
     os.rmdir(b.path('short'))
     until(lambda: not os.path.exists(a.path('short')), 'a sees that it is gone')
 
-    # rmdir right after the last close meets no dying entry of its own.
+    # rmdir right after the last close on its own mount finds no entry that is just going.
     for _ in range(20):
         a.mkdir('short')
         os.close(os.open(a.path('short', 'lock'), os.O_RDWR))
         os.rmdir(a.path('short'))
 
-    # The limits of locks below a lock: for others, for its owner; none for root.
+    # The limit of locks below a lock binds other users. The owner has a higher one, root none.
     a.mkdir('full')
     os.chown(a.path('full'), ALICE, ALICE)
     os.chmod(a.path('full'), 0o777)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`mount -t fuse.zklockfs`, as a line of fstab gives it, what `mount -t zklockfs` runs, and umount."""
+"""`mount -t fuse.zklockfs` with options as in fstab, the helper that `mount -t zklockfs` runs, and
+umount."""
 
 import os
 
@@ -8,13 +9,13 @@ from harness import ZKLOCKFS, check, check_equal, command, mounted, run, until
 
 
 def install():
-    """In the test's own view of the tree: mount(8) knows no other PATH than the default."""
+    """Install in the test's own mount namespace: mount(8) searches the default PATH only."""
     check_equal(command(['mount', '-t', 'tmpfs', 'none', '/usr/local/sbin'])[0], 0, 'mount of a tmpfs')
     os.symlink(ZKLOCKFS, '/usr/local/sbin/zklockfs')
 
 
 def call_helper(source, path):
-    """As mount(8) calls it, which looks for it in /sbin alone."""
+    """Call the helper as mount(8) does, which looks for helpers in /sbin alone."""
     helper = os.path.join(os.path.dirname(ZKLOCKFS), 'mount.zklockfs')
     before = [helper, source, path]
     check_equal(command(before + ['-f', '-o', 'rw', '-t', 'zklockfs']), (0, '', ''), 'a mount that is none')

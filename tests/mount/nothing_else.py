@@ -26,7 +26,7 @@ def keep_times(mount, entry):
         check_errno(errno.EPERM, os.utime, fd)
         os.close(fd)
     check(command(['touch', mount.path('other')])[0] != 0, 'touch says that it has set the time')
-    # Calls that set a time only by the way succeed.
+    # Calls that set a time as a side effect succeed.
     os.truncate(mount.path('build', 'slots'), 0)
     with open(mount.path('build', 'slots'), 'w', encoding='ascii') as file:
         file.write('1')

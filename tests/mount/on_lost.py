@@ -13,8 +13,8 @@ from harness import SLOWNESS, WAIT_SECONDS, Stopwatch, check, check_equal, comma
 
 SECONDS = round(6 * SLOWNESS)   # of a session
 
-# The holder's shell; one child that has the door open, and one that has not. What TERM
-# did to the shell is told by a file.
+# The holder's shell, one child that has the door open, and one child that has not. A file shows
+# that the shell got SIGTERM.
 HOLDER = '''
 trap 'touch "$2.term"; exit 1' TERM
 exec 9<>"$1" || exit 75
@@ -26,7 +26,7 @@ while :; do sleep 0.05 9>&-; done
 '''
 
 
-# Tells by its status how often it was sent SIGTERM; before the guardian goes on.
+# Its exit status tells how often it got SIGTERM. It runs before the guardian goes on.
 COUNTER = '''
 import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
@@ -77,7 +77,7 @@ def lose(case, server, mode, fault):
     else:
         server.zk.delete(f'/locks/{lock}/{server.entries(lock)[0]}')
     if fault != 'deleted':
-        # An evicted entry is another's decision: the next one may be first.
+        # When somebody deletes the entry, the next taker may hold before that.
         until(lambda: shell.poll() is not None and not alive(child), 'both are stopped')
         check(not waiter.answered(), 'the next one held before they were gone')
     waiter.held()
@@ -119,7 +119,7 @@ def told_once(case, server):
 
 
 def guards(mount):
-    """Guardians of that mount's daemon: its children, or orphans of its session."""
+    """All processes of the mount except the one that was started: here its guardian."""
     found = []
     for name in os.listdir('/proc'):
         if name.isdigit():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """on_lost: a user may have a quarter of the holders that can be stopped. Beyond that the user
-gets ENOLCK, and the log says so. Others are not affected."""
+gets ENOLCK, and the log says so. Other users are not affected."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ QUARTER = 4096
 
 
 def open_many(path):
-    """One more than there are places, each without taking anything."""
+    """Open one file more than the user has places, and take nothing."""
     for _ in range(QUARTER):
         os.open(path, os.O_RDWR)
     os.open(path, os.O_RDWR)
@@ -27,7 +27,7 @@ def test(case):
     check_equal(error_name(as_user(ALICE, open_many, mount.path('build', 'flock'))), 'ENOLCK', 'too many')
     check_equal(mount.log().count(f'takers of uid {ALICE} are refused'), 1, 'lines of the log')
     mount.take('build', uid=BOB).held().release()
-    # They have gone with their process.
+    # The places have become free with the end of the process.
     mount.take('build', uid=ALICE).held()
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """on_lost never stops a process that the taker's user may not signal, nor one that was given
 the descriptor while the opener lives (rule 34): a process that listens at a socket can be sent
-any descriptor. When the opener has ended, those of its user that have the door open are
+any descriptor. When the opener has ended, processes of its user that have the door open are
 stopped."""
 
 import os
@@ -13,7 +13,8 @@ from openers import end, evict, process, receive, runs, send
 
 
 def give(path, uid, stays):
-    """Alice opens, and sends what she got to somebody. He, and she."""
+    """Alice's process opens, and sends the descriptor to a process of uid. Returns the pids of the
+    receiver and of the sender."""
     near, far = socket.socketpair()
     sender = process(send, path, far, uid=ALICE, stays=stays)
     if not stays:
@@ -40,7 +41,7 @@ def test(case):
             until(lambda: not runs(sender), f'{lock}: the opener is stopped')
         return receiver
 
-    # Both searches, of the opener and of all others, are over when a later one is done.
+    # The searches for the opener and for all other processes are over when later ones are done.
     def later():
         os.mkdir(a.path('later'))
         taker = a.take('later').held()

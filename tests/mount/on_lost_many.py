@@ -11,7 +11,7 @@ import subprocess
 from harness import Stopwatch, check, check_errno, command, raw_open, run, spawn, until
 from openers import end, other_name, process, runs
 
-# Holds all the doors it is given, says so, and stays.
+# Opens all doors that it is given, says so, and stays.
 HOLDER = '''
 import os, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -59,7 +59,7 @@ def test(case):
         entry, = server.entries(lock)
         server.zk.delete(f'/locks/{lock}/{entry}')
 
-    # Two locks, one lost; the same doors held by the same number on another mount.
+    # Two locks, one lost; and a holder on another mount.
     a = mount()
     for lock in ('one', 'two'):
         b.mkdir(lock)
@@ -99,8 +99,8 @@ def test(case):
     waiter.release()
     a.check_end()
 
-    # `umount -lf` ends the mount under its holder, who may still be at work; by whatever name it
-    # has the door open.
+    # `umount -lf` ends the mount under its holder, which may still be at work. The holder has the
+    # door open by its own name, or by another one.
     for way, *args in ((holder_by_name,), (other_name, case.directory + '/elsewhere')):
         a = mount('none')
         last = process(way, a.path('one', 'lock'), *args)

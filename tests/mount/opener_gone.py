@@ -17,7 +17,7 @@ def test(case):
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
     a.mkdir('build')
     session = a.session()
-    door = os.open(a.path('build', 'lock'), os.O_PATH)   # by which nothing has to be looked up
+    door = os.open(a.path('build', 'lock'), os.O_PATH)   # opening this needs no lookup
 
     def unanswered():
         connection = server.connections()[session]
@@ -35,7 +35,7 @@ def test(case):
     waiter = b.take('build')
     until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
 
-    # `umount -f`: all requests end, and later answers are refused. The mount itself is busy.
+    # `umount -f`: all requests end, and the kernel refuses later answers. The busy mount stays.
     check_equal(libc.umount2(a.directory.encode(), MNT_FORCE), -1, 'umount')
     taker.refused(errno.ECONNABORTED)
     watch = Stopwatch()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The kernel has no memory left for the cgroup of a mount, and kills: the daemon, which grows, and not
-its keeper. Once there is memory again, another daemon goes on, and nobody has noticed.
+"""The kernel has no memory left for the cgroup of a mount. It kills the daemon, which grows, and
+not the keeper. When there is memory again, another daemon goes on, and no user has noticed.
 
-A command of its own: it needs cgroups with memory of either version, in which it may make one."""
+Run it by hand: it needs cgroups with memory, of version 1 or 2, and the right to make one."""
 
 import contextlib
 import os
@@ -19,7 +19,8 @@ CROWD = 3000             # needs some 6 MiB
 
 
 def directory():
-    """Of all cgroups with memory, and the names of three files."""
+    """The directory of cgroups with memory, the names of three files in each, and a word for
+    `no limit`."""
     if os.path.exists('/sys/fs/cgroup/cgroup.controllers'):
         with contextlib.suppress(OSError), open('/sys/fs/cgroup/cgroup.subtree_control', 'w', encoding='ascii') as file:
             file.write('+memory')

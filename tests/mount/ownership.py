@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A lock belongs to the user who made it, with 0777 & ~umask, on all mounts. Its doors are rw
-for those who can write the directory and closed for others, except root."""
+for users who can write the directory, and closed for others except root."""
 
 import errno
 import os
@@ -51,7 +51,7 @@ def test(case):
         mount.take('open', uid=NOBODY).held().release()
         mount.take('open/own', uid=NOBODY).held().release()
 
-    # The way that is recommended: all may take it, and make nothing in it.
+    # The recommended way: all users may take the lock, and make nothing in it.
     os.umask(0o022)
     a.mkdir('build')
     os.chmod(a.path('build', 'lock'), 0o666)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Clocks that lie (rule 36). A virtual machine was paused for longer than its session. Whether
-the wall clock shows it or only the processor's counter, no use of the lost lock succeeds,
+"""Wrong clocks (rule 36). A virtual machine was paused for longer than its session. Whether the
+wall clock shows the pause or only the processor's counter, no use of the lost lock succeeds,
 though no time has passed by any other clock. A wall clock that is set costs a connection and no
 lock. Slewed clocks do not make a lease longer."""
 
@@ -18,7 +18,7 @@ FILES = ('SUSPENDED', 'PAUSED', 'SET_BACK', 'SLEWED')
 
 
 class Machine:
-    """A mount whose clocks are what the test says."""
+    """A mount whose clocks the test sets."""
     def __init__(self, case, server, library, name, session='3s', options=()):
         self.relay = case.relay(server)
         self.files = {file: f'{case.directory}/{name}-{file}' for file in FILES}
@@ -42,13 +42,13 @@ class Machine:
         return int(self.mount.status()['clock_doubts'])
 
     def pause(self):
-        """All traffic ends, too, so that the mount learns nothing by it."""
+        """All traffic ends, too, so that the mount does not notice the pause by it."""
         self.relay.freeze()
         self.since = time.monotonic()
         self.mount.send(signal.SIGSTOP)
 
     def resume(self, wall_clock_is_set):
-        """By its clocks it was away for a moment."""
+        """By most of the mount's clocks, the pause took only a moment."""
         away_ms = int((time.monotonic() - self.since) * 1000) - 50
         self.put('PAUSED', away_ms)
         if not wall_clock_is_set:
@@ -104,7 +104,7 @@ def is_set(machine, waiter):
 
 
 def killed_in_doubt(machine):
-    """What the daemon had read, its successor serves when the doubt has ended."""
+    """After the doubt, the next daemon serves the requests that the killed one had read."""
     machine.mount.allow_more('was ended by signal')
     machine.relay.freeze()
     machine.mount.send(signal.SIGSTOP)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """poll and select never block on a held descriptor. Once the lock is lost they report POLLERR
-and POLLHUP, and wake programs that wait for just that."""
+and POLLHUP, and wake programs that wait for these events alone."""
 
 import os
 import select

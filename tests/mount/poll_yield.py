@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""POLLPRI while somebody waits behind the holder. Only programs that poll for it ask the
-ensemble, and they are woken when it comes. A missing answer is no error."""
+"""A descriptor has POLLPRI while a taker waits behind the holder. Only programs that poll for
+POLLPRI cause requests to the ensemble, and they are woken when a taker comes. A missing answer is
+no error."""
 
 import ctypes
 import os
@@ -17,7 +18,7 @@ BOTH = select.POLLIN | select.POLLOUT
 LOST = select.POLLERR | select.POLLHUP | PRI
 
 
-# Gives the lock away when it is wanted, and wants it again.
+# Gives the lock back when another taker waits, and takes it again.
 POLITE = '''
 import os, select, sys
 for turn in range(10):
@@ -40,13 +41,13 @@ class PollFd(ctypes.Structure):
 
 
 def raw_poll(fd, wanted, timeout_ms):
-    """poll(2) itself: Python's own polls again after EINTR."""
+    """poll(2) itself: Python's poll() calls it again after EINTR."""
     one = PollFd(fd, wanted, 0)
     return libc.poll(ctypes.byref(one), 1, timeout_ms), one.revents
 
 
 class Poller:
-    """A thread that polls until something comes; far longer than a test waits."""
+    """A thread that polls until an event comes, far longer than a test waits."""
 
     def __init__(self, what, *args):
         self.got = []
@@ -111,7 +112,7 @@ def test(case):
     passer_by()
     until(lambda: watches() == before, 'nobody polls, nobody watches')
 
-    # Without an answer: it is not known. To say POLLERR then would be a loss.
+    # Without an answer it is not known whether a taker waits. POLLERR would mean a loss.
     server.freeze()
     watch = Stopwatch()
     check_equal(ready(fd, BOTH, 5000), BOTH, 'not asked for')
@@ -131,7 +132,7 @@ def test(case):
     a.ready()
     os.fsync(fd)
 
-    # Readers are in the way of writers only.
+    # A reader does not wait for readers, but a writer does.
     os.close(fd)
     queued(0)
     fd = os.open(a.path('build', 'shared'), os.O_RDWR)

@@ -19,7 +19,7 @@ def seconds(text):
 
 
 def test_held_since(mounts, taker, queued, held):
-    """As all mounts say it, once it has held for a moment."""
+    """All mounts show since when the taker has waited and held, once it has held for a moment."""
     for mount in mounts:
         name = mount.queue('build')[0]
         fields = until(lambda: (found := mount.fields('build', 'queue', name))['held_since'] != '-' and found,

@@ -8,7 +8,7 @@ from harness import check, check_equal, run, until
 
 def test(case):
     server = case.server()
-    # Long sessions: no heartbeat and no ping between the requests that are counted.
+    # Long sessions: heartbeats and pings are rare between the requests that are counted.
     a, b = case.mount(server, 'a', session='120s'), case.mount(server, 'b', session='120s')
     a.mkdir('build')
 
@@ -18,7 +18,7 @@ def test(case):
             until(lambda: len(server.entries('build')) == number, 'the taker queues')
 
     def cost():
-        """Of one listing; the cheapest of some, since a heartbeat may come between."""
+        """The requests for one listing: the fewest of five, as a heartbeat may come between."""
         def requests():
             return int(server.connections()[b.session()]['recved'])
         found = []

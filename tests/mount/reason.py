@@ -33,7 +33,7 @@ def before_the_lock(server, a, b):
     check(b.read('later', 'holder').endswith(' reason=waiting? for v42\n'), b.read('later', 'holder'))
     p.do('write', fd, b'at work')
     until(lambda: b.read('later', 'holder').endswith(' reason=at work\n'), 'a reason while it holds')
-    # Of every lock by that file, and of no other file.
+    # The reason from before the lock is used for each later lock by this open file.
     p.do('flock', fd, LOCK_UN)
     p.do('setlk', fd, F_RDLCK, F_SETLKW)
     check(b.read('later', 'holder').endswith(' reason=waiting? for v42\n'), b.read('later', 'holder'))

@@ -55,7 +55,7 @@ def test(case):
     p.refused(errno.EAGAIN, a.path('other', 'reentrant'), os.O_RDWR | os.O_NONBLOCK)
     elsewhere.close()
 
-    # The last close gives it back. A waiter behind does not keep the holder's process out.
+    # The last close gives the lock back. A waiter does not keep the holder's process out.
     waiting = stranger.open(reentrant)
     queued(2)
     first.close()
@@ -110,7 +110,7 @@ def test(case):
     other.held().close()
     queued(0)
 
-    # All of them lose it, and are woken; a lost hold is not joined.
+    # All descriptors of a hold lose it, and polls are woken; a lost hold is not joined.
     fds = [os.open(reentrant, os.O_RDWR) for _ in range(2)]
     woken = []
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hundreds of processes of one family wait for `reentrant`, many generations below the ancestor that
-gets the lock. All join it, and no turn of the loop takes longer for that: the watchdog would say
+"""Hundreds of processes of one family wait for `reentrant`, many generations below the ancestor
+that gets the lock. All join its hold, and no turn of the loop takes long: the watchdog would say
 so."""
 
 import os
@@ -10,7 +10,7 @@ from clan import Clan
 from harness import check_equal, run, until
 
 COUNT, GENERATIONS = 500, 45
-# Each is a process of its own, says with a byte that it has the lock, and keeps it until stdin ends.
+# Many processes. Each writes a byte when it has the lock, and keeps the lock until stdin ends.
 CROWD = '''
 exec <"$4" >"$5"
 crowd() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`reentrant` below a process that has the lock (rule 15): its descendants join while it lives,
-whoever asked first. Parents, siblings and orphans do not join. on_lost stops all of them before
-the next one holds."""
+also if they asked before it had the lock. Parents, siblings and orphans do not join. on_lost
+stops all that share the hold before the next taker holds."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ NOW = os.O_RDWR | os.O_NONBLOCK
 
 
 def joining(mount, taker, joiner):
-    """The errno of `reentrant` for a child of the taker, each of its user."""
+    """The errno when a child of user joiner opens `reentrant` below a holder of user taker."""
     taken = os.pipe()
     top = os.fork()
     if top:
@@ -107,12 +107,12 @@ def test(case):
     first.close()
     above.held()
 
-    # A process between them has ended: its children are orphans now, and do not join.
+    # The child has ended: the grandchild is an orphan now, and does not join.
     child.kill()
     child.gone()
     grandchild.refused(errno.EAGAIN, reentrant, NOW)
-    # The opener ended, and a child of it kept the descriptor: the lock is kept, too, but
-    # there is nobody to join.
+    # The opener has ended, and its child keeps the descriptor: the lock is kept, too, but there is
+    # no living opener to join.
     heir = parent.fork()
     parent.kill()
     parent.gone()
@@ -126,7 +126,7 @@ def test(case):
     status, out, err = command(['bash', '-c', SCRIPT, SCRIPT, reentrant, '3'])
     check_equal((status, len(out.split()), len(set(out.split()))), (0, 4, 1), f'the script: {err}')
     queued(0)
-    # Who could be stopped by nobody but root does not share what a user may lose at will.
+    # A process that the taker's user may not signal does not join: see may_join().
     mount.mkdir('users')
     os.chmod(mount.path('users', 'lock'), 0o666)
     for taker, joiner, code in ((ALICE, ALICE, 0), (0, ALICE, 0), (ALICE, 0, errno.EAGAIN),
@@ -136,7 +136,7 @@ def test(case):
 
 
 def stopped(case, server):
-    """One of the family is slower to end than the other."""
+    """The child ends later than its parent, and the next taker waits for both."""
     mount = case.mount(server, 'b', session='6s', options=['on_lost=term'])
     mount.allow('.')
     mount.mkdir('slow')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The engine goes on in another program (rule 38): executed anew in the same process it has the same
-session, entry and token, and hands no socket on; and if the session ends in between it says
-that the lock is lost. The engine alone, without a mount: reexec.c."""
+"""The engine goes on in another program (rule 38): executed again in the same process, it has the
+same session, entry and token, and hands no socket on. If the session ends in between, it says
+that the lock is lost. This is the engine alone, without a mount: reexec.c."""
 
 import os
 import signal

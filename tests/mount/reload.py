@@ -15,14 +15,14 @@ from clan import Clan
 from harness import SLOWNESS, Stopwatch, check, check_equal, run, until
 from locker import Locker
 
-# Of limits that begin before a reload and end after it.
+# Seconds of limits that begin before a reload and end after it.
 LIMIT = int(6 * SLOWNESS)
 BRIEF = int(3 * SLOWNESS)
 
 
 def waiters(case, server):
-    """In several processes; one with a limit; one that is interrupted after the reload, one killed,
-    and one whose place is only kept, for it to come back."""
+    """Waiters in several processes: one with a time limit, one is interrupted after the reload, one
+    is killed, and one was interrupted before it, so that its place is only kept."""
     mount = case.mount(server, session='30s')
     mount.mkdir('build')
 
@@ -78,7 +78,7 @@ def waiters(case, server):
 
 
 def doors(case, server):
-    """Shared, several slots, reentrant, and their openers."""
+    """Doors and their openers: shared, reentrant, with a least time, with a longest time."""
     mount = case.mount(server, 'b', session='30s')
     mount.mkdir('docs')
     mount.mkdir('deep')
@@ -109,7 +109,7 @@ def doors(case, server):
     writer.held()
     writer.release()
 
-    # Limits of a door: what is kept, and what is lost.
+    # Times of a door: a lock is kept until its least time, and lost after its longest time.
     mount.allow('lost')
     mount.mkdir('kept')
     mount.rest()
@@ -148,7 +148,7 @@ def locks_of_files(case, server):
     fd, qfd, rfd, sfd = (locker.do('open') for locker in (p, q, r, s))
     p.do('flock', fd, LOCK_EX)
     token = p.do('pread', fd, 64, 0)
-    p.do('setlk', fd, F_WRLCK)      # both have one hold
+    p.do('setlk', fd, F_WRLCK)      # flock(2) and fcntl(2) have one hold
     q.ask('raw_flock', qfd, LOCK_EX)
     queued('file', 2)
     r.ask('raw_setlkw', rfd, F_WRLCK)
@@ -167,7 +167,7 @@ def locks_of_files(case, server):
     p.do('setlk', fd, F_UNLCK)
     q.got()
     check(q.do('pread', qfd, 64, 0) != token, 'another holder, the same token')
-    q.do('flock', qfd, LOCK_SH)     # at the end of the queue, behind nobody who is left
+    q.do('flock', qfd, LOCK_SH)     # queues at the end; no other waiter is left
     mount.reload()
     p.do('flock', fd, LOCK_SH)
     p.ask('raw_setlkw', fd, F_WRLCK)    # waits for q, and replaces its own shared lock
@@ -181,7 +181,7 @@ def locks_of_files(case, server):
 
 
 def files(case, server):
-    """Text files, directories, files of all locks, and those who poll."""
+    """Text files, directories, the file of all locks, and programs that poll."""
     mount = case.mount(server, 'd', session='30s', root='/more', options=['mkroot'])
     mount.allow('lost')
     for i in range(200):

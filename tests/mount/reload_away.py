@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A reload while no server answers: holders hold as long as their lease lasts, as they would
-without it, and go on if a server comes back in time. If none does they have lost, and waiters
-queue again in their old order."""
+without a reload, and go on if a server comes back in time. If none does, they have lost, and
+waiters queue again in their old order."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def back_in_time(case, server):
     relay.freeze()
     mount.reload()
     check_equal(holder.token(), token, 'the token while nobody answers')
-    left = mount.take('build')      # nobody knows of it yet
+    left = mount.take('build')      # the ensemble does not know of it yet
     mount.reload()
     left.kill()
     left.gone(2)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A program says that it can take over, and then does not: it ends, crashes, hangs, cannot be
-started again, or reads another state than it has checked. The keeper starts the old one again, and
-no lock is lost. This does not count as a crash."""
+executed, or reads another state than it has checked. The old program goes on, and no lock is lost.
+This does not count as a crash."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def test(case):
         goes_on(what)
     check_equal(mount.metric('reloads_total'), 0, 'reloads')
 
-    # The script can be asked, and not be started: the exec itself fails, and nothing was lost.
+    # The script can be asked, but not be executed: the exec itself fails, and no lock is lost.
     write_program(program, 'chmod 0 "$0"\n' + ASKED)
     os.kill(mount.process.pid, signal.SIGUSR2)
     until(lambda: 'no reload, this program goes on' in mount.log(), 'the log says it')
@@ -60,7 +60,7 @@ def test(case):
 
     os.rename(program + '.away', program)
     mount.reload()
-    mount.adopt()       # after a failed exec the keeper does as ever
+    mount.adopt()       # after a failed exec the keeper works as before
     goes_on('a good one')
     holder.release()
     waiter.held().release()

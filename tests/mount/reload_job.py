@@ -3,7 +3,7 @@
 """Ten reloads in a row under jobs that take a lock on two mounts and count their tokens: there are
 never two holders, tokens rise, and no job gets an error, also beside reads and writes of other
 kinds. A holder that reads all the time waits only for a moment, also with 2,000 waiters. In the end
-the daemon ends like one that was never reloaded."""
+the daemon ends like a daemon that was never reloaded."""
 
 import multiprocessing
 import os
@@ -14,12 +14,12 @@ from crowd import Crowd
 from harness import SLOWNESS, check, check_equal, die_with_parent, run, until
 
 RELOADS = 10
-PAUSE_SECONDS = 0.5 * SLOWNESS     # of a machine that does much else meanwhile
+PAUSE_SECONDS = 0.5 * SLOWNESS     # the machine does much other work meanwhile
 
 
 class Child:
-    """A process of its own that calls the function again and again until it is told to stop, and
-    then says what it says."""
+    """A process that runs a function with a pipe, which tells it to stop. stop() returns the
+    function's result."""
 
     def __init__(self, function, *args):
         self.conn, theirs = multiprocessing.Pipe()
@@ -44,7 +44,8 @@ class Child:
 
 
 def job(conn, door, store):
-    """Takes the lock and writes its token down, as long as nobody else does it and it rises."""
+    """Takes the lock and writes its token into the store, again and again. Tells how often, and
+    what was wrong: a token that does not rise, or another holder at the same time."""
     wrong, count = [], 0
     inside = store + '.inside'
     while not conn.poll():
@@ -68,7 +69,7 @@ def job(conn, door, store):
 
 
 def reader(conn, door):
-    """The longest time that a read took."""
+    """Reads the token again and again. Tells the longest time that a read took."""
     fd = os.open(door, os.O_RDWR)
     token, longest = os.pread(fd, 64, 0), 0
     while not conn.poll(0.001):
@@ -80,7 +81,7 @@ def reader(conn, door):
 
 
 def busy(conn, mount, name):
-    """Asks and writes all that can be asked and written but locks."""
+    """Makes a lock, reads and writes its files, and removes it, again and again."""
     wrong, count = [], 0
     path = os.path.join(mount, name)
     while not conn.poll():

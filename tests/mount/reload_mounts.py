@@ -16,7 +16,7 @@ _MS_BIND = 0x1000
 
 
 def reload(pid, path):
-    """And that it was done, as the metrics say."""
+    """Reload the daemon, and wait until the metrics show it."""
     def reloads():
         with open(path + '/.zklockfs/metrics', encoding='utf-8') as file:
             return int(re.search(r'^zklockfs_reloads_total{.*} (\d+)$', file.read(), re.MULTILINE).group(1))
@@ -32,7 +32,7 @@ def in_background(case, server):
         file.write('team:password\n')
     os.chmod(secret, 0o600)
     options = f'credentials={secret},host=back,mkroot'
-    # Relative to where it was started, which the daemon has left.
+    # A path relative to the directory where it was started, which the daemon has left.
     status, _, err = command([ZKLOCKFS, '-o', options, f'127.0.0.1:{server.port}/private', os.path.relpath(path)])
     check_equal(status, 0, f'the command: {err}')
     daemon, = case.daemons()
@@ -44,7 +44,7 @@ def in_background(case, server):
         check_equal(os.pread(fd, 64, 0), token, 'the token')
         check_equal(os.stat(f'/proc/{daemon}').st_uid, 0, 'whose it is')
         os.fsync(fd)
-    # Whoever is not root cannot read its memory, which has the password.
+    # Users other than root cannot read its memory, which has the password.
     check(as_user(ALICE, raw_open, f'/proc/{daemon}/mem', os.O_RDONLY) != 0, 'its memory can be read')
     os.close(fd)
     check_equal(libc.umount2(path.encode(), 0), 0, 'umount')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""After a reload the guardian goes on with all its processes: losers are stopped, also when the
+"""After a reload the guardian still knows all its processes: losers are stopped, also when the
 daemon is dead, and no other process is. Earlier holders can be evicted."""
 
 import contextlib
@@ -16,7 +16,7 @@ def name_of(pid):
 
 
 def guards(mount):
-    """Guardians of the mount, whoever their parent is: after a crash they have another one."""
+    """Guardians of the mount. Their parents do not matter: after a crash they have another one."""
     found = []
     for pid in mount.case.daemons():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):    # it has ended

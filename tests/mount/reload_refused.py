@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A reload that is not possible: the new program is missing, is not a program, crashes, or refuses
-the state. The old one goes on, says why, and no user notices. A broken state never makes the new
-program do anything but refuse. A mount without a keeper asks twice."""
+the state. The old one goes on, says why, and no user notices. A broken state never crashes the new
+program. A mount without a keeper asks twice."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ HALF = 256 << 20
 REQUESTS = 16 << 20
 HEAD = 4096
 SIZE = HEAD + REQUESTS + 2 * HALF
-COMMIT = 64                         # where in the head
+COMMIT = 64                         # the place in the head
 BATCH = struct.Struct('<QQQQ')      # sum, length, number, bytes of answers
 F_ADD_SEALS = 1033
 SEALS = 0x1 | 0x2 | 0x4             # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW
@@ -33,7 +33,7 @@ SCRIPTS = {
 
 
 def sum_of(data):
-    """FNV-1a, of 8 bytes at a time."""
+    """FNV-1a, by 8 bytes at a time."""
     total = 0xcbf29ce484222325
     data = bytes(data) + bytes(-len(data) % 8)
     for number, in struct.iter_unpack('<Q', data):
@@ -42,7 +42,7 @@ def sum_of(data):
 
 
 class State:
-    """What a daemon leaves: fs/journal.c."""
+    """The state that a daemon leaves: see fs/journal.c."""
 
     def __init__(self, path):
         with open(path, 'rb') as file:
@@ -55,7 +55,7 @@ class State:
             self.log = file.read(self.length)
 
     def places(self):
-        """Of all bytes that are in no head of a batch."""
+        """The places of all bytes that are not in the head of a batch."""
         at = 0
         while at < len(self.log):
             length = BATCH.unpack_from(self.log, at)[1]
@@ -110,7 +110,7 @@ def hostile(checker, state):
     check_equal(checker.status(state.memory(size=HEAD))[0], 1, 'a head alone')
     check_equal(checker.status(state.memory(seals=0))[0], 1, 'what somebody may cut off')
     places = list(state.places())
-    for _ in range(100):    # some of them are good
+    for _ in range(100):    # some of these states are good
         broken = bytearray(log)
         for _ in range(dice.randrange(1, 4)):
             broken[dice.choice(places)] = dice.choice((0, 1, 2, 127, 128, 255))

@@ -17,7 +17,7 @@ OTHERS = os.environ.get('OTHER_VERSIONS') or SOURCE_ROOT + '/build/tests/mount'
 
 class Scene:
     def __init__(self, case, server):
-        self.known = {}     # how many lines of what
+        self.known = {}     # how many log lines with a text were seen
         self.program = case.directory + '/zklockfs'
         shutil.copy(ZKLOCKFS, self.program)
         self.mount = mount = case.mount(server, session='6s', program=self.program)
@@ -34,7 +34,7 @@ class Scene:
         return taker
 
     def install(self, program):
-        """As a package does: another file of the same name."""
+        """Install the program as a package does: another file of the same name."""
         shutil.copy(program, self.program + '.new')
         os.rename(self.program + '.new', self.program)
 
@@ -48,13 +48,13 @@ class Scene:
         return [line for line in self.mount.log().splitlines() if what in line]
 
     def said(self, what, wanted):
-        """The next line of that: the log is written by a process of its own."""
+        """Wait for the next log line with `what`, and check it. Another process writes the log."""
         self.known[what] = self.known.get(what, 0) + 1
         line = until(lambda: self.lines(what)[self.known[what] - 1:], f'the log says: {what}')[0]
         check(wanted in line, f'not {wanted!r}: {line}')
 
     def reload(self, program, before):
-        """And what its log says that it has taken over from."""
+        """Reload; the log must name the version from which the program has taken over."""
         self.install(program)
         self.mount.reload()
         self.said('taken over', f' from {before} in ')
@@ -67,7 +67,7 @@ class Scene:
         self.is_well()
 
     def crash(self, version):
-        """The version that serves goes on."""
+        """The daemon crashes, and the version that served goes on."""
         self.mount.adopt()
         self.said('taken over', f' from {version} after a crash ')
         self.is_well()
@@ -80,7 +80,7 @@ def test(case):
 
     scene.refused(foreign)
     scene.crash(this)
-    # It is missing: nothing else is there to go on with.
+    # No program is installed any more.
     os.remove(scene.program)
     scene.mount.rest()
     scene.crash(this)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The mount command goes on trying for -o retry=: until a name has an address, until a server
-answers. An answer of an ensemble is final, and so is every failure after that."""
+"""The mount command goes on trying for the time of -o retry=: until a name has an address, and
+until a server answers. An answer of an ensemble is final, and so is every failure after that."""
 
 from harness import Stopwatch, ZKLOCKFS, check, check_equal, command, mounted, run, spawn, until
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Somebody removes the mounted sub-tree. /locks is made again, as at the start. Another root is
-reported missing in one log line, and used again when it is there again."""
+reported missing in one log line, and is used again when it is there again."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from harness import Stopwatch, check, check_equal, check_errno, errno_of, run, u
 
 
 def remove(zk, path):
-    """With what the mount makes below it meanwhile."""
+    """Remove a node and all nodes below it, also those that the mount makes meanwhile."""
     def removed():
         try:
             for name in zk.children(path):

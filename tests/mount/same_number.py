@@ -18,7 +18,7 @@ def asks(pid):
 
 
 def taker_of_number(mount, wanted, uid):
-    """Others are given numbers, too: try until it is ours."""
+    """A taker with this pid. Other processes get pids, too: try until it works."""
     for _ in range(2000):
         with open(LAST, 'w', encoding='ascii') as last:
             last.write(str(wanted - 1))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""While no server answers, nothing hangs: `try` is EHOSTUNREACH, looking around is answered
-from memory or is EHOSTUNREACH too, and the status is there at once. `lock` waits and gets the
+"""While no server answers, nothing hangs: `try` gets EHOSTUNREACH, other calls are answered from
+memory or get EHOSTUNREACH, too, and the status can be read at once. `lock` waits and gets the
 lock when the server is back."""
 
 import errno
@@ -13,7 +13,7 @@ from harness import Stopwatch, check, errno_of, run, until
 
 def test(case):
     server = case.server()
-    # A session that survives all this: only the connection is the subject.
+    # A session that survives all this: the test is about the connection.
     mount = case.mount(server, session='30s')
     mount.allow('.')
     mount.mkdir('build')
@@ -29,7 +29,7 @@ def test(case):
     for leave, come in ((server.freeze, server.thaw), (server.stop, server.start)):
         leave()
         bounded(1, [0], mount.status)
-        # Not known yet: each lookup of the path and the open may take its time.
+        # The mount may not know yet: each lookup of the path and the open may take its time.
         bounded(5, [unreachable], os.open, mount.path('build', 'try'), os.O_RDWR)
         until(lambda: mount.status()['state'] != 'ready', 'the status knows')
         bounded(1, [0], mount.status)

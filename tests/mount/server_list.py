@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Several servers, by name or number: any of them will do. When the one in use goes away, the
-mount finds the one that is left, in lists of any length."""
+"""Lists of servers, of any length, by name or number. Only one server is alive: the mount finds it,
+and finds it again after a restart."""
 
 from harness import check, check_equal, mounted, run
 

@@ -11,7 +11,7 @@ from harness import check, check_equal, run, until
 def test(case):
     server = case.server()
     mount = case.mount(server)
-    mount.allow('.')   # a server goes away: whatever the daemon has to say
+    mount.allow('.')   # a server goes away: the daemon may log anything
     mount.mkdir('build')
     holder = mount.take('build').held()
     token = holder.token()

@@ -24,13 +24,13 @@ def test(case):
         return taker
 
     def waits(*takers):
-        """Still, after both mounts have asked the ensemble once more."""
+        """Check that they still wait, after both mounts have asked the ensemble once more."""
         for mount in (a, b):
             check_errno(errno.EAGAIN, os.open, mount.path('build', 'try'), os.O_RDWR)
         for taker in takers:
             check(not taker.answered(), f'{taker.path} of {taker.pid} got the lock')
 
-    # Together; each has a token of its own.
+    # Readers hold together; each has a token of its own.
     readers = [mount.take('build', 'shared').held() for mount in (a, a, b)]
     readers.append(b.take('build', 'shared@30s').held())
     check_equal(len({reader.token() for reader in readers}), 4, 'different tokens')
@@ -46,7 +46,7 @@ def test(case):
         check_errno(errno.EACCES, os.open, mount.path('build', 'shared'), os.O_RDONLY)
     queued(4)
 
-    # A writer waits for all of them, later readers wait for it.
+    # A writer waits for all readers, later readers wait for the writer.
     writer = take(a, 'lock', 5)
     late = [take(a, 'shared', 6), take(b, 'shared', 7)]
     second = take(b, 'lock', 8)
@@ -68,7 +68,7 @@ def test(case):
     check(writer.token() > newest, 'the token rises from the readers to the writer')
     waits(second, *late)
 
-    # The readers behind it come in together, the readers behind the next writer do not.
+    # The readers behind this writer get the lock together, the readers behind the next one do not.
     last = [take(a, 'shared', 5), take(b, 'shared', 6)]
     written = writer.token()
     writer.release()
@@ -88,7 +88,7 @@ def test(case):
     for reader in last:
         reader.held()
 
-    # One loses its entry, the other does not.
+    # One reader loses its entry, the other one does not.
     for reader in last:
         until(lambda r=reader: errno_of(r.do, 'fsync') == 0, 'held')
     lost, kept = last

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """SIGTERM, SIGINT and SIGHUP end an idle mount. With a holder, the mount point goes, new takers
-and waiters are refused, the holder keeps its lock, and the daemon ends with it. Without contact
-it does not end before its entries are deleted (rule 27)."""
+and waiters are refused, the holder keeps its lock, and the daemon ends with the hold. Without
+contact, the daemon does not end before its entries are deleted (rule 27)."""
 
 import errno
 import os
@@ -42,7 +42,7 @@ def test(case):
     holder.do('fsync')
     check(not remote.answered(), 'the lock was given away')
     check_equal(mount.process.poll(), None, 'the daemon')
-    # The bare directory is free to be mounted again; the draining daemon stays apart.
+    # The bare directory can be mounted again; the daemon that still serves is no longer there.
     check_equal(os.listdir(mount.directory), [], 'the bare mount point')
 
     holder.release()

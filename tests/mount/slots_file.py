@@ -56,7 +56,7 @@ def test(case):
     check_equal(server.zk.get('/locks/build')[0], b'zklockfs: 1\nuid: 0\ngid: 0\nmode: 777\ndoor_mode: 666\n\n',
                 'the data')
 
-    # The users that may write it.
+    # The users that may write `slots`.
     check_equal(os.stat(slots).st_mode & 0o7777, 0o644, 'the mode')
     check_user(errno.EACCES, ALICE, write, slots, b'2')
     os.chown(a.path('build'), ALICE, -1)
@@ -65,7 +65,7 @@ def test(case):
     check_user(errno.EACCES, BOB, write, slots, b'1')
     everywhere(2)
 
-    # So many hold it, on all mounts together.
+    # As many takers hold as there are slots, on all mounts together.
     first, second = a.take('build').held(), b.take('build').held()
     third = a.take('build')
     until(lambda: len(server.entries('build')) == 3, 'the third queues')
@@ -81,7 +81,7 @@ def test(case):
     write(slots, b'3')
     third.held()
     check(not fourth.answered(0.3), 'two more hold')
-    # A lower number takes the lock from nobody.
+    # A lower number takes the lock away from no holder.
     write(slots, b'1')
     for holder in (first, second, third):
         check(holder.token() > 0, 'a holder lost it')
@@ -93,7 +93,7 @@ def test(case):
 
     check_errno(errno.ENOENT, write, a.path('none', 'slots'), b'2')
 
-    # Nothing waits for ever. Whether it was done is not known; to do it again does no harm.
+    # No change waits for ever. After the error it may have been made; making it again does no harm.
     fd = os.open(slots, os.O_WRONLY)
     server.freeze()
     watch = Stopwatch()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A process stands still in exec, on a file of another filesystem that hangs, and with it every
-process that reads its stat (rule 29). It holds a lock here, is the parent of a taker, is the
-opener of a locked file, or is only there. Takes and heartbeats go on, and the mount leaves when
-it is told to, or is aborted."""
+process that reads its stat (rule 29). The process holds a lock, is the parent of a taker, is the
+opener of a locked file, or does nothing else. Takes and heartbeats go on, and the mount leaves
+when it is told to, or is aborted."""
 
 import errno
 import os
@@ -69,7 +69,7 @@ def test(case):
     drained.check_end()
     watch.check(0, 5, 'leaving')
 
-    # Aborted, while it holds: what it has open cannot be seen, so its entry stays until the
+    # Aborted while a process holds: its open files cannot be seen, so its entry stays until the
     # session is over.
     aborted = case.mount(server, 'c', session='6s')
     aborted.allow('.')
@@ -86,7 +86,7 @@ def test(case):
     watch.check(0, 5, 'leaving after an abort')
     check_equal(len(server.entries('aborted')), 1, 'the entry of who may be at work')
 
-    # A child locks the file that a process opened which now stands still.
+    # A child locks a file, while the process that has opened the file stands still.
     check_equal(errno_of_flock(locker, shared, LOCK_EX | LOCK_NB), errno.EAGAIN, 'flock while it is held')
     hung.end()
     parent.kill()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A thousand opens that wait on one mount need no thread: the mount goes on answering, half of
+"""A thousand opens that wait on one mount need no thread: the mount goes on answering. Half of
 them are killed, the others get the lock, and no entry is left."""
 
 import os

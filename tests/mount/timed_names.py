@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""lock@TIME waits at most that long, then it is ETIMEDOUT. lock@0s is a try. shared@TIME and
-reentrant@TIME work likewise. A malformed time is EINVAL when the door is opened. Endless
-made-up names of one user are not remembered, and the names of others still work."""
+"""lock@TIME waits at most that long, then fails with ETIMEDOUT. lock@0s is a try. shared@TIME and
+reentrant@TIME work likewise. A malformed time is EINVAL when the door is opened. Very many
+made-up names of one user are not all remembered, and the names of other users still work."""
 
 import errno
 import os
@@ -54,7 +54,7 @@ def test(case):
 
 
 def made_up(mount):
-    """What the daemon has forgotten and the kernel knows is looked up anew."""
+    """Names that the daemon has forgotten and the kernel still knows are looked up again."""
     door, fresh = mount.path('build', 'lock@17s'), mount.path('build', 'shared@17s')
     old = os.stat(door).st_ino
     held = os.open(mount.path('build', 'shared@18s'), os.O_RDWR)
@@ -67,7 +67,7 @@ def made_up(mount):
             before_more = mount.resident()
     print(f'{before_more - before} bytes for {TRANSIENT_MAX} names, {mount.resident() - before_more} for {MORE} more')
     check(mount.resident() - before_more < 200 * MORE, 'the daemon grows with every name')
-    # By its path it is another file, and there; by a descriptor of before it is stale.
+    # By its path the door is another file now; an old descriptor of a forgotten name is stale.
     until(lambda: os.stat(door).st_ino != old, 'the daemon has forgotten it')
     until(lambda: errno_of(os.stat, f'/proc/self/fd/{path}') == errno.ESTALE, 'the number is not known')
     os.close(path)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`-d`: each request has a line that says operation, file, process, user, answer and time, however
-many there are. Without it there is none."""
+"""With `-d` each request has a log line with operation, file, process, user, answer and time,
+however many requests there are. Without `-d` no request has a line."""
 
 import errno
 import fcntl
@@ -19,7 +19,7 @@ def test(case):
     quiet = case.mount(server, 'b')
 
     def line(text, least_ms=0.0, most_ms=20000.0):
-        """Waits for it: another process writes the log. The pattern's %s is the time."""
+        """Wait for this line, as another process writes the log. The pattern's %s is the time."""
         def found():
             match = re.search(f'^zklockfs: {mount.directory}: {text}'.replace('%s', r'(\d+\.\d{3}) ms') + '$',
                               mount.log(), re.MULTILINE)
@@ -36,7 +36,7 @@ def test(case):
     check_errno(errno.ENOENT, os.stat, mount.path('team/none'))
     line(f'lookup team/none by pid {ours}, uid 0: ENOENT after %s')
 
-    # Why did that open fail, and which one waited for how long?
+    # Why did an open fail, and how long did each open wait?
     holder = mount.take('team/build').held()
     line(fr'open O_RDWR team/build/lock by pid {holder.pid}, uid 0: success after %s', 0, 5000)
     check_errno(errno.EAGAIN, os.open, mount.path('team/build/try'), os.O_WRONLY)
@@ -67,7 +67,7 @@ def test(case):
     process.do('setlk', first, fcntl.F_WRLCK)
     line(fr'fcntl F_SETLK F_WRLCK other/flock by pid {process.pid}, uid 0: success after %s')
 
-    # No limit for lines holds these back.
+    # The limit of other log lines does not apply to these lines.
     for i in range(200):
         check_errno(errno.ENOENT, os.stat, mount.path(f'none{i}'))
     line(f'lookup none199 by pid {ours}, uid 0: ENOENT after %s')

@@ -25,11 +25,11 @@ def test(case):
     for _ in range(200):
         os.close(os.open(door, os.O_RDWR))
 
-    # The daemon is behind: the kernel must not keep back the close from the open after it.
+    # The daemon is late: the kernel must not hold the close back and deliver a later open.
     resource.setrlimit(resource.RLIMIT_NOFILE, (OTHERS + 1000, OTHERS + 1000))
     others = [os.open(mount.path('.zklockfs', 'status'), os.O_RDONLY) for _ in range(OTHERS)]
     held = os.open(door, os.O_RDWR)
-    again = os.open(door, os.O_PATH)   # by which nothing has to be looked up
+    again = os.open(door, os.O_PATH)   # opening this needs no lookup
     mount.send(signal.SIGSTOP)
     for fd in others:
         os.close(fd)

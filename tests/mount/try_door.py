@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`try`, and any door with O_NONBLOCK (rule 14): the lock at once, or EAGAIN, on whichever
-mount it is held. A try that fails disturbs nobody."""
+"""`try`, and any door with O_NONBLOCK (rule 14): the lock at once, or EAGAIN, on any mount. A try
+that fails disturbs no other taker."""
 
 import errno
 import os

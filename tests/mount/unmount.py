@@ -31,7 +31,7 @@ def test(case):
     waiter.release()
     mount.unmount()
 
-    # After a lazy unmount it goes on for processes with open files.
+    # After a lazy unmount the daemon goes on for processes with open files.
     mount = case.mount(server, 'b')
     holder = mount.take('build').held()
     check_equal(command(['fusermount3', '-uz', mount.directory])[0], 0, 'fusermount3 -uz')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Entries that a mount may not read: it waits for another client's entry without asking all the
-time, and gets the lock when that goes. It keeps its own place and hold when its own entry is
-closed to it."""
+time, and gets the lock when this entry goes. It keeps its own place and hold when it may not read
+its own entry."""
 
 import errno
 import os

@@ -39,7 +39,7 @@ def test(case):
     busy.check_end(5, status=32)
     check_errno(errno.ENOTCONN, staying.do, 'pread', 64, 0)
 
-    # As systemd would do it, once the servers are mended.
+    # A new start, as systemd would make it, when the servers have been repaired.
     server.stop()
     server.session_ms = 60000
     server.start()

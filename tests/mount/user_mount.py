@@ -16,7 +16,7 @@ _MS_BIND = 0x1000
 
 
 def device_for_all(case):
-    """As udev makes it, in the test's own mount namespace."""
+    """A /dev/fuse for all users, as udev makes it, in the test's own mount namespace."""
     device = case.directory + '/fuse'
     os.mknod(device, stat.S_IFCHR, os.stat('/dev/fuse').st_rdev)
     os.chmod(device, 0o666)

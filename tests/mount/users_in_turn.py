@@ -23,7 +23,7 @@ def error(path):
 
 
 class Crowd:
-    """Threads of one user. Each asks for one path, while the daemon stands still."""
+    """A process of one user with many threads. Each asks for one path; the daemon is stopped."""
 
     def __init__(self, uid, ask, paths):
         self.conn, theirs = multiprocessing.Pipe()
@@ -81,15 +81,15 @@ class Crowd:
 
 
 def gather(mount, word):
-    """Of two users, the first of whom has far more."""
+    """Requests of two users for a stopped daemon. The first user has far more of them."""
     mount.send(signal.SIGSTOP)
     crowd = Crowd(ALICE, error, [mount.path('.zklockfs', f'{word}{i}') for i in range(MANY)])
     return crowd, Crowd(BOB, error, [mount.path('.zklockfs', f'{word}bob')])
 
 
 def in_turn(mount):
-    """The tokens tell in which order the daemon served the takers: first all looked up a door, then
-    they opened it."""
+    """The tokens tell in which order the daemon served the takers. All threads first look up their
+    doors, then open them."""
     for i in range(MANY + 1):
         mount.mkdir(f'lock{i}')
     mount.send(signal.SIGSTOP)
@@ -103,7 +103,7 @@ def in_turn(mount):
 
 
 def over(mount, change):
-    """Another program goes on in the middle of it."""
+    """Another daemon takes over in the middle of the requests."""
     crowd, one = gather(mount, change.__name__)
     mount.send(signal.SIGCONT)
     one.answered()

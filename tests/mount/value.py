@@ -3,7 +3,8 @@
 """`value` stays with a lock from holder to holder (rule 20). All users that may take the lock
 may read it. Only an exclusive holder or a descendant of it writes it, on the same mount, and
 not after a loss. The first write of an open, and any at offset 0, replaces the text; others
-append. A process that may write it may empty it, by O_TRUNC or truncate(2); others may not."""
+append. A process that may write the value may empty it, by O_TRUNC or truncate(2); others may
+not."""
 
 import errno
 import os
@@ -166,7 +167,7 @@ def test(case):
     check_equal(content(b.path('build', 'value')), b'for you', 'for the next holder')
     other.release()
 
-    # Lost: at once, and for good.
+    # A loss ends the right to write at once.
     opening = holder.open(lock).held()
     check_equal(by(holder, b'held'), 0, 'by the holder')
     server.zk.delete(f'/locks/build/{server.entries("build")[0]}')
@@ -180,7 +181,7 @@ def test(case):
     check_equal(by(holder, b'x'), errno.EACCES, 'after the close')
     holder.refused(errno.EACCES, value, REWRITE)
 
-    # The process that took it has ended, and its child has the lock: the user counts.
+    # The process that took the lock has ended, and its child has it: now its user may write.
     opening = holder.open(lock).held()
     orphan = holder.fork()
     check_equal(by(stranger, b'x'), errno.EACCES, 'by a stranger while the opener lives')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A daemon in a pid namespace of its own sees no process that uses the mount, as in a
-container: there the user that holds the lock may write the value."""
+"""A daemon in a pid namespace of its own, such as a container, sees no process that uses the
+mount: there each process of the user that holds the lock may write the value."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ import os
 import harness
 from harness import ALICE, BOB, as_user, check, check_equal, check_user, run, until, write_program
 
-# Leaks are looked for by the process numbers of /proc, which are others there.
+# The leak check needs the pids of /proc, which are not those of the new pid namespace.
 WRAPPER = 'ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec unshare --pid --fork --kill-child "$ZKLOCKFS_BINARY" "$@"'
 
 

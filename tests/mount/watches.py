@@ -23,7 +23,7 @@ def test(case):
     def watched(mount):
         return [path for path in server.watches(mount.session()) if path.startswith('/locks/build')]
 
-    # One foreign predecessor, its own front entry, the lock itself.
+    # A waiting mount watches one entry of another mount, its own first entry, and the lock.
     for mount in mounts[1:]:
         until(lambda: watched(mount), 'a waiting mount watches')
         check(len(watched(mount)) <= 3, f'{mount.host} watches {watched(mount)}')

@@ -1,33 +1,34 @@
 # SPDX-License-Identifier: MIT
 """checker.py - decides from the histories alone whether the locks were locks.
 
-  two holders    what two holds of a lock certainly had overlaps, or a success had
-                 no instant left in which nobody else held (holds.py); of a lock with
-                 slots: one more than these
-  token          not unique, or not rising: who opened after another one had got the
-                 lock has the larger one, and the holds follow each other by token
-  shared         what is protected changed while somebody shared the lock
+  two holders    two holds of a lock were certainly held at the same time, or no instant
+                 is left for a success in which nobody else held (holds.py); of a lock
+                 with slots: one hold more than slots
+  token          not unique, or not rising: an open that begins after another one got
+                 the lock gets the larger token, and the holds follow each other by token
+  shared         a protected number changed while somebody shared the lock
   value          the file `value` of a lock lost an increment
-  evicted        whose entry was taken away holds for long after that
+  evicted        a holder whose entry was taken away held for too long after that
   came back      a use succeeds after one that failed
   crash          a lock was lost though no fault was near but a crash, after which another
                  daemon went on
-  errno          an error nobody has promised
+  errno          an error that was not to be expected
   time           a timed door opened late or gave up early
   fenced         an increment lost, or a holder refused while it held
   unfenced       an increment lost that no loss of a lock explains; on a mount with
                  on_lost=kill a loss explains nothing
   stuck          a worker that did not get its locks after the faults, entries left
-  bursts         so few requests for so many takes were sent in none of them
-  other          what the runner saw
+  bursts         no burst of takes was served by fewer requests than single takes need
+  other          a problem that the runner saw
 
 The order of grants is the order of entries: a token is the entry's czxid, which
-rises from entry to entry, and so must the holds that exclude each other. Those that
-share a lock do not, nor as many as there are slots.
+rises from entry to entry, and so must the holds that exclude each other. Holds that
+share a lock do not exclude each other, nor do as many holds as there are slots.
 
 ZooKeeper 3.8.0 itself forgets transactions that it has answered, now and then, when servers
-die while they synchronize (ZOOKEEPER-4643, ZOOKEEPER-4646). That is proved by a holder's token
-beyond what a later leader has left of its epoch; values and waiting entries may go with it.
+die while they synchronize (ZOOKEEPER-4643, ZOOKEEPER-4646). The proof is a holder's token that
+is larger than the last transaction that a later leader has kept of its epoch. Values and waiting
+entries may be forgotten, too.
 """
 
 import bisect
@@ -42,12 +43,12 @@ import stores
 from holds import History
 
 SECOND = 10**9
-# The mount declares a loss 0.3 s before the lock can be given away: what is written
-# within this time of a check cannot meet the next holder.
+# The mount declares a loss 0.3 s before the lock can be given away: a write within this time
+# after a check cannot meet the next holder.
 SPARE = SECOND // 4
-# How late an answer may be when nothing is stopped: the machine is busy, and before the
-# door's own time begins the path is looked up. Who asks for a name nobody knows while
-# the ensemble is away waits 2 s, and behind another one who asks for it 2 s more.
+# How late an answer may be when nothing is stopped: the machine is busy, and the path is looked
+# up before the door's own time begins. While the ensemble is away, the lookup of an unknown name
+# waits 2 s, and 2 s more behind another process's lookup of it.
 LATE = (2 + 2 * 2) * SECOND
 # How long after a fault a mount may still find the ensemble away: an election, and
 # servers that do not answer are tried one after the other.
@@ -55,10 +56,10 @@ RECOVERY = 6 * SECOND
 # How long an evicted holder may go on: its session lasts 4 s, then the entry goes.
 EVICTION = 4 * SECOND + LATE
 # A take and a release are a request each, unless many go together. About every second burst needs
-# fewer than that; so from a few bursts nothing follows.
+# fewer requests than that, so a few bursts prove nothing.
 BURST_TAKES, BURST_REQUESTS, BURSTS = 500, 2, 8
 _UNITS = {'ms': 10**6, 's': SECOND, 'm': 60 * SECOND, 'h': 3600 * SECOND}
-# The ensemble did not answer; or so slowly that all of this user had to wait for each other.
+# The ensemble did not answer, or so slowly that too many requests of this user waited.
 _UNASKED = (errno.EHOSTUNREACH, errno.EBUSY)
 REMEMBERED = 2 * SECOND
 _DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT)
@@ -125,13 +126,13 @@ def judge(result, journal, histories, fenced):
 # ---- one holder ----
 
 def check_exclusion(result, lock, holds, slots):
-    alone, sharing = [], None          # that may go on: `slots` of the one kind, the last of the other
+    alone, sharing = [], None          # holds that may go on: up to `slots`; the longest shared one
 
     def complain(hold, others):
         for last in others:
             result.complain('two holders', f'{lock}: {last} held from {last.got} to {last.proved} at '
                             f'least, {hold} from {hold.got} to {hold.proved}')
-    # Who did not use it after the open has proved an instant of the open: see check_instants.
+    # A hold without a use after the open proves only an instant of the open: see check_instants.
     for hold in sorted((hold for hold in holds if hold.used is not None), key=lambda hold: hold.got):
         alone = [last for last in alone if last.proved >= hold.got]
         if hold.shared:
@@ -149,7 +150,7 @@ def check_exclusion(result, lock, holds, slots):
 def check_instants(result, lock, holds, slots):
     """The holds in the order of their tokens, each as early and short as it can be
     made: does every success find an instant?"""
-    alone, sharing = [], 0             # when they end: the latest `slots`; the last one
+    alone, sharing = [], 0             # ends of holds: the latest `slots`; the last shared one
     for hold in sorted((hold for hold in holds if hold.token is not None), key=lambda hold: hold.token):
         if hold.shared:
             free = max(alone, default=0)
@@ -168,7 +169,7 @@ def check_instants(result, lock, holds, slots):
 
 
 class Spans:
-    """Which of these times has begun by one instant and lasts to another?"""
+    """Spans of time. contain(): has one of them begun by `start`, and does it last to `end`?"""
 
     def __init__(self, spans):
         self.starts, self.ends = [], []
@@ -182,7 +183,7 @@ class Spans:
 
 
 def check_nameless(result, lock, holds, slots):
-    """Those that never saw their token: none of these was opened while another one held."""
+    """Holds that never saw their token: none of these was opened while another one held."""
     known = [hold for hold in holds if hold.token is not None]
     alone = Spans((hold.got, hold.proved) for hold in known if not hold.shared)
     sharing = Spans((hold.got, hold.proved) for hold in known if hold.shared)
@@ -201,15 +202,15 @@ def check_tokens(result, lock, holds, slots):
         if times > 1:
             result.complain('token', f'{lock}: {token} was given {times} times')
     ended = sorted(holds, key=lambda hold: hold.got)
-    largest, at = {}, 0                # of those that shared, and of the others
+    largest, at = {}, 0                # the largest token of sharers, and of the others
     for hold in sorted(holds, key=lambda hold: hold.opened):
         while at < len(ended) and ended[at].got < hold.opened:
             last = ended[at]
             if last.shared not in largest or last.token > largest[last.shared].token:
                 largest[last.shared] = last
             at += 1
-        # Whoever comes back to a place it had in the queue has a token older than its
-        # opening: others may have got the lock meanwhile if they need not wait for it.
+        # A worker that comes back to its place in the queue has a token older than its open.
+        # Others may have got the lock meanwhile if they need not wait for this place.
         for shared, last in largest.items():
             exclude = shared != hold.shared or (not shared and slots == 1)
             if exclude and hold.token < last.token:
@@ -217,7 +218,7 @@ def check_tokens(result, lock, holds, slots):
 
 
 def check_evictions(result, attempts, evictions):
-    """Marks those that may be meant."""
+    """Mark the attempts that an eviction may have meant."""
     by_place = collections.defaultdict(list)
     for eviction in evictions:
         by_place[eviction['lock'], eviction['host']].append(eviction)
@@ -269,7 +270,7 @@ def check_fenced(result, lock, holds, records):
             if hold.used is not None and hold.used > event['r']:
                 result.complain('fenced', f'{lock}: {hold} was refused at {event["c"]} and still held '
                                 f'at {hold.used}')
-    # A worker that was killed may not have written down its last one.
+    # A worker that was killed may not have recorded its last increment.
     if accepted > written:
         result.complain('fenced', f'{lock}: {accepted} increments were told, {written} are stored')
 
@@ -283,10 +284,10 @@ class Update:
         self.confirmed = write is not None and hold.used is not None and hold.used >= write['r']
 
     def excused(self, store):
-        """Whether its write may have come when the lock was another's."""
+        """Whether its write may have come when another worker had the lock."""
         if self.write is None or self.confirmed or self.hold.guarded:
             return False
-        # An evicted one is told, and at once the next one holds.
+        # An evicted holder is told, and the next one holds at once.
         if store == 'naive' or self.hold.evicted:
             return True
         checked = self.write['checked']
@@ -309,8 +310,8 @@ def updates(holds, store):
 
 
 def check_unfenced(result, lock, holds):
-    """Two that read the same number: one increment is lost. That may be only when in
-    between somebody wrote who had lost the lock and could not know."""
+    """If two updates read the same number, one increment is lost. This may be only if a worker
+    wrote in between that had lost the lock and could not know it."""
     for store in ('careful', 'naive'):
         every = [update for update in updates(holds, store) if update.write]
         every.sort(key=lambda update: update.read['c'])
@@ -331,8 +332,8 @@ def check_unfenced(result, lock, holds):
 
 
 def check_sharing(result, lock, holds):
-    """Nothing changes between two looks of one that certainly held until the later one.
-    Who writes late may be seen, as above."""
+    """Nothing changes between two looks of a sharer that certainly held until the later look,
+    except by a late write, as above."""
     for store in ('careful', 'naive'):
         strays = [update for update in updates(holds, store) if update.excused(store)]
         for hold in holds:
@@ -351,7 +352,7 @@ def check_sharing(result, lock, holds):
 
 
 def check_values(result, lock, holds, forgotten):
-    """What was accepted rises from holder to holder: none of it was lost."""
+    """Accepted numbers rise from holder to holder: no increment was lost."""
     written = [(event['token'], event['number'], hold, event) for hold in holds for event in hold.stores
                if event['e'] == 'value' and not event['errno']]
     written.sort(key=lambda each: each[:2])
@@ -364,7 +365,7 @@ def check_values(result, lock, holds, forgotten):
 # ---- errors and times ----
 
 def forgetting(result, journal, attempts):
-    """The times of which the ensemble has forgotten something, [start, end]."""
+    """The times, [start, end], whose transactions the ensemble may have forgotten."""
     end = next(event for event in journal if event['e'] == 'end')
     found = []
     for last in end.get('truncated', ()):
@@ -396,7 +397,7 @@ def killed_around(faults, start, end):
 
 
 def check_crashes(result, attempts, faults, storms, removals):
-    """They are no reason to lose a lock."""
+    """A crash is no reason to lose a lock."""
     for attempt in attempts:
         if not attempt.held:
             continue
@@ -431,14 +432,15 @@ def within(storms, start, end):
 
 
 def calm(storms, instant):
-    """The first time from then on that is in no storm."""
+    """The first instant, from this one on, that is in no storm."""
     at = bisect.bisect(storms, [instant, float('inf')])
     return max(instant, storms[at - 1][1]) if at > 0 else instant
 
 
 def was_gone(attempt, storms, removals, forgotten):
-    """The lock was removed, and perhaps that it was made again is forgotten. An open file is the former
-    lock's, which a mount remembers for a while, and for as long as it cannot ask."""
+    """Whether the lock was removed. The ensemble may have forgotten that it was made again. An
+    open file may belong to the former lock, which a mount remembers for a while, and longer
+    while it cannot ask the ensemble."""
     before = [fault for fault in removals if fault['target'] == attempt.lock and fault['c'] <= attempt.answered]
     if not before:
         return False
@@ -462,7 +464,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
                                          within(forgotten, attempt.opened, attempt.answered)) or
             code == errno.ENOENT and was_gone(attempt, storms, removals, forgotten) or
             code == errno.ETIMEDOUT and duration(attempt.door) is not None or
-            # The path is looked up before, and nobody could be asked about it.
+            # The path is looked up before, and no server could be asked about it.
             code in _UNASKED and within(storms, attempt.opened, attempt.answered) or
             code in _DEAD and killed_around(faults[attempt.mount], attempt.opened, attempt.answered))
         if not promised:
@@ -488,7 +490,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
 
 
 def duration(door):
-    """How long it waits, at most; None."""
+    """The longest time that an open of the door waits, or None."""
     match = re.fullmatch(r'.*@(\d+)(ms|s|m|h)(,.*)?', door)
     return int(match[1]) * _UNITS[match[2]] if match else None
 
@@ -537,10 +539,10 @@ def check_end(result, journal, histories):
 
 
 def check_bursts(result, histories):
-    """On few locks a release and the next take go together, with whatever else there is
-    to do. On many only what has waited for its turn brings them below a request each: if
-    that is never seen, the run does not test what a crowd is for. Where a machine does so much
-    else that bursts do not come near their end the threads come one by one: there are none to see."""
+    """On few locks a release and the next take go together in one request. On many locks there
+    are fewer requests than takes and releases only if some wait and then go together. If this
+    never happens, the run does not test what a crowd is for. On a very busy machine the threads
+    come one by one, and bursts have too few takes to count."""
     by_locks = collections.defaultdict(list)
     for each in histories:
         for burst in each.bursts:
@@ -572,7 +574,7 @@ def count(result, histories, attempts, slots):
         figures['holds that are kept for so long at least'] += 'least=' in hold.door
     figures['holds lost'] = sum(hold.lost is not None for hold in holds)
     figures['checks'] = sum(len(hold.checks) for hold in holds)
-    # Without these the run would have proved little.
+    # Without hand-overs between mounts the run would have proved little.
     tokens = collections.defaultdict(list)
     for hold in holds:
         if hold.token is not None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""checker_test.py - the checker on histories made by hand: a good one, and for each
-thing that must not happen one that shows it. Times are milliseconds."""
+"""checker_test.py - the checker on histories made by hand: good ones, and a bad one for each
+kind of violation. Times are milliseconds."""
 
 import errno
 import os
@@ -126,8 +126,8 @@ class Checker(unittest.TestCase):
                   Story('b').take(2, 5, 30).check(2, 50, 51).release(80))
 
     def test_success_without_an_instant(self):
-        """a's check returned before b's open did, but b's was used before a's was asked:
-        whatever instant each had, none fits."""
+        """a's check began after b's check had returned, so a held at an instant after b did, though
+        its token is smaller."""
         self.bad('two holders', Story('a').take(1, 0, 10).check(1, 60, 90).release(95),
                  Story('b').take(2, 5, 50).check(2, 51, 52).release(55))
 
@@ -137,7 +137,8 @@ class Checker(unittest.TestCase):
                   Story('b').take(2, 5, 50).check(2, 60, 61).release(62))
 
     def test_chain_without_an_instant(self):
-        """Pair by pair it fits, all three do not: c's open has to be after b's check."""
+        """No two holds certainly overlap, but in the order of the tokens no instant is left for c: its
+        open has returned before a's and b's checks began."""
         self.bad('two holders', Story('a').take(1, 0, 40).check(1, 30, 41).release(42),
                  Story('b').take(2, 0, 39).check(2, 38, 45).release(46),
                  Story('c').take(3, 0, 29).release(47))
@@ -167,7 +168,7 @@ class Checker(unittest.TestCase):
     # ---- some share it ----
 
     def test_sharers(self):
-        """In whatever order they come to it; those that do not share come after them."""
+        """Sharers hold in any order; a holder that does not share comes after them."""
         self.good(Story('a').share(1, 0, 20).check(1, 80, 81).release(90),
                   Story('b').share(2, 0, 10).check(2, 40, 41).release(50),
                   Story('c').take(3, 0, 95).check(3, 96, 97).release(98),
@@ -191,7 +192,7 @@ class Checker(unittest.TestCase):
                  Story('b').take(2, 5, 50).check(2, 51, 52).release(55))
 
     def test_sharer_before_its_turn(self):
-        """Its entry stands behind one that holds alone later."""
+        """Its entry is behind that of an exclusive holder, which holds later."""
         self.bad('two holders', Story('a').take(4, 0, 30).check(4, 32, 33).release(40),
                  Story('b').share(5, 0, 10).check(5, 12, 13).release(20))
 
@@ -226,7 +227,7 @@ class Checker(unittest.TestCase):
                   Story('a').share(2, 5, 4000).look(7, 4100).look(8, 5100).check(2, 5200, 5201).release(5300))
 
     def test_what_was_shared_changes(self):
-        """It was not seen to hold at the later look."""
+        """The sharer did not certainly hold at the later look."""
         self.good(Story('a').share(1, 0, 10).look(7, 12).check(1, 20, 21).look(8, 40).lost(50, 51)
                   .release(60))
 
@@ -254,7 +255,7 @@ class Checker(unittest.TestCase):
                  Story('b').take(2, 5, 30).check(2, 35, 36).release(60), slots=3)
 
     def test_slots_and_a_place_that_was_kept(self):
-        """c came back to the place that it had before b came; nobody waited for it."""
+        """c came back to a place that it had before b came; b did not have to wait for it."""
         stories = [Story('b').take(5, 0, 10).release(20), Story('c').take(4, 15, 30).release(40)]
         self.good(*stories, slots=2)
         self.bad('token', *stories)
@@ -279,7 +280,7 @@ class Checker(unittest.TestCase):
             self.bad('errno', Story('a').refused(errno.ECANCELED, 40, 60), faults=faults)
 
     def test_forgotten_by_the_ensemble(self):
-        """Epoch 2 was cut off behind its 5th transaction, where somebody had got the 7th."""
+        """Epoch 2 was cut off after its 5th transaction, though a holder had got the 7th."""
         def stories(token, at):
             return (Story('a').take(token, 0, 10).value(7, token, 12).release(20),
                     Story('b').refused(errno.ECANCELED, 15, at),
@@ -295,7 +296,7 @@ class Checker(unittest.TestCase):
     def test_evicted_and_holds_on(self):
         story = Story('a').take(1, 0, 10).check(1, 12000, 12001).release(12002)
         self.bad('evicted', story, faults=[eviction(20, 25)])
-        # That may not have been done, or it is another's.
+        # The eviction may not have been done, or it meant another holder.
         self.good(story, faults=[eviction(20, 25, code=errno.EHOSTUNREACH)])
         self.good(story, faults=[eviction(20, 25, token=2)])
 
@@ -304,7 +305,7 @@ class Checker(unittest.TestCase):
                    Story('b').take(2, 5, 57).update(7, 58, 59, 57, 'careful').check(2, 70, 71).release(72)]
         self.good(*stories, faults=[eviction(55, 56)])
         self.bad('unfenced', *stories)
-        # A guarded one is gone before the next one holds.
+        # A guarded holder is gone before the next one holds.
         stories[0].guarded = True
         self.bad('unfenced', *stories, faults=[eviction(55, 56)])
 
@@ -316,7 +317,7 @@ class Checker(unittest.TestCase):
         self.good(Story('a').refused(errno.ENOENT, 1040, 1060, 'flock'), faults=[('lock-remade', 'hot', 30, 50)])
         late = Story('a').refused(errno.ENOENT, 2060, 2070, 'flock')
         self.bad('errno', late, faults=[('lock-remade', 'hot', 30, 50)])
-        # Until then the mount could not ask.
+        # Until then the mount could not ask the ensemble.
         self.good(late, faults=[('lock-remade', 'hot', 30, 50), ('mount-cut-off', 0, 40, 2055)])
 
     def test_forgotten_to_be_made_again(self):
@@ -424,7 +425,7 @@ class Checker(unittest.TestCase):
         self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 99, 'lock@100ms,most=20ms'))
 
     def test_comes_back_after_a_signal(self):
-        """With its old limit, to the same door, soon."""
+        """A worker that soon comes back to the same door has its old time limit."""
         def story(pause, door):
             return (Story('a').refused(errno.EINTR, 0, 60, 'lock@100ms', signal=True)
                     .refused(errno.ETIMEDOUT, 60 + pause, 110 + pause, door))
@@ -466,7 +467,7 @@ class Checker(unittest.TestCase):
         self.good(Story('a').take(1, 0, 10).fence('write', False, 1, 14).lost(16, 17).release(20))
 
     def test_fenced_and_sharers(self):
-        """Those that share come in any order, but after those that held alone before."""
+        """Sharers come in any order, but after the exclusive holders before them."""
         def story():
             return Story('a').take(1, 0, 10).release(20)
         self.good(story(), records=[('W', 1, 1), ('S', 3, 1), ('S', 2, 1), ('R', 4, 1)])

@@ -13,8 +13,8 @@ import crowd
 from harness import until
 from history import now
 
-# On each mount. Those that lose a lock on the last one are killed, and a crowd is
-# one process.
+# The roles on each mount. On the last mount a process that loses a lock is killed; a crowd is
+# one process, and all of it is killed.
 _SMALL = ('worker',) * 4 + ('sentry',) * 2 + ('asker',)
 ROLES = (_SMALL + ('crowd',), _SMALL, _SMALL + ('crowd',))
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'worker.py')
@@ -60,7 +60,7 @@ class Crew:
         return next(mount for mount in self.mounts if name.startswith(f'm{mount.number}-'))
 
     def _gone(self, name):
-        """Killed; another one takes its place as long as faults come."""
+        """A worker was killed: another one takes its place as long as faults come."""
         self.killed[name] = self.alive.pop(name)
         if not self.finishing.is_set():
             self._hire(self._mount(name), name.split('-')[1])
@@ -81,13 +81,13 @@ class Crew:
         with self.lock:
             name = sorted(self.alive)[int(pick * len(self.alive))]
             self.journal.write('kill', process=name, c=now())
-            # Not waited for: one that asks a stopped daemon dies when that goes on.
+            # Do not wait: a worker that asks a stopped daemon dies when the daemon goes on.
             self.alive[name].kill()
             self._gone(name)
         return name
 
     def finish(self, seconds):
-        """Tell all to come to an end; the names of those who do not in time."""
+        """Tell all workers to end; return the names of those that do not end in time."""
         with open(self.finish_file, 'w', encoding='ascii'):
             pass
         self.finishing.set()
@@ -103,7 +103,7 @@ class Crew:
         return running()
 
     def dismiss(self):
-        """Kill those who are left, so that the mounts can come off."""
+        """Kill the workers that are left, so that the mounts can be unmounted."""
         for process in self.alive.values():
             process.kill()
         for process in self.alive.values():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""crowd.py - many threads of one process that take locks in bursts, without a pause, now few
-and now many. The engine then has so much to do that it sends creates and deletes in
+"""crowd.py - many threads of one process that take locks in bursts, without a pause, in turn a
+few locks and many. The engine then has so much to do that it sends creates and deletes in
 transactions. The mount's own counters, read before and after each burst, show whether it did.
 """
 
@@ -36,15 +36,15 @@ class Member(Taker):
         self.gate = None
 
     def _take(self, *args):
-        # This one holds no lock here, so no other thread waits for it.
+        # This thread holds no lock here, so no other thread waits for it.
         if self.gate and not self.gate.broken:
             with contextlib.suppress(threading.BrokenBarrierError):
                 self.gate.wait(_SECONDS)
         return super()._take(*args)
 
     def use_shortly(self):
-        """In haste: most only look whether they hold. The token, for which the ensemble may
-        have to be asked, now and then."""
+        """Use the lock in haste: mostly only check that it is held, and now and then read the
+        token, for which the mount may have to ask the ensemble."""
         try:
             if self.random.random() < 0.3:
                 self.check('read' if self.random.random() < 0.2 else 'poll')
@@ -61,7 +61,7 @@ class Member(Taker):
 
 
 def _counters(mount):
-    """(takes, requests), or None: the daemon is dead."""
+    """(takes, requests) of the mount, or None if the daemon is dead."""
     try:
         # Not by Python's own files: see the eviction in faults.py.
         fd = os.open(mount + '/.zklockfs/metrics', os.O_RDONLY)
@@ -82,8 +82,8 @@ def _burst(args, members, locks, log):
     def goes_on():
         left[0] -= 1
         return left[0] >= 0 and time.monotonic() < deadline and not os.path.exists(args.finish)
-    # Many locks: all begin together, so that the engine has much to do at a time.
-    # Where they wait for each other it has.
+    # On many locks all threads begin together, so that the engine has much to do at a time.
+    # On few locks it has much to do anyway, as the threads wait for each other.
     gate = threading.Barrier(len(members))
     if len(locks) == _FEW:
         gate.abort()
@@ -113,7 +113,7 @@ def run(args):
         pause = time.monotonic() + rng.uniform(1, 8)
         while time.monotonic() < pause and not os.path.exists(args.finish):
             time.sleep(0.05)
-    # Each of them one lock, all together all of them.
+    # In the end each member takes one lock, and together they take all locks.
     threads = [threading.Thread(target=member.take_each, args=([must(args.burst_locks, number)],))
                for number, member in enumerate(members)]
     for thread in threads:

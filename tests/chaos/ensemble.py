@@ -22,12 +22,12 @@ _JARS = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
 
 
 class Server:
-    """What it stored outlives kill() and start()."""
+    """One server. Its data outlives kill() and start()."""
 
     def __init__(self, network, number, count, directory):
         self.network, self.number, self.directory = network, number, directory
         self.process = None
-        self.observer_port = None      # of a way to it that no fault touches
+        self.observer_port = None      # of a link to it that no fault touches
         os.makedirs(directory + '/data')
         with open(directory + '/data/myid', 'w', encoding='ascii') as file:
             file.write(str(number))
@@ -68,8 +68,8 @@ class Server:
             self.process.send_signal(signal.SIGCONT)
 
     def truncated(self):
-        """The last transactions of an epoch that leaders of later ones have left of this server's history.
-        A leader of the same epoch cuts off what it has only proposed, and proposes it again."""
+        """The last transactions of this server's history where the leader of a later epoch has cut
+        it off. A leader of the same epoch cuts off proposals only, and proposes them again."""
         found, last = [], None
         with open(self.directory + '/log', encoding='utf-8', errors='replace') as log:
             for line in log:
@@ -83,7 +83,7 @@ class Server:
         return found
 
     def mode(self):
-        """leader, follower, or None: not serving, or not answering."""
+        """leader, follower, or None if the server does not serve or does not answer."""
         with contextlib.suppress(OSError):
             for line in rawzk.four_letters(self.observer_port, 'srvr', 0.3).splitlines():
                 if line.startswith('Mode: '):
@@ -102,7 +102,7 @@ class Ensemble:
         self.wait()
 
     def wait(self, seconds=60):
-        """Until all of them serve."""
+        """Wait until all servers serve."""
         until(lambda: sorted(map(str, self.modes())) == ['follower'] * (len(self.servers) - 1) + ['leader'],
               'all servers serve', seconds)
 
@@ -116,7 +116,7 @@ class Ensemble:
         return [server for server in self.servers if server.mode() == 'follower']
 
     def client(self):
-        """A session that looks on; of one server that serves."""
+        """A session that only looks, at a server that serves."""
         for server in self.servers:
             with contextlib.suppress(OSError):
                 if server.mode():

@@ -21,13 +21,13 @@ from history import now
 from mounts import lengthen
 
 _SHOT_KINDS = (('create',), ('delete',), ('multi',), ('create', 'delete', 'multi'), ('set',))
-# The errors of a question to a mount that is away, or whose ensemble is, of a write while its daemon
-# crashed, of a question that was interrupted; and where the entry or the lock is not there any more.
+# Errors of calls while the mount or its ensemble is away, of a write while the daemon crashed, of
+# an interrupted call; and errors when the entry or the lock is in use, or has gone.
 _AWAY = (errno.ENOTCONN, errno.ECONNABORTED, errno.EHOSTUNREACH, errno.EIO, errno.EINTR)
 _BUSY = (errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT)
 
 
-# What a fault became: that of another kind.
+# A fault that became a fault of another kind.
 Other = collections.namedtuple('Other', 'kind target')
 _REMOVE_SECONDS = 10
 _SETTLE_SECONDS = 5
@@ -65,7 +65,7 @@ class Faults:
                 self.errors.append(f'{fault.kind}: {err!r}')
                 return
             if what is None:
-                continue               # nobody there it could have hit
+                continue               # the fault had nothing to hit
             kind, what = what if isinstance(what, Other) else (fault.kind, what)
             self.counts[fault.kind] += 1
             self.bench.journal.write('fault', kind=kind, target=what, c=began, r=now())
@@ -85,7 +85,7 @@ class Faults:
         server.kill()
         self._last(fault)
         server.start()
-        # One at a time: the next one is touched when this one serves again.
+        # One server at a time: the next fault of a server comes when this server serves again.
         with contextlib.suppress(AssertionError):
             until(server.mode, 'the server serves again', 20)
         return server.number
@@ -161,7 +161,7 @@ class Faults:
     # ---- mounts ----
 
     def _free_mount(self, fault):
-        """None when a fault of another track has it in hand."""
+        """A mount, or None if a fault of another track has it in hand."""
         mount = self._pick(fault, self.bench.mounts)
         return mount if mount.take_in_hand() else None
 
@@ -190,7 +190,7 @@ class Faults:
     _daemon_machine_pause_long = _daemon_machine_pause
 
     def _clock_set(self, fault):
-        """The wall clock, back or forth; the machine has been running."""
+        """Set the wall clock back or forward. The machine runs all the time."""
         mount = self._pick(fault, self.bench.mounts)
         lengthen(mount.set_back, fault.seconds if fault.pick * 1000 % 1 < 0.5 else -fault.seconds)
         return mount.number
@@ -207,10 +207,10 @@ class Faults:
 
     def _start(self, mount):
         while not mount.start() and not self.stopping.is_set():
-            pass    # it ends by itself when no server can be reached for 10 s
+            pass    # the daemon ends by itself when no server can be reached for 10 s
 
     def _daemon_crash(self, fault):
-        """Its keeper starts another one, which goes on."""
+        """The daemon is killed, and its keeper starts another one, which goes on."""
         mount = self._free_mount(fault)
         if mount is None:
             return None
@@ -222,7 +222,7 @@ class Faults:
         return Other('daemon-kill', mount.number)
 
     def _daemon_reload(self, fault):
-        """Its program takes over from itself."""
+        """The daemon's program takes over from itself."""
         mount = self._free_mount(fault)
         if mount is None:
             return None
@@ -237,7 +237,7 @@ class Faults:
         return [link for name, link in self.bench.proxy.links.items() if name[0] == mount]
 
     def _busy_link(self, fault):
-        """The link some mount uses now."""
+        """The link that a mount uses now."""
         mounts = self.bench.mounts
         mount = self._pick(fault, mounts).number
         links = self._links(mount)
@@ -246,12 +246,12 @@ class Faults:
     def _shoot(self, fault):
         link = self._busy_link(fault)
         kinds = _SHOT_KINDS[int(fault.pick * 1000) % len(_SHOT_KINDS)]
-        # All of the mount's links: it may use another one by the time.
+        # Arm all links of the mount: it may use another one by then.
         links = self._links(link.name[0])
         for each in links:
             each.shoot(fault.kind, kinds, fault.seconds)
         deadline = time.monotonic() + fault.seconds
-        # Sooner if it has hit: the others are disarmed.
+        # End sooner if a shot has hit; the other links are disarmed.
         while all(each.shots for each in links) and time.monotonic() < deadline:
             if self.stopping.wait(0.02):
                 break
@@ -324,10 +324,10 @@ class Faults:
     # ---- an operator ----
 
     def _evict(self, fault):
-        """An entry, waiting or held, taken from whoever it belongs to, by any mount."""
+        """Evict an entry, waiting or held, of any mount, by any mount."""
         rng = random.Random(fault.pick)
         mount, locks = rng.choice(self.bench.mounts), list(self.bench.locks.all)
-        # Where something is found most of the time come first.
+        # Locks that have entries most of the time come first.
         rng.shuffle(locks)
         locks.sort(key=lambda lock: not lock.startswith('slow') or rng.random() < 0.5)
         try:
@@ -339,8 +339,8 @@ class Faults:
                 return None
             # The holder is at the head.
             name = rng.choice([sorted(entries)[0], rng.choice(entries)])
-            # Python's own files ask for the size while all threads stand still, and the one
-            # that wakes a stopped daemon with them.
+            # Python's file objects ask for the size while all threads stand still, also the
+            # thread that has to wake a stopped daemon.
             fd = os.open(f'{queue}/{name}', os.O_RDONLY)
             try:
                 text = os.read(fd, 65536).decode()
@@ -353,26 +353,26 @@ class Faults:
             if err.errno not in _AWAY + _BUSY:
                 raise
             return None
-        # Python's own write would repeat one that was interrupted, and hear that the entry is gone.
+        # os.write() would repeat an interrupted write, and hear that the entry is gone.
         code = 0 if libc.write(fd, b'evict', 5) == 5 else ctypes.get_errno()
         with contextlib.suppress(OSError):
             os.close(fd)
         if code == errno.ENOENT:
             return None
-        # Otherwise it may have happened.
+        # After other errors the eviction may have been done.
         if code not in _AWAY + (0, errno.EBUSY):
             raise OSError(code, 'evict')
         return {'by': mount.number, 'lock': lock, 'entry': name, 'errno': code, 'state': fields.get('state'),
                 'token': int(fields.get('token') or 0), 'host': fields.get('host'), 'pid': fields.get('pid')}
 
     def _lock_remade(self, fault):
-        """Removed in a moment when nobody wants it, and made again. By one mount: what
-        another one sends might arrive late."""
+        """Remove a lock in a moment when no worker uses it, and make it again. One mount does
+        both: requests of another one might arrive late."""
         lock = self._pick(fault, self.bench.locks.removed)
         mount = random.Random(fault.pick).choice(self.bench.mounts)
         certain = self._remove(mount, lock)
         self._last(fault)
-        # What was not answered may be done yet, and the kernel may know the name still.
+        # A request without an answer may still be done, and the kernel may still know the name.
         deadline = time.monotonic() + (0 if certain else _SETTLE_SECONDS)
         made = False
         while not made or time.monotonic() < deadline:
@@ -381,7 +381,7 @@ class Faults:
         return lock
 
     def _remove(self, mount, lock):
-        """Whether it is certain what has become of it."""
+        """Remove the lock; return whether it is certain what has become of it."""
         deadline, certain = time.monotonic() + _REMOVE_SECONDS, True
         while time.monotonic() < deadline:
             code = self._change(os.rmdir, mount, lock)
@@ -393,8 +393,8 @@ class Faults:
 
     @staticmethod
     def _change(function, mount, lock):
-        """Its errno, 0, or None: it was not tried."""
-        # Without its daemon the mount point is a directory like any other.
+        """Make the change. Returns 0, its errno, or None if it was not tried."""
+        # Without a daemon the mount point is a directory like any other.
         if not mount.take_in_hand():
             return None
         with mount.in_hand():

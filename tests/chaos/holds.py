@@ -23,17 +23,17 @@ class Attempt:
         self.lock, self.door, self.signal = event['lock'], event['door'], event['signal']
         self.shared = event.get('mode') == 'shared'
         self.at_once = self.door.startswith('try') or event.get('at_once', False)
-        self.opened = self.since = event['c']   # since: its time limit runs
+        self.opened = self.since = event['c']   # since: from then on its time limit runs
         self.answered = None           # when open returned, either way
         self.errno = None              # 0: held
         self.token = None
         self.used = self.used_ret = None
         self.checks = []               # events
-        self.lost = None               # the first read or write that failed
+        self.lost = None               # the first check that failed and proves a loss
         self.stores = []               # read, write, look, fence, value events
-        self.evicted = False           # somebody wanted to take it away
+        self.evicted = False           # an eviction may have meant it
         self.ended = False             # released, or failed
-        self.over = None               # when that began to be so
+        self.over = None               # when it was released or failed
 
     @property
     def held(self):
@@ -45,7 +45,7 @@ class Attempt:
 
     @property
     def proved(self):
-        """Until when it certainly held."""
+        """The time until which it certainly held."""
         return max(self.got, self.used) if self.used is not None else self.got
 
     def __repr__(self):
@@ -59,7 +59,7 @@ class History:
         self.must, self.process = must, process or worker
         self.attempts, self.done, self.exited = [], {}, False
         self.bursts = []
-        self.last = {}                 # of each lock, the latest attempt
+        self.last = {}                 # lock -> the latest attempt
         for event in events:
             self._take(event, complain)
 
@@ -92,7 +92,7 @@ class History:
             attempt.stores.append(event)
 
     def _open(self, attempt):
-        """Who comes back to a door after a signal has its old place, and its old limit."""
+        """A worker that comes back to a door after a signal has its old place and time limit."""
         self.attempts.append(attempt)
         last = self.last.get(attempt.lock)
         if (last and last.errno == errno.EINTR and last.door == attempt.door and
@@ -104,7 +104,7 @@ class History:
     def _check(attempt, event, complain):
         attempt.checks.append(event)
         if event['errno']:
-            # A failed question (fsync, the first read of a token) does not prove a loss.
+            # A question without an answer (fsync, the first read of a token) proves no loss.
             unasked = event['how'] == 'fsync' or event['errno'] == errno.EHOSTUNREACH
             if not unasked and (attempt.lost is None or event['r'] < attempt.lost['r']):
                 attempt.lost = event

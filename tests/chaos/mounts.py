@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mounts.py - one mount, its daemon, and its keeper, which goes on with another daemon when that one
+"""mounts.py - one mount, its daemon, and its keeper, which starts another daemon when the daemon
 is killed. The daemon can be stopped, killed and replaced, and the clocks of its machine
 can be told to stand still (../mount/suspend.c)."""
 
@@ -17,7 +17,7 @@ from harness import SOURCE_ROOT, ZKLOCKFS, mounted, until
 
 SESSION_SECONDS = 4
 ADOPTION_SECONDS = 20      # the keeper itself waits no longer than the lease
-# Signal 9 is sent by faults.
+# Faults send signal 9.
 _TROUBLE = re.compile(r'assert|sanitizer|runtime error|leak|ended by signal (?!9:|9,)|instead of going on', re.IGNORECASE)
 _ADOPTION = 'after a crash (signal'
 
@@ -31,7 +31,7 @@ def clocks(directory):
 
 
 def lengthen(path, seconds):
-    """A file that says how long, by its size in milliseconds."""
+    """Make a file longer, or shorter: its size is a time in milliseconds."""
     with open(path, 'ab') as file:
         file.truncate(max(0, os.fstat(file.fileno()).st_size + int(seconds * 1000)))
 
@@ -59,12 +59,12 @@ class Mount:
         self.directory = f'{directory}/mount{number}'
         self.log_path = self.directory + '.log'
         self.process = None            # the keeper
-        self.deaths = []               # of those that nobody killed
+        self.deaths = []               # exit statuses of keepers that ended by themselves
         self._lock = threading.Lock()
         os.mkdir(self.directory)
 
     def take_in_hand(self):
-        """For one fault at a time; to be followed by in_hand()."""
+        """Reserve the mount for one fault; if this returns true, in_hand() has to follow."""
         return self._lock.acquire(blocking=False)
 
     @contextlib.contextmanager
@@ -92,7 +92,7 @@ class Mount:
         return self.process is not None and self.process.poll() is None
 
     def daemons(self):
-        """Its pid; none, if the keeper has none at the moment."""
+        """The daemon's pid in a list, or none if the keeper has no daemon at the moment."""
         return _children(self.process.pid)
 
     def _signal_daemon(self, number):
@@ -107,14 +107,14 @@ class Mount:
             self._signal_daemon(signal.SIGCONT)
 
     def guards(self):
-        """The daemon's guardian, if it has one. It stays when another daemon goes on, and is then
-        nobody's child."""
+        """The daemon's guardian, if the daemon has started one. When another daemon goes on, the
+        guardian stays, but is not a child of that daemon."""
         return [guard for pid in self.daemons() for guard in _children(pid)]
 
     @contextlib.contextmanager
     def machine_paused(self):
-        """Nothing of it runs, nor do its clocks, but for the wall clock; its users are
-        elsewhere."""
+        """The mount's processes and its clocks stand still, except the wall clock. The workers
+        go on."""
         began, guards = time.monotonic(), self.guards()
         for pid in guards:
             _signal(pid, signal.SIGSTOP)
@@ -132,12 +132,12 @@ class Mount:
             self._signal_daemon(signal.SIGUSR2)
 
     def reloads(self):
-        """How often another one has taken over."""
+        """How often a reload was done."""
         return self.log().count('has taken over from') - self.adoptions()
 
     def crash(self):
-        """The daemon is killed; whether another one goes on. Not if the lease was over, or if it
-        happened too often."""
+        """Kill the daemon; return whether another one goes on. None does if the lease was over, or
+        after too many crashes."""
         if not self.running():
             return False
         before = self.adoptions()
@@ -150,7 +150,7 @@ class Mount:
         return self.log().count(_ADOPTION)
 
     def kill(self):
-        """First the keeper, so that nobody goes on."""
+        """Kill the keeper first, so that no other daemon goes on."""
         if not self.running():
             self.deaths.append(self.process.returncode)
         ends = [os.pidfd_open(pid) for pid in self.daemons()] if self.running() else []
@@ -166,7 +166,7 @@ class Mount:
         return os.path.join(self.directory, *parts)
 
     def unmount(self):
-        """Take it off properly; what is wrong with that, or None."""
+        """Unmount it; return what went wrong, or None."""
         if not self.running():
             return f'the daemon of mount {self.number} is dead: {self.process.returncode}'
         subprocess.run(['fusermount3', '-u', self.directory], check=False)

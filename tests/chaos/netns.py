@@ -41,7 +41,7 @@ class Network:
         return _address(host)
 
     def prefix(self, host):
-        """What runs a command on that host, under the pid it was started with."""
+        """The words in front of a command that run it on this host; its pid stays the same."""
         pid = self.hosts[host]
         return ['nsenter', f'--net=/proc/{pid}/ns/net', '--'] if pid else []
 

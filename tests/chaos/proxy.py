@@ -10,8 +10,8 @@ Two kinds of faults:
             network does that loses packets (TCP sends them again later, in order,
             and all at once); delay() makes every frame late; refuse() turns new
             connections away.
-  shots     hit one request of a given kind: the connection is cut before it is
-            forwarded, in the middle of it, after it was applied but before its
+  shots     hit one request of a given kind: the connection is cut before the request
+            is forwarded, in the middle of it, after it was applied but before its
             answer, or in the middle of the answer.
 
 A fault is counted when it has hit something, not when it was asked for.
@@ -35,7 +35,7 @@ _LOOK = 0.02       # how soon a gate that was opened early is noticed
 
 
 class Gate:
-    """What one direction of a link lets through."""
+    """The state of one direction of a link: open, closed for a time, or slow for a time."""
 
     def __init__(self):
         self.closed_until = 0.0
@@ -173,7 +173,7 @@ class Connection:
                 if not whole:
                     return
 
-    # Both: true to pass the frame on, false to cut in the middle of it, or cut.
+    # Both return true to pass the frame on, false to cut in the middle of it; or they cut first.
 
     def _request(self, frame):
         if not self.up_started:
@@ -227,7 +227,7 @@ class Proxy:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
 
     def link(self, name, address, port=0):
-        """A new link; `name` is what it is found by."""
+        """A new link, which is found under `name`."""
         link = self.links[name] = Link(self, name, address)
         link.port = self.run(self._listen(link, port))
         return link

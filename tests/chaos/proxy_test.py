@@ -102,7 +102,7 @@ class ProxyTest(unittest.TestCase):
             self.assertEqual(3 in self.server.seen, applied[shot], shot)
             self.assertEqual(len(client.raw) > length, shot == 'half-answer', shot)
             self.assertEqual(self.proxy.fired[f'{shot}: create'], 1)
-            # Once only.
+            # A shot hits only once.
             self.assertEqual(Client(self.link).ask(4, CREATE), 4)
 
     def test_shot_runs_out(self):
@@ -124,7 +124,7 @@ class ProxyTest(unittest.TestCase):
         self.link.hold('down', 0.3)
         start = time.monotonic()
         client.send(1, CREATE)
-        while not self.server.seen:    # applied long before it is answered
+        while not self.server.seen:    # the server applies it long before the answer
             self.assertLess(time.monotonic() - start, 0.25)
         self.assertEqual(client.answer(), 1)
         self.assertGreaterEqual(time.monotonic() - start, 0.3)
@@ -166,4 +166,4 @@ class ProxyTest(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(warnings='ignore')   # sockets are left to the end of the process
+    unittest.main(warnings='ignore')   # sockets stay open until the process ends

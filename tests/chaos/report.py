@@ -14,7 +14,7 @@ def _table(title, counter):
 
 def show(args, took, faults, proxy, result):
     print(f'seed {args.seed}, {args.seconds:g} s of faults, {took:.0f} s in all')
-    # The shots among the faults were only armed; those that hit come from the proxy.
+    # The faults count shots that were armed; the proxy counts shots that have hit.
     hits = collections.Counter({f'hit, {name}': number for name, number in proxy.fired.items()})
     hits['frames held back'], hits['frames delayed'] = proxy.held, proxy.late
     _table(f'faults ({sum(faults.values())})', faults)

@@ -44,13 +44,13 @@ TRACKS = {
     'operator': {'evict': (8, 0.0, 0.1), 'lock-remade': (1, 0.0, 0.5)},
 }
 
-# How many of a track there are, and the mean of the seconds between the end of a
-# fault and the next one on it.
+# The number of tracks of a kind, and the mean of the seconds between the end of a fault
+# and the next fault on its track.
 _TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'worker': (1, 1.5),
            'operator': (1, 0.8)}
 
 
-# Only when they are asked for.
+# These come only when they are asked for.
 _CRASHES = ('daemon-crash',)
 
 

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""stores.py - what the locks protect: two counters, of two ways of being careful.
+"""stores.py - what the locks protect: counters, in two kinds of stores.
 
-Plain: a number in a file. Whoever writes last wins, so only the lock keeps
-updates from being lost.
+Plain: a number in a file. The last write wins, so only the lock keeps updates from
+being lost.
 
-Fenced: a log of small records, refusing the tokens of those who held before the
-latest: whoever writes may not be older than any other, who shares not older than one
-who held alone. A read shows its token too, or an older holder could slip in between
-a read and the write that goes with it. The check and the record are one step under a
-lock of the store's own. A record is one write of a few bytes: a writer that is killed
-leaves all of it or nothing, so the log knows of every accepted increment.
+Fenced: a log of small records. It refuses the tokens of former holders: the token of
+an exclusive holder may not be smaller than any before it, the token of a sharer not
+smaller than that of an exclusive holder. A read shows its token, too; otherwise an
+older holder could come between a read and the write that belongs to it. The check and
+the record are one step under a lock of the store's own. A record is one write of a few
+bytes: a writer that is killed leaves all of it or nothing, so the log has every
+accepted increment.
 """
 
 import fcntl
 import os
 import struct
 
-# R, W or S (a read by one that shares), token, value; the largest token of those that
-# held alone, and of those that shared, this record's included
+# R, W or S (a read by a sharer), token, value; the largest token of exclusive holders,
+# and of sharers, including the token of this record
 _RECORD = struct.Struct('<cqqqq')
 
 
@@ -29,7 +30,7 @@ class Plain:
         return int(os.pread(self.fd, 32, 0) or b'0')
 
     def write(self, value):
-        # Of one length, so that a smaller number leaves nothing of a larger one.
+        # All numbers have one length, so that a smaller one leaves nothing of a larger one.
         os.pwrite(self.fd, b'%020d' % value, 0)
 
 
@@ -45,7 +46,7 @@ class Fenced:
         return _RECORD.unpack(os.pread(self.fd, _RECORD.size, at))[2:]
 
     def _step(self, kind, token, value=None):
-        """The value after it, or None: refused."""
+        """Append a record. Returns the value after it, or None if the store refuses it."""
         fcntl.lockf(self.fd, fcntl.LOCK_EX)
         try:
             last, alone, shared = self._last()

@@ -2,19 +2,19 @@
 """taker.py - takes locks, uses them, and writes down all it sees.
 
 It takes a lock by one of the doors, shows its token to the fenced store and
-increments the stores, and gives the lock back. It believes nothing: that it
-holds the lock is true only where a check of the descriptor said so.
+increments the stores, and gives the lock back. It counts a lock as held only where
+a check of the descriptor has said so.
 
-Manners of using the plain counter:
+Manners of using the plain counters:
   careful   looks at the descriptor now and then and right before it writes, and
             gives up on EIO
   naive     reads, works, writes, as most scripts do
-  probing   as naive, but threads look at the descriptor all the time, those before
-            still unanswered or not: who asks a stopped daemon after the lock has
-            passed on must not be told that it holds it
-The fenced store is written even when the lock is lost: to refuse that is its job.
-Who shares the lock looks at the counters again and again: they must not change.
-What is held by several at a time, a lock with slots, protects nothing here.
+  probing   as naive, but threads look at the descriptor again and again, also while
+            earlier looks have no answer: a look that asks a stopped daemon, after the
+            lock has passed on, must not be told that the lock is held
+The fenced store is written even when the lock is lost: the store has to refuse that.
+A sharer of the lock looks at the counters again and again: they must not change.
+A lock with slots, which several may hold at a time, protects nothing here.
 """
 
 import contextlib
@@ -36,19 +36,19 @@ import stores
 from harness import libc, raw_open
 from history import now
 
-DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT)   # the daemon, for now
-_CHILDREN = 0.05       # of the holds see one
+DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENOENT)   # the daemon may be dead for now
+_CHILDREN = 0.05       # the part of the holds that start a child
 _WORD = {'exclusive': fcntl.LOCK_EX, 'shared': fcntl.LOCK_SH}
 
 
 def raw_flock(fd, operation):
-    """flock(2) itself: Python's own goes on after EINTR."""
+    """flock(2) itself: fcntl.flock() goes on after EINTR."""
     if libc.flock(fd, operation) < 0:
         raise OSError(ctypes.get_errno(), 'flock')
 
 
 def close(fd):
-    """It is closed, whatever a daemon that is dead says."""
+    """Close the descriptor. It is closed also if a dead daemon causes an error."""
     with contextlib.suppress(OSError):
         os.close(fd)
 
@@ -58,7 +58,7 @@ class Lost(Exception):
 
 
 class Taker:
-    stores = {}        # all of the process: a crowd has many
+    stores = {}        # of all takers of the process: a crowd has many
 
     def __init__(self, args, name, seed):
         self.args = args
@@ -76,14 +76,14 @@ class Taker:
     # ---- single steps, each written down ----
 
     def open(self, lock, door, interrupt=0.0):
-        """True: held."""
+        """Open a door. Returns whether the lock is held."""
         mode = 'shared' if door.startswith('shared') else 'exclusive'
         self.log.write('open', lock=lock, door=door, mode=mode, signal=interrupt > 0, c=now())
         path = f'{self.args.mount}/{lock}/{door}'
         return self._take(lock, mode, interrupt, lambda: raw_open(path, os.O_RDWR))
 
     def flock(self, lock, mode, at_once=False, interrupt=0.0):
-        """The same by flock(2); of a lock that is held: a conversion, which gives it back."""
+        """The same by flock(2). For a held lock this is a conversion, which first gives it back."""
         if self.fd is not None:
             self.log.write('release', c=now())
         self.log.write('open', lock=lock, door='flock', mode=mode, at_once=at_once,
@@ -96,7 +96,7 @@ class Taker:
             try:
                 raw_flock(fd, _WORD[mode] | (fcntl.LOCK_NB if at_once else 0))
             except OSError:
-                # Nothing is left of the former one, whatever the call gave.
+                # Nothing is left of the former lock, whatever the error.
                 self.fd = None
                 close(fd)
                 raise
@@ -107,8 +107,8 @@ class Taker:
 
     def _take(self, lock, mode, interrupt, call):
         self.lock, self.mode, self.by_flock = lock, mode, False
-        # No handler of Python's raises, and libc's calls are made directly: a success
-        # is never forgotten, what is interrupted never repeated.
+        # No Python handler of a signal raises, and libc's calls are made directly: no success
+        # is forgotten, and no interrupted call is repeated.
         if interrupt:
             signal.setitimer(signal.ITIMER_REAL, interrupt)
         c = now()
@@ -127,7 +127,7 @@ class Taker:
         return True
 
     def check(self, how='read'):
-        """Is the lock still ours? If not: Lost, after making sure of `for ever`."""
+        """Raise Lost if the lock is lost, after more checks, which must not succeed either."""
         if not self._check(how):
             for again in ('read', 'write', 'poll') + (('flock',) if self.by_flock else ()):
                 self._check(again)
@@ -188,7 +188,7 @@ class Taker:
         self.log.write('write', store=name, value=value, checked=self.last_ok, c=c, r=now())
 
     def count_value(self):
-        """Counts in the file `value`; False: the lock is lost, it says."""
+        """Count in the file `value`. False if its error says that the lock is lost."""
         code, number, c = 0, None, now()
         try:
             fd = os.open(f'{self.args.mount}/{self.lock}/value', os.O_RDWR)
@@ -211,14 +211,14 @@ class Taker:
 
     @staticmethod
     def child():
-        """Another program runs meanwhile, as in most scripts: exec closes what is open here."""
+        """Run another program meanwhile, as most scripts do: exec closes the open files."""
         os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)
 
     def work(self, seconds, each=lambda: None):
         deadline = time.monotonic() + seconds
         if self.random.random() < _CHILDREN:
             self.child()
-        # A long hold ends early when all come to an end.
+        # A long hold ends early when the run comes to its end.
         while (left := deadline - time.monotonic()) > 0 and not os.path.exists(self.args.finish):
             time.sleep(min(left, 0.05))
             each()
@@ -286,7 +286,7 @@ class Taker:
     # ---- the end ----
 
     def take_each(self, locks):
-        """Each once more, now that nothing is in the way."""
+        """Take each lock once more, after the faults."""
         for lock in locks:
             c = now()
             while not self.open(lock, 'lock'):

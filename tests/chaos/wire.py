@@ -4,7 +4,7 @@
 Everything is a frame: four bytes of length, then that many bytes. The first
 frame of either direction is the handshake; after it a request begins with its
 xid and type, an answer with the xid of its request. Negative xids are pings,
-watch events and the like, which have no request to be told apart by.
+watch events and the like, which cannot be told apart by their xids.
 """
 
 import struct
@@ -13,7 +13,7 @@ _LENGTH = struct.Struct('>i')
 _REQUEST = struct.Struct('>ii')
 _FRAME_MAX = 64 << 20
 
-# What faults aim at. Both creates are one kind; `set` is mostly heartbeats.
+# The requests that faults aim at. Both creates are one kind; most `set` are heartbeats.
 KINDS = {1: 'create', 15: 'create', 2: 'delete', 14: 'multi', 5: 'set'}
 
 
@@ -42,7 +42,7 @@ class Splitter:
 
 
 def request(frame):
-    """(xid, kind) of a request; the kind is None for those of no interest."""
+    """(xid, kind) of a request; the kind is None if no fault aims at it."""
     if len(frame) < 12:
         return None, None
     xid, number = _REQUEST.unpack_from(frame, 4)

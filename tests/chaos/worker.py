@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """worker.py - a user of the locks, of one of four roles:
 
-  worker   takes now this lock and now that one, by all doors
+  worker   takes various locks, by various doors
   sentry   holds a slow lock for seconds at a time
   crowd    many threads that take locks in bursts, see crowd.py
   asker    takes nothing: asks about the locks all the time, and keeps files open
@@ -19,8 +19,8 @@ from taker import Taker, close
 
 
 def limited(door, rng):
-    """Some may hold the lock only for so long, which may be shorter than their work; some keep it for
-    longer than they work."""
+    """Some doors get a longest time, which may be shorter than the work; some get a least time,
+    which may be longer."""
     limits = [f'{word}={rng.randint(20, most)}ms' for word, most in (('most', 300), ('least', 200))
               if rng.random() < 0.04]
     if len(limits) == 2:    # they may contradict each other
@@ -30,8 +30,8 @@ def limited(door, rng):
 
 class Worker(Taker):
     def patrol(self):
-        """Holds so long that a fault of any length fits in, and another one waits to
-        take over as soon as ZooKeeper lets it."""
+        """Hold so long that a fault of any length fits in, while another sentry waits to
+        get the lock as soon as ZooKeeper gives it away."""
         rng = self.random
         lock = rng.choice(self._named('slow'))
         way = rng.choices(('lock', 'shared', 'flock'), (6, 2, 2))[0]
@@ -101,7 +101,7 @@ class Worker(Taker):
         kept = []
         while not os.path.exists(self.args.finish):
             for _ in range(self.random.randrange(100)):
-                with contextlib.suppress(OSError):   # faults come
+                with contextlib.suppress(OSError):   # by faults
                     self.ask_something(kept)
             time.sleep(self.random.uniform(0.0, 0.2))
         for fd in kept:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Mutants of mutate.py that no fast test can notice, and why: the file, the function, what was
-changed, the line (as it is in the mutant; if something was dropped, as it was), the reason."""
+"""Mutants of mutate.py that no fast test can notice, and why. A row: the file, the function, the
+change, the line (from the mutant, or from the engine if something was dropped), the reason."""
 
 MEMORY = 'only where there is no memory, which tests/oom looks at'
 

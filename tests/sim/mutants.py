@@ -4,14 +4,13 @@
 lockcore/, and the simulation, or a unit test, has to notice.
 
     mutants.py [--jobs N] [--every N] [NAME...]
-    mutants.py --stale    # only whether each of them still applies
+    mutants.py --stale    # checks only whether all mutants still apply
 
-A row of the table names the rule (lockcore/README.md), the file, a text that stands there exactly
-once (or, where that file does not have it any more, exactly once in all of lockcore/), what
-replaces it, and who has to find out: seeds of the simulation of one profile from
-a first one on (a little before the first seed that does, to be quick; any of the
-next thousands will do), or a unit test. Whatever convicts a mutant must acquit the
-engine as it is."""
+A row of the table has the number of the rule (lockcore/README.md), the name of the mutant, the
+file, a text that is there exactly once (or, if the file does not have it any more, exactly once
+in all of lockcore/), its replacement, and the judge: a unit test, or the simulation, with a
+profile and a first seed. That seed is a little before one that notices, to save time; one of the
+next thousands has to notice. The engine without a change must pass the same judges."""
 
 import argparse
 import collections
@@ -28,7 +27,7 @@ sys.dont_write_bytecode = True
 from works import ROOT, Works, compile_file, find, read, run, stem
 
 SEEDS = 20000      # tried at most for each mutant
-SECONDS = 100      # so long, too
+SECONDS = 100      # at most for each mutant
 
 Mutant = collections.namedtuple('Mutant', 'rule name edits judge')
 Sim = collections.namedtuple('Sim', 'profile first')
@@ -70,7 +69,7 @@ ADOPT = unit('tests/sim/test_adopt.c')
 ADOPT_CHANGED = unit('tests/sim/test_adopt_changed.c')
 KILLED = unit('tests/sim/test_killed.c')
 OUTBOX = unit('tests/layer/outbox.c')
-# The engine's files, as they are.
+# The texts of the engine's files, without a change.
 TEXTS = {}
 
 # ---- 1: evidence ----
@@ -642,7 +641,7 @@ mutant(17, 'adopted_without_asking', 'entry.c',
        '\tentry->claimed = number;\n\tsend_claim(entry, znode);',
        '\tentry->claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lc->session->id, .czxid = 1}, false);\n\tevents_of(entry)->changed(entry);',
        sim('cuts'))
-# Others make entries with our UUIDs.
+# Other clients make entries with the engine's UUIDs.
 mutant(31, 'own_by_the_uuid', 'entry.c',
        'return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;',
        'return !entry->gone;',
@@ -1350,15 +1349,15 @@ mutant(40, 'takers_of_the_future', 'state.c',
 
 @functools.lru_cache(maxsize=None)
 def pattern(old):
-    """Finds a text however its lines are broken."""
+    """An expression that finds a text wherever its lines are broken."""
     words = [re.escape(word) for word in old.split()]
     return re.compile((r'(?<=\s)' if old[0].isspace() else '') + r'\s+'.join(words)
                       + (r'(?=\s)' if old[-1].isspace() else ''))
 
 
 def find_text(texts, name, file, old):
-    """The file that has `old` exactly once: the one that the row names, or, if that one does not
-    have it, the only other."""
+    """The file that has `old` exactly once: the file in the row, or, if that one does not have it,
+    the only other one."""
     count = len(pattern(old).findall(texts.get(file, '')))
     places = [file] * count or [other for other in texts for _ in pattern(old).findall(texts[other])]
     if len(places) == 1:
@@ -1368,7 +1367,7 @@ def find_text(texts, name, file, old):
 
 
 def edited(texts, this):
-    """The files that a mutant changes, and what stands in them then."""
+    """The files that a mutant changes, and their new texts."""
     changed = {}
     for file, old, new in this.edits:
         now = {**texts, **changed}
@@ -1382,11 +1381,11 @@ def link(works, judge, replaced, name):
 
 
 def mutate(works, this):
-    """Compiles the files that it changes, and links."""
+    """Compiles the files that the mutant changes, and links."""
     place = f'{works.directory}/{this.name}.d'
     changed, engine = edited(TEXTS, this), ROOT + '/lockcore'
     touched = changed
-    if any(file.endswith('.h') for file in changed):   # then each file may see it
+    if any(file.endswith('.h') for file in changed):   # then any file may include it
         changed, engine = {**TEXTS, **changed}, place
         touched = works.engine
     os.mkdir(place)
@@ -1404,7 +1403,7 @@ def mutate(works, this):
 # ---- judging ----
 
 def stale():
-    """What is wrong with each of them that does not apply, before anything is compiled."""
+    """A complaint for each mutant that does not apply, without compiling anything."""
     words = [f'{this.name} is stale: there is no {this.judge.source}' for this in MUTANTS
              if isinstance(this.judge, Unit) and not os.path.exists(f'{ROOT}/{this.judge.source}')]
     for this in MUTANTS:
@@ -1421,7 +1420,7 @@ def sim_command(program, judge, last):
 
 
 def convict(program, judge):
-    """How it was caught, and by which seed; or None."""
+    """How the mutant was caught, and by which seed; or None."""
     if isinstance(judge, Unit):
         try:
             done = run([program], timeout=SECONDS)
@@ -1456,7 +1455,7 @@ def examine(works, this):
 
 
 def acquit(works, pool, verdicts):
-    """The engine as it is, by the same judges: a list of complaints."""
+    """The engine without a change before the same judges: a list of complaints."""
     ranges, jobs = collections.defaultdict(list), []
     program = None
     for this, caught in verdicts:

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How much do the fast tests notice? Small mutants of lockcore/ are made at random, and each is put
-to some ten seconds of tests: those of single layers, the unit tests, and the first seeds of the
+"""How much do the fast tests notice? Small mutants of lockcore/ are made at random, and each has to
+pass some ten seconds of tests: those of single layers, the unit tests, and the first seeds of the
 simulation.
 
     mutate.py [--count N] [--seed N] [--jobs N] [--file NAME]... [--list]
 
 A mutant differs from the engine in one place: a condition is negated, && stands for || or < for
-<=, true for false, + for -, or a call or an assignment is left out. The places are found in the
-source as it is, by its tokens. It prints how each mutant was noticed, then the survivors and
-the share. A survivor is a rule without a test, or a change that makes no difference: those that
-are known to make none are in equivalent.py, each with its reason.
+<=, true for false, + for -, or a call or an assignment is left out. The program finds the places
+by the tokens of the source. It prints how each mutant was noticed, then the survivors and the
+share of the noticed ones. A survivor is a rule without a test, or a change that makes no difference: equivalent.py
+has the changes that are known to make none, each with its reason.
 
-mutants.py is the other way round: rules by name, each with the test that has to miss it."""
+mutants.py goes the other way: it takes out rules by name, and names the test that has to fail."""
 
 import argparse
 import collections
@@ -30,14 +30,14 @@ sys.dont_write_bytecode = True
 from equivalent import EXPLAINED
 from works import ROOT, Works, compile_file, engine_sources, find, read, run, stem
 
-SEEDS = '1..600'   # of the simulation: some seconds, and a range goes over all profiles
-HANGS = 40         # so many seconds of the processor are for ever
+SEEDS = '1..600'   # of the simulation: some seconds; such a range has seeds of all profiles
+HANGS = 40         # a test that needs more seconds of the processor counts as hanging
 MEMORY = 2 << 30
 
 Token = collections.namedtuple('Token', 'kind text start')
 Site = collections.namedtuple('Site', 'file line what start end new')
 
-# ---- where ----
+# ---- places ----
 
 TOKENS = re.compile(r'''
     (?P<comment> /\*.*?\*/ | //[^\n]* )
@@ -55,7 +55,7 @@ OTHER = {'&&': '||', '||': '&&', '<': '<=', '<=': '<', '>': '>=', '>=': '>', '==
          '+': '-', '-': '+', '+=': '-=', '-=': '+=', '++': '--', '--': '++',
          'true': 'false', 'false': 'true'}
 ASSIGNS = {'=', '+=', '-=', '*=', '/=', '%=', '&=', '|=', '^=', '<<=', '>>='}
-# What they leave out no test of behaviour can see: a check, a line of the log, memory that leaks.
+# No test of behaviour can see that such a call is missing: a check, a line of the log, a leak.
 UNSEEN = {'assert', 'lc_report', 'free'}
 
 
@@ -65,7 +65,7 @@ def tokens_of(text):
 
 
 def closing(tokens, i):
-    """Of the parenthesis at i."""
+    """The index of the parenthesis that closes the one at i."""
     depth = 0
     for k in range(i, len(tokens)):
         depth += {'(': 1, ')': -1}.get(tokens[k].text, 0)
@@ -80,7 +80,8 @@ def is_binary(tokens, i):
 
 
 def statement_end(tokens, i):
-    """Its semicolon, if it begins with a plain name: no declaration does."""
+    """The index of the semicolon that ends the statement at i; None if a brace or a parenthesis
+    ends it."""
     depth = 0
     for k in range(i, len(tokens)):
         text = tokens[k].text
@@ -93,7 +94,8 @@ def statement_end(tokens, i):
 
 
 def dropped(tokens, i):
-    """What kind of statement begins at i, and its semicolon; or None."""
+    """The kind of the statement at i, and the index of its semicolon; None if it is neither a call
+    nor an assignment. Declarations are not."""
     end = statement_end(tokens, i)
     if end is None or tokens[i].kind != 'word' or tokens[i].text in UNSEEN:
         return None
@@ -146,7 +148,8 @@ def sites_of(path):
 
 
 def changed_line(texts, site):
-    """The first line, without its indentation: as it was, if something is dropped, else as it is."""
+    """The first line, without its indentation: of the engine if something is dropped, else of the
+    mutant."""
     text = texts[site.file]
     if not site.what.startswith('dropped'):
         text = text[:site.start] + site.new + text[site.end:]
@@ -158,13 +161,13 @@ def shown(texts, site):
 
 
 def key_of(texts, site):
-    """As the rows of equivalent.py begin."""
+    """The first columns of a row of equivalent.py."""
     function = FUNCTION.findall(texts[site.file], 0, site.start)[-1]
     return site.file, function, site.what, changed_line(texts, site)
 
 
 def explain(texts, site):
-    """Why nobody can notice it, or None."""
+    """The reason why no test can notice the mutant, or None."""
     key = key_of(texts, site)
     return next((row[-1] for row in EXPLAINED if row[:-1] == key), None)
 
@@ -176,7 +179,7 @@ def check_explained(texts, sites):
             sys.exit(f'equivalent.py is out of date: no such mutant: {row[:-1]}')
 
 
-# ---- what notices ----
+# ---- tests ----
 
 def limit():
     resource.setrlimit(resource.RLIMIT_CPU, (HANGS, HANGS + 1))
@@ -185,7 +188,7 @@ def limit():
 
 
 def trial(command):
-    """What is wrong, or None. Whether the machine is busy makes no difference."""
+    """How the command fails, or None. The load of the machine makes no difference."""
     done = run(command, preexec_fn=limit)
     if done.returncode == 0:
         return None
@@ -200,7 +203,7 @@ def trial(command):
 
 
 def notice(works, replaced, name):
-    """By which test, and what it says; or None."""
+    """The first test that fails, and its message; or None."""
     for unit in works.units:
         word = trial([works.link(unit, replaced, name)])
         if word:
@@ -210,7 +213,7 @@ def notice(works, replaced, name):
 
 
 def examine(works, texts, site, number):
-    """How it was noticed, '' if it was not, None if it is no program."""
+    """How the mutant was noticed; '' if it was not; None if it does not compile."""
     name, text = f'mutant-{number}', texts[site.file]
     source = f'{works.directory}/{name}-{site.file}'
     with open(source, 'w', encoding='utf-8') as stream:
@@ -225,14 +228,14 @@ def examine(works, texts, site, number):
 
 
 def is_of_engine(path):
-    """A test that includes headers of lockcore/ and of tests only. (order.h is in fs/, too.)"""
+    """Whether a test includes unit.h and headers of lockcore/ only. (order.h is in fs/, too.)"""
     names = re.findall(r'^#include "(.*)"', read(path), re.M)
     return all(os.path.exists(f'{ROOT}/lockcore/{name}') or name == 'unit.h' for name in names) and \
         not any(os.path.exists(f'{ROOT}/fs/{name}') for name in names)
 
 
 def judges():
-    """The tests that need a second at most, of lockcore/ only; the quickest come first."""
+    """The tests of lockcore/ alone that need a second at most; the quickest come first."""
     own = [stem(path) for path in find('tests/unit/*.c') if is_of_engine(path)]
     layers = [path for path in find('tests/layer/*.c') if stem(path) not in ('rig', 'takers')]
     return [os.path.relpath(path, ROOT) for path in layers] + \
@@ -243,7 +246,7 @@ def judges():
 # ---- the course ----
 
 def examine_some(works, pool, texts, sites, count):
-    """(site, how) of `count` of them that can be compiled, in their order."""
+    """Yields (site, how it was noticed) for the first `count` sites whose mutants compile."""
     sites, numbers, running = iter(sites), itertools.count(), collections.deque()
     while count > 0:
         for site in itertools.islice(sites, min(count, 16) - len(running)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compiles the engine and what judges it once, and links them again with some of the engine's
-files replaced: for mutants.py and mutate.py."""
+"""Compiles the engine and its tests once, and links them again with some of the engine's files
+replaced: for mutants.py and mutate.py."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ def run(command, **options):
 
 
 def compile_file(source, target, engine=ROOT + '/lockcore'):
-    """`engine`: where the headers of lockcore/ are."""
+    """`engine`: the directory with the headers of lockcore/."""
     folders = [engine, ROOT + '/tests/unit', ROOT + '/tests/world', os.path.dirname(source)]
     done = run([*CC, *FLAGS, *['-I' + folder for folder in folders], '-c', source, '-o', target])
     if done.returncode:
@@ -39,13 +39,13 @@ def find(pattern):
 
 
 def engine_sources():
-    """All but the port to ZooKeeper, which the ensemble in memory stands in for."""
+    """All files but the port to ZooKeeper: the ensemble in memory takes its place."""
     return [path for path in find('lockcore/*.c') if 'zookeeper' not in stem(path)]
 
 
 class Works:
-    """All that is compiled, in one temporary directory. `units`: tests with a main() of their
-    own, as paths from the root of the repository."""
+    """The compiled files, in one temporary directory. `units`: tests with a main() of their own,
+    as paths from the root of the repository."""
 
     def __init__(self, directory, units):
         self.directory = directory
@@ -67,8 +67,8 @@ class Works:
         run(['ar', 'rcs', self.world, *[objects[path] for path in world]])
 
     def link(self, unit, replaced, name):
-        """The simulation, or, if `unit` is not None, that test; `replaced`: objects by the names
-        of the engine's files."""
+        """Links the simulation, or, if `unit` is not None, that test. `replaced`: other objects for
+        some of the engine's files, by the names of these files."""
         program = f'{self.directory}/{name}'
         judge = [self.units[unit]] if unit else self.simulation
         engine = {**self.engine, **replaced}.values()

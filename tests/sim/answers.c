@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * answers.c - each error has a reason, and each answer is true at some moment since it was
- * asked for.
+ * answers.c - each error has a reason, and each answer was true at some moment since the
+ * question.
  */
 #include "judge.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- f: errors and their reasons ---- */
 
-/* When it asked, or after that; a create that was refused is final, and a try gives up. */
+/* The mount had trouble shortly before the taker asked, or later. */
 static bool had_trouble(const struct taker *taker)
 {
 	return mount_trouble(taker->mount) >= taker->took_us - AFTER_TROUBLE_US(taker->sim);
@@ -30,13 +30,13 @@ static void judge_refused(struct taker *taker, int err)
 	case -ESHUTDOWN:
 		wanted = status.state == LC_UNUSABLE || taker->mount->drained;
 		break;
-	case -EPROTO: /* what a follower that lags still shows is reason enough, as for EAGAIN */
+	case -EPROTO: /* an entry that a server which lags still shows is a reason */
 		wanted = taker->lock->incompatible_us >= taker->took_us - LAG_US;
 		break;
 	case -EHOSTUNREACH:
 		wanted = taker->wait_us == 0 && had_trouble(taker);
 		break;
-	case -ENOLCK: /* also where somebody has made the very node that it was to get */
+	case -ENOLCK: /* also when a copy has the very name that its entry was to get */
 		wanted = (sim->plan.weight[FAULT_REFUSE] && had_trouble(taker)) ||
 		         sim->plan.copies > 0;
 		break;
@@ -45,8 +45,8 @@ static void judge_refused(struct taker *taker, int err)
 		sim_violation(sim, "f: error %d for taker %d without a reason", err, taker->pid);
 }
 
-/* The lock that is there is not the one that was meant. Its removal may have come long before
- * the question that told of the former one: a server in trouble shows what was. */
+/* The present lock is not the one that the taker means. The removal of that one may have come long
+ * before the question that told of it: a server in trouble shows the past. */
 static bool meant_another(const struct taker *taker)
 {
 	const struct node *node = tree_find(&taker->sim->world.committed, taker->lock->path);
@@ -95,7 +95,7 @@ void judge_failed(struct taker *taker, int err)
 
 /* ---- questions ---- */
 
-/* All that the asked server has in the lock by now has to be in the answer. */
+/* All entries that the asked server has in the lock now have to be in the answer. */
 static void look_at_server(struct question *question)
 {
 	const struct wire *wire = &question->mount->host.wire;
@@ -128,14 +128,14 @@ void judge_asking(struct question *question)
 		                       !judge_entry(&sim->world.committed, taker);
 }
 
-/* Changes that a server in trouble may not know of yet. */
+/* A state that ended then ended too early: even a server that lags could not show it. */
 static bool too_late(const struct question *question, int64_t us)
 {
 	return us < question->asked_us - LAG_US &&
 	       mount_trouble(question->mount) < question->asked_us - LAG_US;
 }
 
-/* One of those came before the question was put. */
+/* One of the entries behind the taker came well before the question, and surely waits. */
 static bool waiter_behind(const struct question *question)
 {
 	struct sim *sim = question->sim;
@@ -169,7 +169,7 @@ static void judge_waiters(struct question *question)
 		              taker->pid);
 }
 
-/* Of those questions that a lock or a holder answers. */
+/* Whether this error has a reason, for the kinds of question from Q_CONFIRM on. */
 static bool may_fail(const struct question *question, int err)
 {
 	struct sim *sim = question->sim;
@@ -178,7 +178,7 @@ static bool may_fail(const struct question *question, int err)
 	switch (err) {
 	case -EHOSTUNREACH:
 		return true;
-	case -EBUSY: /* stopped before it could be asked */
+	case -EBUSY: /* the mount was stopped before it could send the question */
 		return mount_trouble(question->mount) >= question->asked_us;
 	case -EACCES:
 		return question->mount->host.wire.refused;
@@ -259,7 +259,7 @@ static unsigned shape_of(const struct lc_entry *entry)
 	       (entry->of_mount ? SHAPE_OF_MOUNT : 0);
 }
 
-/* An entry is shown as holding exactly if it would hold, with so many slots. */
+/* The first entry that is shown as holding and would wait with so many slots, or the reverse. */
 static const struct lc_entry *shown_wrong(const struct lc_listing *listing, unsigned slots)
 {
 	struct crowd crowd = {0};
@@ -297,7 +297,7 @@ static bool shows(const struct lc_listing *listing, const char *name)
 	return false;
 }
 
-/* However many share an answer, it is none from before the question. */
+/* The answer may be shared with other questions, but it is not older than this one. */
 static void judge_freshness(struct question *question, const struct lc_listing *listing)
 {
 	struct sim *sim = question->sim;
@@ -333,7 +333,7 @@ void judge_listing(struct question *question, const struct lc_listing *listing)
 			              listing->locks[i - 1]);
 }
 
-/* Facts of an entry are its own, and not another's. */
+/* The facts that are told of an entry are its own. */
 void judge_entries(struct question *question, const struct lc_entry_info *infos, size_t count)
 {
 	struct sim *sim = question->sim;
@@ -345,7 +345,7 @@ void judge_entries(struct question *question, const struct lc_entry_info *infos,
 
 			if (strcmp(node->name, info->entry.znode) != 0 ||
 			    (sim->plan.copies && info->token < node->stat.czxid))
-				continue; /* or another one has its name since */
+				continue; /* or another node has its name since then */
 			if (info->token != node->stat.czxid ||
 			    info->session != node->stat.ephemeral_owner ||
 			    (info->entry.mode == LC_SHARED) !=

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fault.c - what breaks, where, and for how long. Every fault ends by itself;
- * faults_end_us is when the last one has.
+ * fault.c - faults, where they happen, and for how long. Every fault ends by
+ * itself; faults_end_us is the time when the last one has ended.
  */
 #include "sim.h"
 
@@ -36,7 +36,7 @@ static void stall_connection(struct mount *mount, enum fault_kind kind, int64_t 
 	struct conn *conn = mount->host.wire.conn;
 	int64_t until_us = mount->sim->agenda.now_us + duration_us;
 
-	/* Some never come back: a firewall that forgot the connection. */
+	/* Some stalls never end: a firewall has forgotten the connection. */
 	if (rng_chance(&mount->sim->rng, 150))
 		until_us = INT64_MAX / 2;
 	if (!conn)
@@ -47,7 +47,7 @@ static void stall_connection(struct mount *mount, enum fault_kind kind, int64_t 
 		conn_stall(conn, DOWN, until_us);
 }
 
-/* The server goes, and the mount cannot go to another one. */
+/* The server is cut off, and mostly the mount is stopped, so it cannot go to another one. */
 static void strand(void *ctx, uint64_t arg)
 {
 	struct mount *mount = ctx;
@@ -78,8 +78,8 @@ static void when_greeted(void *ctx, uint64_t tries)
 }
 
 /* The session is touched when the handshake comes to the leader. If the client
- * hears of it much later, and the leader hears no more of the client, then it
- * counts from which moment the lease is reckoned. */
+ * gets the answer much later, and the leader hears no more of the client, then the
+ * moment from which the lease is counted makes a difference. */
 static void greeting(struct mount *mount)
 {
 	break_connection(mount, FAULT_CUT);
@@ -88,7 +88,7 @@ static void greeting(struct mount *mount)
 	agenda_in(&mount->sim->agenda, 10000, when_greeted, mount, 1000);
 }
 
-/* Best while an answer is on its way: it is read when everything is over. */
+/* Best while an answer is on its way: the mount reads it after the pause. */
 static void stand_still(void *ctx, uint64_t tries)
 {
 	struct mount *mount = ctx;
@@ -124,14 +124,14 @@ static void inject(struct sim *sim, enum fault_kind kind)
 {
 	struct mount *mount = &sim->mounts[rng_below(&sim->rng, (uint64_t)sim->plan.mounts)];
 	int server = (int)rng_below(&sim->rng, (uint64_t)sim->plan.world.servers);
-	/* The leader has more to break. */
+	/* A fault of the leader does more harm. */
 	int target =
 		sim->world.leader >= 0 && rng_chance(&sim->rng, 300) ? sim->world.leader : server;
 	int64_t most_us = sim->plan.timeout_us * 3 / 2;
 	int64_t duration_us = rng_chance(&sim->rng, 300) ? rng_between(&sim->rng, 10000, most_us)
 	                                                 : rng_spread(&sim->rng, 10000, most_us);
 
-	/* The server of a holder is a better target than the rest. */
+	/* The server of a holder is a better target than others. */
 	if (sim->held && rng_chance(&sim->rng, 500)) {
 		mount = sim->held->mount;
 		target = server = mount->host.wire.cursor;
@@ -228,7 +228,7 @@ static void strike(void *ctx, uint64_t arg)
 	          strike, sim, 0);
 }
 
-/* A lie about speed: everything is slow, and nobody calls it a fault. */
+/* The lie slow_answers: everything is slow, but it does not count as a fault. */
 static void slow_down(void *ctx, uint64_t arg)
 {
 	struct sim *sim = ctx;

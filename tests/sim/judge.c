@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge.c - what must hold in every run. The judge sees the world as no client
- * can: what is proposed, what is committed, who was told what.
+ * judge.c - rules that must hold in every run. The judge sees more of the world than any
+ * client can: all proposals, all commits, and all that takers are told.
  *
- *   a  one holder: whoever may believe to hold has its entry in the ensemble, and
- *      nobody else believes so
- *   b  grants in the order of creation, past own leavers only
+ *   a  one holder: a taker that may believe to hold has its entry in the ensemble, and
+ *      no other taker believes so
+ *   b  grants come in the order of creation, past leavers of the same mount only
  *   c  fencing tokens rise
  *   d  no entry without a taker; nobody waits for a free lock
  *   e  each take and each call has one answer
- *   f  try and timed takes keep their time, errors have their reason
- *   g  lost only with a cause
+ *   f  tries and timed takes keep their time, errors have their reason
+ *   g  a lock is lost only with a cause
  */
 #include "judge.h"
 
@@ -31,7 +31,7 @@ void sim_violation(struct sim *sim, const char *format, ...)
 	trace("VIOLATION: %s", sim->violation);
 }
 
-/* ---- whose entry ---- */
+/* ---- the taker of an entry ---- */
 
 struct taker *judge_owner(struct sim *sim, struct node *node)
 {
@@ -40,7 +40,7 @@ struct taker *judge_owner(struct sim *sim, struct node *node)
 	return number >= 0 && number < sim->taker_count ? sim->all[number] : NULL;
 }
 
-/* The token that it has, whether or not its mount knows. */
+/* The taker's token, whether or not its mount knows it. */
 int64_t judge_find_token(const struct taker *taker)
 {
 	struct node *parent = tree_find(&taker->sim->world.committed, taker->lock->path), *node;
@@ -73,7 +73,7 @@ bool judge_works_on(const struct taker *taker)
 
 	if (taker->phase != T_LOST)
 		return false;
-	/* The evictor does not wait for ever. */
+	/* The evictor deletes the entry after a session timeout. */
 	if (marks_taken_away(taker) && now_us(taker->sim) - taker->marked_us >= most_us)
 		return false;
 	if (taker->forfeited)
@@ -97,7 +97,7 @@ bool judge_leaving(const struct taker *owner, const struct mount *mount)
 	       owner->life == mount->life && owner->phase != T_WAITING && owner->phase != T_HELD;
 }
 
-/* Or it is to take that one's place. */
+/* Or the taker replaces the holder of that entry. */
 bool judge_passes(const struct taker *taker, int pid)
 {
 	int number = pid - PID_BASE;
@@ -115,7 +115,7 @@ static void judge_evicted(struct taker *taker)
 	struct sim *sim = taker->sim;
 	int64_t since_us = later(taker->evicted_us, mount_trouble(taker->mount));
 
-	/* Nobody sees before it has contact; then the watch tells. */
+	/* A mount without contact sees nothing; with contact the watch tells. */
 	if (now_us(sim) - since_us > NOTICE_US)
 		sim_violation(sim, "a: taker %d was evicted and still holds %s", taker->pid,
 		              taker->lock->name);
@@ -124,8 +124,8 @@ static void judge_evicted(struct taker *taker)
 		sim_violation(sim, "a: taker %d was evicted, its lease never ends", taker->pid);
 }
 
-/* The entry of that one was deleted so shortly before this one's grant that the news was on its
- * way. */
+/* The entry of `evicted` was deleted so shortly before the grant of `taker` that the news was still
+ * on its way. */
 static bool news_was_under_way(const struct taker *evicted, const struct taker *taker)
 {
 	int64_t under_way_us = taker->sim->plan.evict_waiters ? NEWS_US : BRISK_US(taker->sim);
@@ -140,8 +140,8 @@ static bool evicted_as_holder(const struct taker *taker)
 	return news_was_under_way(taker, taker);
 }
 
-/* Evicted before a local hand-off made it a holder: nobody can have known, but until it is known
- * the leaver's entry has to stand guard. */
+/* The taker was evicted before a local hand-off made it a holder. Its mount could not know that;
+ * until it does the leaver's entry has to guard the lock. */
 static bool guarded(struct taker *taker)
 {
 	struct node *parent = tree_find(&taker->sim->world.proposed, taker->lock->path);
@@ -155,7 +155,7 @@ static bool guarded(struct taker *taker)
 	return false;
 }
 
-/* The guard was deleted, too: its mount hears of that as of any holder's entry. */
+/* The guard was deleted, too: the mount hears of that as with any holder's entry. */
 static bool guarded_so_far(const struct taker *taker)
 {
 	for (int i = 0; i < taker->sim->taker_count; i++) {
@@ -170,8 +170,8 @@ static bool guarded_so_far(const struct taker *taker)
 	return false;
 }
 
-/* Its entry was deleted while it waited, and another client's may have its name: that it is
- * another one no list of names can show. Who holds is told by reading it. */
+/* The taker's entry was deleted while it waited, and another client's node may have its name. No
+ * listing can show that; a holder's entry is read, and that shows it. */
 static bool stood_in(const struct taker *taker)
 {
 	return taker->sim->plan.copies && taker->evicted_us >= 0 &&
@@ -179,17 +179,17 @@ static bool stood_in(const struct taker *taker)
 	               NOTICE_US;
 }
 
-/* The holders of a lock at this moment, as they believe. */
+/* The takers that believe to hold a lock at this moment. */
 struct band {
-	struct taker *exclusive, *shared; /* the last one of them in the queue */
-	int count;                        /* exclusive */
+	struct taker *exclusive, *shared; /* the last ones in the queue */
+	int count;                        /* of the exclusive ones */
 };
 
 static void judge_band(struct band *band, struct taker *taker)
 {
 	struct taker **last = taker->mode == LC_SHARED ? &band->shared : &band->exclusive;
 
-	/* Both of one owner: that is one. */
+	/* A holder and its successor count as one. */
 	if (taker->replaced_by && taker->replaced_by->phase == T_HELD)
 		return;
 	if (!*last || (*last)->token < taker->token)
@@ -198,15 +198,15 @@ static void judge_band(struct band *band, struct taker *taker)
 	if (band->exclusive && band->shared)
 		sim_violation(taker->sim, "a: takers %d, exclusive, and %d, shared, both hold %s",
 		              band->exclusive->pid, band->shared->pid, taker->lock->name);
-	/* Each of them was let in with all those before it. */
+	/* The last holder was let in when all the others stood before it. */
 	if (band->count > 1 && band->count > (int)band->exclusive->most_slots)
 		sim_violation(taker->sim, "a: %d hold %s, among them taker %d; there were %u slots",
 		              band->count, taker->lock->name, band->exclusive->pid,
 		              band->exclusive->most_slots);
 }
 
-/* Nobody uses a lock of a machine that stands still, nor before it was asked whether it did;
- * and while that is not known nobody is told that it holds. */
+/* No lock is used on a machine that stands still, nor before the engine has asked whether it
+ * stood still; and while a mount is in doubt no taker is told that it holds. */
 static bool judge_unsure(struct taker *taker)
 {
 	struct mount *mount = taker->mount;
@@ -221,7 +221,7 @@ static bool judge_unsure(struct taker *taker)
 	return true;
 }
 
-/* It may not hold any more. */
+/* The taker's time limit is over. */
 static bool judge_overdue(const struct taker *taker)
 {
 	return taker->until_us <= host_clock_us(&taker->mount->host);
@@ -233,7 +233,7 @@ static void judge_holders(struct sim *sim)
 	bool over[MOUNTS_MAX] = {0};
 	struct taker *taker;
 
-	/* Without asking lc_holds(), from which the engine would learn it. */
+	/* Without a call of lc_holds(), which would make the engine notice the end of its lease. */
 	for (int i = 0; sim->held && i < sim->plan.mounts; i++) {
 		struct mount *mount = &sim->mounts[i];
 
@@ -297,7 +297,7 @@ static void judge_order(struct taker *taker)
 	              blocker ? blocker->name : "one that does not wait");
 }
 
-/* Those that share, or fill a slot each, come in any order. */
+/* Takers that share, or fill a slot each, come in any order. */
 static void judge_token(struct taker *taker)
 {
 	int64_t *last = taker->lock->last_token;
@@ -319,7 +319,7 @@ void judge_granted(struct taker *taker)
 
 	taker->granted_us = now_us(sim);
 	taker->granted_clock_us = host_clock_us(&taker->mount->host);
-	/* Evicted while it waited, or with an earlier session. */
+	/* Another entry of the taker was deleted, such as that of an earlier session. */
 	if (taker->evicted_token != taker->token)
 		taker->evicted_us = -1;
 	if (taker->mount->suspects)
@@ -334,7 +334,7 @@ void judge_granted(struct taker *taker)
 	if (!taker->mount->host.wire.proved && taker->mount->host.wire.state == WIRE_CONNECTED)
 		sim_violation(sim, "b: taker %d on %s is granted %s without a barrier", taker->pid,
 		              taker->mount->host.name, lock->name);
-	/* A taker that was evicted while its mount was stopped may be granted by an old listing. */
+	/* An old listing may grant a taker that was evicted while its mount was stopped. */
 	if (taker->evicted_us >= 0)
 		return;
 	if (!judge_entry(&sim->world.proposed, taker)) {
@@ -378,7 +378,7 @@ void judge_lost(struct taker *taker)
 	if (taker->mount->host.wire.state == WIRE_ENDED &&
 	    !world_session_alive(&sim->world, taker->mount->host.wire.session))
 		return;
-	/* Otherwise the lease must have run out for want of answers. */
+	/* Otherwise the lease must have ended, because answers did not come. */
 	if (!mount_lease_was_over(taker->mount, taker->granted_clock_us))
 		sim_violation(sim,
 		              "g: taker %d on %s has lost %s, and the lease was good all the time",
@@ -389,8 +389,8 @@ void judge_lost(struct taker *taker)
 
 void judge_step(struct sim *sim)
 {
-	/* Refusals that were injected may make the next steps of any mount fail, and
-	 * the lease needs some steps to be good for a grant again. */
+	/* Injected refusals may make the next steps of any mount fail, and the lease
+	 * needs some steps before it is good for a grant again. */
 	bool refusing = sim->world.refuse_next > 0;
 
 	for (int i = 0; i < sim->plan.mounts; i++) {

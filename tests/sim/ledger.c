@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ledger.c - what stands in the data of locks: attributes, slots, the value. Each committed
- * change of it has to be the deed of one who asked for just that, done to what stood there
- * right before: so no update is lost, whoever changes what at the same time. A value is
- * written once at most, and only while its writer's entry is there; what was told to have
- * failed is never done.
+ * ledger.c - the data of locks: attributes, slots, the value. Somebody must have asked for each
+ * committed change of it, and the change must apply to the data right before: so no update is
+ * lost when several are made at the same time. A value is written once at most, and only while
+ * its writer's entry is there. A change that was refused is never made.
  */
 #include "sim.h"
 
@@ -69,9 +68,9 @@ unsigned ledger_slots(const char *data, int len)
 	return read_content(data, len).slots;
 }
 
-/* ---- what was there ---- */
+/* ---- the past ---- */
 
-/* Newest first; the first is what is there now. */
+/* The data of a lock until some moment. A list, newest first; the first era lasts still. */
 struct era {
 	int64_t until_us;
 	struct content content;
@@ -99,7 +98,7 @@ void ledger_begin(struct sim *sim)
 	}
 }
 
-/* A state that ended then: a server that lags may have shown it to a mount since it asked. */
+/* Whether a server that lags may have shown, since the question, a state of until then. */
 static bool may_show(struct mount *mount, int64_t asked_us, int64_t until_us)
 {
 	return until_us >= asked_us - LAG_US || mount_trouble(mount) >= asked_us - LAG_US;
@@ -138,7 +137,7 @@ void ledger_judge_value(struct question *question, const char *value, size_t len
 	              question->lock->name, (int)len, value);
 }
 
-/* ---- who asked for what ---- */
+/* ---- the deeds ---- */
 
 static struct deed *deed_new(struct mount *mount, struct lock_state *lock)
 {
@@ -192,24 +191,24 @@ static bool explains(const struct deed *deed, const struct content *was, const s
 	return deed->taker ? writes(deed, was, is) : changes_to(deed, was, is);
 }
 
-/* A lock that is removed and made again counts its versions from 0. A change reads the former
- * lock, on a server that may lag, and is written to the new one: nothing that ZooKeeper compares
- * tells them apart. Its answer does, and is told as ENOENT. The removal may so come before the
- * question. */
+/* A lock that is removed and made again counts its versions from 0. A change may read the former
+ * lock, on a server that lags, and be written to the new one: ZooKeeper compares versions only.
+ * The answer of the write shows the new lock, and the result is ENOENT. So the removal may even
+ * come before the question. */
 static bool may_meet_another(const struct lock_state *lock, const struct deed *deed)
 {
 	return !deed->taker && lock->absent_us >= 0 &&
 	       may_show(deed->mount, deed->asked_us, lock->absent_us);
 }
 
-/* Told that it was not done. */
+/* The asker was told that the change was not made. */
 static bool denied(const struct lock_state *lock, const struct deed *deed)
 {
 	return deed->answered && deed->err < 0 && deed->err != -EHOSTUNREACH &&
 	       !(deed->err == -ENOENT && may_meet_another(lock, deed));
 }
 
-/* `again`: it is what stands there already. */
+/* `again`: the value is the same as before. */
 static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed, bool again)
 {
 	if (denied(lock, deed))
@@ -222,14 +221,15 @@ static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed,
 	if (deed->done > 1 && !again)
 		sim_violation(sim, "f: the value of taker %d is written to %s twice",
 		              deed->taker->pid, lock->name);
-	/* That something of its name is there is all that can be made a condition. */
+	/* A transaction can only check that a node of that name is there; it may be a copy. */
 	if (!judge_entry(&sim->world.committed, deed->taker) && !sim->plan.copies)
 		sim_violation(sim, "a: the value of taker %d is written to %s, its entry is gone",
 		              deed->taker->pid, lock->name);
 }
 
-/* Of several that asked for the same: who did not ask for another value if it is the same, is
- * of the session that has written, still waits for the answer, and whose deed was not done yet. */
+/* For the choice among deeds that explain a change. A deed counts more if it was not denied; if it
+ * does not write a value while the value stays the same; if it is of the session that has written;
+ * if it is not answered yet; if it was not done yet. */
 static int likely(const struct lock_state *lock, const struct deed *deed, int64_t writer,
                   bool same_value)
 {
@@ -245,7 +245,7 @@ static bool more_likely(const struct lock_state *lock, const struct deed *deed,
 	       likely(lock, deed, writer, same_value) > likely(lock, than, writer, same_value);
 }
 
-/* The deed has used data of a former lock of that name. */
+/* The deed may have used data of a former lock of that name. */
 static bool is_mistaken(const struct lock_state *lock, const struct deed *deed)
 {
 	const struct era *era;
@@ -319,7 +319,7 @@ static bool did_the_same(const struct deed *deed, const struct era *era)
 	return era->before && explains(deed, &era->before->content, &era->content);
 }
 
-/* It was put down to another one who might have done the same, and still waits for it. */
+/* A change that this deed has made was taken for another one's, which is not answered yet. */
 static void take_over(struct lock_state *lock, struct deed *deed)
 {
 	struct deed *other;

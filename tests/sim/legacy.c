@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * legacy.c - what a mount leaves to the one that goes on when it dies: the records of its engine,
- * as they were at the end of the last turn. And a judge: what came as changes is all that there is.
+ * legacy.c - the records of a mount's engine at the end of the last turn: when the mount dies,
+ * another process goes on from them. And a judge: the changes that the engine has told, put
+ * together, are equal to all of its records.
  */
 #include "sim.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * marks.c - entries that somebody takes away with lc_evict(). One of another client goes at
- * once. One of a mount is marked: its mount tells the taker, and deletes the entry when nobody
- * works under it any more. Nobody else deletes it before a session timeout has passed, and
- * nobody wipes the mark out.
+ * marks.c - entries that somebody evicts with lc_evict(). An entry of another client is deleted
+ * at once. An entry of a mount is marked: the mount tells the taker, and deletes the entry when
+ * no program works under the lock any more. Nobody else deletes it before a session timeout has
+ * passed, and nobody removes the mark.
  */
 #include "sim.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <utlist.h>
 
-/* A poke is seen by the watch on the node for it, or with the next heartbeat, and that comes when
- * no other write has been a step for so long; then the entries are read. */
+/* A mount sees a poke by the watch on its node for pokes, or with its next heartbeat, which comes
+ * when no other write has been a step for some time. Then the mount reads its entries. */
 #define NOTICE_US 2000000
-#define SETTLED_US 20000 /* a holder's entry is watched from then on */
+#define SETTLED_US 20000 /* so long after the grant a holder's entry is watched */
 
 static int64_t session_timeout(const struct sim *sim, int64_t id)
 {
@@ -24,7 +24,7 @@ static int64_t session_timeout(const struct sim *sim, int64_t id)
 	LL_FOREACH(sim->world.sessions, session)
 		if (session->id == id)
 			timeout_us = session->timeout_us;
-	/* Some servers may have granted it less since. */
+	/* Some servers may have granted a shorter one since. */
 	for (int i = 0; i < WORLD_SERVERS_MAX; i++)
 		if (sim->world.config.timeout_max_us[i] &&
 		    timeout_us > sim->world.config.timeout_max_us[i])
@@ -37,7 +37,7 @@ static bool is_marked(const void *data, int len)
 	return len > 7 && !memcmp(data, "evict: ", 7);
 }
 
-/* The session that wrote it; 0: from outside. */
+/* The session that has written; 0: a write from outside. */
 static int64_t writer(const struct transaction *transaction)
 {
 	return transaction->request ? transaction->request->conn->session : 0;
@@ -63,8 +63,8 @@ static void note_mark(struct sim *sim, struct node *node, const struct transacti
 	}
 }
 
-/* In the place of an entry that was deleted, under the same name: whoever deletes that one, and
- * does not know, deletes this. */
+/* The node of another client has the name of a taker's entry that was deleted. A mount that does
+ * not know that, and deletes its entry, deletes this node. */
 static bool replaces(struct sim *sim, const struct node *node)
 {
 	struct node named = {.name = node->name, .stat.ephemeral_owner = 1};
@@ -126,7 +126,7 @@ void marks_committing(struct sim *sim, const struct transaction *transaction)
 	}
 }
 
-/* One of another client may go at once from now on. */
+/* From now on the entry may be deleted at once if it is another client's. */
 void marks_asked(struct sim *sim, struct node *node)
 {
 	node->asked_away = true;
@@ -148,7 +148,7 @@ void marks_promised(const struct question *question)
 	node->promised_life = question->mount->life;
 }
 
-/* By its own mount, or, when that has had its time, by the one that has promised it. */
+/* The entry's own mount deletes it, or, after some time, the mount that has promised it. */
 void marks_judge_node(struct sim *sim, const struct node *node)
 {
 	struct mount *mount = &sim->mounts[node->promised_by];
@@ -169,8 +169,8 @@ bool marks_taken_away(const struct taker *taker)
 	return taker->marked_us >= 0 && taker->marked_token == taker->entry_token;
 }
 
-/* Since when it has had to be told, or INT64_MAX: who holds watches its entry; the others are
- * poked. */
+/* Since when the mount can know of the mark, or INT64_MAX: a holder's entry is watched; for waiters
+ * the mount is poked. */
 static int64_t due_us(const struct taker *taker)
 {
 	int64_t since_us = taker->marked_us;

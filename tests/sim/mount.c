@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mount.c - one mount: an engine on a host whose clock drifts, and what its engine is told and
- * tells; the lease, reckoned once more from the wire.
+ * mount.c - one mount: an engine on a host whose clock drifts, and the functions that the engine
+ * calls; the lease, computed once more from the packets of the wire.
  */
 #include "sim.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <utlist.h>
 
-/* So many turns within 10 ms are a loop that spins. */
+/* A loop with so many turns within 10 ms spins. */
 #define SPIN_TURNS 5000
 
 static struct mount *mount_of(void *ctx)
@@ -21,9 +21,9 @@ static struct mount *mount_of(void *ctx)
 	return ((struct host *)ctx)->owner;
 }
 
-/* ---- what its engine is given, and tells ---- */
+/* ---- functions that the engine calls ---- */
 
-/* Not with requests that wait to be sent: see host_wake(). */
+/* Not while requests wait to be sent: see host_wake(). */
 void mount_stumble(struct mount *mount)
 {
 	if (host_keeps(&mount->host) || !mount->sim->plan.jump_us || !mount->sim->faulty ||
@@ -39,7 +39,7 @@ static int64_t wall_ms(void *ctx)
 	struct mount *mount = mount_of(ctx);
 	int64_t clock_us = host_clock_us(&mount->host);
 
-	/* Asked at a grant, before anybody is told of it. */
+	/* The engine reads the wall clock at a grant, before the taker is told. */
 	if (!lease_fresh(&mount->lease, clock_us))
 		sim_violation(mount->sim, "b: %s grants a lock, its lease lasts for %" PRId64 " ms",
 		              mount->host.name, lease_left(&mount->lease, clock_us) / 1000);
@@ -88,7 +88,7 @@ bool mount_doubted(const struct mount *mount)
 	return lease_doubted(&mount->lease, host_clock_us(&mount->host));
 }
 
-/* The same evidence once more, from the wire. */
+/* Before and after each piece of evidence that the wire tells. */
 static void note_lease_over(struct mount *mount)
 {
 	if (lease_left(&mount->lease, host_clock_us(&mount->host)) == 0)
@@ -108,8 +108,8 @@ static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 	note_lease_over(mount);
 }
 
-/* Writes for other mounts are not counted: a poke, and the delete of an entry that its mount
- * has not deleted in time. */
+/* Writes to other mounts' nodes are no evidence: a poke, and the delete of an entry that its own
+ * mount has not deleted in time. */
 static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char *path)
 {
 	static const char home[] = SIM_ROOT "/.zklockfs/";
@@ -125,7 +125,7 @@ static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char
 	if (kind != ENSEMBLE_DELETE || !(order_shape(&named) & SHAPE_OF_MOUNT))
 		return true;
 	taker = judge_owner(mount->sim, &named);
-	/* By whom, if it was evicted here? Or what if it had stayed without a session? */
+	/* The delete of an evicted or unknown entry may or may not count: the judge cannot tell. */
 	mount->lease_blurred |= !taker || taker->marked_us >= 0 || mount->sim->plan.copies;
 	return taker && taker->mount == mount;
 }
@@ -169,8 +169,8 @@ static void watch_spinning(struct mount *mount)
 		sim_violation(mount->sim, "%s: the loop spins", mount->host.name);
 }
 
-/* Answers lie in the socket, and the lease is over before they are read. What ran out
- * is lost, whatever they say. */
+/* Answers have arrived in the socket, and the lease ends before they are read. Then the
+ * locks are lost, whatever the answers say. */
 static void oversleep(struct mount *mount)
 {
 	struct sim *sim = mount->sim;
@@ -191,7 +191,7 @@ static void oversleep(struct mount *mount)
 			taker->unheld_running_us = host_running_us(&mount->host);
 }
 
-/* How far this turn comes. */
+/* Where this turn ends. */
 static enum death choose_death(struct mount *mount)
 {
 	struct sim *sim = mount->sim;
@@ -262,7 +262,7 @@ static const struct host_hooks hooks = {
 	.wrote = wrote,
 };
 
-/* ---- its life ---- */
+/* ---- beginning and end ---- */
 
 void mount_begin(struct mount *mount, struct sim *sim, int index)
 {
@@ -317,7 +317,7 @@ void mount_start(struct mount *mount)
 		abort();
 }
 
-/* False: it cannot be saved now. Nobody may ask anything meanwhile. */
+/* False: the engine cannot be saved now. A question that writes prevents that. */
 static bool save(struct mount *mount, void **ret_state, size_t *ret_len)
 {
 	struct sim *sim = mount->sim;
@@ -338,7 +338,7 @@ static bool save(struct mount *mount, void **ret_state, size_t *ret_len)
 	return r == 0;
 }
 
-/* What it has sent arrives, or some of it. */
+/* All requests that were sent arrive, or some of them. */
 static void replace_engine(struct mount *mount, struct rng *rng, void *state, size_t len)
 {
 	struct lc_config config = configure(mount);
@@ -369,14 +369,14 @@ void mount_reload(struct mount *mount)
 		return;
 	}
 	trace("%s: goes on in another process", mount->host.name);
-	keep_records(mount); /* of the last moment */
+	keep_records(mount); /* as they are now */
 	mount->sim->totals->reloads++;
 	replace_engine(mount, &mount->reload_rng, state, len);
 	users_claim(mount, false);
 }
 
-/* It is killed, and another process takes its place. What it has done since it was recorded last
- * has not happened, as far as anybody knows. */
+/* The process is killed, and another one takes its place. To all others, its work since the last
+ * recorded turn has not happened. */
 static void die(struct mount *mount)
 {
 	struct sim *sim = mount->sim;

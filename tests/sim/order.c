@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * order.c - who has to wait for whom, as the judge reads it from the nodes: modes,
- * slots, other clients' entries, and how all that was before.
+ * order.c - which taker has to wait for which. The judge reads that from the nodes: modes,
+ * slots, other clients' entries, at present and in the past.
  *
  *   shared     waits while an exclusive entry stands before it
  *   exclusive  waits while as many entries as there are slots stand before it, or one
@@ -9,12 +9,13 @@
  *
  * A mount knows the queue and the slots as some server showed them, so a grant is right
  * if the ensemble's state justifies it at some moment between the creation of the entry
- * and the grant. Nobody ever comes in before an entry: as long as the slots stay what
- * they are, the last moment is the best one. So what is kept of the past is the last
- * moment of each such span.
+ * and the grant. New entries come behind the others. So in a span of time in which the
+ * number of slots does not change, the last moment is the best one for a taker, and the
+ * judge keeps only the last moment of each such span.
  *
- * Beside an entry whose client does not wait for a mount's nobody is let in. But such a client that
- * comes behind an entry takes the lock whether that one waits or holds: it is no reason to wait.
+ * Some clients do not wait for a mount's entry: theirs are incompatible. Behind an incompatible
+ * entry no taker is let in. An incompatible entry that comes behind a taker's entry is no reason
+ * for this taker to wait: its client takes the lock in any case.
  */
 #include "sim.h"
 
@@ -23,7 +24,7 @@
 #include <string.h>
 #include <utlist.h>
 
-/* ---- what a name says ---- */
+/* ---- names of nodes ---- */
 
 static bool ends_with(const char *text, size_t len, const char *end)
 {
@@ -32,7 +33,7 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && !memcmp(text + len - n, end, n);
 }
 
-/* A mount's end in "-<host>.<pid>-lock-<number>", or "-rlock-". -1: another one. */
+/* Names of mounts' entries end in "-<host>.<pid>-lock-<number>", or "-rlock-". -1: no such name. */
 static int read_pid(const char *name, size_t len)
 {
 	size_t tail = ends_with(name, len, "-rlock-") ? 7 : 6, end;
@@ -80,7 +81,7 @@ unsigned order_shape(struct node *node)
 	if (!node->shape) {
 		node->shape = read_shape(node, &pid);
 		if (node->stat.ephemeral_owner & WORLD_FOREIGN || !node->stat.ephemeral_owner)
-			pid = -1; /* whoever it says that it is of */
+			pid = -1; /* whatever pid its name has */
 		node->who = pid >= 0 ? pid : WHO_FOREIGN;
 	}
 	return node->shape;
@@ -114,7 +115,7 @@ unsigned order_slots(struct node *node)
 	return node->slots;
 }
 
-/* ---- who waits ---- */
+/* ---- waiting ---- */
 
 void crowd_add(struct crowd *crowd, unsigned shape)
 {
@@ -134,14 +135,14 @@ bool crowd_admits(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
 
 /* ---- the past ---- */
 
-/* An entry that stood there. */
+/* An entry of that time. */
 struct stander {
 	int64_t czxid;
 	int who;
 	unsigned shape;
 };
 
-/* The last moment of a span, newest first. */
+/* The last moment of a span of time. A list, newest first. */
 struct span {
 	unsigned slots;
 	int count;
@@ -163,7 +164,7 @@ static void close_span(struct sim *sim, struct lock_state *lock, struct node *pa
 	lock->spans = span;
 }
 
-/* Does it end the span: other slots, or the lock gone? */
+/* Does the change end the span: with other slots, or because the lock is gone? */
 static bool ends_span(const struct lock_state *lock, struct node *parent,
                       const struct change *change)
 {
@@ -187,7 +188,7 @@ void order_committing(struct sim *sim, const struct transaction *transaction)
 	}
 }
 
-/* Nobody that it has to wait for stood before it then, but those that its mount is rid of. */
+/* At that moment the entries before the taker's let it in, without those that its mount ignores. */
 static bool admitted(const struct taker *taker, const struct span *span, bool *ret_there)
 {
 	struct crowd crowd = {0};
@@ -202,8 +203,8 @@ static bool admitted(const struct taker *taker, const struct span *span, bool *r
 			return !incompatible && crowd_admits(&crowd, taker->mode, span->slots);
 		}
 		incompatible |= stander->shape & SHAPE_INCOMPATIBLE;
-		/* A taker that has chosen its number stands where none can come: nobody is
-		 * promised to wait for it. */
+		/* An entry whose client chose the number may come before others: no taker
+		 * has to wait for it. */
 		if (!judge_passes(taker, stander->who) && !(stander->shape & SHAPE_STRAY))
 			crowd_add(&crowd, stander->shape);
 	}
@@ -220,7 +221,7 @@ bool order_justified(const struct taker *taker, unsigned *ret_slots)
 	if (!parent)
 		return false;
 	close_span(taker->sim, taker->lock,
-	           parent); /* now: looked at like the past, and forgotten */
+	           parent); /* the present, as one more span; it is removed below */
 	for (span = taker->lock->spans; span && there; span = span->before) {
 		justified |= admitted(taker, span, &there);
 		if (there && *ret_slots < span->slots)

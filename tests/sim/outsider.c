@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * outsider.c - whom the engine shares the ensemble with: other clients' entries
- * of every family, and operators with zkCli.
+ * outsider.c - other users of the ensemble: clients with entries of every family,
+ * owners of locks, and operators with zkCli.
  */
 #include "sim.h"
 
@@ -24,8 +24,8 @@ struct outsider {
 static void arrives(void *ctx, uint64_t arg);
 static void evict(struct sim *sim, struct node *node);
 
-/* Somebody made an entry by hand, after the pattern of one that stood there: its
- * session's mark, but no taker's, and another owner. */
+/* Somebody made an entry by hand, after the pattern of a mount's entry: it has the
+ * session's half of the UUID, but no taker's, and another owner. */
 static bool copy_mark(const struct outsider *outsider, const struct lock_state *lock, char *prefix,
                       size_t size)
 {
@@ -43,7 +43,7 @@ static bool copy_mark(const struct outsider *outsider, const struct lock_state *
 	return false;
 }
 
-/* Prefixes of the families; only the first kinds are ones that wait for us. */
+/* Prefixes of the families. Clients of the first three kinds wait for a mount's entry. */
 static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char *prefix,
                         size_t size)
 {
@@ -86,7 +86,7 @@ static void departs(void *ctx, uint64_t arg)
 		.kind = ENSEMBLE_DELETE, .path = outsider->path, .version = ENSEMBLE_ANY_VERSION};
 
 	struct node *node = tree_find(&sim->world.proposed, outsider->path);
-	/* Gone with its lock, which was made again: another one has its name now. */
+	/* The entry went with its lock, and another entry has its name now. */
 	bool gone = node && node->stat.czxid != outsider->czxid;
 	enum ensemble_result result =
 		gone ? ENSEMBLE_NONODE : world_do(&sim->world, 0, &op, 1, NULL);
@@ -95,7 +95,7 @@ static void departs(void *ctx, uint64_t arg)
 		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
 		return;
 	}
-	/* One in the place of a taker's entry may be taken for that; marks.c knows. */
+	/* A mount may take a copy of a taker's entry for that entry: see marks.c. */
 	if (result == ENSEMBLE_NONODE && !gone && !outsider->asked_away && !sim->plan.copies &&
 	    outsider->lock->absent_us < outsider->arrived_us)
 		sim_violation(sim, "d: somebody has deleted %s, which is not theirs",
@@ -107,8 +107,8 @@ static void departs(void *ctx, uint64_t arg)
 	agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 20000000), arrives, outsider, 0);
 }
 
-/* A client that means harm to a taker: it takes the whole name of its entry, or the UUID, with a
- * number of its own choice before or behind it, or the next number of the lock. */
+/* A client that means harm to a taker makes an entry with the UUID of the taker's entry, or with
+ * its whole name, and with a number of its own choice, or with the next number of the lock. */
 static bool copy_entry(struct outsider *outsider, struct lock_state *lock, char *path, size_t size,
                        struct ensemble_op *op)
 {
@@ -211,7 +211,7 @@ void outsiders_begin(struct sim *sim)
 
 /* ---- a lock's owner ---- */
 
-/* With zkCli: the data again, with another number of slots, nothing else changed. */
+/* The data of a lock with another number of slots, and all else as before, as with zkCli. */
 static char *with_slots(struct arena *arena, const struct node *node, unsigned slots, int *ret_len)
 {
 	static const char fresh[] = "zklockfs: 1\nuid: 1\ngid: 1\nmode: 755\ndoor_mode: 644\n\n";
@@ -233,7 +233,7 @@ static char *with_slots(struct arena *arena, const struct node *node, unsigned s
 	return text;
 }
 
-/* Its data has version 0 then, whatever it says. */
+/* The data of the new lock has version 0, whatever its contents. */
 void outsider_make(struct sim *sim, struct lock_state *lock)
 {
 	struct ensemble_op op = {.kind = ENSEMBLE_CREATE, .path = lock->path};
@@ -260,7 +260,7 @@ static void other_slots(void *ctx, uint64_t state)
 	if (sim->stopping)
 		return;
 	if (node && !node->children && rng_chance(&rng, 300)) {
-		/* Made anew; nobody was there to notice. */
+		/* The empty lock is made anew; no taker can notice. */
 		trace("outside: %s is made anew", lock->name);
 		world_do(&sim->world, 0,
 		         OP(.kind = ENSEMBLE_DELETE, .path = lock->path,
@@ -287,7 +287,7 @@ void owners_begin(struct sim *sim)
 
 /* ---- operators ---- */
 
-/* `alone`: not with its session, after whose end it queues again. */
+/* `alone`: the entry alone is deleted. A taker whose session ends queues again. */
 static void mark_evicted(struct sim *sim, struct node *node, bool alone)
 {
 	struct taker *taker = judge_owner(sim, node);
@@ -324,8 +324,8 @@ static void evict(struct sim *sim, struct node *node)
 	         1, NULL);
 }
 
-/* And the one before it in the same transaction, in either order: whoever waits for that one
- * alone sees both go at once. */
+/* Deletes an entry and the one before it in one transaction, in either order: a taker that waits
+ * for the front one alone sees both go at once. */
 static void evict_two(struct sim *sim, struct node *node, struct node *before, bool upwards)
 {
 	struct ensemble_op ops[2] = {
@@ -343,7 +343,7 @@ static void evict_two(struct sim *sim, struct node *node, struct node *before, b
 	world_do(&sim->world, 0, ops, 2, NULL);
 }
 
-/* A heartbeat node: nothing may depend on its staying. */
+/* Deletes a mount's node: nothing may depend on it. */
 static void delete_node(struct sim *sim)
 {
 	struct node *parent = tree_find(&sim->world.proposed, SIM_ROOT "/.zklockfs");
@@ -402,7 +402,7 @@ void outsider_remake(struct sim *sim)
 		return;
 	DL_FOREACH(parent->children, node)
 		if (!judge_is_entry(node))
-			return; /* locks below: leave it */
+			return; /* there are locks below */
 	DL_FOREACH_SAFE(parent->children, node, next) {
 		evict(sim, node);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * overdue.c - what takes too long: looked for from time to time, and at the end, when
- * everything has healed and everybody has left.
+ * overdue.c - steps that take too long: looked for from time to time; and leftovers at the end,
+ * when all faults are over and all takers have left.
  */
 #include "judge.h"
 
@@ -24,7 +24,7 @@ static void judge_waiter(struct taker *taker)
 		sim_violation(sim, "d: taker %d on %s was evicted from %s and is not told",
 		              taker->pid, mount->host.name, taker->lock->name);
 	/* Only a mount's first waiter watches its entry; the others hear of an
-	 * eviction when they are looked at next. */
+	 * eviction when the lock is listed next. */
 	if (taker->entries || taker->phase != T_WAITING || taker->evicted_token ||
 	    taker->marked_us >= 0) {
 		taker->alone_since_us = -1;
@@ -54,7 +54,7 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 		node->lone_since_us = 0;
 	else if (!node->lone_since_us)
 		node->lone_since_us = now_us(sim);
-	/* An old session that its client gave up dies by itself. */
+	/* An entry of a former session, which the mount has given up, goes with that session. */
 	if (node->stat.ephemeral_owner != owner->mount->host.wire.session)
 		return;
 	if (node->lone_since_us && now_us(sim) - node->lone_since_us > BRISK_US(sim) &&
@@ -81,7 +81,7 @@ static void judge_mount(struct mount *mount)
 	lc_status(mount->host.lc, &status);
 	if (mount->suspects || mount_doubted(mount))
 		return;
-	/* The end of a doubt is told in the turn after it. */
+	/* The end of a doubt is told in the next turn. */
 	if (mount->lease.doubt_us != INT64_MAX &&
 	    (mount->host.paused || mount->host.turn_at_us <= now_us(sim) + 1000))
 		return;

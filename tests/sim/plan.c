@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.c - what a seed chooses. Each profile leaves most faults out, so that
- * the bounds that only hold in calm are tested too.
+ * plan.c - the choices of a seed. Most profiles leave many faults out, so that
+ * limits which hold only without faults are tested, too.
  */
 #include "sim.h"
 
@@ -57,7 +57,7 @@ static const struct profile *pick_profile(struct rng *rng)
 	return profile;
 }
 
-/* Rare worlds, drawn apart so that all other seeds stay what they are. */
+/* Rare worlds, with random numbers of their own, so that the runs of all other seeds stay. */
 static void make_rare(struct plan *plan, uint64_t seed)
 {
 	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 5};
@@ -93,7 +93,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_HANG;
 	} else if (dice < 62) {
-		/* A long queue that moves on briskly, while its entries vanish. */
+		/* A long queue that moves on quickly, while its entries are deleted. */
 		plan->profile = "evictions";
 		plan->mounts = 1;
 		plan->evict_waiters = true;
@@ -116,7 +116,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_EVICT;
 	} else if (dice >= 900 && dice < 910) {
-		/* Many on one lock, on and off. */
+		/* Many takers on one or two locks, which they hold for a short time. */
 		plan->profile = "crowd";
 		plan->mounts = plan->mounts > 2 ? 2 : plan->mounts;
 		plan->locks = 1 + plan->locks / LOCKS_MAX;
@@ -126,8 +126,8 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->hold_us = 100000;
 		plan->world.delay_max_us = plan->world.commit_max_us = 3000;
 	} else if (dice >= 910 && dice < 916) {
-		/* Entries, locks and sessions vanish, and connections with them, in the middle of
-		 * what is going on briskly. */
+		/* Entries, locks, sessions and connections vanish, while takers come and go
+		 * quickly. */
 		plan->profile = "havoc";
 		plan->mounts = plan->mounts > 2 ? 2 : plan->mounts;
 		plan->locks = plan->locks > 2 ? 2 : plan->locks;
@@ -156,7 +156,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->weight[FAULT_KILL_SESSION] = plan->weight[FAULT_REFUSE] =
 			(unsigned)rng_below(&rng, 2);
 	} else if (dice >= 920 && dice < 960) {
-		/* Machines that are paused, are said to have been, and have their clocks slewed. */
+		/* Machines are paused, mounts doubt their clocks, and clocks change their rate. */
 		plan->profile = "clocks";
 		plan->fault_gap_us = 4000000;
 		plan->long_holds = 500;
@@ -169,7 +169,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		plan->weight[FAULT_SUSPECT] = 3;
 		plan->weight[FAULT_SLEW] = plan->weight[FAULT_CUT] = plan->weight[FAULT_HANG] = 1;
 	} else if (dice >= 960 && dice < 970) {
-		/* Nothing but that: somebody sets the wall clock. */
+		/* Mounts doubt their clocks, as when somebody sets the wall clock; nothing else. */
 		plan->profile = "suspicions";
 		plan->lossless = true;
 		plan->fault_gap_us = 3000000;
@@ -182,7 +182,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_SUSPECT;
 	} else if (dice >= 880 && dice < 900) {
-		/* Others make entries with the UUIDs of takers, wherever they like. */
+		/* Other clients make entries with the UUIDs of takers, at any place in a queue. */
 		plan->profile = "forgers";
 		plan->copies = 800;
 		plan->outsiders = (int)rng_between(&rng, 2, 6);
@@ -200,7 +200,7 @@ static void make_rare(struct plan *plan, uint64_t seed)
 	}
 }
 
-/* Half of all seeds know exclusive takers and one slot only. */
+/* In about half of all seeds all takers are exclusive, and all locks have one slot. */
 static void choose_modes(struct plan *plan, uint64_t seed)
 {
 	static const unsigned shares[] = {100, 300, 500, 800, 950};
@@ -218,8 +218,8 @@ static void choose_modes(struct plan *plan, uint64_t seed)
 		plan->data = 150;
 	if (rng_chance(&rng, 250) && !plan->lossless)
 		plan->evictions = rng_chance(&rng, 500) ? 20 : 100;
-	/* An evictor measures time, and a mount whose clock alone jumps or stands still measures
-	 * something else. */
+	/* An evictor measures time, and a mount whose clock alone jumps or stands still would
+	 * measure a wrong time. */
 	if (plan->weight[FAULT_STILL])
 		plan->evictions = 0;
 	if (plan->evictions)
@@ -247,7 +247,7 @@ static void lose_nothing(struct plan *plan)
 		plan->world.timeout_max_us[2] = 0;
 }
 
-/* Among whatever else happens; where nothing else does, nothing may be lost by it. */
+/* Besides all other faults. In most seeds without other faults no lock may be lost by it. */
 static void choose_reloads(struct plan *plan, uint64_t seed)
 {
 	static const unsigned shares[] = {2, 10, 50};
@@ -281,7 +281,7 @@ static void choose_deaths(struct plan *plan, uint64_t seed)
 
 void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 {
-	/* T, tick: pairs that leave a lease worth having (lockcore/README.md, rule 4). */
+	/* T, tick: pairs that leave a lease which is long enough (lockcore/README.md, rule 4). */
 	static const int64_t pairs[][2] = {
 		{15000000, 2000000}, {15000000, 2000000}, {30000000, 2000000}, {8000000, 2000000},
 		{6000000, 2000000},  {4000000, 500000},   {10000000, 500000},

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * question.c - what programs ask of the ensemble that is no taking: what is this lock, who
- * queues there, who waits behind me; and what they change: locks, slots, values, others'
- * entries.
+ * question.c - questions of programs, about locks, their queues, the waiters behind a holder;
+ * and changes, of locks, slots, values and other takers' entries.
  */
 #include "sim.h"
 
@@ -15,7 +14,7 @@
 #include <string.h>
 #include <utlist.h>
 
-/* ---- the end of one ---- */
+/* ---- the end of a question ---- */
 
 static void cancel(struct question *question)
 {
@@ -41,7 +40,7 @@ static void answered(struct question *question, int err)
 {
 	struct sim *sim = question->sim;
 
-	if (question->mount->vanishing) { /* before it is told */
+	if (question->mount->vanishing) { /* the answer is not told */
 		question->call = NULL;
 		return;
 	}
@@ -124,7 +123,7 @@ static void cancel_later(void *ctx, uint64_t arg)
 		cancel(question);
 }
 
-/* ---- the beginning ---- */
+/* ---- the beginning of a question ---- */
 
 static int put_question(struct question *question, struct rng *rng)
 {
@@ -236,7 +235,7 @@ void question_something(struct mount *mount, struct rng *rng)
 	                                      : Q_RMDIR;
 
 	ask(question_new(mount, kind, lock), rng);
-	/* A lock that is removed is made again, at some time. */
+	/* A lock that is removed is made again. */
 	if (kind == Q_RMDIR)
 		ask(question_new(mount, Q_MKDIR, lock), rng);
 }

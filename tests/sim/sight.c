@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sight.c - what can be seen in the trees when they have changed: who stands there, who could
- * hold, who would have to wait, who waits behind a holder; and what is wrong at one glance.
+ * sight.c - a look at the trees when they have changed: the entries, the takers that could hold,
+ * that would have to wait, that wait behind a holder; and errors that one look can show.
  */
 #include "judge.h"
 
@@ -14,7 +14,7 @@ static struct crowd without(const struct crowd *crowd, const struct crowd *leave
 	                      crowd->apart - leavers->apart};
 }
 
-/* A taker that will not wait, and has no entry yet, would have to wait. */
+/* Notes for each try without an entry whether it would have to wait now. */
 static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct crowd *crowd,
                           const struct crowd *leavers, unsigned slots)
 {
@@ -32,9 +32,10 @@ static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct
 	}
 }
 
-/* Whether it has to be told something: it could hold, or never will. `crowd`: those before it.
- * An upgrade never will when an exclusive entry stands before it, which waits for the shared lock
- * that it replaces. When that lock is lost, it waits like any other: its turn will come. */
+/* Whether the waiter has to be told something: it could hold, or never will. `crowd`: the entries
+ * before it. An upgrade never will if an exclusive entry stands before it: that one waits for the
+ * shared lock which the upgrade replaces. When the shared lock is lost, the upgrade waits like any
+ * other taker. */
 static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struct crowd *leavers,
                            unsigned slots)
 {
@@ -64,14 +65,14 @@ static bool somebody_incompatible(struct node *parent)
 	return false;
 }
 
-/* Where there are fewer slots than there were, it may hold all the same. */
+/* With several slots another client's entry may hold, even if there are fewer slots now. */
 bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount)
 {
 	return owner ? owner->phase != T_HELD && !judge_leaving(owner, mount)
 	             : sim->plan.slots_max == 1;
 }
 
-/* Does anybody wait behind a holder? An entry that its own mount is to delete may count or not. */
+/* Does anybody wait behind a holder? An entry that its own mount will delete may count or not. */
 static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent,
                         unsigned slots)
 {
@@ -112,10 +113,10 @@ static void look_behind(struct sim *sim, struct lock_state *lock, struct node *p
 static void look_at_entries(struct sim *sim, struct lock_state *lock, struct node *parent,
                             bool committed)
 {
-	struct crowd leavers[MOUNTS_MAX] = {0}; /* surely so */
+	struct crowd leavers[MOUNTS_MAX] = {0}; /* entries that surely leave */
 	unsigned slots = order_slots(parent);
 	bool incompatible = sim->plan.foreign_families && somebody_incompatible(parent);
-	bool stray = sim->plan.copies && order_has_stray(parent); /* before whom does it stand? */
+	bool stray = sim->plan.copies && order_has_stray(parent); /* its place is not certain */
 	struct crowd crowd = {0}, left;
 	struct node *node;
 
@@ -160,8 +161,8 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		look_behind(sim, lock, parent, slots);
 }
 
-/* Its session was to end, and the leader failed before that was committed: the session lives
- * on, and so does the entry. */
+/* The end of an entry's session was proposed, and the leader failed before the commit: session
+ * and entry live on. */
 static void look_at_spared(struct sim *sim, struct node *parent)
 {
 	struct node *node;
@@ -194,7 +195,7 @@ void look_at_lock(struct sim *sim, struct lock_state *lock)
 		look_at_entries(sim, lock, committed, true);
 }
 
-/* A mount that loses its session loses its places; the order of its own takers stays. */
+/* A mount that loses its session loses its places, but its takers keep their order. */
 static void judge_places(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
@@ -223,8 +224,8 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			taker->entry_session = node->stat.ephemeral_owner;
 		}
 		before = last[taker->mount->host.index];
-		/* Unless its first create was refused, or found no lock, or its entry was
-		 * deleted, and nobody heard of it. */
+		/* Not if the taker's first create may have been refused, or have found no
+		 * lock, or if its entry was deleted alone. */
 		if (before && before->entry_session == taker->entry_session &&
 		    !before->former_token && !sim->plan.weight[FAULT_REFUSE] &&
 		    !taker->evicted_alone && lock->absent_us < taker->took_us &&
@@ -250,7 +251,7 @@ int64_t sight_made_us(const struct sim *sim, const struct node *node)
 	return now_us(sim) - (world_wall_ms(&sim->world) - node->stat.ctime_ms) * 1000;
 }
 
-/* A taker that will not wait looks first, so as not to be in the way of others. */
+/* A try lists the lock before it makes an entry, so that it is not in the way of others. */
 static void judge_try(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
@@ -277,7 +278,7 @@ static void judge_try(struct sim *sim, struct lock_state *lock)
 	}
 }
 
-/* A taker that loses its lock may work on until it is stopped. */
+/* A taker that loses its lock may work on until it is stopped: its entry has to stay. */
 static void judge_guards(struct sim *sim)
 {
 	struct taker *taker;

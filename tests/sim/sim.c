@@ -4,7 +4,7 @@
  *
  *   chaos    programs take and leave, outsiders come, faults strike
  *   healing  the last faults end, programs go on
- *   closing  nobody takes any more; every waiter gets its turn and leaves
+ *   closing  programs take no lock any more; every waiter gets its turn and leaves
  *   end      not one entry is left, every engine is idle
  */
 #include "sim.h"
@@ -97,8 +97,8 @@ static void step_until(struct sim *sim, int64_t until_us)
 	}
 }
 
-/* As at SIGTERM: no new takers, and who waits is told; or, its patience being over, who
- * holds as well. */
+/* As at SIGTERM: some mounts take no more takers, and waiters are told; or, as when the
+ * time for that is over, holders lose their locks as well. */
 static void drain_some(struct sim *sim)
 {
 	for (int i = 0; i < sim->plan.mounts; i++) {
@@ -312,7 +312,7 @@ static bool wanted(uint64_t seed, const struct options *options)
 	return strcmp(plan.profile, options->profile) == 0;
 }
 
-/* Once without a trace, which is fast; what fails is run again. */
+/* Runs a seed without a trace, which is fast; a seed that fails is run again with a trace. */
 static bool run_seed(uint64_t seed, const struct options *options, struct sim_totals *totals)
 {
 	struct sim_totals scrap = {0};
@@ -335,8 +335,8 @@ static bool run_seed(uint64_t seed, const struct options *options, struct sim_to
 	return false;
 }
 
-/* A lie may as well trip an assertion of the engine: each seed that has to fail
- * runs in a process of its own. */
+/* A lie may also make an assertion of the engine fail, so each seed that has to
+ * fail runs in a process of its own. */
 static bool fails(uint64_t seed, const struct options *options, struct sim_totals *totals)
 {
 	int status;

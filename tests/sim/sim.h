@@ -2,14 +2,14 @@
  *
  * sim.h - one run: the common header of the simulation.
  *
- *   plan       the choices of a seed: sizes, timeouts, which faults, how often
- *   mount      an engine on its host, and its lease, computed independently
+ *   plan       the choices of a seed: sizes, timeouts, kinds and number of faults
+ *   mount      an engine on its host, and its lease, computed a second time
  *   legacy     the records that an engine leaves to the next one when it dies
  *   user       programs that take, hold and leave
- *   question   their questions and changes
- *   outsider   other clients' entries, operators that evict
+ *   question   questions and changes of these programs
+ *   outsider   other clients' entries, owners and operators
  *   fault      faults, and how long they last
- *   order      which taker has to wait for which, now and before
+ *   order      which taker has to wait for which, at present and in the past
  *   ledger     the locks' data, and its changes
  *   marks      evicted entries
  *   judge      the invariants
@@ -24,75 +24,75 @@
 
 #define MOUNTS_MAX 4
 #define LOCKS_MAX 4
-#define PID_BASE 1000 /* a taker's pid is its number from here */
+#define PID_BASE 1000 /* a taker's pid is its number plus this */
 #define SIM_ROOT "/locks"
 
 struct sim;
 
 enum fault_kind {
-	FAULT_CUT,        /* a connection, and some of what was under way */
-	FAULT_CUT_BEFORE, /* nothing under way arrives */
-	FAULT_CUT_AFTER,  /* all of it arrives, no answer does */
-	FAULT_STALL_UP,   /* one direction is silent, then delivers all at once */
+	FAULT_CUT,        /* a connection breaks; some packets under way arrive */
+	FAULT_CUT_BEFORE, /* no packet under way arrives */
+	FAULT_CUT_AFTER,  /* all packets under way arrive, and no answer */
+	FAULT_STALL_UP,   /* one direction stalls, then delivers all packets at once */
 	FAULT_STALL_DOWN,
 	FAULT_STALL_BOTH,
 	FAULT_HANG, /* a server stops for a while */
 	FAULT_CRASH,
-	FAULT_ISOLATE,  /* a server, the leader perhaps, from its peers */
-	FAULT_LINK,     /* a follower lags or is not heard */
+	FAULT_ISOLATE,  /* a server, perhaps the leader, is cut off from its peers */
+	FAULT_LINK,     /* the link of a follower to the leader stalls */
 	FAULT_GREETING, /* a handshake's answer is late; then the server is cut off */
 	FAULT_ELECT,
-	FAULT_PAUSE,  /* SIGSTOP of a mount */
-	FAULT_REFUSE, /* a write gets a definite no */
+	FAULT_PAUSE,  /* a mount is stopped by SIGSTOP */
+	FAULT_REFUSE, /* some writes are refused */
 	FAULT_CRASH_MOUNT,
-	FAULT_EVICT,  /* an entry is deleted by somebody else */
+	FAULT_EVICT,  /* somebody else deletes an entry */
 	FAULT_REMAKE, /* a lock is removed with all entries and made again */
 	FAULT_KILL_SESSION,
-	FAULT_STILL,   /* a mount's machine is paused, and its clocks with it */
-	FAULT_SUSPECT, /* its clock is doubted without a reason */
-	FAULT_SLEW,    /* and runs at another rate, as is allowed */
+	FAULT_STILL,   /* a mount's machine and its clocks are paused */
+	FAULT_SUSPECT, /* a mount doubts its clock without a reason */
+	FAULT_SLEW,    /* a mount's clock gets another, allowed rate */
 	FAULT_KINDS,
 };
 
 struct plan {
 	const char *profile;
-	int mounts, locks, programs; /* programs of each mount */
+	int mounts, locks, programs; /* programs: of each mount */
 	int64_t timeout_us, tick_us;
 	int64_t chaos_us;
 	int64_t think_us, hold_us; /* at most */
-	unsigned long_holds;       /* per mille; the others take a tenth at most */
+	unsigned long_holds;       /* per mille; the others last for a tenth of hold_us at most */
 	unsigned shared;           /* per mille of the takers; 0: none */
-	unsigned upgrades;         /* per mille of them want it exclusively, then */
-	unsigned slots_max;        /* locks have so many at most; 1: nobody changes them */
-	unsigned data, evictions;  /* per mille of the takes go with a question about that */
-	unsigned curious;          /* per mille of the holders want to know who waits */
-	unsigned limits;           /* per mille of the holders may hold for so long only */
+	unsigned upgrades;         /* per mille of the shared holders that go on to exclusive */
+	unsigned slots_max;        /* a lock has so many at most; 1: always one */
+	unsigned data, evictions;  /* per mille of the takes that come with a question about it */
+	unsigned curious;          /* per mille of the holders that ask for waiters */
+	unsigned limits;           /* per mille of the holders with a time limit */
 	int64_t fault_gap_us;      /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
-	bool foreign_families; /* entries that a mount may refuse to queue with */
+	bool foreign_families; /* outsiders make entries of incompatible clients, too */
 	bool near_overflow;
-	bool namesakes;       /* all mounts call themselves the same; others use their marks */
-	unsigned copies;      /* per mille of the outsiders' entries bear the UUID of a taker's */
-	bool evict_waiters;   /* operators leave holders alone */
-	bool lossless;        /* nothing happens by which anybody may lose anything */
-	bool short_sessions;  /* too short for a lease: every mount has to refuse them */
-	int64_t loss_lead_us; /* who loses a lock is stopped, which takes time */
-	unsigned reloads;     /* per mille of the turns, before which a mount goes on in another
-	                       * process */
-	unsigned deaths;      /* per mille of the turns, in which it is killed and adopted */
-	bool records;         /* its records are kept, and judged */
-	int64_t jump_us;      /* mounts may be stopped in the middle of a turn, so long */
+	bool namesakes;       /* all mounts have one host name; outsiders copy half of a UUID */
+	unsigned copies;      /* per mille of the outsiders' entries with a taker's UUID */
+	bool evict_waiters;   /* operators evict waiters, and no holders */
+	bool lossless;        /* nothing happens that may cost a taker its lock */
+	bool short_sessions;  /* too short for a lease: each mount has to refuse its session */
+	int64_t loss_lead_us; /* as in struct lc_config: 0: losers are not stopped */
+	unsigned reloads;     /* per mille of the turns: a mount goes on in another process before
+	                       * the turn */
+	unsigned deaths;      /* per mille of the turns in which a mount is killed and adopted */
+	bool records;         /* the mounts' records are kept, and judged */
+	int64_t jump_us;      /* mounts may be stopped in the middle of a turn, for so long */
 	struct world_config world;
 };
 
 struct lock_state {
 	const char *name;              /* for the engine */
 	const char *path;              /* for the world */
-	int64_t absent_us, present_us; /* last time seen so; -1: never */
-	int64_t last_token[2];         /* the highest that was granted, by mode */
-	int64_t incompatible_us;       /* last time that an incompatible entry stood there */
-	/* Last time that a taker of that mode would have had to wait there, own leavers aside. */
+	int64_t absent_us, present_us; /* when it was last seen so; -1: never */
+	int64_t last_token[2];         /* the highest granted one, by mode */
+	int64_t incompatible_us;       /* when an incompatible entry was last seen there */
+	/* When a taker of that mount and mode would last have had to wait, leavers left out. */
 	int64_t contended_us[MOUNTS_MAX][2];
 	struct span *spans;
 	struct era *eras;
@@ -110,38 +110,38 @@ struct taker {
 	uint64_t id;
 	enum lc_mode mode;
 	enum taker_phase phase;
-	uint64_t taken_in, left_in; /* mount->turns then */
-	bool refused;               /* at once */
+	uint64_t taken_in, left_in; /* mount->turns at that moment */
+	bool refused;               /* by lc_take() itself */
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
 	int64_t token, granted_us, granted_clock_us;
 	int64_t until_us;          /* it may hold until then, by its mount's clock */
-	int64_t unfree_us;         /* does not wait: last time that it would have had to */
-	unsigned most_slots;       /* granted: there were, since it queued */
-	int64_t meant, meant_us;   /* only that lock will do; known so since */
+	int64_t unfree_us;         /* of a try: when it would last have had to wait */
+	unsigned most_slots;       /* of a holder: the most since it queued */
+	int64_t meant, meant_us;   /* the lock that it means, known since then */
 	bool told;                 /* taken() was called */
-	int64_t unheld_running_us; /* lc_holds() was seen false; -1: not yet */
-	int64_t evicted_us;        /* -1: not */
-	int64_t evicted_token;     /* which of its entries; 0: none ever */
-	bool evicted_alone;        /* one of them was deleted by itself, not with its session */
-	int64_t lost_clock_us;     /* T_LOST: since when */
-	bool evicted_front;        /* it was its mount's first waiter then */
+	int64_t unheld_running_us; /* when lc_holds() was first false; -1: not yet */
+	int64_t evicted_us;        /* its entry was deleted; -1: not */
+	int64_t evicted_token;     /* of the deleted entry; 0: there is none */
+	bool evicted_alone;        /* one of its entries was deleted, but not with a session */
+	int64_t lost_clock_us;     /* T_LOST: when it lost the lock */
+	bool evicted_front;        /* it was its mount's first waiter when evicted */
 	bool forfeited;            /* T_LOST, and its entry has to stay until it leaves */
-	bool guarding;             /* T_LOST: its entry was there, and has to stay until then */
-	int64_t entry_token, entry_session;   /* as last seen */
-	uint64_t look;                        /* in this look */
-	uint64_t seen;                        /* in this tree */
-	int64_t former_token, former_session; /* the one before it, of an earlier session */
-	int64_t alone_since_us;               /* waits and has no entry; -1 */
-	int entries;                          /* seen at the last look */
-	struct taker *replaces, *replaced_by; /* whose place it is to take; and the way back */
-	int64_t marked_us, marked_token;      /* which entry, and when; -1: none */
-	bool watches, at_ease;                /* wants to be told; nobody waited when it asked */
-	int64_t behind_since_us;              /* somebody waits behind it; 0: not */
-	int64_t behind_us;                    /* last time that somebody did */
-	bool upgrades;                        /* it was to take another's place */
-	int64_t barred_us;                    /* last time that an exclusive one stood before it */
-	struct taker *prev, *next;            /* all that have not left */
+	bool guarding;             /* T_LOST: its entry was there, and has to stay on */
+	int64_t entry_token, entry_session;   /* of the entry seen last */
+	uint64_t look;                        /* sim->looks when its entry was last seen */
+	uint64_t seen;                        /* sim->trees_seen when it was last seen */
+	int64_t former_token, former_session; /* of its last one of an earlier session */
+	int64_t alone_since_us;               /* waits without an entry since then; -1 */
+	int entries;                          /* number of its entries at the last slow look */
+	struct taker *replaces, *replaced_by; /* the holder that it replaces; and back */
+	int64_t marked_us, marked_token;      /* its entry was marked; -1: not */
+	bool watches, at_ease;                /* watches for waiters; there were none */
+	int64_t behind_since_us;              /* somebody waits behind it since then; 0: nobody */
+	int64_t behind_us;                    /* when somebody last waited behind it */
+	bool upgrades;                        /* it was made to replace a holder */
+	int64_t barred_us;                    /* when a writer last stood before it */
+	struct taker *prev, *next;            /* all takers that have not left */
 	struct taker *held_prev, *held_next;
 };
 
@@ -160,17 +160,17 @@ enum question_kind {
 	Q_TOKEN,
 };
 
-/* To a lock's data. */
+/* One change of a lock's data that was asked for. */
 struct deed {
 	struct mount *mount;
-	struct taker *taker; /* its value; NULL: attributes */
+	struct taker *taker; /* writes the value; NULL: attributes or slots */
 	struct lc_change change;
 	const char *text;
 	bool append, answered, cancelled;
 	int done, err;
-	const struct era *done_in; /* which began with it */
+	const struct era *done_in; /* the era that began with it */
 	int64_t asked_us;
-	struct deed *prev, *next; /* of its lock */
+	struct deed *prev, *next; /* of the same lock */
 };
 
 struct question {
@@ -180,19 +180,19 @@ struct question {
 	struct lock_state *lock;
 	struct taker *taker;
 	struct deed *deed;
-	uid_t uid;         /* who asks */
+	uid_t uid;         /* of the asking user */
 	const char *znode; /* EVICT */
-	int64_t token;     /* of that entry */
+	int64_t token;     /* of the entry `znode` */
 	struct lc_call *call;
 	bool root;     /* LIST: of the root, not of the lock */
-	int64_t *seen; /*   the czxids of what its server had in it when it was asked, */
+	int64_t *seen; /* LIST: czxids of the entries that the server had when it was asked */
 	int seen_count;
-	uint64_t seen_on; /*   and on which connection; 0: none */
+	uint64_t seen_on; /* the connection to that server; 0: none */
 	int64_t asked_us, asked_running_us;
 	bool swallowed;               /* MUTATE_swallow_done */
 	bool waiters;                 /* Q_WAITERS: the answer */
-	bool entry_gone;              /* CONFIRM: before it was asked */
-	struct question *prev, *next; /* all that are not answered */
+	bool entry_gone;              /* CONFIRM: its entry was gone before it asked */
+	struct question *prev, *next; /* all questions that are not answered */
 };
 
 struct mount {
@@ -201,29 +201,29 @@ struct mount {
 	int life;
 	struct {
 		int64_t czxid, since_us;
-	} known[LOCKS_MAX]; /* locks, as it was told */
-	bool lease_blurred; /* the engine did not take a write for evidence */
+	} known[LOCKS_MAX]; /* the locks, as lc_stat() has told */
+	bool lease_blurred; /* perhaps the engine did not count a write as evidence */
 	bool drained, forfeited;
-	bool suspects; /* that its clock stood still; the engine has not asked yet */
+	bool suspects; /* the clock may have stood still; the engine has not asked yet */
 	struct rng jump_rng, reload_rng, death_rng;
-	bool vanishing; /* what its engine says is not heard any more */
-	/* How far this turn comes: it dies before it is recorded, or before anything is sent. */
+	bool vanishing; /* callbacks of its engine are not heard any more */
+	/* Where this turn ends: before it is recorded, before anything is sent, or after that. */
 	enum death { UNDECIDED, LIVES, DIES_BEFORE, DIES_UNSENT, DIES_SENT } death;
 	struct legacy_record *legacy;
-	uint64_t turns;          /* that are recorded */
-	struct lease last_lease; /* as it was then */
-	bool suspected;          /* its engine has asked since then, and was told so */
-	int64_t deadline_us;     /* as the engine has told it */
-	struct lease lease;      /* from what was answered, reckoned apart */
+	uint64_t turns;          /* the number of recorded turns */
+	struct lease last_lease; /* at the last recorded turn */
+	bool suspected;          /* since then the engine has asked, and doubts its clock */
+	int64_t deadline_us;     /* as the engine has told */
+	struct lease lease;      /* the judge's own, from the answers */
 	int64_t lease_session;
-	int64_t lease_over_us; /* last time that it was over, by the mount's clock; -1 */
-	int64_t trouble_us;    /* the last moment of it so far */
-	int64_t poked_us;      /* somebody else has written to its heartbeat node */
+	int64_t lease_over_us; /* when it was last over, by the mount's clock; -1: never */
+	int64_t trouble_us;    /* the last moment of trouble so far */
+	int64_t poked_us;      /* somebody else has written to one of its two nodes */
 	int64_t spin_window_us;
 	unsigned spin_turns;
 	struct {
 		unsigned long takes, grants, losses, failures, abandoned;
-	} told; /* by this engine */
+	} told; /* by its engine */
 };
 
 struct sim_totals {
@@ -253,17 +253,17 @@ struct sim {
 	int program_count, programs_left;
 	struct outsider *outsiders;
 	int outsiders_left;
-	bool stopping; /* nobody takes any more */
+	bool stopping; /* no program takes a lock any more */
 	bool faulty;   /* faults may begin */
 	int64_t faults_end_us;
-	bool inside_call; /* a callback now is one too many */
+	bool inside_call; /* an engine's function is running: no callback is allowed */
 	uint64_t changes_seen, looks, trees_seen;
-	uint64_t values; /* written so far: each is another one */
+	uint64_t values; /* written so far, all different */
 	char violation[512];
 	struct sim_totals *totals;
 };
 
-/* The first one counts. */
+/* Only the first violation of a run is kept. */
 void sim_violation(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool sim_run(uint64_t seed, struct sim_totals *totals, enum trace_mode mode, char *ret_violation,
              size_t size);
@@ -276,17 +276,17 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng);
 
 void mount_begin(struct mount *mount, struct sim *sim, int index);
 void mount_start(struct mount *mount);
-/* As after SIGKILL, or farewell: as umount does. */
+/* As SIGKILL does; with farewell, as umount does. */
 void mount_stop(struct mount *mount, bool farewell);
-/* Its engine goes on in another process, or does not. */
+/* The mount goes on in another process, if its engine can be saved and that process starts. */
 void mount_reload(struct mount *mount);
-/* By what the ensemble has answered, nobody on it may rely on a lock now, and yet none is lost. */
+/* By the ensemble's answers, no taker of this mount may rely on its lock now, and none is lost. */
 bool mount_doubted(const struct mount *mount);
-/* Perhaps it is stopped for a moment right now, whatever it is doing. */
+/* The mount may be stopped for a moment right here, in the middle of a turn. */
 void mount_stumble(struct mount *mount);
-/* By what the ensemble has answered, the lease was over at some moment since then. */
+/* By the ensemble's answers, the lease was over at some moment since then. */
 bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us);
-/* Until when it may notice a fault. */
+/* The time until which the mount may notice a fault. */
 int64_t mount_trouble(struct mount *mount);
 
 /* ---- legacy.c ---- */
@@ -294,7 +294,7 @@ int64_t mount_trouble(struct mount *mount);
 void legacy_forget(struct mount *mount);
 /* At the end of a turn. */
 void legacy_keep(struct mount *mount);
-/* As of the last turn that ended. The state is the caller's. */
+/* The state at the end of the last recorded turn. The caller frees it. */
 void legacy_join(struct mount *mount, void **ret_state, size_t *ret_len);
 
 /* ---- user.c ---- */
@@ -302,12 +302,12 @@ void legacy_join(struct mount *mount, void **ret_state, size_t *ret_len);
 void users_begin(struct sim *sim);
 void users_stop(struct sim *sim);
 void users_finish(struct sim *sim);
-/* The mount is gone, and everything on it. */
+/* The mount is gone, with its takers and questions. */
 void users_abandon(struct mount *mount);
-/* Another engine has adopted their takers. Some of them have died meanwhile. `died`: what they have
- * asked for since the last turn is not known there. */
+/* Another engine has adopted the takers of this mount. Some takers have died meanwhile. `died`: the
+ * new engine does not know the requests that came after the last recorded turn. */
 void users_claim(struct mount *mount, bool died);
-/* It asks whether it still holds the lock. */
+/* The taker will ask whether it still holds the lock. */
 void user_confirm(struct taker *taker, int64_t delay_us);
 const char *taker_phase_name(enum taker_phase phase);
 
@@ -320,17 +320,17 @@ void question_something(struct mount *mount, struct rng *rng);
 void question_data(struct mount *mount, struct rng *rng);
 void question_evict(struct mount *mount, struct rng *rng);
 void question_holder(struct taker *taker, enum question_kind kind, struct rng *rng);
-/* All of a mount, or, with NULL, of a taker. */
+/* All questions of a mount; or, if `mount` is NULL, of a taker. */
 void questions_cancel(struct sim *sim, const struct mount *mount, const struct taker *taker);
 
 /* ---- outsider.c ---- */
 
 void outsiders_begin(struct sim *sim);
-/* Somebody takes their entry of that path away, if it is theirs. */
+/* Somebody asks for the deletion of this entry, which may be an outsider's. */
 void outsider_asked_away(struct sim *sim, const char *path);
-/* Owners, who say how many may hold a lock. */
+/* Owners of locks, which change the number of slots. */
 void owners_begin(struct sim *sim);
-/* Delete a taker's entry, as an operator would. */
+/* Deletes a taker's entry, or a heartbeat node, as an operator would. */
 void outsider_evict(struct sim *sim);
 void outsider_remake(struct sim *sim);
 void outsider_make(struct sim *sim, struct lock_state *lock);
@@ -344,11 +344,11 @@ void faults_begin(struct sim *sim);
 /* ---- order.c ---- */
 
 unsigned order_shape(struct node *node);
-/* As in its name; WHO_FOREIGN. */
+/* The pid in its name; WHO_FOREIGN: it is another client's. */
 int order_pid(struct node *node);
-/* An entry of this lock has a number that its maker chose. */
+/* An entry of this lock has a number that its client chose. */
 bool order_has_stray(struct node *parent);
-/* Of a lock, by its data. */
+/* The number of slots of a lock, by its data. */
 unsigned order_slots(struct node *node);
 
 /* The entries before a taker. */
@@ -359,10 +359,10 @@ struct crowd {
 void crowd_add(struct crowd *crowd, unsigned shape);
 bool crowd_admits(const struct crowd *crowd, enum lc_mode mode, unsigned slots);
 
-/* Before the committed tree goes one further. */
+/* Called before the committed tree has the transaction. */
 void order_committing(struct sim *sim, const struct transaction *transaction);
-/* At some moment since its entry came, all before it let it in. `ret_slots`: the most that
- * there were since. */
+/* At some moment since its entry came, the entries before it let it in. `ret_slots`: the largest
+ * number of slots since then. */
 bool order_justified(const struct taker *taker, unsigned *ret_slots);
 
 /* ---- ledger.c ---- */
@@ -374,10 +374,10 @@ struct deed *ledger_change(struct mount *mount, struct lock_state *lock,
                            const struct lc_change *change);
 struct deed *ledger_value(struct taker *taker, bool append);
 void ledger_answered(struct question *question, int err);
-/* A change was written to another lock than the one that it was meant for. */
+/* A change was meant for a former lock of that name, and may have changed the new one. */
 bool ledger_met_another(const struct question *question);
 void ledger_judge_slots(struct question *question, unsigned slots);
-/* Whether that may be the number of slots that a question finds. */
+/* Whether the question may have found this number of slots. */
 bool ledger_had_slots(const struct question *question, unsigned slots);
 void ledger_judge_value(struct question *question, const char *value, size_t len);
 
@@ -385,17 +385,17 @@ void ledger_judge_value(struct question *question, const char *value, size_t len
 
 void marks_committing(struct sim *sim, const struct transaction *transaction);
 void marks_asked(struct sim *sim, struct node *node);
-/* Somebody was told that it will be gone. */
+/* The asker was told that the entry will be gone. */
 void marks_promised(const struct question *question);
 void marks_judge_node(struct sim *sim, const struct node *node);
-/* Its entry is marked. */
+/* The taker's entry is marked. */
 bool marks_taken_away(const struct taker *taker);
 void marks_judge(struct taker *taker);
 
 /* ---- judge.c ---- */
 
 void judge_begin(struct sim *sim);
-void judge_step(struct sim *sim); /* after everything that happens */
+void judge_step(struct sim *sim); /* after each event */
 void judge_granted(struct taker *taker);
 void judge_failed(struct taker *taker, int err);
 void judge_lost(struct taker *taker);
@@ -403,15 +403,15 @@ void judge_asking(struct question *question);
 void judge_answered(struct question *question, int err);
 void judge_listing(struct question *question, const struct lc_listing *listing);
 void judge_entries(struct question *question, const struct lc_entry_info *infos, size_t count);
-/* Everything healed, everybody has left: what is left over? */
+/* All faults are over and all takers have left: is nothing left over? */
 bool judge_all_clear(struct sim *sim);
-/* Then: what the engines have counted is what was told. */
+/* At the end: the engines' counters are equal to what was told. */
 void judge_counters(struct sim *sim);
 void judge_leftovers(struct sim *sim);
-/* The taker whose entry this is, or NULL. */
+/* The taker of this entry, or NULL. */
 struct taker *judge_owner(struct sim *sim, struct node *node);
 bool judge_is_entry(struct node *node);
-/* Its mount may pass by the entry of that pid: it is going to be deleted. */
+/* The taker's mount may ignore the entry of that pid: it will be deleted, or replaced. */
 bool judge_passes(const struct taker *taker, int pid);
 int64_t judge_find_token(const struct taker *taker);
 struct node *judge_entry(const struct tree *tree, const struct taker *taker);

@@ -35,7 +35,7 @@ static struct taker *taker_of(struct sim *sim, uint64_t number)
 	return sim->all[number];
 }
 
-/* Requests of a stopped mount wait in the kernel, and of one that doubts its clock. */
+/* Requests to a mount that is stopped, or doubts its clock, wait in the kernel. */
 static bool put_off(struct mount *mount, agenda_fn *fn, void *ctx, uint64_t arg)
 {
 	if (!mount->host.paused && !lc_doubted(mount->host.lc))
@@ -202,7 +202,7 @@ static void waiters_changed(void *ctx)
 	          sim, (uint64_t)(taker->pid - PID_BASE));
 }
 
-/* First watch, then ask, or what comes in between is missed. */
+/* The watch comes before the question, or a waiter that comes in between is missed. */
 static void watch_waiters(void *ctx, uint64_t number)
 {
 	struct taker *taker = taker_of(ctx, number);
@@ -245,8 +245,8 @@ static void write_value(void *ctx, uint64_t number)
 
 static void upgrade(void *ctx, uint64_t number);
 
-/* Some may hold for a time only, which may be shorter than what they do. Drawn apart, so that all
- * else of a seed stays what it is. */
+/* Some holders get a time limit, which may be shorter than their work. It has random numbers of its
+ * own, so that the rest of a seed's run stays the same. */
 static void set_limit(struct taker *taker, int64_t hold_us)
 {
 	struct sim *sim = taker->sim;
@@ -272,7 +272,7 @@ static void granted(struct taker *taker)
 	DL_APPEND2(sim->held, taker, held_prev, held_next);
 	taker->token = lc_token(taker->lc);
 	if (taker->token == 0)
-		taker->token = judge_find_token(taker); /* not known there before it is asked for */
+		taker->token = judge_find_token(taker); /* the engine does not know it yet */
 	taker->mount->told.grants++;
 	sim->totals->grants++;
 	sim->totals->shared_grants += taker->mode == LC_SHARED;
@@ -358,8 +358,8 @@ static void taken(void *ctx, int err)
 		plan_leave(taker, rng_spread(&taker->program->rng, 10, 100000));
 }
 
-/* Processes that lose their lock are stopped, and the lock is left. That takes a while, and some
- * cannot be stopped. */
+/* Processes that lose their lock are stopped, and their takers leave. That takes a while, and some
+ * processes cannot be stopped. */
 static void plan_stop(struct taker *taker)
 {
 	struct rng *rng = &taker->program->rng;
@@ -458,7 +458,7 @@ static int ask_engine(struct taker *taker)
 	return err;
 }
 
-/* False: it was refused at once. */
+/* False: the take was refused at once. */
 static bool request(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
@@ -466,7 +466,7 @@ static bool request(struct taker *taker)
 	struct lc_status status;
 	int err;
 
-	/* Some have had the lock's file open for some time. */
+	/* Some takers mean the lock that lc_stat() has told, as when its file was open before. */
 	if (taker->pid % 3 == 0 && !taker->replaces) {
 		taker->meant = mount->known[taker->lock - sim->locks].czxid;
 		taker->meant_us = mount->known[taker->lock - sim->locks].since_us;
@@ -600,7 +600,7 @@ static void claim(struct taker *taker)
 	agenda_in(&sim->agenda, 10000, watch_waiters, sim, (uint64_t)(taker->pid - PID_BASE));
 }
 
-/* The engine that died has not recorded that it was asked: it is asked again. */
+/* The engine that died has not recorded this take, so the new engine is asked again. */
 static void ask_again(struct taker *taker)
 {
 	struct taker *successor = taker->replaced_by;
@@ -622,7 +622,7 @@ static bool is_unrecorded(const struct taker *taker, const struct mount *mount)
 	       taker->taken_in == mount->turns;
 }
 
-/* Of those that came and went, or were refused, no engine knows. */
+/* The new engine does not know takers that came and left, or were refused, since the record. */
 static void forget_unrecorded(struct mount *mount)
 {
 	struct sim *sim = mount->sim;
@@ -663,7 +663,7 @@ void users_claim(struct mount *mount, bool died)
 	sim->inside_call = false;
 }
 
-/* Programs that are thinking take nothing any more; the others finish their work. */
+/* Programs without a taker end; the others finish their work. */
 void users_stop(struct sim *sim)
 {
 	sim->stopping = true;

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """zklockfs and its peers, in turn, in the same run.
 
-Rounds go around all peers, so that whatever else the machine does meets all of
-them. A figure is the median of the rounds; a ratio is taken within a round, and
-then the median of those. Run it by tests/bench/run, which installs what is needed
-and makes the namespaces that everything lives in.
+Rounds go around all peers, so that other work of the machine meets all of them. A
+figure is the median of the rounds; a ratio is taken within a round, and the result
+is the median of these ratios. Run it by tests/bench/run, which installs the packages
+that are needed and makes the namespaces that everything lives in.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from servers import Place, ZooKeeper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARIES = {'files': [], 'zookeeper': ['-lzookeeper_st'], 'redis': ['-lhiredis'], 'postgres': ['-lpq']}
-# Name: on a disk and synchronous, servers, seconds from a client to them.
+# name: (on a disk and synchronous, number of servers, seconds from a client to them)
 VARIANTS = {f'{store}{members}{far}': (store == 'disk', 3 if members else 1, seconds)
             for far, seconds in (('', 0), ('-0.5ms', 0.0005), ('-5ms', 0.005))
             for members in ('', '-3') for store in ('tmpfs', 'disk')}
@@ -43,7 +43,7 @@ def say(line):
 
 
 class Bench:
-    """What all peers share: a place for files, the tools, the servers of one variant."""
+    """Shared by all peers: a place for files, the tools, the servers of one variant."""
 
     def __init__(self, directory, zklockfs):
         self.directory, self.zklockfs = directory, zklockfs
@@ -94,7 +94,8 @@ class Bench:
         self.zookeeper = ZooKeeper(self.place, self.count)
 
     def warm_up(self, seconds):
-        """Its JVM compiles what it runs: whoever is measured first is not to pay for that."""
+        """Warm the server up: its JVM compiles the code that it runs, and the peer that is measured
+        first should not pay for that."""
         clients = Clients(peers.CRecipe(self))
         worker = clients.worker()
         for number in range(8):
@@ -128,7 +129,7 @@ def measure(scenario, clients, lengths):
         return SCENARIOS[scenario](clients, lengths)
     except BenchError as err:
         say(f'  {scenario} {clients.peer.name}: {err}')
-        # Whatever its workers were doing, they are to do it no more.
+        # End its workers: they may still be at work.
         clients.close()
         return {}
 
@@ -142,7 +143,7 @@ def rounds(bench, names, number_of_rounds, lengths, scenarios):
             results.append({})
             for scenario in scenarios:
                 results[-1][scenario] = row = {}
-                # Each goes first once.
+                # Each peer has its turn to go first.
                 turn = number % len(everybody)
                 for clients in everybody[turn:] + everybody[:turn]:
                     row[clients.peer.name] = figures = measure(scenario, clients, lengths)
@@ -195,7 +196,7 @@ def at_scale(bench, args):
 # ---- the command ----
 
 def leave_others_alone():
-    """Our copy of the mount table would keep every file system of it alive."""
+    """Unmount FUSE mounts here: our copy of the mount table would keep them alive."""
     with open('/proc/self/mountinfo', encoding='utf-8', errors='replace') as lines:
         for line in lines:
             fields = line.split()
@@ -204,7 +205,7 @@ def leave_others_alone():
 
 
 def machine():
-    """What it was measured on, for those who compare."""
+    """The machine that was measured, for comparisons."""
     packages = ('libzookeeper-java', 'libzookeeper-st2', 'libcurator-recipes-java', 'python3-kazoo', 'libfuse3-3',
                 'golang-github-samuel-go-zookeeper-dev', 'etcd-server', 'redis-server', 'postgresql')
     versions = subprocess.run(['dpkg-query', '-W', '-f=${Package} ${Version}\n', *packages], check=False,
@@ -241,7 +242,7 @@ def arguments():
 
 
 def save(args, results):
-    """What there is so far: a run that is interrupted has not been for nothing."""
+    """Save the results so far, so that an interrupted run has some, too."""
     results['points'] = points.judge(results)
     if args.json:
         with open(args.json, 'w', encoding='utf-8') as file:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """counting.py - how many requests a cycle costs the server, counted one by one.
 
-The relay tells the kinds; what the server itself says of its connections (`cons`)
-must give the same sum, or the measurement fails. Requests of the locks alone are
-reported: pings, heartbeats and the looks at a lock's data once a second are in the check
-and not in the figure. Bytes are those of their requests, answers and notifications.
+The relay tells the kinds. The server's own counters of its connections (`cons`)
+must give the same sum, or the measurement fails. The figure has requests for locks only:
+pings, heartbeats and the looks at a lock's data once a second are in the check and not
+in the figure. Bytes are those of these requests, their answers and notifications.
 """
 
 import select
@@ -17,9 +17,9 @@ CYCLES = 100
 HELD_CYCLES = 20
 HELD_SECONDS = 0.05
 HAND_OFFS = 20
-# What keeps a session, and what comes once in a while: not of a cycle.
+# Requests that keep a session, or come once in a while: they do not belong to a cycle.
 _KEEPING = ('ping', 'heartbeat', 'lock data', 'close', 'exists')
-REST_SECONDS = 0.3     # what still comes after an answer: a delete, a watch
+REST_SECONDS = 0.3     # for requests that come after an answer: a delete, a watch
 
 
 class Count:
@@ -44,7 +44,7 @@ class Count:
                 raise BenchError('the clients do not come to rest')
 
     def per(self, cycles):
-        """The figures of so many cycles, for one."""
+        """The figures for one cycle, of so many cycles."""
         time.sleep(REST_SECONDS)
         after = self._look()
         requests = after[0] - self.before[0]
@@ -102,7 +102,7 @@ class Queue:
         self.length += 1
 
     def pass_on(self):
-        """The holder leaves; whoever holds next is the holder."""
+        """The holder leaves, and the next one becomes the holder."""
         self.workers[self.holder % 2].drop(self.holder)
         self.workers[self.holder % 2].dropped(self.holder)
         deadline = time.monotonic() + 60
@@ -134,11 +134,11 @@ def hand_off(bench, clients, relay, waiters):
     idle_watches = bench.zookeeper.metric('zk_watch_count')
 
     def all_watch(number):
-        # A herd has one node, whoever waits: its watches tell how many do.
+        # A herd has one node for all waiters: its watches tell how many wait.
         if not clients.peer.queues:
             until(lambda: bench.zookeeper.metric('zk_watch_count') - idle_watches == number,
                   f'{number} of {clients.peer.name} wait')
-    # First those hand-offs that nobody comes for: they leave as many as there are to be.
+    # First hand-offs without new takers. After them the queue has the wanted length.
     for _ in range(waiters + HAND_OFFS + 1):
         line.add(await_entry=clients.peer.queues)
     all_watch(waiters + HAND_OFFS)
@@ -158,7 +158,7 @@ def hand_off(bench, clients, relay, waiters):
         all_watch(waiters)
     result = count.per(HAND_OFFS)
     result['watches'] = watches
-    # What is left in the queue is not what was added last, but as many.
+    # As many takers are left as before, though not the same ones.
     line.length = left
     line.empty()
     return {f'hand-off, {waiters} waiting': result, f'hand-off alone, {waiters} waiting': alone}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * delay.c - distance: a way to servers on this host that takes DELAY microseconds in each
+ * delay.c - distance: a link to servers on this host that takes DELAY microseconds in each
  * direction.
  *
  *   delay DELAY PORT TARGET [PORT TARGET]...
@@ -28,7 +28,7 @@
 #define LISTENERS_MAX 16
 #define READ_BYTES 65536
 
-/* What has come in, and when it goes on. No bytes: the end of the connection. */
+/* Bytes that have come in, and when they go on. No bytes: the end of the connection. */
 struct chunk {
 	struct chunk *next;
 	int64_t due_ns;
@@ -36,7 +36,7 @@ struct chunk {
 	char bytes[];
 };
 
-/* One end of a connection, with what is on its way to it. */
+/* One end of a connection, with the bytes that are on their way to it. */
 struct side {
 	int fd, other; /* index of the other end */
 	bool ended;    /* nothing more comes from here */
@@ -89,7 +89,7 @@ static void listen_on(uint16_t port, uint16_t target)
 	listeners[listener_count++] = (struct listener){fd, target};
 }
 
-/* A free place, or one more. */
+/* Takes a free place, or makes one more. */
 static int add_side(int fd)
 {
 	int i = 0, one = 1;
@@ -173,7 +173,7 @@ static void read_from(struct side *side)
 	append(&sides[side->other], bytes, n > 0 ? (size_t)n : 0, now_ns() + delay_ns);
 }
 
-/* Sends what is due. */
+/* Sends the bytes that are due. */
 static void write_to(struct side *side, int64_t now)
 {
 	while (side->first && side->first->due_ns <= now) {
@@ -200,7 +200,7 @@ static void write_to(struct side *side, int64_t now)
 	}
 }
 
-/* Fills in what to wait for; returns until when. INT64_MAX: for ever. */
+/* Fills in the events to wait for; returns until when to wait. INT64_MAX: for ever. */
 static int64_t prepare(int64_t now)
 {
 	int64_t next = INT64_MAX;
@@ -221,7 +221,7 @@ static int64_t prepare(int64_t now)
 		else if (side->first && side->first->due_ns < next)
 			next = side->first->due_ns;
 		if (poll->events == 0)
-			poll->fd = -1; /* poll(2) would not stop to tell of its end */
+			poll->fd = -1; /* poll(2) would report its end again and again */
 	}
 	return next;
 }

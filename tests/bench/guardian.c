@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * guardian.c - the guardian alone, with real processes: many lose at once; is each of them
- * signalled when the lease ends? Then the guardian is stopped, and whoever ends now was. Then
- * it goes on, to see how late the others are. Exit status 0: those in time were all users' but the
- * first one's, who may delay what is his own.
+ * signalled when the lease ends? At that time the guardian is stopped: each loser that still ends
+ * was signalled in time. Then the guardian goes on, to show how late the others are. Exit status
+ * 0: all losers were in time, except those of the first user, who may delay losers of that user.
  *
  *   guardian DIRECTORY LOSERS ORPHANS USERS
  *
- * DIRECTORY stands for the mount. Each loser is a process that has a file of it open; an orphan is
- * one whose parent opened it and has ended. They belong to so many users, 2000 and up; 1: to
- * root. Says "ready" when all are there, and begins at the next line of stdin.
+ * DIRECTORY stands for the mount. Each loser is a process that has a file in it open; an orphan is
+ * a loser whose parent opened the file and has ended. They belong to so many users, from 2000 on;
+ * 1: to root. Says "ready" when all are there, and begins at the next line of stdin.
  */
 #include "clock.h"
 #include "family.h"
@@ -32,12 +32,12 @@
 
 #define FIRST_USER 2000
 #define UNTIL_LEAD_US 1000000
-/* Without another end: those who were signalled have ended; nobody else is signalled. */
+/* If no loser has ended for so long, all losers that were signalled have ended. */
 #define PATIENCE_MS 3000
 #define LATE_MS 30000
 
 struct loser {
-	pid_t opener, last; /* who opened it, and who has it open */
+	pid_t opener, last; /* the process that opened it, and the one that has it open */
 	uint64_t start, ino;
 	uid_t uid;
 	int pidfd;
@@ -51,7 +51,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Opens, maybe hands down, and stays. */
+/* Opens the file, maybe hands it down to a child, and stays. */
 static void lose(const char *directory, int number, uid_t uid, bool orphan, int to)
 {
 	struct stat st;
@@ -92,9 +92,9 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The losers from..to of the first user, whom the attackers are of, or of all others. `stood_us`:
- * for so long the guardian stood still, before it signalled those who were late. Returns
- * how many these were. */
+/* The losers from..to, either those of the first user, who is the attackers' user, or those of all
+ * others. `stood_us`: for so long the guardian stood still before it signalled late losers. Returns
+ * how many losers were late. */
 static int report(const char *what, const struct loser *losers, int from, int to, bool first,
                   int64_t deadline, int64_t stood_us)
 {
@@ -150,7 +150,7 @@ static int wait_for_all(struct loser *losers, int count)
 	return left > 0 ? poll : -1;
 }
 
-/* In a process group that nobody else is in. Returns it. */
+/* Starts the guardian in a process group of its own, which is returned. */
 static pid_t start_guardian(struct guardian **ret_guardian)
 {
 	pid_t other = fork();
@@ -168,7 +168,7 @@ static pid_t start_guardian(struct guardian **ret_guardian)
 	return getpid();
 }
 
-/* Notes who has ended. False: not for a while. */
+/* Notes the losers that have ended. False: none has for a while. */
 static bool note_ends(int poll, struct loser *losers, bool late, int timeout_ms, int *left)
 {
 	struct epoll_event events[1024];
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
 	poll = wait_for_all(losers, count);
 	if (!fgets(line, sizeof(line), stdin))
 		return 1;
-	/* Its own look at the clock is not to be late. */
+	/* This process has to look at the clock in time. */
 	(void)sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 3});
 	deadline = clock_now_us() + UNTIL_LEAD_US + GUARDIAN_KILL_LEAD_US;
 	guardian_deadline(guardian, deadline);

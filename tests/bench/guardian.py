@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Are all who lose their locks at once signalled before the lease ends? With very many losers, beside
-very many descriptors of one of their users, and of his who make /proc slow: who stand in exec,
-have very many mounts, or --dear processes with descriptors of which each takes milliseconds to
-be read. He may delay the end of his own losers, not that of others'.
+"""Are all processes that lose their locks at once signalled before the lease ends?
 
-    tests/bench/guardian.py [--losers N] [--orphans N] [--users N] [--descriptors N] [--stuck N] [--dear N]
+There are very many losers, and one of their users attacks: by very many descriptors, and by
+processes that make /proc slow. They stand still in exec, have very many mounts, or (--dear) have
+descriptors of which each takes milliseconds to be read. The attacker may delay the end of that
+user's own losers, but not the end of other users' losers.
+
+    tests/bench/guardian.py [--losers N] [--orphans N] [--users N] [--descriptors N] [--stuck N]
+                            [--dear N]
 
 As root. The guardian is measured by itself (guardian.c): real processes and a tmpfs, no servers."""
 
@@ -38,7 +41,7 @@ def build(directory):
 
 
 def attack(case, args):
-    """The pids of those who do it."""
+    """Start the attackers; return their pids."""
     own = case.directory + '/own'
     os.mkdir(own)
     os.chmod(own, 0o777)

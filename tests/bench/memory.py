@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One user makes the daemon remember as much as he can: he opens each kind of file so many
-times, and makes up names. How large the daemon gets, and how another user is served
-meanwhile. A daemon that is ended by its memory takes everybody's locks with it.
+"""One user makes the daemon remember as much as possible: opens each kind of file very many
+times, and makes up names. This shows how large the daemon gets, and how another user is served
+meanwhile. A daemon that is killed for its memory may take the locks of all users with it.
 
-    memory.py [OPENS [KIND...]]    100000 of each kind, a fiftieth of those that list a long
-                                   queue; ZKLOCKFS=PATH for another daemon
+    memory.py [OPENS [KIND...]]    100000 opens of each kind, a fiftieth of that for files that
+                                   list a long queue; ZKLOCKFS=PATH for another daemon
 
 Ends with 1 if the daemon has more than LIMIT, or another user was refused or waited."""
 
@@ -28,7 +28,7 @@ ENTRIES = 4500
 KINDS = ('names', 'value', 'queue', 'holder', 'status', 'metrics', 'slots', 'flock')
 SLOW = ('queue', 'holder')
 THREADS = 50
-LIMIT = 200 << 20       # bytes of the daemon, which is several times what it counts
+LIMIT = 200 << 20       # bytes of the daemon, several times those that it counts
 PATIENCE = 5.0          # seconds for another user's take
 
 
@@ -44,8 +44,8 @@ def open_one(mount, kind, number):
 
 
 def as_alice(mount, kind, numbers):
-    """Opens, or looks up, until it is refused; then she waits to be told to end. She pays for long
-    lists, so many threads read one."""
+    """Open files, or look names up, until an error. Each user pays for long lists, so many threads
+    read them."""
     os.setgid(ALICE)
     os.setuid(ALICE)
     opened, codes = [], []
@@ -67,7 +67,8 @@ def as_alice(mount, kind, numbers):
 
 
 def as_bob(mount, end):
-    """Takes and gives back another lock, and looks at it: the slowest time, and how often."""
+    """Take another lock, look at it and give it back, again and again. Returns the slowest time,
+    and how often."""
     os.setgid(BOB)
     os.setuid(BOB)
     slowest, count = 0, 0
@@ -83,7 +84,7 @@ def as_bob(mount, end):
 
 
 def child(function, *args):
-    """A process that does it, tells what came out, and ends when it is told to."""
+    """A process that calls the function, tells its result, and ends when it is told to."""
     told, tell = os.pipe()
     ended, end = os.pipe()
     pid = os.fork()
@@ -104,7 +105,7 @@ def child(function, *args):
 
 
 def processes(kind):
-    """What each of hers does: none can have more descriptors than the limit says."""
+    """The numbers for each of Alice's processes: none has more descriptors than its limit."""
     count = OPENS // 50 if kind in SLOW else OPENS
     each = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
     return [range(first, min(first + each, count)) for first in range(0, count, each)]

@@ -27,7 +27,7 @@ class Etcd:
         for number, port in enumerate(self.ports):
             directory = place.path(f'etcd{number}')
             client = f'http://127.0.0.1:{port}'
-            # 3.4 waits for the disk whatever it is told; on a tmpfs that costs nothing.
+            # etcd 3.4 always waits for the disk; on a tmpfs that costs nothing.
             self.processes.append(start(
                 ['etcd', '--name', f'm{number}', '--data-dir', directory,
                  '--listen-client-urls', client, '--advertise-client-urls', client,
@@ -58,7 +58,7 @@ class Redis:
 
 
 class Postgres:
-    """Runs as postgres, which its programs insist on."""
+    """Runs as the user postgres, because its programs refuse to run as root."""
 
     def __init__(self, place, count):
         del count
@@ -83,7 +83,7 @@ class Postgres:
              '-c', 'unix_socket_directories=', '-c', 'max_connections=300', '-c', f'fsync={synchronous}',
              '-c', f'synchronous_commit={synchronous}'],
             place.path('postgres.log'), preexec_fn=as_postgres, cwd='/')
-        # It listens before it serves.
+        # PostgreSQL listens before it serves.
         until(lambda: subprocess.run([found[-1] + '/pg_isready', '-q', '-h', '127.0.0.1'], check=False)
               .returncode == 0, 'PostgreSQL serves')
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""peers.py - who is measured, and how a worker of each is started.
+"""peers.py - the peers that are measured, and how a worker of each is started.
 
 A peer is opened once for a run. host(n) is then one client machine of it: for
-zklockfs a mount, for the others nothing, for each of their processes is a client of
-its own. worker() is a process on it that takes locks.
+zklockfs a mount, for the others nothing, because each of their processes is a client
+of its own. worker() is a process on this machine that takes locks.
 """
 
 import os
@@ -41,11 +41,11 @@ class Peer:
     name = title = server = None
     shared = False             # has a shared mode
     one_client = False         # its threads share one client, as a mount's do
-    excludes = True            # is a lock at all
-    queues = True              # a waiter leaves an entry, and they are served in order
-    settle_seconds = 0.04      # a waiter has found its place, and the holder is at rest, long before
+    excludes = True            # it is a lock
+    queues = True              # a waiter has an entry, and waiters are served in order
+    settle_seconds = 0.04      # much more than a waiter and the holder need to come to rest
     dead_seconds = 0.0         # how long a lock outlives its process, as configured here
-    dead_note = ''             # the same as its documentation has it
+    dead_note = ''             # the same by its documentation
     note = ''
 
     def __init__(self, bench):
@@ -206,9 +206,9 @@ class Flock(Peer):
 
 PEERS = (Zklockfs, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper, CRecipe, Create, Herd,
          Etcd, Redis, Postgres, Flock)
-# What is measured on storage and ensembles other than the first.
+# The peers on storage and ensembles other than the first.
 EVERYWHERE = ('zklockfs', 'curator', 'kazoo', 'recipe', 'create', 'etcd', 'redis', 'postgres')
-# And where the servers are far away.
+# The peers where the servers are far away.
 FAR = ('zklockfs', 'curator', 'kazoo', 'go-zookeeper', 'recipe', 'etcd', 'redis', 'postgres')
 # --quick measures these and no others.
 MAIN = ('zklockfs', 'curator', 'curator-rw', 'kazoo', 'go-zookeeper', 'recipe', 'create', 'flock')

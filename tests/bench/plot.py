@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """plot.py - figures as an SVG: plot.py FIGURES.json >plot.svg, plot.py FIGURES.json distance >distance.svg
 
-Horizontal bars: how many times faster zklockfs is, on a logarithmic scale; what the distance to the
-servers costs each peer, in flights. No library: it is text.
+Horizontal bars: how many times faster zklockfs is, on a logarithmic scale; or the cost of the
+distance to the servers for each peer, in flights. An SVG is text, so this needs no library.
 """
 
 import json
@@ -31,7 +31,7 @@ PEERS = (
 )
 WIDTH, LEFT, RIGHT, TOP = 860, 250, 70, 86
 BAR, GAP, GROUP_GAP = 13, 3, 22
-LONGEST = 200              # a bar of more is cut, and shows it
+LONGEST = 200              # a longer bar is cut, and shows that
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
 
 
@@ -45,7 +45,7 @@ def _label(ratio):
 
 
 def _bars(table):
-    """[(group title, [(peer title, colour, ratio)])] of what was measured."""
+    """[(group title, [(peer title, colour, ratio)])] of the peers that were measured."""
     found = []
     for title, scenario, figure in GROUPS:
         row = table.get(scenario, {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""points.py - what the benchmark is to show, and whether it does.
+"""points.py - the targets of the benchmark, and whether they are met.
 
 A ratio says how many times better zklockfs is than a peer, as the median of the
 ratios within each round.
@@ -90,7 +90,7 @@ def _of_scale(found, scale):
 
 
 def judge(results):
-    """One line for each point that was measured: on the first variant, and where the way takes 5 ms."""
+    """A line for each point that was measured: on the first variant, and at a distance of 5 ms."""
     found = []
     for number, (name, each) in enumerate(results['variants'].items()):
         if name.endswith('-5ms'):

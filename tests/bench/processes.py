@@ -11,7 +11,7 @@ WAIT_SECONDS = 60
 
 
 class BenchError(Exception):
-    """What ends one measurement and not the whole run."""
+    """An error that ends one measurement and not the whole run."""
 
 
 def until(condition, what, seconds=WAIT_SECONDS):
@@ -26,7 +26,8 @@ def until(condition, what, seconds=WAIT_SECONDS):
 
 
 def start(args, log, **options):
-    """A program in the background, its words in a file. It ends with our pid namespace at the latest."""
+    """Start a program in the background, with its output in a file. It ends with our pid namespace
+    at the latest."""
     with open(log, 'ab') as words:
         return subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=words, stderr=words, **options)
 
@@ -40,7 +41,7 @@ def run(args, **options):
 
 
 def end(process, seconds=10):
-    """SIGTERM, and SIGKILL for those who do not mind."""
+    """SIGTERM, and SIGKILL if the process does not end."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -82,7 +83,7 @@ class Worker:
             self.answers[words[0]] = line[len(words[0]) + 1:]
 
     def _read(self, seconds):
-        """Note what has been answered; False when the time is over."""
+        """Note the answers that have come; False when the time is over."""
         if not select.select([self.process.stdout], [], [], max(seconds, 0))[0]:
             return False
         data = os.read(self.process.stdout.fileno(), 1 << 16)
@@ -126,7 +127,7 @@ class Worker:
         return tuple(map(int, self.wait(('dropped', slot), seconds).split()))
 
     def visit(self, slot, lock, mode='exclusive'):
-        """Take, and drop as soon as it is held; C workers only."""
+        """Take the lock, and drop it as soon as it is held; for C workers only."""
         self._tell(f'visit {slot} {lock} {mode}')
 
     def start_cycles(self, threads, locks, warm, seconds, mode='exclusive', pause_us=0):
@@ -142,7 +143,7 @@ class Worker:
     # ---- the end ----
 
     def kill(self):
-        """SIGKILL; the time it was sent at."""
+        """Send SIGKILL; return the time at which it was sent."""
         now = time.monotonic_ns()
         self.process.kill()
         self.process.wait()

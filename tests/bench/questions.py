@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What questions of one user cost the others. Many wait for a lock; its owner, who is another
-user than those who measure, asks about it with many threads at once, one question after the
-other, as fast as they are answered; and somebody else takes a lock of his own. At the same time he
-takes one of another mount, which nobody asks: that shows what the busy machine itself costs.
+"""What questions of one user cost other users. Many takers of this user wait for a lock, and many
+threads ask about the lock, one question after the other, as fast as they are answered. Meanwhile
+another user takes a lock of this mount, and one of a second mount, which gets no questions: the
+second one shows what the busy machine itself costs.
 
     tests/bench/questions.py [--waiters N] [--threads N] [--seconds S] [KIND...]
 
-Or who writes: makes locks, changes modes, values and reasons, confirms, takes and gives back
-locks of his own (nobody waits then).
+KIND may also be a write: the first user then makes locks, changes modes, values and reasons,
+confirms holds, or takes and gives back locks (nobody waits then).
 
-The points: with 5,000 waiters and 1,000 threads the take slows by 3 times at most (p50 and
+The points: with 5,000 waiters and 1,000 threads a take becomes 3 times as slow at most (p50 and
 p99), beside the time without questions or that on the other mount, whichever is longer; `try` is
-never refused, no heartbeat waits."""
+never refused, and no heartbeat waits."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ from harness import ALICE, BOB, check, run, spawn, until
 KINDS = ('holder', 'pollpri', 'stat', 'ls', 'mix')
 WRITES = ('mkdir', 'chmod', 'value', 'reason', 'fsync', 'cycle', 'writes')
 SLOWER = 3
-BEAT_LATE_MS = 700     # beside the same without questions
+BEAT_LATE_MS = 700     # compared with the time without questions
 
 
 class Asker:
@@ -109,7 +109,7 @@ class Bench:
         return mount.path(name)
 
     def measure(self, kind):
-        """What a take costs while they ask; None: nobody asks."""
+        """Measure takes during questions of this kind; None: without questions."""
         crowd, own = self.lock('crowd'), self.lock('own')
         seconds = self.arguments.seconds
         asker = Asker(self.program, ALICE, kind or 'holder', crowd, self.arguments.threads, seconds + 3)
@@ -169,7 +169,7 @@ def test(case):
     parser.add_argument('kinds', nargs='*', metavar='KIND', help=', '.join(KINDS + WRITES))
     arguments = parser.parse_args()
     bench = Bench(case, arguments)
-    bench.measure(None)   # what runs for the first time is compiled
+    bench.measure(None)   # to warm up: the server compiles code that it runs for the first time
     bench.quiet = bench.measure(None)
     good = [bench.points(kind, bench.measure(kind)) for kind in arguments.kinds or KINDS]
     check(all(good), 'some points are not met')

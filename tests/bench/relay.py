@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""relay.py - a way to a ZooKeeper server that counts what goes over it, by kind: requests, and bytes
-of both directions.
+"""relay.py - a link to a ZooKeeper server that counts by kind: requests, and bytes of both
+directions.
 
 Nothing is changed, delayed or dropped. Pings, the small writes by which a mount keeps
 its lease, and its looks at the lock itself (once a second, for its owner and mode) are
@@ -64,7 +64,7 @@ def kind_of(frame):
 
 
 class _Side:
-    """One end of a connection, and what has come in from there."""
+    """One end of a connection, and the bytes that have come in from there."""
 
     def __init__(self, conn, client):
         self.conn, self.client = conn, client
@@ -113,7 +113,7 @@ class Relay:
     def _forward(self, side):
         try:
             data = side.conn.recv(1 << 16)
-            # Counted before it is answered.
+            # A request is counted before it can be answered.
             self._count(side, data)
             side.other.conn.sendall(data)
         except OSError:

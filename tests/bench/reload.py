@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What users notice of a reload (SIGUSR2), or of a daemon that is killed and whose keeper starts
-another one: a holder reads its descriptor without a pause, many wait behind it, and two locks are
-handed over right when nobody serves the mount, one from another mount to this one and one the
-other way round.
+another one: a holder reads its descriptor without a pause, many takers wait behind it, and two
+locks are handed over right when no daemon serves the mount, one from another mount to this one
+and one the other way round.
 
     tests/bench/reload.py [--reloads N] [--crashes N] [WAITERS...]
                                                    ten and none, with 1 waiter and with 10,000
@@ -29,8 +29,8 @@ from crowd import Crowd
 from harness import check, run, spawn, until
 
 PAUSE_MS = 50
-PORTION = 1000           # who come at once: the lock is looked up for each of them
-SETTLE_SECONDS = 0.5     # for what comes after a reload: listings, watches
+PORTION = 1000           # waiters that come at once: the lock is looked up for each of them
+SETTLE_SECONDS = 0.5     # for requests that come after a reload: listings, watches
 SESSION, KEPT_SESSION = '30s', '15s'    # the next crash may come after the second one
 _TAKEN_OVER = re.compile(r'has taken over from .* in (\d+) ms')
 
@@ -53,7 +53,7 @@ class Reader:
         return self._line(what)
 
     def longest_ms(self):
-        """Since it was asked last."""
+        """The longest read since the last call."""
         return int(self._ask('longest')[0]) / 1000
 
     def wait_until_stalled(self):
@@ -66,7 +66,7 @@ class Reader:
 
 
 class HandOff:
-    """One holds the lock, another waits for it."""
+    """A holder of a lock, and a taker that waits for it."""
 
     def __init__(self, server, giver, taker, lock):
         self.fd = os.open(giver.path(lock, 'lock'), os.O_RDWR)
@@ -128,20 +128,20 @@ class Bench:
 
     @staticmethod
     def _release(hand_offs):
-        """The last one waits for an answer, until it is served."""
+        """Release the locks; return the times until the waiters have them."""
         for hand_off in hand_offs:
             hand_off.release()
         return [hand_off.ms() for hand_off in hand_offs]
 
     def quiet(self):
-        """Nobody reloads."""
+        """The same without a reload."""
         hand_offs = self._begin()
         took = self._release(hand_offs)
         time.sleep(SETTLE_SECONDS)
         return self.reader.longest_ms(), *took
 
     def reload(self):
-        """The locks are released when the other program has been looked at, and takes over."""
+        """The locks are released when the other program has checked the state, and takes over."""
         hand_offs = self._begin()
         before = children(self.mount.daemon)
         told = len(_TAKEN_OVER.findall(self.mount.log()))

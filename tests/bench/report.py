@@ -41,7 +41,7 @@ def _show_scenario(title, row):
         return
     print(f'\n{title}')
     print(f'  {"":34}' + ''.join(f'{figure:>21}' for figure in figures))
-    # Our own first, the others in the order in which they are known.
+    # zklockfs first, then the others in the order of PEERS.
     for peer in [peer for peer in TITLES if row.get(peer)]:
         cells = ''
         for figure in figures:

@@ -13,7 +13,7 @@ REST_SECONDS = 3.0
 
 
 def _list_ms(path):
-    """A plain ls: what it takes, and how many names it gave."""
+    """A plain ls: its time, and how many names it printed."""
     began = time.monotonic()
     out = subprocess.run(['ls', path], stdout=subprocess.PIPE, check=True).stdout
     return (time.monotonic() - began) * 1e3, out.count(b'\n')
@@ -30,7 +30,7 @@ def _lists_ms(path, wanted):
 
 
 def waiting(bench, clients, waiters):
-    """So many opens of one lock wait on one mount; then each holds once, in turn."""
+    """Very many opens of one lock wait on one mount; then each holds once, in turn."""
     host = clients.peer.host(0)
     mount, worker, visitors = host.mount, clients.worker(), clients.fresh()
     lock = f'w{waiters}'     # short: what a mount may own is limited by the bytes of all paths
@@ -44,7 +44,7 @@ def waiting(bench, clients, waiters):
     began = time.monotonic()
     for slot in range(waiters):
         visitors.visit(slot, lock)
-    # A refusal is an answer too.
+    # has() also reads a refusal, which raises an error.
     until(lambda: not visitors.has(('held', 0)) and
           bench.zookeeper.metric('zk_ephemerals_count') == entries + waiters, 'all stand in the queue', 120)
     queued = time.monotonic() - began
@@ -67,7 +67,7 @@ def waiting(bench, clients, waiters):
 
 
 def locks(clients, count):
-    """So many locks in one directory."""
+    """Very many locks in one directory."""
     mount = clients.peer.host(0).mount
     top = mount.directory + '/wide'
     os.mkdir(top)
@@ -80,7 +80,7 @@ def locks(clients, count):
 
 
 def mounts(clients, count, seconds):
-    """So many hosts, each with one process that wants the same lock all the time."""
+    """Many hosts, each with one process that takes the same lock again and again."""
     workers = [clients.peer.host(number).worker() for number in range(count)]
     workers[0].make('bench0')
     for worker in workers:
@@ -92,7 +92,7 @@ def mounts(clients, count, seconds):
 
 
 def sessions(clients, count, seconds):
-    """The same with so many sessions of one process, as the plain recipe has it."""
+    """The same with many sessions of one process, as in the plain recipe."""
     worker = clients.worker()
     worker.make('bench0')
     worker.start_cycles(count, 1, 1.0, seconds)
@@ -102,7 +102,7 @@ def sessions(clients, count, seconds):
 
 
 def idle(bench, make_clients, seconds):
-    """A mount with nobody on it: what it sends, and what it costs."""
+    """A mount without users: its requests, and its processor time."""
     relay = Relay(bench.zookeeper.ports[0])
     bench.zookeeper.way, direct = relay.address, bench.zookeeper.way
     try:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""scenarios.py - what is measured. Each takes a peer and the lengths of this run
-and returns figures by name; a figure's ending says its unit:
+"""scenarios.py - the measurements. Each takes the clients of a peer and the lengths of this
+run, and returns figures by name; the end of a figure's name is its unit:
 
     /s       more is better
     us, ms   less is better
-    flights  less is better: how many times the way from a client to its server, where that takes
-             a time of its own
+    flights  less is better: how many times the way from a client to its server, if a distance
+             was set
 """
 
 import statistics
@@ -26,7 +26,7 @@ class Lengths:
 def _cycles(worker, threads, locks, lengths, mode='exclusive', pause_us=0):
     for number in range(locks):
         worker.make(f'bench{number}')
-    # The first time in a worker's life it is also warmed up.
+    # The first measurement of a worker has a longer time to warm up.
     warm = lengths.warm if getattr(worker, 'warmed', False) else lengths.first_warm
     worker.warmed = True
     worker.start_cycles(threads, locks, warm, lengths.run, mode, pause_us)
@@ -49,7 +49,7 @@ def uncontended(clients, lengths):
 
 
 def rested(clients, lengths):
-    """One thread, one lock, and time between release and acquire for both to be done with."""
+    """One thread, one lock, and time after a release for all that still belongs to it."""
     figures = _cycles(clients.worker(), 1, 1, lengths, pause_us=PAUSE_US)
     del figures['cycles/s']
     return figures
@@ -82,7 +82,8 @@ def shared(clients, lengths):
 
 
 def fair(clients, lengths):
-    """16 threads of one host hammer a lock; how long does the one of another host wait?"""
+    """16 threads of one host take a lock again and again; how long does a thread of another host
+    wait?"""
     crowd, one = clients.worker(0), clients.worker(1)
     crowd.make('bench0')
     seconds = lengths.warm + lengths.run
@@ -94,7 +95,8 @@ def fair(clients, lengths):
 
 
 def _hand_offs(one, other, settle_seconds, lengths):
-    """From before the release until the other's take returns, holder and waiter settled."""
+    """The times from before a release until the other's take returns. Holder and waiter have come
+    to rest before."""
     one.make('handoff')
     holder, waiter, slot = one, other, 0
     holder.take(slot, 'handoff')
@@ -126,8 +128,8 @@ def hand_off_remote(clients, lengths):
 
 
 def killed(clients, lengths):
-    """SIGKILL of the holder's process until the next one, on the same host, holds. Where
-    that takes the time of a session or a TTL, once is enough."""
+    """The time from SIGKILL of the holder's process until the next one, on the same host, holds.
+    If that takes the time of a session or a TTL, it is measured only once."""
     took = []
     slow = clients.peer.dead_seconds > 0
     if slow and clients.killed:
@@ -149,7 +151,7 @@ def killed(clients, lengths):
     return {'p50 ms': statistics.median(took), 'max ms': max(took)}
 
 
-# Those that need a lock that excludes.
+# Scenarios that need a lock that excludes.
 EXCLUDING = ('hot', 'hot-remote', 'shared', 'fair', 'handoff-local', 'handoff-remote', 'killed')
 
 SCENARIOS = {
@@ -164,9 +166,9 @@ SCENARIOS = {
     'killed': killed,
     'fair': fair,
 }
-# Measured on every storage, alone and as an ensemble; the others do not depend on it.
+# Measured on every storage, with one server and with three; the others do not depend on these.
 EVERYWHERE = ('uncontended', 'hot', 'many', 'handoff-local', 'handoff-remote')
-# And where the servers are far away.
+# Measured where the servers are far away.
 FAR = ('uncontended', 'hot-remote', 'handoff-remote')
 
 
@@ -176,7 +178,7 @@ class Clients:
     def __init__(self, peer):
         self.peer = peer
         self.kept = {}
-        self.killed = False      # once
+        self.killed = False      # killed() has been measured
 
     def worker(self, host=0):
         if host not in self.kept:

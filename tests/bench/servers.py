@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """servers.py - the servers of all peers, each started for this run alone.
 
-Everything listens on 127.0.0.1 of a network namespace of our own, so the usual
+All servers listen on 127.0.0.1 of a network namespace of our own, so the usual
 ports are free. A place is where data goes: tmpfs, without waiting for the disk, or
 a disk, with every write synchronous.
 """
@@ -62,7 +62,7 @@ class ZooKeeper:
     def __init__(self, place, count):
         self.ports = [2181 + number for number in range(count)]
         self.processes = []
-        # Where clients go: a relay perhaps.
+        # The addresses for clients; a relay may replace them.
         self.way = ','.join(f'127.0.0.1:{port}' for port in place.ways(self.ports))
         members = ''.join(f'server.{n + 1}=127.0.0.1:{2888 + n}:{3888 + n}\n' for n in range(count))
         for number, port in enumerate(self.ports):
@@ -132,7 +132,7 @@ class Mount:
         return {}
 
     def _daemon(self):
-        """Its pid: the keeper, which has started it, does nothing."""
+        """The daemon's pid. Its parent, the keeper, does nothing."""
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as file:
             return file.read().split()[0]
 

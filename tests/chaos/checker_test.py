@@ -137,8 +137,8 @@ class Checker(unittest.TestCase):
                   Story('b').take(2, 5, 50).check(2, 60, 61).release(62))
 
     def test_chain_without_an_instant(self):
-        """No two holds certainly overlap, but in the order of the tokens no instant is left for c: its
-        open has returned before a's and b's checks began."""
+        """No two holds certainly overlap, but in the order of the tokens no instant is left for c:
+        its open had returned before a's and b's checks began."""
         self.bad('two holders', Story('a').take(1, 0, 40).check(1, 30, 41).release(42),
                  Story('b').take(2, 0, 39).check(2, 38, 45).release(46),
                  Story('c').take(3, 0, 29).release(47))

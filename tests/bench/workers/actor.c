@@ -335,6 +335,6 @@ int actor_main(const struct peer *the_peer, int argc, char **argv)
 	actor_say("ready");
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "quit\n") != 0)
 		obey(line);
-	/* Locks that are held are given back as a dying process gives them back. */
+	/* Held locks are given back by the end of the process. */
 	_exit(0);
 }

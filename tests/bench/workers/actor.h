@@ -2,7 +2,7 @@
  *
  * actor.h - a process that takes and gives back locks on command.
  *
- * Every peer of the benchmark is such a process; what differs is how it takes a
+ * Every peer of the benchmark is such a process; peers differ in how they take a
  * lock. The commands come on stdin, one line each, and the answers go to stdout:
  *
  *     make LOCK                             made
@@ -14,10 +14,10 @@
  *     count                                 count N
  *     quit
  *
- * MODE is exclusive or shared. A take is waited for in a thread of its own, so that
- * answers come in any order. Times are nanoseconds of CLOCK_MONOTONIC, which all
- * processes of a host share; WARM and RUN are milliseconds, PAUSE microseconds. What
- * fails is answered with `failed REASON` and ends the process.
+ * MODE is exclusive or shared. A take waits in a thread of its own, so that answers
+ * come in any order. Times are nanoseconds of CLOCK_MONOTONIC, which all processes of
+ * a host share; WARM and RUN are milliseconds, PAUSE microseconds. An error is answered
+ * with `failed REASON` and ends the process.
  *
  * cycles: each of THREADS threads takes and gives back one lock, the thread's number
  * modulo LOCKS, as fast as it can, with a pause after each; it counts the cycles that
@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A session is what one thread needs to take one lock. */
+/* A session has all that one thread needs to take one lock. */
 struct peer {
 	const char *usage;
 	void (*start)(int argc, char **argv);

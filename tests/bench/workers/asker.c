@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * asker.c - one user who does one thing to a mount for a while, and what it took:
+ * asker.c - one user does one thing to a mount for a while, and prints figures:
  *
- *     asker UID wait DOOR COUNT              so many threads wait at a door, until killed
- *     asker UID KIND LOCK COUNT SECONDS      so many threads ask, one question after the other
- *     asker UID take LOCK COUNT SECONDS      so many threads take and give back, with a pause
+ *     asker UID wait DOOR COUNT              COUNT threads wait at a door, until killed
+ *     asker UID KIND LOCK COUNT SECONDS      COUNT threads ask, one question after the other
+ *     asker UID take LOCK COUNT SECONDS      COUNT threads take and give back, with a pause
  *
  * KIND: holder (read it), pollpri (on a descriptor that holds), stat (a name that is not in the
  * queue), ls (the queue), mix (each thread another one of these). Or a write, each thread
- * in a lock of its own below that one: mkdir (and rmdir), chmod, value, reason, fsync, cycle
+ * in a lock of its own below LOCK: mkdir (and rmdir), chmod, value, reason, fsync, cycle
  * (take it and give it back), writes (each thread another one of these). It prints `ready`,
- * waits for a line on stdin, and prints its figures in the end: `least`, how often the thread
- * was served that was served least.
+ * waits for a line on stdin, and prints its figures in the end: `least` is how often the thread
+ * was served that was served least often.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -219,7 +219,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-/* Every tenth time without waiting: nobody else wants it. */
+/* Every tenth take is by `try`: no other thread wants the lock. */
 static void *take(void *arg)
 {
 	char names[2][256];
@@ -276,7 +276,7 @@ static void print_figures(double seconds, int threads)
 			printf("%s\"%s\": %ld", n++ ? ", " : "", strerrorname_np(i),
 			       (long)failed[i]);
 	printf("}");
-	pthread_mutex_lock(&mutex); /* for good: no take is added any more */
+	pthread_mutex_lock(&mutex); /* until the end: no take is added any more */
 	if (take_count > 0) {
 		qsort(takes, take_count, sizeof(takes[0]), compare);
 		printf(", \"p50 us\": %.0f, \"p99 us\": %.0f, \"max us\": %.0f",
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
 			fail(name);
 	}
 	if (!waits && !is_write(kind) && strcmp(kind, "take") != 0) {
-		/* Those who ask hold it, in front of those who wait. */
+		/* The asker holds the lock, in front of the waiters. */
 		snprintf(name, sizeof(name), "%s/lock", path);
 		held = open(name, O_RDWR);
 		if (held < 0)

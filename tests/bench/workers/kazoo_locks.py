@@ -4,7 +4,7 @@
 
     kazoo_locks.py lock SERVERS [ROOT]         Lock
     kazoo_locks.py readwrite SERVERS [ROOT]    WriteLock, and ReadLock for shared ones
-    ... +patterns                              made to wait for names with `lock-` too
+    ... +patterns                              these also wait for names with `lock-`
 
 Debian's Python, for Debian's kazoo.
 """

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.c - one holder who reads its descriptor without a pause:
+ * reader.c - a holder that reads its descriptor without a pause:
  *
  *     reader DOOR
  *

@@ -2,7 +2,7 @@
  *
  * redis.c - SET NX PX and a script that deletes what is ours: redis HOST PORT
  *
- * A lock that is taken is tried again every millisecond: there is no queue.
+ * A lock that another process has is tried again every millisecond: there is no queue.
  */
 #include "actor.h"
 

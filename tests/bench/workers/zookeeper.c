@@ -7,7 +7,7 @@
  *                                 one before; delete: ZooKeeper's recipe, nothing more
  *     zookeeper create SERVERS    the create and the delete alone: a round trip each, the
  *                                 least that any lock on an ensemble costs; excludes nobody
- *     zookeeper herd SERVERS      one ephemeral node, which everybody who waits watches
+ *     zookeeper herd SERVERS      one ephemeral node, which all waiters watch
  */
 #include "actor.h"
 
@@ -115,7 +115,7 @@ static const char *number_of(const char *entry)
 	return length > 10 ? entry + length - 10 : entry;
 }
 
-/* Who is the nearest before us. */
+/* Finds the nearest entry before ours. */
 static void on_list(int rc, const struct String_vector *names, const void *context)
 {
 	struct session *session = (struct session *)context;
@@ -242,7 +242,7 @@ static void take_with_herd(struct session *session)
 		if (rc != ZNODEEXISTS)
 			actor_fail("create: %s", zerror(rc));
 		session->event = false;
-		/* exists would leave a watch behind where nothing is. */
+		/* exists would leave a watch on a node that has gone. */
 		rc = answer(session,
 		            zoo_awget(session->zk, path, on_watch, session, on_data, session));
 		if (rc == ZOK)
@@ -276,7 +276,7 @@ static unsigned long count(void)
 	return atomic_load(&notifications);
 }
 
-/* The session lives only as long as somebody pings. */
+/* The session lives only as long as this process pings. */
 static void idle(void *argument)
 {
 	struct session *session = argument;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Types at a bash and a zsh, and looks at what the tabulator makes of it. The completions
-are those of the installed package."""
+"""Types commands in bash and in zsh, and checks what the Tab key completes. The completions are
+those of the installed package."""
 
 import os
 import pty
@@ -11,14 +11,14 @@ import sys
 import tempfile
 import time
 
-# How it is started, what is typed first, what it then shows when it reads keys. zsh shows its prompt
-# before that, and what is typed in between is no completion.
+# How a shell is started, the text that is typed first, and the text that the shell shows when it
+# then reads keys. zsh shows its prompt earlier, and does not complete keys that are typed before.
 SHELLS = {
     'bash': (['bash', '--norc', '--noprofile', '-i'], '. /usr/share/bash-completion/bash_completion', 'ready> '),
     'zsh': (['zsh', '-f', '-i'], 'setopt no_prompt_sp; autoload -U compinit && compinit -u -D; '
             'zle-line-init() { print -n "re""ads" }; zle -N zle-line-init', 'reads'),
 }
-# What is typed, and what stands there then.
+# The text that is typed, and the text that must be on the line then.
 CASES = [
     ('zklockfs -o sess\t', 'zklockfs -o session_timeout='),
     ('zklockfs -o mkroot,dra\t', 'zklockfs -o mkroot,drain='),
@@ -61,7 +61,7 @@ class Shell:
 
 
 def make_locks():
-    """What zklock(1) looks at: directories."""
+    """Make directories that zklock(1) takes for locks."""
     root = tempfile.mkdtemp()
     for lock in ('nightly', 'team', 'team/report'):
         os.makedirs(f'{root}/{lock}/queue')
@@ -73,11 +73,11 @@ def make_locks():
 def main():
     bad = 0
     os.environ['ZKLOCKFS'] = make_locks()
-    # A file that would be completed as well if nothing knew the program.
+    # An empty directory: no file of it can be completed.
     os.chdir(tempfile.mkdtemp())
     for name, (args, begin, reads) in SHELLS.items():
         for typed, wanted in CASES:
-            # Each in a shell of its own: what ^C leaves on the screen comes when it likes.
+            # Each case in a shell of its own: the output of ^C comes at an unknown time.
             shell = Shell(args)
             shell.shows('ready> ')
             shell.type(begin + "; echo be''gun\n")

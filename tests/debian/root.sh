@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 #
 # root.sh - a Debian of its own for the commands of this directory, to be sourced. It is a
-# directory made by debootstrap; what runs in it sees namespaces of its own (mounts, network,
+# directory made by debootstrap. Its processes have namespaces of their own (mounts, network,
 # processes), so all of it is gone when its first process has ended.
 #
 #   root_begin                      $work, a private directory; removed at the end
 #   root_make trixie ROOT PACKAGE...     a fresh Debian there, with these packages
 #   root_clone ROOT                 a clean clone of the last commit, in /src there
 #   root_install ROOT PACKAGE...    more packages; "build-dep DIRECTORY" for those of a build
-#   root_enter ROOT COMMAND...      run it there
+#   root_enter ROOT COMMAND...      runs the command there
 #   root_boot ROOT COMMAND          the same as a service of its own systemd
 #
 # MIRROR names another mirror. With ZKLOCKFS_ROOTS=DIR the fresh roots are kept there as
@@ -40,7 +40,7 @@ need() {
 root_finish() {
     local status=$?
     trap - EXIT INT TERM
-    # All that runs in there ends with it.
+    # All processes in there end with this one.
     [ -z "$inside" ] || kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null
     rm -rf --one-file-system "$work"
     exit "$status"
@@ -52,7 +52,7 @@ root_begin() {
     [ -c /dev/fuse ] || die 'there is no /dev/fuse'
     need debootstrap debootstrap
     need git git
-    # Not below /tmp: that may be small, and its name is taken by the root's own.
+    # Not below /tmp: that may be small.
     work=$(mktemp -d /var/tmp/zklockfs-XXXXXX) || exit 1
     trap root_finish EXIT
     trap 'exit 130' INT TERM
@@ -71,7 +71,7 @@ root_make() {
             die "debootstrap failed: $(tail -n 5 "$work/debootstrap.log")"
         [ -z "$kept" ] || tar -C "$root" --numeric-owner -cpf "$kept" . || die "cannot write $kept"
     fi
-    # What a Debian has once it was booted.
+    # Files that a Debian has once it was booted.
     [ -L "$root/etc/mtab" ] || ln -s ../proc/self/mounts "$root/etc/mtab"
     printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
@@ -79,8 +79,8 @@ root_make() {
     [ $# -eq 0 ] || root_install "$root" "$@"
 }
 
-# root_apt ROOT install|update ...: with the network of the machine, which the root itself
-# has not.
+# root_apt ROOT install|update ...: with the network of the machine; processes of root_enter have
+# no network.
 root_apt() {
     local root=$1
     shift
@@ -88,8 +88,8 @@ root_apt() {
         >"$work/apt.log" 2>&1 </dev/null || die "apt-get $* failed: $(tail -n 5 "$work/apt.log")"
 }
 
-# Fetched from outside, since the namespaces have no network; installed inside, since that
-# wants /proc.
+# The packages are fetched from outside, since the namespaces have no network, and installed
+# inside, since that needs /proc.
 root_install() {
     local root=$1
     shift
@@ -128,7 +128,7 @@ mount -t tmpfs -o mode=755 run run
 if [ "$1" != /sbin/init ]; then
     mkdir -m 1777 run/lock
 else
-    # It sets what is the whole machine'"'"'s, if it can.
+    # systemd would change settings of the whole machine.
     mount -o remount,ro sys
     mount --bind proc/sys proc/sys
     mount -o remount,bind,ro proc/sys
@@ -144,7 +144,7 @@ exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 
 root_enter() {
     need ip iproute2
-    # In the background, for a signal is looked at in `wait` at once.
+    # In the background, because a signal interrupts `wait` at once.
     unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child --propagation private \
         bash -c "$root_init" root_init "$@" &
     inside=$!
@@ -155,7 +155,7 @@ root_enter() {
 }
 
 # root_boot ROOT COMMAND: boots the root with its systemd, runs the command as a service, and
-# ends with its status. What the command says is in /booted.log there.
+# ends with its status. The output of the command is in /booted.log there.
 root_boot() {
     local root=$1
     cat >"$root/etc/systemd/system/booted.target" <<'UNIT'

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * xstate.c - lets a user-mode Linux of 6.1 or 6.12 run on processors with AMX. It keeps 2,696
- * bytes of a process's registers, up to PKRU; such processors have more, and Linux takes
- * all of them at once or none. What is behind stays as it is: nothing in there uses AMX.
- * Preloaded into the program `linux.uml`.
+ * bytes of a process's registers, up to PKRU; such processors have more, and the machine's Linux
+ * takes all of them at once or none. The bytes behind these stay as they are: no program in there
+ * uses AMX. Preloaded into the program `linux.uml`.
  */
 #include <dlfcn.h>
 #include <elf.h>

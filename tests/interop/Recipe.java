@@ -2,8 +2,8 @@
 //
 // Recipe.java - ZooKeeper's own lock recipe in Java: Recipe SERVERS ROOT
 //
-// It goes by the session: two of its locks on one session hold at once. So each
-// taker has a session of its own.
+// The recipe tells takers apart by their sessions: two locks on one session hold at
+// once. So each taker has a session of its own.
 
 import java.util.concurrent.CountDownLatch;
 import org.apache.zookeeper.WatchedEvent;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The logic of ZooKeeper's recipe in C, which no package has: it orders all children by
-what stands behind their last `-`, and watches the one before its own with exists."""
+"""The logic of ZooKeeper's recipe in C, which no package has: it orders all children by the
+text behind their last `-`, and watches the child before its own with exists."""
 
 import threading
 import time
@@ -11,7 +11,8 @@ from harness import check, run
 
 
 class Recipe:
-    """One session, as the recipe's, with a thread for each take; the words of a Worker."""
+    """Takes locks as the recipe does, each in a thread and a session of its own; the methods are
+    those of a Worker."""
 
     name = 'the C recipe'
 
@@ -32,7 +33,7 @@ class Recipe:
             if place == 0:
                 self.times['held', slot] = time.monotonic_ns()
                 return
-            # The watch, by asking again and again.
+            # In the place of a watch, ask again and again.
             while client.exists(f'{path}/{names[place - 1]}'):
                 time.sleep(0.002)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Curator's InterProcessMutex and zklockfs exclude each other, in order; holders that
-share are waited for too."""
+"""Curator's InterProcessMutex and zklockfs exclude each other, in order. Curator also waits for
+holders that share."""
 
 import foreign
 from harness import run

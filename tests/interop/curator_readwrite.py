@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Curator's InterProcessReadWriteLock would not wait for our entries: where one of its
-own stands nobody is let in, and the holder file says why; after it everybody is."""
+"""Curator's InterProcessReadWriteLock would not wait for our entries. While one of its own entries
+is in the queue, all takers are refused, and the holder file says why. After it they are served."""
 
 import foreign
 from harness import run

@@ -3,11 +3,11 @@
 
 The clients are real ones, from Debian's packages; each is a process that takes and
 drops on command, the same as in the benchmark: tests/bench/workers/actor.h. A test
-says what the two do to each other:
+says how the two behave to each other:
 
-    waits_for_us       the foreign client stands behind our holder, and holds after it
+    waits_for_us       the foreign client queues behind our holder, and holds after it
     we_wait            the other way round
-    is_refused_beside  we get EPROTO where its entry stands, and say why
+    is_refused_beside  we get EPROTO while its entry is there, and `holder` says why
     order_is_kept      takers of both kinds, one after the other, hold in that order
     nobody_meets       both as fast as they can: never two inside
 """
@@ -81,7 +81,7 @@ def queued(server, lock, length):
 
 
 def stays_out(worker, slot, seconds=PATIENCE_SECONDS):
-    """It does not hold, although it has had the time to."""
+    """Check that the worker does not hold, although it has had the time to."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         check(not worker.has(('held', slot)), f'{worker.name} holds beside us')
@@ -132,15 +132,15 @@ def is_refused_beside(server, mount, worker, mode, lock='build'):
 
 
 def long_held(server, lock):
-    """The first in the queue has said since when it holds: that is a change of its entry, after which
-    the next one has looked at the queue and watches it again."""
+    """Wait until the first entry says since when it holds. This changes the entry, so the next
+    client looks at the queue, and watches again."""
     path = f'/locks/{lock}/{server.entries(lock)[0]}'
     until(lambda: b'held_since' in server.zk.get(path)[0], 'it says since when it holds')
     until(lambda: path in map(str.strip, server.ask('wchc').splitlines()), f'{path} is watched')
 
 
 def order_is_kept(server, mount, worker, lock='build', hurries=True):
-    """Ours and theirs in turn behind one holder of ours."""
+    """Our takers and theirs wait in turn behind one holder of ours."""
     first = mount.take(lock).held()
     takers = []
     for number in range(1, 7):
@@ -189,7 +189,7 @@ def nobody_meets(mount, worker, seconds=3, lock='hot'):
     slot = 0
     while time.monotonic() < deadline:
         _, held = worker.held(slot)
-        # Not before: two that ask at once may hold in any order.
+        # Not before: two slots that ask at once may hold in any order.
         worker.take(1 - slot, lock)
         worker.drop(slot)
         dropping, _ = worker.dropped(slot)

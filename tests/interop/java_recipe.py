@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ZooKeeper's own recipe in Java and zklockfs exclude each other, in order. The recipe
-waits for ever when the one before it leaves between its listing and its watch, so it
-is not asked to hurry."""
+"""ZooKeeper's own recipe in Java and zklockfs exclude each other, in order. The recipe waits for
+ever when the taker before it leaves between its listing and its watch, so the test gives it
+time."""
 
 import foreign
 from harness import run

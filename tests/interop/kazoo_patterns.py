@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """kazoo with extra_lock_patterns=["lock-"] waits for our holders, the exclusive and the
-shared ones. Its entries cannot be told from those of plain kazoo, so beside them we are
-refused and do not wait; never two hold."""
+shared ones. Its entries cannot be told from those of plain kazoo, so beside them our takers
+are refused and do not wait; never two hold."""
 
 import foreign
 from harness import run

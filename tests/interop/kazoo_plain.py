@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""kazoo's Lock, ReadLock and WriteLock as they come do not wait for our entries: where
-one of theirs stands nobody is let in, and the holder file says why."""
+"""kazoo's Lock, ReadLock and WriteLock by default do not wait for our entries. While one of their
+entries is in the queue, all takers are refused, and the holder file says why."""
 
 import foreign
 from harness import run

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The C sources look as .clang-format says. No line is longer than 100 columns, and none ends in
-blanks. The formatter does not look at the length of comments, so this test does.
+"""The C sources are formatted as .clang-format says. No line is longer than 100 columns, and none
+ends in blanks. The formatter does not look at the length of comments, so this test does.
 
-Only clang-format 14, Debian 12's, is asked: other versions break some lines elsewhere. Without
+The test uses only clang-format 14 of Debian 12: other versions break some lines elsewhere. Without
 it only the lengths and the ends of lines are checked.
 """
 

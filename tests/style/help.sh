@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The help: on stdout, readable in 80 columns, and with the same options as the man
-# page. A mistake is answered by one line on stderr.
+# The help is on stdout, fits into 80 columns, and has the same options as the man page.
+# A wrong option gets one line on stderr.
 
 set -eu
 root=${1:?usage: help.sh ROOT ZKLOCKFS}
@@ -35,15 +35,15 @@ for option in --nonsense -Z -ononsense; do
     [ "$(wc -l <"$work/err")" -eq 1 ] || wrong "$option says: $(cat "$work/err")"
 done
 
-# One name each, without its value; `-o` is no option of its own, and `context=...`
-# stands for the four of SELinux.
+# One name a line, without a value; `-o` is no option of its own, and `context=...`
+# stands for the four options of SELinux.
 names() {
     tr ',' '\n' | sed -E 's/^ +//; s/\\//g; s/[*= ].*//; s/^(fs|def|root)context$/context/' |
         grep -E '^-?-?[a-z_]+$|^-[A-Z]$' | grep -vx -e -o | sort -u
 }
 
-# In the help a line of options begins with two blanks, their text stands behind
-# two more; a word in capitals is an argument.
+# In the help a line of options begins with two blanks, and two more blanks are before
+# their text; a word in capitals is an argument.
 "$zklockfs" --help | sed -nE 's/^  ([^ ].*)/\1/p' |
     sed -E 's/  .*//; s/ as for .*//' | names >"$work/help"
 [ "$(wc -l <"$work/help")" -ge 8 ] ||

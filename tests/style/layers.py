@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which file may know which other: layers.py ROOT BUILD
+"""Which file may know which other file: layers.py ROOT BUILD
 
-By includes: fs/ knows the engine by lockcore.h alone (per_user.h, table.h and fair.h know nothing of it), lockcore/
-knows nothing of FUSE, one file knows ZooKeeper, and examples/ knows neither room.
+By includes: fs/ knows the engine by lockcore.h alone (per_user.h, table.h and fair.h know nothing
+of the engine), lockcore/ knows nothing of FUSE, only the port knows ZooKeeper, and examples/ knows
+neither directory.
 
     fs/ --lockcore.h--> lockcore/ --ensemble.h--> ensemble_zookeeper.c
 
@@ -34,7 +35,7 @@ def files_below(root, directory, endings):
 # ---- includes ----
 
 def includes(root):
-    """(file, whether it is quoted, what it includes)."""
+    """(file, whether the included name is quoted, the name)."""
     for directory in DIRECTORIES + ('tests', 'examples'):
         for file in files_below(root, directory, ('.c', '.h')):
             with open(os.path.join(root, file), encoding='utf-8') as source:

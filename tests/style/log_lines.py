@@ -27,7 +27,7 @@ def calls(text):
 
 
 def formats(argument):
-    """The texts of an argument: more than one where it is a choice."""
+    """The texts of an argument: more than one if it has a choice."""
     text = ''
     for token in argument + [';']:
         if token.startswith('"'):
@@ -38,7 +38,7 @@ def formats(argument):
 
 
 def words(text):
-    """Without what is filled in: a conversion, or a word in capitals."""
+    """The words of a text, except conversions and words in capitals, which stand for values."""
     text = re.sub(r'%[-.0-9]*[a-z]*|\\.|0x\w*', ' ', text)
     return [word for word in re.findall(r"[\w./'-]+", text)
             if not re.fullmatch(r"[^a-z]*", word)]

@@ -14,11 +14,11 @@ bad=0
 for page; do
     name=${page##*/}
     name=${name%.scd}
-    # scdoc dates a page by the clock unless it is told.
+    # scdoc dates a page by the clock unless it is told a time.
     if ! SOURCE_DATE_EPOCH=0 scdoc <"$page" >"$work/$name"; then
         printf '%s: scdoc refuses it\n' "$page" >&2
         bad=1
-    # What scdoc itself writes behind each heading is not the page's fault.
+    # scdoc itself writes a paragraph behind each heading: this is not an error of the page.
     elif { mandoc -Tlint -Wwarning "$work/$name" || :; } |
         sed "s|^mandoc: [^:]*:|$page, line of the output |" |
         grep -v 'skipping paragraph macro: PP \(empty\|after S[HS]\)$' >&2; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# lockcore/README.md holds the numbered rules: each number of the mutants is a rule there, and the
+# lockcore/README.md has the numbered rules: each number of a mutant is a rule there, and the
 # mutants and files that it names exist.
 
 set -eu

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# All shell scripts of the tree pass shellcheck, whatever their names are: they are
-# known by their first line, and completions by their name. No script and no page takes a lock and goes on without it, as
-# bash and zsh do when `exec 9<>` fails.
+# All shell scripts of the tree pass shellcheck. They are found by their first line, and completions
+# by their name. No script and no page goes on without the lock when `exec 9<>` fails, as bash and
+# zsh do by default.
 
 set -eu
 cd "${1:?usage: shell.sh ROOT}"
@@ -15,7 +15,7 @@ find .ci examples fs lockcore tests -type f 2>/dev/null | sort | while read -r f
         printf '%s\n' "$file"
     fi
 done >"$work"
-# This one at least.
+# At least this script must be found.
 grep -qx 'tests/style/shell.sh' "$work" || { echo 'no scripts were found' >&2; exit 1; }
 xargs -d '\n' shellcheck -x <"$work" >&2
 grep -E '^ *(command )?exec 9<>' README.md fs/*.scd examples/*.sh >"$work"

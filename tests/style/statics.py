@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No two files of a directory have static functions of the same name, nor one that is another
-file's for all: in a debugger or a profile the name alone says which is meant. And no function
-for all stands in both rooms: the linker would take one of them without a word. No two structs of
-the program have the same name. statics.py ROOT"""
+"""No two files of a directory have static functions of the same name, and no static function has
+the name of a global one: in a debugger or a profile the name alone tells which one is meant. No
+global function is in both directories: the linker would take one of them without a message. No two
+structs of the program have the same name. statics.py ROOT"""
 
 import collections
 import glob

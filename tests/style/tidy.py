@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """clang-tidy finds nothing in the sources, with the checks of .clang-tidy. tidy.py BUILD [--deep]
 
-clang's own warnings are among the checks, so that what gcc accepts clang accepts too. The static
-analyzer takes some minutes for all files, so that it runs with --deep only. Only clang-tidy 14,
-Debian 12's, is asked: each version has other checks.
+clang's own warnings are among the checks, so that clang accepts the sources as gcc does. The
+static analyzer takes some minutes for all files, so it runs with --deep only. The test uses only
+clang-tidy 14 of Debian 12: each version has other checks.
 """
 
 import concurrent.futures

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The top level stays small: a newcomer sees the whole house at once. Skipped
+# The top level stays small, so that a newcomer sees all of it at once. Skipped
 # outside a git checkout, where build directories cannot be told from the tree.
 
 set -eu

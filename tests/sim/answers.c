@@ -45,7 +45,7 @@ static void judge_refused(struct taker *taker, int err)
 		sim_violation(sim, "f: error %d for taker %d without a reason", err, taker->pid);
 }
 
-/* The present lock is not the one that the taker means. The removal of that one may have come long
+/* The taker means a former lock, not the present one. The former lock may have been removed long
  * before the question that told of it: a server in trouble shows the past. */
 static bool meant_another(const struct taker *taker)
 {
@@ -128,7 +128,7 @@ void judge_asking(struct question *question)
 		                       !judge_entry(&sim->world.committed, taker);
 }
 
-/* A state that ended then ended too early: even a server that lags could not show it. */
+/* That moment was so long before the question that every server must know what it changed. */
 static bool too_late(const struct question *question, int64_t us)
 {
 	return us < question->asked_us - LAG_US &&

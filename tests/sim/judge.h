@@ -56,7 +56,7 @@ bool judge_leaving(const struct taker *owner, const struct mount *mount);
 void look_at_lock(struct sim *sim, struct lock_state *lock);
 void look_at_locks(struct sim *sim);
 int64_t sight_made_us(const struct sim *sim, const struct node *node);
-/* The entry behind a holder's surely is of somebody that waits. `owner`: its taker, or NULL. */
+/* The entry behind a holder's is surely a waiter's. `owner`: its taker, or NULL. */
 bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount);
 
 /* ---- answers.c ---- */

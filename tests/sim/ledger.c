@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * ledger.c - the data of locks: attributes, slots, the value. Somebody must have asked for each
- * committed change of it, and the change must apply to the data right before: so no update is
- * lost when several are made at the same time. A value is written once at most, and only while
- * its writer's entry is there. A change that was refused is never made.
+ * committed change of it, and the change must have been made to the data right before: so no
+ * update is lost when several are made at the same time. A value is written once at most, and
+ * only while its writer's entry is there. A change that was refused is never made.
  */
 #include "sim.h"
 
@@ -98,7 +98,7 @@ void ledger_begin(struct sim *sim)
 	}
 }
 
-/* Whether a server that lags may have shown, since the question, a state of until then. */
+/* Whether a server that lags may answer a question with a state that ended at `until_us`. */
 static bool may_show(struct mount *mount, int64_t asked_us, int64_t until_us)
 {
 	return until_us >= asked_us - LAG_US || mount_trouble(mount) >= asked_us - LAG_US;
@@ -319,7 +319,7 @@ static bool did_the_same(const struct deed *deed, const struct era *era)
 	return era->before && explains(deed, &era->before->content, &era->content);
 }
 
-/* A change that this deed has made was taken for another one's, which is not answered yet. */
+/* A change that this deed has made may count for an equal deed that is not answered yet. */
 static void take_over(struct lock_state *lock, struct deed *deed)
 {
 	struct deed *other;

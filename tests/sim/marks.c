@@ -14,7 +14,7 @@
 /* A mount sees a poke by the watch on its node for pokes, or with its next heartbeat, which comes
  * when no other write has been a step for some time. Then the mount reads its entries. */
 #define NOTICE_US 2000000
-#define SETTLED_US 20000 /* so long after the grant a holder's entry is watched */
+#define SETTLED_US 20000 /* a holder's entry is watched so long after the grant */
 
 static int64_t session_timeout(const struct sim *sim, int64_t id)
 {

@@ -88,7 +88,7 @@ bool mount_doubted(const struct mount *mount)
 	return lease_doubted(&mount->lease, host_clock_us(&mount->host));
 }
 
-/* Before and after each piece of evidence that the wire tells. */
+/* Notes that the lease is over at this moment, at which the wire tells of new evidence. */
 static void note_lease_over(struct mount *mount)
 {
 	if (lease_left(&mount->lease, host_clock_us(&mount->host)) == 0)

@@ -9,8 +9,8 @@ simulation.
 A mutant differs from the engine in one place: a condition is negated, && stands for || or < for
 <=, true for false, + for -, or a call or an assignment is left out. The program finds the places
 by the tokens of the source. It prints how each mutant was noticed, then the survivors and the
-share of the noticed ones. A survivor is a rule without a test, or a change that makes no difference: equivalent.py
-has the changes that are known to make none, each with its reason.
+share of the noticed ones. A survivor is a rule without a test, or a change that makes no
+difference: equivalent.py has the changes that are known to make none, each with its reason.
 
 mutants.py goes the other way: it takes out rules by name, and names the test that has to fail."""
 

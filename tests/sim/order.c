@@ -13,7 +13,7 @@
  * number of slots does not change, the last moment is the best one for a taker, and the
  * judge keeps only the last moment of each such span.
  *
- * Some clients do not wait for a mount's entry: theirs are incompatible. Behind an incompatible
+ * Some clients do not wait for a mount's entry: their entries are incompatible. Behind such an
  * entry no taker is let in. An incompatible entry that comes behind a taker's entry is no reason
  * for this taker to wait: its client takes the lock in any case.
  */

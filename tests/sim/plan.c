@@ -57,7 +57,7 @@ static const struct profile *pick_profile(struct rng *rng)
 	return profile;
 }
 
-/* Rare worlds, with random numbers of their own, so that the runs of all other seeds stay. */
+/* Rare worlds, with random numbers of their own, so that all other seeds stay the same. */
 static void make_rare(struct plan *plan, uint64_t seed)
 {
 	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 5};
@@ -247,7 +247,7 @@ static void lose_nothing(struct plan *plan)
 		plan->world.timeout_max_us[2] = 0;
 }
 
-/* Besides all other faults. In most seeds without other faults no lock may be lost by it. */
+/* In addition to other faults. In most seeds without other faults reloads may cost no lock. */
 static void choose_reloads(struct plan *plan, uint64_t seed)
 {
 	static const unsigned shares[] = {2, 10, 50};

@@ -97,8 +97,8 @@ static void step_until(struct sim *sim, int64_t until_us)
 	}
 }
 
-/* As at SIGTERM: some mounts take no more takers, and waiters are told; or, as when the
- * time for that is over, holders lose their locks as well. */
+/* As at SIGTERM: some mounts take no more takers, and waiters are told; or, as after the
+ * time for draining, holders lose their locks as well. */
 static void drain_some(struct sim *sim)
 {
 	for (int i = 0; i < sim->plan.mounts; i++) {

@@ -169,7 +169,7 @@ static void asked_while_away(void **state)
 	assert_int_equal(question->result, 0);
 }
 
-/* ---- what was under way ---- */
+/* ---- requests under way ---- */
 
 /* The create is not in a batch yet, or on its way, or done and not answered. */
 static void create_under_way(void **state)
@@ -251,7 +251,7 @@ static void try_under_way(void **state)
 	assert_int_equal(taker->result, 0);
 }
 
-/* ---- what was told, and what was not ---- */
+/* ---- results that were not told ---- */
 
 /* A release has let the next taker in, and the grant was not told: the new engine asks first. */
 static void grant_not_told(void **state)

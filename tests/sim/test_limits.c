@@ -198,7 +198,7 @@ static void one_session_has_a_limit(void **state)
 	(void)state;
 	reports = 0;
 	count = fill(lc, "build", 0);
-	/* ZOOKEEPER-4306: from 2 MiB on the ensemble does not come up again. */
+	/* ZOOKEEPER-4306: with 2 MiB or more the ensemble does not come up again. */
 	assert_true(weight(lc) <= LC_ENTRY_BYTES_MAX);
 	assert_true(weight(lc) >
 	            LC_ENTRY_BYTES_MAX - 600); /* an entry, and the watches of a lock */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which entries are an engine's own, when another client makes entries with the names of those, or
+ * Which entries are an engine's own, when another client makes entries with the same names, or
  * deletes the engine's entries and puts others in their place.
  */
 #include "unit_stage.h"
@@ -189,7 +189,7 @@ static void copies_are_strangers(void **state)
 	finish(stage);
 }
 
-/* Nor of a node with the whole name of the entry, even before an event has told of that node. */
+/* Nor are they told of another node with the whole name, before an event has told of that node. */
 static void strangers_by_its_name(void **state)
 {
 	struct stage *stage = begin_with_outsider(17);

@@ -376,7 +376,7 @@ static void meaning_another_lock(void **state)
 	}
 }
 
-/* ---- who waits behind a holder ---- */
+/* ---- waiters behind a holder ---- */
 
 /* 1: somebody waits behind the taker; below 0: an error. */
 static int has_waiters(struct taker *taker)
@@ -411,7 +411,7 @@ static void waiting_behind(void **state)
 	assert_int_equal(second.result, 0);
 	assert_int_equal(has_waiters(&second), 0);
 	leave(&second);
-	/* Behind a shared taker another one does not wait; an exclusive one does. */
+	/* Behind a shared taker another shared one does not wait; an exclusive one does. */
 	take(&first, one, "build", LC_SHARED);
 	take(&second, two, "build", LC_SHARED);
 	assert_int_equal(second.result, 0);
@@ -448,7 +448,7 @@ static void waiting_behind(void **state)
 	finish(stage);
 }
 
-/* A holder of a slot that there is no more does not count as a waiter. */
+/* A holder does not count as a waiter when there are fewer slots than holders. */
 static void waiting_where_slots_were(void **state)
 {
 	struct stage *stage = begin(26);

@@ -19,7 +19,7 @@ static void holding_without_events(void **state)
 
 	(void)state;
 	take(&holder, &stage->hosts[0], "build", LC_EXCLUSIVE);
-	run(stage, 130 * SECOND); /* not only once */
+	run(stage, 130 * SECOND); /* the holder has looked more than once */
 	mutation = MUTATE_drop_changed;
 	take_away(stage, stage_path(&holder));
 	run(stage, 61 * SECOND);
@@ -29,7 +29,7 @@ static void holding_without_events(void **state)
 	finish(stage);
 }
 
-/* Also if the entry was deleted while there was no contact, and no event tells of it. */
+/* Holders find out, too, if the entry was deleted without contact, and no event tells of it. */
 static void deleted_while_away(void **state)
 {
 	struct stage *stage = begin_build(15);

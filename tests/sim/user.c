@@ -466,7 +466,7 @@ static bool request(struct taker *taker)
 	struct lc_status status;
 	int err;
 
-	/* Some takers mean the lock that lc_stat() has told, as when its file was open before. */
+	/* Some takers mean the lock that lc_stat() has told, as with a file opened before. */
 	if (taker->pid % 3 == 0 && !taker->replaces) {
 		taker->meant = mount->known[taker->lock - sim->locks].czxid;
 		taker->meant_us = mount->known[taker->lock - sim->locks].since_us;

@@ -385,7 +385,7 @@ static void answer_children(struct conn *conn, const struct ensemble_op *op, str
 	letter->names = arena_zalloc(&world->arena,
 	                             (size_t)(node->stat.children + 1) * sizeof(*letter->names));
 	DL_FOREACH(node->children, child) {
-		/* in random order: each new name changes places with any other, or none */
+		/* in random order: each new name changes places with any before it, or none */
 		int place = (int)rng_below(&world->rng, (uint64_t)letter->name_count + 1);
 
 		if (hide && child == node->children)

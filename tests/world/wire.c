@@ -475,7 +475,7 @@ static void keep_time(struct wire *wire)
 
 /* ---- the port ---- */
 
-/* Faults at random times seldom meet a request on its way, so this one follows a request. */
+/* Faults at random times seldom meet a request on its way: this fault follows a request. */
 static void snap(void *ctx, uint64_t serial)
 {
 	struct wire *wire = ctx;

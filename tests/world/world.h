@@ -130,7 +130,7 @@ struct world {
 	struct arena arena;
 	struct server servers[WORLD_SERVERS_MAX];
 	int leader;     /* -1: none */
-	uint64_t reign; /* elections so far */
+	uint64_t reign; /* changes whenever a leader is deposed */
 	bool electing;
 	struct tree proposed, committed;
 	struct transaction **log;

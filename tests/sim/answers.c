@@ -30,8 +30,9 @@ static void judge_refused(struct taker *taker, int err)
 	case -ESHUTDOWN:
 		wanted = status.state == LC_UNUSABLE || taker->mount->drained;
 		break;
-	case -EPROTO: /* an entry that a server which lags still shows is a reason */
-		wanted = taker->lock->incompatible_us >= taker->took_us - LAG_US;
+	case -EPROTO: /* an entry that a lagging follower still shows is a reason, as for EAGAIN */
+		wanted = taker->lock->incompatible_us >= taker->took_us - LAG_US ||
+		         mount_trouble(taker->mount) >= taker->took_us - LAG_US;
 		break;
 	case -EHOSTUNREACH:
 		wanted = taker->wait_us == 0 && had_trouble(taker);

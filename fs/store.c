@@ -433,28 +433,51 @@ bool store_is_behind(const struct store *store)
 	return store->changes.len > 0;
 }
 
-static int compare_keys(const void *a, const void *b)
+/* By one byte of the keys after the other; `room` is as long as `all`. Returns that of both which
+ * has the sorted records. qsort(3) takes ten times as long for 10,000 records, while a mount waits
+ * for its next daemon. */
+static struct store_record *sort_by_key(struct store_record *all, struct store_record *room,
+                                        size_t count)
 {
-	uint64_t x = ((const struct store_record *)a)->key;
-	uint64_t y = ((const struct store_record *)b)->key;
+	uint64_t differs = 0;
 
-	return x < y ? -1 : x > y;
+	for (size_t i = 1; i < count; i++)
+		differs |= all[i].key ^ all[0].key;
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		struct store_record *sorted = room;
+		size_t ends[256] = {0};
+
+		if ((differs >> shift & 0xff) == 0)
+			continue;
+		for (size_t i = 0; i < count; i++)
+			ends[all[i].key >> shift & 0xff]++;
+		for (size_t byte = 1; byte < 256; byte++)
+			ends[byte] += ends[byte - 1];
+		for (size_t i = count; i-- > 0;)
+			sorted[--ends[all[i].key >> shift & 0xff]] = all[i];
+		room = all;
+		all = sorted;
+	}
+	return all;
 }
 
 ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret)
 {
 	const struct table *entries = &store->entries[kind];
 	struct store_record *all = calloc(entries->count + 1, sizeof(*all));
+	struct store_record *room = calloc(entries->count + 1, sizeof(*room));
 	size_t count = 0;
 
-	if (!all)
+	if (!all || !room) {
+		free(all);
+		free(room);
 		return -ENOMEM;
+	}
 	for (struct table_link *key = NULL; (key = table_next(entries, key));)
 		if (fill_record(store, entry_of(key), &all[count]))
 			count++;
-	if (count > 1)
-		qsort(all, count, sizeof(*all), compare_keys);
-	*ret = all;
+	*ret = sort_by_key(all, room, count);
+	free(*ret == all ? room : all);
 	return (ssize_t)count;
 }
 

@@ -150,6 +150,37 @@ static void records_are_there_from_the_commit_on(void **state)
 	store_close(store);
 }
 
+/* Keys that differ in one byte, in some, in all; and those of many records. */
+static void records_come_by_their_keys(void **state)
+{
+	const uint64_t high = UINT64_C(1) << 63;
+	struct store *store = create();
+	struct store_record *all;
+	uint64_t key = 1;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		key = key * 6364136223846793005U + 1442695040888963407U;
+		put(store, 1, key >> (i % 8) * 8, "x");
+		put(store, 2, high | (unsigned)i << 3, "y");
+	}
+	put(store, 3, 256, "z");
+	for (unsigned kind = 1; kind <= 3; kind++) {
+		ssize_t count = store_list(store, kind, &all);
+
+		assert_true(kind == 1 ? count > 2000 : count == (kind == 2 ? 3000 : 1));
+		for (ssize_t i = 0; i < count; i++) {
+			struct store_record record;
+
+			assert_true(i == 0 || all[i - 1].key < all[i].key);
+			assert_true(store_get(store, kind, all[i].key, &record));
+			assert_ptr_equal(record.bytes, all[i].bytes);
+		}
+		free(all);
+	}
+	store_close(store);
+}
+
 static void what_is_as_it_was_is_no_change(void **state)
 {
 	struct store *store = create();
@@ -634,6 +665,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_there_from_the_commit_on),
+		cmocka_unit_test(records_come_by_their_keys),
 		cmocka_unit_test(what_is_as_it_was_is_no_change),
 		cmocka_unit_test(gone_and_there_again),
 		cmocka_unit_test(a_successor_goes_on),

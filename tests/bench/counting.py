@@ -129,7 +129,7 @@ class Queue:
 
 
 def hand_off(bench, clients, relay, waiters):
-    """One leaves, one comes: requests of a hand-off in a queue that keeps its length."""
+    """One taker leaves, one comes: requests of a hand-off in a queue that keeps its length."""
     line = Queue(bench, clients, f'queue{waiters}')
     idle_watches = bench.zookeeper.metric('zk_watch_count')
 

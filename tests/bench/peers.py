@@ -36,7 +36,7 @@ class MountHost:
 
 
 class Peer:
-    """name: as on the command line; title: as in the table; server: what it needs."""
+    """name: as on the command line; title: as in the table; server: the kind that it needs."""
 
     name = title = server = None
     shared = False             # has a shared mode

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""plot.py - figures as an SVG: plot.py FIGURES.json >plot.svg, plot.py FIGURES.json distance >distance.svg
+"""plot.py - figures as an SVG: plot.py FIGURES.json >plot.svg
+
+plot.py FIGURES.json distance >distance.svg
 
 Horizontal bars: how many times faster zklockfs is, on a logarithmic scale; or the cost of the
 distance to the servers for each peer, in flights. An SVG is text, so this needs no library.

@@ -31,7 +31,7 @@ from harness import check, run, spawn, until
 PAUSE_MS = 50
 PORTION = 1000           # waiters that come at once: the lock is looked up for each of them
 SETTLE_SECONDS = 0.5     # for requests that come after a reload: listings, watches
-SESSION, KEPT_SESSION = '30s', '15s'    # the next crash may come after the second one
+SESSION, KEPT_SESSION = '30s', '15s'    # with crashes: two may come within this time
 _TAKEN_OVER = re.compile(r'has taken over from .* in (\d+) ms')
 
 

@@ -33,7 +33,7 @@ def waiting(bench, clients, waiters):
     """Very many opens of one lock wait on one mount; then each holds once, in turn."""
     host = clients.peer.host(0)
     mount, worker, visitors = host.mount, clients.worker(), clients.fresh()
-    lock = f'w{waiters}'     # short: what a mount may own is limited by the bytes of all paths
+    lock = f'w{waiters}'     # short: a mount has a limit for the bytes of all its paths
     worker.make(lock)
     queue = f'{mount.directory}/{lock}/queue'
     worker.take(0, lock)

@@ -18,7 +18,7 @@ MS = 10**6
 
 
 class Story:
-    """What one worker wrote."""
+    """The history of one worker."""
 
     def __init__(self, worker='w', mount=0, guarded=False):
         self.worker, self.mount, self.guarded, self.events = worker, mount, guarded, []
@@ -53,7 +53,7 @@ class Story:
         return self.say('release', c)
 
     def update(self, value, c, r, checked=None, store='naive'):
-        """Reads at c, has written value + 1 at r."""
+        """A read at c, and a write of value + 1 that is done at r."""
         self.say('read', c, c + 1, store=store, value=value)
         return self.say('write', r - 1, r, store=store, value=value + 1,
                         checked=None if checked is None else checked * MS)

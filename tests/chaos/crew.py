@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""crew.py - the worker processes: so many on each mount. A killed worker is replaced by a new
+"""crew.py - the worker processes: some on each mount. A killed worker is replaced by a new
 one with its own name and history. On a mount with on_lost=kill this also happens to a worker
 that has lost a lock."""
 

@@ -6,7 +6,7 @@ lock was held at some instant during the call, and between two such instants it
 was held all the time. So a hold that was opened during [opened, got] and last
 used with success during [used, used_ret] certainly lasted from `got` to `used`,
 and had an instant in each of the two. Nothing is claimed beyond: a worker that is
-killed, or whose daemon stops, claims what it had proved until then.
+killed, or whose daemon stops, claims only the time that it had proved until then.
 """
 
 import errno

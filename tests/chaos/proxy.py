@@ -6,7 +6,7 @@ hit one mount, one server or one pair. A thread of its own serves all of them.
 
 Two kinds of faults:
 
-  weather   lasts for a time: hold() keeps back what goes up, down or both, as a
+  weather   lasts for a time: hold() keeps back frames up, down or both ways, as a
             network does that loses packets (TCP sends them again later, in order,
             and all at once); delay() makes every frame late; refuse() turns new
             connections away.

@@ -130,7 +130,7 @@ class ProxyTest(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - start, 0.3)
 
     def test_end_of_connection_is_held_back(self):
-        """What was sent before a client gave up arrives late, and is still applied."""
+        """A request that was sent before its client gave up arrives late, and is still applied."""
         client = Client(self.link)
         self.link.hold('up', 0.2)
         client.send(1, CREATE)

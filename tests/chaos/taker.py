@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""taker.py - takes locks, uses them, and writes down all it sees.
+"""taker.py - takes locks, uses them, and records all that it sees.
 
 It takes a lock by one of the doors, shows its token to the fenced store and
 increments the stores, and gives the lock back. It counts a lock as held only where
@@ -73,7 +73,7 @@ class Taker:
             self.stores[self.lock, name] = make(f'{self.args.stores}/{self.lock}.{name}')
         return self.stores[self.lock, name]
 
-    # ---- single steps, each written down ----
+    # ---- single steps, each recorded ----
 
     def open(self, lock, door, interrupt=0.0):
         """Open a door. Returns whether the lock is held."""

@@ -4,7 +4,7 @@
 Everything is a frame: four bytes of length, then that many bytes. The first
 frame of either direction is the handshake; after it a request begins with its
 xid and type, an answer with the xid of its request. Negative xids are pings,
-watch events and the like, which cannot be told apart by their xids.
+watch events and the like, which cannot be matched with single requests.
 """
 
 import struct

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers that want credentials and get none, or refuse those that they get. The mount command
-says so at once. A mount that meets such a server later ends."""
+"""Servers that want credentials and get none, or refuse the credentials that they get. The mount
+command says so at once. A mount that meets such a server later ends."""
 
 import errno
 import os

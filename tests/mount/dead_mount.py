@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""After kill -9 of a daemon without a keeper, waiters get ECONNABORTED and holders ENOTCONN, and the lock
-passes on after the session timeout. A daemon that is started again clears the dead mount and
-serves. A second daemon on a living mount is refused."""
+"""After kill -9 of a daemon without a keeper, waiters get ECONNABORTED and holders ENOTCONN, and
+the lock passes on after the session timeout. A daemon that is started again clears the dead mount
+and serves. A second daemon on a living mount is refused."""
 
 import errno
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The queue shows entries of other clients (rule 25), and takers wait for them, whatever stands
-before the number. The recipes of these clients wait for our entries in turn."""
+"""The queue shows entries of other clients (rule 25), and takers wait for them, whatever their
+names have before the number. The recipes of these clients wait for our entries, too."""
 
 import errno
 import os

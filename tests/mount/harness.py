@@ -106,7 +106,7 @@ def check_errno(wanted, function, *args, **kwargs):
 
 
 def as_user(uid, function, *args, groups=()):
-    """The errno of a call made by that user, whose own group has the same number."""
+    """The errno of a call made by user uid, whose own group has the same number."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -339,7 +339,7 @@ class Taker:
 # ---- servers ----
 
 class Server:
-    """One ZooKeeper server. What it stored outlives stop() and start()."""
+    """One ZooKeeper server. Its data outlives stop() and start()."""
 
     jars = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
 
@@ -861,7 +861,7 @@ def _clean_up(directory):
 
 
 def _start_janitor(directory):
-    """Fork the process that cleans up when this one is gone, however it went."""
+    """Fork the process that cleans up when this one has ended, in any way."""
     end, ours = os.pipe()
     pid = os.fork()
     if pid:

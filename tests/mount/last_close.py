@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The lock is held until the last descriptor of its open is closed, in whatever process. dup,
+"""The lock is held until the last descriptor of its open is closed, in any process. dup,
 fork and exec keep it; when all descriptors are closed, it is given back."""
 
 import os

@@ -149,7 +149,7 @@ def test(case):
     os.close(fd)
     queued(0)
 
-    # All that share a hold are told, also after one of them has closed.
+    # All openers that share a hold are told, also after one of them has closed.
     fds = [os.open(a.path('build', 'reentrant'), os.O_RDWR) for _ in range(3)]
     check_equal(ready(fds[0], PRI, 50), 0, 'nobody comes')
     pollers = [Poller(ready, fd, PRI, 100000) for fd in fds[1:]]
@@ -161,7 +161,7 @@ def test(case):
     queued(1)
     os.close(fds[1])
 
-    # Lost, while it polls.
+    # The lock is lost while its holder polls.
     until(lambda: ready(fds[2], PRI) == 0, 'nobody waits')
     poller = Poller(ready, fds[2], PRI, 100000)
     check_equal(ready(fds[2], PRI, 50), 0, 'nobody comes')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Really different builds. A later version, whose state has more than this one knows, takes over
+"""Builds that really differ. A later version, whose state has more than this one knows, takes over
 from it, and this one takes over again from the later one. A version that does not understand the
 state is refused, with a line that says why. After a crash the program that served goes on, even if
 another one was installed meanwhile, such as the refused one."""

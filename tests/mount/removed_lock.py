@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock is removed while takers wait for it: ENOENT (rule 8). The first one may hear that the entry
-ahead is gone before it hears that its own is: then it has held and lost the lock (rule 30)."""
+"""A lock is removed while takers wait for it: ENOENT (rule 8). The first taker may hear that the
+entry ahead is gone before it hears that its own entry is gone: then it has held and lost the lock
+(rule 30)."""
 
 import errno
 

@@ -42,7 +42,7 @@ def test(case):
     holder.do('fsync')
     check(not remote.answered(), 'the lock was given away')
     check_equal(mount.process.poll(), None, 'the daemon')
-    # The bare directory can be mounted again; the daemon that still serves is no longer there.
+    # The bare directory can be mounted on again, though the daemon still serves its holder.
     check_equal(os.listdir(mount.directory), [], 'the bare mount point')
 
     holder.release()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A user with hundreds of requests at the same time does not make another user wait for all of
-them. What the daemon has read and not yet served survives a reload and a crash, and
-processes that wait for it can be killed."""
+them. Requests that the daemon has read and not yet served survive a reload and a crash, and
+processes that wait for them can be killed."""
 
 import multiprocessing
 import os

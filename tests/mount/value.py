@@ -194,7 +194,7 @@ def test(case):
     orphan.kill()
     orphan.gone()
 
-    # By flock(1), and through a lock below.
+    # By flock(1); and the value of a lock that does not exist.
     script = 'exec 9<>"$1/flock" && flock 9 && echo flock >"$1/value" && flock -u 9 && ! echo x >"$1/value"'
     check_equal(command(['bash', '-c', script, 'sh', a.path('build')])[0], 0, 'flock')
     everywhere(b'flock\n')

@@ -43,7 +43,7 @@ func must(err error) {
 	}
 }
 
-// The clock that all processes share; time.Now() keeps its to itself.
+// The clock that all processes share; time.Now() does not give its value.
 func now() int64 {
 	const clockMonotonic = 1
 	var at syscall.Timespec

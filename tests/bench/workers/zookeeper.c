@@ -27,7 +27,7 @@
 struct session {
 	zhandle_t *zk;
 	char lock[128];  /* the lock's node */
-	char entry[256]; /* what was created last */
+	char entry[256]; /* the node created last */
 	char ahead[256]; /* recipe: the entry before ours, or empty */
 	int answers, rc;
 	bool event; /* a watch has fired */

@@ -378,8 +378,9 @@ static void read_engine(struct ledger *ledger, struct carry *carry)
 		                  : ledger->adopt_engine(ledger->ctx, state, len);
 	free(state);
 	if (r < 0)
-		carry->refuse(r == -ENOTSUP ? "the state of the locks is of another version"
-		                            : "the state of the locks is damaged");
+		carry->refuse(r == -ENOTSUP  ? "the state of the locks is of another version"
+		              : r == -ENOMEM ? strerror(ENOMEM)
+		                             : "the state of the locks is damaged");
 }
 
 void ledger_read(struct ledger *ledger, struct carry *carry)

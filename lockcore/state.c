@@ -332,7 +332,7 @@ int state_join(const struct lc_record *records, size_t count, void **ret_state, 
 		good = good && is_framed(writer.bytes, writer.len) &&
 		       keys_are_good(writer.bytes, writer.len, records, count) &&
 		       put_right(writer.bytes, writer.len, &head);
-	if (good)
+	if (good || writer.failed)
 		return finish_state(&writer, head, ret_state, ret_len);
 	free(writer.bytes);
 	return -EPROTO;

@@ -161,12 +161,12 @@ static void judge_waiters(struct question *question)
 	if (!question->waiters && taker->behind_since_us &&
 	    too_late(question, taker->behind_since_us) && waiter_behind(question))
 		sim_violation(question->sim,
-		              "f: nobody waits behind taker %d, it is said, and somebody does",
+		              "f: taker %d is told that nobody waits behind it, and somebody does",
 		              taker->pid);
 	if (question->waiters && too_late(question, later(taker->behind_us, taker->granted_us)) &&
 	    !question->sim->plan.near_overflow)
 		sim_violation(question->sim,
-		              "f: somebody waits behind taker %d, it is said, and nobody does",
+		              "f: taker %d is told that somebody waits behind it, and nobody does",
 		              taker->pid);
 }
 
@@ -354,7 +354,7 @@ void judge_entries(struct question *question, const struct lc_entry_info *infos,
 			    info->entry.incompatible !=
 			            !!(order_shape(node) & SHAPE_INCOMPATIBLE) ||
 			    (judge_owner(sim, node) && info->entry.pid != order_pid(node)))
-				sim_violation(sim, "lc_entries tells something else of %s",
+				sim_violation(sim, "lc_entries() has other facts of %s",
 				              node->path);
 		}
 }

@@ -270,7 +270,7 @@ static void judge_holders(struct sim *sim)
 			sim_violation(sim, "a: taker %d on %s holds %s, its entry is gone",
 			              taker->pid, taker->mount->host.name, taker->lock->name);
 		if (lc_token(taker->lc) && lc_token(taker->lc) != taker->token)
-			sim_violation(sim, "c: the token of taker %d is another one", taker->pid);
+			sim_violation(sim, "c: the token of taker %d has changed", taker->pid);
 		judge_band(&bands[taker->lock - sim->locks], taker);
 	}
 }
@@ -344,7 +344,8 @@ void judge_granted(struct taker *taker)
 	}
 	if (taker->meant &&
 	    judge_entry(&sim->world.proposed, taker)->parent->stat.czxid != taker->meant)
-		sim_violation(sim, "b: taker %d is granted %s, and meant another one of that name",
+		sim_violation(sim,
+		              "b: taker %d is granted %s, and meant an earlier lock of that name",
 		              taker->pid, lock->name);
 	if (!(order_shape(judge_entry(&sim->world.proposed, taker)) & SHAPE_SHARED) !=
 	    (taker->mode == LC_EXCLUSIVE))

@@ -212,8 +212,8 @@ static bool denied(const struct lock_state *lock, const struct deed *deed)
 static void do_deed(struct sim *sim, struct lock_state *lock, struct deed *deed, bool again)
 {
 	if (denied(lock, deed))
-		sim_violation(sim, "f: what was refused with %d is written to %s all the same",
-		              deed->err, lock->name);
+		sim_violation(sim, "f: a change was refused with %d, and %s has it", deed->err,
+		              lock->name);
 	deed->done++;
 	deed->done_in = lock->eras;
 	if (!deed->taker)
@@ -356,7 +356,7 @@ void ledger_answered(struct question *question, int err)
 	if (err == 0 && !deed->done)
 		take_over(question->lock, deed);
 	if (err == 0 && !deed->done && !(deed->taker ? false : changes_to(deed, now, now)))
-		sim_violation(sim, "f: %s was changed, it is said, and was not",
+		sim_violation(sim, "f: a change of %s is confirmed, and was not made",
 		              question->lock->name);
 	if (deed->done && denied(question->lock, deed))
 		sim_violation(sim, "f: %s was changed, and %d is told", question->lock->name, err);

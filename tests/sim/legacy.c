@@ -116,6 +116,5 @@ void legacy_join(struct mount *mount, void **ret_state, size_t *ret_len)
 	if (r == 0)
 		r = lc_check_state(*ret_state, *ret_len);
 	if (r < 0)
-		sim_violation(mount->sim, "%s: its own records do not please it: %d",
-		              mount->host.name, r);
+		sim_violation(mount->sim, "%s: refuses its own records: %d", mount->host.name, r);
 }

@@ -334,7 +334,7 @@ static bool save(struct mount *mount, void **ret_state, size_t *ret_len)
 	if (r < 0 && r != -EBUSY && status.state != LC_UNUSABLE)
 		sim_violation(sim, "%s: cannot be saved: %d", mount->host.name, r);
 	if (r == 0 && lc_check_state(*ret_state, *ret_len) < 0)
-		sim_violation(sim, "%s: its own state does not please it", mount->host.name);
+		sim_violation(sim, "%s: refuses its own state", mount->host.name);
 	return r == 0;
 }
 

@@ -196,7 +196,7 @@ void judge_counters(struct sim *sim)
 			sim_violation(sim,
 			              "%s counts %lu takes, %lu grants, %lu losses, %lu failures, "
 			              "%lu abandoned "
-			              "and %lu waits; %lu, %lu, %lu, %lu, %lu there were",
+			              "and %lu waits; there were %lu, %lu, %lu, %lu, %lu",
 			              mount->host.name, counters->takes, counters->grants,
 			              counters->losses, failures, counters->abandoned, waits,
 			              mount->told.takes, mount->told.grants, mount->told.losses,

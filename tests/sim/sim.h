@@ -110,8 +110,8 @@ struct taker {
 	uint64_t id;
 	enum lc_mode mode;
 	enum taker_phase phase;
-	uint64_t taken_in, left_in; /* mount->turns at that moment */
-	bool refused;               /* by lc_take() itself */
+	uint64_t taken_in; /* mount->turns at that moment */
+	bool refused;      /* by lc_take() itself */
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
 	int64_t token, granted_us, granted_clock_us;

@@ -85,7 +85,6 @@ static void forget(struct taker *taker)
 	DL_DELETE(sim->takers, taker);
 	taker->mount->told.abandoned += !taker->told;
 	taker->phase = T_LEFT;
-	taker->left_in = taker->mount->turns;
 }
 
 /* The program goes on with the taker that has replaced its own. */

@@ -119,7 +119,7 @@ static void expect_callback(struct taker *taker, enum phase phase)
 	if (taker->stage->inside)
 		complain(taker->stage, "a callback inside the call that caused it");
 	if (taker->phase != phase)
-		complain(taker->stage, "a callback to a taker that it is not for");
+		complain(taker->stage, "a callback that belongs to another taker");
 }
 
 static void tell(struct taker *taker)

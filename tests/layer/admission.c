@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a listing means to the takers here: which are refused, which may hold, and what the first
- * of the others waits for.
+ * The meaning of a listing for the takers of this mount: which takers are refused, which may hold,
+ * and for which entry the first of the others waits.
  */
 #include "admission.h"
 
@@ -14,7 +14,7 @@
 #define THEIRS(number) "_c_01234567-89ab-cdef-0123-456789abcdef-m1.7-lock-000000000" #number
 #define INCOMPATIBLE(number) "x__lock__000000000" #number
 
-/* A taker whose entry of that number is there, and a listing is under way. */
+/* A taker whose entry has that number; a listing is under way. */
 static struct lc_taker *queue_one(struct rig *rig, pid_t pid, enum lc_mode mode, int number)
 {
 	struct lc_taker *taker = takers_take(rig, pid, mode, LC_FOREVER);
@@ -27,7 +27,7 @@ static struct lc_taker *queue_one(struct rig *rig, pid_t pid, enum lc_mode mode,
 	return taker;
 }
 
-/* The lock has that many slots, as the next listings know. */
+/* The lock gets that many slots, and the engine has read the number. */
 static void set_slots(struct rig *rig, struct lock *lock, unsigned slots)
 {
 	takers_answer_watches(rig);
@@ -37,7 +37,7 @@ static void set_slots(struct rig *rig, struct lock *lock, unsigned slots)
 	takers_answer_slots(rig, slots);
 }
 
-/* ---- who may hold ---- */
+/* ---- takers that may hold ---- */
 
 static void first_of_all(void **state)
 {
@@ -82,7 +82,7 @@ static void without_a_lease(void **state)
 	assert_non_null(strstr(rig->sent, "set " RIG_NODE));
 }
 
-/* ---- who waits, and for what ---- */
+/* ---- takers that wait, and for which entry ---- */
 
 static void behind_another_client(void **state)
 {
@@ -97,7 +97,7 @@ static void behind_another_client(void **state)
 	assert_true(taker->entry.lock->recheck.armed);
 }
 
-/* Its going causes a listing: nothing of another client is watched. */
+/* When our own holder goes, a listing follows: no watch of the holder's entry is needed. */
 static void behind_one_of_ours(void **state)
 {
 	struct rig *rig = *state;
@@ -113,7 +113,7 @@ static void behind_one_of_ours(void **state)
 	assert_int_equal(holder->entry.watch.state, WATCH_IDLE);
 }
 
-/* Its delete was refused. */
+/* The delete of the leaver's entry was refused, so the entry is still in the way. */
 static void behind_a_leaver(void **state)
 {
 	struct rig *rig = *state;
@@ -139,7 +139,7 @@ static void behind_a_lost_lock(void **state)
 	taker_lose(loser);
 	queue_one(rig, 2, LC_EXCLUSIVE, 2);
 	takers_answer_lists(rig, "#2-1 #3-2");
-	assert_true(entry_is_seen(&loser->entry)); /* somebody may delete it */
+	assert_true(entry_is_seen(&loser->entry)); /* watched: another client may delete it */
 	assert_int_equal(loser->entry.lock->obstacle, OBSTACLE_OTHER);
 }
 
@@ -154,7 +154,7 @@ static void with_several_slots(void **state)
 	rig_forget(rig);
 	takers_answer_lists(rig, THEIRS(1) " " THEIRS(2) " #2-3");
 	assert_ptr_equal(lock->front, taker);
-	assert_false(lock_front_is(lock, THEIRS(2))); /* any of them may go */
+	assert_false(lock_front_is(lock, THEIRS(2))); /* any entry ahead may go first */
 	rig_expect_told(rig, "");
 	lock_want_list(lock);
 	takers_turn(rig);
@@ -163,7 +163,7 @@ static void with_several_slots(void **state)
 	rig_expect_told(rig, "1 taken");
 }
 
-/* ---- what stands ahead of ours ---- */
+/* ---- the entry ahead of ours ---- */
 
 static void ahead(void **state)
 {
@@ -240,7 +240,7 @@ static void tries(void **state)
 	}
 }
 
-/* More slots than are known of would help: it is answered when the number is known. */
+/* More slots might make room: a try is refused only when the number of slots is known. */
 static void tries_where_slots_are_unknown(void **state)
 {
 	(void)state;
@@ -270,7 +270,7 @@ static void answer_order(struct rig *rig)
 	takers_turn(rig);
 }
 
-/* The number becomes known between a listing and the order of its entries. */
+/* The number of slots becomes known between a listing and the order of its entries. */
 static void tries_while_the_order_is_found(void **state)
 {
 	static const char names[] = "_c_01234567-89ab-cdef-0123-456789abcdef-m1.7-lock-2147483646";
@@ -302,13 +302,13 @@ static void tries_after_a_leaver(void **state)
 	rig_forget(rig);
 	rig_expect_told(rig, "");
 	while (strncmp(rig_unanswered(rig), "delete ", 7) == 0)
-		takers_answer_error(rig, ENSEMBLE_REFUSED); /* it is there still */
+		takers_answer_error(rig, ENSEMBLE_REFUSED); /* the entry is still there */
 	takers_answer_list(rig, "#2-1");
 	rig_expect_told(rig, "");
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#3-"));
 }
 
-/* Its entry is there, and so is another one before it. */
+/* The entry of the try is there, and another client's entry before it. */
 static void tried_and_came_too_late(void **state)
 {
 	struct rig *rig = *state;
@@ -326,7 +326,7 @@ static void tried_and_came_too_late(void **state)
 	assert_non_null(strstr(rig->sent, "delete /locks/a/#2-2"));
 }
 
-/* Whose entries stand there is not known: nobody is refused for one that may be ours. */
+/* The outcome of a create is unknown: no try is refused for an entry that may be ours. */
 static void nobody_is_refused_while_unresolved(void **state)
 {
 	struct rig *rig = *state;
@@ -383,7 +383,7 @@ static void upgrades(void **state)
 	}
 }
 
-/* It waits for the one that shares with it, and is in until that one goes. */
+/* The upgrade waits for the last of the other clients' shared entries. */
 static void upgrade_waits(void **state)
 {
 	struct rig *rig = *state;
@@ -416,7 +416,7 @@ static void beside_incompatible(void **state)
 	takers_leave(rig, taker);
 }
 
-/* One that holds goes on, and nothing is reported. */
+/* A holder goes on holding, and nothing is reported. */
 static void holder_beside_incompatible(void **state)
 {
 	struct rig *rig = *state;
@@ -447,7 +447,7 @@ static void nobody_waits(void **state)
 	assert_true(lock->recheck.armed);
 }
 
-/* The lock was made anew while the order was sought: nobody may hold it. */
+/* The lock was made anew while the order was read: the taker of the old lock may not hold. */
 static void means_the_former_lock(void **state)
 {
 	struct rig *rig = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Those who only want to know something: the same is asked once for all of them, users take
- * turns, and no more is under way than the limits say.
+ * Readers: one request answers all readers of the same thing, users take turns, and no more
+ * requests are under way than the limits say.
  */
 #include "rig.h"
 
@@ -105,7 +105,7 @@ static void answer_slots(struct rig *rig, const char *data)
 				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
 }
 
-/* ---- the same, once for all ---- */
+/* ---- one request for all ---- */
 
 static void shared(void **state)
 {
@@ -121,15 +121,15 @@ static void shared(void **state)
 	expect_asked(rig, "");
 	rig_answer_data(rig, 0, "x");
 	rig_expect_told(rig, "");
-	expect_answered(rig, "1: 'x', 3: 'x', 2: 'x'"); /* users in turn */
+	expect_answered(rig, "1: 'x', 3: 'x', 2: 'x'"); /* users take turns */
 	rig_answer_data(rig, 0, "y");
-	rig_answer_error(rig, ENSEMBLE_NONODE); /* of an entry this is true at once */
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* for an entry no second read is needed */
 	expect_answered(rig, "4: 'y', 5: ENOENT");
 	assert_null(rig->reads.subjects);
 	assert_null(rig->reads.askers);
 }
 
-/* Or it would not see what it has done in between. */
+/* A late reader needs a new answer: the one under way may miss the reader's own changes. */
 static void later_ones_wait_for_the_next(void **state)
 {
 	struct rig *rig = *state;
@@ -157,15 +157,15 @@ static void cancelled(void **state)
 	ask(rig, 2, "/locks/a");
 	expect_asked(rig, "get /locks/a");
 	ask(rig, 3, "/locks/a");
-	reader_cancel(&all[1].reader); /* asked */
-	reader_cancel(&all[3].reader); /* late */
+	reader_cancel(&all[1].reader); /* ASKED */
+	reader_cancel(&all[3].reader); /* LATE */
 	rig_answer_data(rig, 0, "x");
 	expect_asked(rig, "");
-	reader_cancel(&all[2].reader); /* to be told */
+	reader_cancel(&all[2].reader); /* DUE */
 	reader_cancel(&all[2].reader);
 	expect_answered(rig, "");
 	assert_null(rig->reads.askers);
-	/* Nobody wants to know it any more; but the next one does. */
+	/* The reader that was asked for is cancelled, but a later reader still wants the answer. */
 	ask(rig, 1, "/locks/a");
 	expect_asked(rig, "get /locks/a");
 	ask(rig, 2, "/locks/a");
@@ -204,7 +204,7 @@ static void not_there_after_a_sync(void **state)
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	expect_answered(rig, "1: ENOENT");
-	/* Each time anew. */
+	/* The next question needs a sync of its own. */
 	ask(rig, 1, "/locks/a");
 	expect_asked(rig, "get /locks/a");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
@@ -259,7 +259,7 @@ static void listed(void **state)
 	expect_answered(rig, "1: 2 names, 1 queued");
 }
 
-/* Where more than one queue there, how many may hold decides who does. */
+/* Where several entries are queued, the number of slots decides which of them hold. */
 static void listed_with_slots(void **state)
 {
 	struct rig *rig = *state;
@@ -271,7 +271,7 @@ static void listed_with_slots(void **state)
 	answer_slots(rig, "zklockfs: 1\nslots: 2\n\n");
 	answer_names(rig, queued, 3);
 	expect_answered(rig, "1: 3 names, 2 queued");
-	/* It is known now. */
+	/* The number of slots is known now. */
 	rig->now_us += 1000;
 	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
 	expect_asked(rig, "children /locks/a");
@@ -291,7 +291,7 @@ static void listed_and_watched(void **state)
 	expect_answered(rig, "1: 2 names, 1 queued, 2: 2 names, 1 queued");
 }
 
-/* One at a time, and then a rest that is longer the longer the list was. */
+/* One list at a time, and then a rest: the longer the list was, the longer the rest. */
 static void one_list_at_a_time(void **state)
 {
 	struct rig *rig = *state;
@@ -304,9 +304,9 @@ static void one_list_at_a_time(void **state)
 	ask(rig, 4, "/locks/d");
 	expect_asked(rig, "get /locks/d");
 	answer_names(rig, plain, 2);
-	rig_answer_data(rig, 0, "x"); /* it is no list: the rest is as long as before */
+	rig_answer_data(rig, 0, "x"); /* this is no list: the rest stays as it was */
 	expect_asked(rig, "");
-	assert_true(rig->reads.rest.armed); /* the loop wakes up then */
+	assert_true(rig->reads.rest.armed); /* it wakes the loop at the end of the rest */
 	rig_run(rig, 2 * LC_LIST_REST_US - 1);
 	expect_asked(rig, "");
 	rig_run(rig, 1);
@@ -314,7 +314,7 @@ static void one_list_at_a_time(void **state)
 	expect_asked(rig, "children /locks/b");
 }
 
-/* A user is known until he has paid for his lists. */
+/* A user with a debt for long lists is remembered until the debt is paid. */
 static void paid(void **state)
 {
 	struct rig *rig = *state;
@@ -356,7 +356,7 @@ static void each_user_has_a_share(void **state)
 	for (const char *text = rig->sent; (text = strstr(text, "get ")); text++)
 		sent++;
 	assert_int_equal(sent, LC_USER_READS_MAX + 1);
-	/* The other one's turn came second. */
+	/* The turn of user 6 came second. */
 	assert_memory_equal(rig->sent, "get /locks/0, get /locks/six, get /locks/1, ", 43);
 	rig_forget(rig);
 	rig_answer_data(rig, 0, "x");
@@ -404,7 +404,7 @@ static void only_so_many_in_all(void **state)
 	assert_int_equal(sent, LC_ROOT_READS_MAX);
 }
 
-/* Each may ask again at once: so only some are told in a turn, and then none for a while. */
+/* Readers may ask again at once, so only some are told in a turn, and then none for a while. */
 static void told_some_at_a_time(void **state)
 {
 	struct rig *rig = *state;
@@ -431,7 +431,7 @@ static void told_some_at_a_time(void **state)
 	assert_int_equal(asking_wait(&rig->lc), INT64_MAX);
 }
 
-/* Whether it is for others of its user that it has no answer, or for the ensemble. */
+/* A reader starves when it has no answer because of its user's other readers. */
 static void starves(void **state)
 {
 	struct rig *rig = *state;
@@ -440,7 +440,7 @@ static void starves(void **state)
 	ask(rig, 1, "/locks/a");
 	assert_true(reader_starves(&all[1].reader));
 	expect_asked(rig, "get /locks/a");
-	assert_true(reader_starves(&all[1].reader)); /* it has waited until now */
+	assert_true(reader_starves(&all[1].reader)); /* it was asked only now */
 	rig->now_us += LC_CALL_TIMEOUT_US / 2;
 	assert_false(reader_starves(&all[1].reader));
 	ask(rig, 2, "/locks/a");

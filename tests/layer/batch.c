@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What came up in one turn goes out together: which creates and deletes share a transaction, in
- * which order, and what becomes of them when it fails.
+ * The requests of one turn go out together: which creates and deletes share a transaction, in
+ * which order, and what becomes of them when the transaction fails.
  */
 #include "rig.h"
 
@@ -10,7 +10,7 @@
 
 #define COUNT 8
 
-static struct entry all[COUNT]; /* of pid i + 1; #2 is the first */
+static struct entry all[COUNT]; /* all[i] has pid i + 1; the first one is #2 */
 static unsigned count;
 
 static int set_up(void **state)
@@ -59,7 +59,7 @@ static void drop(struct entry *entry)
 	assert_true(batch_add(entry));
 }
 
-/* It is there, and the last write to its lock was good. */
+/* An entry that is there; the last write to its lock was good. */
 static struct entry *add_present(struct rig *rig, const char *lock, int number)
 {
 	struct entry *entry = add(rig, lock);
@@ -71,7 +71,7 @@ static struct entry *add_present(struct rig *rig, const char *lock, int number)
 	return entry;
 }
 
-/* In a lock whose last write was good: it has made an entry. */
+/* An absent entry of a lock whose last write was good: it deleted this entry. */
 static struct entry *add_after_ok(struct rig *rig, const char *lock)
 {
 	struct entry *entry = add_present(rig, lock, 0);
@@ -84,7 +84,7 @@ static struct entry *add_after_ok(struct rig *rig, const char *lock)
 	return entry;
 }
 
-/* A transaction, of creates where a path is given. */
+/* Answers a transaction; `paths`: of its creates, at their places. */
 static void answer_all(struct rig *rig, enum ensemble_result result, const char *const *paths)
 {
 	rig_answer(rig, &(struct ensemble_answer){.result = result, .paths = paths});
@@ -117,7 +117,7 @@ static void one_goes_alone(void **state)
 	assert_int_equal(rig->batch.flights, 0);
 }
 
-/* Two save little, and alone each gives its Stat. */
+/* A transaction of two would save little, and only single creates are answered with a Stat. */
 static void three_go_together(void **state)
 {
 	struct rig *rig = *state;
@@ -145,7 +145,7 @@ static void three_go_together(void **state)
 	assert_int_equal(rig->batch.flights, 0);
 }
 
-/* Locks without a good last write might fail the transaction of the others. */
+/* A lock whose last write was not good might make the transaction of the others fail. */
 static void unproven_locks_go_alone(void **state)
 {
 	struct rig *rig = *state;
@@ -162,7 +162,7 @@ static void unproven_locks_go_alone(void **state)
 	                     "create ephemeral /locks/b/#3- + create ephemeral /locks/c/#4-");
 }
 
-/* Entries that leave may stand in the way of those that come. */
+/* Entries that leave may stand in the way of new entries. */
 static void deletes_come_first(void **state)
 {
 	struct rig *rig = *state;
@@ -177,7 +177,7 @@ static void deletes_come_first(void **state)
 	                     "create ephemeral /locks/a/#2-");
 }
 
-/* Nodes of one transaction share a czxid, which is the token. */
+/* Nodes of one transaction share a czxid, the token: so one create of a lock at a time. */
 static void one_create_of_a_lock(void **state)
 {
 	struct rig *rig = *state;
@@ -191,7 +191,7 @@ static void one_create_of_a_lock(void **state)
 	rig_forget(rig);
 	create(second);
 	batch_send(&rig->lc);
-	rig_expect_sent(rig, ""); /* it waits for the one before it */
+	rig_expect_sent(rig, ""); /* it waits for the answer to the first create */
 	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, NULL, rig_entry_path(a, 1)});
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#3-");
@@ -212,7 +212,7 @@ static void several_creates_of_a_lock(void **state)
 	                     "create ephemeral /locks/a/#4-");
 }
 
-/* Each in a lock of its own whose last write was good. */
+/* Creates entries, each in its own lock whose last write was good. */
 static void create_many(struct rig *rig, struct entry *many, size_t how_many, const char *reason)
 {
 	for (size_t i = 0; i < how_many; i++) {
@@ -248,13 +248,13 @@ static void only_so_much_in_one(void **state)
 	for (const char *text = rig->sent;
 	     (text = strstr(text, " + ")) && text < strchr(rig->sent, ','); text++)
 		parts++;
-	/* Each operation leaves room for a check, which may come with the next one. */
+	/* One place stays free: an operation needs room for itself and for a check. */
 	assert_int_equal(parts, ENSEMBLE_OPS_MAX - 1);
 	assert_non_null(strstr(rig->sent, "/#128-, create ephemeral /locks/127/#129- + "));
 	end_many(rig, many, LENGTH(many));
 }
 
-/* What fits into none is no part of what was bound together. */
+/* The check binds only its own transaction: two operations that are left over go alone. */
 static void the_rest_is_not_bound(void **state)
 {
 	static struct entry many[ENSEMBLE_OPS_MAX - 1];
@@ -271,7 +271,7 @@ static void the_rest_is_not_bound(void **state)
 	end_many(rig, many, LENGTH(many));
 }
 
-/* Reasons are long: the bytes of a transaction count, too. */
+/* With long reasons, the number of bytes limits a transaction. */
 static void only_so_many_bytes_in_one(void **state)
 {
 	static struct entry many[20];
@@ -296,7 +296,7 @@ static void only_so_many_bytes_in_one(void **state)
 
 /* ---- failures ---- */
 
-/* A transaction fails as a whole: each goes alone then, in the old order, before later ones. */
+/* A transaction fails as a whole. Then its parts go alone, in the old order, before later ones. */
 static void refused_together(void **state)
 {
 	struct rig *rig = *state;
@@ -311,7 +311,7 @@ static void refused_together(void **state)
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "");
-	/* Though another write has shown meanwhile that these locks are good. */
+	/* They go alone although another write to these locks was good meanwhile. */
 	a->lock->batch.last_write_ok = b->lock->batch.last_write_ok = c->lock->batch.last_write_ok =
 		true;
 	batch_send(&rig->lc);
@@ -340,7 +340,7 @@ static void refused_and_unwanted(void **state)
 	rig_expect_sent(rig, "delete /locks/b/#3-3, delete /locks/c/#4-4");
 }
 
-/* Each for itself, as if it had been sent alone. */
+/* Each part is unknown, as if it had been sent alone. */
 static void unknown_together(void **state)
 {
 	struct rig *rig = *state;
@@ -380,7 +380,7 @@ static void not_sent_without_contact(void **state)
 
 /* ---- when it is sent ---- */
 
-/* With much under way what comes up is put together, and goes out together. */
+/* While many requests are under way, new ones are kept, and go out together later. */
 static void kept_while_much_is_under_way(void **state)
 {
 	struct rig *rig = *state;
@@ -412,7 +412,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	rig_tell(ctx, "answered %d", answer->result);
 }
 
-/* What a question writes goes behind what is unsent. */
+/* The write of a question goes out behind unsent creates and deletes. */
 static void behind_what_is_kept(void **state)
 {
 	struct rig *rig = *state;
@@ -443,7 +443,7 @@ static void nothing_while_not_ready(void **state)
 
 /* ---- hand-off ---- */
 
-/* The entry that guards the lock goes only together with the check that the next one is there. */
+/* The entry that guards the lock is deleted only with a check that the next entry is there. */
 static void guarded_delete(void **state)
 {
 	struct rig *rig = *state;
@@ -473,7 +473,7 @@ static void guarded_delete_fails(void **state)
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "2 changed");
 	assert_false(leaver->lock->batch.last_write_ok);
-	batch_send(&rig->lc); /* alone it must not go while the next one is not seen */
+	batch_send(&rig->lc); /* the delete must not go alone before the next entry was seen */
 	rig_expect_sent(rig, "");
 	rig_expect_told(rig, "1 changed");
 	assert_int_equal(leaver->state, ENTRY_PRESENT);
@@ -495,7 +495,7 @@ static void guarded_delete_unknown(void **state)
 	leaver->lock->unseen = NULL;
 }
 
-/* Made in the transaction that deletes the first one: it may follow that one. */
+/* An entry that is made in the transaction that deletes the first entry may follow it. */
 static void released_and_taken(void **state)
 {
 	struct rig *rig = *state;
@@ -530,7 +530,7 @@ static void released_before_it_is_taken(void **state)
 	assert_int_equal(next->follows, -1);
 }
 
-/* It was not first: a listing has to say who is. */
+/* The leaver was not first: only a listing can show the first entry. */
 static void left_and_taken(void **state)
 {
 	struct rig *rig = *state;
@@ -547,7 +547,7 @@ static void left_and_taken(void **state)
 	leaver->lock->waiting = 0;
 }
 
-/* Somebody else may want the listing, or it may be needed to find an entry. */
+/* The listing is sent if another taker may need it, or if it is needed to find an entry. */
 static void listed_all_the_same(void **state)
 {
 	for (int i = 0; i < 5; i++) {

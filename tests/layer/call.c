@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a question: when it is asked, when it is asked again, and what it is told in the
- * end, for a kind of question that this test makes up.
+ * The life of a question: when it is asked, when it is asked again, and how it ends. The kind of
+ * question is made up for this test.
  */
 #include "rig.h"
 
@@ -148,7 +148,7 @@ static void refused(void **state)
 	rig_expect_told(rig, "done ENOENT, finished");
 }
 
-/* A follower may lag behind: what only looks asks again, once. */
+/* A follower may lag behind: a question that only reads is asked again after a sync, once. */
 static void not_there_after_a_sync(void **state)
 {
 	struct rig *rig = *state;
@@ -164,7 +164,7 @@ static void not_there_after_a_sync(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* What was not answered: asked again on the next connection, unless that might do it twice. */
+/* A question without an answer is asked again, unless its write must not be done twice. */
 static void not_answered(void **state)
 {
 	struct rig *rig = *state;
@@ -177,7 +177,7 @@ static void not_answered(void **state)
 	rig_forget(rig);
 	calls_resume(&rig->lc);
 	rig_expect_sent(rig, "get " PATH);
-	calls_resume(&rig->lc); /* it is being asked */
+	calls_resume(&rig->lc); /* the question is under way already */
 	rig_expect_sent(rig, "");
 	rig_answer_data(rig, 0, "");
 	rig_expect_told(rig, "done, finished");
@@ -241,7 +241,7 @@ static void never_again(void **state)
 
 /* ---- time ---- */
 
-/* And what comes then waits less, until the ensemble answers anything. */
+/* After that, questions wait for a shorter time, until the ensemble answers any of them. */
 static void time_is_up(void **state)
 {
 	struct rig *rig = *state;
@@ -265,7 +265,7 @@ static void time_is_up(void **state)
 	rig_expect_told(rig, "");
 }
 
-/* Without contact all share one time limit, and none fails at once. */
+/* Without contact all questions share one time limit, and no question fails at once. */
 static void time_without_contact(void **state)
 {
 	struct rig *rig = *state;
@@ -283,7 +283,7 @@ static void time_without_contact(void **state)
 	rig_expect_told(rig, "");
 	rig_run(rig, 1);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
-	/* What was not sent tells nothing of the ensemble. */
+	/* A question that was not sent shows nothing about the ensemble. */
 	assert_false(rig->reads.stalled);
 }
 
@@ -356,7 +356,7 @@ static void cancelled(void **state)
 	assert_false(lc_may_cancel(call));
 	lc_cancel(call);
 	rig_answer_version(rig, 4);
-	rig_expect_told(rig, "alive, finished"); /* evidence all the same */
+	rig_expect_told(rig, "alive, finished"); /* the write is evidence all the same */
 	call = begin(rig, BEATS);
 	assert_true(lc_may_cancel(call));
 	lc_cancel(call);
@@ -413,7 +413,7 @@ static void cancelled_while_it_is_read(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* Its answer is there: it is told in a moment, and not that there was none. */
+/* The answer has come, and is told in a moment: the time limit does not fail the question. */
 static void answered_just_in_time(void **state)
 {
 	struct rig *rig = *state;
@@ -436,35 +436,35 @@ static void could_not_be_asked(void **state)
 {
 	struct rig *rig = *state;
 
-	rig->session.beat.fire = NULL; /* it is not the heartbeats' turn, either */
+	rig->session.beat.fire = NULL; /* no heartbeats in this test */
 	timer_clear(&rig->lc.timers, &rig->session.beat);
 	timer_clear(&rig->lc.timers, &rig->session.limit);
 	begin(rig, READS);
 	rig_run(rig, LC_CALL_TIMEOUT_US);
 	rig_expect_told(rig, "done EBUSY, finished");
-	/* It was asked: the ensemble does not answer. */
+	/* This question was asked, and the ensemble does not answer. */
 	begin(rig, READS);
 	rig_run(rig, LC_CALL_TIMEOUT_US / 4);
 	asking_send(&rig->lc);
 	rig_run(rig, LC_CALL_TIMEOUT_US * 3 / 4);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	assert_true(rig->reads.stalled);
-	/* Nor does it answer anybody now, so that is no user's fault. */
+	/* The ensemble answers nobody now, so the next question fails with the same error. */
 	begin(rig, READS);
 	rig_run(rig, 200 * MS);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	rig_answer_data(rig, 0, "");
 	assert_false(rig->reads.stalled);
-	/* A question that has been read, and now writes, is not busy. */
+	/* A question whose read was answered, and which now writes, does not get EBUSY. */
 	call_has_read(begin(rig, READS));
 	rig_run(rig, LC_CALL_TIMEOUT_US);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	assert_false(rig->reads.stalled);
-	/* Nor is one that fails for another reason. */
+	/* Nor does a question that fails for another reason. */
 	call_fail_soon(begin(rig, READS), -EFBIG);
 	rig_run(rig, 0);
 	rig_expect_told(rig, "done EFBIG, finished");
-	/* Nor one without contact. */
+	/* Nor does a question without contact. */
 	rig_disconnect(rig);
 	rig_run(rig, MS);
 	rig_forget(rig);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changing a lock's data: read, and written only if it is the same still; what happens when an
- * answer is lost; and the transaction that confirms a hold.
+ * Changing a lock's data: it is read, and written only if it is still the same; what happens when
+ * an answer is lost; and the transaction that confirms a hold.
  */
 #include "takers.h"
 
@@ -82,7 +82,7 @@ static void too_many_slots(void **state)
 	change(rig, &(struct lc_change){.slots = LC_SLOTS_MAX});
 }
 
-/* Somebody else was quicker: it is read again. */
+/* Another client was quicker: the data is read again. */
 static void another_version(void **state)
 {
 	struct rig *rig = *state;
@@ -109,7 +109,7 @@ static void who_may(void **state)
 		{{.by = 7, .set_uid = true, .attributes = {.uid = 7}}, HEAD("7") "\n", ""},
 		{{.slots = 2, .czxid = 50}, HEAD("7") "\n", ""},
 		{{.slots = 2, .czxid = 49}, HEAD("7") "\n", "ENOENT"},
-		/* Another client's data is left alone; what would not change anything is done. */
+		/* Another client's data is left alone; a change that changes nothing succeeds. */
 		{{.slots = 2}, "foreign", "EPERM"},
 		{{.set_mode = true, .attributes = {.mode = 0700}}, "foreign", "EPERM"},
 		{{.set_mode = true, .attributes = {.mode = 0755}}, "foreign", "done"},
@@ -144,7 +144,7 @@ static void an_entry_is_no_lock(void **state)
 	rig_expect_told(rig, "ENOENT");
 }
 
-/* The lock was removed and made again between the two: nothing compares that. */
+/* The lock was removed and made again between read and write: the version does not show it. */
 static void went_to_another_lock(void **state)
 {
 	struct rig *rig = *state;
@@ -156,7 +156,8 @@ static void went_to_another_lock(void **state)
 	rig_expect_reported(rig, "was removed and made again");
 }
 
-/* It is sent again: twice is the same as once. But it may have been done. */
+/* The question is asked again: a change may be done twice. But the first write may have been
+ * done. */
 static void answer_was_lost(void **state)
 {
 	struct rig *rig = *state;
@@ -168,7 +169,7 @@ static void answer_was_lost(void **state)
 	assert_string_equal(rig_unanswered(rig), "get /locks/a");
 	answer(rig, 4, "");
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_told(rig, "EHOSTUNREACH"); /* and not that it was not done */
+	rig_expect_told(rig, "EHOSTUNREACH"); /* and no error that means: not done */
 	change(rig, &(struct lc_change){.slots = 2});
 	answer(rig, 3, "");
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
@@ -206,7 +207,7 @@ static void value_is_written(void **state)
 	answer(rig, 4, "zklockfs: 1\nuid: odd\n\nnew");
 	rig_expect_sent(rig, "get /locks/a, check /locks/a/#2-1 + set /locks/a v4 "
 	                     "'zklockfs: 1|uid: odd||newer'");
-	answer_written(rig, 99); /* nothing is compared */
+	answer_written(rig, 99); /* the czxid is not compared */
 	rig_expect_told(rig, "done");
 }
 
@@ -236,7 +237,7 @@ static void value_of_a_lost_lock(void **state)
 	rig_expect_told(rig, "EPERM");
 	set_value(rig, holder, "new", false);
 	answer(rig, 3, "");
-	rig_answer_error(rig, ENSEMBLE_NONODE); /* the entry, or the lock */
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* the entry or the lock is gone */
 	rig_expect_told(rig, "EIO");
 	assert_true(holder->entry.lock->want_list);
 	set_value(rig, holder, "new", false);
@@ -248,7 +249,7 @@ static void value_of_a_lost_lock(void **state)
 	assert_int_equal(lc_set_value(holder, "", 0, false, done, rig, &call), -EIO);
 }
 
-/* Its answer was lost: what stands there now tells whether it was written. */
+/* The answer to the write was lost: the present value shows whether it was written. */
 static void fate_of_a_value(void **state)
 {
 	static const struct {
@@ -278,7 +279,7 @@ static void fate_of_a_value(void **state)
 			continue;
 		}
 		expect(strstr(rig->sent, "oldnew'"), "row %zu", i);
-		/* It was not done before, and now it is refused: that is certain. */
+		/* The first write was not done, and this one is refused: no doubt is left. */
 		rig_answer_error(rig, ENSEMBLE_REFUSED);
 		rig_expect_told(rig, "ENOLCK");
 	}
@@ -294,7 +295,7 @@ static struct lc_call *confirm_later(struct rig *rig, struct lc_taker *holder)
 	return call;
 }
 
-/* Nobody waits for the answer: it frees the question. */
+/* Nobody waits for the answer any more: it only frees the question. */
 static void cancelled(void **state)
 {
 	struct rig *rig = *state;
@@ -321,14 +322,14 @@ static void holder_leaves_meanwhile(void **state)
 	answer(rig, 3, "");
 	takers_leave(rig, holder);
 	lc_cancel(call);
-	assert_int_equal(holder->entry.pending, 2); /* its delete is the other one */
+	assert_int_equal(holder->entry.pending, 2); /* of the write and of the entry's delete */
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	assert_int_equal(holder->entry.pending, 1);
 	rig_answer_error(rig, ENSEMBLE_OK);
 	assert_int_equal(rig->entries.by_id.count, 0);
 }
 
-/* The other way round: the taker is kept for the question alone. */
+/* The entry goes before the question ends: the taker is kept for the question alone. */
 static void entry_goes_first(void **state)
 {
 	struct rig *rig = *state;
@@ -363,7 +364,7 @@ static void confirmed(void **state)
 	struct lc_call *call = confirm(rig, holder);
 
 	rig_expect_sent(rig, "watch /locks/a/#2-1, " CONFIRMS);
-	assert_true(lc_may_cancel(call)); /* a heartbeat more or less */
+	assert_true(lc_may_cancel(call)); /* it writes no more than a heartbeat */
 	takers_answer_watches(rig);
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_expect_told(rig, "done");
@@ -385,7 +386,7 @@ static void not_confirmed(void **state)
 	assert_int_equal(lc_confirm(holder, done, rig, &call), -EIO);
 }
 
-/* It was lost while that was under way: that it was there then is not enough. */
+/* The lock was lost while the question was under way: an answer OK is not enough. */
 static void confirmed_and_lost(void **state)
 {
 	struct rig *rig = *state;
@@ -398,7 +399,7 @@ static void confirmed_and_lost(void **state)
 	rig_expect_told(rig, "EIO");
 }
 
-/* The entry, or the node of the heartbeats: which of them a listing and a heartbeat tell. */
+/* The entry or the heartbeats' node is gone: a listing and a heartbeat show which. */
 static void one_of_them_is_gone(void **state)
 {
 	struct rig *rig = *state;

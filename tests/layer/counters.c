@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What has happened so far, counted by how long it took and by what was said.
+ * The counters: grants by the length of the wait, failures by their error.
  */
 #include "counters.h"
 
@@ -40,7 +40,7 @@ static void failures_by_their_errors(void **state)
 		for (int k = 0; k < LC_FAILURES; k++)
 			assert_int_equal(rig->lc.counters.failures[k], k <= i);
 	}
-	count_failure(&rig->lc, -EXDEV); /* it has no count of its own */
+	count_failure(&rig->lc, -EXDEV); /* an error without a count of its own */
 	assert_int_equal(rig->lc.counters.failures[LC_FAILURES - 1], 1);
 	rig_finish(rig);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One entry: what each answer to its create and its delete makes of it, and what is told above.
- * Both are sent by batch.c.
+ * One entry: its state after each answer to its create and its delete, and its callbacks. batch.c
+ * sends both requests.
  */
 #include "one_entry.h"
 
@@ -41,7 +41,7 @@ static void is_made_in_a_transaction(void **state)
 	assert_int_equal(one.czxid, 0);
 }
 
-/* Its create is a step of the lease, from when it was sent. */
+/* A create is a step of the lease, and counts from the time it was sent. */
 static void is_a_step(void **state)
 {
 	struct rig *rig = *state;
@@ -166,7 +166,7 @@ static void is_found_marked(void **state)
 	rig_expect_told(rig, "7 present found, 7 marked by root, 7 changed");
 }
 
-/* A copy, which another client has made. */
+/* The node that is found is a copy, which another client has made. */
 static void a_copy_is_found(void **state)
 {
 	struct rig *rig = *state;
@@ -197,7 +197,7 @@ static void is_found_among_copies(void **state)
 	assert_int_equal(one.number, 5);
 }
 
-/* One of those that may be it could not be asked: it may still be there. */
+/* One of the nodes that may be the entry could not be read: the entry may still be there. */
 static void one_could_not_be_asked(void **state)
 {
 	struct rig *rig = *state;
@@ -217,7 +217,7 @@ static void one_could_not_be_asked(void **state)
 	rig_expect_told(rig, "7 absent, 7 changed");
 }
 
-/* The nodes of one listing are asked about, and not those of the next one meanwhile. */
+/* While the nodes of one listing are read, those of the next listing are not. */
 static void one_listing_at_a_time(void **state)
 {
 	struct rig *rig = *state;
@@ -260,7 +260,7 @@ static void is_deleted(void **state)
 	assert_false(is_list_wanted());
 }
 
-/* No write was answered OK: no evidence. */
+/* A delete that finds no node is no write, so it is no evidence. */
 static void was_deleted_already(void **state)
 {
 	struct rig *rig = *state;
@@ -320,7 +320,7 @@ static void by_its_full_name(void **state)
 	assert_ptr_equal(found(one.lock, node_name(5)), &one);
 	assert_null(found(one.lock, node_name(6)));
 	assert_null(found(other.lock, node_name(5)));
-	assert_true(name_parse(node_name(6), &name)); /* a copy bears its UUID */
+	assert_true(name_parse(node_name(6), &name)); /* a copy has the same UUID */
 	assert_ptr_equal(entry_named(one.lock, &name), &one);
 	assert_null(entry_named(other.lock, &name));
 	name.session_half++;

@@ -35,7 +35,7 @@ static void is_asked_for_a_mark(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* Another client has made a node of its name: of another session, or a later one. */
+/* Another client has made a node of the same name: it is of another session, or made later. */
 static void another_has_its_name(void **state)
 {
 	static const struct {
@@ -84,7 +84,7 @@ static void is_watched(void **state)
 	rig_expect_told(rig, "7 seen, 7 changed");
 	assert_true(entry_is_seen(&one));
 	entry_watch(&one);
-	entry_check_mark(&one); /* a watch would tell */
+	entry_check_mark(&one); /* the watch would report a mark */
 	rig_expect_sent(rig, "");
 	rig_reconnect(rig);
 	rig_forget(rig);
@@ -153,7 +153,7 @@ static void since_is_written(void **state)
 	entry_set_absent(&one);
 	make(rig); /* another node, of version 0 */
 	entry_write_since(&one);
-	rig_expect_sent(rig, ""); /* it is not held */
+	rig_expect_sent(rig, ""); /* the lock is not held */
 	one.held_since_ms = 500;
 	entry_write_since(&one);
 	rig_expect_sent(rig, "set /locks/build/#2-5 v0 " DATA);
@@ -167,7 +167,7 @@ static void since_is_written(void **state)
 	assert_int_equal(rig->entries.writing, 0);
 }
 
-/* To write it is a step of the lease, from when it was sent. */
+/* A write of the data is a step of the lease, and counts from the time it was sent. */
 static void writing_is_a_step(void **state)
 {
 	struct rig *rig = *state;
@@ -195,7 +195,7 @@ static void written_again(void **state)
 	rig_forget(rig);
 	one.reason = strdup("why");
 	one.data_dirty = true;
-	entry_write(&one); /* when this one is answered */
+	entry_write(&one); /* sent when the first write is answered */
 	rig_expect_sent(rig, "");
 	rig_answer_version(rig, 1);
 	rig_expect_sent(rig, text);
@@ -207,7 +207,7 @@ static void written_again(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* Somebody has written to it: that is read first, or a mark could be wiped out. */
+/* Another client has written the data: it is read first, or a mark could be wiped out. */
 static void read_before_it_is_written_again(void **state)
 {
 	struct rig *rig = *state;
@@ -249,7 +249,7 @@ static void not_written_when(void **state)
 	rig_answer_error(rig, ENSEMBLE_GONE);
 }
 
-/* Only so many at a time; then users take turns, and one that goes has none any more. */
+/* Only so many writes at a time; the others wait for a turn, which an absent entry gives up. */
 static void others_come_first(void **state)
 {
 	struct rig *rig = *state;
@@ -261,13 +261,13 @@ static void others_come_first(void **state)
 	entry_write(&one);
 	rig_expect_sent(rig, "");
 	rig->entries.writing--;
-	entry_write(&one); /* its turn comes with an answer */
+	entry_write(&one); /* its turn comes when another write is answered */
 	rig_expect_sent(rig, "");
 	assert_non_null(rig->entries.writers.by_uid);
 	rig->entries.writing = 0;
 }
 
-/* The next one is written when an answer comes. */
+/* The next entry is written when an answer comes. */
 static void written_in_turn(void **state)
 {
 	struct rig *rig = *state;

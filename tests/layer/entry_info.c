@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is told of single entries: of those that hold, of one, of some that a listing has shown;
- * and the token of an entry that a transaction has made.
+ * Information on single entries: the holders, one entry, entries that a listing has shown; and the
+ * token of an entry that a transaction has made.
  */
 #include "takers.h"
 
@@ -41,7 +41,7 @@ static void tell(struct rig *rig)
 	asking_send(&rig->lc);
 }
 
-/* The listing, and with it the number of slots. */
+/* Answers the listing, and the read of the number of slots, if there is one. */
 static void answer_queue(struct rig *rig, const char *names)
 {
 	takers_answer_list(rig, names);
@@ -73,7 +73,7 @@ static void holders(void **state)
 	answer_queue(rig, OTHER_SHARED(1) " " OTHER_SHARED(2) " " OTHER(3));
 	rig_expect_sent(rig, "get /locks/a/" OTHER_SHARED(1) ", get /locks/a/" OTHER_SHARED(2));
 	answer_entry(rig, 9);
-	rig_expect_told(rig, ""); /* when all were read */
+	rig_expect_told(rig, ""); /* told when all entries were read */
 	answer_entry(rig, 9);
 	rig_expect_told(rig, "2, " TOLD(1) ", " TOLD(2));
 }
@@ -88,7 +88,7 @@ static void nobody_holds(void **state)
 	rig_expect_sent(rig, "");
 	ask(rig, NULL);
 	answer_queue(rig, OTHER(1));
-	rig_answer_error(rig, ENSEMBLE_NONODE); /* gone since */
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* the entry is gone since */
 	tell(rig);
 	rig_expect_told(rig, "0");
 }
@@ -154,7 +154,7 @@ static void known_entries(void **state)
 	rig_expect_told(rig, "1, " TOLD(2));
 }
 
-/* This mount knows when its own takers got the lock, before it stands in the entry. */
+/* This mount knows since when its own takers hold, before their entries say so. */
 static void own_entry(void **state)
 {
 	static const struct {
@@ -182,7 +182,7 @@ static void own_entry(void **state)
 	holder->entry.held_since_ms = 34;
 }
 
-/* Nothing is left of it, wherever it was. */
+/* Nothing is left of a cancelled question, at whatever stage it was. */
 static void cancelled(void **state)
 {
 	struct rig *rig = *state;
@@ -220,14 +220,14 @@ static void token(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
-	holder->entry.czxid = 0; /* it was made in a transaction */
+	holder->entry.czxid = 0; /* as if made in a transaction */
 	fetch(rig, holder);
 	rig_expect_sent(rig, "get /locks/a/#2-1");
 	rig_answer_data(rig, 0, "");
 	rig_expect_told(rig, "done");
 	assert_int_equal(lc_token(holder), 100);
 	fetch(rig, holder);
-	answer_entry(rig, 9); /* another one's node, under its name */
+	answer_entry(rig, 9); /* another session's node of the same name */
 	rig_expect_told(rig, "EIO");
 	takers_turn(rig);
 	rig_expect_told(rig, "1 lost");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Taking an entry away: who may, what is written for whose entry, and what follows.
+ * Taking an entry away: which users may, what is written to which entry, and what follows.
  */
 #include "takers.h"
 
@@ -48,7 +48,7 @@ static void answer_lock(struct rig *rig, int32_t version, const char *data)
 				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
 }
 
-/* What pokes its mount is not looked at further. */
+/* Answers the write of the poke; poke.c of this directory tests pokes. */
 static void refuse_poke(struct rig *rig)
 {
 	rig_answer_error(rig, ENSEMBLE_OK);
@@ -70,7 +70,7 @@ static void marked(void **state)
 	rig_expect_told(rig, "done");
 }
 
-/* Somebody has written to it meanwhile: that is not to be wiped out. */
+/* Another client has written to the entry meanwhile: its data must not be wiped out. */
 static void another_version(void **state)
 {
 	struct rig *rig = *state;
@@ -104,13 +104,13 @@ static void no_entry(void **state)
 	                 -ENOENT);
 	evict(rig, THEIRS, 0, 76);
 	answer_entry(rig, 3, RECORD("8"));
-	rig_expect_told(rig, "ENOENT"); /* another one of that name */
+	rig_expect_told(rig, "ENOENT"); /* another entry of that name */
 	evict(rig, THEIRS, 0, 77);
 	answer_entry(rig, 3, RECORD("8"));
 	assert_string_equal(rig_unanswered(rig), "set " PATH " v3 '" MARKED "'");
 }
 
-/* ---- of another client, or of nobody ---- */
+/* ---- entries of other clients, and nodes that are not ephemeral ---- */
 
 static void deleted_at_once(void **state)
 {
@@ -123,7 +123,7 @@ static void deleted_at_once(void **state)
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_expect_told(rig, "done");
 	evict(rig, THEIRS, 0, 0);
-	answer_lock(rig, 3, RECORD("8")); /* not ephemeral: nobody looks after it */
+	answer_lock(rig, 3, RECORD("8")); /* not ephemeral: no mount looks after it */
 	rig_expect_sent(rig, "get " PATH ", delete " PATH " v3");
 	rig_answer_error(rig, ENSEMBLE_NONODE); /* it is gone, as wanted */
 	rig_expect_told(rig, "done");
@@ -138,7 +138,7 @@ static void deleted_in_another_version(void **state)
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_BADVERSION);
 	rig_expect_sent(rig, "get /locks/a/" OTHER(1));
-	rig_answer_error(rig, ENSEMBLE_NONODE); /* a delete was sent: it is done */
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* a delete was sent before: success */
 	rig_expect_told(rig, "done");
 	evict(rig, OTHER(1), 0, 0);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
@@ -147,14 +147,14 @@ static void deleted_in_another_version(void **state)
 	rig_expect_told(rig, "ENOENT");
 }
 
-/* ---- who may ---- */
+/* ---- users who may ---- */
 
 static void who_may(void **state)
 {
 	static const struct {
 		const char *znode;
 		uid_t uid;
-		const char *owner; /* of the lock; NULL: it is not asked */
+		const char *owner; /* of the lock; NULL: the lock is not read */
 		bool may;
 	} rows[] = {
 		{THEIRS, 0, NULL, true}, {THEIRS, 8, NULL, true},   {THEIRS, 7, "7", true},
@@ -192,7 +192,7 @@ static void who_may(void **state)
 	}
 }
 
-/* The lock's owner is looked at again, each time before something is sent. */
+/* The lock's owner is read again before each write. */
 static void owner_changes(void **state)
 {
 	struct rig *rig = *state;
@@ -208,7 +208,7 @@ static void owner_changes(void **state)
 	rig_expect_told(rig, "EPERM");
 }
 
-/* What another client's entry, or one of nobody, says of its user is not believed. */
+/* The user in the data of a node that is not ephemeral is not believed. */
 static void forged_user(void **state)
 {
 	struct rig *rig = *state;
@@ -221,7 +221,7 @@ static void forged_user(void **state)
 
 /* ---- afterwards ---- */
 
-/* Marked, and its mount is poked; the pokes are answered. */
+/* Marks the entry, and pokes its mount; all requests are answered. */
 static void mark_it(struct rig *rig)
 {
 	evict(rig, THEIRS, 0, 0);
@@ -233,7 +233,7 @@ static void mark_it(struct rig *rig)
 	rig_forget(rig);
 }
 
-/* Heartbeats go on meanwhile. */
+/* Time goes on; heartbeats are answered meanwhile. */
 static void wait_for(struct rig *rig, int64_t duration_us)
 {
 	int64_t until_us = rig->now_us + duration_us;
@@ -265,7 +265,7 @@ static void deleted_in_the_end(void **state)
 	assert_false(is_deleted(rig));
 	wait_for(rig, 1);
 	assert_true(is_deleted(rig));
-	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* once more */
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* so it is sent once more */
 	wait_for(rig, SECOND - 1);
 	assert_false(is_deleted(rig));
 	wait_for(rig, 1);
@@ -282,7 +282,7 @@ static void how_it_ends(void **state)
 		const char *report;
 		bool again;
 	} rows[] = {
-		{ENSEMBLE_NONODE, "", false}, /* as it should be */
+		{ENSEMBLE_NONODE, "", false}, /* the other mount has deleted it */
 		{ENSEMBLE_NOAUTH, "cannot be deleted", false},
 		{ENSEMBLE_NOTEMPTY, "cannot be deleted", false},
 		{ENSEMBLE_REFUSED, "", true},
@@ -302,7 +302,7 @@ static void how_it_ends(void **state)
 	}
 }
 
-/* The mount that has marked it may have the longer session. */
+/* The session of the mount that marks the entry may be the longer one. */
 static void time_of_the_longer_session(void **state)
 {
 	struct rig *rig = *state;
@@ -319,7 +319,7 @@ static void time_of_the_longer_session(void **state)
 	assert_true(is_deleted(rig));
 }
 
-/* Without contact it is tried each second. */
+/* Without contact the delete is tried every second. */
 static void due_without_contact(void **state)
 {
 	struct rig *rig = *state;
@@ -336,7 +336,7 @@ static void due_without_contact(void **state)
 	assert_true(is_deleted(rig));
 }
 
-/* It has been evicted from here already: its time goes on. */
+/* This mount has marked the entry before: the time does not begin anew. */
 static void evicted_twice(void **state)
 {
 	struct rig *rig = *state;
@@ -355,7 +355,7 @@ static void evicted_twice(void **state)
 	assert_null(rig->evictions.evictions);
 }
 
-/* Nobody waits for the answer any more: what was marked is followed up all the same. */
+/* Nobody waits for the answer any more, but a marked entry is followed up all the same. */
 static void cancelled(void **state)
 {
 	struct rig *rig = *state;

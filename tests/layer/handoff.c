@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who holds a lock without a listing: each condition of the rule at the head of handoff.c, taken
- * away.
+ * Grants without a listing. The tests take away each condition of the rule at the head of
+ * handoff.c.
  */
 #include "handoff.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* A holder, and the next one of ours right behind it. */
+/* A holder, and the next taker of this mount right behind it. */
 struct pair {
 	struct lc_taker *holder, *next;
 	struct lock *lock;
@@ -37,14 +37,14 @@ static void next_of_ours(void **state)
 	watch_fired(&pair.next->entry.watch);
 	takers_leave(rig, pair.holder);
 	rig_expect_told(rig, "2 taken");
-	/* Whether the next one's entry is there is not known yet. */
+	/* It is not known yet whether the next taker's entry is there. */
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
 	assert_int_equal(rig->lc.counters.hand_offs, 1);
 	assert_true(pair.next->entry.first);
 	assert_ptr_equal(pair.lock->unseen, &pair.next->entry);
 }
 
-/* Its entry was seen on this connection: the delete needs no check. */
+/* The next taker's entry was seen on this connection: the delete needs no check. */
 static void next_is_seen(void **state)
 {
 	struct rig *rig = *state;
@@ -57,7 +57,7 @@ static void next_is_seen(void **state)
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 }
 
-/* One of our own that leaves stands in between. */
+/* A leaver of this mount stands in between. */
 static void over_a_leaver(void **state)
 {
 	struct rig *rig = *state;
@@ -156,7 +156,7 @@ static void needs_a_listing(void **state)
 	}
 }
 
-/* The guard goes when the next one's entry was seen, and not before. */
+/* The guarding entry is deleted when the next taker's entry was seen, and not before. */
 static void guard(void **state)
 {
 	struct rig *rig = *state;
@@ -170,7 +170,7 @@ static void guard(void **state)
 	rig_expect_sent(rig, "watch /locks/a/#3-2");
 	assert_true(pair.lock->held_back);
 	handoff_release(pair.lock);
-	handoff_seen(&pair.holder->entry); /* another one's */
+	handoff_seen(&pair.holder->entry); /* not the unseen entry */
 	takers_turn(rig);
 	rig_expect_sent(rig, "");
 	takers_answer_watches(rig);
@@ -179,7 +179,7 @@ static void guard(void **state)
 	assert_null(pair.lock->unseen);
 }
 
-/* ---- in time for that ---- */
+/* ---- preparing the next hand-off ---- */
 
 static void watches_for_the_next(void **state)
 {
@@ -187,7 +187,7 @@ static void watches_for_the_next(void **state)
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"), *next;
 
 	handoff_watch_next(holder);
-	rig_expect_sent(rig, ""); /* there is none */
+	rig_expect_sent(rig, ""); /* there is no next taker */
 	next = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
 	takers_turn(rig);
 	rig_forget(rig);
@@ -202,7 +202,7 @@ static void watches_for_the_next(void **state)
 	rig_expect_sent(rig, "watch /locks/a/#3-2");
 }
 
-/* Numbers that do not follow each other: a listing tells, while the holder holds. */
+/* The numbers do not follow each other: the lock is listed while the holder still holds. */
 static void looks_for_the_next(void **state)
 {
 	struct rig *rig = *state;
@@ -267,7 +267,7 @@ static void made_first(void **state)
 	}
 }
 
-/* Whether the next listing may be left out. */
+/* Another client's create came in between: the next listing must not be left out. */
 static void overtaken(void **state)
 {
 	static const struct {
@@ -292,7 +292,7 @@ static void overtaken(void **state)
 	}
 }
 
-/* Found by a listing, it is no news to the order. */
+/* An entry that a listing has found was not made just now, so this alone grants nothing. */
 static void found_is_not_made(void **state)
 {
 	struct rig *rig = *state;
@@ -303,7 +303,7 @@ static void found_is_not_made(void **state)
 	assert_int_equal(taker->state, TAKER_WAITING);
 }
 
-/* Whoever guarded it when its create was sent has gone meanwhile. */
+/* The taker that would have caused a listing has gone since the create was sent. */
 static void nobody_listed_for_it(void **state)
 {
 	struct rig *rig = *state;
@@ -318,7 +318,7 @@ static void nobody_listed_for_it(void **state)
 	handoff_present(&taker->entry, true);
 	assert_true(lock->want_list);
 	lock_unwant_list(lock);
-	taker->entry.created_at = lock->list_sent - 1; /* there was one since */
+	taker->entry.created_at = lock->list_sent - 1; /* a listing was sent since */
 	handoff_present(&taker->entry, true);
 	assert_false(lock->want_list);
 }
@@ -337,7 +337,7 @@ static void numbers_that_follow(void **state)
 	assert_true(taker->entry.adjacent);
 	handoff_present(&last->entry, false);
 	assert_false(last->entry.adjacent);
-	taker->entry.state = ENTRY_CREATING; /* it counts when it is there */
+	taker->entry.state = ENTRY_CREATING; /* an entry counts only when it is there */
 	last->entry.number = 7;
 	handoff_present(&last->entry, false);
 	assert_false(last->entry.adjacent);
@@ -346,7 +346,7 @@ static void numbers_that_follow(void **state)
 	assert_true(last->entry.adjacent);
 }
 
-/* ---- one goes ---- */
+/* ---- an entry goes ---- */
 
 static void goes_between_two(void **state)
 {
@@ -459,7 +459,7 @@ static void event_is_no_grant(void **state)
 	}
 }
 
-/* All that share and wait for that one alone. */
+/* All shared takers that wait for this entry alone are granted. */
 static void shared_takers(void **state)
 {
 	struct rig *rig = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listings: when one is sent, how its answer is matched with the entries here, and what the events
- * of watches and the session's news mean to a lock.
+ * Listings: when one is sent, how its answer is matched with the entries of this mount, and what
+ * the events of watches and the session's news mean to a lock.
  */
 #include "listing.h"
 
@@ -37,12 +37,12 @@ static void one_listing_for_all(void **state)
 	assert_int_equal(taker->entry.lock->lists_pending, 1);
 }
 
-/* What is unsent would not be in the listing. */
+/* An entry whose create is unsent would not be in the listing. */
 static void not_before_creates(void **state)
 {
 	struct rig *rig = *state;
 
-	rig->batch.flights = 4; /* all that may be under way */
+	rig->batch.flights = 4; /* as many as may be under way */
 	takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 	takers_turn(rig);
 	rig_expect_sent(rig, "");
@@ -63,7 +63,7 @@ static void nobody_here(void **state)
 	lock_unuse(lock);
 }
 
-/* With several slots anybody's going may make room. */
+/* With several slots, any entry that goes may make room. */
 static void names_are_watched(void **state)
 {
 	struct rig *rig = *state;
@@ -80,7 +80,7 @@ static void names_are_watched(void **state)
 	lock->slots = 1;
 }
 
-/* ---- whose entries ---- */
+/* ---- the entries of a listing ---- */
 
 static void shown_side_by_side(void **state)
 {
@@ -112,7 +112,7 @@ static void not_shown(void **state)
 	assert_int_equal(waiter->wait, WAIT_MISSING);
 }
 
-/* Its outcome is unknown: a listing of the next connection tells. */
+/* The outcome of a create is unknown: a listing of the next connection shows it. */
 static void unknown_create(void **state)
 {
 	(void)state;
@@ -125,7 +125,7 @@ static void unknown_create(void **state)
 		assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
 		assert_true(taker->entry.lock->unresolved);
 		rig_forget(rig);
-		takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER); /* it waits for that, too */
+		takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER); /* its create waits for that, too */
 		takers_turn(rig);
 		rig_expect_sent(rig, "");
 		takers_answer_list(rig, shown ? "#2-1" : "");
@@ -143,7 +143,7 @@ static void unknown_create(void **state)
 	}
 }
 
-/* The answer is outstanding still: it tells more than a listing. */
+/* An answer for the entry is still outstanding: it tells more than a listing. */
 static void not_shown_and_not_answered(void **state)
 {
 	struct rig *rig = *state;
@@ -180,7 +180,7 @@ static int count_gets(const struct rig *rig)
 	return count;
 }
 
-/* More than are asked at a time: the next listing goes on there. */
+/* There are more than may be read at a time: the next listing goes on with the rest. */
 static void many_that_nobody_knows(void **state)
 {
 	struct rig *rig = *state;
@@ -224,7 +224,7 @@ static void lock_is_not_there(void **state)
 		takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "1 lost, 2 taken ENOENT");
 	assert_int_equal(holder->entry.lock->obstacle, OBSTACLE_OTHER);
-	/* A server that lags may not know the lock that was made anew: the leader answers. */
+	/* The try creates its entry: this server may lag behind a lock that was made anew. */
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#4-"));
 }
 
@@ -279,7 +279,7 @@ static void refused_and_unresolved(void **state)
 	lock->unresolved = false;
 }
 
-/* Entries that are known to be gone are gone, whatever else is not known. */
+/* An entry that is known to be gone becomes absent, though the listing was refused. */
 static void refused_and_gone(void **state)
 {
 	struct rig *rig = *state;
@@ -299,7 +299,7 @@ static void not_answered(void **state)
 
 	want_list(rig, taker->entry.lock);
 	rig_forget(rig);
-	takers_answer_error(rig, ENSEMBLE_UNKNOWN); /* of a connection that lives */
+	takers_answer_error(rig, ENSEMBLE_UNKNOWN); /* though the connection lives */
 	rig_expect_sent(rig, "children /locks/a");
 	assert_int_equal(taker->entry.lock->lists_pending, 1);
 }
@@ -319,7 +319,7 @@ static void made_anew(void **state)
 	assert_int_equal(lock->czxid, 60);
 }
 
-/* What is known of the slots is of another version than the listing. */
+/* The known number of slots is of another version of the lock's data than the listing. */
 static void slots_of_another_version(void **state)
 {
 	struct rig *rig = *state;
@@ -391,7 +391,7 @@ static void nobody_is_left(void **state)
 	assert_true(lock->idle);
 }
 
-/* The one behind it becomes the front, and a listing has shown already what stands ahead. */
+/* The next taker becomes the front; a listing has already shown the entry ahead of it. */
 static void front_leaves(void **state)
 {
 	struct rig *rig = *state;
@@ -469,7 +469,7 @@ static void front_changes(void **state)
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1));
 	takers_answer_watches(rig);
 	taker->entry.ahead_is = AHEAD_LATER;
-	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* it says that it holds */
+	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* its data says now that it holds */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1) ", children /locks/a");
 	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_forget(rig);
@@ -479,7 +479,7 @@ static void front_changes(void **state)
 	rig_expect_sent(rig, "children /locks/a");
 }
 
-/* Replayed on a new connection: it may come before others that were earlier. */
+/* An event that is replayed on a new connection may come before earlier events. */
 static void front_goes_without_contact(void **state)
 {
 	struct rig *rig = *state;

@@ -67,7 +67,7 @@ static void found_by_path(void **state)
 	lock_unuse(root);
 }
 
-/* Its paths count for the user who took it first, until nobody uses it. */
+/* The paths of a lock are charged to the user who took it first, until nobody uses it. */
 static void charged(void **state)
 {
 	struct rig *rig = *state;
@@ -92,7 +92,7 @@ static void charged(void **state)
 	assert_int_equal(rig->quota.watch_bytes, 0);
 }
 
-/* What is known of it spares requests: it was watched, or written to with success. */
+/* A lock that was watched, or written to with success, is kept: this saves requests. */
 static void kept_for_a_while(void **state)
 {
 	struct rig *rig = *state;
@@ -110,13 +110,13 @@ static void kept_for_a_while(void **state)
 	assert_false(lock->unresolved || lock->slots_asked);
 	lock_free_if_unused(lock);
 	assert_int_equal(rig->locks.idle_count, 1);
-	lock->batch.last_write_ok = false; /* and its watch fires, say */
+	lock->batch.last_write_ok = false; /* as if its watch had fired */
 	lock_free_if_unused(lock);
 	assert_false(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->locks.idle_count, 0);
 }
 
-/* In use it stays, whatever is known of it. */
+/* A lock in use is kept, even if nothing is known of it. */
 static void not_freed_in_use(void **state)
 {
 	struct rig *rig = *state;
@@ -170,7 +170,7 @@ static void listed_in_order(void **state)
 	lock_untouch(a);
 	assert_ptr_equal(rig->locks.touched, b);
 	lock_touch(a);
-	lock_unuse(a); /* nothing of it is left */
+	lock_unuse(a); /* the lock leaves both lists */
 	assert_null(rig->locks.wanted);
 	assert_ptr_equal(rig->locks.touched, b);
 	assert_null(b->touched_next);
@@ -187,7 +187,7 @@ static void listed_again(void **state)
 	timer_clear(&rig->lc.timers, &rig->session.limit);
 	lock_recheck(lock);
 	rig_run(rig, 30 * SECOND);
-	lock_recheck(lock); /* from the first time on */
+	lock_recheck(lock); /* the time counts from the first call */
 	rig_run(rig, 30 * SECOND - 1);
 	assert_false(lock->want_list);
 	rig_run(rig, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is told of a lock: its attributes, its value, its queue.
+ * Information on a lock: its attributes, its value, its queue.
  */
 #include "lock_info.h"
 
@@ -11,7 +11,7 @@
 
 #define RECORD "zklockfs: 1\nuid: 7\ngid: 8\nmode: 750\ndoor_mode: 640\nslots: 3\n\nsome\nvalue"
 
-/* What was read is told a moment later, not from inside. */
+/* Answers are told a moment later, not from inside the ensemble's answer. */
 static void tell(struct rig *rig)
 {
 	rig->now_us += LC_TOLD_REST_US;
@@ -70,7 +70,7 @@ static void attributes(void **state)
 	answer(rig, &stat, RECORD);
 	rig_expect_told(rig, "czxid 50 ctime 11 mtime 12 has 1 uid 7 gid 8 modes 750 640 slots 3 "
 	                     "children 4");
-	/* From now on lists of it need not ask for the number of slots. */
+	/* From now on lists of this lock need not ask for the number of slots. */
 	assert_int_equal(rig->readings.known_slots[50].slots, 3);
 	ask_stat(rig);
 	answer(rig, &stat, "");
@@ -183,7 +183,7 @@ static void queue(void **state)
 	ask_list(rig);
 	rig_expect_sent(rig, "children /locks/a");
 	answer_names(rig, names, LENGTH(names));
-	/* Where several stand there, how many may hold it is asked for. */
+	/* With several entries in the queue, the number of slots is asked for. */
 	rig_expect_sent(rig, "get /locks/a, children /locks/a");
 	rig_answer(rig, &(struct ensemble_answer){.stat = &takers_lock, .data = ""});
 	answer_names(rig, names, LENGTH(names));
@@ -191,7 +191,7 @@ static void queue(void **state)
 	                     "4/0 exclusive incompatible - 0, lock alpha, lock zeta");
 }
 
-/* Numbers that have come to their end. */
+/* The numbers have reached their largest value, and repeat. */
 static void equal_numbers(void **state)
 {
 	static const char *const equal[] = {"a-lock-2147483647", "b-lock-2147483647",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is watched of a lock: its node, for the slots and for its identity, and the entry that the
- * first waiter waits for.
+ * The watches of a lock: on its node, for the slots and for its identity, and on the entry that
+ * the first waiter waits for.
  */
 #include "lock_watch.h"
 
@@ -12,7 +12,7 @@
 #define FRONT "x-lock-0000000001"
 #define OTHER "y-lock-0000000002"
 
-static struct lc_taker taker; /* it keeps the lock */
+static struct lc_taker taker; /* its entry keeps the lock */
 static struct lock *lock;
 
 static int set_up(void **state)
@@ -33,7 +33,7 @@ static int tear_down(void **state)
 
 	rig_end_session(rig, false);
 	lock_watches_gone(lock);
-	assert_null(rig->watches.unwatches); /* there is nothing to take back */
+	assert_null(rig->watches.unwatches); /* no watch is to be taken back */
 	assert_int_equal(lock->uses, 1);
 	entry_set_ahead(&taker.entry, NULL, AHEAD_LATER);
 	DL_DELETE(lock->takers, &taker);
@@ -87,7 +87,7 @@ static void one_slot(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* The last listing was judged for one slot: it is judged anew. */
+/* The last listing was judged for another number of slots: the lock is listed again. */
 static void several_slots(void **state)
 {
 	struct rig *rig = *state;
@@ -98,18 +98,18 @@ static void several_slots(void **state)
 	assert_true(is_list_wanted());
 	watch_fired(&lock->watch);
 	lock_watch(lock);
-	answer_lock(rig, 50, 4, ""); /* and fewer now */
+	answer_lock(rig, 50, 4, ""); /* fewer slots now */
 	assert_int_equal(lock->slots, 1);
 	assert_true(is_list_wanted());
 	watch_fired(&lock->watch);
-	lock->slots_asked = true; /* somebody waits for just that */
+	lock->slots_asked = true; /* a try waits for the number of slots */
 	lock_watch(lock);
 	answer_lock(rig, 50, 4, "");
 	assert_true(is_list_wanted());
 	assert_false(lock->slots_asked);
 }
 
-/* Another lock of that name: what is remembered is void. */
+/* Another lock has the name: all that is remembered of the old one is void. */
 static void made_anew(void **state)
 {
 	struct rig *rig = *state;
@@ -135,7 +135,7 @@ static void cannot_be_watched(void **state)
 		bool lists, later;
 	} rows[] = {
 		{ENSEMBLE_NONODE, true, false},
-		{ENSEMBLE_UNKNOWN, false, false}, /* with the next connection */
+		{ENSEMBLE_UNKNOWN, false, false}, /* the next connection watches again */
 		{ENSEMBLE_GONE, false, false},
 		{ENSEMBLE_NOAUTH, false, true},
 	};
@@ -190,7 +190,7 @@ static void another_front(void **state)
 	rig_forget(rig);
 	lock_watch_front(lock, OTHER);
 	rig_expect_sent(rig, "unwatch /locks/a/" FRONT ", watch /locks/a/" OTHER);
-	/* It is given up before it is answered. */
+	/* This front is given up before its watch is answered. */
 	lock_watch_front(lock, FRONT);
 	rig_expect_sent(rig, "watch /locks/a/" FRONT);
 	rig_answer_error(rig, ENSEMBLE_OK);
@@ -200,7 +200,7 @@ static void another_front(void **state)
 	assert_true(lock_front_is_watched(lock));
 }
 
-/* Given up, and waited for again before the first answer: that watch is good for it. */
+/* The same front is watched again before the first answer: that watch is not taken back. */
 static void the_same_front_again(void **state)
 {
 	struct rig *rig = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a taker is told when its place, or its lock, is taken from it by another hand.
+ * A taker loses its place or its lock, without leaving: its state, and the result for the face.
  */
 #include "loss.h"
 
@@ -11,7 +11,7 @@
 
 enum condition { WAITS, HOLDS, IS_GRANTED, HAS_LOST, HAS_LEFT };
 
-/* A taker in that condition, whose entry is there. */
+/* A taker in that condition; its entry is there. */
 static struct lc_taker *make_taker(struct rig *rig, enum condition condition)
 {
 	struct lc_taker *taker;
@@ -59,7 +59,7 @@ static void with_the_lock(void **state)
 	}
 }
 
-/* A holder has lost its lock at once; for a waiter a listing is to say it. */
+/* A holder loses its lock at once; for a waiter a listing decides. */
 static void node_is_gone(void **state)
 {
 	static const struct {
@@ -85,7 +85,7 @@ static void node_is_gone(void **state)
 		assert_int_equal(rig->lc.counters.evictions, rows[i].reported);
 		assert_int_equal(strstr(rig->reported, "is gone") != NULL, rows[i].reported);
 		lock_unwant_list(taker->entry.lock);
-		loss_of_node(taker); /* once */
+		loss_of_node(taker); /* no effect again */
 		assert_false(taker->entry.lock->want_list);
 		takers_turn(rig);
 		rig_expect_told(rig, rows[i].told);
@@ -102,7 +102,7 @@ static void not_listed(void **state)
 		bool missing;
 		unsigned evictions;
 	} rows[] = {
-		/* Evicted, or with its session: a write tells. */
+		/* The entry was deleted, or went with its session: a write will show which. */
 		{WAITS, "", TAKER_WAITING, true, 0},
 		{IS_GRANTED, "", TAKER_WAITING, true, 0},
 		{HOLDS, "1 lost", TAKER_LOST, false, 1},
@@ -126,7 +126,7 @@ static void not_listed(void **state)
 	}
 }
 
-/* What is known already is not reported again. */
+/* A loss that is known already is not reported again. */
 static void not_listed_and_not_reported(void **state)
 {
 	struct rig *rig = *state;
@@ -193,7 +193,7 @@ static void with_the_session(void **state)
 		enum taker_wait before, after;
 		const char *told;
 	} rows[] = {
-		{WAITS, WAIT_MISSING, WAIT_QUEUED, ""}, /* it was not evicted then */
+		{WAITS, WAIT_MISSING, WAIT_QUEUED, ""}, /* its entry went with the session */
 		{WAITS, WAIT_PROBING, WAIT_PROBING, ""},
 		{HOLDS, WAIT_QUEUED, WAIT_QUEUED, "1 lost"},
 		{IS_GRANTED, WAIT_QUEUED, WAIT_QUEUED, ""},
@@ -233,12 +233,12 @@ static void with_the_lease(void **state)
 	loss_of_lease(&rig->lc);
 	assert_int_equal(holder->state, TAKER_LOST);
 	assert_int_equal(waiter->state, TAKER_WAITING);
-	loss_of_lease(&rig->lc); /* once */
+	loss_of_lease(&rig->lc); /* no effect again */
 	takers_turn(rig);
 	rig_expect_told(rig, "1 lost");
 }
 
-/* The session lives: those that are missing were evicted, and only those. */
+/* The session lives: the missing takers were evicted, and no others. */
 static void of_the_missing(void **state)
 {
 	struct rig *rig = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making a lock: who is counted against a limit, and against which.
+ * Making a lock: the limits on the number of locks below a lock, and how they are counted.
  */
 #include "takers.h"
 
@@ -24,7 +24,7 @@ static struct lc_call *make(struct rig *rig, const char *lock, uid_t uid)
 
 #define DATA(uid) "'zklockfs: 1|uid: " uid "|gid: 6|mode: 755|door_mode: 644||'"
 
-/* Directly below the root, and by root: nothing is asked before. */
+/* A lock directly below the root, or made by root, is created without a read before. */
 static void without_a_look(void **state)
 {
 	struct rig *rig = *state;
@@ -99,7 +99,7 @@ static void few_there(void **state)
 	}
 }
 
-/* Entries are no locks. */
+/* Entries among the children do not count as locks. */
 static void many_there(void **state)
 {
 	static char texts[LC_BELOW_MAX + 1][24];
@@ -130,7 +130,6 @@ static void many_there(void **state)
 		asking_tell(&rig->lc);
 		if (locks < LC_BELOW_MAX) {
 			rig_expect_sent(rig, "create /locks/team/a " DATA("7"));
-			/* It reads no more, and asks again when its answer is lost. */
 			rig_answer_error(rig, ENSEMBLE_OK);
 			rig_expect_told(rig, "done");
 		} else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * one_entry.h - for the tests of entry.c: an entry, and answers to what is asked for it.
+ * one_entry.h - for the tests of entry.c: one entry, and answers to its requests.
  */
 #ifndef LAYER_ONE_ENTRY_H
 #define LAYER_ONE_ENTRY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of a queue whose numbers repeat: the czxid of each entry is read, and what is not
- * known of one moment is listed again.
+ * The order of a queue whose numbers repeat: the czxid of each entry is read. The lock is listed
+ * again if the answers do not belong to one moment.
  */
 #include "order.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct lc_taker taker; /* it keeps the lock */
+static struct lc_taker taker; /* its entry keeps the lock */
 
 static void told(struct lock *lock, struct queue *queue)
 {
@@ -129,7 +129,7 @@ static void with_slots(void **state)
 	rig_expect_told(rig, "3: _! _! _");
 }
 
-/* The slots are of the moment of the listing, and one of the entries is gone since. */
+/* An entry is gone since the listing. With several slots the lock must be listed again. */
 static void gone_meanwhile(void **state)
 {
 	static const char *const znodes[] = {OWN("1"), OWN("2"), OWN("3")};
@@ -181,7 +181,7 @@ static void listed_meanwhile(void **state)
 	assert_false(is_listed_later(rig));
 }
 
-/* An entry of this mount: it is gone, or another node has its name by now. */
+/* An entry of this mount is gone, or another node has its name by now. */
 static void own_is_gone(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Entries with this session's mark and no taker: asked whose they are, and deleted only if they are
- * this session's and no taker may own them.
+ * Entries with this session's mark and no taker: their owner is read. They are deleted only if they
+ * belong to this session and cannot belong to a taker.
  */
 #include "rig.h"
 
@@ -10,7 +10,7 @@
 
 #define NOBODYS "_c_00000000-0000-0001-0000-000000000999-m0.7-lock-0000000005"
 
-static struct entry one; /* it keeps the lock */
+static struct entry one; /* it keeps the lock in use */
 
 static int set_up(void **state)
 {
@@ -55,7 +55,7 @@ static void deleted(void **state)
 	struct rig *rig = *state;
 
 	assert_true(check(NOBODYS));
-	assert_true(check(NOBODYS)); /* it is being asked */
+	assert_true(check(NOBODYS)); /* it is being read */
 	rig_expect_sent(rig, "get /locks/build/#2457-5");
 	answer_owner(rig, RIG_SESSION);
 	rig_expect_sent(rig, "delete /locks/build/#2457-5");
@@ -80,10 +80,10 @@ static void of_another_session(void **state)
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_sent(rig, "");
-	assert_false(one.lock->recheck.armed); /* the last listing showed no more of them */
+	assert_false(one.lock->recheck.armed); /* the last listing showed no more such entries */
 }
 
-/* What is read may be the entry of a create that is not answered yet, or was found since. */
+/* The node may be the entry of a create that is not answered yet, or was answered since. */
 static void perhaps_of_a_taker(void **state)
 {
 	struct rig *rig = *state;
@@ -110,7 +110,7 @@ static void perhaps_of_a_taker(void **state)
 	rig_forget(rig);
 	answer_owner(rig, RIG_SESSION);
 	rig_expect_sent(rig, "");
-	/* Nor is it another one of that UUID. */
+	/* Another node with the same UUID is not the taker's entry, and is deleted. */
 	snprintf(znode, sizeof(znode), "%s", strrchr(rig_entry_path(&one, 6), '/') + 1);
 	assert_true(check(znode));
 	rig_forget(rig);
@@ -131,7 +131,7 @@ static void only_so_many_at_a_time(void **state)
 	}
 	assert_int_equal(asked, 64);
 	rig_forget(rig);
-	/* The lock is listed again, and the check goes on there. */
+	/* The lock is listed again, and the check goes on with the rest. */
 	assert_false(one.lock->recheck.armed);
 	one.lock->orphans_seen = 64;
 	answer_owner(rig, RIG_SESSION + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The outbox: nothing leaves before outbox_send(), and what is kept when the connection ends never
- * leaves.
+ * The outbox: no request leaves before outbox_send(), and requests that are kept when the
+ * connection ends never leave.
  */
 #include "outbox.h"
 #include "unit.h"
@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below: a port that writes down what comes, and answers nothing by itself. */
+/* Below: a port that writes down the requests, and answers none by itself. */
 static struct ensemble below;
 static const struct ensemble_events *events;
 static void *events_ctx;
-static char seen[4096];  /* below */
-static char heard[4096]; /* above */
+static char seen[4096];  /* by the port below */
+static char heard[4096]; /* by the user above */
 static struct outbox *box;
-static bool asks_again;       /* whoever is answered asks again */
-static void (*happens)(void); /* inside the next process() */
+static bool asks_again;       /* the next answer function asks again */
+static void (*happens)(void); /* called inside the next process() */
 
 static void note(char *where, const char *text)
 {
@@ -100,7 +100,7 @@ static const struct ensemble_port port = {
 	.process = below_process,
 };
 
-/* Above: whoever uses it. */
+/* Above: the user of the outbox. */
 
 static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
 {
@@ -171,7 +171,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	}
 }
 
-/* Its texts are spoilt at once. */
+/* The texts of the request are spoilt at once. */
 static void ask(const char *path)
 {
 	char copy[40], data[] = "data";
@@ -244,7 +244,7 @@ static void transaction(void **state)
 	expect_text(seen, "a=, +b=x, +c=, +d=");
 }
 
-/* More than a piece of memory holds, and then little again. */
+/* More requests than one piece of memory holds, and then a small one. */
 static void many(void **state)
 {
 	static char large[60000];
@@ -260,7 +260,7 @@ static void many(void **state)
 	}
 }
 
-/* As if it had been sent: answered behind disconnected(), and never sent. */
+/* A kept request is answered after disconnected(), as if it had been sent, and never leaves. */
 static void disconnected_before(void **state)
 {
 	(void)state;
@@ -289,7 +289,8 @@ static void asks_when_connected(void *ctx, int64_t session, int64_t timeout_us, 
 	ask("barrier");
 }
 
-/* Both within one process(): the next connection carries what was asked on it, and no more. */
+/* The connection ends and a new one begins within one process(): only requests that were
+ * submitted on the new connection leave. */
 static void reconnected_before(void **state)
 {
 	static const struct ensemble_events eager = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a mount is told that one of its entries was marked, and how it tells another one.
+ * How a mount is told that one of its entries was marked, and how it tells another mount.
  */
 #include "rig.h"
 
@@ -21,7 +21,7 @@ static void make(struct rig *rig, struct entry *entry, pid_t pid)
 	entry_created(entry, &(struct ensemble_answer){.path = rig_entry_path(entry, pid)});
 }
 
-/* Its node is there and watched; two entries are there, #2-7 and #3-8. */
+/* The mount's node for pokes is there and watched, and two entries are there, #2-7 and #3-8. */
 static int set_up(void **state)
 {
 	struct rig *rig = rig_begin_ready();
@@ -62,14 +62,14 @@ static int tear_down(void **state)
 
 static void poked(struct rig *rig, int32_t version, const char *data)
 {
-	while (rig->unanswered) /* the entries that it looked at last time */
+	while (rig->unanswered) /* the reads that the last poke has caused */
 		rig_answer_data(rig, 0, "");
 	pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
 	rig_expect_sent(rig, "watch " NODE);
 	rig_answer_data(rig, version, data);
 }
 
-/* The entries of the lines that are new. */
+/* The mount reads the entries that the new lines name. */
 static void looks_at_those_named(void **state)
 {
 	struct rig *rig = *state;
@@ -80,11 +80,11 @@ static void looks_at_those_named(void **state)
 	rig_expect_sent(rig, "get /locks/a/#2-7, get /locks/a/#3-8");
 	poked(rig, 3, LINE LINE "0000000000000003\n");
 	rig_expect_sent(rig, "");
-	poked(rig, 4, "0000000000000999\n"); /* of nobody */
+	poked(rig, 4, "0000000000000999\n"); /* no entry has this id */
 	rig_expect_sent(rig, "");
 }
 
-/* More than the node names. */
+/* There were more pokes than the node has lines: all entries are read. */
 static void looks_at_all(void **state)
 {
 	struct rig *rig = *state;
@@ -122,7 +122,7 @@ static void looks_again_on_each_connection(void **state)
 	rig_expect_sent(rig, "get /locks/a/#2-7");
 }
 
-/* What was written to the former one was perhaps not read. */
+/* The last lines of the deleted node were perhaps not read: all entries are read. */
 static void its_node_is_deleted(void **state)
 {
 	struct rig *rig = *state;
@@ -145,10 +145,10 @@ static void its_node_is_deleted(void **state)
 		rig_answer_data(rig, 1, LINE);
 		rig_answer_data(rig, 0, "");
 		rig_answer_data(rig, 0, "");
-		rig_expect_sent(rig, "get /locks/a/#2-7"); /* it counts from 0 again */
+		rig_expect_sent(rig, "get /locks/a/#2-7"); /* versions count from 0 again */
 		rig_answer_data(rig, 0, "");
 	}
-	/* And looks at all of them once. */
+	/* All entries are read only once. */
 	poked(rig, 2, LINE LINE);
 	rig_expect_sent(rig, "get /locks/a/#2-7");
 }
@@ -170,7 +170,7 @@ static void its_node_cannot_be_made(void **state)
 	rig_expect_sent(rig, "watch " NODE);
 }
 
-/* To make it is a step of the lease, from when it was sent. */
+/* The create of the node is a step of the lease, and counts from the time it was sent. */
 static void making_it_is_a_step(void **state)
 {
 	struct rig *rig = *state;
@@ -200,7 +200,7 @@ static void poke(struct rig *rig, const char *lock)
 	poke_mount(&rig->lc, path, &name, rig->now_us + 10 * SECOND);
 }
 
-/* By compare-and-set, or a line of somebody else could get lost. */
+/* The line is added by compare-and-set, or another mount's line could get lost. */
 static void adds_a_line(void **state)
 {
 	struct rig *rig = *state;
@@ -213,7 +213,7 @@ static void adds_a_line(void **state)
 	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
 	rig_answer_data(rig, 5, "");
 	rig_expect_sent(rig, "set " THEIRS("/locks") "-pokes v5 '" THEIR_LINE "'");
-	rig_answer_error(rig, ENSEMBLE_NONODE); /* it is being made again */
+	rig_answer_error(rig, ENSEMBLE_NONODE); /* the node is being made again */
 	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
 	rig_answer_data(rig, 0, "");
 	rig_forget(rig);
@@ -222,7 +222,7 @@ static void adds_a_line(void **state)
 	assert_null(rig->pokes.under_way);
 }
 
-/* The oldest lines go. */
+/* The oldest lines are left out. */
 static void names_so_many_at_most(void **state)
 {
 	struct rig *rig = *state;
@@ -244,7 +244,8 @@ static void names_so_many_at_most(void **state)
 	assert_null(rig->pokes.under_way);
 }
 
-/* A mount without such a node, perhaps of another root: from the top. */
+/* The node is not below our root. The other mount may have another root: each is tried, from the
+ * top. */
 static void looks_for_its_root(void **state)
 {
 	struct rig *rig = *state;
@@ -252,7 +253,7 @@ static void looks_for_its_root(void **state)
 	poke(rig, "/top/locks/team/a");
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	/* The length of the own root, "/locks", says nothing here. */
+	/* The path is cut to the length of our own root, "/locks"; here this does no harm. */
 	rig_expect_sent(rig, "set " THEIRS("/top/l") " 'm1'");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_sent(rig, "get " THEIRS("/top") "-pokes");
@@ -279,7 +280,7 @@ static void finds_no_root(void **state)
 		rig_forget(rig);
 		rig_answer_error(rig, ENSEMBLE_NONODE);
 	}
-	rig_expect_sent(rig, ""); /* the own root is not asked twice */
+	rig_expect_sent(rig, ""); /* our own root is not asked twice */
 	assert_null(rig->pokes.under_way);
 }
 
@@ -293,11 +294,11 @@ static void not_below_too_many(void **state)
 		rig_answer_error(rig, ENSEMBLE_NONODE);
 		rig_answer_error(rig, ENSEMBLE_NONODE);
 	}
-	assert_int_equal(asked, 16); /* the own root among them */
+	assert_int_equal(asked, 16); /* our own root among them */
 	rig_forget(rig);
 }
 
-/* Without an answer it is tried again, up to its time. */
+/* A poke without an answer is tried again, until its time is up. */
 static void tried_again(void **state)
 {
 	struct rig *rig = *state;

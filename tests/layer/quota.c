@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What takers and watches may use of a session: all together, and each user.
+ * How much of a session takers and watches may use: all together, and each user.
  */
 #include "rig.h"
 
@@ -24,7 +24,7 @@ static void half_for_each_user(void **state)
 	struct lc *lc = &rig->lc;
 	struct charge first, second;
 
-	assert_true(quota_has_room(lc, 5, LC_ENTRY_BYTES_MAX)); /* nothing is known of the user */
+	assert_true(quota_has_room(lc, 5, LC_ENTRY_BYTES_MAX)); /* the user has no entries yet */
 	quota_charge_entry(lc, &first, 5, HALF - 10);
 	assert_true(quota_has_room(lc, 5, 10));
 	assert_false(quota_has_room(lc, 5, 11));
@@ -100,7 +100,7 @@ static void watches_of_a_user(void **state)
 	quota_set_watched(lc, &two, 0);
 }
 
-/* A user who is refused may ask again at once. */
+/* A refused user may ask again at once, so not every refusal is reported. */
 static void reported_now_and_then(void **state)
 {
 	struct rig *rig = *state;

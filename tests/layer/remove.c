@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removing a lock: who may, by which data, and why it could not be deleted.
+ * Removing a lock: which users may, by which data, and the errors when it cannot be deleted.
  */
 #include "rig.h"
 
@@ -63,7 +63,7 @@ static void answer_names(struct rig *rig, const char *const *names, int count)
 	rig->now_us += LC_TOLD_REST_US;
 }
 
-/* With the version that told who the owner is. */
+/* The delete names the version of the data that told the owner. */
 static void by_its_owner(void **state)
 {
 	struct rig *rig = *state;
@@ -72,7 +72,7 @@ static void by_its_owner(void **state)
 	rig_expect_sent(rig, "get /locks/a");
 	answer_lock(rig, 3, OF_USER("7"));
 	rig_expect_sent(rig, "delete /locks/a v3");
-	rig_answer_error(rig, ENSEMBLE_BADVERSION); /* it may be another's by now */
+	rig_answer_error(rig, ENSEMBLE_BADVERSION); /* the owner may have changed */
 	rig_expect_sent(rig, "get /locks/a");
 	answer_lock(rig, 4, OF_USER("7"));
 	rig_expect_sent(rig, "delete /locks/a v4");
@@ -88,7 +88,7 @@ static void who_may(void **state)
 		bool may;
 	} rows[] = {
 		{7, OF_USER("7"), true}, {8, OF_USER("7"), false}, {0, OF_USER("7"), true},
-		{3, OF_USER("7"), true}, /* the root of the mount is this user's */
+		{3, OF_USER("7"), true}, /* the root of the mount belongs to this user */
 		{4, "", true},           {5, "", false},
 	};
 	struct rig *rig = *state;
@@ -117,7 +117,7 @@ static void by_the_owner_above(void **state)
 	rig_expect_sent(rig, "delete /locks/team/a v3 + check /locks/team v5");
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_expect_told(rig, "alive, done");
-	/* The root's user has no rights below another's lock. */
+	/* The owner of the mount's root has no rights below another user's lock. */
 	begin(rig, "team/a", 3);
 	answer_lock(rig, 3, OF_USER("8"));
 	answer_lock(rig, 5, OF_USER("7"));
@@ -184,7 +184,7 @@ static void gone_meanwhile(void **state)
 
 static const char *const former_root[] = {".zklockfs"};
 
-/* It has been the root of a mount: what that has left goes, too. */
+/* The lock has been the root of a mount: the directory that the mount left is deleted, too. */
 static void a_former_root(void **state)
 {
 	struct rig *rig = *state;
@@ -192,7 +192,7 @@ static void a_former_root(void **state)
 	for (int i = 0; i < 2; i++) {
 		try_to_delete(rig, former_root, 1);
 		rig_expect_sent(rig, "children /locks/a, delete /locks/a/.zklockfs");
-		/* Or somebody else was quicker. */
+		/* In the second round another client was quicker. */
 		rig_answer_error(rig, i == 0 ? ENSEMBLE_OK : ENSEMBLE_NONODE);
 		rig_expect_sent(rig, "get /locks/a");
 		rig_expect_told(rig, i == 0 ? "alive" : "");
@@ -212,7 +212,7 @@ static void a_root_in_use(void **state)
 	rig_expect_told(rig, "done EBUSY");
 }
 
-/* An answer for nobody frees the question, whatever it says. */
+/* The answer to a cancelled question only frees it, whatever the result is. */
 static void cancelled(void **state)
 {
 	static const enum ensemble_result results[] = {ENSEMBLE_OK, ENSEMBLE_NOTEMPTY,

@@ -71,7 +71,7 @@ static void answer_all(struct rig *rig, enum ensemble_result result)
 {
 	struct rig_request *last = rig->unanswered ? rig->unanswered->prev : NULL;
 
-	/* What is sent in an answer belongs to the next connection. */
+	/* Requests that an answer function sends belong to the next connection. */
 	for (bool done = !last; !done;) {
 		done = rig->unanswered == last;
 		rig_answer_error(rig, result);
@@ -91,7 +91,7 @@ static void port_drop(struct ensemble *ensemble)
 	record_sent(rig_below(ensemble), "drop");
 }
 
-/* Entries of this mount, in short. */
+/* Shortens the names of entries of this mount. */
 static void print_path(char *text, size_t size, const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -169,7 +169,7 @@ static const struct ensemble_port recording_port = {
 	.server = port_server,
 };
 
-/* ---- what the session tells ---- */
+/* ---- callbacks of the session ---- */
 
 static void session_begun(struct lc *lc)
 {
@@ -239,7 +239,7 @@ static const struct session_events session_recorder = {
 	.changed = session_changed,
 };
 
-/* ---- what entries tell ---- */
+/* ---- callbacks of entries ---- */
 
 static void entry_present(struct entry *entry, bool made)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * rig.h - the lower layers of an engine, without the upper ones: below them a port that only
- * writes down what is sent, above them a recorder of what they tell. A test says what the
- * ensemble answers, and looks at the exact text of both.
+ * writes down the requests, above them a recorder of their callbacks. A test gives the answers of
+ * the ensemble, and compares the exact text of requests and callbacks.
  *
  * Requests as text: "create PATH 'DATA'", "create ephemeral PATH 'DATA'", "delete PATH",
  * "set PATH v3 'DATA'", "check PATH", "get PATH", "watch PATH", "children PATH", "unwatch PATH",
  * "sync PATH", with " + " between the parts of a transaction; '|' stands for a newline. An entry
- * of this mount is "#ID-NUMBER", by the half of its UUID that is its own, and its first data is
- * left out. "open", "drop" and "close" are no requests, and not answered.
+ * of this mount is "#ID-NUMBER", where ID is the second half of its UUID; the data of its create
+ * is left out. "open", "drop" and "close" are no requests, and not answered.
  */
 #ifndef LAYER_RIG_H
 #define LAYER_RIG_H
@@ -57,47 +57,47 @@ struct rig {
 struct rig *rig_begin(void);
 /* A session that is ready: connected, and its first heartbeat is answered. */
 struct rig *rig_begin_ready(void);
-/* Frees all of it. Nothing may be left that is unanswered or set. */
+/* Frees the rig. No request may be unanswered, and no timer set. */
 void rig_finish(struct rig *rig);
 
 /* Time goes on; timers fire. */
 void rig_run(struct rig *rig, int64_t duration_us);
 
 void rig_connect(struct rig *rig, int64_t session);
-/* What is outstanding is answered UNKNOWN. */
+/* The connection ends; outstanding requests are answered UNKNOWN. */
 void rig_disconnect(struct rig *rig);
-/* What is outstanding is answered GONE. */
+/* The session ends; outstanding requests are answered GONE. */
 void rig_end_session(struct rig *rig, bool refused);
 /* A new connection, and its heartbeat is answered. */
 void rig_reconnect(struct rig *rig);
 /* The oldest request that is not answered, or "". */
 const char *rig_unanswered(const struct rig *rig);
-/* It is answered so. */
+/* Answers that request. */
 void rig_answer(struct rig *rig, const struct ensemble_answer *answer);
 void rig_answer_error(struct rig *rig, enum ensemble_result result);
-/* OK, with a node of this session. */
+/* Answers OK, with the Stat of a node of this session. */
 void rig_answer_version(struct rig *rig, int32_t version);
 void rig_answer_data(struct rig *rig, int32_t version, const char *data);
 void rig_answer_created(struct rig *rig, const char *path, int64_t czxid);
 
-/* A taker's entry in a lock that is in use, as a layer above makes it. What an entry tells is
- * told with its pid: "7 present made". */
+/* Makes a taker's entry, in a lock that is in use, as a layer above does. Callbacks of an entry are
+ * recorded with its pid: "7 present made". */
 void rig_make_entry(struct rig *rig, struct entry *entry, const char *lock, pid_t pid,
                     enum lc_mode mode);
-/* It is absent; what is known of the lock without takers is forgotten. */
+/* Frees an absent entry. Locks without users are forgotten. */
 void rig_free_entry(struct entry *entry);
-/* The path of the node that its create has made, with that number. */
+/* The path of the entry's node, when its create has got that number. */
 const char *rig_entry_path(const struct entry *entry, int number);
 
-/* This and nothing else was sent, or told, since the last call; ", " between two. */
+/* Exactly this was sent, or told, since the last call; ", " stands between two. */
 void rig_expect_sent(struct rig *rig, const char *text);
 void rig_expect_told(struct rig *rig, const char *text);
-/* Forgets both. */
+/* Forgets all texts: sent, told and reported. */
 void rig_forget(struct rig *rig);
 /* The log has a line with this text since the last call. */
 void rig_expect_reported(struct rig *rig, const char *text);
 
-/* For recorders of a test's own. */
+/* For a test with its own recorder. */
 void rig_tell(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct rig *rig_of(struct lc *lc);
 

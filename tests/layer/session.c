@@ -50,7 +50,7 @@ static void begins(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* A server that takes the connection and says nothing. */
+/* A server accepts the connection and then says nothing. */
 static void no_server_answers(void **state)
 {
 	struct rig *rig = *state;
@@ -125,7 +125,7 @@ static void no_root(void **state)
 		rig_answer_error(rig, rows[i].result);
 		rig_expect_told(rig, rows[i].told);
 		assert_int_equal(rig->session.state, LC_UNUSABLE);
-		/* Its session is not kept alive for nothing. */
+		/* A session that is of no use is not kept alive. */
 		rig_expect_sent(rig, "");
 		rig_run(rig, 0);
 		rig_expect_sent(rig, "close");
@@ -157,7 +157,7 @@ static void credentials_refused(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* The directory or the heartbeat cannot be written for another reason: again in a second. */
+/* The directory or the heartbeat is refused for another reason: tried again after a second. */
 static void refused_for_a_while(void **state)
 {
 	struct rig *rig = *state;
@@ -198,7 +198,7 @@ static void cannot_be_opened(void **state)
 	rig_end_session(rig, false);
 	rig->open_result = -EMFILE;
 	rig_forget(rig);
-	rig_run(rig, 3 * SECOND); /* the first one lasts so long */
+	rig_run(rig, 3 * SECOND); /* the session that could be opened finds no server */
 	rig_expect_sent(rig, "drop");
 	rig_end_session(rig, false);
 	rig_expect_sent(rig, "open 15 s");
@@ -225,7 +225,7 @@ static void goes_on(void **state)
 	assert_true(session_lease_is_valid(&rig->lc));
 	assert_false(session_may_grant(&rig->lc));
 	rig_connect(rig, RIG_SESSION);
-	rig_expect_told(rig, ""); /* the same one */
+	rig_expect_told(rig, ""); /* the session is the same */
 	assert_int_equal(rig->session.connections, connections + 1);
 	rig_expect_sent(rig, "set " NODE " 'm0 1'");
 	assert_false(session_is_ready(&rig->lc));
@@ -234,7 +234,7 @@ static void goes_on(void **state)
 	rig_expect_reported(rig, "session 0x7 resumed at server:2181");
 }
 
-/* An answer of the heartbeat was lost: the node says whether it was written. */
+/* The answer to a heartbeat was lost: the node shows whether it was written. */
 static void reads_what_it_may_have_written(void **state)
 {
 	(void)state;
@@ -258,7 +258,7 @@ static void reads_what_it_may_have_written(void **state)
 	}
 }
 
-/* It is somebody else's text, or of another version: a poke. */
+/* The node has another text or version than expected: another mount has poked. */
 static void reads_what_another_has_written(void **state)
 {
 	static const struct {
@@ -295,7 +295,8 @@ static void unsure_of_a_transaction(void **state)
 	rig_expect_told(rig, "alive, beaten resumed");
 }
 
-/* A server that takes no connection: T / 5 of what was asked for. */
+/* A server that does not accept the connection is given up after a fifth of the timeout that was
+ * asked for. */
 static void next_server(void **state)
 {
 	struct rig *rig = *state;
@@ -334,7 +335,7 @@ static void ended(void **state)
 	rig_expect_told(rig, "ended");
 	rig_expect_reported(rig, "session ended, beginning a new one");
 	rig_expect_sent(rig, "open 15 s");
-	rig_run(rig, 2500 * MS); /* it beats no more */
+	rig_run(rig, 2500 * MS); /* no more heartbeats */
 	rig_expect_sent(rig, "");
 	assert_false(rig->session.beat.armed);
 	assert_int_equal(rig->session.state, LC_CONNECTING);
@@ -343,11 +344,11 @@ static void ended(void **state)
 	rig_connect(rig, RIG_SESSION + 1);
 	rig_expect_told(rig, "begun");
 	assert_int_equal(rig->session.sessions, 2);
-	/* Another node, of another half. */
+	/* Another node, named by the new session's random half. */
 	rig_expect_sent(rig, "create ephemeral " DIR "/0000000000000002 'm0 0'");
 }
 
-/* No session is begun for an engine that goes. */
+/* An engine that is being destroyed begins no new session. */
 static void ended_while_dying(void **state)
 {
 	struct rig *rig = *state;

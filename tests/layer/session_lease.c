@@ -65,7 +65,7 @@ static void beats_after_the_last_write(void **state)
 	rig_answer_version(rig, 1);
 	rig_forget(rig);
 	rig->now_us += 1249 * MS;
-	session_wrote(&rig->lc, rig->now_us); /* too early to be one */
+	session_wrote(&rig->lc, rig->now_us); /* too early to be a step */
 	rig_expect_told(rig, "alive");
 	rig_run(rig, MS);
 	rig_expect_sent(rig, "set " NODE " 'm0 2'");
@@ -95,7 +95,7 @@ static void one_at_a_time(void **state)
 	rig_expect_sent(rig, "set " NODE " 'm0 2'");
 }
 
-/* On a connection that lives, too. */
+/* A heartbeat may get no answer although the connection lives. */
 static void one_without_answer(void **state)
 {
 	struct rig *rig = *state;
@@ -109,12 +109,12 @@ static void one_without_answer(void **state)
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_forget(rig);
-	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* of the directory */
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* to the create of the directory */
 	session_check(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
 }
 
-/* T / 5, and the next server each time. */
+/* The next server is tried after T / 5, each time. */
 static void gives_up_a_server_that_hangs(void **state)
 {
 	struct rig *rig = *state;
@@ -140,7 +140,7 @@ static void node_removed(void **state)
 	rig_expect_told(rig, "");
 	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
 	rig_answer_version(rig, 0);
-	rig_expect_told(rig, "alive, beaten poked"); /* one may have gone with the other node */
+	rig_expect_told(rig, "alive, beaten poked"); /* a poke may have gone with the old node */
 	session_node_lost(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
 	rig_answer_error(rig, ENSEMBLE_EXISTS);
@@ -216,7 +216,7 @@ static void over(void **state)
 	assert_false(session_lease_is_valid(&rig->lc));
 }
 
-/* The loop was late: what ran out before the answer was seen stays lost. */
+/* The loop was late: a lease that ended before the answer was seen is over. */
 static void over_before_the_answer(void **state)
 {
 	struct rig *rig = *state;
@@ -237,7 +237,8 @@ static void three_steps(void **state)
 	for (int i = 1; i <= 3; i++) {
 		rig->now_us = began_us + i * 2 * SECOND;
 		session_wrote(&rig->lc, rig->now_us);
-		/* From two steps back; the connection itself was the first one. */
+		/* The lease counts from two steps back. Before i == 3 that is no more than the
+		 * connection gave. */
 		rig_expect_told(rig, i == 1 ? "alive" : i == 2 ? "alive" : "alive, extended");
 	}
 	assert_int_equal(told_deadline_us, began_us + 2 * SECOND + 14670 * MS);
@@ -250,7 +251,7 @@ static void three_steps(void **state)
 	rig_expect_told(rig, "over");
 }
 
-/* A lease that is too old for a grant: a heartbeat first. */
+/* The lease is too old for a grant: a heartbeat goes out first. */
 static void not_fresh(void **state)
 {
 	struct rig *rig = *state;
@@ -263,7 +264,7 @@ static void not_fresh(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* The next server grants less: so does the lease. */
+/* The next server grants a shorter timeout, so the lease is shorter, too. */
 static void less_is_granted(void **state)
 {
 	struct rig *rig = *state;
@@ -328,7 +329,7 @@ static void doubted(void **state)
 	assert_true(session_may_grant(&rig->lc));
 }
 
-/* Nor is the next server waited for as long as usual. */
+/* The next server is not waited for as long as usual, either. */
 static void doubted_without_contact(void **state)
 {
 	struct rig *rig = *state;
@@ -363,7 +364,7 @@ static void doubt_ends_the_lease(void **state)
 	assert_false(session_lease_is_valid(&rig->lc));
 }
 
-/* Nor does a write that was sent before it. */
+/* A write that was sent before the doubt does not end it. */
 static void doubt_is_not_ended_by_an_older_write(void **state)
 {
 	struct rig *rig = *state;
@@ -375,7 +376,7 @@ static void doubt_is_not_ended_by_an_older_write(void **state)
 	rig_forget(rig);
 }
 
-/* By the clock the connection was begun at the moment of the doubt: it proves nothing. */
+/* By the clock, the connection began at the moment of the doubt: it proves nothing. */
 static void doubt_wants_a_later_connection(void **state)
 {
 	struct rig *rig = *state;

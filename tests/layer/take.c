@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Taking and leaving: how a taker begins, when its time is up, and what becomes of it when the
- * face does not want it any more.
+ * face does not want the taker any more.
  */
 #include "takers.h"
 
@@ -48,7 +48,7 @@ static void refused_at_once(void **state)
 	assert_int_equal(refused(rig, &request), -ENOLCK);
 	rig->quota.entry_bytes = 0;
 	assert_int_equal(rig->lc.counters.takes, 4);
-	/* The longest name there can be. */
+	/* The longest name that a lock can have. */
 	longest[LC_PATH_MAX - strlen("/locks/")] = '\0';
 	request.lock = longest;
 	request.pid = 1;
@@ -115,7 +115,7 @@ static void free_at_once(void **state)
 	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 0);
 
 	takers_turn(rig);
-	rig_expect_sent(rig, "children /locks/a"); /* before there is an entry */
+	rig_expect_sent(rig, "children /locks/a"); /* before the entry is created */
 	takers_answer_list(rig, "");
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, children /locks/a");
 	takers_answer_made(rig, taker, 1);
@@ -123,7 +123,7 @@ static void free_at_once(void **state)
 	rig_expect_told(rig, "1 taken");
 }
 
-/* A listing that was sent before it began says nothing to it. */
+/* A listing that was sent before the try began does not decide it. */
 static void older_listing(void **state)
 {
 	struct rig *rig = *state;
@@ -139,7 +139,7 @@ static void older_listing(void **state)
 	rig_expect_told(rig, "2 taken EAGAIN");
 }
 
-/* It is known who holds the lock, and nobody needs to be asked. */
+/* The mount's own taker holds the lock: the try is refused without a request. */
 static void known_to_be_held(void **state)
 {
 	struct rig *rig = *state;
@@ -152,7 +152,7 @@ static void known_to_be_held(void **state)
 	takers_turn(rig);
 	rig_expect_told(rig, "2 taken EAGAIN");
 	rig_expect_sent(rig, "");
-	rig->session.lease.deadline_us = rig->now_us; /* it may have lost it */
+	rig->session.lease.deadline_us = rig->now_us; /* the holder may have lost the lock */
 	takers_take(rig, 3, LC_EXCLUSIVE, 0);
 	assert_int_equal(rig->takers.waiters, 1);
 }
@@ -165,7 +165,7 @@ static void meant_another_lock(void **state)
 	struct lc_request request = {
 		.lock = "a", .wait_us = LC_FOREVER, .pid = 2, .command = "", .czxid = 49};
 
-	takers_request(rig, &request); /* it is not certain */
+	takers_request(rig, &request); /* not refused: the lock is not watched */
 	takers_turn(rig);
 	rig_expect_told(rig, "");
 	lock_watch(holder->entry.lock);
@@ -205,7 +205,7 @@ static void time_is_up(void **state)
 	}
 }
 
-/* A third of the session timeout, where that is less than two seconds. */
+/* A try lasts for a third of the session timeout, and for two seconds at most. */
 static void patience_of_a_short_session(void **state)
 {
 	struct rig *rig = *state;
@@ -233,7 +233,7 @@ static void long_hold(void **state)
 	assert_true(holder->entry.lock->recheck.armed);
 }
 
-/* The next one of ours can be granted without a listing if its entry is watched in time. */
+/* The next taker of this mount can be granted without a listing: its entry is watched in time. */
 static void long_hold_with_one_behind(void **state)
 {
 	struct rig *rig = *state;
@@ -261,7 +261,8 @@ static void held_too_long(void **state)
 	assert_int_equal(rig->lc.counters.overdue, 1);
 }
 
-/* Nobody can stop its processes: it goes after a session timeout all the same. */
+/* The face never says that the processes are stopped: the entry is deleted after a session timeout
+ * all the same. */
 static void guarded_for_a_session_timeout(void **state)
 {
 	struct rig *rig = *state;
@@ -296,7 +297,7 @@ static void asks_to_replace(void **state)
 	                                                 .command = "",
 	                                                 .replaces = old});
 	assert_ptr_equal(taker->replaces, old);
-	assert_int_equal(taker->wait, WAIT_QUEUED); /* it makes its entry at once */
+	assert_int_equal(taker->wait, WAIT_QUEUED); /* its entry is made at once */
 	takers_turn(rig);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#3-, children /locks/a");
 	takers_answer_made(rig, taker, 2);
@@ -382,7 +383,7 @@ static void drains(void **state)
 	assert_true(lc_idle(&rig->lc));
 }
 
-/* Entries stay until those who held them leave, however long that takes. */
+/* Entries stay until the holders leave, however long that takes. */
 static void forfeits(void **state)
 {
 	struct rig *rig = *state;
@@ -399,7 +400,7 @@ static void forfeits(void **state)
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 }
 
-/* Nobody was told that it holds. */
+/* The face was not told yet that the taker holds. */
 static void forfeits_what_was_not_told(void **state)
 {
 	struct rig *rig = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One taker: its states, what each of them means to its entry and to the lock, and what the face
- * is to be told.
+ * One taker: its states, the meaning of each state for its entry and for the lock, and the results
+ * for the face.
  */
 #include "takers.h"
 
@@ -10,11 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* Thousands may wait on one mount. What only few of them need stands in an allocation of its own,
- * which is made then. */
+/* Thousands of takers may wait on one mount. Data that only few takers need has an allocation of
+ * its own, which is made when it is needed. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct lc_taker) <= 552, "a taker has grown");
 
-/* One that holds, and was told so. */
+/* A taker that holds; the face was told so. */
 static struct lc_taker *hold(struct rig *rig, pid_t pid, enum lc_mode mode, int number,
                              const char *names)
 {
@@ -27,7 +27,7 @@ static struct lc_taker *hold(struct rig *rig, pid_t pid, enum lc_mode mode, int 
 
 /* ---- its entry ---- */
 
-/* Create and listing go back to back. */
+/* The listing is sent right behind the create. */
 static void entry_comes_and_goes(void **state)
 {
 	struct rig *rig = *state;
@@ -58,7 +58,7 @@ static void entry_comes_and_goes(void **state)
 	rig_expect_told(rig, "");
 }
 
-/* A shared holder is not counted as one that writes. */
+/* A shared holder does not count as a writer. */
 static void shared_holder(void **state)
 {
 	struct rig *rig = *state;
@@ -71,7 +71,7 @@ static void shared_holder(void **state)
 	takers_answer_error(rig, ENSEMBLE_OK);
 }
 
-/* Without contact nothing is sent, and all of it is when there is contact again. */
+/* Without contact nothing is sent. All of it is sent when there is contact again. */
 static void without_contact(void **state)
 {
 	struct rig *rig = *state;
@@ -88,7 +88,7 @@ static void without_contact(void **state)
 	                     "children /locks/a");
 }
 
-/* It leaves before its create was answered: the entry is deleted when it is known to be there. */
+/* The taker leaves before its create is answered: the entry is deleted after the answer. */
 static void leaves_before_it_is_there(void **state)
 {
 	struct rig *rig = *state;
@@ -125,7 +125,7 @@ static void delete_is_refused(void **state)
 	assert_int_equal(rig->entries.by_id.count, 0);
 }
 
-/* A listing that is under way was sent behind the delete: nobody needs another one. */
+/* A listing that was sent behind the delete is under way: no other listing is needed. */
 static void gone_while_listed(void **state)
 {
 	struct rig *rig = *state;
@@ -144,7 +144,7 @@ static void gone_while_listed(void **state)
 	}
 }
 
-/* The lock was handed on: the leaver's entry guards it until the next one's was seen. */
+/* The lock was handed on: the leaver's entry guards it until the next taker's entry was seen. */
 static void held_back(void **state)
 {
 	struct rig *rig = *state;
@@ -186,7 +186,7 @@ static void fails(void **state)
 	assert_int_equal(first->state, TAKER_HELD);
 }
 
-/* Nobody was told of the grant: it did not happen. */
+/* The face was not told of the grant, so the grant did not happen. */
 static void loses_what_was_not_told(void **state)
 {
 	struct rig *rig = *state;
@@ -210,7 +210,7 @@ static void loses_what_was_not_told(void **state)
 	rig_expect_told(rig, "");
 }
 
-/* What becomes of the entry of a lost lock. */
+/* The entry of a lost lock stays or is deleted. */
 static void loses_its_lock(void **state)
 {
 	static const struct {
@@ -251,7 +251,7 @@ static void loses_its_lock(void **state)
 	}
 }
 
-/* The entry of a lost lock goes: those that wait look again. */
+/* The entry of a lost lock is given up: the lock is listed for its waiters. */
 static void waiters_behind_a_lost_lock(void **state)
 {
 	struct rig *rig = *state;
@@ -275,7 +275,7 @@ static void nobody_behind_a_lost_lock(void **state)
 	taker_lose(taker);
 	taker_give_up(taker);
 	assert_false(taker->entry.lock->want_list);
-	taker_give_up(taker); /* once */
+	taker_give_up(taker); /* no effect again */
 	takers_turn(rig);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 }
@@ -298,11 +298,11 @@ static void replaces(void **state)
 	taker_part(taker);
 	taker = takers_take(rig, 3, LC_EXCLUSIVE, LC_FOREVER);
 	taker_replace(taker, old);
-	taker_lose(old); /* its entry bars the way like any other */
+	taker_lose(old); /* the old entry is in the way like any other */
 	assert_null(taker->replaces);
 }
 
-/* The entry is gone, and a write is to tell whether the session is, too. */
+/* The entry is gone. A write will show whether the session is gone, too. */
 static void misses_its_entry(void **state)
 {
 	struct rig *rig = *state;
@@ -317,7 +317,7 @@ static void misses_its_entry(void **state)
 	assert_null(lock->front);
 	assert_true(rig->takers.missing);
 	rig_expect_sent(rig, "set " RIG_NODE " 'm0 1'");
-	taker_step(taker); /* not made again */
+	taker_step(taker); /* the entry is not made again */
 	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
 	rig_answer_version(rig, 1);
 	takers_turn(rig);
@@ -341,7 +341,7 @@ static void front_leaves(void **state)
 	assert_true(lock->touched);
 }
 
-/* The face has told how long it waits; a holder has no such limit. */
+/* A waiter has the time limit that the face has set; a holder has no such limit. */
 static void limits(void **state)
 {
 	struct rig *rig = *state;
@@ -372,7 +372,7 @@ static void tries_later(void **state)
 	timer_clear(&rig->lc.timers, &taker->limit);
 }
 
-/* ---- what a lock's takers are to each other ---- */
+/* ---- what the takers of a lock mean for each other ---- */
 
 static void guarded(void **state)
 {
@@ -398,7 +398,7 @@ static void guarded(void **state)
 	lock->holding = 1;
 }
 
-/* Shared holders keep out an exclusive taker, whose own watch tells all behind it. */
+/* An exclusive taker waits for shared holders; the watch of its entry guards all takers behind. */
 static void guarded_by_a_waiter(void **state)
 {
 	static const enum entry_state states[] = {ENTRY_PRESENT, ENTRY_CREATING, ENTRY_UNKNOWN,
@@ -482,7 +482,7 @@ static void who_needs_a_listing(void **state)
 	holder->entry.lock->obstacle = OBSTACLE_OTHER;
 }
 
-/* Somebody stands before it: it is created, and no listing is sent. */
+/* An entry behind a holder of this mount is created without a listing. */
 static void created_behind_a_holder(void **state)
 {
 	struct rig *rig = *state;
@@ -498,7 +498,7 @@ static void created_behind_a_holder(void **state)
 	assert_true(holder->entry.lock->recheck.armed);
 }
 
-/* The order of creates is the order of entries, whoever has asked first. */
+/* Takers stand in the order of their creates, whichever taker has asked first. */
 static void order_of_creates(void **state)
 {
 	struct rig *rig = *state;
@@ -507,7 +507,7 @@ static void order_of_creates(void **state)
 	struct lock *lock = first->entry.lock;
 
 	takers_turn(rig);
-	assert_ptr_equal(lock->takers, first); /* which lists before it makes an entry */
+	assert_ptr_equal(lock->takers, first); /* its listing comes before its create */
 	takers_answer_made(rig, second, 1);
 	takers_answer_list(rig, "#3-1");
 	assert_ptr_equal(lock->takers, second);
@@ -526,7 +526,7 @@ static struct state_taker saved(const struct lc_taker *taker)
 	return record.fixed.taker;
 }
 
-/* A grant that nobody was told of did not happen. */
+/* A grant that the face was not told of is saved as if it had not happened. */
 static void saves(void **state)
 {
 	struct rig *rig = *state;
@@ -559,7 +559,7 @@ static void saves(void **state)
 	assert_true(image.hold_until_us == LC_FOREVER);
 	taker->entry.lock->unseen = NULL;
 	takers_answer_list(rig, "#2-1");
-	taker->hold_until_us = STATE_TIME_MAX + 1; /* later than ever is never */
+	taker->hold_until_us = STATE_TIME_MAX + 1; /* after the last possible time: never */
 	assert_true(saved(taker).hold_until_us == LC_FOREVER);
 	taker->hold_until_us = STATE_TIME_MAX;
 	assert_int_equal(saved(taker).hold_until_us, STATE_TIME_MAX);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a taker makes of the events of its entry.
+ * The events of an entry, and their meaning for its taker.
  */
 #include "taker_events.h"
 
@@ -31,7 +31,7 @@ static void create_is_refused(void **state)
 	}
 }
 
-/* It has heard of another error before. */
+/* The taker was told another error before. */
 static void taker_has_failed_already(void **state)
 {
 	struct rig *rig = *state;

@@ -19,13 +19,13 @@
 
 struct ensemble_stat takers_lock;
 
-/* What the face has of a taker. */
+/* The face's side of a taker. */
 static struct face {
 	struct rig *rig;
 	struct lc_taker *taker; /* NULL: it has left, or there is none */
 } faces[TAKERS_MAX];
 
-/* ---- what the session tells, as in core.c ---- */
+/* ---- callbacks of the session, as in core.c ---- */
 
 static void heard_nothing(struct lc *lc)
 {
@@ -182,7 +182,7 @@ void takers_run(struct rig *rig, int64_t duration_us)
 	takers_turn(rig);
 }
 
-/* "#ID-NUMBER", in full. */
+/* The full name for "#ID-NUMBER". */
 static void write_own_name(struct rig *rig, const char *text, char *ret_name, size_t size)
 {
 	char prefix[NAME_PREFIX_MAX];
@@ -214,7 +214,7 @@ void takers_answer_error(struct rig *rig, enum ensemble_result result)
 	takers_turn(rig);
 }
 
-/* A node that is watched: "/locks/a", "/locks/a/#2-1", "/locks/a/x-lock-0000000001". */
+/* Answers a watch of "/locks/a", "/locks/a/#2-1" or "/locks/a/x-lock-0000000001". */
 static void answer_node(struct rig *rig, const char *path)
 {
 	struct ensemble_stat stat = {.ephemeral_owner = RIG_SESSION};
@@ -244,7 +244,7 @@ void takers_answer_watches(struct rig *rig)
 	}
 }
 
-/* What is watched meanwhile makes no difference. */
+/* Answers the watches that come before this request. */
 static void answer_until(struct rig *rig, const char *request)
 {
 	takers_answer_watches(rig);

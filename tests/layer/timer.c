@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timers fire when they are due, in the order of their times, and of their setting where these
- * are the same.
+ * Timers fire when they are due, in the order of their times. Timers of the same time fire in the
+ * order in which they were set.
  */
 #include "timer.h"
 
@@ -76,7 +76,7 @@ static void set_again(void **state)
 	(void)state;
 	timer_set(&timers, &all[0], 10);
 	timer_set(&timers, &all[1], 10);
-	timer_set(&timers, &all[0], 10); /* behind the other one now */
+	timer_set(&timers, &all[0], 10); /* behind timer 1 now */
 	timer_set(&timers, &all[2], 5);
 	timer_set(&timers, &all[2], 50);
 	timers_run(&timers, 10);
@@ -106,7 +106,7 @@ static void set_another(void *ctx)
 	fire(ctx);
 }
 
-/* A timer that fires may set others, also such as are due, and clear others. */
+/* A timer that fires may set other timers, also timers that are due, and clear others. */
 static void from_inside(void **state)
 {
 	(void)state;
@@ -128,7 +128,7 @@ static int by_time(const void *a, const void *b)
 	return one->serial < two->serial ? -1 : 1;
 }
 
-/* Set, set again and cleared in some order: the heap against a sorted list. */
+/* Timers are set, set again and cleared at random: the heap is compared with a sorted list. */
 static void many(void **state)
 {
 	uint32_t bits = 1;

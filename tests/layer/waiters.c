@@ -28,7 +28,7 @@ static struct lc_call *ask(struct rig *rig, struct lc_taker *holder)
 	return call;
 }
 
-/* The listing, and the number of slots where that is asked for. */
+/* Answers listings, and reads of the number of slots, if there are any. */
 static void answer_queue(struct rig *rig, const char *names, unsigned slots)
 {
 	for (int i = 0; i < 3 && rig_unanswered(rig)[0] != '\0'; i++) {
@@ -54,10 +54,10 @@ static void who_waits(void **state)
 		{LC_EXCLUSIVE, "#2-1 " OTHER_SHARED(2), 1, "somebody waits"},
 		{LC_SHARED, "#2-1 " OTHER_SHARED(2), 1, "nobody waits"},
 		{LC_SHARED, "#2-1 " OTHER(2), 1, "somebody waits"},
-		/* It does not wait for this holder, but for the writer before it. */
+		/* The last entry does not wait for this holder, but for the writer before it. */
 		{LC_SHARED, "#2-1 " OTHER(2) " " OTHER_SHARED(3), 1, "somebody waits"},
 		{LC_EXCLUSIVE, OTHER(0) " #2-1", 2, "nobody waits"},
-		/* Beyond the numbers' order anybody may stand behind it. */
+		/* A number near its largest value gives no order: the entry may stand behind. */
 		{LC_EXCLUSIVE, "#2-1 x-lock-2147483647", 1, "somebody waits"},
 		{LC_SHARED, "#2-1 x-rlock-2147483647", 1, "nobody waits"},
 		{LC_SHARED, "#2-1 x-lock-2147483647", 1, "somebody waits"},
@@ -76,7 +76,7 @@ static void who_waits(void **state)
 	}
 }
 
-/* One of ours that is on its way out does not wait. */
+/* An entry of ours that is being deleted does not wait. */
 static void leavers_do_not_count(void **state)
 {
 	struct rig *rig = *state;
@@ -88,12 +88,12 @@ static void leavers_do_not_count(void **state)
 	rig_expect_told(rig, "somebody waits");
 	takers_leave(rig, leaver);
 	ask(rig, holder);
-	takers_answer_error(rig, ENSEMBLE_REFUSED); /* its delete */
+	takers_answer_error(rig, ENSEMBLE_REFUSED); /* the leaver's delete */
 	answer_queue(rig, "#2-1 #3-2", 1);
 	rig_expect_told(rig, "nobody waits");
 }
 
-/* One reading for two holders of one lock. */
+/* Only the first of two holders has a waiter behind it. */
 static void two_holders(void **state)
 {
 	struct rig *rig = *state;
@@ -127,7 +127,7 @@ static void does_not_hold(void **state)
 	assert_int_equal(lc_has_waiters(holder, told, rig, &call), -EIO);
 }
 
-/* Its own entry is not there: a listing of takers is to say that it is lost. */
+/* The holder's own entry is not there: a listing will decide whether the lock is lost. */
 static void is_not_shown(void **state)
 {
 	struct rig *rig = *state;
@@ -172,10 +172,10 @@ static void watched(void **state)
 	rig_expect_told(rig, "");
 	waiters_note_change(&rig->lc, "/locks/a");
 	waiters_note_change(&rig->lc, "/locks/a");
-	rig_expect_told(rig, ""); /* not from inside */
+	rig_expect_told(rig, ""); /* not told from inside */
 	waiters_tell(&rig->lc);
 	rig_expect_told(rig, "changed");
-	assert_null(holder->waiters_changed); /* each time it is asked for anew */
+	assert_null(holder->waiters_changed); /* told once; it can be set again */
 	waiters_note_change(&rig->lc, "/locks/a");
 	waiters_tell(&rig->lc);
 	rig_expect_told(rig, "");
@@ -189,7 +189,7 @@ static void not_watched_any_more(void **state)
 	lc_watch_waiters(holder, changed);
 	waiters_note_change(&rig->lc, "/locks/a");
 	assert_non_null(rig->takers.waiters_changed);
-	lc_watch_waiters(holder, changed); /* it stays to be told */
+	lc_watch_waiters(holder, changed); /* the change is still to be told */
 	assert_non_null(rig->takers.waiters_changed);
 	lc_watch_waiters(holder, NULL);
 	assert_null(rig->takers.waiters_changed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One watch: asked for, armed, worth something on its own connection only; and taken back.
+ * One watch: it is asked for, is armed, is good on its own connection only, and is taken back.
  */
 #include "rig.h"
 
@@ -61,7 +61,7 @@ static void not_there(void **state)
 	expect_state(rig, false, false, false);
 }
 
-/* What happens between two connections is told late. */
+/* Events between two connections come late, so a watch of an older connection is not good. */
 static void of_an_older_connection(void **state)
 {
 	struct rig *rig = *state;
@@ -77,7 +77,7 @@ static void of_an_older_connection(void **state)
 	expect_state(rig, false, true, true);
 }
 
-/* The watch that there was is still there, though the renewal was not answered. */
+/* The older watch is still there, though the request for the new one was not answered. */
 static void not_renewed(void **state)
 {
 	struct rig *rig = *state;
@@ -91,7 +91,7 @@ static void not_renewed(void **state)
 	expect_state(rig, false, true, false);
 }
 
-/* The event of the older watch does not use up the one that is asked for. */
+/* The event of the older watch does not use up the watch that is being asked for. */
 static void fired_while_it_is_renewed(void **state)
 {
 	struct rig *rig = *state;
@@ -118,14 +118,14 @@ static void dropped(void **state)
 	watch_drop(&rig->lc, &one, PATH);
 	expect_state(rig, false, false, false);
 	rig_expect_sent(rig, "unwatch " PATH);
-	watches_resume(&rig->lc); /* it is asked for */
+	watches_resume(&rig->lc); /* the request is under way already */
 	rig_expect_sent(rig, "");
 	rig_answer_error(rig, ENSEMBLE_OK);
 	watch_drop(&rig->lc, &one, PATH); /* there is nothing to take back */
 	rig_expect_sent(rig, "");
 }
 
-/* What is asked for may still come: whoever gets the answer takes it back. */
+/* The watch may still be set: the answer function of the request will take it back. */
 static void dropped_while_pending(void **state)
 {
 	struct rig *rig = *state;
@@ -137,7 +137,8 @@ static void dropped_while_pending(void **state)
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 }
 
-/* Until it is taken back, the client sends the path with each new connection. */
+/* The client sends the path with each new connection until its watch is taken back. The path counts
+ * while no request to take it back is under way. */
 static void counts_until_it_is_taken_back(void **state)
 {
 	struct rig *rig = *state;

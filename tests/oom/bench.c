@@ -51,7 +51,7 @@ static bool foreign_waits(struct bench *bench, int lock)
 	return false;
 }
 
-/* It holds still, but who was to take its place does as well: that is one. */
+/* It still holds, and so does the visitor that takes its place: the two count as one. */
 static bool replaced(const struct visitor *visitor)
 {
 	const struct bench *bench = visitor->bench;
@@ -63,7 +63,7 @@ static bool replaced(const struct visitor *visitor)
 	return false;
 }
 
-/* After everything that happens. */
+/* Checks the holders of all locks; called after each event. */
 static void look(struct bench *bench)
 {
 	int valid[LOCKS_MAX][2] = {0}, held[LOCKS_MAX] = {0}, waits[LOCKS_MAX] = {0};
@@ -94,7 +94,7 @@ static int64_t longest_wait(const struct bench *bench)
 	return RECHECK_US + SLACK_US + bench->spell_us;
 }
 
-/* How long it has waited for a lock that was free. */
+/* Judges how long the visitor has waited while the lock was free. */
 static void judge_wait(struct visitor *visitor)
 {
 	struct bench *bench = visitor->bench;
@@ -111,7 +111,7 @@ static void judge_wait(struct visitor *visitor)
 		                (int)(visitor - bench->visitors), (int)(waited_us / SECOND));
 }
 
-/* It has the lock: its entry is there, and nobody's before it but a leaver's of its own. */
+/* A visitor with the lock has an entry, and only leavers of its own mount may be before it. */
 static void judge_grant(struct visitor *visitor)
 {
 	struct bench *bench = visitor->bench;
@@ -120,7 +120,7 @@ static void judge_grant(struct visitor *visitor)
 
 	if (visitor->evicted)
 		return;
-	/* Somebody has ended its session, and nobody can know that before it is told. */
+	/* Its session was ended by an operator, and the mount does not know that yet. */
 	if (!own && !world_session_alive(&bench->stage.world, visitor->taker.host->wire.session)) {
 		visitor->evicted = true;
 		return;
@@ -145,8 +145,8 @@ static void judge_grant(struct visitor *visitor)
 	}
 }
 
-/* A visitor that sees less of the others may get a lock that it would not have got; or the other
- * way round, where it does not wait for ever. */
+/* Failures of other takers change the queue: a visitor may get a lock that it would not get
+ * otherwise, or not get it, unless it waits for ever. */
 static void judge_visitor(struct visitor *visitor, int number)
 {
 	struct bench *bench = visitor->bench;
@@ -155,7 +155,7 @@ static void judge_visitor(struct visitor *visitor, int number)
 	if (result == expected || result == 0 || result == 1 || result == -ENOMEM ||
 	    result == -ENOLCK || visitor->evicted)
 		return;
-	/* A late answer comes after the draining; or after the time of a try. */
+	/* With a delay, the answer may come after the draining, or after the time of a try. */
 	if (result == -ESHUTDOWN && bench->drained)
 		return;
 	if (((result == -EAGAIN || result == -EHOSTUNREACH) && visitor->wait_us == 0) ||
@@ -173,7 +173,7 @@ static void judge_question(const struct question *question)
 	int number = question->number, also = bench->questions[number].also;
 	int result = question->result, expected = bench->expected->questions[number];
 
-	/* NONE: was cancelled before. -EHOSTUNREACH: after a break the answer is chance. */
+	/* NONE: cancelled before its answer. -EHOSTUNREACH: after a break any answer may come. */
 	if (question->cancelled || expected == NONE || expected == -EHOSTUNREACH ||
 	    result == -ENOMEM || result == -EHOSTUNREACH || (also && result == also))
 		return;
@@ -200,7 +200,7 @@ static void start(void *ctx, uint64_t again)
 		return;
 	if (r != -ENOMEM)
 		bench_violation(bench, "lc_create: %s", strerrorname_np(-r));
-	agenda_in(host->agenda, SECOND / 10, start, host, 1); /* as systemd would */
+	agenda_in(host->agenda, SECOND / 10, start, host, 1); /* as systemd does */
 }
 
 struct host *begin_host(struct bench *bench, int64_t lead_us)
@@ -297,7 +297,7 @@ struct node *visitor_node(struct visitor *visitor)
 
 	if (!node || (taker->phase != WAITING && taker->phase != HELD))
 		return NULL;
-	/* By its name: the token may not be known before it is asked for. */
+	/* It is found by its name: the token may not be known yet. */
 	DL_FOREACH(node->children, node)
 		if (lc_znode(taker->lc) && !strcmp(node->name, lc_znode(taker->lc)))
 			return node;
@@ -392,7 +392,7 @@ struct visitor *take_shared(struct host *host, int lock, int64_t wait_us, int64_
 
 struct visitor *upgrade(struct visitor *visitor, int64_t wait_us, int64_t hold_us)
 {
-	/* It may not have got so far, because memory was short. */
+	/* The visitor may not hold, because memory was short. */
 	return request(visitor->taker.host, visitor->lock, LC_EXCLUSIVE,
 	               visitor->taker.phase == HELD ? visitor : NULL, wait_us, hold_us);
 }
@@ -452,7 +452,7 @@ struct question *ask_rmdir(struct host *host, const char *lock, int also)
 	return may_be(stage_ask_rmdir(host, lock, 0), also);
 }
 
-/* A visitor that got nothing to ask about, since memory was short, is refused. */
+/* A visitor that does not hold, because memory was short, cannot ask: it is refused. */
 static bool holds(const struct visitor *visitor)
 {
 	return visitor->taker.phase == HELD;
@@ -503,7 +503,7 @@ void cancel(struct question *question)
 	stage_cancel(question);
 }
 
-/* ---- the world's other inhabitants ---- */
+/* ---- other clients ---- */
 
 int make_lock(struct bench *bench, const char *name)
 {
@@ -626,7 +626,7 @@ static bool all_clear(struct bench *bench)
 	return !left_over(bench);
 }
 
-/* Wait until it is so, or for as long as it may take. */
+/* Waits until so() is true. False: not within patience_us, or there is a violation. */
 static bool wait_for(struct bench *bench, bool (*so)(struct bench *bench), int64_t patience_us)
 {
 	int64_t until_us = bench->stage.agenda.now_us + patience_us;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * libc.c - malloc itself, so that what libc allocates inside a stream can fail.
- * Not with a sanitizer, which has a malloc of its own.
+ * libc.c - malloc itself, so that allocations of libc inside a stream can fail. Not with a
+ * sanitizer, which has its own malloc.
  */
 #include "memory.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - every allocation of every scenario fails in turn: alone, then with
- * those that follow it for a short and for a long while. Prints one line for each scenario.
+ * main.c - every allocation of every scenario fails in turn: alone, then together with the
+ * allocations of a short, and of a long time after it. Prints one line for each scenario.
  *
- * A scenario runs in a child, which may crash: that counts, and the next one goes on
- * behind the allocation that did it.
+ * A scenario runs in a child, which may crash: a crash counts, and the next child goes on
+ * behind the allocation whose failure caused it.
  *
- *   oom                        everything
- *   oom SCENARIO               one
- *   oom every N                everything, but only each Nth allocation fails
+ *   oom                        all scenarios
+ *   oom SCENARIO               one scenario
+ *   oom every N                all scenarios, but only each Nth allocation fails
  *   oom SCENARIO once|short|patchy|long K     one run, traced, in this process
  */
 #include "parts.h"
@@ -21,12 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SHOWN_MAX 3 /* violations told of each kind of run */
+#define SHOWN_MAX 3 /* violations printed for each kind of run */
 
 static const struct kind {
 	const char *name;
 	int64_t spell_us;
-	bool patchy; /* only every second one fails */
+	bool patchy; /* only about every second one fails */
 } kinds[] = {
 	{"once", 0, false},
 	{"short", 3 * SECOND, false},
@@ -63,7 +63,7 @@ static void run_scenario(const struct scenario *scenario, const struct kind *kin
 	bench_finish(&bench);
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or a text that says what is wrong. */
 static const char *run_part(const struct part *part, const struct kind *kind, long at)
 {
 	const char *wrong;
@@ -92,7 +92,7 @@ static void child(const struct scenario *scenario, const struct part *part, cons
 		run_scenario(scenario, &enough, 0, TRACE_OFF);
 		wrong = bench.violation[0] ? bench.violation : NULL;
 	} else {
-		part->play(); /* what libc keeps from its first use on, a time zone, is its own */
+		part->play(); /* libc keeps a time zone from the first use on: no leak */
 		wrong = run_part(part, &enough, 0);
 	}
 	shared->allocations = memory_count();
@@ -213,8 +213,8 @@ int main(int argc, char *argv[])
 		step = atol(argv[2]) > 0 ? atol(argv[2]) : 1;
 		argc = 1;
 	}
-	/* Runs in which only the slow timer went on: where one allocation failed, and where
-	 * many did. The longest wait for a lock that was free. */
+	/* "rescued", "in spell": runs in which only the slow timer ended a wait, where one
+	 * allocation failed, and where many did. "longest": the longest wait for a free lock. */
 	printf("%-16s %6s %6s %8s %8s %8s %6s\n", "scenario", "allocs", "runs", "rescued",
 	       "in spell", "longest", "wrong");
 	for (int i = 0; i < scenario_count; i++)

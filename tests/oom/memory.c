@@ -27,7 +27,7 @@ void memory_start(long fail_at, int64_t spell_us, bool patchy, const int64_t *no
 {
 	void *frame;
 
-	backtrace(&frame, 1); /* what it allocates the first time is not ours */
+	backtrace(&frame, 1); /* its first call allocates, which is not to be counted */
 	memset(&memory, 0, sizeof(memory));
 	memory.fail_at = fail_at;
 	memory.spell_us = spell_us;
@@ -53,7 +53,7 @@ void memory_show_failure(void)
 		backtrace_symbols_fd(memory.frames, memory.frame_count, STDERR_FILENO);
 }
 
-/* Half of them, others for each run. */
+/* About half of the allocations succeed; other ones in each run. */
 static bool kept(long fail_at, long count)
 {
 	uint64_t z = (uint64_t)fail_at * 0x9e3779b97f4a7c15u + (uint64_t)count;
@@ -154,7 +154,7 @@ int oom_asprintf(char **ret_text, const char *format, ...)
 
 FILE *oom_open_memstream(char **ret_data, size_t *ret_len)
 {
-	/* Where libc's own allocations are seen, this is one of them. */
+	/* Where libc's own allocations are counted, that of the FILE is one of them. */
 	bool seen = memory_libc(true);
 
 	return !seen && memory_refuses(sizeof(FILE)) ? NULL : open_memstream(ret_data, ret_len);

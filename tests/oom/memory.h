@@ -2,9 +2,8 @@
  *
  * memory.h - an allocator that can be told to fail.
  *
- * Allocations are counted from 1. The k-th fails, alone or as the first of a spell in
- * which all do. What is alive is counted too: a run that ends with something alive
- * has a leak.
+ * Allocations are counted from 1. The k-th fails, alone or as the first of a spell in which all
+ * fail. Blocks that are not freed are counted, too: a run that ends with such blocks has a leak.
  */
 #ifndef OOM_MEMORY_H
 #define OOM_MEMORY_H
@@ -14,19 +13,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* fail_at 0: none fails. `spell_us`: how long all fail by the clock `now_us`, which
- * may be NULL, or with `patchy` about every second one; 0: one. Smaller ones than
+/* fail_at 0: no allocation fails. `spell_us`: how long all fail, or with `patchy` about every
+ * second one, by the clock `now_us`, which may be NULL; 0: only one fails. Allocations of less than
  * `least` bytes neither count nor fail. */
 void memory_start(long fail_at, int64_t spell_us, bool patchy, const int64_t *now_us, size_t least);
 long memory_count(void);
 long memory_alive(void);
-/* Where the first failure was, to stderr. */
+/* Prints to stderr where the first failure was. */
 void memory_show_failure(void);
-/* Memory that libc allocates for itself counts too, between on and off (libc.c); false: this
- * cannot be reached in this build. */
+/* Between on and off, memory that libc allocates for itself counts, too (libc.c). False: this build
+ * cannot count it. */
 bool memory_libc(bool on);
 
-/* libc.c asks: shall this one fail? */
+/* For libc.c: whether this allocation has to fail. */
 bool memory_refuses(size_t size);
 void memory_note(int by);
 

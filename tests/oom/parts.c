@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts.c - node.c, snapshot.c and view.c of fs/. Whatever fails, what was there
- * before is still right, and what is returned is whole or says ENOMEM.
+ * parts.c - node.c, snapshot.c, view.c and metrics.c of fs/. Whatever fails, earlier objects are
+ * still right, and a result is whole or is ENOMEM.
  */
 #include "parts.h"
 
@@ -52,7 +52,7 @@ static const char *play_nodes(void)
 	return wrong;
 }
 
-/* So many that the tables grow; the numbers of those that were refused stay unused. */
+/* So many nodes that the tables grow; the numbers of refused nodes stay unused. */
 static const char *play_many_nodes(void)
 {
 	static struct node *made[CROWD];
@@ -109,7 +109,7 @@ static const char *play_snapshot(void)
 	return wrong;
 }
 
-/* The text is whole, or it is refused. */
+/* The text is whole, or the error is ENOMEM. */
 static const char *judge_text(int r, struct text *text, const char *end, size_t len)
 {
 	const char *wrong = NULL;
@@ -154,7 +154,7 @@ static struct lc_entry_info *infos(void)
 static const char *play_view_entry(void)
 {
 	struct lc_entry_info *info = infos();
-	struct text text = {.data = (char *)info, .len = 12345}; /* not to be trusted */
+	struct text text = {.data = (char *)info, .len = 12345}; /* must not be used */
 
 	return judge_text(view_entry(info, &text), &text, "rrrr\n", 0);
 }
@@ -170,7 +170,7 @@ static const char *play_view_holders(void)
 
 	wrong = judge_text(r, &text, "rrrr\n", len);
 	if (len == 0)
-		len = now; /* the first run has memory enough */
+		len = now; /* the first run has enough memory */
 	return wrong;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts.h - the parts of fs/ that allocate and know nothing of FUSE.
+ * parts.h - the parts of fs/ that allocate memory and do not depend on FUSE.
  */
 #ifndef OOM_PARTS_H
 #define OOM_PARTS_H
 
 struct part {
 	const char *name;
-	/* NULL, or what is wrong. */
+	/* NULL, or a text that says what is wrong. */
 	const char *(*play)(void);
 };
 

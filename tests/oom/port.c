@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The port without memory: every allocation of its own fails in turn, for once, for a
- * while, or until the end of the trouble, while connections are lost, requests are refused
- * half-way, and more is asked from inside callbacks. The ZooKeeper client is played here,
- * and insists on what the real one only suffers from when it is not done.
+ * The port without memory: every allocation of the port fails in turn, once, for a while, or until
+ * the end of the trouble. Meanwhile connections are lost, requests are refused half-way, and
+ * callbacks make more requests. This file plays the ZooKeeper client, and asserts the rules for its
+ * use, which the real client does not check.
  *
  * In every run each request is answered once, in order, never from inside submit() or
- * prepare(), UNKNOWN only after disconnected(), and nothing is left over.
+ * prepare(), UNKNOWN only after disconnected(), and all memory is freed.
  */
 #include "ensemble_zookeeper.h"
 #include "memory.h"
@@ -50,20 +50,20 @@ struct _zhandle {
 	void *ctx;
 	int state;
 	int fds[2];     /* the port's end, and the server's */
-	bool silent;    /* the connection is lost, and nobody was told yet */
-	bool numeric;   /* it will look nothing up */
+	bool silent;    /* the connection is lost, and the port was not told yet */
+	bool numeric;   /* it looks up no names */
 	bool authentic; /* credentials were added */
 	struct pending *pending;
 	clientid_t id;
 };
 
-/* The next request: taken; refused at once; refused when it is noted already. */
+/* What happens to the next request; HALF_WAY: refused after it was noted. */
 enum how { TAKE, REFUSE, REFUSE_HALF_WAY };
 static enum how next_request;
 static zhandle_t *current;
 static int next_code = ZOK; /* of the next answer */
-static bool no_socket;      /* interest fails, and gives the number of one that was closed */
-static bool noticed;        /* a lost connection is noticed by interest, and told right there */
+static bool no_socket;      /* interest fails, and gives the number of a closed socket */
+static bool noticed;        /* interest notices a lost connection, and reports it at once */
 static bool quiet;          /* logs nothing */
 
 static void new_socket(zhandle_t *zh)
@@ -81,7 +81,8 @@ zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout,
 
 	(void)recv_timeout, (void)clientid, (void)log_callback;
 	assert_non_null(zh);
-	/* Of an even number it may try one half for ever (ZOOKEEPER-2466). */
+	/* Of an even number of addresses the real client may try one half for ever
+	 * (ZOOKEEPER-2466). */
 	for (const char *comma = strchr(host, ','); comma; comma = strchr(comma + 1, ','))
 		addresses++;
 	assert_int_equal(addresses % 2, 1);
@@ -231,7 +232,8 @@ int zoo_aset(zhandle_t *zh, const char *path, const char *buffer, int buflen, in
 	return TAKE_REQUEST(FORM_STAT);
 }
 
-/* Connect and disconnect merge all that are different, each with each. */
+/* The real client merges all different watchers with each other when it connects or disconnects,
+ * which costs the square of their number. */
 static void assert_one_watcher(const zhandle_t *zh, watcher_fn fn, const void *ctx)
 {
 	assert_true(!fn || (fn == zh->watcher && ctx == zh->ctx));
@@ -314,7 +316,7 @@ int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int len,
                  void_completion_t completion, const void *data)
 {
 	(void)scheme, (void)cert, (void)len, (void)completion, (void)data;
-	/* Later they would go out inside of another request. They are never forgotten. */
+	/* Later, the credentials would go out inside another request. The client keeps them. */
 	assert_int_equal(zh->state, ZOO_CONNECTING_STATE);
 	assert_false(zh->authentic);
 	zh->authentic = true;
@@ -323,7 +325,7 @@ int zoo_add_auth(zhandle_t *zh, const char *scheme, const char *cert, int len,
 
 int zoo_state(zhandle_t *zh)
 {
-	/* A send has failed: the state says so, and no event does. */
+	/* After a failed send only the state tells it; no event comes. */
 	return zh->silent ? ZOO_CONNECTING_STATE : zh->state;
 }
 
@@ -390,7 +392,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 		assert_false(told_connected);
 	else
 		assert_true(answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_GONE);
-	/* More of it, as long as there is room. */
+	/* The answer causes another request, as long as there is room. */
 	if (this->number % 5 == 0 && asked_count < REQUESTS / 2)
 		ask(this->number / 5);
 }
@@ -484,7 +486,8 @@ static void turn(void)
 	port_of_test->port->process(port_of_test, (short)(none ? 0 : said[turns++ % 3]));
 }
 
-/* Connects; asks, loses the connection with and without a word, is refused; heals. */
+/* Connects; makes requests, loses connections with and without an event, is refused requests; then
+ * the trouble ends. */
 static void play(long fail_at, int64_t spell_us, bool patchy)
 {
 	memory_start(fail_at, spell_us, patchy, &now_us, 0);
@@ -514,7 +517,7 @@ static void play(long fail_at, int64_t spell_us, bool patchy)
 	in_trouble = memory_count();
 	now_us += 1000000000; /* the spell is over */
 	for (unsigned step = 0; step < 20; step++) {
-		/* The last trouble is one that only the port knows of. */
+		/* The last trouble is a refused request, which only the port notices. */
 		next_request = step == 10 ? REFUSE : TAKE;
 		if (step == 10)
 			ask(0);
@@ -556,7 +559,7 @@ static void without_memory(void **state)
 	}
 }
 
-/* ---- codes ---- */
+/* ---- result codes ---- */
 
 static void over(void *ctx, bool refused)
 {
@@ -576,7 +579,7 @@ static void coded(void *ctx, const struct ensemble_answer *answer)
 	*(enum ensemble_result *)ctx = answer->result;
 }
 
-/* A request may have been done, was not done, or is undone with its session. */
+/* Each code means: done, not done, perhaps done, or gone with the session. */
 static void what_codes_mean(void **state)
 {
 	static const struct {
@@ -614,7 +617,7 @@ static void what_codes_mean(void **state)
 		enum ensemble_result result = (enum ensemble_result)none;
 
 		memory_start(0, 0, false, &now_us, 0);
-		asked_count = REQUESTS; /* nothing else is asked */
+		asked_count = REQUESTS; /* no other requests */
 		told_connected = false;
 		assert_int_equal(ensemble_zookeeper_create("127.0.0.1:1", "user:password", clock_us,
 		                                           NULL, &port_of_test),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * questions.c - the scenarios of what is asked of the engine beside taking: reasons, confirming, a
- * lock's data, its queue, evicting. As in scenarios.c, the next line follows whatever came of
- * the one before.
+ * questions.c - the scenarios of questions: reasons, confirming, a lock's data, its queue,
+ * evicting. As in scenarios.c, each line runs whatever the result of the line before.
  */
 #include "scenarios.h"
 
@@ -189,7 +188,7 @@ void play_questions(struct bench *bench)
 	ask_rmdir(host, "nowhere", 0);
 	ask_mkdir(host, "nowhere/b", 0);
 	run(bench, HOLD);
-	/* The entry goes between the listing and its reading. */
+	/* The entry goes between the listing and the read of the entry. */
 	loose(ask_entries(host, "a", NULL, 0));
 	remove_node(bench, one);
 	run(bench, SECOND);
@@ -218,7 +217,7 @@ void play_questions_cancelled(struct bench *bench)
 			cancel(asked[i]);
 		run(bench, HOLD);
 	}
-	/* Unanswered, and asked again; those that write are not. */
+	/* Questions without an answer are asked again, except questions that write. */
 	for (int i = 0; i < 2; i++) {
 		ask_list(host, "a", 0);
 		ask_entries(host, "a", NULL, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * redirect.h - included before everything else in the sources under test: what they
- * allocate comes from memory.c, which can say no. OOM_STREAMS: only streams in
- * memory, whose buffers libc allocates itself.
+ * redirect.h - included before everything else in the sources under test: their allocations go to
+ * memory.c, which can make them fail. OOM_STREAMS: only streams in memory do, whose buffers libc
+ * allocates itself.
  */
 #ifndef OOM_REDIRECT_H
 #define OOM_REDIRECT_H

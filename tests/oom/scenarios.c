@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * scenarios.c - the engine's scenarios, those of takers first. Each goes straight down: whatever a
- * take or a question came to in this run, the next line follows at the same time.
+ * scenarios.c - the engine's scenarios of takers, and the table of all scenarios. Each runs
+ * straight down: the next line follows at the same time, whatever the result of a take or a
+ * question.
  */
 #include "scenarios.h"
 
@@ -38,7 +39,7 @@ static void play_take(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* Before there is a session. */
+/* Takes and questions before there is a session. */
 static void play_early(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -110,7 +111,7 @@ static void play_try_timed(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* At every stage of its entry. */
+/* Takers leave at every stage of their entries. */
 static void play_cancel(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -143,7 +144,7 @@ void break_connection(struct host *host, int deliver)
 		conn_break(host->wire.conn, deliver);
 }
 
-/* The request arrives and its answer does not; or neither. */
+/* The connection breaks: requests arrive without their answers, or do not arrive (`deliver` 0). */
 static void cut(struct bench *bench, int deliver)
 {
 	int lock = make_lock(bench, "a");
@@ -158,13 +159,13 @@ static void cut(struct bench *bench, int deliver)
 	run(bench, MS);
 	take(two, lock, LC_FOREVER, HOLD);
 	run(bench, SECOND);
-	/* Creating, and nobody wants it any more when it is found. */
+	/* Creating; the taker leaves before the entry is found. */
 	taker = take(one, lock, LC_FOREVER, HOLD);
 	break_connection(one, deliver);
 	run(bench, MS);
 	leave(taker);
 	run(bench, SECOND);
-	/* Deleting, with one behind it. */
+	/* Deleting, with waiters behind. */
 	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
 	run(bench, HOLD);
 	take(one, lock, LC_FOREVER, 0);
@@ -186,7 +187,7 @@ static void play_cut_before(struct bench *bench)
 	cut(bench, 0);
 }
 
-/* Nobody waits for the answer, and nothing else looks at the lock afterwards. */
+/* Nobody waits for the answer, and no other taker uses the lock afterwards. */
 static void play_cut_left(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -201,7 +202,7 @@ static void play_cut_left(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* A holder loses, those that wait queue again. */
+/* The holder loses its lock; waiters queue again. */
 static void session_end(struct bench *bench, int64_t lead_us, bool pause)
 {
 	int lock = make_lock(bench, "a");
@@ -285,7 +286,7 @@ static void play_removed(struct bench *bench)
 	run(bench, HOLD);
 	for (int i = 0; i < 4; i++) {
 		evict(takers[i]);
-		takers[i]->evicted = true; /* if not now, then with the next look at the lock */
+		takers[i]->evicted = true; /* its taker may be told of the removal later */
 	}
 	remove_node(bench, bench->locks[lock].path);
 	world_do(&bench->stage.world, 0,
@@ -295,7 +296,7 @@ static void play_removed(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* Numbers that repeat. */
+/* The numbers of entries repeat. */
 static void play_zone(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -323,7 +324,7 @@ static void play_zone(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* An entry with this session's mark that belongs to nobody. */
+/* An entry with this session's mark that belongs to no taker. */
 static void play_sweep(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -351,7 +352,7 @@ static void play_sweep(struct bench *bench)
 	run(bench, HOLD);
 	leave(taker);
 	run(bench, SECOND + bench->spell_us);
-	/* The next look at the lock sees it, if it is still there. */
+	/* The next listing of the lock shows the entry, if it is still there. */
 	take(one, lock, LC_FOREVER, 0);
 	run(bench, SECOND);
 }
@@ -378,7 +379,7 @@ static void play_drain(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* In the middle of everything. */
+/* Engines end while takes and questions are under way. */
 static void play_destroy(struct bench *bench)
 {
 	int lock = make_lock(bench, "a"), other = make_lock(bench, "b");
@@ -507,7 +508,7 @@ static void play_slots(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* So many that the tables grow. */
+/* So many takers that the tables grow. */
 static void play_crowd(struct bench *bench)
 {
 	int lock = make_lock(bench, "a"), other = make_lock(bench, "b");

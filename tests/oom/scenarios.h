@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scenarios.h - what is run again and again, another allocation failing each time.
+ * scenarios.h - scenarios that are run again and again; each time another allocation fails.
  */
 #ifndef OOM_SCENARIOS_H
 #define OOM_SCENARIOS_H
@@ -10,14 +10,14 @@
 struct scenario {
 	const char *name;
 	void (*play)(struct bench *bench);
-	size_t least; /* only allocations of this size and more: long scenarios */
+	size_t least; /* smaller allocations do not fail: for long scenarios */
 };
 
 #define HOLD (50 * MS)
 
-/* Lets what is under way come to its end. */
+/* Lets requests and takes that are under way come to an end. */
 void settle(struct bench *bench);
-/* Up to so many requests that were sent arrive; their answers do not. */
+/* Of the requests under way up to `deliver` arrive, -1: all; their answers do not. */
 void break_connection(struct host *host, int deliver);
 
 /* questions.c */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What goes to the kernel: kept back, in order, each with one write; too much of it leaves at once.
+ * Answers to the kernel: they are kept back, in order, and each leaves by one write. Too many bytes
+ * leave at once.
  */
 #include "answers.h"
 #include "face.h"
@@ -140,7 +141,7 @@ static void too_much_leaves_at_once(void **state)
 	assert_int_equal(written(), at);
 }
 
-/* The daemon dies before it tells anybody, or after the first answer: the next one tells them. */
+/* The daemon dies before it sends the answers: the next daemon sends them. */
 static void told_by_the_next_daemon(void **state)
 {
 	char text[] = "text", more[] = "more";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who has how much here; and that what is the same is there once for each user.
+ * The memory that each user has; and equal contents, which are kept once for each user.
  */
 #include "budget.h"
 #include "content.h"
@@ -47,7 +47,7 @@ static void what_a_user_may_have(void **state)
 	assert_int_equal(errno, ENFILE);
 	assert_int_equal(budget_add(last, 1), -ENFILE);
 	his = budget_alloc(&budget, BOB, 1000);
-	assert_non_null(his); /* which is nothing to Bob */
+	assert_non_null(his); /* Bob has his own share */
 	budget_free(last);
 	last = budget_alloc(&budget, ALICE, 0);
 	assert_non_null(last);
@@ -99,13 +99,13 @@ static void the_same_is_there_once(void **state)
 	e = content_get(&contents, &node, ALICE, "v4", 2);
 	f = content_get(&contents, &node, ALICE, NULL, 0);
 	assert_true(b != a && c != a && d != a && e != d && f != e);
-	/* As it was. */
+	/* The contents are as they were. */
 	text[0] = 'x';
 	assert_int_equal(a->len, 3);
 	assert_memory_equal(a->data, "v42", 4);
 	assert_memory_equal(d->data, "v43", 4);
 	assert_int_equal(f->len, 0);
-	/* The latest is shared, whatever became of the others. */
+	/* The latest content is shared, whatever has become of the others. */
 	content_drop(d);
 	content_drop(a);
 	content_drop(a);

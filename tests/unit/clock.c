@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lease's clock on a machine that sleeps, is slewed, and stops this process between
- * any two readings.
+ * The lease's clock on a machine that sleeps, whose clocks are slewed, and that stops this
+ * process between any two readings.
  */
 #include "clock.h"
 
@@ -10,15 +10,15 @@
 #include <stdbool.h>
 
 #define SECOND 1000000000LL
-#define READING 30 /* what one takes */
+#define READING 30 /* ns for one reading */
 
 static struct {
 	int64_t raw, slewed, slept;
 	int slew;        /* per mille */
-	int readings;    /* until this process is */
-	int64_t stopped; /*   stopped for so long, */
-	int64_t asleep;  /*   and the machine slept */
-	bool always;     /*   each time */
+	int readings;    /* until this process is stopped */
+	int64_t stopped; /* for how long */
+	int64_t asleep;  /* how long the machine sleeps meanwhile */
+	bool always;     /* stopped at each reading */
 } machine = {.raw = 5000 * SECOND, .slewed = 7000 * SECOND};
 
 static void pass(int64_t ns)
@@ -27,7 +27,7 @@ static void pass(int64_t ns)
 	machine.slewed += ns + ns / 1000 * machine.slew;
 }
 
-/* Stands before libc's own. */
+/* In place of libc's function. */
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	int64_t at;
@@ -93,7 +93,7 @@ static void suspended_while_slewed(void **state)
 	machine.slew = 0;
 }
 
-/* The clock is read very often: few readings are made for each. */
+/* The lease's clock is read very often: each time only few readings of the machine are made. */
 static void read_often(void **state)
 {
 	const int64_t times = 1000;
@@ -120,8 +120,8 @@ static void stopped(void **state)
 	}
 }
 
-/* No two readings are near each other: the clock may be ahead by what lies between them,
- * once, and neither goes back nor hangs. */
+/* No two readings are near each other: the clock may be ahead by the time between
+ * two readings, once, but does not go back or hang. */
 static void never_tight(void **state)
 {
 	int64_t last = clock_now_us(), ahead;

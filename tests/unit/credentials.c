@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of credentials: who may read it, what stands in it, where it goes.
+ * The file of credentials: its permissions, its content, and that children do not get it.
  */
 #include "credentials.h"
 

@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What the jobs tell; shared with the children. */
+/* Results of the jobs; shared with the children. */
 struct told {
 	_Atomic pid_t pid;
 	_Atomic int policy, nice; /* as they were when the job saw the policy change */
@@ -75,7 +75,7 @@ static void whoever_is_left_alone_is_limited(void **state)
 	kill(pid, SIGKILL);
 	while (crew_left(crew) > 0)
 		tend(crew);
-	free(crew); /* the guardian never does: its crew lives as long as it */
+	free(crew); /* the guardian never frees its crew */
 }
 
 static void burn(void *ctx, size_t index, pid_t pid)
@@ -89,7 +89,7 @@ static void burn(void *ctx, size_t index, pid_t pid)
 		;
 }
 
-/* And who burns time runs behind others in the end. */
+/* A child that burns processor time runs behind others in the end. */
 static void much_work_is_put_behind(void **state)
 {
 	struct told *told = share_told();
@@ -111,7 +111,7 @@ static void much_work_is_put_behind(void **state)
 	free(crew);
 }
 
-/* Tells what it is when it is no real-time process any more. */
+/* Tells its policy and nice value when it is no real-time process any more. */
 static void watch_rank(void *ctx, size_t index, pid_t pid)
 {
 	struct told *told = ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the ensemble calls a user, of hashlib's SHA-1: around the lengths at which another block
- * begins.
+ * The ensemble's id of a user, compared with ids by hashlib's SHA-1: for lengths around those at
+ * which another block begins.
  */
 #include "digest.h"
 

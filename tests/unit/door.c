@@ -159,7 +159,7 @@ static void no_doors(void **state)
 		expect(door_parse(rows[i], &door) == -ENOENT, "'%s'", rows[i]);
 }
 
-/* What ls shows can be opened. */
+/* The names that ls shows can be opened. */
 static void listed_doors(void **state)
 {
 	size_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who a process is and whose descendant, by /proc: whatever its command is called; and
+ * The identity and the descent of a process, by /proc, whatever the name of its command is; and
  * whether it lives, by a pidfd.
  */
 #include "family.h"
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child of that number, which waits. -1: not allowed. */
+/* A child with that process id, which waits. -1: not allowed. */
 static pid_t fork_as(pid_t wanted)
 {
 	struct clone_args args = {
@@ -111,7 +111,7 @@ static void life(void **state)
 	assert_false(family_lives(fd));
 	close(fd);
 
-	/* The last descriptors are not for this. */
+	/* The last descriptors are kept for other uses. */
 	fd = family_watch(getpid());
 	close(fd);
 	family_limit((uint64_t)fd + FAMILY_FDS_RESERVED);
@@ -123,7 +123,7 @@ static void life(void **state)
 	close(end[0]);
 }
 
-/* What was given back serves the same process, and no other one of its number. */
+/* A pidfd that was given back serves the same process again, and no later one of its number. */
 static void watched_again(void **state)
 {
 	pid_t child = fork(), again;
@@ -152,7 +152,7 @@ static void watched_again(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* In a grandchild; which of its questions had the wrong answer. */
+/* For the grandchild. 0, or the number of the question that had the wrong answer. */
 static unsigned char look_up(pid_t top, pid_t middle, bool orphan)
 {
 	struct lineage *lineage;
@@ -169,7 +169,7 @@ static unsigned char look_up(pid_t top, pid_t middle, bool orphan)
 	return lineage_find(lineage, 1) == -1 && lineage_find(lineage, 0) == -1 ? 0 : 5;
 }
 
-/* Main, a child, its child: while the one in the middle lives, and after it. */
+/* This process, a child and a grandchild: while the child lives, or after its end. */
 static void descend(bool orphan)
 {
 	int results[2], end[2];
@@ -195,7 +195,7 @@ static void descend(bool orphan)
 	}
 	close(results[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	close(end[1]); /* only now has its child another parent */
+	close(end[1]); /* the grandchild has another parent now */
 	assert_int_equal(read(results[0], &result, 1), 1);
 	assert_int_equal(result, 0);
 	close(end[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is remembered of holds that have ended: the last ones, so many and so many bytes, and
- * all of them in the counts; for each user the user's own.
+ * The history of holds that have ended: the last holds, limited in number and bytes, and counts of
+ * all holds; a user other than root sees only the user's own holds.
  */
 #include "history.h"
 
@@ -83,7 +83,7 @@ static void bounds(void **state)
 	assert_int_equal(count_lines(&history, 0), HISTORY_HOLDS);
 	assert_true(history.bytes < HISTORY_BYTES);
 
-	/* Every byte of it takes four in a line. */
+	/* Every byte of this reason takes four bytes in a line. */
 	memset(reason, ' ', LC_REASON_MAX);
 	hold.reason = reason;
 	for (unsigned i = 0; i < HISTORY_HOLDS; i++)

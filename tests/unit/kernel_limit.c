@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel's limit for requests: what two sysctls mean together, and that each
+ * The kernel's limit for requests: the meaning of two sysctls together, and that each
  * wait ends well before the kernel would abort the mount.
  */
 #include "kernel_limit.h"
@@ -18,7 +18,7 @@ static void two_sysctls(void **state)
 		{20, 30, 20},
 		{30, 20, 20},
 		{20, 20, 20},
-		/* The kernel rounds up to what it checks at. */
+		/* The kernel's limit is 15 s at least, the period of its checks. */
 		{1, 0, 15},
 		{0, 1, 15},
 		{14, 0, 15},

@@ -72,7 +72,7 @@ static void first_write_proves_the_connection(void **state)
 
 	(void)state;
 	assert_true(lease_answered(&lease, START + 200 * MS, START + 900 * MS));
-	/* From before connect(), neither from the sending nor from the answer. */
+	/* It counts from before connect(), and not from the sending or the answer. */
 	expect_deadline(&lease, START + GRANT);
 	assert_int_equal(lease_left(&lease, START), GRANT);
 }
@@ -148,8 +148,8 @@ static void steps_are_spaced_from_answer_to_sending(void **state)
 		       (long long)rows[i].after_us);
 }
 
-/* What a stalled link does: heartbeats sent at the right distance, answered all at
- * once. Only the first of them says anything new. */
+/* A stalled link: heartbeats that were sent at the right distance are answered all at once. Only
+ * the first answer proves anything new. */
 static void piled_up_answers_are_one_step(void **state)
 {
 	struct lease lease = connected(START);
@@ -228,7 +228,7 @@ static void evidence_never_takes_back(void **state)
 	for (int i = 0; i < 3; i++)
 		lease_answered(&lease, late + 2 * i * S, late + 2 * i * S);
 	expect_deadline(&lease, late + GRANT);
-	/* A connect() begun long ago that comes through only now. */
+	/* A connection that was begun long ago, and is accepted only now. */
 	lease_connected(&lease, T, late - 5 * S);
 	assert_false(lease_answered(&lease, late + 4 * S + 1, late + 4 * S + 2));
 	expect_deadline(&lease, late + GRANT);
@@ -319,7 +319,7 @@ static void expect_an_eighth(int64_t lead_us)
 	assert_false(lease_fresh(&lease, deadline + 3600 * S));
 }
 
-/* Before the lead: a holder that is stopped in a moment is no holder. */
+/* An eighth of T must be left before the lead: in the lead, a new holder would be stopped. */
 static void fresh_is_an_eighth(void **state)
 {
 	(void)state;
@@ -329,7 +329,7 @@ static void fresh_is_an_eighth(void **state)
 }
 
 /* A short T, where T/8 = 0.625 s is less than the next step takes: w and 50 ms for its
- * answer. A lock granted on less would be lost before it. */
+ * answer. A lock that is granted on less would be lost before that step. */
 static void fresh_lasts_until_the_next_step(void **state)
 {
 	const int64_t deadline = START + 4690 * MS;
@@ -399,7 +399,7 @@ static void which_timeouts_are_possible(void **state)
 		{15 * S, 7 * S, 0, true},
 		{15 * S, 8 * S, 0, false},
 		{3600 * S, 2 * S, 0, true},
-		/* Those who lose their lock are stopped before the deadline. */
+		/* With a lead: losers are stopped before the deadline. */
 		{15 * S, 2 * S, 2500 * MS, true},
 		{7731 * MS, 2 * S, 2500 * MS, false},
 		{7732 * MS, 2 * S, 2500 * MS, true},
@@ -457,7 +457,7 @@ static void twelve_seconds_of_silence(void **state)
 	}
 }
 
-/* Connected and proved at START, and in doubt since then. */
+/* Connected and proved at START, and in doubt since `doubt_us`. */
 static struct lease doubted(int64_t doubt_us)
 {
 	struct lease lease = connected(START);
@@ -478,7 +478,7 @@ static void a_doubt_lasts_for_two_seconds(void **state)
 	expect_deadline(&lease, since + 2 * S);
 	assert_true(lease_doubted(&lease, since + 2 * S - 1));
 	assert_false(lease_doubted(&lease, since + 2 * S));
-	/* Another reason for it does not make it longer. */
+	/* Another reason for doubt does not make it longer. */
 	lease_doubt(&lease, since + S);
 	expect_deadline(&lease, since + 2 * S);
 	lease_doubt(&lease, since + 3 * S);
@@ -502,7 +502,7 @@ static void an_older_write_does_not_end_a_doubt(void **state)
 	(void)state;
 	assert_false(lease_answered(&lease, since - 1, since + 1));
 	assert_false(lease_answered(&lease, since, since + 2));
-	/* Sent after it, and on the connection of before: no more than a first step. */
+	/* Sent after the doubt, but on the older connection: only a first step. */
 	assert_false(lease_answered(&lease, since + 1, since + 3));
 	assert_true(lease_doubted(&lease, since + 3));
 	expect_deadline(&lease, since + 2 * S);
@@ -517,7 +517,7 @@ static void an_older_connection_does_not_end_a_doubt(void **state)
 	lease_connected(&lease, T, since);
 	assert_false(lease_answered(&lease, since + 1, since + 2));
 	assert_true(lease_doubted(&lease, since + 2));
-	/* One that was accepted before, and is not proved yet. */
+	/* A connection that was accepted before the doubt, and is not proved yet. */
 	lease = doubted(since);
 	lease_connected(&lease, T, since + 1);
 	lease_doubt(&lease, since + 2);
@@ -548,12 +548,12 @@ static void older_steps_do_not_count_after_a_doubt(void **state)
 	for (int i = 0; i < 3; i++)
 		lease_answered(&lease, START + 2 * i * S, START + 2 * i * S);
 	lease_doubt(&lease, since);
-	/* Nor does one that was under way. */
+	/* A write that was under way does not count, either. */
 	assert_false(lease_answered(&lease, since - 1, since + 1));
 	for (int i = 1; i < 3; i++)
 		assert_false(lease_answered(&lease, since + 2 * i * S, since + 2 * i * S));
 	assert_int_equal(lease_left(&lease, since + 4 * S), 0);
-	/* Three of after it do. */
+	/* Three steps from after the doubt count. */
 	assert_true(lease_answered(&lease, since + 6 * S, since + 6 * S));
 	expect_deadline(&lease, since + 2 * S + GRANT);
 }
@@ -566,7 +566,7 @@ static void a_doubt_without_a_lease(void **state)
 	lease_doubt(&lease, START + 5);
 	assert_false(lease_doubted(&lease, START + 5));
 	expect_nothing(&lease);
-	/* The next session may have been begun before it, too. */
+	/* The next session may have been begun before the doubt, too. */
 	lease_again(&lease);
 	lease_connected(&lease, T, START + 4);
 	assert_false(lease_answered(&lease, START + 6, START + 7));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kept place of an interrupted open: gone when its time is up, at once when its
- * process is gone, and never later than was said first. A lock that is kept after it was
- * given back: gone at its time.
+ * The kept place of an interrupted open is dropped when its time is up, at once when its process is
+ * gone, and never later than was set first. A lock that is kept after it was given back is dropped
+ * at its time.
  */
 #include "linger.h"
 
@@ -69,7 +69,7 @@ static void two_seconds(void **state)
 	assert_int_equal(dropped_count, 1);
 }
 
-/* Everybody waits for the head of the queue. */
+/* All others wait for the head of the queue, so it is kept for a shorter time. */
 static void shorter_at_the_head(void **state)
 {
 	struct linger *linger = *state;
@@ -112,7 +112,7 @@ static void taken_up_again(void **state)
 	assert_int_equal(linger_wait(linger), INT64_MAX);
 	pass(linger, 10000000);
 	assert_int_equal(dropped_count, 0);
-	/* And interrupted again. */
+	/* The open is interrupted again. */
 	assert_true(linger_begin(linger, &b, getpid()));
 	assert_int_equal(linger_wait(linger), 2000000);
 	linger_end(linger, &b);
@@ -178,14 +178,14 @@ static void gone_with_its_process(void **state)
 	assert_int_equal(living.state, LINGERS_BEHIND);
 	assert_int_equal(poll(&pollfd, 1, 0), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	/* It cannot be watched any more. */
+	/* A process that is gone cannot be watched. */
 	assert_false(linger_begin(linger, &dying, child));
 	assert_false(linger_begin(linger, &dying, 0));
 	assert_int_equal(dying.state, NOT_LINGERING);
 	linger_end(linger, &living);
 }
 
-/* Whatever else lingers. */
+/* A lock is kept until its time, whatever else lingers. */
 static void kept_until_its_time(void **state)
 {
 	struct linger *linger = *state;
@@ -210,8 +210,8 @@ static void kept_until_its_time(void **state)
 	assert_int_equal(dropped_count, 2);
 }
 
-/* A process that was forked off has the descriptor, too, until it has closed it: the
- * epoll goes on with what is closed here, and the place may be gone. */
+/* A forked process has the descriptor, too, until it closes it: the epoll still watches a
+ * descriptor that is closed here, and whose place may be gone. */
 static void gone_though_a_copy_is_open(void **state)
 {
 	struct linger *linger = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log: so many lines and no more, what was dropped is told, warnings and errors
- * have room of their own, nobody waits for a reader, and one message is one line.
+ * The log: the number of lines is limited, dropped lines are reported, warnings and errors have
+ * their own room, no call waits for a reader, and one message is one line.
  */
 #include "log.h"
 
@@ -23,7 +23,7 @@ static time_t now_s;
 static int reader, saved_stderr;
 static char text[256 * 1024];
 
-/* In place of libc's: only the log's clock stands still. */
+/* In place of libc's function: only the log's clock stands still. */
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
 	if (id != CLOCK_MONOTONIC_COARSE)
@@ -58,7 +58,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* What was written since, and how many lines. */
+/* Reads into `text` what was written since the last call. Returns the number of lines. */
 static unsigned lines(void)
 {
 	unsigned count = 0;
@@ -92,14 +92,14 @@ static void a_burst_is_cut(void **state)
 	log_line(LC_NOTICE, "again");
 	assert_int_equal(lines(), 2);
 	assert_string_equal(text, "zklockfs: 1003 lines were not written\nzklockfs: again\n");
-	/* That is said once. */
+	/* Dropped lines are reported once. */
 	now_s += LOG_WINDOW_S;
 	log_line(LC_NOTICE, "later");
 	assert_int_equal(lines(), 1);
 	assert_string_equal(text, "zklockfs: later\n");
 }
 
-/* What users cause at will hides no warning, and warnings hide no error. */
+/* Lines that users can cause at will hide no warning, and warnings hide no error. */
 static void each_level_has_its_own_room(void **state)
 {
 	(void)state;
@@ -135,7 +135,7 @@ static void what_is_not_wanted_takes_no_room(void **state)
 	assert_int_equal(lines(), 1);
 }
 
-/* The line it cannot take is dropped and told of; no call waits. */
+/* A line that the full pipe cannot take is dropped, and reported later; no call waits. */
 static void a_full_pipe_is_not_waited_for(void **state)
 {
 	static const char much[4096];
@@ -159,11 +159,12 @@ static void a_full_pipe_is_not_waited_for(void **state)
 	assert_string_equal(text, "zklockfs: 10 lines were not written\nzklockfs: again\n");
 	close(reader);
 	reader = -1;
-	signal(SIGPIPE, SIG_DFL); /* it would kill */
+	signal(SIGPIPE, SIG_DFL); /* SIGPIPE would kill */
 	log_line(LC_WARNING, "nobody reads");
 }
 
-/* Nor is a child that waits: what it has not written when a second is over is given up. */
+/* The log's child waits for the pipe, and nobody for the child: after a second its lines are given
+ * up. */
 static void the_child_waits_alone(void **state)
 {
 	static const char much[4096];
@@ -209,7 +210,7 @@ static void one_message_is_one_line(void **state)
 	assert_in_range(strlen(text), 2000, 2100);
 }
 
-/* Also where the journal reads stderr, and wants a priority in front. */
+/* Each line does, also where the journal reads stderr, and wants a priority in front. */
 static void each_line_names_the_mount(void **state)
 {
 	char stream[64];
@@ -233,7 +234,7 @@ static void each_line_names_the_mount(void **state)
 	assert_int_equal(lines(), 2);
 	assert_string_equal(text, "<4>/mnt/locks: a line\n<3>/mnt/locks: another\n");
 
-	setenv("JOURNAL_STREAM", "1:1", 1); /* another's, inherited */
+	setenv("JOURNAL_STREAM", "1:1", 1); /* inherited, of another stderr */
 	log_about(NULL);
 	log_line(LC_WARNING, "a line");
 	assert_int_equal(lines(), 1);

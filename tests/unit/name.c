@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: our entries both ways, other clients' entries, and what a lock may be
- * called.
+ * Names: our entries both ways, other clients' entries, and the names that a lock may have.
  */
 #include "name.h"
 
@@ -38,7 +37,7 @@ static void our_prefix(void **state)
 		{"a-b_c", 0, LC_EXCLUSIVE, "_c_" UUID "-a-b_c.0-lock-"},
 		{"fifteen-bytes-x", INT32_MAX, LC_SHARED,
 	         "_c_" UUID "-fifteen-bytes-x.2147483647-rlock-"},
-		/* Never longer than what entry bytes are reckoned with. */
+		/* Never longer than the name that limits on entry bytes assume. */
 		{"sixteen-bytes-xy", 1, LC_EXCLUSIVE, "_c_" UUID "-sixteen-bytes-x.1-lock-"},
 	};
 	char prefix[NAME_PREFIX_MAX];
@@ -48,7 +47,7 @@ static void our_prefix(void **state)
 		name_format(prefix, SESSION, TAKER, rows[i].host, rows[i].pid, rows[i].mode);
 		assert_string_equal(prefix, rows[i].prefix);
 	}
-	/* The longest there is fills the buffer, and 10,000 of them fit. */
+	/* The longest prefix fills the buffer; a whole name is short enough for 10,000 waiters. */
 	name_format(prefix, 0, UINT64_MAX, "fifteen-bytes-x", INT32_MAX, LC_SHARED);
 	assert_int_equal(strlen(prefix), NAME_PREFIX_MAX - 1);
 	assert_true(strlen(prefix) + 10 <= 90);
@@ -102,7 +101,7 @@ static void foreign_entries(void **state)
 		/* the recipes in Java and in C */
 		{"x-72057594037927936-0000000013", LC_EXCLUSIVE, 13},
 		{"x-100000000000000-0000000014", LC_EXCLUSIVE, 14},
-		/* anybody */
+		/* any client */
 		{"0000000000", LC_EXCLUSIVE, 0},
 		{"lock-0000000015", LC_EXCLUSIVE, 15},
 		{"x-rlock-0000000016", LC_SHARED, 16},
@@ -130,7 +129,7 @@ static void foreign_entries(void **state)
 	}
 }
 
-/* Almost a mount's: waited for like any other, but nothing is believed. */
+/* Almost a mount's name: takers wait for the entry, but nothing in its name is believed. */
 static void not_quite_ours(void **state)
 {
 	static const char *const names[] = {
@@ -172,7 +171,7 @@ static void not_quite_ours(void **state)
 	}
 }
 
-/* Whoever may write below the lock may forge the shape; the host goes into file
+/* A client that may write below the lock may forge the shape of a name. The host goes into file
  * names and into `holder`, where a blank would begin another field. */
 static void forged_hosts(void **state)
 {
@@ -240,7 +239,7 @@ static void numbers(void **state)
 		{"lock-2147483647", INT32_MAX},
 		/* 11 digits: the last ten are the number, whatever stands before. */
 		{"lock-10000000001", 1},
-		/* A wrapped counter: the sign of its own, with and without a prefix's '-'. */
+		/* A wrapped counter: a sign, with or without the prefix's own '-' before it. */
 		{"lock--2147483648", INT32_MIN},
 		{"lock-2147483648", INT32_MIN},
 		{"-2147483648", INT32_MIN},

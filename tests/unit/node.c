@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inode numbers: one per name while anybody knows it, and none that is forgotten
- * too early or never.
+ * Inode numbers: one for each name while the name is known; no number is forgotten too early, or
+ * kept for ever.
  */
 #include "node.h"
 
@@ -129,7 +129,7 @@ static void lookups_keep_a_node(void **state)
 	assert_null(node_by_ino(nodes, ino));
 }
 
-/* A file that is open outlives what the kernel remembers. */
+/* An open file keeps its node when the kernel has forgotten it. */
 static void an_open_file_keeps_a_forgotten_node(void **state)
 {
 	struct nodes *nodes = *state;
@@ -155,14 +155,14 @@ static void a_child_keeps_its_parents(void **state)
 	node_unref(nodes, b);
 	for (size_t i = 0; i < 3; i++)
 		assert_non_null(node_by_ino(nodes, inos[i]));
-	/* The last one takes all with it that only it needed. */
+	/* With the last child go the parents that only it needed. */
 	node_unref(nodes, door);
 	for (size_t i = 0; i < 3; i++)
 		assert_null(node_by_ino(nodes, inos[i]));
 	assert_non_null(node_by_ino(nodes, 1));
 }
 
-/* Those that were read last, with what they stand in, whatever the kernel forgets. */
+/* The locks that were read last are kept, with the locks above, whatever the kernel forgets. */
 static void locks_are_kept(void **state)
 {
 	struct nodes *nodes = *state;
@@ -191,7 +191,7 @@ static void locks_are_kept(void **state)
 	node_uncache(nodes, build);
 	assert_null(node_by_ino(nodes, ino));
 	assert_null(node_child(nodes, nodes_root(nodes), "team"));
-	/* What has lost its name is not. */
+	/* A lock that has lost its name is not kept. */
 	node_unname(nodes, lock);
 	node_uncache(nodes, lock);
 	lock = node_get(nodes, nodes_root(nodes), "gone", NODE_LOCK);
@@ -202,8 +202,8 @@ static void locks_are_kept(void **state)
 	assert_null(node_by_ino(nodes, ino));
 }
 
-/* Names that can be made up without end: no more than so many, whatever the kernel remembers,
- * and neither what is open nor what every lock has. */
+/* Names that can be made up without end: the oldest are dropped, whatever the kernel remembers, but
+ * not open files, nor the files that every lock has. */
 static void names_that_pass(void **state)
 {
 	struct nodes *nodes = *state;
@@ -250,7 +250,7 @@ static void names_that_pass(void **state)
 	node_looked_up(nodes, door);
 	node_unref(nodes, door);
 	assert_null(node_child(nodes, build, "lock@30s"));
-	/* Closed, and forgotten by the kernel. */
+	/* Until the file is closed, and forgotten by the kernel. */
 	first = open->ino;
 	node_unref(nodes, open);
 	node_forget(nodes, open, 1);
@@ -272,7 +272,7 @@ static struct snapshot *snapshot_of(size_t count)
 	return snapshot;
 }
 
-/* All that was listed, up to so many entries, and the last listing in any case. */
+/* Listings are kept up to a number of entries, and the last listing is kept in any case. */
 static void what_is_remembered_of_queues(void **state)
 {
 	struct nodes *nodes = *state;
@@ -299,7 +299,7 @@ static void what_is_remembered_of_queues(void **state)
 	assert_non_null(queues[1]->snapshot);
 }
 
-/* Torn down with everything still known: a leak would be seen by the sanitizer. */
+/* All nodes are freed while they are still known: a sanitizer would see a leak. */
 static void destroyed_with_all_known(void **state)
 {
 	struct nodes *nodes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line as people, mount(8), fstab and systemd write it: what comes out,
+ * The command line as people, mount(8), fstab and systemd write it: the resulting options,
  * and for each refusal the status and one line on stderr.
  */
 #include "options.h"
@@ -81,7 +81,7 @@ static void parse(struct run *run, const char *const *args)
 		assert_string_equal((run)->out, ""); \
 	} while (0)
 
-/* What libfuse is told, as libfuse reads it. */
+/* The options for libfuse, as libfuse reads them. */
 struct told {
 	char *fsname, *subtype, *context;
 	int default_permissions, nosuid, nodev, noexec, allow_other, ro, noatime;
@@ -260,7 +260,7 @@ static void the_last_of_two_counts(void **state)
 	options_free(&run.options);
 }
 
-/* As mount(8) calls its helper: the options last, fstab's among them. */
+/* As mount(8) calls its helper: the options come last, with those of fstab. */
 static void options_of_userspace(void **state)
 {
 	static const char *const lists[] = {
@@ -299,7 +299,7 @@ static void options_of_userspace(void **state)
 
 		ACCEPT(&run, "zk1/locks", "/", "-o", lists[i]);
 		what = told(&run.options);
-		/* dev, suid and exec are not to be had. */
+		/* dev, suid and exec have no effect. */
 		expect_always(&what);
 		assert_int_equal(what.ro, 0);
 		told_free(&what);
@@ -339,7 +339,7 @@ static void servers_and_roots(void **state)
 		assert_string_equal(run.options.servers, rows[i].servers);
 		assert_string_equal(run.options.root, rows[i].root);
 		assert_int_equal(run.options.make_root, rows[i].make_root);
-		/* Shown by mount and df; commas would begin another option of libfuse. */
+		/* mount and df show the source; its commas must not begin another option. */
 		what = told(&run.options);
 		expect_always(&what);
 		assert_string_equal(what.fsname, rows[i].source);
@@ -388,7 +388,7 @@ static void mount_points_are_absolute(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
-/* The line says who speaks, once, and has an end. */
+/* The line names the program, once, and ends with a newline. */
 static void expect_refused(const struct run *run, int status, const char *word, const char *what)
 {
 	size_t len = strlen(run->err);
@@ -401,7 +401,7 @@ static void expect_refused(const struct run *run, int status, const char *word, 
 	expect(strncmp(run->err, "zklockfs: ", 10) == 0 || strncmp(run->err, "fuse: ", 6) == 0,
 	       "%s: '%s'", what, run->err);
 	expect(!strstr(run->err + 1, "zklockfs: "), "%s: named twice: '%s'", what, run->err);
-	/* Whoever used it wrongly is told where to read on. */
+	/* For wrong usage, the line says where to read more. */
 	expect(!!strstr(run->err, "zklockfs --help") == (status == 1 && run->err[0] == 'z'),
 	       "%s: '%s'", what, run->err);
 }
@@ -527,7 +527,7 @@ static void bad_durations(void **state)
 
 		for (size_t k = 0; k < LENGTH(values); k++) {
 			if (i >= 3 && values[k][0] == '0')
-				continue; /* not at all is fine for these */
+				continue; /* 0 is allowed for these */
 			snprintf(option, sizeof(option), "%s=%s", names[i], values[k]);
 			PARSE(&run, "-o", option, "zk1", "/");
 			expect_refused(&run, 1, option, option);
@@ -583,7 +583,7 @@ static void what_cannot_be_mounted(void **state)
 	}
 }
 
-/* Nothing of what was asked for can be wrong enough to hide the help. */
+/* The help is printed, whatever else is wrong on the command line. */
 static void help_and_version(void **state)
 {
 	static const char *const words[] = {

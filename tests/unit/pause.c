@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What gives a pause away: values that jump, counters of a rate that nobody told, a page of a
- * hypervisor; and what must not be taken for one.
+ * Signs of a pause: values that jump, counters whose rate must be learnt, a page of a hypervisor;
+ * and changes that must not be taken for a pause.
  */
 #include "pause.h"
 
@@ -97,7 +97,7 @@ static void another_clock(void **state)
 	now.value += 301 * MS;
 	assert_true(pauses_look(&pauses));
 	assert_false(pauses_look(&pauses));
-	/* Several, each too short to be noticed by itself. */
+	/* Several jumps, each too small to be noticed by itself. */
 	now.value += 200 * MS;
 	assert_false(pauses_look(&pauses));
 	pass(500 * MS, 1);
@@ -133,7 +133,7 @@ static void a_counter(void **state)
 		}
 		now.value += (int64_t)(110 * MS * rates[i]);
 		expect(pauses_look(&pauses), "rate %f: a pause of 110 ms", rates[i]);
-		/* It is learnt anew, and tells again. */
+		/* The rate is learnt anew, and the next pause is noticed. */
 		learn(&pauses, rates[i]);
 		now.value += (int64_t)(15 * SECOND * rates[i]);
 		expect(pauses_look(&pauses), "rate %f: a second one", rates[i]);
@@ -230,7 +230,7 @@ static void hypervisors_marker(void **state)
 	mapped[0x0c] += 2;
 	mapped[0x68]++; /* nothing yet: the flag is not set */
 	assert_false(pauses_look(&pauses));
-	mapped[0x0c]++; /* it is being changed */
+	mapped[0x0c]++; /* the page is being changed */
 	mapped[0x10]++;
 	assert_false(pauses_look(&pauses));
 	mapped[0x0c]++;
@@ -304,7 +304,7 @@ static void which_processors_count(void **state)
 	assert_false(pause_tsc(&source, path));
 }
 
-/* This machine's own, whatever its rate. */
+/* The counter of this machine, whatever its rate. */
 static void the_processors_counter(void **state)
 {
 	struct pauses pauses = {.timer = -1, .count = 1};

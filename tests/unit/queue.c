@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From child names to the order of a queue and to who waits for whom.
+ * From child names to the order of a queue, and to the entry that each entry waits for.
  */
 #include "queue.h"
 
@@ -65,7 +65,7 @@ static void ordered_by_number_only(void **state)
 	queue_finish(&queue);
 }
 
-/* E and S stand for an exclusive and a shared entry; whom each waits for. */
+/* E and S: an exclusive and a shared entry; `blockers`: the entry that each one waits for. */
 static void blockers(void **state)
 {
 	static const struct {
@@ -80,12 +80,12 @@ static void blockers(void **state)
 		{"SS", {-1, -1}},
 		{"EEEE", {-1, 0, 1, 2}},
 		{"SSSS", {-1, -1, -1, -1}},
-		/* A writer waits for the last reader; readers behind it for the writer, */
+		/* A writer waits for the last reader; readers behind it wait for the writer. */
 		{"SSESS", {-1, -1, 1, 2, 2}},
-		/* the nearest one, not the first; */
+		/* An entry waits for the nearest one, not for the first. */
 		{"ESESE", {-1, 0, 1, 2, 3}},
 		{"EESS", {-1, 0, 1, 1}},
-		/* readers never for a writer that came later. */
+		/* Readers never wait for a writer that came later. */
 		{"SSSE", {-1, -1, -1, 2}},
 		{"ESSSESSS", {-1, 0, 0, 0, 3, 4, 4, 4}},
 	};
@@ -97,7 +97,7 @@ static void blockers(void **state)
 		char text[8][32];
 		struct queue queue;
 
-		/* From the back, so that the order is the queue's own. */
+		/* The names come in reverse, so the queue has to sort them. */
 		for (size_t k = 0; k < count; k++) {
 			bool shared = rows[i].queue[k] == 'S';
 
@@ -143,7 +143,7 @@ static void the_zone(void **state)
 		{"x--2147483648", true},
 		{"x-2147483648", true},
 		{"x--1000000000", true},
-		/* No entry, no zone. */
+		/* This is no entry. */
 		{"x-214748364", false},
 	};
 
@@ -171,7 +171,7 @@ static void negative_numbers_come_first(void **state)
 	queue_finish(&queue);
 }
 
-/* A counter that is stuck, or a vandal: all who look see the same order. */
+/* A stuck counter or a vandal makes equal numbers: all mounts see the same order. */
 static void equal_numbers_have_one_order(void **state)
 {
 	static const char *const names[] = {"d-2147483647", "b-2147483647", "a-2147483647",
@@ -206,7 +206,7 @@ static void ten_thousand(void **state)
 	(void)state;
 	assert_non_null(text);
 	assert_non_null(names);
-	/* 7919 is prime to 10,000: each number once, in no order. */
+	/* 7919 is prime to 10,000: each number comes once, in a mixed order. */
 	for (size_t i = 0; i < MANY; i++) {
 		size_t number = i * 7919 % MANY;
 
@@ -228,7 +228,7 @@ static void ten_thousand(void **state)
 	free(text);
 }
 
-/* The rule in its own words, slowly. */
+/* The rule, word by word, and slow. */
 static bool may_hold(const struct queue *queue, size_t i, unsigned slots)
 {
 	bool shared = queue->entries[i].name.mode == LC_SHARED;
@@ -246,7 +246,7 @@ static bool may_hold(const struct queue *queue, size_t i, unsigned slots)
 	return shared || before < slots;
 }
 
-/* All queues of up to six, of three kinds of entries, with up to four slots. */
+/* All queues of six entries, of three kinds, with up to four slots. */
 static void slots(void **state)
 {
 	static const char *const kinds[] = {OF_MOUNT "lock-", OF_MOUNT "rlock-", "other-"};
@@ -273,7 +273,7 @@ static void slots(void **state)
 				       "queue %d, %u slots, entry %zu", code, slots, i);
 				expect(queue_blocker(&queue, i) < (ssize_t)i, "queue %d, entry %zu",
 				       code, i);
-				/* The first that waits is the one to watch for. */
+				/* Behind an entry that waits, all wait. */
 				expect(!(waits && may), "queue %d, %u slots: %zu passes", code,
 				       slots, i);
 				waits |= !may;
@@ -284,7 +284,7 @@ static void slots(void **state)
 	assert_int_equal(queues, 729 * 4);
 }
 
-/* Behind an entry that fills no slot, all wait for that one. */
+/* All entries behind an entry that fills no slot wait for it. */
 static void behind_one_that_fills_no_slot(void **state)
 {
 	const char *const names[] = {OF_MOUNT "lock-0000000001", "other-0000000002",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What stands in the data of entries: written and read back, and read as vandals may have left it.
+ * The data of entries: written and read back, and read as vandals may have left it.
  */
 #include "record.h"
 
@@ -30,7 +30,7 @@ static const char *formatted(const struct record_entry *entry)
 	return data;
 }
 
-/* From memory of exactly that size, so that a sanitizer sees one byte too many. */
+/* Reads memory of exactly that size, so that a sanitizer sees a read beyond its end. */
 static struct lc_entry_info *read_entry(const void *data, size_t len)
 {
 	static struct lc_entry_info info;
@@ -108,7 +108,7 @@ static void entry_both_ways(void **state)
 	}
 }
 
-/* The longest of everything fits, and comes back whole. */
+/* The longest values fit, and come back whole. */
 static void longest_entry(void **state)
 {
 	static char reason[LC_REASON_MAX + 2];
@@ -179,7 +179,7 @@ static void entries_of_others(void **state)
 		/* the first of two counts */
 		{"uid: 7\nuid: 8\nreason: a\nreason: b\n", 7, -1, "", "a"},
 		{"uid: x\nuid: 8\n", -1, -1, "", ""},
-		/* an empty line ends it */
+		/* an empty line ends the record */
 		{"uid: 7\n\nreason: x\n", 7, -1, "", ""},
 		/* keys are whole, with a colon and one blank */
 		{"xuid: 7\n", -1, -1, "", ""},
@@ -251,7 +251,7 @@ static void binary_entries(void **state)
 	assert_int_equal(read_entry(big, sizeof(big))->uid, -1);
 }
 
-/* Cut at every byte: only what is whole is believed, nothing behind is read. */
+/* Data cut at every byte: a cut reason is shown as far as it goes, and nothing behind is read. */
 static void truncated_entries(void **state)
 {
 	const char *data = formatted(&full);
@@ -327,7 +327,7 @@ static void evicted(void **state)
 	}
 }
 
-/* A taker cannot mark itself, nor hide the mark, by what it writes. */
+/* A taker cannot mark itself by its command or reason. */
 static void nobody_forges_a_mark(void **state)
 {
 	struct record_entry entry = full;

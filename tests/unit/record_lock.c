@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What stands in the data of locks: written and read back, and read as vandals may have left it.
+ * The data of locks: written and read back, and read as vandals may have left it.
  */
 #include "record.h"
 
@@ -38,7 +38,7 @@ static void lock_text(void **state)
 	assert_int_equal(len, strlen(data));
 	assert_string_equal(data,
 	                    "zklockfs: 1\nuid: 1000\ngid: 100\nmode: 755\ndoor_mode: 644\n\n");
-	/* Only what belongs there is written. */
+	/* Only the bits that belong to each mode are written. */
 	attributes = (struct lc_attributes){
 		.uid = UINT32_MAX - 1,
 		.gid = UINT32_MAX - 1,
@@ -73,7 +73,7 @@ static void lock_both_ways(void **state)
 		assert_int_equal(out.gid, rows[i].gid);
 		assert_int_equal(out.mode, rows[i].mode);
 		assert_int_equal(out.door_mode, rows[i].door_mode);
-		/* What later versions add after the empty line does no harm. */
+		/* Text after the empty line is the value, and does no harm. */
 		memcpy(data + len, "uid: x\n", 7);
 		assert_true(read_lock(data, len + 7, &out));
 		assert_int_equal(out.uid, rows[i].uid);
@@ -133,7 +133,7 @@ static void truncated_locks(void **state)
 		expect(read_lock(data, n, &out) == (n > last), "%zu bytes", n);
 }
 
-/* ---- what else stands in a lock's data ---- */
+/* ---- other parts of a lock's data ---- */
 
 #define ATTRIBUTES "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n"
 
@@ -165,7 +165,7 @@ static void slots(void **state)
 		{MAGIC "slots: 5", 5},
 		{MAGIC ATTRIBUTES "slots: 1\n\n", 1},
 		{MAGIC ATTRIBUTES "slots: 10000\n\n", LC_SLOTS_MAX},
-		/* what is no number of slots is none: the lock excludes */
+		/* a bad number of slots counts as 1 */
 		{MAGIC ATTRIBUTES "slots: 10001\n\n", 1},
 		{MAGIC "slots: 0\n", 1},
 		{MAGIC "slots: -2\n", 1},
@@ -176,7 +176,7 @@ static void slots(void **state)
 		/* the first of two counts */
 		{MAGIC "slots: 3\nslots: 4\n", 3},
 		{MAGIC "slots: x\nslots: 4\n", 1},
-		/* the value is no head */
+		/* lines of the value do not count */
 		{MAGIC ATTRIBUTES "\nslots: 5\n", 1},
 		{"zklockfs: 2\nslots: 5\n", 1},
 	};
@@ -225,7 +225,7 @@ static void values(void **state)
 	}
 }
 
-/* From memory of exactly that size; as a string of static storage. */
+/* Rewrites data in memory of exactly that size. Returns a static string. */
 static const char *rewritten(const char *data, size_t data_len,
                              const struct lc_attributes *attributes, unsigned wanted_slots,
                              const char *value)
@@ -269,7 +269,7 @@ static void rewriting(void **state)
 		{MAGIC "future: 1\n" ATTRIBUTES "uids: 5\nslots:4\n more\n\nold", 2, "",
 	         WANTED "slots: 2\nfuture: 1\nuids: 5\nslots:4\n more\n\n"},
 		{MAGIC "future: 1", 1, "v", WANTED "future: 1\n\nv"},
-		/* twice, incomplete, no numbers: a mount's stand there once */
+		/* repeated and bad lines of a mount are replaced by one good line each */
 		{MAGIC "uid: x\nuid: 5\nslots: 2\nslots: 3\n", 1, "", WANTED "\n"},
 		/* what is in the value is no line */
 		{MAGIC ATTRIBUTES "\nfuture: 1\n", 1, "v", WANTED "\nv"},
@@ -294,7 +294,7 @@ static void rewriting(void **state)
 	}
 }
 
-/* Whose lock it is stays open, or as it is. */
+/* The owner and the modes stay as they are, or unknown. */
 static void rewriting_without_attributes(void **state)
 {
 	static const struct {

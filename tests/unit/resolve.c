@@ -52,7 +52,7 @@ static void numbers(void **state)
 	}
 }
 
-/* Not even a name, so that nobody is asked. */
+/* The name is not valid, so no name service is asked. */
 static void no_such_name(void **state)
 {
 	char *problem, *addresses;

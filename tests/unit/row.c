@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words that hold no blank, whatever is in them; a row that is full leaves out what does not
- * fit.
+ * Words become texts without blanks; a full row leaves out the words that do not fit.
  */
 #include "row.h"
 
@@ -41,7 +40,7 @@ static void words(void **state)
 		{"\xe2\x80\xaf", "\\342\\200\\257"},
 		{"\xe2\x81\x9f", "\\342\\201\\237"},
 		{"\xe3\x80\x80", "\\343\\200\\200"},
-		/* Characters beside these, and bytes that are none. */
+		/* Characters next to these, and bytes that are no characters. */
 		{"\xe2\x80\x8b", "\xe2\x80\x8b"},
 		{"\xc3\xa4", "\xc3\xa4"},
 		{"\xe2\x82\xac", "\xe2\x82\xac"},

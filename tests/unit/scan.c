@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.c - what is found of a process's descriptors, and that it costs no more where each of
- * them is dear to read.
+ * scan.c - the descriptors of a process that are found, and the cost where descriptors are dear to
+ * read.
  */
 #include "scan.h"
 
@@ -39,7 +39,7 @@ static bool note_file(void *ctx, const struct open_file *file)
 	return true;
 }
 
-/* A file on a mount like no other descriptor's. */
+/* A file on a mount where no other descriptor has a file. */
 static int open_file(struct search *ret_search)
 {
 	char path[] = "/dev/shm/zklockfs-scan-XXXXXX";

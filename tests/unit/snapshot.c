@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue as it was: the names of its files, and finding one again.
+ * The snapshot of a queue: the names of its files, and finding an entry by its name.
  */
 #include "snapshot.h"
 
@@ -174,8 +174,8 @@ static void finding_in_an_empty_queue(void **state)
 	snapshot_free(NULL);
 }
 
-/* Foreign clients make any node, with a number that stands there already. What
- * ls shows can be looked up all the same. */
+/* Other clients can make a node with a number that is there already. All names that ls shows can be
+ * looked up all the same. */
 static void finding_among_equal_numbers(void **state)
 {
 	static struct lc_entry twins[] = {
@@ -320,7 +320,7 @@ static void learn(struct snapshot *snapshot, const struct lc_entry *entry, int64
 	snapshot_learn(snapshot, &info);
 }
 
-/* As `ls -l` asks: few readings for all, and each entry in one of them only. */
+/* In order, as `ls -l` asks: few readings for all, and each entry in one of them only. */
 static void one_after_the_other(void **state)
 {
 	static struct lc_entry entries[MANY];
@@ -354,7 +354,7 @@ static void one_after_the_other(void **state)
 	snapshot_free(snapshot);
 }
 
-/* Here and there: nothing is read that nobody asks for. */
+/* Entries are asked for here and there: no other entries are read. */
 static void here_and_there(void **state)
 {
 	static struct lc_entry entries[MANY];
@@ -363,7 +363,7 @@ static void here_and_there(void **state)
 	(void)state;
 	for (int i = MANY - 1; i > 0; i -= 2)
 		assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[i])), 1);
-	/* Up to what is known already. */
+	/* Reading ahead ends before an entry that is known already. */
 	learn(snapshot, find(snapshot, &entries[107]), 7);
 	assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[100])), 1);
 	assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[101])), 2);
@@ -372,7 +372,7 @@ static void here_and_there(void **state)
 	snapshot_free(snapshot);
 }
 
-/* What was asked of an older snapshot. */
+/* Answers for entries of an older snapshot are not taken. */
 static void others_are_not_learnt(void **state)
 {
 	static struct lc_entry entries[MANY];

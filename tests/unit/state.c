@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What one engine hands to the next: every byte of it may be broken, or may have been written by
- * somebody who wants us to fall.
+ * The state that one engine hands to the next: every byte may be broken, or may have been written
+ * by an attacker.
  */
 #include "state.h"
 
@@ -14,7 +14,7 @@
 
 #define HALF UINT64_C(0x0123456789abcdef)
 #define NOW INT64_C(5000000000)
-#define HEAD 32        /* of the whole */
+#define HEAD 32        /* of the whole state */
 #define CHECKSUM 24    /*   in it */
 #define RECORD_HEAD 16 /* of each record: kind, length, of the fixed part, of the texts */
 
@@ -40,7 +40,7 @@ static struct state_record a_session(void)
 	return record;
 }
 
-/* Its node's name is for an exclusive one. */
+/* The name of its node is that of an exclusive entry. */
 static struct state_record a_taker(uint64_t id, uint8_t state, uint8_t entry)
 {
 	static char names[8][NAME_PREFIX_MAX + 10];
@@ -115,7 +115,7 @@ static void *whole_state(size_t *ret_len)
 	return state;
 }
 
-/* As whoever means harm would: what is said of itself is true. */
+/* Makes length and checksum right, as an attacker would. */
 static void seal(char *state, size_t len)
 {
 	uint64_t sum = UINT64_C(0xcbf29ce484222325), length = len, part;
@@ -183,7 +183,7 @@ static void every_byte_counts(void **unused)
 
 	(void)unused;
 	for (size_t shorter = 0; shorter < len; shorter++) {
-		char *copy = malloc(shorter + 1); /* whatever reads beyond is seen by valgrind */
+		char *copy = malloc(shorter + 1); /* valgrind sees reads beyond the end */
 
 		assert_non_null(copy);
 		memcpy(copy, state, shorter);
@@ -197,7 +197,7 @@ static void every_byte_counts(void **unused)
 	free(state);
 }
 
-/* Sealed again, each byte with each of some values: it is refused, or it can be read. */
+/* Each byte gets each of some values, and the state is sealed again: it is refused or accepted. */
 static void sealed_lies(void **unused)
 {
 	static const unsigned char values[] = {0, 1, 7, 8, 15, 16, 64, 127, 128, 254, 255};
@@ -240,16 +240,16 @@ static void of_another_version(void **unused)
 	char *state = whole_state(&len);
 
 	(void)unused;
-	put_u32(state + 8, 99); /* newer, and it says that we may */
+	put_u32(state + 8, 99); /* a newer version, which we may read */
 	seal(state, len);
 	assert_int_equal(state_check(state, len), 0);
-	put_u32(state + 12, STATE_VERSION + 1); /* or that we may not */
+	put_u32(state + 12, STATE_VERSION + 1); /* or may not read */
 	seal(state, len);
 	assert_int_equal(state_check(state, len), -ENOTSUP);
 	free(state);
 }
 
-/* A record with eight more bytes, 1s, at that place of it; `field`: which length they belong to. */
+/* A record gets eight more bytes of 1 at that place; `field`: the length that they belong to. */
 static char *insert_bytes(const char *state, size_t *len, size_t record, size_t at, int field)
 {
 	char *longer = malloc(*len + 8);
@@ -281,7 +281,7 @@ static void with_more_in_it(void **unused)
 	assert_string_equal(record.texts[0], "/locks");
 	free(longer);
 
-	/* A record of a kind that is not known, in front of the others. */
+	/* A record of an unknown kind, in front of the others. */
 	longer_len = len + 24;
 	longer = calloc(1, longer_len);
 	assert_non_null(longer);
@@ -304,7 +304,7 @@ static void with_less_in_it(void **unused)
 	uint32_t fixed_len = get_u32(state + HEAD + 8);
 
 	(void)unused;
-	/* The flags and the versions are the last of it; the text moves up. */
+	/* The flags and the versions are last in the fixed part; the text moves up. */
 	put_u32(state + HEAD + 8, fixed_len - 16);
 	memmove(state + HEAD + RECORD_HEAD + fixed_len - 16, state + HEAD + RECORD_HEAD + fixed_len,
 	        8);
@@ -317,7 +317,7 @@ static void with_less_in_it(void **unused)
 	free(state);
 }
 
-/* A version without the last text has written it: what stands behind is not that text. */
+/* A version without the last text has written the state: the bytes behind are not that text. */
 static void with_fewer_texts(void **unused)
 {
 	size_t len, offset = 0, at = HEAD;
@@ -337,7 +337,7 @@ static void with_fewer_texts(void **unused)
 	free(state);
 }
 
-/* ---- what it says ---- */
+/* ---- the contents ---- */
 
 /* Each changes one thing of a good session or taker. */
 #define SESSION(change)                                                            \
@@ -416,7 +416,7 @@ static void bad_takers(void **unused)
 	TAKER(WAITING, STATE_PRESENT, texts[1] = longest);
 	TAKER(WAITING, STATE_UNKNOWN, texts[1] = longest);
 	TAKER(WAITING, STATE_PRESENT,
-	      taker->flags = STATE_TAKER_SHARED); /* by its name it is not */
+	      taker->flags = STATE_TAKER_SHARED); /* its name is exclusive */
 	TAKER(WAITING, STATE_ABSENT, taker->state = 0);
 	TAKER(WAITING, STATE_ABSENT, taker->state = STATE_LEFT + 1);
 	TAKER(WAITING, STATE_ABSENT, taker->wait = STATE_MISSING + 1);
@@ -513,12 +513,12 @@ static void replacing(void **unused)
 	(void)unused;
 	records[2].fixed.taker.replaces = 9;
 	assert_int_equal(check_records(records, 4), 0);
-	records[3].fixed.taker.replaces = 9; /* one successor */
+	records[3].fixed.taker.replaces = 9; /* only one successor */
 	assert_int_equal(check_records(records, 4), -EPROTO);
-	records[3].fixed.taker.replaces = 3; /* of a shared holder */
+	records[3].fixed.taker.replaces = 3; /* only of a shared holder */
 	assert_int_equal(check_records(records, 4), -EPROTO);
 	records[3].fixed.taker.replaces = 0;
-	records[1].texts[0] = "another"; /* of the same lock */
+	records[1].texts[0] = "another"; /* only of the same lock */
 	assert_int_equal(check_records(records, 4), -EPROTO);
 	records[1].texts[0] = records[2].texts[0];
 	records[1].fixed.taker.state = STATE_LOST;

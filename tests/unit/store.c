@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What one process records another one finds: all of a commit, or nothing of it.
+ * Another process finds the records of one process: all of a commit, or nothing of it.
  */
 #include "store.h"
 
@@ -76,7 +76,7 @@ static void answer(struct store *store, unsigned tag, const char *a, const char 
 	assert_int_equal(store_answer(store, tag, iov, 2), 0);
 }
 
-/* As its successor finds it. */
+/* A copy of the store, as a successor finds it. */
 static struct store *read_copy(const struct store *store)
 {
 	const char *why = NULL;
@@ -96,7 +96,7 @@ static struct store *reopen(struct store *store)
 	return store;
 }
 
-/* What stands there for whoever opens it. */
+/* The records and answers that a process finds when it opens the store. */
 static void expect_committed(const struct store *store, unsigned kind, const char *records,
                              const char *expected_answers)
 {
@@ -150,7 +150,7 @@ static void records_are_there_from_the_commit_on(void **state)
 	store_close(store);
 }
 
-/* Keys that differ in one byte, in some, in all; and those of many records. */
+/* Keys that differ in one byte, in some or in all bytes; and keys of many records. */
 static void records_come_by_their_keys(void **state)
 {
 	const uint64_t high = UINT64_C(1) << 63;
@@ -308,7 +308,7 @@ static void a_long_answer(void **state)
 
 /* ---- requests ---- */
 
-/* As the kernel fills it: its length is its first bytes. */
+/* A request as the kernel writes it: its first bytes are its length. */
 static void *fill_request(struct store *store, uint32_t len, char c)
 {
 	unsigned char *room = store_request_room(store, 132 * 1024);
@@ -349,15 +349,15 @@ static void requests_are_kept_until_the_commit(void **state)
 	read_request(store, 100, 'b');
 	store = reopen(store);
 	assert_string_equal(requests(store), "41a 100b");
-	/* Behind those that are there. */
+	/* New requests come behind those that are there. */
 	read_request(store, 60, 'c');
-	fill_request(store, 50, 'd'); /* its reader did not come back */
+	fill_request(store, 50, 'd'); /* its reader died before it was added */
 	store = reopen(store);
 	assert_string_equal(requests(store), "41a 100b 60c 50d");
 	(void)store_request_room(store, 4096); /* nothing came */
 	store = reopen(store);
 	assert_string_equal(requests(store), "41a 100b 60c 50d");
-	/* Done with, though nothing else has changed. */
+	/* The commit ends the requests, though nothing else has changed. */
 	assert_int_equal(store_commit(store), 0);
 	assert_string_equal(requests(store), "");
 	store = reopen(store);
@@ -368,8 +368,8 @@ static void requests_are_kept_until_the_commit(void **state)
 	store_close(store);
 }
 
-/* In the room of a longer request, a process may have written what looks like one more request
- * behind a short one, after the commit of that number. */
+/* The bytes of a longer request may look like one more request behind a short one, after the commit
+ * of that number. */
 static void forge_request(struct store *store, uint32_t behind, uint64_t commit)
 {
 	unsigned char *room = store_request_room(store, 4096);
@@ -393,7 +393,7 @@ static void bytes_of_an_older_request_are_no_request(void **state)
 	store_close(store);
 
 	store = create();
-	forge_request(store, 48, 0); /* as if the process had been killed while it forgot it */
+	forge_request(store, 48, 0); /* as if the process was killed while it forgot the request */
 	store = reopen(store);
 	read_request(store, 48, 'b');
 	store = reopen(store);
@@ -451,7 +451,7 @@ static unsigned below(unsigned most)
 	return (unsigned)(state >> 33) % most;
 }
 
-/* Of many records some change meanwhile, come or go. */
+/* While many records are moved, some of them change, come or go. */
 static void what_is_moved_is_the_same(void **state)
 {
 	enum { RECORDS = 30000, LEN = 500, COMMITS = 600 };
@@ -614,14 +614,14 @@ static void what_is_no_store_is_refused(void **state)
 
 	(void)state;
 	refused(null, "there is no state");
-	refused(empty, "there is no state"); /* one might cut it off later */
+	refused(empty, "there is no state"); /* it might be cut off later */
 	assert_int_equal(fcntl(empty, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
 	refused(empty, "the state has another size");
 	close(empty);
 	close(null);
 }
 
-/* Where in the memory the halves begin: behind head and requests. */
+/* Where the halves begin in the memory: behind head and requests. */
 #define HALF_AT (4096 + STORE_REQUESTS_BYTES)
 
 static void whatever_is_damaged_is_refused(void **state)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process that records what it does is stopped at each instruction, or killed at any moment:
- * what is there then is one of the two neighbouring commits, whole, with its answers and with
- * the requests that were read since.
+ * A process that writes a store is stopped at each instruction, or killed at any moment: the store
+ * then shows one of the two neighbouring commits, whole, with its answers and with the requests
+ * that were read since.
  *
- * What a turn does follows from its number alone, so that the state after it is known, too.
+ * The changes of a turn follow from its number alone, so that the state after it is known, too.
  */
 #include "store.h"
 
@@ -22,11 +22,11 @@
 
 #define KEYS_MAX 3000
 #define LEN_MAX 2000
-/* Which turn a state is of. */
+/* The record with the number of the turn. */
 #define KIND_TURN 2
 #define KIND_THING 1
 
-/* How a test's turns are. */
+/* The size of a test's turns. */
 struct play {
 	unsigned keys, changes, len;
 	unsigned long_answers; /* in turns up to this one: they fill the half */
@@ -106,7 +106,7 @@ static void read_requests(struct store *store, unsigned turn, unsigned read)
 		uint32_t len = fill_request(bytes, turn, read);
 		_Atomic uint32_t *room = store_request_room(store, sizeof(bytes));
 
-		/* At once for this process, as the kernel does it. */
+		/* The length comes last: for this process, the kernel writes it all at once. */
 		memcpy(room + 1, bytes + sizeof(len), len - sizeof(len));
 		atomic_store(room, len);
 		store_request_add(store, len);
@@ -155,9 +155,9 @@ static void take_turns(struct store *store, unsigned from, unsigned to)
 	}
 }
 
-/* ---- what is there then ---- */
+/* ---- the contents of a store ---- */
 
-/* When each thing was last changed, as of a turn. */
+/* The last turn that changed each thing, up to `turn`. */
 static struct {
 	unsigned turn, changed[KEYS_MAX];
 } known;
@@ -215,7 +215,7 @@ static void expect_answers(const struct store *store, unsigned turn)
 	assert_false(store_next_answer(store, &at, &tag, &read, &len));
 }
 
-/* Of the turn that was not committed; their number. */
+/* Checks the requests of the turn that was not committed. Returns their number. */
 static unsigned expect_requests(const struct store *store, unsigned turn)
 {
 	static unsigned char bytes[4096];
@@ -239,7 +239,7 @@ static unsigned turn_of(const struct store *store)
 	return turn;
 }
 
-/* Returns its turn. The process that wrote it does nothing meanwhile. */
+/* Checks a store and returns its turn. The process that writes it stands still meanwhile. */
 static unsigned expect_whole(const struct store *store)
 {
 	unsigned turn = turn_of(store), begun = told->begun, finished = told->finished;
@@ -249,7 +249,7 @@ static unsigned expect_whole(const struct store *store)
 	expect_things(store, turn);
 	expect_answers(store, turn);
 	count = expect_requests(store, turn + 1);
-	if (turn != finished) /* committed, and did not come to say so */
+	if (turn != finished) /* committed, but not told yet */
 		expect(count == 0, "turn %u: %u requests", turn, count);
 	else if (begun != finished) /* was about to commit them */
 		expect(count == count_requests(begun), "turn %u: %u requests", turn, count);
@@ -287,7 +287,7 @@ static pid_t start_traced(void (*run)(struct store *store), struct store *store)
 	return pid;
 }
 
-/* From one instruction to the next; whether there is one. */
+/* Goes on by one instruction. False: the process is done. */
 static bool step(pid_t pid)
 {
 	int status;
@@ -307,7 +307,7 @@ static void step_through(void (*run)(struct store *store), struct store *store)
 
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status))
-		skip(); /* it is not allowed here */
+		skip(); /* ptrace is not allowed here */
 	while (step(pid)) {
 		struct store *copy = copy_of(store_fd(store));
 
@@ -416,7 +416,7 @@ static unsigned kill_one(int fd, unsigned number)
 	return turn;
 }
 
-/* So much that it takes several commits to move it. */
+/* There is so much data that it takes several commits to move it. */
 static void at_any_moment(void **state)
 {
 	static const struct play many = {.keys = KEYS_MAX, .changes = 20, .len = LEN_MAX};

@@ -89,7 +89,7 @@ static void walks_all(void **state)
 	table_finish(&table);
 }
 
-/* It grows after each row that was walked: what was there at first is seen all the same. */
+/* The table grows after each row of the walk: all objects that were there at first are seen. */
 static void goes_on_in_a_table_that_grows(void **state)
 {
 	struct table table = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn.c - who may write now.
+ * turn.c - which requests may write now.
  */
 #include "turn.h"
 #include "unit.h"
@@ -56,7 +56,7 @@ static void users_take_turns(void **state)
 			ask(&turns, &of[user][i], (uid_t)user + 1, NOW);
 	assert_int_equal(turns.going, TURNS_OF_ALL);
 	assert_null(turns_next(&turns));
-	/* The first user is in front, once; then come those who have none yet. */
+	/* The first user is in front, once; then come the users who have none yet. */
 	for (int i = 0; i < TURNS_OF_USER; i++)
 		turn_end(&turns, &of[0][i]);
 	assert_ptr_equal(turns_next(&turns), &of[0][TURNS_OF_USER]);

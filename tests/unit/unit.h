@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unit.h - cmocka with what it wants included before it, and an assertion that
- * says which row of a table failed.
+ * unit.h - cmocka with the headers that it needs before it, and an assertion that can say which row
+ * of a table failed.
  */
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text files to the letter, and that nobody's text can make a line or a
- * field of its own. lc_state_name() comes from the engine.
+ * The exact contents of the text files; no user's text can make a line or a field of its own.
+ * lc_state_name() comes from the engine.
  */
 #include "view.h"
 
@@ -117,7 +117,7 @@ static void entry_of_a_waiter(void **state)
 	info.uid = 0;
 	info.queued_since_ms = 0;
 	info.reason[0] = '\0';
-	/* held_since may be left from what was written: it does not count. */
+	/* held_since may be left from earlier data: it does not count. */
 	expect_entry(&info,
 	             "mode: shared\nstate: waiting\nhost: web1\npid: 4242\nuid: 0\ncommand: make\n"
 	             "queued_since: 1970-01-01T00:00:00.000Z\nheld_since: -\ntoken: 4294967301\n"
@@ -196,7 +196,7 @@ static void holders(void **state)
 		"held_since=- token=9 reason=-\n");
 }
 
-/* As the daemon does it: what stands in the node is read, then shown. */
+/* As the daemon does it: the data of the node is read, then shown. */
 static void hostile_data_makes_no_line(void **state)
 {
 	static const char *const data[] = {
@@ -237,7 +237,7 @@ static void foreign_names_make_no_line(void **state)
 	                    "-\nqueued_since: -\n"
 	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	                    "znode: a?reason: b???? \xc3\xbc-0000000007\nreason: -\n");
-	/* `holder` does not show them at all. */
+	/* `holder` does not show the node's name at all. */
 	expect_holders(&info, 1,
 	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- "
 	               "held_since=- token=9 reason=-\n");
@@ -262,7 +262,7 @@ static void reasons_are_the_last_field(void **state)
 static void longest_texts_fit_the_size(void **state)
 {
 	struct lc_entry_info info = holder();
-	char znode[4096]; /* other clients may be generous */
+	char znode[4096]; /* other clients may use long names */
 	struct text text = {0};
 
 	(void)state;
@@ -354,7 +354,7 @@ static void status_without_a_session(void **state)
 	}
 }
 
-/* Until its lease is over. */
+/* Without contact a mount is suspended until its lease is over, and lost then. */
 static void status_without_contact(void **state)
 {
 	struct lc_status status = {.state = LC_SUSPENDED, .server = "-", .lease_left_us = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of zklock(1) and zklocktop(1) that read what others wrote: no text of theirs acts
- * on a terminal, and no table is misread or read beyond its end.
+ * The parts of zklock(1) and zklocktop(1) that read texts of other users: no such text acts on a
+ * terminal, and no table is misread or read beyond its end.
  */
 #include "clean.h"
 #include "scroll.h"
@@ -42,7 +42,7 @@ static void texts(void **state)
 	for (size_t i = 0; i < LENGTH(cases); i++)
 		expect(strcmp(clean(shown, sizeof(shown), cases[i].text), cases[i].shown) == 0,
 		       "row %zu: %s", i, shown);
-	assert_string_equal(clean(shown, 5, "漢字"), "漢"); /* not half of one */
+	assert_string_equal(clean(shown, 5, "漢字"), "漢"); /* not half a character */
 	assert_string_equal(clean(shown, 1, "x"), "");
 }
 
@@ -174,7 +174,7 @@ static void tables(void **state)
 	free(table.rows);
 }
 
-/* Any bytes at all: what the sanitizers of the other build are for. */
+/* Any bytes at all: mainly for the sanitizers of the other build. */
 static void anything(void **state)
 {
 	static const char pieces[] = " \n\\0414-\x1b\xe2\x80\xae"
@@ -224,7 +224,7 @@ static void scrolling(void **state)
 	assert_string_equal(scroll.name, "b"); /* the choice follows the line */
 	assert_int_equal(scroll.chosen, 2);
 	scroll_update(&scroll, first, 1);
-	assert_string_equal(scroll.name, "a"); /* it has gone */
+	assert_string_equal(scroll.name, "a"); /* the chosen line has gone */
 	scroll_update(&scroll, first, 0);
 	scroll_move(&scroll, 5);
 	assert_string_equal(scroll.name, "");

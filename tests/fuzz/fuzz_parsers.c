@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everything that reads what others wrote: node names, node data, names and
+ * All readers of texts that others wrote: node names, node data, names and
  * durations that users typed. The first byte chooses the reader, the rest is its
- * input. A sanitizer sees what is read or written beyond an end; the properties
- * asserted here are what the readers promise for any input.
+ * input. A sanitizer sees reads and writes beyond an end; the properties
+ * asserted here hold for any input.
  */
 #include "door.h"
 #include "duration.h"
@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Not assert(): it holds in any build. */
+/* Unlike assert(), it is checked in any build. */
 #define MUST(condition)                                                                   \
 	do {                                                                              \
 		if (!(condition)) {                                                       \
@@ -27,10 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                         \
 	} while (0)
 
-/* What a host in an entry is made of: nothing that begins a field or a line. */
+/* The characters of a host in an entry: none that begins a field or a line. */
 #define HOST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-/* Of exactly that size, so that one byte too many is seen. */
+/* A copy of exactly that size, so that a read beyond its end is seen. */
 static char *exact(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -74,7 +74,7 @@ static void fuzz_name(const uint8_t *data, size_t size)
 	free(name);
 }
 
-/* Any host becomes one that comes back from the name made with it. */
+/* Any text becomes a host that can be read back from the name made with it. */
 static void fuzz_host(const uint8_t *data, size_t size)
 {
 	uint64_t halves[2] = {0, 0};
@@ -124,7 +124,7 @@ static void check_queue(const struct queue *queue)
 		MUST(blocker >= -1 && blocker < (ssize_t)i);
 		if (name.mode == LC_EXCLUSIVE)
 			MUST(blocker == (ssize_t)i - 1);
-		/* Between an entry and its blocker nobody excludes it. */
+		/* No entry between an entry and its blocker excludes it. */
 		for (size_t k = (size_t)(blocker + 1); k < i; k++)
 			MUST(queue->entries[k].name.mode == LC_SHARED);
 		if (blocker >= 0 && name.mode == LC_SHARED)
@@ -156,7 +156,7 @@ static void fuzz_queue(const uint8_t *data, size_t size)
 	MUST(queue_build(names, count, &queue) == 0 && queue_build(turned, count, &other) == 0);
 	MUST(queue.count == entries && other.count == entries);
 	check_queue(&queue);
-	/* The order is the names' and nothing else's. */
+	/* The order depends on the names alone. */
 	for (size_t i = 0; i < queue.count; i++)
 		MUST(strcmp(queue.entries[i].znode, other.entries[i].znode) == 0);
 	queue_finish(&queue);
@@ -226,8 +226,8 @@ static void fuzz_record_lock(const uint8_t *data, size_t size)
 	free(copy);
 }
 
-/* A lock's data as others left it is changed: what is set is there, the value is the
- * one given, and to change it again changes nothing. */
+/* A lock's data as others left it is rewritten: it has the new attributes and the new value, and
+ * rewriting it again changes nothing. */
 static void fuzz_record_rewrite(const uint8_t *data, size_t size)
 {
 	const struct lc_attributes attributes = {

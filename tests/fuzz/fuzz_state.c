@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an engine goes on from, as a hostile predecessor would leave it (libFuzzer). The input
- * makes a state that could be, then spoils bytes of it, and is sealed again. What state_check()
- * takes an engine must go on from: here on a port that says yes to some requests and no to
- * others. It must never fall, and what it saves must please it again.
+ * A state as a hostile predecessor would leave it (libFuzzer). The input makes a possible state and
+ * spoils bytes of it; the state is sealed again. If it passes the check, an engine must go on from
+ * it: here on a port that answers some requests OK and others with errors. The engine must never
+ * crash, and the states that it saves must pass the check.
  */
 #include "lockcore.h"
 #include "name.h"
@@ -49,7 +49,7 @@ static unsigned below(unsigned n)
 	return next_byte() % n;
 }
 
-/* ---- a state that could be ---- */
+/* ---- a possible state ---- */
 
 static const int64_t saved_us = 5000 * SECOND;
 
@@ -207,7 +207,7 @@ static void port_submit(struct ensemble *ensemble, const struct ensemble_op *ops
 	requests[request_count].answer = answer;
 	requests[request_count].ctx = ctx;
 	requests[request_count].op = ops[0];
-	/* A transaction is never done: nobody has to make up its paths. */
+	/* A transaction is never done, so that no paths must be made up for it. */
 	if (count > 1)
 		requests[request_count].op.kind = ENSEMBLE_CHECK;
 	request_count++;
@@ -222,7 +222,7 @@ static void answer_first(enum ensemble_result error)
 	void *ctx = requests[0].ctx;
 
 	memmove(requests, requests + 1, --request_count * sizeof(requests[0]));
-	/* The name of an entry that was made would have to be made up. */
+	/* Creates of entries are refused, too: the entry's name would have to be made up. */
 	if (error == ENSEMBLE_OK && named)
 		answer.result = ENSEMBLE_REFUSED;
 	if (answer.result != ENSEMBLE_OK)

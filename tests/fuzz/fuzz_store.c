@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a daemon has left is believed in nothing: a store with bytes that are wrong, the sums of its
- * batches made to fit again. It is refused, or all that it has can be read and it goes on.
+ * A store that a daemon has left is not trusted: some of its bytes are wrong, and the sums of its
+ * batches are right again. It is refused, or all its contents can be read and it goes on.
  */
 #include "journal.h"
 
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Not assert(): it holds in any build. */
+/* Unlike assert(), it is checked in any build. */
 #define MUST(condition)                                                                   \
 	do {                                                                              \
 		if (!(condition)) {                                                       \
@@ -40,8 +40,8 @@ static uint8_t next_byte(void)
 
 /* ---- a store that was left ---- */
 
-static unsigned char *memory;   /* of it: head and requests, */
-static unsigned char *log_half; /*   and where its good half begins */
+static unsigned char *memory;   /* of the store: head and requests; */
+static unsigned char *log_half; /*   where the half in use begins */
 static size_t batches[BATCHES_MAX], batch_count;
 
 static size_t log_len(void)
@@ -107,7 +107,7 @@ static struct store *make_store(void)
 	return store;
 }
 
-/* ---- and is no more what it was ---- */
+/* ---- spoiling it ---- */
 
 static void seal(size_t at, size_t end)
 {
@@ -141,9 +141,9 @@ static void spoil(void)
 		spoil_bytes(memory + offsetof(struct journal_head, commit), sizeof(uint64_t));
 }
 
-/* ---- whoever opens it ---- */
+/* ---- opening it ---- */
 
-/* Each byte is read, so that a sanitizer sees where it is. */
+/* Reads each byte, so that a sanitizer checks its place. */
 static uint64_t sum_of(const void *bytes, size_t len)
 {
 	uint64_t sum = len;

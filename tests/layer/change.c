@@ -258,7 +258,7 @@ static void fate_of_a_value(void **state)
 	} rows[] = {
 		{3, HEAD("7") "\nold", ""},
 		{4, HEAD("7") "\noldnew", "done"},
-		{4, HEAD("8") "\nold", ""}, /* somebody has changed something else */
+		{4, HEAD("8") "\nold", ""}, /* another client has changed the uid */
 		{4, HEAD("7") "\nother", "EHOSTUNREACH"},
 		{4, HEAD("7") "\nxxx", "EHOSTUNREACH"},
 		{4, HEAD("7") "\noldxxx", "EHOSTUNREACH"},

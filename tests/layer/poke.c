@@ -165,7 +165,7 @@ static void its_node_cannot_be_made(void **state)
 	rig_expect_told(rig, "");
 	pokes_resume(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral " NODE " ''");
-	rig_answer_error(rig, ENSEMBLE_EXISTS); /* by a create whose answer was lost */
+	rig_answer_error(rig, ENSEMBLE_EXISTS); /* made by a create whose answer was lost */
 	rig_expect_told(rig, "");
 	rig_expect_sent(rig, "watch " NODE);
 }

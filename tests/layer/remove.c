@@ -104,7 +104,7 @@ static void who_may(void **state)
 	}
 }
 
-/* By the owner of the lock above, whose data must still be the same. */
+/* The owner of the lock above may remove a lock; the data of the lock above must be unchanged. */
 static void by_the_owner_above(void **state)
 {
 	struct rig *rig = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The session: how it begins, goes on with another connection, and ends; and what is told above.
+ * The session: how it begins, goes on with another connection, and ends; and its callbacks.
  * Its heartbeats and its lease are in session_lease.c.
  */
 #include "rig.h"

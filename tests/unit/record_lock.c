@@ -271,7 +271,7 @@ static void rewriting(void **state)
 		{MAGIC "future: 1", 1, "v", WANTED "future: 1\n\nv"},
 		/* repeated and bad lines of a mount are replaced by one good line each */
 		{MAGIC "uid: x\nuid: 5\nslots: 2\nslots: 3\n", 1, "", WANTED "\n"},
-		/* what is in the value is no line */
+		/* lines of the value are dropped with it */
 		{MAGIC ATTRIBUTES "\nfuture: 1\n", 1, "v", WANTED "\nv"},
 		{"other: 1\n\nx", 1, "", WANTED "\n"},
 #undef WANTED

@@ -60,7 +60,7 @@ static int64_t cpu_us(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
 }
 
-/* An epoll with so many entries, all of one file, which stays open; each of the epoll's duplicates
+/* An epoll with many entries, all of one file, which stays open; each of the epoll's duplicates
  * shows them all. */
 static int open_dear(void)
 {

@@ -39,9 +39,10 @@ static void session_beaten(struct lc *lc, bool resumed, bool poked)
 		locks_resume(lc);
 	}
 	calls_resume(lc);
-	/* The node of the pokes may have been refused, or gone with the root. */
-	if (resumed || lc->pokes->state != POKES_MADE)
+	if (resumed)
 		pokes_resume(lc);
+	else
+		pokes_try_again(lc);
 	if (poked)
 		entries_check_marks(lc);
 }

@@ -366,6 +366,12 @@ struct entry_claim {
 	char *znode;
 };
 
+/* Whether the answer says whose node it is, and whether there is one. */
+static bool tells_whose(enum ensemble_result result)
+{
+	return result == ENSEMBLE_OK || result == ENSEMBLE_NONODE || result == ENSEMBLE_NOAUTH;
+}
+
 static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry_claim *claim = ctx;
@@ -373,7 +379,7 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 
 	entry->pending--;
 	entry->claims--;
-	entry->claim_lost |= answer->result == ENSEMBLE_UNKNOWN;
+	entry->claim_lost |= !tells_whose(answer->result);
 	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
 	    answer->stat->ephemeral_owner == entry->lc->session->id) {
 		set_present(entry, claim->znode, answer->stat, false);
@@ -384,7 +390,10 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE || entry->claims > 0)
 		return;
 	/* A listing judges the entry that was found, and what is not known is looked for again. */
-	lock_want_list(entry->lock);
+	if (entry->claim_lost && answer->result != ENSEMBLE_UNKNOWN)
+		lock_list_later(entry->lock);
+	else
+		lock_want_list(entry->lock);
 	if (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)
 		entry_not_found(entry);
 	events_of(entry)->changed(entry);

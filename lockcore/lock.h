@@ -17,6 +17,7 @@ struct locks {
 	struct lock *touched; /* a taker has changed its state: listing.c looks at them */
 	struct lock *idle;    /* without takers, kept for what is known of them */
 	unsigned idle_count;
+	int64_t closed_said_us; /* when it was last reported that an entry may not be read */
 };
 
 /* The entry that the first waiter waits for. LEAVER: an entry that we are deleting. LEASE: it is

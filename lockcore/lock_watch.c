@@ -167,6 +167,11 @@ void lock_watch_front(struct lock *lock, const char *znode)
 		return;
 	}
 	lock_watch_none(lock);
+	if (strlen(znode) >= NAME_MAX_WHOLE) {
+		/* Another client's, and longer than what the lock is charged for. */
+		lock_list_later(lock);
+		return;
+	}
 	front = lock->front_watch = make_front_watch(lock, znode);
 	if (front)
 		ask_front(front);

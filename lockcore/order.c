@@ -109,6 +109,19 @@ static void finish_order(struct order *order)
 	lock_unuse(lock);
 }
 
+static void fail(const struct order_item *item, enum ensemble_result why)
+{
+	struct lock *lock = item->order->lock;
+
+	item->order->failed = true;
+	if (why == ENSEMBLE_NOAUTH && lc_may_say_again(lock->lc, &lock->lc->locks->closed_said_us))
+		lc_report(
+			lock->lc, LC_WARNING,
+			"%s/%s: this mount may not read it, so the order of the queue is not known "
+			"and nobody is granted the lock",
+			lock->path, item->znode);
+}
+
 static void czxid_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct order_item *item = ctx;
@@ -119,7 +132,7 @@ static void czxid_answered(void *ctx, const struct ensemble_answer *answer)
 	else if (answer->result == ENSEMBLE_NONODE)
 		item->gone = true;
 	else
-		order->failed = true;
+		fail(item, answer->result);
 	if (--order->pending == 0)
 		finish_order(order);
 }

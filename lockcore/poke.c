@@ -44,6 +44,7 @@ void pokes_new_session(struct lc *lc)
 {
 	strcpy(stpcpy(lc->pokes->node, lc->session->node), POKES_SUFFIX);
 	lc->pokes->state = POKES_ABSENT;
+	lc->pokes->unread = false;
 }
 
 void pokes_save(const struct lc *lc, struct state_session *saved)
@@ -117,8 +118,9 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_NONODE && pokes->state == POKES_MADE)
 		pokes_vanished(lc);
-	if (answer->result != ENSEMBLE_OK)
-		return; /* asked again with the next connection */
+	pokes->unread = answer->result != ENSEMBLE_OK;
+	if (pokes->unread)
+		return; /* asked again with the next heartbeat, or the next connection */
 	news = (int64_t)answer->stat->version - pokes->seen;
 	pokes->seen = answer->stat->version;
 	if (news > answer->data_len / LINE)
@@ -129,6 +131,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 
 static void read_pokes(struct lc *lc)
 {
+	lc->pokes->unread = false;
 	lc_submit(lc, ensemble_watch(lc->pokes->node), pokes_read, lc);
 }
 
@@ -138,6 +141,12 @@ void pokes_resume(struct lc *lc)
 		read_pokes(lc);
 	else
 		make_pokes(lc);
+}
+
+void pokes_try_again(struct lc *lc)
+{
+	if (lc->pokes->state != POKES_MADE || lc->pokes->unread)
+		pokes_resume(lc);
 }
 
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)

@@ -13,6 +13,7 @@ enum pokes_state { POKES_ABSENT, POKES_MADE, POKES_VANISHED };
 struct pokes {
 	char *node; /* of this mount: see poke.c */
 	enum pokes_state state;
+	bool unread;            /* the ensemble has refused to show it */
 	int32_t seen;           /* its version */
 	int64_t sent_us;        /* its create */
 	struct poke *under_way; /* to other mounts */
@@ -29,6 +30,8 @@ void pokes_save(const struct lc *lc, struct state_session *saved);
 void pokes_restore(struct lc *lc, const struct state_session *saved);
 /* Contact is good: pokes that came meanwhile are read. */
 void pokes_resume(struct lc *lc);
+/* A heartbeat was answered. The node may have been refused, or it may have gone with the root. */
+void pokes_try_again(struct lc *lc);
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change);
 
 /* The entry of that path and name, of any mount; tried up to that time. */

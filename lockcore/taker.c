@@ -238,7 +238,10 @@ void taker_save(const struct lc_taker *taker, struct state_record *saved)
 	out->wait = saved_wait(taker->wait);
 	out->loss = saved_loss(taker->loss);
 	out->error = taker->error;
-	out->replaces = taker->replaces ? taker->replaces->entry.id.number : 0;
+	/* It means nothing any more to a taker that holds. */
+	out->replaces = taker->replaces && out->state == STATE_WAITING
+	                        ? taker->replaces->entry.id.number
+	                        : 0;
 	out->hold_until_us = saved_limit(taker->hold_until_us);
 	out->meant = taker->meant;
 	out->asked_us = taker->asked_us;

@@ -205,8 +205,8 @@ static void one_could_not_be_asked(void **state)
 	become_unknown(rig);
 	entry_found(&one, node_name(4), 1);
 	entry_found(&one, node_name(5), 1);
-	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	rig_expect_told(rig, "7 changed");
 	assert_int_equal(one.state, ENTRY_UNKNOWN);
 	assert_true(is_list_wanted());
@@ -228,6 +228,31 @@ static void one_listing_at_a_time(void **state)
 	rig_expect_sent(rig, "get /locks/build/#2-4");
 	assert_int_equal(one.listed, 2);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "7 absent, 7 changed");
+}
+
+/* A read that is refused says nothing: no second create, and the lock is listed later. */
+static void one_was_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct timer *recheck;
+
+	become_unknown(rig);
+	recheck = &one.lock->recheck;
+	timer_clear(&rig->lc.timers, recheck);
+	entry_found(&one, node_name(4), 1);
+	entry_found(&one, node_name(5), 1);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "7 changed");
+	assert_int_equal(one.state, ENTRY_UNKNOWN);
+	assert_false(is_list_wanted());
+	assert_true(recheck->armed);
+	timer_clear(&rig->lc.timers, recheck);
+	rig_forget(rig);
+	entry_found(&one, node_name(4), 2);
+	rig_expect_sent(rig, "get /locks/build/#2-4");
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
 	rig_expect_told(rig, "7 absent, 7 changed");
 }
 
@@ -349,6 +374,7 @@ int main(void)
 		ENTRY_TEST(a_copy_is_found),
 		ENTRY_TEST(is_found_among_copies),
 		ENTRY_TEST(one_could_not_be_asked),
+		ENTRY_TEST(one_was_refused),
 		ENTRY_TEST(one_listing_at_a_time),
 		ENTRY_TEST(session_ends_while_it_is_looked_for),
 		ENTRY_TEST(is_deleted),

@@ -7,6 +7,7 @@
 
 #include "rig.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FRONT "x-lock-0000000001"
@@ -230,6 +231,31 @@ static void front_is_gone(void **state)
 	assert_null(lock_front_gone(lock));
 }
 
+/* The lock is charged for names as long as those of zklockfs. A longer one is not watched. */
+static void a_long_name(void **state)
+{
+	char znode[NAME_MAX_WHOLE + 1], path[NAME_MAX_WHOLE + 20];
+	struct rig *rig = *state;
+
+	memset(znode, 'x', NAME_MAX_WHOLE);
+	strcpy(znode + NAME_MAX_WHOLE - 10, "0000000001");
+	timer_clear(&rig->lc.timers, &lock->recheck);
+	lock_watch_front(lock, FRONT);
+	rig_answer_data(rig, 0, "");
+	rig_forget(rig);
+	lock_watch_front(lock, znode);
+	rig_expect_sent(rig, "unwatch /locks/a/" FRONT);
+	rig_answer_data(rig, 0, "");
+	assert_false(lock_front_is(lock, FRONT));
+	assert_false(lock_front_is(lock, znode));
+	assert_true(is_listed_later(rig));
+	lock_watch_front(lock, znode + 1);
+	snprintf(path, sizeof(path), "watch /locks/a/%s", znode + 1);
+	rig_expect_sent(rig, path);
+	rig_answer_data(rig, 0, "");
+	assert_true(lock_front_is_watched(lock));
+}
+
 static void front_is_not_answered(void **state)
 {
 	static const struct {
@@ -264,6 +290,7 @@ int main(void)
 		LOCK_WATCH_TEST(another_front),
 		LOCK_WATCH_TEST(the_same_front_again),
 		LOCK_WATCH_TEST(front_is_gone),
+		LOCK_WATCH_TEST(a_long_name),
 		LOCK_WATCH_TEST(front_is_not_answered),
 	};
 

@@ -158,6 +158,20 @@ static void not_answered(void **state)
 	assert_false(is_list_wanted());
 }
 
+/* An entry that this mount may not read: said once. */
+static void closed_to_us(void **state)
+{
+	struct rig *rig = *state;
+
+	find(three, 3, 1);
+	answer_czxid(rig, 30);
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	rig_expect_reported(rig, "this mount may not read it");
+	answer_czxid(rig, 20);
+	rig_expect_told(rig, "");
+	assert_true(is_listed_later(rig));
+}
+
 /* Another listing came meanwhile: one more follows. */
 static void listed_meanwhile(void **state)
 {
@@ -227,8 +241,9 @@ static void own_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ORDER_TEST(by_czxid),     ORDER_TEST(with_slots),       ORDER_TEST(gone_meanwhile),
-		ORDER_TEST(not_answered), ORDER_TEST(listed_meanwhile), ORDER_TEST(own_is_gone),
+		ORDER_TEST(by_czxid),     ORDER_TEST(with_slots),   ORDER_TEST(gone_meanwhile),
+		ORDER_TEST(not_answered), ORDER_TEST(closed_to_us), ORDER_TEST(listed_meanwhile),
+		ORDER_TEST(own_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

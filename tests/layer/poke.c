@@ -122,6 +122,27 @@ static void looks_again_on_each_connection(void **state)
 	rig_expect_sent(rig, "get /locks/a/#2-7");
 }
 
+/* A read that the ensemble refuses leaves no watch, so the next heartbeat repeats it. */
+static void is_read_again(void **state)
+{
+	struct rig *rig = *state;
+
+	pokes_try_again(&rig->lc);
+	rig_expect_sent(rig, "");
+	pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
+	rig_expect_sent(rig, "watch " NODE);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	assert_int_equal(rig->pokes.state, POKES_MADE);
+	pokes_try_again(&rig->lc);
+	rig_expect_sent(rig, "watch " NODE);
+	pokes_try_again(&rig->lc);
+	rig_expect_sent(rig, "");
+	rig_answer_data(rig, 1, LINE);
+	rig_expect_sent(rig, "get /locks/a/#2-7");
+	pokes_try_again(&rig->lc);
+	rig_expect_sent(rig, "");
+}
+
 /* The last lines of the deleted node were perhaps not read: all entries are read. */
 static void its_node_is_deleted(void **state)
 {
@@ -348,13 +369,21 @@ static void heartbeat_without_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		POKE_TEST(looks_at_those_named),  POKE_TEST(looks_at_all),
-		POKE_TEST(of_another_node),       POKE_TEST(looks_again_on_each_connection),
-		POKE_TEST(its_node_is_deleted),   POKE_TEST(its_node_cannot_be_made),
-		POKE_TEST(making_it_is_a_step),   POKE_TEST(adds_a_line),
-		POKE_TEST(names_so_many_at_most), POKE_TEST(looks_for_its_root),
-		POKE_TEST(finds_no_root),         POKE_TEST(not_below_too_many),
-		POKE_TEST(tried_again),           POKE_TEST(heartbeat_without_answer),
+		POKE_TEST(looks_at_those_named),
+		POKE_TEST(looks_at_all),
+		POKE_TEST(of_another_node),
+		POKE_TEST(looks_again_on_each_connection),
+		POKE_TEST(is_read_again),
+		POKE_TEST(its_node_is_deleted),
+		POKE_TEST(its_node_cannot_be_made),
+		POKE_TEST(making_it_is_a_step),
+		POKE_TEST(adds_a_line),
+		POKE_TEST(names_so_many_at_most),
+		POKE_TEST(looks_for_its_root),
+		POKE_TEST(finds_no_root),
+		POKE_TEST(not_below_too_many),
+		POKE_TEST(tried_again),
+		POKE_TEST(heartbeat_without_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

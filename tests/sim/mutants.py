@@ -762,6 +762,10 @@ mutant(39, 'end_before_it_holds', 'hold.c',
 
 # ---- 18: unknown outcomes ----
 
+mutant(18, 'refused_means_not_ours', 'entry.c',
+       'entry->claim_lost |= !tells_whose(answer->result);',
+       'entry->claim_lost |= answer->result == ENSEMBLE_UNKNOWN;',
+       unit('tests/layer/entry.c'))
 mutant(18, 'create_again_before_the_list', 'entry.c',
        '\t\tset_entry_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->unresolved = true;\n',
        '\t\tentry_set_absent(entry);\n',
@@ -878,6 +882,10 @@ mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
        'ensemble_set(path, data, entry_format(entry, data), entry->version)',
        'ensemble_set(path, data, entry_format(entry, data), ENSEMBLE_ANY_VERSION)',
        sim())
+mutant(21, 'pokes_refused_for_ever', 'poke.c',
+       'lc->pokes->state != POKES_MADE || lc->pokes->unread',
+       'lc->pokes->state != POKES_MADE',
+       unit('tests/layer/poke.c'))
 mutant(21, 'poke_not_read', 'poke.c',
        '\telse if (session_is_ready(lc))\n\t\tread_pokes(lc);\n',
        '',
@@ -1044,6 +1052,10 @@ mutant(25, 'other_families_do_not_count', 'queue.c',
 
 # ---- 24: who waits behind ----
 
+mutant(24, 'long_names_watched', 'lock_watch.c',
+       'strlen(znode) >= NAME_MAX_WHOLE',
+       'false',
+       unit('tests/layer/lock_watch.c'))
 mutant(24, 'nobody_is_watched_coming', 'waiters.c',
        'call->taker->waiters_changed != NULL;',
        'false;',
@@ -1254,6 +1266,10 @@ mutant(38, 'unclaimed_stay', 'adopt.c',
        'lc_leave(taker_of(entry));',
        '(void)lc;',
        ADOPT)
+mutant(38, 'holder_saved_as_successor', 'taker.c',
+       'taker->replaces && out->state == STATE_WAITING',
+       'taker->replaces',
+       sim('any', 300))
 mutant(38, 'guard_of_a_hand_off_forgotten', 'entry.c',
        'if (taker->flags & STATE_TAKER_UNSEEN)',
        'if (0)',

@@ -259,6 +259,18 @@ static void set_limit(struct taker *taker, int64_t hold_us)
 	sim->inside_call = false;
 }
 
+/* The one that was replaced. Some programs leave it a little later: a process whose request was
+ * interrupted asks for it once more, and has both meanwhile. */
+static void leave_former(struct taker *taker)
+{
+	struct rng *rng = &taker->program->mode_rng;
+
+	if (rng_chance(rng, 700))
+		leave(taker);
+	else
+		plan_leave(taker, rng_spread(rng, 0, 300000));
+}
+
 static void granted(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
@@ -284,7 +296,7 @@ static void granted(struct taker *taker)
 	if (taker->replaces) {
 		taker->program->taker = taker;
 		sim->totals->upgrades++;
-		leave(taker->replaces);
+		leave_former(taker->replaces);
 	}
 	if (sim->stopping)
 		hold_us = hold_us > 20000 ? 20000 : hold_us;

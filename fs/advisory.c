@@ -70,7 +70,7 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 	struct claim *claim, *next;
 
 	DL_FOREACH_SAFE(file->node->claims, claim, next)
-		if (owner ? claim->kind == CLAIM_FCNTL && claim->owner == *owner
+		if (owner ? claim->id.kind == CLAIM_FCNTL && claim->id.owner == *owner
 		          : claim->file == file)
 			claim_drop(claim);
 	holds_drop_where(file->face, file, owner);
@@ -85,7 +85,7 @@ static void part_from(struct advisory *file, pid_t thread)
 	pid_t process = 0;
 
 	DL_FOREACH(file->node->claims, claim) {
-		if (claim->file != file || claim->kind != CLAIM_FLOCK)
+		if (claim->file != file || claim->id.kind != CLAIM_FLOCK)
 			continue;
 		if (!process)
 			process = family_process(thread);
@@ -200,30 +200,30 @@ void advisory_setlk(struct advisory *file, fuse_req_t req, uint64_t owner, const
 
 /* ---- asking who is in the way ---- */
 
+static bool is_entry_of(const char *znode, const struct lc_entry *entry)
+{
+	return znode && strcmp(znode, entry->znode) == 0;
+}
+
+static const char *znode_of(const struct hold *hold)
+{
+	return hold ? lc_znode(hold->taker) : NULL;
+}
+
 /* The claim that has this entry of the queue; NULL: it is another mount's or another door's. */
 static const struct claim *claim_of_entry(const struct node *node, const struct lc_entry *entry)
 {
 	const struct claim *claim;
 
-	DL_FOREACH(node->claims, claim) {
-		const char *znode = lc_znode(claim->holder.hold->taker);
-
-		if (znode && strcmp(znode, entry->znode) == 0)
+	DL_FOREACH(node->claims, claim)
+		if (is_entry_of(znode_of(claim->holder.hold), entry))
 			return claim;
-	}
 	return NULL;
 }
 
-static bool is_own(const struct claim *claim, uint64_t owner, const struct hold *companion)
-{
-	return claim && ((claim->kind == CLAIM_FCNTL && claim->owner == owner) ||
-	                 claim->holder.hold == companion);
-}
-
-/* The first entry, except those of the owner, that a taker of that mode would have to wait for. */
-static const struct lc_entry *in_the_way(const struct node *node, const struct lc_listing *listing,
-                                         enum lc_mode mode, unsigned slots, uint64_t owner,
-                                         const struct hold *companion)
+/* The first entry, except those two, that a taker of that mode would have to wait for. */
+static const struct lc_entry *in_the_way(const struct lc_listing *listing, enum lc_mode mode,
+                                         unsigned slots, const char *own, const char *companion)
 {
 	const struct lc_entry *first = NULL;
 	unsigned alike = 0;
@@ -233,7 +233,7 @@ static const struct lc_entry *in_the_way(const struct node *node, const struct l
 
 		if (mode == LC_SHARED && entry->mode == LC_SHARED && !entry->incompatible)
 			continue;
-		if (is_own(claim_of_entry(node, entry), owner, companion))
+		if (is_entry_of(own, entry) || is_entry_of(companion, entry))
 			continue;
 		if (!first)
 			first = entry;
@@ -254,7 +254,7 @@ static void describe_lock(const struct face *face, const struct node *node,
 		entry->of_mount && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0;
 
 	/* After exclusive fcntl locks are made shared, the entry still says exclusive. */
-	if (claim && claim->kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
+	if (claim && claim->id.kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
 		shared = claim->mode == LC_SHARED;
 	ret_lock->l_type = shared ? F_RDLCK : F_WRLCK;
 	/* The kernel knows no process of that number, and says 0. */
@@ -269,11 +269,15 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	enum lc_mode mode = parked->getlk.mode;
 	const struct lc_entry *first;
+	const struct hold *companion;
+	const struct claim *own;
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	first = in_the_way(node, listing, mode, parked->getlk.slots, parked->getlk.owner,
-	                   claim_companion(node, CLAIM_FCNTL, &parked->getlk.process));
+	own = claim_find(node, CLAIM_FCNTL, parked->getlk.owner);
+	companion = claim_companion(node, CLAIM_FCNTL, &parked->getlk.process);
+	first = in_the_way(listing, mode, parked->getlk.slots,
+	                   znode_of(own ? own->holder.hold : NULL), znode_of(companion));
 	if (first)
 		describe_lock(face, node, first, mode, &lock);
 	fuse_reply_lock(parked->req, &lock);
@@ -345,9 +349,9 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 	pid_t process = 0;
 
 	DL_FOREACH(file->node->claims, claim) {
-		if (claim->file == file && claim->kind == CLAIM_FLOCK)
+		if (claim->file == file && claim->id.kind == CLAIM_FLOCK)
 			return claim;
-		if (claim->kind != CLAIM_FCNTL)
+		if (claim->id.kind != CLAIM_FCNTL)
 			continue;
 		if (!process)
 			process = family_process(thread);

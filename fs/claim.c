@@ -26,24 +26,49 @@ struct claim *claim_of(struct holder *holder)
 	return (struct claim *)((char *)holder - offsetof(struct claim, holder));
 }
 
+/* Without what fills up the struct. */
+#define CLAIM_ID_LEN (offsetof(struct claim_id, kind) + sizeof(enum claim_kind))
+
 struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner)
 {
+	const struct claim_id id = {.owner = owner, .kind = kind};
 	struct claim *claim;
 
-	DL_FOREACH(node->claims, claim)
-		if (claim->kind == kind && claim->owner == owner)
-			return claim;
-	return NULL;
+	HASH_FIND(hh, node->claims_by_id, &id, CLAIM_ID_LEN, claim);
+	return claim;
 }
 
-static bool has_kind(const struct node *node, const struct hold *hold, enum claim_kind kind)
+/* False: no memory. */
+static bool list_claim(struct node *node, struct claim *claim)
 {
-	const struct claim *claim;
+	HASH_ADD(hh, node->claims_by_id, id, CLAIM_ID_LEN, claim);
+	if (!claim->hh.tbl)
+		return false;
+	DL_APPEND(node->claims, claim);
+	return true;
+}
 
-	DL_FOREACH(node->claims, claim)
-		if (claim->holder.hold == hold && claim->kind == kind)
-			return true;
-	return false;
+/* Whether a claim of that kind, by that process, can share the hold: the process has it by a claim
+ * of the other kind. */
+static bool is_companion(const struct hold *hold, enum claim_kind kind,
+                         const struct process_id *process)
+{
+	bool others = false;
+	struct holder *holder;
+
+	if (!lc_holds(hold->taker))
+		return false;
+	DL_FOREACH(hold->holders, holder) {
+		const struct claim *claim;
+
+		if (holder->kind != &claim_hold_kind) /* a door that has joined it */
+			continue;
+		claim = claim_of(holder);
+		if (claim->id.kind == kind)
+			return false;
+		others |= process_id_is(&claim->process, process);
+	}
+	return others;
 }
 
 struct hold *claim_companion(const struct node *node, enum claim_kind kind,
@@ -52,9 +77,8 @@ struct hold *claim_companion(const struct node *node, enum claim_kind kind,
 	const struct claim *claim;
 
 	DL_FOREACH(node->claims, claim)
-		if (claim->kind != kind && process_id_is(&claim->process, process) &&
-		    lc_holds(claim->holder.hold->taker) &&
-		    !has_kind(node, claim->holder.hold, kind))
+		if (claim->id.kind != kind && process_id_is(&claim->process, process) &&
+		    is_companion(claim->holder.hold, kind, process))
 			return claim->holder.hold;
 	return NULL;
 }
@@ -76,6 +100,7 @@ void claim_drop(struct claim *claim)
 		DL_FOREACH(node->asks, ask)
 			if (ask->replaces == hold)
 				replace_by(ask, NULL);
+	HASH_DELETE(hh, node->claims_by_id, claim);
 	DL_DELETE(node->claims, claim);
 	holder_part(&claim->holder);
 	free(claim);
@@ -125,11 +150,14 @@ static int join_hold(struct hold *hold, const struct claim_request *request)
 		return r;
 	}
 	claim->file = request->file;
-	claim->kind = request->kind;
-	claim->owner = request->owner;
+	claim->id = (struct claim_id){.owner = request->owner, .kind = request->kind};
+	if (!list_claim(request->node, claim)) {
+		holder_part(&claim->holder);
+		free(claim);
+		return -ENOMEM;
+	}
 	set_claim_mode(claim, request->mode);
 	claim->process = request->asker.process;
-	DL_APPEND(request->node->claims, claim);
 	return 0;
 }
 
@@ -186,8 +214,8 @@ static bool is_of_holder(const struct ask *ask, const struct hold *hold)
 		if (holder->kind != &claim_hold_kind) /* a door that has joined it */
 			continue;
 		claim = claim_of(holder);
-		if (claim->kind == request->kind
-		            ? claim->owner == request->owner
+		if (claim->id.kind == request->kind
+		            ? claim->id.owner == request->owner
 		            : process_id_is(&claim->process, &request->asker.process))
 			return true;
 	}
@@ -208,7 +236,7 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 	if (own)
 		return own->holder.hold == hold &&
 		       (request->kind == CLAIM_FCNTL || own->mode == request->mode);
-	return claim_companion(request->node, request->kind, &request->asker.process) == hold;
+	return is_companion(hold, request->kind, &request->asker.process);
 }
 
 static void serve_others(struct node *node, struct hold *hold)
@@ -366,13 +394,13 @@ static struct holder *claim_carry(struct carry *carry, struct hold *hold, struct
 	if (!claim)
 		carry->refuse(strerror(ENOMEM));
 	claim->file = advisory_of(carry, hold->face, claim->file);
-	CARRY_ENUM(carry, claim->kind, CLAIM_FCNTL);
-	CARRY_64(carry, claim->owner);
+	CARRY_ENUM(carry, claim->id.kind, CLAIM_FCNTL);
+	CARRY_64(carry, claim->id.owner);
 	CARRY_ENUM(carry, claim->mode, LC_SHARED);
 	CARRY_PID(carry, claim->process.pid);
 	CARRY_64(carry, claim->process.start);
-	if (carry->loads)
-		DL_APPEND(hold->node->claims, claim);
+	if (carry->loads && !list_claim(hold->node, claim))
+		carry->refuse(strerror(ENOMEM));
 	return &claim->holder;
 }
 
@@ -470,7 +498,7 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 /* The claim is changed without waiting, if that can be. False: it cannot. */
 static bool change_mode_in_place(struct claim *claim, enum lc_mode mode)
 {
-	if (claim->kind == CLAIM_FCNTL && claim->holder.hold->story.mode == LC_EXCLUSIVE)
+	if (claim->id.kind == CLAIM_FCNTL && claim->holder.hold->story.mode == LC_EXCLUSIVE)
 		set_claim_mode(claim, mode);
 	return claim->mode == mode;
 }
@@ -490,7 +518,7 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 		fuse_reply_err(req, 0);
 		return;
 	}
-	if (own && own->kind == CLAIM_FLOCK) {
+	if (own && own->id.kind == CLAIM_FLOCK) {
 		claim_drop(own);
 		own = NULL;
 	}

@@ -34,14 +34,20 @@
 
 enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL };
 
+/* One claim of a door has it. */
+struct claim_id {
+	uint64_t owner;
+	enum claim_kind kind;
+};
+
 struct claim {
 	struct holder holder;
 	struct advisory *file; /* it was made through this one */
-	enum claim_kind kind;
-	uint64_t owner;
+	struct claim_id id;
 	enum lc_mode mode;         /* as asked for: the hold's own may be the stronger one */
 	struct process_id process; /* it asked; pid 0: none may share its hold */
 	struct claim *prev, *next; /* in node->claims */
+	UT_hash_handle hh;         /* in node->claims_by_id */
 };
 
 struct claim_request {
@@ -61,7 +67,8 @@ void claim_take(struct face *face, fuse_req_t req, const struct claim_request *r
 struct claim *claim_of(struct holder *holder);
 /* The claim of that owner, or NULL. */
 struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
-/* The hold by which that process has the lock with a claim of the other kind; NULL. */
+/* The hold by which that process has the lock with a claim of the other kind; NULL. It takes time
+ * for each claim of the door. */
 struct hold *claim_companion(const struct node *node, enum claim_kind kind,
                              const struct process_id *process);
 void claim_drop(struct claim *claim);

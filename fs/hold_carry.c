@@ -186,6 +186,7 @@ void holds_carried(struct carry *carry, struct face *face)
 	struct hold *hold;
 
 	DL_SORT(face->held, compare_serials);
+	DL_SORT2(face->admitting, compare_serials, admit_prev, admit_next);
 	DL_SORT(face->waiting, compare_requests);
 	DL_FOREACH(face->waiting, hold)
 		finish_hold(carry, hold);

@@ -258,8 +258,7 @@ void node_unref(struct nodes *nodes, struct node *node)
 	}
 }
 
-/* At the end of the list; and the first that is not in use goes, if it has become too long.
- * Those in use are as many as other limits allow: only some are looked at each time. */
+/* At the end of the list. */
 static void list_transient(struct nodes *nodes, struct node *node)
 {
 	unlist_transient(nodes, node);
@@ -267,6 +266,12 @@ static void list_transient(struct nodes *nodes, struct node *node)
 	stored_touch(&node->stored);
 	DL_APPEND(nodes->transient, node);
 	nodes->transient_count++;
+}
+
+/* The first that is not in use goes, if the list has become too long. Those in use are as many as
+ * other limits allow: only some are looked at each time. */
+static void trim_transient(struct nodes *nodes)
+{
 	for (int i = 0; i < TRANSIENT_TRIES && nodes->transient_count > NODE_TRANSIENT_MAX; i++) {
 		struct node *first = nodes->transient;
 
@@ -285,8 +290,10 @@ void node_looked_up(struct nodes *nodes, struct node *node)
 {
 	node->lookups++;
 	stored_touch(&node->stored);
-	if (is_transient(node))
+	if (is_transient(node)) {
 		list_transient(nodes, node);
+		trim_transient(nodes);
+	}
 }
 
 void node_snapshot(struct nodes *nodes, struct node *queue, struct snapshot *snapshot)
@@ -407,7 +414,7 @@ void node_stored_carry(struct carry *carry, struct nodes *nodes, struct stored *
 	if (carry->loads && listed && node->kind == NODE_LOCK)
 		node_cache(nodes, node);
 	if (carry->loads && listed && is_transient(node))
-		list_transient(nodes, node);
+		list_transient(nodes, node); /* who uses it is not known yet */
 }
 
 void nodes_last_carry(struct carry *carry, struct nodes *nodes)

@@ -48,6 +48,12 @@ static bool list_claim(struct node *node, struct claim *claim)
 	return true;
 }
 
+static void unlist_claim(struct node *node, struct claim *claim)
+{
+	HASH_DELETE(hh, node->claims_by_id, claim);
+	DL_DELETE(node->claims, claim);
+}
+
 /* Whether a claim of that kind, by that process, can share the hold: the process has it by a claim
  * of the other kind. */
 static bool is_companion(const struct hold *hold, enum claim_kind kind,
@@ -100,8 +106,7 @@ void claim_drop(struct claim *claim)
 		DL_FOREACH(node->asks, ask)
 			if (ask->replaces == hold)
 				replace_by(ask, NULL);
-	HASH_DELETE(hh, node->claims_by_id, claim);
-	DL_DELETE(node->claims, claim);
+	unlist_claim(node, claim);
 	holder_part(&claim->holder);
 	free(claim);
 }
@@ -141,24 +146,25 @@ static void wake_poller(struct holder *holder)
 static int join_hold(struct hold *hold, const struct claim_request *request)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = claim ? holder_join(&claim->holder, hold, &claim_hold_kind, guarded_caller(request),
-	                            request->uid, request->node)
-	              : -ENOMEM;
+	int r = -ENOMEM;
 
-	if (r < 0) {
-		free(claim);
-		return r;
+	if (claim) {
+		claim->file = request->file;
+		claim->id = (struct claim_id){.owner = request->owner, .kind = request->kind};
+		claim->process = request->asker.process;
 	}
-	claim->file = request->file;
-	claim->id = (struct claim_id){.owner = request->owner, .kind = request->kind};
-	if (!list_claim(request->node, claim)) {
-		holder_part(&claim->holder);
-		free(claim);
-		return -ENOMEM;
+	/* First, since a holder that has joined may be the only one: it cannot part any more. */
+	if (claim && list_claim(request->node, claim)) {
+		r = holder_join(&claim->holder, hold, &claim_hold_kind, guarded_caller(request),
+		                request->uid, request->node);
+		if (r < 0)
+			unlist_claim(request->node, claim);
 	}
-	set_claim_mode(claim, request->mode);
-	claim->process = request->asker.process;
-	return 0;
+	if (r < 0)
+		free(claim);
+	else
+		set_claim_mode(claim, request->mode);
+	return r;
 }
 
 /* Answers the request, with the lock or an error. */

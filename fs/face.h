@@ -61,6 +61,13 @@ struct dir_list {
 /* Made once for all who read the same directories at the same time. */
 #define DIR_LISTS_MAX 4
 
+/* A user whose groups took long to read, and until when they are not read again: viewer.c. */
+#define VIEWERS_RESTING_MAX 16
+struct viewer_rest {
+	uid_t uid;
+	int64_t until_us;
+};
+
 struct face {
 	struct lc *lc;
 	struct nodes *nodes;
@@ -93,9 +100,9 @@ struct face {
 	uint64_t grants;
 	struct advisory *advisories;    /* open files of flock doors */
 	struct locks_file *locks_files; /* open files of .zklockfs/locks */
-	int64_t viewers_from_us;        /* no more of them before that: viewer.c */
-	bool read_only;                 /* the mount: nothing is to be taken */
-	int64_t kernel_limit_s;         /* kernel_limit.h */
+	struct viewer_rest viewers_rest[VIEWERS_RESTING_MAX];
+	bool read_only;         /* the mount: nothing is to be taken */
+	int64_t kernel_limit_s; /* kernel_limit.h */
 	struct stories stories;
 	const char *mountpoint;
 	unsigned metrics_locks; /* so many locks have a series of their own */

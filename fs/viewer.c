@@ -17,9 +17,11 @@
 #define STATUS_BYTES 16384
 /* The kernel writes out all groups of a process before it gives any: for 65536, as a user can
  * have in a container, that takes some 20 ms. A look that costs more than the first of these is
- * followed by a rest so many times as long. */
+ * followed by a rest of this user. So many users can rest at a time; while they do, no others that
+ * need a look have one. Together they cost the loop one part in so many, however many users one
+ * container has. */
 #define DEAR_NS 2000000
-#define REST 20
+#define REST (20 * VIEWERS_RESTING_MAX)
 
 /* From /proc/PID/status, which does not wait. The more is read at a time, the less often the kernel
  * writes all of it. */
@@ -65,6 +67,23 @@ static struct viewer *new_viewer(struct face *face, uid_t uid, size_t count)
 	return viewer;
 }
 
+/* Where the user's next rest is written down. NULL: the user has to wait for the end of one. */
+static struct viewer_rest *find_rest(struct face *face, uid_t uid)
+{
+	struct viewer_rest *over = NULL;
+	int64_t now = face->clock_us();
+
+	for (size_t i = 0; i < VIEWERS_RESTING_MAX; i++) {
+		struct viewer_rest *rest = &face->viewers_rest[i];
+
+		if (rest->until_us <= now)
+			over = rest;
+		else if (rest->uid == uid)
+			return NULL;
+	}
+	return over;
+}
+
 struct viewer *viewer_of(struct face *face, fuse_req_t req)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -74,15 +93,19 @@ struct viewer *viewer_of(struct face *face, fuse_req_t req)
 
 	if (ctx->uid != 0) { /* root needs none */
 		int64_t began = clock_read_ns(CLOCK_THREAD_CPUTIME_ID), took;
+		struct viewer_rest *rest = find_rest(face, ctx->uid);
 
-		if (face->clock_us() < face->viewers_from_us) {
+		if (!rest) {
 			errno = EBUSY;
 			return NULL;
 		}
 		count = read_groups(ctx->pid, groups);
 		took = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 		if (took > DEAR_NS)
-			face->viewers_from_us = face->clock_us() + took / 1000 * REST;
+			*rest = (struct viewer_rest){
+				.uid = ctx->uid,
+				.until_us = face->clock_us() + took / 1000 * REST,
+			};
 	}
 	viewer = new_viewer(face, ctx->uid, count);
 	if (!viewer)

@@ -30,6 +30,11 @@ for _ in range(2):
 '''
 
 
+def is_in_the_call(pid):
+    with open(f'/proc/{pid}/wchan', encoding='ascii') as wchan:
+        return 'request_wait_answer' in wchan.read()
+
+
 def test(case):
     server = case.server()
     a = case.mount(server, session='30s')
@@ -137,6 +142,7 @@ def test(case):
     p.fails(errno.EINTR)
     check(int(p.do('pread', fd, 64, 0)) > 0, 'shared still')
     p.ask('raw_setlkw', fd, F_WRLCK)
+    until(lambda: is_in_the_call(p.pid), 'the process waits again')
     check_equal(queued(3), before, 'the same place')
     p.kill(signal.SIGUSR1)
     p.fails(errno.EINTR)

@@ -357,10 +357,9 @@ class Faults:
         code = 0 if libc.write(fd, b'evict', 5) == 5 else ctypes.get_errno()
         with contextlib.suppress(OSError):
             os.close(fd)
-        if code == errno.ENOENT:
-            return None
-        # After other errors the eviction may have been done.
-        if code not in _AWAY + (0, errno.EBUSY):
+        # After an error the eviction may have been done. So it may be after ENOENT: the answer to
+        # the mark was lost, and at the second try the entry has gone.
+        if code not in _AWAY + (0, errno.EBUSY, errno.ENOENT):
             raise OSError(code, 'evict')
         return {'by': mount.number, 'lock': lock, 'entry': name, 'errno': code, 'state': fields.get('state'),
                 'token': int(fields.get('token') or 0), 'host': fields.get('host'), 'pid': fields.get('pid')}

@@ -28,7 +28,12 @@ share a lock do not exclude each other, nor do as many holds as there are slots.
 ZooKeeper 3.8.0 itself forgets transactions that it has answered, now and then, when servers
 die while they synchronize (ZOOKEEPER-4643, ZOOKEEPER-4646). The proof is a holder's token that
 is larger than the last transaction that a later leader has kept of its epoch. Values and waiting
-entries may be forgotten, too.
+entries may be forgotten, too. A forgotten delete makes an entry live again after another one was
+granted on its strength. So the holds that were granted while transactions were certainly forgotten
+are judged among themselves, and all others among themselves.
+
+A leader also cuts off transactions that were never answered. Such a cut proves nothing about
+holds, but an entry that was just made may be gone.
 """
 
 import bisect
@@ -97,17 +102,29 @@ def judge(result, journal, histories, fenced):
     slots = next(event for event in journal if event['e'] == 'begin').get('slots', {})
     attempts = [attempt for each in histories for attempt in each.attempts]
     faults = [event for event in journal if event['e'] == 'fault']
+    pauses = collections.defaultdict(list)
+    for fault in faults:
+        if fault['kind'].startswith('daemon-machine-pause'):
+            pauses[fault['target']].append((fault['c'], fault['r']))
+    for attempt in attempts:
+        attempt.pauses = pauses[attempt.mount]
     check_evictions(result, attempts, [fault['target'] | {'c': fault['c'], 'r': fault['r']}
                                        for fault in faults if fault['kind'] == 'evict'])
-    forgotten = forgetting(result, journal, attempts)
+    forgotten, doubts, cuts = forgetting(result, journal, attempts)
+    for attempt in attempts:
+        if attempt.held:
+            attempt.group = next((number for number, (start, end) in enumerate(doubts)
+                                  if start <= attempt.got <= end), None)
+            result.figures['holds granted while the ensemble forgot'] += attempt.group is not None
     by_lock = collections.defaultdict(list)
     for attempt in attempts:
         if attempt.held:
             by_lock[attempt.lock].append(attempt)
     for lock, holds in sorted(by_lock.items()):
-        check_exclusion(result, lock, holds, slots.get(lock, 1))
-        check_tokens(result, lock, holds, slots.get(lock, 1))
-        check_instants(result, lock, holds, slots.get(lock, 1))
+        for group in grouped(holds):
+            check_exclusion(result, lock, group, slots.get(lock, 1))
+            check_tokens(result, lock, group, slots.get(lock, 1))
+            check_instants(result, lock, group, slots.get(lock, 1))
         check_fenced(result, lock, holds, fenced.get(lock, []))
         check_unfenced(result, lock, holds)
         check_sharing(result, lock, holds)
@@ -116,11 +133,19 @@ def judge(result, journal, histories, fenced):
     storms = disturbed(faults)
     faults = away(faults)
     check_crashes(result, attempts, faults, storms, removals)
-    check_errors(result, attempts, faults, storms, removals, forgotten)
+    check_errors(result, attempts, faults, storms, removals, forgotten, cuts)
     check_times(result, attempts, faults)
     check_end(result, journal, histories)
     check_bursts(result, histories)
     count(result, histories, attempts, slots)
+
+
+def grouped(holds):
+    """The holds that were granted while the ensemble forgot, by window, and all others."""
+    groups = collections.defaultdict(list)
+    for hold in holds:
+        groups[hold.group].append(hold)
+    return groups.values()
 
 
 # ---- one holder ----
@@ -239,24 +264,31 @@ def check_evictions(result, attempts, evictions):
 # ---- the stores ----
 
 def check_fenced(result, lock, holds, records):
-    value = alone = shared = 0
+    value = excused = 0
+    alone, shared = collections.Counter(), collections.Counter()    # the largest token of each group
+    groups = {hold.token: hold.group for hold in holds if hold.token is not None}
+    last = None                        # the group of the last write
     for kind, token, new in records:
-        largest = alone if kind == 'S' else max(alone, shared)
+        group = groups.get(token)
+        largest = alone[group] if kind == 'S' else max(alone[group], shared[group])
         if token < largest:
             result.complain('fenced', f'{lock}: token {token} after {largest}')
         if kind == 'S':
-            shared = max(shared, token)
+            shared[group] = max(shared[group], token)
         else:
-            alone = max(alone, token)
+            alone[group] = max(alone[group], token)
         if kind == 'W':
             if new != value + 1:
                 result.figures['lost updates, fenced store'] += 1
-                result.complain('fenced', f'{lock}: {value} became {new} with token {token}')
-            value = new
+                if value and last != group:
+                    excused += value + 1 - new
+                else:
+                    result.complain('fenced', f'{lock}: {value} became {new} with token {token}')
+            value, last = new, group
     written = sum(kind == 'W' for kind, _, _ in records)
     result.figures['increments, fenced store'] += written
     result.figures['refusals, fenced store'] += 0
-    if value != written:
+    if value + excused != written:
         result.complain('fenced', f'{lock}: the value is {value} after {written} accepted increments')
     accepted = 0
     for hold in holds:
@@ -267,12 +299,21 @@ def check_fenced(result, lock, holds, records):
             if event['ok']:
                 continue
             result.figures['refusals, fenced store'] += 1
-            if hold.used is not None and hold.used > event['r']:
+            if hold.used is not None and hold.used > event['r'] and not overtaken(hold, holds, event):
                 result.complain('fenced', f'{lock}: {hold} was refused at {event["c"]} and still held '
                                 f'at {hold.used}')
     # A worker that was killed may not have recorded its last increment.
     if accepted > written:
         result.complain('fenced', f'{lock}: {accepted} increments were told, {written} are stored')
+
+
+def overtaken(hold, holds, event):
+    """Whether a larger token of another group was given before a refusal, and none of its own."""
+    larger = [other for other in holds if other.token is not None and hold.token is not None and
+              other.token > hold.token and other.opened < event['r'] and
+              not (other.shared and hold.shared)]
+    return (any(other.group != hold.group for other in larger) and
+            not any(other.group == hold.group for other in larger))
 
 
 class Update:
@@ -285,13 +326,20 @@ class Update:
 
     def excused(self, store):
         """Whether its write may have come when another worker had the lock."""
-        if self.write is None or self.confirmed or self.hold.guarded:
+        if self.write is None or self.confirmed or (self.hold.guarded and not self.unguarded()):
             return False
         # An evicted holder is told, and the next one holds at once.
         if store == 'naive' or self.hold.evicted:
             return True
         checked = self.write['checked']
         return checked is None or self.write['r'] - checked > SPARE
+
+    def unguarded(self):
+        """Whether it came while its machine was paused: the guardian stood still, the worker did not.
+        The worker had looked before."""
+        looked = max(self.write['checked'] or 0, self.hold.got)
+        return any(looked <= start <= self.write['c'] and self.write['r'] <= end
+                   for start, end in self.hold.pauses)
 
 
 def updates(holds, store):
@@ -324,9 +372,10 @@ def check_unfenced(result, lock, holds):
             if before is None:
                 continue
             result.figures[f'lost updates, plain store, {store}'] += 1
+            strangers = [other for other in every if other.hold.group != before.hold.group]
             if not any(stray in (before, update) or
                        (stray.write['r'] >= before.read['c'] and stray.write['c'] <= update.read['r'])
-                       for stray in strays):
+                       for stray in strays + strangers):
                 result.complain('unfenced', f'{lock}, {store}: {before.hold} and {update.hold} both read '
                                 f'{update.read["value"]}, and nobody may have written late')
 
@@ -335,7 +384,10 @@ def check_sharing(result, lock, holds):
     """Nothing changes between two looks of a sharer that certainly held until the later look,
     except by a late write, as above."""
     for store in ('careful', 'naive'):
-        strays = [update for update in updates(holds, store) if update.excused(store)]
+        every = [update for update in updates(holds, store) if update.write]
+        strays = [update for update in every if update.excused(store)]
+        others = {group: strays + [update for update in every if update.hold.group != group]
+                  for group in {hold.group for hold in holds}}
         for hold in holds:
             last = None
             for event in hold.stores:
@@ -345,7 +397,7 @@ def check_sharing(result, lock, holds):
                 if (last and event['value'] != last['value'] and hold.used is not None and
                         hold.used >= event['r'] and
                         not any(stray.write['r'] >= last['c'] and stray.write['c'] <= event['r']
-                                for stray in strays)):
+                                for stray in others[hold.group])):
                     result.complain('shared', f'{lock}, {store}: {last["value"]} became {event["value"]} '
                                     f'while {hold} shared the lock, at {event["c"]}')
                 last = event
@@ -358,23 +410,44 @@ def check_values(result, lock, holds, forgotten):
     written.sort(key=lambda each: each[:2])
     result.figures['increments, value'] += len(written)
     for (_, before, one, event), (_, after, other, _) in zip(written, written[1:]):
-        if after <= before and not within(forgotten, event['c'], event['r']):
+        if after <= before and one.group == other.group and not within(forgotten, event['c'], event['r']):
             result.complain('value', f'{lock}: {one} had written {before}, then {other} {after}')
 
 
 # ---- errors and times ----
 
 def forgetting(result, journal, attempts):
-    """The times, [start, end], whose transactions the ensemble may have forgotten."""
+    """Three lists of times, [start, end]: whose transactions the ensemble may have forgotten; the
+    grants that may rest on a forgotten transaction; and the cuts that may have taken a new entry.
+
+    What is forgotten came after the last transaction that was kept, so after the opens of all
+    entries that were kept, and before the first grant of a later epoch."""
     end = next(event for event in journal if event['e'] == 'end')
-    found = []
+    holds = [attempt for attempt in attempts if attempt.held and attempt.token]
+    found, doubts, cuts = [], [], []
     for last in end.get('truncated', ()):
-        got = [attempt.got for attempt in attempts
-               if attempt.held and attempt.token and last < attempt.token < (last >> 32) + 1 << 32]
+        epoch = last >> 32
+        got = [hold.got for hold in holds if last < hold.token < epoch + 1 << 32]
+        kept = max((hold.since for hold in holds if epoch << 32 <= hold.token <= last), default=None)
+        later = min((hold.got for hold in holds if hold.token >= epoch + 1 << 32), default=None)
         if got:
             result.figures['holds that the ensemble has forgotten'] += len(got)
             found.append([min(got) - RECOVERY, max(got) + RECOVERY])
-    return sorted(found)
+            doubts.append([max(min(got) - RECOVERY, kept or 0),
+                           min(max(got) + RECOVERY, later or max(got) + RECOVERY)])
+        if kept is not None and later is not None:
+            cuts.append([kept - SECOND, later])
+    return sorted(found), sorted(doubts), merged(cuts)
+
+
+def merged(spans):
+    found = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1][1] = max(found[-1][1], end)
+        else:
+            found.append([start, end])
+    return found
 
 
 def away(faults):
@@ -449,7 +522,7 @@ def was_gone(attempt, storms, removals, forgotten):
     return attempt.opened <= until or within(forgotten, last['c'], last['r'])
 
 
-def check_errors(result, attempts, faults, storms, removals, forgotten):
+def check_errors(result, attempts, faults, storms, removals, forgotten, cuts):
     for attempt in attempts:
         if attempt.answered is None:
             continue
@@ -461,7 +534,8 @@ def check_errors(result, attempts, faults, storms, removals, forgotten):
             # The ensemble could not be asked in time.
             code == errno.EHOSTUNREACH and attempt.at_once or
             code == errno.ECANCELED and (attempt.evicted or
-                                         within(forgotten, attempt.opened, attempt.answered)) or
+                                         within(forgotten, attempt.opened, attempt.answered) or
+                                         within(cuts, attempt.opened, attempt.answered)) or
             code == errno.ENOENT and was_gone(attempt, storms, removals, forgotten) or
             code == errno.ETIMEDOUT and duration(attempt.door) is not None or
             # The path is looked up before, and no server could be asked about it.

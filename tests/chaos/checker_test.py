@@ -289,9 +289,95 @@ class Checker(unittest.TestCase):
         for token, at, truncated in ((2 << 32 | 7, 60, []), (2 << 32 | 7, 60, [2 << 32 | 7]),
                                      (2 << 32 | 7, 60, [1 << 32 | 5]), (2 << 32 | 5, 60, [2 << 32 | 5])):
             self.bad('value', *stories(token, at), truncated=truncated)
-            self.bad('errno', *stories(token, at), truncated=truncated)
+            # A cut without a proof excuses an entry that has gone, but no value.
+            if truncated != [token]:
+                self.bad('errno', *stories(token, at), truncated=truncated)
         self.bad('errno', Story('a').take(2 << 32 | 7, 0, 10).release(20),
                  Story('b').refused(errno.ECANCELED, 50000, 50100), truncated=[2 << 32 | 5])
+
+    def test_entry_gone_after_a_cut(self):
+        """The cut came after the open of the last entry that was kept, and before the next epoch's
+        first grant."""
+        def stories(c, r):
+            return (Story('a').take(2 << 32 | 5, 5000, 5010).release(5020),
+                    Story('b').refused(errno.ECANCELED, c, r),
+                    Story('c').take(3 << 32, 9000, 9010).release(9020))
+        self.good(*stories(5030, 6000), truncated=[2 << 32 | 5])
+        self.good(*stories(5030, 20000), truncated=[2 << 32 | 5])
+        for c, r in ((3000, 3990), (9011, 9500)):
+            self.bad('errno', *stories(c, r), truncated=[2 << 32 | 5])
+        self.bad('errno', *stories(5030, 6000))
+
+    PROOF = 2 << 32 | 9
+
+    def forgot(self):
+        """The proof that the ensemble has forgotten what came after 5 in epoch 2, from 1000 to 2500."""
+        return (Story('k').take(2 << 32 | 5, 1000, 1001, lock='warm').release(1002),
+                Story('p').take(self.PROOF, 2000, 2010, lock='warm').release(2020),
+                Story('n').take(3 << 32, 2490, 2500, lock='warm').release(2510))
+
+    def test_entry_lives_again(self):
+        """a's entry was deleted, b was granted, the delete was forgotten, and a was granted."""
+        def stories(got, token=2 << 32 | 4):
+            return (Story('b').take(token, 0, got).check(token, got + 2, got + 3).release(got + 5),
+                    Story('a').take(2 << 32 | 3, 0, 3000).check(2 << 32 | 3, 3100, 3101).release(3200))
+        result = self.good(*self.forgot(), *stories(1500), truncated=[2 << 32 | 5])
+        self.assertEqual(result.figures['holds granted while the ensemble forgot'], 4)
+        # Right before and right after the window, and without a proof.
+        for got in (990, 2502):
+            self.bad('two holders', *self.forgot(), *stories(got), truncated=[2 << 32 | 5])
+        self.bad('two holders', *self.forgot(), *stories(1500))
+        self.bad('two holders', *self.forgot(), *stories(1500), truncated=[2 << 32 | 9])
+
+    def test_two_holders_while_the_ensemble_forgets(self):
+        for first, second in ((1500, 1510), (3000, 3010)):
+            self.bad('two holders', *self.forgot(),
+                     Story('a').take(2 << 32 | 3, 0, first).check(2 << 32 | 3, first + 90, first + 91),
+                     Story('b').take(2 << 32 | 4, 0, second).check(2 << 32 | 4, second + 5, second + 6),
+                     truncated=[2 << 32 | 5])
+
+    def test_stores_while_the_ensemble_forgets(self):
+        def stories(got):
+            one, other = 2 << 32 | 4, 2 << 32 | 3
+            return (Story('b').take(one, 0, got).update(7, got + 1, got + 3).value(8, one, got + 4)
+                    .check(one, got + 6, got + 7).release(got + 8),
+                    Story('a').take(other, 0, 9000).fence('write', False, None, 9010).value(9, other, 9020)
+                    .update(7, 9030, 9033).check(other, 9040, 9041).release(9050))
+        self.good(*self.forgot(), *stories(1500), truncated=[2 << 32 | 5])
+        for what in ('fenced', 'unfenced', 'value', 'two holders'):
+            self.bad(what, *self.forgot(), *stories(8800), truncated=[2 << 32 | 5])
+            self.bad(what, *self.forgot(), *stories(1500))
+
+    def test_fenced_store_while_the_ensemble_forgets(self):
+        one, other = 2 << 32 | 4, 2 << 32 | 3
+        records = [('W', one, 1), ('W', other, 1)]
+        def stories(got):
+            return (Story('b').take(one, 0, got).release(got + 1), Story('a').take(other, 0, 9000).release(9001))
+        self.good(*self.forgot(), *stories(1500), records=records, truncated=[2 << 32 | 5])
+        self.bad('fenced', *self.forgot(), *stories(8800), records=records, truncated=[2 << 32 | 5])
+        self.bad('fenced', *self.forgot(), *stories(1500), records=records)
+
+    def test_shared_while_the_ensemble_forgets(self):
+        def stories(got):
+            return (Story('b', guarded=True).take(2 << 32 | 4, 0, got).update(7, 9020, 9023).release(9024),
+                    Story('a').share(2 << 32 | 3, 0, 9000).look(7, 9010).look(8, 9030)
+                    .check(2 << 32 | 3, 9040, 9041).release(9050))
+        self.good(*self.forgot(), *stories(1500), truncated=[2 << 32 | 5])
+        self.bad('shared', *self.forgot(), *stories(8800), truncated=[2 << 32 | 5])
+        self.bad('shared', *self.forgot(), *stories(1500))
+
+    def test_guardian_stands_still(self):
+        """A paused machine: the guardian stands still, too, but not the worker."""
+        def stories():
+            return (Story('a', guarded=True).take(1, 0, 10).update(7, 12, 5000).lost(5001, 5002),
+                    Story('b').take(2, 5, 4000).update(7, 4001, 4003).check(2, 4004, 4005).release(4006))
+        for kind in ('daemon-machine-pause', 'daemon-machine-pause-long'):
+            self.good(*stories(), faults=[(kind, 0, 11, 5000)])
+        # The write came after the pause, the open too late, the pause was another machine's, or
+        # only the daemon was stopped.
+        for fault in (('daemon-machine-pause', 0, 11, 4999), ('daemon-machine-pause', 0, 9, 5000),
+                      ('daemon-machine-pause', 1, 11, 5000), ('daemon-pause-long', 0, 11, 5000)):
+            self.bad('unfenced', *stories(), faults=[fault])
 
     def test_evicted_and_holds_on(self):
         story = Story('a').take(1, 0, 10).check(1, 12000, 12001).release(12002)

@@ -32,6 +32,8 @@ class Attempt:
         self.lost = None               # the first check that failed and proves a loss
         self.stores = []               # read, write, look, fence, value events
         self.evicted = False           # an eviction may have meant it
+        self.group = None              # the window, if granted while the ensemble forgot
+        self.pauses = ()               # of its machine
         self.ended = False             # released, or failed
         self.over = None               # when it was released or failed
 

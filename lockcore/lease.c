@@ -77,6 +77,7 @@ void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us
 				less_drift(lease->timeout_us) - less_drift(timeout_us);
 		lease->timeout_us = timeout_us;
 	}
+	lease->looked = false;
 	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;
 }
 
@@ -98,6 +99,10 @@ bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
 	assert(lease->timeout_us > 0 && sent_us <= now_us);
 	if (sent_us <= lease->void_us)
 		return false;
+	if (lease_doubted(lease, now_us) && !lease->looked) {
+		lease->looked = lease->connect_us >= 0;
+		return false;
+	}
 	if (lease->connect_us >= 0) {
 		assert(lease->connect_us <= sent_us);
 		moved = extend(lease, lease->connect_us);
@@ -123,6 +128,7 @@ void lease_doubt(struct lease *lease, int64_t now_us)
 	lease->void_us = now_us;
 	lease->connect_us = -1;
 	lease->steps = 0;
+	lease->looked = false;
 }
 
 bool lease_doubted(const struct lease *lease, int64_t now_us)

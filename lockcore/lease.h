@@ -35,7 +35,9 @@
  * know what its readings from before are worth. When there is reason to think so the lease
  * is in *doubt*: nothing sent before that moment is evidence any more. The deadline still
  * counts, and is 2 s off at most. Evidence from after it ends the doubt, and the lease is
- * what that says; or else the lease is over.
+ * what that says; or else the lease is over. The evidence is the second of two writes, so that
+ * the entries of all holders are read between them: while the machine stood still they may have
+ * been evicted, though the session lives.
  */
 #ifndef LOCKCORE_LEASE_H
 #define LOCKCORE_LEASE_H
@@ -61,6 +63,7 @@ struct lease {
 	int steps;           /* how many of sent_us[] count, 0 to 3 */
 	int64_t void_us;     /* what was sent until then is no evidence; INT64_MIN: all is */
 	int64_t doubt_us;    /* in doubt until then, then over; INT64_MAX: no doubt */
+	bool looked;         /* in doubt: a write was answered on the connection */
 };
 
 /* The first session: nothing is proved. `lead_us`: how long before the lease's end begins the

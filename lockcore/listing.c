@@ -355,11 +355,23 @@ void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 
 /* ---- the session's news ---- */
 
+/* Before the next write, which is to end a doubt. */
+static void look_at_holders(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
+		if (taker_of(entry)->state == TAKER_HELD)
+			entry_watch(entry);
+}
+
 void locks_resume(struct lc *lc)
 {
 	struct lock *lock, *next;
 	struct lc_taker *taker, *after;
 
+	if (session_is_doubted(lc))
+		look_at_holders(lc);
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock->unresolved = has_unknown(lock);
 		if (!lock->takers)

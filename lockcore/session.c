@@ -325,7 +325,10 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		if (resumed)
 			become_ready(lc);
 		session->events->beaten(lc, resumed, poked);
-		plan_beat(lc);
+		if (lease_doubted(&session->lease, lc_now(lc)))
+			send_beat(lc); /* behind the reads of the holders' entries */
+		else
+			plan_beat(lc);
 		return;
 	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
 		session->beating = false;

@@ -259,14 +259,62 @@ static void of_the_missing(void **state)
 	assert_int_equal(waiter->state, TAKER_WAITING);
 }
 
+static bool stood_still;
+
+static bool disrupted(void *ctx)
+{
+	bool was = stood_still;
+
+	(void)ctx;
+	stood_still = false;
+	return was;
+}
+
+/* While the machine stood still the entry was evicted, and the session lives: nobody is told that
+ * the lock is held before the entry was read. */
+static void evicted_while_standing_still(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = make_taker(rig, HOLDS);
+
+	rig->lc.config.disrupted = disrupted;
+	stood_still = true;
+	rig->now_us += SECOND;
+	assert_true(session_is_doubted(&rig->lc));
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig->now_us++;
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	while (!session_is_ready(&rig->lc))
+		rig_answer_version(rig, 1);
+	takers_turn(rig);
+	rig_expect_sent(rig, "watch /locks/a/#2-2, "
+	                     "set /locks/.zklockfs/0000000000000001 'm0 2', children /locks/a");
+	assert_false(lc_holds(taker));
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_true(session_is_doubted(&rig->lc));
+	takers_turn(rig);
+	rig_expect_told(rig, "1 lost");
+	rig_answer_version(rig, 2);
+	assert_false(session_is_doubted(&rig->lc));
+	assert_false(lc_holds(taker));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(with_the_lock),    cmocka_unit_test(node_is_gone),
-		cmocka_unit_test(not_listed),       TAKERS_TEST(not_listed_and_not_reported),
-		cmocka_unit_test(marked),           TAKERS_TEST(held_long_enough),
-		cmocka_unit_test(with_the_session), TAKERS_TEST(nobody_waits_for_its_delete),
-		TAKERS_TEST(with_the_lease),        TAKERS_TEST(of_the_missing),
+		cmocka_unit_test(with_the_lock),
+		cmocka_unit_test(node_is_gone),
+		cmocka_unit_test(not_listed),
+		TAKERS_TEST(not_listed_and_not_reported),
+		cmocka_unit_test(marked),
+		TAKERS_TEST(held_long_enough),
+		cmocka_unit_test(with_the_session),
+		TAKERS_TEST(nobody_waits_for_its_delete),
+		TAKERS_TEST(evicted_while_standing_still),
+		TAKERS_TEST(with_the_lease),
+		TAKERS_TEST(of_the_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

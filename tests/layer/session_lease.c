@@ -325,6 +325,10 @@ static void doubted(void **state)
 	rig_answer_data(rig, 0, "m0 0");
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten resumed");
+	/* The second write goes behind what the layers above have asked for. */
+	assert_true(session_is_doubted(&rig->lc));
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+	rig_answer_version(rig, 2);
 	assert_false(session_is_doubted(&rig->lc));
 	assert_true(session_may_grant(&rig->lc));
 }
@@ -391,6 +395,8 @@ static void doubt_wants_a_later_connection(void **state)
 	rig_connect(rig, RIG_SESSION);
 	rig_expect_sent(rig, "set " NODE " 'm0 1'");
 	rig_answer_version(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+	rig_answer_version(rig, 2);
 	assert_false(session_is_doubted(&rig->lc));
 	rig_forget(rig);
 }

@@ -1179,6 +1179,19 @@ mutant(36, 'doubt_ended_by_an_older_write', 'lease.c',
        '\tif (sent_us <= lease->void_us)\n\t\treturn false;',
        '',
        LEASE)
+mutant(36, 'doubt_ended_by_one_write', 'lease.c',
+       'lease_doubted(lease, now_us) && !lease->looked',
+       'false',
+       LEASE)
+mutant(36, 'entries_not_read_in_doubt', 'listing.c',
+       '\tif (session_is_doubted(lc))\n\t\tlook_at_holders(lc);',
+       '',
+       unit('tests/layer/loss.c'))
+mutant(36, 'read_behind_the_second_write', 'session.c',
+       '\t\tsession->events->beaten(lc, resumed, poked);\n',
+       '\t\tif (lease_doubted(&session->lease, lc_now(lc)))\n\t\t\tsend_beat(lc);\n'
+       '\t\tsession->events->beaten(lc, resumed, poked);\n',
+       unit('tests/layer/loss.c'))
 mutant(36, 'doubt_ended_by_an_older_connection', 'lease.c',
        'connect_us > lease->void_us ? connect_us : -1;',
        'connect_us;',

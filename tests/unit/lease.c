@@ -522,7 +522,8 @@ static void an_older_connection_does_not_end_a_doubt(void **state)
 	lease_connected(&lease, T, since + 1);
 	lease_doubt(&lease, since + 2);
 	assert_false(lease_answered(&lease, since + 3, since + 4));
-	assert_true(lease_doubted(&lease, since + 4));
+	assert_false(lease_answered(&lease, since + 5, since + 6));
+	assert_true(lease_doubted(&lease, since + 6));
 }
 
 static void a_new_connection_ends_a_doubt(void **state)
@@ -533,10 +534,34 @@ static void a_new_connection_ends_a_doubt(void **state)
 	(void)state;
 	lease_connected(&lease, T, since + 1);
 	assert_true(lease_doubted(&lease, since + 2));
-	assert_true(lease_answered(&lease, since + 2, since + 3));
-	assert_false(lease_doubted(&lease, since + 3));
-	assert_true(lease_fresh(&lease, since + 3));
+	assert_false(lease_answered(&lease, since + 2, since + 3));
+	assert_true(lease_doubted(&lease, since + 3));
+	assert_true(lease_answered(&lease, since + 4, since + 5));
+	assert_false(lease_doubted(&lease, since + 5));
+	assert_true(lease_fresh(&lease, since + 5));
 	expect_deadline(&lease, since + 1 + GRANT);
+}
+
+/* Two writes on one connection, and after the last doubt. */
+static void both_writes_are_of_one_connection(void **state)
+{
+	const int64_t since = START + 3 * S;
+	struct lease lease = doubted(since);
+
+	(void)state;
+	lease_connected(&lease, T, since + 1);
+	assert_false(lease_answered(&lease, since + 2, since + 3));
+	lease_connected(&lease, T, since + 4);
+	assert_false(lease_answered(&lease, since + 5, since + 6));
+	assert_true(lease_answered(&lease, since + 7, since + 8));
+	expect_deadline(&lease, since + 4 + GRANT);
+	lease = doubted(since);
+	lease_connected(&lease, T, since + 1);
+	assert_false(lease_answered(&lease, since + 2, since + 3));
+	lease_doubt(&lease, since + 4);
+	lease_connected(&lease, T, since + 5);
+	assert_false(lease_answered(&lease, since + 6, since + 7));
+	assert_true(lease_doubted(&lease, since + 7));
 }
 
 static void older_steps_do_not_count_after_a_doubt(void **state)
@@ -556,6 +581,22 @@ static void older_steps_do_not_count_after_a_doubt(void **state)
 	/* Three steps from after the doubt count. */
 	assert_true(lease_answered(&lease, since + 6 * S, since + 6 * S));
 	expect_deadline(&lease, since + 2 * S + GRANT);
+}
+
+/* It is answered when the doubt is over. */
+static void an_older_write_is_no_step(void **state)
+{
+	const int64_t since = START + 3 * S;
+	struct lease lease = doubted(since);
+
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		const int64_t at = since + 2 * i * S;
+
+		assert_false(lease_answered(&lease, i == 1 ? since - 1 : at, at));
+	}
+	assert_true(lease_answered(&lease, since + 8 * S, since + 8 * S));
+	expect_deadline(&lease, since + 4 * S + GRANT);
 }
 
 static void a_doubt_without_a_lease(void **state)
@@ -606,7 +647,9 @@ int main(void)
 		cmocka_unit_test(an_older_write_does_not_end_a_doubt),
 		cmocka_unit_test(an_older_connection_does_not_end_a_doubt),
 		cmocka_unit_test(a_new_connection_ends_a_doubt),
+		cmocka_unit_test(both_writes_are_of_one_connection),
 		cmocka_unit_test(older_steps_do_not_count_after_a_doubt),
+		cmocka_unit_test(an_older_write_is_no_step),
 		cmocka_unit_test(a_doubt_without_a_lease),
 	};
 

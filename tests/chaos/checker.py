@@ -310,7 +310,7 @@ def check_fenced(result, lock, holds, records):
 def overtaken(hold, holds, event):
     """Whether a larger token of another group was given before a refusal, and none of its own."""
     larger = [other for other in holds if other.token is not None and hold.token is not None and
-              other.token > hold.token and other.opened < event['r'] and
+              other.token > hold.token and other.got < event['r'] and
               not (other.shared and hold.shared)]
     return (any(other.group != hold.group for other in larger) and
             not any(other.group == hold.group for other in larger))

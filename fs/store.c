@@ -434,8 +434,8 @@ bool store_is_behind(const struct store *store)
 }
 
 /* By one byte of the keys after the other; `room` is as long as `all`. Returns that of both which
- * has the sorted records. qsort(3) takes ten times as long for 10,000 records, while a mount waits
- * for its next daemon. */
+ * has the sorted records. With 10,000 waiters qsort(3) took a tenth of the time for which a mount
+ * waits for its next daemon. */
 static struct store_record *sort_by_key(struct store_record *all, struct store_record *room,
                                         size_t count)
 {

@@ -18,7 +18,7 @@
 /* The kernel writes out all groups of a process before it gives any: for 65536, as a user can
  * have in a container, that takes some 20 ms. A look that costs more than the first of these is
  * followed by a rest of this user. So many users can rest at a time; while they do, no others that
- * need a look have one. Together they cost the loop one part in so many, however many users one
+ * need a look have one. Together they cost the loop one part in 20, however many users one
  * container has. */
 #define DEAR_NS 2000000
 #define REST (20 * VIEWERS_RESTING_MAX)

@@ -197,18 +197,24 @@ static void is_found_among_copies(void **state)
 	assert_int_equal(one.number, 5);
 }
 
+/* A listing shows two nodes that may be the entry. These answers leave it unknown. */
+static void find_two(struct rig *rig, enum ensemble_result first, enum ensemble_result second)
+{
+	entry_found(&one, node_name(4), 1);
+	entry_found(&one, node_name(5), 1);
+	rig_answer_error(rig, first);
+	rig_answer_error(rig, second);
+	rig_expect_told(rig, "7 changed");
+	assert_int_equal(one.state, ENTRY_UNKNOWN);
+}
+
 /* One of the nodes that may be the entry could not be read: the entry may still be there. */
 static void one_could_not_be_asked(void **state)
 {
 	struct rig *rig = *state;
 
 	become_unknown(rig);
-	entry_found(&one, node_name(4), 1);
-	entry_found(&one, node_name(5), 1);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
-	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
-	rig_expect_told(rig, "7 changed");
-	assert_int_equal(one.state, ENTRY_UNKNOWN);
+	find_two(rig, ENSEMBLE_NONODE, ENSEMBLE_UNKNOWN);
 	assert_true(is_list_wanted());
 	rig_forget(rig);
 	entry_found(&one, node_name(4), 2);
@@ -240,12 +246,7 @@ static void one_was_refused(void **state)
 	become_unknown(rig);
 	recheck = &one.lock->recheck;
 	timer_clear(&rig->lc.timers, recheck);
-	entry_found(&one, node_name(4), 1);
-	entry_found(&one, node_name(5), 1);
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
-	rig_expect_told(rig, "7 changed");
-	assert_int_equal(one.state, ENTRY_UNKNOWN);
+	find_two(rig, ENSEMBLE_REFUSED, ENSEMBLE_NONODE);
 	assert_false(is_list_wanted());
 	assert_true(recheck->armed);
 	timer_clear(&rig->lc.timers, recheck);

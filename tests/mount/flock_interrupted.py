@@ -10,7 +10,7 @@ import signal
 import subprocess
 from fcntl import F_RDLCK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
-from harness import Stopwatch, check, check_equal, run, spawn, until
+from harness import Stopwatch, check, check_equal, is_in_the_call, run, spawn, until
 from locker import F_OFD_SETLKW, Locker, setlk
 
 # Inherits an open file, and asks for an OFD lock on it twice.
@@ -28,11 +28,6 @@ for _ in range(2):
         print(errno.errorcode[err.errno], flush=True)
     sys.stdin.readline()
 '''
-
-
-def is_in_the_call(pid):
-    with open(f'/proc/{pid}/wchan', encoding='ascii') as wchan:
-        return 'request_wait_answer' in wchan.read()
 
 
 def test(case):

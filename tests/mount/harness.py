@@ -72,6 +72,12 @@ def check_equal(got, wanted, what):
     check(got == wanted, f'{what}: {got!r} and not {wanted!r}')
 
 
+def is_in_the_call(pid):
+    """Whether the process waits for an answer to a request to a FUSE filesystem."""
+    with open(f'/proc/{pid}/wchan', encoding='ascii') as wchan:
+        return 'request_wait_answer' in wchan.read()
+
+
 def until(condition, what, seconds=WAIT_SECONDS):
     """Wait until the condition is true, and return its value."""
     deadline = time.monotonic() + seconds

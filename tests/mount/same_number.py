@@ -7,14 +7,9 @@ import errno
 import os
 import signal
 
-from harness import ALICE, BOB, Taker, check, check_equal, run, until
+from harness import ALICE, BOB, Taker, check, check_equal, is_in_the_call, run, until
 
 LAST = '/proc/sys/kernel/ns_last_pid'
-
-
-def asks(pid):
-    with open(f'/proc/{pid}/wchan', encoding='ascii') as wchan:
-        return 'request_wait_answer' in wchan.read()
 
 
 def taker_of_number(mount, wanted, uid):
@@ -59,7 +54,7 @@ def test(case):
     first.kill()
     first.gone()
     other = taker_of_number(mount, first.pid, BOB)
-    until(lambda: asks(other.pid), 'the open waits for the mount')
+    until(lambda: is_in_the_call(other.pid), 'the open waits for the mount')
     mount.send(signal.SIGCONT)
     until(lambda: [int(name[:10]) for name in mount.queue('build')] == [0, 2, 3], 'the place is given up')
     holder.release()

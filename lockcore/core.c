@@ -39,6 +39,7 @@ static void session_beaten(struct lc *lc, bool resumed, bool poked)
 		locks_resume(lc);
 	}
 	calls_resume(lc);
+	entries_check_marks_again(lc);
 	if (resumed)
 		pokes_resume(lc);
 	else

@@ -492,16 +492,24 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 	return true;
 }
 
+static void note_failed_look(struct entry *entry)
+{
+	entry->look_failed = entry->lc->entries->look_failed = true;
+}
+
 static void look_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
 
 	entry->pending--;
+	entry->lc->entries->looks--;
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (answer->result == ENSEMBLE_OK)
 		entry_read(entry, answer);
-	else if (answer->result == ENSEMBLE_NONODE && entry->wanted)
+	else if (answer->result != ENSEMBLE_NONODE)
+		note_failed_look(entry);
+	else if (entry->wanted)
 		lock_want_list(entry->lock);
 	events_of(entry)->changed(entry);
 }
@@ -510,12 +518,16 @@ void entry_check_mark(struct entry *entry)
 {
 	char *path;
 
+	entry->look_failed = false;
 	if (!entry->wanted || entry->state != ENTRY_PRESENT || entry_is_seen(entry))
 		return;
 	path = entry_path(entry);
-	if (!path)
-		return; /* whoever has marked it deletes it in the end */
+	if (!path) {
+		note_failed_look(entry);
+		return;
+	}
 	entry->pending++;
+	entry->lc->entries->looks++;
 	lc_submit(entry->lc, ensemble_get(path), look_answered, entry);
 	free(path);
 }
@@ -524,8 +536,21 @@ void entries_check_marks(struct lc *lc)
 {
 	struct entry *entry, *next;
 
+	lc->entries->look_failed = false;
 	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		entry_check_mark(entry);
+}
+
+void entries_check_marks_again(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	if (!lc->entries->look_failed)
+		return;
+	lc->entries->look_failed = false;
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
+		if (entry->look_failed)
+			entry_check_mark(entry);
 }
 
 static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)

@@ -51,6 +51,8 @@ struct entries {
 	const struct entry_events *events;
 	struct table by_id;
 	int64_t refused_said_us;   /* when it was last reported that the ensemble refuses entries */
+	unsigned looks;            /* reads for a mark under way */
+	bool look_failed;          /* one was not answered: of some entry, see there */
 	unsigned writing;          /* how many have their data written at the moment */
 	struct fair_users writers; /* whose data is next */
 };
@@ -82,6 +84,7 @@ struct entry {
 	bool told_since : 1;           /* the data says since when it is held, or will */
 	bool data_dirty : 1;           /* the data is to be written; */
 	bool data_pending : 1;         /*   it is being written */
+	bool look_failed : 1;          /* it may have a mark that could not be read */
 	unsigned pending;              /* answers outstanding that name this entry */
 
 	/* The node. */
@@ -180,9 +183,12 @@ size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
 /* Watches it, unless its watch is good. */
 void entry_watch(struct entry *entry);
-/* Reads it, unless its watch is good: only these two show a mark. */
+/* Reads it, unless its watch is good: only these two show a mark. lc->entries tells whether such
+ * reads are under way, and whether one has failed. */
 void entry_check_mark(struct entry *entry);
 void entries_check_marks(struct lc *lc);
+/* Those that could not be read. */
+void entries_check_marks_again(struct lc *lc);
 /* Writes what is dirty. */
 void entry_write(struct entry *entry);
 /* Writes since when it is held, unless this is written already. */

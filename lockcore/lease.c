@@ -77,7 +77,8 @@ void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us
 				less_drift(lease->timeout_us) - less_drift(timeout_us);
 		lease->timeout_us = timeout_us;
 	}
-	lease->looked = false;
+	/* Without a lease nothing is held that somebody could have evicted. */
+	lease->looked = lease->deadline_us == INT64_MIN;
 	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;
 }
 
@@ -99,8 +100,8 @@ bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
 	assert(lease->timeout_us > 0 && sent_us <= now_us);
 	if (sent_us <= lease->void_us)
 		return false;
-	if (lease_doubted(lease, now_us) && !lease->looked) {
-		lease->looked = lease->connect_us >= 0;
+	if (!lease->looked) {
+		lease->looked = lease->connect_us >= 0 || !lease_doubted(lease, now_us);
 		return false;
 	}
 	if (lease->connect_us >= 0) {

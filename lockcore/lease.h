@@ -28,16 +28,16 @@
  * answer to sending.
  *
  * A new connection is evidence too, since the leader touches the session when it
- * creates or validates it: the first write answered OK on a connection gives
- * (clock before connect) + 0.998 T - g.
+ * creates or validates it: the second write answered OK on a connection gives
+ * (clock before connect) + 0.998 T - g. The entries of all holders are read between the two
+ * writes: while the connection was lost they may have been evicted, though the session
+ * lives. In a session without a lease nothing is held, and the first write will do.
  *
  * A machine that was paused (a virtual one: its clocks stand still, all of them) does not
  * know what its readings from before are worth. When there is reason to think so the lease
  * is in *doubt*: nothing sent before that moment is evidence any more. The deadline still
- * counts, and is 2 s off at most. Evidence from after it ends the doubt, and the lease is
- * what that says; or else the lease is over. The evidence is the second of two writes, so that
- * the entries of all holders are read between them: while the machine stood still they may have
- * been evicted, though the session lives.
+ * counts, and is 2 s off at most. Evidence from a connection begun after it ends the doubt,
+ * and the lease is what that says; or else the lease is over.
  */
 #ifndef LOCKCORE_LEASE_H
 #define LOCKCORE_LEASE_H
@@ -63,7 +63,8 @@ struct lease {
 	int steps;           /* how many of sent_us[] count, 0 to 3 */
 	int64_t void_us;     /* what was sent until then is no evidence; INT64_MIN: all is */
 	int64_t doubt_us;    /* in doubt until then, then over; INT64_MAX: no doubt */
-	bool looked;         /* in doubt: a write was answered on the connection */
+	bool looked;         /* a write was answered on the connection: the next one's answer comes
+	                      * behind those of the reads of all holders' entries */
 };
 
 /* The first session: nothing is proved. `lead_us`: how long before the lease's end begins the

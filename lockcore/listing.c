@@ -355,7 +355,7 @@ void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 
 /* ---- the session's news ---- */
 
-/* Before the next write, which is to end a doubt. */
+/* Before the next write, which is to prove the connection: see lease.h. */
 static void look_at_holders(struct lc *lc)
 {
 	struct entry *entry, *next;
@@ -370,8 +370,7 @@ void locks_resume(struct lc *lc)
 	struct lock *lock, *next;
 	struct lc_taker *taker, *after;
 
-	if (session_is_doubted(lc))
-		look_at_holders(lc);
+	look_at_holders(lc);
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock->unresolved = has_unknown(lock);
 		if (!lock->takers)

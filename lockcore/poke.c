@@ -45,13 +45,21 @@ void pokes_new_session(struct lc *lc)
 	strcpy(stpcpy(lc->pokes->node, lc->session->node), POKES_SUFFIX);
 	lc->pokes->state = POKES_ABSENT;
 	lc->pokes->unread = false;
+	lc->entries->look_failed = false;
 }
 
+/* As long as the marks are not read that the lines name, the lines are as good as lost for the
+ * next process. */
 void pokes_save(const struct lc *lc, struct state_session *saved)
 {
+	bool lost = lc->pokes->state == POKES_VANISHED || lc->entries->looks > 0 ||
+	            lc->entries->look_failed;
+
 	saved->pokes_seen = lc->pokes->seen;
-	saved->flags |= (lc->pokes->state == POKES_MADE ? STATE_SESSION_POKES : 0) |
-	                (lc->pokes->state == POKES_VANISHED ? STATE_SESSION_POKES_LOST : 0);
+	if (lost)
+		saved->flags |= STATE_SESSION_POKES_LOST;
+	else if (lc->pokes->state == POKES_MADE)
+		saved->flags |= STATE_SESSION_POKES;
 }
 
 void pokes_restore(struct lc *lc, const struct state_session *saved)

@@ -14,8 +14,9 @@
  *                          short a session or refuses us; or the engine is destroyed
  *
  * The first write on every connection is the heartbeat: it makes or sets a small
- * ephemeral node of this session's own. It is evidence for the lease, and a barrier: requests of
- * the former connection that have not happened by then will never happen.
+ * ephemeral node of this session's own. It is a barrier: requests of the former connection that
+ * have not happened by then will never happen. In a session that has a lease, a second one follows
+ * at once, which is evidence for the lease: see lease.h.
  */
 #include "session.h"
 
@@ -245,11 +246,7 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 	struct lc *lc = ctx;
 
 	switch (answer->result) {
-	case ENSEMBLE_OK:
-		session_wrote(lc, lc->session->beat_sent_us);
-		lc->session->beating = false;
-		send_beat(lc);
-		return;
+	case ENSEMBLE_OK: /* no evidence either: the entries of holders are not read yet */
 	case ENSEMBLE_EXISTS:
 		lc->session->beating = false;
 		send_beat(lc);
@@ -325,8 +322,9 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		if (resumed)
 			become_ready(lc);
 		session->events->beaten(lc, resumed, poked);
-		if (lease_doubted(&session->lease, lc_now(lc)))
-			send_beat(lc); /* behind the reads of the holders' entries */
+		if (session->lease.connect_us >= 0)
+			send_beat(
+				lc); /* not proved yet: behind the reads of the holders' entries */
 		else
 			plan_beat(lc);
 		return;

@@ -12,13 +12,12 @@ import signal
 import subprocess
 
 import rawzk
-from harness import check, until
+from harness import ZOOKEEPER_JARS, check, until
 
 TICK_MS = 500
 PORT = 2181
 _TRUNCATED = re.compile(r'Truncating log to get in sync with the leader 0x([0-9a-f]+)')
 _FOLLOWS = re.compile(r'Got zxid 0x([0-9a-f]+) expected')
-_JARS = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
 
 
 class Server:
@@ -49,7 +48,7 @@ class Server:
                 ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
                  '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024',
                  '-Dzookeeper.cnxTimeout=500', '-Dzookeeper.fastleader.maxNotificationInterval=1000',
-                 '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-cp', _JARS,
+                 '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-cp', ZOOKEEPER_JARS,
                  'org.apache.zookeeper.server.quorum.QuorumPeerMain', self.directory + '/zoo.cfg'],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 

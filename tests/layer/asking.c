@@ -239,6 +239,8 @@ static void asked_on_the_next_connection(void **state)
 	rig_forget(rig);
 	expect_asked(rig, ""); /* not before the first heartbeat is answered */
 	rig_answer_version(rig, 1);
+	rig_prove(rig);
+	rig_forget(rig);
 	expect_asked(rig, "get /locks/a");
 	rig_answer_data(rig, 0, "x");
 	expect_answered(rig, "1: 'x', 2: 'x'");

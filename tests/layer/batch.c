@@ -437,6 +437,7 @@ static void nothing_while_not_ready(void **state)
 	batch_flush(&rig->lc);
 	rig_expect_sent(rig, "");
 	rig_answer_version(rig, 1);
+	rig_forget(rig);
 	batch_flush(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-");
 }

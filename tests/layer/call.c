@@ -174,6 +174,7 @@ static void not_answered(void **state)
 	rig_expect_told(rig, "disconnected");
 	rig_connect(rig, RIG_SESSION);
 	rig_answer_version(rig, 1);
+	rig_prove(rig);
 	rig_forget(rig);
 	calls_resume(&rig->lc);
 	rig_expect_sent(rig, "get " PATH);
@@ -186,6 +187,7 @@ static void not_answered(void **state)
 	rig_expect_told(rig, "disconnected, done EHOSTUNREACH, finished");
 	rig_connect(rig, RIG_SESSION);
 	rig_answer_version(rig, 2);
+	rig_prove(rig);
 	begin_call(rig, SETS, true);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_GONE);

@@ -35,6 +35,33 @@ static void is_asked_for_a_mark(void **state)
 	rig_expect_sent(rig, "");
 }
 
+/* As long as it is not known whether an entry is marked, it is to be read again. */
+static void is_asked_again_for_a_mark(void **state)
+{
+	static const enum ensemble_result failures[] = {ENSEMBLE_UNKNOWN, ENSEMBLE_REFUSED,
+	                                                ENSEMBLE_NOAUTH};
+	struct rig *rig = *state;
+
+	make(rig);
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		entry_check_mark(&one);
+		assert_int_equal(rig->entries.looks, 1);
+		rig_answer_error(rig, failures[i]);
+		assert_int_equal(rig->entries.looks, 0);
+		assert_true(rig->entries.look_failed);
+		rig_forget(rig);
+		entries_check_marks_again(&rig->lc);
+		assert_false(rig->entries.look_failed);
+		rig_expect_sent(rig, "get /locks/build/#2-5");
+		answer_get(rig, 100, RIG_SESSION, 1, "");
+		entries_check_marks_again(&rig->lc);
+		rig_expect_sent(rig, "");
+	}
+	entry_check_mark(&one);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_false(rig->entries.look_failed);
+}
+
 /* Another client has made a node of the same name: it is of another session, or made later. */
 static void another_has_its_name(void **state)
 {
@@ -297,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENTRY_TEST(is_asked_for_a_mark),
+		ENTRY_TEST(is_asked_again_for_a_mark),
 		ENTRY_TEST(another_has_its_name),
 		ENTRY_TEST(token_is_learnt),
 		ENTRY_TEST(is_watched),

@@ -301,6 +301,35 @@ static void evicted_while_standing_still(void **state)
 	assert_false(lc_holds(taker));
 }
 
+/* While the connection was lost the entry was evicted, and the session lives: the lease is no longer
+ * than before until the entry was read. */
+static void evicted_while_away(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = make_taker(rig, HOLDS);
+	int64_t end_us = lease_end(&rig->lc.session->lease);
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig->now_us += SECOND;
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	while (!session_is_ready(&rig->lc))
+		rig_answer_version(rig, 1);
+	takers_turn(rig);
+	rig_expect_sent(rig, "watch /locks/a/#2-2, "
+	                     "set /locks/.zklockfs/0000000000000001 'm0 2', children /locks/a");
+	assert_true(lc_holds(taker));
+	assert_int_equal(lease_end(&rig->lc.session->lease), end_us);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_int_equal(lease_end(&rig->lc.session->lease), end_us);
+	takers_turn(rig);
+	rig_expect_told(rig, "1 lost");
+	rig_answer_version(rig, 2);
+	assert_int_equal(lease_end(&rig->lc.session->lease), end_us + SECOND);
+	assert_false(lc_holds(taker));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +342,7 @@ int main(void)
 		cmocka_unit_test(with_the_session),
 		TAKERS_TEST(nobody_waits_for_its_delete),
 		TAKERS_TEST(evicted_while_standing_still),
+		TAKERS_TEST(evicted_while_away),
 		TAKERS_TEST(with_the_lease),
 		TAKERS_TEST(of_the_missing),
 	};

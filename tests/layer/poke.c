@@ -115,11 +115,44 @@ static void looks_again_on_each_connection(void **state)
 	rig_expect_sent(rig, "");
 	rig_connect(rig, RIG_SESSION);
 	rig_answer_version(rig, 1);
+	rig_prove(rig);
 	rig_forget(rig);
 	pokes_resume(&rig->lc);
 	rig_expect_sent(rig, "watch " NODE);
 	rig_answer_data(rig, 1, LINE);
 	rig_expect_sent(rig, "get /locks/a/#2-7");
+}
+
+static uint64_t saved_flags(const struct rig *rig)
+{
+	struct state_session saved = {.flags = 0};
+
+	pokes_save(&rig->lc, &saved);
+	return saved.flags;
+}
+
+/* The next process looks at all entries if this one has not read those that were named. */
+static void not_read_by_this_process(void **state)
+{
+	struct rig *rig = *state;
+	struct state_session saved = {.flags = 0};
+
+	assert_int_equal(saved_flags(rig), STATE_SESSION_POKES);
+	pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
+	rig_answer_data(rig, 1, LINE);
+	assert_int_equal(saved_flags(rig), STATE_SESSION_POKES_LOST);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	assert_int_equal(saved_flags(rig), STATE_SESSION_POKES_LOST);
+	pokes_save(&rig->lc, &saved);
+	entries_check_marks_again(&rig->lc);
+	rig_answer_data(rig, 0, "");
+	assert_int_equal(saved_flags(rig), STATE_SESSION_POKES);
+	pokes_restore(&rig->lc, &saved);
+	rig_forget(rig);
+	pokes_resume(&rig->lc);
+	rig_answer_error(rig, ENSEMBLE_EXISTS);
+	rig_expect_sent(rig, "create ephemeral " NODE " '', watch " NODE
+	                     ", get /locks/a/#2-7, get /locks/a/#3-8");
 }
 
 /* A read that the ensemble refuses leaves no watch, so the next heartbeat repeats it. */
@@ -373,6 +406,7 @@ int main(void)
 		POKE_TEST(looks_at_all),
 		POKE_TEST(of_another_node),
 		POKE_TEST(looks_again_on_each_connection),
+		POKE_TEST(not_read_by_this_process),
 		POKE_TEST(is_read_again),
 		POKE_TEST(its_node_is_deleted),
 		POKE_TEST(its_node_cannot_be_made),

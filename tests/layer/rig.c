@@ -450,12 +450,26 @@ void rig_end_session(struct rig *rig, bool refused)
 	rig->port_events->ended(&rig->lc, refused);
 }
 
+void rig_prove(struct rig *rig)
+{
+	struct rig_request *request;
+
+	DL_FOREACH(rig->unanswered, request)
+		if (strncmp(request->text, "set " RIG_NODE " ", strlen("set " RIG_NODE " ")) == 0)
+			break;
+	assert_non_null(request);
+	DL_DELETE(rig->unanswered, request);
+	DL_PREPEND(rig->unanswered, request);
+	rig_answer_version(rig, rig->lc.session->node_version + 1);
+}
+
 void rig_reconnect(struct rig *rig)
 {
 	rig_disconnect(rig);
 	rig_connect(rig, RIG_SESSION);
 	while (!session_is_ready(&rig->lc))
 		rig_answer_version(rig, 1);
+	rig_prove(rig);
 }
 
 const char *rig_unanswered(const struct rig *rig)

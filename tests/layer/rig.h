@@ -68,7 +68,9 @@ void rig_connect(struct rig *rig, int64_t session);
 void rig_disconnect(struct rig *rig);
 /* The session ends; outstanding requests are answered GONE. */
 void rig_end_session(struct rig *rig, bool refused);
-/* A new connection, and its heartbeat is answered. */
+/* The heartbeat that proves a connection is answered, before the reads that it went behind. */
+void rig_prove(struct rig *rig);
+/* A new connection, and both its heartbeats are answered. */
 void rig_reconnect(struct rig *rig);
 /* The oldest request that is not answered, or "". */
 const char *rig_unanswered(const struct rig *rig);

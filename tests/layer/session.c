@@ -72,7 +72,7 @@ static void makes_its_directory(void **state)
 	rig_expect_sent(rig, "create " DIR " ''");
 	rig_answer_created(rig, DIR, 50);
 	rig_expect_sent(rig, MADE);
-	rig_expect_told(rig, "alive, over");
+	rig_expect_told(rig, "");
 	rig_answer_version(rig, 0);
 	assert_true(session_is_ready(&rig->lc));
 }
@@ -250,10 +250,12 @@ static void reads_what_it_may_have_written(void **state)
 		rig_answer_data(rig, written, written ? "m0 1" : "m0 0");
 		rig_answer_version(rig, written + 1);
 		rig_expect_told(rig, "alive, beaten resumed");
+		rig_answer_version(rig, written + 2);
+		rig_expect_told(rig, "alive, beaten");
 		rig_disconnect(rig); /* nothing is in doubt now */
 		rig_forget(rig);
 		rig_connect(rig, RIG_SESSION);
-		rig_expect_sent(rig, written ? "set " NODE " 'm0 3'" : "set " NODE " 'm0 2'");
+		rig_expect_sent(rig, written ? "set " NODE " 'm0 4'" : "set " NODE " 'm0 3'");
 		rig_finish(rig);
 	}
 }
@@ -312,6 +314,8 @@ static void next_server(void **state)
 	rig_connect(rig, RIG_SESSION);
 	rig_forget(rig);
 	rig_answer_version(rig, 1);
+	rig_answer_version(rig, 2);
+	rig_forget(rig);
 	rig_run(rig, 2 * SECOND);
 	rig_expect_sent(rig, "");
 }

@@ -84,7 +84,8 @@ static void without_contact(void **state)
 	rig_expect_sent(rig, "");
 	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
 	takers_reconnect(rig);
-	rig_expect_sent(rig, "set " RIG_NODE " 'm0 1', create ephemeral /locks/a/#2-, "
+	rig_expect_sent(rig, "set " RIG_NODE " 'm0 1', set " RIG_NODE
+	                     " 'm0 2', create ephemeral /locks/a/#2-, "
 	                     "children /locks/a");
 }
 

@@ -333,9 +333,6 @@ void takers_change(struct rig *rig, const char *znode, enum ensemble_change chan
 
 void takers_reconnect(struct rig *rig)
 {
-	rig_disconnect(rig);
-	rig_connect(rig, RIG_SESSION);
-	while (!session_is_ready(&rig->lc))
-		rig_answer_version(rig, 1);
+	rig_reconnect(rig);
 	takers_turn(rig);
 }

@@ -38,6 +38,10 @@ import rawzk
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
 
+# ZooKeeper's server of Debian, or another one: the class path.
+ZOOKEEPER_JARS = os.environ.get('ZOOKEEPER_JARS') or \
+    '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
+
 # Options of all mounts, except those of tests that start the program themselves.
 OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
 NO_KEEPER = 'nokeeper'
@@ -347,7 +351,7 @@ class Taker:
 class Server:
     """One ZooKeeper server. Its data outlives stop() and start()."""
 
-    jars = '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
+    jars = ZOOKEEPER_JARS
 
     def __init__(self, case, tick_ms, properties):
         self.case = case

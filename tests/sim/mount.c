@@ -109,7 +109,7 @@ static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 }
 
 /* Writes to other mounts' nodes are no evidence: a poke, and the delete of an entry that its own
- * mount has not deleted in time. */
+ * mount has not deleted in time. Nor is the directory for the heartbeats, which a write follows. */
 static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char *path)
 {
 	static const char home[] = SIM_ROOT "/.zklockfs/";
@@ -118,6 +118,8 @@ static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char
 
 	if (kind == ENSEMBLE_SET && strstr(path, "-pokes"))
 		return false;
+	if (kind == ENSEMBLE_CREATE && strlen(path) == sizeof(home) - 2)
+		return strncmp(path, home, sizeof(home) - 2) != 0;
 	if (kind == ENSEMBLE_SET && !strncmp(path, home, sizeof(home) - 1)) {
 		node = tree_find(&mount->sim->world.committed, path);
 		return !node || node->stat.ephemeral_owner == mount->host.wire.session;

@@ -121,6 +121,23 @@ mutant(2, 'connected_is_proof', 'lease.c',
        'connect_us > lease->void_us ? connect_us : -1;\n}',
        'connect_us;\n\tlease->deadline_us = connect_us + less_drift(timeout_us) - LEASE_GUARD_US;\n}',
        LEASE)
+mutant(2, 'proved_by_one_write', 'lease.c',
+       '\tif (!lease->looked) {',
+       '\tif (!lease->looked && lease_doubted(lease, now_us)) {',
+       LEASE)
+mutant(2, 'entries_not_read_before_the_proof', 'listing.c',
+       '\tlook_at_holders(lc);\n\tHASH_ITER',
+       '\tHASH_ITER',
+       unit('tests/layer/loss.c'))
+mutant(2, 'read_behind_the_second_write', 'session.c',
+       '\t\tsession->events->beaten(lc, resumed, poked);\n',
+       '\t\tif (session->lease.connect_us >= 0)\n\t\t\tsend_beat(lc);\n'
+       '\t\tsession->events->beaten(lc, resumed, poked);\n',
+       unit('tests/layer/loss.c'))
+mutant(2, 'second_write_is_late', 'session.c',
+       'if (session->lease.connect_us >= 0)',
+       'if (false)',
+       unit('tests/layer/loss.c'))
 mutant(2, 'connection_is_no_evidence', 'lease.c',
        'moved = extend(lease, lease->connect_us);',
        ';',
@@ -886,6 +903,18 @@ mutant(21, 'pokes_refused_for_ever', 'poke.c',
        'lc->pokes->state != POKES_MADE || lc->pokes->unread',
        'lc->pokes->state != POKES_MADE',
        unit('tests/layer/poke.c'))
+mutant(21, 'mark_not_read_again', 'core.c',
+       '\tentries_check_marks_again(lc);\n',
+       '',
+       EVICTION)
+mutant(21, 'failed_reads_forgotten', 'entry.c',
+       '\tentry->look_failed = entry->lc->entries->look_failed = true;\n',
+       '\t(void)entry;\n',
+       unit('tests/layer/entry_data.c'))
+mutant(21, 'unread_mark_saved_as_read', 'poke.c',
+       'lc->entries->looks > 0 ||',
+       '',
+       unit('tests/layer/poke.c'))
 mutant(21, 'poke_not_read', 'poke.c',
        '\telse if (session_is_ready(lc))\n\t\tread_pokes(lc);\n',
        '',
@@ -1180,18 +1209,9 @@ mutant(36, 'doubt_ended_by_an_older_write', 'lease.c',
        '',
        LEASE)
 mutant(36, 'doubt_ended_by_one_write', 'lease.c',
-       'lease_doubted(lease, now_us) && !lease->looked',
-       'false',
+       '\tif (!lease->looked) {',
+       '\tif (!lease->looked && !lease_doubted(lease, now_us)) {',
        LEASE)
-mutant(36, 'entries_not_read_in_doubt', 'listing.c',
-       '\tif (session_is_doubted(lc))\n\t\tlook_at_holders(lc);',
-       '',
-       unit('tests/layer/loss.c'))
-mutant(36, 'read_behind_the_second_write', 'session.c',
-       '\t\tsession->events->beaten(lc, resumed, poked);\n',
-       '\t\tif (lease_doubted(&session->lease, lc_now(lc)))\n\t\t\tsend_beat(lc);\n'
-       '\t\tsession->events->beaten(lc, resumed, poked);\n',
-       unit('tests/layer/loss.c'))
 mutant(36, 'doubt_ended_by_an_older_connection', 'lease.c',
        'connect_us > lease->void_us ? connect_us : -1;',
        'connect_us;',

@@ -470,6 +470,33 @@ static void poked_in_a_gap(void **state)
 	}
 }
 
+/* The connection breaks at any moment between the mark and its being read. */
+static void poked_and_cut_off(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct stage *stage = begin_build((uint64_t)i);
+		struct host *host = &stage->hosts[0];
+		struct taker holder, waiters[2];
+		struct question *q;
+
+		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+		for (int k = 0; k < 2; k++)
+			take(&waiters[k], host, "build", LC_EXCLUSIVE);
+		q = begin_evict(&stage->hosts[1], "build", &waiters[1]);
+		run(stage, i * 50);
+		conn_break(host->wire.conn, i % 2 ? -1 : 0);
+		run(stage, 2 * SECOND);
+		expect(waiters[1].result == -ECANCELED, "cut off after %d us", i * 50);
+		assert_int_equal(waiters[0].result, NONE);
+		assert_int_equal(answer_of(q), 0);
+		for (int k = 0; k < 2; k++)
+			leave(&waiters[k]);
+		leave(&holder);
+		finish(stage);
+	}
+}
+
 /* A server that takes connections and never answers is left each time after a fifth of the session
  * timeout. */
 static void a_server_that_says_nothing(void **state)
@@ -525,6 +552,7 @@ int main(void)
 		cmocka_unit_test(poked_together),
 		cmocka_unit_test(poked_otherwise),
 		cmocka_unit_test(poked_in_a_gap),
+		cmocka_unit_test(poked_and_cut_off),
 		cmocka_unit_test(a_server_that_says_nothing),
 		cmocka_unit_test(beating_for_holders),
 	};

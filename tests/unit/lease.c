@@ -189,7 +189,7 @@ static void writes_between_do_not_delay_steps(void **state)
 	expect_deadline(&lease, first + GRANT);
 }
 
-static void a_new_connection_is_proved_by_its_first_write(void **state)
+static void a_new_connection_is_proved_by_its_second_write(void **state)
 {
 	struct lease lease = connected(START);
 	const int64_t again = START + 9 * S;
@@ -198,10 +198,13 @@ static void a_new_connection_is_proved_by_its_first_write(void **state)
 	lease_answered(&lease, START, START);
 	lease_connected(&lease, T, again);
 	expect_deadline(&lease, START + GRANT);
+	/* The entries of holders are read behind it. */
+	assert_false(lease_answered(&lease, again, again + 1));
+	expect_deadline(&lease, START + GRANT);
 	/* Too soon after a step to be one, and yet it proves the connection. */
-	assert_true(lease_answered(&lease, again, again + 1));
+	assert_true(lease_answered(&lease, again + 2, again + 3));
 	expect_deadline(&lease, again + GRANT);
-	assert_false(lease_answered(&lease, again + 2, again + 3));
+	assert_false(lease_answered(&lease, again + 4, again + 5));
 	expect_deadline(&lease, again + GRANT);
 }
 
@@ -215,7 +218,9 @@ static void connections_without_a_write_do_not_add_up(void **state)
 		lease_connected(&lease, T, START + i * S);
 		expect_deadline(&lease, START + GRANT);
 	}
-	assert_true(lease_answered(&lease, START + 9 * S, START + 10 * S));
+	assert_false(lease_answered(&lease, START + 9 * S, START + 10 * S));
+	expect_deadline(&lease, START + GRANT);
+	assert_true(lease_answered(&lease, START + 10 * S, START + 11 * S));
 	expect_deadline(&lease, START + 9 * S + GRANT);
 }
 
@@ -264,13 +269,15 @@ static void a_smaller_timeout_takes_back(void **state)
 	assert_int_equal(lease.timeout_us, 10 * S);
 	/* 14.97 s - 9.98 s less, at once and before anything is answered. */
 	expect_deadline(&lease, START + GRANT - 4990 * MS);
-	assert_true(lease_answered(&lease, START + S, START + S + 1));
+	assert_false(lease_answered(&lease, START + S, START + S + 1));
+	assert_true(lease_answered(&lease, START + S + 2, START + S + 3));
 	expect_deadline(&lease, START + S + 9680 * MS);
 	/* Another server may be more generous: this session's T stays. */
 	lease_connected(&lease, 40 * S, START + 2 * S);
 	assert_int_equal(lease.timeout_us, 10 * S);
 	expect_deadline(&lease, START + S + 9680 * MS);
-	assert_true(lease_answered(&lease, START + 2 * S, START + 2 * S + 1));
+	assert_false(lease_answered(&lease, START + 2 * S, START + 2 * S + 1));
+	assert_true(lease_answered(&lease, START + 2 * S + 2, START + 2 * S + 3));
 	expect_deadline(&lease, START + 2 * S + 9680 * MS);
 }
 
@@ -575,12 +582,13 @@ static void older_steps_do_not_count_after_a_doubt(void **state)
 	lease_doubt(&lease, since);
 	/* A write that was under way does not count, either. */
 	assert_false(lease_answered(&lease, since - 1, since + 1));
-	for (int i = 1; i < 3; i++)
+	/* Nor does the first one behind which entries are read. */
+	for (int i = 1; i <= 3; i++)
 		assert_false(lease_answered(&lease, since + 2 * i * S, since + 2 * i * S));
-	assert_int_equal(lease_left(&lease, since + 4 * S), 0);
+	assert_int_equal(lease_left(&lease, since + 6 * S), 0);
 	/* Three steps from after the doubt count. */
-	assert_true(lease_answered(&lease, since + 6 * S, since + 6 * S));
-	expect_deadline(&lease, since + 2 * S + GRANT);
+	assert_true(lease_answered(&lease, since + 8 * S, since + 8 * S));
+	expect_deadline(&lease, since + 4 * S + GRANT);
 }
 
 /* It is answered when the doubt is over. */
@@ -590,13 +598,13 @@ static void an_older_write_is_no_step(void **state)
 	struct lease lease = doubted(since);
 
 	(void)state;
-	for (int i = 1; i <= 3; i++) {
+	for (int i = 1; i <= 4; i++) {
 		const int64_t at = since + 2 * i * S;
 
 		assert_false(lease_answered(&lease, i == 1 ? since - 1 : at, at));
 	}
-	assert_true(lease_answered(&lease, since + 8 * S, since + 8 * S));
-	expect_deadline(&lease, since + 4 * S + GRANT);
+	assert_true(lease_answered(&lease, since + 10 * S, since + 10 * S));
+	expect_deadline(&lease, since + 6 * S + GRANT);
 }
 
 static void a_doubt_without_a_lease(void **state)
@@ -629,7 +637,7 @@ int main(void)
 		cmocka_unit_test(steps_are_spaced_from_answer_to_sending),
 		cmocka_unit_test(piled_up_answers_are_one_step),
 		cmocka_unit_test(writes_between_do_not_delay_steps),
-		cmocka_unit_test(a_new_connection_is_proved_by_its_first_write),
+		cmocka_unit_test(a_new_connection_is_proved_by_its_second_write),
 		cmocka_unit_test(connections_without_a_write_do_not_add_up),
 		cmocka_unit_test(evidence_never_takes_back),
 		cmocka_unit_test(deadline_is_exact),

@@ -195,7 +195,7 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		stand_still(mount, rng_chance(&sim->rng, 500) ? 1000 : 0);
 		return;
 	case FAULT_SUSPECT:
-		mount->suspects = !mount->host.paused;
+		mount->suspects |= !mount->host.paused;
 		host_wake(&mount->host);
 		return;
 	case FAULT_SLEW:

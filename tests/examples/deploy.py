@@ -92,7 +92,7 @@ def the_store(case):
     ask((0, 'more\n'), 'show', 'a')
     ask((1, ''), 'get', '5', 'a')
     ask((0, 'more\n'), 'get', '4294967302', 'a')
-    ask((1, ''), 'put', '4294967301', 'a', 'who has read before')
+    ask((1, ''), 'put', '4294967301', 'a', 'a client that has read before')
     ask((0, 'more\n'), 'show', 'a')
     with sqlite3.connect(store) as db:
         check_equal(db.execute('SELECT * FROM texts WHERE key = ?', ('a',)).fetchall(),

@@ -109,7 +109,7 @@ def queued(mount, lock, count, held=None):
 
 
 def evict(mount, lock, place=0):
-    """Take the lock from who stands at that place, as an operator does."""
+    """Take the lock from the taker at that place, as an operator does."""
     entry = mount.queue(lock)[place]
     with open(mount.path(lock, 'queue', entry), 'w', encoding='ascii') as file:
         file.write('evict\n')

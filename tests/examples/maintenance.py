@@ -32,7 +32,7 @@ def window(gate, a, b, shell):
     gate.nobody('while the window is open')
     maintenance.let()
     last = [gate.arrived(), gate.arrived()]
-    check_equal(sorted(visitor.name for visitor in last), ['work 3', 'work 4'], 'who works after it')
+    check_equal(sorted(visitor.name for visitor in last), ['work 3', 'work 4'], 'the workers after it')
     queued(a, 'db', 2, held=2)
     for visitor in last:
         visitor.let()

@@ -65,7 +65,7 @@ def with_the_lock(shop, a, b):
     said = [buyer.communicate(timeout=20)[0] + str(buyer.returncode) for buyer in buyers]
     shop.gate.nobody('one more pays')
     check_equal(len(set(paid)), ITEMS, 'each pays once')
-    check_equal(sorted(number for number, _ in shop.orders()), sorted(paid), 'who has paid has it')
+    check_equal(sorted(number for number, _ in shop.orders()), sorted(paid), 'each buyer who has paid has it')
     tokens = [token for _, token in shop.orders()]
     check(len(set(tokens)) == ITEMS and min(tokens) > 0, f'tokens: {tokens}')
     check_equal((said.count('sold\n0'), said.count('sold before\n0'), said.count('sold out\n1')),

@@ -141,7 +141,7 @@ def answer(sock, word=b'srvr'):
 
 
 def asked(authority, certificate=None):
-    """The server itself, by who shows this certificate."""
+    """The server itself, for a client that shows this certificate."""
     context = ssl.create_default_context(cafile=authority.path('ca.pem'))
     if certificate:
         context.load_cert_chain(certificate)
@@ -204,7 +204,7 @@ def end_session(session):
 
 
 def keep_out(case, server):
-    """First without the rule: who has no credentials, but the tunnel."""
+    """First without the rule: a client that has no credentials, but the tunnel."""
     secret = written(case.directory + '/secret', 'team:correct-horse\n')
     os.chmod(secret, 0o600)
     private = case.mount(server, 'b', root='/private', options=['mkroot', 'credentials=' + secret])
@@ -220,7 +220,7 @@ def keep_out(case, server):
             except rawzk.ZkError as refused:
                 check_equal(refused.code, rawzk.NOAUTH, path)
             else:
-                raise AssertionError(f'{path} is open to who has the tunnel')
+                raise AssertionError(f'{path} is open to every client of the tunnel')
     holder.do('fsync')
     session = private.session()
     end_session(session)

@@ -15,7 +15,7 @@ def by(user, mount, *words):
 
 
 def queue(a, b):
-    """ls of one lock: who holds, who waits, in order."""
+    """ls of one lock: the holders and the waiters, in order."""
     check_equal(check_run(a, ['ls', 'svca'], 0, 'an empty queue').split()[:3], ['NUMBER', 'STATE', 'MODE'], 'ls')
     holder = b.take('svca').held()
     holder.do('write', 'größer'.encode())
@@ -164,7 +164,7 @@ def only(b, *words):
 
 
 def mount_fake(case):
-    """What anybody may mount; nobody answers there. Its source is the mounter's text."""
+    """A filesystem that every user may mount; no server answers there. Its source is the mounter's text."""
     device = os.open('/dev/fuse', os.O_RDWR | os.O_CLOEXEC)
     fake = case.directory + '/fake'
     os.mkdir(fake)

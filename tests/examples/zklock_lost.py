@@ -128,7 +128,7 @@ def at_most(a, b):
     process = start(a, '--at-most', '2s', '-k', '0', 'svca', '--', 'sh', '-c', other,
                     prefix=['setpriv', '--inh-caps=-kill', '--bounding-set=-kill'])
     pid = int(process.stdout.readline())
-    _, err = finished(process, 124, 'a process of somebody else')
+    _, err = finished(process, 124, 'a process of another user')
     check('run for another user and cannot be stopped' in err, err)
     check(alive(pid), 'it was not stopped')
     free(b, 'svca')
@@ -231,7 +231,7 @@ def guarded(case, server, gate, b):
 
 
 def lost_with_the_server(gate, server, a):
-    """Before the session can have ended; and who waits is told that nobody answers."""
+    """Before the session can have ended; and a waiter is told that no server answers."""
     process = start(a, 'svca', '--', *gate.visitor())
     visitor = gate.arrived()
     server.freeze()

@@ -14,7 +14,7 @@ static void told(void *ctx, int err, bool waiters)
 {
 	rig_tell(ctx,
 	         err < 0   ? "%s"
-	         : waiters ? "somebody waits"
+	         : waiters ? "a taker waits"
 	                   : "nobody waits",
 	         strerrorname_np(-err));
 }
@@ -50,17 +50,17 @@ static void who_waits(void **state)
 		const char *told;
 	} rows[] = {
 		{LC_EXCLUSIVE, "#2-1", 1, "nobody waits"},
-		{LC_EXCLUSIVE, "#2-1 " OTHER(2), 1, "somebody waits"},
-		{LC_EXCLUSIVE, "#2-1 " OTHER_SHARED(2), 1, "somebody waits"},
+		{LC_EXCLUSIVE, "#2-1 " OTHER(2), 1, "a taker waits"},
+		{LC_EXCLUSIVE, "#2-1 " OTHER_SHARED(2), 1, "a taker waits"},
 		{LC_SHARED, "#2-1 " OTHER_SHARED(2), 1, "nobody waits"},
-		{LC_SHARED, "#2-1 " OTHER(2), 1, "somebody waits"},
+		{LC_SHARED, "#2-1 " OTHER(2), 1, "a taker waits"},
 		/* The last entry does not wait for this holder, but for the writer before it. */
-		{LC_SHARED, "#2-1 " OTHER(2) " " OTHER_SHARED(3), 1, "somebody waits"},
+		{LC_SHARED, "#2-1 " OTHER(2) " " OTHER_SHARED(3), 1, "a taker waits"},
 		{LC_EXCLUSIVE, OTHER(0) " #2-1", 2, "nobody waits"},
 		/* A number near its largest value gives no order: the entry may stand behind. */
-		{LC_EXCLUSIVE, "#2-1 x-lock-2147483647", 1, "somebody waits"},
+		{LC_EXCLUSIVE, "#2-1 x-lock-2147483647", 1, "a taker waits"},
 		{LC_SHARED, "#2-1 x-rlock-2147483647", 1, "nobody waits"},
-		{LC_SHARED, "#2-1 x-lock-2147483647", 1, "somebody waits"},
+		{LC_SHARED, "#2-1 x-lock-2147483647", 1, "a taker waits"},
 	};
 
 	(void)state;
@@ -85,7 +85,7 @@ static void leavers_do_not_count(void **state)
 
 	ask(rig, holder);
 	answer_queue(rig, "#2-1 #3-2", 1);
-	rig_expect_told(rig, "somebody waits");
+	rig_expect_told(rig, "a taker waits");
 	takers_leave(rig, leaver);
 	ask(rig, holder);
 	takers_answer_error(rig, ENSEMBLE_REFUSED); /* the leaver's delete */
@@ -103,7 +103,7 @@ static void two_holders(void **state)
 	rig->now_us += SECOND;
 	ask(rig, first);
 	answer_queue(rig, "#2-1 " OTHER(2) " #3-3", 1);
-	rig_expect_told(rig, "somebody waits");
+	rig_expect_told(rig, "a taker waits");
 	ask(rig, second);
 	answer_queue(rig, "#2-1 " OTHER(2) " #3-3", 1);
 	rig_expect_told(rig, "nobody waits");

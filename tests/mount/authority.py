@@ -129,7 +129,7 @@ def flock(server, a, b):
 
 
 def only_entry(mount, lock):
-    return mount.path(lock, 'queue', until(lambda: mount.queue(lock), 'somebody queues')[0])
+    return mount.path(lock, 'queue', until(lambda: mount.queue(lock), 'a taker queues')[0])
 
 
 def evict(path):

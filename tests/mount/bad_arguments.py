@@ -49,8 +49,8 @@ def test(case):
     # Refused by the kernel or by fusermount3, which both have something to say.
     program = shutil.copy(ZKLOCKFS, case.directory)
     status, _, err = command([program, servers, point], user=NOBODY, group=NOBODY, extra_groups=())
-    check_equal((status, err.count('\n')), (32, 1), f'somebody else\'s mount point: {err!r}')
-    check(mounted(point) is None, 'somebody mounted on it')
+    check_equal((status, err.count('\n')), (32, 1), f'the mount point of another user: {err!r}')
+    check(mounted(point) is None, 'it was mounted')
 
     watch = Stopwatch()
     server.stop()

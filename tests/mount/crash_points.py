@@ -220,7 +220,7 @@ def torment(case, server, number):
         mount.checked = True
         return
     check(not errors, f'{len(errors)} errors: {errors[:5]}')
-    check(all(report['holds'] or report.get('looks') for report in reports), 'somebody never had a lock')
+    check(all(report['holds'] or report.get('looks') for report in reports), 'a taker never had a lock')
     check(mount.metric('adoptions_total') > 0, 'the adoptions')
 
 

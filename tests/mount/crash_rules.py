@@ -180,7 +180,7 @@ def meanwhile(case, server):
     server.zk.delete('/locks/shy/' + server.entries('shy')[0])
     closed.kill()           # no daemon hears of its close
     late = scene.a.take('meanwhile')
-    check(not interrupted.answered() and not killed.ended(), 'somebody was served by nobody')
+    check(not interrupted.answered() and not killed.ended(), 'a taker was served without a daemon')
     points.go()
     scene.goes_on()
     interrupted.refused(errno.EINTR)
@@ -188,7 +188,7 @@ def meanwhile(case, server):
     until(lambda: errno_of(evicted.do, 'pread', 64, 0) == errno.EIO, 'the evicted one has lost')
     behind.held().release()
     next_one.held().release()
-    until(lambda: woken, 'who polls is woken')
+    until(lambda: woken, 'the poller is woken')
     check(woken[0][0][1] & select.POLLERR, 'what it is told')
     os.close(shy)
     evicted.release()

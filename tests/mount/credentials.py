@@ -41,7 +41,7 @@ def shared(case, server, option):
     check_equal(len(beats), 4, 'heartbeat nodes, and those for pokes')
     check(entries, 'no entry')
     for path in ['', '.zklockfs', 'build'] + beats + entries:
-        check_equal(client.acl(f'/private/{path}'.rstrip('/')), MINE, f'who may do what with {path or "the root"}')
+        check_equal(client.acl(f'/private/{path}'.rstrip('/')), MINE, f'the ACL of {path or "the root"}')
 
     token = holder.token()
     holder.release()

@@ -100,7 +100,7 @@ def test(case):
     until(lambda: watch.seconds() > 2, 'a while')
     for lock in hidden:
         for lost in (lock, lock + '-closed'):
-            check(not waiters[lost].answered(), f'{lost}: the next one holds beside the one who lost it')
+            check(not waiters[lost].answered(), f'{lost}: the next one holds beside the taker that lost it')
             check(runs(openers[lost]), f'{lost}: stopped for what was not seen')
         os.kill(openers[lock + '-closed'], signal.SIGKILL)
         waiters[lock + '-closed'].held().release()

@@ -117,7 +117,7 @@ def test(case):
     check_equal(p.do('getlk', fd, F_WRLCK), None, 'nobody is in the way')
     q.do('setlk', qfd, F_WRLCK)
     for kind in (F_RDLCK, F_WRLCK):
-        check_equal(p.do('getlk', fd, kind), (F_WRLCK, q.pid), 'who is in the way')
+        check_equal(p.do('getlk', fd, kind), (F_WRLCK, q.pid), 'the holder in the way')
         check_equal(r.do('getlk', rfd, kind), (F_WRLCK, 0), 'seen from another host')
         check_equal(q.do('getlk', qfd, kind), None, 'the own lock')
         check_equal(p.do('getlk', fd, kind, F_OFD_GETLK), (F_WRLCK, -1), 'OFD')
@@ -141,7 +141,7 @@ def test(case):
     q.do('setlk', qfd, F_UNLCK)
     q.do('setlk', qfd, F_RDLCK)
     r.do('setlk', rfd, F_RDLCK)
-    check_equal(q.do('getlk', qfd, F_WRLCK), (F_RDLCK, 0), 'somebody shares it')
+    check_equal(q.do('getlk', qfd, F_WRLCK), (F_RDLCK, 0), 'another process shares it')
     p.ask('setlk', fd, F_WRLCK, F_SETLKW)
     queued(3)
     other = Locker(a, 'build')

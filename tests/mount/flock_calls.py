@@ -156,7 +156,7 @@ def test(case):
     check(not q.answered(0.1), 'nobody waits')
     r = Locker(b, 'build')
     r.ask('flock', r.do('open'), LOCK_SH)
-    check_equal(q.got(), select.POLLPRI, 'somebody waits')
+    check_equal(q.got(), select.POLLPRI, 'a taker waits')
     q.do('flock', qfd, LOCK_UN)
     r.got()
     check_equal(q.do('poll', qfd, select.POLLPRI), 0, 'poll of one that holds nothing')

@@ -64,7 +64,7 @@ def test(case):
             watch.check(0.3, 3, 'flock -w 0.3')
         waiter = spawn(['flock', '-w', '60', there, 'echo', 'mine'], stdout=subprocess.PIPE, text=True)
         queued(2)
-        check_equal(a.queue('build')[1].split('-')[2:], [str(waiter.pid), 'b'], 'who waits')
+        check_equal(a.queue('build')[1].split('-')[2:], [str(waiter.pid), 'b'], 'the waiter')
         end(process)
         check_equal(waiter.communicate(timeout=20), ('mine\n', None), 'the waiter')
         queued(0)

@@ -39,7 +39,7 @@ def test(case):
     watch = Stopwatch()
     check_equal(mount.status()['state'], 'lost', 'the state')
     check_errno(errno.EHOSTUNREACH, os.open, mount.path('build', 'try'), os.O_RDWR)
-    check('/dev/fuse' not in open_files(asker), 'who asks has the mount open')
+    check('/dev/fuse' not in open_files(asker), 'the process that asks has the mount open')
     check(os.path.exists(f'/proc/{asker}'), 'it asks no more')
     mount.process.send_signal(signal.SIGTERM)
     mount.check_end()

@@ -39,7 +39,7 @@ def test(case):
         until(lambda: all(len(os.listdir(f'/proc/{filler.pid}/fd')) > DESCRIPTORS for filler in fillers),
               'the descriptors are there')
         waiter = a.take('build')
-        until(lambda: len(server.entries('build')) == 2, 'somebody waits')
+        until(lambda: len(server.entries('build')) == 2, 'a taker waits')
         evict(b, 'build')
         loser.gone()
         try:

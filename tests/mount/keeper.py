@@ -55,7 +55,7 @@ def processes(case, server):
     keeper, daemon = mount.process.pid, mount.daemon
     check_equal((name_of(keeper), name_of(daemon)), ('zklockfs-keeper', 'zklockfs'), 'the names')
     wanted = '-1000\n' if may_lower() else score_of('self')
-    check_equal((score_of(keeper), score_of(daemon)), (wanted, score_of('self')), 'who is killed for want of memory')
+    check_equal((score_of(keeper), score_of(daemon)), (wanted, score_of('self')), 'the scores by which the kernel chooses a process to kill')
     check_equal(os.stat(f'/proc/{keeper}/mem').st_uid, 0, 'whose its memory is')
     mount.mkdir('processes')
     holder = mount.take('processes').held()
@@ -185,7 +185,7 @@ def systemd(case, server):
     def heard(wanted, process):
         text, credentials, _, _ = words.recvmsg(4096, socket.CMSG_SPACE(12))
         pid, _, _ = struct.unpack('iii', credentials[0][2])
-        check_equal((text, pid), (wanted, process), 'what systemd is told, and by whom')
+        check_equal((text, pid), (wanted, process), 'the message to systemd, and its sender')
 
     for how in ('umount', 'term', 'keeper killed'):
         path = case.mount_point()

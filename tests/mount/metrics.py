@@ -127,7 +127,7 @@ def test(case):
     killed.kill()
     until(lambda: Metrics(mount).get('entries') == 2, 'it leaves')
     now = Metrics(mount)
-    check_equal((now.get('holders'), now.get('waiters')), (1, 1), 'who holds, who waits')
+    check_equal((now.get('holders'), now.get('waiters')), (1, 1), 'holders, waiters')
     check(100 < now.get('entry_bytes') < 400, 'bytes of the entries')
     holder.release()
     waiter.held()

@@ -54,10 +54,10 @@ def test(case):
     later()
     later()
     for lock, receiver in left.items():
-        check(runs(receiver), f'{lock}: who was given the descriptor was stopped')
+        check(runs(receiver), f'{lock}: the process that was given the descriptor was stopped')
         end(receiver)
     orphan = lose('orphan', ALICE, False)
-    until(lambda: not runs(orphan), 'whom the opener left behind is stopped')
+    until(lambda: not runs(orphan), 'the process that the opener left behind is stopped')
 
 
 run(test)

@@ -110,7 +110,7 @@ def test(case):
     check('after a crash (signal 9)' in mount.log(), 'the log does not tell of it')
     holder.release()
     waiter.held().release()
-    check_equal(crowd.served(), CROWD, 'who waited and was served')
+    check_equal(crowd.served(), CROWD, 'waiters that were served')
     mount.unmount()
     cgroup.end()
 

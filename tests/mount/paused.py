@@ -145,7 +145,7 @@ def test(case):
     b = case.mount(server, 'b', session='3s')
     names = ['wall', 'counter'] if counter_goes_on() else ['wall']
     machines = [Machine(case, server, library, name) for name in names]
-    check('realtime' in machines[0].mount.status()['clock_watched_by'], 'who watches the clock')
+    check('realtime' in machines[0].mount.status()['clock_watched_by'], 'the sources that watch the clock')
     # With on_lost, a doubt must not stop the holders.
     third = Machine(case, server, library, 'set', session='6s', options=['on_lost=term'])
     waiter = b.take('set')

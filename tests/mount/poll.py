@@ -34,7 +34,7 @@ def test(case):
     thread.start()
     entry, = server.entries('build')
     server.zk.delete('/locks/build/' + entry)
-    until(lambda: woken, 'who polls for nothing but trouble is woken')
+    until(lambda: woken, 'a poller for errors alone is woken')
     lost = select.POLLERR | select.POLLHUP
     check_equal(woken[0] & lost, lost, 'a lost door')
     check_equal(ready(fd, both) & (lost | both), lost | both, 'a lost door still reads, as EIO')

@@ -54,7 +54,7 @@ class Poller:
         threading.Thread(target=lambda: self.got.append(what(*args)), daemon=True).start()
 
     def woken(self):
-        until(lambda: self.got, 'who polls is woken')
+        until(lambda: self.got, 'the poller is woken')
         return self.got[0]
 
 

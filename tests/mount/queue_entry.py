@@ -71,7 +71,7 @@ def test(case):
             check(fields['znode'].endswith(node), fields['znode'])
             check(re.match(TIME, fields['queued_since']), fields['queued_since'])
             if state == 'waiting':
-                check_equal(fields['held_since'], '-', 'of one who waits')
+                check_equal(fields['held_since'], '-', 'of a waiter')
                 check(stat.st_mtime == seconds(fields['queued_since']), 'the time of its file')
 
         # Readers that ask for the size first must see the text too.

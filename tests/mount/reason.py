@@ -20,12 +20,12 @@ def before_the_lock(server, a, b):
     check_equal(p.do('write', fd, b'first\n'), 6, 'bytes written')
     check_equal(p.do('write', fd, b'waiting\t for v42\nmore\n'), 22, 'bytes written')
     p.fails(errno.EFBIG, 'write', fd, b'x' * 256)
-    check_equal(len(server.entries('later')), 1, 'entries, before anybody asks')
+    check_equal(len(server.entries('later')), 1, 'entries, before any process asks')
     p.ask('flock', fd, LOCK_EX)
     until(lambda: len(server.entries('later')) == 2, 'it waits')
     for mount in (a, b):
         check_equal(mount.fields('later', 'queue', mount.queue('later')[1])['reason'], 'waiting? for v42',
-                    f'the reason of one who waits, on {mount.host}')
+                    f'the reason of a waiter, on {mount.host}')
     holder.release()
     p.got()
     # At a file position behind the written text.

@@ -211,7 +211,7 @@ def files(case, server):
     check_equal(yields.poll(0), [], 'nobody waits')
     mount.reload()
     behind = mount.take('shy')
-    check(yields.poll(20)[0][1] & select.EPOLLPRI, 'somebody waits behind it')
+    check(yields.poll(20)[0][1] & select.EPOLLPRI, 'a taker waits behind it')
     os.close(shy)
     behind.held().release()
     seen += [entry.name for entry in listing]
@@ -227,7 +227,7 @@ def files(case, server):
     os.rmdir(mount.path('build', 'below'))
     entry, = server.entries('build', '/more')
     server.zk.delete('/more/build/' + entry)
-    until(lambda: woken, 'who polls is woken by a loss after the reload')
+    until(lambda: woken, 'the poller is woken by a loss after the reload')
     check(woken[0][0][1] & select.POLLERR, 'what it is told')
     for fd in (held, value, locks, old):
         os.close(fd)

@@ -135,7 +135,7 @@ def jobs(case, server, mounts):
     pause = watcher.stop()
     print(f'{RELOADS} reloads: takes {[count for count, _ in results]}, longest read {pause * 1000:.1f} ms')
     check_equal([wrong for _, wrong in results], [[]] * len(results), 'what went wrong')
-    check(all(count > 0 for count, _ in results), 'somebody never had it')
+    check(all(count > 0 for count, _ in results), 'a job never had it')
     check(0 <= pause < PAUSE_SECONDS, f'a read took {pause} s')
 
 
@@ -152,9 +152,9 @@ def crowd(case, server, mount):
     check_equal(server.entries('crowd'), before, 'the queue')
     os.kill(crowds[3].pid, signal.SIGKILL)
     os.waitpid(crowds[3].pid, 0)
-    until(lambda: len(server.entries('crowd')) == 1501, 'those who were killed are gone', 20 * SLOWNESS)
+    until(lambda: len(server.entries('crowd')) == 1501, 'the entries of killed takers are gone', 20 * SLOWNESS)
     holder.release()
-    check_equal(sum(crowd.served() for crowd in crowds[:3]), 1500, 'who was served')
+    check_equal(sum(crowd.served() for crowd in crowds[:3]), 1500, 'takers that were served')
 
 
 def test(case):

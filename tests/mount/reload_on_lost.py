@@ -50,7 +50,7 @@ def evicted(case, server):
     entry, = server.entries('file')
     server.zk.delete('/locks/file/' + entry)
     locker.gone(5)
-    check(not bystander.ended() and not other.ended(), 'somebody else was stopped')
+    check(not bystander.ended() and not other.ended(), 'a process without the lost lock was stopped')
     late.release()
     other.release()
 

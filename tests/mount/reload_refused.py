@@ -108,7 +108,7 @@ def hostile(checker, state):
     for length in (0, 8, 64, len(log) // 16 * 8, len(log) - 8, len(log) + 8, 8 * (1 << 30)):
         check_equal(checker.status(state.memory(length=length))[0], 1, f'{length} bytes of a state')
     check_equal(checker.status(state.memory(size=HEAD))[0], 1, 'a head alone')
-    check_equal(checker.status(state.memory(seals=0))[0], 1, 'what somebody may cut off')
+    check_equal(checker.status(state.memory(seals=0))[0], 1, 'a state that another process may cut off')
     places = list(state.places())
     for _ in range(100):    # some of these states are good
         broken = bytearray(log)

@@ -48,7 +48,7 @@ def test(case):
         come()
         taker.held().release()
         mount.ready()
-    until(lambda: not server.entries('build'), 'nothing is left of those who gave up')
+    until(lambda: not server.entries('build'), 'no entry is left of the takers that gave up')
 
 
 run(test)

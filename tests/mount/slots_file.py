@@ -75,7 +75,7 @@ def test(case):
     check_errno(errno.EAGAIN, os.open, b.path('build', 'try'), os.O_RDWR)
     check_equal(len(b.read('build', 'holder').splitlines()), 2, 'lines of holder')
     check_equal([bool(os.stat(b.path('build', 'queue', name)).st_mode & 0o100) for name in b.queue('build')],
-                [True, True, False, False], 'who is marked as a holder')
+                [True, True, False, False], 'the entries that are marked as holders')
     check_equal([b.fields('build', 'queue', name)['state'] for name in b.queue('build')],
                 ['held', 'held', 'waiting', 'waiting'], 'states')
     write(slots, b'3')

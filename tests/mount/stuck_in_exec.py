@@ -84,7 +84,7 @@ def test(case):
     check_equal(libc.umount2(aborted.directory.encode(), MNT_DETACH), 0, 'umount')
     aborted.check_end()
     watch.check(0, 5, 'leaving after an abort')
-    check_equal(len(server.entries('aborted')), 1, 'the entry of who may be at work')
+    check_equal(len(server.entries('aborted')), 1, 'the entry of a process that may be at work')
 
     # A child locks a file, while the process that has opened the file stands still.
     check_equal(errno_of_flock(locker, shared, LOCK_EX | LOCK_NB), errno.EAGAIN, 'flock while it is held')

@@ -44,7 +44,7 @@ def test(case):
         watch = Stopwatch()
         check_errno(errno.EAGAIN, os.open, mount.path('build', door + '@0s'), os.O_RDWR)
         watch.check(0, 2, door + '@0s')
-    until(lambda: len(server.entries('build')) == 1, 'who has given up stands in no queue')
+    until(lambda: len(server.entries('build')) == 1, 'a taker that has given up stands in no queue')
 
     patient = mount.take('build', 'lock@30s')
     until(lambda: len(server.entries('build')) == 2, 'the patient one queues')

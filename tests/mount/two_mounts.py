@@ -19,7 +19,7 @@ def test(case):
     for position, taker in enumerate(takers):
         taker.held()
         for later in takers[position + 1:]:
-            check(not later.answered(), 'somebody else got the lock while it was held')
+            check(not later.answered(), 'another taker got the lock while it was held')
         check_equal(len(server.entries('build')), len(takers) - position, 'entries')
         taker.release()
     until(lambda: not server.entries('build'), 'the last release empties the queue')

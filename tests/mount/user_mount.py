@@ -67,7 +67,7 @@ def test(case):
     loser = take()
     for entry in server.entries('build'):
         server.zk.delete(f'/locks/build/{entry}')
-    until(loser.ended, 'who has lost the lock is killed')
+    until(loser.ended, 'the taker that has lost the lock is killed')
 
     holder = take()
     mount.end(signal.SIGKILL, -signal.SIGKILL)

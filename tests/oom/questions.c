@@ -151,7 +151,7 @@ void play_waiters(struct bench *bench)
 	run(bench, HOLD);
 	leave(holder);
 	if (!bench->expected && holder->taker.waiters_changed != 2)
-		bench_violation(bench, "told %d times that somebody came or went",
+		bench_violation(bench, "told %d times that a waiter came or went",
 		                holder->taker.waiters_changed);
 	run(bench, SECOND);
 }

@@ -161,12 +161,12 @@ static void judge_waiters(struct question *question)
 	if (!question->waiters && taker->behind_since_us &&
 	    too_late(question, taker->behind_since_us) && waiter_behind(question))
 		sim_violation(question->sim,
-		              "f: taker %d is told that nobody waits behind it, and somebody does",
+		              "f: taker %d is told that no taker waits behind it, and one does",
 		              taker->pid);
 	if (question->waiters && too_late(question, later(taker->behind_us, taker->granted_us)) &&
 	    !question->sim->plan.near_overflow)
 		sim_violation(question->sim,
-		              "f: taker %d is told that somebody waits behind it, and nobody does",
+		              "f: taker %d is told that a taker waits behind it, and none does",
 		              taker->pid);
 }
 

@@ -98,7 +98,7 @@ static void departs(void *ctx, uint64_t arg)
 	/* A mount may take a copy of a taker's entry for that entry: see marks.c. */
 	if (result == ENSEMBLE_NONODE && !gone && !outsider->asked_away && !sim->plan.copies &&
 	    outsider->lock->absent_us < outsider->arrived_us)
-		sim_violation(sim, "d: somebody has deleted %s, which is not theirs",
+		sim_violation(sim, "d: %s was deleted by a client that does not own it",
 		              outsider->path);
 	if (sim->stopping) {
 		sim->outsiders_left--;

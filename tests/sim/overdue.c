@@ -129,7 +129,7 @@ static void look_slowly(void *ctx, uint64_t arg)
 		    now_us(sim) - later(taker->behind_since_us, mount_trouble(taker->mount)) >
 		            NOTICE_US)
 			sim_violation(sim,
-			              "d: somebody waits behind taker %d on %s, and it is not told",
+			              "d: a taker waits behind taker %d on %s, which is not told",
 			              taker->pid, taker->mount->host.name);
 		if (taker->phase == T_HELD && taker->unheld_running_us >= 0 &&
 		    host_running_us(&taker->mount->host) - taker->unheld_running_us > UNHELD_US)

@@ -64,7 +64,7 @@ static void identity(void **state)
 			      family_process(getpid()) != getpid());
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
-		expect(status == 0, "'%s' is somebody else", names[i]);
+		expect(status == 0, "'%s' is another process", names[i]);
 	}
 }
 

@@ -301,8 +301,8 @@ static void evicted_while_standing_still(void **state)
 	assert_false(lc_holds(taker));
 }
 
-/* While the connection was lost the entry was evicted, and the session lives: the lease is no longer
- * than before until the entry was read. */
+/* While the connection was lost the entry was evicted, and the session lives: the lease grows only
+ * after the entry was read. */
 static void evicted_while_away(void **state)
 {
 	struct rig *rig = *state;

@@ -39,13 +39,14 @@ static void session_beaten(struct lc *lc, bool resumed, bool poked)
 		locks_resume(lc);
 	}
 	calls_resume(lc);
-	entries_check_marks_again(lc);
+	if (poked)
+		entries_check_marks(lc);
+	else
+		entries_check_marks_again(lc);
 	if (resumed)
 		pokes_resume(lc);
 	else
 		pokes_try_again(lc);
-	if (poked)
-		entries_check_marks(lc);
 }
 
 static void session_ended(struct lc *lc)
@@ -238,10 +239,11 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const vo
 static bool is_empty(const struct lc *lc)
 {
 	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
-	       lc->entries->by_id.count == 0 && !lc->entries->writers.by_uid && !lc->takers->due &&
-	       !lc->takers->waiters_changed && !lc->calls->calls && !lc->orphans->by_path &&
-	       !lc->watches->unwatches && !lc->pokes->under_way && !lc->quota->users &&
-	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
+	       lc->entries->by_id.count == 0 && lc->entries->looks == 0 &&
+	       !lc->entries->writers.by_uid && !lc->takers->due && !lc->takers->waiters_changed &&
+	       !lc->calls->calls && !lc->orphans->by_path && !lc->watches->unwatches &&
+	       !lc->pokes->under_way && !lc->quota->users && lc->quota->entry_bytes == 0 &&
+	       lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool farewell)

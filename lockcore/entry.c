@@ -253,7 +253,7 @@ void entry_set_absent(struct entry *entry)
 {
 	events_of(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
-	entry->adjacent = entry->first = entry->gone = false;
+	entry->adjacent = entry->first = entry->gone = entry->look_failed = false;
 	entry_set_ahead(entry, NULL, AHEAD_LATER);
 	watch_fired(&entry->watch);
 	entry->name[0] = '\0';
@@ -501,8 +501,13 @@ static void look_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
 
+	struct entries *entries = entry->lc->entries;
+	bool last = entries->awaited == 1; /* they are answered in order */
+
 	entry->pending--;
-	entry->lc->entries->looks--;
+	entries->looks--;
+	if (entries->awaited > 0)
+		entries->awaited--;
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (answer->result == ENSEMBLE_OK)
@@ -511,6 +516,8 @@ static void look_answered(void *ctx, const struct ensemble_answer *answer)
 		note_failed_look(entry);
 	else if (entry->wanted)
 		lock_want_list(entry->lock);
+	if (last && answer->result != ENSEMBLE_UNKNOWN)
+		session_marks_read(entry->lc);
 	events_of(entry)->changed(entry);
 }
 
@@ -539,6 +546,15 @@ void entries_check_marks(struct lc *lc)
 	lc->entries->look_failed = false;
 	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		entry_check_mark(entry);
+}
+
+void entries_await_marks(struct lc *lc)
+{
+	if (lc->entries->awaited > 0)
+		return; /* those before are enough */
+	lc->entries->awaited = lc->entries->looks;
+	if (lc->entries->awaited == 0)
+		session_marks_read(lc);
 }
 
 void entries_check_marks_again(struct lc *lc)

@@ -52,7 +52,8 @@ struct entries {
 	struct table by_id;
 	int64_t refused_said_us;   /* when it was last reported that the ensemble refuses entries */
 	unsigned looks;            /* reads for a mark under way */
-	bool look_failed;          /* one was not answered: of some entry, see there */
+	unsigned awaited;          /* so many of them show all marks from before the connection */
+	bool look_failed;          /* one has failed: `look_failed` of the entry tells which */
 	unsigned writing;          /* how many have their data written at the moment */
 	struct fair_users writers; /* whose data is next */
 };
@@ -189,6 +190,8 @@ void entry_check_mark(struct entry *entry);
 void entries_check_marks(struct lc *lc);
 /* Those that could not be read. */
 void entries_check_marks_again(struct lc *lc);
+/* With those that are under way, all marks from before this connection are read. */
+void entries_await_marks(struct lc *lc);
 /* Writes what is dirty. */
 void entry_write(struct entry *entry);
 /* Writes since when it is held, unless this is written already. */

@@ -77,7 +77,7 @@ void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us
 				less_drift(lease->timeout_us) - less_drift(timeout_us);
 		lease->timeout_us = timeout_us;
 	}
-	/* Without a lease nothing is held that somebody could have evicted. */
+	/* Without a lease nothing was held that could have been evicted. */
 	lease->looked = lease->deadline_us == INT64_MIN;
 	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;
 }

@@ -31,7 +31,7 @@
  * creates or validates it: the second write answered OK on a connection gives
  * (clock before connect) + 0.998 T - g. The entries of all holders are read between the two
  * writes: while the connection was lost they may have been evicted, though the session
- * lives. In a session without a lease nothing is held, and the first write will do.
+ * lives. In a session that has never had a lease nothing is held, and the first write will do.
  *
  * A machine that was paused (a virtual one: its clocks stand still, all of them) does not
  * know what its readings from before are worth. When there is reason to think so the lease
@@ -63,8 +63,8 @@ struct lease {
 	int steps;           /* how many of sent_us[] count, 0 to 3 */
 	int64_t void_us;     /* what was sent until then is no evidence; INT64_MIN: all is */
 	int64_t doubt_us;    /* in doubt until then, then over; INT64_MAX: no doubt */
-	bool looked;         /* a write was answered on the connection: the next one's answer comes
-	                      * behind those of the reads of all holders' entries */
+	bool looked;         /* a write was answered on the connection, or nothing is held: the
+	                      * next answer comes behind the reads of all holders' entries */
 };
 
 /* The first session: nothing is proved. `lead_us`: how long before the lease's end begins the

@@ -371,6 +371,7 @@ void locks_resume(struct lc *lc)
 	struct lc_taker *taker, *after;
 
 	look_at_holders(lc);
+	session_prove(lc);
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock->unresolved = has_unknown(lock);
 		if (!lock->takers)

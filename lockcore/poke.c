@@ -7,7 +7,9 @@
  * its heartbeats, and watches it. A mount that has marked an entry adds a line to it that names
  * the entry, by compare-and-set: so none is lost between two that poke, and the node's version
  * counts them. The mount reads the node, and the entries of those lines that are new; all
- * of its entries only where there were more than the node holds.
+ * of its entries only where there were more than the node holds. On a new connection nothing is
+ * granted before that: a waiter that was marked meanwhile would hold a lock, and the evictor
+ * deletes its entry after a session timeout.
  *
  *   who evicts   find the node: below his own root, then below each node on the way to the lock,
  *                since the other's root may be another one
@@ -44,7 +46,7 @@ void pokes_new_session(struct lc *lc)
 {
 	strcpy(stpcpy(lc->pokes->node, lc->session->node), POKES_SUFFIX);
 	lc->pokes->state = POKES_ABSENT;
-	lc->pokes->unread = false;
+	lc->pokes->unread = lc->pokes->look_at_all = false;
 	lc->entries->look_failed = false;
 }
 
@@ -52,8 +54,8 @@ void pokes_new_session(struct lc *lc)
  * next process. */
 void pokes_save(const struct lc *lc, struct state_session *saved)
 {
-	bool lost = lc->pokes->state == POKES_VANISHED || lc->entries->looks > 0 ||
-	            lc->entries->look_failed;
+	bool lost = lc->pokes->state == POKES_VANISHED || lc->pokes->look_at_all ||
+	            lc->entries->looks > 0 || lc->entries->look_failed;
 
 	saved->pokes_seen = lc->pokes->seen;
 	if (lost)
@@ -76,17 +78,18 @@ static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct pokes *pokes = lc->pokes;
-	bool again = pokes->state == POKES_VANISHED;
+	bool is_there = answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS;
 
-	if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_EXISTS)
-		return; /* the heartbeats' node is poked instead */
+	if (!is_there && answer->result != ENSEMBLE_UNKNOWN)
+		entries_await_marks(lc); /* the heartbeats' node is poked instead */
+	if (!is_there)
+		return;
 	if (answer->result == ENSEMBLE_OK)
 		session_wrote(lc, pokes->sent_us);
+	/* Lines may have gone with the former node. */
+	pokes->look_at_all |= pokes->state == POKES_VANISHED;
 	pokes->state = POKES_MADE;
 	read_pokes(lc);
-	/* Some may have gone with the one before. */
-	if (again)
-		entries_check_marks(lc);
 }
 
 static void make_pokes(struct lc *lc)
@@ -118,6 +121,15 @@ static void look_at_named(struct lc *lc, const char *data, size_t len, size_t co
 	}
 }
 
+/* Nothing is granted before the marks are read that were made while there was no contact. */
+static void look_instead(struct lc *lc)
+{
+	if (!lc->session->marks_unread)
+		return;
+	entries_check_marks(lc);
+	entries_await_marks(lc);
+}
+
 static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
@@ -127,14 +139,19 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_NONODE && pokes->state == POKES_MADE)
 		pokes_vanished(lc);
 	pokes->unread = answer->result != ENSEMBLE_OK;
-	if (pokes->unread)
-		return; /* asked again with the next heartbeat, or the next connection */
+	if (pokes->unread) { /* asked again with the next heartbeat, or the next connection */
+		if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE)
+			look_instead(lc);
+		return;
+	}
 	news = (int64_t)answer->stat->version - pokes->seen;
 	pokes->seen = answer->stat->version;
-	if (news > answer->data_len / LINE)
+	if (news > answer->data_len / LINE || pokes->look_at_all)
 		entries_check_marks(lc);
 	else if (news > 0)
 		look_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);
+	pokes->look_at_all = false;
+	entries_await_marks(lc);
 }
 
 static void read_pokes(struct lc *lc)
@@ -153,7 +170,9 @@ void pokes_resume(struct lc *lc)
 
 void pokes_try_again(struct lc *lc)
 {
-	if (lc->pokes->state != POKES_MADE || lc->pokes->unread)
+	bool again = lc->session->marks_unread && lc->entries->awaited == 0;
+
+	if (lc->pokes->state != POKES_MADE || lc->pokes->unread || again)
 		pokes_resume(lc);
 }
 

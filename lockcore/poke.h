@@ -14,6 +14,7 @@ struct pokes {
 	char *node; /* of this mount: see poke.c */
 	enum pokes_state state;
 	bool unread;            /* the ensemble has refused to show it */
+	bool look_at_all;       /* lines may have gone: the next read looks at all entries */
 	int32_t seen;           /* its version */
 	int64_t sent_us;        /* its create */
 	struct poke *under_way; /* to other mounts */

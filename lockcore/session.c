@@ -15,8 +15,8 @@
  *
  * The first write on every connection is the heartbeat: it makes or sets a small
  * ephemeral node of this session's own. It is a barrier: requests of the former connection that
- * have not happened by then will never happen. In a session that has a lease, a second one follows
- * at once, which is evidence for the lease: see lease.h.
+ * have not happened by then will never happen. In a new session it is evidence for the lease; in one
+ * that has had a lease, a second one is, which follows at once: see lease.h.
  */
 #include "session.h"
 
@@ -68,12 +68,21 @@ bool session_lease_is_valid(struct lc *lc)
 
 bool session_may_grant(struct lc *lc)
 {
-	if (!session_is_ready(lc))
+	if (!session_is_ready(lc) || lc->session->marks_unread)
 		return false;
 	if (lease_fresh(&lc->session->lease, lc_now(lc)))
 		return true;
 	send_beat(lc);
 	return false;
+}
+
+void session_marks_read(struct lc *lc)
+{
+	if (!lc->session->marks_unread)
+		return;
+	lc->session->marks_unread = false;
+	if (session_is_ready(lc))
+		lc->session->events->extended(lc);
 }
 
 /* ---- the lease ---- */
@@ -246,7 +255,7 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 	struct lc *lc = ctx;
 
 	switch (answer->result) {
-	case ENSEMBLE_OK: /* no evidence either: the entries of holders are not read yet */
+	case ENSEMBLE_OK: /* no evidence: the heartbeat follows */
 	case ENSEMBLE_EXISTS:
 		lc->session->beating = false;
 		send_beat(lc);
@@ -322,11 +331,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		if (resumed)
 			become_ready(lc);
 		session->events->beaten(lc, resumed, poked);
-		if (session->lease.connect_us >= 0)
-			send_beat(
-				lc); /* not proved yet: behind the reads of the holders' entries */
-		else
-			plan_beat(lc);
+		plan_beat(lc);
 		return;
 	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
 		session->beating = false;
@@ -408,6 +413,12 @@ void session_check(struct lc *lc)
 	send_beat(lc);
 }
 
+void session_prove(struct lc *lc)
+{
+	if (lc->session->lease.connect_us >= 0)
+		send_beat(lc);
+}
+
 /* ---- what the port tells ---- */
 
 static void name_node(struct session *session)
@@ -436,6 +447,7 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 	timer_clear(&lc->timers, &session->retry);
 	session->link = LINK_CONNECTED;
 	session->connections++;
+	session->marks_unread = session->id == id;
 	if (session->id != id)
 		new_session(lc, id);
 	lease_connected(&session->lease, timeout_us, connect_us);

@@ -19,7 +19,8 @@ struct session_events {
 	void (*beaten)(struct lc *lc, bool resumed, bool poked);
 	/* A write was answered OK: the session lives. */
 	void (*alive)(struct lc *lc);
-	/* The lease was extended while the session is ready. */
+	/* A grant may be possible that was not before: the lease was extended while the session is
+	 * ready, or all marks were read. */
 	void (*extended)(struct lc *lc);
 	/* The lease is over: nobody holds any more. */
 	void (*over)(struct lc *lc);
@@ -43,7 +44,8 @@ struct session {
 	enum lc_state state;
 	int why; /* UNUSABLE: -errno */
 	enum session_link link;
-	bool busy; /* somebody holds or waits: the pace of the heartbeats */
+	bool busy;         /* somebody holds or waits: the pace of the heartbeats */
+	bool marks_unread; /* entries may have been marked while there was no contact (poke.c) */
 	int64_t id;
 	char password[ENSEMBLE_PASSWORD]; /* of a session that another process has begun */
 	uint64_t half; /* 64 random bits: they mark the entries of this session */
@@ -78,9 +80,13 @@ void session_finish(struct lc *lc, bool farewell);
 void session_free(struct lc *lc);
 
 bool session_is_ready(const struct lc *lc);
-/* The session is ready, and the lease is good enough for a grant. Otherwise a heartbeat is on
- * its way, and extended() follows. */
+/* The session is ready, all marks from before this connection were read, and the lease is good
+ * enough for a grant. Otherwise extended() follows. */
 bool session_may_grant(struct lc *lc);
+/* No entry has a mark from before this connection that was not read. */
+void session_marks_read(struct lc *lc);
+/* The entries of all holders are being read: the write that proves the connection goes behind. */
+void session_prove(struct lc *lc);
 /* The lease is not over. It may be in doubt. */
 bool session_lease_is_valid(struct lc *lc);
 /* Looks whether there is a reason to doubt the clock. True: nothing is good now, neither a

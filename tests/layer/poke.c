@@ -151,8 +151,74 @@ static void not_read_by_this_process(void **state)
 	rig_forget(rig);
 	pokes_resume(&rig->lc);
 	rig_answer_error(rig, ENSEMBLE_EXISTS);
-	rig_expect_sent(rig, "create ephemeral " NODE " '', watch " NODE
-	                     ", get /locks/a/#2-7, get /locks/a/#3-8");
+	rig_expect_sent(rig, "create ephemeral " NODE " '', watch " NODE);
+	rig_answer_data(rig, 1, LINE);
+	rig_expect_sent(rig, "get /locks/a/#2-7, get /locks/a/#3-8");
+}
+
+/* Nothing is granted on a new connection before all marks from before it are read. */
+static void grants_wait_for_marks(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_reconnect(rig);
+	assert_false(session_may_grant(&rig->lc));
+	pokes_resume(&rig->lc);
+	pokes_changed(&rig->lc, NODE, ENSEMBLE_DATA);
+	rig_forget(rig);
+	rig_answer_data(rig, 1, LINE);
+	rig_expect_sent(rig, "get /locks/a/#2-7");
+	/* A later poke does not put it off. */
+	rig_answer_data(rig, 2, LINE "0000000000000003\n");
+	rig_expect_sent(rig, "get /locks/a/#3-8");
+	assert_false(session_may_grant(&rig->lc));
+	rig_answer_data(rig, 0, "");
+	rig_expect_told(rig, "extended, 7 changed");
+	assert_true(session_may_grant(&rig->lc));
+	rig_answer_data(rig, 0, "");
+	rig_expect_told(rig, "8 changed");
+}
+
+/* If the node for pokes cannot be read, all entries are. */
+static void grants_wait_for_all(void **state)
+{
+	static const enum ensemble_result failures[] = {ENSEMBLE_REFUSED, ENSEMBLE_NONODE};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		rig_reconnect(rig);
+		pokes_resume(&rig->lc);
+		rig_forget(rig);
+		rig_answer_error(rig, failures[i]);
+		rig_expect_sent(rig, "get /locks/a/#2-7, get /locks/a/#3-8");
+		rig_answer_data(rig, 0, "");
+		assert_false(session_may_grant(&rig->lc));
+		rig_answer_data(rig, 0, "");
+		rig_expect_told(rig, "7 changed, extended, 8 changed");
+		assert_true(session_may_grant(&rig->lc));
+	}
+}
+
+/* Nor can it be made: then those that a write to the heartbeats' node has caused to be read. */
+static void grants_wait_without_a_node(void **state)
+{
+	struct rig *rig = *state;
+
+	for (int poked = 0; poked < 2; poked++) {
+		rig_reconnect(rig);
+		rig->pokes.state = POKES_ABSENT;
+		rig_forget(rig);
+		if (poked)
+			entry_check_mark(&one);
+		pokes_resume(&rig->lc);
+		rig_expect_sent(rig, poked ? "get /locks/a/#2-7, create ephemeral " NODE " ''"
+		                           : "create ephemeral " NODE " ''");
+		if (poked)
+			rig_answer_data(rig, 0, "");
+		assert_false(session_may_grant(&rig->lc));
+		rig_answer_error(rig, ENSEMBLE_NOAUTH);
+		assert_true(session_may_grant(&rig->lc));
+	}
 }
 
 /* A read that the ensemble refuses leaves no watch, so the next heartbeat repeats it. */
@@ -195,11 +261,10 @@ static void its_node_is_deleted(void **state)
 		pokes_resume(&rig->lc);
 		rig_expect_sent(rig, "create ephemeral " NODE " ''");
 		rig_answer_created(rig, NODE, 60);
-		rig_expect_sent(rig, "watch " NODE ", get /locks/a/#2-7, get /locks/a/#3-8");
+		rig_expect_sent(rig, "watch " NODE);
 		rig_answer_data(rig, 1, LINE);
+		rig_expect_sent(rig, "get /locks/a/#2-7, get /locks/a/#3-8");
 		rig_answer_data(rig, 0, "");
-		rig_answer_data(rig, 0, "");
-		rig_expect_sent(rig, "get /locks/a/#2-7"); /* versions count from 0 again */
 		rig_answer_data(rig, 0, "");
 	}
 	/* All entries are read only once. */
@@ -407,6 +472,9 @@ int main(void)
 		POKE_TEST(of_another_node),
 		POKE_TEST(looks_again_on_each_connection),
 		POKE_TEST(not_read_by_this_process),
+		POKE_TEST(grants_wait_for_marks),
+		POKE_TEST(grants_wait_for_all),
+		POKE_TEST(grants_wait_without_a_node),
 		POKE_TEST(is_read_again),
 		POKE_TEST(its_node_is_deleted),
 		POKE_TEST(its_node_cannot_be_made),

@@ -179,8 +179,10 @@ static void session_begun(struct lc *lc)
 static void session_beaten(struct lc *lc, bool resumed, bool poked)
 {
 	rig_tell(rig_of(lc), "beaten%s%s", resumed ? " resumed" : "", poked ? " poked" : "");
-	if (resumed)
+	if (resumed) {
 		watches_resume(lc);
+		session_prove(lc);
+	}
 }
 
 static void session_alive(struct lc *lc)

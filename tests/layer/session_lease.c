@@ -330,6 +330,10 @@ static void doubted(void **state)
 	rig_expect_sent(rig, "set " NODE " 'm0 2'");
 	rig_answer_version(rig, 2);
 	assert_false(session_is_doubted(&rig->lc));
+	assert_false(session_may_grant(&rig->lc));
+	rig_forget(rig);
+	session_marks_read(&rig->lc);
+	rig_expect_told(rig, "extended");
 	assert_true(session_may_grant(&rig->lc));
 }
 

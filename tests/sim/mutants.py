@@ -126,17 +126,16 @@ mutant(2, 'proved_by_one_write', 'lease.c',
        '\tif (!lease->looked && lease_doubted(lease, now_us)) {',
        LEASE)
 mutant(2, 'entries_not_read_before_the_proof', 'listing.c',
-       '\tlook_at_holders(lc);\n\tHASH_ITER',
-       '\tHASH_ITER',
+       '\tlook_at_holders(lc);\n\tsession_prove(lc);',
+       '\tsession_prove(lc);',
        unit('tests/layer/loss.c'))
-mutant(2, 'read_behind_the_second_write', 'session.c',
-       '\t\tsession->events->beaten(lc, resumed, poked);\n',
-       '\t\tif (session->lease.connect_us >= 0)\n\t\t\tsend_beat(lc);\n'
-       '\t\tsession->events->beaten(lc, resumed, poked);\n',
+mutant(2, 'read_behind_the_second_write', 'listing.c',
+       '\tlook_at_holders(lc);\n\tsession_prove(lc);\n',
+       '\tsession_prove(lc);\n\tlook_at_holders(lc);\n',
        unit('tests/layer/loss.c'))
-mutant(2, 'second_write_is_late', 'session.c',
-       'if (session->lease.connect_us >= 0)',
-       'if (false)',
+mutant(2, 'second_write_is_late', 'listing.c',
+       '\tsession_prove(lc);\n',
+       '',
        unit('tests/layer/loss.c'))
 mutant(2, 'connection_is_no_evidence', 'lease.c',
        'moved = extend(lease, lease->connect_us);',
@@ -904,9 +903,21 @@ mutant(21, 'pokes_refused_for_ever', 'poke.c',
        'lc->pokes->state != POKES_MADE',
        unit('tests/layer/poke.c'))
 mutant(21, 'mark_not_read_again', 'core.c',
-       '\tentries_check_marks_again(lc);\n',
-       '',
+       '\t\tentries_check_marks_again(lc);\n',
+       '\t\t;\n',
        EVICTION)
+mutant(21, 'granted_before_marks_are_read', 'session.c',
+       'if (!session_is_ready(lc) || lc->session->marks_unread)',
+       'if (!session_is_ready(lc))',
+       EVICTION)
+mutant(21, 'later_pokes_put_grants_off', 'entry.c',
+       '\tif (lc->entries->awaited > 0)\n',
+       '\tif (false)\n',
+       unit('tests/layer/poke.c'))
+mutant(21, 'grants_wait_for_the_pokes_node', 'poke.c',
+       '\t\t\tlook_instead(lc);\n',
+       '\t\t\t;\n',
+       unit('tests/layer/poke.c'))
 mutant(21, 'failed_reads_forgotten', 'entry.c',
        '\tentry->look_failed = entry->lc->entries->look_failed = true;\n',
        '\t(void)entry;\n',
@@ -928,15 +939,15 @@ mutant(21, 'poke_reads_everything', 'poke.c',
        '\t\tentries_check_marks(lc);',
        EVICTION)
 mutant(21, 'more_pokes_than_named', 'poke.c',
-       'LINE)\n\t\tentries_check_marks(lc);',
-       'LINE)\n\t\t;',
+       'LINE || pokes->look_at_all)\n\t\tentries_check_marks(lc);',
+       'LINE || pokes->look_at_all)\n\t\t;',
        EVICTION)
 mutant(21, 'poke_below_the_own_root', 'poke.c',
        'answer->result != ENSEMBLE_OK && next_root(poke)',
        '0 && next_root(poke)',
        EVICTION)
 mutant(21, 'pokes_gone_with_their_node', 'poke.c',
-       '\tif (again)\n\t\tentries_check_marks(lc);\n',
+       '\tpokes->look_at_all |= pokes->state == POKES_VANISHED;\n',
        '',
        EVICTION)
 mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',

@@ -497,6 +497,62 @@ static void poked_and_cut_off(void **state)
 	}
 }
 
+/* No answer comes to that mount, and no request of it arrives, on whichever connection. */
+static void keep_away(struct stage *stage, int64_t duration_us)
+{
+	struct host *host = &stage->hosts[0];
+	int64_t until_us = stage->agenda.now_us + duration_us;
+
+	while (stage->agenda.now_us < until_us) {
+		if (host->wire.conn) {
+			conn_stall(host->wire.conn, UP, until_us + 60 * SECOND);
+			conn_stall(host->wire.conn, DOWN, until_us + 60 * SECOND);
+		}
+		run(stage, 50);
+	}
+}
+
+/* A waiter is marked while there is no contact. Shortly before the evictor deletes its entry there
+ * is contact again, for so long that the waiter could be granted the lock by a listing. The mark
+ * must be read before that: the next taker comes in when the entry is deleted. */
+static void marked_while_away(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		struct stage *stage = begin_build((uint64_t)i);
+		struct host *host = &stage->hosts[0];
+		struct taker holder, waiter, next;
+		struct question *q;
+		int64_t until_us;
+
+		take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
+		take(&waiter, host, "build", LC_EXCLUSIVE);
+		begin_take(&next, &stage->hosts[1], "build", LC_EXCLUSIVE);
+		run(stage, SECOND);
+		conn_break(host->wire.conn, 0);
+		keep_away(stage, 5 * MS);
+		q = begin_evict(&stage->hosts[1], "build", &waiter);
+		keep_away(stage, 100 * MS);
+		assert_null(q->call); /* it is answered */
+		stage_leave(&holder);
+		keep_away(stage, TIMEOUT_US - 1100 * MS);
+		conn_break(host->wire.conn, 0);
+		until_us = stage->agenda.now_us + 900 * MS;
+		while (waiter.phase == WAITING && stage->agenda.now_us < until_us)
+			run(stage, 10);
+		until_us = stage->agenda.now_us + TIMEOUT_US + 2 * SECOND;
+		while (waiter.phase == HELD && stage->agenda.now_us < until_us) {
+			keep_away(stage, 10 * MS);
+			assert_false(next.phase == HELD && lc_holds(waiter.lc) &&
+			             lc_holds(next.lc));
+		}
+		assert_int_equal(answer_of(q), 0);
+		stage_leave(&waiter);
+		stage_leave(&next);
+		finish(stage);
+	}
+}
+
 /* A server that takes connections and never answers is left each time after a fifth of the session
  * timeout. */
 static void a_server_that_says_nothing(void **state)
@@ -553,6 +609,7 @@ int main(void)
 		cmocka_unit_test(poked_otherwise),
 		cmocka_unit_test(poked_in_a_gap),
 		cmocka_unit_test(poked_and_cut_off),
+		cmocka_unit_test(marked_while_away),
 		cmocka_unit_test(a_server_that_says_nothing),
 		cmocka_unit_test(beating_for_holders),
 	};

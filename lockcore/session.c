@@ -15,8 +15,8 @@
  *
  * The first write on every connection is the heartbeat: it makes or sets a small
  * ephemeral node of this session's own. It is a barrier: requests of the former connection that
- * have not happened by then will never happen. In a new session it is evidence for the lease; in one
- * that has had a lease, a second one is, which follows at once: see lease.h.
+ * have not happened by then will never happen. In a new session it is evidence for the lease; in
+ * one that has had a lease, a second one is, which follows at once: see lease.h.
  */
 #include "session.h"
 

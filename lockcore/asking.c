@@ -356,7 +356,7 @@ void asking_send(struct lc *lc)
 {
 	struct reader *reader;
 
-	if (!session_is_ready(lc))
+	if (!session_may_ask(lc))
 		return;
 	while (lc->reads->asking[0] < LC_READS_MAX && (reader = next_reader(lc, 0)) != NULL)
 		ask_subject(reader->subject, reader->asker);

@@ -99,7 +99,7 @@ void call_fail_soon(struct lc_call *call, int error)
 
 void call_ask(struct lc_call *call)
 {
-	if (session_is_ready(call->lc))
+	if (session_may_ask(call->lc))
 		call->ask(call);
 	else if (call->lc->session->state == LC_UNUSABLE)
 		call_fail_soon(call, call->lc->session->why == -EACCES ? -EACCES : -ESHUTDOWN);
@@ -109,6 +109,8 @@ void calls_resume(struct lc *lc)
 {
 	struct lc_call *call, *next;
 
+	if (!session_may_ask(lc))
+		return; /* the heartbeat that ends the doubt resumes them */
 	DL_FOREACH_SAFE(lc->calls->calls, call, next)
 		if (call->pending == 0 && !call->reads)
 			call->ask(call);

@@ -19,6 +19,7 @@
  */
 #include "poke.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,6 +81,7 @@ static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 	struct pokes *pokes = lc->pokes;
 	bool is_there = answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS;
 
+	pokes->asked--;
 	if (!is_there && answer->result != ENSEMBLE_UNKNOWN)
 		entries_await_marks(lc); /* the heartbeats' node is poked instead */
 	if (!is_there)
@@ -94,6 +96,8 @@ static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 
 static void make_pokes(struct lc *lc)
 {
+	assert(lc->pokes->asked == 0); /* sent_us belongs to one request */
+	lc->pokes->asked++;
 	lc->pokes->seen = 0;
 	lc->pokes->sent_us = lc_now(lc);
 	lc_submit(lc, ensemble_create_ephemeral(lc->pokes->node, NULL, 0), pokes_made, lc);
@@ -136,6 +140,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 	struct pokes *pokes = lc->pokes;
 	int64_t news;
 
+	pokes->asked--;
 	if (answer->result == ENSEMBLE_NONODE && pokes->state == POKES_MADE)
 		pokes_vanished(lc);
 	pokes->unread = answer->result != ENSEMBLE_OK;
@@ -157,6 +162,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 static void read_pokes(struct lc *lc)
 {
 	lc->pokes->unread = false;
+	lc->pokes->asked++;
 	lc_submit(lc, ensemble_watch(lc->pokes->node), pokes_read, lc);
 }
 
@@ -172,7 +178,7 @@ void pokes_try_again(struct lc *lc)
 {
 	bool again = lc->session->marks_unread && lc->entries->awaited == 0;
 
-	if (lc->pokes->state != POKES_MADE || lc->pokes->unread || again)
+	if (lc->pokes->asked == 0 && (lc->pokes->state != POKES_MADE || lc->pokes->unread || again))
 		pokes_resume(lc);
 }
 

@@ -13,6 +13,7 @@ enum pokes_state { POKES_ABSENT, POKES_MADE, POKES_VANISHED };
 struct pokes {
 	char *node; /* of this mount: see poke.c */
 	enum pokes_state state;
+	unsigned asked;         /* requests to make or read it, under way */
 	bool unread;            /* the ensemble has refused to show it */
 	bool look_at_all;       /* lines may have gone: the next read looks at all entries */
 	int32_t seen;           /* its version */

@@ -61,6 +61,11 @@ bool session_is_ready(const struct lc *lc)
 	return lc->session->state == LC_READY;
 }
 
+bool session_may_ask(struct lc *lc)
+{
+	return session_is_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));
+}
+
 bool session_lease_is_valid(struct lc *lc)
 {
 	return lease_left(&lc->session->lease, lc_now(lc)) > 0;

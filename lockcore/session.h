@@ -80,6 +80,9 @@ void session_finish(struct lc *lc, bool farewell);
 void session_free(struct lc *lc);
 
 bool session_is_ready(const struct lc *lc);
+/* The session is ready, and not in doubt. In doubt it is not known whether a taker holds, which the
+ * answers of some questions depend on: they wait. */
+bool session_may_ask(struct lc *lc);
 /* The session is ready, all marks from before this connection were read, and the lease is good
  * enough for a grant. Otherwise extended() follows. */
 bool session_may_grant(struct lc *lc);

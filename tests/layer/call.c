@@ -198,6 +198,43 @@ static void not_answered(void **state)
 	rig_expect_told(rig, "alive, done, finished");
 }
 
+static bool stood_still;
+
+static bool disrupted(void *ctx)
+{
+	bool was = stood_still;
+
+	(void)ctx;
+	stood_still = false;
+	return was;
+}
+
+/* In doubt it is not known whether a taker holds, and an answer may depend on it. */
+static void asked_behind_a_doubt(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, GETS);
+	rig->lc.config.disrupted = disrupted;
+	stood_still = true;
+	rig->now_us += SECOND;
+	assert_true(session_is_doubted(&rig->lc));
+	rig_disconnect(rig);
+	rig->now_us++;
+	rig_connect(rig, RIG_SESSION);
+	while (!session_is_ready(&rig->lc))
+		rig_answer_version(rig, 1);
+	rig_forget(rig);
+	calls_resume(&rig->lc);
+	rig_expect_sent(rig, "");
+	rig_prove(rig);
+	calls_resume(&rig->lc);
+	rig_expect_sent(rig, "get " PATH);
+	rig_forget(rig);
+	rig_answer_data(rig, 0, "");
+	rig_expect_told(rig, "done, finished");
+}
+
 /* ---- contact ---- */
 
 static void asked_when_there_is_contact(void **state)
@@ -486,6 +523,7 @@ int main(void)
 		CALL_TEST(refused),
 		CALL_TEST(not_there_after_a_sync),
 		CALL_TEST(not_answered),
+		CALL_TEST(asked_behind_a_doubt),
 		CALL_TEST(asked_when_there_is_contact),
 		cmocka_unit_test(never_again),
 		CALL_TEST(time_is_up),

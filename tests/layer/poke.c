@@ -304,6 +304,26 @@ static void making_it_is_a_step(void **state)
 	expect(strstr(rig->told, "extended"), "the lease is not extended: %s", rig->told);
 }
 
+/* A heartbeat is answered meanwhile: the time that the create was sent at is not touched. */
+static void its_node_is_made_once(void **state)
+{
+	struct rig *rig = *state;
+
+	pokes_new_session(&rig->lc);
+	pokes_resume(&rig->lc);
+	rig_forget(rig);
+	for (int i = 0; i < 2; i++) { /* it is made, then read */
+		rig->now_us += SECOND;
+		pokes_try_again(&rig->lc);
+		rig_expect_sent(rig, "");
+		if (i == 0) {
+			rig_answer_created(rig, NODE, 60);
+			rig_expect_sent(rig, "watch " NODE);
+		}
+	}
+	rig_answer_data(rig, 0, "");
+}
+
 /* ---- poking ---- */
 
 #define THEIRS(root) root "/.zklockfs/0123456789abcdef"
@@ -479,6 +499,7 @@ int main(void)
 		POKE_TEST(its_node_is_deleted),
 		POKE_TEST(its_node_cannot_be_made),
 		POKE_TEST(making_it_is_a_step),
+		POKE_TEST(its_node_is_made_once),
 		POKE_TEST(adds_a_line),
 		POKE_TEST(names_so_many_at_most),
 		POKE_TEST(looks_for_its_root),

@@ -111,6 +111,11 @@ mutant(1, 'largest_timeout_counts', 'lease.c',
        'timeout_us > lease->timeout_us',
        LEASE)
 
+mutant(1, 'two_creates_with_one_time', 'poke.c',
+       '\tif (lc->pokes->asked == 0 &&\n\t    (',
+       '\tif ((',
+       unit('tests/layer/poke.c'))
+
 # ---- 2: connecting ----
 
 mutant(2, 'stamp_when_connected', 'session.c',
@@ -1223,6 +1228,10 @@ mutant(36, 'doubt_ended_by_one_write', 'lease.c',
        '\tif (!lease->looked) {',
        '\tif (!lease->looked && !lease_doubted(lease, now_us)) {',
        LEASE)
+mutant(36, 'questions_in_doubt', 'session.c',
+       'return session_is_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));',
+       'return session_is_ready(lc);',
+       unit('tests/layer/call.c'))
 mutant(36, 'doubt_ended_by_an_older_connection', 'lease.c',
        'connect_us > lease->void_us ? connect_us : -1;',
        'connect_us;',

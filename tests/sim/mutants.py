@@ -388,7 +388,7 @@ mutant(11, 'leaver_kept_for_ever', 'taker.c',
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
        '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lc->entries->events->seen(',
        '\tentry->lc->entries->events->seen(',
-       TAKERS)
+       unit('tests/layer/batch.c'))
 mutant(11, 'proved_by_another_one', 'handoff.c',
        '\tif (lock->unseen != entry)\n\t\treturn;\n',
        '',
@@ -806,7 +806,7 @@ mutant(18, 'unknown_not_created_again', 'listing.c',
 mutant(18, 'no_list_after_reconnect', 'lock.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
-       OWN)
+       sim())
 
 # ---- 19: transactions ----
 

@@ -128,6 +128,10 @@ static void guarded_hand_off(void **state)
 	assert_int_equal(status_of(play->here).counters.hand_offs, 2);
 	assert_int_equal(act(play, ensemble_delete(third->path, 0)), ENSEMBLE_OK);
 	reload_and_lose(play);
+	while (!lc_ready(play->here->lc))
+		run(play->stage, 10);
+	/* The third entry is read at once, but the answer is late. */
+	conn_stall(play->here->wire.conn, DOWN, play->stage->agenda.now_us + SECOND / 2);
 	for (int i = 0; i < 10000; i++) {
 		run(play->stage, 100);
 		assert_true(!lc_holds(third->lc) ||

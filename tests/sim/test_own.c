@@ -361,6 +361,29 @@ static void all_made_again(void **state)
 	finish(stage);
 }
 
+/* Two waiters are deleted while there is no contact. Nothing is watched on the new connection yet. */
+static void waiters_deleted_while_away(void **state)
+{
+	struct stage *stage = begin_with_outsider(7);
+	struct host *host = &stage->hosts[0];
+	struct taker holder, first, second;
+
+	(void)state;
+	take(&holder, &stage->hosts[1], LC_EXCLUSIVE);
+	take(&first, host, LC_EXCLUSIVE);
+	take(&second, host, LC_EXCLUSIVE);
+	conn_break(host->wire.conn, -1);
+	assert_int_equal(act(stage, ENSEMBLE_DELETE, first.path, 0, false), ENSEMBLE_OK);
+	assert_int_equal(act(stage, ENSEMBLE_DELETE, second.path, 0, false), ENSEMBLE_OK);
+	run(stage, 2 * SECOND);
+	assert_int_equal(first.result, -ECANCELED);
+	assert_int_equal(second.result, -ECANCELED);
+	leave(&second);
+	leave(&first);
+	leave(&holder);
+	finish(stage);
+}
+
 /* The next taker's number follows the holder's, but in a lock that was made again meanwhile,
  * where another client stands before it: this must be no hand-off. */
 static void next_in_another_lock(void **state)
@@ -504,6 +527,7 @@ int main(void)
 		cmocka_unit_test(replaced_while_held),
 		cmocka_unit_test(replaced_and_confirmed),
 		cmocka_unit_test(all_made_again),
+		cmocka_unit_test(waiters_deleted_while_away),
 		cmocka_unit_test(next_in_another_lock),
 		cmocka_unit_test(deleted_before_it_is_read),
 		cmocka_unit_test(deleted_among_readers),

@@ -301,6 +301,24 @@ static void evicted_while_standing_still(void **state)
 	assert_false(lc_holds(taker));
 }
 
+/* The machine stands still between the loss and its report. The entry stays for a session timeout
+ * from the report on, so that the processes can be stopped. */
+static void guarded_since_the_report(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker;
+
+	rig->lc.config.loss_lead_us = SECOND;
+	taker = make_taker(rig, HOLDS);
+	taker_lose(taker);
+	rig->now_us += rig->lc.session->granted_us;
+	takers_turn(rig);
+	rig_expect_told(rig, "1 lost");
+	assert_true(taker->limit.armed);
+	assert_int_equal(taker->limit.at_us, rig->now_us + rig->lc.session->granted_us);
+	assert_int_equal(taker->entry.state, ENTRY_PRESENT);
+}
+
 /* While the connection was lost the entry was evicted, and the session lives: the lease grows only
  * after the entry was read. */
 static void evicted_while_away(void **state)
@@ -343,6 +361,7 @@ int main(void)
 		TAKERS_TEST(nobody_waits_for_its_delete),
 		TAKERS_TEST(evicted_while_standing_still),
 		TAKERS_TEST(evicted_while_away),
+		TAKERS_TEST(guarded_since_the_report),
 		TAKERS_TEST(with_the_lease),
 		TAKERS_TEST(of_the_missing),
 	};

@@ -252,7 +252,7 @@ mutant(6, 'lost_entry_kept_for_ever', 'taker.c',
 mutant(35, 'guarded_since_the_loss', 'tell.c',
        '\t\ttaker_guard(taker); /* the machine may have stood still since the loss */\n',
        '',
-       sim('storm', 3152160))
+       unit('tests/layer/loss.c'))
 
 # ---- 7: fsync ----
 

@@ -361,7 +361,7 @@ static void all_made_again(void **state)
 	finish(stage);
 }
 
-/* Two waiters are deleted while there is no contact. Nothing is watched on the new connection yet. */
+/* Two waiters are deleted while there is no contact. On the new connection nothing is watched. */
 static void waiters_deleted_while_away(void **state)
 {
 	struct stage *stage = begin_with_outsider(7);

@@ -315,7 +315,7 @@ mutant(9, 'exists_watch', 'lock_watch.c',
        sim())
 mutant(9, 'reconnect_taken_as_deletion', 'listing.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
-       '\t\tif (lock->front && lock->front->entry.state == ENTRY_PRESENT && session_may_grant(lc))\n\t\t\ttaker_grant(lock->front, true);\n\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       '\t\tif (lock->front && lock->front->entry.state == ENTRY_PRESENT &&\n\t\t    lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\t\ttaker_grant(lock->front, true);\n\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
        sim('cuts'))
 mutant(9, 'events_alone_are_relied_on', 'lock.c',
        'timer_set(&lock->lc->timers, &lock->recheck, lc_lately(lock->lc) + RECHECK_US);',
@@ -893,7 +893,7 @@ mutant(21, 'mark_not_read', 'entry.c',
        sim())
 mutant(21, 'poke_not_seen', 'core.c',
        '\tif (poked)\n\t\tentries_check_marks(lc);\n',
-       '',
+       '\tif (false)\n\t\tentries_check_marks(lc);\n',
        EVICTION)
 mutant(21, 'poke_goes_with_its_node', 'session.c',
        'poked = answer->stat->version != session->node_version + 1;',

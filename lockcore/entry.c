@@ -500,7 +500,6 @@ static void note_failed_look(struct entry *entry)
 static void look_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
-
 	struct entries *entries = entry->lc->entries;
 	bool last = entries->awaited == 1; /* they are answered in order */
 

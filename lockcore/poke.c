@@ -32,6 +32,12 @@
 #define LINES_MAX 64
 #define LINE 17 /* the second half of the entry's UUID, and a newline */
 
+/* The connection was lost, or the session with it. */
+static bool is_unknown(const struct ensemble_answer *answer)
+{
+	return answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE;
+}
+
 /* ---- being poked ---- */
 
 static void read_pokes(struct lc *lc);
@@ -82,7 +88,7 @@ static void pokes_made(void *ctx, const struct ensemble_answer *answer)
 	bool is_there = answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS;
 
 	pokes->asked--;
-	if (!is_there && answer->result != ENSEMBLE_UNKNOWN)
+	if (!is_there && !is_unknown(answer))
 		entries_await_marks(lc); /* the heartbeats' node is poked instead */
 	if (!is_there)
 		return;
@@ -145,7 +151,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 		pokes_vanished(lc);
 	pokes->unread = answer->result != ENSEMBLE_OK;
 	if (pokes->unread) { /* asked again with the next heartbeat, or the next connection */
-		if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE)
+		if (!is_unknown(answer))
 			look_instead(lc);
 		return;
 	}
@@ -277,11 +283,6 @@ static void retry_poke(void *ctx)
 		find_node(poke);
 	else
 		retry_later(poke);
-}
-
-static bool is_unknown(const struct ensemble_answer *answer)
-{
-	return answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE;
 }
 
 /* The heartbeats' node. */

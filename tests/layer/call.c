@@ -198,27 +198,13 @@ static void not_answered(void **state)
 	rig_expect_told(rig, "alive, done, finished");
 }
 
-static bool stood_still;
-
-static bool disrupted(void *ctx)
-{
-	bool was = stood_still;
-
-	(void)ctx;
-	stood_still = false;
-	return was;
-}
-
 /* In doubt it is not known whether a taker holds, and an answer may depend on it. */
 static void asked_behind_a_doubt(void **state)
 {
 	struct rig *rig = *state;
 
 	begin(rig, GETS);
-	rig->lc.config.disrupted = disrupted;
-	stood_still = true;
-	rig->now_us += SECOND;
-	assert_true(session_is_doubted(&rig->lc));
+	rig_doubt(rig);
 	rig_disconnect(rig);
 	rig->now_us++;
 	rig_connect(rig, RIG_SESSION);

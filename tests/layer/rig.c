@@ -452,6 +452,25 @@ void rig_end_session(struct rig *rig, bool refused)
 	rig->port_events->ended(&rig->lc, refused);
 }
 
+static bool is_disrupted;
+
+static bool disrupted(void *ctx)
+{
+	bool was = is_disrupted;
+
+	(void)ctx;
+	is_disrupted = false;
+	return was;
+}
+
+void rig_doubt(struct rig *rig)
+{
+	rig->lc.config.disrupted = disrupted;
+	is_disrupted = true;
+	rig->now_us += SECOND;
+	assert_true(session_is_doubted(&rig->lc));
+}
+
 void rig_prove(struct rig *rig)
 {
 	struct rig_request *request;

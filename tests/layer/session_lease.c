@@ -284,31 +284,12 @@ static void less_is_granted(void **state)
 
 /* ---- doubt ---- */
 
-static bool is_disrupted;
-
-static bool disrupted(void *ctx)
-{
-	bool was = is_disrupted;
-
-	(void)ctx;
-	is_disrupted = false;
-	return was;
-}
-
-static void doubt(struct rig *rig)
-{
-	rig->lc.config.disrupted = disrupted;
-	is_disrupted = true;
-	rig->now_us += SECOND;
-	assert_true(session_is_doubted(&rig->lc));
-}
-
 static void doubted(void **state)
 {
 	struct rig *rig = *state;
 
 	assert_false(session_is_doubted(&rig->lc));
-	doubt(rig);
+	rig_doubt(rig);
 	rig_expect_sent(rig, "drop");
 	rig_expect_reported(rig, "the clock may have stood still");
 	assert_int_equal(rig->lc.counters.doubts, 1);
@@ -344,7 +325,7 @@ static void doubted_without_contact(void **state)
 
 	rig_disconnect(rig);
 	rig_forget(rig);
-	doubt(rig);
+	rig_doubt(rig);
 	rig_expect_sent(rig, "drop");
 	rig_run(rig, 500 * MS - 1);
 	rig_expect_sent(rig, "");
@@ -359,7 +340,7 @@ static void doubt_ends_the_lease(void **state)
 	struct rig *rig = *state;
 
 	rig->lc.config.deadline = deadline;
-	doubt(rig);
+	rig_doubt(rig);
 	rig_disconnect(rig);
 	rig_forget(rig);
 	rig_run(rig, 2 * SECOND - 1);
@@ -378,7 +359,7 @@ static void doubt_is_not_ended_by_an_older_write(void **state)
 	struct rig *rig = *state;
 	int64_t before_us = rig->now_us;
 
-	doubt(rig);
+	rig_doubt(rig);
 	session_wrote(&rig->lc, before_us);
 	assert_true(session_is_doubted(&rig->lc));
 	rig_forget(rig);
@@ -389,7 +370,7 @@ static void doubt_wants_a_later_connection(void **state)
 {
 	struct rig *rig = *state;
 
-	doubt(rig);
+	rig_doubt(rig);
 	rig_disconnect(rig);
 	rig_forget(rig);
 	rig_connect(rig, RIG_SESSION);

@@ -2,8 +2,8 @@
  *
  * core.c - the engine as one object: it wires the layers, and gives one turn its order.
  *
- *   lc_process():  callbacks to the face that are due: a taker that got the lock by a hand-off
- *                    does not wait for the network
+ *   lc_process():  callbacks to the face that are due, of so many takers in one turn: a taker that
+ *                    got the lock by a hand-off does not wait for the network
  *                  -> answers and events of the port -> callbacks
  *                  -> due timers -> creates, deletes, listings of this turn -> callbacks
  *                  -> questions, behind all that is for the locks
@@ -257,8 +257,8 @@ void lc_destroy(struct lc *lc, bool farewell)
 	/* Answers what is outstanding, and ends every entry. */
 	session_finish(lc, farewell);
 	asking_finish(lc);
-	evictions_finish(lc);
 	pokes_cancel(lc);
+	evictions_finish(lc);
 	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (taker_of(entry)->state != TAKER_LEFT)
 			lc_leave(taker_of(entry));
@@ -287,13 +287,15 @@ int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd)
 
 void lc_process(struct lc *lc, short revents)
 {
-	takers_tell(lc);
+	unsigned left = TOLD_PER_TURN;
+
+	takers_tell(lc, &left);
 	lc->ensemble->port->process(lc->ensemble, revents);
-	takers_tell(lc);
+	takers_tell(lc, &left);
 	asking_tell(lc); /* before their time is up */
 	timers_run(&lc->timers, lc_now(lc));
 	locks_flush(lc);
-	takers_tell(lc);
+	takers_tell(lc, &left);
 	waiters_tell(lc);
 	locks_flush(lc);
 	asking_send(lc);

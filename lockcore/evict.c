@@ -5,9 +5,14 @@
  * An entry of a zklockfs mount is not deleted at once, or the next taker would hold the lock before
  * the former holder is stopped. The entry is marked, and its mount is poked. The mount tells the
  * taker that the lock is lost, waits until the processes that worked under it are gone, and deletes
- * the entry. It has its session timeout for that, which is in the entry's data. After that time the
- * entry is deleted here. The entry of another client is deleted at once, and so is an entry that is
- * not ephemeral, since no session owns it.
+ * the entry. It has its session timeout for that, which is in the entry's data, from the answered
+ * poke on. After that time the entry is deleted here. The entry of another client is deleted at
+ * once, and so is an entry that is not ephemeral, since no session owns it.
+ *
+ * Not from the mark on: a waiter behind others is not watched. It may get the lock after the mark,
+ * and its lease may be as new as the last write before the poke. A later write does not make the
+ * lease longer before the mark is read: the lease counts from the second step before the newest
+ * one (lease.h), and the event of the poke comes before the answer of the first step behind it.
  */
 #include "evict.h"
 
@@ -27,6 +32,8 @@ struct eviction {
 	struct lc *lc;
 	struct saved saved;
 	char *path;
+	int64_t due_us;
+	int64_t wait_us; /* from the poke on; 0: its mount was poked */
 	struct timer due;
 	bool pending;
 	struct eviction *prev, *next; /* in evictions */
@@ -47,6 +54,7 @@ static void free_eviction(struct eviction *eviction)
 
 static void set_time(struct eviction *eviction, int64_t due_us)
 {
+	eviction->due_us = due_us;
 	timer_set(&eviction->lc->timers, &eviction->due, due_us);
 	saved_touch(eviction->lc, &eviction->saved);
 }
@@ -118,16 +126,24 @@ static struct eviction *make_eviction(struct lc *lc, const char *path)
 	return NULL;
 }
 
+static void is_poked(void *ctx)
+{
+	struct eviction *eviction = ctx;
+
+	if (eviction->wait_us > 0)
+		eviction->due_us = lc_now(eviction->lc) + eviction->wait_us;
+	eviction->wait_us = 0;
+	set_time(eviction, eviction->due_us);
+}
+
 /* From now on it goes by itself. */
-static void begin_eviction(struct eviction *eviction, const struct entry_name *name, int64_t due_us,
-                           uint64_t key)
+static void begin_eviction(struct eviction *eviction, const struct entry_name *name, uint64_t key)
 {
 	struct lc *lc = eviction->lc;
 
 	DL_APPEND(lc->evictions->evictions, eviction);
 	saved_begin(lc, &eviction->saved, STATE_EVICTION, key);
-	set_time(eviction, due_us);
-	poke_mount(lc, eviction->path, name, due_us);
+	poke_mount(lc, eviction->path, name, is_poked, eviction);
 }
 
 struct state_record eviction_save(const struct saved *saved)
@@ -136,7 +152,9 @@ struct state_record eviction_save(const struct saved *saved)
 
 	return (struct state_record){
 		.kind = STATE_EVICTION,
-		.fixed.eviction = {.due_us = eviction->due.at_us, .key = saved->key},
+		.fixed.eviction = {.due_us = eviction->due_us,
+	                           .key = saved->key,
+	                           .wait_us = eviction->wait_us},
 		.texts = {eviction->path},
 	};
 }
@@ -155,9 +173,10 @@ int eviction_restore(struct lc *lc, const struct state_record *saved)
 
 	if (!eviction)
 		return -ENOMEM;
-	if (name_parse(strrchr(eviction->path, '/') + 1, &name))
-		begin_eviction(eviction, &name, saved->fixed.eviction.due_us,
-		               saved->fixed.eviction.key);
+	eviction->due_us = saved->fixed.eviction.due_us;
+	eviction->wait_us = saved->fixed.eviction.wait_us;
+	name_parse(strrchr(eviction->path, '/') + 1, &name); /* checked by state_check() */
+	begin_eviction(eviction, &name, saved->fixed.eviction.key);
 	return 0;
 }
 
@@ -173,7 +192,6 @@ struct evict_call {
 	int32_t lock_version;
 	bool deleting; /* a delete was sent */
 	struct entry_name name;
-	int64_t wait_us;           /* how long its mount has */
 	struct eviction *eviction; /* made beforehand: a marked entry must go */
 };
 
@@ -197,13 +215,12 @@ static void follow_up(struct evict_call *evict)
 	DL_FOREACH(lc->evictions->evictions, eviction)
 		if (strcmp(eviction->path, evict->call.path) == 0)
 			break;
-	if (eviction) { /* it was evicted from here already */
-		poke_mount(lc, eviction->path, &evict->name, eviction->due.at_us);
+	if (eviction) /* it was evicted from here already */
 		return;
-	}
 	eviction = evict->eviction;
 	evict->eviction = NULL;
-	begin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us, 0);
+	eviction->due_us = lc_now(lc) + eviction->wait_us;
+	begin_eviction(eviction, &evict->name, 0);
 }
 
 static void is_marked(struct evict_call *evict)
@@ -289,6 +306,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	struct evict_call *evict = ctx;
 	struct lc_call *call = ctx;
 	char data[RECORD_ENTRY_MAX];
+	int64_t wait_us;
 	size_t len;
 
 	if (answer->result == ENSEMBLE_NONODE && evict->deleting && !call->told) {
@@ -313,9 +331,10 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		            delete_answered);
 		return;
 	}
-	evict->wait_us = record_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
-	if (evict->wait_us < call->lc->session->granted_us)
-		evict->wait_us = call->lc->session->granted_us;
+	wait_us = record_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
+	if (wait_us < call->lc->session->granted_us)
+		wait_us = call->lc->session->granted_us;
+	evict->eviction->wait_us = wait_us;
 	if (record_is_evicted(answer->data, (size_t)answer->data_len, NULL)) {
 		is_marked(evict);
 		return;

@@ -207,7 +207,8 @@ struct poke {
 	char *node;      /* the node that was asked for last */
 	unsigned roots;  /* tried, without the own one */
 	size_t root_len; /* of the root that is tried now, in `lock` */
-	int64_t until_us;
+	poke_done_fn *done;
+	void *ctx;
 	struct timer retry;
 	struct poke *prev, *next; /* in lc->pokes->under_way */
 };
@@ -219,6 +220,15 @@ static void free_poke(struct poke *poke)
 	free(poke->lock);
 	free(poke->node);
 	free(poke);
+}
+
+static void end_poke(struct poke *poke)
+{
+	poke_done_fn *done = poke->done;
+	void *ctx = poke->ctx;
+
+	free_poke(poke);
+	done(ctx);
 }
 
 void pokes_cancel(struct lc *lc)
@@ -258,7 +268,7 @@ static void ask_node(struct poke *poke, struct ensemble_op op, const char *suffi
 	if (asprintf(&poke->node, "%.*s/" ROOT_DIR "/%016" PRIx64 "%s", (int)poke->root_len,
 	             poke->lock, poke->name.session_half, suffix) < 0) {
 		poke->node = NULL;
-		free_poke(poke); /* then it sees the mark when it looks at the entry */
+		end_poke(poke); /* then it sees the mark when it looks at the entry */
 		return;
 	}
 	op.path = poke->node;
@@ -277,9 +287,7 @@ static void retry_poke(void *ctx)
 {
 	struct poke *poke = ctx;
 
-	if (lc_now(poke->lc) >= poke->until_us)
-		free_poke(poke);
-	else if (session_is_ready(poke->lc))
+	if (session_is_ready(poke->lc))
 		find_node(poke);
 	else
 		retry_later(poke);
@@ -295,7 +303,7 @@ static void beat_written(void *ctx, const struct ensemble_answer *answer)
 	else if (answer->result != ENSEMBLE_OK && next_root(poke))
 		find_node(poke);
 	else
-		free_poke(poke);
+		end_poke(poke);
 }
 
 static void line_added(void *ctx, const struct ensemble_answer *answer)
@@ -307,7 +315,7 @@ static void line_added(void *ctx, const struct ensemble_answer *answer)
 	else if (answer->result == ENSEMBLE_BADVERSION || answer->result == ENSEMBLE_NONODE)
 		find_node(poke); /* somebody else has poked it; or it is being made again */
 	else
-		free_poke(poke);
+		end_poke(poke);
 }
 
 static void add_line(struct poke *poke, const struct ensemble_answer *answer)
@@ -348,23 +356,27 @@ static void find_node(struct poke *poke)
 	ask_node(poke, ensemble_get(NULL), POKES_SUFFIX, node_found);
 }
 
-void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, int64_t until_us)
+void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, poke_done_fn *done,
+                void *ctx)
 {
 	struct poke *poke = calloc(1, sizeof(*poke));
 
-	if (!poke)
+	if (!poke) {
+		done(ctx);
 		return;
+	}
 	*poke = (struct poke){
 		.lc = lc,
 		.name = *name,
 		.lock = strdup(entry),
 		.root_len = strlen(lc->root),
-		.until_us = until_us,
+		.done = done,
+		.ctx = ctx,
 		.retry = {.fire = retry_poke, .ctx = poke},
 	};
 	DL_APPEND(lc->pokes->under_way, poke);
 	if (!poke->lock) {
-		free_poke(poke);
+		end_poke(poke);
 		return;
 	}
 	*strrchr(poke->lock, '/') = '\0';

@@ -36,9 +36,13 @@ void pokes_resume(struct lc *lc);
 void pokes_try_again(struct lc *lc);
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change);
 
-/* The entry of that path and name, of any mount; tried up to that time. */
-void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, int64_t until_us);
-/* None is under way any more. */
+/* The mount was poked, or it has no node for that. */
+typedef void poke_done_fn(void *ctx);
+
+/* The entry of that path and name, of any mount. `done` comes once, perhaps from inside. */
+void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, poke_done_fn *done,
+                void *ctx);
+/* None is under way any more, and no `done` comes. */
 void pokes_cancel(struct lc *lc);
 void pokes_finish(struct lc *lc);
 

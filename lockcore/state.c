@@ -475,9 +475,9 @@ static bool is_good_eviction(const struct state_record *record, const char *root
 	size_t root_len = strlen(root);
 	struct entry_name name;
 
-	return is_time(record->fixed.eviction.due_us) && strncmp(path, root, root_len) == 0 &&
-	       path[root_len] == '/' && strlen(path) <= LC_PATH_MAX + 1 + LC_NAME_MAX &&
-	       name_parse(slash + 1, &name);
+	return is_time(record->fixed.eviction.due_us) && is_time(record->fixed.eviction.wait_us) &&
+	       strncmp(path, root, root_len) == 0 && path[root_len] == '/' &&
+	       strlen(path) <= LC_PATH_MAX + 1 + LC_NAME_MAX && name_parse(slash + 1, &name);
 }
 
 /* ---- checking: takers and each other ---- */

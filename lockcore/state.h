@@ -100,6 +100,7 @@ struct state_taker {
 struct state_eviction {
 	int64_t due_us;
 	uint64_t key;
+	int64_t wait_us; /* its mount is not poked yet: so long from then on; 0: due_us */
 };
 
 /* One record, read or to be written. */

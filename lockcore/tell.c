@@ -50,9 +50,9 @@ static void tell(struct lc_taker *taker)
 	}
 }
 
-void takers_tell(struct lc *lc)
+void takers_tell(struct lc *lc, unsigned *left)
 {
-	while (lc->takers->due) {
+	for (; lc->takers->due && *left > 0; --*left) {
 		struct lc_taker *taker = lc->takers->due;
 
 		if (taker->state != TAKER_HELD || may_tell_grant(taker))

@@ -7,7 +7,11 @@
 
 #include "taker.h"
 
-/* Tells all that are due. A grant is reported to the face only while the lease is valid. */
-void takers_tell(struct lc *lc);
+/* So many results in one turn: a herd of shared takers must not make the turn long. */
+#define TOLD_PER_TURN 128
+
+/* Tells those that are due, in order, and counts them off `*left`. A grant is reported to the face
+ * only while the lease is valid. */
+void takers_tell(struct lc *lc, unsigned *left);
 
 #endif

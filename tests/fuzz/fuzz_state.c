@@ -124,6 +124,7 @@ static void write_eviction(struct state_writer *writer)
 	                              .texts = {"/locks/a/x-lock-0000000009"}};
 
 	record.fixed.eviction.due_us = saved_us + (int64_t)below(20) * SECOND;
+	record.fixed.eviction.wait_us = (int64_t)below(2) * 20 * SECOND;
 	state_write(writer, &record);
 }
 

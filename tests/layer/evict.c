@@ -48,8 +48,8 @@ static void answer_lock(struct rig *rig, int32_t version, const char *data)
 				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
 }
 
-/* Answers the write of the poke; poke.c of this directory tests pokes. */
-static void refuse_poke(struct rig *rig)
+/* poke.c of this directory tests pokes. */
+static void answer_poke(struct rig *rig)
 {
 	rig_answer_error(rig, ENSEMBLE_OK);
 }
@@ -90,7 +90,7 @@ static void marked_already(void **state)
 	evict(rig, THEIRS, 0, 0);
 	rig_forget(rig);
 	answer_entry(rig, 3, "evict: bob\n" RECORD("8"));
-	rig_expect_sent(rig, "get " POKES); /* it is poked once more */
+	rig_expect_sent(rig, "get " POKES); /* its mount may not have been poked */
 	rig_expect_told(rig, "done");
 }
 
@@ -228,7 +228,7 @@ static void mark_it(struct rig *rig)
 	answer_entry(rig, 3, RECORD("8"));
 	rig_answer_version(rig, 4);
 	answer_entry(rig, 0, "");
-	refuse_poke(rig);
+	answer_poke(rig);
 	assert_string_equal(rig_unanswered(rig), "");
 	rig_forget(rig);
 }
@@ -275,6 +275,76 @@ static void deleted_in_the_end(void **state)
 	assert_null(rig->evictions.evictions);
 }
 
+/* The mount may not know of the mark before: its lease may be as new as the poke. */
+static void counted_from_the_poke(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_answer_version(rig, 4);
+	rig->now_us += SECOND;
+	answer_entry(rig, 0, "");
+	rig->now_us += SECOND;
+	answer_poke(rig);
+	rig_forget(rig);
+	wait_for(rig, 40 * SECOND - 1);
+	assert_false(is_deleted(rig));
+	wait_for(rig, 1);
+	assert_true(is_deleted(rig));
+}
+
+static struct state_record save_eviction(struct rig *rig)
+{
+	struct saved *saved = eviction_next(&rig->lc, NULL);
+
+	assert_non_null(saved);
+	assert_null(eviction_next(&rig->lc, saved));
+	return eviction_save(saved);
+}
+
+/* The next process pokes the mount again, and keeps the time if it was poked. */
+static void goes_on_in_another_process(void **state)
+{
+	struct rig *rig = *state;
+	struct state_record saved;
+
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_answer_version(rig, 4);
+	for (int poked = 0; poked < 2; poked++) {
+		int64_t due_us = rig->now_us + 40 * SECOND;
+		char path[LC_PATH_MAX + 1];
+
+		saved = save_eviction(rig);
+		assert_int_equal(saved.fixed.eviction.due_us, due_us);
+		assert_int_equal(saved.fixed.eviction.wait_us, poked ? 0 : 40 * SECOND);
+		snprintf(path, sizeof(path), "%s", saved.texts[0]);
+		saved.texts[0] = path;
+		if (!poked)
+			answer_entry(rig, 0, "");
+		else
+			assert_string_equal(rig_unanswered(rig), "");
+		if (!poked)
+			answer_poke(rig);
+		pokes_cancel(&rig->lc);
+		evictions_finish(&rig->lc);
+		rig_forget(rig);
+		rig->now_us += SECOND;
+		assert_int_equal(eviction_restore(&rig->lc, &saved), 0);
+		rig_expect_sent(rig, "get " POKES);
+		answer_entry(rig, 0, "");
+		answer_poke(rig);
+		rig_forget(rig);
+		if (!poked)
+			continue;
+		wait_for(rig, due_us - rig->now_us - 1);
+		assert_false(is_deleted(rig));
+		wait_for(rig, 1);
+		assert_true(is_deleted(rig));
+	}
+}
+
 static void how_it_ends(void **state)
 {
 	static const struct {
@@ -311,7 +381,7 @@ static void time_of_the_longer_session(void **state)
 	answer_entry(rig, 3, "host: m1\nsession_timeout: 5000\n");
 	rig_answer_version(rig, 4);
 	answer_entry(rig, 0, "");
-	refuse_poke(rig);
+	answer_poke(rig);
 	rig_forget(rig);
 	wait_for(rig, RIG_TIMEOUT_US - 1);
 	assert_false(is_deleted(rig));
@@ -346,10 +416,10 @@ static void evicted_twice(void **state)
 	evict(rig, THEIRS, 0, 0);
 	answer_entry(rig, 4, "evict: ann\n" RECORD("8"));
 	rig_expect_told(rig, "done");
-	answer_entry(rig, 0, "");
-	refuse_poke(rig);
 	rig_forget(rig);
-	wait_for(rig, 10 * SECOND);
+	wait_for(rig, 10 * SECOND - 1);
+	assert_false(is_deleted(rig));
+	wait_for(rig, 1);
 	assert_true(is_deleted(rig));
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	assert_null(rig->evictions.evictions);
@@ -368,7 +438,7 @@ static void cancelled(void **state)
 	rig_expect_sent(rig, "get " POKES);
 	rig_expect_told(rig, "");
 	answer_entry(rig, 0, "");
-	refuse_poke(rig);
+	answer_poke(rig);
 	assert_non_null(rig->evictions.evictions);
 	call = evict(rig, OTHER(1), 0, 0);
 	answer_entry(rig, 3, "");
@@ -391,6 +461,8 @@ int main(void)
 		TAKERS_TEST(owner_changes),
 		TAKERS_TEST(forged_user),
 		TAKERS_TEST(deleted_in_the_end),
+		TAKERS_TEST(counted_from_the_poke),
+		TAKERS_TEST(goes_on_in_another_process),
 		cmocka_unit_test(how_it_ends),
 		TAKERS_TEST(time_of_the_longer_session),
 		TAKERS_TEST(due_without_contact),

@@ -6,6 +6,7 @@
 #include "takers.h"
 
 #include "lock_watch.h"
+#include "tell.h"
 
 #include <errno.h>
 #include <string.h>
@@ -364,6 +365,27 @@ static void leaves_what_it_holds(void **state)
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 }
 
+/* A herd does not make the turn long: the others are told in the next one. */
+static void told_in_several_turns(void **state)
+{
+	struct rig *rig = *state;
+	unsigned left = 2;
+
+	for (pid_t pid = 1; pid <= 3; pid++)
+		takers_take(rig, pid, LC_SHARED, LC_FOREVER);
+	lc_drain(&rig->lc);
+	takers_tell(&rig->lc, &left);
+	assert_int_equal(left, 0);
+	rig_forget(rig);
+	takers_tell(&rig->lc, &left);
+	rig_expect_told(rig, "");
+	left = 2;
+	takers_tell(&rig->lc, &left);
+	assert_int_equal(left, 1);
+	assert_null(rig->takers.due);
+	rig_expect_told(rig, "2 taken ESHUTDOWN"); /* in the order of a table */
+}
+
 static void drains(void **state)
 {
 	struct rig *rig = *state;
@@ -434,6 +456,7 @@ int main(void)
 		TAKERS_TEST(may_not_replace),
 		TAKERS_TEST(leaves),
 		TAKERS_TEST(leaves_what_it_holds),
+		TAKERS_TEST(told_in_several_turns),
 		TAKERS_TEST(drains),
 		TAKERS_TEST(forfeits),
 		TAKERS_TEST(forfeits_what_was_not_told),

@@ -80,8 +80,8 @@ void takers_end(struct rig *rig)
 	calls_finish(&rig->lc);
 	rig_end_session(rig, false);
 	asking_finish(&rig->lc);
-	evictions_finish(&rig->lc);
 	pokes_cancel(&rig->lc);
+	evictions_finish(&rig->lc);
 	for (size_t i = 0; i < LENGTH(faces); i++)
 		if (faces[i].taker)
 			takers_leave(rig, faces[i].taker);
@@ -164,9 +164,11 @@ void takers_leave(struct rig *rig, struct lc_taker *taker)
 
 void takers_turn(struct rig *rig)
 {
-	takers_tell(&rig->lc);
+	unsigned left = TOLD_PER_TURN;
+
+	takers_tell(&rig->lc, &left);
 	locks_flush(&rig->lc);
-	takers_tell(&rig->lc);
+	takers_tell(&rig->lc, &left);
 	locks_flush(&rig->lc);
 }
 

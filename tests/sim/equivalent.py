@@ -16,7 +16,7 @@ EXPLAINED = [
     ('call.c', 'call_read', 'dropped call', 'call_fail_soon(call, -ENOMEM);', MEMORY),
     ('order.c', 'order_find', '|| is &&', 'if (!path && !order->items[i].znode) {', MEMORY),
     ('poke.c', 'ask_node', 'dropped call',
-     'free_poke(poke); /* then it sees the mark when it looks at the entry */', MEMORY),
+     'end_poke(poke); /* then it sees the mark when it looks at the entry */', MEMORY),
     ('taker.c', 'create_entry', 'dropped call', 'taker_fail(taker, -ENOMEM);', MEMORY),
     ('taker.c', 'create_entry', 'dropped call', 'entry_set_absent(&taker->entry);', MEMORY),
     ('taker.c', 'delete_entry', 'dropped call', 'entry_set_deleting(&taker->entry, false);', MEMORY),

@@ -5,15 +5,18 @@
  * no program works under the lock any more. Nobody else deletes it before a session timeout has
  * passed, and nobody removes the mark.
  */
+#include "name.h"
 #include "sim.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 /* A mount sees a poke by the watch on its node for pokes, or with its next heartbeat, which comes
  * when no other write has been a step for some time. Then the mount reads its entries. */
 #define NOTICE_US 2000000
+#define LINE 17          /* of the node for pokes: poke.c */
 #define SETTLED_US 20000 /* a holder's entry is watched so long after the grant */
 
 static int64_t session_timeout(const struct sim *sim, int64_t id)
@@ -55,10 +58,12 @@ static void note_mark(struct sim *sim, struct node *node, const struct transacti
 	if (was || !is)
 		return;
 	node->marked_us = sim->agenda.now_us;
+	node->poked_us = 0;
 	sim->totals->marks++;
 	trace("mark on %s, by %" PRIx64, node->path, (uint64_t)writer(transaction));
 	if (taker) {
 		taker->marked_us = sim->agenda.now_us;
+		taker->poked_us = -1;
 		taker->marked_token = node->stat.czxid;
 	}
 }
@@ -75,7 +80,9 @@ static bool replaces(struct sim *sim, const struct node *node)
 
 static void note_delete(struct sim *sim, struct node *node, const struct transaction *transaction)
 {
-	int64_t owner = node->stat.ephemeral_owner, age_us = sim->agenda.now_us - node->marked_us;
+	int64_t owner = node->stat.ephemeral_owner;
+	int64_t since_us = node->poked_us ? node->poked_us : node->marked_us;
+	int64_t age_us = sim->agenda.now_us - since_us;
 
 	if (!transaction->request || writer(transaction) == owner)
 		return;
@@ -91,17 +98,43 @@ static void note_delete(struct sim *sim, struct node *node, const struct transac
 	    (judge_owner(sim, node) && age_us < session_timeout(sim, owner) / 1000 * 995))
 		sim_violation(sim,
 		              "d: %s is deleted by another mount, %" PRId64
-		              " ms after it was marked",
+		              " ms after its mount was poked",
 		              node->path, node->marked_us ? age_us / 1000 : -1);
 }
 
-static void note_poke(struct sim *sim, struct node *node, const struct transaction *transaction)
+/* The last line of the node for pokes names an entry; a write to the heartbeats' node means all. */
+static bool is_named(const struct node *entry, const struct node *node, const struct change *change)
 {
-	if (writer(transaction) == node->stat.ephemeral_owner)
-		return;
-	for (int i = 0; i < sim->plan.mounts; i++)
-		if (sim->mounts[i].host.wire.session == node->stat.ephemeral_owner)
-			sim->mounts[i].poked_us = sim->agenda.now_us;
+	char digits[LINE] = "";
+	struct entry_name name;
+
+	if (!name_parse(entry->name, &name))
+		return false;
+	if (!strstr(node->name, "-pokes"))
+		return true;
+	if (change->data_len < LINE)
+		return false;
+	memcpy(digits, (const char *)change->data + change->data_len - LINE, LINE - 1);
+	return strtoull(digits, NULL, 16) == name.taker_half;
+}
+
+static void note_poke(struct sim *sim, const struct node *node, const struct change *change)
+{
+	for (int i = 0; i < sim->plan.locks; i++) {
+		struct node *lock = tree_find(&sim->world.committed, sim->locks[i].path), *entry;
+
+		DL_FOREACH(lock ? lock->children : NULL, entry) {
+			struct taker *taker = judge_owner(sim, entry);
+
+			if (!entry->marked_us || entry->poked_us ||
+			    entry->stat.ephemeral_owner != node->stat.ephemeral_owner ||
+			    !is_named(entry, node, change))
+				continue;
+			entry->poked_us = sim->agenda.now_us;
+			if (taker)
+				taker->poked_us = sim->agenda.now_us;
+		}
+	}
 }
 
 void marks_committing(struct sim *sim, const struct transaction *transaction)
@@ -115,8 +148,9 @@ void marks_committing(struct sim *sim, const struct transaction *transaction)
 		if (!node || change->kind == CHANGE_CREATE)
 			continue;
 		if (!strncmp(node->path, home, sizeof(home) - 1)) {
-			if (change->kind == CHANGE_SET)
-				note_poke(sim, node, transaction);
+			if (change->kind == CHANGE_SET &&
+			    writer(transaction) != node->stat.ephemeral_owner)
+				note_poke(sim, node, change);
 		} else if (judge_is_entry(node)) {
 			if (change->kind == CHANGE_SET)
 				note_mark(sim, node, transaction, change);
@@ -169,8 +203,8 @@ bool marks_taken_away(const struct taker *taker)
 	return taker->marked_us >= 0 && taker->marked_token == taker->entry_token;
 }
 
-/* Since when the mount can know of the mark, or INT64_MAX: a holder's entry is watched; for waiters
- * the mount is poked. */
+/* Since when the mount can know of the mark, or INT64_MAX: a holder's entry is watched; for a
+ * waiter the mount is poked. */
 static int64_t due_us(const struct taker *taker)
 {
 	int64_t since_us = taker->marked_us;
@@ -180,7 +214,7 @@ static int64_t due_us(const struct taker *taker)
 			since_us = taker->granted_us + SETTLED_US;
 		return since_us;
 	}
-	return taker->mount->poked_us >= since_us ? taker->mount->poked_us : INT64_MAX;
+	return taker->poked_us >= 0 ? taker->poked_us : INT64_MAX;
 }
 
 void marks_judge(struct taker *taker)

@@ -871,15 +871,15 @@ mutant(21, 'mark_by_any_version', 'evict.c',
        'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION)',
        EVICTION)
 mutant(21, 'evicted_without_a_poke', 'evict.c',
-       '\tpoke_mount(lc, eviction->path, name, due_us);\n',
-       '',
+       '\tpoke_mount(lc, eviction->path, name, is_poked, eviction);\n',
+       '\tis_poked(eviction);\n\t(void)name;\n',
        EVICTION)
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us, 0);\n',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + 1000 * evict->wait_us, 0);\n',
+       '\tevict->eviction->wait_us = wait_us;\n',
+       '\tevict->eviction->wait_us = 1000 * wait_us;\n',
        EVICTION)
 mutant(21, 'evicted_in_our_time', 'evict.c',
-       'if (evict->wait_us < call->lc->session->granted_us)',
+       'if (wait_us < call->lc->session->granted_us)',
        'if (1)',
        EVICTION)
 mutant(21, 'mark_given_up', 'evict.c',
@@ -976,9 +976,17 @@ mutant(21, 'evicted_waiter_goes_on', 'taker.c',
        'if (taker->state != TAKER_HELD)\n\t\treturn;',
        sim())
 mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us, 0);\n',
-       '\tbegin_eviction(eviction, &evict->name, lc_now(lc) + evict->wait_us / 2, 0);\n',
+       '\tevict->eviction->wait_us = wait_us;\n',
+       '\tevict->eviction->wait_us = wait_us / 2;\n',
        sim())
+mutant(21, 'time_counted_from_the_mark', 'evict.c',
+       '\t\teviction->due_us = lc_now(eviction->lc) + eviction->wait_us;\n',
+       '\t\t;\n',
+       EVICTION)
+mutant(21, 'time_begins_anew_in_another_process', 'evict.c',
+       '\teviction->wait_us = 0;\n',
+       '',
+       unit('tests/layer/evict.c'))
 
 # ---- 33: authority ----
 

@@ -136,6 +136,7 @@ struct taker {
 	int entries;                          /* number of its entries at the last slow look */
 	struct taker *replaces, *replaced_by; /* the holder that it replaces; and back */
 	int64_t marked_us, marked_token;      /* its entry was marked; -1: not */
+	int64_t poked_us;                     /* and its mount was poked for it; -1: not */
 	bool watches, at_ease;                /* watches for waiters; there were none */
 	int64_t behind_since_us;              /* somebody waits behind it since then; 0: nobody */
 	int64_t behind_us;                    /* when somebody last waited behind it */
@@ -218,7 +219,6 @@ struct mount {
 	int64_t lease_session;
 	int64_t lease_over_us; /* when it was last over, by the mount's clock; -1: never */
 	int64_t trouble_us;    /* the last moment of trouble so far */
-	int64_t poked_us;      /* somebody else has written to one of its two nodes */
 	int64_t spin_window_us;
 	unsigned spin_turns;
 	struct {

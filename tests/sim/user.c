@@ -433,7 +433,8 @@ static struct taker *taker_new(struct program *program, struct lock_state *lock)
 	                        .evicted_us = -1,
 	                        .alone_since_us = -1,
 	                        .barred_us = -1,
-	                        .marked_us = -1};
+	                        .marked_us = -1,
+	                        .poked_us = -1};
 	sim->all[sim->taker_count++] = taker;
 	return taker;
 }

@@ -479,6 +479,9 @@ static void bad_evictions(void **unused)
 	assert_int_equal(check_records(records, 2), 0);
 	records[1].fixed.eviction.due_us = -1;
 	assert_int_equal(check_records(records, 2), -EPROTO);
+	records[1] = an_eviction("/locks/x-lock-0000000001");
+	records[1].fixed.eviction.wait_us = -1;
+	assert_int_equal(check_records(records, 2), -EPROTO);
 	for (size_t i = 0; i < LENGTH(paths); i++) {
 		records[1] = an_eviction(paths[i]);
 		expect(check_records(records, 2) == -EPROTO, "%s", paths[i]);

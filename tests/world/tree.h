@@ -36,7 +36,8 @@ struct node {
 	int who;
 	unsigned shape; /* 0: neither this nor `who` was read yet */
 	unsigned slots; /* 0: not read yet */
-	int64_t lone_since_us, could_since_us, marked_us;
+	int64_t lone_since_us, could_since_us;
+	int64_t marked_us, poked_us; /* 0: not */
 	bool asked_away;
 	/* A mount has promised that the node will go: when, which mount, in which of its lives. */
 	int64_t promised_us;

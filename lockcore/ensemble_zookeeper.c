@@ -94,8 +94,7 @@ static void watcher(zhandle_t *handle, int type, int state, const char *path, vo
 		answer_lose_connection(zk); /* of which nothing was said */
 		call_connected(zk);
 	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
-		zk->ended = true;
-		zk->refused |= state == ZOO_AUTH_FAILED_STATE;
+		answer_note_end(zk, state == ZOO_AUTH_FAILED_STATE ? END_REFUSED : END_OVER);
 		answer_lose_connection(zk);
 	} else {
 		answer_lose_connection(zk);
@@ -114,8 +113,8 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	assert(!zk->handle);
 	zk->events = events;
 	zk->ctx = ctx;
-	zk->connected = zk->ended = zk->refused = zk->closing = zk->check = zk->nudging = zk->cut =
-		false;
+	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = false;
+	zk->end = END_NONE;
 	zk->fd = -1;
 	zk->connect_us = zk->clock_us(zk->clock_ctx);
 	zoo_set_debug_level((ZooLogLevel)0);
@@ -254,7 +253,7 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	ret_pollfd->events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
 	                             (interest & ZOOKEEPER_WRITE ? POLLOUT : 0));
 	wait = (int64_t)tv.tv_sec * 1000000 + tv.tv_usec;
-	if (zk->later || zk->ended)
+	if (zk->later || zk->end)
 		return 0;
 	if (rc != ZOK)
 		return 10000;
@@ -282,21 +281,21 @@ static void process(struct ensemble *ensemble, short revents)
 
 	zk->in_process = true;
 	answer_run_later(zk);
-	if (zk->handle && !zk->ended) {
+	if (zk->handle && !zk->end) {
 		bool more = process_one(zk, zk->check ? ZOOKEEPER_READ : events);
 
-		for (int i = 1; i < REPLIES_PER_TURN && more && zk->connected && !zk->ended &&
+		for (int i = 1; i < REPLIES_PER_TURN && more && zk->connected && !zk->end &&
 		                (events & ZOOKEEPER_READ);
 		     i++)
 			more = process_one(zk, ZOOKEEPER_READ);
 		answer_run_later(zk);
 	}
-	if (zk->handle && zk->ended) {
+	if (zk->handle && zk->end) {
 		answer_lose_connection(zk);
 		zookeeper_end(ensemble, false);
 		zk->in_process = true;
 		zk->in_callback = true;
-		zk->events->ended(zk->ctx, zk->refused);
+		zk->events->ended(zk->ctx, zk->end == END_REFUSED);
 		zk->in_callback = false;
 		answer_run_later(zk);
 	}
@@ -350,7 +349,8 @@ int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers)
 		return -ENOMEM;
 	free(zk->servers);
 	zk->servers = odd;
-	zk->ended |= zk->handle && !zk->connected; /* told by process() */
+	if (zk->handle && !zk->connected)
+		answer_note_end(zk, END_OVER); /* told by process() */
 	return 0;
 }
 

@@ -85,6 +85,12 @@ bool answer_may_call(struct zookeeper *zk)
 	return true;
 }
 
+void answer_note_end(struct zookeeper *zk, enum ending end)
+{
+	if (zk->end < end)
+		zk->end = end;
+}
+
 static void give(struct zookeeper_request *request, const struct ensemble_answer *answer)
 {
 	struct zookeeper *zk = request->zk;
@@ -95,7 +101,7 @@ static void give(struct zookeeper_request *request, const struct ensemble_answer
 	request->answer = NULL;
 	DL_DELETE(zk->requests, request);
 	if (answer->result == ENSEMBLE_GONE)
-		zk->ended = true;
+		answer_note_end(zk, END_OVER);
 	if (answer_may_call(zk)) {
 		zk->in_callback = true;
 		fn(request->ctx, answer);

@@ -47,6 +47,9 @@ struct zookeeper_request {
 	zoo_op_t *ops;
 };
 
+/* REFUSED: no server will ever take this client. */
+enum ending { END_NONE, END_OVER, END_REFUSED };
+
 struct zookeeper {
 	struct ensemble base;
 	char *servers;
@@ -66,7 +69,7 @@ struct zookeeper {
 	struct later disconnected;    /* one at a time: connected() comes in between */
 	bool in_process, in_callback; /* answers are given in the first, never in the second */
 	bool connected;               /* as told by connected() and disconnected() */
-	bool ended, refused;          /* the session: to be told when the client has returned */
+	enum ending end;              /* of the session: to be told when the client has returned */
 	bool closing;
 	bool cut;     /* the connection is given up: the client has to notice */
 	int fd;       /* of this turn's poll(2), or -1 */
@@ -81,6 +84,9 @@ struct zookeeper {
 };
 
 /* ---- zookeeper_answer.c ---- */
+
+/* The session has ended: a refusal is remembered. */
+void answer_note_end(struct zookeeper *zk, enum ending end);
 
 /* It is answered as soon as callbacks may run. */
 void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,

@@ -71,7 +71,7 @@ static void finish_with(const void *data, int rc, struct ensemble_answer answer,
 
 	/* No server will ever say anything else. */
 	if (rc == ZAUTHFAILED || rc == ZSESSIONCLOSEDREQUIRESASLAUTH)
-		zk->ended = zk->refused = true;
+		answer_note_end(zk, END_REFUSED);
 	answer.result = result_of(rc);
 	if (rc == ZOK && stat) {
 		converted = convert(stat);
@@ -227,7 +227,8 @@ static void reject(struct zookeeper_request *request, enum ensemble_result resul
 
 	if (half_way)
 		answer_cut(zk);
-	zk->ended |= result == ENSEMBLE_GONE;
+	if (result == ENSEMBLE_GONE)
+		answer_note_end(zk, END_OVER);
 	answer_later(request, request->answer, result);
 	if (half_way) {
 		request->rejected = true;
@@ -242,7 +243,7 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 	struct zookeeper_request *request = calloc(1, sizeof(*request));
-	enum ensemble_result nothing = zk->handle && !zk->ended ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
+	enum ensemble_result nothing = zk->handle && !zk->end ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 	int rc;
 
 	assert(count >= 1 && count <= ENSEMBLE_OPS_MAX);

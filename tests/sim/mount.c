@@ -388,6 +388,8 @@ static void die(struct mount *mount)
 	trace("%s: is killed, and goes on in another process", mount->host.name);
 	sim->totals->deaths++;
 	mount->trouble_us = sim->agenda.now_us;
+	memmove(mount->died_us + 1, mount->died_us, sizeof(mount->died_us) - sizeof(int64_t));
+	mount->died_us[0] = sim->agenda.now_us;
 	legacy_join(mount, &state, &len);
 	if (sim->violation[0])
 		return;

@@ -219,6 +219,7 @@ struct mount {
 	int64_t lease_session;
 	int64_t lease_over_us; /* when it was last over, by the mount's clock; -1: never */
 	int64_t trouble_us;    /* the last moment of trouble so far */
+	int64_t died_us[3];    /* the last times, the latest first */
 	int64_t spin_window_us;
 	unsigned spin_turns;
 	struct {

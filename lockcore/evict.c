@@ -35,6 +35,7 @@ struct eviction {
 	int64_t due_us;
 	int64_t wait_us; /* from the poke on; 0: its mount was poked */
 	struct timer due;
+	struct poke *poke; /* not sent yet; NULL: it was */
 	bool pending;
 	struct eviction *prev, *next; /* in evictions */
 };
@@ -42,6 +43,16 @@ struct eviction {
 static const struct eviction *eviction_of(const struct saved *saved)
 {
 	return (const struct eviction *)((const char *)saved - offsetof(struct eviction, saved));
+}
+
+/* One that was not begun, or NULL. */
+static void drop_eviction(struct eviction *eviction)
+{
+	if (!eviction)
+		return;
+	poke_free(eviction->poke);
+	free(eviction->path);
+	free(eviction);
 }
 
 static void free_eviction(struct eviction *eviction)
@@ -111,21 +122,7 @@ void evictions_finish(struct lc *lc)
 		free_eviction(lc->evictions->evictions);
 }
 
-static struct eviction *make_eviction(struct lc *lc, const char *path)
-{
-	struct eviction *eviction = calloc(1, sizeof(*eviction));
-
-	if (!eviction)
-		return NULL;
-	eviction->lc = lc;
-	eviction->due = (struct timer){.fire = eviction_fired, .ctx = eviction};
-	eviction->path = strdup(path);
-	if (eviction->path)
-		return eviction;
-	free(eviction);
-	return NULL;
-}
-
+/* The mount has its time from now on. */
 static void is_poked(void *ctx)
 {
 	struct eviction *eviction = ctx;
@@ -136,14 +133,33 @@ static void is_poked(void *ctx)
 	set_time(eviction, eviction->due_us);
 }
 
+static struct eviction *make_eviction(struct lc *lc, const char *path,
+                                      const struct entry_name *name)
+{
+	struct eviction *eviction = calloc(1, sizeof(*eviction));
+
+	if (!eviction)
+		return NULL;
+	eviction->lc = lc;
+	eviction->due = (struct timer){.fire = eviction_fired, .ctx = eviction};
+	eviction->path = strdup(path);
+	eviction->poke = poke_make(lc, path, name, is_poked, eviction);
+	if (eviction->path && eviction->poke)
+		return eviction;
+	drop_eviction(eviction);
+	return NULL;
+}
+
 /* From now on it goes by itself. */
-static void begin_eviction(struct eviction *eviction, const struct entry_name *name, uint64_t key)
+static void begin_eviction(struct eviction *eviction, uint64_t key)
 {
 	struct lc *lc = eviction->lc;
+	struct poke *poke = eviction->poke;
 
+	eviction->poke = NULL;
 	DL_APPEND(lc->evictions->evictions, eviction);
 	saved_begin(lc, &eviction->saved, STATE_EVICTION, key);
-	poke_mount(lc, eviction->path, name, is_poked, eviction);
+	poke_send(poke, eviction->due_us);
 }
 
 struct state_record eviction_save(const struct saved *saved)
@@ -168,15 +184,16 @@ struct saved *eviction_next(const struct lc *lc, const struct saved *before)
 
 int eviction_restore(struct lc *lc, const struct state_record *saved)
 {
-	struct eviction *eviction = make_eviction(lc, saved->texts[0]);
+	struct eviction *eviction;
 	struct entry_name name;
 
+	name_parse(strrchr(saved->texts[0], '/') + 1, &name); /* checked by state_check() */
+	eviction = make_eviction(lc, saved->texts[0], &name);
 	if (!eviction)
 		return -ENOMEM;
 	eviction->due_us = saved->fixed.eviction.due_us;
 	eviction->wait_us = saved->fixed.eviction.wait_us;
-	name_parse(strrchr(eviction->path, '/') + 1, &name); /* checked by state_check() */
-	begin_eviction(eviction, &name, saved->fixed.eviction.key);
+	begin_eviction(eviction, saved->fixed.eviction.key);
 	return 0;
 }
 
@@ -201,9 +218,7 @@ static void evict_finish(struct lc_call *call)
 
 	free(evict->by);
 	free(evict->lock);
-	if (evict->eviction)
-		free(evict->eviction->path);
-	free(evict->eviction);
+	drop_eviction(evict->eviction);
 }
 
 /* Its mount gets a poke and deletes it, or it is deleted here in the end. */
@@ -220,7 +235,7 @@ static void follow_up(struct evict_call *evict)
 	eviction = evict->eviction;
 	evict->eviction = NULL;
 	eviction->due_us = lc_now(lc) + eviction->wait_us;
-	begin_eviction(eviction, &evict->name, 0);
+	begin_eviction(eviction, 0);
 }
 
 static void is_marked(struct evict_call *evict)
@@ -357,7 +372,7 @@ static bool prepare_eviction(struct evict_call *evict, struct lc *lc, const char
 	evict->uid = by->uid;
 	evict->token = by->token;
 	evict->by = strdup(by->name);
-	evict->eviction = path ? make_eviction(lc, path) : NULL;
+	evict->eviction = path ? make_eviction(lc, path, &evict->name) : NULL;
 	return evict->eviction && evict->by && evict->lock;
 }
 

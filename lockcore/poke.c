@@ -203,23 +203,30 @@ void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
 struct poke {
 	struct lc *lc;
 	struct entry_name name;
-	char *lock;      /* the path of the entry's lock */
-	char *node;      /* the node that was asked for last */
-	unsigned roots;  /* tried, without the own one */
-	size_t root_len; /* of the root that is tried now, in `lock` */
+	char *lock;       /* the path of the entry's lock */
+	char *node;       /* the node that was asked for last */
+	unsigned roots;   /* tried, without the own one */
+	size_t root_len;  /* of the root that is tried now, in `lock` */
+	int64_t until_us; /* a refusal is tried again until then */
 	poke_done_fn *done;
 	void *ctx;
 	struct timer retry;
 	struct poke *prev, *next; /* in lc->pokes->under_way */
 };
 
-static void free_poke(struct poke *poke)
+void poke_free(struct poke *poke)
 {
-	timer_clear(&poke->lc->timers, &poke->retry);
-	DL_DELETE(poke->lc->pokes->under_way, poke);
+	if (!poke)
+		return;
 	free(poke->lock);
 	free(poke->node);
 	free(poke);
+}
+
+static void stop_poke(struct poke *poke)
+{
+	timer_clear(&poke->lc->timers, &poke->retry);
+	DL_DELETE(poke->lc->pokes->under_way, poke);
 }
 
 static void end_poke(struct poke *poke)
@@ -227,14 +234,19 @@ static void end_poke(struct poke *poke)
 	poke_done_fn *done = poke->done;
 	void *ctx = poke->ctx;
 
-	free_poke(poke);
+	stop_poke(poke);
+	poke_free(poke);
 	done(ctx);
 }
 
 void pokes_cancel(struct lc *lc)
 {
-	while (lc->pokes->under_way)
-		free_poke(lc->pokes->under_way);
+	struct poke *poke;
+
+	while ((poke = lc->pokes->under_way)) {
+		stop_poke(poke);
+		poke_free(poke);
+	}
 }
 
 void pokes_finish(struct lc *lc)
@@ -260,6 +272,12 @@ static bool next_root(struct poke *poke)
 	return true;
 }
 
+/* It is begun anew: a second poke does no harm. */
+static void retry_later(struct poke *poke)
+{
+	timer_set(&poke->lc->timers, &poke->retry, lc_now(poke->lc) + RETRY_US);
+}
+
 /* One of the two nodes below the root that is tried now. */
 static void ask_node(struct poke *poke, struct ensemble_op op, const char *suffix,
                      ensemble_answer_fn *answered)
@@ -268,7 +286,7 @@ static void ask_node(struct poke *poke, struct ensemble_op op, const char *suffi
 	if (asprintf(&poke->node, "%.*s/" ROOT_DIR "/%016" PRIx64 "%s", (int)poke->root_len,
 	             poke->lock, poke->name.session_half, suffix) < 0) {
 		poke->node = NULL;
-		end_poke(poke); /* then it sees the mark when it looks at the entry */
+		retry_later(poke);
 		return;
 	}
 	op.path = poke->node;
@@ -276,12 +294,6 @@ static void ask_node(struct poke *poke, struct ensemble_op op, const char *suffi
 }
 
 static void find_node(struct poke *poke);
-
-/* It is tried once more in any case: a second poke does no harm. */
-static void retry_later(struct poke *poke)
-{
-	timer_set(&poke->lc->timers, &poke->retry, lc_now(poke->lc) + RETRY_US);
-}
 
 static void retry_poke(void *ctx)
 {
@@ -293,12 +305,19 @@ static void retry_poke(void *ctx)
 		retry_later(poke);
 }
 
+/* It may be otherwise the next time. */
+static bool may_be_tried_again(const struct poke *poke, const struct ensemble_answer *answer)
+{
+	return is_unknown(answer) ||
+	       (answer->result == ENSEMBLE_REFUSED && lc_now(poke->lc) < poke->until_us);
+}
+
 /* The heartbeats' node. */
 static void beat_written(void *ctx, const struct ensemble_answer *answer)
 {
 	struct poke *poke = ctx;
 
-	if (is_unknown(answer))
+	if (may_be_tried_again(poke, answer))
 		retry_later(poke);
 	else if (answer->result != ENSEMBLE_OK && next_root(poke))
 		find_node(poke);
@@ -306,14 +325,23 @@ static void beat_written(void *ctx, const struct ensemble_answer *answer)
 		end_poke(poke);
 }
 
+static void write_beat(struct poke *poke)
+{
+	ask_node(poke,
+	         ensemble_set(NULL, poke->name.host, strlen(poke->name.host), ENSEMBLE_ANY_VERSION),
+	         "", beat_written);
+}
+
 static void line_added(void *ctx, const struct ensemble_answer *answer)
 {
 	struct poke *poke = ctx;
 
-	if (is_unknown(answer))
+	if (may_be_tried_again(poke, answer))
 		retry_later(poke);
 	else if (answer->result == ENSEMBLE_BADVERSION || answer->result == ENSEMBLE_NONODE)
 		find_node(poke); /* somebody else has poked it; or it is being made again */
+	else if (answer->result != ENSEMBLE_OK)
+		write_beat(poke);
 	else
 		end_poke(poke);
 }
@@ -340,15 +368,12 @@ static void node_found(void *ctx, const struct ensemble_answer *answer)
 {
 	struct poke *poke = ctx;
 
-	if (is_unknown(answer))
+	if (may_be_tried_again(poke, answer))
 		retry_later(poke);
 	else if (answer->result == ENSEMBLE_OK)
 		add_line(poke, answer);
 	else
-		ask_node(poke,
-		         ensemble_set(NULL, poke->name.host, strlen(poke->name.host),
-		                      ENSEMBLE_ANY_VERSION),
-		         "", beat_written);
+		write_beat(poke);
 }
 
 static void find_node(struct poke *poke)
@@ -356,15 +381,13 @@ static void find_node(struct poke *poke)
 	ask_node(poke, ensemble_get(NULL), POKES_SUFFIX, node_found);
 }
 
-void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, poke_done_fn *done,
-                void *ctx)
+struct poke *poke_make(struct lc *lc, const char *entry, const struct entry_name *name,
+                       poke_done_fn *done, void *ctx)
 {
 	struct poke *poke = calloc(1, sizeof(*poke));
 
-	if (!poke) {
-		done(ctx);
-		return;
-	}
+	if (!poke)
+		return NULL;
 	*poke = (struct poke){
 		.lc = lc,
 		.name = *name,
@@ -374,12 +397,20 @@ void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name,
 		.ctx = ctx,
 		.retry = {.fire = retry_poke, .ctx = poke},
 	};
-	DL_APPEND(lc->pokes->under_way, poke);
 	if (!poke->lock) {
-		end_poke(poke);
-		return;
+		poke_free(poke);
+		return NULL;
 	}
 	*strrchr(poke->lock, '/') = '\0';
+	return poke;
+}
+
+void poke_send(struct poke *poke, int64_t until_us)
+{
+	struct lc *lc = poke->lc;
+
+	poke->until_us = until_us;
+	DL_APPEND(lc->pokes->under_way, poke);
 	if (session_is_ready(lc))
 		find_node(poke);
 	else

@@ -36,12 +36,17 @@ void pokes_resume(struct lc *lc);
 void pokes_try_again(struct lc *lc);
 void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change);
 
-/* The mount was poked, or it has no node for that. */
+/* The mount was poked, or it has no node for that, or the ensemble refuses it for too long. */
 typedef void poke_done_fn(void *ctx);
 
-/* The entry of that path and name, of any mount. `done` comes once, perhaps from inside. */
-void poke_mount(struct lc *lc, const char *entry, const struct entry_name *name, poke_done_fn *done,
-                void *ctx);
+/* The entry of that path and name, of any mount. NULL: no memory. */
+struct poke *poke_make(struct lc *lc, const char *entry, const struct entry_name *name,
+                       poke_done_fn *done, void *ctx);
+/* Refusals are tried again until `until_us`. `done` comes once, not from inside, and the poke is
+ * freed before that. */
+void poke_send(struct poke *poke, int64_t until_us);
+/* One that was not sent, or NULL. */
+void poke_free(struct poke *poke);
 /* None is under way any more, and no `done` comes. */
 void pokes_cancel(struct lc *lc);
 void pokes_finish(struct lc *lc);

@@ -341,7 +341,7 @@ static void poke(struct rig *rig, const char *lock)
 	char path[200];
 
 	snprintf(path, sizeof(path), "%s/entry", lock);
-	poke_mount(&rig->lc, path, &name, poked_it, rig);
+	poke_send(poke_make(&rig->lc, path, &name, poked_it, rig), rig->now_us + 10 * SECOND);
 }
 
 /* The line is added by compare-and-set, or another mount's line could get lost. */
@@ -361,9 +361,55 @@ static void adds_a_line(void **state)
 	rig_expect_sent(rig, "get " THEIRS("/locks") "-pokes");
 	rig_answer_data(rig, 0, "");
 	rig_forget(rig);
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_answer_version(rig, 1);
 	rig_expect_sent(rig, "");
 	assert_null(rig->pokes.under_way);
+	rig_expect_told(rig, "poked");
+}
+
+/* A refusal is no poke: nobody would be told, and the evictor would wait in vain. */
+static void refused(void **state)
+{
+	static const char *const asked[] = {"get " THEIRS("/locks") "-pokes",
+	                                    "set " THEIRS("/locks") "-pokes v4 '" THEIR_LINE "'"};
+	struct rig *rig = *state;
+
+	poke(rig, "/locks/a");
+	rig_expect_sent(rig, asked[0]);
+	for (size_t i = 0; i < LENGTH(asked); i++) {
+		if (i == 1) {
+			rig_answer_data(rig, 4, "");
+			rig_expect_sent(rig, asked[1]);
+		}
+		rig_answer_error(rig, ENSEMBLE_REFUSED);
+		rig_expect_sent(rig, "");
+		rig_run(rig, SECOND);
+		rig_expect_sent(rig, asked[0]); /* from the beginning */
+	}
+	/* It is tried for so long; then the other node, and that is all. */
+	rig->now_us += 8 * SECOND;
+	rig_answer_data(rig, 4, "");
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "set " THEIRS("/locks") " 'm1'");
+	rig_expect_told(rig, "");
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "");
+	rig_expect_told(rig, "poked");
+	assert_null(rig->pokes.under_way);
+}
+
+/* The other node may be written by whom the first may not. */
+static void denied(void **state)
+{
+	struct rig *rig = *state;
+
+	poke(rig, "/locks/a");
+	rig_answer_data(rig, 4, "");
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	rig_expect_sent(rig, "set " THEIRS("/locks") " 'm1'");
+	rig_answer_version(rig, 9);
 	rig_expect_told(rig, "poked");
 }
 
@@ -512,6 +558,8 @@ int main(void)
 		POKE_TEST(making_it_is_a_step),
 		POKE_TEST(its_node_is_made_once),
 		POKE_TEST(adds_a_line),
+		POKE_TEST(refused),
+		POKE_TEST(denied),
 		POKE_TEST(names_so_many_at_most),
 		POKE_TEST(looks_for_its_root),
 		POKE_TEST(finds_no_root),

@@ -78,6 +78,18 @@ static bool replaces(struct sim *sim, const struct node *node)
 	return node->stat.ephemeral_owner & WORLD_FOREIGN && taker && taker->evicted_token;
 }
 
+/* The node of its mount, for heartbeats or pokes, was there when the entry was marked. */
+static bool could_be_poked(const struct sim *sim, const struct node *entry)
+{
+	struct node *home = tree_find(&sim->world.committed, SIM_ROOT "/.zklockfs"), *node;
+
+	DL_FOREACH(home ? home->children : NULL, node)
+		if (node->stat.ephemeral_owner == entry->stat.ephemeral_owner &&
+		    node->stat.czxid < entry->stat.mzxid)
+			return true;
+	return false;
+}
+
 static void note_delete(struct sim *sim, struct node *node, const struct transaction *transaction)
 {
 	int64_t owner = node->stat.ephemeral_owner;
@@ -94,6 +106,9 @@ static void note_delete(struct sim *sim, struct node *node, const struct transac
 			              node->path);
 		return;
 	}
+	if (!node->poked_us && could_be_poked(sim, node))
+		sim_violation(sim, "d: %s is deleted by another mount, whose own was not told",
+		              node->path);
 	if (!node->marked_us ||
 	    (judge_owner(sim, node) && age_us < session_timeout(sim, owner) / 1000 * 995))
 		sim_violation(sim,

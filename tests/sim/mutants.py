@@ -871,8 +871,8 @@ mutant(21, 'mark_by_any_version', 'evict.c',
        'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION)',
        EVICTION)
 mutant(21, 'evicted_without_a_poke', 'evict.c',
-       '\tpoke_mount(lc, eviction->path, name, is_poked, eviction);\n',
-       '\tis_poked(eviction);\n\t(void)name;\n',
+       '\tpoke_send(poke, eviction->due_us);\n',
+       '\tpoke_free(poke);\n\tis_poked(eviction);\n',
        EVICTION)
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
        '\tevict->eviction->wait_us = wait_us;\n',
@@ -982,6 +982,10 @@ mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
 mutant(21, 'time_counted_from_the_mark', 'evict.c',
        '\t\teviction->due_us = lc_now(eviction->lc) + eviction->wait_us;\n',
        '\t\t;\n',
+       EVICTION)
+mutant(21, 'refused_poke_is_a_poke', 'poke.c',
+       '(answer->result == ENSEMBLE_REFUSED && lc_now(poke->lc) < poke->until_us)',
+       'false',
        EVICTION)
 mutant(21, 'time_begins_anew_in_another_process', 'evict.c',
        '\teviction->wait_us = 0;\n',

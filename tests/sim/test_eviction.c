@@ -552,6 +552,35 @@ static void marked_while_away(void **state)
 	}
 }
 
+/* The ensemble refuses the write of the poke, as a server with too much to do may. It is repeated:
+ * the entry of the waiter is not watched. */
+static void poked_again(void **state)
+{
+	struct stage *stage = begin_build(31);
+	struct host *host = &stage->hosts[0], *evictor = &stage->hosts[1];
+	struct taker holder, front, waiter;
+	struct question *q;
+
+	(void)state;
+	take(&holder, host, "build", LC_EXCLUSIVE);
+	take(&front, host, "build", LC_EXCLUSIVE);
+	take(&waiter, host, "build", LC_EXCLUSIVE);
+	q = begin_evict(evictor, "build", &waiter);
+	while (q->call)
+		run(stage, 10);
+	stage->world.refuse_next = 1;
+	run(stage, SECOND / 2);
+	assert_int_equal(stage->world.refuse_next, 0);
+	assert_int_equal(waiter.result, NONE);
+	run(stage, SECOND);
+	assert_int_equal(waiter.result, -ECANCELED);
+	assert_int_equal(answer_of(q), 0);
+	stage_leave(&waiter);
+	stage_leave(&front);
+	stage_leave(&holder);
+	finish(stage);
+}
+
 /* A waiter behind the first one of its mount is marked: its entry is not watched. Before the mount
  * is poked, the evictor's link stands still for seconds, and the waiter is handed the lock. Then
  * its own link stands still, too, before it reads its entry. Its lease is newer than the mark: the
@@ -652,6 +681,7 @@ int main(void)
 		cmocka_unit_test(poked_and_cut_off),
 		cmocka_unit_test(marked_while_away),
 		cmocka_unit_test(granted_before_the_poke),
+		cmocka_unit_test(poked_again),
 		cmocka_unit_test(a_server_that_says_nothing),
 		cmocka_unit_test(beating_for_holders),
 	};

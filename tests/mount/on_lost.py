@@ -16,7 +16,7 @@ SECONDS = round(6 * SLOWNESS)   # of a session
 # The holder's shell, one child that has the door open, and one child that has not. A file shows
 # that the shell got SIGTERM.
 HOLDER = '''
-trap 'touch "$2.term"; exit 1' TERM
+trap ': >"$2.term"; exit 1' TERM
 exec 9<>"$1" || exit 75
 sleep 1000 & echo $! >"$2.child"
 sleep 1000 9>&- & echo $! >"$2.free"

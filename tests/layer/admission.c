@@ -82,6 +82,24 @@ static void without_a_lease(void **state)
 	assert_non_null(strstr(rig->sent, "set " RIG_NODE));
 }
 
+/* The entry that it waited for is gone: the watch of that is given up. */
+static void without_a_lease_any_more(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+	struct lock *lock = taker->entry.lock;
+
+	lock_want_list(lock);
+	takers_turn(rig);
+	rig_forget(rig);
+	rig->session.lease.deadline_us = rig->now_us + MS;
+	takers_answer_list(rig, "#2-2");
+	rig_expect_told(rig, "");
+	assert_non_null(strstr(rig->sent, "unwatch /locks/a/" OTHER(1)));
+	assert_false(lock_front_is(lock, OTHER(1)));
+	assert_int_equal(lock->obstacle, OBSTACLE_LEASE);
+}
+
 /* ---- takers that wait, and for which entry ---- */
 
 static void behind_another_client(void **state)
@@ -474,6 +492,7 @@ int main(void)
 		TAKERS_TEST(first_of_all),
 		TAKERS_TEST(shared_ones_together),
 		TAKERS_TEST(without_a_lease),
+		TAKERS_TEST(without_a_lease_any_more),
 		TAKERS_TEST(behind_another_client),
 		TAKERS_TEST(behind_one_of_ours),
 		TAKERS_TEST(behind_a_leaver),

@@ -267,6 +267,17 @@ static void made_first(void **state)
 	}
 }
 
+/* The number of the deleted entry may be 0. */
+static void made_after_the_very_first(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, OTHER(0) " #2-1");
+
+	taker->entry.follows = 0;
+	handoff_present(&taker->entry, true);
+	assert_int_equal(taker->state, TAKER_HELD);
+}
+
 /* Another client's create came in between: the next listing must not be left out. */
 static void overtaken(void **state)
 {
@@ -274,8 +285,8 @@ static void overtaken(void **state)
 		int64_t follows;
 		bool was, is;
 	} rows[] = {
-		{4, false, false}, {4, true, false},   {3, false, true},
-		{3, true, true},   {-1, false, false}, {-1, true, true},
+		{4, false, false}, {4, true, false},   {3, false, true}, {3, true, true},
+		{0, false, true},  {-1, false, false}, {-1, true, true},
 	};
 
 	(void)state;
@@ -344,6 +355,12 @@ static void numbers_that_follow(void **state)
 	taker->entry.state = ENTRY_PRESENT;
 	handoff_present(&last->entry, false);
 	assert_true(last->entry.adjacent);
+	taker->entry.number = -1; /* the counter has turned negative, and comes to 0 again */
+	last->entry.number = 0;
+	handoff_present(&last->entry, false);
+	assert_false(last->entry.adjacent);
+	taker->entry.number = 6;
+	last->entry.number = 8;
 }
 
 /* ---- an entry goes ---- */
@@ -507,6 +524,7 @@ int main(void)
 		TAKERS_TEST(watches_for_the_next),
 		TAKERS_TEST(looks_for_the_next),
 		cmocka_unit_test(made_first),
+		TAKERS_TEST(made_after_the_very_first),
 		cmocka_unit_test(overtaken),
 		TAKERS_TEST(found_is_not_made),
 		TAKERS_TEST(nobody_listed_for_it),

@@ -37,6 +37,7 @@ static void begins(void **state)
 
 	rig_expect_sent(rig, "open 15 s");
 	rig_expect_told(rig, "");
+	assert_int_equal(rig->session.away_us, rig->now_us);
 	rig_connect(rig, RIG_SESSION);
 	rig_expect_told(rig, "begun");
 	rig_expect_sent(rig, MADE);
@@ -217,9 +218,10 @@ static void goes_on(void **state)
 	struct rig *rig = *state;
 	unsigned long connections = rig->session.connections;
 
+	rig->now_us += SECOND;
 	rig_disconnect(rig);
 	rig_expect_told(rig, "disconnected");
-	rig_expect_reported(rig, "connection lost, lease left: 14670 ms");
+	rig_expect_reported(rig, "connection lost, lease left: 13670 ms");
 	assert_int_equal(rig->session.state, LC_SUSPENDED);
 	assert_int_equal(rig->session.away_us, rig->now_us);
 	assert_true(session_lease_is_valid(&rig->lc));
@@ -335,7 +337,9 @@ static void ended(void **state)
 	struct rig *rig = *state;
 
 	rig->lc.config.deadline = deadline;
+	rig->now_us += SECOND;
 	rig_end_session(rig, false);
+	assert_int_equal(rig->session.away_us, rig->now_us);
 	rig_expect_told(rig, "ended");
 	rig_expect_reported(rig, "session ended, beginning a new one");
 	rig_expect_sent(rig, "open 15 s");

@@ -540,6 +540,7 @@ static void saves(void **state)
 	taker->entry.uid = 1000;
 	image = saved(taker);
 	assert_int_equal(image.uid, 1000);
+	assert_string_equal(image.command, "sh");
 	assert_int_equal(image.state, STATE_WAITING);
 	assert_int_equal(image.limit_at_us, limit_us);
 	taker_grant(taker, true);

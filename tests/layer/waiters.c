@@ -66,12 +66,14 @@ static void who_waits(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct rig *rig = takers_begin();
+		struct lc_taker *holder = takers_queue(rig, 1, rows[i].mode, 1, "#2-1");
 
-		ask(rig, takers_queue(rig, 1, rows[i].mode, 1, "#2-1"));
+		ask(rig, holder);
 		rig_expect_sent(rig, "children /locks/a");
 		answer_queue(rig, rows[i].names, rows[i].slots);
 		if (strcmp(rig->told, rows[i].told) != 0)
 			fail_msg("row %zu: %s", i, rig->told);
+		expect(!holder->entry.lock->want_list, "row %zu: it is listed again", i);
 		takers_end(rig);
 	}
 }

@@ -321,7 +321,7 @@ static void longest_data(void **state)
 	struct record_lock lock = {&attributes, 1, value, sizeof(value)};
 	const char *back;
 	char *out;
-	size_t len, back_len;
+	size_t len, back_len, longest;
 
 	(void)state;
 	memset(data, 'x', sizeof(data));
@@ -335,6 +335,12 @@ static void longest_data(void **state)
 	assert_int_equal(back_len, sizeof(value));
 	assert_memory_equal(back, value, sizeof(value));
 	free(out);
+	/* To the byte. */
+	longest = 15 * 1024 + RECORD_DATA_MAX - len;
+	assert_int_equal(record_rewrite_lock(data, longest, &lock, &out, &len), 0);
+	assert_int_equal(len, RECORD_DATA_MAX);
+	free(out);
+	assert_int_equal(record_rewrite_lock(data, longest + 1, &lock, &out, &len), -EFBIG);
 }
 
 int main(void)

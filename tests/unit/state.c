@@ -456,6 +456,8 @@ static void bad_errors(void **unused)
 	(void)unused;
 	records[1].fixed.taker.error = -ENOENT;
 	assert_int_equal(check_records(records, 2), 0);
+	records[1].fixed.taker.error = -4095; /* the last one that the kernel takes for an error */
+	assert_int_equal(check_records(records, 2), 0);
 	for (size_t i = 0; i < LENGTH(errors); i++) {
 		records[1].fixed.taker.error = errors[i];
 		assert_int_equal(check_records(records, 2), -EPROTO);
@@ -528,6 +530,26 @@ static void replacing(void **unused)
 	assert_int_equal(check_records(records, 4), -EPROTO);
 }
 
+/* The second successor is found wherever it stands among others. */
+static void replacing_among_others(void **unused)
+{
+	struct state_record records[] = {
+		a_session(),
+		a_reader(8),
+		a_reader(9),
+		a_taker(3, STATE_WAITING, STATE_PRESENT),
+		a_taker(4, STATE_WAITING, STATE_PRESENT),
+		a_taker(5, STATE_WAITING, STATE_PRESENT),
+	};
+
+	(void)unused;
+	records[3].fixed.taker.replaces = 8;
+	records[4].fixed.taker.replaces = 9;
+	assert_int_equal(check_records(records, 6), 0);
+	records[5].fixed.taker.replaces = 8;
+	assert_int_equal(check_records(records, 6), -EPROTO);
+}
+
 static void twice_the_same(void **unused)
 {
 	struct state_record records[] = {
@@ -596,6 +618,7 @@ int main(void)
 		cmocka_unit_test(bad_errors),
 		cmocka_unit_test(bad_evictions),
 		cmocka_unit_test(replacing),
+		cmocka_unit_test(replacing_among_others),
 		cmocka_unit_test(twice_the_same),
 	};
 

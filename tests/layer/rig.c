@@ -78,6 +78,12 @@ static void answer_all(struct rig *rig, enum ensemble_result result)
 	}
 }
 
+static struct ensemble_session port_session(struct ensemble *ensemble)
+{
+	(void)ensemble;
+	return (struct ensemble_session){.id = RIG_SESSION};
+}
+
 static void port_close(struct ensemble *ensemble, bool farewell)
 {
 	struct rig *rig = rig_below(ensemble);
@@ -163,6 +169,7 @@ static const char *port_server(struct ensemble *ensemble)
 
 static const struct ensemble_port recording_port = {
 	.open = port_open,
+	.session = port_session,
 	.close = port_close,
 	.drop = port_drop,
 	.submit = port_submit,

@@ -380,6 +380,38 @@ static void finished(void **state)
 	assert_null(rig->unanswered);
 }
 
+/* ---- from one process to the next ---- */
+
+static void expect_saved(struct rig *rig, uint64_t flags, int64_t away_us)
+{
+	struct state_session saved = {0};
+
+	session_save(&rig->lc, &saved);
+	assert_int_equal(saved.flags, flags);
+	assert_int_equal(saved.away_us, away_us);
+}
+
+/* The next process tells a session that was lost for a while from one that has not begun. */
+static void saves(void **state)
+{
+	const uint64_t ready = STATE_SESSION_NODE | STATE_SESSION_READY | STATE_SESSION_ROOT_KNOWN;
+	struct rig *rig = *state;
+
+	expect_saved(rig, 0, rig->now_us);
+	rig_connect(rig, RIG_SESSION);
+	expect_saved(rig, 0, rig->now_us);
+	rig_answer_version(rig, 0);
+	expect_saved(rig, ready, 0);
+	rig->session.root = ROOT_GONE;
+	expect_saved(rig, ready | STATE_SESSION_ROOT_GONE, 0);
+	rig->session.root = ROOT_GOOD;
+	rig->now_us += SECOND;
+	rig_disconnect(rig);
+	expect_saved(rig, ready, rig->now_us);
+	rig_end_session(rig, false);
+	expect_saved(rig, ready & ~(uint64_t)STATE_SESSION_READY, rig->now_us);
+}
+
 static void changes_are_told(void **state)
 {
 	struct rig *rig = *state;
@@ -413,6 +445,7 @@ int main(void)
 		READY(ended),
 		READY(ended_while_dying),
 		READY(finished),
+		NEW(saves),
 		READY(changes_are_told),
 	};
 

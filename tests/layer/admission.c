@@ -465,22 +465,46 @@ static void nobody_waits(void **state)
 	assert_true(lock->recheck.armed);
 }
 
+/* A listing shows this taker's entry alone. */
+static void admit_one(const struct lc_taker *taker)
+{
+	char name[NAME_MAX_WHOLE];
+	const char *names[] = {name};
+	struct queue queue;
+
+	snprintf(name, sizeof(name), "%s", taker->entry.name);
+	assert_int_equal(queue_build(names, 1, &queue), 0);
+	admit(taker->entry.lock, &queue);
+	queue_finish(&queue);
+}
+
+/* Nobody waits unguarded then. But what is held back is looked at in the turn. */
+static void looked_at_in_the_turn(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	struct lock *lock = holder->entry.lock;
+
+	for (int held_back = 0; held_back <= 1; held_back++) {
+		lock->held_back = held_back;
+		lock_touch(lock);
+		admit_one(holder);
+		assert_int_equal(lock->touched, held_back);
+	}
+	takers_turn(rig);
+	assert_false(lock->held_back);
+}
+
 /* The lock was made anew while the order was read: the taker of the old lock may not hold. */
 static void means_the_former_lock(void **state)
 {
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 	struct lock *lock = taker->entry.lock;
-	char name[NAME_MAX_WHOLE];
-	const char *names[] = {name};
-	struct queue queue;
 
-	snprintf(name, sizeof(name), "%s", taker->entry.name);
 	taker->meant = 49;
-	assert_int_equal(queue_build(names, 1, &queue), 0);
 	lock_unwant_list(lock);
-	admit(lock, &queue);
-	queue_finish(&queue);
+	admit_one(taker);
 	assert_int_equal(taker->state, TAKER_WAITING);
 	assert_true(lock->want_list);
 	taker->meant = 0;
@@ -510,6 +534,7 @@ int main(void)
 		TAKERS_TEST(beside_incompatible),
 		TAKERS_TEST(holder_beside_incompatible),
 		TAKERS_TEST(nobody_waits),
+		TAKERS_TEST(looked_at_in_the_turn),
 		TAKERS_TEST(means_the_former_lock),
 	};
 

@@ -329,6 +329,34 @@ static void closed_before(void **state)
 	assert_true(outbox_is_empty(box));
 }
 
+/* As if there had been no memory for this request. */
+static void leave_out(const char *path)
+{
+	box->reserve[0].answer = answered;
+	box->reserve[0].ctx = (void *)path;
+	box->reserve_used = 1;
+}
+
+/* The connection is given up once, and nothing leaves until it has ended. */
+static void no_memory(void **state)
+{
+	(void)state;
+	ask("a");
+	leave_out("b");
+	ask("c");
+	ask("d");
+	expect_text(seen, "drop");
+	outbox_send(box);
+	expect_text(seen, "");
+	process(disconnects);
+	expect_text(heard, "disconnected, a:unknown, b:unknown, c:unknown, d:unknown");
+	leave_out("e");
+	asks_again = true;
+	process(NULL);
+	expect_text(heard, "e:unknown, again:unknown");
+	assert_true(outbox_is_empty(box));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +367,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reconnected_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ended_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closed_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_memory, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,8 +321,10 @@ static void may_not_replace(void **state)
 	assert_false(lc_replace(other, old));
 	assert_false(lc_replace(taker, shared));
 	lock_unwant_list(old->entry.lock);
+	saved_touched_not(&rig->lc, &taker->entry.saved);
 	assert_true(lc_replace(taker, old));
 	assert_true(old->entry.lock->want_list);
+	assert_non_null(taker->entry.saved.prev); /* it is to be saved again */
 	assert_false(lc_replace(taker, old));
 	assert_false(lc_replace(takers_take(rig, 5, LC_EXCLUSIVE, LC_FOREVER), old));
 	taker_part(old);

@@ -45,11 +45,39 @@ static void failures_by_their_errors(void **state)
 	rig_finish(rig);
 }
 
+/* The next process goes on with each of them. */
+static void saved(void **state)
+{
+	struct rig *rig = rig_begin();
+	struct lc_counters *counters = &rig->lc.counters;
+	struct state_record record;
+	size_t len, offset = 0;
+	void *bytes;
+
+	(void)state;
+	for (int i = 0; i < LC_FAILURES; i++)
+		counters->failures[i] = 100 + (unsigned)i;
+	for (int i = 0; i <= LC_WAIT_BUCKETS; i++)
+		counters->waits[i] = 200 + (unsigned)i;
+	assert_int_equal(lc_save(&rig->lc, &bytes, &len), 0);
+	do
+		assert_true(state_read(bytes, len, &offset, &record));
+	while (record.kind != STATE_COUNTERS);
+	for (int i = 0; i < LC_FAILURES; i++)
+		assert_int_equal(record.fixed.counters.failures[i], 100 + i);
+	for (int i = 0; i <= LC_WAIT_BUCKETS; i++)
+		assert_int_equal(record.fixed.counters.waits[i], 200 + i);
+	free(bytes);
+	changes_finish(&rig->lc);
+	rig_finish(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grants_by_their_waits),
 		cmocka_unit_test(failures_by_their_errors),
+		cmocka_unit_test(saved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

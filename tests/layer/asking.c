@@ -119,6 +119,7 @@ static void shared(void **state)
 	rig_expect_sent(rig, "");
 	expect_asked(rig, "get /locks/a, get /locks/b, get /locks/a");
 	expect_asked(rig, "");
+	assert_false(rig->reads.rest.armed); /* nobody wants a list */
 	rig_answer_data(rig, 0, "x");
 	rig_expect_told(rig, "");
 	expect_answered(rig, "1: 'x', 3: 'x', 2: 'x'"); /* users take turns */

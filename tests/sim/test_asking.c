@@ -270,6 +270,29 @@ static void long_lists_are_paid(void **state)
 	finish(stage);
 }
 
+/* Those who asked are told nothing when the engine is stopped, with contact or without. */
+static void stopped_meanwhile(void **state)
+{
+	(void)state;
+	for (int away = 0; away <= 1; away++) {
+		struct stage *stage = begin_build(30);
+		struct host *host = &stage->hosts[0];
+		struct question *stat, *list, *change;
+
+		if (away)
+			world_hang(&stage->world, 0, 60 * SECOND);
+		run(stage, away * 10 * SECOND);
+		stat = stage_ask_stat(host, "build", 0);
+		list = stage_ask_list(host, "build", 0);
+		change = ask_change(host, "build", CHANGE(.slots = 3));
+		stage_stop(host, true);
+		assert_int_equal(stat->result, NONE);
+		assert_int_equal(list->result, NONE);
+		assert_int_equal(change->result, NONE);
+		finish(stage);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +304,7 @@ int main(void)
 		cmocka_unit_test(one_list_at_a_time),
 		cmocka_unit_test(rest_after_a_list),
 		cmocka_unit_test(long_lists_are_paid),
+		cmocka_unit_test(stopped_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

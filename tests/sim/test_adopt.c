@@ -316,6 +316,7 @@ static void lost_and_guarded(void **state)
 		                 ENSEMBLE_OK);
 		run(play->stage, SECOND);
 		assert_int_equal(holder->phase, LOST);
+		assert_int_equal(status_of(play->here).losing, 1);
 		reload(play);
 		run(play->stage, SECOND);
 		assert_int_equal(holder->lost, 1);

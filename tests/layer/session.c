@@ -123,6 +123,7 @@ static void no_root(void **state)
 		rig_connect(rig, RIG_SESSION);
 		rig_answer_error(rig, ENSEMBLE_NONODE);
 		rig_forget(rig);
+		rig->now_us += 4 * SECOND; /* the heartbeat has waited for too long, as well */
 		rig_answer_error(rig, rows[i].result);
 		rig_expect_told(rig, rows[i].told);
 		assert_int_equal(rig->session.state, LC_UNUSABLE);
@@ -143,8 +144,11 @@ static void no_right_to_write(void **state)
 
 	rig_connect(rig, RIG_SESSION);
 	rig_forget(rig);
+	rig->now_us += 4 * SECOND;
 	rig_answer_error(rig, ENSEMBLE_NOAUTH);
 	rig_expect_told(rig, "unusable EACCES");
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "close");
 }
 
 static void credentials_refused(void **state)
@@ -223,6 +227,7 @@ static void goes_on(void **state)
 	rig_expect_told(rig, "disconnected");
 	rig_expect_reported(rig, "connection lost, lease left: 13670 ms");
 	assert_int_equal(rig->session.state, LC_SUSPENDED);
+	assert_false(rig->session.beat.armed);
 	assert_int_equal(rig->session.away_us, rig->now_us);
 	assert_true(session_lease_is_valid(&rig->lc));
 	assert_false(session_may_grant(&rig->lc));
@@ -378,6 +383,8 @@ static void finished(void **state)
 	rig_expect_told(rig, "ended");
 	assert_null(rig->lc.timers.first);
 	assert_null(rig->unanswered);
+	rig_doubt(rig); /* no connection is left that could be dropped */
+	rig_expect_sent(rig, "");
 }
 
 /* ---- from one process to the next ---- */

@@ -386,6 +386,37 @@ static void doubt_wants_a_later_connection(void **state)
 	rig_forget(rig);
 }
 
+static bool is_disrupted;
+
+static bool disrupted(void *ctx)
+{
+	bool was = is_disrupted;
+
+	(void)ctx;
+	is_disrupted = false;
+	return was;
+}
+
+/* The proof is refused right after the doubt: it is tried again after a second, though the last
+ * step was less than a period ago. */
+static void doubt_and_a_refusal(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.disrupted = disrupted;
+	is_disrupted = true;
+	assert_true(session_is_doubted(&rig->lc));
+	rig_disconnect(rig);
+	rig->now_us += MS;
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+}
+
 #define READY(test) cmocka_unit_test_setup_teardown(test, set_up_ready, tear_down)
 
 int main(void)
@@ -410,6 +441,7 @@ int main(void)
 		READY(doubt_ends_the_lease),
 		READY(doubt_wants_a_later_connection),
 		READY(doubt_is_not_ended_by_an_older_write),
+		READY(doubt_and_a_refusal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

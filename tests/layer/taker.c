@@ -71,6 +71,18 @@ static void shared_holder(void **state)
 	takers_answer_error(rig, ENSEMBLE_OK);
 }
 
+/* A holder and a waiter together, too, make the session busy. */
+static void holder_and_waiter(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+
+	takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	assert_int_equal(rig->takers.holders, 1);
+	assert_int_equal(rig->takers.waiters, 1);
+	assert_true(rig->session.busy && lc_holds(holder));
+}
+
 /* Without contact nothing is sent. All of it is sent when there is contact again. */
 static void without_contact(void **state)
 {
@@ -534,6 +546,7 @@ static void saves(void **state)
 	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 60 * SECOND);
 	int64_t limit_us = rig->now_us + 60 * SECOND;
 	struct state_taker image;
+	uid_t lock_uid;
 
 	takers_turn(rig);
 	takers_answer_made(rig, taker, 1);
@@ -541,6 +554,10 @@ static void saves(void **state)
 	image = saved(taker);
 	assert_int_equal(image.uid, 1000);
 	assert_string_equal(image.command, "sh");
+	lock_uid = taker->entry.lock->charge.uid;
+	taker->entry.lock->charge.uid = 1001;
+	assert_int_equal(saved(taker).watches_uid, 1001);
+	taker->entry.lock->charge.uid = lock_uid;
 	assert_int_equal(image.state, STATE_WAITING);
 	assert_int_equal(image.limit_at_us, limit_us);
 	taker_grant(taker, true);
@@ -619,11 +636,28 @@ static void freed_when_nothing_is_left(void **state)
 	assert_int_equal(rig->quota.entry_bytes, 0);
 }
 
+/* It leaves before it is told its result. */
+static void freed_before_it_is_told(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 0);
+
+	taker_fail(taker, -EAGAIN);
+	assert_ptr_equal(rig->takers.due, taker);
+	takers_disown(taker);
+	taker_leave(taker);
+	assert_null(rig->takers.due);
+	assert_int_equal(rig->entries.by_id.count, 0);
+	takers_turn(rig);
+	rig_expect_told(rig, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TAKERS_TEST(entry_comes_and_goes),
 		TAKERS_TEST(shared_holder),
+		TAKERS_TEST(holder_and_waiter),
 		TAKERS_TEST(without_contact),
 		TAKERS_TEST(leaves_before_it_is_there),
 		TAKERS_TEST(delete_is_refused),
@@ -648,6 +682,7 @@ int main(void)
 		TAKERS_TEST(saves),
 		TAKERS_TEST(saves_those_that_wait),
 		TAKERS_TEST(freed_when_nothing_is_left),
+		TAKERS_TEST(freed_before_it_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,6 +296,31 @@ static void with_more_in_it(void **unused)
 	free(state);
 }
 
+/* The fixed part is longer than the record, though the record is good in all else. */
+static void with_too_long_a_part(void **unused)
+{
+	static const uint32_t lens[] = {9, 16, 24, 40, UINT32_MAX - 7, UINT32_MAX};
+	size_t len;
+	char *state = whole_state(&len), *longer;
+
+	(void)unused;
+	longer = calloc(1, len + 24);
+	assert_non_null(longer);
+	memcpy(longer, state, len);
+	put_u32(longer + len, 1000); /* an unknown kind: nobody looks into it */
+	put_u32(longer + len + 4, 24);
+	put_u32(longer + len + 8, 8);
+	seal(longer, len + 24);
+	assert_int_equal(state_check(longer, len + 24), 0);
+	for (size_t i = 0; i < LENGTH(lens); i++) {
+		put_u32(longer + len + 8, lens[i]);
+		seal(longer, len + 24);
+		expect(state_check(longer, len + 24) == -EPROTO, "%u", (unsigned)lens[i]);
+	}
+	free(longer);
+	free(state);
+}
+
 static void with_less_in_it(void **unused)
 {
 	size_t len, offset = 0;
@@ -601,16 +626,49 @@ static void keys(void **state)
 	free(writers[1].bytes);
 }
 
+/* An eviction has a key of its kind, which is the one that it says. */
+static void keys_of_evictions(void **state)
+{
+	static const struct {
+		uint64_t key, says;
+		int result;
+	} rows[] = {{STATE_KEY_EVICTIONS + 1, STATE_KEY_EVICTIONS + 1, 0},
+	            {STATE_KEY_EVICTIONS + 1, STATE_KEY_EVICTIONS + 2, -EPROTO},
+	            {STATE_KEY_EVICTIONS, STATE_KEY_EVICTIONS, -EPROTO},
+	            {STATE_KEY_TAKERS + 1, STATE_KEY_TAKERS + 1, -EPROTO}};
+	struct state_record session = a_session(),
+			    eviction = an_eviction("/locks/x-lock-0000000001");
+	struct state_writer writers[2] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct lc_record records[2] = {{.key = STATE_KEY_SESSION}, {.key = rows[i].key}};
+		void *joined;
+		size_t len;
+
+		eviction.fixed.eviction.key = rows[i].says;
+		records[0].bytes = state_write_alone(&writers[0], &session, &records[0].len);
+		records[1].bytes = state_write_alone(&writers[1], &eviction, &records[1].len);
+		assert_int_equal(state_join(records, 2, &joined, &len), rows[i].result);
+		if (rows[i].result == 0)
+			free(joined);
+	}
+	free(writers[0].bytes);
+	free(writers[1].bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys),
+		cmocka_unit_test(keys_of_evictions),
 		cmocka_unit_test(read_back),
 		cmocka_unit_test(every_bit_counts),
 		cmocka_unit_test(every_byte_counts),
 		cmocka_unit_test(sealed_lies),
 		cmocka_unit_test(of_another_version),
 		cmocka_unit_test(with_more_in_it),
+		cmocka_unit_test(with_too_long_a_part),
 		cmocka_unit_test(with_less_in_it),
 		cmocka_unit_test(with_fewer_texts),
 		cmocka_unit_test(bad_sessions),

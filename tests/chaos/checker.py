@@ -538,6 +538,8 @@ def check_errors(result, attempts, faults, storms, removals, forgotten, cuts):
                                          within(cuts, attempt.opened, attempt.answered)) or
             code == errno.ENOENT and was_gone(attempt, storms, removals, forgotten) or
             code == errno.ETIMEDOUT and duration(attempt.door) is not None or
+            # The lock that it had may be lost when the request is read.
+            code == errno.EIO and attempt.converts or
             # The path is looked up before, and no server could be asked about it.
             code in _UNASKED and within(storms, attempt.opened, attempt.answered) or
             code in _DEAD and killed_around(faults[attempt.mount], attempt.opened, attempt.answered))

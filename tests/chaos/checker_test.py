@@ -395,6 +395,11 @@ class Checker(unittest.TestCase):
         stories[0].guarded = True
         self.bad('unfenced', *stories, faults=[eviction(55, 56)])
 
+    def test_converted_when_it_is_lost(self):
+        former = Story('a').take(5, 0, 10, 'flock').release(20)
+        self.good(former.refused(errno.EIO, 21, 8000, 'flock', converts=True))
+        self.bad('errno', Story('a').take(5, 0, 10, 'flock').release(20).refused(errno.EIO, 21, 8000, 'flock'))
+
     def test_removed(self):
         story = Story('a').refused(errno.ENOENT, 40, 60)
         self.good(story, faults=[('lock-remade', 'hot', 30, 50)])

@@ -23,6 +23,7 @@ class Attempt:
         self.lock, self.door, self.signal = event['lock'], event['door'], event['signal']
         self.shared = event.get('mode') == 'shared'
         self.at_once = self.door.startswith('try') or event.get('at_once', False)
+        self.converts = event.get('converts', False)    # a lock by the same descriptor
         self.opened = self.since = event['c']   # since: from then on its time limit runs
         self.answered = None           # when open returned, either way
         self.errno = None              # 0: held

@@ -84,10 +84,11 @@ class Taker:
 
     def flock(self, lock, mode, at_once=False, interrupt=0.0):
         """The same by flock(2). For a held lock this is a conversion, which first gives it back."""
-        if self.fd is not None:
+        converts = self.fd is not None
+        if converts:
             self.log.write('release', c=now())
         self.log.write('open', lock=lock, door='flock', mode=mode, at_once=at_once,
-                       signal=interrupt > 0, c=now())
+                       signal=interrupt > 0, converts=converts, c=now())
 
         def call():
             fd = self.fd

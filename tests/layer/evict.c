@@ -343,6 +343,9 @@ static void goes_on_in_another_process(void **state)
 		wait_for(rig, 1);
 		assert_true(is_deleted(rig));
 	}
+	rig_answer_error(rig, ENSEMBLE_OK);
+	assert_null(rig->evictions.evictions);
+	changes_finish(&rig->lc); /* what the records of the former process belonged to */
 }
 
 static void how_it_ends(void **state)

@@ -10,8 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <utlist.h>
 
+/* The first number after the root's is any below 2 to the power of this. A double holds such a
+ * number: JavaScript knows no others. A kernel of 32 bits would fold larger numbers. */
+#define NUMBER_BITS (sizeof(long) > 4 ? 52 : 31)
 /* How many transient names are looked at, at most, when one comes. */
 #define TRANSIENT_TRIES 4
 
@@ -100,8 +104,12 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 
 int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes)
 {
-	struct nodes *nodes = calloc(1, sizeof(*nodes));
+	struct nodes *nodes;
+	uint64_t number;
 
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EAGAIN;
+	nodes = calloc(1, sizeof(*nodes));
 	if (nodes) {
 		nodes->stored = stored;
 		nodes->root = new_node(nodes, NULL, "", NODE_ROOT);
@@ -112,6 +120,7 @@ int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes)
 	}
 	assert(nodes->root->ino == 1); /* FUSE_ROOT_ID */
 	node_ref(nodes->root);
+	nodes->last += number % (UINT64_C(1) << NUMBER_BITS);
 	*ret_nodes = nodes;
 	return 0;
 }

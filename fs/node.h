@@ -7,6 +7,10 @@
  * wants memory, so the locks that were read last are kept beyond that: their doors can be
  * opened while the ensemble is away.
  *
+ * Each mount begins at another, random number. The kernel gives the mount ID and the device of a
+ * mount that is gone to the next mount, and somebody may still look for the open files of the
+ * former: guardian.h.
+ *
  * How much that is the kernel decides, and it remembers all names while there is memory.
  * Of locks and their files there are no more than the ensemble has. But names of doors with
  * a time can be made up without end, and entries come and go. So of these no more are kept

@@ -237,7 +237,7 @@ static int compare_uids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Numbers are the same on every mount. */
+/* Another filesystem may have the number, too. */
 static bool is_lost_door(const struct round *round, const struct open_file *file)
 {
 	return bsearch(&file->ino, round->inos, (size_t)round->ino_count, sizeof(file->ino),

@@ -607,6 +607,12 @@ class Mount:
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as children:
             return next((int(pid) for pid in children.read().split() if _name(pid) not in (None, 'zklockfs-keeper')), 0)
 
+    @property
+    def guardian(self):
+        """The pid of the guardian, a child of the daemon; None: there is none."""
+        with open(f'/proc/{self.daemon}/task/{self.daemon}/children', encoding='ascii') as children:
+            return next((int(pid) for pid in children.read().split() if _name(pid) == 'zklockfs-guard'), None)
+
     def send(self, number):
         """A signal to the daemon itself."""
         os.kill(self.daemon, number)

@@ -33,19 +33,6 @@ def holder_by_name(path):
     return os.open(path, os.O_RDWR)
 
 
-def guardian_of(mount):
-    for name in os.listdir('/proc'):
-        if name.isdigit() and name != str(mount.daemon):
-            try:
-                with open(f'/proc/{name}/stat', encoding='ascii') as file:
-                    text = file.read()
-                if '(zklockfs-guard)' in text and text.rsplit(')', 1)[1].split()[1] == str(mount.daemon):
-                    return int(name)
-            except OSError:
-                pass
-    return None
-
-
 def test(case):
     server = case.server(tick_ms=500)
     b = case.mount(server, 'b', session='6s')
@@ -117,7 +104,7 @@ def test(case):
 
     # With a dead guardian no lock is granted any more.
     a = mount()
-    os.kill(guardian_of(a), signal.SIGKILL)
+    os.kill(a.guardian, signal.SIGKILL)
     until(lambda: 'guardian was killed' in a.log(), 'the log says so')
     check_errno(errno.ESHUTDOWN, raw_open, a.path('one', 'lock'), os.O_RDWR)
     a.unmount()

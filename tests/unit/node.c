@@ -37,6 +37,19 @@ static void the_root(void **state)
 	assert_ptr_equal(node_by_ino(nodes, 1), root);
 }
 
+/* Two mounts have no number in common but the root's, and a double holds each. */
+static void numbers_of_another_mount(void **state)
+{
+	const struct node *own = node_get(*state, nodes_root(*state), "a", NODE_LOCK), *other;
+	struct nodes *nodes;
+
+	assert_int_equal(nodes_create(NULL, &nodes), 0);
+	other = node_get(nodes, nodes_root(nodes), "a", NODE_LOCK);
+	assert_true(own->ino > other->ino + 1000000 || other->ino > own->ino + 1000000);
+	assert_in_range(own->ino, 2, UINT64_C(1) << 53);
+	nodes_destroy(nodes);
+}
+
 static void which_lock_a_file_belongs_to(void **state)
 {
 	struct nodes *nodes = *state;
@@ -325,6 +338,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_root),
+		TEST(numbers_of_another_mount),
 		TEST(which_lock_a_file_belongs_to),
 		TEST(one_number_for_one_name),
 		TEST(names_of_any_length),

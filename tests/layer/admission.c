@@ -82,16 +82,23 @@ static void without_a_lease(void **state)
 	assert_non_null(strstr(rig->sent, "set " RIG_NODE));
 }
 
+/* A taker waits behind another client's entry, and the lock is being listed again. */
+static struct lock *list_behind_another(struct rig *rig)
+{
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
+
+	lock_want_list(taker->entry.lock);
+	takers_turn(rig);
+	rig_forget(rig);
+	return taker->entry.lock;
+}
+
 /* The entry that it waited for is gone: the watch of that is given up. */
 static void without_a_lease_any_more(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
-	struct lock *lock = taker->entry.lock;
+	struct lock *lock = list_behind_another(rig);
 
-	lock_want_list(lock);
-	takers_turn(rig);
-	rig_forget(rig);
 	rig->session.lease.deadline_us = rig->now_us + MS;
 	takers_answer_list(rig, "#2-2");
 	rig_expect_told(rig, "");
@@ -452,12 +459,8 @@ static void holder_beside_incompatible(void **state)
 static void nobody_waits(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
-	struct lock *lock = taker->entry.lock;
+	struct lock *lock = list_behind_another(rig);
 
-	lock_want_list(lock);
-	takers_turn(rig);
-	rig_forget(rig);
 	takers_answer_lists(rig, "#2-2");
 	rig_expect_told(rig, "1 taken");
 	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1));

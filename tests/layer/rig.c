@@ -470,12 +470,17 @@ static bool disrupted(void *ctx)
 	return was;
 }
 
-void rig_doubt(struct rig *rig)
+void rig_doubt_now(struct rig *rig)
 {
 	rig->lc.config.disrupted = disrupted;
 	is_disrupted = true;
-	rig->now_us += SECOND;
 	assert_true(session_is_doubted(&rig->lc));
+}
+
+void rig_doubt(struct rig *rig)
+{
+	rig->now_us += SECOND;
+	rig_doubt_now(rig);
 }
 
 void rig_prove(struct rig *rig)

@@ -68,7 +68,8 @@ void rig_connect(struct rig *rig, int64_t session);
 void rig_disconnect(struct rig *rig);
 /* The session ends; outstanding requests are answered GONE. */
 void rig_end_session(struct rig *rig, bool refused);
-/* There is a reason to doubt the clock, and it is noticed. */
+/* There is a reason to doubt the clock, and it is noticed: now, or after a second. */
+void rig_doubt_now(struct rig *rig);
 void rig_doubt(struct rig *rig);
 /* The heartbeat that proves a connection is answered, before the reads that it went behind. */
 void rig_prove(struct rig *rig);

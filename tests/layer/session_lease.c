@@ -386,26 +386,13 @@ static void doubt_wants_a_later_connection(void **state)
 	rig_forget(rig);
 }
 
-static bool is_disrupted;
-
-static bool disrupted(void *ctx)
-{
-	bool was = is_disrupted;
-
-	(void)ctx;
-	is_disrupted = false;
-	return was;
-}
-
 /* The proof is refused right after the doubt: it is tried again after a second, though the last
  * step was less than a period ago. */
 static void doubt_and_a_refusal(void **state)
 {
 	struct rig *rig = *state;
 
-	rig->lc.config.disrupted = disrupted;
-	is_disrupted = true;
-	assert_true(session_is_doubted(&rig->lc));
+	rig_doubt_now(rig);
 	rig_disconnect(rig);
 	rig->now_us += MS;
 	rig_connect(rig, RIG_SESSION);

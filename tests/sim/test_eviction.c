@@ -511,6 +511,18 @@ static void keep_away(struct stage *stage, struct host *host, int64_t duration_u
 	}
 }
 
+/* The host of the first one, which was evicted, is away until the first one holds no more. */
+static void no_two_hold(struct stage *stage, struct host *host, struct taker *evicted,
+                        struct taker *next)
+{
+	int64_t until_us = stage->agenda.now_us + TIMEOUT_US + 2 * SECOND;
+
+	while (evicted->phase == HELD && stage->agenda.now_us < until_us) {
+		keep_away(stage, host, 10 * MS);
+		assert_false(next->phase == HELD && lc_holds(evicted->lc) && lc_holds(next->lc));
+	}
+}
+
 /* A waiter is marked while there is no contact. Shortly before the evictor deletes its entry there
  * is contact again, for so long that the waiter could be granted the lock by a listing. The mark
  * must be read before that: the next taker comes in when the entry is deleted. */
@@ -539,12 +551,7 @@ static void marked_while_away(void **state)
 		until_us = stage->agenda.now_us + 900 * MS;
 		while (waiter.phase == WAITING && stage->agenda.now_us < until_us)
 			run(stage, 10);
-		until_us = stage->agenda.now_us + TIMEOUT_US + 2 * SECOND;
-		while (waiter.phase == HELD && stage->agenda.now_us < until_us) {
-			keep_away(stage, host, 10 * MS);
-			assert_false(next.phase == HELD && lc_holds(waiter.lc) &&
-			             lc_holds(next.lc));
-		}
+		no_two_hold(stage, host, &waiter, &next);
 		assert_int_equal(answer_of(q), 0);
 		stage_leave(&waiter);
 		stage_leave(&next);
@@ -593,7 +600,6 @@ static void granted_before_the_poke(void **state)
 		struct host *host = &stage->hosts[0], *evictor = &stage->hosts[1];
 		struct taker holder, front, waiter, next;
 		struct question *q;
-		int64_t until_us;
 
 		take(&holder, host, "build", LC_EXCLUSIVE);
 		take(&front, host, "build", LC_EXCLUSIVE);
@@ -610,12 +616,7 @@ static void granted_before_the_poke(void **state)
 		run(stage, 100);
 		assert_int_equal(waiter.phase, HELD);
 		conn_break(evictor->wire.conn, 0);
-		until_us = stage->agenda.now_us + TIMEOUT_US + 2 * SECOND;
-		while (waiter.phase == HELD && stage->agenda.now_us < until_us) {
-			keep_away(stage, host, 10 * MS);
-			assert_false(next.phase == HELD && lc_holds(waiter.lc) &&
-			             lc_holds(next.lc));
-		}
+		no_two_hold(stage, host, &waiter, &next);
 		assert_int_equal(answer_of(q), 0);
 		stage_leave(&waiter);
 		stage_leave(&next);

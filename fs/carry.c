@@ -115,18 +115,26 @@ static void put_number(struct carry *carry, int64_t number)
 	carry->len = (size_t)(at - carry->data);
 }
 
+/* The lowest bit was the sign. */
+static int64_t with_sign(uint64_t number)
+{
+	return (int64_t)(number >> 1 ^ -(number & 1));
+}
+
 static int64_t get_number(struct carry *carry)
 {
+	const unsigned char *at = carry->data + carry->at;
+	size_t left = carry->len - carry->at, most = left < NUMBER_BYTES ? left : NUMBER_BYTES;
 	uint64_t number = 0;
-	unsigned char byte;
 
-	for (unsigned shift = 0; shift < 7 * NUMBER_BYTES; shift += 7) {
-		byte = *get_bytes(carry, 1);
-		number |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return (int64_t)(number >> 1 ^ (number & 1 ? UINT64_MAX : 0));
+	for (size_t i = 0; i < most; i++) {
+		number |= (uint64_t)(at[i] & 0x7f) << 7 * i;
+		if (at[i] < 0x80) {
+			carry->at += i + 1;
+			return with_sign(number);
+		}
 	}
-	carry->refuse("the state has an invalid number");
+	carry->refuse(left > most ? "the state has an invalid number" : "the state is too short");
 }
 
 int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t most)

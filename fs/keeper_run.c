@@ -23,6 +23,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "memory.h"
 #include "ready.h"
 #include "signals.h"
 
@@ -261,16 +262,6 @@ static bool place_gifts(struct keeper *keeper, int *sources[], size_t count)
 	return true;
 }
 
-static void write_oom_score(const char *score)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)!write(fd, score, strlen(score)); /* only root may lower it */
-	close(fd);
-}
-
 static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
 {
 	int store = store_fd(keeper->config->store);
@@ -278,7 +269,7 @@ static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
 	char text[64];
 
 	(void)prctl(PR_SET_DUMPABLE, 1); /* /proc/self is root's otherwise */
-	write_oom_score(keeper->oom_score);
+	memory_oom_score(keeper->oom_score);
 	signal(SIGPIPE, SIG_DFL);
 	if (!place_gifts(keeper, passed, 2))
 		_exit(1);
@@ -450,7 +441,7 @@ static void stand_aside(struct keeper *keeper)
 	keeper->oom_score[n > 0 ? n : 0] = '\0';
 	if (fd >= 0)
 		close(fd);
-	write_oom_score("-1000");
+	memory_oom_score("-1000");
 	prctl(PR_SET_NAME, "zklockfs-keeper");
 	(void)prctl(PR_SET_DUMPABLE, 0); /* it has the daemon's descriptors */
 }

@@ -18,6 +18,7 @@
 #include "lock_dir.h"
 #include "log.h"
 #include "loop.h"
+#include "memory.h"
 #include "mount_error.h"
 #include "mountpoint.h"
 #include "options.h"
@@ -32,16 +33,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-/* The memory of what is larger goes back to the kernel when it is freed. */
-#define LARGE_BYTES (128 * 1024)
 
 static int64_t clock_us(void *ctx)
 {
@@ -438,9 +435,7 @@ int main(int argc, char **argv)
 	char **whole_argv = argv;
 	int status;
 
-	/* The answers with thousands of names need large buffers. If the threshold were not fixed,
-	 * the first one that is freed would raise it, and their memory would not be given back. */
-	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	memory_begin();
 	loop.reload.crash = keeper_take_over();
 	role = reload_role(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))

@@ -6,6 +6,7 @@
 
 #include "advisory.h"
 #include "log.h"
+#include "memory.h"
 #include "signals.h"
 #include "store.h"
 
@@ -31,6 +32,9 @@
 #define SETTLE_US 2500000
 /* Time between two looks whether they have ended. */
 #define SETTLE_LOOK_US 1000
+
+/* What was read needs so many bytes for each byte of the records. */
+#define OBJECT_BYTES 4
 
 /* ---- the program that comes ---- */
 
@@ -79,6 +83,7 @@ enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store
 	unsetenv(ENVIRONMENT);
 	if (r < 0)
 		ret_carry->refuse(why ? why : strerror(-r));
+	memory_expect(store_bytes(*ret_store) * OBJECT_BYTES, checks);
 	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
 	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
 }
@@ -86,6 +91,7 @@ enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store
 void reload_read(struct reload *reload, struct carry *carry)
 {
 	ledger_read(reload->ledger, carry);
+	memory_expect_no_more();
 	if (!carry->checks)
 		return;
 	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->ledger->from);
@@ -201,6 +207,7 @@ static _Noreturn void be_the_checker(const struct reload *reload, int state, int
 	close_range(STDERR_FILENO + 2, ~0U, 0);
 	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `state` may have had that number */
 	signals_unblock_all();
+	memory_oom_score("1000"); /* rather no reload than no daemon */
 	argv[0] = reload->argv[0];
 	argv[1] = (char[]){OPTION "3"};
 	memcpy(argv + 2, reload->argv + 1, (count - 1) * sizeof(*argv));

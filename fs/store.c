@@ -461,6 +461,11 @@ static struct store_record *sort_by_key(struct store_record *all, struct store_r
 	return all;
 }
 
+size_t store_bytes(const struct store *store)
+{
+	return store->live;
+}
+
 ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret)
 {
 	const struct table *entries = &store->entries[kind];

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory.c - see memory.h.
+ */
+#include "memory.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Larger pieces are mappings of their own, and go back to the kernel when they are freed. The
+ * answers with thousands of names need such buffers. If the threshold were not fixed, the first one
+ * that is freed would raise it. */
+#define LARGE_BYTES (128 * 1024)
+#define HUGE_PAGE ((size_t)2 * 1024 * 1024)
+/* Less is allocated in a few milliseconds. */
+#define EXPECTED_MIN (4 * HUGE_PAGE)
+#define EXPECTED_MAX (256 * HUGE_PAGE)
+/* malloc(3)'s own values. */
+#define MAPPINGS_MAX 65536
+#define TRIM_BYTES (128 * 1024)
+
+void memory_begin(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
+/* When the piece is freed, it is the end of the heap, which malloc(3) takes from. */
+static void *get_end_of_heap(size_t bytes)
+{
+	void *piece;
+
+	(void)mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
+	(void)mallopt(M_MMAP_MAX, 0);
+	piece = malloc(bytes);
+	(void)mallopt(M_MMAP_MAX, MAPPINGS_MAX);
+	return piece;
+}
+
+void memory_expect(size_t bytes, bool at_once)
+{
+	uintptr_t begin, end;
+	void *piece;
+
+	if (bytes < EXPECTED_MIN)
+		return;
+	piece = get_end_of_heap(bytes < EXPECTED_MAX ? bytes : EXPECTED_MAX);
+	if (!piece)
+		return;
+	begin = ((uintptr_t)piece + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	end = ((uintptr_t)piece + malloc_usable_size(piece)) / HUGE_PAGE * HUGE_PAGE;
+	(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+	if (at_once)
+		(void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+	free(piece);
+}
+
+void memory_expect_no_more(void)
+{
+	(void)mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
+}
+
+void memory_oom_score(const char *score)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, score, strlen(score));
+	close(fd);
+}

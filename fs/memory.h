@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory.h - what the kernel is told about this process's memory.
+ */
+#ifndef FS_MEMORY_H
+#define FS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* First of all: how malloc(3) gets memory. */
+void memory_begin(void);
+/* Until memory_expect_no_more(), about so many bytes will be allocated in small pieces, and users
+ * wait for that: so they come in huge pages, if the kernel has any. It does no harm if they are
+ * fewer or more. `at_once`: not when they are used, but now: so it is seen whether there are as
+ * many, and the next process finds them ready when this one has ended. */
+void memory_expect(size_t bytes, bool at_once);
+void memory_expect_no_more(void);
+/* How likely the kernel ends this process when it lacks memory: proc_pid_oom_score_adj(5). Only
+ * root may lower it. */
+void memory_oom_score(const char *score);
+
+#endif

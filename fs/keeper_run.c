@@ -67,11 +67,11 @@ struct keeper {
 	struct gift gifts[KEEPER_GIFTS];
 	int64_t until_us; /* RELOADS, RESTARTS: it must serve by then */
 	/* Since it served last: */
-	int crash;                       /* how it ended, as wait(2) says it, */
-	int64_t ended_us;                /*   and when */
-	uint64_t crashed_by;             /* the request that was being served; 0: none */
-	int64_t crashes_us[CRASHES_MAX]; /* when; the newest first */
-	char oom_score[16];              /* for the daemon */
+	int crash;                         /* how it ended, as wait(2) says it, */
+	int64_t ended_us;                  /*   and when */
+	uint64_t crashed_by;               /* the request that was being served; 0: none */
+	int64_t crashes_us[CRASHES_MAX];   /* when; the newest first */
+	char oom_score[MEMORY_SCORE_SIZE]; /* for the daemon */
 };
 
 /* ---- what the daemon says ---- */
@@ -269,7 +269,7 @@ static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
 	char text[64];
 
 	(void)prctl(PR_SET_DUMPABLE, 1); /* /proc/self is root's otherwise */
-	memory_oom_score(keeper->oom_score);
+	memory_set_score(keeper->oom_score);
 	signal(SIGPIPE, SIG_DFL);
 	if (!place_gifts(keeper, passed, 2))
 		_exit(1);
@@ -435,13 +435,8 @@ static void lose_patience_with_daemon(struct keeper *keeper)
 /* `killall zklockfs` and the OOM killer are to end the daemon, not the keeper. */
 static void stand_aside(struct keeper *keeper)
 {
-	int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, keeper->oom_score, sizeof(keeper->oom_score) - 1);
-
-	keeper->oom_score[n > 0 ? n : 0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	memory_oom_score("-1000");
+	memory_read_score(keeper->oom_score);
+	memory_set_score("-1000");
 	prctl(PR_SET_NAME, "zklockfs-keeper");
 	(void)prctl(PR_SET_DUMPABLE, 0); /* it has the daemon's descriptors */
 }

@@ -7,19 +7,24 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Larger pieces are mappings of their own, and go back to the kernel when they are freed. The
- * answers with thousands of names need such buffers. If the threshold were not fixed, the first one
- * that is freed would raise it. */
+/* Larger pieces are mappings of their own, unless they are expected, and go back to the kernel when
+ * they are freed. The answers with thousands of names need such buffers. If the threshold were not
+ * fixed, the first one that is freed would raise it. */
 #define LARGE_BYTES (128 * 1024)
 #define HUGE_PAGE ((size_t)2 * 1024 * 1024)
 /* Less is allocated in a few milliseconds. */
 #define EXPECTED_MIN (4 * HUGE_PAGE)
 #define EXPECTED_MAX (256 * HUGE_PAGE)
+#define SCORE "/proc/self/oom_score_adj"
+/* As much as a tenth of all memory. */
+#define SCORE_STEP 100
+#define SCORE_MAX 1000
 /* malloc(3)'s own values. */
 #define MAPPINGS_MAX 65536
 #define TRIM_BYTES (128 * 1024)
@@ -64,12 +69,35 @@ void memory_expect_no_more(void)
 	(void)mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
 }
 
-void memory_oom_score(const char *score)
+/* ---- who ends first ---- */
+
+void memory_read_score(char ret_score[MEMORY_SCORE_SIZE])
 {
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	int fd = open(SCORE, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret_score, MEMORY_SCORE_SIZE - 1);
+
+	ret_score[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+void memory_set_score(const char *score)
+{
+	int fd = open(SCORE, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
 	(void)!write(fd, score, strlen(score));
 	close(fd);
+}
+
+void memory_end_first(void)
+{
+	char text[MEMORY_SCORE_SIZE];
+	int score;
+
+	memory_read_score(text);
+	score = (int)strtol(text, NULL, 10) + SCORE_STEP;
+	snprintf(text, sizeof(text), "%d", score < SCORE_MAX ? score : SCORE_MAX);
+	memory_set_score(text);
 }

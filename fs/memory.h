@@ -10,14 +10,19 @@
 
 /* First of all: how malloc(3) gets memory. */
 void memory_begin(void);
-/* Until memory_expect_no_more(), about so many bytes will be allocated in small pieces, and users
- * wait for that: so they come in huge pages, if the kernel has any. It does no harm if they are
- * fewer or more. `at_once`: not when they are used, but now: so it is seen whether there are as
- * many, and the next process finds them ready when this one has ended. */
+/* Until memory_expect_no_more(), about so many bytes will be allocated, most of them in small
+ * pieces, and users wait for that: so they come in huge pages, if the kernel has any. It does no
+ * harm if they are fewer or more. `at_once`: not when they are used, but now: so it is seen whether
+ * there are as many, and the next process finds them ready when this one has ended. */
 void memory_expect(size_t bytes, bool at_once);
 void memory_expect_no_more(void);
+
 /* How likely the kernel ends this process when it lacks memory: proc_pid_oom_score_adj(5). Only
- * root may lower it. */
-void memory_oom_score(const char *score);
+ * root may make it less likely. If it is not known: "". */
+#define MEMORY_SCORE_SIZE 16
+void memory_read_score(char ret_score[MEMORY_SCORE_SIZE]);
+void memory_set_score(const char *score);
+/* More likely than others that had the same score. */
+void memory_end_first(void);
 
 #endif

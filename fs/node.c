@@ -13,9 +13,9 @@
 #include <sys/random.h>
 #include <utlist.h>
 
-/* The first number after the root's is any below 2 to the power of this. A double holds such a
- * number: JavaScript knows no others. A kernel of 32 bits would fold larger numbers. */
-#define NUMBER_BITS (sizeof(long) > 4 ? 52 : 31)
+/* The first number after the root's is any below 2 to the power of this. Programs of 32 bits may
+ * not know larger numbers: stat(2) fails for them with EOVERFLOW. */
+#define NUMBER_BITS 31
 /* How many transient names are looked at, at most, when one comes. */
 #define TRANSIENT_TRIES 4
 
@@ -120,7 +120,7 @@ int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes)
 	}
 	assert(nodes->root->ino == 1); /* FUSE_ROOT_ID */
 	node_ref(nodes->root);
-	nodes->last += number % (UINT64_C(1) << NUMBER_BITS);
+	nodes->last += number % (1U << NUMBER_BITS);
 	*ret_nodes = nodes;
 	return 0;
 }

@@ -33,8 +33,8 @@
 /* Time between two looks whether they have ended. */
 #define SETTLE_LOOK_US 1000
 
-/* What was read needs so many bytes for each byte of the records. */
-#define OBJECT_BYTES 4
+/* About so many bytes are allocated for a record that is read. */
+#define OBJECT_BYTES 512
 
 /* ---- the program that comes ---- */
 
@@ -83,7 +83,10 @@ enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store
 	unsetenv(ENVIRONMENT);
 	if (r < 0)
 		ret_carry->refuse(why ? why : strerror(-r));
-	memory_expect(store_bytes(*ret_store) * OBJECT_BYTES, checks);
+	if (checks)
+		memory_end_first(); /* rather no reload than no daemon */
+	if (!crashed)
+		memory_expect(store_count(*ret_store) * OBJECT_BYTES, checks);
 	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
 	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
 }
@@ -207,7 +210,6 @@ static _Noreturn void be_the_checker(const struct reload *reload, int state, int
 	close_range(STDERR_FILENO + 2, ~0U, 0);
 	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `state` may have had that number */
 	signals_unblock_all();
-	memory_oom_score("1000"); /* rather no reload than no daemon */
 	argv[0] = reload->argv[0];
 	argv[1] = (char[]){OPTION "3"};
 	memcpy(argv + 2, reload->argv + 1, (count - 1) * sizeof(*argv));

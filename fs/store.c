@@ -461,9 +461,13 @@ static struct store_record *sort_by_key(struct store_record *all, struct store_r
 	return all;
 }
 
-size_t store_bytes(const struct store *store)
+size_t store_count(const struct store *store)
 {
-	return store->live;
+	size_t count = 0;
+
+	for (unsigned kind = 0; kind <= STORE_KIND_MAX; kind++)
+		count += store->entries[kind].count;
+	return count;
 }
 
 ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret)

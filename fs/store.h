@@ -59,8 +59,8 @@ void store_drop(struct store *store, unsigned kind, uint64_t key);
 bool store_get(const struct store *store, unsigned kind, uint64_t key, struct store_record *ret);
 /* Something was put or dropped since the commit. It may have been no change. */
 bool store_is_behind(const struct store *store);
-/* How many bytes all records have together. */
-size_t store_bytes(const struct store *store);
+/* How many there are. */
+size_t store_count(const struct store *store);
 /* The records of a kind, sorted by key, in an array for free(3). Their number, or -ENOMEM. */
 ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret);
 

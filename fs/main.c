@@ -164,6 +164,8 @@ static int look_for_open(void *ctx)
 
 	if (mountpoint_is_zklockfs(mount->at->mountpoint))
 		return 1;
+	if (mountpoint_is_gone(mount->at->device))
+		return 0;
 	scan_all(mount->at->device, found_open, mount);
 	return mount->open;
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +84,22 @@ bool mountpoint_is_zklockfs(const char *path)
 	int id;
 
 	return mountpoint_identify(path, &id, device);
+}
+
+/* ustat(2) is old, but nothing else asks for a device, and the C libraries have forgotten it. */
+bool mountpoint_is_gone(const char *device)
+{
+#ifdef SYS_ustat
+	unsigned major, minor;
+	char answer[256]; /* the kernel's struct ustat has 32 */
+
+	return sscanf(device, "%u:%u", &major, &minor) == 2 &&
+	       syscall(SYS_ustat, (unsigned long)makedev(major, minor), answer) < 0 &&
+	       errno == EINVAL;
+#else
+	(void)device;
+	return false;
+#endif
 }
 
 /* Without looking at the last part, which may be dead. */

@@ -7,6 +7,7 @@ option the log has no such lines."""
 import os
 import re
 import subprocess
+import time
 
 from harness import ALICE, BOB, check, check_equal, command, run, until
 
@@ -43,9 +44,10 @@ def held_for_a_while(mount, taker):
 def check_ends(server, mount):
     one = mount.take('build').held()
     one.do('write', b'deploying v42\\')
+    held_for_a_while(mount, one)
     two = mount.take('build')
     until(lambda: len(server.entries('build')) == 2, 'it queues')
-    held_for_a_while(mount, one)
+    time.sleep(0.2)   # so long it waits at least
     token = one.token()
     one.release()
     row = check_last(mount, LOCK='build', MODE='exclusive', END='closed', PID=str(one.pid), UID='0', COMMAND='python3',

@@ -6,7 +6,7 @@ gets ENOLCK, and the log says so. Other users are not affected."""
 import os
 import resource
 
-from harness import ALICE, BOB, as_user, check_equal, error_name, run
+from harness import ALICE, BOB, as_user, check_equal, error_name, run, until
 
 QUARTER = 4096
 
@@ -25,10 +25,11 @@ def test(case):
     os.umask(0)
     mount.mkdir('build')
     check_equal(error_name(as_user(ALICE, open_many, mount.path('build', 'flock'))), 'ENOLCK', 'too many')
-    check_equal(mount.log().count(f'takers of uid {ALICE} are refused'), 1, 'lines of the log')
+    until(lambda: f'takers of uid {ALICE} are refused' in mount.log(), 'the log says so')
     mount.take('build', uid=BOB).held().release()
     # The places have become free with the end of the process.
     mount.take('build', uid=ALICE).held()
+    check_equal(mount.log().count(f'takers of uid {ALICE} are refused'), 1, 'lines of the log')
 
 
 run(test)

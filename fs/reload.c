@@ -34,7 +34,7 @@
 #define SETTLE_LOOK_US 1000
 
 /* About so many bytes are allocated for a record that is read. */
-#define OBJECT_BYTES 512
+#define OBJECT_BYTES 640
 
 /* ---- the program that comes ---- */
 

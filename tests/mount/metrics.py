@@ -123,7 +123,7 @@ def test(case):
     mount.take('build', door='try').refused(errno.EAGAIN)
     mount.take('build', door='lock@100ms').refused(errno.ETIMEDOUT)
     killed = mount.take('build')
-    until(lambda: len(server.entries('build')) == 3, 'it queues')
+    until(lambda: Metrics(mount).get('waiters') == 2 and len(server.entries('build')) == 3, 'it queues')
     killed.kill()
     until(lambda: Metrics(mount).get('entries') == 2, 'it leaves')
     now = Metrics(mount)

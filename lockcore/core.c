@@ -236,14 +236,21 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const vo
 	return r;
 }
 
+static unsigned takers_in_all(const struct lc *lc)
+{
+	const struct takers *takers = lc->takers;
+
+	return takers->waiters + takers->holders + takers->losing + takers->leaving;
+}
+
 static bool is_empty(const struct lc *lc)
 {
 	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
-	       lc->entries->by_id.count == 0 && lc->entries->looks == 0 &&
-	       !lc->entries->writers.by_uid && !lc->takers->due && !lc->takers->waiters_changed &&
-	       !lc->calls->calls && !lc->orphans->by_path && !lc->watches->unwatches &&
-	       !lc->pokes->under_way && !lc->quota->users && lc->quota->entry_bytes == 0 &&
-	       lc->quota->watch_bytes == 0;
+	       lc->entries->by_id.count == 0 && lc->entries->there == 0 &&
+	       lc->entries->looks == 0 && takers_in_all(lc) == 0 && !lc->entries->writers.by_uid &&
+	       !lc->takers->due && !lc->takers->waiters_changed && !lc->calls->calls &&
+	       !lc->orphans->by_path && !lc->watches->unwatches && !lc->pokes->under_way &&
+	       !lc->quota->users && lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool farewell)
@@ -346,13 +353,8 @@ const char *lc_state_name(enum lc_state state)
 void lc_status(struct lc *lc, struct lc_status *ret_status)
 {
 	const struct session *session = lc->session;
-	unsigned leaving = 0, losing = 0, entries = 0;
 
-	for (struct entry *entry = NULL; (entry = entry_next(lc, entry));) {
-		leaving += !entry->wanted;
-		losing += taker_of(entry)->state == TAKER_LOST && entry->wanted;
-		entries += entry->state != ENTRY_ABSENT;
-	}
+	assert(takers_in_all(lc) == lc->entries->by_id.count);
 	*ret_status = (struct lc_status){
 		.state = session->state,
 		.why = session->why,
@@ -363,9 +365,9 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.server = lc->ensemble->port->server(lc->ensemble),
 		.holders = lc->takers->holders,
 		.waiters = lc->takers->waiters,
-		.losing = losing,
-		.leaving = leaving,
-		.entries = entries,
+		.losing = lc->takers->losing,
+		.leaving = lc->takers->leaving,
+		.entries = lc->entries->there,
 		.entry_bytes = lc->quota->entry_bytes,
 		.watch_bytes = lc->quota->watch_bytes,
 		.connections = session->connections,

@@ -50,6 +50,12 @@ int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 	return 0;
 }
 
+static void count_there(const struct entry *entry, int by)
+{
+	if (entry->state != ENTRY_ABSENT)
+		entry->lc->entries->there += (unsigned)by;
+}
+
 /* ---- from one process to the next ---- */
 
 /* Requests under way may have been done, or not. */
@@ -146,6 +152,7 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 	}
 	saved_begin(lc, &entry->saved, STATE_TAKER, taker->key);
 	restore_state(entry, taker);
+	count_there(entry, +1);
 	if (taker->flags & STATE_TAKER_UNSEEN)
 		lock->unseen = entry;
 	return 0;
@@ -225,7 +232,7 @@ char *entry_path(const struct entry *entry)
 
 /* ---- its state ---- */
 
-/* The only place that changes it. */
+/* The only place that changes it, but for entry_restore(). */
 static void set_entry_state(struct entry *entry, enum entry_state state)
 {
 	switch (entry->state) {
@@ -245,7 +252,9 @@ static void set_entry_state(struct entry *entry, enum entry_state state)
 		assert(state == ENTRY_PRESENT || state == ENTRY_ABSENT);
 		break;
 	}
+	count_there(entry, -1);
 	entry->state = state;
+	count_there(entry, +1);
 	entry_touch(entry);
 }
 

@@ -50,6 +50,7 @@ struct entry_events {
 struct entries {
 	const struct entry_events *events;
 	struct table by_id;
+	unsigned there;            /* are not ABSENT */
 	int64_t refused_said_us;   /* when it was last reported that the ensemble refuses entries */
 	unsigned looks;            /* reads for a mark under way */
 	unsigned awaited;          /* so many of them show all marks from before the connection */

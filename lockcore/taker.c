@@ -99,6 +99,10 @@ static void count_state(struct lc_taker *taker, int by)
 		lock->holding += (unsigned)by;
 		if (taker->entry.mode == LC_EXCLUSIVE)
 			lock->writing += (unsigned)by;
+	} else if (!taker->entry.wanted) {
+		takers->leaving += (unsigned)by;
+	} else {
+		takers->losing += (unsigned)by;
 	}
 }
 
@@ -153,10 +157,10 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 	entry_touch(&taker->entry);
 	count_state(taker, -1);
 	taker->state = state;
+	taker->entry.wanted = wants_entry(taker);
 	count_state(taker, +1);
 	tell_pace(lc);
 	taker->wait = WAIT_QUEUED;
-	taker->entry.wanted = wants_entry(taker);
 	taker->entry.held_since_ms = -1;
 	/* This is said of a holder until it is deleted; taker_grant() says it anew. */
 	taker->entry.first &= state == TAKER_LEFT && old == TAKER_HELD;
@@ -398,8 +402,10 @@ void taker_give_up(struct lc_taker *taker)
 {
 	if (taker->state != TAKER_LOST || taker->loss != LOSS_GUARDED)
 		return;
+	count_state(taker, -1);
 	taker->loss = LOSS_GIVEN_UP;
 	taker->entry.wanted = false;
+	count_state(taker, +1);
 	entry_touch(&taker->entry);
 	timer_clear(&taker->entry.lc->timers, &taker->limit);
 	taker_step(taker);
@@ -532,6 +538,7 @@ void taker_free_if_done(struct lc_taker *taker)
 	timer_clear(&lc->timers, &taker->limit);
 	timer_clear(&lc->timers, &taker->recheck);
 	quota_return_entry(lc, &taker->charge);
+	count_state(taker, -1);
 	DL_DELETE(lock->takers, taker);
 	taker_free(taker);
 	/* A listing that is under way was sent after the delete: answers come in order. */

@@ -23,10 +23,10 @@
 #include "batch.h"
 
 struct takers {
-	struct lc_taker *due;             /* to be told, in this order */
-	struct lc_taker *waiters_changed; /* to be told so: waiters.c */
-	unsigned waiters, holders;
-	bool missing; /* one of the takers is */
+	struct lc_taker *due;                       /* to be told, in this order */
+	struct lc_taker *waiters_changed;           /* to be told so: waiters.c */
+	unsigned waiters, holders, losing, leaving; /* as in lc_status */
+	bool missing;                               /* one of the takers is */
 };
 
 enum taker_state { TAKER_WAITING, TAKER_HELD, TAKER_LOST, TAKER_FAILED, TAKER_LEFT };

@@ -36,6 +36,7 @@ static void entry_comes_and_goes(void **state)
 	assert_int_equal(rig->takers.waiters, 1);
 	assert_int_equal(taker->entry.lock->waiting, 1);
 	assert_true(rig->session.busy);
+	assert_int_equal(rig->entries.there, 1); /* being created */
 	takers_turn(rig);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, children /locks/a");
 	takers_answer_made(rig, taker, 1);
@@ -53,7 +54,11 @@ static void entry_comes_and_goes(void **state)
 	assert_false(rig->session.busy || taker_holds_entry(taker));
 	assert_int_equal(rig->takers.holders, 0);
 	assert_int_equal(taker->entry.lock->writing, 0);
+	assert_int_equal(rig->takers.leaving, 1);
+	assert_int_equal(rig->entries.there, 1);
 	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_int_equal(rig->takers.leaving, 0);
+	assert_int_equal(rig->entries.there, 0);
 	assert_int_equal(rig->entries.by_id.count, 0);
 	rig_expect_told(rig, "");
 }
@@ -253,11 +258,15 @@ static void loses_its_lock(void **state)
 		rig_expect_told(rig, "1 lost");
 		rig_expect_sent(rig, rows[i].sent);
 		assert_int_equal(taker->entry.wanted, rows[i].loss != LOSS_GIVEN_UP);
+		assert_int_equal(rig->takers.losing, rows[i].loss != LOSS_GIVEN_UP);
+		assert_int_equal(rig->takers.leaving, rows[i].loss == LOSS_GIVEN_UP);
 		assert_int_equal(taker->limit.armed, rows[i].loss != LOSS_GIVEN_UP);
 		if (taker->limit.armed)
 			assert_int_equal(taker->limit.at_us, rig->now_us + RIG_TIMEOUT_US);
 		taker_give_up(taker);
 		assert_int_equal(taker->loss, rows[i].goes ? LOSS_GIVEN_UP : rows[i].loss);
+		assert_int_equal(rig->takers.losing, taker->loss != LOSS_GIVEN_UP);
+		assert_int_equal(rig->takers.leaving, taker->loss == LOSS_GIVEN_UP);
 		takers_turn(rig);
 		rig_expect_sent(rig, rows[i].goes ? "delete /locks/a/#2-1" : "");
 		takers_end(rig);

@@ -340,6 +340,11 @@ static int adopt_taker(struct lc *lc, const struct state_record *record)
 	return r;
 }
 
+static bool replaces_another(const struct state_record *record)
+{
+	return record->kind == STATE_TAKER && record->fixed.taker.replaces;
+}
+
 /* Those that are to take the place of others, when all are there. */
 static void adopt_successors(struct lc *lc, const void *state, size_t len)
 {
@@ -347,7 +352,7 @@ static void adopt_successors(struct lc *lc, const void *state, size_t len)
 	size_t offset = 0;
 
 	while (state_read(state, len, &offset, &record))
-		if (record.kind == STATE_TAKER && record.fixed.taker.replaces)
+		if (replaces_another(&record))
 			taker_replace(find_taker(lc, record.fixed.taker.id),
 			              find_taker(lc, record.fixed.taker.replaces));
 }
@@ -372,13 +377,17 @@ int adopt_rest(struct lc *lc, const void *state, size_t len)
 {
 	struct state_record record;
 	size_t offset = 0;
+	bool successors = false;
 	int r = 0;
 
-	while (r == 0 && state_read(state, len, &offset, &record))
+	while (r == 0 && state_read(state, len, &offset, &record)) {
 		r = adopt_record(lc, &record);
+		successors |= replaces_another(&record);
+	}
 	if (r < 0)
 		return r;
-	adopt_successors(lc, state, len);
+	if (successors)
+		adopt_successors(lc, state, len);
 	session_reopen(lc);
 	return 0;
 }

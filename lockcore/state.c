@@ -259,31 +259,26 @@ static bool has_its_key(const struct state_record *record, uint64_t key)
 	return false;
 }
 
-/* Each record was written when it had changed. So others may know of later moments than the
- * session's, which says what was past when the state was saved. */
-static int64_t find_latest(const void *state, size_t len)
+static int64_t latest_moment(const struct state_record *record)
 {
-	struct state_record record;
-	size_t offset = 0;
-	int64_t latest_us = 0;
-
-	while (state_read(state, len, &offset, &record)) {
-		int64_t time_us = record.kind == STATE_SESSION ? record.fixed.session.saved_us
-		                  : record.kind == STATE_TAKER ? record.fixed.taker.asked_us
-		                                               : 0;
-
-		if (time_us > latest_us)
-			latest_us = time_us;
+	switch (record->kind) {
+	case STATE_SESSION:
+		return record->fixed.session.saved_us;
+	case STATE_TAKER:
+		return record->fixed.taker.asked_us;
+	case STATE_COUNTERS:
+	case STATE_EVICTION:
+		break;
 	}
-	return latest_us;
+	return 0;
 }
 
-/* All frames are good. */
-static bool put_right(char *state, size_t len, struct state_head *ret_head)
+/* All frames are good. Each record was written when it had changed. So others may know of later
+ * moments than the session's, which says what was past when the state was saved. */
+static bool put_right(char *state, size_t len, int64_t latest_us, struct state_head *ret_head)
 {
 	size_t place = sizeof(struct state_head) + sizeof(struct state_record_head), offset = 0;
 	struct state_record first;
-	int64_t latest_us = find_latest(state, len);
 
 	if (!state_read(state, len, &offset, &first) || first.kind != STATE_SESSION ||
 	    offset < place + sizeof(latest_us))
@@ -294,25 +289,27 @@ static bool put_right(char *state, size_t len, struct state_head *ret_head)
 	return true;
 }
 
-static bool keys_are_good(const void *state, size_t len, const struct lc_record *records,
-                          size_t count)
+/* All frames are good. False: a record does not have its key. */
+static bool read_keys(const void *state, const struct lc_record *records, size_t count,
+                      int64_t *ret_latest_us)
 {
 	struct state_record record;
-	size_t offset = 0;
 
-	/* A kind that is not known is passed over, by its bytes. */
+	*ret_latest_us = 0;
 	for (size_t i = 0, at = sizeof(struct state_head); i < count; i++) {
-		size_t end = at + records[i].len;
+		size_t offset = at, end = at + records[i].len;
 
 		if (i > 0 && records[i].key <= records[i - 1].key)
 			return false;
-		offset = at;
-		if (state_read(state, end, &offset, &record) &&
-		    !has_its_key(&record, records[i].key))
-			return false;
 		at = end;
+		/* A kind that is not known is passed over, by its bytes. */
+		if (!state_read(state, end, &offset, &record))
+			continue;
+		if (!has_its_key(&record, records[i].key))
+			return false;
+		if (latest_moment(&record) > *ret_latest_us)
+			*ret_latest_us = latest_moment(&record);
 	}
-	(void)len;
 	return true;
 }
 
@@ -320,6 +317,7 @@ int state_join(const struct lc_record *records, size_t count, void **ret_state, 
 {
 	struct state_writer writer;
 	struct state_head head = {.version = 0};
+	int64_t latest_us;
 	bool good = true;
 
 	state_begin(&writer);
@@ -330,8 +328,8 @@ int state_join(const struct lc_record *records, size_t count, void **ret_state, 
 	}
 	if (!writer.failed)
 		good = good && is_framed(writer.bytes, writer.len) &&
-		       keys_are_good(writer.bytes, writer.len, records, count) &&
-		       put_right(writer.bytes, writer.len, &head);
+		       read_keys(writer.bytes, records, count, &latest_us) &&
+		       put_right(writer.bytes, writer.len, latest_us, &head);
 	if (good || writer.failed)
 		return finish_state(&writer, head, ret_state, ret_len);
 	free(writer.bytes);
@@ -630,13 +628,16 @@ static int check_records(const void *state, size_t len, struct known *known)
 	return r == 0 && !fit_together(known, count) ? -EPROTO : r;
 }
 
+/* All frames are good. */
 static size_t count_takers(const void *state, size_t len)
 {
-	struct state_record record;
-	size_t offset = 0, count = 0;
+	struct state_record_head head;
+	size_t count = 0;
 
-	while (state_read(state, len, &offset, &record))
-		count += record.kind == STATE_TAKER;
+	for (size_t offset = sizeof(struct state_head); offset < len; offset += head.len) {
+		memcpy(&head, (const char *)state + offset, sizeof(head));
+		count += head.kind == STATE_TAKER;
+	}
 	return count;
 }
 

@@ -42,13 +42,9 @@ static bool make_room(struct table *table)
 	rows = calloc((size_t)1 << bits, sizeof(struct table_link *));
 	if (!rows)
 		return table->rows;
-	link = table_take_all(table);
-	while (link) {
-		struct table_link *next = link->next;
-
+	for (size_t at = 0; (link = table_row(table, &at));) {
+		table->rows[at] = link->next;
 		put_in(rows, bits, link);
-		table->count++;
-		link = next;
 	}
 	free(table->rows);
 	table->rows = rows;

@@ -1422,8 +1422,8 @@ mutant(40, 'gone_ones_stay_recorded', 'saved.c',
        '\tif (0) {',
        sim())
 mutant(40, 'takers_of_the_future', 'state.c',
-       "record.kind == STATE_TAKER ? record.fixed.taker.asked_us",
-       "0 ? record.fixed.taker.asked_us",
+       "return record->fixed.taker.asked_us;",
+       "return 0;",
        sim('deaths'))
 
 # ---- building ----

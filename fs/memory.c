@@ -4,9 +4,9 @@
  */
 #include "memory.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +25,29 @@
 /* As much as a tenth of all memory. */
 #define SCORE_STEP 100
 #define SCORE_MAX 1000
+/* Since Linux 6.1. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 /* malloc(3)'s own values. */
 #define MAPPINGS_MAX 65536
 #define TRIM_BYTES (128 * 1024)
 
+static uintptr_t heap_begin;
+
+static uintptr_t heap_end(void)
+{
+	return (uintptr_t)sbrk(0);
+}
+
+static uintptr_t round_up(uintptr_t address)
+{
+	return (address + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
 void memory_begin(void)
 {
+	heap_begin = round_up(heap_end());
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 }
 
@@ -56,7 +73,7 @@ void memory_expect(size_t bytes, bool at_once)
 	piece = get_end_of_heap(bytes < EXPECTED_MAX ? bytes : EXPECTED_MAX);
 	if (!piece)
 		return;
-	begin = ((uintptr_t)piece + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	begin = round_up((uintptr_t)piece);
 	end = ((uintptr_t)piece + malloc_usable_size(piece)) / HUGE_PAGE * HUGE_PAGE;
 	(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 	if (at_once)
@@ -67,6 +84,20 @@ void memory_expect(size_t bytes, bool at_once)
 void memory_expect_no_more(void)
 {
 	(void)mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
+}
+
+bool memory_gather(uintptr_t *at)
+{
+	uintptr_t end = heap_end();
+
+	if (*at == 0 && end > heap_begin && end - heap_begin >= EXPECTED_MIN)
+		*at = heap_begin;
+	if (*at == 0 || end < *at || end - *at < HUGE_PAGE)
+		return false;
+	if (madvise((void *)*at, HUGE_PAGE, MADV_COLLAPSE) < 0 && errno == EINVAL)
+		return false;
+	*at += HUGE_PAGE;
+	return true;
 }
 
 /* ---- who ends first ---- */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* First of all: how malloc(3) gets memory. */
 void memory_begin(void);
@@ -16,6 +17,11 @@ void memory_begin(void);
  * there are as many, and the next process finds them ready when this one has ended. */
 void memory_expect(size_t bytes, bool at_once);
 void memory_expect_no_more(void);
+/* In the process before: one more part of a large heap is put in a huge page, which takes up to
+ * some milliseconds. So the kernel has huge pages at hand for the next process. Otherwise it takes
+ * others, which are slow when a virtual machine has not used them yet. `*at` is 0 at first. False:
+ * there are no more parts, or the kernel cannot do it. */
+bool memory_gather(uintptr_t *at);
 
 /* How likely the kernel ends this process when it lacks memory: proc_pid_oom_score_adj(5). Only
  * root may make it less likely. If it is not known: "". */

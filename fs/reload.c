@@ -33,6 +33,9 @@
 /* Time between two looks whether they have ended. */
 #define SETTLE_LOOK_US 1000
 
+/* Where the kernel takes that long to find one huge page, it is asked for no more. */
+#define GATHER_US 20000
+
 /* About so many bytes are allocated for a record that is read. */
 #define OBJECT_BYTES 640
 
@@ -332,6 +335,8 @@ static void begin_check(struct reload *reload)
 	int r = ledger_write(reload->ledger, true);
 
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
+	reload->gathers = true;
+	reload->gathered = 0;
 	if (r == 0)
 		r = start_checker(reload, store_fd(reload->face->stored.store));
 	if (r < 0)
@@ -365,12 +370,20 @@ int64_t reload_wait(const struct reload *reload)
 	case RELOAD_NONE:
 		break;
 	case RELOAD_CHECKING:
-		return reload->until_us - reload->face->clock_us();
+		return reload->gathers ? 0 : reload->until_us - reload->face->clock_us();
 	case RELOAD_ASKED:
 	case RELOAD_SETTLING:
 		return SETTLE_LOOK_US;
 	}
 	return INT64_MAX;
+}
+
+static void gather(struct reload *reload)
+{
+	int64_t begun_us = reload->face->clock_us();
+
+	reload->gathers =
+		memory_gather(&reload->gathered) && reload->face->clock_us() - begun_us < GATHER_US;
 }
 
 void reload_process(struct reload *reload, bool settled)
@@ -381,6 +394,8 @@ void reload_process(struct reload *reload, bool settled)
 		begin_check(reload);
 		return;
 	}
+	if (reload->stage == RELOAD_CHECKING && reload->gathers)
+		gather(reload);
 	if (reload->stage == RELOAD_SETTLING && settled && face->turns.going == 0 &&
 	    lc_settled(face->lc)) {
 		make_way(reload);

@@ -36,7 +36,9 @@ struct reload {
 	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
-	int output; /* the child's */
+	int output;         /* the child's */
+	bool gathers;       /* CHECKING: memory_gather() has more to do, */
+	uintptr_t gathered; /*   and is there */
 };
 
 /* ---- the program that goes ---- */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define EXPECTED ((size_t)20 * 1024 * 1024)
+#define HUGE_PAGE ((size_t)2 * 1024 * 1024)
 #define PIECE 1000
 #define PIECES (EXPECTED / 2 / PIECE)
 
@@ -66,6 +67,44 @@ static void large_pieces(void **state)
 	}
 }
 
+/* The memory is as it was; where the kernel can do it, the heap is gathered to its end. */
+static void gathered(void **state)
+{
+	static char *pieces[PIECES];
+	uintptr_t at = 0, before;
+	int parts = 0;
+
+	(void)state;
+	for (size_t i = 0; i < PIECES; i++) {
+		pieces[i] = malloc(PIECE);
+		assert_non_null(pieces[i]);
+		memset(pieces[i], (int)i, PIECE);
+	}
+	for (before = 0; memory_gather(&at); parts++) {
+		assert_true(at > before);
+		before = at;
+	}
+	assert_true(parts <= (int)(EXPECTED / HUGE_PAGE));
+	if (parts > 0) {
+		assert_true((const char *)at <= end_of_heap());
+		assert_true((size_t)(end_of_heap() - (const char *)at) < HUGE_PAGE);
+	}
+	for (size_t i = 0; i < PIECES; i++) {
+		for (size_t j = 0; j < PIECE; j += 100)
+			assert_int_equal((unsigned char)pieces[i][j], (unsigned char)i);
+		free(pieces[i]);
+	}
+}
+
+static void little_is_not_gathered(void **state)
+{
+	uintptr_t at = 0;
+
+	(void)state;
+	assert_false(memory_gather(&at));
+	assert_int_equal(at, 0);
+}
+
 static void little(void **state)
 {
 	const char *end = end_of_heap();
@@ -78,6 +117,8 @@ static void little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(little_is_not_gathered),
+		cmocka_unit_test(gathered),
 		cmocka_unit_test(expected_and_used),
 		cmocka_unit_test(large_pieces),
 		cmocka_unit_test(little),

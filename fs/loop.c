@@ -319,6 +319,7 @@ static void read_ahead(struct loop *loop)
 {
 	struct face *face = loop->face;
 	struct fuse_buf buffer = {0};
+	int64_t until_us = face->clock_us() + REQUESTS_US;
 	size_t bytes = 0; /* also of those that are served at once */
 
 	for (int i = 0;
@@ -339,6 +340,8 @@ static void read_ahead(struct loop *loop)
 		}
 		serve_request(loop, &buffer);
 		finish_request(loop);
+		if (face->clock_us() >= until_us)
+			return;
 	}
 }
 

@@ -260,8 +260,10 @@ static void value_truncated(void *ctx, int err)
 	parked_free(parked);
 }
 
-/* A user who may write `value` may empty it. Its length cannot be set in another way. */
-static void truncate_value(struct face *face, fuse_req_t req, struct node *node, off_t size)
+/* A user who may write `value` may empty it. Its length cannot be set in another way. `file`: by
+ * which it is done, or NULL. */
+static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
+                           struct text_file *file, off_t size)
 {
 	struct parked *parked;
 
@@ -269,7 +271,7 @@ static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	parked = park(face, req, node, NULL);
+	parked = file ? park_by(face, req, node, budget_uid(file)) : park(face, req, node, NULL);
 	if (parked)
 		park_call(parked, value_empty(parked, value_truncated));
 }
@@ -292,14 +294,14 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 	struct node *node = node_asked(req, ino);
 	struct stat st;
 
-	(void)fi;
 	if (!node)
 		return;
 	attributes(face, node, &st);
 	if (sets_times(to_set))
 		fuse_reply_err(req, EPERM);
 	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
-		truncate_value(face, req, node, wanted->st_size);
+		truncate_value(face, req, node, fi ? fh_find(&face->fhs, FH_TEXT, fi->fh) : NULL,
+		               wanted->st_size);
 	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
 	         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		set_of_lock(face, req, node, wanted, to_set);

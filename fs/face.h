@@ -150,6 +150,7 @@ struct parked {
 	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD, PARKED_COMMITTED } state;
 	void (*refuse)(fuse_req_t req, int error); /* how it is answered with an error */
 	/* Of a request that writes: */
+	uid_t by; /* the user whose authority counts: park_by() */
 	struct turn turn;
 	int (*go)(struct parked *parked);
 	lc_done_fn *done;
@@ -188,7 +189,11 @@ struct parked {
 
 /* Takes a reference on the node. NULL: the request is answered ENOMEM or ENFILE. */
 struct parked *park(struct face *face, fuse_req_t req, struct node *node, const char *name);
-/* The same for a request that is not answered with an errno. */
+/* The same for a write by a file that `opener` has opened. A file may be handed on, for example as
+ * the standard error of a program with setuid, which then writes what its user wants. So both must
+ * be allowed to. EPERM: these are two users, and neither is root. */
+struct parked *park_by(struct face *face, fuse_req_t req, struct node *node, uid_t opener);
+/* The same as park() for a request that is not answered with an errno. */
 struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, const char *name,
                        void (*refuse)(fuse_req_t req, int error));
 /* The call was made, or could not be: r < 0 answers the request. */

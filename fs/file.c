@@ -65,13 +65,13 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, o
 	struct handle *handle = find_file(req, FH_HANDLE, fi);
 	struct text_file *text = find_file(req, FH_TEXT, fi);
 
+	(void)ino;
 	if (advisory)
 		advisory_write(advisory, req, data, size);
 	else if (handle)
 		handle_write(handle, req, data, size);
 	else if (text)
-		text_write(face_of(req), text, req, node_by_ino(face_of(req)->nodes, ino), data,
-		           size, off);
+		text_write(text, req, data, size, off);
 	else
 		fuse_reply_err(req, EBADF);
 }

@@ -36,6 +36,20 @@ struct parked *park(struct face *face, fuse_req_t req, struct node *node, const 
 	return park_or(face, req, node, name, refuse_with_errno);
 }
 
+struct parked *park_by(struct face *face, fuse_req_t req, struct node *node, uid_t opener)
+{
+	struct parked *parked = park(face, req, node, NULL);
+
+	if (!parked)
+		return NULL;
+	if (parked->by == 0)
+		parked->by = opener;
+	if (opener == parked->by || opener == 0)
+		return parked;
+	parked_error(parked, -EPERM);
+	return NULL;
+}
+
 struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, const char *name,
                        void (*refuse)(fuse_req_t req, int error))
 {
@@ -50,6 +64,7 @@ struct parked *park_or(struct face *face, fuse_req_t req, struct node *node, con
 	parked->face = face;
 	face->parked++;
 	parked->req = req;
+	parked->by = fuse_req_ctx(req)->uid;
 	parked->unique = pending_unique(face);
 	parked->node = node;
 	if (node)

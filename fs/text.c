@@ -276,7 +276,7 @@ static int change_slots(struct parked *parked)
 static int write_slots(struct parked *parked, const struct text_file *file, const char *data,
                        size_t size)
 {
-	parked->change = (struct lc_change){.by = parked_uid(parked), .czxid = file->czxid};
+	parked->change = (struct lc_change){.by = parked->by, .czxid = file->czxid};
 	if (!read_slots(data, size, &parked->change.slots))
 		return -EINVAL;
 	return park_write(parked, change_slots);
@@ -285,7 +285,6 @@ static int write_slots(struct parked *parked, const struct text_file *file, cons
 /* By its taker, the lock's owner and root: that is looked at when it is done (lc_evict). */
 static int evict_now(struct parked *parked)
 {
-	uid_t uid = fuse_req_ctx(parked->req)->uid;
 	const struct node *node = parked->node;
 	struct caller caller;
 	char command[ROW_WORD_MAX(LC_COMMAND_MAX)], name[128];
@@ -293,11 +292,12 @@ static int evict_now(struct parked *parked)
 
 	family_see(fuse_req_ctx(parked->req)->pid, &caller);
 	row_word(&row, caller.command); /* nothing else shall look like what follows it */
-	snprintf(name, sizeof(name), "uid %u pid %d (%.*s) on %s", (unsigned)uid,
+	snprintf(name, sizeof(name), "uid %u pid %d (%.*s) on %s", (unsigned)parked->by,
 	         (int)caller.process.pid, (int)row.len, command, parked->face->host);
-	return lc_evict(parked->face->lc, node->lock, node->znode,
-	                &(struct lc_evictor){.uid = uid, .name = name, .token = node->entry.token},
-	                parked->done, parked, &parked->call);
+	return lc_evict(
+		parked->face->lc, node->lock, node->znode,
+		&(struct lc_evictor){.uid = parked->by, .name = name, .token = node->entry.token},
+		parked->done, parked, &parked->call);
 }
 
 int evict_entry(struct parked *parked, lc_done_fn *done)
@@ -315,20 +315,20 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 	return evict_entry(parked, command_written);
 }
 
-void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
-                const char *data, size_t size, off_t off)
+void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
 {
+	const struct node *node = file->node;
 	struct parked *parked;
 
 	if (node->kind == NODE_VALUE) {
-		value_write(face, file, req, node, data, size, off);
+		value_write(file, req, data, size, off);
 		return;
 	}
 	if (!is_writable(node)) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	parked = park(face, req, node, NULL);
+	parked = park_by(file->face, req, file->node, budget_uid(file));
 	if (!parked)
 		return;
 	parked->write.size = size;

@@ -21,8 +21,7 @@ struct text_file {
 /* Answers the request. */
 void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
 void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off);
-void text_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
-                const char *data, size_t size, off_t off);
+void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off);
 void text_release(struct text_file *file);
 /* The files that are still open. */
 void texts_end(struct face *face);
@@ -34,7 +33,6 @@ void text_stored_carry(struct carry *carry, struct face *face, struct stored *st
 /* For park_call(): the value is to be empty. -EACCES: not by the parked request's process. */
 int value_empty(struct parked *parked, lc_done_fn *done);
 
-void value_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
-                 const char *data, size_t size, off_t off);
+void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off);
 
 #endif

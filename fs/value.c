@@ -55,21 +55,24 @@ static struct hold *find_hold(const struct face *face, const char *lock,
 	return lost;
 }
 
-/* The hold of the process that sent the request. */
-static struct hold *hold_of(const struct face *face, fuse_req_t req, const struct node *node)
+/* The hold of the process that sent the request. With the authority of another user, who opened the
+ * file, it does not count which process this is. */
+static struct hold *hold_of(const struct parked *parked)
 {
-	struct writer writer = {.uid = fuse_req_ctx(req)->uid};
+	const struct fuse_ctx *caller = fuse_req_ctx(parked->req);
+	struct writer writer = {.uid = parked->by};
 	struct hold *hold;
 
-	writer.lineage = family_lineage(family_process(fuse_req_ctx(req)->pid));
-	hold = find_hold(face, node->lock, &writer);
+	if (parked->by == caller->uid)
+		writer.lineage = family_lineage(family_process(caller->pid));
+	hold = find_hold(parked->face, parked->node->lock, &writer);
 	free(writer.lineage);
 	return hold;
 }
 
 static int set_empty(struct parked *parked)
 {
-	struct hold *hold = hold_of(parked->face, parked->req, parked->node);
+	struct hold *hold = hold_of(parked);
 
 	return hold ? lc_set_value(hold->taker, "", 0, false, parked->done, parked, &parked->call)
 	            : -EACCES;
@@ -97,7 +100,7 @@ static void value_written(void *ctx, int err)
 /* It may have given the lock back while it waited for its turn. */
 static int set_text(struct parked *parked)
 {
-	struct hold *hold = hold_of(parked->face, parked->req, parked->node);
+	struct hold *hold = hold_of(parked);
 	const struct text_file *file = parked->write.file;
 
 	return hold ? lc_set_value(hold->taker, parked->text, parked->write.size,
@@ -106,10 +109,9 @@ static int set_text(struct parked *parked)
 	            : -EACCES;
 }
 
-void value_write(struct face *face, struct text_file *file, fuse_req_t req, struct node *node,
-                 const char *data, size_t size, off_t off)
+void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
 {
-	struct parked *parked = park(face, req, node, NULL);
+	struct parked *parked = park_by(file->face, req, file->node, budget_uid(file));
 
 	if (!parked)
 		return;

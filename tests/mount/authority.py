@@ -220,6 +220,52 @@ def bound(server, a):
     os.rmdir(a.path('x'))
 
 
+def opened_by(uid, path, flags):
+    os.seteuid(uid)
+    try:
+        return os.open(path, flags)
+    finally:
+        os.seteuid(0)
+
+
+def handed_on(a):
+    """What a user has opened may be the standard error of root's program, which writes what this
+    user wants (sudo prompts so): it may do no more than the user. The next daemon knows that, too."""
+    make(a, 'x', BOB)
+    holder = a.take('x').held()
+    path = only_entry(a, 'x')
+    of_alice, of_bob = (opened_by(uid, path, os.O_WRONLY) for uid in (ALICE, BOB))
+    number, value = (opened_by(BOB, a.path('x', name), os.O_WRONLY) for name in ('slots', 'value'))
+    of_root = os.open(path, os.O_WRONLY)
+    os.chown(a.path('x'), 1003, 1003)
+    for change in (lambda: None, a.reload, a.adopt):
+        change()
+        check_errno(errno.EPERM, os.write, of_alice, b'evict')
+        check_errno(errno.EPERM, os.write, number, b'2')
+        check_user(errno.EPERM, ALICE, os.write, of_root, b'evict')
+        check_user(errno.EPERM, 1003, os.write, of_bob, b'evict')
+        check(holder.token() > 0, 'it was evicted')
+    holder.release()
+    # Not even in the holder's own process.
+    door = os.open(a.path('x', 'lock'), os.O_RDWR)
+    check_errno(errno.EACCES, os.write, value, b'v42')
+    check_errno(errno.EACCES, os.ftruncate, value, 0)
+    own = os.open(a.path('x', 'value'), os.O_WRONLY)
+    check_equal(os.write(own, b'v42'), 3, 'written by the holder')
+    os.ftruncate(own, 0)
+    os.close(door)
+    os.chown(a.path('x'), BOB, BOB)
+    holder = a.take('x').held()
+    for fd in (of_alice, of_bob, of_root, number, value, own):
+        os.close(fd)
+    of_bob = opened_by(BOB, only_entry(a, 'x'), os.O_WRONLY)
+    check_equal(os.write(of_bob, b'evict'), 5, 'of the lock\'s owner, written by root')
+    until(lambda: errno_of(holder.token) == errno.EIO, 'it is evicted')
+    os.close(of_bob)
+    holder.release()
+    until(lambda: errno_of(os.rmdir, a.path('x')) == 0, 'it can be removed')
+
+
 def test(case):
     os.umask(0)
     server = case.server(tick_ms=500)
@@ -229,6 +275,7 @@ def test(case):
     flock(server, a, b)
     eviction(server, a, b)
     bound(server, a)
+    handed_on(a)
 
 
 run(test)

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/file.h>
 
 /* The open file of that kind; NULL: it is of another one. */
@@ -38,15 +39,41 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		handle_open(face, req, node, fi);
 }
 
+/* Such a read is for a mapping. It fills memory that everybody shows who maps the file. Every other
+ * one says who owns its locks. */
+static bool fills_shared_memory(const struct fuse_file_info *fi)
+{
+	return fi->lock_owner == 0;
+}
+
+static bool differs_by_user(const struct node *node)
+{
+	return node->kind == NODE_LOCKS || node->kind == NODE_HISTORY;
+}
+
+/* With less the kernel would take the file for empty, and end programs that have mapped it. */
+static void reply_zeros(fuse_req_t req, size_t size)
+{
+	char *zeros = calloc(1, size);
+
+	if (zeros)
+		fuse_reply_buf(req, zeros, size);
+	else
+		fuse_reply_err(req, ENOMEM);
+	free(zeros);
+}
+
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
 	struct handle *handle = find_file(req, FH_HANDLE, fi);
 	struct locks_file *locks = find_file(req, FH_LOCKS, fi);
 	struct text_file *text = find_file(req, FH_TEXT, fi);
+	const struct node *node = node_by_ino(face_of(req)->nodes, ino);
 
-	(void)ino;
-	if (advisory)
+	if (node && differs_by_user(node) && fills_shared_memory(fi))
+		reply_zeros(req, size);
+	else if (advisory)
 		advisory_read(advisory, req, size, off);
 	else if (handle)
 		handle_read(handle, req, size, off);

@@ -83,7 +83,7 @@ EXPLAINED = [
      'return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched ||',
      'it is an assertion, which says less then'),
     ('core.c', 'is_empty', '&& is ||',
-     '!lc->takers->due || !lc->takers->waiters_changed && !lc->calls->calls &&',
+     '!lc->entries->writers.by_uid || !lc->takers->due && !lc->takers->waiters_changed &&',
      'it is an assertion, which says less then'),
     ('entry_info.c', 'make_items', 'dropped call', 'forget_entries(entries);',
      'there are none yet: a call is not asked again once it reads'),

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* A question waits so long at least while the ensemble is away. */
-#define AWAY_US 200000
+#define AWAY_US 20000
 
 static void call_free(struct lc_call *call)
 {
@@ -109,6 +109,7 @@ void calls_resume(struct lc *lc)
 {
 	struct lc_call *call, *next;
 
+	lc->reads->stalled = false;
 	if (!session_may_ask(lc))
 		return; /* the heartbeat that ends the doubt resumes them */
 	DL_FOREACH_SAFE(lc->calls->calls, call, next)
@@ -126,8 +127,9 @@ void calls_finish(struct lc *lc)
 
 /* While the ensemble is away one question after the other may come, each of them only
  * when the one before has failed (the kernel looks a name up for one process at a
- * time): they share one time limit, from the moment contact was lost. None fails at
- * once, or a program that tries again would spin. */
+ * time, and another user's may be behind a hundred): they share one time limit, from
+ * the moment contact was lost. None fails at once, or a program that tries again would
+ * spin. */
 static int64_t call_patience(struct lc *lc)
 {
 	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);

@@ -18,6 +18,7 @@
 
 struct calls {
 	struct lc_call *calls; /* not told yet */
+	int64_t deaf_until_us; /* while the ensemble is away: questions fail at once */
 };
 
 /* Each kind embeds this as its first member. */
@@ -79,7 +80,7 @@ void call_done_failed(struct lc_call *call, int error);
 void call_succeed(struct lc_call *call);
 void call_done_answered(void *ctx, const struct ensemble_answer *answer);
 
-/* Requests that were not answered are sent again. */
+/* A heartbeat was answered. Requests that were not answered are sent again. */
 void calls_resume(struct lc *lc);
 void calls_finish(struct lc *lc);
 

@@ -266,7 +266,24 @@ static void never_again(void **state)
 
 /* ---- time ---- */
 
-/* After that, questions wait for a shorter time, until the ensemble answers any of them. */
+/* They are not even sent. */
+static void fail_at_once(struct rig *rig)
+{
+	for (int i = 0; i < 2; i++) {
+		rig_run(rig, 399 * MS);
+		rig_forget(rig);
+		begin(rig, GETS);
+		rig_expect_sent(rig, "");
+		rig_expect_told(rig, "");
+		rig_run(rig, 0);
+		rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	}
+	rig_run(rig, 2 * MS);
+	rig_forget(rig);
+}
+
+/* After that, questions fail at once, and now and then one waits for a shorter time, until the
+ * ensemble answers any of them. */
 static void time_is_up(void **state)
 {
 	struct rig *rig = *state;
@@ -276,8 +293,9 @@ static void time_is_up(void **state)
 	rig_expect_told(rig, "");
 	rig_run(rig, 1);
 	rig_expect_told(rig, "done EHOSTUNREACH");
+	fail_at_once(rig);
 	begin(rig, GETS);
-	rig_run(rig, 200 * MS - 1);
+	rig_run(rig, 20 * MS - 1);
 	rig_expect_told(rig, "");
 	rig_run(rig, 1);
 	rig_expect_told(rig, "done EHOSTUNREACH");
@@ -290,7 +308,7 @@ static void time_is_up(void **state)
 	rig_expect_told(rig, "");
 }
 
-/* Without contact all questions share one time limit, and no question fails at once. */
+/* Without contact all questions share one time limit. */
 static void time_without_contact(void **state)
 {
 	struct rig *rig = *state;
@@ -303,13 +321,30 @@ static void time_without_contact(void **state)
 	rig_expect_told(rig, "");
 	rig_run(rig, 1);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	fail_at_once(rig);
 	begin(rig, GETS);
-	rig_run(rig, 200 * MS - 1);
+	rig_run(rig, 20 * MS - 1);
 	rig_expect_told(rig, "");
 	rig_run(rig, 1);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	/* A question that was not sent shows nothing about the ensemble. */
 	assert_false(rig->reads.stalled);
+}
+
+/* The ensemble answers a heartbeat: so it answers questions again, too. */
+static void answers_heartbeats(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, GETS);
+	rig_run(rig, LC_CALL_TIMEOUT_US);
+	assert_true(rig->reads.stalled);
+	rig_forget(rig);
+	calls_resume(&rig->lc);
+	assert_false(rig->reads.stalled);
+	begin(rig, GETS);
+	rig_run(rig, LC_CALL_TIMEOUT_US - 1);
+	rig_expect_told(rig, "");
 }
 
 /* The session has ended: the time limit counts from the moment when contact was lost. */
@@ -476,7 +511,7 @@ static void could_not_be_asked(void **state)
 	assert_true(rig->reads.stalled);
 	/* The ensemble answers nobody now, so the next question fails with the same error. */
 	begin(rig, READS);
-	rig_run(rig, 200 * MS);
+	rig_run(rig, 20 * MS);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	rig_answer_data(rig, 0, "");
 	assert_false(rig->reads.stalled);
@@ -514,6 +549,7 @@ int main(void)
 		cmocka_unit_test(never_again),
 		CALL_TEST(time_is_up),
 		CALL_TEST(time_without_contact),
+		CALL_TEST(answers_heartbeats),
 		CALL_TEST(time_without_a_session),
 		CALL_TEST(fails_from_the_timers),
 		CALL_TEST(no_path),

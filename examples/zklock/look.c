@@ -195,18 +195,11 @@ static bool is_meant(const struct entry *entry, const char *word)
 
 static int evict_one(const struct mount *mount, const char *lock, const struct entry *entry)
 {
-	char file[320], shown[CLEAN_MAX];
-	ssize_t n;
-	int fd, error;
+	char shown[CLEAN_MAX];
+	int error = mount_evict(mount, lock, entry->name) == 0 ? 0 : errno;
 
-	snprintf(file, sizeof(file), "queue/%s", entry->name);
-	fd = mount_open(mount, lock, file, O_WRONLY);
-	n = fd < 0 ? -1 : write(fd, "evict\n", 6);
-	error = errno;
-	if (fd >= 0)
-		close(fd);
 	clean(shown, sizeof(shown), entry->name);
-	if (n == 6) {
+	if (error == 0) {
 		printf("%s: evicted\n", shown);
 		return EX_OK;
 	}

@@ -100,15 +100,10 @@ void report_queue(FILE *out, const void *context)
 void report_eviction(FILE *out, const void *context)
 {
 	const struct eviction *eviction = context;
-	char file[320], shown[CLEAN_MAX];
-	bool done;
-	int fd;
+	char shown[CLEAN_MAX];
 
-	snprintf(file, sizeof(file), "queue/%s", eviction->entry);
 	clean(shown, sizeof(shown), eviction->entry);
-	fd = mount_open(eviction->mount, eviction->lock, file, O_WRONLY);
-	done = fd >= 0 && write(fd, "evict\n", 6) == 6;
-	if (done)
+	if (mount_evict(eviction->mount, eviction->lock, eviction->entry) == 0)
 		fprintf(out, "%s: evicted", shown);
 	else if (errno == ENOENT)
 		fprintf(out, "%s: is gone already", shown);
@@ -116,8 +111,6 @@ void report_eviction(FILE *out, const void *context)
 		fprintf(out, "%s: only its user, the lock's owner and root may evict it", shown);
 	else
 		fprintf(out, "%s: %s", shown, name_error(errno));
-	if (fd >= 0)
-		close(fd);
 }
 
 /* ---- parsing ---- */

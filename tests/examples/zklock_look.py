@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """zklock ls, why and evict; the help and the page, and the completion of bash."""
 
+import fcntl
 import os
 import re
 
 from gate import Gate, queued
-from harness import ALICE, BOB, SOURCE_ROOT, check, check_equal, command, errno_of, libc, run, until
+from harness import ALICE, BOB, SOURCE_ROOT, Stopwatch, check, check_equal, command, errno_of, libc, run, until
 from locking import SOURCE, ZKLOCK, check_run, environment, start, zklock
 
 
@@ -38,7 +39,13 @@ def queue(a, b):
     check_equal(len(b.queue('svca')), 2, 'nobody was evicted')
     check('-a: evicted\n' in check_run(b, ['evict', 'svca', number.lstrip('0')], 0, 'evict a waiter'), 'evict')
     waiter.refused(125)     # ECANCELED
+    # An open for writing would wait 45 s for this lease.
+    lease = os.open(a.path('svca', 'queue', a.queue('svca')[0]), os.O_RDONLY)
+    fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    watch = Stopwatch()
     check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder'), 'evict')
+    watch.check(0, 10, 'zklock evict')
+    os.close(lease)
     until(lambda: not a.queue('svca'), 'evicted')
     check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'no such entry')
     holder.release()

@@ -331,6 +331,7 @@ static int adopt_taker(struct lc *lc, const struct state_record *record)
 	taker = taker_blank();
 	r = taker ? taker_restore(lc, taker, lock, record) : -ENOMEM;
 	if (r == 0) {
+		lc->takers->unclaimed += taker->state != TAKER_LEFT;
 		quota_charge_entry(lc, &taker->charge, record->fixed.taker.uid,
 		                   record->fixed.taker.charged_bytes);
 		return 0;
@@ -406,6 +407,7 @@ struct lc_taker *lc_claim(struct lc *lc, uint64_t id, lc_taken_fn *taken, lc_los
 
 	if (!taker || taker->state == TAKER_LEFT || taker->taken)
 		return NULL;
+	lc->takers->unclaimed--;
 	taker->taken = taken;
 	taker->lost = lost;
 	taker->ctx = ctx;
@@ -416,7 +418,10 @@ void lc_claimed(struct lc *lc)
 {
 	struct entry *entry, *next;
 
+	if (lc->takers->unclaimed == 0)
+		return; /* users wait, and there may be thousands */
 	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (!taker_of(entry)->taken && taker_of(entry)->state != TAKER_LEFT)
 			lc_leave(taker_of(entry));
+	lc->takers->unclaimed = 0;
 }

@@ -26,6 +26,7 @@ struct takers {
 	struct lc_taker *due;                       /* to be told, in this order */
 	struct lc_taker *waiters_changed;           /* to be told so: waiters.c */
 	unsigned waiters, holders, losing, leaving; /* as in lc_status */
+	unsigned unclaimed;                         /* since lc_adopt() */
 	bool missing;                               /* one of the takers is */
 };
 

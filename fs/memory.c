@@ -4,7 +4,6 @@
  */
 #include "memory.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -25,20 +24,9 @@
 /* As much as a tenth of all memory. */
 #define SCORE_STEP 100
 #define SCORE_MAX 1000
-/* Since Linux 6.1. */
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 /* malloc(3)'s own values. */
 #define MAPPINGS_MAX 65536
 #define TRIM_BYTES (128 * 1024)
-
-static uintptr_t heap_begin;
-
-static uintptr_t heap_end(void)
-{
-	return (uintptr_t)sbrk(0);
-}
 
 static uintptr_t round_up(uintptr_t address)
 {
@@ -47,7 +35,6 @@ static uintptr_t round_up(uintptr_t address)
 
 void memory_begin(void)
 {
-	heap_begin = round_up(heap_end());
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 }
 
@@ -63,7 +50,7 @@ static void *get_end_of_heap(size_t bytes)
 	return piece;
 }
 
-void memory_expect(size_t bytes, bool at_once)
+void memory_expect(size_t bytes)
 {
 	uintptr_t begin, end;
 	void *piece;
@@ -76,8 +63,6 @@ void memory_expect(size_t bytes, bool at_once)
 	begin = round_up((uintptr_t)piece);
 	end = ((uintptr_t)piece + malloc_usable_size(piece)) / HUGE_PAGE * HUGE_PAGE;
 	(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-	if (at_once)
-		(void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
 	free(piece);
 }
 
@@ -86,18 +71,31 @@ void memory_expect_no_more(void)
 	(void)mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
 }
 
-bool memory_gather(uintptr_t *at)
+bool memory_spare_more(struct memory_spare *spare, size_t bytes)
 {
-	uintptr_t end = heap_end();
+	size_t len = bytes < EXPECTED_MAX ? round_up(bytes) : EXPECTED_MAX;
+	void *memory;
 
-	if (*at == 0 && end > heap_begin && end - heap_begin >= EXPECTED_MIN)
-		*at = heap_begin;
-	if (*at == 0 || end < *at || end - *at < HUGE_PAGE)
+	if (!spare->bytes && bytes >= EXPECTED_MIN) {
+		memory =
+			mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (memory == MAP_FAILED)
+			return false;
+		*spare = (struct memory_spare){.bytes = memory, .len = len};
+		(void)madvise(memory, len, MADV_HUGEPAGE);
+	}
+	if (spare->filled >= spare->len)
 		return false;
-	if (madvise((void *)*at, HUGE_PAGE, MADV_COLLAPSE) < 0 && errno == EINVAL)
-		return false;
-	*at += HUGE_PAGE;
-	return true;
+	(void)madvise(spare->bytes + spare->filled, HUGE_PAGE, MADV_POPULATE_WRITE);
+	spare->filled += HUGE_PAGE;
+	return spare->filled < spare->len;
+}
+
+void memory_spare_end(struct memory_spare *spare)
+{
+	if (spare->bytes)
+		munmap(spare->bytes, spare->len);
+	*spare = (struct memory_spare){0};
 }
 
 /* ---- who ends first ---- */

@@ -13,15 +13,20 @@
 void memory_begin(void);
 /* Until memory_expect_no_more(), about so many bytes will be allocated, most of them in small
  * pieces, and users wait for that: so they come in huge pages, if the kernel has any. It does no
- * harm if they are fewer or more. `at_once`: not when they are used, but now: so it is seen whether
- * there are as many, and the next process finds them ready when this one has ended. */
-void memory_expect(size_t bytes, bool at_once);
+ * harm if they are fewer or more. */
+void memory_expect(size_t bytes);
 void memory_expect_no_more(void);
-/* In the process before: one more part of a large heap is put in a huge page, which takes up to
- * some milliseconds. So the kernel has huge pages at hand for the next process. Otherwise it takes
- * others, which are slow when a virtual machine has not used them yet. `*at` is 0 at first. False:
- * there are no more parts, or the kernel cannot do it. */
-bool memory_gather(uintptr_t *at);
+/* In the process before: memory that it gives back when it ends, so that the kernel has as much at
+ * hand for the next one. Other memory may be slow to get, as in a virtual machine that has not used
+ * it yet. All 0: none. */
+struct memory_spare {
+	unsigned char *bytes;
+	size_t len, filled;
+};
+/* Gets one more huge page of so many bytes, which may take some milliseconds. False: that is
+ * all. */
+bool memory_spare_more(struct memory_spare *spare, size_t bytes);
+void memory_spare_end(struct memory_spare *spare);
 
 /* How likely the kernel ends this process when it lacks memory: proc_pid_oom_score_adj(5). Only
  * root may make it less likely. If it is not known: "". */

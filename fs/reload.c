@@ -6,7 +6,6 @@
 
 #include "advisory.h"
 #include "log.h"
-#include "memory.h"
 #include "signals.h"
 #include "store.h"
 
@@ -34,10 +33,15 @@
 #define SETTLE_LOOK_US 1000
 
 /* Where the kernel takes that long to find one huge page, it is asked for no more. */
-#define GATHER_US 20000
+#define SPARE_US 20000
 
 /* About so many bytes are allocated for a record that is read. */
 #define OBJECT_BYTES 640
+
+static size_t expected_bytes(const struct store *store)
+{
+	return store_count(store) * OBJECT_BYTES;
+}
 
 /* ---- the program that comes ---- */
 
@@ -89,7 +93,7 @@ enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store
 	if (checks)
 		memory_end_first(); /* rather no reload than no daemon */
 	if (!crashed)
-		memory_expect(store_count(*ret_store) * OBJECT_BYTES, checks);
+		memory_expect(expected_bytes(*ret_store));
 	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
 	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
 }
@@ -181,6 +185,7 @@ void reload_give_up(struct reload *reload, const char *why)
 	if (reload->stage == RELOAD_NONE)
 		return;
 	reload_step(reload, RELOAD_NONE, 0);
+	memory_spare_end(&reload->spare);
 	log_line(LC_ERROR, "no reload, this program goes on: %s: %s",
 	         reload->program ? reload->program : "zklockfs", why);
 }
@@ -335,8 +340,7 @@ static void begin_check(struct reload *reload)
 	int r = ledger_write(reload->ledger, true);
 
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
-	reload->gathers = true;
-	reload->gathered = 0;
+	reload->lacks = true;
 	if (r == 0)
 		r = start_checker(reload, store_fd(reload->face->stored.store));
 	if (r < 0)
@@ -370,7 +374,7 @@ int64_t reload_wait(const struct reload *reload)
 	case RELOAD_NONE:
 		break;
 	case RELOAD_CHECKING:
-		return reload->gathers ? 0 : reload->until_us - reload->face->clock_us();
+		return reload->lacks ? 0 : reload->until_us - reload->face->clock_us();
 	case RELOAD_ASKED:
 	case RELOAD_SETTLING:
 		return SETTLE_LOOK_US;
@@ -378,12 +382,13 @@ int64_t reload_wait(const struct reload *reload)
 	return INT64_MAX;
 }
 
-static void gather(struct reload *reload)
+static void get_spare_memory(struct reload *reload)
 {
 	int64_t begun_us = reload->face->clock_us();
 
-	reload->gathers =
-		memory_gather(&reload->gathered) && reload->face->clock_us() - begun_us < GATHER_US;
+	reload->lacks =
+		memory_spare_more(&reload->spare, expected_bytes(reload->face->stored.store)) &&
+		reload->face->clock_us() - begun_us < SPARE_US;
 }
 
 void reload_process(struct reload *reload, bool settled)
@@ -394,8 +399,8 @@ void reload_process(struct reload *reload, bool settled)
 		begin_check(reload);
 		return;
 	}
-	if (reload->stage == RELOAD_CHECKING && reload->gathers)
-		gather(reload);
+	if (reload->stage == RELOAD_CHECKING && reload->lacks)
+		get_spare_memory(reload);
 	if (reload->stage == RELOAD_SETTLING && settled && face->turns.going == 0 &&
 	    lc_settled(face->lc)) {
 		make_way(reload);

@@ -21,6 +21,7 @@
 #include "face.h"
 #include "keeper.h"
 #include "ledger.h"
+#include "memory.h"
 
 #include <poll.h>
 
@@ -36,9 +37,9 @@ struct reload {
 	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
-	int output;         /* the child's */
-	bool gathers;       /* CHECKING: memory_gather() has more to do, */
-	uintptr_t gathered; /*   and is there */
+	int output; /* the child's */
+	bool lacks; /* CHECKING: more memory is to come */
+	struct memory_spare spare;
 };
 
 /* ---- the program that goes ---- */

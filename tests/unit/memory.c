@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EXPECTED ((size_t)20 * 1024 * 1024)
@@ -33,7 +34,7 @@ static void expected_and_used(void **state)
 	const char *begin = end_of_heap(), *end;
 
 	(void)state;
-	memory_expect(EXPECTED, true);
+	memory_expect(EXPECTED);
 	end = end_of_heap();
 	assert_true(!HAS_HEAP || (size_t)(end - begin) >= EXPECTED);
 	for (size_t i = 0; i < PIECES; i++) {
@@ -60,49 +61,45 @@ static void large_pieces(void **state)
 		assert_non_null(piece);
 		assert_ptr_equal(end_of_heap(), end);
 		free(piece);
-		memory_expect(EXPECTED, false);
+		memory_expect(EXPECTED);
 		memory_expect_no_more();
 		free(malloc(PIECE * 100)); /* what is not used goes back then */
 		end = end_of_heap();
 	}
 }
 
-/* The memory is as it was; where the kernel can do it, the heap is gathered to its end. */
-static void gathered(void **state)
+/* It comes page by page, apart from the heap. */
+static void spare(void **state)
 {
-	static char *pieces[PIECES];
-	uintptr_t at = 0, before;
-	int parts = 0;
+	struct memory_spare spare = {0};
+	const char *end = end_of_heap();
+	unsigned char resident[1];
+	size_t parts = 1;
 
 	(void)state;
-	for (size_t i = 0; i < PIECES; i++) {
-		pieces[i] = malloc(PIECE);
-		assert_non_null(pieces[i]);
-		memset(pieces[i], (int)i, PIECE);
+	while (memory_spare_more(&spare, EXPECTED)) {
+		assert_int_equal(spare.filled, parts * HUGE_PAGE);
+		assert_int_equal(mincore(spare.bytes + spare.filled - 4096, 4096, resident), 0);
+		assert_true(resident[0] & 1);
+		parts++;
 	}
-	for (before = 0; memory_gather(&at); parts++) {
-		assert_true(at > before);
-		before = at;
-	}
-	assert_true(parts <= (int)(EXPECTED / HUGE_PAGE));
-	if (parts > 0) {
-		assert_true((const char *)at <= end_of_heap());
-		assert_true((size_t)(end_of_heap() - (const char *)at) < HUGE_PAGE);
-	}
-	for (size_t i = 0; i < PIECES; i++) {
-		for (size_t j = 0; j < PIECE; j += 100)
-			assert_int_equal((unsigned char)pieces[i][j], (unsigned char)i);
-		free(pieces[i]);
-	}
+	assert_true(spare.len >= EXPECTED);
+	assert_int_equal(parts, spare.len / HUGE_PAGE);
+	assert_false(memory_spare_more(&spare, EXPECTED));
+	assert_ptr_equal(end_of_heap(), end);
+	memory_spare_end(&spare);
+	assert_null(spare.bytes);
+	memory_spare_end(&spare);
 }
 
-static void little_is_not_gathered(void **state)
+static void little_is_not_spared(void **state)
 {
-	uintptr_t at = 0;
+	struct memory_spare spare = {0};
 
 	(void)state;
-	assert_false(memory_gather(&at));
-	assert_int_equal(at, 0);
+	assert_false(memory_spare_more(&spare, PIECE));
+	assert_null(spare.bytes);
+	memory_spare_end(&spare);
 }
 
 static void little(void **state)
@@ -110,15 +107,15 @@ static void little(void **state)
 	const char *end = end_of_heap();
 
 	(void)state;
-	memory_expect(PIECE, true);
+	memory_expect(PIECE);
 	assert_ptr_equal(end_of_heap(), end);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(little_is_not_gathered),
-		cmocka_unit_test(gathered),
+		cmocka_unit_test(spare),
+		cmocka_unit_test(little_is_not_spared),
 		cmocka_unit_test(expected_and_used),
 		cmocka_unit_test(large_pieces),
 		cmocka_unit_test(little),

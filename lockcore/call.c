@@ -70,6 +70,12 @@ static bool starves(const struct lc_call *call)
 	return call->starves ? call->starves(call) : reader_starves(&call->reader);
 }
 
+/* An answer. A call with many requests may have sent the last one right now. */
+static bool is_owed(const struct lc_call *call)
+{
+	return call->pending > 0 && lc_now(call->lc) - call->sent_us >= LC_CALL_TIMEOUT_US / 2;
+}
+
 static void call_timed_out(void *ctx)
 {
 	struct lc_call *call = ctx;
@@ -77,6 +83,12 @@ static void call_timed_out(void *ctx)
 	struct lc *lc = call->lc;
 	int error = call->error;
 
+	/* The ensemble was away when this was asked, and answers again. */
+	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled &&
+	    lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US) {
+		timer_set(&lc->timers, &call->limit, call->begun_us + LC_CALL_TIMEOUT_US);
+		return;
+	}
 	/* The call has its answer; its caller gets it in a moment. */
 	if (error == 0 && call->reader.state == READER_DUE) {
 		timer_set(&lc->timers, &call->limit, lc_now(lc) + 10 * LC_TOLD_REST_US);
@@ -87,7 +99,7 @@ static void call_timed_out(void *ctx)
 	    starves(call))
 		error = -EBUSY;
 	if (error == 0)
-		lc->reads->stalled |= call->pending > 0 || (call->reads && session_is_ready(lc));
+		lc->reads->stalled |= is_owed(call) || (call->reads && session_is_ready(lc));
 	call_fail(call, error ? error : -EHOSTUNREACH);
 }
 
@@ -159,7 +171,8 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 	call->limit = (struct timer){.fire = call_timed_out, .ctx = call};
 	if (call->taker)
 		call->taker->entry.pending++;
-	timer_set(&lc->timers, &call->limit, lc_now(lc) + call_patience(lc));
+	call->begun_us = lc_now(lc);
+	timer_set(&lc->timers, &call->limit, call->begun_us + call_patience(lc));
 	DL_APPEND(lc->calls->calls, call);
 	*ret_call = call;
 	call_ask(call);

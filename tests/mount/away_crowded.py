@@ -11,7 +11,7 @@ import threading
 
 from harness import NOBODY, Stopwatch, check, errno_of, libc, run, until
 
-THREADS = 50
+THREADS = 40
 
 
 def crowd(uid, call):
@@ -42,7 +42,7 @@ def crowd(uid, call):
 
 def test(case):
     server = case.server()
-    mount = case.mount(server, session='30s')
+    mount = case.mount(server, session='60s')
     mount.allow('.')
     mount.mkdir('build', 0o755)
     mount.mkdir('store', 0o777)

@@ -234,32 +234,33 @@ char *mount_lock_name(const struct mount *mount, const char *word)
 	return name;
 }
 
-#define FILE_PATH_MAX (LOCK_NAME_MAX + 330)
-
-/* -1: ENAMETOOLONG. */
-static int file_path(char path[FILE_PATH_MAX], const char *lock, const char *file)
-{
-	if (snprintf(path, FILE_PATH_MAX, "%s/%s", lock, file) < FILE_PATH_MAX)
-		return 0;
-	errno = ENAMETOOLONG;
-	return -1;
-}
-
 int mount_open(const struct mount *mount, const char *lock, const char *file, int flags)
 {
-	char path[FILE_PATH_MAX];
+	char path[LOCK_NAME_MAX + 300];
 
-	if (file_path(path, lock, file) < 0)
+	if (snprintf(path, sizeof(path), "%s/%s", lock, file) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
 		return -1;
+	}
 	return openat(mount->dir, path, flags | O_CLOEXEC | O_NOCTTY);
 }
 
 int mount_evict(const struct mount *mount, const char *lock, const char *entry)
 {
-	char path[FILE_PATH_MAX], file[320];
+	int queue = mount_open(mount, lock, "queue", O_PATH | O_DIRECTORY), result = -1, error;
+	struct stat top, there;
 
-	snprintf(file, sizeof(file), "queue/%.299s", entry);
-	return file_path(path, lock, file) < 0 ? -1 : unlinkat(mount->dir, path, 0);
+	if (queue < 0)
+		return -1;
+	if (fstat(mount->dir, &top) == 0 && fstat(queue, &there) == 0) {
+		errno = EXDEV; /* another user's mount may lead anywhere */
+		if (there.st_dev == top.st_dev)
+			result = unlinkat(queue, entry, 0);
+	}
+	error = errno;
+	close(queue);
+	errno = error;
+	return result;
 }
 
 static char *read_all(int fd)

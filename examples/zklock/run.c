@@ -26,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -260,12 +261,15 @@ static void turn(struct running *self)
  * when the lease has ended at the latest. */
 static bool held_to_the_end(const struct run *run)
 {
+	static const struct timespec moment = {.tv_nsec = 100000000};
 	char shown[CLEAN_MAX];
 
 	for (size_t i = 0; i < run->take->count; i++) {
 		const struct lock *lock = &run->take->locks[i];
 
 		while (fsync(lock->fd) < 0) {
+			if (errno == EHOSTUNREACH)
+				(void)nanosleep(&moment, NULL);
 			if (errno == EHOSTUNREACH || errno == EINTR)
 				continue;
 			warnx("%s: the lock was lost before the end",

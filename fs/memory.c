@@ -20,6 +20,8 @@
 /* Less is allocated in a few milliseconds. */
 #define EXPECTED_MIN (4 * HUGE_PAGE)
 #define EXPECTED_MAX (256 * HUGE_PAGE)
+/* A process that holds locks does not put itself at risk for more. */
+#define SPARE_MAX (32 * HUGE_PAGE)
 #define SCORE "/proc/self/oom_score_adj"
 /* As much as a tenth of all memory. */
 #define SCORE_STEP 100
@@ -73,7 +75,7 @@ void memory_expect_no_more(void)
 
 bool memory_spare_more(struct memory_spare *spare, size_t bytes)
 {
-	size_t len = bytes < EXPECTED_MAX ? round_up(bytes) : EXPECTED_MAX;
+	size_t len = bytes < SPARE_MAX ? round_up(bytes) : SPARE_MAX;
 	void *memory;
 
 	if (!spare->bytes && bytes >= EXPECTED_MIN) {
@@ -83,10 +85,12 @@ bool memory_spare_more(struct memory_spare *spare, size_t bytes)
 			return false;
 		*spare = (struct memory_spare){.bytes = memory, .len = len};
 		(void)madvise(memory, len, MADV_HUGEPAGE);
+		(void)madvise(memory, len, MADV_DONTFORK);
 	}
 	if (spare->filled >= spare->len)
 		return false;
-	(void)madvise(spare->bytes + spare->filled, HUGE_PAGE, MADV_POPULATE_WRITE);
+	if (madvise(spare->bytes + spare->filled, HUGE_PAGE, MADV_POPULATE_WRITE) < 0)
+		return false;
 	spare->filled += HUGE_PAGE;
 	return spare->filled < spare->len;
 }

@@ -39,16 +39,11 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		handle_open(face, req, node, fi);
 }
 
-/* Such a read is for a mapping. It fills memory that everybody shows who maps the file. Every other
- * one says who owns its locks. */
+/* A read for a mapping, or by splice(2) in some kernels. It fills memory that everybody shows who
+ * maps the file. Other reads say who owns their locks. */
 static bool fills_shared_memory(const struct fuse_file_info *fi)
 {
 	return fi->lock_owner == 0;
-}
-
-static bool differs_by_user(const struct node *node)
-{
-	return node->kind == NODE_LOCKS || node->kind == NODE_HISTORY;
 }
 
 /* With less the kernel would take the file for empty, and end programs that have mapped it. */
@@ -69,9 +64,10 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 	struct handle *handle = find_file(req, FH_HANDLE, fi);
 	struct locks_file *locks = find_file(req, FH_LOCKS, fi);
 	struct text_file *text = find_file(req, FH_TEXT, fi);
-	const struct node *node = node_by_ino(face_of(req)->nodes, ino);
+	bool differs_by_user = locks || (text && text->node->kind == NODE_HISTORY);
 
-	if (node && differs_by_user(node) && fills_shared_memory(fi))
+	(void)ino;
+	if (differs_by_user && fills_shared_memory(fi))
 		reply_zeros(req, size);
 	else if (advisory)
 		advisory_read(advisory, req, size, off);

@@ -258,7 +258,7 @@ static void judge_holders(struct sim *sim)
 			              taker->lock->name);
 		if (stood_in(taker))
 			continue;
-		if (evicted_as_holder(taker)) {
+		if (evicted_as_holder(taker) && !guarded(taker)) {
 			judge_evicted(taker);
 			continue;
 		}

@@ -127,6 +127,7 @@ def test(case):
     r.got()
     watch.check(0.05, 1.5, 'the head of one that does not come back')
     r.do('flock', rfd, LOCK_UN)
+    until(lambda: not server.entries('build'), 'the other mount has given it back')
 
     # An upgrade that is interrupted keeps the shared lock.
     p.do('setlk', fd, F_RDLCK)

@@ -26,8 +26,8 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KILL_AGAIN_MS 100 /* something may have been started meanwhile */

@@ -5,7 +5,8 @@
  * lock.
  *
  * Deliberately absent: create (the kernel then sends MKNOD and OPEN, and a waiting
- * open does not hold the directory's lock), xattrs (ENOSYS spares the requests).
+ * open does not hold the directory's lock), xattrs but for the one that evicts (ENOSYS spares the
+ * requests).
  */
 #include "face.h"
 
@@ -483,7 +484,9 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		park_call(parked, park_write(parked, remove_lock));
 }
 
-/* ---- unlink ---- */
+/* ---- eviction ---- */
+
+#define EVICT_XATTR "user.evict"
 
 static void entry_evicted(void *ctx, int err)
 {
@@ -494,15 +497,20 @@ static void entry_evicted(void *ctx, int err)
 	parked_done(parked, err);
 }
 
-/* An entry of a queue goes as if `evict` were written to it; everybody may ask for that. */
-static void remove_file(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+/* As if `evict` were written to the entry. But an open for writing waits for whoever has a lease on
+ * the file (F_SETLEASE), and no tool that walks through a tree does this by accident. */
+static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+                      size_t size, int flags)
 {
 	struct face *face = face_of(req);
-	struct node *node = node_child(face->nodes, node_by_ino(face->nodes, parent_ino), name);
+	struct node *node = node_asked(req, ino);
 	struct parked *parked;
 
-	if (!node || node->kind != NODE_ENTRY) {
-		fuse_reply_err(req, EPERM);
+	(void)value, (void)size, (void)flags;
+	if (!node)
+		return;
+	if (node->kind != NODE_ENTRY || strcmp(name, EVICT_XATTR) != 0) {
+		fuse_reply_err(req, EOPNOTSUPP);
 		return;
 	}
 	parked = park(face, req, node, NULL);
@@ -511,6 +519,15 @@ static void remove_file(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 }
 
 /* ---- what is not to be done here ---- */
+
+/* A recursive removal comes by here: it evicts nobody. */
+static void refuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct face *face = face_of(req);
+	const struct node *node = node_child(face->nodes, node_by_ino(face->nodes, parent), name);
+
+	fuse_reply_err(req, node && node->kind == NODE_ENTRY ? EBUSY : EPERM);
+}
 
 static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
                          dev_t rdev)
@@ -547,7 +564,7 @@ const struct fuse_lowlevel_ops ops = {
 	.setattr = attributes_set,
 	.mknod = refuse_mknod,
 	.mkdir = make_dir,
-	.unlink = remove_file,
+	.unlink = refuse_unlink,
 	.rmdir = remove_dir,
 	.symlink = refuse_symlink,
 	.rename = refuse_rename,
@@ -565,4 +582,5 @@ const struct fuse_lowlevel_ops ops = {
 	.setlk = file_setlk,
 	.flock = file_flock,
 	.poll = file_poll,
+	.setxattr = set_xattr,
 };

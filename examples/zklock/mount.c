@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -245,6 +246,31 @@ int mount_open(const struct mount *mount, const char *lock, const char *file, in
 	return openat(mount->dir, path, flags | O_CLOEXEC | O_NOCTTY);
 }
 
+/* Daemons of former versions know no attribute, and the kernel remembers that for as long as they
+ * are mounted. */
+static int evict_by_writing(int queue, const char *entry)
+{
+	int fd = openat(queue, entry, O_WRONLY | O_CLOEXEC | O_NOCTTY), result, error;
+
+	if (fd < 0)
+		return -1;
+	result = write(fd, "evict", 5) == 5 ? 0 : -1;
+	error = errno;
+	close(fd);
+	errno = error;
+	return result;
+}
+
+static int evict_in(int queue, const char *entry)
+{
+	char path[LOCK_NAME_MAX + 300];
+	int result;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", queue, entry);
+	result = setxattr(path, "user.evict", "", 0, 0);
+	return result < 0 && errno == EOPNOTSUPP ? evict_by_writing(queue, entry) : result;
+}
+
 int mount_evict(const struct mount *mount, const char *lock, const char *entry)
 {
 	int queue = mount_open(mount, lock, "queue", O_PATH | O_DIRECTORY), result = -1, error;
@@ -255,7 +281,7 @@ int mount_evict(const struct mount *mount, const char *lock, const char *entry)
 	if (fstat(mount->dir, &top) == 0 && fstat(queue, &there) == 0) {
 		errno = EXDEV; /* another user's mount may lead anywhere */
 		if (there.st_dev == top.st_dev)
-			result = unlinkat(queue, entry, 0);
+			result = evict_in(queue, entry);
 	}
 	error = errno;
 	close(queue);

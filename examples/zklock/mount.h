@@ -25,7 +25,7 @@ void mount_find(struct mount *mount, const char *given, const char *lock);
 char *mount_lock_name(const struct mount *mount, const char *word);
 /* Opens a file of the mount as openat(2) does, close-on-exec. -1 and errno. */
 int mount_open(const struct mount *mount, const char *lock, const char *file, int flags);
-/* Takes an entry of the queue away from its taker. By unlink(2): an open would wait for a lease
+/* Takes an entry of the queue away from its taker. By setxattr(2): an open would wait for a lease
  * that the taker may have on its file (F_SETLEASE). -1 and errno. */
 int mount_evict(const struct mount *mount, const char *lock, const char *entry);
 /* All of a file, 16 MiB at most, with a NUL behind it; to be freed. NULL and errno. */

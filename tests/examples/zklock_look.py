@@ -44,7 +44,7 @@ def queue(a, b):
     fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     watch = Stopwatch()
     check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder'), 'evict')
-    watch.check(0, 10, 'zklock evict')
+    watch.check(0, 20, 'zklock evict')
     os.close(lease)
     until(lambda: not a.queue('svca'), 'evicted')
     check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'no such entry')

@@ -140,10 +140,14 @@ def evict(path):
         os.close(fd)
 
 
+def evict_by_attribute(path):
+    os.setxattr(path, 'user.evict', b'')
+
+
 def eviction(server, a, b):
-    """The taker, the present owner of the lock, and root may evict, by writing or by `rm`."""
+    """The taker, the present owner of the lock, and root may evict, by writing or by the attribute."""
     make(a, 'x', BOB)
-    for how in (evict, os.unlink):
+    for how in (evict, evict_by_attribute):
         for uid in (ALICE, BOB, 0):
             holder = a.take('x', uid=ALICE).held()
             path = only_entry(b, 'x')
@@ -213,7 +217,7 @@ def bound(server, a):
     until(lambda: os.stat(path).st_ino != os.stat(files[2]).st_ino, 'another entry has that name')
     check_errno(errno.ENOENT, os.write, files[2], b'evict')
     check(server.zk.exists(planted), 'it was evicted')
-    os.unlink(path)
+    evict_by_attribute(path)
     check(not server.zk.exists(planted), 'it is still there')
     for fd in files:
         os.close(fd)

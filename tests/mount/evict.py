@@ -3,7 +3,8 @@
 """Writing `evict` to an entry of the queue takes it from its taker, on any mount (rule 21): a
 waiter gets ECANCELED, a holder loses the lock, and the next one holds only when on_lost is
 done. The entry's owner, the lock's owner and root may do it. Entries of other clients are
-deleted at once, and those of a mount that does not answer after its session timeout."""
+deleted at once, and those of a mount that does not answer after its session timeout. Nothing else
+evicts: no removal of a directory's tree, whoever does it."""
 
 import errno
 import os
@@ -87,6 +88,27 @@ def takers(server, a, b):
     os.close(fd)
 
 
+def removals(a, b):
+    """A recursive removal evicts nobody, and removes no lock that is held or waited for."""
+    a.mkdir('kept')
+    holder = a.take('kept').held()
+    waiter = b.take('kept')
+    names = until(lambda: len(b.queue('kept')) == 2 and b.queue('kept'), 'both queue')
+    for mount in (a, b):
+        for name in names:
+            check_errno(errno.EBUSY, os.unlink, mount.path('kept', 'queue', name))
+        status, _, err = command(['rm', '-rf', mount.path('kept')])
+        check_equal((status, err.count('Device or resource busy')), (1, 2), f'rm -rf: {err}')
+        check_errno(errno.EBUSY, os.rmdir, mount.path('kept'))
+        for name, path in (('user.other', ('queue', names[0])), ('user.evict', ('lock',)), ('user.evict', ())):
+            check_errno(errno.EOPNOTSUPP, os.setxattr, mount.path('kept', *path), name, b'')
+    check_equal(b.queue('kept'), names, 'the queue')
+    check(holder.token() > 0 and not waiter.answered(), 'somebody was evicted')
+    os.setxattr(b.path('kept', 'queue', names[1]), 'user.evict', b'')
+    waiter.refused(errno.ECANCELED)
+    holder.release()
+
+
 def permissions(server, a, b):
     os.umask(0)
     a.mkdir('team')
@@ -165,6 +187,7 @@ def test(case):
     a, b = case.mount(server, 'a', session='40s'), case.mount(server, 'b', session='6s')
     takers(server, a, b)
     roots(case, server, a)
+    removals(a, b)
     permissions(server, a, b)
     others(server, a)
     stopped(case, server, b)

@@ -66,7 +66,7 @@ def not_kept(a, b):
     waiter = b.take('build')
     until(lambda: len(b.queue('build')) == 2, 'it waits')
     check_kept(b, 0)
-    os.unlink(b.path('build', 'queue', b.queue('build')[0]))
+    os.setxattr(b.path('build', 'queue', b.queue('build')[0]), 'user.evict', b'')
     waiter.held().release()
     until(lambda: a.status()['kept'] == '0', 'evicted')
 
@@ -77,7 +77,7 @@ def by_flock(a, b):
         path = mount.path('build', 'flock@most=6h,least=1h')
         check_equal(command(['flock', '-n', '-E', '75', path, 'true'])[0], status, f'flock(1) on {mount.host}')
     check(kept(a, 'build'), 'it is kept')
-    os.unlink(a.path('build', 'queue', a.queue('build')[0]))
+    os.setxattr(a.path('build', 'queue', a.queue('build')[0]), 'user.evict', b'')
     until(lambda: a.read('build', 'holder') == '', 'evicted')
 
 

@@ -6,6 +6,7 @@
  */
 #include "face.h"
 
+#include "clock.h"
 #include "family.h"
 #include "longest.h"
 #include "row.h"
@@ -125,6 +126,14 @@ static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 	parked_free(parked);
 }
 
+/* The engine's clock goes on while the machine is suspended, as the wall clock does. */
+static int64_t wall_time_ms(const struct face *face, int64_t at_us)
+{
+	int64_t ago_us = face->clock_us() - at_us;
+
+	return at_us < 0 ? -1 : (clock_read_ns(CLOCK_REALTIME) / 1000 - ago_us) / 1000;
+}
+
 static void about_open(struct face *face, fuse_req_t req, struct node *node,
                        struct fuse_file_info *fi)
 {
@@ -144,6 +153,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	mount.history = &face->stories.history;
 	longest_find(face, longest, &mount);
 	lc_status(face->lc, &status);
+	mount.away_since_ms = wall_time_ms(face, status.away_us);
 	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
 	if (node->kind == NODE_HISTORY)
 		r = history_view(&face->stories.history, fuse_req_ctx(req)->uid, &text);

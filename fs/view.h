@@ -40,6 +40,7 @@ struct view_held {
 /* Facts of the mount that the engine does not know. */
 struct view_mount {
 	const char *host;
+	int64_t away_since_ms;        /* wall clock: since when there is no contact; -1: there is */
 	int64_t kernel_limit_s;       /* 0: none */
 	const char *clock_watched_by; /* pause.h */
 	unsigned long reloads, adoptions;

@@ -362,6 +362,7 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.session_timeout_us = session->lease.timeout_us,
 		.tick_time_us = lc->config.tick_time_us,
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
+		.away_us = session->state == LC_READY ? -1 : session->away_us,
 		.server = lc->ensemble->port->server(lc->ensemble),
 		.holders = lc->takers->holders,
 		.waiters = lc->takers->waiters,

@@ -249,6 +249,7 @@ struct lc_status {
 	int64_t session_timeout_us; /* the smallest granted in this session; 0: none yet */
 	int64_t tick_time_us;
 	int64_t lease_left_us; /* never below 0 */
+	int64_t away_us;       /* since when it is not ready, by the caller's clock; -1: it is */
 	const char *server;
 	unsigned holders, waiters; /* of this mount */
 	unsigned losing;           /* lost, and the entry is not to go yet */

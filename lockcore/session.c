@@ -49,6 +49,8 @@ static void set_session_state(struct session *session, enum lc_state state)
 
 static void become_unusable(struct lc *lc, int why)
 {
+	if (session_is_ready(lc))
+		lc->session->away_us = lc_now(lc);
 	set_session_state(lc->session, LC_UNUSABLE);
 	lc->session->why = why;
 	/* Its entries go with the session, which must not be kept alive for nothing. */

@@ -302,6 +302,7 @@ static void status_of_a_mount(void **state)
 	                                                  .kernel_limit_s = 20,
 	                                                  .clock_watched_by = "realtime",
 	                                                  .open_bytes = 4711,
+	                                                  .away_since_ms = -1,
 	                                                  .kept = 1},
 	                             &text),
 	                 0);
@@ -322,7 +323,8 @@ static void status_of_a_mount(void **state)
 	                               "kernel_request_timeout: 20s\n"
 	                               "clock_watched_by: realtime\n"
 	                               "clock_doubts: 6\n"
-	                               "open_bytes: 4711\n");
+	                               "open_bytes: 4711\n"
+	                               "no_contact_since: -\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 }
@@ -343,6 +345,7 @@ static void status_without_a_session(void **state)
 
 		assert_int_equal(view_status(&status,
 		                             &(struct view_mount){.host = "web1",
+		                                                  .away_since_ms = 1500,
 		                                                  .clock_watched_by = "realtime"},
 		                             &text),
 		                 0);
@@ -350,6 +353,8 @@ static void status_without_a_session(void **state)
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\n"));
 		assert_non_null(strstr(text.data, "\nkernel_request_timeout: -\n"));
+		assert_non_null(
+			strstr(text.data, "\nno_contact_since: 1970-01-01T00:00:01.500Z\n"));
 		free(text.data);
 	}
 }

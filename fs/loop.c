@@ -91,7 +91,7 @@ static void begin_leaving(struct loop *loop, int64_t patience_us)
 	lc_drain(face->lc);
 	holds_drop(face, 0, NULL);
 	holds_drop_kept(face);
-	loop->detacher = mountpoint_detach(loop->options->mountpoint);
+	loop->detacher = mountpoint_detach(loop->options->mountpoint, loop->ledger.device);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint,
 		         strerror(errno));
@@ -155,6 +155,21 @@ static void lose_patience(struct loop *loop)
 	lc_forfeit(face->lc);
 }
 
+static void detached(struct loop *loop, int status)
+{
+	const char *path = loop->options->mountpoint;
+
+	loop->detacher = 0;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == DETACH_FAILED)
+		log_line(LC_ERROR, "cannot unmount %s: unmount it by hand, by umount -l", path);
+	else if (WEXITSTATUS(status) == DETACH_COVERED)
+		log_line(
+			LC_WARNING,
+			"another filesystem is mounted over %s and stays: what is below it will be "
+			"dead",
+			path);
+}
+
 static void reap_children(struct loop *loop)
 {
 	pid_t pid;
@@ -163,7 +178,7 @@ static void reap_children(struct loop *loop)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		reload_reap(&loop->reload, pid, status);
 		if (pid == loop->detacher)
-			loop->detacher = 0;
+			detached(loop, status);
 		if (pid == loop->asked) {
 			loop->asked = 0;
 			loop->answer = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

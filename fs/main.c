@@ -162,7 +162,7 @@ static int look_for_open(void *ctx)
 {
 	struct mount *mount = ctx;
 
-	if (mountpoint_is_zklockfs(mount->at->mountpoint))
+	if (mountpoint_lists(mount->at->device))
 		return 1;
 	if (mountpoint_is_gone(mount->at->device))
 		return 0;
@@ -170,21 +170,51 @@ static int look_for_open(void *ctx)
 	return mount->open;
 }
 
-/* Whether every door is known to be closed. The end of the kernel's connection proves nothing:
- * `umount -lf` and an abort end it while programs may still be at work. */
-static bool all_closed(struct loop *loop, struct mount *mount)
+/* Whether a door is open. The end of the kernel's connection proves nothing: `umount -f` and an
+ * abort end it while programs may still be at work. 1, 0, or -1: it is not known. */
+static int ask_for_open(struct loop *loop, struct mount *mount)
 {
 	if (!loop->gone)
-		return false;
+		return -1;
 	if (!loop->face->held && !loop->face->waiting)
-		return true;
-	return loop_ask(loop, look_for_open, mount, LOOK_US) == 0;
+		return 0;
+	return loop_ask(loop, look_for_open, mount, LOOK_US);
 }
 
-/* The mount is off the tree already, and libfuse would print that it cannot unmount it. So its
- * descriptor is replaced by one that looks like the device of an unmounted filesystem. This closes
- * the device, too. */
-static void end_detached(struct fuse_session *fuse)
+/* An unmount by force that can be done is done within that. */
+#define FORCE_MS 1000
+#define FORCE_LOOK_US 10000000
+
+static int look_for_dead(void *ctx)
+{
+	const struct mount *mount = ctx;
+
+	return mountpoint_stays_dead(mount->at->mountpoint, FORCE_MS);
+}
+
+/* The kernel's connection has ended while the mount served. If nobody had a door open, and the
+ * mount is off the tree, then it was unmounted. Otherwise somebody has used force, and nobody has
+ * any use of what is left. */
+static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
+{
+	struct lc_status status;
+	bool dead = loop_ask(loop, look_for_dead, mount, FORCE_LOOK_US) == 1;
+
+	if (!dead && is_open != 1)
+		return false;
+	lc_status(loop->face->lc, &status);
+	log_line(
+		LC_ERROR,
+		"the kernel's connection was ended by force (umount -f, or an abort): the mount is "
+		"lost, with %u locks that were held",
+		status.holders);
+	return true;
+}
+
+/* Not by libfuse, which would unmount whatever is topmost at the path by now. So its descriptor is
+ * replaced by one that looks like the device of an unmounted filesystem. This closes the device,
+ * too. */
+static void end_session(struct fuse_session *fuse)
 {
 	int fds[2];
 
@@ -224,11 +254,13 @@ static bool begin_mount(struct options *options, struct loop *loop, struct mount
 	if (set_nonblocking(fuse_session_fd(mount->fuse)) < 0 ||
 	    !mountpoint_identify(options->mountpoint, &at->mount_id, at->device)) {
 		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
-		fuse_session_unmount(mount->fuse);
+		end_session(mount->fuse);
+		mountpoint_detach_now(options->mountpoint, NULL);
 		return false;
 	}
 	if (!follow_requests(options, face, mount->fuse)) {
-		fuse_session_unmount(mount->fuse);
+		end_session(mount->fuse);
+		mountpoint_detach_now(options->mountpoint, NULL);
 		return false;
 	}
 	guardian_mounted(face->guardian, at->mount_id, at->device);
@@ -290,21 +322,27 @@ static void say_ready(void *ctx)
 static int serve_mount(struct loop *loop, struct mount *mount, void (*serving)(void *ctx))
 {
 	struct face *face = loop->face;
-	int status;
+	bool served;
+	int status, is_open;
 
 	mount->at = &loop->ledger;
 	mount->nodes = face->nodes;
 	loop->fuse = mount->fuse;
-	status = loop_serve(loop, serving) && loop->error == 0 ? 0 : EXIT_MOUNT;
-	log_line(LC_INFO, loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
-	if (all_closed(loop, mount))
-		files_end(face, true);
-	if (loop->stage == LOOP_SERVES)
-		keeper_leaves();
-	if (loop->stage > LOOP_SERVES)
-		end_detached(mount->fuse);
+	served = loop_serve(loop, serving);
+	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
+	is_open = ask_for_open(loop, mount);
+	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, mount, is_open))
+		status = EXIT_MOUNT;
 	else
-		fuse_session_unmount(mount->fuse);
+		log_line(LC_INFO,
+		         loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
+	if (is_open == 0)
+		files_end(face, true);
+	if (loop->stage == LOOP_SERVES) {
+		keeper_leaves();
+		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
+	}
+	end_session(mount->fuse);
 	answers_end(face);
 	holds_drop(face, 0, NULL);
 	holds_drop_kept(face);

@@ -21,8 +21,24 @@ bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32
 /* No filesystem has that device any more: of the one that had it, no file is open. False: it is
  * not known. If a mount with that device is there, it is asked: never in the loop. */
 bool mountpoint_is_gone(const char *device);
-/* Takes a mount off the tree, in a child, since it may wait for this very
- * filesystem. Files that are open there stay open. The child, or -errno. */
-pid_t mountpoint_detach(const char *path);
+/* A mount with that device is somewhere in the tree. */
+bool mountpoint_lists(const char *device);
+/* A dead zklockfs is there, and still is after the limit: an unmount by force ends the connection
+ * first. May wait: never in the loop. */
+bool mountpoint_stays_dead(const char *path, int limit_ms);
+
+enum mountpoint_detached {
+	DETACH_DONE, /* or it was not there any more */
+	DETACH_FAILED,
+	DETACH_COVERED, /* something else is mounted over it */
+};
+
+/* Takes the mount with that device off the tree, and no other one that has been mounted at its path
+ * since; NULL: a zklockfs that is dead. In a child, since it may wait for this very filesystem.
+ * Files that are open there stay open. The child, which ends with a mountpoint_detached; or
+ * -errno. */
+pid_t mountpoint_detach(const char *path, const char *device);
+/* Waits for the end. */
+void mountpoint_detach_now(const char *path, const char *device);
 
 #endif

@@ -92,6 +92,7 @@ struct face {
 	struct dir_list dir_lists[DIR_LISTS_MAX];
 	struct linger linger;
 	struct guardian *guardian; /* NULL: on_lost=none */
+	const char *on_lost;       /* guardian_on_lost_name() */
 	struct hold *waiting;      /* in the order of their requests */
 	unsigned seekers;          /* how many of them would join their family's */
 	struct hold *held;

@@ -45,6 +45,19 @@ enum on_lost { ON_LOST_NONE, ON_LOST_TERM, ON_LOST_KILL };
 #define GUARDIAN_KILL_LEAD_US 800000
 #define GUARDIAN_TERM_TO_KILL_US 2000000
 
+static inline const char *guardian_on_lost_name(enum on_lost on_lost)
+{
+	switch (on_lost) {
+	case ON_LOST_NONE:
+		return "none";
+	case ON_LOST_TERM:
+		return "term";
+	case ON_LOST_KILL:
+		return "kill";
+	}
+	return NULL;
+}
+
 /* How long before the deadline it begins; 0 for none. */
 static inline int64_t guardian_lead_us(enum on_lost on_lost)
 {

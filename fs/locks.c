@@ -15,12 +15,13 @@
 #include <string.h>
 #include <utlist.h>
 
-#define HEADER "LOCK MODE HOLDERS WAITERS HELD WAITED HOST PID UID COMMAND SINCE TOKEN REASON\n"
+#define HEADER \
+	"LOCK MODE HOLDERS WAITERS HELD WAITED HOST PID UID COMMAND SINCE TOKEN REASON SLOTS\n"
 
 /* The longest line. */
 #define LINE_MAX                                                                               \
 	(ROW_WORD_MAX(LC_PATH_MAX) + ROW_WORD_MAX(LC_REASON_MAX) + ROW_WORD_MAX(LC_HOST_MAX) + \
-	 ROW_WORD_MAX(LC_COMMAND_MAX) + VIEW_TIME_MAX + 10 * ROW_NUMBER_MAX)
+	 ROW_WORD_MAX(LC_COMMAND_MAX) + VIEW_TIME_MAX + 11 * ROW_NUMBER_MAX)
 /* No line is begun behind so many bytes that are not read yet. */
 #define PIECE 16384
 #define LOCKS_ROOM (PIECE + LINE_MAX)
@@ -45,7 +46,7 @@ struct locks_file {
 
 /* ---- lines ---- */
 
-/* Both clocks may be off, or the one ahead of the other. */
+/* The clock of the host that wrote it may be ahead of this one. */
 static int64_t age_of(int64_t since_ms, int64_t now_ms)
 {
 	if (since_ms < 0)
@@ -59,7 +60,7 @@ static void add_unknown(struct row *row, int words)
 		row_word(row, NULL);
 }
 
-static void add_lock_line(struct row *row, const struct walk_lock *lock)
+static void add_lock_line(struct row *row, struct lc *lc, const struct walk_lock *lock)
 {
 	const struct lc_entry_info *holder = &lock->holder;
 	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
@@ -67,7 +68,7 @@ static void add_lock_line(struct row *row, const struct walk_lock *lock)
 
 	row_word(row, lock->path);
 	if (lock->closed) {
-		add_unknown(row, 12);
+		add_unknown(row, 13);
 		row_end(row);
 		return;
 	}
@@ -77,7 +78,9 @@ static void add_lock_line(struct row *row, const struct walk_lock *lock)
 	row_number(row, (int64_t)lock->holders, -1);
 	row_number(row, (int64_t)lock->waiters, -1);
 	row_seconds(row, lock->holders > 0 ? age_of(holder->held_since_ms, now_ms) : -1);
-	row_seconds(row, lock->waiters > 0 ? age_of(lock->waiting_since_ms, now_ms) : -1);
+	row_seconds(row, lock->waiters > 0
+	                         ? age_of(lock->waiting_since_ms, lc_ensemble_ms(lc, now_ms))
+	                         : -1);
 	if (lock->holders == 0) {
 		add_unknown(row, 7);
 	} else {
@@ -92,6 +95,7 @@ static void add_lock_line(struct row *row, const struct walk_lock *lock)
 		row_number(row, holder->token, 0);
 		row_word(row, view_reason(holder));
 	}
+	row_number(row, lock->slots, 0);
 	row_end(row);
 }
 
@@ -110,7 +114,7 @@ static bool add_lock_lines(struct locks_file *file)
 		if (r < 0)
 			file->error = r;
 		else
-			add_lock_line(&row, lock);
+			add_lock_line(&row, file->face->lc, lock);
 		file->len = row.len;
 		any = true;
 	}

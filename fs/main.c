@@ -495,6 +495,7 @@ int main(int argc, char **argv)
 	face.requests.what = "requests";
 	face.contents.budget = &face.files;
 	face.read_only = options.read_only;
+	face.on_lost = guardian_on_lost_name(options.on_lost);
 	face.without = (struct lc_attributes){
 		.uid = options.uid,
 		.gid = options.gid,

@@ -374,13 +374,11 @@ static bool read_host(const struct raw *raw, struct options *options, int *ret_s
 
 static bool read_on_lost(const struct raw *raw, struct options *options, int *ret_status)
 {
-	static const char *const names[] = {"none", "term", "kill"};
-
 	if (!raw->on_lost)
 		return true;
-	for (int i = 0; i < 3; i++)
-		if (strcmp(raw->on_lost, names[i]) == 0) {
-			options->on_lost = (enum on_lost)i;
+	for (enum on_lost i = ON_LOST_NONE; i <= ON_LOST_KILL; i++)
+		if (strcmp(raw->on_lost, guardian_on_lost_name(i)) == 0) {
+			options->on_lost = i;
 			return true;
 		}
 	return complain(ret_status, EXIT_USAGE, "on_lost=%s: must be none, term or kill",

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void text_release(struct text_file *file)
 {
@@ -134,6 +135,20 @@ static int64_t wall_time_ms(const struct face *face, int64_t at_us)
 	return at_us < 0 ? -1 : (clock_read_ns(CLOCK_REALTIME) / 1000 - ago_us) / 1000;
 }
 
+static int64_t ensemble_ahead_ms(const struct face *face)
+{
+	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+
+	return lc_ensemble_ms(face->lc, now_ms) - now_ms;
+}
+
+static uint64_t pid_namespace(void)
+{
+	struct stat stat_of;
+
+	return stat("/proc/self/ns/pid", &stat_of) == 0 ? stat_of.st_ino : 0;
+}
+
 static void about_open(struct face *face, fuse_req_t req, struct node *node,
                        struct fuse_file_info *fi)
 {
@@ -154,6 +169,9 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	longest_find(face, longest, &mount);
 	lc_status(face->lc, &status);
 	mount.away_since_ms = wall_time_ms(face, status.away_us);
+	mount.ensemble_ahead_ms = ensemble_ahead_ms(face);
+	mount.on_lost = face->on_lost;
+	mount.pid_namespace = pid_namespace();
 	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
 	if (node->kind == NODE_HISTORY)
 		r = history_view(&face->stories.history, fuse_req_ctx(req)->uid, &text);

@@ -141,7 +141,7 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
                 struct text *ret_text)
 {
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
-	char away[VIEW_TIME_MAX];
+	char away[VIEW_TIME_MAX], namespace[VIEW_TIME_MAX];
 	bool ok = true;
 
 	if (!file)
@@ -167,6 +167,9 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 		PRINT(file, "kernel_request_timeout: -\n");
 	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\nopen_bytes: %zu\n",
 	      mount->clock_watched_by, status->counters.doubts, mount->open_bytes);
-	PRINT(file, "no_contact_since: %s\n", view_time(away, mount->away_since_ms));
+	PRINT(file, "no_contact_since: %s\nensemble_clock: %+" PRId64 "ms\non_lost: %s\n",
+	      view_time(away, mount->away_since_ms), mount->ensemble_ahead_ms, mount->on_lost);
+	PRINT(file, "pid_namespace: %s\n",
+	      format_number(namespace, (int64_t)mount->pid_namespace, 0));
 	return finish(file, ret_text, ok);
 }

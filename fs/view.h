@@ -43,6 +43,9 @@ struct view_mount {
 	int64_t away_since_ms;        /* wall clock: since when there is no contact; -1: there is */
 	int64_t kernel_limit_s;       /* 0: none */
 	const char *clock_watched_by; /* pause.h */
+	int64_t ensemble_ahead_ms;    /* its wall clock, before this host's */
+	const char *on_lost;
+	uint64_t pid_namespace; /* in which pids are told; 0: not known */
 	unsigned long reloads, adoptions;
 	size_t open_bytes; /* what users have open: budget.h */
 	const char *mountpoint;

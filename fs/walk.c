@@ -239,6 +239,7 @@ static void lock_stated(void *ctx, int err, const struct lc_lock_info *info)
 		answer_step(step, err);
 		return;
 	}
+	step->lock.slots = info->slots;
 	attributes = info->has_attributes ? &info->attributes : &walk->face->without;
 	if (info->children == 0 || !viewer_enters(walk->viewer, attributes)) {
 		answer_step(step, 0);

@@ -20,6 +20,7 @@ struct walk_lock {
 	const char *path;
 	bool closed; /* the ensemble denies this mount the lock: nothing else is known */
 	size_t holders, waiters;
+	unsigned slots;
 	struct lc_entry_info holder; /* the first of them; its znode is NULL */
 	int64_t waiting_since_ms;    /* the first waiter, by the ensemble's clock; -1: not known */
 };

@@ -325,6 +325,11 @@ bool lc_ready(const struct lc *lc)
 	return session_is_ready(lc);
 }
 
+int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms)
+{
+	return session_ensemble_ms(lc, wall_ms);
+}
+
 const char *lc_host(const struct lc *lc)
 {
 	return lc->host;

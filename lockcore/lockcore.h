@@ -262,6 +262,9 @@ struct lc_status {
 };
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);
+/* The ensemble's wall clock, which is that of times of nodes: as near to the given wall clock of
+ * this host as the last answered heartbeat allows. */
+int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms);
 /* Checks whether the clock can be believed (config.disrupted). True: holders may have lost their
  * locks, and this will be known within 2 s. Until then the caller makes no calls for users: the
  * engine can neither say that a taker holds nor that it has lost. */

@@ -316,6 +316,24 @@ static void make_dir(struct lc *lc)
 	lc_submit(lc, ensemble_create(path, NULL, 0), dir_made, lc);
 }
 
+static void compare_clocks(struct lc *lc, const struct ensemble_stat *stat)
+{
+	lc->session->clock_ms = stat->mtime_ms;
+	lc->session->clock_from_us = lc->session->beat_sent_us;
+	lc->session->clock_to_us = lc_now(lc);
+}
+
+int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms)
+{
+	const struct session *session = lc->session;
+	int64_t least = session->clock_ms + (lc_now(lc) - session->clock_to_us) / 1000;
+	int64_t most = least + (session->clock_to_us - session->clock_from_us) / 1000 + 1;
+
+	if (session->clock_ms == 0)
+		return wall_ms;
+	return wall_ms < least ? least : wall_ms > most ? most : wall_ms;
+}
+
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
@@ -333,6 +351,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		if (session->root == ROOT_GONE)
 			lc_report(lc, LC_NOTICE, "%s is there again", lc->root);
 		session->root = ROOT_GOOD;
+		compare_clocks(lc, answer->stat);
 		session_wrote(lc, session->beat_sent_us);
 		resumed = !session_is_ready(lc);
 		if (resumed)

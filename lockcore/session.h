@@ -58,6 +58,9 @@ struct session {
 	bool node_unsure;     /* the last write to it was not answered */
 	enum session_root root;
 	int64_t beat_sent_us;
+	/* The last answered heartbeat: when it was done, by the ensemble's wall clock (0: none),
+	 * which was between these two. */
+	int64_t clock_ms, clock_from_us, clock_to_us;
 	struct timer beat;  /* the next heartbeat; or patience with the last one */
 	struct timer limit; /* the lease's deadline */
 	struct timer retry; /* opening failed, or no connection yet */
@@ -105,6 +108,8 @@ void session_set_busy(struct lc *lc, bool busy);
 void session_node_lost(struct lc *lc);
 /* The heartbeats' node was written in a transaction. `certain`: that was answered OK. */
 void session_node_written(struct lc *lc, bool certain);
+/* See lc_ensemble_ms(). */
+int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms);
 /* The text for the heartbeats' node: the host, and the version that the node will have if
  * nobody else writes to it. Returns its length. */
 #define SESSION_DATA_MAX (LC_HOST_MAX + 16)

@@ -95,6 +95,23 @@ static void one_at_a_time(void **state)
 	rig_expect_sent(rig, "set " NODE " 'm0 2'");
 }
 
+/* A heartbeat tells the ensemble's wall clock, as exactly as its answer came soon. */
+static void tells_the_clock(void **state)
+{
+	struct rig *rig = *state;
+	struct ensemble_stat stat = {.version = 1, .mtime_ms = 50000};
+
+	assert_int_equal(session_ensemble_ms(&rig->lc, 7777), 7777); /* nothing is known */
+	session_check(&rig->lc);
+	rig->now_us += 40 * MS;
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
+	rig->now_us += 1000 * MS;
+	assert_int_equal(session_ensemble_ms(&rig->lc, 7777), 51000);
+	assert_int_equal(session_ensemble_ms(&rig->lc, 51000), 51000);
+	assert_int_equal(session_ensemble_ms(&rig->lc, 51030), 51030); /* they may agree */
+	assert_int_equal(session_ensemble_ms(&rig->lc, 99999), 51041);
+}
+
 /* A heartbeat may get no answer although the connection lives. */
 static void one_without_answer(void **state)
 {
@@ -413,6 +430,7 @@ int main(void)
 		READY(beats_quickly_when_busy),
 		READY(beats_after_the_last_write),
 		READY(one_at_a_time),
+		READY(tells_the_clock),
 		READY(one_without_answer),
 		READY(gives_up_a_server_that_hangs),
 		READY(node_removed),

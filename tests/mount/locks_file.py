@@ -12,7 +12,7 @@ import rawzk
 from harness import ALICE, Stopwatch, check, check_equal, check_errno, command, run, until
 
 COLUMNS = ['LOCK', 'MODE', 'HOLDERS', 'WAITERS', 'HELD', 'WAITED', 'HOST', 'PID', 'UID', 'COMMAND',
-           'SINCE', 'TOKEN', 'REASON']
+           'SINCE', 'TOKEN', 'REASON', 'SLOTS']
 CLOSED = [(rawzk.ALL, 'digest', rawzk.digest_id('other:word'))]
 
 
@@ -51,6 +51,8 @@ def check_who(server, a, b):
     until(lambda: len(server.entries('build')) == 2, 'it queues')
     last = b.take('build')
     until(lambda: len(server.entries('build')) == 3, 'the second queues')
+    with open(a.path('team/deploy', 'slots'), 'w', encoding='ascii') as slots:
+        slots.write('3')
     shared = [b.take('team/deploy', door='shared').held() for _ in range(2)]
     until(lambda: rows(b)['build']['REASON'] != '-' and float(rows(b)['build']['WAITED']) > 0.2, 'time passes')
     until(lambda: rows(a)['team/deploy']['SINCE'] != '-', 'the time is written')
@@ -59,7 +61,7 @@ def check_who(server, a, b):
         check_equal(list(found), ['build', 'team/deploy'], 'locks')
         row = found['build']
         check_row(row, MODE='exclusive', HOLDERS='1', WAITERS='2', HOST='a', PID=str(held.pid), UID='0',
-                  TOKEN=str(held.token()), COMMAND='python3')
+                  TOKEN=str(held.token()), COMMAND='python3', SLOTS='1')
         check_equal(plain(row['REASON']), 'deploy 42 \\ \u2009 now', 'the reason')
         check(row['SINCE'].startswith('20') and row['SINCE'].endswith('Z'), row['SINCE'])
         holder = mount.read('build', 'holder')
@@ -67,7 +69,7 @@ def check_who(server, a, b):
         check(0 < float(row['WAITED']) <= float(row['HELD']) + 0.2 <= since.seconds() + 5,
               f'{row["HELD"]}, {row["WAITED"]}')
         row = found['team/deploy']
-        check_row(row, MODE='shared', HOLDERS='2', WAITERS='0', WAITED='-', HOST='b', REASON='-')
+        check_row(row, MODE='shared', HOLDERS='2', WAITERS='0', WAITED='-', HOST='b', REASON='-', SLOTS='3')
         check(row['PID'] in [str(taker.pid) for taker in shared], row['PID'])
     held.release()
     waiter.held()
@@ -93,7 +95,7 @@ def check_hostile(server, mount):
         check_row(row, HOST='h', PID='7', UID='5', COMMAND='\\302\\240a\\040b', REASON='\\055')
     # The tools that read this file.
     path = mount.path('.zklockfs', 'locks')
-    for program in (['awk', 'NF != 13 { exit 1 }', path], ['column', '-t', path]):
+    for program in (['awk', 'NF != 14 { exit 1 }', path], ['column', '-t', path]):
         status, out, err = command(program, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
         check_equal((status, err), (0, ''), program[0])
     check_equal(len(out.splitlines()), len(NAMES) + 1, 'lines of column -t')
@@ -117,7 +119,7 @@ def check_foreign(server, mount):
     client.set_acl('/locks/closed', CLOSED)
     found = rows(mount)
     check_equal(list(found), ['closed', 'kazoo', 'recipe', 'secret', 'waits'], 'locks')
-    check_equal(list(found['closed'].values()), ['closed'] + 12 * ['-'], 'a lock that is closed')
+    check_equal(list(found['closed'].values()), ['closed'] + 13 * ['-'], 'a lock that is closed')
     check_row(found['recipe'], HOLDERS='1', WAITERS='0', HOST='-', PID='-', UID='-', COMMAND='-', SINCE='-', HELD='-')
     check('does\\040not\\040wait' in found['kazoo']['REASON'], 'why nothing is taken there')
     check_row(found['secret'], HOLDERS='1', HOST='web', PID='9', UID='-', TOKEN='-')

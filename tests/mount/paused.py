@@ -88,7 +88,11 @@ def paused(server, b, machines):
         machine.mount.take(machine.mount.host).held().release()
 
 
-def is_set(machine, waiter):
+def counted_wait(mount):
+    return next(float(line.split()[5]) for line in mount.read('.zklockfs', 'locks').splitlines() if line.startswith('set '))
+
+
+def is_set(machine, waiter, since, queued):
     before = machine.mount.status()
     machine.put('SET_BACK', 20000)
     watch = Stopwatch()
@@ -101,6 +105,12 @@ def is_set(machine, waiter):
     check_equal(int(after['connections']) - int(before['connections']), 1, 'connections')
     check_equal(after['session'], before['session'], 'session')
     check(machine.holder.token() > 0 and not waiter.answered(), 'held on')
+    # A wait is counted by the ensemble's clock, which is 20 s before this one now.
+    ahead = int(after['ensemble_clock'][:-2])
+    check(19000 < ahead < 21000, f'the ensemble is {ahead} ms before this host')
+    until(lambda: since.seconds() - queued > 1, 'it has waited for a while')
+    waited = counted_wait(machine.mount)
+    check(0.3 <= waited <= since.seconds() + 1, f'a wait of {since.seconds()} s is counted as {waited} s')
 
 
 def killed_in_doubt(machine):
@@ -148,9 +158,10 @@ def test(case):
     check('realtime' in machines[0].mount.status()['clock_watched_by'], 'the sources that watch the clock')
     # With on_lost, a doubt must not stop the holders.
     third = Machine(case, server, library, 'set', session='6s', options=['on_lost=term'])
+    since = Stopwatch()
     waiter = b.take('set')
     until(lambda: len(server.entries('set')) == 2, 'the waiter queues')
-    is_set(third, waiter)
+    is_set(third, waiter, since, since.seconds())
     slewed(third)
     third.holder.release()
     waiter.held().release()

@@ -303,6 +303,9 @@ static void status_of_a_mount(void **state)
 	                                                  .clock_watched_by = "realtime",
 	                                                  .open_bytes = 4711,
 	                                                  .away_since_ms = -1,
+	                                                  .ensemble_ahead_ms = -1500,
+	                                                  .on_lost = "term",
+	                                                  .pid_namespace = 4026531836,
 	                                                  .kept = 1},
 	                             &text),
 	                 0);
@@ -324,7 +327,10 @@ static void status_of_a_mount(void **state)
 	                               "clock_watched_by: realtime\n"
 	                               "clock_doubts: 6\n"
 	                               "open_bytes: 4711\n"
-	                               "no_contact_since: -\n");
+	                               "no_contact_since: -\n"
+	                               "ensemble_clock: -1500ms\n"
+	                               "on_lost: term\n"
+	                               "pid_namespace: 4026531836\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 }
@@ -346,6 +352,7 @@ static void status_without_a_session(void **state)
 		assert_int_equal(view_status(&status,
 		                             &(struct view_mount){.host = "web1",
 		                                                  .away_since_ms = 1500,
+		                                                  .on_lost = "none",
 		                                                  .clock_watched_by = "realtime"},
 		                             &text),
 		                 0);
@@ -355,6 +362,8 @@ static void status_without_a_session(void **state)
 		assert_non_null(strstr(text.data, "\nkernel_request_timeout: -\n"));
 		assert_non_null(
 			strstr(text.data, "\nno_contact_since: 1970-01-01T00:00:01.500Z\n"));
+		assert_non_null(strstr(text.data, "\nensemble_clock: +0ms\non_lost: none\n"
+		                                  "pid_namespace: -\n"));
 		free(text.data);
 	}
 }

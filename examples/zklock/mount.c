@@ -330,3 +330,22 @@ char *mount_read(const struct mount *mount, const char *lock, const char *file)
 	errno = error;
 	return data;
 }
+
+bool mount_status(const struct mount *mount, const char *key, char *value, size_t size)
+{
+	char *text = mount_read(mount, ".zklockfs", "status"), *line = text;
+	size_t n = strlen(key);
+
+	while (line && *line && (strncmp(line, key, n) != 0 || line[n] != ':')) {
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	if (!line || !*line) {
+		free(text);
+		return false;
+	}
+	line += n + strspn(line + n, ": ");
+	snprintf(value, size, "%.*s", (int)strcspn(line, "\n"), line);
+	free(text);
+	return true;
+}

@@ -11,7 +11,6 @@
 
 #include "take.h"
 
-#define STATUS_LOST 74     /* EX_IOERR */
 #define STATUS_AT_MOST 124 /* as of timeout(1) */
 
 struct run {

@@ -65,9 +65,18 @@ static const char *explain_errno(int error)
 	return strerror(error);
 }
 
-/* -1: the lock is there and can be taken, but not now. */
-static int failure_status(int error)
+/* The lock can be taken, but somebody else has it, or has taken away the place in the queue. This
+ * alone is what -E and -q are for: a host that cannot lock at all must not look like one whose
+ * turn it is not. */
+static bool is_not_to_be_had(int error)
 {
+	return error == EAGAIN || error == ETIMEDOUT || error == ECANCELED;
+}
+
+static int failure_status(const struct take *take, int error)
+{
+	if (is_not_to_be_had(error))
+		return take->failure;
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:
@@ -79,14 +88,17 @@ static int failure_status(int error)
 		return EX_NOPERM;
 	case ENOTCONN:
 	case ECONNABORTED:
+	case EHOSTUNREACH:
+	case ESHUTDOWN:
+	case EPROTO:
 		return EX_UNAVAILABLE;
 	case EINVAL:
 	case ENAMETOOLONG:
 		return EX_USAGE;
-	case EMFILE:
+	case EIO:
+		return STATUS_LOST;
+	default: /* limits */
 		return EX_OSERR;
-	default:
-		return -1;
 	}
 }
 
@@ -123,18 +135,39 @@ static void tell_holder(const struct take *take, const struct lock *lock)
 	free(text);
 }
 
+/* The time was over because nobody can get the lock at the moment. */
+static bool is_away(const struct take *take)
+{
+	char state[40];
+
+	return mount_status(take->mount, "state", state, sizeof(state)) &&
+	       strcmp(state, "ready") != 0;
+}
+
+static void tell_since_when(const struct take *take)
+{
+	char since[40], age[SPAN_MAX];
+
+	if (mount_status(take->mount, "no_contact_since", since, sizeof(since)) &&
+	    span_since(since) >= 0)
+		warnx("  the mount has had no contact for %s", span_format(age, span_since(since)));
+}
+
+/* Gives back what is held. Returns the status to end with. */
 static int fail(struct take *take, const struct lock *lock, int error)
 {
-	int status = failure_status(error);
 	char shown[CLEAN_MAX];
 
 	take_release(take);
-	if (status < 0 && take->quiet)
-		return take->failure;
-	warnx("%s: %s", clean(shown, sizeof(shown), lock->name), explain_errno(error));
-	if (error == EAGAIN || error == ETIMEDOUT)
+	if (error == ETIMEDOUT && is_away(take))
+		error = EHOSTUNREACH;
+	if (!take->quiet || !is_not_to_be_had(error))
+		warnx("%s: %s", clean(shown, sizeof(shown), lock->name), explain_errno(error));
+	if (!take->quiet && (error == EAGAIN || error == ETIMEDOUT))
 		tell_holder(take, lock);
-	return status < 0 ? take->failure : status;
+	if (error == EHOSTUNREACH)
+		tell_since_when(take);
+	return failure_status(take, error);
 }
 
 /* ---- opening ---- */
@@ -204,17 +237,37 @@ static int ask(const struct take *take, struct lock *lock)
 	return flock(lock->fd, mode | (wait ? 0 : LOCK_NB)) < 0 ? -errno : 0;
 }
 
-/* The place in the queue is kept for a process that asks again after a signal. ETIMEDOUT
- * comes where the kernel lets no request wait for so long. */
-static int take_one(const struct take *take, struct lock *lock)
+/* This user has too much under way, or the daemon no memory: that passes. */
+static bool passes(int error)
 {
+	return error == -EBUSY || error == -ENFILE || error == -ENOMEM;
+}
+
+/* Until there is an answer that waiting does not change. The place in the queue is kept for a
+ * process that asks again after a signal. ETIMEDOUT comes where the kernel lets no request wait for
+ * so long. */
+static int ask_on(const struct take *take, struct lock *lock,
+                  int (*question)(const struct take *, struct lock *))
+{
+	static const struct timespec moment = {.tv_nsec = AGAIN_NS};
 	int error;
 
 	do {
-		if (time_is_over)
-			return -ETIMEDOUT;
-		error = ask(take, lock);
-	} while (error == -EINTR || (error == -ETIMEDOUT && take->limit_ms));
+		error = question(take, lock);
+		if (error == -EINTR || (error == -ETIMEDOUT && take->limit_ms))
+			error = -ETIMEDOUT;
+		else if (passes(error) && take->limit_ms)
+			(void)nanosleep(&moment, NULL);
+		else
+			return error;
+	} while (!time_is_over);
+	return error;
+}
+
+static int take_one(const struct take *take, struct lock *lock)
+{
+	int error = time_is_over ? -ETIMEDOUT : ask_on(take, lock, ask);
+
 	lock->held = error == 0;
 	return error;
 }
@@ -291,7 +344,19 @@ static bool start_timer(const struct take *take, timer_t *ret_timer)
 	       timer_settime(*ret_timer, 0, &when, NULL) == 0;
 }
 
-int take_all(struct take *take)
+static int open_doors(struct take *take, struct lock **ret_failed)
+{
+	for (size_t i = 0; i < take->count; i++) {
+		int error = ask_on(take, &take->locks[i], open_door);
+
+		*ret_failed = &take->locks[i];
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+bool take_all(struct take *take, int *ret_status)
 {
 	struct sigaction action = {.sa_handler = note_timeout}, old_action;
 	bool timed = take->limit_ms > 0;
@@ -301,11 +366,6 @@ int take_all(struct take *take)
 	int error;
 
 	sort_locks(take);
-	for (size_t i = 0; i < take->count; i++) {
-		error = open_door(take, &take->locks[i]);
-		if (error)
-			return fail(take, &take->locks[i], -error);
-	}
 	if (timed) {
 		sigemptyset(&set);
 		sigaddset(&set, SIGALRM);
@@ -314,12 +374,18 @@ int take_all(struct take *take)
 		if (!start_timer(take, &timer))
 			err(EX_OSERR, "timer_create");
 	}
-	while ((error = take_round(take, &failed)) == -EIO && failed->held && take->limit_ms)
+	error = open_doors(take, &failed);
+	while (!error && (error = take_round(take, &failed)) == -EIO && failed->held &&
+	       take->limit_ms) {
 		take_release(take);
+		error = 0;
+	}
 	if (timed) {
 		timer_delete(timer);
 		sigprocmask(SIG_SETMASK, &old_set, NULL);
 		sigaction(SIGALRM, &old_action, NULL);
 	}
-	return error ? fail(take, failed, -error) : 0;
+	if (error)
+		*ret_status = fail(take, failed, -error);
+	return !error;
 }

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#define STATUS_LOST 74 /* EX_IOERR */
+
 #define TOKEN_MAX 24
 #define REASON_MAX 4096
 
@@ -33,14 +35,14 @@ struct take {
 	bool shared;
 	bool reentrant;
 	bool verbose;
-	bool quiet;  /* not a word when they are not to be had */
-	int failure; /* status when they are not to be had */
+	bool quiet;  /* not a word when somebody else has them */
+	int failure; /* status then; any number, 0 too */
 };
 
-/* Sorts the locks, drops those that are named twice, and takes all. 0, or the status to end
- * with; then none is held, and stderr says why. While it waits, signals do what they did
+/* Sorts the locks, drops those that are named twice, and takes all. False: none is held, stderr
+ * says why, and that is the status to end with. While it waits, signals do what they did
  * before: by default they end the process, which gives everything back. */
-int take_all(struct take *take);
+bool take_all(struct take *take, int *ret_status);
 /* Gives back what is held, also if others have copies of the descriptors. */
 void take_release(struct take *take);
 

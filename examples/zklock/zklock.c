@@ -45,7 +45,7 @@ static const char help[] =
 	"  -k, --grace TIME    time from SIGTERM to SIGKILL when a lock is lost (1s)\n"
 	"      --at-most TIME  stop COMMAND when it has held the locks this long\n"
 	"      --at-least TIME keep the locks this long, even if COMMAND ends earlier\n"
-	"  -E, --status N      exit status when the locks cannot be taken (75)\n"
+	"  -E, --status N      exit status when somebody else has a lock (75)\n"
 	"  -q, --quiet         print no message in that case\n"
 	"  -v, --verbose       print each lock that is taken\n"
 	"  -h, --help          print this\n"
@@ -238,8 +238,7 @@ static int run_command(struct options *options, char **words, size_t count, char
 	base = strrchr(command[0], '/');
 	if (!take->reason && !take->reentrant) /* its arguments may be secret */
 		take->reason = base ? base + 1 : command[0];
-	status = take_all(take);
-	if (status)
+	if (!take_all(take, &status))
 		return status;
 	options->run.take = take;
 	options->run.command = command;

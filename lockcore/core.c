@@ -320,6 +320,11 @@ bool lc_doubted(struct lc *lc)
 	return session_is_doubted(lc);
 }
 
+void lc_raise_tick(struct lc *lc, int64_t tick_us)
+{
+	session_raise_tick(lc, tick_us);
+}
+
 bool lc_ready(const struct lc *lc)
 {
 	return session_is_ready(lc);
@@ -365,7 +370,7 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.why = session->why,
 		.session = session->id,
 		.session_timeout_us = session->lease.timeout_us,
-		.tick_time_us = lc->config.tick_time_us,
+		.tick_time_us = session->lease.tick_us,
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.away_us = session->state == LC_READY ? -1 : session->away_us,
 		.server = lc->ensemble->port->server(lc->ensemble),

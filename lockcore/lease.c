@@ -132,6 +132,19 @@ void lease_doubt(struct lease *lease, int64_t now_us)
 	lease->looked = false;
 }
 
+bool lease_raise_tick(struct lease *lease, int64_t tick_us, int64_t now_us)
+{
+	/* With fewer steps it rests on the connection, which proves it whatever the tick is. */
+	bool rested = lease->steps == 3;
+
+	assert(tick_us > lease->tick_us);
+	lease->tick_us = tick_us;
+	lease->steps = 0;
+	if (rested)
+		lease_doubt(lease, now_us);
+	return rested;
+}
+
 bool lease_doubted(const struct lease *lease, int64_t now_us)
 {
 	return lease->doubt_us != INT64_MAX && lease_left(lease, now_us) > 0;

@@ -7,7 +7,7 @@
  * machine is suspended, and is not slewed by more than what is allowed below.
  *
  *   T     the smallest session timeout granted in this session
- *   tick  the servers' tickTime
+ *   tick  the servers' tickTime, the longest that is known
  *   w     tick/2 + 0.25 s   how long a follower may keep a touch of the session to
  *                           itself: it reports to the leader every half tick
  *   g     0.3 s             guard, for what has to happen after the deadline is seen
@@ -80,6 +80,9 @@ void lease_restore(struct lease *lease, const struct state_lease *saved);
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us);
 /* A write was answered OK. True if the deadline moved. */
 bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us);
+/* The servers' ticks are longer than was known. The steps so far, too near to each other, are no
+ * evidence any more. True: the lease rested on them, and is in doubt now. */
+bool lease_raise_tick(struct lease *lease, int64_t tick_us, int64_t now_us);
 /* The clock may have stood still before this moment. */
 void lease_doubt(struct lease *lease, int64_t now_us);
 /* In doubt, and not over: it is good for nothing now, and may be good again. */

@@ -117,7 +117,7 @@ struct lc_config {
 	bool make_root;             /* make it when it is absent */
 	const char *host;           /* as the other hosts shall see it in the queue */
 	int64_t session_timeout_us; /* asked for; the ensemble may grant another */
-	int64_t tick_time_us;       /* the servers' tickTime, never less than it */
+	int64_t tick_time_us; /* the servers' tickTime, as far as it is known: lc_raise_tick() */
 	/* How long before the lease's end the caller begins to stop the processes that lose
 	 * a lock. The entry of a lost lock is then deleted only after lc_leave(), or
 	 * after a session timeout. 0: no process is stopped, and the entry is deleted at once. */
@@ -247,9 +247,9 @@ struct lc_status {
 	                              * -ERANGE session too short for the lease (reported) */
 	int64_t session;
 	int64_t session_timeout_us; /* the smallest granted in this session; 0: none yet */
-	int64_t tick_time_us;
-	int64_t lease_left_us; /* never below 0 */
-	int64_t away_us;       /* since when it is not ready, by the caller's clock; -1: it is */
+	int64_t tick_time_us;       /* that the lease is computed from */
+	int64_t lease_left_us;      /* never below 0 */
+	int64_t away_us; /* since when it is not ready, by the caller's clock; -1: it is */
 	const char *server;
 	unsigned holders, waiters; /* of this mount */
 	unsigned losing;           /* lost, and the entry is not to go yet */
@@ -265,6 +265,10 @@ bool lc_ready(const struct lc *lc);
 /* The ensemble's wall clock, which is that of times of nodes: as near to the given wall clock of
  * this host as the last answered heartbeat allows. */
 int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms);
+/* A server has a longer tickTime than was known, or the same. If the lease was computed with a
+ * shorter one, held locks are in doubt for a moment; if no lease is possible with it, the engine
+ * is LC_UNUSABLE. */
+void lc_raise_tick(struct lc *lc, int64_t tick_us);
 /* Checks whether the clock can be believed (config.disrupted). True: holders may have lost their
  * locks, and this will be known within 2 s. Until then the caller makes no calls for users: the
  * engine can neither say that a taker holds nor that it has lost. */

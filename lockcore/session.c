@@ -127,24 +127,31 @@ static int64_t patience(struct lc *lc, int64_t otherwise_us)
 	return lease_doubted(&lc->session->lease, lc_now(lc)) ? LEASE_DOUBT_US / 4 : otherwise_us;
 }
 
-/* Only a new connection proves within milliseconds what the lease is worth. */
-static void doubt_lease(struct lc *lc)
+/* The lease is in doubt. Only a new connection proves within milliseconds what it is worth. False:
+ * there was none. */
+static bool prove_anew(struct lc *lc)
 {
 	struct session *session = lc->session;
 
-	lc->counters.doubts++;
-	lease_doubt(&session->lease, lc_now(lc));
 	if (session->limit.armed)
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	if (session->link != LINK_CLOSED)
 		lc->ensemble->port->drop(lc->ensemble);
 	if (!session_lease_is_valid(lc))
-		return;
+		return false;
 	if (session->link != LINK_CONNECTED)
 		timer_set(&lc->timers, &session->retry, lc_now(lc) + patience(lc, 0));
-	lc_report(lc, LC_NOTICE,
-	          "the clock may have stood still: held locks are in doubt until the "
-	          "ensemble answers again");
+	return true;
+}
+
+static void doubt_lease(struct lc *lc)
+{
+	lc->counters.doubts++;
+	lease_doubt(&lc->session->lease, lc_now(lc));
+	if (prove_anew(lc))
+		lc_report(lc, LC_NOTICE,
+		          "the clock may have stood still: held locks are in doubt until the "
+		          "ensemble answers again");
 }
 
 bool session_is_doubted(struct lc *lc)
@@ -465,6 +472,52 @@ static void new_session(struct lc *lc, int64_t id)
 	session->events->begun(lc);
 }
 
+/* Once for each length: who asked for more may rely on it. */
+static void take_granted(struct lc *lc)
+{
+	int64_t granted_us = lc->session->lease.timeout_us;
+
+	if (granted_us != lc->session->granted_us &&
+	    granted_us / 1000 != lc->config.session_timeout_us / 1000)
+		lc_report(lc, LC_WARNING,
+		          "the ensemble grants a session of %" PRId64 " ms, and %" PRId64
+		          " ms were asked for",
+		          granted_us / 1000, lc->config.session_timeout_us / 1000);
+	lc->session->granted_us = granted_us;
+}
+
+/* False: the session is too short for a lease, and is not used. */
+static bool check_length(struct lc *lc)
+{
+	const struct lease *lease = &lc->session->lease;
+
+	if (lease_possible(lease->timeout_us, lease->tick_us, lease->lead_us))
+		return true;
+	lc_report(lc, LC_ERROR,
+	          "the ensemble grants a session of %" PRId64 " ms; with a tick of "
+	          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
+	          lease->timeout_us / 1000, lease->tick_us / 1000,
+	          lease_smallest_timeout(lease->tick_us, lease->lead_us) / 1000);
+	become_unusable(lc, -ERANGE);
+	return false;
+}
+
+void session_raise_tick(struct lc *lc, int64_t tick_us)
+{
+	struct session *session = lc->session;
+	bool doubted;
+
+	if (tick_us <= session->lease.tick_us || session->state == LC_UNUSABLE)
+		return;
+	doubted = lease_raise_tick(&session->lease, tick_us, lc_now(lc));
+	if (session->lease.timeout_us > 0 && !check_length(lc))
+		return;
+	if (doubted && prove_anew(lc))
+		lc_report(lc, LC_NOTICE,
+		          "the tickTime of the servers has grown: held locks are in doubt until "
+		          "the ensemble answers again");
+}
+
 static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
 {
 	struct lc *lc = ctx;
@@ -477,21 +530,12 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 	if (session->id != id)
 		new_session(lc, id);
 	lease_connected(&session->lease, timeout_us, connect_us);
-	session->granted_us = session->lease.timeout_us;
+	take_granted(lc);
 	if (session->limit.armed) /* this server may grant less */
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	tell_deadline(lc);
-	if (!lease_possible(session->lease.timeout_us, lc->config.tick_time_us,
-	                    lc->config.loss_lead_us)) {
-		lc_report(lc, LC_ERROR,
-		          "the ensemble grants a session of %" PRId64 " ms; with a tick of "
-		          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
-		          session->lease.timeout_us / 1000, lc->config.tick_time_us / 1000,
-		          lease_smallest_timeout(lc->config.tick_time_us, lc->config.loss_lead_us) /
-		                  1000);
-		become_unusable(lc, -ERANGE);
+	if (!check_length(lc))
 		return;
-	}
 	/* It was begun no later than the doubt, by the clock: only another one ends that. */
 	if (session->lease.connect_us < 0 && lease_doubted(&session->lease, lc_now(lc))) {
 		lc->ensemble->port->drop(lc->ensemble);
@@ -658,6 +702,7 @@ void session_save(struct lc *lc, struct state_session *saved)
 	                (session->root != ROOT_UNKNOWN ? STATE_SESSION_ROOT_KNOWN : 0) |
 	                (session->root == ROOT_GONE ? STATE_SESSION_ROOT_GONE : 0);
 	lease_save(&session->lease, &saved->lease);
+	saved->tick_us = session->lease.tick_us;
 }
 
 int session_restore(struct lc *lc, const struct session_events *events,
@@ -675,6 +720,9 @@ int session_restore(struct lc *lc, const struct session_events *events,
 	memcpy(session->password, saved->password, sizeof(session->password));
 	name_node(session);
 	lease_restore(&session->lease, &saved->lease);
+	/* It may be longer than the option says. */
+	if (saved->tick_us > session->lease.tick_us)
+		session->lease.tick_us = saved->tick_us;
 	session->granted_us = saved->granted_us;
 	session->away_us = saved->away_us ? saved->away_us : lc_now(lc);
 	session->connections = saved->connections;

@@ -98,6 +98,8 @@ bool session_lease_is_valid(struct lc *lc);
 /* Looks whether there is a reason to doubt the clock. True: nothing is good now, neither a
  * grant nor a hold; within LEASE_DOUBT_US it is good again, or lost. */
 bool session_is_doubted(struct lc *lc);
+/* A server has a longer tickTime than was known; shorter ones are ignored. */
+void session_raise_tick(struct lc *lc, int64_t tick_us);
 /* Sends a heartbeat, unless one is under way: alive() follows, or the session's end. */
 void session_check(struct lc *lc);
 /* A write that was sent at that time was answered OK. */

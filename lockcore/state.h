@@ -60,6 +60,7 @@ struct state_session {
 	int32_t node_version, pokes_seen;
 	uint64_t flags;
 	uint32_t version, least; /* as in the head, which is made of them; 0: 1 */
+	int64_t tick_us;         /* what the lease is computed from; 0: what the options say */
 };
 
 struct state_counters {

@@ -16,6 +16,12 @@ static int set_up_ready(void **state)
 	return 0;
 }
 
+static int set_up(void **state)
+{
+	*state = rig_begin();
+	return 0;
+}
+
 static int tear_down(void **state)
 {
 	rig_finish(*state);
@@ -421,6 +427,86 @@ static void doubt_and_a_refusal(void **state)
 	rig_expect_sent(rig, "set " NODE " 'm0 1'");
 }
 
+/* ---- the servers' ticks ---- */
+
+/* A lease that no step has moved is good with any tick. */
+static void ticks_are_longer(void **state)
+{
+	struct rig *rig = *state;
+
+	session_raise_tick(&rig->lc, 2 * SECOND);
+	session_raise_tick(&rig->lc, SECOND);
+	assert_int_equal(lease_spacing(&rig->session.lease), 1250 * MS);
+	session_raise_tick(&rig->lc, 3 * SECOND);
+	assert_string_equal(rig->reported, "");
+	rig_expect_sent(rig, "");
+	assert_true(session_may_grant(&rig->lc));
+	session_set_busy(&rig->lc, true);
+	rig_forget(rig);
+	rig_run(rig, 1750 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+}
+
+/* Steps that were too near to each other prove nothing. */
+static void ticks_are_longer_than_the_steps(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	for (int i = 1; i <= 3; i++) {
+		rig->now_us += 2 * SECOND;
+		session_wrote(&rig->lc, rig->now_us);
+	}
+	rig_forget(rig);
+	session_raise_tick(&rig->lc, 3 * SECOND);
+	rig_expect_reported(rig, "the tickTime of the servers has grown: held locks are in doubt "
+	                         "until the ensemble answers again");
+	rig_expect_sent(rig, "drop");
+	assert_true(session_is_doubted(&rig->lc));
+	assert_int_equal(rig->lc.counters.doubts, 0);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig->now_us++;
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_answer_version(rig, 1);
+	rig_expect_sent(rig, "set " NODE " 'm0 2'");
+	rig_answer_version(rig, 2);
+	assert_false(session_is_doubted(&rig->lc));
+	assert_int_equal(told_deadline_us, rig->now_us + 14670 * MS);
+	rig_forget(rig);
+}
+
+static void ticks_are_too_long_for_the_session(void **state)
+{
+	struct rig *rig = *state;
+
+	session_raise_tick(&rig->lc, 10 * SECOND);
+	rig_expect_reported(rig, "the ensemble grants a session of 15000 ms; with a tick of 10000 "
+	                         "ms the lease needs 19000 ms at least");
+	rig_expect_told(rig, "unusable ERANGE");
+	session_raise_tick(&rig->lc, 20 * SECOND);
+	rig_expect_told(rig, "");
+}
+
+/* They are known before there is a session. */
+static void ticks_are_longer_from_the_start(void **state)
+{
+	struct rig *rig = *state;
+
+	session_raise_tick(&rig->lc, 4 * SECOND);
+	assert_string_equal(rig->reported, "");
+	rig->port_events->connected(&rig->lc, RIG_SESSION, 8 * SECOND, rig->now_us);
+	assert_non_null(strstr(rig->reported, "the ensemble grants a session of 8000 ms, and "
+	                                      "15000 ms were asked for"));
+	rig_expect_reported(rig, "the ensemble grants a session of 8000 ms; with a tick of 4000 ms "
+	                         "the lease needs 9000 ms at least");
+	rig_expect_told(rig, "begun, unusable ERANGE");
+	rig_forget(rig);
+}
+
 #define READY(test) cmocka_unit_test_setup_teardown(test, set_up_ready, tear_down)
 
 int main(void)
@@ -441,6 +527,10 @@ int main(void)
 		READY(three_steps),
 		READY(not_fresh),
 		READY(less_is_granted),
+		READY(ticks_are_longer),
+		READY(ticks_are_longer_than_the_steps),
+		READY(ticks_are_too_long_for_the_session),
+		cmocka_unit_test_setup_teardown(ticks_are_longer_from_the_start, set_up, tear_down),
 		READY(doubted),
 		READY(doubted_without_contact),
 		READY(doubt_ends_the_lease),

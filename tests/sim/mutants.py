@@ -90,6 +90,18 @@ mutant(1, 'lease_from_the_newest_step', 'lease.c',
        'moved |= extend(lease, lease->sent_us[2]);',
        'moved |= extend(lease, lease->sent_us[0]);',
        sim('leases'))
+mutant(1, 'steps_of_shorter_ticks_count', 'lease.c',
+       '\tlease->steps = 0;\n\tif (rested)',
+       '\tif (rested)',
+       LEASE)
+mutant(1, 'steps_of_shorter_ticks_were_good', 'lease.c',
+       'bool rested = lease->steps == 3;',
+       'bool rested = false;',
+       LEASE)
+mutant(1, 'longer_ticks_forgotten', 'session.c',
+       'if (saved->tick_us > session->lease.tick_us)',
+       'if (0)',
+       unit('tests/sim/test_adopt.c'))
 mutant(1, 'lease_from_the_answer', 'lease.c',
        'lease->sent_us[0] = sent_us;',
        'lease->sent_us[0] = now_us;',
@@ -200,8 +212,8 @@ mutant(3, 'missing_node_is_evidence', 'session.c',
 # ---- 4: the arithmetic is checked ----
 
 mutant(4, 'short_session_accepted', 'session.c',
-       'if (!lease_possible(session->lease.timeout_us,',
-       'if (0 && !lease_possible(session->lease.timeout_us,',
+       'if (lease_possible(lease->timeout_us, ',
+       'if (1 || lease_possible(lease->timeout_us, ',
        sim('short'))
 mutant(4, 'arithmetic_off_by_a_step', 'lease.c',
        'less_drift(timeout_us) - 3 *',

@@ -357,6 +357,24 @@ static void claims(void **state)
 	assert_int_equal(entries(play), 1);
 }
 
+/* Servers have said so: the options of the other one do not. */
+static void ticks_stay(void **state)
+{
+	struct play *play = *state;
+	struct lc_status status;
+	void *saved;
+	size_t len;
+
+	take(play, 0);
+	save(play, &saved, &len);
+	free(saved);
+	lc_raise_tick(play->here->lc, 3 * SECOND);
+	save(play, &saved, &len);
+	adopt(play, saved, len, 1);
+	lc_status(play->here->lc, &status);
+	assert_int_equal(status.tick_time_us, 3 * SECOND);
+}
+
 static void not_adopted(void **state)
 {
 	struct play *play = *state;
@@ -400,6 +418,7 @@ int main(void)
 		PLAY_TEST(loss_not_told, 42, 800 * MS),
 		cmocka_unit_test(lost_and_guarded),
 		PLAY_TEST(claims, 70, 0),
+		PLAY_TEST(ticks_stay, 72, 0),
 		PLAY_TEST(not_adopted, 71, 0),
 	};
 	int failed;

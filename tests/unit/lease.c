@@ -625,6 +625,46 @@ static void a_doubt_without_a_lease(void **state)
 	expect_deadline(&lease, START + 8 + GRANT);
 }
 
+/* The ticks are of 3 s: w is 1.75 s, and steps by the other w are no evidence. The lease rests on
+ * the connection, which the longer ticks do not touch. */
+static void a_longer_tick_wants_new_steps(void **state)
+{
+	struct lease lease = connected(START);
+
+	(void)state;
+	assert_true(lease_answered(&lease, START, START));
+	assert_false(lease_answered(&lease, START + W, START + W));
+	assert_false(lease_raise_tick(&lease, 3 * S, START + W + 1));
+	assert_int_equal(lease.doubt_us, INT64_MAX);
+	expect_deadline(&lease, START + GRANT);
+	assert_int_equal(lease_spacing(&lease), 1750 * MS);
+	assert_false(lease_answered(&lease, START + 2 * S, START + 2 * S));
+	assert_false(lease_answered(&lease, START + 3 * S, START + 3 * S));
+	assert_false(lease_answered(&lease, START + 4 * S, START + 4 * S));
+	assert_true(lease_answered(&lease, START + 6 * S, START + 6 * S));
+	expect_deadline(&lease, START + 2 * S + GRANT);
+}
+
+/* It rests on steps that were too near to each other. */
+static void a_longer_tick_after_three_steps_is_a_doubt(void **state)
+{
+	struct lease lease = connected(START);
+	int64_t now = START + 3 * W;
+
+	(void)state;
+	for (int64_t at = START; at <= START + 3 * W; at += W)
+		(void)lease_answered(&lease, at, at);
+	expect_deadline(&lease, START + W + GRANT);
+	assert_true(lease_raise_tick(&lease, 3 * S, now));
+	assert_true(lease_doubted(&lease, now));
+	expect_deadline(&lease, now + 2 * S);
+	lease_connected(&lease, T, now + 1);
+	assert_false(lease_answered(&lease, now + 2, now + 2));
+	assert_true(lease_answered(&lease, now + 3, now + 3));
+	assert_false(lease_doubted(&lease, now + 3));
+	expect_deadline(&lease, now + 1 + GRANT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -659,6 +699,8 @@ int main(void)
 		cmocka_unit_test(older_steps_do_not_count_after_a_doubt),
 		cmocka_unit_test(an_older_write_is_no_step),
 		cmocka_unit_test(a_doubt_without_a_lease),
+		cmocka_unit_test(a_longer_tick_wants_new_steps),
+		cmocka_unit_test(a_longer_tick_after_three_steps_is_a_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,12 +327,12 @@ static void with_less_in_it(void **unused)
 	char *state = whole_state(&len);
 	struct state_record record;
 	uint32_t fixed_len = get_u32(state + HEAD + 8);
+	uint32_t less = offsetof(struct state_session, flags);
 
 	(void)unused;
-	/* The flags and the versions are last in the fixed part; the text moves up. */
-	put_u32(state + HEAD + 8, fixed_len - 16);
-	memmove(state + HEAD + RECORD_HEAD + fixed_len - 16, state + HEAD + RECORD_HEAD + fixed_len,
-	        8);
+	/* The flags, and what stands behind them, are not there; the text moves up. */
+	put_u32(state + HEAD + 8, less);
+	memmove(state + HEAD + RECORD_HEAD + less, state + HEAD + RECORD_HEAD + fixed_len, 8);
 	seal(state, len);
 	assert_int_equal(state_check(state, len), 0);
 	assert_true(state_read(state, len, &offset, &record));
@@ -410,6 +410,8 @@ static void bad_sessions(void **unused)
 	SESSION(session->away_us = NOW + 1);
 	SESSION(session->granted_us = -1);
 	SESSION(session->granted_us = INT64_MAX);
+	SESSION(session->tick_us = -1);
+	SESSION(session->tick_us = INT64_MAX);
 	SESSION(session->lease.timeout_us = -1);
 	SESSION(session->lease.timeout_us = INT64_MAX);
 	SESSION(session->lease.timeout_us = 0); /* and a deadline */

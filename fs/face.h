@@ -93,7 +93,6 @@ struct face {
 	struct linger linger;
 	struct guardian *guardian; /* NULL: on_lost=none */
 	const char *on_lost;       /* guardian_on_lost_name() */
-	bool keeper, keeper_gone;  /* wanted; and not there */
 	struct hold *waiting;      /* in the order of their requests */
 	unsigned seekers;          /* how many of them would join their family's */
 	struct hold *held;
@@ -107,7 +106,8 @@ struct face {
 	int64_t kernel_limit_s; /* kernel_limit.h */
 	struct stories stories;
 	const char *mountpoint;
-	unsigned metrics_locks; /* so many locks have a series of their own */
+	const struct settings *settings; /* of the servers */
+	unsigned metrics_locks;          /* so many locks have a series of their own */
 	struct pauses pauses;
 	struct trace *trace; /* trace.h; NULL: requests are not traced */
 	int64_t (*clock_us)(void);

@@ -22,7 +22,6 @@ enum history_end {
 	HISTORY_EXITED, /* its process has ended, or was killed */
 	HISTORY_LOST,
 	HISTORY_EVICTED,
-	HISTORY_STOPPED, /* on_lost has stopped its processes, before the lock was lost */
 };
 
 struct history_hold {
@@ -34,8 +33,7 @@ struct history_hold {
 	int64_t since_ms, ended_ms; /* wall clock */
 	int64_t waited_ms, held_ms;
 	int64_t token;                  /* 0: not known */
-	const char *lock, *by, *reason; /* `by`: who has evicted it, or why it was lost or
-	                                 * stopped; or "" */
+	const char *lock, *by, *reason; /* `by`: who has evicted it, or why it was lost; or "" */
 };
 
 struct history {

@@ -176,8 +176,6 @@ static void reap_children(struct loop *loop)
 	int status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (log_reap(pid))
-			continue;
 		reload_reap(&loop->reload, pid, status);
 		if (pid == loop->detacher)
 			detached(loop, status);
@@ -210,12 +208,6 @@ static bool in_doubt(struct loop *loop)
 {
 	loop->doubted = loop->face->lc && lc_doubted(loop->face->lc);
 	return loop->doubted;
-}
-
-static void keeper_ends(struct face *face)
-{
-	keeper_listen();
-	face->keeper_gone = true;
 }
 
 /* Before the poll. A doubt that begins during the poll is found after it. */
@@ -303,7 +295,6 @@ static void finish_request(struct loop *loop)
 
 static void finish_turn(struct loop *loop)
 {
-	log_tend();
 	record(loop);
 	guardian_free_released(loop->face->guardian);
 	if (loop->face->lc)
@@ -427,6 +418,7 @@ enum {
 	POLL_GUARDIAN,
 	POLL_ENSEMBLE,
 	POLL_RESOLVER,
+	POLL_PROBER,
 	POLL_PAUSES,
 	POLL_KEEPER,
 	POLLED
@@ -450,6 +442,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 	int64_t wait =
 		min(servers_prepare(&loop->servers, now, &fds[POLL_RESOLVER]), holds_wait(face));
 	wait = min(min(wait, parked_wait(face)), reload_wait(&loop->reload));
+	wait = min(wait, settings_prepare(&loop->settings, now, &fds[POLL_PROBER]));
 	struct timespec ts;
 
 	if (face->lc)
@@ -472,13 +465,16 @@ static void take_turn(struct loop *loop, int64_t until_us)
 	if (fds[POLL_SIGNALS].revents)
 		read_signals(loop);
 	if (fds[POLL_KEEPER].revents)
-		keeper_ends(face);
+		keeper_listen();
 	holds_process(face, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	if (face->lc)
 		parked_process(face);
 	servers_process(&loop->servers, face->lc, face->clock_us(), fds[POLL_RESOLVER].revents);
-	if (face->lc)
+	if (face->lc) {
 		lc_process(face->lc, fds[POLL_ENSEMBLE].revents);
+		settings_process(&loop->settings, face->lc, loop->servers.addresses,
+		                 face->clock_us(), fds[POLL_PROBER].revents);
+	}
 	finish_turn(loop);
 	watchdog_end();
 	if (loop->fuse && !loop->unrecorded)
@@ -516,6 +512,23 @@ int loop_connect(struct loop *loop, int64_t until_us)
 			return status.why;
 		if (loop->face->clock_us() >= until_us)
 			return -ETIMEDOUT;
+		take_turn(loop, until_us);
+	}
+}
+
+int loop_learn(struct loop *loop, int64_t until_us)
+{
+	struct lc_status status;
+
+	for (;;) {
+		lc_status(loop->face->lc, &status);
+		if (loop->terms > 0)
+			return -EINTR;
+		if (status.state == LC_UNUSABLE)
+			return status.why;
+		if (settings_has_heard(&loop->settings, status.server) ||
+		    loop->face->clock_us() >= until_us)
+			return 0;
 		take_turn(loop, until_us);
 	}
 }

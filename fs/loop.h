@@ -9,6 +9,7 @@
 #include "options.h"
 #include "reload.h"
 #include "servers.h"
+#include "settings.h"
 
 enum loop_stage {
 	LOOP_SERVES,    /* takers and holders */
@@ -22,6 +23,7 @@ struct loop {
 	const struct options *options;
 	struct fuse_session *fuse; /* NULL before the mount */
 	struct servers servers;
+	struct settings settings;
 	struct ensemble *ensemble;
 	struct reload reload;
 	struct ledger ledger;
@@ -51,6 +53,9 @@ int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us);
 /* Runs until the session is ready. 0; -ETIMEDOUT; -EINTR; or why the engine is unusable:
  * lc_status(). */
 int loop_connect(struct loop *loop, int64_t until_us);
+/* Then: runs until the server in use has said what settings it has, or the time is over. Returns as
+ * loop_connect(). */
+int loop_learn(struct loop *loop, int64_t until_us);
 /* Runs until nothing is left to serve, or nothing can be served any more: loop->error. `serving` is
  * called once, with the loop, when the kernel has greeted. False: it never has. */
 bool loop_serve(struct loop *loop, void (*serving)(void *ctx));

@@ -107,8 +107,6 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 	         "%s", text);
 }
 
-#define ANOTHER_UID ((uid_t)-1)
-
 /* Each process that holds needs one: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
 
@@ -266,9 +264,6 @@ static bool begin_mount(struct options *options, struct loop *loop, struct mount
 		return false;
 	}
 	guardian_mounted(face->guardian, at->mount_id, at->device);
-	if (options->all_users && !guardian_reaches(face->guardian, ANOTHER_UID))
-		log_line(LC_WARNING, "on_lost cannot stop the processes of other users: they may "
-		                     "be at work when the next one holds");
 	keeper_give(KEEPER_GUARDIAN, guardian_fd(face->guardian));
 	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(face->guardian));
 	keeper_give(KEEPER_DEVICE, fuse_session_fd(mount->fuse));
@@ -418,10 +413,13 @@ static int begin_session(struct options *options, struct loop *loop)
 		mount_error_log(options, loop->servers.problem, r);
 		return r;
 	}
+	settings_ask(&loop->settings, loop->servers.addresses);
 	r = begin_engine(options, loop, NULL, 0);
 	if (r < 0)
 		return r;
 	r = loop_connect(loop, until);
+	if (r == 0)
+		r = loop_learn(loop, clock_now_us() + PROBE_ANSWER_S * 1000000);
 	if (r < 0)
 		mount_error_log(options, loop->servers.problem, r);
 	return r;
@@ -492,6 +490,7 @@ int main(int argc, char **argv)
 	face.stories.log_takes = options.log_takes;
 	face.stories.audit = options.audit;
 	face.mountpoint = options.mountpoint;
+	face.settings = &loop.settings;
 	face.metrics_locks = options.metrics_locks;
 	fuse_set_log_func(fuse_log_line);
 	face.kernel_limit_s = kernel_limit_read();
@@ -535,11 +534,7 @@ int main(int argc, char **argv)
 		ready_fail(status);
 		return status;
 	}
-	face.keeper = options.keeper;
-	face.keeper_gone = options.keeper && keeper_fd() < 0;
 	credentials_confine(options.credentials);
-	if (role == RELOAD_STARTS && options.foreground)
-		log_prepare_child();
 	if (role == RELOAD_STARTS && options.on_lost != ON_LOST_NONE &&
 	    guardian_start(options.on_lost, &face.guardian) < 0) {
 		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(errno));
@@ -548,6 +543,7 @@ int main(int argc, char **argv)
 	}
 	raise_limits();
 	servers_init(&loop.servers, options.servers, AWAY_TIMEOUTS * options.session_timeout_us);
+	settings_init(&loop.settings, options.tick_time_us, options.has_tick_time);
 	if (nodes_create(&face.stored, &face.nodes) == 0) {
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
@@ -566,6 +562,7 @@ int main(int argc, char **argv)
 	store_close(face.stored.store);
 	ready_fail(status);
 	servers_finish(&loop.servers);
+	settings_finish(&loop.settings);
 	reload_finish(&loop.reload);
 	options_free(&options);
 	log_finish();

@@ -25,11 +25,11 @@ struct options {
 	char *root;       /* its second, "/locks" when left out */
 	char *mountpoint; /* absolute */
 	bool foreground, debug, make_root, read_only, log_takes, audit, keeper;
+	bool has_tick_time; /* it was given */
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
 	char *host;
 	char *credentials; /* credentials.h, or NULL */
 	enum on_lost on_lost;
-	bool all_users; /* may use the mount */
 	unsigned metrics_locks;
 	uid_t uid; /* of locks that other clients have made */
 	gid_t gid;

@@ -71,6 +71,7 @@ bool ready_begin(bool foreground)
 	close(fds[0]);
 	status_fd = fds[1];
 	background = true;
+	log_to_syslog(true);
 	return setsid() >= 0;
 }
 
@@ -113,7 +114,7 @@ bool ready_detach(void)
 	if (!background)
 		return false;
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	log_to_syslog();
+	log_to_syslog(false);
 	(void)!chdir("/");
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);

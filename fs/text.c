@@ -8,9 +8,9 @@
 
 #include "clock.h"
 #include "family.h"
-#include "log.h"
 #include "longest.h"
 #include "row.h"
+#include "settings.h"
 #include "text.h"
 
 #include <errno.h>
@@ -150,23 +150,6 @@ static uint64_t pid_namespace(void)
 	return stat("/proc/self/ns/pid", &stat_of) == 0 ? stat_of.st_ino : 0;
 }
 
-static void describe_processes(const struct face *face, struct view_mount *mount)
-{
-	struct guardian_counts stops = guardian_counts(face->guardian);
-	struct log_counts log = log_counts();
-
-	mount->guardian = face->guardian;
-	mount->has_guardian = guardian_fd(face->guardian) >= 0;
-	mount->terms = stops.terms;
-	mount->kills = stops.kills;
-	mount->spared = stops.spared;
-	mount->looks_ended = stops.looks_ended;
-	mount->keeper = face->keeper;
-	mount->has_keeper = !face->keeper_gone;
-	mount->log_ended = log.children_ended;
-	mount->lines_not_written = log.not_written;
-}
-
 static void about_open(struct face *face, fuse_req_t req, struct node *node,
                        struct fuse_file_info *fi)
 {
@@ -176,15 +159,18 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	struct view_mount mount = {.host = face->host,
 	                           .kernel_limit_s = face->kernel_limit_s,
 	                           .clock_watched_by = watched_by,
+	                           .tick_time_by = settings_tick_by(face->settings),
+	                           .server_version = settings_version(face->settings),
 	                           .reloads = face->reloads,
 	                           .adoptions = face->adoptions,
 	                           .open_bytes = face->files.bytes};
 	struct view_held longest[VIEW_LONGEST_MAX];
 	int r;
 
+	if (probe_forgets(mount.server_version))
+		mount.safe_version = PROBE_SAFE;
 	mount.mountpoint = face->mountpoint;
 	mount.history = &face->stories.history;
-	describe_processes(face, &mount);
 	longest_find(face, longest, &mount);
 	lc_status(face->lc, &status);
 	mount.away_since_ms = wall_time_ms(face, status.away_us);

@@ -152,15 +152,18 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 	else
 		PRINT(file, "session: -\n");
 	PRINT(file,
-	      "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\nlease_left: %" PRId64
-	      "ms\n"
-	      "server: %s\nhost: %s\nholders: %u\nwaiters: %u\nkept: %u\nleaving: %u\nentry_bytes: "
-	      "%zu\n"
+	      "session_timeout: %" PRId64 "ms\ntick_time: %" PRId64 "ms\ntick_time_by: %s\n"
+	      "lease_left: %" PRId64 "ms\nserver: %s\nserver_version: %s",
+	      status->session_timeout_us / 1000, status->tick_time_us / 1000, mount->tick_time_by,
+	      status->lease_left_us / 1000, status->server, or_dash(mount->server_version));
+	if (mount->safe_version)
+		PRINT(file, ", which can forget answered writes: use %s or later",
+		      mount->safe_version);
+	PRINT(file,
+	      "\nhost: %s\nholders: %u\nwaiters: %u\nkept: %u\nleaving: %u\nentry_bytes: %zu\n"
 	      "connections: %lu\nsessions: %lu\n",
-	      status->session_timeout_us / 1000, status->tick_time_us / 1000,
-	      status->lease_left_us / 1000, status->server, mount->host, status->holders,
-	      status->waiters, mount->kept, status->leaving, status->entry_bytes,
-	      status->connections, status->sessions);
+	      mount->host, status->holders, status->waiters, mount->kept, status->leaving,
+	      status->entry_bytes, status->connections, status->sessions);
 	if (mount->kernel_limit_s > 0)
 		PRINT(file, "kernel_request_timeout: %" PRId64 "s\n", mount->kernel_limit_s);
 	else

@@ -11,8 +11,6 @@
 
 #include "lockcore.h"
 
-#include <stdbool.h>
-
 struct text {
 	char *data;
 	size_t len;
@@ -47,7 +45,10 @@ struct view_mount {
 	const char *clock_watched_by; /* pause.h */
 	int64_t ensemble_ahead_ms;    /* its wall clock, before this host's */
 	const char *on_lost;
-	uint64_t pid_namespace; /* in which pids are told; 0: not known */
+	uint64_t pid_namespace;     /* in which pids are told; 0: not known */
+	const char *tick_time_by;   /* settings.h */
+	const char *server_version; /*   the same; "": not known */
+	const char *safe_version;   /*   it can forget writes: this one cannot; or NULL */
 	unsigned long reloads, adoptions;
 	size_t open_bytes; /* what users have open: budget.h */
 	const char *mountpoint;
@@ -56,13 +57,6 @@ struct view_mount {
 	unsigned kept;                          /* given back, but before their least time */
 	const struct view_held *longest;        /* for the metrics, each lock once */
 	size_t longest_count;
-	/* Processes that were sent SIGTERM, SIGKILL, and that could not be signalled: on_lost. */
-	unsigned long terms, kills, spared;
-	/* Processes beside the daemon: */
-	bool guardian, has_guardian; /* there is to be one; there is */
-	bool keeper, has_keeper;
-	unsigned long log_ended, looks_ended; /* children that others have killed; new ones came */
-	unsigned long lines_not_written;      /* of the log */
 };
 
 int view_status(const struct lc_status *status, const struct view_mount *mount,

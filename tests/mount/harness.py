@@ -58,6 +58,7 @@ ALICE, BOB = 1001, 1002
 _TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning', re.IGNORECASE)
 _OF_ITSELF = re.compile(r'--\d+-- ')   # by valgrind, which does not know pidfd_open(2)
 _MARK = 'ZKLOCKFS_CASE'
+_PASSING = ('zklockfs-log', 'zklockfs-keeper', 'zklockfs-probe')
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWNS = 0x20000
 _MS_BIND, _MS_REC, _MS_PRIVATE, _MNT_DETACH = 0x1000, 0x4000, 1 << 18, 2
@@ -203,6 +204,11 @@ def command(args, seconds=30, **options):
             process.kill()
             raise
         return process.returncode, out, err
+
+
+def besides_version(text):
+    """Without the line about a server that is as old as Debian's."""
+    return ''.join(line for line in text.splitlines(True) if 'can forget answered writes' not in line)
 
 
 def write_program(path, text):
@@ -353,8 +359,9 @@ class Server:
 
     jars = ZOOKEEPER_JARS
 
-    def __init__(self, case, tick_ms, properties):
+    def __init__(self, case, tick_ms, properties, config):
         self.case = case
+        self.config = config            # more lines of zoo.cfg, which count more than the first ones
         self.tick_ms = tick_ms
         self.properties = list(properties)
         self.session_ms = rawzk.SESSION_MS   # of the longest session
@@ -387,7 +394,7 @@ class Server:
         with open(self.directory + '/zoo.cfg', 'w', encoding='utf-8') as config:
             config.write(f'tickTime={self.tick_ms}\ndataDir={self.directory}/data\n{self.listens()}'
                          f'maxSessionTimeout={self.session_ms}\nmaxClientCnxns=0\n'
-                         '4lw.commands.whitelist=*\nadmin.enableServer=false\n')
+                         f'4lw.commands.whitelist=*\nadmin.enableServer=false\n{self.config}\n')
         with open(self.directory + '/log', 'a', encoding='utf-8') as log:
             self.process = spawn(
                 ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
@@ -400,7 +407,8 @@ class Server:
         def answers():
             # A connection that came too early may never be answered: ask again soon.
             with contextlib.suppress(OSError):
-                return 'Mode:' in self.ask('srvr', 0.3 * SLOWNESS)
+                answer = self.ask('srvr', 0.3 * SLOWNESS)
+                return 'Mode:' in answer or 'not in the whitelist' in answer
             return self.process.poll() is not None
         until(answers, 'the ZooKeeper server starts', 60 * SLOWNESS)
         return self.process.poll() is None
@@ -537,7 +545,7 @@ class Relay:
 # ---- mounts ----
 
 class Mount:
-    def __init__(self, case, server, host, session, servers, root, options, mode, program, env):
+    def __init__(self, case, server, host, session, servers, root, options, mode, program, env, tick):
         self.case = case
         self.server = server
         self.host = host
@@ -552,7 +560,9 @@ class Mount:
         if CRASHES:
             session = '6s' if 'on_lost=term' in options else '4s'
         self.session_seconds = int(session.rstrip('s')) if session.endswith('s') else 0
-        every = [f'session_timeout={session}', f'tick_time={server.tick_ms}ms', f'host={host}'] + OPTIONS
+        every = [f'session_timeout={session}', f'host={host}'] + OPTIONS
+        if tick:
+            every.append(f'tick_time={tick}')
         if SLOWNESS > 1:
             every.append(f'retry={int(10 * SLOWNESS)}s')
         self.kept = NO_KEEPER not in every + list(options)
@@ -706,15 +716,16 @@ class Case:
         self.servers, self.mounts, self.takers = [], [], []
         self.cleanups = contextlib.ExitStack()
 
-    def server(self, tick_ms=500 if CRASHES else 2000, properties=()):
-        self.servers.append(Server(self, tick_ms, properties))
+    def server(self, tick_ms=500 if CRASHES else 2000, properties=(), config=''):
+        self.servers.append(Server(self, tick_ms, properties, config))
         return self.servers[-1]
 
     def mount(self, server, host='a', session='15s', servers=None, root='/locks', options=(),
-              mode='-f', program=None, env=None):
+              mode='-f', program=None, env=None, tick=None):
         servers = servers or f'127.0.0.1:{server.port}'
         self.mounts.append(Mount(self, server, host, session, servers, root, options, mode,
-                                 program or ZKLOCKFS, env or {}))
+                                 program or ZKLOCKFS, env or {},
+                                 f'{server.tick_ms}ms' if tick is None else tick))
         return self.mounts[-1]
 
     def relay(self, server, address='127.0.0.1', port=0):
@@ -722,17 +733,17 @@ class Case:
 
     def hosts(self, text, name_server=None):
         """Give the test an /etc/hosts of its own, and no other name service than name_server."""
-        self.instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
-        self.instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files'
+        self._instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
+        self._instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files'
                       + (' dns\n' if name_server else '\n'))
         if name_server:
-            self.instead('/etc/resolv.conf', f'nameserver {name_server}\noptions timeout:30 attempts:1\n')
+            self._instead('/etc/resolv.conf', f'nameserver {name_server}\noptions timeout:30 attempts:1\n')
 
     def users(self):
         """Give ALICE a name, which fusermount3 needs."""
-        self.instead('/etc/passwd', f'root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n')
+        self._instead('/etc/passwd', f'root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n')
 
-    def instead(self, path, text):
+    def _instead(self, path, text):
         mine = os.path.join(self.directory, os.path.basename(path))
         first = not os.path.exists(mine)
         with open(mine, 'w', encoding='ascii') as file:
@@ -744,9 +755,9 @@ class Case:
         return tempfile.mkdtemp(prefix='mount', dir=self.directory)
 
     def daemons(self):
-        """The pids of all zklockfs processes of this case, except keepers and writers of logs."""
+        """The pids of all zklockfs processes of this case, except those that end by themselves."""
         return [pid for pid in _marked(self.directory)
-                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) not in ('zklockfs-log', 'zklockfs-keeper')]
+                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) not in _PASSING]
 
     def _drop_takers(self):
         for taker in self.takers:

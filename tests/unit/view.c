@@ -301,6 +301,9 @@ static void status_of_a_mount(void **state)
 	                             &(struct view_mount){.host = "web1",
 	                                                  .kernel_limit_s = 20,
 	                                                  .clock_watched_by = "realtime",
+	                                                  .tick_time_by = "conf",
+	                                                  .server_version = "3.8.0",
+	                                                  .safe_version = "3.9.4",
 	                                                  .open_bytes = 4711,
 	                                                  .away_since_ms = -1,
 	                                                  .ensemble_ahead_ms = -1500,
@@ -313,8 +316,11 @@ static void status_of_a_mount(void **state)
 	                               "session: 0x1000000000000ab\n"
 	                               "session_timeout: 15000ms\n"
 	                               "tick_time: 2000ms\n"
+	                               "tick_time_by: conf\n"
 	                               "lease_left: 12345ms\n"
 	                               "server: 10.0.0.1:2181\n"
+	                               "server_version: 3.8.0, which can forget answered "
+	                               "writes: use 3.9.4 or later\n"
 	                               "host: web1\n"
 	                               "holders: 1\n"
 	                               "waiters: 2\n"
@@ -353,12 +359,14 @@ static void status_without_a_session(void **state)
 		                             &(struct view_mount){.host = "web1",
 		                                                  .away_since_ms = 1500,
 		                                                  .on_lost = "none",
-		                                                  .clock_watched_by = "realtime"},
+		                                                  .clock_watched_by = "realtime",
+		                                                  .tick_time_by = "-",
+		                                                  .server_version = ""},
 		                             &text),
 		                 0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
-		assert_non_null(strstr(text.data, "\nserver: -\n"));
+		assert_non_null(strstr(text.data, "\nserver: -\nserver_version: -\n"));
 		assert_non_null(strstr(text.data, "\nkernel_request_timeout: -\n"));
 		assert_non_null(
 			strstr(text.data, "\nno_contact_since: 1970-01-01T00:00:01.500Z\n"));

@@ -5,7 +5,7 @@
 #
 #   deploy.sh /mnt/locks/deploy v42 ./roll-out.sh
 #
-#   - opening lock@10m waits for ten minutes at most;
+#   - opening lock@10m waits for ten minutes at most; status 75 says that it was not free in time;
 #   - others see the reason in `holder` while they wait;
 #   - the fencing token is a number that rises from holder to holder. A store that
 #     keeps the highest token and refuses lower ones is safe: then even a
@@ -25,25 +25,31 @@ fi
 lock=$1 VERSION=$2
 shift 2
 
-now=$(cat "$lock/holder") || exit 75
+die() {
+    echo "$0: $lock: $2" >&2
+    exit "$1"
+}
+
+# Somebody else has it (75) only if we may take it and the ensemble answers. Otherwise something
+# is broken (69), also a name or a time with a typing error.
+refusal() {
+    if [ -w "$door" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
+}
+
+now=$(cat "$lock/holder") || die 69 'is no lock: is the filesystem mounted?'
 [ -z "$now" ] || echo "$lock is held: $now"
-command exec 9<>"$lock/lock@${WAIT:-10m}" || exit 75
+door=$lock/lock@${WAIT:-10m}
+command exec 9<>"$door" || exit "$(refusal)"
 
 # On a host where nothing is mounted this file would be a local one, without a token.
-read -r TOKEN <&9
-case $TOKEN in
-'' | *[!0-9]*)
-    echo "$0: $lock/lock gives no token: is the filesystem mounted?" >&2
-    exit 75
-    ;;
-esac
+{ read -r TOKEN <&9 && [ "$TOKEN" -gt 0 ]; } || die 69 'gives no token: is the filesystem mounted?'
 export VERSION TOKEN
 
-# Once the lock is lost, a write to the descriptor fails.
-echo "deploying $VERSION" >&9 || exit 74
+# Once the lock is lost, a write to the descriptor fails, and a read.
+echo "deploying $VERSION" >&9 || die 74 'the lock was lost'
 "$@" || exit
 
-# Before reporting success, ask the ensemble whether the lock was held to the end.
-dd if=/dev/null conv=fsync status=none >&9 || exit 74
+# Before reporting success, look whether the lock was held to the end.
+cat <&9 >/dev/null || die 74 'the lock was lost'
 exec 9>&-
 echo "deployed $VERSION with token $TOKEN"

@@ -5,66 +5,131 @@
  *	cc -o leader leader.c
  *	./leader [-y SECONDS] LOCK COMMAND [ARGUMENT...]
  *
+ * `zklock LOCK -- COMMAND` does it better for most: it also stops what the command has
+ * started. This shows how it is done. leader.py does the same.
+ *
  * Start it on every host: the first in the queue leads, the others wait to take over. The
  * command finds the fencing token in $TOKEN. poll(2) on the descriptor reports when the lock
  * is lost: the command is killed at once and this host queues again. With -y it also steps
- * down cleanly when it has led for SECONDS and another taker waits. It ends when the
- * command ends by itself, with its status. leader.py does the same.
+ * down cleanly when it has led for SECONDS and another taker waits. It passes SIGHUP, SIGINT
+ * and SIGTERM on to the command, and ends when the command ends by itself, with its status.
+ * When it cannot lead it ends with 77 (no permission), 75 (evicted while it waited), or 69 (no
+ * such lock, nothing is mounted).
  *
- * The command has the descriptor as well. So if this process is killed alone, the lock stays
- * taken until the command has ended.
+ * Nobody may work without somebody who looks at the lock. So the command is killed when this
+ * process dies (PR_SET_PDEATHSIG); but not processes that the command has started, and not the
+ * command itself if it is set-user-ID, has capabilities or changes its user, or if the thread
+ * that started it ends before the process. The command has the descriptor as well, so the lock
+ * stays taken as long as any of these live.
  */
 #define _GNU_SOURCE
 #include <err.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-static void send_signal(int child, int number)
+static const int passed_on[] = {SIGHUP, SIGINT, SIGTERM};
+static volatile int child = -1; /* the command's pidfd */
+
+static volatile sig_atomic_t asked; /* to end */
+
+static void send_signal(int number)
 {
 	syscall(SYS_pidfd_send_signal, child, number, NULL, 0);
 }
 
-/* Starts the command with the token in its environment; its pid, and a pidfd to poll. */
-static pid_t start(char **command, int door, int *ret_child)
+static void pass_on(int number)
 {
-	char token[32];
-	ssize_t length = read(door, token, sizeof(token) - 1);
-	if (length <= 0)
-		err(EX_IOERR, "read");
-	token[strcspn(token, "\n")] = token[length] = '\0';
+	int before = errno;
+
+	if (number != SIGHUP)
+		asked = 1;
+	send_signal(number);
+	errno = before;
+}
+
+static void on_signals(void (*handler)(int))
+{
+	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		signal(passed_on[i], handler);
+}
+
+static int status_of(int error)
+{
+	switch (error) {
+	case ECANCELED:
+		return EX_TEMPFAIL;
+	case EACCES:
+		return EX_NOPERM;
+	default:
+		return EX_UNAVAILABLE;
+	}
+}
+
+/* The lock, open, and its token; -1: lost at once. */
+static int take(const char *path, char token[static 64])
+{
+	int door = open(path, O_RDWR); /* waits for its turn */
+	ssize_t length = door < 0 ? 0 : read(door, token, 63);
+
+	if (door < 0)
+		err(status_of(errno), "%s", path);
+	if (length < 0) {
+		close(door);
+		return -1;
+	}
+	token[length] = '\0';
+	if (strspn(token, "0123456789") == 0)
+		errx(EX_UNAVAILABLE, "%s: no token: is the filesystem mounted?", path);
+	token[strcspn(token, "\n")] = '\0';
+	return door;
+}
+
+static _Noreturn void run(char **command, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) /* it has died before */
+		raise(SIGKILL);
+	execvp(command[0], command);
+	err(127, "%s", command[0]);
+}
+
+/* Starts the command with the token in its environment; its pid, and a pidfd to poll. */
+static pid_t start(char **command, int door, const char *token)
+{
 	setenv("TOKEN", token, 1);
-	if (dprintf(door, "leader: %s\n", command[0]) < 0)
-		err(EX_IOERR, "write");
+	dprintf(door, "leader: %s\n", command[0]);
 	printf("leading with token %s\n", token);
 	fflush(stdout);
 
+	pid_t parent = getpid();
 	pid_t pid = fork();
-	if (pid == 0) {
-		execvp(command[0], command);
-		err(127, "%s", command[0]);
-	}
-	*ret_child = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-	if (*ret_child < 0)
+	if (pid == 0)
+		run(command, parent);
+	child = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	if (child < 0)
 		err(EX_OSERR, "fork");
+	on_signals(pass_on);
 	return pid;
 }
 
 /* One term of office: the command's status, or -1 if it did not end by itself. */
 static int lead(const char *path, char **command, int term_ms)
 {
-	int door = open(path, O_RDWR); /* waits for its turn */
+	char token[64];
+	int door = take(path, token);
 	if (door < 0)
-		err(EX_TEMPFAIL, "%s", path);
-	int child;
-	pid_t pid = start(command, door, &child);
+		return -1;
+	pid_t pid = start(command, door, token);
 
 	/* POLLERR and POLLHUP are told without being asked for. */
 	struct pollfd fds[] = {
@@ -74,6 +139,8 @@ static int lead(const char *path, char **command, int term_ms)
 	const char *why = NULL;
 	for (;;) {
 		int count = poll(fds, 2, term_ms);
+		if (count < 0 && errno == EINTR)
+			continue;
 		if (count < 0)
 			err(EX_OSERR, "poll");
 		if (count == 0) {
@@ -85,19 +152,21 @@ static int lead(const char *path, char **command, int term_ms)
 			break;
 		if (fds[1].revents & (POLLERR | POLLHUP)) {
 			why = "lost";
-			send_signal(child, SIGKILL); /* somebody else may lead in a moment */
+			send_signal(SIGKILL); /* somebody else may lead in a moment */
 			fds[1].fd = -1;
 		} else if (fds[1].revents & POLLPRI) {
 			why = "wanted by others";
-			send_signal(child, SIGTERM); /* still ours: there is time for good order */
+			send_signal(SIGTERM); /* still ours: there is time for good order */
 			fds[1].events = 0;
 		}
 	}
 	int status;
-	waitpid(pid, &status, 0);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	on_signals(SIG_DFL); /* while it waits again there is nobody to pass them on to */
 	close(child);
 	close(door);
-	if (why) {
+	if (why && !asked) {
 		printf("stepped down: %s\n", why);
 		fflush(stdout);
 		return -1;

@@ -9,7 +9,7 @@
 #
 #   licence.sh /mnt/locks/simulator simulate --case 17
 #
-# When all licences are taken, the next waits for WAIT (10m) at most. A licence is given back
+# When all licences are taken, the next waits for WAIT (10m) at most, then ends with 75. A licence is given back
 # when its program has ended in any way: the program keeps the descriptor, so
 # that even a killed script gives nothing back too early. `cat holder` shows the holders.
 # `slots` may be written at any time: a higher number lets waiters in, a lower one takes
@@ -22,8 +22,17 @@ fi
 lock=$1
 shift
 
-command exec 9<>"$lock/lock@${WAIT:-10m}" || exit 75
-read -r token <&9 || exit 75
-case $token in '' | *[!0-9]*) exit 75 ;; esac    # a local file: nothing is mounted
+# Somebody else has it (75) only if we may take it and the ensemble answers. Otherwise something
+# is broken (69), also a name or a time with a typing error.
+refusal() {
+    if [ -w "$door" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
+}
+
+door=$lock/lock@${WAIT:-10m}
+command exec 9<>"$door" || exit "$(refusal)"
+if ! { read -r token <&9 && [ "$token" -gt 0 ]; }; then    # a local file: nothing is mounted
+    echo "$0: $door gives no token: is the filesystem mounted?" >&2
+    exit 69
+fi
 echo "$*" >&9 || exit 74
 exec "$@"

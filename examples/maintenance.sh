@@ -22,9 +22,11 @@ esac
 lock=$2
 shift 2
 
-command exec 9<>"$lock/$door" || exit 75
-read -r token <&9 || exit 75
-case $token in '' | *[!0-9]*) exit 75 ;; esac    # a local file: nothing is mounted
+command exec 9<>"$lock/$door" || exit 69
+if ! { read -r token <&9 && [ "$token" -gt 0 ]; }; then    # a local file: nothing is mounted
+    echo "$0: $lock gives no token: is the filesystem mounted?" >&2
+    exit 69
+fi
 echo "$*" >&9 || exit 74
 
 # The command keeps descriptor 9, and the lock as long as it runs.

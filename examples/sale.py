@@ -20,10 +20,12 @@ Three things make it correct:
     nothing because of its old check. The check has to write the token: if
     only sales did, a late sale could come between the check and the sale of the next buyer.
 
-Status of buy: 0 sold, 1 sold out, 75 not now, try again with the same order.
+Status of buy: 0 sold, 1 sold out, 2 not paid, 69 no such lock or nothing is mounted, 77 no
+permission for it, 74 the lock was lost meanwhile: try again with the same order.
 """
 
 import contextlib
+import errno
 import os
 import sqlite3
 import subprocess
@@ -33,6 +35,7 @@ TABLES = '''
 CREATE TABLE stock (items INTEGER, token INTEGER);
 CREATE TABLE orders (number TEXT PRIMARY KEY, token INTEGER);
 '''
+WORDS = {'stock': 1, 'buy': 3, 'report': 0}     # behind the verb, at least
 LEFT = 'SELECT items - (SELECT count(*) FROM orders) FROM stock'
 
 
@@ -43,15 +46,33 @@ def transaction(db):
         yield
 
 
+def leave(status, what):
+    print(f'{sys.argv[0]}: {what}', file=sys.stderr)
+    sys.exit(status)
+
+
+def take(lock, order):
+    """The open lock, and its token."""
+    try:
+        door = open(lock + '/lock', 'r+b', buffering=0)     # waits
+        token = door.read().decode(errors='replace').strip()
+        if not token.isdigit():     # a local file
+            leave(69, f'{lock}: no token: is the filesystem mounted?')
+        door.write(order.encode())
+        return door, int(token)
+    except OSError as error:
+        leave({errno.EIO: 74, errno.EACCES: 77}.get(error.errno, 69), f'{lock}: {error.strerror}')
+
+
 @contextlib.contextmanager
 def turn(lock, order):
     """Our turn, with its token; without a lock it is always everybody's."""
     if lock == '-':
         yield 0
         return
-    with open(lock + '/lock', 'r+b', buffering=0) as door:     # waits
-        door.write(order.encode())
-        yield int(door.read())
+    door, token = take(lock, order)
+    with door:
+        yield token
 
 
 def look(db, order, token):
@@ -77,13 +98,16 @@ def buy(db, order, lock, *pay):
     with turn(lock, order) as token:
         said = look(db, order, token)
         if not said:
-            subprocess.run(pay, env={**os.environ, 'ORDER': order}, check=True)
+            if subprocess.call(pay, env={**os.environ, 'ORDER': order}):
+                leave(2, 'not paid')
             said = sell(db, order, token)
     print(said)
-    return {'sold': 0, 'sold before': 0, 'sold out': 1}.get(said, 75)
+    return {'sold': 0, 'sold before': 0, 'sold out': 1, 'too late': 74}[said]
 
 
 def main(database, verb, *words):
+    if verb not in WORDS or len(words) < WORDS[verb] or verb != 'buy' and len(words) > WORDS[verb]:
+        leave(64, __doc__)
     db = sqlite3.connect(database, timeout=60, isolation_level=None)
     if verb == 'stock':
         db.executescript(TABLES)
@@ -98,5 +122,5 @@ def main(database, verb, *words):
 
 if __name__ == '__main__':
     if len(sys.argv) < 3:
-        sys.exit(__doc__)
+        leave(64, __doc__)
     sys.exit(main(*sys.argv[1:]))

@@ -44,6 +44,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	guarded = (struct guarded){
 		.uid = fuse_req_ctx(req)->uid,
 		.process = file->opener.process,
+		.lock = node->lock,
 		.ino = node->ino,
 		.until_us = INT64_MAX,
 	};

@@ -61,6 +61,7 @@ struct crew {
 	uint32_t list;
 	enum crew_rank rank;
 	int workers, at_work, left;
+	unsigned long ended;
 	struct child children[CHILDREN_MAX];
 };
 
@@ -270,14 +271,30 @@ static void put_behind(struct child *child)
 	child->beside_us = INT64_MAX;
 }
 
+/* Somebody has killed the child. Its job is done in the list's next turn; that of a child which was
+ * left alone is not. */
+static void do_again(struct crew *crew, int number)
+{
+	struct crew_table *table = crew->table;
+	const struct desk *desk = &table->desks[number];
+
+	crew->ended++;
+	if (crew->children[number].state == CHILD_WORKS && atomic_load(&desk->since_us) != 0)
+		table->later[atomic_fetch_add(&table->put_off, 1) % CREW_JOBS_MAX] =
+			(uint32_t)atomic_load(&desk->job);
+}
+
 static void tend_child(struct crew *crew, int number, int64_t now)
 {
 	struct child *child = &crew->children[number];
 	int64_t since;
+	int status;
 
 	if (child->state == CHILD_NONE)
 		return;
-	if (waitpid(child->pid, NULL, WNOHANG) == child->pid) {
+	if (waitpid(child->pid, &status, WNOHANG) == child->pid) {
+		if (WIFSIGNALED(status) && child->state != CHILD_KILLED)
+			do_again(crew, number);
 		count_out(crew, child);
 		*child = (struct child){0};
 		return;
@@ -358,4 +375,9 @@ void crew_stop(struct crew *crew)
 int crew_left(const struct crew *crew)
 {
 	return crew->left;
+}
+
+unsigned long crew_ended(const struct crew *crew)
+{
+	return crew->ended;
 }

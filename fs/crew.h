@@ -65,5 +65,7 @@ bool crew_tend(struct crew *crew);
 void crew_stop(struct crew *crew);
 /* How many children were left alone with a job. */
 int crew_left(const struct crew *crew);
+/* How many children were ended by a signal of others, or since they had used too much time. */
+unsigned long crew_ended(const struct crew *crew);
 
 #endif

@@ -93,6 +93,7 @@ struct face {
 	struct linger linger;
 	struct guardian *guardian; /* NULL: on_lost=none */
 	const char *on_lost;       /* guardian_on_lost_name() */
+	bool keeper, keeper_gone;  /* wanted; and not there */
 	struct hold *waiting;      /* in the order of their requests */
 	unsigned seekers;          /* how many of them would join their family's */
 	struct hold *held;

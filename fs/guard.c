@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "crew.h"
+#include "log.h"
 #include "round.h"
 #include "signals.h"
 
@@ -43,6 +44,7 @@ struct guard {
 	int64_t began_us, look_us; /* that round; the next one */
 	int64_t ended_us;          /* when holders last lost because the lease was to end */
 	bool quiet;                /* the last round found nobody */
+	unsigned long looks_ended;
 };
 
 /* The lease is as good as over, or there is none: all holders have lost. False: nobody holds. */
@@ -136,6 +138,19 @@ static void end_look(struct guard *guard, const struct round_lost *lost)
 	guard->look_us = now + pause;
 }
 
+static void note_ended(struct guard *guard)
+{
+	unsigned long ended = round_looks_ended(guard->round);
+
+	if (ended == guard->looks_ended)
+		return;
+	atomic_fetch_add(&guard->page->looks_ended, ended - guard->looks_ended);
+	guard->looks_ended = ended;
+	log_line(LC_WARNING,
+	         "a process that looks who has a lost lock open was killed: another one "
+	         "goes on");
+}
+
 /* While the lease ends, SIGKILL must not come too late: the processes to be killed may themselves
  * overload the machine. So for that long, and no longer, everybody else may be kept from the
  * processors. Losses that users bring about as often as they like, by evicting each other, are not
@@ -168,6 +183,7 @@ static struct round_lost look(struct guard *guard, bool at_once)
 	}
 	if (guard->looking && round_tend(guard->round))
 		end_look(guard, &lost);
+	note_ended(guard);
 	return lost;
 }
 
@@ -201,6 +217,7 @@ static void run(struct guard *guard)
 		struct round_lost lost = look(guard, late && lose_all(guard->page));
 		int64_t look_at;
 
+		log_tend();
 		if (is_over(guard, &lost))
 			return;
 		if (at <= now) /* nobody holds; the next holder's lease moves the deadline */

@@ -86,6 +86,7 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 		null = open("/dev/null", O_RDWR);
 		for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 			dup2(null, fd);
+		log_in_guardian();
 		guard_run(guardian->page, fds[1], on_lost);
 	}
 	guardian->fd = fds[0];
@@ -184,6 +185,14 @@ static void limit_slot(struct guardian *guardian, int slot, int64_t until_us)
 	atomic_store(&guardian->page->slots[slot].until_us, until_us);
 }
 
+static void copy_path(char room[SLOT_LOCK_MAX + 1], const char *path)
+{
+	size_t len = strnlen(path, SLOT_LOCK_MAX);
+
+	memcpy(room, path, len);
+	room[len] = '\0';
+}
+
 static int fill_slot(struct guardian *guardian, enum slot_state state, const struct guarded *who)
 {
 	struct owner *owner = admit(guardian, state, who->uid);
@@ -210,6 +219,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	slot->start = who->process.start;
 	slot->number = number_of(who->process.pid);
 	slot->ino = who->ino;
+	copy_path(page->locks[i], who->lock);
 	limit_slot(guardian, i, who->until_us);
 	if (i >= atomic_load(&page->used))
 		atomic_store(&page->used, i + 1);
@@ -335,7 +345,7 @@ void guardian_carry(struct carry *carry, struct guardian **guardian)
 
 	CARRY_BOOL(carry, is);
 	CARRY_SIZE(carry, size, SIZE_MAX / 2);
-	if (size != sizeof(struct page))
+	if (size != sizeof(struct page) && size != PAGE_OF_BEFORE)
 		carry->refuse("the guardian is of another version");
 	if (!is)
 		return;
@@ -346,7 +356,10 @@ void guardian_carry(struct carry *carry, struct guardian **guardian)
 	CARRY_LASTING_FD(carry, own->page_fd);
 	CARRY_LASTING_FD(carry, own->fd);
 	if (carry->loads && !carry->checks) {
-		if (!map_page(own))
+		/* A guardian of the version before leaves what it does not know. */
+		if ((size < sizeof(struct page) &&
+		     ftruncate(own->page_fd, sizeof(struct page)) < 0) ||
+		    !map_page(own))
 			carry->refuse(strerror(errno));
 		count_slots(carry, own);
 	}
@@ -380,4 +393,29 @@ void guardian_carried(struct guardian *guardian)
 bool guardian_has_lost(const struct guardian *guardian, int slot)
 {
 	return guardian && slot >= 0 && state_of(guardian, slot) == SLOT_LOST;
+}
+
+int guardian_stopped(const struct guardian *guardian, int slot)
+{
+	return guardian && slot >= 0 ? slots_stopped(guardian->page, slot) : 0;
+}
+
+/* Capabilities stay what they were at the start. */
+bool guardian_reaches(const struct guardian *guardian, uid_t uid)
+{
+	return !guardian || uid == getuid() || process_may_signal_all();
+}
+
+struct guardian_counts guardian_counts(const struct guardian *guardian)
+{
+	const struct page *page = guardian ? guardian->page : NULL;
+
+	if (!page)
+		return (struct guardian_counts){0};
+	return (struct guardian_counts){
+		.terms = atomic_load(&page->terms),
+		.kills = atomic_load(&page->kills),
+		.spared = atomic_load(&page->spared),
+		.looks_ended = atomic_load(&page->looks_ended),
+	};
 }

@@ -26,6 +26,8 @@
  * For a `flock` door the opener is the process that took the lock by fcntl(2), or opened the file
  * that flock(2) locks; processes that have it open and hold nothing are left alone.
  *
+ * Each signal is a line in the log. The guardian writes it itself, since the daemon may be dead.
+ *
  * A file can be open where /proc does not show it (on its way over a socket, behind a
  * mapping, with io_uring): no process is stopped for that. So the lost entry is not deleted when no
  * process is found, but by the last close, or when the session would have ended.
@@ -95,6 +97,7 @@ void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
 struct guarded {
 	uid_t uid; /* of the taker; another user's process may have got the file */
 	struct process_id process;
+	const char *lock; /* for the log */
 	uint64_t ino;     /* of the door's file */
 	int64_t until_us; /* it may hold so long; INT64_MAX */
 };
@@ -131,5 +134,18 @@ int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot
 void guardian_carried(struct guardian *guardian);
 /* The guardian stops, or has stopped, the slot's process. */
 bool guardian_has_lost(const struct guardian *guardian, int slot);
+/* The signal that it was about to send, or has sent, to a process that has the slot's door open; 0:
+ * none. Known before that process can have ended. */
+int guardian_stopped(const struct guardian *guardian, int slot);
+/* Whether it may signal the processes of that user. */
+bool guardian_reaches(const struct guardian *guardian, uid_t uid);
+
+/* Processes so far; also of a guardian that is dead by now. */
+struct guardian_counts {
+	unsigned long terms, kills; /* that were sent SIGTERM, SIGKILL */
+	unsigned long spared;       /* that were to be, and may not be signalled */
+	unsigned long looks_ended;  /* of its own children, killed by others */
+};
+struct guardian_counts guardian_counts(const struct guardian *guardian);
 
 #endif

@@ -22,6 +22,7 @@ enum history_end {
 	HISTORY_EXITED, /* its process has ended, or was killed */
 	HISTORY_LOST,
 	HISTORY_EVICTED,
+	HISTORY_STOPPED, /* on_lost has stopped its processes, before the lock was lost */
 };
 
 struct history_hold {
@@ -33,7 +34,8 @@ struct history_hold {
 	int64_t since_ms, ended_ms; /* wall clock */
 	int64_t waited_ms, held_ms;
 	int64_t token;                  /* 0: not known */
-	const char *lock, *by, *reason; /* `by`: who has evicted it, or why it was lost; or "" */
+	const char *lock, *by, *reason; /* `by`: who has evicted it, or why it was lost or
+	                                 * stopped; or "" */
 };
 
 struct history {

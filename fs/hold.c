@@ -239,6 +239,23 @@ static void lock_taken(void *ctx, int err)
 
 /* ---- loss ---- */
 
+/* In words; NULL: it lies with the ensemble. */
+static const char *why_lost(const struct hold *hold)
+{
+	const struct holder *holder;
+	struct lc_status status;
+
+	if (hold->face->clock_us() >= hold->most_until_us)
+		return "held too long";
+	lc_status(hold->face->lc, &status);
+	/* To a daemon that has taken over the guardian may have been first. */
+	DL_FOREACH(hold->holders, holder)
+		if (status.lease_left_us > 0 &&
+		    guardian_has_lost(hold->face->guardian, holder->slot))
+			return "the lease was about to end, and its holder is stopped";
+	return NULL;
+}
+
 static void lock_lost(void *ctx)
 {
 	struct hold *hold = ctx;
@@ -247,8 +264,7 @@ static void lock_lost(void *ctx)
 	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
 		return;
 	stored_touch(&hold->stored);
-	story_lost(&hold->story, hold->taker,
-	           hold->face->clock_us() >= hold->most_until_us ? "held too long" : NULL);
+	story_lost(&hold->story, hold->taker, why_lost(hold));
 	if (hold->state == HOLD_KEPT) {
 		hold_free(hold);
 		return;

@@ -19,6 +19,7 @@ int holder_join(struct holder *holder, struct hold *hold, const struct hold_kind
 	const struct guarded guarded = {
 		.uid = uid,
 		.process = caller->process,
+		.lock = door->lock,
 		.ino = door->ino,
 		.until_us = hold->most_until_us,
 	};
@@ -36,6 +37,11 @@ int holder_join(struct holder *holder, struct hold *hold, const struct hold_kind
 			         "%s: its taker is not visible here, and could not be "
 			         "stopped if it lost the lock",
 			         door->lock);
+		else if (!guardian_reaches(guardian, uid))
+			log_line(LC_WARNING,
+			         "%s: its taker, pid %d, is of uid %u, and could not be stopped if "
+			         "it lost the lock",
+			         door->lock, (int)caller->process.pid, (unsigned)uid);
 		holder->slot = guardian_hold(guardian, &guarded);
 		if (holder->slot < 0)
 			return holder->slot;
@@ -107,6 +113,7 @@ void holder_part(struct holder *holder)
 {
 	struct hold *hold = holder->hold;
 
+	story_stopped(&hold->story, guardian_stopped(hold->face->guardian, holder->slot));
 	guardian_release(hold->face->guardian, holder->slot);
 	if (!holder->next && hold->holders == holder)
 		story_parted(&hold->story, holder->pid, holder->life);

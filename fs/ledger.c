@@ -22,7 +22,7 @@
  * pass over. A new order or meaning also needs a new LEAST: then this version and versions older
  * than LEAST cannot take over from each other. Tests set other numbers. */
 #ifndef LEDGER_VERSION
-#define LEDGER_VERSION 3
+#define LEDGER_VERSION 4
 #define LEDGER_LEAST 3
 #endif
 
@@ -150,6 +150,8 @@ static void totals_carry(struct carry *carry, struct ledger *ledger)
 	CARRY_64(carry, ledger->sessions);
 	CARRY_64(carry, ledger->losses);
 	history_counts_carry(carry, &face->stories.history);
+	if (carry_has(carry, 4))
+		CARRY_64(carry, face->stories.stopped);
 }
 
 static void part_carry(struct carry *carry, struct ledger *ledger, enum part part)

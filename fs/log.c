@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,8 +28,15 @@
 #define FINISH_MS 1000
 
 static int syslog_fd = -1;
-static int child_fd = -1;
 static bool to_syslog;
+/* The process that writes to stderr. Its end of the socket is kept here, too: if it is killed, what
+ * it has not read is read by the next one. */
+static struct {
+	int fd, its_fd; /* -1: there is none */
+	pid_t pid;      /* 0: of another process, or none */
+	bool writes;    /* lines go to it; otherwise to stderr itself */
+} child = {-1, -1, 0, false};
+static unsigned long not_written, children_ended;
 static bool to_stderr;  /* beside syslog */
 static bool to_journal; /* by stderr */
 static const char *about;
@@ -89,8 +97,14 @@ static bool write_stderr(enum lc_level level, const char *text)
 	int len = to_journal ? snprintf(line, sizeof(line), "<%d>%s\n", priority(level), text)
 	                     : snprintf(line, sizeof(line), "zklockfs: %s\n", text);
 
-	if (child_fd >= 0)
-		return send(child_fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	if (child.writes) {
+		if (send(child.fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return true;
+		if (errno == EAGAIN)
+			return false;
+		to_syslog = true; /* the daemon and its child are gone, and only this one is left */
+		return send_syslog(level, text);
+	}
 	/* A pipe that polls writable takes this much without blocking. */
 	return poll(&pollfd, 1, 0) == 1 && !(pollfd.revents & (POLLERR | POLLNVAL)) &&
 	       write(STDERR_FILENO, line, (size_t)len) == len;
@@ -107,39 +121,60 @@ static bool put(enum lc_level level, const char *text)
 
 /* Lines that users can cause at will, warnings of their own locks' losses among them, have
  * windows of their own, and cannot silence errors. */
-static struct window {
+struct window {
 	time_t since;
 	unsigned lines, dropped;
-} windows[LC_NOTICE + 1];
+};
+static struct window own_windows[LC_NOTICE + 1], *windows = own_windows;
 
 static struct window *window_of(enum lc_level level)
 {
 	return &windows[level < LC_NOTICE ? level : LC_NOTICE];
 }
 
-/* True while the window has room; says afterwards how much it had not. */
-static bool admit_line(enum lc_level level)
+static void drop_line(struct window *window)
 {
-	struct window *window = window_of(level);
+	window->dropped++;
+	not_written++;
+}
+
+/* A window that is over begins anew, and says what it had no room for. */
+static void roll_window(struct window *window)
+{
+	unsigned dropped = window->dropped;
 	struct timespec now;
 	char text[64];
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if (now.tv_sec - window->since >= LOG_WINDOW_S) {
-		unsigned dropped = window->dropped;
+	if (now.tv_sec - window->since < LOG_WINDOW_S)
+		return;
+	*window = (struct window){.since = now.tv_sec};
+	if (dropped == 0)
+		return;
+	snprintf(text, sizeof(text),
+	         dropped == 1 ? "%u line was not written" : "%u lines were not written", dropped);
+	if (!put(LC_NOTICE, text))
+		window->dropped = dropped;
+}
 
-		*window = (struct window){.since = now.tv_sec};
-		if (dropped > 0) {
-			snprintf(text, sizeof(text), "%u lines were not written", dropped);
-			if (!put(LC_NOTICE, text))
-				window->dropped = dropped;
-		}
-	}
+void log_tend(void)
+{
+	for (size_t i = 0; i <= LC_NOTICE; i++)
+		if (windows[i].dropped > 0)
+			roll_window(&windows[i]);
+}
+
+/* True while the window has room. */
+static bool admit_line(enum lc_level level)
+{
+	struct window *window = window_of(level);
+
+	roll_window(window);
 	if (window->lines < LOG_BURST) {
 		window->lines++;
 		return true;
 	}
-	window->dropped++;
+	drop_line(window);
 	return false;
 }
 
@@ -160,7 +195,7 @@ static void put_formatted(enum lc_level level, const char *format, va_list args)
 		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
 	make_harmless(text);
 	if (!put(level, text))
-		window_of(level)->dropped++;
+		drop_line(window_of(level));
 }
 
 void log_line(enum lc_level level, const char *format, ...)
@@ -225,6 +260,7 @@ void log_to_syslog(bool and_stderr)
 	to_stderr = and_stderr;
 }
 
+/* A packet of one byte 0 asks whether all before it is written. */
 static void write_for_parent(int fd)
 {
 	char line[LINE_MAX];
@@ -241,43 +277,99 @@ static void write_for_parent(int fd)
 		_exit(1);
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 	while ((n = recv(STDIN_FILENO, line, sizeof(line), 0)) > 0)
-		(void)!write(STDERR_FILENO, line, (size_t)n);
+		if (n == 1 && line[0] == '\0')
+			(void)send(STDIN_FILENO, line, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		else
+			(void)!write(STDERR_FILENO, line, (size_t)n);
 	_exit(0);
+}
+
+void log_prepare_child(void)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return; /* poll(2) says for most of what stderr can be whether it would wait */
+	child.fd = fds[0];
+	child.its_fd = fds[1];
 }
 
 void log_to_child(void)
 {
-	int fds[2];
-	pid_t pid;
+	if (child.fd < 0)
+		log_prepare_child();
+	if (child.fd < 0)
+		return;
+	child.pid = fork();
+	if (child.pid == 0)
+		write_for_parent(child.its_fd);
+	child.writes = child.pid > 0;
+	if (!child.writes)
+		child.pid = 0;
+}
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return; /* poll(2) says for most of what stderr can be whether it would wait */
-	pid = fork();
-	if (pid == 0)
-		write_for_parent(fds[1]);
-	close(fds[1]);
-	if (pid < 0)
-		close(fds[0]);
-	else
-		child_fd = fds[0];
+bool log_reap(pid_t pid)
+{
+	if (pid != child.pid || pid <= 0)
+		return false;
+	children_ended++;
+	log_to_child();
+	log_line(LC_ERROR,
+	         "the process that writes the log was killed: another one goes on, and one "
+	         "line may be missing");
+	return true;
+}
+
+void log_in_guardian(void)
+{
+	void *shared = mmap(NULL, sizeof(own_windows), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared != MAP_FAILED)
+		windows = shared;
+	to_syslog = child.fd < 0 || dup2(child.fd, STDERR_FILENO) < 0;
+	child.fd = STDERR_FILENO;
+	child.writes = !to_syslog;
 }
 
 void log_finish(void)
 {
-	struct pollfd pollfd = {.fd = child_fd};
+	struct pollfd pollfd = {.fd = child.fd, .events = POLLIN};
 
-	if (child_fd < 0)
+	if (child.fd < 0)
 		return;
-	shutdown(child_fd, SHUT_WR);
-	(void)poll(&pollfd, 1, FINISH_MS); /* it hangs up */
-	close(child_fd);
-	child_fd = -1;
+	close(child.its_fd);
+	if (child.writes && send(child.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		(void)poll(&pollfd, 1, FINISH_MS); /* it answers, or hangs up */
+	close(child.fd);
+	child.fd = child.its_fd = -1;
+	child.writes = false;
+}
+
+struct log_counts log_counts(void)
+{
+	return (struct log_counts){.not_written = not_written, .children_ended = children_ended};
 }
 
 void log_carry(struct carry *carry)
 {
 	CARRY_BOOL(carry, to_syslog);
-	CARRY_FD(carry, child_fd);
-	if (carry->crashed && !to_syslog)
-		log_to_child(); /* the other one has ended */
+	CARRY_FD(carry, child.fd);
+	if (carry_has(carry, 4)) {
+		CARRY_FD(carry, child.its_fd);
+		CARRY_PID(carry, child.pid);
+		CARRY_64(carry, not_written);
+		CARRY_64(carry, children_ended);
+	}
+	if (!carry->loads || carry->checks || to_syslog)
+		return;
+	/* After a crash the other one has ended, or serves the guardian alone. */
+	if (child.fd >= 0 && child.its_fd < 0) {
+		close(child.fd);
+		child.fd = -1;
+	}
+	if (child.fd >= 0 && child.pid > 0)
+		child.writes = true;
+	else
+		log_to_child();
 }

@@ -13,6 +13,8 @@
 #include "lockcore.h"
 #include "carry.h"
 
+#include <sys/types.h>
+
 #define LOG_BURST 50
 #define LOG_WINDOW_S 10
 
@@ -29,8 +31,23 @@ void log_about(const char *mountpoint);
 void log_to_syslog(bool and_stderr);
 /* In the foreground: a child writes to stderr, and may wait there. */
 void log_to_child(void);
+/* Before that: processes that are forked meanwhile can write by that child, too. */
+void log_prepare_child(void);
+/* That child has ended, and there is another one. False: it is not that child. */
+bool log_reap(pid_t pid);
+/* In the guardian, and in all that it forks, which share the limits: lines go by the log's child,
+ * or to syslog, also when the daemon is dead. */
+void log_in_guardian(void);
+/* In every turn: lines that could not be written are told when their time is over. */
+void log_tend(void);
 /* It has a second to write what is left. */
 void log_finish(void);
+
+struct log_counts {
+	unsigned long not_written;    /* lines */
+	unsigned long children_ended; /* the log's child, before its time */
+};
+struct log_counts log_counts(void);
 
 /* Where lines go. */
 void log_carry(struct carry *carry);

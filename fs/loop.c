@@ -176,6 +176,8 @@ static void reap_children(struct loop *loop)
 	int status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (log_reap(pid))
+			continue;
 		reload_reap(&loop->reload, pid, status);
 		if (pid == loop->detacher)
 			detached(loop, status);
@@ -208,6 +210,12 @@ static bool in_doubt(struct loop *loop)
 {
 	loop->doubted = loop->face->lc && lc_doubted(loop->face->lc);
 	return loop->doubted;
+}
+
+static void keeper_ends(struct face *face)
+{
+	keeper_listen();
+	face->keeper_gone = true;
 }
 
 /* Before the poll. A doubt that begins during the poll is found after it. */
@@ -295,6 +303,7 @@ static void finish_request(struct loop *loop)
 
 static void finish_turn(struct loop *loop)
 {
+	log_tend();
 	record(loop);
 	guardian_free_released(loop->face->guardian);
 	if (loop->face->lc)
@@ -465,7 +474,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 	if (fds[POLL_SIGNALS].revents)
 		read_signals(loop);
 	if (fds[POLL_KEEPER].revents)
-		keeper_listen();
+		keeper_ends(face);
 	holds_process(face, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	if (face->lc)
 		parked_process(face);

@@ -107,6 +107,8 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 	         "%s", text);
 }
 
+#define ANOTHER_UID ((uid_t)-1)
+
 /* Each process that holds needs one: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
 
@@ -264,6 +266,9 @@ static bool begin_mount(struct options *options, struct loop *loop, struct mount
 		return false;
 	}
 	guardian_mounted(face->guardian, at->mount_id, at->device);
+	if (options->all_users && !guardian_reaches(face->guardian, ANOTHER_UID))
+		log_line(LC_WARNING, "on_lost cannot stop the processes of other users: they may "
+		                     "be at work when the next one holds");
 	keeper_give(KEEPER_GUARDIAN, guardian_fd(face->guardian));
 	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(face->guardian));
 	keeper_give(KEEPER_DEVICE, fuse_session_fd(mount->fuse));
@@ -534,7 +539,11 @@ int main(int argc, char **argv)
 		ready_fail(status);
 		return status;
 	}
+	face.keeper = options.keeper;
+	face.keeper_gone = options.keeper && keeper_fd() < 0;
 	credentials_confine(options.credentials);
+	if (role == RELOAD_STARTS && options.foreground)
+		log_prepare_child();
 	if (role == RELOAD_STARTS && options.on_lost != ON_LOST_NONE &&
 	    guardian_start(options.on_lost, &face.guardian) < 0) {
 		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(errno));

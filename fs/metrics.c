@@ -289,6 +289,44 @@ static void print_counts(struct metrics_page *page, const struct lc_counters *co
 	                history_bounds_us, history->buckets, history->held_us);
 }
 
+/* on_lost, and the processes beside the daemon. */
+static void print_processes(struct metrics_page *page, const struct view_mount *mount)
+{
+	begin_family(page, "stopped_total", "counter",
+	             "Processes that on_lost has sent a signal, by signal.");
+	begin_series(page, "stopped_total");
+	add_label(page, "signal", "SIGTERM");
+	end_series(page, mount->terms);
+	begin_series(page, "stopped_total");
+	add_label(page, "signal", "SIGKILL");
+	end_series(page, mount->kills);
+	counter(page, "not_stopped_total", mount->spared,
+	        "Processes that on_lost was to stop, and may not signal.");
+	begin_family(
+		page, "helper_up", "gauge",
+		"0 for a process of this mount that was killed, and is missing until a restart.");
+	if (mount->guardian) {
+		begin_series(page, "helper_up");
+		add_label(page, "helper", "guardian");
+		end_series(page, mount->has_guardian);
+	}
+	if (mount->keeper) {
+		begin_series(page, "helper_up");
+		add_label(page, "helper", "keeper");
+		end_series(page, mount->has_keeper);
+	}
+	begin_family(page, "helper_restarts_total", "counter",
+	             "Processes of this mount that were killed, and started again.");
+	begin_series(page, "helper_restarts_total");
+	add_label(page, "helper", "log");
+	end_series(page, mount->log_ended);
+	begin_series(page, "helper_restarts_total");
+	add_label(page, "helper", "look");
+	end_series(page, mount->looks_ended);
+	counter(page, "log_lines_not_written_total", mount->lines_not_written,
+	        "Lines that the log had no room for.");
+}
+
 static bool begin_page(struct metrics_page *page, struct text *ret_text)
 {
 	*page = (struct metrics_page){
@@ -332,6 +370,7 @@ int view_metrics(const struct lc_status *status, const struct view_mount *mount,
 		print_session(&page, status, mount);
 		print_now(&page, status, mount);
 		print_counts(&page, &status->counters, mount->history);
+		print_processes(&page, mount);
 		r = end_page(&page, ret_text);
 	} else {
 		r = -ENOMEM;

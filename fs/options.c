@@ -56,7 +56,7 @@ struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
 	int mkroot, log_takes, audit, nokeeper;
-	bool read_only;
+	bool read_only, all_users;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
 	const char *mounted;
@@ -176,6 +176,7 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 		return 0;
 	case KEY_FORWARD:
 		raw->read_only |= strcmp(arg, "ro") == 0;
+		raw->all_users |= strcmp(arg, "allow_other") == 0;
 		/* Commas in its value, as in context=, come escaped and must stay so. */
 		return fuse_opt_add_opt_escaped(&raw->forward, arg);
 	case FUSE_OPT_KEY_NONOPT:
@@ -462,6 +463,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->log_takes = raw->log_takes;
 	options->audit = raw->audit;
 	options->keeper = !raw->nokeeper;
+	options->all_users = geteuid() == 0 || raw->all_users;
 	options->has_tick_time = raw->tick_time != NULL;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&

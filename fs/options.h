@@ -30,6 +30,7 @@ struct options {
 	char *host;
 	char *credentials; /* credentials.h, or NULL */
 	enum on_lost on_lost;
+	bool all_users; /* may use the mount */
 	unsigned metrics_locks;
 	uid_t uid; /* of locks that other clients have made */
 	gid_t gid;

@@ -8,6 +8,7 @@
 #include "who.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -84,12 +85,26 @@ bool process_is(const struct process_ref *process, uint64_t start, uint64_t numb
 	       process_runs(process);
 }
 
-void process_signal(const struct process_ref *process, int signal)
+int process_signal(const struct process_ref *process, int signal)
 {
+	int r;
+
 	if (process->fd >= 0)
-		(void)syscall(SYS_pidfd_send_signal, process->fd, signal, NULL, 0);
-	else if (process_runs(process))
-		(void)kill(process->pid, signal);
+		r = (int)syscall(SYS_pidfd_send_signal, process->fd, signal, NULL, 0);
+	else
+		r = process_runs(process) ? kill(process->pid, signal) : 0;
+	return r < 0 ? errno : 0;
+}
+
+bool process_may_signal_all(void)
+{
+	static int may = -1;
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (may < 0)
+		may = syscall(SYS_capget, &header, data) == 0 && data[0].effective & 1U << CAP_KILL;
+	return may;
 }
 
 bool process_read_status(pid_t pid, struct process_status *ret_status)

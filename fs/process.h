@@ -31,7 +31,10 @@ uint64_t process_number(const struct process_ref *process);
 /* The one of that number and start. `number`: as once told by process_number(). May wait if
  * there is none, as whatever reads stat of /proc. */
 bool process_is(const struct process_ref *process, uint64_t start, uint64_t number);
-void process_signal(const struct process_ref *process, int signal);
+/* 0, or an errno. ESRCH: it has ended. */
+int process_signal(const struct process_ref *process, int signal);
+/* This process may signal those of all users. */
+bool process_may_signal_all(void);
 
 struct process_status {
 	pid_t parent;

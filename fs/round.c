@@ -12,6 +12,7 @@
 #include "process.h"
 #include "scan.h"
 #include "slot_index.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -29,6 +30,7 @@ struct loss {
 	unsigned word;    /* the slot's */
 	int64_t since_us; /* first seen lost */
 	bool termed;      /* the processes that had it open then were sent SIGTERM */
+	enum stop_cause cause;
 };
 
 struct opener {
@@ -47,6 +49,7 @@ struct round_subject {
 struct round {
 	const struct page *page;
 	enum on_lost on_lost;
+	struct stops *stops;
 	struct crew *crew;
 	_Atomic bool *open; /* shared, by slot: somebody of it was to be stopped, */
 	_Atomic bool *told; /*   and its opener was sent SIGTERM */
@@ -98,16 +101,26 @@ static void stop(struct round *round, int slot, uid_t taker)
 {
 	const struct loss *loss = &round->losses[slot];
 	struct round_subject *subject = &round->subject;
+	const struct stop stop = {
+		.slot = slot,
+		.word = loss->word,
+		.opener = slots_look(round->page, slot).pid,
+		.cause = loss->cause,
+		.process = &subject->ref,
+	};
 
-	if (!may_stop(subject, taker))
+	if (!may_stop(subject, taker)) {
+		if (stop.opener == subject->ref.pid)
+			stop_spare(round->stops, &stop);
 		return;
+	}
 	atomic_store(&round->open[slot], true);
 	if (round->on_lost == ON_LOST_KILL ||
 	    clock_now_us() >= loss->since_us + GUARDIAN_TERM_TO_KILL_US) {
-		process_signal(&subject->ref, SIGKILL);
+		stop_send(round->stops, &stop, SIGKILL);
 		subject->killed = true;
 	} else if (!loss->termed && !was_told(round, slot) && !subject->termed) {
-		process_signal(&subject->ref, SIGTERM);
+		stop_send(round->stops, &stop, SIGTERM);
 		subject->termed = true;
 	}
 }
@@ -369,7 +382,7 @@ static void *share(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-struct round *round_create(const struct page *page, enum on_lost on_lost)
+struct round *round_create(struct page *page, enum on_lost on_lost)
 {
 	struct round *round = calloc(1, sizeof(*round));
 
@@ -382,7 +395,8 @@ struct round *round_create(const struct page *page, enum on_lost on_lost)
 	round->told = share(GUARDIAN_SLOTS * sizeof(round->told[0]));
 	round->processes = share(CREW_JOBS_MAX * sizeof(round->processes[0]));
 	round->crew = crew_create(round);
-	if (round->open && round->told && round->processes && round->crew)
+	round->stops = stops_create(page);
+	if (round->open && round->told && round->processes && round->crew && round->stops)
 		return round;
 	free(round);
 	return NULL;
@@ -401,7 +415,12 @@ struct round_lost round_note(struct round *round)
 			lost.count++;
 			if (loss->word != word) {
 				lost.more = true;
-				*loss = (struct loss){.since_us = clock_now_us()};
+				*loss = (struct loss){
+					.since_us = clock_now_us(),
+					.cause = stop_cause_of(
+						round->page, round->on_lost,
+						atomic_load(&round->page->slots[i].until_us)),
+				};
 				atomic_store(&round->told[i], false);
 			}
 			if (loss->since_us > lost.newest_us)
@@ -571,4 +590,9 @@ bool round_found(const struct round *round)
 bool round_hangs(const struct round *round)
 {
 	return crew_left(round->crew) > 0;
+}
+
+unsigned long round_looks_ended(const struct round *round)
+{
+	return crew_ended(round->crew);
 }

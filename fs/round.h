@@ -17,7 +17,7 @@
 struct round;
 
 /* NULL: no memory. */
-struct round *round_create(const struct page *page, enum on_lost on_lost);
+struct round *round_create(struct page *page, enum on_lost on_lost);
 
 struct round_lost {
 	int count;
@@ -36,5 +36,7 @@ bool round_tend(struct round *round);
 bool round_found(const struct round *round);
 /* Some children hang. When they go on, they still stop the processes that they find. */
 bool round_hangs(const struct round *round);
+/* Children that others have killed, so far. */
+unsigned long round_looks_ended(const struct round *round);
 
 #endif

@@ -10,6 +10,7 @@
 #include "guardian.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 enum slot_state {
 	SLOT_FREE,
@@ -25,6 +26,9 @@ enum slot_state {
 #define WITH_STATE(word, state) (((word) & ~((1U << STATE_BITS) - 1)) | (unsigned)(state))
 #define NEXT_GENERATION(word, state) \
 	((((word) >> STATE_BITS) + 1) << STATE_BITS | (unsigned)(state))
+
+/* Of a lock's path; the rest of a longer one is left out. */
+#define SLOT_LOCK_MAX 255
 
 struct slot {
 	_Atomic unsigned word;
@@ -46,7 +50,16 @@ struct page {
 	_Atomic unsigned filled;
 	_Atomic int recent[GUARDIAN_SLOTS];
 	struct slot slots[GUARDIAN_SLOTS];
+	/* A guardian of the version before has a page that ends here: guardian_carry(). */
+	_Atomic unsigned long terms, kills; /* processes that were sent SIGTERM, SIGKILL */
+	_Atomic unsigned long spared;       /* and that were to be, and may not */
+	_Atomic unsigned long looks_ended;  /* children that looked, and that somebody has killed */
+	/* By slot: slots_mark_stopped(), slots_lock(). */
+	_Atomic uint64_t stopped[GUARDIAN_SLOTS];
+	char locks[GUARDIAN_SLOTS][SLOT_LOCK_MAX + 1];
 };
+
+#define PAGE_OF_BEFORE offsetof(struct page, terms)
 
 /* A slot as it was at one moment: all of it is of one hold. */
 struct slot_now {
@@ -57,5 +70,11 @@ struct slot_now {
 };
 
 struct slot_now slots_look(const struct page *page, int slot);
+/* The lock of that hold; "" if the slot is another one's by now. */
+void slots_lock(const struct page *page, int slot, unsigned word, char ret_lock[SLOT_LOCK_MAX + 1]);
+/* A process is about to be sent the signal, since the hold with that word has lost its lock. */
+void slots_mark_stopped(struct page *page, int slot, unsigned word, int signal);
+/* The last such signal for the present hold, or 0. */
+int slots_stopped(const struct page *page, int slot);
 
 #endif

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +169,8 @@ static void log_end(const struct story *story, const struct history_hold *hold)
 		return;
 	make_word(&word, story->lock);
 	name_taker(&who, &story->caller, story->uid);
-	if (stories->log_takes && (hold->end == HISTORY_CLOSED || hold->end == HISTORY_EXITED))
+	if (stories->log_takes && (hold->end == HISTORY_CLOSED || hold->end == HISTORY_EXITED ||
+	                           hold->end == HISTORY_STOPPED))
 		log_record("%s: released by %s after " SECONDS_FORMAT ", token %s: %s", word.text,
 		           who.text, SECONDS(hold->held_ms * 1000), token,
 		           history_end_name(hold->end));
@@ -251,6 +253,12 @@ void story_lost(struct story *story, const struct lc_taker *taker, const char *c
 
 /* ---- given back ---- */
 
+void story_stopped(struct story *story, int signal)
+{
+	if (signal != 0)
+		story->stopped = signal;
+}
+
 /* A process that ends gives up its memory before its files. statm waits for nothing. */
 static bool is_ending(pid_t pid, int life)
 {
@@ -275,8 +283,14 @@ void story_parted(struct story *story, pid_t pid, int life)
 {
 	if (story->granted_us == 0)
 		return;
-	if (story->of->clock_us() - story->granted_us >= LOOK_US && is_ending(pid, life))
+	if (story->stopped != 0) {
+		story->end = HISTORY_STOPPED;
+		story->cause = story->stopped == SIGKILL ? "SIGKILL before the lease's end"
+		                                         : "SIGTERM before the lease's end";
+		story->of->stopped++;
+	} else if (story->of->clock_us() - story->granted_us >= LOOK_US && is_ending(pid, life)) {
 		story->end = HISTORY_EXITED;
+	}
 }
 
 void story_end(struct story *story, const struct lc_taker *taker)

@@ -16,6 +16,7 @@ struct stories {
 	bool log_takes, audit; /* options */
 	bool leaves;           /* the mount: locks lost from now on are lost by that */
 	struct history history;
+	unsigned long stopped; /* holds that ended since their processes were stopped */
 };
 
 /* Part of a hold; all zero: it has not begun. */
@@ -28,7 +29,8 @@ struct story {
 	int64_t asked_us, granted_us; /* 0: not granted */
 	int64_t since_ms;
 	enum history_end end;
-	const char *cause; /* LOST: in words */
+	int stopped;       /* the last signal to a holder, since the lock was to be lost; 0: none */
+	const char *cause; /* LOST, STOPPED: in words */
 	char *by;          /* EVICTED: by whom */
 };
 
@@ -41,6 +43,8 @@ void story_refused(const struct story *story, int error);
 void story_granted(struct story *story, const struct lc_taker *taker);
 /* `cause`: in words; NULL: it lies with the ensemble. */
 void story_lost(struct story *story, const struct lc_taker *taker, const char *cause);
+/* A holder parts that was sent this signal by the guardian; 0: none. */
+void story_stopped(struct story *story, int signal);
 /* The last holder gives it up. `life`: as of family_watch(). */
 void story_parted(struct story *story, pid_t pid, int life);
 /* Nothing comes after this. `taker`: NULL if the engine is gone. */

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "family.h"
+#include "log.h"
 #include "longest.h"
 #include "row.h"
 #include "settings.h"
@@ -150,6 +151,23 @@ static uint64_t pid_namespace(void)
 	return stat("/proc/self/ns/pid", &stat_of) == 0 ? stat_of.st_ino : 0;
 }
 
+static void describe_processes(const struct face *face, struct view_mount *mount)
+{
+	struct guardian_counts stops = guardian_counts(face->guardian);
+	struct log_counts log = log_counts();
+
+	mount->guardian = face->guardian;
+	mount->has_guardian = guardian_fd(face->guardian) >= 0;
+	mount->terms = stops.terms;
+	mount->kills = stops.kills;
+	mount->spared = stops.spared;
+	mount->looks_ended = stops.looks_ended;
+	mount->keeper = face->keeper;
+	mount->has_keeper = !face->keeper_gone;
+	mount->log_ended = log.children_ended;
+	mount->lines_not_written = log.not_written;
+}
+
 static void about_open(struct face *face, fuse_req_t req, struct node *node,
                        struct fuse_file_info *fi)
 {
@@ -171,6 +189,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 		mount.safe_version = PROBE_SAFE;
 	mount.mountpoint = face->mountpoint;
 	mount.history = &face->stories.history;
+	describe_processes(face, &mount);
 	longest_find(face, longest, &mount);
 	lc_status(face->lc, &status);
 	mount.away_since_ms = wall_time_ms(face, status.away_us);

@@ -11,6 +11,8 @@
 
 #include "lockcore.h"
 
+#include <stdbool.h>
+
 struct text {
 	char *data;
 	size_t len;
@@ -57,6 +59,13 @@ struct view_mount {
 	unsigned kept;                          /* given back, but before their least time */
 	const struct view_held *longest;        /* for the metrics, each lock once */
 	size_t longest_count;
+	/* Processes that were sent SIGTERM, SIGKILL, and that could not be signalled: on_lost. */
+	unsigned long terms, kills, spared;
+	/* Processes beside the daemon: */
+	bool guardian, has_guardian; /* there is to be one; there is */
+	bool keeper, has_keeper;
+	unsigned long log_ended, looks_ended; /* children that others have killed; new ones came */
+	unsigned long lines_not_written;      /* of the log */
 };
 
 int view_status(const struct lc_status *status, const struct view_mount *mount,

@@ -31,6 +31,9 @@
 #include <unistd.h>
 
 #define KILL_AGAIN_MS 100 /* something may have been started meanwhile */
+/* A mount with on_lost stops holders so long before the lease ends, and kills who has the lock open
+ * after that. */
+#define LEASE_ENDS_MS 2500
 
 enum phase { RUNNING, STOPPING, KILLING, DONE };
 
@@ -255,25 +258,59 @@ static void turn(struct running *self)
 		note_alarm(self);
 }
 
+static void go_on(struct running *self)
+{
+	while (self->phase != DONE)
+		turn(self);
+}
+
 /* ---- the end ---- */
 
-/* Whether the ensemble says that all were held to the end. Without contact that is known
- * when the lease has ended at the latest. */
-static bool held_to_the_end(const struct run *run)
+/* The mount has stopped COMMAND, or is about to. */
+static bool is_being_stopped(const struct mount *mount)
 {
-	static const struct timespec moment = {.tv_nsec = 100000000};
+	char on_lost[40], left[40];
+
+	return mount_status(mount, "on_lost", on_lost, sizeof(on_lost)) &&
+	       strcmp(on_lost, "none") != 0 &&
+	       mount_status(mount, "lease_left", left, sizeof(left)) &&
+	       strtol(left, NULL, 10) < LEASE_ENDS_MS;
+}
+
+/* Asks the ensemble. Without contact it is known when the lease ends at the latest; and if this
+ * user is not let ask for long, the lease itself has to do. Returns why it was lost, or NULL. */
+static const char *find_loss(const struct mount *mount, const struct lock *lock)
+{
+	int64_t until = span_now_ms() + TAKE_ASK_MS;
+	char byte;
+
+	while (fsync(lock->fd) < 0) {
+		if (errno == ENOTCONN || errno == ECONNABORTED)
+			return "the daemon of the mount is dead";
+		if (!take_is_no_answer(errno))
+			return "lost before the end";
+		if (errno == EHOSTUNREACH && is_being_stopped(mount))
+			return "the ensemble does not answer, and the lease is about to end";
+		if (span_now_ms() >= until && pread(lock->fd, &byte, 1, 0) == 1) {
+			warnx("the ensemble could not be asked whether the locks were held to the "
+			      "end; by the lease they were");
+			return NULL;
+		}
+		take_pause();
+	}
+	return NULL;
+}
+
+static bool held_to_the_end(const struct take *take)
+{
 	char shown[CLEAN_MAX];
 
-	for (size_t i = 0; i < run->take->count; i++) {
-		const struct lock *lock = &run->take->locks[i];
+	for (size_t i = 0; i < take->count; i++) {
+		const char *loss = find_loss(take->mount, &take->locks[i]);
 
-		while (fsync(lock->fd) < 0) {
-			if (errno == EHOSTUNREACH)
-				(void)nanosleep(&moment, NULL);
-			if (errno == EHOSTUNREACH || errno == EINTR)
-				continue;
-			warnx("%s: the lock was lost before the end",
-			      clean(shown, sizeof(shown), lock->name));
+		if (loss) {
+			warnx("%s: the lock is lost: %s",
+			      clean(shown, sizeof(shown), take->locks[i].name), loss);
 			return false;
 		}
 	}
@@ -299,9 +336,6 @@ static int final_status(const struct running *self)
 		return STATUS_LOST;
 	if (self->too_long)
 		return STATUS_AT_MOST;
-	if (WIFEXITED(self->status) && WEXITSTATUS(self->status) == 0 &&
-	    !held_to_the_end(self->run))
-		return STATUS_LOST;
 	if (WIFSIGNALED(self->status)) {
 		end_by_signal(WTERMSIG(self->status));
 		return 128 + WTERMSIG(self->status);
@@ -330,8 +364,14 @@ int run(struct run *run)
 		err(EX_OSERR, "prctl");
 	start_command(&self, &mask, &child_action);
 	set_alarm(&self, run->at_most_ms);
-	while (self.phase != DONE)
-		turn(&self);
+	go_on(&self);
+	/* However it has ended: the mount may have stopped it because the lock was lost. */
+	if (!self.lost && !self.too_long && !held_to_the_end(run->take)) {
+		self.lost = true;
+		stop_all(&self); /* what it has left behind */
+		reap(&self);
+		go_on(&self);
+	}
 	if (self.too_long || self.lost)
 		take_release(run->take); /* even if something of it is left */
 	return final_status(&self);

@@ -249,7 +249,6 @@ static bool passes(int error)
 static int ask_on(const struct take *take, struct lock *lock,
                   int (*question)(const struct take *, struct lock *))
 {
-	static const struct timespec moment = {.tv_nsec = AGAIN_NS};
 	int error;
 
 	do {
@@ -257,7 +256,7 @@ static int ask_on(const struct take *take, struct lock *lock,
 		if (error == -EINTR || (error == -ETIMEDOUT && take->limit_ms))
 			error = -ETIMEDOUT;
 		else if (passes(error) && take->limit_ms)
-			(void)nanosleep(&moment, NULL);
+			take_pause();
 		else
 			return error;
 	} while (!time_is_over);
@@ -272,10 +271,27 @@ static int take_one(const struct take *take, struct lock *lock)
 	return error;
 }
 
+bool take_is_no_answer(int error)
+{
+	return error == EINTR || error == EBUSY || error == ENFILE || error == ENOMEM ||
+	       error == EHOSTUNREACH;
+}
+
+void take_pause(void)
+{
+	static const struct timespec moment = {.tv_nsec = AGAIN_NS};
+
+	(void)nanosleep(&moment, NULL);
+}
+
 static int read_token(struct lock *lock)
 {
-	ssize_t n = pread(lock->fd, lock->token, TOKEN_MAX - 1, 0);
+	int64_t until = span_now_ms() + TAKE_ASK_MS;
+	ssize_t n;
 
+	while ((n = pread(lock->fd, lock->token, TOKEN_MAX - 1, 0)) < 0 &&
+	       take_is_no_answer(errno) && span_now_ms() < until)
+		take_pause();
 	if (n < 0)
 		return -errno;
 	lock->token[n] = '\0';

@@ -227,6 +227,7 @@ int main(int argc, char **argv)
 						    .uid = uid,
 						    .process = {.pid = losers[i].opener,
 		                                                .start = losers[i].start},
+						    .lock = "build",
 						    .ino = losers[i].ino,
 						    .until_us = INT64_MAX,
 					    }) < 0)

@@ -28,7 +28,7 @@ from hostile import dear, dear_by_locks, many, mounts, stand_in_exec
 from hungfs import HungFs
 from openers import process
 
-SOURCES = ['guardian', 'guard', 'round', 'crew', 'order', 'process', 'scan', 'slots', 'slot_index', 'family', 'who', 'clock', 'log', 'carry', 'signals']
+SOURCES = ['guardian', 'guard', 'round', 'crew', 'order', 'process', 'scan', 'slots', 'slot_index', 'family', 'who', 'clock', 'log', 'carry', 'signals', 'stop', 'row']
 EACH = 10000     # descriptors of one process
 ATTACKER = 2000  # the first of the losers' users
 

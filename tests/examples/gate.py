@@ -24,7 +24,7 @@ EXAMPLES = os.path.join(HERE, '..', '..', 'examples')
 sys.path.insert(0, os.path.join(HERE, '..', 'mount'))
 sys.dont_write_bytecode = True
 
-from harness import WAIT_SECONDS, check, check_equal, command, spawn, until
+from harness import NOBODY, WAIT_SECONDS, check, check_equal, command, spawn, until, write_program
 
 
 class Visitor:
@@ -56,6 +56,14 @@ class Gate:
 
     def close(self):
         self.listener.close()
+
+    @property
+    def tools(self):
+        """A directory of programs that the examples find before all others: tool()."""
+        return os.path.dirname(self.path)
+
+    def tool(self, name, text):
+        write_program(f'{self.tools}/{name}', text)
 
     def visitor(self, name='visitor'):
         """The command to be run under the lock."""
@@ -96,6 +104,22 @@ def finished(process, status, what):
 def at_once(name, *words, shell=(), **environ):
     """Run it to the end; status, stdout, stderr."""
     return command([*shell, path(name), *words], env={**os.environ, **environ})
+
+
+def broken(case, mount):
+    """What it is like where a lock cannot be taken, and nobody else has it: a name for it, the
+    directory in which the locks would be, and the user who tries, if not root. Where that is
+    `local` the caller makes files there, with the text behind the colon."""
+    dead = case.mount(case.servers[0], 'dead')
+    until(lambda: set(mount.locks()) <= set(dead.locks()), 'it has all locks')
+    dead.crash()
+    mount.mkdir('elsewhere')
+    yield 'nothing mounted', case.mount_point(), 0
+    yield 'local', case.mount_point(), 0
+    yield 'local:deploying v41\n', case.mount_point(), 0
+    yield 'daemon dead', dead.directory, 0
+    yield 'typing error', mount.path('elsewhere'), 0
+    yield 'no permission', mount.directory, NOBODY
 
 
 def queued(mount, lock, count, held=None):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """leader.py and leader.c: one leads, and steps down when it has lost the lock, before
-another one leads; with --yield also when it is wanted."""
+another one leads; with --yield also when it is wanted. No command is left alone: it gets
+SIGTERM with its leader, and dies with it."""
 
 import os
 
@@ -60,15 +61,22 @@ def loses(hosts, gate):
     tokens.append(int(leading.environ['TOKEN']))
     check(tokens == sorted(set(tokens)), f'tokens: {tokens}')
 
-    # Killed alone: its command leads on, and nobody else.
+    # Killed alone: its command dies with it, and the other leads.
     hosts.queue(2)
     first, second = (one, other) if leading.name == 'a' else (other, one)
     first.kill()
     first.wait()
-    hosts.queue(2)
-    gate.nobody('a second leader')
-    leading.let()
+    leading.gone()
     leading = gate.arrived('b' if leading.name == 'a' else 'a')
+
+    # Stopped, as a supervisor does it: its command, too, and then it ends itself.
+    third = hosts.start('a')
+    hosts.queue(2)
+    second.terminate()
+    leading.gone()
+    check_equal(second.wait(20), 143, 'status of a command that was stopped')
+    leading = gate.arrived('a')
+    second = third
 
     # The command ends by itself, and by a signal.
     leading.let(5)
@@ -97,7 +105,7 @@ def yields(hosts, gate):
     for process in (polite, other):
         process.kill()
         process.wait()
-    leading.conn.close()    # the command has the lock still, and ends now
+    leading.gone()
     gate.close()            # another one, if the term was just over
     hosts.queue(0)
     check('stepped down: wanted by others\n' in polite.said(), polite.said())

@@ -62,8 +62,6 @@ def test(case):
     gate = Gate(case)
     for shell in shells():
         pool(gate, a, b, shell)
-    status, out, _ = at_once('licence.sh', case.mount_point(), 'echo', 'ran')
-    check_equal((status, out), (75, ''), 'no mount')
 
 
 run(test)

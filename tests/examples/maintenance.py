@@ -47,9 +47,6 @@ def test(case):
     gate = Gate(case)
     for shell in shells():
         window(gate, a, b, shell)
-    for kind in ('work', 'window'):
-        status, out, _ = at_once('maintenance.sh', kind, case.mount_point(), 'echo', 'ran')
-        check_equal((status, out), (75, ''), f'{kind} without a mount')
     check_equal(at_once('maintenance.sh', 'lunch', a.path('db'), 'echo', 'ran')[:2], (64, ''), 'usage')
 
 

@@ -219,6 +219,18 @@ def guarded(case, server, gate, b):
     evict(b, 'svca', process)
     visitor.gone()
     finished(process, 74, 'on_lost=term')
+    # It stops the command before the lock is lost. That is a loss, though SIGTERM ends many a
+    # service without a fault.
+    for command_line in (gate.visitor(), ['sh', '-c', 'trap "exit 0" TERM; "$@" & wait', 'sh', *gate.visitor()]):
+        process = start(c, '-k', '20s', 'svca', '--', *command_line)
+        visitor = gate.arrived()
+        server.freeze()
+        _, err = finished(process, 74, 'on_lost=term without contact')
+        check('svca: the lock is lost: ' in err, err)
+        server.thaw()
+        visitor.gone()
+        for mount in (b, c):
+            mount.ready()
     # The mount does not wait for the grace.
     watch = Stopwatch()
     process = start(c, '-k', '1h', 'svca', '--', 'sh', '-c', STUBBORN, 'sh', *gate.visitor())

@@ -5,7 +5,7 @@ and -q are for a lock that somebody else has, and for nothing else."""
 
 import os
 
-from gate import finished, queued
+from gate import HERE, finished, queued
 from harness import ALICE, check, check_equal, command, run, until
 from locking import ZKLOCK, check_run, environment, evict, free, start
 
@@ -67,9 +67,20 @@ def no_ensemble(job, server, a, b):
     holder.kill()
 
 
+def no_answer(case, a):
+    """What keeps it from asking in the end whether the lock was held is no loss."""
+    library = case.directory + '/no_answer.so'
+    check_equal(command(['gcc', '-shared', '-fPIC', '-o', library, HERE + '/no_answer.c'])[0], 0, 'gcc')
+    a.mkdir('svcc')
+    for status in (0, 3):
+        process = start(a, 'svca', 'svcc', '--', 'sh', '-c', f'exit {status}',
+                        env=environment(a, LD_PRELOAD=library, ASAN_OPTIONS='verify_asan_link_order=0'))
+        check_equal(finished(process, status, 'held to the end'), ('', ''), 'not a word')
+
+
 def dead(job, a):
     a.crash()
-    job.check(a, CRON, 'svca', 69, 'the daemon of the mount is dead', 'dead')
+    job.check(a, CRON, 'svca', 69, ' is dead', 'dead')
     command(['umount', '-l', a.directory])
 
 
@@ -90,6 +101,7 @@ def test(case):
     somebody_else(job, a, b)
     not_here(case, job, a)
     no_ensemble(job, server, a, b)
+    no_answer(case, a)
     dead(job, a)
 
 

@@ -733,17 +733,17 @@ class Case:
 
     def hosts(self, text, name_server=None):
         """Give the test an /etc/hosts of its own, and no other name service than name_server."""
-        self._instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
-        self._instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files'
+        self.instead('/etc/hosts', '127.0.0.1 localhost\n' + text)
+        self.instead('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files'
                       + (' dns\n' if name_server else '\n'))
         if name_server:
-            self._instead('/etc/resolv.conf', f'nameserver {name_server}\noptions timeout:30 attempts:1\n')
+            self.instead('/etc/resolv.conf', f'nameserver {name_server}\noptions timeout:30 attempts:1\n')
 
     def users(self):
         """Give ALICE a name, which fusermount3 needs."""
-        self._instead('/etc/passwd', f'root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n')
+        self.instead('/etc/passwd', f'root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n')
 
-    def _instead(self, path, text):
+    def instead(self, path, text):
         mine = os.path.join(self.directory, os.path.basename(path))
         first = not os.path.exists(mine)
         with open(mine, 'w', encoding='ascii') as file:

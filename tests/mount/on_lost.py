@@ -5,6 +5,7 @@ next one holds, also when the daemon is stopped or dead. No other process is tou
 
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,6 +50,31 @@ def alive(pid):
 def number_in(path):
     with open(path, encoding='ascii') as file:
         return int(file.read())
+
+
+def stopped(mount):
+    """How many processes the metrics say were sent SIGTERM, SIGKILL."""
+    text = mount.read('.zklockfs', 'metrics')
+    return [int(re.search(rf'^zklockfs_stopped_total{{.*signal="{name}"}} (.*)$', text, re.MULTILINE).group(1))
+            for name in ('SIGTERM', 'SIGKILL')]
+
+
+def check_said(mount, lock, shell, child, mode, fault):
+    """A line in the log for each process, also when the daemon is stopped or dead."""
+    why = 'the lock is lost' if fault == 'deleted' else r'the lease is not renewed, and ends in [012]\.\d s'
+    whose = re.escape(f', which has the file of pid {shell} open')
+    for who in (rf'pid {shell} \(bash\) uid 0', rf'pid {child} \(sleep\) uid 0(?:{whose})?'):
+        line = rf': {lock}: sent SIG{mode.upper()} to {who}: {why}$'
+        until(lambda line=line: re.search(line, mount.log(), re.MULTILINE), f'the log says {line}')
+
+
+def check_counted(mount, lock, shell, mode, fault):
+    counts = stopped(mount)
+    check(counts[mode == 'kill'] >= 2, f'processes that were stopped: {counts}')
+    row = next(line.split() for line in mount.read('.zklockfs', 'history').splitlines() if line.split()[1] == lock)
+    check_equal((row[5], row[6]), ('lost' if fault == 'deleted' else 'stopped', str(shell)), f'its end: {row}')
+    if fault != 'deleted':
+        check(row[11].startswith('SIG' + mode.upper()), f'why: {row}')
 
 
 def lose(case, server, mode, fault):
@@ -101,7 +127,9 @@ def lose(case, server, mode, fault):
         until(lambda: not guards(a), 'the guardian ends by itself', 65)
     else:
         a.ready()
+        check_counted(a, lock, shell.pid, mode, fault)
         a.unmount()
+    check_said(a, lock, shell.pid, child, mode, fault)
     b.unmount()
 
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A user's own mount, by fusermount3: it serves that user alone, stops the user's processes
-that lose a lock, clears away its dead predecessor, and leaves like root's mount."""
+that lose a lock, clears away its dead predecessor, and leaves like root's mount. With
+allow_other it serves all, and says whom it cannot stop."""
 
 import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -55,6 +57,7 @@ def test(case):
 
     mount = UserMount(case, server, point, NO_KEEPER)
     check_user(0, ALICE, os.mkdir, point + '/build')
+    check_user(0, ALICE, os.mkdir, point + '/own')
     check_user(0, ALICE, raw_open, door, os.O_RDWR)
     for uid in (0, BOB, NOBODY):
         check_user(errno.EACCES, uid, os.listdir, point)
@@ -82,6 +85,41 @@ def test(case):
     check_equal(mount.process.poll(), None, 'it serves the holder')
     holder.release()
     check_equal(mount.process.wait(20), 0, 'how it ends')
+    check('cannot stop' not in mount.said(), 'it is asked to stop no other user')
+    spared(case, server, point)
+
+
+def spared(case, server, point):
+    """Another user's process, which the guardian may not signal."""
+    case.instead('/etc/fuse.conf', 'user_allow_other\n')
+    mount = UserMount(case, server, point, 'allow_other')
+    check('on_lost cannot stop the processes of other users' in mount.said(), 'a line at the start')
+    os.chmod(point + '/build/lock', 0o666)
+    own, other = (Taker(f'{point}/{lock}/lock', os.O_RDWR, uid) for lock, uid in (('own', ALICE), ('build', BOB)))
+    case.takers += [own, other]
+    own.held()
+    other.held()
+    until(lambda: f'build: its taker, pid {other.pid}, is of uid {BOB}, and could not be stopped' in mount.said(),
+          'a line for the other one')
+    for lock in ('own', 'build'):
+        for entry in server.entries(lock):
+            server.zk.delete(f'/locks/{lock}/{entry}')
+    until(own.ended, 'the own one is killed')
+    until(lambda: f'build: could not stop pid {other.pid} (python3) uid {BOB}: Operation not permitted' in mount.said(),
+          'and it is said that the other one is not')
+    check(f'own: sent SIGKILL to pid {own.pid} (python3) uid {ALICE}: the lock is lost' in mount.said(), mount.said())
+    check(f'of uid {ALICE}, and could not' not in mount.said(), mount.said())
+    counts = [re.search(rf'^zklockfs_{name} (\d+)$', metrics(point), re.MULTILINE)[1]
+              for name in ('not_stopped_total{.*}', 'stopped_total{.*"SIGKILL"}')]
+    check_equal(counts, ['1', '1'], 'the metrics')
+    check(not other.ended(), 'it goes on')
+    other.kill()
+    mount.end(signal.SIGTERM, 0)
+
+
+def metrics(point):
+    with open(point + '/.zklockfs/metrics', encoding='utf-8') as file:
+        return file.read()
 
 
 run(test)

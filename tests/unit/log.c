@@ -118,8 +118,8 @@ static void each_level_has_its_own_room(void **state)
 	log_line(LC_WARNING, "y");
 	log_line(LC_ERROR, "z");
 	assert_int_equal(lines(), 5);
-	assert_string_equal(text, "zklockfs: 1 lines were not written\nzklockfs: x\n"
-	                          "zklockfs: 1 lines were not written\nzklockfs: y\nzklockfs: z\n");
+	assert_string_equal(text, "zklockfs: 1 line was not written\nzklockfs: x\n"
+	                          "zklockfs: 1 line was not written\nzklockfs: y\nzklockfs: z\n");
 }
 
 static void what_is_not_wanted_takes_no_room(void **state)
@@ -192,6 +192,49 @@ static void the_child_waits_alone(void **state)
 	assert_true(child > 0);
 }
 
+/* The log's child may come after its first lines, and from other processes: a guardian's. */
+static void others_write_by_the_child(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	log_prepare_child();
+	child = fork();
+	if (child == 0) {
+		log_in_guardian();
+		log_line(LC_WARNING, "of a guardian");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(lines(), 0);
+	log_to_child();
+	assert_false(log_reap(getpid()));
+	log_finish();
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: of a guardian\n");
+	assert_true(wait(NULL) > 0);
+}
+
+/* Lines that there was no room for are told when there is some, though no other line comes. */
+static void dropped_lines_are_told_without_another(void **state)
+{
+	unsigned long before = log_counts().not_written;
+
+	(void)state;
+	say(LOG_BURST + 7, LC_WARNING);
+	assert_int_equal(lines(), LOG_BURST);
+	assert_int_equal(log_counts().not_written, before + 7);
+	log_tend();
+	assert_int_equal(lines(), 0);
+	now_s += LOG_WINDOW_S;
+	log_tend();
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: 7 lines were not written\n");
+	now_s += LOG_WINDOW_S;
+	log_tend();
+	assert_int_equal(lines(), 0);
+}
+
 static void one_message_is_one_line(void **state)
 {
 	char name[4000];
@@ -258,6 +301,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_level_has_its_own_room, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_wanted_takes_no_room, begin, end),
 		cmocka_unit_test_setup_teardown(the_child_waits_alone, begin, end),
+		cmocka_unit_test_setup_teardown(others_write_by_the_child, begin, end),
+		cmocka_unit_test_setup_teardown(dropped_lines_are_told_without_another, begin, end),
 		cmocka_unit_test_setup_teardown(each_line_names_the_mount, begin, end),
 		cmocka_unit_test_setup_teardown(records_have_no_limit, begin, end),
 		cmocka_unit_test_setup_teardown(a_full_pipe_is_not_waited_for, begin, end),

@@ -58,7 +58,7 @@ static void tell_why(const struct take *take, const struct pollfd *doors, int64_
 	snprintf(text, sizeof(text), "kept until %s, the command has ended: %.3000s", when,
 	         take->reason ? take->reason : "-");
 	for (size_t i = 0; i < take->count; i++)
-		if (doors[i].fd >= 0 && write(doors[i].fd, text, strlen(text)) < 0)
+		if (doors[i].fd >= 0 && pwrite(doors[i].fd, text, strlen(text), 0) < 0)
 			continue; /* lost, as poll is about to tell */
 }
 

@@ -11,6 +11,7 @@
 #include "clean.h"
 #include "keep.h"
 #include "span.h"
+#include "tell.h"
 #include "tree.h"
 
 #include <err.h>
@@ -51,6 +52,10 @@ struct running {
 	struct pollfd *fds; /* the doors, signals, alarm */
 };
 
+/* A standard error that is closed, or a limit of file sizes, must not end the one that watches. */
+static const int ignored[] = {SIGPIPE, SIGXFSZ};
+static struct sigaction before[sizeof(ignored) / sizeof(ignored[0])];
+
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /* ---- starting ---- */
@@ -58,20 +63,13 @@ static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 static void forget_outer_locks(void)
 {
 	extern char **environ;
-	char **variable = environ;
+	char **kept = environ;
 
-	while (*variable) {
-		char name[64];
-		size_t n = strcspn(*variable, "=");
-
-		if (strncmp(*variable, "ZKLOCK_", 7) == 0 && n < sizeof(name)) {
-			memcpy(name, *variable, n);
-			name[n] = '\0';
-			unsetenv(name);
-		} else {
-			variable++;
-		}
-	}
+	/* Not by unsetenv(3): what has no `=` is no variable. */
+	for (char **variable = environ; *variable; variable++)
+		if (strncmp(*variable, "ZKLOCK_", 7) != 0)
+			*kept++ = *variable;
+	*kept = NULL;
 }
 
 static void set_numbered(const char *name, int number, const char *value)
@@ -106,6 +104,7 @@ static void become_command(const struct run *run, pid_t parent, const sigset_t *
                            const struct sigaction *child_action)
 {
 	char shown[CLEAN_MAX];
+	int error;
 
 	/* Without the descriptors it must not outlive the process that has them. */
 	if (run->close && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
@@ -113,10 +112,14 @@ static void become_command(const struct run *run, pid_t parent, const sigset_t *
 	for (size_t i = 0; !run->close && i < run->take->count; i++)
 		fcntl(run->take->locks[i].fd, F_SETFD, 0);
 	sigaction(SIGCHLD, child_action, NULL);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		sigaction(ignored[i], &before[i], NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(run->command[0], run->command);
-	warn("%s", clean(shown, sizeof(shown), run->command[0]));
-	_exit(errno == ENOENT ? 127 : 126);
+	error = errno;
+	signal(SIGPIPE, SIG_IGN);
+	tell(run->take, "%s: %s", clean(shown, sizeof(shown), run->command[0]), strerror(error));
+	_exit(error == ENOENT ? 127 : 126);
 }
 
 static void start_command(struct running *self, const sigset_t *mask,
@@ -163,7 +166,8 @@ static void kill_all(struct running *self)
 	self->phase = KILLING;
 	set_alarm(self, KILL_AGAIN_MS);
 	if (refused && !self->refused)
-		warnx("%d of its processes run for another user and cannot be stopped", refused);
+		tell(self->run->take,
+		     "%d of its processes run for another user and cannot be stopped", refused);
 	if (refused) {
 		self->refused = true;
 		self->phase = DONE;
@@ -190,9 +194,10 @@ static void note_lost(struct running *self, size_t i)
 
 	self->fds[i].fd = -1;
 	self->lost = true;
-	warnx("%s: the lock is lost", clean(shown, sizeof(shown), self->run->take->locks[i].name));
 	if (self->phase == RUNNING)
 		stop_all(self);
+	tell(self->run->take, "%s: the lock is lost",
+	     clean(shown, sizeof(shown), self->run->take->locks[i].name));
 }
 
 static void note_alarm(struct running *self)
@@ -206,8 +211,9 @@ static void note_alarm(struct running *self)
 		return;
 	}
 	self->too_long = true;
-	warnx("held for %s: the command is stopped", span_format(age, self->run->at_most_ms));
 	stop_all(self);
+	tell(self->run->take, "held for %s: the command is stopped",
+	     span_format(age, self->run->at_most_ms));
 }
 
 static void reap(struct running *self)
@@ -279,7 +285,7 @@ static bool is_being_stopped(const struct mount *mount)
 
 /* Asks the ensemble. Without contact it is known when the lease ends at the latest; and if this
  * user is not let ask for long, the lease itself has to do. Returns why it was lost, or NULL. */
-static const char *find_loss(const struct mount *mount, const struct lock *lock)
+static const char *find_loss(const struct take *take, const struct lock *lock)
 {
 	int64_t until = span_now_ms() + TAKE_ASK_MS;
 	char byte;
@@ -289,11 +295,11 @@ static const char *find_loss(const struct mount *mount, const struct lock *lock)
 			return "the daemon of the mount is dead";
 		if (!take_is_no_answer(errno))
 			return "lost before the end";
-		if (errno == EHOSTUNREACH && is_being_stopped(mount))
+		if (errno == EHOSTUNREACH && is_being_stopped(take->mount))
 			return "the ensemble does not answer, and the lease is about to end";
 		if (span_now_ms() >= until && pread(lock->fd, &byte, 1, 0) == 1) {
-			warnx("the ensemble could not be asked whether the locks were held to the "
-			      "end; by the lease they were");
+			tell(take, "the ensemble could not be asked whether the locks were held to "
+			           "the end; by the lease they were");
 			return NULL;
 		}
 		take_pause();
@@ -306,11 +312,11 @@ static bool held_to_the_end(const struct take *take)
 	char shown[CLEAN_MAX];
 
 	for (size_t i = 0; i < take->count; i++) {
-		const char *loss = find_loss(take->mount, &take->locks[i]);
+		const char *loss = find_loss(take, &take->locks[i]);
 
 		if (loss) {
-			warnx("%s: the lock is lost: %s",
-			      clean(shown, sizeof(shown), take->locks[i].name), loss);
+			tell(take, "%s: the lock is lost: %s",
+			     clean(shown, sizeof(shown), take->locks[i].name), loss);
 			return false;
 		}
 	}
@@ -341,6 +347,12 @@ static int final_status(const struct running *self)
 		return 128 + WTERMSIG(self->status);
 	}
 	return WEXITSTATUS(self->status);
+}
+
+void run_prepare(void)
+{
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		sigaction(ignored[i], &(struct sigaction){.sa_handler = SIG_IGN}, &before[i]);
 }
 
 int run(struct run *run)

@@ -22,6 +22,8 @@ struct run {
 	bool close;          /* the command does not have the descriptors */
 };
 
+/* Before the locks are taken. */
+void run_prepare(void);
 /* The status to end with. A signal that ended the command ends this process too. */
 int run(struct run *run);
 

@@ -10,6 +10,7 @@
 
 #include "clean.h"
 #include "span.h"
+#include "tell.h"
 
 #include <err.h>
 #include <errno.h>
@@ -210,6 +211,19 @@ static int open_door(const struct take *take, struct lock *lock)
 
 /* ---- taking ---- */
 
+/* By a limit of file sizes, for example. The lock is worth more than the reason. Written at 0: the
+ * limit is one for positions, too. */
+static void tell_refused_reason(const struct take *take, const struct lock *lock, ssize_t result)
+{
+	static bool told;
+	char shown[CLEAN_MAX];
+
+	if (result < 0 && errno != EIO && !told)
+		tell(take, "%s: others do not see the reason: %s",
+		     clean(shown, sizeof(shown), lock->name), strerror(errno));
+	told |= result < 0;
+}
+
 /* The reason that others see while this process waits, cut between two characters. */
 static void write_early_reason(const struct take *take, const struct lock *lock)
 {
@@ -218,8 +232,7 @@ static void write_early_reason(const struct take *take, const struct lock *lock)
 	if (n > EARLY_REASON_MAX)
 		for (n = EARLY_REASON_MAX; n > 0 && (take->reason[n] & 0xc0) == 0x80; n--)
 			;
-	if (write(lock->fd, take->reason, n) < 0)
-		return; /* the lock is worth more than the reason */
+	tell_refused_reason(take, lock, pwrite(lock->fd, take->reason, n, 0));
 }
 
 static int ask(const struct take *take, struct lock *lock)
@@ -306,7 +319,12 @@ static int write_reason(const struct take *take, const struct lock *lock)
 {
 	if (!take->reason || (!take->reentrant && strlen(take->reason) <= EARLY_REASON_MAX))
 		return 0;
-	return write(lock->fd, take->reason, strlen(take->reason)) < 0 ? -errno : 0;
+	if (pwrite(lock->fd, take->reason, strlen(take->reason), 0) >= 0)
+		return 0;
+	if (errno == EIO)
+		return -EIO;
+	tell_refused_reason(take, lock, -1);
+	return 0;
 }
 
 void take_release(struct take *take)
@@ -335,7 +353,7 @@ static int take_round(struct take *take, struct lock **ret_failed)
 		if (error)
 			return error;
 		if (take->verbose)
-			warnx("%s: taken", clean(shown, sizeof(shown), take->locks[i].name));
+			tell(take, "%s: taken", clean(shown, sizeof(shown), take->locks[i].name));
 	}
 	for (size_t i = 0; i < take->count; i++) {
 		*ret_failed = &take->locks[i];

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,48 +54,67 @@ static bool signal_child(pid_t pid, pid_t parent, int number)
 	return allowed;
 }
 
-static int signal_children(pid_t parent, int number, int depth);
+/* One process of all. */
+struct kin {
+	pid_t pid, parent;
+};
 
-/* The children that one thread has started. */
-static int signal_of_thread(pid_t parent, const char *thread, int number, int depth)
+struct family {
+	struct kin *kin;
+	size_t count;
+};
+
+/* Not from the lists of children in /proc: not every kernel has them. As many as memory allows. */
+static struct family read_family(void)
 {
-	char path[80];
-	int pid, refused = 0;
-	FILE *file;
+	struct family family = {.count = 0};
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	size_t room = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)parent, thread);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	while (fscanf(file, "%d", &pid) == 1) {
-		/* First those below it: when it is dead they are found elsewhere. */
-		if (depth < DEPTH_MAX)
-			refused += signal_children(pid, number, depth + 1);
-		refused += !signal_child(pid, parent, number);
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0)
+			continue;
+		if (family.count == room) {
+			size_t more = room ? room * 2 : 512;
+			struct kin *kin = reallocarray(family.kin, more, sizeof(*kin));
+
+			if (!kin)
+				break;
+			family.kin = kin;
+			room = more;
+		}
+		family.kin[family.count++] = (struct kin){.pid = pid, .parent = tree_parent(pid)};
 	}
-	fclose(file);
-	return refused;
+	if (proc)
+		closedir(proc);
+	return family;
 }
 
-static int signal_children(pid_t parent, int number, int depth)
+static int signal_children(const struct family *family, pid_t parent, int number, int depth)
 {
-	struct dirent *thread;
 	int refused = 0;
-	char path[40];
-	DIR *threads;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)parent);
-	threads = opendir(path);
-	if (!threads)
-		return 0;
-	while ((thread = readdir(threads)))
-		if (*thread->d_name != '.')
-			refused += signal_of_thread(parent, thread->d_name, number, depth);
-	closedir(threads);
+	for (size_t i = 0; i < family->count; i++) {
+		const struct kin *kin = &family->kin[i];
+
+		if (kin->parent != parent)
+			continue;
+		/* First those below it: when it is dead they are found elsewhere. */
+		if (depth < DEPTH_MAX)
+			refused += signal_children(family, kin->pid, number, depth + 1);
+		refused += !signal_child(kin->pid, parent, number);
+	}
 	return refused;
 }
 
 int tree_signal(int number)
 {
-	return signal_children(getpid(), number, 0);
+	struct family family = read_family();
+	int refused = signal_children(&family, getpid(), number, 0);
+
+	free(family.kin);
+	return refused;
 }

@@ -238,6 +238,7 @@ static int run_command(struct options *options, char **words, size_t count, char
 	base = strrchr(command[0], '/');
 	if (!take->reason && !take->reentrant) /* its arguments may be secret */
 		take->reason = base ? base + 1 : command[0];
+	run_prepare();
 	if (!take_all(take, &status))
 		return status;
 	options->run.take = take;

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: MIT
 """The libraries of zklockfs-idioms(7), each on the `flock` of a lock. Those that work keep others
 out on both mounts, and wait as the page says: in the queue, or by trying again. The others fail,
-and none of them believes that it has the lock."""
+and none of them believes that it has the lock. And what a scanner does to a mount that it watches."""
 
+import contextlib
+import ctypes
 import errno
 import os
 import re
 import shutil
+import struct
 import subprocess
+import threading
 
 from gate import HERE, check, check_equal, queued, spawn, until
-from harness import go_build, run
+from harness import go_build, libc, run
 
 PAGE = os.path.join(HERE, '..', '..', 'fs', 'zklockfs-idioms.7.scd')
 DEBIAN_PYTHON = '/usr/bin/python3'     # the one that Debian's libraries are for
@@ -53,9 +57,20 @@ NODE = '''require("proper-lockfile").lock(process.argv[1])
     .then(() => { console.log("held"); process.stdin.on("data", () => process.exit(0)); })
     .catch(error => { console.error(String(error)); process.exit(1); });'''
 
+HELD = 'sh -c "echo held; read -r _"'
+# Programs that tests/run does not install.
+OPTIONAL = {'chpst(8) -l': 'chpst'}
+
 # Each takes the lock of the file that is its last argument, says so, and ends with the next line.
 PROGRAMS = {
     'flock(1)': SHELL + ['exec flock "$1" sh -c "echo held; read -r _"', 'sh'],
+    'setlock(8)': [*SHELL, f'exec setlock "$1" {HELD}', 'sh'],
+    'chpst(8) -l': [*SHELL, f'exec chpst -l "$1" {HELD}', 'sh'],
+    's6-setlock(1)': [*SHELL, f'exec s6-setlock "$1" {HELD}', 'sh'],
+    'lckdo(1) -w': [*SHELL, f'exec lckdo -w "$1" {HELD}', 'sh'],
+    'with-lock-ex(1)': [*SHELL, f'exec with-lock-ex -w "$1" {HELD}', 'sh'],
+    'zsh: zsystem flock': ['zsh', '-fc', 'zmodload zsh/system; zsystem flock "$1" && echo held && read -r _; exit 0',
+                           'zsh'],
     'Python: fcntl.flock': PYTHON + ['import fcntl, sys; f = open(sys.argv[1], "r+"); '
                                      'fcntl.flock(f, fcntl.LOCK_EX); ' + HOLD],
     'Python: fcntl.lockf': PYTHON + ['import fcntl, sys; f = open(sys.argv[1], "r+"); '
@@ -83,7 +98,7 @@ PROGRAMS = {
 def rows():
     """Library, whether it works, how it waits."""
     with open(PAGE, encoding='utf-8') as page:
-        text = page.read().split('\n# LIBRARIES\n')[1].replace('\\', '')
+        text = page.read().split('\n# LIBRARIES\n')[1].replace('\\', '').replace(' _-', ' -').replace('_\n', '\n')
     return re.findall(r'^\|  (.*)\n:  (yes|no)\n:  (.*)\n', text, re.MULTILINE)
 
 
@@ -96,6 +111,41 @@ def compiled(case):
     return bool(shutil.which('rustc')) and subprocess.run(
         ['rustc', '-o', directory + '/rust-lock', directory + '/lock.rs'], check=False,
         stderr=subprocess.DEVNULL).returncode == 0    # before 1.89 there is no File::lock
+
+
+@contextlib.contextmanager
+def scanner(directory):
+    """Watches the mount as an on-access scanner does, and allows each open."""
+    fan_class_content, fan_mark_add_mount, fan_open_perm, at_fdcwd, fan_allow = 4, 0x11, 0x10000, -100, 1
+    event = struct.Struct('=IBBHQii')
+    fd = libc.fanotify_init(fan_class_content, os.O_RDONLY)
+    check(fd >= 0, f'fanotify_init: {os.strerror(ctypes.get_errno())}')
+    check(libc.fanotify_mark(fd, fan_mark_add_mount, ctypes.c_uint64(fan_open_perm), at_fdcwd,
+                             directory.encode()) == 0, 'fanotify_mark')
+    os.set_blocking(fd, False)
+    ended = threading.Event()
+
+    def allow():
+        while not ended.wait(0.005):
+            with contextlib.suppress(OSError):
+                opened = event.unpack_from(os.read(fd, event.size))[5]
+                os.write(fd, struct.pack('=iI', opened, fan_allow))
+                os.close(opened)
+    thread = threading.Thread(target=allow)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+    os.close(fd)
+
+
+def is_scanned(mount):
+    mount.mkdir('scanned')
+    with scanner(mount.directory):
+        mount.take('scanned').refused(errno.EPERM)
+        mount.take('scanned', 'try').refused(errno.EPERM)
+        check_equal(subprocess.call(['flock', '-n', mount.path('scanned', 'flock'), 'true']), 0, 'flock(1)')
+    mount.take('scanned', 'try').held().release()
 
 
 def test(case):
@@ -136,7 +186,8 @@ def test(case):
     table = rows()
     check_equal(sorted(name for name, _, _ in table), sorted(PROGRAMS), 'the libraries of the page')
     for number, (name, works, how) in enumerate(table):
-        if name.startswith('Rust') and not has_rust:
+        if name.startswith('Rust') and not has_rust or not shutil.which(OPTIONAL.get(name, 'sh')):
+            print(f'NOT RUN: {name}')
             continue
         lock = f'lock{number}'
         a.mkdir(lock)
@@ -148,6 +199,7 @@ def test(case):
             out, err = process.communicate(timeout=20)
             check(process.returncode > 0 and out == '', f'{name}: {process.returncode} {out} {err}')
         print('tried', name)
+    is_scanned(a)
 
 
 run(test)

@@ -21,7 +21,8 @@
  *  - The others. A transaction fails as a whole, and nothing of it has happened. Each of it
  *    goes alone then, and so does what follows in its lock until a write to it is good.
  *  - The guard. After a hand-off to the next own taker, the leaver's entry is deleted in one
- *    transaction with the check that the next taker's entry is there.
+ *    transaction with the check that the next taker's entry is there, also where it goes alone. If
+ *    that is refused, it is held back until handoff.c knows more.
  *  - The unknown outcome: each request has its own, as if it had been sent alone.
  */
 #include "batch.h"
@@ -134,17 +135,34 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 	entry->lc->entries->events->changed(entry);
 }
 
+/* Of a guard and the check alone: one of the two entries is not there, as a rule. What is shown of
+ * the next one from here on is newer than the hand-off. */
+static void guard_refused(struct entry *guard, struct entry *next)
+{
+	struct lock *lock = guard->lock;
+
+	lock->held_back = lock->unseen == next;
+	entry_unsent(guard);
+	if (lock->held_back && entry_is_seen(next))
+		next->lc->entries->events->seen(next);
+}
+
 static void transaction_refused(struct transaction *transaction)
 {
-	for (int i = transaction->count - 1; i >= 0; i--) {
-		struct entry *entry = transaction->items[i].entry;
+	const struct batch_item *items = transaction->items;
+	bool guard = transaction->count == 2 && items[0].kind == ENSEMBLE_CHECK;
 
-		if (transaction->items[i].kind != ENSEMBLE_CHECK) {
+	for (int i = transaction->count - 1; i >= 0; i--) {
+		struct entry *entry = items[i].entry;
+
+		if (items[i].kind == ENSEMBLE_CHECK) {
+			entry->pending--;
+			entry->lc->entries->events->changed(entry);
+		} else if (guard) {
+			guard_refused(entry, items[0].entry);
+		} else {
 			send_again(entry);
-			continue;
 		}
-		entry->pending--;
-		entry->lc->entries->events->changed(entry);
 	}
 }
 
@@ -283,20 +301,22 @@ static bool take_check(struct multi *multi, struct entry *next)
 	return true;
 }
 
-static bool take_delete(struct multi *multi, struct entry *entry, const struct ensemble_op *op)
+static void take_delete(struct multi *multi, struct entry *entry, struct ensemble_op *op)
 {
 	struct lock *lock = entry->lock;
 
 	if (lock->batch.leaving_in != multi->serial) {
-		if (lock->unseen && !take_check(multi, lock->unseen))
-			return false;
+		if (lock->unseen && !take_check(multi, lock->unseen)) {
+			free_op(op);
+			entry_unsent(entry);
+			return;
+		}
 		lock->batch.leaving_in = multi->serial;
 		lock->batch.leaving = -1;
 	}
 	if (entry->first && entry->number > lock->batch.leaving)
 		lock->batch.leaving = entry->number;
 	take_op(multi, entry, op);
-	return true;
 }
 
 /* Made in the transaction that deletes the first entry: if its number is the next, it is first
@@ -315,6 +335,19 @@ static void take_create(struct multi *multi, struct entry *entry, const struct e
 			lock_unwant_list(lock);
 	}
 	take_op(multi, entry, op);
+}
+
+/* A delete of a guard takes the check with it, and nothing else. */
+static void send_singly(struct multi *multi, struct entry *entry, struct ensemble_op *op)
+{
+	if (entry->state == ENTRY_CREATING || !entry->lock->unseen) {
+		send_alone(entry, op);
+		free_op(op);
+		return;
+	}
+	send_multi(entry->lc, multi);
+	take_delete(multi, entry, op);
+	send_multi(entry->lc, multi);
 }
 
 /* False: it has to wait for the one before it. */
@@ -336,21 +369,16 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 	if (create)
 		entry->created_at = lock->list_sent;
 	make_place(entry->lc, multi);
-	if ((alone && !create && lock->unseen) || !make_op(entry, &op)) {
+	if (!make_op(entry, &op)) {
 		entry_unsent(entry);
 		return true;
 	}
-	if (!alone && create) {
+	if (alone)
+		send_singly(multi, entry, &op);
+	else if (create)
 		take_create(multi, entry, &op);
-	} else if (!alone && take_delete(multi, entry, &op)) {
-		return true;
-	} else if (!alone) {
-		free_op(&op);
-		entry_unsent(entry);
-	} else {
-		send_alone(entry, &op);
-		free_op(&op);
-	}
+	else
+		take_delete(multi, entry, &op);
 	return true;
 }
 

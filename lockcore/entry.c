@@ -588,7 +588,8 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (good) {
-		events_of(entry)->seen(entry);
+		if (entry->lock->held_back) /* asked behind the write that was refused */
+			events_of(entry)->seen(entry);
 		entry_write(entry);
 	} else if (answer->result == ENSEMBLE_OK) {
 		/* It is gone; a listing says so to all. */

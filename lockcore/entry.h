@@ -35,7 +35,7 @@ struct entry_events {
 	void (*not_made)(struct entry *entry, enum ensemble_result why);
 	/* It is about to become absent: its place is still known. */
 	void (*absent)(struct entry *entry);
-	/* It was there when this was asked on this connection. */
+	/* It was there after it got the lock: handoff.c. */
 	void (*seen)(struct entry *entry);
 	/* It is gone for certain, not deleted from here; a listing may still show its name. */
 	void (*gone)(struct entry *entry);
@@ -77,7 +77,7 @@ struct entry {
 	bool gone : 1;   /* PRESENT, but said to be gone: see entry_events */
 	/* Its place in the queue: handoff.c. */
 	bool first : 1;    /* held: nobody stood before it, so that the next one in the queue
-	                              * comes next; not so for one of several slots */
+	                              * comes next */
 	bool adjacent : 1; /* no other client's entry stands, or will ever stand, between this
 	                              * one and the one of ours before it */
 	enum entry_ahead ahead_is : 2; /* of `ahead` */

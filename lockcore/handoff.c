@@ -18,12 +18,15 @@
  *        is watched, and the watch is good (lock_is_watched); an event would have come before
  *        anything that shows the change;
  *      - that both entries are there. The leaver's is known by its own watch or is `gone`. The next
- *        one's may be unknown: anybody may have deleted it. Then it is *unseen*, and the leaver's
- *        entry stays as a guard: no other entry can be first as long as it is there. It is deleted
- *        only when the next one's entry was seen on this connection, or in one transaction with the
- *        check that the next one's entry is there. If somebody deletes the guard, too, and the news
- *        is still on its way, the next one holds until its answer comes: like any holder whose
- *        entry somebody deletes;
+ *        one's is not known: anybody may have deleted it, and a watch tells only what the server of
+ *        this mount has heard, which may lag. So it is *unseen*, and the leaver's entry stays as a
+ *        guard: no other entry can be first as long as it is there. It is deleted in one
+ *        transaction with the check that the next one's entry is there. If that is refused, either
+ *        entry may be the cause, and the next one's is looked at: a server answers in order, so
+ *        what it shows behind the answer of a write is no older than that write, which was sent
+ *        after the grant. Either way the next one was a holder whose entry was there. If somebody
+ *        deletes that later, or has deleted the guard as well, it holds until the news comes: like
+ *        any holder whose entry somebody deletes;
  *      - a lease that is good for a grant, as always.
  *
  * 2. A create in the transaction that deletes the first entry (batch.c). If the new entry's
@@ -56,9 +59,9 @@
  *    client that does not wait for our entries may have come behind A. It would not have waited for
  *    a holder either.
  *
- * Not where the numbers repeat (NAME_NUMBER_ZONE), and not with several slots. By the first two
- * only one exclusive holder follows another one: a listing lets shared takers in, all of
- * them at once.
+ * Not where the numbers repeat (NAME_NUMBER_ZONE), and the third not with several slots. By the
+ * first two only one exclusive holder follows another one, which was the first of the queue,
+ * whatever the number of slots: a listing lets shared takers in, all of them at once.
  */
 #include "handoff.h"
 
@@ -125,6 +128,18 @@ void handoff_grant(struct lc_taker *taker, bool first)
 		lock_want_list(taker->entry.lock);
 }
 
+static void delete_held_back(struct lock *lock)
+{
+	struct lc_taker *leaver, *next;
+
+	if (!lock->held_back)
+		return;
+	lock->held_back = false;
+	DL_FOREACH_SAFE(lock->takers, leaver, next)
+		if (!leaver->entry.wanted && leaver->entry.state == ENTRY_PRESENT)
+			taker_step(leaver);
+}
+
 void handoff_leave(struct lc_taker *leaver)
 {
 	struct lock *lock = leaver->entry.lock;
@@ -138,22 +153,15 @@ void handoff_leave(struct lc_taker *leaver)
 		return;
 	handoff_grant(next, true);
 	lock->lc->counters.hand_offs++;
-	if (!entry_is_seen(&next->entry)) {
-		lock->unseen = &next->entry;
-		entry_touch(&next->entry);
-	}
+	lock->unseen = &next->entry;
+	entry_touch(&next->entry);
+	delete_held_back(lock); /* they guard it, too, and are tried with its check */
 }
 
 void handoff_release(struct lock *lock)
 {
-	struct lc_taker *leaver, *next;
-
-	if (lock->unseen || !lock->held_back)
-		return;
-	lock->held_back = false;
-	DL_FOREACH_SAFE(lock->takers, leaver, next)
-		if (!leaver->entry.wanted && leaver->entry.state == ENTRY_PRESENT)
-			taker_step(leaver);
+	if (!lock->unseen)
+		delete_held_back(lock);
 }
 
 void handoff_seen(struct entry *entry)

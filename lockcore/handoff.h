@@ -23,7 +23,7 @@ bool handoff_line_up(struct lock *lock);
 /* That node is gone, and was watched on this connection. False: only a listing can tell who
  * holds now. */
 bool handoff_by_event(struct lock *lock, const char *znode);
-/* The entry that got the lock was there, on this connection. */
+/* The entry that got the lock was there after it got it. */
 void handoff_seen(struct entry *entry);
 /* Deletes what was held back for an entry that is not `unseen` any more. */
 void handoff_release(struct lock *lock);

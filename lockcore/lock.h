@@ -61,9 +61,9 @@ struct lock {
 	bool unresolved; /* an entry's outcome is unknown: nobody queues before that */
 
 	/* handoff.c */
-	struct entry *unseen; /* got the lock by hand-off, and was not seen since; that is being
-	                              * asked, and no entry before it is deleted until then */
-	bool held_back;       /* deletes wait for that */
+	struct entry *unseen; /* got the lock by hand-off, and was not seen since: entries before
+	                              * it are deleted only with the check that it is there */
+	bool held_back;       /* that was refused: deletes wait until it was seen */
 
 	/* listing.c, admission.c: what listings say */
 	uint64_t list_sent; /* listings of this lock so far */

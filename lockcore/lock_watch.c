@@ -162,7 +162,7 @@ void lock_watch_front(struct lock *lock, const char *znode)
 	struct front_watch *front = lock->front_watch;
 
 	if (front && strcmp(front->znode, znode) == 0) {
-		if (front->watch.state == WATCH_IDLE)
+		if (!watch_is_pending(&front->watch) && !lock_front_is_watched(lock))
 			ask_front(front);
 		return;
 	}

@@ -469,8 +469,7 @@ static void delete_entry(struct lc_taker *taker)
 	struct lock *lock = taker->entry.lock;
 
 	/* It guards the lock for the taker that got it by hand-off: handoff.c goes on. */
-	if (lock->unseen && !lock->batch.last_write_ok) {
-		lock->held_back = true;
+	if (lock->held_back && lock->unseen) {
 		entry_watch(lock->unseen);
 		return;
 	}
@@ -541,6 +540,7 @@ void taker_free_if_done(struct lc_taker *taker)
 	count_state(taker, -1);
 	DL_DELETE(lock->takers, taker);
 	taker_free(taker);
+	lock->unresolved &= lock->takers != NULL;
 	/* A listing that is under way was sent after the delete: answers come in order. */
 	if (lock->lists_pending == 0 || !lock->takers)
 		lock_touch(lock);

@@ -472,14 +472,89 @@ static void guarded_delete_fails(void **state)
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
-	rig_expect_told(rig, "2 changed");
+	rig_expect_told(rig, "1 changed, 2 changed");
 	assert_false(leaver->lock->batch.last_write_ok);
+	assert_true(leaver->lock->held_back);
 	batch_send(&rig->lc); /* the delete must not go alone before the next entry was seen */
 	rig_expect_sent(rig, "");
-	rig_expect_told(rig, "1 changed");
 	assert_int_equal(leaver->state, ENTRY_PRESENT);
 	leaver->lock->unseen = NULL;
 	assert_int_equal(next->pending, 0);
+}
+
+/* A watch that is good behind the answer of a write shows no less than that write. */
+static void guarded_delete_fails_beside_a_watch(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
+
+	next->watch.state = WATCH_PENDING;
+	watch_answered(&rig->lc, &next->watch, true);
+	leaver->lock->unseen = next;
+	drop(leaver);
+	batch_send(&rig->lc);
+	rig_forget(rig);
+	answer_all(rig, ENSEMBLE_NONODE, NULL);
+	rig_expect_told(rig, "1 changed, 2 seen, 2 changed");
+	leaver->lock->unseen = NULL;
+}
+
+/* It has got the lock meanwhile: the delete is to be sent again, with the check of this one. */
+static void guarded_delete_fails_for_another(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
+		     *third = add_present(rig, "a", 3);
+
+	leaver->lock->unseen = next;
+	drop(leaver);
+	batch_send(&rig->lc);
+	rig_forget(rig);
+	leaver->lock->unseen = third;
+	answer_all(rig, ENSEMBLE_NONODE, NULL);
+	assert_false(leaver->lock->held_back);
+	drop(leaver);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "check /locks/a/#4-3 + delete /locks/a/#2-1");
+	leaver->lock->unseen = NULL;
+}
+
+/* Also where the lock's requests go alone: then the two, and nothing else. */
+static void guarded_delete_alone(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
+		     *other = add_present(rig, "b", 3), *last = add_present(rig, "c", 4);
+
+	leaver->lock->batch.last_write_ok = false;
+	leaver->lock->unseen = next;
+	drop(other);
+	drop(leaver);
+	drop(last);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/b/#4-3, check /locks/a/#3-2 + delete /locks/a/#2-1, "
+	                     "delete /locks/c/#5-4");
+	leaver->lock->unseen = NULL;
+}
+
+/* Together with others it may have failed for them: it is sent again with the check alone. */
+static void guarded_delete_fails_with_others(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
+		     *other = add_present(rig, "b", 3);
+
+	leaver->lock->unseen = next;
+	drop(leaver);
+	drop(other);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1 + delete /locks/b/#4-3");
+	answer_all(rig, ENSEMBLE_NONODE, NULL);
+	assert_false(leaver->lock->held_back);
+	rig_forget(rig);
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1, delete /locks/b/#4-3");
+	leaver->lock->unseen = NULL;
 }
 
 static void guarded_delete_unknown(void **state)
@@ -602,6 +677,10 @@ int main(void)
 		BATCH_TEST(nothing_while_not_ready),
 		BATCH_TEST(guarded_delete),
 		BATCH_TEST(guarded_delete_fails),
+		BATCH_TEST(guarded_delete_fails_beside_a_watch),
+		BATCH_TEST(guarded_delete_fails_for_another),
+		BATCH_TEST(guarded_delete_alone),
+		BATCH_TEST(guarded_delete_fails_with_others),
 		BATCH_TEST(guarded_delete_unknown),
 		BATCH_TEST(released_and_taken),
 		BATCH_TEST(released_before_it_is_taken),

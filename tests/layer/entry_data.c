@@ -108,7 +108,8 @@ static void is_watched(void **state)
 	rig_expect_sent(rig, "watch /locks/build/#2-5");
 	assert_false(entry_is_seen(&one));
 	answer_get(rig, 100, RIG_SESSION, 0, "");
-	rig_expect_told(rig, "7 seen, 7 changed");
+	rig_expect_told(rig,
+	                "7 changed"); /* and no news: the answer may be older than the last grant */
 	assert_true(entry_is_seen(&one));
 	entry_watch(&one);
 	entry_check_mark(&one); /* the watch would report a mark */
@@ -118,8 +119,11 @@ static void is_watched(void **state)
 	assert_false(entry_is_seen(&one));
 	entry_watch(&one);
 	rig_expect_sent(rig, "watch /locks/build/#2-5");
+	one.lock->held_back = true; /* that is asked behind a write */
 	answer_get(rig, 100, RIG_SESSION, 0, "");
+	rig_expect_told(rig, "7 seen, 7 changed");
 	assert_true(entry_is_seen(&one));
+	one.lock->held_back = false;
 }
 
 static void is_not_watched_without_contact(void **state)
@@ -249,7 +253,7 @@ static void read_before_it_is_written_again(void **state)
 	rig_expect_sent(rig, "watch /locks/build/#2-5");
 	answer_get(rig, 100, RIG_SESSION, 4, "x");
 	rig_expect_sent(rig, "set /locks/build/#2-5 v4 " DATA);
-	rig_expect_told(rig, "7 changed, 7 seen, 7 changed");
+	rig_expect_told(rig, "7 changed, 7 changed");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	assert_true(is_list_wanted());
 	rig_expect_sent(rig, "");

@@ -34,27 +34,13 @@ static void next_of_ours(void **state)
 	struct rig *rig = *state;
 	struct pair pair = pair_up(rig);
 
-	watch_fired(&pair.next->entry.watch);
 	takers_leave(rig, pair.holder);
 	rig_expect_told(rig, "2 taken");
-	/* It is not known yet whether the next taker's entry is there. */
+	/* Its watch tells what the own server has heard, which may be late. */
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
 	assert_int_equal(rig->lc.counters.hand_offs, 1);
 	assert_true(pair.next->entry.first);
 	assert_ptr_equal(pair.lock->unseen, &pair.next->entry);
-}
-
-/* The next taker's entry was seen on this connection: the delete needs no check. */
-static void next_is_seen(void **state)
-{
-	struct rig *rig = *state;
-	struct pair pair = pair_up(rig);
-
-	assert_true(entry_is_seen(&pair.next->entry));
-	takers_leave(rig, pair.holder);
-	assert_null(pair.lock->unseen);
-	rig_expect_told(rig, "2 taken");
-	rig_expect_sent(rig, "delete /locks/a/#2-1");
 }
 
 /* A leaver of this mount stands in between. */
@@ -156,17 +142,19 @@ static void needs_a_listing(void **state)
 	}
 }
 
-/* The guarding entry is deleted when the next taker's entry was seen, and not before. */
+/* The guarding entry is deleted with a check that the next taker's is there, alone if need be.
+ * If that is refused, it is deleted when that entry was seen behind the refusal, not before. */
 static void guard(void **state)
 {
 	struct rig *rig = *state;
 	struct pair pair = pair_up(rig);
 
 	watch_fired(&pair.next->entry.watch);
-	pair.lock->batch.last_write_ok =
-		false; /* no transactions: a check cannot go with the delete */
+	pair.lock->batch.last_write_ok = false; /* no transactions with others */
 	takers_leave(rig, pair.holder);
 	rig_expect_told(rig, "2 taken");
+	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
+	takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_sent(rig, "watch /locks/a/#3-2");
 	assert_true(pair.lock->held_back);
 	handoff_release(pair.lock);
@@ -177,6 +165,54 @@ static void guard(void **state)
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 	assert_false(pair.lock->held_back);
 	assert_null(pair.lock->unseen);
+}
+
+/* The watch is good behind the refusal: the guard itself must be gone, and is deleted alone. */
+static void guard_is_gone(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+
+	takers_leave(rig, pair.holder);
+	rig_forget(rig);
+	takers_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "delete /locks/a/#2-1");
+	assert_null(pair.lock->unseen);
+}
+
+/* A watch that was asked before the grant, and is answered late, is no proof. */
+static void old_watch(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+
+	watch_fired(&pair.next->entry.watch);
+	entry_watch(&pair.next->entry);
+	takers_leave(rig, pair.holder);
+	takers_answer_watches(rig);
+	assert_ptr_equal(pair.lock->unseen, &pair.next->entry);
+	rig_forget(rig);
+	takers_answer_error(rig, ENSEMBLE_OK); /* of the check */
+	assert_null(pair.lock->unseen);
+}
+
+/* What the refused delete guarded is handed on once more: it goes with the new check. */
+static void guard_of_the_one_behind(void **state)
+{
+	struct rig *rig = *state;
+	struct pair pair = pair_up(rig);
+	struct lc_taker *third = takers_queue(rig, 3, LC_EXCLUSIVE, 3, "#2-1 #3-2 #4-3");
+
+	watch_fired(&pair.next->entry.watch);
+	takers_leave(rig, pair.holder);
+	takers_answer_error(rig, ENSEMBLE_NONODE);
+	assert_true(pair.lock->held_back);
+	rig_forget(rig);
+	takers_leave(rig, pair.next);
+	rig_expect_told(rig, "3 taken");
+	rig_expect_sent(rig, "check /locks/a/#4-3 + delete /locks/a/#2-1, "
+	                     "check /locks/a/#4-3 + delete /locks/a/#3-2");
+	assert_ptr_equal(pair.lock->unseen, &third->entry);
 }
 
 /* ---- preparing the next hand-off ---- */
@@ -517,10 +553,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TAKERS_TEST(next_of_ours),
-		TAKERS_TEST(next_is_seen),
 		TAKERS_TEST(over_a_leaver),
 		cmocka_unit_test(needs_a_listing),
 		TAKERS_TEST(guard),
+		TAKERS_TEST(guard_is_gone),
+		TAKERS_TEST(old_watch),
+		TAKERS_TEST(guard_of_the_one_behind),
 		TAKERS_TEST(watches_for_the_next),
 		TAKERS_TEST(looks_for_the_next),
 		cmocka_unit_test(made_first),

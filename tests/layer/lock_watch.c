@@ -182,6 +182,27 @@ static void front(void **state)
 	assert_int_equal(lock->uses, 1);
 }
 
+/* Armed on the former connection: it would be no proof. */
+static void front_on_another_connection(void **state)
+{
+	struct rig *rig = *state;
+
+	lock_watch_front(lock, FRONT);
+	rig_answer_data(rig, 0, "");
+	rig_reconnect(rig);
+	rig_forget(rig);
+	assert_false(lock_front_is_watched(lock));
+	lock_watch_front(lock, FRONT);
+	lock_watch_front(lock, FRONT);
+	rig_expect_sent(rig, "watch /locks/a/" FRONT);
+	rig_answer_data(rig, 0, "");
+	assert_true(lock_front_is_watched(lock));
+	lock_watch_front(lock, FRONT);
+	rig_expect_sent(rig, "");
+	lock_watch_none(lock);
+	rig_answer_error(rig, ENSEMBLE_OK);
+}
+
 static void another_front(void **state)
 {
 	struct rig *rig = *state;
@@ -287,6 +308,7 @@ int main(void)
 		LOCK_WATCH_TEST(made_anew),
 		LOCK_WATCH_TEST(cannot_be_watched),
 		LOCK_WATCH_TEST(front),
+		LOCK_WATCH_TEST(front_on_another_connection),
 		LOCK_WATCH_TEST(another_front),
 		LOCK_WATCH_TEST(the_same_front_again),
 		LOCK_WATCH_TEST(front_is_gone),

@@ -162,7 +162,24 @@ static void gone_while_listed(void **state)
 	}
 }
 
-/* The lock was handed on: the leaver's entry guards it until the next taker's entry was seen. */
+/* Whatever keeps the lock: without takers no outcome is unknown, and the next one queues. */
+static void resolved_without_takers(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+	struct lock *lock = taker->entry.lock;
+
+	lock_use(lock);
+	lock->unresolved = true;
+	takers_leave(rig, taker);
+	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_null(lock->takers);
+	assert_false(lock->unresolved);
+	lock_unuse(lock);
+}
+
+/* The lock was handed on, and the delete of the leaver's entry was refused: it guards the lock
+ * until the next taker's entry was seen. */
 static void held_back(void **state)
 {
 	struct rig *rig = *state;
@@ -172,7 +189,7 @@ static void held_back(void **state)
 
 	next->entry.watch.state = WATCH_IDLE;
 	lock->unseen = &next->entry;
-	lock->batch.last_write_ok = false;
+	lock->held_back = true;
 	takers_disown(leaver);
 	taker_leave(leaver);
 	assert_true(lock->held_back);
@@ -671,6 +688,7 @@ int main(void)
 		TAKERS_TEST(leaves_before_it_is_there),
 		TAKERS_TEST(delete_is_refused),
 		TAKERS_TEST(gone_while_listed),
+		TAKERS_TEST(resolved_without_takers),
 		TAKERS_TEST(held_back),
 		TAKERS_TEST(fails),
 		TAKERS_TEST(loses_what_was_not_told),

@@ -40,7 +40,6 @@ EXPLAINED = [
     ('taker.c', 'delete_entry', 'dropped call', 'entry_set_deleting(&taker->entry, false);', MEMORY),
     ('taker.c', 'delete_entry', 'false is true', 'entry_set_deleting(&taker->entry, true);', MEMORY),
     ('taker.c', 'delete_entry', 'dropped call', 'taker_try_later(taker);', MEMORY),
-    ('batch.c', 'take_delete', 'false is true', 'return true;', MEMORY),
     ('batch.c', 'make_batch_room', 'false is true', 'return true;', MEMORY),
     ('order.c', 'build_queue', 'false is true', 'return true;', MEMORY),
     ('reading.c', 'copy_names', '|| is &&', 'if (!reading->text && !reading->names)', MEMORY),

@@ -140,6 +140,13 @@ static bool evicted_as_holder(const struct taker *taker)
 	return news_was_under_way(taker, taker);
 }
 
+/* A local hand-off made a holder of it when its entry was deleted already, and the news was under
+ * way or not. */
+static bool handed_in_vain(const struct taker *taker)
+{
+	return taker->handed && taker->evicted_us < taker->granted_us;
+}
+
 /* The taker was evicted before a local hand-off made it a holder. Its mount could not know that;
  * until it does the leaver's entry has to guard the lock. */
 static bool guarded(struct taker *taker)
@@ -258,7 +265,8 @@ static void judge_holders(struct sim *sim)
 			              taker->lock->name);
 		if (stood_in(taker))
 			continue;
-		if (evicted_as_holder(taker) && !guarded(taker)) {
+		if (evicted_as_holder(taker) && !guarded(taker) &&
+		    (!handed_in_vain(taker) || guarded_so_far(taker))) {
 			judge_evicted(taker);
 			continue;
 		}
@@ -312,6 +320,16 @@ static void judge_token(struct taker *taker)
 		last[taker->mode] = taker->token;
 }
 
+/* Told in the turn behind the release, if the host did not stand still. */
+static bool was_handed(const struct taker *taker, int64_t *handed_us)
+{
+	bool handed = *handed_us && taker->mode == LC_EXCLUSIVE &&
+	              now_us(taker->sim) - *handed_us <= TURN_US;
+
+	*handed_us = 0;
+	return handed;
+}
+
 void judge_granted(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
@@ -319,6 +337,7 @@ void judge_granted(struct taker *taker)
 
 	taker->granted_us = now_us(sim);
 	taker->granted_clock_us = host_clock_us(&taker->mount->host);
+	taker->handed = was_handed(taker, &lock->handed_us[taker->mount->host.index]);
 	/* Another entry of the taker was deleted, such as that of an earlier session. */
 	if (taker->evicted_token != taker->token)
 		taker->evicted_us = -1;
@@ -334,9 +353,12 @@ void judge_granted(struct taker *taker)
 	if (!taker->mount->host.wire.proved && taker->mount->host.wire.state == WIRE_CONNECTED)
 		sim_violation(sim, "b: taker %d on %s is granted %s without a barrier", taker->pid,
 		              taker->mount->host.name, lock->name);
-	/* An old listing may grant a taker that was evicted while its mount was stopped. */
-	if (taker->evicted_us >= 0)
+	/* An old listing may grant a taker that was evicted while its mount was stopped. How many
+	 * slots there were when it was let in is not looked up. */
+	if (taker->evicted_us >= 0) {
+		taker->most_slots = sim->plan.slots_max;
 		return;
+	}
 	if (!judge_entry(&sim->world.proposed, taker)) {
 		sim_violation(sim, "b: taker %d on %s is granted %s without an entry", taker->pid,
 		              taker->mount->host.name, lock->name);

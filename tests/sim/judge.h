@@ -25,6 +25,7 @@
 #define BRISK_US(sim) \
 	(200000 + 15 * (sim)->plan.world.delay_max_us + 5 * (sim)->plan.world.commit_max_us)
 #define NEWS_US 50000 /* where nothing is slow: an event has come */
+#define TURN_US 10000 /* a mount's turn has come and gone */
 /* After a silence the lease wants two more steps, each w after the other, or T/6
  * while nobody waits. */
 #define AFTER_TROUBLE_US(sim) (2500000 + (sim)->plan.tick_us + (sim)->plan.timeout_us / 3)

@@ -381,13 +381,37 @@ mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
        'if (entry->gone ||',
        sim())
 mutant(11, 'hand_off_unguarded', 'handoff.c',
-       '\t\tlock->unseen = &next->entry;\n',
+       '\tlock->unseen = &next->entry;\n',
        '',
-       sim('evictions', 10630))
+       sim('evictions'))
+mutant(11, 'watched_is_there', 'handoff.c',
+       '\tlock->unseen = &next->entry;\n',
+       '\tif (!entry_is_seen(&next->entry))\n\t\tlock->unseen = &next->entry;\n',
+       sim('evictions'))
 mutant(11, 'leaver_deleted_before_the_next_is_seen', 'batch.c',
-       '\t\tif (lock->unseen && !take_check(multi, lock->unseen))\n\t\t\treturn false;\n',
-       '',
-       sim('evictions', 10630))
+       'if (lock->unseen && !take_check(multi, lock->unseen)) {',
+       'if (lock->unseen && 0) {',
+       sim('evictions'))
+mutant(11, 'alone_without_the_check', 'batch.c',
+       'if (entry->state == ENTRY_CREATING || !entry->lock->unseen) {',
+       'if (1) {',
+       unit('tests/layer/batch.c'))
+mutant(11, 'seen_by_an_old_answer', 'entry.c',
+       '\t\tif (entry->lock->held_back)',
+       '\t\tif (1)',
+       unit('tests/layer/handoff.c'))
+mutant(11, 'refused_is_seen', 'batch.c',
+       'if (lock->held_back && entry_is_seen(next))',
+       'if (lock->held_back)',
+       sim('evictions'))
+mutant(11, 'held_back_for_a_former_one', 'batch.c',
+       'lock->held_back = lock->unseen == next;',
+       'lock->held_back = lock->unseen != NULL;',
+       unit('tests/layer/batch.c'))
+mutant(11, 'held_back_behind_a_new_one', 'handoff.c',
+       '\tdelete_held_back(lock); /*',
+       '\t/*',
+       unit('tests/layer/handoff.c'))
 mutant(11, 'hand_off_without_lease', 'handoff.c',
        '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
        '!lock_is_watched(lock))',
@@ -765,6 +789,14 @@ mutant(32, 'refused_and_known_to_be_gone', 'loss.c',
        '\treturn;\n\tif (taker->told_taken) {',
        OWN,
        ('listing.c', '\t\tif (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)\n\t\t\tloss_by_listing(taker);\n', ''))
+mutant(18, 'unresolved_without_takers', 'taker.c',
+       '\tlock->unresolved &= lock->takers != NULL;\n',
+       '',
+       unit('tests/layer/taker.c'))
+mutant(32, 'front_watched_on_a_former_connection', 'lock_watch.c',
+       'if (!watch_is_pending(&front->watch) && !lock_front_is_watched(lock))',
+       'if (front->watch.state == WATCH_IDLE)',
+       HANDOFF)
 mutant(32, 'watch_left_behind', 'lock_watch.c',
        '\tif (watch_is_armed(&front->watch))\n\t\tgive_up_node(lock, front->znode);\n',
        '',

@@ -324,6 +324,44 @@ static void evict(struct sim *sim, struct node *node)
 	         1, NULL);
 }
 
+/* A waiter right behind a holder of its own mount. */
+static struct node *find_next_of_ours(struct sim *sim, struct node *parent)
+{
+	struct node *node;
+
+	DL_FOREACH(parent->children, node) {
+		struct taker *waiter = judge_owner(sim, node);
+		struct taker *holder =
+			node != parent->children ? judge_owner(sim, node->prev) : NULL;
+
+		if (holder && waiter && holder->mount == waiter->mount && holder->phase == T_HELD &&
+		    waiter->phase == T_WAITING)
+			return node;
+	}
+	return NULL;
+}
+
+/* The entry of such a waiter is deleted, and before its mount hears of that the holder hands the
+ * lock on to it. */
+static bool evict_the_next(struct sim *sim, struct node *parent, struct rng *rng)
+{
+	struct node *node = find_next_of_ours(sim, parent);
+	int64_t lag_us = rng_spread(rng, 1000, 1000000);
+	struct mount *mount;
+
+	if (!node)
+		return false;
+	mount = judge_owner(sim, node)->mount;
+	trace("outside: %s does not hear of the next for %d ms", mount->host.name,
+	      (int)(lag_us / 1000));
+	world_stall_link(&sim->world, mount->host.wire.cursor, DOWN, lag_us);
+	if (sim->faults_end_us < sim->agenda.now_us + lag_us)
+		sim->faults_end_us = sim->agenda.now_us + lag_us;
+	user_leave(judge_owner(sim, node->prev), rng_spread(rng, 10, lag_us));
+	evict(sim, node);
+	return true;
+}
+
 /* Deletes an entry and the one before it in one transaction, in either order: a taker that waits
  * for the front one alone sees both go at once. */
 static void evict_two(struct sim *sim, struct node *node, struct node *before, bool upwards)
@@ -374,6 +412,8 @@ static void delete_entry(struct sim *sim)
 	struct rng rng = {sim->seed * 0x9e3779b97f4a7c15u + 9000 + (uint64_t)sim->agenda.now_us};
 
 	if (!parent || !parent->stat.children || sim->world.leader < 0)
+		return;
+	if (rng_chance(&rng, 200) && evict_the_next(sim, parent, &rng))
 		return;
 	pick = !sim->plan.evict_waiters && rng_chance(&sim->rng, 400)
 	               ? 0

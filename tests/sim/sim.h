@@ -94,6 +94,9 @@ struct lock_state {
 	int64_t incompatible_us;       /* when an incompatible entry was last seen there */
 	/* When a taker of that mount and mode would last have had to wait, leavers left out. */
 	int64_t contended_us[MOUNTS_MAX][2];
+	/* When a taker of that mount has left the lock to the next one there, which is told in the
+	 * next turn; 0: there is none. */
+	int64_t handed_us[MOUNTS_MAX];
 	struct span *spans;
 	struct era *eras;
 	struct deed *deeds;
@@ -124,6 +127,7 @@ struct taker {
 	int64_t evicted_us;        /* its entry was deleted; -1: not */
 	int64_t evicted_token;     /* of the deleted entry; 0: there is none */
 	bool evicted_alone;        /* one of its entries was deleted, but not with a session */
+	bool handed;               /* of a holder: it got the lock from another one of its mount */
 	int64_t lost_clock_us;     /* T_LOST: when it lost the lock */
 	bool evicted_front;        /* it was its mount's first waiter when evicted */
 	bool forfeited;            /* T_LOST, and its entry has to stay until it leaves */
@@ -310,6 +314,8 @@ void users_abandon(struct mount *mount);
 void users_claim(struct mount *mount, bool died);
 /* The taker will ask whether it still holds the lock. */
 void user_confirm(struct taker *taker, int64_t delay_us);
+/* The taker leaves, unless it has left by then. */
+void user_leave(struct taker *taker, int64_t delay_us);
 const char *taker_phase_name(enum taker_phase phase);
 
 /* The answer of lc_has_waiters(). */

@@ -377,24 +377,85 @@ static void where_numbers_repeat(void **state)
 	finish(stage);
 }
 
-/* Events at the beginning of a connection come in any order. */
+/* Events at the beginning of a connection come in any order. Later they count: the watches are
+ * armed anew, and the first hand-off costs no listing. */
 static void on_another_connection(void **state)
 {
-	struct stage *stage = begin_build(11);
-	struct taker holder, waiter;
+	(void)state;
+	for (int later = 0; later <= 1; later++) {
+		struct stage *stage = begin_build(11);
+		struct taker holder, waiter;
+
+		take_on(&holder, stage, 1, LC_EXCLUSIVE);
+		take_on(&waiter, stage, 0, LC_EXCLUSIVE);
+		conn_break(stage->hosts[0].wire.conn, -1);
+		while (lc_ready(stage->hosts[0].lc))
+			run(stage, 10);
+		if (later)
+			run(stage, SECOND);
+		assert_int_equal(lc_ready(stage->hosts[0].lc), later);
+		allow_listings(stage, false);
+		leave(&holder);
+		run(stage, SECOND);
+		assert_int_equal(waiter.result, later ? 0 : -ENOLCK);
+		allow_listings(stage, true);
+		leave(&waiter);
+		finish(stage);
+	}
+}
+
+/* A server lags. */
+static bool is_alone_on_a_follower(struct stage *stage)
+{
+	int server = stage->hosts[0].wire.conn->server;
+
+	return server != stage->world.leader && server != stage->hosts[1].wire.conn->server;
+}
+
+/* The waiter's entry is deleted by an operator, and its mount does not hear of it, since its server
+ * lags: its watch is good. The holder, of the same mount, hands the lock on. */
+static void hand_to_nobodys_entry(struct stage *stage)
+{
+	struct taker holder, next, other;
+	struct ensemble_op op;
+
+	take_on(&holder, stage, 0, LC_EXCLUSIVE);
+	take_on(&next, stage, 0, LC_EXCLUSIVE);
+	world_stall_link(&stage->world, stage->hosts[0].wire.conn->server, DOWN, SECOND);
+	op = (struct ensemble_op){.kind = ENSEMBLE_DELETE,
+	                          .path = stage_path(&next),
+	                          .version = ENSEMBLE_ANY_VERSION};
+	act_together(stage, &op, 1);
+	run(stage, 20 * MS);
+	stage_leave(&holder);
+	begin_take(&other, &stage->hosts[1], "build", LC_EXCLUSIVE);
+	for (int i = 0; i < 900; i++) {
+		run(stage, MS);
+		assert_false(next.result == 0 && lc_holds(next.lc) && other.result == 0);
+	}
+	assert_int_equal(next.result, 0); /* told in the turn of the release */
+	run(stage, 2 * SECOND);
+	assert_false(lc_holds(next.lc));
+	assert_int_equal(other.result, 0);
+	leave(&next);
+	leave(&other);
+}
+
+static void to_nobodys_entry(void **state)
+{
+	int cases = 0;
 
 	(void)state;
-	take_on(&holder, stage, 1, LC_EXCLUSIVE);
-	take_on(&waiter, stage, 0, LC_EXCLUSIVE);
-	conn_break(stage->hosts[0].wire.conn, -1);
-	run(stage, SECOND);
-	assert_true(lc_ready(stage->hosts[0].lc));
-	allow_listings(stage, false);
-	leave(&holder);
-	assert_int_equal(waiter.result, -ENOLCK);
-	allow_listings(stage, true);
-	leave(&waiter);
-	finish(stage);
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct stage *stage = with_build(begin_servers(3, seed));
+
+		if (is_alone_on_a_follower(stage)) {
+			hand_to_nobodys_entry(stage);
+			cases++;
+		}
+		finish(stage);
+	}
+	assert_true(cases > 2);
 }
 
 int main(void)
@@ -407,6 +468,7 @@ int main(void)
 		cmocka_unit_test(gone_itself),          cmocka_unit_test(gone_right_after),
 		cmocka_unit_test(with_other_slots),     cmocka_unit_test(with_slots),
 		cmocka_unit_test(where_numbers_repeat), cmocka_unit_test(on_another_connection),
+		cmocka_unit_test(to_nobodys_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,27 @@ static void go_on(struct taker *taker, struct taker *successor)
 		think(program);
 }
 
+static unsigned long hand_offs(const struct mount *mount)
+{
+	struct lc_status status;
+
+	lc_status(mount->host.lc, &status);
+	return status.counters.hand_offs;
+}
+
+static void leave_lock(struct taker *taker)
+{
+	struct mount *mount = taker->mount;
+	unsigned long before = hand_offs(mount);
+
+	taker->sim->inside_call = true;
+	lc_leave(taker->lc);
+	taker->sim->inside_call = false;
+	if (hand_offs(mount) > before)
+		taker->lock->handed_us[mount->host.index] = taker->sim->agenda.now_us;
+	host_wake(&mount->host);
+}
+
 static void leave(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
@@ -111,10 +132,7 @@ static void leave(struct taker *taker)
 		agenda_in(&sim->agenda, 20000, really_leave, sim,
 		          (uint64_t)(taker->pid - PID_BASE));
 	} else {
-		sim->inside_call = true;
-		lc_leave(taker->lc);
-		sim->inside_call = false;
-		host_wake(&taker->mount->host);
+		leave_lock(taker);
 	}
 	go_on(taker, successor);
 }
@@ -128,7 +146,7 @@ static void leave_later(void *ctx, uint64_t number)
 	leave(taker);
 }
 
-static void plan_leave(struct taker *taker, int64_t delay_us)
+void user_leave(struct taker *taker, int64_t delay_us)
 {
 	agenda_in(&taker->sim->agenda, delay_us, leave_later, taker->sim,
 	          (uint64_t)(taker->pid - PID_BASE));
@@ -224,7 +242,7 @@ void user_waiters_told(struct taker *taker, int err, bool waiters)
 
 	taker->at_ease = err == 0 && !waiters && taker->watches;
 	if (taker->phase == T_HELD && waiters && rng_chance(rng, 500))
-		plan_leave(taker, rng_spread(rng, 0, 100000));
+		user_leave(taker, rng_spread(rng, 0, 100000));
 }
 
 static void write_value(void *ctx, uint64_t number)
@@ -268,7 +286,7 @@ static void leave_former(struct taker *taker)
 	if (rng_chance(rng, 700))
 		leave(taker);
 	else
-		plan_leave(taker, rng_spread(rng, 0, 300000));
+		user_leave(taker, rng_spread(rng, 0, 300000));
 }
 
 static void granted(struct taker *taker)
@@ -307,7 +325,7 @@ static void granted(struct taker *taker)
 		leave(taker);
 		return;
 	}
-	plan_leave(taker, hold_us);
+	user_leave(taker, hold_us);
 	if (rng_chance(&taker->program->mode_rng, sim->plan.curious))
 		agenda_in(&sim->agenda, rng_spread(&taker->program->mode_rng, 0, hold_us),
 		          watch_waiters, sim, (uint64_t)(taker->pid - PID_BASE));
@@ -366,7 +384,7 @@ static void taken(void *ctx, int err)
 	if (rng_chance(&taker->program->rng, 500))
 		leave(taker);
 	else
-		plan_leave(taker, rng_spread(&taker->program->rng, 10, 100000));
+		user_leave(taker, rng_spread(&taker->program->rng, 10, 100000));
 }
 
 /* Processes that lose their lock are stopped, and their takers leave. That takes a while, and some
@@ -376,7 +394,7 @@ static void plan_stop(struct taker *taker)
 	struct rng *rng = &taker->program->rng;
 	int64_t delay_us = rng_spread(rng, 10, 3000000);
 
-	plan_leave(taker, delay_us + (rng_chance(rng, 200) ? 2 * taker->sim->plan.timeout_us : 0));
+	user_leave(taker, delay_us + (rng_chance(rng, 200) ? 2 * taker->sim->plan.timeout_us : 0));
 }
 
 static void lost(void *ctx)
@@ -404,7 +422,7 @@ static void lost(void *ctx)
 	else if (rng_chance(&taker->program->rng, 300))
 		leave(taker);
 	else
-		plan_leave(taker, rng_spread(&taker->program->rng, 10, 3000000));
+		user_leave(taker, rng_spread(&taker->program->rng, 10, 3000000));
 }
 
 static struct taker *taker_new(struct program *program, struct lock_state *lock)
@@ -524,7 +542,7 @@ static void take(struct program *program)
 	}
 	program->taker = taker;
 	if (rng_chance(rng, 120))
-		plan_leave(taker, rng_spread(rng, 0, 3000000));
+		user_leave(taker, rng_spread(rng, 0, 3000000));
 }
 
 /* fcntl(2): from a read lock to a write lock. */
@@ -545,7 +563,7 @@ static void upgrade(void *ctx, uint64_t number)
 		return;
 	taker->replaced_by = successor;
 	if (rng_chance(rng, 120))
-		plan_leave(successor, rng_spread(rng, 0, 3000000));
+		user_leave(successor, rng_spread(rng, 0, 3000000));
 }
 
 static void next(void *ctx, uint64_t arg)

@@ -22,8 +22,16 @@ static void complain(struct stage *stage, const char *text)
 void stage_init(struct stage *stage, int64_t begin_us, uint64_t seed,
                 const struct stage_hooks *hooks, void *owner)
 {
-	struct world_config config = {
-		.servers = 1, .tick_us = 2 * SECOND, .delay_max_us = 2000, .commit_max_us = 1000};
+	stage_init_servers(stage, 1, begin_us, seed, hooks, owner);
+}
+
+void stage_init_servers(struct stage *stage, int servers, int64_t begin_us, uint64_t seed,
+                        const struct stage_hooks *hooks, void *owner)
+{
+	struct world_config config = {.servers = servers,
+	                              .tick_us = 2 * SECOND,
+	                              .delay_max_us = 2000,
+	                              .commit_max_us = 1000};
 
 	*stage = (struct stage){.owner = owner, .hooks = hooks};
 	agenda_init(&stage->agenda, begin_us);

@@ -86,6 +86,9 @@ struct question {
 
 void stage_init(struct stage *stage, int64_t begin_us, uint64_t seed,
                 const struct stage_hooks *hooks, void *owner);
+/* With so many servers, not one. */
+void stage_init_servers(struct stage *stage, int servers, int64_t begin_us, uint64_t seed,
+                        const struct stage_hooks *hooks, void *owner);
 struct host *stage_host(struct stage *stage, uint64_t seed);
 /* As lc_create(). */
 int stage_start(struct host *host, const char *root, int64_t loss_lead_us);

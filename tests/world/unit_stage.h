@@ -24,13 +24,13 @@ static inline void run(struct stage *stage, int64_t duration_us)
 	stage_run(stage, duration_us);
 }
 
-static inline struct stage *begin(uint64_t seed)
+static inline struct stage *begin_servers(int servers, uint64_t seed)
 {
 	static const struct stage_hooks hooks = {.complain = fail_test};
 	struct stage *stage = calloc(1, sizeof(*stage));
 
 	assert_non_null(stage);
-	stage_init(stage, 1000 * SECOND, seed, &hooks, NULL);
+	stage_init_servers(stage, servers, 1000 * SECOND, seed, &hooks, NULL);
 	for (int i = 0; i < HOSTS_MAX; i++) {
 		struct host *host = stage_host(stage, seed + 77 + (uint64_t)i);
 
@@ -41,14 +41,22 @@ static inline struct stage *begin(uint64_t seed)
 	return stage;
 }
 
-/* As begin(), and there is a lock. */
-static inline struct stage *begin_build(uint64_t seed)
+static inline struct stage *begin(uint64_t seed)
 {
-	struct stage *stage = begin(seed);
+	return begin_servers(1, seed);
+}
 
+static inline struct stage *with_build(struct stage *stage)
+{
 	assert_int_equal(stage_act(stage, 0, ensemble_create(BUILD, NULL, 0), NULL), ENSEMBLE_OK);
 	run(stage, 10 * MS);
 	return stage;
+}
+
+/* As begin(), and there is a lock. */
+static inline struct stage *begin_build(uint64_t seed)
+{
+	return with_build(begin(seed));
 }
 
 static inline void finish(struct stage *stage)

@@ -482,7 +482,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 	if (face->lc) {
 		lc_process(face->lc, fds[POLL_ENSEMBLE].revents);
 		settings_process(&loop->settings, face->lc, loop->servers.addresses,
-		                 face->clock_us(), fds[POLL_PROBER].revents);
+		                 face->clock_us(), fds[POLL_PROBER].revents, face->serving);
 	}
 	finish_turn(loop);
 	watchdog_end();

@@ -113,7 +113,7 @@ static void say_tick(struct settings *settings, const struct probe *probe)
 		probe->address, settings->tick_us / 1000);
 }
 
-/* Once there is a session: a start that fails says why, and nothing else. */
+/* A start that fails says why, and nothing else. */
 static void say_news(struct settings *settings)
 {
 	for (; settings->said < settings->count; settings->said++) {
@@ -150,7 +150,7 @@ static void plan_to_ask(struct settings *settings, struct lc *lc, int64_t now_us
 }
 
 void settings_process(struct settings *settings, struct lc *lc, const char *addresses,
-                      int64_t now_us, short revents)
+                      int64_t now_us, short revents, bool serves)
 {
 	bool ready = lc_ready(lc);
 
@@ -159,7 +159,7 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 	if (ready && !settings->ready)
 		plan_to_ask(settings, lc, now_us);
 	settings->ready = ready;
-	if (ready)
+	if (serves)
 		say_news(settings);
 	if (now_us >= settings->ask_us && addresses)
 		ask_now(settings, addresses);

@@ -39,11 +39,11 @@ void settings_finish(struct settings *settings);
 /* At the start: asks the servers at these addresses. */
 void settings_ask(struct settings *settings, const char *addresses);
 
-/* For the loop, as servers_prepare() and servers_process(). */
+/* For the loop, as servers_prepare() and servers_process(). `serves`: the start has not failed. */
 int64_t settings_prepare(const struct settings *settings, int64_t now_us,
                          struct pollfd *ret_pollfd);
 void settings_process(struct settings *settings, struct lc *lc, const char *addresses,
-                      int64_t now_us, short revents);
+                      int64_t now_us, short revents, bool serves);
 /* Has that server, "10.0.0.1:2181", answered, or will it not? */
 bool settings_has_heard(const struct settings *settings, const char *server);
 

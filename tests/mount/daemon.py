@@ -8,7 +8,7 @@ import errno
 import os
 import subprocess
 
-from harness import ZKLOCKFS, besides_version, check, check_equal, check_errno, command, libc, mounted, run, spawn, until
+from harness import ZKLOCKFS, besides_usual, check, check_equal, check_errno, command, libc, mounted, run, spawn, until
 
 
 def test(case):
@@ -19,9 +19,8 @@ def test(case):
         # A relative path, though the daemon changes its directory. The pipes of command() end only
         # when the daemon has closed them.
         relative = os.path.relpath(path, directory)
-        status, out, err = command(before + [ZKLOCKFS, f'127.0.0.1:{server.port}/locks', relative],
-                                   cwd=directory)
-        check_equal((status, out, besides_version(err)), (0, '', ''), 'the command')
+        said = command(before + [ZKLOCKFS, f'127.0.0.1:{server.port}/locks', relative], cwd=directory)
+        check_equal(besides_usual(said), (0, '', ''), 'the command')
         check(mounted(path), 'it is not mounted when the command returns')
         with open(path + '/.zklockfs/status', encoding='utf-8') as file:
             check('state: ready\n' in file.read(), 'it does not serve when the command returns')

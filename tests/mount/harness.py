@@ -57,6 +57,7 @@ ALICE, BOB = 1001, 1002
 
 _TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning', re.IGNORECASE)
 _OF_ITSELF = re.compile(r'--\d+-- ')   # by valgrind, which does not know pidfd_open(2)
+_USUAL = re.compile(r'which can forget answered writes|the empty mount point is')
 _MARK = 'ZKLOCKFS_CASE'
 _PASSING = ('zklockfs-log', 'zklockfs-keeper', 'zklockfs-probe')
 _PR_SET_PDEATHSIG = 1
@@ -206,9 +207,10 @@ def command(args, seconds=30, **options):
         return process.returncode, out, err
 
 
-def besides_version(text):
-    """Without the line about a server that is as old as Debian's."""
-    return ''.join(line for line in text.splitlines(True) if 'can forget answered writes' not in line)
+def besides_usual(result):
+    """What command() returns, without what a mount says on stderr that begins as it should."""
+    status, out, err = result
+    return status, out, ''.join(line for line in err.splitlines(True) if not _USUAL.search(line))
 
 
 def write_program(path, text):
@@ -560,9 +562,8 @@ class Mount:
         if CRASHES:
             session = '6s' if 'on_lost=term' in options else '4s'
         self.session_seconds = int(session.rstrip('s')) if session.endswith('s') else 0
-        every = [f'session_timeout={session}', f'host={host}'] + OPTIONS
-        if tick:
-            every.append(f'tick_time={tick}')
+        ticks = [f'tick_time={tick}'] if tick else []
+        every = [f'session_timeout={session}', *ticks, f'host={host}'] + OPTIONS
         if SLOWNESS > 1:
             every.append(f'retry={int(10 * SLOWNESS)}s')
         self.kept = NO_KEEPER not in every + list(options)

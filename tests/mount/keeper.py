@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from harness import (SLOWNESS, ZKLOCKFS, besides_version, check, check_equal, command, errno_of, mounted, run, spawn, until)
+from harness import (SLOWNESS, ZKLOCKFS, besides_usual, check, check_equal, command, errno_of, mounted, run, spawn, until)
 
 OPTIONS = ['on_lost=kill']
 SESSION = f'{int(5 * SLOWNESS)}s'
@@ -284,8 +284,8 @@ def start_errors(case, server):
         check_equal(said[1], said[0], 'without a keeper')
         check(mounted(path) is None, 'it is mounted')
     path = case.mount_point()
-    status, out, err = command([ZKLOCKFS, '-o', 'host=back', f'127.0.0.1:{server.port}/locks', path])
-    check_equal((status, out, besides_version(err)), (0, '', ''), 'the command')
+    said = command([ZKLOCKFS, '-o', 'host=back', f'127.0.0.1:{server.port}/locks', path])
+    check_equal(besides_usual(said), (0, '', ''), 'the command')
     check(mounted(path), 'it is not mounted when the command returns')
     daemon, = (pid for pid in case.daemons() if runs_in_the_background(pid))
     keeper = int(line_of(f'/proc/{daemon}/status', 'PPid'))

@@ -5,7 +5,7 @@ umount."""
 
 import os
 
-from harness import ZKLOCKFS, besides_version, check, check_equal, command, mounted, run, until
+from harness import ZKLOCKFS, besides_usual, check, check_equal, command, mounted, run, until
 
 
 def install():
@@ -23,7 +23,7 @@ def call_helper(source, path):
     check(command(before + ['-N', '/proc/self/ns/mnt'])[0] != 0, '-N is taken')
     check(command([helper, source])[0] != 0, 'no mount point is needed')
     check(mounted(path) is None, 'mounted in spite of it')
-    check_equal(command(before + ['-sn', '-v', '-o', 'rw,_netdev,host=web2', '-t', 'zklockfs']), (0, '', ''),
+    check_equal(besides_usual(command(before + ['-sn', '-v', '-o', 'rw,_netdev,host=web2', '-t', 'zklockfs'])), (0, '', ''),
                 'mount.zklockfs')
     check(' - fuse.zklockfs ' in (mounted(path) or ''), f'mountinfo: {mounted(path)}')
     check_equal(command(['umount', path]), (0, '', ''), 'umount')
@@ -35,8 +35,8 @@ def test(case):
     path = case.mount_point()
     source = f'127.0.0.1:{server.port}/locks'
     for options in ('defaults', 'session_timeout=20s,tick_time=2s,host=web1', '_netdev,nofail,noatime'):
-        status, out, err = command(['mount', '-t', 'fuse.zklockfs', '-o', options, source, path])
-        check_equal((status, out, besides_version(err)), (0, '', ''), f'mount -o {options}')
+        said = command(['mount', '-t', 'fuse.zklockfs', '-o', options, source, path])
+        check_equal(besides_usual(said), (0, '', ''), f'mount -o {options}')
         line = mounted(path)
         check(line and f' - fuse.zklockfs {source} ' in line, f'mountinfo: {line}')
         for option in ('nosuid', 'nodev', 'noexec'):

@@ -56,6 +56,12 @@ static const char *check_line(char *line, size_t len)
 		return "it is empty";
 	if (len > CREDENTIALS_MAX)
 		return "its line is too long";
+	if (line[len - 1] == '\r')
+		return "its line ends as those of Windows do, with CR LF";
+	if (line[0] == ' ' || line[len - 1] == ' ')
+		return "its line begins or ends with a blank";
+	if (len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
+		return "it begins with a byte order mark";
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
 			return line[i] == '\n' ? "it has more than one line"

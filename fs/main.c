@@ -9,6 +9,7 @@
  *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
+#include "bare.h"
 #include "clock.h"
 #include "credentials.h"
 #include "face.h"
@@ -541,6 +542,8 @@ int main(int argc, char **argv)
 	}
 	face.keeper = options.keeper;
 	face.keeper_gone = options.keeper && keeper_fd() < 0;
+	if (role == RELOAD_STARTS && options.protect && geteuid() == 0)
+		bare_protect(options.mountpoint);
 	credentials_confine(options.credentials);
 	if (role == RELOAD_STARTS && options.foreground)
 		log_prepare_child();

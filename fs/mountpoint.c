@@ -250,5 +250,8 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 		return fail(result, ret_why, strerror(ENOTDIR));
 	if (mountpoint_is_zklockfs(result))
 		return fail(result, ret_why, "zklockfs is mounted there already");
+	if (geteuid() != 0 && access(result, R_OK | W_OK | X_OK) < 0)
+		return fail(result, ret_why,
+		            "only root can mount there; a user needs a directory of their own");
 	return result;
 }

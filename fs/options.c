@@ -42,7 +42,8 @@ static const char usage[] =
 	"  on_lost=none|term|kill  how to stop processes that lose a lock (none)\n"
 	"  log_takes             log each grant, release and refusal\n"
 	"  audit                 log each hold when it ends\n"
-	"  nokeeper              do not restart the daemon after a crash\n"
+	"  nokeeper, keeper      do not restart the daemon after a crash\n"
+	"  noprotect, protect    leave the empty mount point as it is\n"
 	"  metrics_locks=N       show the N longest-held locks in the metrics (0)\n"
 	"  host=NAME             name of this host in the queues (its host name)\n"
 	"  uid=N, gid=N          owner of locks that other clients made (the mounter)\n"
@@ -55,8 +56,8 @@ enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_D
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
-	int mkroot, log_takes, audit, nokeeper;
-	bool read_only, all_users;
+	int mkroot, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
+	bool all_users;
 	int help, version, foreground, debug;
 	char *source, *mountpoint;
 	const char *mounted;
@@ -88,6 +89,14 @@ static const struct fuse_opt table[] = {
 	{"audit", offsetof(struct raw, audit), 1},
 	{"keeper", offsetof(struct raw, nokeeper), 0}, /* as it is anyway */
 	{"nokeeper", offsetof(struct raw, nokeeper), 1},
+	{"protect", offsetof(struct raw, noprotect), 0}, /* the same */
+	{"noprotect", offsetof(struct raw, noprotect), 1},
+	{"ro", offsetof(struct raw, read_only), 1},
+	{"rw", offsetof(struct raw, read_only), 0},
+	{"noatime", offsetof(struct raw, no_atime), 1},
+	{"atime", offsetof(struct raw, no_atime), 0},
+	{"relatime", offsetof(struct raw, no_atime), 0},
+	{"strictatime", offsetof(struct raw, no_atime), 0},
 	FUSE_OPT_KEY("-h", KEY_HELP),
 	FUSE_OPT_KEY("--help", KEY_HELP),
 	FUSE_OPT_KEY("-V", KEY_VERSION),
@@ -96,21 +105,27 @@ static const struct fuse_opt table[] = {
 	FUSE_OPT_KEY("-d", KEY_DEBUG),
 	FUSE_OPT_KEY("debug", KEY_DEBUG),
 	FUSE_OPT_KEY("allow_other", KEY_FORWARD),
-	FUSE_OPT_KEY("ro", KEY_FORWARD),
-	FUSE_OPT_KEY("noatime", KEY_FORWARD),
 	FUSE_OPT_KEY("context=", KEY_FORWARD),
 	FUSE_OPT_KEY("fscontext=", KEY_FORWARD),
 	FUSE_OPT_KEY("defcontext=", KEY_FORWARD),
 	FUSE_OPT_KEY("rootcontext=", KEY_FORWARD),
 	/* Options that mount(8), fstab and systemd keep for themselves, and the opposites of
 	 * those that are always set. */
-	FUSE_OPT_KEY("rw", KEY_IGNORE),
 	FUSE_OPT_KEY("defaults", KEY_IGNORE),
 	FUSE_OPT_KEY("_netdev", KEY_IGNORE),
 	FUSE_OPT_KEY("nofail", KEY_IGNORE),
 	FUSE_OPT_KEY("auto", KEY_IGNORE),
 	FUSE_OPT_KEY("noauto", KEY_IGNORE),
 	FUSE_OPT_KEY("user", KEY_IGNORE),
+	FUSE_OPT_KEY("user=", KEY_IGNORE),
+	FUSE_OPT_KEY("helper=", KEY_IGNORE),
+	FUSE_OPT_KEY("uhelper=", KEY_IGNORE),
+	FUSE_OPT_KEY("silent", KEY_IGNORE),
+	FUSE_OPT_KEY("loud", KEY_IGNORE),
+	FUSE_OPT_KEY("dirsync", KEY_IGNORE),
+	FUSE_OPT_KEY("nomand", KEY_IGNORE),
+	FUSE_OPT_KEY("noiversion", KEY_IGNORE),
+	FUSE_OPT_KEY("symfollow", KEY_IGNORE),
 	FUSE_OPT_KEY("nouser", KEY_IGNORE),
 	FUSE_OPT_KEY("users", KEY_IGNORE),
 	FUSE_OPT_KEY("owner", KEY_IGNORE),
@@ -123,12 +138,9 @@ static const struct fuse_opt table[] = {
 	FUSE_OPT_KEY("nosuid", KEY_IGNORE),
 	FUSE_OPT_KEY("exec", KEY_IGNORE),
 	FUSE_OPT_KEY("noexec", KEY_IGNORE),
-	FUSE_OPT_KEY("atime", KEY_IGNORE),
 	FUSE_OPT_KEY("diratime", KEY_IGNORE),
 	FUSE_OPT_KEY("nodiratime", KEY_IGNORE),
-	FUSE_OPT_KEY("relatime", KEY_IGNORE),
 	FUSE_OPT_KEY("norelatime", KEY_IGNORE),
-	FUSE_OPT_KEY("strictatime", KEY_IGNORE),
 	FUSE_OPT_KEY("nostrictatime", KEY_IGNORE),
 	FUSE_OPT_KEY("lazytime", KEY_IGNORE),
 	FUSE_OPT_KEY("nolazytime", KEY_IGNORE),
@@ -175,7 +187,6 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 	case KEY_IGNORE:
 		return 0;
 	case KEY_FORWARD:
-		raw->read_only |= strcmp(arg, "ro") == 0;
 		raw->all_users |= strcmp(arg, "allow_other") == 0;
 		/* Commas in its value, as in context=, come escaped and must stay so. */
 		return fuse_opt_add_opt_escaped(&raw->forward, arg);
@@ -184,6 +195,8 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 	default:
 		/* Userspace's own options: systemd's x-systemd.* among them. */
 		if (strncmp(arg, "x-", 2) == 0 || strncmp(arg, "comment=", 8) == 0)
+			return 0;
+		if (!*arg) /* as mount(8) takes `a,,b` */
 			return 0;
 		if (!raw->bad)
 			raw->bad = strdup(arg);
@@ -352,6 +365,10 @@ static bool read_fuse_args(const struct raw *raw, struct options *options, int *
 	}
 	if (ok && raw->forward)
 		ok = fuse_opt_add_opt(&opts, raw->forward) == 0;
+	if (ok && raw->read_only)
+		ok = fuse_opt_add_opt(&opts, "ro") == 0;
+	if (ok && raw->no_atime)
+		ok = fuse_opt_add_opt(&opts, "noatime") == 0;
 	ok = ok && fuse_opt_add_arg(&options->fuse_args, "zklockfs") == 0 &&
 	     fuse_opt_add_arg(&options->fuse_args, "-o") == 0 &&
 	     fuse_opt_add_arg(&options->fuse_args, opts) == 0;
@@ -416,10 +433,14 @@ static bool read_number(const char *name, const char *text, int base, unsigned b
 	errno = 0;
 	number = strtoul(text, NULL, base);
 	if (!*text || text[strspn(text, digits)] || errno || number > max) {
+		char most[16];
+
+		snprintf(most, sizeof(most), base == 8 ? "0%o" : "%u", max);
 		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
-		return complain_more(ret_status, EXIT_USAGE, "%s",
-		                     base == 8 ? "it is an octal number, 0777 at most"
-		                               : "it is a number");
+		return complain_more(ret_status, EXIT_USAGE,
+		                     base == 8 ? "must be an octal number, at most %s"
+		                               : "must be a number, at most %s",
+		                     most);
 	}
 	*ret_number = (unsigned)number;
 	return true;
@@ -441,6 +462,19 @@ static void print_version(void)
 	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
 }
 
+static bool complain_unknown(const char *option, int *ret_status)
+{
+	if (strcmp(option, "remount") == 0)
+		return complain(ret_status, EXIT_USAGE, "%s",
+		                "a mount cannot change its options: unmount it, or restart its "
+		                "unit");
+	if (option[strcspn(option, " \t")])
+		return complain(ret_status, EXIT_USAGE,
+		                "unknown option '%s': commas separate options, without blanks",
+		                option);
+	return complain(ret_status, EXIT_USAGE, "unknown option '%s'", option);
+}
+
 static bool read_all(const struct raw *raw, struct options *options, int *ret_status)
 {
 	if (raw->help || raw->version) {
@@ -452,7 +486,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 		return false;
 	}
 	if (raw->bad)
-		return complain(ret_status, EXIT_USAGE, "unknown option '%s'", raw->bad);
+		return complain_unknown(raw->bad, ret_status);
 	if (raw->extra)
 		return complain(ret_status, EXIT_USAGE, "%s", "too many arguments");
 	if (!raw->source || !raw->mountpoint)
@@ -464,6 +498,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->audit = raw->audit;
 	options->keeper = !raw->nokeeper;
 	options->all_users = geteuid() == 0 || raw->all_users;
+	options->protect = !raw->noprotect;
 	options->has_tick_time = raw->tick_time != NULL;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
 	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&

@@ -26,6 +26,7 @@ struct options {
 	char *mountpoint; /* absolute */
 	bool foreground, debug, make_root, read_only, log_takes, audit, keeper;
 	bool has_tick_time; /* it was given */
+	bool protect;       /* the mount point: bare.h */
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
 	char *host;
 	char *credentials; /* credentials.h, or NULL */

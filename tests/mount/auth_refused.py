@@ -6,7 +6,7 @@ command says so at once. A mount that meets such a server later ends."""
 import errno
 import os
 
-from harness import Stopwatch, ZKLOCKFS, check, check_equal, command, run, until
+from harness import Stopwatch, ZKLOCKFS, besides_usual, check, check_equal, command, run, until
 
 WANTED = ['enforce.auth.enabled=true', 'enforce.auth.schemes=digest']
 NOT_TAKEN = ['DigestAuthenticationProvider.enabled=false']
@@ -14,7 +14,7 @@ NOT_TAKEN = ['DigestAuthenticationProvider.enabled=false']
 
 def refused(server, point, word, *options):
     watch = Stopwatch()
-    status, _, err = command([ZKLOCKFS, *options, f'127.0.0.1:{server.port}', point])
+    status, _, err = besides_usual(command([ZKLOCKFS, *options, f'127.0.0.1:{server.port}', point]))
     check_equal(status, 32, f'mount with {options}: {err}')
     check(err.count('\n') == 1 and word in err, f'stderr: {err!r}')
     watch.check(0, 5, err.strip())

@@ -6,7 +6,7 @@ mount that failed, and nothing is left mounted."""
 import os
 import shutil
 
-from harness import NOBODY, Stopwatch, ZKLOCKFS, check, check_equal, command, mounted, run
+from harness import NOBODY, Stopwatch, ZKLOCKFS, besides_usual, check, check_equal, command, mounted, run
 
 
 def test(case):
@@ -20,7 +20,7 @@ def test(case):
 
     def refused(status, *args):
         for front in ((), ('-f',)):
-            got, out, err = command([ZKLOCKFS, *front, *args])
+            got, out, err = besides_usual(command([ZKLOCKFS, *front, *args]))
             what = f'zklockfs {" ".join(front + args)}'
             check_equal(got, status, f'status of {what}')
             check_equal(out, '', f'stdout of {what}')

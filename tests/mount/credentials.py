@@ -9,7 +9,7 @@ import os
 import re
 
 import rawzk
-from harness import Stopwatch, ZKLOCKFS, check, check_equal, check_errno, command, mounted, run, until
+from harness import Stopwatch, ZKLOCKFS, besides_usual, check, check_equal, check_errno, command, mounted, run, until
 
 PASSWORD = 'correct-horse-b4ttery'
 MINE = [(rawzk.ALL, 'digest', rawzk.digest_id('team:' + PASSWORD))]
@@ -91,7 +91,7 @@ def not_shown(case, mount):
 
 def refused(server, root, point, *options):
     watch = Stopwatch()
-    status, _, err = command([ZKLOCKFS, *options, f'127.0.0.1:{server.port}{root}', point])
+    status, _, err = besides_usual(command([ZKLOCKFS, *options, f'127.0.0.1:{server.port}{root}', point]))
     check_equal(status, 32, f'mount with {options}: {err}')
     check(err.count('\n') == 1 and root in err and PASSWORD not in err, f'stderr: {err!r}')
     check(mounted(point) is None, 'a mount is left')

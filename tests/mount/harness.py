@@ -117,6 +117,24 @@ def check_errno(wanted, function, *args, **kwargs):
     check(got == wanted, f'{function.__name__}{args}: {error_name(got)} and not {error_name(wanted)}')
 
 
+_FS_IOC_GETFLAGS, _FS_IOC_SETFLAGS, _FS_IMMUTABLE_FL = 0x80086601, 0x40086602, 0x10
+
+
+def set_immutable(path, on):
+    """As chattr(1) does; returns whether it was."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        flags = bytearray(8)
+        fcntl.ioctl(fd, _FS_IOC_GETFLAGS, flags)
+        was = bool(flags[0] & _FS_IMMUTABLE_FL)
+        if was != on:
+            flags[0] ^= _FS_IMMUTABLE_FL
+            fcntl.ioctl(fd, _FS_IOC_SETFLAGS, bytes(flags))
+        return was
+    finally:
+        os.close(fd)
+
+
 def as_user(uid, function, *args, groups=()):
     """The errno of a call made by user uid, whose own group has the same number."""
     sys.stdout.flush()
@@ -884,6 +902,9 @@ def _clean_up(directory):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if not pids:
+            for name in os.listdir(directory):
+                with contextlib.suppress(OSError):
+                    set_immutable(os.path.join(directory, name), False)
             shutil.rmtree(directory, ignore_errors=True)
         time.sleep(0.01)
 

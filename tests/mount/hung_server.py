@@ -4,6 +4,7 @@
 read (rule 26), then the mount goes to the next server (rule 4), and the holder is not
 disturbed. A name service that is away disturbs nobody either."""
 
+import contextlib
 import socket
 import struct
 import threading
@@ -39,6 +40,11 @@ class Way:
         try:
             while True:
                 size = frames.read(4)
+                if size.isalpha():   # a four-letter word, or its answer
+                    while size:
+                        target.sendall(size)
+                        size = frames.read1()
+                    break
                 body = frames.read(struct.unpack('>i', size)[0])
                 if forth and len(body) == 14 and struct.unpack('>i', body[4:8])[0] == EXISTS:
                     self.nudges += 1
@@ -46,8 +52,9 @@ class Way:
                     self.open.wait()
                 target.sendall(size + body)
         except (OSError, struct.error):
-            source.close()
-            target.close()
+            pass
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_RDWR)
 
 
 def test(case):

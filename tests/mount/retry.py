@@ -3,7 +3,7 @@
 """The mount command goes on trying for the time of -o retry=: until a name has an address, and
 until a server answers. An answer of an ensemble is final, and so is every failure after that."""
 
-from harness import Stopwatch, ZKLOCKFS, check, check_equal, command, mounted, run, spawn, until
+from harness import Stopwatch, ZKLOCKFS, besides_usual, check, check_equal, command, mounted, run, spawn, until
 
 
 def test(case):
@@ -14,7 +14,7 @@ def test(case):
 
     def refused(least, most, word, *args):
         watch = Stopwatch()
-        status, _, err = command([ZKLOCKFS, *args, point])
+        status, _, err = besides_usual(command([ZKLOCKFS, *args, point]))
         check_equal(status, 32, f'{args}: {err}')
         check(err.count('\n') == 1 and word in err, f'stderr of {args}: {err!r}')
         check(mounted(point) is None, f'{args} left a mount')

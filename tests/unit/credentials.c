@@ -96,7 +96,12 @@ static void all_else_is_refused(void **state)
 	bad("user:password\nmore\n", 19, 0600, "more than one line");
 	bad("user:password\n\n", 15, 0600, "more than one line");
 	bad("\nuser:password\n", 15, 0600, "more than one line");
-	bad("user:password\r\n", 15, 0600, "control");
+	bad("user:password\r\n", 15, 0600, "CR LF");
+	bad("user:pass\rword\n", 15, 0600, "control");
+	bad("user:password \n", 15, 0600, "blank");
+	bad("user:password ", 14, 0600, "blank");
+	bad(" user:password\n", 15, 0600, "blank");
+	bad("\xef\xbb\xbfuser:password\n", 17, 0600, "byte order mark");
 	bad("user:pass\0word\n", 15, 0600, "control");
 	bad("user:password\0", 14, 0600, "control");
 	memset(line, 'x', sizeof(line));

@@ -258,6 +258,16 @@ static void the_last_of_two_counts(void **state)
 	assert_string_equal(run.options.host, "b");
 	assert_int_equal(run.options.session_timeout_us, 30000000);
 	options_free(&run.options);
+
+	/* Of opposites, too. */
+	ACCEPT(&run, "-o", "ro,rw,noatime,relatime,nokeeper,keeper,noprotect,protect", "zk1", "/");
+	assert_false(run.options.read_only || told(&run.options).ro || told(&run.options).noatime);
+	assert_true(run.options.keeper && run.options.protect);
+	options_free(&run.options);
+	ACCEPT(&run, "-o", "rw,ro,atime,noatime,protect,noprotect", "zk1", "/");
+	assert_true(run.options.read_only && told(&run.options).ro && told(&run.options).noatime);
+	assert_false(run.options.protect);
+	options_free(&run.options);
 }
 
 /* As mount(8) calls its helper: the options come last, with those of fstab. */
@@ -271,6 +281,18 @@ static void options_of_userspace(void **state)
 		"auto",
 		"noauto",
 		"user",
+		"user=alice",
+		"uhelper=udisks2",
+		"helper=fuse.zklockfs",
+		"silent",
+		"loud",
+		"dirsync",
+		"nomand",
+		"noiversion",
+		"symfollow",
+		"",
+		"_netdev,,nofail",
+		",_netdev,",
 		"nouser",
 		"users",
 		"owner",
@@ -429,11 +451,18 @@ static void bad_usage(void **state)
 		{{"-o", "on_lost=killed", "zk1", "/"}, "on_lost=killed"},
 		{{"-o", "on_lost", "zk1", "/"}, "'on_lost'"},
 		{{"-o", "uid=", "zk1", "/"}, "uid="},
-		{{"-o", "uid=root", "zk1", "/"}, "uid=root"},
+		{{"-o", "uid=root", "zk1", "/"}, "uid=root: must be a number, at most 4294967294"},
+		{{"-o", "metrics_locks=200", "zk1", "/"},
+	         "metrics_locks=200: must be a number, at most 100"},
+		{{"-o", "metrics_locks=all", "zk1", "/"}, "must be a number"},
+		{{"-o", "remount", "zk1", "/"}, "a mount cannot change its options"},
+		{{"-o", "remount,ro", "zk1", "/"}, "a mount cannot change its options"},
+		{{"-o", "ro, on_lost=kill", "zk1", "/"}, "' on_lost=kill': commas separate"},
+		{{"-o", "ro ,on_lost=kill", "zk1", "/"}, "'ro ': commas separate"},
 		{{"-o", "uid=-1", "zk1", "/"}, "uid=-1"},
 		{{"-o", "uid=4294967295", "zk1", "/"}, "uid=4294967295"},
 		{{"-o", "gid=99999999999999999999", "zk1", "/"}, "gid=9999"},
-		{{"-o", "umask=8", "zk1", "/"}, "umask=8"},
+		{{"-o", "umask=8", "zk1", "/"}, "umask=8: must be an octal number, at most 0777"},
 		{{"-o", "umask=1000", "zk1", "/"}, "umask=1000"},
 		{{"-o"}, "-o"},
 		{{"zk1", "/", "-o"}, "-o"},

@@ -9,6 +9,8 @@
  */
 #include "text.h"
 
+#include "clock.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +60,14 @@ void attributes_unlearn(const struct face *face, struct node *lock)
 	node_uncache(face->nodes, lock);
 }
 
+/* About the mount: its text is made when it is opened. A collector of metrics does not believe one
+ * that is old. */
+static bool is_of_now(const struct node *node)
+{
+	return node->kind == NODE_STATUS || node->kind == NODE_METRICS ||
+	       node->kind == NODE_LOCKS || node->kind == NODE_HISTORY;
+}
+
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat)
 {
 	const struct node *lock = lock_of(node);
@@ -76,6 +86,9 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		st.st_uid = face->uid;
 		st.st_gid = face->gid;
 	}
+	if (is_of_now(node))
+		st.st_ctim = st.st_mtim = st.st_atim =
+			to_timespec(clock_read_ns(CLOCK_REALTIME) / 1000000);
 	switch (node->kind) {
 	case NODE_ROOT:
 		st.st_mode = S_IFDIR | 0755;

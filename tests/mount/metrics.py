@@ -6,6 +6,7 @@ test's own actions."""
 import errno
 import os
 import re
+import time
 
 from harness import Stopwatch, check, check_equal, check_errno, run, until
 
@@ -96,12 +97,18 @@ def check_counters(mount, before, wanted):
 
 
 def test(case):
+    began = int(time.time())
     server = case.server()
     mount = case.mount(server, 'web"1\\')
     other = case.mount(server, 'b')
     check_equal(sorted(os.listdir(mount.path('.zklockfs'))), ['history', 'locks', 'metrics', 'status'], 'files about the mount')
     check_errno(errno.EACCES if os.getuid() else errno.EPERM, os.open, mount.path('.zklockfs/metrics'), os.O_RDWR)
     text = mount.read('.zklockfs', 'metrics')
+    for name in ('metrics', 'status', 'locks', 'history'):
+        path = mount.path('.zklockfs', name)
+        check(began <= os.stat(path).st_mtime <= time.time() + 1, f'{name} is of {os.stat(path).st_mtime}')
+        first = os.stat(path).st_mtime
+        until(lambda path=path, first=first: os.stat(path).st_mtime > first, f'the time of {name} goes on')
     check(os.stat(mount.path('.zklockfs', 'metrics')).st_size >= 2 * len(text), 'the size is no upper bound')
     mount.mkdir('build')
 

@@ -463,6 +463,19 @@ void holds_drop_where(struct face *face, const void *where, const uint64_t *owne
 		}
 }
 
+unsigned holds_lost(const struct face *face, const struct hold **ret_first)
+{
+	const struct hold *hold;
+	unsigned count = 0;
+
+	*ret_first = NULL;
+	DL_FOREACH(face->held, hold)
+		if (hold->state == HOLD_LOST) {
+			*ret_first = count++ == 0 ? hold : *ret_first;
+		}
+	return count;
+}
+
 void holds_end(struct face *face, bool leave)
 {
 	struct hold *hold, *next;

@@ -165,6 +165,8 @@ void holds_drop_kept(struct face *face);
 /* Ends the lingering holds for an open file of the flock door, which is closed: those of one owner,
  * or all if it is NULL. */
 void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);
+/* How many locks are lost and have an open file still; and one of them, or NULL. */
+unsigned holds_lost(const struct face *face, const struct hold **ret_first);
 /* Ends all holds that wait. `leave`: every descriptor is closed; the holders part next and give
  * their locks back. Otherwise the engine is gone already, and the guardian goes on watching over
  * the holders. */

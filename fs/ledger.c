@@ -7,6 +7,7 @@
 #include "advisory.h"
 #include "claim.h"
 #include "clock.h"
+#include "contact.h"
 #include "hold_carry.h"
 #include "locks.h"
 #include "log.h"
@@ -147,11 +148,12 @@ static void totals_carry(struct carry *carry, struct ledger *ledger)
 	struct face *face = ledger->face;
 
 	CARRY_64(carry, ledger->stopped_us);
-	CARRY_64(carry, ledger->sessions);
-	CARRY_64(carry, ledger->losses);
+	contact_carry(carry, ledger->contact);
 	history_counts_carry(carry, &face->stories.history);
-	if (carry_has(carry, 4))
+	if (carry_has(carry, 4)) {
 		CARRY_64(carry, face->stories.stopped);
+		CARRY_64(carry, ledger->contact->since_ms);
+	}
 }
 
 static void part_carry(struct carry *carry, struct ledger *ledger, enum part part)

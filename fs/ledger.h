@@ -19,9 +19,9 @@ struct ledger {
 	const char *mountpoint;
 	int mount_id;
 	char device[32];
-	unsigned long sessions, losses; /* of which the log has told */
-	int64_t stopped_us;             /* a reload: when the old program stopped serving */
-	char from[32];                  /* the version that has written these records */
+	struct contact *contact;
+	int64_t stopped_us; /* a reload: when the old program stopped serving */
+	char from[32];      /* the version that has written these records */
 	/* The engine is to go on from this state, which was read: as lc_adopt(). */
 	int (*adopt_engine)(void *ctx, const void *bytes, size_t len);
 	void *ctx;

@@ -99,15 +99,10 @@ static void begin_leaving(struct loop *loop, int64_t patience_us)
 
 static void told_to_leave(struct loop *loop)
 {
-	struct lc_status status;
-
 	loop->terms++;
 	/* Before there is a mount, loop_connect() sees it. */
 	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
-		lc_status(loop->face->lc, &status);
-		log_line(LC_NOTICE,
-		         "shutting down: takers are refused, %u locks are held, %u waited for",
-		         status.holders, status.waiters);
+		contact_leaves(loop->face);
 		begin_leaving(loop, loop->options->drain_us);
 	}
 }
@@ -148,8 +143,9 @@ static void lose_patience(struct loop *loop)
 	lc_status(face->lc, &status);
 	if (status.holders > 0)
 		log_line(LC_WARNING,
-		         "the time to drain is over: %u locks that are still held are lost",
-		         status.holders);
+		         "the time to drain is over: %u lock%s that %s still held %s lost",
+		         status.holders, status.holders == 1 ? "" : "s",
+		         status.holders == 1 ? "is" : "are", status.holders == 1 ? "is" : "are");
 	enter_stage(loop, LOOP_FORFEITED, GRACE_US);
 	face->stories.leaves = true;
 	lc_forfeit(face->lc);
@@ -542,28 +538,18 @@ int loop_learn(struct loop *loop, int64_t until_us)
 	}
 }
 
-/* Log lines for a start and for a new session. The engine itself logs that a session goes on. */
-static void say_contact(struct loop *loop)
+/* Somebody who is waited for. While the mount drains, those who have lost their locks before are not,
+ * unless on_lost is about to stop them. */
+static bool somebody_stays(const struct loop *loop)
 {
+	unsigned holds = loop->face->holds;
+	const struct hold *first;
 	struct lc_status status;
-	bool contact = lc_ready(loop->face->lc);
 
-	if (contact == loop->contact)
-		return;
-	loop->contact = contact;
-	if (!contact)
-		return;
+	if (holds == 0 || loop->stage != LOOP_DRAINS)
+		return holds > 0;
 	lc_status(loop->face->lc, &status);
-	if (loop->sessions == 0)
-		log_line(LC_NOTICE,
-		         "serves %s%s as %s: server %s, session 0x%" PRIx64 " of %" PRId64 " ms",
-		         loop->options->servers, loop->options->root, lc_host(loop->face->lc),
-		         status.server, (uint64_t)status.session, status.session_timeout_us / 1000);
-	else if (loop->sessions != status.sessions)
-		log_line(LC_NOTICE, "a new session: %lu locks were lost, %u waiters queue again",
-		         status.counters.losses - loop->losses, status.waiters);
-	loop->sessions = status.sessions;
-	loop->losses = status.counters.losses;
+	return holds > holds_lost(loop->face, &first) || status.losing > 0;
 }
 
 bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
@@ -574,8 +560,8 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 	loop->put_off.mem = malloc(REQUEST_BYTES);
 	while (loop->put_off.mem && !loop->gone && !fuse_session_exited(loop->fuse) &&
 	       loop->terms < 2 && loop->stage != LOOP_OVER &&
-	       !(loop->stage > LOOP_SERVES && face->holds == 0 && face->parked == 0 &&
-	         loop->detacher <= 0)) {
+	       !(loop->stage > LOOP_SERVES && face->parked == 0 && loop->detacher <= 0 &&
+	         !somebody_stays(loop))) {
 		take_turn(loop, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
 		give_up(loop);
 		lose_patience(loop);
@@ -584,9 +570,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 			serving(loop);
 		}
 		if (told)
-			say_contact(loop);
-		loop->ledger.sessions = loop->sessions;
-		loop->ledger.losses = loop->losses;
+			contact_tend(&loop->contact, face, loop->options);
 		if (reload_is_under_way(&loop->reload))
 			reload_process(&loop->reload, loop->put_off.size == 0 && !in_doubt(loop) &&
 			                                      !answers_are_unsent(face));

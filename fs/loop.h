@@ -5,6 +5,7 @@
 #ifndef FS_LOOP_H
 #define FS_LOOP_H
 
+#include "contact.h"
 #include "face.h"
 #include "options.h"
 #include "reload.h"
@@ -33,12 +34,11 @@ struct loop {
 	int answer;     /*   and its answer */
 	unsigned terms; /* how often the daemon was told to leave */
 	enum loop_stage stage;
-	int64_t patience_us;            /* when the next stage comes */
-	int error;                      /* the engine is unusable: lc_why() */
-	bool contact;                   /* as the log has said it last, */
-	unsigned long sessions, losses; /*   and how many there had been then */
-	bool gone;                      /* the kernel has ended the connection */
-	bool unrecorded;                /* a record could not be written: none is any more */
+	int64_t patience_us; /* when the next stage comes */
+	int error;           /* the engine is unusable: lc_why() */
+	struct contact contact;
+	bool gone;               /* the kernel has ended the connection */
+	bool unrecorded;         /* a record could not be written: none is any more */
 	struct fuse_buf put_off; /* a request that was read and is not served yet; size 0: none */
 	bool crowded;            /* the last turn may have left requests unserved */
 	bool doubted;            /* the clock was in doubt when it was asked last */

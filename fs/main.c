@@ -302,8 +302,6 @@ static bool adopt_mount(struct options *options, struct loop *loop, struct mount
 	pending_replay(face, mount->fuse, crashed, inbox_keep_in_doubt);
 	pending_replay_read(face, mount->fuse, inbox_keep_in_doubt);
 	lc_claimed(face->lc);
-	loop->sessions = loop->ledger.sessions;
-	loop->losses = loop->ledger.losses;
 	return true;
 }
 
@@ -517,6 +515,8 @@ int main(int argc, char **argv)
 	loop.reload.ledger = &loop.ledger;
 	loop.ledger.face = &face;
 	loop.ledger.servers = &loop.servers;
+	loop.ledger.contact = &loop.contact;
+	loop.contact.away_us = -1;
 	loop.ledger.mountpoint = options.mountpoint;
 	loop.ledger.adopt_engine = adopt_engine;
 	loop.ledger.ctx = &loop;

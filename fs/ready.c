@@ -96,6 +96,23 @@ static void notify_systemd(const char *state)
 	close(fd);
 }
 
+bool ready_tells(void)
+{
+	static int tells = -1;
+
+	if (tells < 0)
+		tells = getenv("NOTIFY_SOCKET") != NULL;
+	return tells;
+}
+
+void ready_status(const char *line)
+{
+	char state[512];
+
+	snprintf(state, sizeof(state), "STATUS=%s\n", line);
+	notify_systemd(state);
+}
+
 static void tell_parent(int status)
 {
 	unsigned char byte = (unsigned char)status;

@@ -19,6 +19,9 @@ void ready_tell(void);
 void ready_by_other(void);
 /* It does not, and will not: the status to exit with. */
 void ready_fail(int status);
+/* The line that `systemctl status` shows; whether there is a systemd that hears it. */
+void ready_status(const char *line);
+bool ready_tells(void);
 /* systemd: the end has begun. */
 void ready_stopping(void);
 

@@ -127,9 +127,10 @@ void reload_done(struct reload *reload)
 	lc_status(face->lc, &status);
 	log_line(LC_NOTICE,
 	         "zklockfs %s has taken over from %s%s in %" PRId64
-	         " ms: %u locks are held, %u waited for",
+	         " ms: %u lock%s held, %u waited for",
 	         ZKLOCKFS_VERSION, reload->ledger->from, after,
-	         (face->clock_us() - stopped_us + 999) / 1000, status.holders, status.waiters);
+	         (face->clock_us() - stopped_us + 999) / 1000, status.holders,
+	         status.holders == 1 ? " is" : "s are", status.waiters);
 }
 
 /* ---- the program that goes ---- */

@@ -251,6 +251,17 @@ void story_lost(struct story *story, const struct lc_taker *taker, const char *c
 	end_hold(story, taker);
 }
 
+void story_left_open(const struct story *story, unsigned count, bool waits)
+{
+	struct who_text who;
+	struct word word;
+
+	log_line(LC_NOTICE, "lost locks that are still open: %u, %s by %s%s; the mount %s", count,
+	         make_word(&word, story->lock), name_taker(&who, &story->caller, story->uid),
+	         count > 1 ? ", and others" : "",
+	         waits ? "waits until on_lost has stopped them" : "does not wait for them");
+}
+
 /* ---- given back ---- */
 
 void story_stopped(struct story *story, int signal)

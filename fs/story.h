@@ -45,6 +45,8 @@ void story_granted(struct story *story, const struct lc_taker *taker);
 void story_lost(struct story *story, const struct lc_taker *taker, const char *cause);
 /* A holder parts that was sent this signal by the guardian; 0: none. */
 void story_stopped(struct story *story, int signal);
+/* The mount leaves. This is the first of so many lost locks whose files are still open. */
+void story_left_open(const struct story *story, unsigned count, bool waits);
 /* The last holder gives it up. `life`: as of family_watch(). */
 void story_parted(struct story *story, pid_t pid, int life);
 /* Nothing comes after this. `taker`: NULL if the engine is gone. */

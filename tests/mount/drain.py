@@ -65,6 +65,22 @@ def stopped(case, server, other, on_lost, host):
     follower.release()
 
 
+def lost_before(case, server):
+    """A lock that was lost before is no reason to wait, though its file is open."""
+    mount = case.mount(server, 'f', options=['drain=60s'])
+    mount.allow(WARNING)
+    loser = mount.take('lost').held()
+    server.zk.delete('/locks/lost/' + server.entries('lost')[0])
+    until(lambda: lost(loser), 'it is lost')
+    mount.process.send_signal(signal.SIGTERM)
+    until(lambda: mount.process.poll() is not None, 'the daemon ends')
+    check('takers are refused, 0 locks are held, 0 waited for' in mount.log(), mount.log())
+    check(f'lost locks that are still open: 1, lost by pid {loser.pid} (python3) uid 0; the mount does not wait for them'
+          in mount.log(), mount.log())
+    mount.check_end()
+    loser.kill()
+
+
 def not_at_all(case, server):
     mount = case.mount(server, 'e', options=['drain=0s'])
     mount.allow(WARNING)
@@ -78,12 +94,13 @@ def not_at_all(case, server):
 def test(case):
     server = case.server(tick_ms=500)
     other = case.mount(server, 'b')
-    for lock in ('closed', 'kept', 'term', 'kill', 'never'):
+    for lock in ('closed', 'kept', 'term', 'kill', 'never', 'lost'):
         other.mkdir(lock)
     case.at_once(lambda case: left_alone(case, server, other),
                  lambda case: stopped(case, server, other, 'term', 'c'),
                  lambda case: stopped(case, server, other, 'kill', 'd'),
-                 lambda case: not_at_all(case, server))
+                 lambda case: not_at_all(case, server),
+                 lambda case: lost_before(case, server))
 
 
 run(test)

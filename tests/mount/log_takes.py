@@ -98,7 +98,7 @@ def check_session(server, mount):
     expect(mount, fr'build: the lock is lost by pid {holder.pid} \(python3\) uid 0, token \d+, held for \d+\.\d s: '
            r'(no contact with the ensemble for so long that the lease is over|the ensemble has ended the session); '
            r'reason: a long one')
-    expect(mount, r'a new session: 1 locks were lost, 3 waiters queue again')
+    expect(mount, r'a new session: 1 lock was lost, 3 waiters queue again')
     for waiter in waiters:
         waiter.held().release()
 

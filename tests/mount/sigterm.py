@@ -31,7 +31,7 @@ def test(case):
     mount.process.send_signal(signal.SIGTERM)
     waiter.refused(errno.ESHUTDOWN)
     until(lambda: mounted(mount.directory) is None, 'the mount point goes')
-    until(lambda: 'takers are refused, 1 locks are held, 1 waited for' in mount.log(), 'the log says why')
+    until(lambda: 'takers are refused, 1 lock is held, 1 waited for' in mount.log(), 'the log says why')
     check_errno(errno.ESHUTDOWN, os.open, 'lock', os.O_RDWR, dir_fd=directory)
     check_errno(errno.ESHUTDOWN, os.open, 'try', os.O_RDWR, dir_fd=directory)
     os.close(directory)

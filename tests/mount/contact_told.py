@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The line of `systemctl status` says whether there is contact, since when, and how many hold, wait
+and have lost a lock; it follows what changes, over a reload, too. The log has one line when the lease
+is over though nobody holds, and one when contact is back."""
+
+import os
+import re
+import signal
+import socket
+
+from harness import check, check_equal, run, until
+
+TIME = r'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
+
+
+class Systemd:
+    """What hears sd_notify(3)."""
+
+    def __init__(self, case):
+        self.path = case.directory + '/notify'
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.setblocking(False)
+        self.said = []
+
+    def listen(self):
+        try:
+            while True:
+                self.said.append(self.socket.recv(4096).decode())
+        except BlockingIOError:
+            return self.said
+
+    def status(self):
+        return next((text.removeprefix('STATUS=').rstrip('\n') for text in reversed(self.listen())
+                     if text.startswith('STATUS=')), '')
+
+    def until_status(self, pattern):
+        return until(lambda: re.fullmatch(pattern, self.status()), pattern, 40)
+
+
+def test(case):
+    server = case.server(tick_ms=500)
+    systemd = Systemd(case)
+    mount = case.mount(server, session='4s', env={'NOTIFY_SOCKET': systemd.path})
+    mount.allow('.')
+    mount.mkdir('build')
+    good = rf'In contact with 127\.0\.0\.1:{server.port} since ({TIME}); '
+    since = systemd.until_status(good + '0 holders, 0 waiters; 0 losses since the start').group(1)
+    check('READY=1\n' in systemd.said, systemd.said)
+    holder, waiter = mount.take('build').held(), mount.take('build')
+    systemd.until_status(good + '1 holder, 1 waiter; 0 losses since the start')
+    count = len(systemd.said)
+    mount.reload()
+    holder.do('write', b'more')
+    waiter.kill()
+    check_equal(systemd.until_status(good + '1 holder, 0 waiters; 0 losses since the start').group(1), since, 'since when')
+    check(len(systemd.said) - count <= 4, f'it is told too often: {systemd.said[count:]}')
+
+    server.stop()
+    systemd.until_status(rf'NO CONTACT since {TIME}, locks are kept while the lease lasts; 1 holder, .*')
+    systemd.until_status(rf'NO CONTACT since {TIME}, and the lease is over; 0 holders, 0 waiters; 1 loss since the start')
+    holder.kill()
+    until(lambda: re.search(r': no contact for \d+\.\d s: the lease is over', mount.log()), 'the log says that it is over')
+    server.start()
+    later = systemd.until_status(good + '0 holders, 0 waiters; 1 loss since the start').group(1)
+    check(later > since, f'contact since {later}, and not {since}')
+    until(lambda: ': contact is back after ' in mount.log(), 'the log says that it is back')
+
+    # Nobody holds, and it is said all the same; each once.
+    server.stop()
+    until(lambda: mount.log().count(': the lease is over') == 2, 'the log says that it is over again', 40)
+    systemd.until_status(rf'NO CONTACT since {TIME}, and the lease is over; .*')
+    server.start()
+    mount.ready()
+    until(lambda: mount.log().count(': contact is back after ') == 2, 'and back again')
+    check_equal(mount.log().count(': the lease is over'), 2, 'lines')
+
+    last = mount.take('build').held()
+    os.kill(mount.process.pid, signal.SIGTERM)
+    systemd.until_status(r'Shutting down, waiting for holders; 1 holder, 0 waiters; .*')
+    check('STOPPING=1\n' in systemd.listen(), systemd.said)
+    last.release()
+    mount.check_end()
+
+
+run(test)

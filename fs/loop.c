@@ -538,8 +538,8 @@ int loop_learn(struct loop *loop, int64_t until_us)
 	}
 }
 
-/* Somebody who is waited for. While the mount drains, those who have lost their locks before are not,
- * unless on_lost is about to stop them. */
+/* Somebody who is waited for. While the mount drains, those who have lost their locks before are
+ * not, unless on_lost is about to stop them. */
 static bool somebody_stays(const struct loop *loop)
 {
 	unsigned holds = loop->face->holds;

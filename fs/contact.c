@@ -122,8 +122,9 @@ static int write_contact(struct contact_line *line, const struct contact *contac
 		                status->server, view_time(since, contact->since_ms));
 	return snprintf(line->text, sizeof(line->text), "NO CONTACT since %s, %s",
 	                view_time(since, now_ms - (face->clock_us() - status->away_us) / 1000),
-	                status->lease_left_us > 0 ? "locks are kept while the lease lasts"
-	                                          : "and the lease is over");
+	                status->elsewhere ? "the servers are of another ensemble: see the log"
+	                : status->lease_left_us > 0 ? "locks are kept while the lease lasts"
+	                                            : "and the lease is over");
 }
 
 static void write_line(struct contact_line *line, const struct contact *contact,

@@ -150,7 +150,8 @@ static void print_info(struct metrics_page *page, const struct lc_status *status
 
 static void print_state(struct metrics_page *page, const struct lc_status *status)
 {
-	static const char *const names[] = {"connecting", "ready", "suspended", "lost", "unusable"};
+	static const char *const names[] = {"connecting",       "ready",   "suspended", "lost",
+	                                    "another_ensemble", "unusable"};
 	const char *now = view_state(status);
 
 	begin_family(page, "state", "gauge",

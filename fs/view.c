@@ -132,6 +132,8 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 
 const char *view_state(const struct lc_status *status)
 {
+	if (status->state == LC_CONNECTING && status->elsewhere)
+		return "another_ensemble";
 	if (status->state == LC_SUSPENDED && status->lease_left_us == 0)
 		return "lost";
 	return lc_state_name(status->state);
@@ -170,8 +172,10 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 		PRINT(file, "kernel_request_timeout: -\n");
 	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\nopen_bytes: %zu\n",
 	      mount->clock_watched_by, status->counters.doubts, mount->open_bytes);
-	PRINT(file, "no_contact_since: %s\nensemble_clock: %+" PRId64 "ms\non_lost: %s\n",
-	      view_time(away, mount->away_since_ms), mount->ensemble_ahead_ms, mount->on_lost);
+	PRINT(file, "no_contact_since: %s\nno_contact_why: %s\n",
+	      view_time(away, mount->away_since_ms), or_dash(status->met));
+	PRINT(file, "ensemble_clock: %+" PRId64 "ms\non_lost: %s\n", mount->ensemble_ahead_ms,
+	      mount->on_lost);
 	PRINT(file, "pid_namespace: %s\n",
 	      format_number(namespace, (int64_t)mount->pid_namespace, 0));
 	return finish(file, ret_text, ok);

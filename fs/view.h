@@ -79,7 +79,8 @@ const char *view_time(char buffer[VIEW_TIME_MAX], int64_t ms);
 /* The text that its taker wrote, or a note on its client; "" for nothing. */
 const char *view_reason(const struct lc_entry_info *info);
 
-/* In one word. A mount that is suspended for longer than its lease is "lost". */
+/* In one word. A mount that is suspended for longer than its lease is "lost", one that meets only
+ * servers of another ensemble is at "another_ensemble". */
 const char *view_state(const struct lc_status *status);
 
 #endif

@@ -28,6 +28,7 @@ struct lc {
 	int64_t read_us; /* the clock, when it was read last */
 	struct lc_counters counters;
 	bool draining, dying;
+	struct home *home;
 	struct session *session;
 	struct quota *quota;
 	struct watches *watches;

@@ -91,6 +91,7 @@ static const struct session_events session_events = {
 struct engine {
 	struct lc lc; /* first: lc_destroy() frees the engine by it */
 	struct outbox outbox;
+	struct home home;
 	struct session session;
 	struct quota quota;
 	struct watches watches;
@@ -113,6 +114,7 @@ static struct lc *make_engine(void)
 
 	if (!engine)
 		return NULL;
+	engine->lc.home = &engine->home;
 	engine->lc.session = &engine->session;
 	engine->lc.quota = &engine->quota;
 	engine->lc.watches = &engine->watches;
@@ -374,6 +376,8 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.away_us = session->state == LC_READY ? -1 : session->away_us,
 		.server = lc->ensemble->port->server(lc->ensemble),
+		.elsewhere = lc->home->elsewhere,
+		.met = lc->home->met,
 		.holders = lc->takers->holders,
 		.waiters = lc->takers->waiters,
 		.losing = lc->takers->losing,

@@ -177,6 +177,8 @@ struct ensemble_events {
 	 * connection was begun. */
 	void (*connected)(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us);
 	void (*disconnected)(void *ctx);
+	/* A server has taken the connection, and closed it instead of accepting the session. */
+	void (*turned_away)(void *ctx, const char *server);
 	/* The session is over: expired, or refused for good (`refused`: the
 	 * credentials were not accepted). The port has closed it, and answered what
 	 * was outstanding GONE before. The owner may open() a new one from here. */
@@ -200,6 +202,9 @@ struct ensemble_port {
 	 * `farewell`: tell the server, so that the ephemeral nodes go at once
 	 * instead of after the session timeout; may block, only for exit. */
 	void (*close)(struct ensemble *ensemble, bool farewell);
+	/* Without a connection: let the session be, for a while. open() goes on in it, with
+	 * a client that has seen nothing. */
+	void (*rest)(struct ensemble *ensemble);
 	/* Give this server up and go to the next one. */
 	void (*drop)(struct ensemble *ensemble);
 	/* One operation, or several that happen all or not at all. */

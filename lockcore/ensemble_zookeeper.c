@@ -68,7 +68,7 @@ static void call_connected(struct zookeeper *zk)
 
 	assert(may);
 	zk->connected = true;
-	zk->cut = false;
+	zk->cut = zk->dropped = false;
 	zk->in_callback = true;
 	zk->events->connected(zk->ctx, zoo_client_id(zk->handle)->client_id,
 	                      (int64_t)zoo_recv_timeout(zk->handle) * 1000, zk->connect_us);
@@ -113,7 +113,7 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	assert(!zk->handle);
 	zk->events = events;
 	zk->ctx = ctx;
-	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = false;
+	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = zk->dropped = false;
 	zk->end = END_NONE;
 	zk->fd = -1;
 	zk->connect_us = zk->clock_us(zk->clock_ctx);
@@ -175,12 +175,18 @@ static void zookeeper_end(struct ensemble *ensemble, bool farewell)
 	zk->in_process = was_in_process;
 }
 
+static void zookeeper_rest(struct ensemble *ensemble)
+{
+	zookeeper_end(ensemble, false);
+}
+
 static void drop(struct ensemble *ensemble)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 
 	if (!zk->handle)
 		return;
+	zk->dropped = true;
 	if (zk->fd >= 0)
 		shutdown(zk->fd, SHUT_RDWR);
 	/* Nothing is sent on it any more: the client, failing at that, forgets to free what it
@@ -262,11 +268,27 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	return wait < WAIT_MAX_US ? wait : WAIT_MAX_US;
 }
 
+/* Not by us: that looks the same. */
+static void tell_turned_away(struct zookeeper *zk)
+{
+	const char *server = zoo_get_current_server(zk->handle);
+
+	if (!zk->dropped) {
+		zk->in_callback = true;
+		zk->events->turned_away(zk->ctx, server ? server : "-");
+		zk->in_callback = false;
+	}
+	zk->dropped = false;
+}
+
 /* One reply is read at a time. False: there was none, or it failed. */
 static bool process_one(struct zookeeper *zk, int events)
 {
+	bool greeted = zoo_state(zk->handle) == ZOO_ASSOCIATING_STATE;
 	int rc = zookeeper_process(zk->handle, events);
 
+	if (greeted && rc == ZCONNECTIONLOSS)
+		tell_turned_away(zk);
 	if (rc != ZOK && rc != ZNOTHING)
 		zk->fd = -1;
 	answer_look(zk);
@@ -379,6 +401,7 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 		.open = zookeeper_begin,
 		.session = session_now,
 		.close = zookeeper_end,
+		.rest = zookeeper_rest,
 		.drop = drop,
 		.submit = request_submit,
 		.prepare = prepare,

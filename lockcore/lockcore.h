@@ -251,6 +251,8 @@ struct lc_status {
 	int64_t lease_left_us;      /* never below 0 */
 	int64_t away_us; /* since when it is not ready, by the caller's clock; -1: it is */
 	const char *server;
+	bool elsewhere;  /* the last server that answered is of another ensemble: see home.c */
+	const char *met; /* why there is no contact, a sentence; "": nothing is known */
 	unsigned holders, waiters; /* of this mount */
 	unsigned losing;           /* lost, and the entry is not to go yet */
 	unsigned leaving;          /* entries that are still to be deleted */

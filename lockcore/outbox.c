@@ -252,6 +252,13 @@ static void on_disconnected(void *ctx)
 	outbox->events->disconnected(outbox->ctx);
 }
 
+static void on_turned_away(void *ctx, const char *server)
+{
+	struct outbox *outbox = ctx;
+
+	outbox->events->turned_away(outbox->ctx, server);
+}
+
 static void on_ended(void *ctx, bool refused)
 {
 	struct outbox *outbox = ctx;
@@ -278,6 +285,7 @@ static int open_below(struct ensemble *ensemble, int64_t timeout_us,
 	static const struct ensemble_events mine = {
 		.connected = on_connected,
 		.disconnected = on_disconnected,
+		.turned_away = on_turned_away,
 		.ended = on_ended,
 		.changed = on_changed,
 	};
@@ -306,6 +314,15 @@ static void close_below(struct ensemble *ensemble, bool farewell)
 	outbox->fate = ENSEMBLE_GONE;
 	outbox->below->port->close(outbox->below, farewell);
 	answer_all(outbox);
+}
+
+/* What is kept is answered UNKNOWN, as after any loss of a connection. */
+static void rest_below(struct ensemble *ensemble)
+{
+	struct ensemble *below = as_outbox(ensemble)->below;
+
+	assert(!as_outbox(ensemble)->connected);
+	below->port->rest(below);
 }
 
 static void drop_below(struct ensemble *ensemble)
@@ -345,6 +362,7 @@ int outbox_begin(struct outbox *outbox, struct ensemble *below)
 		.open = open_below,
 		.session = session_below,
 		.close = close_below,
+		.rest = rest_below,
 		.drop = drop_below,
 		.submit = keep_request,
 		.prepare = prepare_below,

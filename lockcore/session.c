@@ -29,6 +29,10 @@
 
 static void send_beat(struct lc *lc);
 
+/* Between two tries where no server is of use, each twice as long as the one before. In a session
+ * that may live, not for so long that it would end meanwhile. */
+#define PAUSE_MAX_US 30000000
+
 /* The only place that changes it. */
 static void set_session_state(struct session *session, enum lc_state state)
 {
@@ -211,6 +215,7 @@ void session_set_busy(struct lc *lc, bool busy)
 void session_node_lost(struct lc *lc)
 {
 	lc->session->node_made = false;
+	home_missed(lc);
 	send_beat(lc);
 }
 
@@ -258,69 +263,43 @@ static void become_ready(struct lc *lc)
 	bool again = session->state == LC_SUSPENDED;
 
 	set_session_state(session, LC_READY);
+	session->pause_us = 0;
 	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
 	          (uint64_t)session->id, again ? "resumed" : "begun",
 	          lc->ensemble->port->server(lc->ensemble));
 }
 
-/* The root is made in one go, from the top; EXISTS is as good as OK. */
-static void dir_made(void *ctx, const struct ensemble_answer *answer)
+/* From a callback of the port, which cannot be closed in there. */
+static void retreat(struct lc *lc, enum session_retreat how)
 {
-	struct lc *lc = ctx;
-
-	switch (answer->result) {
-	case ENSEMBLE_OK: /* no evidence: the heartbeat follows */
-	case ENSEMBLE_EXISTS:
-		lc->session->beating = false;
-		send_beat(lc);
-		return;
-	case ENSEMBLE_NONODE:
-	case ENSEMBLE_NOCHILDREN:
-		if (lc->session->root == ROOT_UNKNOWN) {
-			lc->session->beating = false;
-			become_unusable(lc, answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
-			return;
-		}
-		/* Nothing can be held there, and only its owner knows whether it comes back. */
-		if (lc->session->root != ROOT_GONE)
-			lc_report(lc, LC_ERROR,
-			          "somebody has removed %s: there are no locks until it is "
-			          "made again",
-			          lc->root);
-		lc->session->root = ROOT_GONE;
-		beat_later(lc);
-		return;
-	case ENSEMBLE_NOAUTH:
-		lc->session->beating = false;
-		become_unusable(lc, -EACCES);
-		return;
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		lc_report(lc, LC_ERROR, "cannot make %s", lc->session->dir);
-		beat_later(lc);
-		return;
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
-		lc->session->beating = false;
-		return;
-	}
+	lc->session->retreat = how;
+	timer_set(&lc->timers, &lc->session->retry, lc_now(lc));
 }
 
-static void make_dir(struct lc *lc)
+/* What the connection leads to. Before that is known, nothing is made in a session. */
+static void home_found(struct lc *lc, enum home_answer answer, int err)
 {
 	struct session *session = lc->session;
-	char *path = session->dir;
 
-	session->beat_sent_us = lc_now(lc);
-	if (lc->config.make_root)
-		for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-			*slash = '\0';
-			lc_submit(lc, ensemble_create(path, NULL, 0), lc_ignore, lc);
-			*slash = '/';
-		}
-	lc_submit(lc, ensemble_create(path, NULL, 0), dir_made, lc);
+	switch (answer) {
+	case HOME_HERE: /* no evidence: the heartbeat follows */
+		session->beating = false;
+		send_beat(lc);
+		return;
+	case HOME_NOT_HERE:
+		retreat(lc, RETREAT_LEAVE);
+		return;
+	case HOME_LATER:
+		beat_later(lc);
+		return;
+	case HOME_UNUSABLE:
+		session->beating = false;
+		become_unusable(lc, err);
+		return;
+	case HOME_UNKNOWN:
+		session->beating = false;
+		return;
+	}
 }
 
 static void compare_clocks(struct lc *lc, const struct ensemble_stat *stat)
@@ -355,9 +334,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->node_version = answer->stat->version;
 		session->beating = false;
 		session->node_made = true;
-		if (session->root == ROOT_GONE)
-			lc_report(lc, LC_NOTICE, "%s is there again", lc->root);
-		session->root = ROOT_GOOD;
+		home_proved(lc);
 		compare_clocks(lc, answer->stat);
 		session_wrote(lc, session->beat_sent_us);
 		resumed = !session_is_ready(lc);
@@ -372,13 +349,10 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		send_beat(lc);
 		return;
 	case ENSEMBLE_NONODE: /* no evidence: make it again */
-		if (session->node_made) {
-			session->node_made = false;
-			session->beating = false;
-			send_beat(lc);
-		} else {
-			make_dir(lc);
-		}
+		session->node_made = false;
+		session->beating = false;
+		home_missed(lc);
+		send_beat(lc);
 		return;
 	case ENSEMBLE_NOAUTH:
 		session->beating = false;
@@ -389,7 +363,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_NOCHILDREN:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED:
-		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s", session->dir);
+		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s",
+		          lc->home->dir);
 		beat_later(lc);
 		return;
 	case ENSEMBLE_UNKNOWN:
@@ -436,6 +411,8 @@ static void send_beat(struct lc *lc)
 	if (session->node_made)
 		lc_submit(lc, ensemble_set(session->node, data, len, ENSEMBLE_ANY_VERSION),
 		          beat_answered, lc);
+	else if (!lc->home->looked)
+		home_find(lc);
 	else
 		lc_submit(lc, ensemble_create_ephemeral(session->node, data, len), beat_answered,
 		          lc);
@@ -456,7 +433,7 @@ void session_prove(struct lc *lc)
 
 static void name_node(struct session *session)
 {
-	snprintf(session->node + strlen(session->dir), 18, "/%016" PRIx64, session->half);
+	snprintf(strrchr(session->node, '/'), 18, "/%016" PRIx64, session->half);
 }
 
 static void new_session(struct lc *lc, int64_t id)
@@ -526,6 +503,7 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 	timer_clear(&lc->timers, &session->retry);
 	session->link = LINK_CONNECTED;
 	session->connections++;
+	home_connected(lc);
 	session->marks_unread = session->id == id;
 	if (session->id != id)
 		new_session(lc, id);
@@ -566,6 +544,33 @@ static void session_disconnected(void *ctx)
 	          lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
+/* For so long that the session must be over, if the ensemble was there all the time. */
+static bool is_away_for_long(struct lc *lc)
+{
+	const struct session *session = lc->session;
+	int64_t timeout_us =
+		session->granted_us ? session->granted_us : lc->config.session_timeout_us;
+
+	return !session_is_ready(lc) && lc_now(lc) - session->away_us >= timeout_us;
+}
+
+/* A server does so without a quorum, and for ever when the client has seen what the server has not:
+ * its data is gone, or older. The next client has seen nothing: it is told that the session
+ * is over, or goes on in it as another process would. */
+static void session_turned_away(void *ctx, const char *server)
+{
+	struct lc *lc = ctx;
+
+	if (!is_away_for_long(lc) || lc_now(lc) - lc->session->opened_us < RETRY_US / 2)
+		return;
+	if (lc->session->pause_us == 0)
+		home_met(lc, LC_WARNING,
+		         "%s closes each connection: it has no quorum, or less data than this "
+		         "mount has seen",
+		         server);
+	retreat(lc, RETREAT_REST);
+}
+
 static void open_session(struct lc *lc);
 
 static void forget_session(struct lc *lc)
@@ -575,6 +580,7 @@ static void forget_session(struct lc *lc)
 	if (session->state == LC_READY)
 		session->away_us = lc_now(lc);
 	session->link = LINK_CLOSED;
+	session->retreat = RETREAT_NONE;
 	session->beating = false;
 	session->id = 0;
 	timer_clear(&lc->timers, &session->beat);
@@ -611,6 +617,7 @@ static void open_session(struct lc *lc)
 	static const struct ensemble_events events = {
 		.connected = session_connected,
 		.disconnected = session_disconnected,
+		.turned_away = session_turned_away,
 		.ended = session_ended_by_port,
 		.changed = node_changed_at_port,
 	};
@@ -621,10 +628,42 @@ static void open_session(struct lc *lc)
 	r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us,
 	                             left.id ? &left : NULL, &events, lc);
 	lc->session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;
+	lc->session->opened_us = lc_now(lc);
 	if (r < 0)
 		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
 	timer_set(&lc->timers, &lc->session->retry,
 	          lc_now(lc) + (r < 0 ? RETRY_US : lc->config.session_timeout_us / 5));
+}
+
+static int64_t next_pause(struct session *session, int64_t most_us)
+{
+	int64_t pause_us = session->pause_us ? 2 * session->pause_us : RETRY_US;
+
+	session->pause_us = pause_us < most_us ? pause_us : most_us;
+	return session->pause_us;
+}
+
+static void rest(struct lc *lc)
+{
+	struct session *session = lc->session;
+	struct ensemble_session now = lc->ensemble->port->session(lc->ensemble);
+	int64_t most_us = lc->config.session_timeout_us / 3;
+
+	if (now.id == session->id)
+		memcpy(session->password, now.password, sizeof(session->password));
+	lc->ensemble->port->rest(lc->ensemble);
+	session->link = LINK_CLOSED;
+	session->retreat = RETREAT_NONE;
+	timer_set(&lc->timers, &session->retry, lc_now(lc) + next_pause(session, most_us));
+}
+
+/* Without a farewell: that may block, and the session ends by itself. */
+static void leave_ensemble(struct lc *lc)
+{
+	lc->ensemble->port->close(lc->ensemble, false);
+	forget_session(lc);
+	timer_set(&lc->timers, &lc->session->retry,
+	          lc_now(lc) + next_pause(lc->session, PAUSE_MAX_US));
 }
 
 /* Not connected for a while: a server that takes the connection and says
@@ -641,10 +680,18 @@ static void retry_session(void *ctx)
 		}
 		return;
 	}
+	if (session->retreat == RETREAT_LEAVE) {
+		leave_ensemble(lc);
+		return;
+	}
 	if (session->link == LINK_CONNECTED)
 		return;
 	if (session->link == LINK_CLOSED) {
 		open_session(lc);
+		return;
+	}
+	if (session->retreat == RETREAT_REST) {
+		rest(lc);
 		return;
 	}
 	lc->ensemble->port->drop(lc->ensemble);
@@ -657,11 +704,12 @@ static int prepare_session(struct lc *lc, const struct session_events *events)
 	struct session *session = lc->session;
 
 	session->events = events;
-	session->dir = path_join(lc->root, ROOT_DIR);
-	session->node = session->dir ? malloc(strlen(session->dir) + 18) : NULL;
+	if (home_begin(lc, home_found) < 0)
+		return -ENOMEM;
+	session->node = malloc(strlen(lc->home->dir) + 18);
 	if (!session->node)
 		return -ENOMEM;
-	strcpy(session->node, session->dir);
+	strcpy(stpcpy(session->node, lc->home->dir), "/");
 	session->away_us = lc_now(lc);
 	lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);
 	session->beat = (struct timer){.fire = beat_timer, .ctx = lc};
@@ -698,9 +746,8 @@ void session_save(struct lc *lc, struct state_session *saved)
 	saved->sessions = session->sessions;
 	saved->node_version = session->node_version;
 	saved->flags |= (session->node_made ? STATE_SESSION_NODE : 0) |
-	                (was_ready ? STATE_SESSION_READY : 0) |
-	                (session->root != ROOT_UNKNOWN ? STATE_SESSION_ROOT_KNOWN : 0) |
-	                (session->root == ROOT_GONE ? STATE_SESSION_ROOT_GONE : 0);
+	                (was_ready ? STATE_SESSION_READY : 0);
+	home_save(lc, saved);
 	lease_save(&session->lease, &saved->lease);
 	saved->tick_us = session->lease.tick_us;
 }
@@ -730,8 +777,7 @@ int session_restore(struct lc *lc, const struct session_events *events,
 	session->node_version = saved->node_version;
 	session->node_made = saved->flags & STATE_SESSION_NODE;
 	session->node_unsure = true; /* something may have been under way */
-	if (saved->flags & STATE_SESSION_ROOT_KNOWN)
-		session->root = saved->flags & STATE_SESSION_ROOT_GONE ? ROOT_GONE : ROOT_GOOD;
+	home_restore(lc, saved);
 	return 0;
 }
 
@@ -761,6 +807,6 @@ void session_finish(struct lc *lc, bool farewell)
 
 void session_free(struct lc *lc)
 {
-	free(lc->session->dir);
+	home_free(lc);
 	free(lc->session->node);
 }

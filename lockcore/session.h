@@ -7,6 +7,7 @@
 #define LOCKCORE_SESSION_H
 
 #include "base.h"
+#include "home.h"
 #include "lease.h"
 #include "state.h"
 
@@ -36,8 +37,9 @@ struct session_events {
 
 /* OPEN: the port has a session for us, and looks for a server. */
 enum session_link { LINK_CLOSED, LINK_OPEN, LINK_CONNECTED };
-/* GOOD: a heartbeat was answered OK. GONE: somebody has removed it since, and that was reported. */
-enum session_root { ROOT_UNKNOWN, ROOT_GOOD, ROOT_GONE };
+/* The connection is given up for a while. REST: the same session is tried again. LEAVE: it is of
+ * no use, and forgotten. */
+enum session_retreat { RETREAT_NONE, RETREAT_REST, RETREAT_LEAVE };
 
 struct session {
 	const struct session_events *events;
@@ -56,7 +58,9 @@ struct session {
 	bool node_made;
 	int32_t node_version; /* of the heartbeats' node: another writer's write is a poke */
 	bool node_unsure;     /* the last write to it was not answered */
-	enum session_root root;
+	enum session_retreat retreat;
+	int64_t pause_us;  /* of the last retreat; 0: there was contact since */
+	int64_t opened_us; /* when the port began to look for a server */
 	int64_t beat_sent_us;
 	/* The last answered heartbeat: when it was done, by the ensemble's wall clock (0: none),
 	 * which was between these two. */
@@ -64,7 +68,6 @@ struct session {
 	struct timer beat;  /* the next heartbeat; or patience with the last one */
 	struct timer limit; /* the lease's deadline */
 	struct timer retry; /* opening failed, or no connection yet */
-	char *dir;          /* ROOT/ROOT_DIR */
 	char *node;         /* ROOT/.zklockfs/<half> */
 	unsigned long connections, sessions;
 };

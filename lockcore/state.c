@@ -46,7 +46,7 @@ static const struct shape shapes[] = {
 
 /* Without holes: they would carry what stood in memory before. */
 static_assert(sizeof(struct state_head) % ALIGN == 0, "");
-static_assert(sizeof(struct state_session) == 176, "");
+static_assert(sizeof(struct state_session) == 200, "");
 static_assert(sizeof(struct state_taker) == 144, "");
 
 /* FNV-1a, of ALIGN bytes at a time, since all of a mount waits for it: each byte changes it, for
@@ -388,7 +388,7 @@ static bool is_good_session(const struct state_record *record)
 	return is_time(session->saved_us) && is_past(session->away_us, session) &&
 	       session->granted_us >= 0 && session->granted_us <= INT32_MAX * INT64_C(1000) &&
 	       session->tick_us >= 0 && session->tick_us <= INT32_MAX * INT64_C(1000) &&
-	       is_good_lease(session) && record->texts[0][0] == '/' &&
+	       session->home_czxid >= 0 && is_good_lease(session) && record->texts[0][0] == '/' &&
 	       is_path(record->texts[0] + 1);
 }
 

@@ -61,6 +61,8 @@ struct state_session {
 	uint64_t flags;
 	uint32_t version, least; /* as in the head, which is made of them; 0: 1 */
 	int64_t tick_us;         /* what the lease is computed from; 0: what the options say */
+	int64_t home_czxid, home_ctime_ms; /* the mark of its ensemble; 0: not known */
+	uint64_t home_number;
 };
 
 struct state_counters {

@@ -72,6 +72,7 @@ struct zookeeper {
 	enum ending end;              /* of the session: to be told when the client has returned */
 	bool closing;
 	bool cut;     /* the connection is given up: the client has to notice */
+	bool dropped; /* by drop(): the client has not noticed yet */
 	int fd;       /* of this turn's poll(2), or -1 */
 	bool nudging; /* a nudge is outstanding */
 	int64_t nudged_us;

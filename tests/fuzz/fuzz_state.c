@@ -244,6 +244,11 @@ static void port_close(struct ensemble *ensemble, bool farewell)
 	answer_all(ENSEMBLE_GONE);
 }
 
+static void port_rest(struct ensemble *ensemble)
+{
+	port_close(ensemble, false);
+}
+
 static void port_drop(struct ensemble *ensemble)
 {
 	(void)ensemble;
@@ -338,6 +343,7 @@ static void go_on(const void *state, size_t len)
 		.open = port_open,
 		.session = port_session,
 		.close = port_close,
+		.rest = port_rest,
 		.drop = port_drop,
 		.submit = port_submit,
 		.prepare = port_prepare,

@@ -249,6 +249,7 @@ static void never_again(void **state)
 			rig_end_session(rig, true); /* credentials */
 		} else {
 			rig_connect(rig, RIG_SESSION);
+			rig_find_home(rig);
 			rig_answer_error(rig, ENSEMBLE_NOAUTH);
 		}
 		rig_forget(rig);
@@ -361,6 +362,7 @@ static void time_without_a_session(void **state)
 	rig_run(rig, 1);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	rig_connect(rig, RIG_SESSION + 1);
+	rig_find_home(rig);
 	rig_answer_version(rig, 0);
 	rig_disconnect(rig);
 	rig->now_us += 1500 * MS;

@@ -410,6 +410,8 @@ static void one_of_them_is_gone(void **state)
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	assert_true(holder->entry.lock->want_list);
+	rig_expect_sent(rig, "sync " RIG_DIR ", get " RIG_DIR);
+	rig_find_home(rig);
 	rig_expect_sent(rig, "create ephemeral " RIG_NODE " 'm0 1'");
 	rig_expect_told(rig, "");
 	calls_resume(&rig->lc);

@@ -600,6 +600,7 @@ static void session_ends(void **state)
 	assert_int_equal(waiter->entry.state, ENTRY_ABSENT);
 	rig_forget(rig);
 	rig_connect(rig, RIG_SESSION + 1);
+	rig_find_home(rig);
 	rig_answer_version(rig, 0);
 	takers_turn(rig);
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/"));

@@ -51,6 +51,12 @@ static void below_close(struct ensemble *ensemble, bool farewell)
 	note(seen, farewell ? "farewell" : "close");
 }
 
+static void below_rest(struct ensemble *ensemble)
+{
+	(void)ensemble;
+	note(seen, "rest");
+}
+
 static void below_drop(struct ensemble *ensemble)
 {
 	(void)ensemble;
@@ -94,6 +100,7 @@ static void below_process(struct ensemble *ensemble, short revents)
 static const struct ensemble_port port = {
 	.open = below_open,
 	.close = below_close,
+	.rest = below_rest,
 	.drop = below_drop,
 	.submit = below_submit,
 	.prepare = below_prepare,

@@ -520,6 +520,7 @@ static void tried_again(void **state)
 	assert_non_null(rig->pokes.under_way);
 	assert_string_equal(rig->told, "ended");
 	rig_connect(rig, RIG_SESSION + 1);
+	rig_find_home(rig);
 	rig_answer_version(rig, 1);
 	rig_forget(rig);
 	rig_run(rig, SECOND);

@@ -92,6 +92,11 @@ static void port_close(struct ensemble *ensemble, bool farewell)
 	answer_all(rig, ENSEMBLE_GONE);
 }
 
+static void port_rest(struct ensemble *ensemble)
+{
+	record_sent(rig_below(ensemble), "rest");
+}
+
 static void port_drop(struct ensemble *ensemble)
 {
 	record_sent(rig_below(ensemble), "drop");
@@ -171,6 +176,7 @@ static const struct ensemble_port recording_port = {
 	.open = port_open,
 	.session = port_session,
 	.close = port_close,
+	.rest = port_rest,
 	.drop = port_drop,
 	.submit = port_submit,
 	.server = port_server,
@@ -382,6 +388,7 @@ struct rig *rig_begin(void)
 		.root = strdup("/locks"),
 		.host = "m0",
 		.ensemble = &rig->ensemble,
+		.home = &rig->home,
 		.session = &rig->session,
 		.quota = &rig->quota,
 		.watches = &rig->watches,
@@ -407,6 +414,7 @@ struct rig *rig_begin_ready(void)
 	struct rig *rig = rig_begin();
 
 	rig_connect(rig, RIG_SESSION);
+	rig_find_home(rig);
 	rig_answer_version(rig, 0);
 	rig_forget(rig);
 	assert_true(session_is_ready(&rig->lc));
@@ -553,6 +561,26 @@ void rig_answer_created(struct rig *rig, const char *path, int64_t czxid)
 	struct ensemble_stat stat = own_stat(0, czxid);
 
 	rig_answer(rig, &(struct ensemble_answer){.path = path, .stat = &stat});
+}
+
+void rig_find_home(struct rig *rig)
+{
+	rig_answer(rig, &(struct ensemble_answer){.result = ENSEMBLE_OK});
+	rig_answer_mark(rig, 50, RIG_NUMBER);
+}
+
+void rig_find_nothing(struct rig *rig)
+{
+	rig_answer(rig, &(struct ensemble_answer){.result = ENSEMBLE_OK});
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+}
+
+void rig_answer_mark(struct rig *rig, int64_t czxid, const char *number)
+{
+	struct ensemble_stat stat = {.czxid = czxid, .ctime_ms = 1600000000000};
+
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &stat, .data = number, .data_len = (int)strlen(number)});
 }
 
 /* ---- what is expected ---- */

@@ -26,11 +26,13 @@
 #define RIG_TIMEOUT_US (15 * SECOND)
 #define RIG_SESSION 7
 /* The heartbeats' node of the first session. */
-#define RIG_NODE "/locks/.zklockfs/0000000000000001"
+#define RIG_DIR "/locks/.zklockfs"
+#define RIG_NODE RIG_DIR "/0000000000000001"
 
 struct rig {
 	struct ensemble ensemble;
 	struct lc lc;
+	struct home home;
 	struct session session;
 	struct quota quota;
 	struct watches watches;
@@ -75,6 +77,13 @@ void rig_doubt(struct rig *rig);
 void rig_prove(struct rig *rig);
 /* A new connection, and both its heartbeats are answered. */
 void rig_reconnect(struct rig *rig);
+/* In a new session: the mark of the ensemble is read, that is ROOT/.zklockfs. */
+#define RIG_NUMBER "00000000000000aa"
+void rig_find_home(struct rig *rig);
+/* There is none. */
+void rig_find_nothing(struct rig *rig);
+/* The answer to such a read. */
+void rig_answer_mark(struct rig *rig, int64_t czxid, const char *number);
 /* The oldest request that is not answered, or "". */
 const char *rig_unanswered(const struct rig *rig);
 /* Answers that request. */

@@ -7,8 +7,9 @@
 
 #include <errno.h>
 
-#define DIR "/locks/.zklockfs"
+#define DIR RIG_DIR
 #define NODE RIG_NODE
+#define FOUND "sync " DIR ", get " DIR
 #define MADE "create ephemeral " NODE " 'm0 0'"
 
 static int set_up(void **state)
@@ -40,6 +41,8 @@ static void begins(void **state)
 	assert_int_equal(rig->session.away_us, rig->now_us);
 	rig_connect(rig, RIG_SESSION);
 	rig_expect_told(rig, "begun");
+	rig_expect_sent(rig, FOUND);
+	rig_find_home(rig);
 	rig_expect_sent(rig, MADE);
 	assert_false(session_is_ready(&rig->lc));
 	assert_false(session_lease_is_valid(&rig->lc));
@@ -69,9 +72,11 @@ static void makes_its_directory(void **state)
 
 	rig_connect(rig, RIG_SESSION);
 	rig_forget(rig);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
-	rig_expect_sent(rig, "create " DIR " ''");
+	rig_find_nothing(rig);
+	rig_expect_sent(rig, "create " DIR " '0000000000000002'");
 	rig_answer_created(rig, DIR, 50);
+	rig_expect_sent(rig, FOUND);
+	rig_find_home(rig);
 	rig_expect_sent(rig, MADE);
 	rig_expect_told(rig, "");
 	rig_answer_version(rig, 0);
@@ -84,9 +89,11 @@ static void finds_its_directory(void **state)
 	struct rig *rig = *state;
 
 	rig_connect(rig, RIG_SESSION);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_find_nothing(rig);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_EXISTS);
+	rig_expect_sent(rig, FOUND);
+	rig_find_home(rig);
 	rig_expect_sent(rig, MADE);
 	rig_expect_told(rig, "");
 }
@@ -98,10 +105,12 @@ static void makes_its_root(void **state)
 	rig->lc.config.make_root = true;
 	rig_connect(rig, RIG_SESSION);
 	rig_forget(rig);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
-	rig_expect_sent(rig, "create /locks '', create " DIR " ''");
+	rig_find_nothing(rig);
+	rig_expect_sent(rig, "create /locks '', create " DIR " '0000000000000002'");
 	rig_answer_error(rig, ENSEMBLE_EXISTS);
 	rig_answer_created(rig, DIR, 50);
+	rig_expect_sent(rig, FOUND);
+	rig_find_home(rig);
 	rig_expect_sent(rig, MADE);
 }
 
@@ -121,7 +130,7 @@ static void no_root(void **state)
 		struct rig *rig = rig_begin();
 
 		rig_connect(rig, RIG_SESSION);
-		rig_answer_error(rig, ENSEMBLE_NONODE);
+		rig_find_nothing(rig);
 		rig_forget(rig);
 		rig->now_us += 4 * SECOND; /* the heartbeat has waited for too long, as well */
 		rig_answer_error(rig, rows[i].result);
@@ -143,8 +152,22 @@ static void no_right_to_write(void **state)
 	struct rig *rig = *state;
 
 	rig_connect(rig, RIG_SESSION);
+	rig_find_home(rig);
 	rig_forget(rig);
 	rig->now_us += 4 * SECOND;
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	rig_expect_told(rig, "unusable EACCES");
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "close");
+}
+
+static void no_right_to_read(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NOAUTH);
 	rig_expect_told(rig, "unusable EACCES");
 	rig_run(rig, 0);
@@ -169,16 +192,25 @@ static void refused_for_a_while(void **state)
 
 	rig_connect(rig, RIG_SESSION);
 	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_reported(rig, "refuses heartbeats below " DIR);
+	rig_expect_reported(rig, "the ensemble refuses to show " DIR);
 	rig_run(rig, SECOND - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, MADE);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, FOUND);
+	rig_find_nothing(rig);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
 	rig_expect_reported(rig, "cannot make " DIR);
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, FOUND);
+	rig_find_home(rig);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_reported(rig, "refuses heartbeats below " DIR);
 	rig_run(rig, SECOND - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
@@ -357,6 +389,8 @@ static void ended(void **state)
 	rig_connect(rig, RIG_SESSION + 1);
 	rig_expect_told(rig, "begun");
 	assert_int_equal(rig->session.sessions, 2);
+	rig_expect_sent(rig, FOUND);
+	rig_find_home(rig);
 	/* Another node, named by the new session's random half. */
 	rig_expect_sent(rig, "create ephemeral " DIR "/0000000000000002 'm0 0'");
 }
@@ -407,11 +441,12 @@ static void saves(void **state)
 	expect_saved(rig, 0, rig->now_us);
 	rig_connect(rig, RIG_SESSION);
 	expect_saved(rig, 0, rig->now_us);
+	rig_find_home(rig);
 	rig_answer_version(rig, 0);
 	expect_saved(rig, ready, 0);
-	rig->session.root = ROOT_GONE;
+	rig->home.root = ROOT_GONE;
 	expect_saved(rig, ready | STATE_SESSION_ROOT_GONE, 0);
-	rig->session.root = ROOT_GOOD;
+	rig->home.root = ROOT_GOOD;
 	rig->now_us += SECOND;
 	rig_disconnect(rig);
 	expect_saved(rig, ready, rig->now_us);
@@ -440,6 +475,7 @@ int main(void)
 		NEW(makes_its_root),
 		cmocka_unit_test(no_root),
 		NEW(no_right_to_write),
+		NEW(no_right_to_read),
 		NEW(credentials_refused),
 		NEW(refused_for_a_while),
 		NEW(too_short),

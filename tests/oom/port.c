@@ -345,6 +345,12 @@ void zoo_set_debug_level(ZooLogLevel level)
 	quiet = level == 0;
 }
 
+const char *zoo_get_current_server(zhandle_t *zh)
+{
+	(void)zh;
+	return "127.0.0.1:2181";
+}
+
 int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay)
 {
 	zh->numeric = delay == -1;
@@ -458,9 +464,16 @@ static void changed(void *ctx, const char *path, enum ensemble_change change)
 	fail_msg("nothing is changed here");
 }
 
+static void turned_away(void *ctx, const char *server)
+{
+	(void)ctx;
+	(void)server;
+}
+
 static const struct ensemble_events events = {
 	.connected = connected,
 	.disconnected = disconnected,
+	.turned_away = turned_away,
 	.ended = ended,
 	.changed = changed,
 };
@@ -570,6 +583,7 @@ static void over(void *ctx, bool refused)
 static const struct ensemble_events coded_events = {
 	.connected = connected,
 	.disconnected = disconnected,
+	.turned_away = turned_away,
 	.ended = over,
 	.changed = changed,
 };

@@ -80,6 +80,7 @@ static const struct ensemble_port port = {
 	.open = port_open,
 	.session = port_session,
 	.close = port_close,
+	.rest = port_drop,
 	.drop = port_drop,
 	.submit = port_submit,
 	.prepare = port_prepare,

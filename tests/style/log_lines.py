@@ -13,7 +13,7 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;]|PRI\w+|\w+|\S')
 
 def calls(text):
     """The arguments of each call that logs, as lists of tokens."""
-    for call in re.finditer(r'\b(lc_report|log_line)\(', text):
+    for call in re.finditer(r'\b(lc_report|home_met|log_line)\(', text):
         arguments, depth = [[]], 1
         for token in TOKEN.findall(text, call.end()):
             depth += (token == '(') - (token == ')')
@@ -23,7 +23,7 @@ def calls(text):
                 arguments.append([])
             else:
                 arguments[-1].append(token)
-        yield arguments[1:] if call.group(1) == 'lc_report' else arguments
+        yield arguments[1:] if call.group(1) != 'log_line' else arguments
 
 
 def formats(argument):

@@ -337,6 +337,8 @@ static void with_less_in_it(void **unused)
 	assert_int_equal(state_check(state, len), 0);
 	assert_true(state_read(state, len, &offset, &record));
 	assert_int_equal(record.fixed.session.flags, 0);
+	assert_int_equal(record.fixed.session.home_czxid, 0);
+	assert_int_equal(record.fixed.session.home_number, 0);
 	assert_int_equal(record.fixed.session.id, 77);
 	assert_string_equal(record.texts[0], "/locks");
 	free(state);
@@ -409,6 +411,7 @@ static void bad_sessions(void **unused)
 	SESSION(session->saved_us = INT64_MAX);
 	SESSION(session->away_us = NOW + 1);
 	SESSION(session->granted_us = -1);
+	SESSION(session->home_czxid = -1);
 	SESSION(session->granted_us = INT64_MAX);
 	SESSION(session->tick_us = -1);
 	SESSION(session->tick_us = INT64_MAX);

@@ -286,6 +286,7 @@ static void status_of_a_mount(void **state)
 		.tick_time_us = 2000000,
 		.lease_left_us = 12345678,
 		.server = "10.0.0.1:2181",
+		.met = "",
 		.holders = 1,
 		.waiters = 2,
 		.leaving = 3,
@@ -334,6 +335,7 @@ static void status_of_a_mount(void **state)
 	                               "clock_doubts: 6\n"
 	                               "open_bytes: 4711\n"
 	                               "no_contact_since: -\n"
+	                               "no_contact_why: -\n"
 	                               "ensemble_clock: -1500ms\n"
 	                               "on_lost: term\n"
 	                               "pid_namespace: 4026531836\n");
@@ -352,7 +354,8 @@ static void status_without_a_session(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(words); i++) {
-		struct lc_status status = {.state = (enum lc_state)i, .server = "-"};
+		struct lc_status status = {
+			.state = (enum lc_state)i, .server = "-", .met = "it is elsewhere"};
 		struct text text = {0};
 
 		assert_int_equal(view_status(&status,
@@ -368,8 +371,8 @@ static void status_without_a_session(void **state)
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\nserver_version: -\n"));
 		assert_non_null(strstr(text.data, "\nkernel_request_timeout: -\n"));
-		assert_non_null(
-			strstr(text.data, "\nno_contact_since: 1970-01-01T00:00:01.500Z\n"));
+		assert_non_null(strstr(text.data, "\nno_contact_since: 1970-01-01T00:00:01.500Z\n"
+		                                  "no_contact_why: it is elsewhere\n"));
 		assert_non_null(strstr(text.data, "\nensemble_clock: +0ms\non_lost: none\n"
 		                                  "pid_namespace: -\n"));
 		free(text.data);
@@ -385,6 +388,13 @@ static void status_without_contact(void **state)
 	assert_string_equal(view_state(&status), "suspended");
 	status.lease_left_us = 0;
 	assert_string_equal(view_state(&status), "lost");
+	status.state = LC_CONNECTING;
+	assert_string_equal(view_state(&status), "connecting");
+	status.elsewhere = true;
+	assert_string_equal(view_state(&status), "another_ensemble");
+	status.state = LC_UNUSABLE;
+	assert_string_equal(view_state(&status), "unusable");
+	status.elsewhere = false;
 	status.state = LC_READY;
 	assert_string_equal(view_state(&status), "ready");
 }

@@ -94,7 +94,13 @@ static void changed(void *ctx, const char *path, enum ensemble_change change)
 	client->answers_before_change = client->answers;
 }
 
-static const struct ensemble_events events = {connected, disconnected, ended, changed};
+static void turned_away(void *ctx, const char *server)
+{
+	(void)ctx;
+	(void)server;
+}
+
+static const struct ensemble_events events = {connected, disconnected, turned_away, ended, changed};
 
 static void answered(void *ctx, const struct ensemble_answer *answer)
 {

@@ -408,6 +408,14 @@ static void answered(struct wire *wire, struct letter *letter)
 	pending_free(pending);
 }
 
+static void turned_away(struct wire *wire)
+{
+	char server[sizeof(wire->server_name)];
+
+	snprintf(server, sizeof(server), "10.0.0.%d:2181", wire->cursor + 1);
+	wire->events->turned_away(wire->events_ctx, server);
+}
+
 /* False when there is no connection any more. */
 static bool handle(struct wire *wire, struct letter *letter)
 {
@@ -423,6 +431,8 @@ static bool handle(struct wire *wire, struct letter *letter)
 		end_session(wire, true);
 		return false;
 	case LETTER_CLOSED:
+		if (wire->state == WIRE_GREETING)
+			turned_away(wire);
 		lose_connection(wire);
 		return false;
 	case LETTER_ANSWER:
@@ -566,6 +576,12 @@ static void wire_close(struct ensemble *ensemble, bool farewell)
 		answer_doomed(wire);
 }
 
+static void wire_rest(struct ensemble *ensemble)
+{
+	assert(!wire_of(ensemble)->told_connected);
+	wire_close(ensemble, false);
+}
+
 static void wire_drop(struct ensemble *ensemble)
 {
 	struct wire *wire = wire_of(ensemble);
@@ -669,6 +685,7 @@ static const struct ensemble_port wire_port = {
 	.open = wire_open,
 	.session = wire_session,
 	.close = wire_close,
+	.rest = wire_rest,
 	.drop = wire_drop,
 	.submit = wire_submit,
 	.prepare = wire_prepare,

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ensemble that the mount belongs to: it is known again before anything is made in a session;
+ * another one is left. And servers that turn the mount away.
+ */
+#include "rig.h"
+
+#define DIR RIG_DIR
+#define NODE RIG_NODE
+#define FIND "sync " DIR ", get " DIR
+#define MADE(half) "create ephemeral " DIR "/000000000000000" half " 'm0 0'"
+
+static int set_up_ready(void **state)
+{
+	*state = rig_begin_ready();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	rig_finish(*state);
+	return 0;
+}
+
+/* The session ends, and the next one begins. */
+static void next_session(struct rig *rig)
+{
+	rig_end_session(rig, false);
+	rig_connect(rig, RIG_SESSION + 1);
+	rig_forget(rig);
+}
+
+static void answer_mark(struct rig *rig, int64_t czxid, int64_t ctime_ms, const char *number)
+{
+	struct ensemble_stat stat = {.czxid = czxid, .ctime_ms = ctime_ms};
+
+	rig_answer(rig, &(struct ensemble_answer){.result = ENSEMBLE_OK}); /* the sync */
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &stat, .data = number, .data_len = (int)strlen(number)});
+}
+
+static void the_same(void **state)
+{
+	struct rig *rig = *state;
+
+	next_session(rig);
+	rig_find_home(rig);
+	rig_expect_sent(rig, MADE("2"));
+	rig_answer_version(rig, 0);
+	assert_true(session_is_ready(&rig->lc));
+}
+
+/* Nothing was made, and nothing will be: the connection is closed, and another one is begun. */
+static void expect_left(struct rig *rig, const char *why)
+{
+	rig_expect_reported(rig, why);
+	assert_true(rig->home.elsewhere);
+	assert_non_null(strstr(rig->home.met, why));
+	rig_forget(rig);
+	session_check(&rig->lc);
+	session_prove(&rig->lc);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "close");
+	rig_expect_told(rig, "ended");
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "open 15 s");
+	assert_int_equal(rig->session.state, LC_CONNECTING);
+	/* There is the right one. */
+	rig_connect(rig, RIG_SESSION + 2);
+	rig_find_home(rig);
+	rig_expect_sent(rig, FIND ", " MADE("3"));
+	rig_answer_version(rig, 0);
+	assert_true(session_is_ready(&rig->lc));
+	assert_false(rig->home.elsewhere);
+	assert_string_equal(rig->home.met, "");
+}
+
+static void another(void **state)
+{
+	static const struct {
+		int64_t czxid, ctime_ms;
+		const char *number;
+	} rows[] = {
+		{51, 1600000000000, RIG_NUMBER},         {50, 1600000000001, RIG_NUMBER},
+		{50, 1600000000000, "00000000000000ab"}, {50, 1600000000000, ""},
+		{50, 1600000000000, RIG_NUMBER "0"},     {50, 1600000000000, "00000000000000aA"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig = rig_begin_ready();
+
+		next_session(rig);
+		answer_mark(rig, rows[i].czxid, rows[i].ctime_ms, rows[i].number);
+		expect_left(rig, "server:2181 is another ensemble: " DIR " there: made 2020-09-13 "
+		                 "12:26:40 UTC");
+		rig_finish(rig);
+	}
+}
+
+/* The root is made at the start alone, even if it may be made. */
+static void without_the_root(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct rig *rig = rig_begin_ready();
+
+		rig->lc.config.make_root = true;
+		next_session(rig);
+		rig_answer_error(rig, ENSEMBLE_OK);
+		rig_answer_error(rig, i == 0 ? ENSEMBLE_NONODE : ENSEMBLE_NOAUTH);
+		expect_left(rig, "server:2181 is another ensemble, or ours without its data: we "
+		                 "find no " DIR " there; ours: made 2020-09-13 12:26:40 UTC, zxid "
+		                 "0x32, number " RIG_NUMBER);
+		rig_finish(rig);
+	}
+}
+
+/* Its id is known elsewhere, too: the node is not there. Reads and other writes are no proof. */
+static void the_same_session_elsewhere(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, FIND);
+	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+	rig_expect_told(rig, "");
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "close");
+	rig_expect_told(rig, "ended");
+	assert_false(session_lease_is_valid(&rig->lc));
+}
+
+/* Somebody has removed only the heartbeats' node, or the root, while there was no contact. */
+static void node_removed_meanwhile(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_find_home(rig);
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_answer_version(rig, 0);
+	assert_true(session_is_ready(&rig->lc));
+}
+
+/* The root is removed and made again while the mount looks on: that is the new mark. */
+static void made_again(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	answer_mark(rig, 700, 1700000000000, "");
+	rig_answer_version(rig, 0);
+	assert_true(session_is_ready(&rig->lc));
+	assert_string_equal(rig->reported, "");
+	next_session(rig);
+	answer_mark(rig, 700, 1700000000000, "");
+	rig_expect_sent(rig, MADE("2"));
+	rig_answer_version(rig, 0);
+	next_session(rig);
+	rig_find_home(rig);
+	rig_expect_reported(rig, "is another ensemble");
+}
+
+static void lost_while_reading(void **state)
+{
+	struct rig *rig = *state;
+
+	next_session(rig);
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION + 1);
+	rig_expect_sent(rig, FIND);
+	rig_find_home(rig);
+	rig_expect_sent(rig, MADE("2"));
+}
+
+/* Each time twice as long, and one line for each that is met. */
+static void waits_longer(void **state)
+{
+	struct rig *rig = *state;
+	int64_t pause_us = SECOND;
+
+	rig_end_session(rig, false);
+	for (int i = 0; i < 8; i++) {
+		rig_connect(rig, RIG_SESSION + 1 + i);
+		rig_forget(rig);
+		answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+		assert_int_equal(strlen(rig->reported) > 0, i == 0);
+		rig_run(rig, 0);
+		rig_expect_sent(rig, "close");
+		rig_run(rig, pause_us - 1);
+		rig_expect_sent(rig, "");
+		rig_run(rig, 1);
+		rig_expect_sent(rig, "open 15 s");
+		pause_us = pause_us < 15 * SECOND ? 2 * pause_us : 30 * SECOND;
+	}
+	rig_connect(rig, RIG_SESSION + 9);
+	rig_find_home(rig);
+	rig_answer_version(rig, 0);
+	next_session(rig);
+	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+	rig_expect_reported(rig, "is another ensemble");
+	rig_run(rig, 0);
+	rig_forget(rig);
+	rig_run(rig, SECOND);
+	rig_expect_sent(rig, "open 15 s");
+}
+
+/* ---- from one process to the next ---- */
+
+static void remembered(void **state)
+{
+	struct rig *rig = *state;
+	struct state_session saved = {0};
+
+	session_save(&rig->lc, &saved);
+	assert_int_equal(saved.home_czxid, 50);
+	assert_int_equal(saved.home_ctime_ms, 1600000000000);
+	assert_int_equal(saved.home_number, 0xaa);
+	rig->home.known = (struct home_mark){0};
+	home_restore(&rig->lc, &saved);
+	next_session(rig);
+	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+	rig_expect_reported(rig, "is another ensemble");
+}
+
+/* A version without marks has begun the session. Its ensemble is known as soon as it has answered
+ * a heartbeat. */
+static void learned(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->home.known = (struct home_mark){0};
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig_answer_version(rig, 1);
+	assert_non_null(strstr(rig->sent, "get " DIR));
+	rig_prove(rig);
+	rig_answer_mark(rig, 50, RIG_NUMBER);
+	next_session(rig);
+	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+	rig_expect_reported(rig, "is another ensemble");
+}
+
+/* ---- servers that close each connection ---- */
+
+static void turn_away(struct rig *rig)
+{
+	rig->port_events->turned_away(&rig->lc, "server:2181");
+}
+
+static void turned_away(void **state)
+{
+	struct rig *rig = *state;
+	int64_t pause_us = SECOND;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 15 * SECOND - 1);
+	rig_forget(rig);
+	turn_away(rig);
+	rig_run(rig, 0);
+	rig_expect_sent(rig, ""); /* the session may live */
+	rig->now_us += 1;
+	turn_away(rig);
+	rig_expect_reported(rig, "server:2181 closes each connection");
+	assert_non_null(strstr(rig->home.met, "server:2181 closes each connection"));
+	assert_false(rig->home.elsewhere);
+	for (int i = 0; i < 4; i++) {
+		rig_run(rig, 0);
+		rig_expect_sent(rig, "rest");
+		rig_run(rig, pause_us - 1);
+		rig_expect_sent(rig, "");
+		rig_run(rig, 1);
+		rig_expect_sent(rig, "open 15 s again");
+		rig_run(rig, 500 * MS - 1);
+		turn_away(rig);
+		rig_run(rig, 0);
+		rig_expect_sent(rig, ""); /* other servers are tried */
+		rig->now_us += 1;
+		turn_away(rig);
+		assert_string_equal(rig->reported, "");
+		pause_us = pause_us < 4 * SECOND ? 2 * pause_us : 5 * SECOND;
+	}
+	rig_run(rig, 0);
+	rig_run(rig, 5 * SECOND);
+	rig_forget(rig);
+	rig_end_session(rig, false);
+	rig_expect_sent(rig, "open 15 s");
+	rig_connect(rig, RIG_SESSION + 1);
+	rig_expect_sent(rig, FIND);
+	rig_find_home(rig);
+	rig_answer_version(rig, 0);
+	assert_true(session_is_ready(&rig->lc));
+	assert_string_equal(rig->home.met, "");
+}
+
+/* The session goes on, by the password that the client had. */
+static void turned_away_and_back(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_run(rig, 15 * SECOND);
+	turn_away(rig);
+	rig_run(rig, SECOND);
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	turn_away(rig); /* of a connection before this one */
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, over, beaten resumed");
+	rig_run(rig, 0);
+	assert_null(strstr(rig->sent, "rest"));
+}
+
+#define READY(test) cmocka_unit_test_setup_teardown(test, set_up_ready, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READY(the_same),
+		cmocka_unit_test(another),
+		cmocka_unit_test(without_the_root),
+		READY(the_same_session_elsewhere),
+		READY(node_removed_meanwhile),
+		READY(made_again),
+		READY(lost_while_reading),
+		READY(waits_longer),
+		READY(remembered),
+		READY(learned),
+		READY(turned_away),
+		READY(turned_away_and_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

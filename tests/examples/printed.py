@@ -6,6 +6,7 @@ each is compiled and run. Each has a lock of its own, so all of them do a step a
     does_nothing(case, gate, mount, jobs)      in each state in which there is no lock
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -54,6 +55,21 @@ def programs(name):
     """Language and program, for each of that section of zklockfs-idioms(7)."""
     return re.findall(r'^## (\S+)\n.*?^```\n(.*?)^```\n', section(read('fs', 'zklockfs-idioms.7.scd'), name),
                       re.MULTILINE | re.DOTALL)
+
+
+def blocks(page):
+    """The scripts of another page that take a lock."""
+    return [text for text in re.findall(r'^```\n(.*?)^```\n', read('fs', page), re.MULTILINE | re.DOTALL)
+            if 'command exec 9<>' in text]
+
+
+def crontab():
+    """The lines for crontab(5) that any page prints."""
+    texts = [read('README.md'), read('examples', 'cron-once.sh')]
+    for directory in ('fs', 'examples/zklock'):
+        texts += [read(directory, name) for name in os.listdir(os.path.join(TOP, directory)) if name.endswith('.scd')]
+    return sorted({line for text in texts for line in re.findall(r'^[# ]*0 3 \* \* \*  ?root  ?((?:flock|zklock) .*)$',
+                                                                 text, re.MULTILINE)})
 
 
 class Printed:
@@ -109,16 +125,20 @@ class Printed:
 
     def waits(self):
         """It is in its open, or has ended."""
+        def in_the_call(pid):
+            for task in os.scandir(f'/proc/{pid}/task'):
+                with open(task.path + '/wchan', encoding='ascii') as wchan:
+                    if 'request_wait_answer' in wchan.read():
+                        return True
+                with open(task.path + '/children', encoding='ascii') as children:
+                    if any(map(in_the_call, children.read().split())):
+                        return True
+            return False
+
         def there():
-            tasks = f'/proc/{self.process.pid}/task'
-            try:
-                for task in os.listdir(tasks):
-                    with open(f'{tasks}/{task}/wchan', encoding='ascii') as wchan:
-                        if 'request_wait_answer' in wchan.read():
-                            return True
-            except FileNotFoundError:
-                pass
-            return self.process.poll() is not None
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                return in_the_call(self.process.pid) or self.process.poll() is not None
+            return False
         until(there, f'{self.name} waits')
 
 

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each program of examples/ that runs a command under a lock, where it cannot have the lock: the command
-does not run, there is a word on stderr, and the status is that of zklockfs-idioms(7). Above all it is 75
-where somebody else has the lock, and nowhere else: a job that all hosts leave to each other is done
-by none."""
+"""Each program of examples/ that runs a command under a lock, and each line for crontab(5) that a page
+prints, where it cannot have the lock: the command does not run, there is a word on stderr, and the status is
+that of zklockfs-idioms(7). Above all it is 75, or what zklock -E says, where somebody else has the lock, and
+nowhere else: a job that all hosts leave to each other is done by none."""
 
 import os
 import shutil
 import subprocess
+import sys
 
-from gate import EXAMPLES, Gate, broken, queued
+from gate import EXAMPLES, HERE, Gate, broken, queued
 from harness import WAIT_SECONDS, check, check_equal, run, spawn
+from locking import BUILD
+from printed import blocks, crontab
 
 BROKEN, BUSY, DENIED = 69, 75, 77
 # What each is given: {} is the lock, and the command follows. Those that wait without a limit
@@ -27,6 +30,21 @@ COMMANDS = {
 }
 WAIT = {name for name in COMMANDS if name.split()[0] in ('maintenance.sh', 'leader.py', 'leader', 'sale.py')}
 SEE_ERRNO = {'leader.py', 'leader', 'sale.py'}
+
+# What stands in a line for crontab(5) for its job, and in a script for what is done.
+WORK = 'backup --all'
+
+
+def lines():
+    """By a name: what a page prints, to be run by a shell; and what its status is when the lock is busy,
+    or None if it waits."""
+    found = crontab()
+    check(len(found) >= 3 and any(line.startswith('zklock') for line in found), f'lines: {found}')
+    for line in found:
+        yield line, line, 0 if '-E 0' in line else BUSY
+    _, busy, _, value = blocks('zklockfs.5.scd')
+    yield 'zklockfs(5), FLOCK', busy[busy.index('command'):].replace('/build/', '/nightly/') + WORK, BUSY
+    yield 'zklockfs(5), value', value.replace('build/', '/mnt/locks/nightly/').replace('deploy v42', WORK), None
 
 
 class Programs:
@@ -46,6 +64,18 @@ class Programs:
         return spawn([f'{self.directory}/{program}', *words, *self.gate.visitor(name)], stdin=subprocess.DEVNULL,
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                      env={**os.environ, 'WAIT': wait}, **options)
+
+    def run_line(self, text, root, **options):
+        environ = {**os.environ, 'PATH': f'{self.gate.tools}:{BUILD}:{os.environ["PATH"]}', 'ZKLOCKFS': root}
+        return spawn(['sh', '-c', text.replace('/mnt/locks', root)], stdin=subprocess.DEVNULL,
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, **options)
+
+    def end_lines(self, processes, state):
+        """None takes it for a lock that somebody else has."""
+        for name, process in processes.items():
+            out, err = process.communicate(timeout=2 * WAIT_SECONDS)
+            check(process.returncode not in (0, BUSY) and err, f'{name}, {state}: {process.returncode} {out}{err}')
+        self.gate.nobody(state)
 
     def end(self, processes, state, status_of):
         """All of them end, with their status, and have not run the command."""
@@ -67,6 +97,10 @@ def are_broken(case, mount, programs):
             for name in ('lock', 'lock@0s', 'flock', 'shared', 'value', 'holder'):
                 with open(f'{lock}/{name}', 'w', encoding='utf-8') as file:
                     file.write(state.partition(':')[2])
+        # flock(1) cannot know a local file.
+        started = {name: programs.run_line(text, root, **options) for name, text, _ in lines()
+                   if not (state.startswith('local') and text.startswith('flock'))}
+        programs.end_lines(started, state)
         programs.end({name: programs.start(name, lock, **options) for name in COMMANDS}, state,
                      lambda name, state=state: DENIED if state == 'no permission' and name in SEE_ERRNO else BROKEN)
     programs.end({name: programs.start(name, mount.path('nightly'), wait='30') for name in ('deploy.sh', 'licence.sh')},
@@ -77,6 +111,12 @@ def is_busy(mount, programs):
     other = mount.take('nightly').held()
     programs.end({name: programs.start(name, mount.path('nightly')) for name in COMMANDS if name not in WAIT},
                  'busy', lambda name: BUSY)
+    for name, text, status in lines():
+        if status is not None:
+            process = programs.run_line(text, mount.directory)
+            out, err = process.communicate(timeout=WAIT_SECONDS)
+            check_equal(process.returncode, status, f'{name}, busy: {out}{err}')
+    programs.gate.nobody('busy')
     other.release()
     queued(mount, 'nightly', 0)
 
@@ -87,6 +127,8 @@ def ensemble_away(server, mount, programs):
     for wait in ('0s', '3s'):
         programs.end({name: programs.start(name, mount.path('nightly'), wait) for name in COMMANDS if name not in WAIT},
                      f'the ensemble is away, {wait}', lambda name: BROKEN)
+    programs.end_lines({name: programs.run_line(text, mount.directory) for name, text, status in lines()
+                        if status is not None}, 'the ensemble is away')
     server.thaw()
     mount.ready()
     queued(mount, 'nightly', 0)
@@ -97,6 +139,7 @@ def test(case):
     mount = case.mount(server, 'a')
     mount.mkdir('nightly')
     gate = Gate(case)
+    gate.tool('backup', f'exec {sys.executable} {HERE}/visitor.py {gate.path} backup')
     programs = Programs(case, gate)
     is_busy(mount, programs)
     are_broken(case, mount, programs)

@@ -6,6 +6,7 @@
 
 #include "span.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -90,10 +91,11 @@ static void keep(const struct take *take, struct pollfd *fds, int64_t until_ms)
 static void become_keeper(const struct take *take, int command, int64_t until_ms)
 {
 	struct pollfd *fds = calloc(take->count + 2, sizeof(*fds));
-	int alarm = span_alarm();
+	int alarm = span_alarm(), ready[2];
 	sigset_t none;
+	char byte;
 
-	if (setsid() < 0 || !fds || alarm < 0 || !span_alarm_at(alarm, until_ms))
+	if (setsid() < 0 || !fds || alarm < 0 || !span_alarm_at(alarm, until_ms) || pipe(ready) < 0)
 		_exit(1);
 	switch (fork()) {
 	case -1:
@@ -101,6 +103,10 @@ static void become_keeper(const struct take *take, int command, int64_t until_ms
 	case 0:
 		break;
 	default:
+		/* zklock may end as soon as this does: its caller's files are closed by then. */
+		close(ready[1]);
+		while (read(ready[0], &byte, 1) < 0 && errno == EINTR)
+			;
 		_exit(0);
 	}
 	for (size_t i = 0; i < take->count; i++)
@@ -111,7 +117,7 @@ static void become_keeper(const struct take *take, int command, int64_t until_ms
 	sigprocmask(SIG_SETMASK, &none, NULL); /* to end it is to give the lock back */
 	prctl(PR_SET_NAME, "zklock-keeper");
 	drop_standard_files();
-	close_others(fds, take->count + 2);
+	close_others(fds, take->count + 2); /* `ready`, too */
 	if (chdir("/") == 0)
 		keep(take, fds, until_ms);
 	_exit(0);

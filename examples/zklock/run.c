@@ -11,6 +11,7 @@
 #include "clean.h"
 #include "keep.h"
 #include "span.h"
+#include "start.h"
 #include "tell.h"
 #include "tree.h"
 
@@ -22,8 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -52,88 +51,9 @@ struct running {
 	struct pollfd *fds; /* the doors, signals, alarm */
 };
 
-/* A standard error that is closed, or a limit of file sizes, must not end the one that watches. */
-static const int ignored[] = {SIGPIPE, SIGXFSZ};
-static struct sigaction before[sizeof(ignored) / sizeof(ignored[0])];
-
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /* ---- starting ---- */
-
-static void forget_outer_locks(void)
-{
-	extern char **environ;
-	char **kept = environ;
-
-	/* Not by unsetenv(3): what has no `=` is no variable. */
-	for (char **variable = environ; *variable; variable++)
-		if (strncmp(*variable, "ZKLOCK_", 7) != 0)
-			*kept++ = *variable;
-	*kept = NULL;
-}
-
-static void set_numbered(const char *name, int number, const char *value)
-{
-	char variable[40];
-
-	snprintf(variable, sizeof(variable), "ZKLOCK_%s_%d", name, number);
-	if (setenv(variable, value, 1) < 0)
-		err(EX_OSERR, NULL);
-}
-
-/* Numbers and not names: a name may hold whatever its maker liked. */
-static void set_environment(const struct run *run)
-{
-	char text[16];
-
-	forget_outer_locks();
-	for (size_t i = 0; i < run->take->count; i++) {
-		const struct lock *lock = &run->take->locks[i];
-
-		set_numbered("NAME", lock->place, lock->name);
-		set_numbered("TOKEN", lock->place, lock->token);
-		snprintf(text, sizeof(text), "%d", lock->fd);
-		if (!run->close)
-			set_numbered("FD", lock->place, text);
-	}
-	if (run->take->count == 1 && setenv("ZKLOCK_TOKEN", run->take->locks[0].token, 1) < 0)
-		err(EX_OSERR, NULL);
-}
-
-static void become_command(const struct run *run, pid_t parent, const sigset_t *mask,
-                           const struct sigaction *child_action)
-{
-	char shown[CLEAN_MAX];
-	int error;
-
-	/* Without the descriptors it must not outlive the process that has them. */
-	if (run->close && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
-		_exit(EX_OSERR);
-	for (size_t i = 0; !run->close && i < run->take->count; i++)
-		fcntl(run->take->locks[i].fd, F_SETFD, 0);
-	sigaction(SIGCHLD, child_action, NULL);
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		sigaction(ignored[i], &before[i], NULL);
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvp(run->command[0], run->command);
-	error = errno;
-	signal(SIGPIPE, SIG_IGN);
-	tell(run->take, "%s: %s", clean(shown, sizeof(shown), run->command[0]), strerror(error));
-	_exit(error == ENOENT ? 127 : 126);
-}
-
-static void start_command(struct running *self, const sigset_t *mask,
-                          const struct sigaction *child_action)
-{
-	pid_t parent = getpid();
-
-	fflush(NULL);
-	self->pid = fork();
-	if (self->pid < 0)
-		err(EX_OSERR, "fork");
-	if (self->pid == 0)
-		become_command(self->run, parent, mask, child_action);
-}
 
 static void set_alarm(struct running *self, int64_t in_ms)
 {
@@ -188,12 +108,25 @@ static void stop_all(struct running *self)
 
 /* ---- events ---- */
 
+/* What is lost is of no use here any more, and a mount with on_lost kills who has it open. COMMAND
+ * has its own descriptor; but with -o this is the only one, and COMMAND must end before others
+ * hold. */
+static void close_lost(const struct run *run, struct lock *lock)
+{
+	if (run->close)
+		return;
+	close(lock->fd);
+	lock->held = false;
+	lock->fd = -1;
+}
+
 static void note_lost(struct running *self, size_t i)
 {
 	char shown[CLEAN_MAX];
 
 	self->fds[i].fd = -1;
 	self->lost = true;
+	close_lost(self->run, &self->run->take->locks[i]);
 	if (self->phase == RUNNING)
 		stop_all(self);
 	tell(self->run->take, "%s: the lock is lost",
@@ -285,11 +218,13 @@ static bool is_being_stopped(const struct mount *mount)
 
 /* Asks the ensemble. Without contact it is known when the lease ends at the latest; and if this
  * user is not let ask for long, the lease itself has to do. Returns why it was lost, or NULL. */
-static const char *find_loss(const struct take *take, const struct lock *lock)
+static const char *find_loss(const struct take *take, const struct lock *lock, bool killed)
 {
 	int64_t until = span_now_ms() + TAKE_ASK_MS;
 	char byte;
 
+	if (killed && is_being_stopped(take->mount)) /* then this process is the next one */
+		return "the mount stops those who hold locks";
 	while (fsync(lock->fd) < 0) {
 		if (errno == ENOTCONN || errno == ECONNABORTED)
 			return "the daemon of the mount is dead";
@@ -307,20 +242,23 @@ static const char *find_loss(const struct take *take, const struct lock *lock)
 	return NULL;
 }
 
-static bool held_to_the_end(const struct take *take)
+static bool held_to_the_end(const struct running *self)
 {
+	const struct take *take = self->run->take;
 	char shown[CLEAN_MAX];
+	bool held = true;
 
 	for (size_t i = 0; i < take->count; i++) {
-		const char *loss = find_loss(take, &take->locks[i]);
+		const char *loss = find_loss(take, &take->locks[i], WIFSIGNALED(self->status));
 
 		if (loss) {
+			close_lost(self->run, &take->locks[i]);
 			tell(take, "%s: the lock is lost: %s",
 			     clean(shown, sizeof(shown), take->locks[i].name), loss);
-			return false;
+			held = false;
 		}
 	}
-	return true;
+	return held;
 }
 
 static void end_by_signal(int number)
@@ -349,36 +287,36 @@ static int final_status(const struct running *self)
 	return WEXITSTATUS(self->status);
 }
 
-void run_prepare(void)
-{
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		sigaction(ignored[i], &(struct sigaction){.sa_handler = SIG_IGN}, &before[i]);
-}
-
 int run(struct run *run)
 {
-	struct sigaction action = {.sa_handler = SIG_DFL}, child_action;
 	struct running self = {.run = run, .until_ms = -1};
 	sigset_t signals, mask;
+	struct start start;
+	int status, signal;
 
+	start_prepare();
+	if (!start_take(&start, run, &status, &signal)) {
+		if (signal)
+			end_by_signal(signal);
+		return signal ? 128 + signal : status;
+	}
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
 		sigaddset(&signals, passed_on[i]);
-	sigaction(SIGCHLD, &action, &child_action); /* ignored, it would take the status */
 	sigprocmask(SIG_BLOCK, &signals, &mask);
 
-	set_environment(run);
 	watch(&self, &signals);
 	if (run->at_least_ms > 0 && keep_start(run->take, span_now_ms() + run->at_least_ms) < 0)
 		err(EX_OSERR, "cannot start the keeper of the lock");
 	if (!tree_adopt())
 		err(EX_OSERR, "prctl");
-	start_command(&self, &mask, &child_action);
+	start_command(&start, &mask);
+	self.pid = start.pid;
 	set_alarm(&self, run->at_most_ms);
 	go_on(&self);
 	/* However it has ended: the mount may have stopped it because the lock was lost. */
-	if (!self.lost && !self.too_long && !held_to_the_end(run->take)) {
+	if (!self.lost && !self.too_long && !held_to_the_end(&self)) {
 		self.lost = true;
 		stop_all(&self); /* what it has left behind */
 		reap(&self);

@@ -14,7 +14,7 @@
 #define STATUS_AT_MOST 124 /* as of timeout(1) */
 
 struct run {
-	struct take *take; /* holds all of its locks */
+	struct take *take;
 	char **command;
 	int64_t grace_ms;    /* between SIGTERM and SIGKILL */
 	int64_t at_most_ms;  /* -1: for ever */
@@ -22,9 +22,8 @@ struct run {
 	bool close;          /* the command does not have the descriptors */
 };
 
-/* Before the locks are taken. */
-void run_prepare(void);
-/* The status to end with. A signal that ended the command ends this process too. */
+/* Takes the locks, and runs it. The status to end with. A signal that ended the command ends this
+ * process too. */
 int run(struct run *run);
 
 #endif

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
@@ -181,7 +182,7 @@ static int compare_names(const void *a, const void *b)
 	return order ? order : left->place - right->place;
 }
 
-static void sort_locks(struct take *take)
+void take_sort(struct take *take)
 {
 	size_t kept = 0;
 
@@ -195,13 +196,29 @@ static void sort_locks(struct take *take)
 	take->count = kept;
 }
 
+/* The mount shows the opener's name. It is that of COMMAND for this moment only: a process that
+ * waits must not look like one that runs. */
+static int open_named(const struct take *take, const struct lock *lock, const char *door, int flags)
+{
+	char own[16];
+	int fd, error;
+
+	prctl(PR_GET_NAME, own);
+	prctl(PR_SET_NAME, take->command);
+	fd = mount_open(take->mount, lock->name, door, O_RDWR | O_NOFOLLOW | flags);
+	error = errno;
+	prctl(PR_SET_NAME, own);
+	errno = error;
+	return fd;
+}
+
 /* Opening `flock` takes nothing; `reentrant` is only looked at so far. */
 static int open_door(const struct take *take, struct lock *lock)
 {
 	char path[LOCK_NAME_MAX + 16];
 
 	if (!take->reentrant) {
-		lock->fd = mount_open(take->mount, lock->name, "flock", O_RDWR | O_NOFOLLOW);
+		lock->fd = open_named(take, lock, "flock", 0);
 		return lock->fd < 0 ? -errno : 0;
 	}
 	strcpy(path, lock->name);
@@ -241,8 +258,7 @@ static int ask(const struct take *take, struct lock *lock)
 	bool wait = take->limit_ms != 0;
 
 	if (take->reentrant) {
-		lock->fd = mount_open(take->mount, lock->name, "reentrant",
-		                      O_RDWR | O_NOFOLLOW | (wait ? 0 : O_NONBLOCK));
+		lock->fd = open_named(take, lock, "reentrant", wait ? 0 : O_NONBLOCK);
 		return lock->fd < 0 ? -errno : 0;
 	}
 	if (take->reason)
@@ -399,7 +415,6 @@ bool take_all(struct take *take, int *ret_status)
 	timer_t timer;
 	int error;
 
-	sort_locks(take);
 	if (timed) {
 		sigemptyset(&set);
 		sigaddset(&set, SIGALRM);

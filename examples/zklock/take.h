@@ -30,8 +30,9 @@ struct take {
 	const struct mount *mount;
 	struct lock *locks;
 	size_t count;
-	const char *reason; /* NULL: none is written */
-	int64_t limit_ms;   /* for all together; -1 none */
+	const char *reason;  /* NULL: none is written */
+	const char *command; /* the name that others see */
+	int64_t limit_ms;    /* for all together; -1 none */
 	bool shared;
 	bool reentrant;
 	bool verbose;
@@ -39,7 +40,9 @@ struct take {
 	int failure; /* status then; any number, 0 too */
 };
 
-/* Sorts the locks, drops those that are named twice, and takes all. False: none is held, stderr
+/* Sorts the locks, and drops those that are named twice. */
+void take_sort(struct take *take);
+/* Takes all, which are sorted. False: none is held, stderr
  * says why, and that is the status to end with. While it waits, signals do what they did
  * before: by default they end the process, which gives everything back. */
 bool take_all(struct take *take, int *ret_status);

@@ -216,7 +216,6 @@ static int run_command(struct options *options, char **words, size_t count, char
 	struct take *take = &options->take;
 	struct mount mount;
 	const char *base;
-	int status;
 
 	if (count == 0 || !*command)
 		misused();
@@ -236,11 +235,9 @@ static int run_command(struct options *options, char **words, size_t count, char
 			.name = mount_lock_name(&mount, words[i]), .place = (int)i + 1, .fd = -1};
 	take->count = count;
 	base = strrchr(command[0], '/');
+	take->command = base ? base + 1 : command[0];
 	if (!take->reason && !take->reentrant) /* its arguments may be secret */
-		take->reason = base ? base + 1 : command[0];
-	run_prepare();
-	if (!take_all(take, &status))
-		return status;
+		take->reason = take->command;
 	options->run.take = take;
 	options->run.command = command;
 	return run(&options->run);

@@ -62,12 +62,12 @@ def free(mount, lock):
 
 
 def evict(mount, lock, process=None):
-    """Take the lock from that process, or from whoever is there; what another host lists may be
-    a second old."""
+    """Take the lock from that process or a child of it, or from whoever is there; what another host
+    lists may be a second old."""
     def done():
         for name in mount.queue(lock):
             with contextlib.suppress(FileNotFoundError):
-                if process is None or f'-{process.pid}-' in name:
+                if process is None or any(f'-{pid}-' in name for pid in (process.pid, *children(process.pid))):
                     door = os.open(mount.path(lock, 'queue', name), os.O_WRONLY)
                     try:
                         return os.write(door, b'evict\n')
@@ -75,6 +75,12 @@ def evict(mount, lock, process=None):
                         os.close(door)
         return False
     until(done, f'an entry of {lock} to evict')
+
+
+def children(pid):
+    with contextlib.suppress(OSError), open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+        return file.read().split()
+    return []
 
 
 def alive(pid):

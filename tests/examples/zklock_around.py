@@ -110,7 +110,7 @@ def no_children(gate, a, b):
     for pid in (process.pid, *children_of(process.pid)):
         lists = f'/proc/{pid}/task/{pid}/children'.encode()
         check_equal(libc.mount(b'/dev/null', lists, None, MS_BIND, None), 0, 'an empty list')
-    evict(b, 'svca', process)
+    evict(b, 'svca')
     visitor.gone()
     finished(process, 74, 'no lists of children')
     check(not alive(visitor.pid), 'a child of a child')

@@ -8,7 +8,7 @@ import signal
 import time
 
 from gate import Gate, finished, queued
-from harness import Stopwatch, check, check_equal, command, run, until
+from harness import WAIT_SECONDS, Stopwatch, check, check_equal, command, run, until
 from locking import ZKLOCK, alive, check_run, entries, environment, evict, free, start, zklock
 
 STUBBORN = 'trap "" TERM; "$@" & while :; do wait; done'
@@ -236,10 +236,28 @@ def guarded(case, server, gate, b):
     process = start(c, '-k', '1h', 'svca', '--', 'sh', '-c', STUBBORN, 'sh', *gate.visitor())
     visitor = gate.arrived()
     evict(b, 'svca', process)
-    finished(process, -signal.SIGKILL, 'on_lost=term, and a stubborn command')
+    finished_or_killed(process, 'on_lost=term, and a stubborn command')
     watch.check(0, 15, 'the end of a stubborn command')
     free(b, 'svca')
     visitor.conn.close()
+    # Whoever has it open when the command is dead already is killed, too: zklock is mostly faster.
+    d = case.mount(server, 'd', session='8s', options=['on_lost=kill'])
+    d.allow('.')
+    process = start(d, 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    server.freeze()
+    visitor.gone()
+    finished_or_killed(process, 'on_lost=kill')
+    server.thaw()
+    for mount in (b, c, d):
+        mount.ready()
+
+
+def finished_or_killed(process, what):
+    """Of a loss in any case: by its status and what it says, or by the mount."""
+    _, err = process.communicate(timeout=WAIT_SECONDS)
+    check(process.returncode in (74, -signal.SIGKILL), f'{what}: {process.returncode}: {err}')
+    check(process.returncode != 74 or 'svca: the lock is lost' in err, f'{what}: {err}')
 
 
 def lost_with_the_server(gate, server, a):

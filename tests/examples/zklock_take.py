@@ -4,10 +4,11 @@
 is not to be had."""
 
 import os
+import signal
 
 from gate import Gate, finished, queued
 from harness import ALICE, Stopwatch, check, check_equal, command, run, spawn, until
-from locking import ZKLOCK, check_run, entries, environment, free, start, zklock
+from locking import ZKLOCK, check_run, children, entries, environment, free, start, zklock
 
 NAMES = ('svca', 'svcb', 'svcc')
 
@@ -103,6 +104,45 @@ def reasons(gate, a, b):
     check_equal(entries(a, 'svca')[0]['reason'], os.path.basename(gate.visitor()[0]), 'no reason given')
     visitor.let()
     finished(process, 0, 'no reason')
+
+
+def comm(pid):
+    with open(f'/proc/{pid}/comm', encoding='utf-8') as name:
+        return name.read().strip()
+
+
+def who(gate, a, b):
+    """COMMAND is who takes and who holds, with its name and its pid; but a process that waits does
+    not look like one that runs."""
+    holder = b.take('svca').held()
+    for options in ([], ['-R']):
+        process = start(a, *options, 'svca', 'svcb', '--', *gate.visitor())
+        queued(b, 'svca', 2)
+        waiter = entries(b, 'svca')[1]
+        name = os.path.basename(gate.visitor()[0])[:15]
+        check_equal(waiter['command'], name, 'the name of a waiter')
+        check_equal(children(process.pid), [waiter['pid']], 'the process that waits')
+        if not options:
+            check_equal(comm(waiter['pid']), 'zklock', 'while it waits')
+        # To end that one is to end zklock.
+        os.kill(int(waiter['pid']), signal.SIGTERM)
+        finished(process, -signal.SIGTERM, 'the process that waits is ended')
+        queued(b, 'svca', 1)
+    holder.release()
+    for options in ([], ['-R'], ['-o']):
+        process = start(a, *options, 'svca', 'svcb', '--', *gate.visitor())
+        visitor = gate.arrived()
+        pid = process.pid if options == ['-o'] else visitor.pid
+        for lock in ('svca', 'svcb'):
+            check_equal([(e['pid'], e['command']) for e in entries(b, lock)], [(str(pid), name)], f'holder, {options}')
+        check(f' pid={pid} ' in b.read('svca', 'holder') and f' command={name} ' in b.read('svca', 'holder'), 'holder')
+        check(f'process {pid} ({name}) on a' in zklock(b, 'why', 'svca')[1], 'why')
+        visitor.let(4)
+        finished(process, 4, f'who holds, {options}')
+        for lock in ('svca', 'svcb'):
+            free(b, lock)
+        last = a.read('.zklockfs', 'history').splitlines()[-1].split()
+        check_equal((last[6], last[8]), (str(pid), name), f'history: {last}')
 
 
 def not_to_be_had(gate, a, b):
@@ -220,6 +260,7 @@ def test(case):
     environment_of_the_command(gate, a)
     order(gate, a, b)
     reasons(gate, a, b)
+    who(gate, a, b)
     not_to_be_had(gate, a, b)
     mistakes(case, a)
 

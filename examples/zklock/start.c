@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * start.c - see start.h.
+ */
+#include "start.h"
+
+#include "clean.h"
+#include "tell.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define HIGH_FD 64 /* the low numbers are for the locks */
+
+/* ---- signals ---- */
+
+/* A standard error that is closed, or a limit of file sizes, must not end the one that watches; and
+ * an ignored SIGCHLD would take the status of COMMAND. */
+static const struct {
+	int number;
+	void (*handler)(int);
+} own[] = {{SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}, {SIGCHLD, SIG_DFL}};
+static struct sigaction before[sizeof(own) / sizeof(own[0])];
+
+void start_prepare(void)
+{
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigaction(own[i].number, &(struct sigaction){.sa_handler = own[i].handler},
+		          &before[i]);
+}
+
+static void restore_signals(void)
+{
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigaction(own[i].number, &before[i], NULL);
+}
+
+/* ---- the environment ---- */
+
+static void forget_outer_locks(void)
+{
+	extern char **environ;
+	char **kept = environ;
+
+	/* Not by unsetenv(3): what has no `=` is no variable. */
+	for (char **variable = environ; *variable; variable++)
+		if (strncmp(*variable, "ZKLOCK_", 7) != 0)
+			*kept++ = *variable;
+	*kept = NULL;
+}
+
+static void set_numbered(const char *name, int number, const char *value)
+{
+	char variable[40];
+
+	snprintf(variable, sizeof(variable), "ZKLOCK_%s_%d", name, number);
+	if (setenv(variable, value, 1) < 0)
+		err(EX_OSERR, NULL);
+}
+
+/* Numbers and not names: a name may hold whatever its maker liked. */
+static void set_environment(const struct run *run)
+{
+	char text[16];
+
+	forget_outer_locks();
+	for (size_t i = 0; i < run->take->count; i++) {
+		const struct lock *lock = &run->take->locks[i];
+
+		set_numbered("NAME", lock->place, lock->name);
+		set_numbered("TOKEN", lock->place, lock->token);
+		snprintf(text, sizeof(text), "%d", lock->fd);
+		if (!run->close)
+			set_numbered("FD", lock->place, text);
+	}
+	if (run->take->count == 1 && setenv("ZKLOCK_TOKEN", run->take->locks[0].token, 1) < 0)
+		err(EX_OSERR, NULL);
+}
+
+/* ---- the process ---- */
+
+static void die_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(EX_OSERR);
+}
+
+/* With -o it stays to die with zklock: without the descriptors it must not outlive the process that
+ * has them. */
+static _Noreturn void become_command(const struct run *run, const sigset_t *mask)
+{
+	char shown[CLEAN_MAX];
+	int error;
+
+	set_environment(run);
+	for (size_t i = 0; !run->close && i < run->take->count; i++)
+		fcntl(run->take->locks[i].fd, F_SETFD, 0);
+	restore_signals();
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (!run->close)
+		prctl(PR_SET_PDEATHSIG, 0);
+	execvp(run->command[0], run->command);
+	error = errno;
+	signal(SIGPIPE, SIG_IGN);
+	tell(run->take, "%s: %s", clean(shown, sizeof(shown), run->command[0]), strerror(error));
+	_exit(error == ENOENT ? 127 : 126);
+}
+
+/* One message for each lock, in their order: its token, and its descriptor. */
+static bool hand_over(int fd, const struct lock *lock)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {.buffer = {0}};
+	char token[TOKEN_MAX];
+	struct iovec iov = {.iov_base = token, .iov_len = sizeof(token)};
+	struct msghdr message = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.buffer,
+		.msg_controllen = sizeof(control.buffer),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	memcpy(token, lock->token, sizeof(token));
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &lock->fd, sizeof(int));
+	return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(token);
+}
+
+static bool receive(int fd, struct lock *lock)
+{
+	union {
+		char buffer[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = lock->token, .iov_len = sizeof(lock->token)};
+	struct msghdr message = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.buffer,
+		.msg_controllen = sizeof(control.buffer),
+	};
+	struct cmsghdr *header;
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	header = n == (ssize_t)sizeof(lock->token) ? CMSG_FIRSTHDR(&message) : NULL;
+	if (!header || header->cmsg_type != SCM_RIGHTS)
+		return false;
+	memcpy(&lock->fd, CMSG_DATA(header), sizeof(int));
+	lock->held = true;
+	return true;
+}
+
+/* Until zklock has all that it needs. */
+static bool may_go(int fd)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+static _Noreturn void take_and_become(struct run *run, int fd, pid_t parent)
+{
+	struct take *take = run->take;
+	sigset_t mask;
+	int status;
+
+	die_with(parent);
+	if (!take_all(take, &status))
+		_exit(status);
+	for (size_t i = 0; i < take->count; i++)
+		if (!hand_over(fd, &take->locks[i])) {
+			warn("cannot hand the locks over");
+			_exit(EX_OSERR);
+		}
+	if (!may_go(fd))
+		_exit(EX_OSERR);
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	become_command(run, &mask);
+}
+
+/* ---- zklock ---- */
+
+static void await_end(pid_t pid, int *ret_status, int *ret_signal)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	*ret_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	*ret_status = WEXITSTATUS(status);
+}
+
+static int lift(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_signal)
+{
+	struct take *take = run->take;
+	pid_t parent = getpid();
+	int ends[2];
+
+	*start = (struct start){.run = run, .fd = -1};
+	*ret_signal = 0;
+	take_sort(take);
+	if (run->close)
+		return take_all(take, ret_status);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		err(EX_OSERR, "socketpair");
+	start->fd = lift(ends[0]);
+	ends[1] = lift(ends[1]);
+	fflush(NULL);
+	start->pid = fork();
+	if (start->pid < 0)
+		err(EX_OSERR, "fork");
+	if (start->pid == 0) {
+		close(start->fd);
+		take_and_become(run, ends[1], parent);
+	}
+	close(ends[1]);
+	for (size_t i = 0; i < take->count; i++)
+		if (!receive(start->fd, &take->locks[i])) {
+			close(start->fd); /* its word will not come */
+			await_end(start->pid, ret_status, ret_signal);
+			return false;
+		}
+	return true;
+}
+
+void start_command(struct start *start, const sigset_t *mask)
+{
+	pid_t parent = getpid();
+
+	if (start->pid) {
+		(void)send(start->fd, "", 1, MSG_NOSIGNAL); /* if it is gone, SIGCHLD tells */
+		close(start->fd);
+		return;
+	}
+	fflush(NULL);
+	start->pid = fork();
+	if (start->pid < 0)
+		err(EX_OSERR, "fork");
+	if (start->pid == 0) {
+		die_with(parent);
+		become_command(start->run, mask);
+	}
+}

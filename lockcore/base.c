@@ -69,6 +69,14 @@ void lc_ignore(void *ctx, const struct ensemble_answer *answer)
 	(void)answer;
 }
 
+const char *lc_why_refused(const struct ensemble_answer *answer)
+{
+	if (answer->why)
+		return answer->why;
+	return answer->result == ENSEMBLE_REFUSED ? "for a reason of its own"
+	                                          : "for a reason that should not be";
+}
+
 int errno_of(enum ensemble_result result)
 {
 	switch (result) {

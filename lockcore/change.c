@@ -328,6 +328,11 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_UNKNOWN)
 		session_node_written(call->lc, answer->result == ENSEMBLE_OK);
+	if (answer->result == ENSEMBLE_REFUSED && !call->told) {
+		call_heard(call); /* asked again after the next heartbeat */
+		session_node_refused(call->lc);
+		return;
+	}
 	if (answer->result == ENSEMBLE_NONODE && !call->told) {
 		call_heard(call);
 		if (call->taker->state != TAKER_HELD) {

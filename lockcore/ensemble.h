@@ -40,7 +40,7 @@ enum ensemble_result {
 	ENSEMBLE_NOCHILDREN, /* create: the parent is ephemeral */
 	ENSEMBLE_NOAUTH,
 	ENSEMBLE_INVALID, /* a path or argument ZooKeeper does not take */
-	ENSEMBLE_REFUSED, /* any other definite no: quota, throttled, ... */
+	ENSEMBLE_REFUSED, /* any other definite no: a quota, ... */
 	ENSEMBLE_UNKNOWN, /* may have happened, may not; it will not happen later
 	                        * than a write answered OK on the next connection */
 	ENSEMBLE_GONE,    /* the session has ended, its ephemeral nodes with it */
@@ -153,6 +153,7 @@ struct ensemble_answer {
 	const char *const *names; /* CHILDREN, in no order */
 	int name_count;
 	const struct ensemble_stat *stat; /* CREATE, GET, CHILDREN, SET; when OK */
+	const char *why;                  /* REFUSED: in plain words, or NULL */
 };
 
 enum ensemble_change {
@@ -216,6 +217,8 @@ struct ensemble_port {
 	void (*process)(struct ensemble *ensemble, short revents);
 	/* "host:port" of the server in use, or "-". */
 	const char *(*server)(struct ensemble *ensemble);
+	/* In disconnected(): what the server does, if it was given up for that; or NULL. */
+	const char *(*given_up)(struct ensemble *ensemble);
 };
 
 /* An implementation embeds this as its first member. */

@@ -69,6 +69,7 @@ static void call_connected(struct zookeeper *zk)
 	assert(may);
 	zk->connected = true;
 	zk->cut = zk->dropped = false;
+	zk->given_up = NULL;
 	zk->in_callback = true;
 	zk->events->connected(zk->ctx, zoo_client_id(zk->handle)->client_id,
 	                      (int64_t)zoo_recv_timeout(zk->handle) * 1000, zk->connect_us);
@@ -324,6 +325,11 @@ static void process(struct ensemble *ensemble, short revents)
 	zk->in_process = false;
 }
 
+static const char *given_up(struct ensemble *ensemble)
+{
+	return ((struct zookeeper *)ensemble)->given_up;
+}
+
 static const char *server(struct ensemble *ensemble)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
@@ -407,6 +413,7 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 		.prepare = prepare,
 		.process = process,
 		.server = server,
+		.given_up = given_up,
 	};
 	struct zookeeper *zk = calloc(1, sizeof(*zk));
 

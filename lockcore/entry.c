@@ -299,15 +299,16 @@ void entry_begin(struct entry *entry)
 	set_entry_state(entry, ENTRY_CREATING);
 }
 
-static void not_made(struct entry *entry, enum ensemble_result why)
+static void not_made(struct entry *entry, const struct ensemble_answer *answer)
 {
 	struct lc *lc = entry->lc;
 
-	if (why == ENSEMBLE_REFUSED && lc_may_say_again(lc, &lc->entries->refused_said_us))
-		lc_report(lc, LC_WARNING, "%s: the ensemble refuses entries: over a quota?",
-		          entry->lock->path);
+	if (answer->result == ENSEMBLE_REFUSED &&
+	    lc_may_say_again(lc, &lc->entries->refused_said_us))
+		lc_report(lc, LC_WARNING, "%s: the ensemble refuses entries: %s", entry->lock->path,
+		          lc_why_refused(answer));
 	entry_set_absent(entry);
-	events_of(entry)->not_made(entry, why);
+	events_of(entry)->not_made(entry, answer->result);
 }
 
 void entry_created(struct entry *entry, const struct ensemble_answer *answer)
@@ -325,7 +326,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 		entry->lock->unresolved = true;
 		lock_want_list(entry->lock); /* the connection may live */
 	} else {
-		not_made(entry, answer->result);
+		not_made(entry, answer);
 	}
 	events_of(entry)->changed(entry);
 }

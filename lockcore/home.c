@@ -139,7 +139,7 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_BADVERSION:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED:
-		lc_report(lc, LC_ERROR, "cannot make %s", home->dir);
+		lc_report(lc, LC_ERROR, "cannot make %s: %s", home->dir, lc_why_refused(answer));
 		home->found(lc, HOME_LATER, 0);
 		return;
 	case ENSEMBLE_UNKNOWN:

@@ -356,6 +356,13 @@ static const char *server_below(struct ensemble *ensemble)
 	return below->port->server(below);
 }
 
+static const char *given_up_below(struct ensemble *ensemble)
+{
+	struct ensemble *below = as_outbox(ensemble)->below;
+
+	return below->port->given_up ? below->port->given_up(below) : NULL;
+}
+
 int outbox_begin(struct outbox *outbox, struct ensemble *below)
 {
 	static const struct ensemble_port port = {
@@ -368,6 +375,7 @@ int outbox_begin(struct outbox *outbox, struct ensemble *below)
 		.prepare = prepare_below,
 		.process = process_below,
 		.server = server_below,
+		.given_up = given_up_below,
 	};
 
 	outbox->ensemble.port = &port;

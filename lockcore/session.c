@@ -219,6 +219,11 @@ void session_node_lost(struct lc *lc)
 	send_beat(lc);
 }
 
+void session_node_refused(struct lc *lc)
+{
+	send_beat(lc);
+}
+
 void session_node_written(struct lc *lc, bool certain)
 {
 	if (certain)
@@ -320,6 +325,68 @@ int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms)
 	return wall_ms < least ? least : wall_ms > most ? most : wall_ms;
 }
 
+static void say_refused(struct lc *lc, const struct ensemble_answer *answer)
+{
+	if (lc_may_say_again(lc, &lc->session->refused_said_us))
+		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s: %s",
+		          lc->home->dir, lc_why_refused(answer));
+}
+
+/* How long is the data that is there? */
+static void length_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct session *session = lc->session;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session->node_len = answer->data_len < SESSION_DATA_MAX ? answer->data_len
+		                                                        : SESSION_DATA_MAX - 1;
+		session->beating = false;
+		send_beat(lc);
+		return;
+	case ENSEMBLE_NONODE:
+		session->node_made = session->beating = false;
+		session->node_len = 0;
+		home_missed(lc);
+		send_beat(lc);
+		return;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		session->beating = false;
+		return;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		beat_later(lc);
+		return;
+	}
+}
+
+/* Others may have filled a quota of bytes. It takes data that is as long as what is there: nothing
+ * in a new node. */
+static void beat_refused(struct lc *lc, const struct ensemble_answer *answer)
+{
+	struct session *session = lc->session;
+	bool again = !session->node_fitted;
+
+	say_refused(lc, answer);
+	session->node_fitted = again;
+	if (!again) {
+		beat_later(lc);
+	} else if (session->node_made) {
+		lc_submit(lc, ensemble_get(session->node), length_read, lc);
+	} else {
+		session->node_len = 0;
+		session->beating = false;
+		send_beat(lc);
+	}
+}
+
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
@@ -334,6 +401,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->node_version = answer->stat->version;
 		session->beating = false;
 		session->node_made = true;
+		session->node_fitted = false;
 		home_proved(lc);
 		compare_clocks(lc, answer->stat);
 		session_wrote(lc, session->beat_sent_us);
@@ -362,10 +430,11 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_BADVERSION:
 	case ENSEMBLE_NOCHILDREN:
 	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s",
-		          lc->home->dir);
+		say_refused(lc, answer);
 		beat_later(lc);
+		return;
+	case ENSEMBLE_REFUSED:
+		beat_refused(lc, answer);
 		return;
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
@@ -373,6 +442,18 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->node_unsure = true;
 		return;
 	}
+}
+
+static size_t node_data(const struct lc *lc, int32_t version, char ret_data[SESSION_DATA_MAX])
+{
+	int len = snprintf(ret_data, SESSION_DATA_MAX, "%s %011" PRId32, lc->host, version);
+	int wanted = lc->session->node_len;
+
+	if (wanted < 0)
+		return (size_t)len;
+	if (wanted > len)
+		memset(ret_data + len, ' ', (size_t)(wanted - len));
+	return (size_t)wanted;
 }
 
 /* Before the first heartbeat of a connection, if the last one was not answered: if this mount has
@@ -383,17 +464,16 @@ static void node_read(void *ctx, const struct ensemble_answer *answer)
 	char data[SESSION_DATA_MAX];
 	size_t len;
 
-	if (answer->result != ENSEMBLE_OK)
+	if (answer->result != ENSEMBLE_OK || lc->session->node_len >= 0)
 		return;
-	len = (size_t)snprintf(data, sizeof(data), "%s %" PRId32, lc->host, answer->stat->version);
+	len = node_data(lc, answer->stat->version, data);
 	if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)
 		lc->session->node_version = answer->stat->version;
 }
 
 size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX])
 {
-	return (size_t)snprintf(ret_data, SESSION_DATA_MAX, "%s %" PRId32, lc->host,
-	                        lc->session->node_version + 1);
+	return node_data(lc, lc->session->node_version + 1, ret_data);
 }
 
 static void send_beat(struct lc *lc)
@@ -443,7 +523,8 @@ static void new_session(struct lc *lc, int64_t id)
 	session->id = id;
 	session->half = lc_random(lc);
 	session->sessions++;
-	session->node_made = false;
+	session->node_made = session->node_fitted = false;
+	session->node_len = -1;
 	session->node_version = -1;
 	name_node(session);
 	session->events->begun(lc);
@@ -529,7 +610,11 @@ static void session_disconnected(void *ctx)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
+	const struct ensemble_port *port = lc->ensemble->port;
+	const char *fault = port->given_up ? port->given_up(lc->ensemble) : NULL;
 
+	if (fault && lc_may_say_again(lc, &session->fault_said_us))
+		lc_report(lc, LC_WARNING, "the server %s, trying the next", fault);
 	session->link = LINK_OPEN;
 	session->beating = false;
 	timer_clear(&lc->timers, &session->beat);
@@ -776,6 +861,7 @@ int session_restore(struct lc *lc, const struct session_events *events,
 	session->sessions = saved->sessions;
 	session->node_version = saved->node_version;
 	session->node_made = saved->flags & STATE_SESSION_NODE;
+	session->node_len = -1;
 	session->node_unsure = true; /* something may have been under way */
 	home_restore(lc, saved);
 	return 0;

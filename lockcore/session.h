@@ -61,6 +61,10 @@ struct session {
 	enum session_retreat retreat;
 	int64_t pause_us;  /* of the last retreat; 0: there was contact since */
 	int64_t opened_us; /* when the port began to look for a server */
+	int node_len;      /* of its data; -1: as much as we have to say */
+	bool node_fitted;  /* it was refused, and has the length that is there: a full quota
+	                       * takes no other one */
+	int64_t refused_said_us, fault_said_us;
 	int64_t beat_sent_us;
 	/* The last answered heartbeat: when it was done, by the ensemble's wall clock (0: none),
 	 * which was between these two. */
@@ -111,12 +115,15 @@ void session_wrote(struct lc *lc, int64_t sent_us);
 void session_set_busy(struct lc *lc, bool busy);
 /* The heartbeats' node is not there any more: it is made again at once. */
 void session_node_lost(struct lc *lc);
+/* A transaction that writes to the heartbeats' node was refused: a heartbeat finds out why. */
+void session_node_refused(struct lc *lc);
 /* The heartbeats' node was written in a transaction. `certain`: that was answered OK. */
 void session_node_written(struct lc *lc, bool certain);
 /* See lc_ensemble_ms(). */
 int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms);
 /* The text for the heartbeats' node: the host, and the version that the node will have if
- * nobody else writes to it. Returns its length. */
+ * nobody else writes to it. It has the same length each time: where others have filled a quota of
+ * bytes, the ensemble refuses any change of a length. Returns its length. */
 #define SESSION_DATA_MAX (LC_HOST_MAX + 16)
 size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX]);
 

@@ -71,10 +71,11 @@ struct zookeeper {
 	bool connected;               /* as told by connected() and disconnected() */
 	enum ending end;              /* of the session: to be told when the client has returned */
 	bool closing;
-	bool cut;     /* the connection is given up: the client has to notice */
-	bool dropped; /* by drop(): the client has not noticed yet */
-	int fd;       /* of this turn's poll(2), or -1 */
-	bool nudging; /* a nudge is outstanding */
+	bool cut;             /* the connection is given up: the client has to notice */
+	const char *given_up; /* what the server did to deserve that; NULL: nothing */
+	bool dropped;         /* by drop(): the client has not noticed yet */
+	int fd;               /* of this turn's poll(2), or -1 */
+	bool nudging;         /* a nudge is outstanding */
 	int64_t nudged_us;
 	bool corked; /* what is sent waits for the end of the turn */
 	bool check;  /* interest failed: let process() find out why */

@@ -35,6 +35,9 @@ static enum ensemble_result result_of(int rc)
 	case ZRUNTIMEINCONSISTENCY:
 	case ZCONNECTIONLOSS:
 	case ZOPERATIONTIMEOUT:
+	case ZSSLCONNECTIONERROR:
+	case ZTHROTTLEDOP:
+	case ZNOTREADONLY:
 		return ENSEMBLE_UNKNOWN;
 	case ZSESSIONEXPIRED:
 	case ZSESSIONMOVED:
@@ -45,6 +48,22 @@ static enum ensemble_result result_of(int rc)
 		return ENSEMBLE_GONE;
 	default:
 		return ENSEMBLE_REFUSED;
+	}
+}
+
+#define QUOTA_EXCEEDED (-125) /* which older headers of the client do not have */
+
+static const char *why_refused(int rc)
+{
+	switch (rc) {
+	case QUOTA_EXCEEDED:
+		return "a quota is full";
+	case ZEPHEMERALONLOCALSESSION:
+		return "its sessions are local (localSessionsEnabled)";
+	case ZUNIMPLEMENTED:
+		return "its servers are too old";
+	default:
+		return NULL;
 	}
 }
 
@@ -69,10 +88,17 @@ static void finish_with(const void *data, int rc, struct ensemble_answer answer,
 	struct zookeeper *zk = ((const struct zookeeper_request *)data)->zk;
 	struct ensemble_stat converted;
 
+	/* To be tried again, elsewhere if possible. What was sent behind it may have been done:
+	 * it is as if the connection had been lost, or the order of requests would change. */
+	if (rc == ZTHROTTLEDOP || rc == ZNOTREADONLY) {
+		zk->given_up = rc == ZTHROTTLEDOP ? "throttles requests" : "is read-only";
+		answer_cut(zk);
+	}
 	/* No server will ever say anything else. */
 	if (rc == ZAUTHFAILED || rc == ZSESSIONCLOSEDREQUIRESASLAUTH)
 		answer_note_end(zk, END_REFUSED);
 	answer.result = result_of(rc);
+	answer.why = answer.result == ENSEMBLE_REFUSED ? why_refused(rc) : NULL;
 	if (rc == ZOK && stat) {
 		converted = convert(stat);
 		answer.stat = &converted;

@@ -354,7 +354,7 @@ static struct lc_call *confirm(struct rig *rig, struct lc_taker *holder)
 	return call;
 }
 
-#define CONFIRMS "check /locks/a/#2-1 + set " RIG_NODE " 'm0 1'"
+#define CONFIRMS "check /locks/a/#2-1 + set " RIG_NODE " 'm0 00000000001'"
 
 static void confirmed(void **state)
 {
@@ -412,13 +412,33 @@ static void one_of_them_is_gone(void **state)
 	assert_true(holder->entry.lock->want_list);
 	rig_expect_sent(rig, "sync " RIG_DIR ", get " RIG_DIR);
 	rig_find_home(rig);
-	rig_expect_sent(rig, "create ephemeral " RIG_NODE " 'm0 1'");
+	rig_expect_sent(rig, "create ephemeral " RIG_NODE " 'm0 00000000001'");
 	rig_expect_told(rig, "");
 	calls_resume(&rig->lc);
 	assert_non_null(strstr(rig->sent, "check /locks/a/#2-1"));
 	rig_answer_version(rig, 0);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	assert_true(rig->session.node_unsure);
+}
+
+/* By a quota, for example. A heartbeat finds out what is taken. */
+static void refused_confirmation(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = hold(rig);
+
+	confirm(rig, holder);
+	takers_answer_watches(rig);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "set " RIG_NODE " 'm0 00000000001'");
+	rig_expect_told(rig, "");
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	calls_resume(&rig->lc);
+	rig_expect_sent(rig, "check /locks/a/#2-1 + set " RIG_NODE " 'm0 00000000002'");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_told(rig, "done");
 }
 
 static void entry_is_not_there(void **state)
@@ -456,6 +476,7 @@ int main(void)
 		TAKERS_TEST(not_confirmed),
 		TAKERS_TEST(confirmed_and_lost),
 		TAKERS_TEST(one_of_them_is_gone),
+		TAKERS_TEST(refused_confirmation),
 		TAKERS_TEST(entry_is_not_there),
 	};
 

@@ -8,7 +8,7 @@
 #define DIR RIG_DIR
 #define NODE RIG_NODE
 #define FIND "sync " DIR ", get " DIR
-#define MADE(half) "create ephemeral " DIR "/000000000000000" half " 'm0 0'"
+#define MADE(half) "create ephemeral " DIR "/000000000000000" half " 'm0 00000000000'"
 
 static int set_up_ready(void **state)
 {
@@ -147,7 +147,7 @@ static void node_removed_meanwhile(void **state)
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_forget(rig);
 	rig_find_home(rig);
-	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 1'");
+	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 00000000001'");
 	rig_answer_version(rig, 0);
 	assert_true(session_is_ready(&rig->lc));
 }

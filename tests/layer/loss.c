@@ -267,8 +267,9 @@ static void come_back(struct rig *rig)
 	while (!session_is_ready(&rig->lc))
 		rig_answer_version(rig, 1);
 	takers_turn(rig);
-	rig_expect_sent(rig, "watch /locks/a/#2-2, "
-	                     "set /locks/.zklockfs/0000000000000001 'm0 2', children /locks/a");
+	rig_expect_sent(
+		rig, "watch /locks/a/#2-2, "
+		     "set /locks/.zklockfs/0000000000000001 'm0 00000000002', children /locks/a");
 }
 
 /* While the machine stood still the entry was evicted, and the session lives: nobody is told that

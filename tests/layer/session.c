@@ -10,7 +10,8 @@
 #define DIR RIG_DIR
 #define NODE RIG_NODE
 #define FOUND "sync " DIR ", get " DIR
-#define MADE "create ephemeral " NODE " 'm0 0'"
+#define MADE_EMPTY "create ephemeral " NODE " ''"
+#define MADE "create ephemeral " NODE " 'm0 00000000000'"
 
 static int set_up(void **state)
 {
@@ -201,8 +202,9 @@ static void refused_for_a_while(void **state)
 	rig_expect_sent(rig, FOUND);
 	rig_find_nothing(rig);
 	rig_forget(rig);
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_reported(rig, "cannot make " DIR);
+	rig_answer(rig,
+	           &(struct ensemble_answer){.result = ENSEMBLE_REFUSED, .why = "a quota is full"});
+	rig_expect_reported(rig, "cannot make " DIR ": a quota is full");
 	rig_run(rig, SECOND - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
@@ -210,11 +212,48 @@ static void refused_for_a_while(void **state)
 	rig_find_home(rig);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_reported(rig, "refuses heartbeats below " DIR);
+	rig_expect_reported(rig, "the ensemble refuses heartbeats below " DIR
+	                         ": for a reason of its own");
+	rig_expect_sent(rig, MADE_EMPTY); /* which a quota of bytes allows */
+	rig_answer(rig,
+	           &(struct ensemble_answer){.result = ENSEMBLE_REFUSED, .why = "a quota is full"});
 	rig_run(rig, SECOND - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, MADE);
+	rig_expect_sent(rig, MADE_EMPTY);
+}
+
+/* Where a quota of bytes is full, only the length that is there is taken. */
+static void fits_its_data(void **state)
+{
+	struct rig *rig = *state;
+
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "get " NODE);
+	rig_answer_data(rig, 1, "m0"); /* another mount has poked */
+	rig_expect_sent(rig, "set " NODE " 'm0'");
+	rig_answer_version(rig, 2);
+	rig_expect_told(rig, "alive, beaten poked");
+	session_check(&rig->lc);
+	rig_expect_sent(rig, "set " NODE " 'm0'");
+	/* Longer than ours ever are, and then gone. */
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "get " NODE);
+	rig_answer_data(rig, 3, "0123456789012345");
+	rig_expect_sent(rig, "set " NODE " 'm0 00000000003  '");
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 2 * SECOND);
+	rig_expect_sent(rig, "set " NODE " 'm0 00000000003  '");
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_sent(rig, "get " NODE);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_forget(rig);
+	rig_find_home(rig);
+	rig_expect_sent(rig, "create ephemeral " NODE " ''");
 }
 
 static void too_short(void **state)
@@ -266,7 +305,7 @@ static void goes_on(void **state)
 	rig_connect(rig, RIG_SESSION);
 	rig_expect_told(rig, ""); /* the session is the same */
 	assert_int_equal(rig->session.connections, connections + 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 1'");
+	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
 	assert_false(session_is_ready(&rig->lc));
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten resumed");
@@ -284,9 +323,9 @@ static void reads_what_it_may_have_written(void **state)
 		rig_disconnect(rig);
 		rig_forget(rig);
 		rig_connect(rig, RIG_SESSION);
-		rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 1'");
+		rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 00000000001'");
 		rig_forget(rig);
-		rig_answer_data(rig, written, written ? "m0 1" : "m0 0");
+		rig_answer_data(rig, written, written ? "m0 00000000001" : "m0 00000000000");
 		rig_answer_version(rig, written + 1);
 		rig_expect_told(rig, "alive, beaten resumed");
 		rig_answer_version(rig, written + 2);
@@ -294,7 +333,8 @@ static void reads_what_it_may_have_written(void **state)
 		rig_disconnect(rig); /* nothing is in doubt now */
 		rig_forget(rig);
 		rig_connect(rig, RIG_SESSION);
-		rig_expect_sent(rig, written ? "set " NODE " 'm0 4'" : "set " NODE " 'm0 3'");
+		rig_expect_sent(rig, written ? "set " NODE " 'm0 00000000004'"
+		                             : "set " NODE " 'm0 00000000003'");
 		rig_finish(rig);
 	}
 }
@@ -305,7 +345,11 @@ static void reads_what_another_has_written(void **state)
 	static const struct {
 		int32_t version;
 		const char *data;
-	} rows[] = {{1, "m1 1"}, {2, "m0 1"}, {1, "m0 1x"}, {1, "m0 "}};
+	} rows[] = {{1, "m1 00000000001"},
+	            {2, "m0 00000000001"},
+	            {1, "m0 00000000001x"},
+	            {1, "m0 1"},
+	            {1, ""}};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -330,7 +374,7 @@ static void unsure_of_a_transaction(void **state)
 	rig_disconnect(rig);
 	rig_forget(rig);
 	rig_connect(rig, RIG_SESSION);
-	rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 1'");
+	rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 00000000001'");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten resumed");
@@ -392,7 +436,7 @@ static void ended(void **state)
 	rig_expect_sent(rig, FOUND);
 	rig_find_home(rig);
 	/* Another node, named by the new session's random half. */
-	rig_expect_sent(rig, "create ephemeral " DIR "/0000000000000002 'm0 0'");
+	rig_expect_sent(rig, "create ephemeral " DIR "/0000000000000002 'm0 00000000000'");
 }
 
 /* An engine that is being destroyed begins no new session. */
@@ -468,6 +512,7 @@ static void changes_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		READY(fits_its_data),
 		NEW(begins),
 		NEW(no_server_answers),
 		NEW(makes_its_directory),

@@ -1,22 +1,67 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A ZooKeeper quota is used up: takers get ENOLCK, and the log says why. Takers that have
-entries keep them, and other locks are not affected."""
+entries keep them, and other locks are not affected. Whatever users fill, locks that are held stay
+held: heartbeats and fsync write data of the length that is there, which is always allowed."""
 
 import errno
 import os
 
-from harness import check, check_equal, check_errno, run, until
+from harness import check, check_equal, check_errno, errno_of, run, until
 
 
-def limit(server, lock, count):
-    quota = f'/zookeeper/quota/locks/{lock}'
-    if not server.zk.exists('/zookeeper/quota/locks'):
-        server.zk.create('/zookeeper/quota/locks')
+def limit(server, lock, count=-1, used=b'count=1,bytes=0', size=-1):
+    quota = f'/zookeeper/quota/{lock}'
+    above = quota.rpartition('/')[0]
+    if not server.zk.exists(above):
+        server.zk.create(above)
     server.zk.create(quota)
     server.zk.create(quota + '/zookeeper_limits',
-                     b'count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=%d' % count)
-    server.zk.create(quota + '/zookeeper_stats', b'count=1,bytes=0')
+                     b'count=-1,bytes=-1=;byteHardLimit=%d;countHardLimit=%d' % (size, count))
+    server.zk.create(quota + '/zookeeper_stats', used)
+
+
+def filled_by_a_user(case, server):
+    """The byte quota of the whole tree; the server counts what is below /bytes by itself."""
+    limit(server, 'bytes', used=b'count=0,bytes=0', size=4000)
+    a = case.mount(server, 'a', session='8s', root='/bytes', options=['mkroot'])
+    a.allow('refuses')
+    a.mkdir('job')
+    a.mkdir('user')
+    holder = a.take('job').held()
+    mine = os.open(a.path('user', 'lock'), os.O_RDWR)
+    value = os.open(a.path('user', 'value'), os.O_WRONLY)
+    for size in (1000, 100, 10, 1):
+        for _ in range(10):
+            full = errno_of(os.write, value, b'x' * size)
+    check_equal(full, errno.ENOLCK, 'another byte')
+    node = next(name for name in server.zk.children('/bytes/.zklockfs') if '-' not in name)
+    node = f'/bytes/.zklockfs/{node}'
+    start = int(server.zk.get(node)[0].split()[1])
+    # Ten of them, so their number grows by a digit; and a poke of a former version, which is shorter.
+    until(lambda: int(server.zk.get(node)[0].split()[1]) > start + 10, 'heartbeats', 40)
+    check(holder.token() > 0, 'it is held')
+    check_equal(holder.do('fsync'), None, 'fsync')
+    server.zk.set(node, b'a')
+    versions = server.zk.exists(node).version
+    check_equal(holder.do('fsync'), None, 'fsync after a poke')
+    until(lambda: server.zk.exists(node).version > versions + 3, 'heartbeats', 40)
+
+    def steal():    # the bytes that a poke sets free
+        server.zk.set(node, b'b')
+        return errno_of(os.write, value, b'x' * 11) == 0
+    until(steal, 'somebody takes them before the next heartbeat')
+    check_equal(holder.do('fsync'), None, 'fsync when the heartbeats cannot grow again')
+    check(holder.token() > 0 and os.pread(mine, 64, 0), 'they are held')
+    # A mount that starts needs no bytes.
+    b = case.mount(server, 'b', session='8s', root='/bytes')
+    b.allow('refuses')
+    check_errno(errno.EAGAIN, os.open, b.path('job', 'try'), os.O_RDWR)
+    holder.release()
+    os.close(value)
+    os.close(mine)
+    a.unmount()
+    b.unmount()
 
 
 def test(case):
@@ -25,7 +70,7 @@ def test(case):
     mount.allow('refuses entries')
     mount.mkdir('full')
     mount.mkdir('free')
-    limit(server, 'full', 3)   # the lock and two entries
+    limit(server, 'locks/full', 3)   # the lock and two entries
     holder, waiter = mount.take('full').held(), mount.take('full')
     until(lambda: len(server.entries('full')) == 2, 'the waiter queues')
     refused = [mount.take('full') for _ in range(5)]
@@ -41,6 +86,7 @@ def test(case):
     waiter.held().release()
     until(lambda: not server.entries('full'), 'the lock is free')
     mount.take('full').held()
+    filled_by_a_user(case, server)
 
 
 run(test)

@@ -113,6 +113,28 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 /* Each process that holds needs one: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
 
+/* The state that outlives the daemon is a file in memory (journal.c): a limit of the shell that
+ * mounts is not meant for it. */
+static void raise_file_size(void)
+{
+	struct rlimit none = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY}, limit;
+
+	if (setrlimit(RLIMIT_FSIZE, &none) == 0 || getrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static bool begin_store(struct store **ret_store)
+{
+	int r = store_create(ret_store);
+
+	if (r < 0)
+		log_line(LC_ERROR, "cannot start: %s%s", strerror(-r),
+		         r == -EFBIG ? ": by a limit of file sizes (ulimit -f)" : "");
+	return r == 0;
+}
+
 static void raise_limits(void)
 {
 	struct rlimit limit,
@@ -487,6 +509,7 @@ int main(int argc, char **argv)
 	role = reload_role(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
+	raise_file_size();
 	reload_init(&loop.reload, whole_argv);
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	log_about(options.mountpoint);
@@ -524,10 +547,8 @@ int main(int argc, char **argv)
 	face.contents.stored = &face.stored;
 	face.stories.history.stored = &face.stored;
 	status = EXIT_MOUNT;
-	if (!store && store_create(&face.stored.store) < 0) {
-		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
+	if (!store && !begin_store(&face.stored.store))
 		return status;
-	}
 	keeper = (struct keeper_config){
 		.store = face.stored.store,
 		.argv = whole_argv,

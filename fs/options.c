@@ -62,7 +62,7 @@ struct raw {
 	char *source, *mountpoint;
 	const char *mounted;
 	char *bad;     /* an unknown argument */
-	int extra;     /* an argument too many */
+	char *extra;   /* the first argument too many */
 	char *forward; /* options for libfuse and the kernel */
 };
 
@@ -155,12 +155,10 @@ static const struct fuse_opt table[] = {
 
 static int take_argument(struct raw *raw, const char *arg)
 {
-	char **to = raw->source ? &raw->mountpoint : &raw->source;
+	char **to = !raw->source ? &raw->source : !raw->mountpoint ? &raw->mountpoint : &raw->extra;
 
-	if (*to) {
-		raw->extra = 1;
+	if (*to)
 		return 0;
-	}
 	*to = strdup(arg);
 	return *to ? 0 : -1;
 }
@@ -488,7 +486,9 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	if (raw->bad)
 		return complain_unknown(raw->bad, ret_status);
 	if (raw->extra)
-		return complain(ret_status, EXIT_USAGE, "%s", "too many arguments");
+		return complain(ret_status, EXIT_USAGE,
+		                "too many arguments: options stand behind -o, as in -o %s",
+		                strchr(raw->source, '=') ? raw->source : raw->extra);
 	if (!raw->source || !raw->mountpoint)
 		return complain(ret_status, EXIT_USAGE, "%s",
 		                raw->source ? "no mount point given" : "no servers given");
@@ -534,6 +534,7 @@ bool options_parse(int argc, char **argv, const char *mountpoint, struct options
 	free(raw.umask);
 	free(raw.source);
 	free(raw.mountpoint);
+	free(raw.extra);
 	free(raw.bad);
 	if (ok)
 		*ret_options = options;

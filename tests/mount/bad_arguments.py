@@ -26,10 +26,13 @@ def test(case):
             check_equal(out, '', f'stdout of {what}')
             check(err.count('\n') == 1 and err.endswith('\n') and len(err) > 10, f'stderr of {what}: {err!r}')
             check(mounted(point) is None, f'{what} left a mount')
+        return err
 
     refused(1)
     refused(1, servers)
-    refused(1, servers, point, 'more')
+    check('-o more' in refused(1, servers, point, 'more'), 'the argument too many is not named')
+    # OPTIONS= in the file of a unit, without -o.
+    check('-o on_lost=kill' in refused(1, 'on_lost=kill', servers, point), 'an option without -o is not named')
     refused(1, '--nonsense', servers, point)
     refused(1, '-o', 'nonsense', servers, point)
     refused(1, '-o', 'nonsense=1', servers, point)

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from harness import (SLOWNESS, ZKLOCKFS, besides_usual, check, check_equal, command, errno_of, mounted, run, spawn, until)
+from harness import (SLOWNESS, ZKLOCKFS, besides_usual, check, check_equal, command, errno_of, mounted, run, spawn, until, write_program)
 
 OPTIONS = ['on_lost=kill']
 SESSION = f'{int(5 * SLOWNESS)}s'
@@ -70,6 +70,26 @@ def processes(case, server):
     holder.release()
     mount.check_end()
     check(not os.path.exists(f'/proc/{daemon}'), 'the daemon is left')
+
+
+def small_files(case, server):
+    """Mounted by a shell with `ulimit -f`: the records are a file in memory, and are kept all the same.
+    A limit that may not be raised is named."""
+    program = os.path.join(case.directory, 'limited')
+    write_program(program, f'ulimit -Sf 8\nexec {ZKLOCKFS} "$@"\n')
+    _, _, err = command(['setpriv', '--bounding-set=-sys_resource', 'bash', '-c', 'ulimit -f 8; exec "$@"', 'limited',
+                         ZKLOCKFS, f'127.0.0.1:{server.port}/locks', case.mount_point()])
+    check('ulimit -f' in err, f'a hard limit: {err}')
+    mount = case.mount(server, 'small', program=program)
+    mount.mkdir('small')
+    holder = mount.take('small').held()
+    token, before = holder.token(), mount.daemon
+    os.kill(before, signal.SIGKILL)
+    until(lambda: mount.daemon not in (None, before), 'another daemon goes on')
+    check_equal(holder.token(), token, 'the token after a crash')
+    holder.release()
+    mount.process.send_signal(signal.SIGTERM)
+    mount.check_end()
 
 
 def signals(case, server, name, send):
@@ -299,7 +319,7 @@ def start_errors(case, server):
 def test(case):
     server = case.server(tick_ms=500)
     case.at_once(*(lambda part, what=what: what(part, server)
-                   for what in (processes, of_both, of_both_backwards, of_both_late, of_both_stopped, of_the_daemon,
+                   for what in (processes, small_files, of_both, of_both_backwards, of_both_late, of_both_stopped, of_the_daemon,
                                 of_the_keeper)))
     case.at_once(*(lambda part, what=what: what(part, server)
                    for what in (terminal, systemd, keeper_killed, killed_at_the_start, start_errors)))

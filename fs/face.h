@@ -39,6 +39,7 @@
 #include "node.h"
 #include "pause.h"
 #include "pending.h"
+#include "servers.h"
 #include "story.h"
 #include "turn.h"
 #include "view.h"
@@ -72,6 +73,7 @@ struct face {
 	struct lc *lc;
 	struct nodes *nodes;
 	const char *host;
+	const struct servers *servers;
 	uid_t uid; /* the mounter, owner of what has no other */
 	gid_t gid;
 	struct lc_attributes without; /* of locks that have none, made by other clients */

@@ -195,9 +195,10 @@ static void write_parts(struct ledger *ledger, bool all)
 	int64_t now = clock_read_ns(CLOCK_MONOTONIC_COARSE);
 
 	write_part(ledger, PART_NUMBERS);
-	if (!all && now - ledger->looked_ns < SELDOM_NS)
+	if (!all && !ledger->servers->unrecorded && now - ledger->looked_ns < SELDOM_NS)
 		return;
 	ledger->looked_ns = now;
+	ledger->servers->unrecorded = false;
 	write_part(ledger, PART_HEAD);
 	write_part(ledger, PART_MOUNT);
 	write_part(ledger, PART_TOTALS);

@@ -32,6 +32,7 @@
 #include "log.h"
 #include "mount_error.h"
 #include "mountpoint.h"
+#include "probe.h"
 #include "signals.h"
 #include "store.h"
 #include "trace.h"
@@ -122,7 +123,7 @@ static void give_up(struct loop *loop)
 	if (error == 0 || loop->error != 0)
 		return;
 	loop->error = error;
-	mount_error_log(loop->options, NULL, error);
+	mount_error_log(loop->options, &loop->servers, error);
 	if (loop->stage > LOOP_SERVES)
 		loop->patience_us = INT64_MIN;
 	else
@@ -422,7 +423,8 @@ enum {
 	POLL_LINGER,
 	POLL_GUARDIAN,
 	POLL_ENSEMBLE,
-	POLL_RESOLVER,
+	POLL_SERVERS,
+	POLL_SERVERS_LAST = POLL_SERVERS + SERVERS_POLLED - 1,
 	POLL_PROBER,
 	POLL_PAUSES,
 	POLL_KEEPER,
@@ -445,7 +447,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 	};
 	int64_t now = face->clock_us();
 	int64_t wait =
-		min(servers_prepare(&loop->servers, now, &fds[POLL_RESOLVER]), holds_wait(face));
+		min(servers_prepare(&loop->servers, now, &fds[POLL_SERVERS]), holds_wait(face));
 	wait = min(min(wait, parked_wait(face)), reload_wait(&loop->reload));
 	wait = min(wait, settings_prepare(&loop->settings, now, &fds[POLL_PROBER]));
 	struct timespec ts;
@@ -474,7 +476,7 @@ static void take_turn(struct loop *loop, int64_t until_us)
 	holds_process(face, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	if (face->lc)
 		parked_process(face);
-	servers_process(&loop->servers, face->lc, face->clock_us(), fds[POLL_RESOLVER].revents);
+	servers_process(&loop->servers, face->lc, face->clock_us(), &fds[POLL_SERVERS]);
 	if (face->lc) {
 		lc_process(face->lc, fds[POLL_ENSEMBLE].revents);
 		settings_process(&loop->settings, face->lc, loop->servers.addresses,
@@ -536,6 +538,16 @@ int loop_learn(struct loop *loop, int64_t until_us)
 			return 0;
 		take_turn(loop, until_us);
 	}
+}
+
+void loop_try(struct loop *loop)
+{
+	int64_t until = loop->face->clock_us() + (PROBE_ANSWER_S + 1) * 1000000;
+
+	servers_try(&loop->servers);
+	while (!loop->servers.tried && loop->servers.prober.fd >= 0 && loop->terms == 0 &&
+	       loop->face->clock_us() < until)
+		take_turn(loop, until);
 }
 
 /* Somebody who is waited for. While the mount drains, those who have lost their locks before are

@@ -56,6 +56,8 @@ int loop_connect(struct loop *loop, int64_t until_us);
 /* Then: runs until the server in use has said what settings it has, or the time is over. Returns as
  * loop_connect(). */
 int loop_learn(struct loop *loop, int64_t until_us);
+/* Runs until it is known what the servers do instead of giving a session. */
+void loop_try(struct loop *loop);
 /* Runs until nothing is left to serve, or nothing can be served any more: loop->error. `serving` is
  * called once, with the loop, when the kernel has greeted. False: it never has. */
 bool loop_serve(struct loop *loop, void (*serving)(void *ctx));

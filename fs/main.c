@@ -149,10 +149,6 @@ static void raise_limits(void)
 	family_limit(wanted.rlim_cur);
 }
 
-/* Without contact for so many session timeouts, the session and its lease are over, and
- * the servers may have moved. */
-#define AWAY_TIMEOUTS 2
-
 static int set_nonblocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -436,7 +432,7 @@ static int begin_session(struct options *options, struct loop *loop)
 	int r = loop_find(loop, now + options->retry_us, until);
 
 	if (r < 0) {
-		mount_error_log(options, loop->servers.problem, r);
+		mount_error_log(options, &loop->servers, r);
 		return r;
 	}
 	settings_ask(&loop->settings, loop->servers.addresses);
@@ -444,10 +440,14 @@ static int begin_session(struct options *options, struct loop *loop)
 	if (r < 0)
 		return r;
 	r = loop_connect(loop, until);
+	if (r == -ETIMEDOUT) {
+		loop_try(loop);
+		r = loop_connect(loop, until);
+	}
 	if (r == 0)
 		r = loop_learn(loop, clock_now_us() + PROBE_ANSWER_S * 1000000);
 	if (r < 0)
-		mount_error_log(options, loop->servers.problem, r);
+		mount_error_log(options, &loop->servers, r);
 	return r;
 }
 
@@ -522,6 +522,7 @@ int main(int argc, char **argv)
 	fuse_set_log_func(fuse_log_line);
 	face.kernel_limit_s = kernel_limit_read();
 	face.host = options.host;
+	face.servers = &loop.servers;
 	face.files.what = "open files";
 	face.requests.what = "requests";
 	face.contents.budget = &face.files;
@@ -575,9 +576,9 @@ int main(int argc, char **argv)
 		return status;
 	}
 	raise_limits();
-	servers_init(&loop.servers, options.servers, AWAY_TIMEOUTS * options.session_timeout_us);
 	settings_init(&loop.settings, options.tick_time_us, options.has_tick_time);
-	if (nodes_create(&face.stored, &face.nodes) == 0) {
+	if (servers_init(&loop.servers, options.servers, options.session_timeout_us) &&
+	    nodes_create(&face.stored, &face.nodes) == 0) {
 		if (holds_init(&face) == 0) {
 			if (loop_begin(&loop) == 0) {
 				pauses_begin(&face.pauses);

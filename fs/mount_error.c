@@ -10,18 +10,31 @@
 #include <inttypes.h>
 #include <string.h>
 
-void mount_error_log(const struct options *options, const char *problem, int error)
+/* With what each name and each server has answered. */
+static void log_unreachable(const struct options *options, const struct servers *servers)
+{
+	char problems[1024];
+
+	servers_problems(servers, problems, sizeof(problems));
+	if (!servers->addresses)
+		log_line(LC_ERROR, "none of the servers in '%s' has an address%s%s",
+		         options->servers, *problems ? ": " : "", problems);
+	else
+		log_line(LC_ERROR,
+		         "no ZooKeeper server answered at %s within %" PRId64 " ms%s%s%s%s",
+		         options->servers, options_patience_us(options) / 1000,
+		         servers->tried ? ": " : "", servers->tried ? servers->tried : "",
+		         *problems ? "; " : "", problems);
+}
+
+void mount_error_log(const struct options *options, const struct servers *servers, int error)
 {
 	const char *root = options->root;
 
 	switch (-error) {
 	case EADDRNOTAVAIL:
-		log_line(LC_ERROR, "none of the servers in '%s' has an address%s%s",
-		         options->servers, problem ? ": " : "", problem ? problem : "");
-		return;
 	case ETIMEDOUT:
-		log_line(LC_ERROR, "no ZooKeeper server answered at %s within %" PRId64 " ms",
-		         options->servers, options_patience_us(options) / 1000);
+		log_unreachable(options, servers);
 		return;
 	case ENOENT:
 		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made",

@@ -6,9 +6,9 @@
 #define FS_MOUNT_ERROR_H
 
 #include "options.h"
+#include "servers.h"
 
-/* `error`: of loop_find(), loop_connect(), or lc_status' why. `problem`: with a server's
- * name, or NULL. */
-void mount_error_log(const struct options *options, const char *problem, int error);
+/* `error`: of loop_find(), loop_connect(), or lc_status' why. */
+void mount_error_log(const struct options *options, const struct servers *servers, int error);
 
 #endif

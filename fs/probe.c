@@ -243,7 +243,7 @@ static void ask_sessions(struct probe *probe)
 
 /* ---- the processes ---- */
 
-static _Noreturn void probe_server(int fd, const char *address)
+static _Noreturn void probe_server(int fd, const char *address, bool settings)
 {
 	struct probe probe;
 
@@ -251,7 +251,7 @@ static _Noreturn void probe_server(int fd, const char *address)
 	memset(&probe, 0, sizeof(probe)); /* its holes, too */
 	probe.connections = -1;
 	snprintf(probe.address, sizeof(probe.address), "%s", address);
-	if (ask_srvr(&probe)) {
+	if (ask_srvr(&probe) && settings) {
 		ask_conf(&probe);
 		if (!probe.has_conf)
 			ask_sessions(&probe);
@@ -259,7 +259,7 @@ static _Noreturn void probe_server(int fd, const char *address)
 	_exit(write(fd, &probe, sizeof(probe)) == (ssize_t)sizeof(probe) ? 0 : 1);
 }
 
-static _Noreturn void probe_all(int fd, char *addresses)
+static _Noreturn void probe_all(int fd, char *addresses, bool settings)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char *address;
@@ -279,7 +279,7 @@ static _Noreturn void probe_all(int fd, char *addresses)
 	while ((address = strsep(&addresses, ",")) != NULL)
 		if (fork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			probe_server(fd, address);
+			probe_server(fd, address, settings);
 		}
 	while (wait(NULL) > 0)
 		;
@@ -300,7 +300,7 @@ void prober_stop(struct prober *prober)
 	prober_init(prober);
 }
 
-int prober_begin(struct prober *prober, const char *addresses)
+int prober_begin(struct prober *prober, const char *addresses, bool settings)
 {
 	char *copy = strdup(addresses);
 	int fds[2], error;
@@ -317,7 +317,7 @@ int prober_begin(struct prober *prober, const char *addresses)
 	pid = fork();
 	if (pid == 0) {
 		close(fds[0]);
-		probe_all(fds[1], copy);
+		probe_all(fds[1], copy, settings);
 	}
 	error = errno;
 	free(copy);

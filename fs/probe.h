@@ -51,9 +51,9 @@ struct prober {
 };
 
 void prober_init(struct prober *prober);
-/* "10.0.0.1:2181,[2001:db8::2]:2182", as of resolve.h. All are asked at the same time. 0 or
- * -errno. */
-int prober_begin(struct prober *prober, const char *addresses);
+/* "10.0.0.1:2181,[2001:db8::2]:2182", as of resolve.h. All are asked at the same time. `settings`:
+ * for these, too; otherwise by srvr alone, what is met. 0 or -errno. */
+int prober_begin(struct prober *prober, const char *addresses, bool settings);
 /* The next answer. False: there is none now, or (fd -1) all are there. */
 bool prober_read(struct prober *prober, struct probe *ret_probe);
 /* At work or not. The processes end with their work or with this one; the caller reaps. */

@@ -38,7 +38,7 @@ static void ask_now(struct settings *settings, const char *addresses)
 {
 	settings->ask_us = INT64_MAX;
 	settings->count = settings->said = 0;
-	if (prober_begin(&settings->prober, addresses) < 0)
+	if (prober_begin(&settings->prober, addresses, true) < 0)
 		log_line(LC_WARNING, "the servers cannot be asked for their settings");
 }
 

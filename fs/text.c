@@ -173,15 +173,19 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 {
 	struct lc_status status;
 	struct text text = {0};
-	char watched_by[64];
-	struct view_mount mount = {.host = face->host,
-	                           .kernel_limit_s = face->kernel_limit_s,
-	                           .clock_watched_by = watched_by,
-	                           .tick_time_by = settings_tick_by(face->settings),
-	                           .server_version = settings_version(face->settings),
-	                           .reloads = face->reloads,
-	                           .adoptions = face->adoptions,
-	                           .open_bytes = face->files.bytes};
+	char watched_by[64], left_out[1024];
+	struct view_mount mount = {
+		.host = face->host,
+		.addresses = face->servers->addresses,
+		.left_out = servers_problems(face->servers, left_out, sizeof(left_out)),
+		.tried = face->servers->tried,
+		.kernel_limit_s = face->kernel_limit_s,
+		.clock_watched_by = watched_by,
+		.tick_time_by = settings_tick_by(face->settings),
+		.server_version = settings_version(face->settings),
+		.reloads = face->reloads,
+		.adoptions = face->adoptions,
+		.open_bytes = face->files.bytes};
 	struct view_held longest[VIEW_LONGEST_MAX];
 	int r;
 

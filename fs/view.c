@@ -36,7 +36,7 @@ static const char *format_number(char buffer[VIEW_TIME_MAX], int64_t number, int
 
 static const char *or_dash(const char *text)
 {
-	return *text ? text : "-";
+	return text && *text ? text : "-";
 }
 
 /* As one word, so that it makes no other field. */
@@ -178,5 +178,7 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 	      mount->on_lost);
 	PRINT(file, "pid_namespace: %s\n",
 	      format_number(namespace, (int64_t)mount->pid_namespace, 0));
+	PRINT(file, "addresses: %s\nnames_without_address: %s\nservers_tried: %s\n",
+	      or_dash(mount->addresses), or_dash(mount->left_out), or_dash(mount->tried));
 	return finish(file, ret_text, ok);
 }

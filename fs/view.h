@@ -43,6 +43,9 @@ struct view_held {
 struct view_mount {
 	const char *host;
 	int64_t away_since_ms;        /* wall clock: since when there is no contact; -1: there is */
+	const char *addresses;        /* of the servers: those in use */
+	const char *left_out;         /* names without an address, and why; "": none */
+	const char *tried;            /* what each server does, without contact; NULL: not known */
 	int64_t kernel_limit_s;       /* 0: none */
 	const char *clock_watched_by; /* pause.h */
 	int64_t ensemble_ahead_ms;    /* its wall clock, before this host's */

@@ -21,6 +21,8 @@
  *    until another request of the client comes by (ZOOKEEPER-4537): after NUDGE_US without an
  *    answer a small read is sent;
  *  - -1, -2, -4 and -7 all mean that the outcome is unknown;
+ *  - another list of servers, given to a client that is connected, may make it drop a good
+ *    connection for a better balance, and without an event: it is given when there is no socket;
  *  - credentials that are added while connected may go out in the middle of another
  *    request: they are added once, right after each init;
  *  - when it has no memory for a request it returns an error, and may call back for it all the
@@ -114,7 +116,8 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	assert(!zk->handle);
 	zk->events = events;
 	zk->ctx = ctx;
-	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = zk->dropped = false;
+	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = false;
+	zk->moved = zk->dropped = false;
 	zk->end = END_NONE;
 	zk->fd = -1;
 	zk->connect_us = zk->clock_us(zk->clock_ctx);
@@ -226,6 +229,25 @@ static int64_t nudge(struct zookeeper *zk)
 	return NUDGE_US;
 }
 
+/* The client leaves the list alone when it takes it for the one that it has, and it compares
+ * numbers of entries and addresses without their ports: {a, b, a} and {a, b, c} are the same, as
+ * are two servers that have changed places. A list of one entry in between is another one than
+ * either. Only without a socket: the client would close it without an event, and sometimes for a
+ * better balance alone. */
+static void take_servers(struct zookeeper *zk)
+{
+	char *comma = strchr(zk->servers, ',');
+	int rc = ZOK;
+
+	if (comma) {
+		*comma = '\0';
+		rc = zoo_set_servers(zk->handle, zk->servers);
+		*comma = ',';
+	}
+	if (rc == ZOK && zoo_set_servers(zk->handle, zk->servers) == ZOK)
+		zk->moved = false;
+}
+
 static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
@@ -239,10 +261,13 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 		return zk->later ? 0 : WAIT_MAX_US;
 	again = nudge(zk);
 	state = zoo_state(zk->handle);
-	/* If this call connects, it does so after now. */
 	if (state != ZOO_CONNECTING_STATE && state != ZOO_ASSOCIATING_STATE &&
-	    state != ZOO_CONNECTED_STATE)
+	    state != ZOO_CONNECTED_STATE) {
+		if (zk->moved)
+			take_servers(zk);
+		/* If the next call connects, it does so after now. */
 		zk->connect_us = zk->clock_us(zk->clock_ctx);
+	}
 	rc = zookeeper_interest(zk->handle, &fd, &interest, &tv);
 	answer_look(zk);
 	zk->check = rc != ZOK;
@@ -377,8 +402,10 @@ int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers)
 		return -ENOMEM;
 	free(zk->servers);
 	zk->servers = odd;
-	if (zk->handle && !zk->connected)
-		answer_note_end(zk, END_OVER); /* told by process() */
+	zk->moved = zk->handle;
+	/* It may be waiting for a server that is not there any more. */
+	if (!zk->connected)
+		drop(ensemble);
 	return 0;
 }
 

@@ -16,8 +16,8 @@
 int ensemble_zookeeper_create(const char *servers, const char *digest,
                               int64_t (*clock_us)(void *ctx), void *ctx,
                               struct ensemble **ret_ensemble);
-/* The servers are elsewhere: the next session goes there. One that has no contact now is
- * given up for it, as if it had ended. Not from a callback. 0 or -ENOMEM. */
+/* The servers are elsewhere: the next connection goes there, in the same session. One that is good
+ * is kept, also to a server that is not in the list any more. Not from a callback. 0 or -ENOMEM. */
 int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers);
 /* After close(). */
 void ensemble_zookeeper_destroy(struct ensemble *ensemble);

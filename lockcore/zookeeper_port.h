@@ -52,7 +52,8 @@ enum ending { END_NONE, END_OVER, END_REFUSED };
 
 struct zookeeper {
 	struct ensemble base;
-	char *servers;
+	char *servers;      /* as the client wants them */
+	bool moved;         /*   but it does not have them yet */
 	const char *digest; /* "user:password", or NULL */
 	char *id;           /* of that user, as ACLs have it */
 	struct ACL mine;

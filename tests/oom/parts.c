@@ -179,6 +179,7 @@ static const struct view_mount play_mount = {
 	.host = "web",
 	.away_since_ms = -1,
 	.on_lost = "none",
+	.addresses = "10.0.0.1:2181",
 	.kernel_limit_s = 20,
 	.clock_watched_by = "realtime",
 	.mountpoint = "/mnt",
@@ -190,7 +191,7 @@ static const char *play_view_status(void)
 	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
 	struct text text = {.data = (char *)&status, .len = 12345};
 
-	return judge_text(view_status(&status, &play_mount, &text), &text, "pid_namespace: -\n", 0);
+	return judge_text(view_status(&status, &play_mount, &text), &text, "servers_tried: -\n", 0);
 }
 
 static const char *play_view_metrics(void)

@@ -55,7 +55,11 @@ struct _zhandle {
 	bool authentic; /* credentials were added */
 	struct pending *pending;
 	clientid_t id;
+	char servers[128];
 };
+
+/* Of the client: between two connections. */
+#define NO_SOCKET 0
 
 /* What happens to the next request; HALF_WAY: refused after it was noted. */
 enum how { TAKE, REFUSE, REFUSE_HALF_WAY };
@@ -92,6 +96,7 @@ zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout,
 	                  .ctx = context,
 	                  .state = ZOO_CONNECTING_STATE,
 	                  .id = {.client_id = 7}};
+	snprintf(zh->servers, sizeof(zh->servers), "%s", host);
 	new_socket(zh);
 	current = zh;
 	return zh;
@@ -153,8 +158,8 @@ static int lose(zhandle_t *zh)
 	close(zh->fds[1]);
 	new_socket(zh);
 	zh->silent = false;
-	zh->state = ZOO_CONNECTING_STATE;
-	zh->watcher(zh, ZOO_SESSION_EVENT, zh->state, "", zh->ctx);
+	zh->state = NO_SOCKET;
+	zh->watcher(zh, ZOO_SESSION_EVENT, ZOO_CONNECTING_STATE, "", zh->ctx);
 	flush(zh, ZCONNECTIONLOSS);
 	return ZCONNECTIONLOSS;
 }
@@ -167,6 +172,8 @@ int zookeeper_interest(zhandle_t *zh, int *fd, int *interest, struct timeval *tv
 	*tv = (struct timeval){.tv_sec = 1};
 	if (noticed && zh->silent)
 		return lose(zh);
+	if (zh->state == NO_SOCKET)
+		zh->state = ZOO_CONNECTING_STATE;
 	return no_socket ? ZCONNECTIONLOSS : ZOK;
 }
 
@@ -327,6 +334,50 @@ int zoo_state(zhandle_t *zh)
 {
 	/* After a failed send only the state tells it; no event comes. */
 	return zh->silent ? ZOO_CONNECTING_STATE : zh->state;
+}
+
+static unsigned count_servers(const char *servers)
+{
+	unsigned count = 1;
+
+	for (; *servers; servers++)
+		count += *servers == ',';
+	return count;
+}
+
+/* As the client compares them: without their ports. */
+static bool has_host(const char *servers, const char *host, size_t len)
+{
+	for (;;) {
+		if (strncmp(servers, host, len) == 0 && servers[len] == ':')
+			return true;
+		servers += strcspn(servers, ",");
+		if (!*servers++)
+			return false;
+	}
+}
+
+static bool is_the_same(const char *now, const char *before)
+{
+	if (count_servers(now) != count_servers(before))
+		return false;
+	for (;;) {
+		if (!has_host(now, before, strcspn(before, ":")))
+			return false;
+		before += strcspn(before, ",");
+		if (!*before++)
+			return true;
+	}
+}
+
+int zoo_set_servers(zhandle_t *zh, const char *servers)
+{
+	/* With a socket it might close that, and say nothing. */
+	assert_int_equal(zh->state, NO_SOCKET);
+	assert_int_equal(count_servers(servers) % 2, 1);
+	if (!is_the_same(servers, zh->servers))
+		snprintf(zh->servers, sizeof(zh->servers), "%s", servers);
+	return ZOK;
 }
 
 const clientid_t *zoo_client_id(zhandle_t *zh)
@@ -672,10 +723,81 @@ static void what_codes_mean(void **state)
 	}
 }
 
+/* ---- other servers ---- */
+
+static void move(const char *servers)
+{
+	assert_int_equal(ensemble_zookeeper_move(port_of_test, servers), 0);
+}
+
+static void lose_and_find(void)
+{
+	unsigned before = connections;
+
+	shutdown(current->fds[1], SHUT_RDWR);
+	for (int i = 0; i < 10 && connections == before; i++)
+		turn();
+	assert_int_equal(connections, before + 1);
+}
+
+/* The client gets them as soon as it has no connection, also lists that it would take for the one
+ * that it has. The session, and a connection that is good, are kept. */
+static void other_servers(void **state)
+{
+	zhandle_t *handle;
+
+	(void)state;
+	memory_start(0, 0, false, &now_us, 0);
+	asked_count = REQUESTS; /* no other requests */
+	told_connected = false;
+	connections = disconnections = 0;
+	assert_int_equal(ensemble_zookeeper_create("10.0.0.1:1,10.0.0.2:1", NULL, clock_us, NULL,
+	                                           &port_of_test),
+	                 0);
+	move("10.0.0.1:1,10.0.0.2:2");
+	assert_int_equal(
+		port_of_test->port->open(port_of_test, 15000000, NULL, &coded_events, NULL), 0);
+	handle = current;
+	assert_string_equal(current->servers, "10.0.0.1:1,10.0.0.2:2,10.0.0.1:1");
+	turn();
+	assert_true(told_connected);
+
+	move("10.0.0.1:1,10.0.0.2:2,10.0.0.3:3");
+	for (int i = 0; i < 5; i++)
+		turn();
+	assert_int_equal(disconnections, 0);
+	assert_string_equal(current->servers, "10.0.0.1:1,10.0.0.2:2,10.0.0.1:1");
+	lose_and_find();
+	assert_string_equal(current->servers, "10.0.0.1:1,10.0.0.2:2,10.0.0.3:3");
+
+	move("10.0.0.1:3,10.0.0.2:2,10.0.0.3:1");
+	move("10.0.0.1:2,10.0.0.2:3,10.0.0.3:1");
+	lose_and_find();
+	assert_string_equal(current->servers, "10.0.0.1:2,10.0.0.2:3,10.0.0.3:1");
+
+	move("[::1]:7");
+	lose_and_find();
+	assert_string_equal(current->servers, "::1:7");
+
+	/* While it looks for a server: that attempt is given up. */
+	shutdown(current->fds[1], SHUT_RDWR);
+	turn();
+	assert_int_equal(disconnections, 4);
+	move("10.0.0.4:4");
+	for (int i = 0; i < 10 && connections < 5; i++)
+		turn();
+	assert_string_equal(current->servers, "10.0.0.4:4");
+	assert_ptr_equal(current, handle);
+	port_of_test->port->close(port_of_test, true);
+	ensemble_zookeeper_destroy(port_of_test);
+	assert_int_equal(memory_alive(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_codes_mean),
+		cmocka_unit_test(other_servers),
 		cmocka_unit_test(with_memory),
 		cmocka_unit_test(without_memory),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names to addresses, by a process of its own; numbers need no name service.
+ * Names to addresses, by processes of its own; numbers need no name service.
  */
 #include "resolve.h"
 
@@ -12,23 +12,44 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static char *resolve(const char *servers, char **ret_problem)
+struct answers {
+	char *found[4], *none[4], *unknown[4];
+};
+
+static void heard(void *ctx, enum resolver_answer answer, size_t name, char *text)
 {
-	char *addresses = NULL;
+	struct answers *answers = ctx;
+	char **place = answer == RESOLVER_FOUND  ? &answers->found[name]
+	               : answer == RESOLVER_NONE ? &answers->none[name]
+	                                         : &answers->unknown[name];
+
+	assert_null(*place);
+	*place = strdup(text);
+}
+
+static void resolve(const char *names, struct answers *ret_answers)
+{
 	struct resolver resolver;
 	struct pollfd pollfd;
 
+	*ret_answers = (struct answers){0};
 	resolver_init(&resolver);
-	assert_int_equal(resolver_begin(&resolver, servers), 0);
+	assert_int_equal(resolver_begin(&resolver, names), 0);
 	pollfd = (struct pollfd){.fd = resolver.fd, .events = POLLIN};
 	do
 		assert_int_equal(poll(&pollfd, 1, 20000), 1);
-	while (!resolver_read(&resolver, &addresses, ret_problem));
+	while (!resolver_read(&resolver, heard, ret_answers));
 	assert_int_equal(resolver.fd, -1);
 	resolver_stop(&resolver);
-	while (waitpid(-1, NULL, 0) > 0)
-		;
-	return addresses;
+}
+
+static void forget(struct answers *answers)
+{
+	for (int i = 0; i < 4; i++) {
+		free(answers->found[i]);
+		free(answers->none[i]);
+		free(answers->unknown[i]);
+	}
 }
 
 static void numbers(void **state)
@@ -38,35 +59,32 @@ static void numbers(void **state)
 		{"127.0.0.1:99", "127.0.0.1:99"},
 		{"[::1]", "[::1]:2181"},
 		{"[::1]:99", "[::1]:99"},
-		{"10.0.0.2,10.0.0.1:5,10.0.0.2:2181", "10.0.0.1:5,10.0.0.2:2181"},
-		{"[2001:db8::1]:7,127.0.0.1", "127.0.0.1:2181,[2001:db8::1]:7"},
 	};
+	struct answers answers;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char *problem, *addresses = resolve(rows[i][0], &problem);
-
-		assert_string_equal(addresses, rows[i][1]);
-		assert_null(problem);
-		free(addresses);
+		assert_true(resolve_are_numbers(rows[i][0]));
+		resolve(rows[i][0], &answers);
+		assert_string_equal(answers.found[0], rows[i][1]);
+		forget(&answers);
 	}
+	assert_true(resolve_are_numbers("10.0.0.1,[::1]:7,10.0.0.2:1"));
+	assert_false(resolve_are_numbers("10.0.0.1,zk1"));
+	assert_false(resolve_are_numbers("zk1:2181"));
 }
 
-/* The name is not valid, so no name service is asked. */
+/* The names are not valid, so no name service is asked. */
 static void no_such_name(void **state)
 {
-	char *problem, *addresses;
+	struct answers answers;
 
 	(void)state;
-	addresses = resolve("zk..invalid:99", &problem);
-	assert_null(addresses);
-	assert_ptr_equal(strstr(problem, "zk..invalid: "), problem);
-	free(problem);
-	addresses = resolve("zk..invalid,127.0.0.1", &problem);
-	assert_string_equal(addresses, "127.0.0.1:2181");
-	assert_non_null(problem);
-	free(problem);
-	free(addresses);
+	resolve("zk..invalid:99,127.0.0.1,zk..other", &answers);
+	assert_ptr_equal(strstr(answers.none[0], "zk..invalid: "), answers.none[0]);
+	assert_string_equal(answers.found[1], "127.0.0.1:2181");
+	assert_ptr_equal(strstr(answers.none[2], "zk..other: "), answers.none[2]);
+	forget(&answers);
 }
 
 static void stopped(void **state)
@@ -77,6 +95,8 @@ static void stopped(void **state)
 	(void)state;
 	resolver_init(&resolver);
 	resolver_stop(&resolver);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
 	assert_int_equal(resolver_begin(&resolver, "127.0.0.1"), 0);
 	resolver_stop(&resolver);
 	assert_int_equal(resolver.fd, -1);
@@ -85,15 +105,20 @@ static void stopped(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-static void what_is_new(void **state)
+static void joined(void **state)
 {
+	static const char *const lists[] = {"b:1,a:1", NULL, "c:1", "a:1,a:11", ""};
+	char *all;
+
 	(void)state;
-	assert_false(resolve_adds("a:1", "a:1"));
-	assert_false(resolve_adds("a:1,b:1", "b:1,c:1,a:1"));
-	assert_true(resolve_adds("a:1,b:1", "a:1"));
-	assert_true(resolve_adds("a:1", "a:11"));
-	assert_true(resolve_adds("a:11", "a:1"));
-	assert_true(resolve_adds("a:2", "a:1"));
+	all = resolve_join(lists, 5);
+	assert_string_equal(all, "a:1,a:11,b:1,c:1");
+	free(all);
+	all = resolve_join(lists, 1);
+	assert_string_equal(all, "a:1,b:1");
+	free(all);
+	assert_null(resolve_join(lists + 1, 1));
+	assert_null(resolve_join(lists + 4, 1));
 }
 
 int main(void)
@@ -102,7 +127,7 @@ int main(void)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(no_such_name),
 		cmocka_unit_test(stopped),
-		cmocka_unit_test(what_is_new),
+		cmocka_unit_test(joined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

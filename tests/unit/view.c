@@ -298,21 +298,24 @@ static void status_of_a_mount(void **state)
 	struct text text = {0};
 
 	(void)state;
-	assert_int_equal(view_status(&status,
-	                             &(struct view_mount){.host = "web1",
-	                                                  .kernel_limit_s = 20,
-	                                                  .clock_watched_by = "realtime",
-	                                                  .tick_time_by = "conf",
-	                                                  .server_version = "3.8.0",
-	                                                  .safe_version = "3.9.4",
-	                                                  .open_bytes = 4711,
-	                                                  .away_since_ms = -1,
-	                                                  .ensemble_ahead_ms = -1500,
-	                                                  .on_lost = "term",
-	                                                  .pid_namespace = 4026531836,
-	                                                  .kept = 1},
-	                             &text),
-	                 0);
+	assert_int_equal(
+		view_status(&status,
+	                    &(struct view_mount){.host = "web1",
+	                                         .kernel_limit_s = 20,
+	                                         .clock_watched_by = "realtime",
+	                                         .tick_time_by = "conf",
+	                                         .server_version = "3.8.0",
+	                                         .safe_version = "3.9.4",
+	                                         .open_bytes = 4711,
+	                                         .away_since_ms = -1,
+	                                         .ensemble_ahead_ms = -1500,
+	                                         .on_lost = "term",
+	                                         .pid_namespace = 4026531836,
+	                                         .addresses = "10.0.0.7:2181,10.0.0.8:2181",
+	                                         .left_out = "",
+	                                         .kept = 1},
+	                    &text),
+		0);
 	assert_string_equal(text.data, "state: ready\n"
 	                               "session: 0x1000000000000ab\n"
 	                               "session_timeout: 15000ms\n"
@@ -338,7 +341,10 @@ static void status_of_a_mount(void **state)
 	                               "no_contact_why: -\n"
 	                               "ensemble_clock: -1500ms\n"
 	                               "on_lost: term\n"
-	                               "pid_namespace: 4026531836\n");
+	                               "pid_namespace: 4026531836\n"
+	                               "addresses: 10.0.0.7:2181,10.0.0.8:2181\n"
+	                               "names_without_address: -\n"
+	                               "servers_tried: -\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 }
@@ -359,12 +365,16 @@ static void status_without_a_session(void **state)
 		struct text text = {0};
 
 		assert_int_equal(view_status(&status,
-		                             &(struct view_mount){.host = "web1",
-		                                                  .away_since_ms = 1500,
-		                                                  .on_lost = "none",
-		                                                  .clock_watched_by = "realtime",
-		                                                  .tick_time_by = "-",
-		                                                  .server_version = ""},
+		                             &(struct view_mount){
+						     .host = "web1",
+						     .away_since_ms = 1500,
+						     .on_lost = "none",
+						     .tick_time_by = "-",
+						     .server_version = "",
+						     .addresses = "10.0.0.7:2181",
+						     .left_out = "zk2: Name or service not known",
+						     .tried = "10.0.0.7:2181: Connection refused",
+						     .clock_watched_by = "realtime"},
 		                             &text),
 		                 0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
@@ -375,6 +385,10 @@ static void status_without_a_session(void **state)
 		                                  "no_contact_why: it is elsewhere\n"));
 		assert_non_null(strstr(text.data, "\nensemble_clock: +0ms\non_lost: none\n"
 		                                  "pid_namespace: -\n"));
+		assert_non_null(strstr(text.data,
+		                       "\naddresses: 10.0.0.7:2181\n"
+		                       "names_without_address: zk2: Name or service not known\n"
+		                       "servers_tried: 10.0.0.7:2181: Connection refused\n"));
 		free(text.data);
 	}
 }

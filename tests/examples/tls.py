@@ -67,7 +67,7 @@ class SecureServer(Server):
     def __init__(self, case, authority):
         self.authority = authority
         self.store = None
-        super().__init__(case, 2000, ())
+        super().__init__(case, 2000, (), '')
 
     def find_port(self):
         self.port = TUNNEL
@@ -235,6 +235,14 @@ def keep_out(case, server):
         check(reached(port), 'root is kept out')
 
 
+def asked_by_hand(ours):
+    """With the command of the page."""
+    with open(f'{gate.HERE}/../../fs/zklockfs-tls.7.scd', encoding='utf-8') as page:
+        words = re.search(r'^# (\(printf srvr.*?)^```$', page.read(), re.MULTILINE | re.DOTALL).group(1)
+    out = command(['sh', '-c', words.replace('\\\\', '\\').replace('host.pem', 'web1.pem')], cwd=ours.directory)[1]
+    check('Zookeeper version' in out, f'asked by hand: {out}')
+
+
 def test(case):
     check_equal(libc.unshare(CLONE_NEWNET), 0, 'a network of its own')
     done(['ip', 'link', 'set', 'lo', 'up'])
@@ -249,6 +257,7 @@ def test(case):
     case.servers.append(SecureServer(case, ours))
     server = case.servers[0]
     who_is_let_in(ours, theirs)
+    asked_by_hand(ours)
     other_servers(tunnel)
     keep_out(case, server)
 

@@ -103,7 +103,7 @@ static void look_at_server(struct question *question)
 	struct sim *sim = question->sim;
 	struct node *parent, *node;
 
-	if (wire->state != WIRE_CONNECTED)
+	if (wire->state != WIRE_CONNECTED || stray_is_away(question->mount))
 		return;
 	parent = tree_find(&sim->world.servers[wire->conn->server].tree, question->lock->path);
 	if (!parent || !parent->stat.children)

@@ -13,7 +13,7 @@ const char *const fault_names[FAULT_KINDS] = {
 	"cut",   "cut-before", "cut-after",   "stall-up", "stall-down", "stall-both",
 	"hang",  "crash",      "isolate",     "link",     "greeting",   "elect",
 	"pause", "refuse",     "crash-mount", "evict",    "remake",     "kill-session",
-	"still", "suspect",    "slew",
+	"still", "suspect",    "slew",        "stray",
 };
 
 static void break_connection(struct mount *mount, enum fault_kind kind)
@@ -200,6 +200,9 @@ static void inject(struct sim *sim, enum fault_kind kind)
 		return;
 	case FAULT_SLEW:
 		host_slew(&mount->host, rng_between(&sim->rng, -1900, 1900));
+		return;
+	case FAULT_STRAY:
+		stray_begin(mount, rng_spread(&sim->rng, 100000, 3 * sim->plan.timeout_us));
 		return;
 	case FAULT_KINDS:
 		break;

@@ -409,6 +409,9 @@ void judge_lost(struct taker *taker)
 	if (taker->mount->host.wire.state == WIRE_ENDED &&
 	    !world_session_alive(&sim->world, taker->mount->host.wire.session))
 		return;
+	/* Another ensemble does not know the session, or it has one with the same id. */
+	if (stray_is_away(taker->mount))
+		return;
 	/* Otherwise the lease must have ended, because answers did not come. */
 	if (!mount_lease_was_over(taker->mount, taker->granted_clock_us))
 		sim_violation(sim,

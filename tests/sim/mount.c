@@ -151,7 +151,8 @@ bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us)
 int64_t mount_trouble(struct mount *mount)
 {
 	bool troubled = mount->host.paused || mount->suspects || mount_doubted(mount) ||
-	                mount->host.wire.refused;
+	                mount->host.wire.refused ||
+	                mount->sim->agenda.now_us < mount->strays_until_us;
 	int64_t until = troubled ? mount->sim->agenda.now_us : wire_trouble(&mount->host.wire);
 
 	if (mount->trouble_us < until)
@@ -307,6 +308,7 @@ void mount_start(struct mount *mount)
 {
 	struct lc_config config = configure(mount);
 
+	stray_end(mount);
 	mount->deadline_us = INT64_MIN;
 	mount->lease_session = 0;
 	mount->lease_blurred = false;

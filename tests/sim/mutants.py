@@ -1470,6 +1470,48 @@ mutant(40, 'takers_of_the_future', 'state.c',
        "return 0;",
        sim('deaths'))
 
+mutant(41, 'any_ensemble_will_do', 'home.c',
+       'return !home->certain && home->known.czxid && !is_same_mark(&home->known, mark);',
+       'return home->known.czxid < 0 && !is_same_mark(&home->known, mark);',
+       sim('strays'))
+mutant(41, 'sure_after_a_reconnect', 'home.c',
+       'lc->home->certain = lc->home->looked = false;', 'lc->home->looked = false;',
+       sim('strays'))
+mutant(41, 'made_before_the_mark_is_read', 'session.c',
+       'else if (!lc->home->looked)', 'else if (lc->home->root == ROOT_UNKNOWN && !lc->home->looked)',
+       sim('strays'))
+mutant(41, 'looked_on_another_connection', 'home.c',
+       'lc->home->certain = lc->home->looked = false;', 'lc->home->certain = false;',
+       sim('strays'))
+mutant(41, 'root_made_in_silence', 'home.c',
+       """	case ENSEMBLE_NONODE:
+		if (home->certain || home->root == ROOT_UNKNOWN)
+			make_dir(lc);""",
+       """	case ENSEMBLE_NONODE:
+		if (home->found)
+			make_dir(lc);""",
+       sim('strays'))
+mutant(41, 'mark_forgotten_by_the_next_process', 'home.c',
+       '.czxid = saved->home_czxid,', '.czxid = 0 * saved->home_czxid,',
+       sim('strays'))
+mutant(41, 'a_lagging_server_is_believed', 'home.c',
+       'lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);', '',
+       unit('tests/layer/home.c'))
+mutant(41, 'strayed_session_kept', 'session.c',
+       '		retreat(lc, RETREAT_LEAVE);', '		session->beating = true;',
+       unit('tests/layer/home.c'))
+mutant(41, 'unseen_backup_waited_for', 'session.c',
+       '	retreat(lc, RETREAT_REST);', '',
+       unit('tests/sim/test_home.c'))
+mutant(41, 'dead_session_given_up_in_an_outage', 'session.c',
+       '	lc->ensemble->port->rest(lc->ensemble);\n	session->link',
+       '	lc->ensemble->port->close(lc->ensemble, false);\n	forget_session(lc);\n	session->link',
+       unit('tests/sim/test_home.c'))
+mutant(41, 'turned_away_without_a_pause', 'session.c',
+       'lc_now(lc) + next_pause(session, most_us)', 'lc_now(lc) + 0 * next_pause(session, most_us)',
+       unit('tests/layer/home.c'))
+
+
 # ---- building ----
 
 @functools.lru_cache(maxsize=None)

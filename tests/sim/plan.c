@@ -181,6 +181,15 @@ static void make_rare(struct plan *plan, uint64_t seed)
 			plan->world.timeout_max_us[2] = 0;
 		for (int i = 0; i < FAULT_KINDS; i++)
 			plan->weight[i] = i == FAULT_SUSPECT;
+	} else if (dice >= 970) {
+		/* Addresses lead to another ensemble for a while. */
+		plan->profile = "strays";
+		plan->world.refuse_session_ppm = 0;
+		plan->fault_gap_us = plan->timeout_us / 2;
+		for (int i = 0; i < FAULT_KINDS; i++)
+			plan->weight[i] = 0;
+		plan->weight[FAULT_STRAY] = 4;
+		plan->weight[FAULT_CUT] = plan->weight[FAULT_KILL_SESSION] = 1;
 	} else if (dice >= 880 && dice < 900) {
 		/* Other clients make entries with the UUIDs of takers, at any place in a queue. */
 		plan->profile = "forgers";

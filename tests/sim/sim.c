@@ -77,6 +77,7 @@ static void sim_init(struct sim *sim, uint64_t seed, struct sim_totals *totals,
 	      seed, sim->plan.profile, sim->plan.mounts, sim->plan.locks, sim->plan.programs,
 	      sim->plan.world.servers, (int)(sim->plan.timeout_us / 1000),
 	      (int)(sim->plan.tick_us / 1000), sim->plan.near_overflow ? ", near 2^31" : "");
+	strays_begin(sim);
 	judge_begin(sim);
 	for (int i = 0; i < sim->plan.mounts; i++) {
 		mount_begin(&sim->mounts[i], sim, i);
@@ -150,6 +151,7 @@ static void sim_finish(struct sim *sim)
 	sim->totals->virtual_s += (unsigned long)(sim->agenda.now_us / 1000000);
 	users_finish(sim);
 	world_finish(&sim->world);
+	strays_finish(sim);
 	agenda_finish(&sim->agenda);
 	arena_finish(&sim->arena);
 }

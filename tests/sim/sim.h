@@ -9,6 +9,7 @@
  *   question   questions and changes of these programs
  *   outsider   other clients' entries, owners and operators
  *   fault      faults, and how long they last
+ *   stray      another ensemble, and mounts that are led there
  *   order      which taker has to wait for which, at present and in the past
  *   ledger     the locks' data, and its changes
  *   marks      evicted entries
@@ -51,6 +52,7 @@ enum fault_kind {
 	FAULT_STILL,   /* a mount's machine and its clocks are paused */
 	FAULT_SUSPECT, /* a mount doubts its clock without a reason */
 	FAULT_SLEW,    /* a mount's clock gets another, allowed rate */
+	FAULT_STRAY,   /* a mount is led to another ensemble */
 	FAULT_KINDS,
 };
 
@@ -221,9 +223,11 @@ struct mount {
 	int64_t deadline_us;     /* as the engine has told */
 	struct lease lease;      /* the judge's own, from the answers */
 	int64_t lease_session;
-	int64_t lease_over_us; /* when it was last over, by the mount's clock; -1: never */
-	int64_t trouble_us;    /* the last moment of trouble so far */
-	int64_t died_us[3];    /* the last times, the latest first */
+	int64_t lease_over_us;   /* when it was last over, by the mount's clock; -1: never */
+	int64_t trouble_us;      /* the last moment of trouble so far */
+	int64_t died_us[3];      /* the last times, the latest first */
+	int64_t strays_until_us; /* it may not be back before that */
+	uint64_t stray_serial;
 	int64_t spin_window_us;
 	unsigned spin_turns;
 	struct {
@@ -248,6 +252,7 @@ struct sim {
 	struct rng rng;
 	struct arena arena;
 	struct world world;
+	struct world other; /* if mounts stray */
 	struct mount mounts[MOUNTS_MAX];
 	struct lock_state locks[LOCKS_MAX];
 	struct taker **all; /* by pid - PID_BASE */
@@ -347,6 +352,15 @@ void outsider_kill_session(struct sim *sim);
 
 extern const char *const fault_names[FAULT_KINDS];
 void faults_begin(struct sim *sim);
+
+/* ---- stray.c ---- */
+
+void strays_begin(struct sim *sim);
+void strays_finish(struct sim *sim);
+void stray_begin(struct mount *mount, int64_t duration_us);
+bool stray_is_away(const struct mount *mount);
+/* At once; before a mount is started anew. */
+void stray_end(struct mount *mount);
 
 /* ---- order.c ---- */
 

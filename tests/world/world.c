@@ -298,6 +298,11 @@ int64_t world_foreign_session(struct world *world, bool forges)
 	return session->id;
 }
 
+int64_t world_twin_session(struct world *world)
+{
+	return world_session_begin(world, INT64_MAX / 8)->id;
+}
+
 void world_close_session(struct world *world, int64_t id)
 {
 	struct session *session = world_session(world, id);

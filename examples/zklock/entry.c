@@ -4,6 +4,9 @@
  */
 #include "entry.h"
 
+#include "health.h"
+#include "span.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,14 @@
 static int compare_entries(const void *a, const void *b)
 {
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+const char *entry_owner(const struct entry *entry)
+{
+	const char *mode = entry->name + strcspn(entry->name, "-");
+	const char *owner = *mode ? mode + 1 + strcspn(mode + 1, "-") : mode;
+
+	return *owner ? owner + 1 : owner;
 }
 
 static bool add(struct entry **entries, size_t *count, size_t *size, const char *name)
@@ -35,9 +46,9 @@ static bool add(struct entry **entries, size_t *count, size_t *size, const char 
 	memset(entry, 0, sizeof(*entry));
 	snprintf(entry->name, sizeof(entry->name), "%s", name);
 	entry->shared = strncmp(name + strcspn(name, "-"), "-shared-", 8) == 0;
-	entry->foreign = strstr(name, "-foreign") != NULL;
+	entry->foreign = strncmp(entry_owner(entry), "foreign", 7) == 0;
 	entry->host = entry->pid = entry->uid = entry->command = entry->queued_since =
-		entry->held_since = entry->token = entry->reason = "-";
+		entry->held_since = entry->token = entry->session = entry->reason = "-";
 	return true;
 }
 
@@ -98,10 +109,13 @@ void entry_read(const struct mount *mount, const char *lock, struct entry *entry
 		{"queued_since", &entry->queued_since},
 		{"held_since", &entry->held_since},
 		{"token", &entry->token},
+		{"session", &entry->session},
 		{"reason", &entry->reason},
 	};
 	char file[320], *line, *next;
 
+	if (entry->text)
+		return;
 	snprintf(file, sizeof(file), "queue/%s", entry->name);
 	entry->text = mount_read(mount, lock, file);
 	for (line = entry->text; line && *line; line = next) {
@@ -117,6 +131,17 @@ void entry_read(const struct mount *mount, const char *lock, struct entry *entry
 			if (strcmp(line, fields[i].name) == 0)
 				*fields[i].value = value + 2;
 	}
+}
+
+/* The arrival is told by the ensemble's clock, the start of a hold by that of the holder's host. */
+int64_t entry_age(const struct entry *entry, const struct health *health)
+{
+	char ahead[32];
+
+	if (entry->held)
+		return span_since(entry->held_since);
+	health_value(health, "ensemble_clock", ahead, sizeof(ahead));
+	return span_since_by(entry->queued_since, strtoll(ahead, NULL, 10));
 }
 
 void entries_free(struct entry *entries, size_t count)

@@ -7,6 +7,8 @@
 
 #include "mount.h"
 
+#include <stdint.h>
+
 /* The texts are "-" where nothing is known, and may hold anything: see clean.h. */
 struct entry {
 	char name[300]; /* of its file in queue/ */
@@ -14,14 +16,21 @@ struct entry {
 	bool held;
 	bool foreign; /* of a client that is no zklockfs */
 	char *text;   /* the file; NULL if the entry has gone meanwhile */
-	const char *host, *pid, *uid, *command, *queued_since, *held_since, *token, *reason;
+	const char *host, *pid, *uid, *command, *queued_since, *held_since, *token, *session,
+		*reason;
 };
+
+struct health;
 
 /* In the order of the queue; to be freed by entries_free(). false and errno. */
 bool entries_list(const struct mount *mount, const char *lock, struct entry **ret_entries,
                   size_t *ret_count);
-/* Reads what the entry's file says. */
+/* Reads what the entry's file says, once. */
 void entry_read(const struct mount *mount, const char *lock, struct entry *entry);
+/* How long it has held, or waited; -1: not known. */
+int64_t entry_age(const struct entry *entry, const struct health *health);
+/* Of its name what is behind number and mode: `PID-HOST`, or `foreign`. */
+const char *entry_owner(const struct entry *entry);
 void entries_free(struct entry *entries, size_t count);
 
 #endif

@@ -1,124 +1,71 @@
 /* SPDX-License-Identifier: MIT
  *
- * look.c - `zklock ls` and `zklock evict`, see look.h.
+ * look.c - `zklock ls`, `zklock history` and `zklock evict`, see look.h.
  */
 #include "look.h"
 
 #include "clean.h"
+#include "columns.h"
 #include "entry.h"
+#include "health.h"
 #include "span.h"
 #include "table.h"
 
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
-#include <wchar.h>
 
-/* ---- columns ---- */
-
-#define COLUMNS 9
-
-struct line {
-	char *words[COLUMNS];
-};
-
-static char *copy_word(const char *text)
+/* Ends the program for a file of .zklockfs that could not be read. */
+static _Noreturn void cannot_read(const struct mount *mount, const char *file)
 {
-	char shown[CLEAN_MAX], *word = strdup(clean(shown, sizeof(shown), text));
+	char why[HEALTH_MAX];
 
-	if (!word)
-		err(EX_OSERR, NULL);
-	return word;
-}
-
-/* Places on a screen, not bytes. */
-static int width_of(const char *word)
-{
-	int width = 0;
-	size_t n;
-	wchar_t c;
-
-	for (; (n = clean_next(word, &c)) > 0; word += n)
-		width += wcwidth(c);
-	return width;
-}
-
-/* Each column as wide as it must be, the last one as it is. Frees the words. */
-static void print_lines(struct line *lines, size_t count)
-{
-	for (size_t column = 0; column + 1 < COLUMNS; column++) {
-		int width = 0;
-
-		for (size_t i = 0; i < count; i++)
-			if (width_of(lines[i].words[column]) > width)
-				width = width_of(lines[i].words[column]);
-		for (size_t i = 0; i < count; i++) {
-			char *word = lines[i].words[column], *padded = NULL;
-
-			if (asprintf(&padded, "%s%*s", word, width - width_of(word), "") < 0)
-				err(EX_OSERR, NULL);
-			free(word);
-			lines[i].words[column] = padded;
-		}
-	}
-	for (size_t i = 0; i < count; i++) {
-		for (size_t column = 0; column < COLUMNS; column++) {
-			printf("%s%s", column ? "  " : "", lines[i].words[column]);
-			free(lines[i].words[column]);
-		}
-		putchar('\n');
-	}
-	free(lines);
-}
-
-static struct line *new_lines(size_t count, const char *const heads[COLUMNS])
-{
-	struct line *lines = calloc(count + 1, sizeof(*lines));
-
-	if (!lines)
-		err(EX_OSERR, NULL);
-	for (size_t column = 0; column < COLUMNS; column++)
-		lines[0].words[column] = copy_word(heads[column]);
-	return lines;
+	if (errno == ENOENT)
+		errx(EX_UNAVAILABLE, "%s/.zklockfs/%s: no such file; is this the whole mount?",
+		     mount->path, file);
+	if (errno == EINVAL)
+		errx(EX_UNAVAILABLE, "%s/.zklockfs/%s is not as expected", mount->path, file);
+	errx(EX_UNAVAILABLE, "%s/.zklockfs/%s: %s", mount->path, file,
+	     health_explain(mount, errno, why));
 }
 
 /* ---- ls ---- */
 
 int look_all(const struct mount *mount)
 {
-	static const char *const heads[COLUMNS] = {"LOCK",  "HELD",    "HOST", "PID",   "COMMAND",
-	                                           "TOKEN", "WAITERS", "WAIT", "REASON"};
-	struct line *lines;
+	static const char *const heads[] = {"LOCK",    "HELD",   "HOST",    "PID",
+	                                    "COMMAND", "TOKEN",  "WAITERS", "WAIT",
+	                                    "HOLDERS", "REASON", NULL};
+	struct columns columns;
 	struct table table;
 
-	if (!table_read(mount, &table)) {
-		if (errno == ENOENT)
-			errx(EX_UNAVAILABLE,
-			     "%s/.zklockfs/locks: no such file; is this the whole mount?",
-			     mount->path);
-		err(EX_UNAVAILABLE, "%s/.zklockfs/locks", mount->path);
-	}
-	lines = new_lines(table.count, heads);
+	if (!table_read(mount, "locks", &table))
+		cannot_read(mount, "locks");
+	columns_begin(&columns, heads);
 	for (size_t i = 0; i < table.count; i++) {
 		const struct row *row = &table.rows[i];
-		char held[SPAN_MAX], waited[SPAN_MAX];
-		const char *words[COLUMNS] = {
-			row->lock,    span_format(held, row->held_ms),
-			row->host,    row->pid,
-			row->command, row->token,
-			row->waiters, span_format(waited, row->waited_ms),
+		char held[SPAN_MAX], waited[SPAN_MAX], holders[ROW_HOLDERS_MAX];
+		const char *const words[] = {
+			row->lock,
+			span_format(held, row->held_ms),
+			row->host,
+			row->pid,
+			row->command,
+			row->token,
+			row->waiters,
+			span_format(waited, row->waited_ms),
+			row_holders(row, holders),
 			row->reason,
 		};
 
-		for (size_t column = 0; column < COLUMNS; column++)
-			lines[i + 1].words[column] = copy_word(words[column]);
+		columns_add(&columns, words);
 	}
-	print_lines(lines, table.count + 1);
+	columns_print(&columns);
 	table_free(&table);
 	return EX_OK;
 }
@@ -126,40 +73,40 @@ int look_all(const struct mount *mount)
 static void find_entries(const struct mount *mount, const char *lock, struct entry **ret_entries,
                          size_t *ret_count)
 {
-	char shown[CLEAN_MAX];
+	char shown[CLEAN_MAX], why[HEALTH_MAX];
 
 	if (entries_list(mount, lock, ret_entries, ret_count))
 		return;
 	clean(shown, sizeof(shown), lock);
 	if (errno == ENOENT || errno == ENOTDIR)
 		errx(EX_NOINPUT, "%s: no such lock", shown);
-	err(errno == EACCES ? EX_NOPERM : EX_UNAVAILABLE, "%s", shown);
+	errx(health_exit_status(errno), "%s: %s", shown, health_explain(mount, errno, why));
 }
 
 int look_queue(const struct mount *mount, const char *lock)
 {
-	static const char *const heads[COLUMNS] = {"NUMBER", "STATE",   "MODE",  "FOR",   "HOST",
-	                                           "PID",    "COMMAND", "TOKEN", "REASON"};
+	static const char *const heads[] = {"NUMBER", "STATE",   "MODE",  "FOR",    "HOST",
+	                                    "PID",    "COMMAND", "TOKEN", "REASON", NULL};
+	struct columns columns;
 	struct entry *entries;
-	struct line *lines;
+	struct health health;
 	size_t count;
 
 	find_entries(mount, lock, &entries, &count);
-	lines = new_lines(count, heads);
+	health_read(mount, &health);
+	columns_begin(&columns, heads);
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = &entries[i];
 		char age[SPAN_MAX], number[16];
-		int64_t since;
 
 		entry_read(mount, lock, entry);
-		since = span_since(entry->held ? entry->held_since : entry->queued_since);
 		snprintf(number, sizeof(number), "%.*s", (int)strcspn(entry->name, "-"),
 		         entry->name);
-		const char *words[COLUMNS] = {
+		const char *const words[] = {
 			number,
 			entry->held ? "held" : "waiting",
 			entry->shared ? "shared" : "exclusive",
-			span_format(age, since),
+			span_format(age, entry_age(entry, &health)),
 			entry->host,
 			entry->pid,
 			entry->command,
@@ -167,11 +114,64 @@ int look_queue(const struct mount *mount, const char *lock)
 			entry->reason,
 		};
 
-		for (size_t column = 0; column < COLUMNS; column++)
-			lines[i + 1].words[column] = copy_word(words[column]);
+		columns_add(&columns, words);
 	}
-	print_lines(lines, count + 1);
+	columns_print(&columns);
 	entries_free(entries, count);
+	health_free(&health);
+	return EX_OK;
+}
+
+/* ---- history ---- */
+
+static const char *name_user(const char *uid)
+{
+	char *end;
+	unsigned long number = strtoul(uid, &end, 10);
+	const struct passwd *user = *uid && !*end ? getpwuid((uid_t)number) : NULL;
+
+	return user ? user->pw_name : uid;
+}
+
+static void add_past(struct columns *columns, const struct row *row)
+{
+	char ended[SPAN_TIME_MAX], held[SPAN_MAX], waited[SPAN_MAX];
+	const char *const words[] = {
+		span_time(ended, row->ended),
+		row->lock,
+		row->mode,
+		span_format(held, row->held_ms),
+		span_format(waited, row->waited_ms),
+		row->end,
+		name_user(row->uid),
+		row->pid,
+		row->command,
+		row->token,
+		row->by,
+		row->reason,
+	};
+
+	columns_add(columns, words);
+}
+
+int look_history(const struct mount *mount, const char *lock)
+{
+	static const char *const heads[] = {"ENDED", "LOCK",   "MODE", "HELD",    "WAITED",
+	                                    "END",   "USER",   "PID",  "COMMAND", "TOKEN",
+	                                    "BY",    "REASON", NULL};
+	struct columns columns;
+	struct table table;
+
+	if (!table_read(mount, "history", &table))
+		cannot_read(mount, "history");
+	columns_begin(&columns, heads);
+	for (size_t i = 0; i < table.count; i++)
+		if (!lock || strcmp(table.rows[i].lock, lock) == 0)
+			add_past(&columns, &table.rows[i]);
+	columns_print(&columns);
+	table_free(&table);
+	if (geteuid() != 0)
+		warnx("these are your own holds; root sees those of all users");
 	return EX_OK;
 }
 

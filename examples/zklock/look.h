@@ -9,6 +9,10 @@
 
 /* All locks that are held or waited for. */
 int look_all(const struct mount *mount);
+/* The holds of this mount that have ended; of one lock, or NULL for all. */
+int look_history(const struct mount *mount, const char *lock);
+/* What the mount says of itself: EX_OK if it is ready. */
+int look_status(const struct mount *mount);
 /* The queue of one. */
 int look_queue(const struct mount *mount, const char *lock);
 /* Whether to take it now, without waiting, would succeed: 0, or what zklock -n would end

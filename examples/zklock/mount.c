@@ -133,7 +133,7 @@ static void open_place(struct mount *mount, const char *path)
 	if (!mount->path)
 		err(EX_OSERR, NULL);
 	if (mount->dir < 0 && (errno == ENOTCONN || errno == ECONNABORTED))
-		errx(EX_UNAVAILABLE, "%s: its daemon is dead", path);
+		errx(EX_UNAVAILABLE, "%s: the daemon of the mount is dead", path);
 	if (mount->dir < 0)
 		err(EX_UNAVAILABLE, "%s", path);
 }
@@ -145,7 +145,7 @@ static void check_place(struct mount *mount, const struct place *places, size_t 
 
 	if (fstat(mount->dir, &stat) < 0) {
 		if (errno == ENOTCONN || errno == ECONNABORTED)
-			errx(EX_UNAVAILABLE, "%s: its daemon is dead", mount->path);
+			errx(EX_UNAVAILABLE, "%s: the daemon of the mount is dead", mount->path);
 		err(EX_UNAVAILABLE, "%s", mount->path);
 	}
 	for (size_t i = 0; i < count; i++)
@@ -329,23 +329,4 @@ char *mount_read(const struct mount *mount, const char *lock, const char *file)
 	close(fd);
 	errno = error;
 	return data;
-}
-
-bool mount_status(const struct mount *mount, const char *key, char *value, size_t size)
-{
-	char *text = mount_read(mount, ".zklockfs", "status"), *line = text;
-	size_t n = strlen(key);
-
-	while (line && *line && (strncmp(line, key, n) != 0 || line[n] != ':')) {
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-	if (!line || !*line) {
-		free(text);
-		return false;
-	}
-	line += n + strspn(line + n, ": ");
-	snprintf(value, size, "%.*s", (int)strcspn(line, "\n"), line);
-	free(text);
-	return true;
 }

@@ -28,8 +28,6 @@ int mount_open(const struct mount *mount, const char *lock, const char *file, in
 /* Takes an entry of the queue away from its taker. By setxattr(2): an open would wait for a lease
  * that the taker may have on its file (F_SETLEASE). -1 and errno. */
 int mount_evict(const struct mount *mount, const char *lock, const char *entry);
-/* The value of a line of .zklockfs/status. False: there is none, or this is a part of a mount. */
-bool mount_status(const struct mount *mount, const char *key, char *value, size_t size);
 /* All of a file, 16 MiB at most, with a NUL behind it; to be freed. NULL and errno. */
 char *mount_read(const struct mount *mount, const char *lock, const char *file);
 

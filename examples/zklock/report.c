@@ -6,6 +6,7 @@
 
 #include "clean.h"
 #include "entry.h"
+#include "health.h"
 #include "span.h"
 
 #include <errno.h>
@@ -19,55 +20,36 @@
 
 /* ---- writing ---- */
 
-/* The value of a line of `status`, "-" without one. */
-static void find_value(const char *status, const char *key, char *value, size_t size)
-{
-	const char *at = status ? strstr(status, key) : NULL;
-
-	snprintf(value, size, "-");
-	if (at)
-		snprintf(value, size, "%.*s", (int)strcspn(at + strlen(key), "\n"),
-		         at + strlen(key));
-}
-
-static const char *name_error(int error)
-{
-	if (error == ENOTCONN || error == ECONNABORTED)
-		return "the daemon of the mount is dead";
-	if (error == EHOSTUNREACH)
-		return "the ensemble does not answer";
-	if (error == ENOENT)
-		return "there is no such lock any more";
-	return strerror(error);
-}
-
 void report_locks(FILE *out, const void *context)
 {
 	const struct question *question = context;
-	char *status = mount_read(question->mount, ".zklockfs", "status");
-	char state[40], lease[40];
-	char *text = mount_read(question->mount, ".zklockfs", "locks");
-	int error = errno;
+	char state[40], lease[40], why[HEALTH_MAX];
+	struct health health;
+	char *text;
+	int error;
 
-	find_value(status, "state: ", state, sizeof(state));
-	find_value(status, "lease_left: ", lease, sizeof(lease));
-	fprintf(out, "%s, lease %.1fs\n", state, strtod(lease, NULL) / 1000);
+	health_read(question->mount, &health);
+	text = mount_read(question->mount, ".zklockfs", "locks");
+	error = errno;
+	health_value(&health, "lease_left", lease, sizeof(lease));
+	fprintf(out, "%s, lease %.1fs\n", health_value(&health, "state", state, sizeof(state)),
+	        strtod(lease, NULL) / 1000);
 	if (text)
 		fputs(text, out);
 	else if (error == ENOENT)
 		fprintf(out, "%cthe mount has no .zklockfs/locks\n", TROUBLE);
 	else
-		fprintf(out, "%c.zklockfs/locks: %s\n", TROUBLE, name_error(error));
+		fprintf(out, "%c%s\n", TROUBLE, health_explain(question->mount, error, why));
 	free(text);
-	free(status);
+	health_free(&health);
 }
 
-static void report_entry(FILE *out, const struct entry *entry)
+static void report_entry(FILE *out, const struct entry *entry, const struct health *health)
 {
 	const char *const fields[] = {entry->host, entry->pid, entry->command, entry->token,
 	                              entry->reason};
 	char shown[CLEAN_MAX];
-	int64_t since = span_since(entry->held ? entry->held_since : entry->queued_since);
+	int64_t since = entry_age(entry, health);
 
 	fprintf(out, "%s\t%c\t%c\t%" PRId64, entry->name, entry->held ? 'h' : 'w',
 	        entry->shared ? 's' : 'e', since);
@@ -76,31 +58,52 @@ static void report_entry(FILE *out, const struct entry *entry)
 	putc('\n', out);
 }
 
+static void report_counts(FILE *out, const struct question *question, size_t holders,
+                          size_t waiters)
+{
+	char *text = mount_read(question->mount, question->lock, "slots");
+	unsigned long slots = text ? strtoul(text, NULL, 10) : 1;
+
+	if (slots > 1)
+		fprintf(out, "%zu of %lu held, %zu waiting\n", holders, slots, waiters);
+	else
+		fprintf(out, "%zu held, %zu waiting\n", holders, waiters);
+	free(text);
+}
+
 void report_queue(FILE *out, const void *context)
 {
 	const struct question *question = context;
 	size_t count, holders = 0;
 	struct entry *entries;
+	struct health health;
+	char why[HEALTH_MAX];
 
 	if (!entries_list(question->mount, question->lock, &entries, &count)) {
-		fprintf(out, "-\n%c%s\n", TROUBLE, name_error(errno));
+		int error = errno;
+
+		fprintf(out, "\n%c%s\n", TROUBLE,
+		        error == ENOENT ? "there is no such lock any more"
+		                        : health_explain(question->mount, error, why));
 		return;
 	}
+	health_read(question->mount, &health);
 	for (size_t i = 0; i < count; i++)
 		holders += entries[i].held;
-	fprintf(out, "%zu held, %zu waiting\n", holders, count - holders);
+	report_counts(out, question, holders, count - holders);
 	for (size_t i = 0; i < count; i++) {
 		if (i >= question->first && i - question->first < question->count)
 			entry_read(question->mount, question->lock, &entries[i]);
-		report_entry(out, &entries[i]);
+		report_entry(out, &entries[i], &health);
 	}
 	entries_free(entries, count);
+	health_free(&health);
 }
 
 void report_eviction(FILE *out, const void *context)
 {
 	const struct eviction *eviction = context;
-	char shown[CLEAN_MAX];
+	char shown[CLEAN_MAX], why[HEALTH_MAX];
 
 	clean(shown, sizeof(shown), eviction->entry);
 	if (mount_evict(eviction->mount, eviction->lock, eviction->entry) == 0)
@@ -110,7 +113,7 @@ void report_eviction(FILE *out, const void *context)
 	else if (errno == EPERM)
 		fprintf(out, "%s: only its user, the lock's owner and root may evict it", shown);
 	else
-		fprintf(out, "%s: %s", shown, name_error(errno));
+		fprintf(out, "%s: %s", shown, health_explain(eviction->mount, errno, why));
 }
 
 /* ---- parsing ---- */

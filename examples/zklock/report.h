@@ -39,6 +39,8 @@ struct eviction {
 	const struct mount *mount;
 	char lock[LOCK_NAME_MAX + 1];
 	char entry[300];
+	char who[300]; /* its process, for a question */
+	bool held;
 };
 
 /* Each reads or writes the mount, and may take as long as that does. */

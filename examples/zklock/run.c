@@ -9,6 +9,7 @@
 #include "run.h"
 
 #include "clean.h"
+#include "health.h"
 #include "keep.h"
 #include "span.h"
 #include "start.h"
@@ -209,10 +210,13 @@ static void go_on(struct running *self)
 static bool is_being_stopped(const struct mount *mount)
 {
 	char on_lost[40], left[40];
+	struct health health;
 
-	return mount_status(mount, "on_lost", on_lost, sizeof(on_lost)) &&
-	       strcmp(on_lost, "none") != 0 &&
-	       mount_status(mount, "lease_left", left, sizeof(left)) &&
+	health_read(mount, &health);
+	health_value(&health, "on_lost", on_lost, sizeof(on_lost));
+	health_value(&health, "lease_left", left, sizeof(left));
+	health_free(&health);
+	return strcmp(on_lost, "-") != 0 && strcmp(on_lost, "none") != 0 &&
 	       strtol(left, NULL, 10) < LEASE_ENDS_MS;
 }
 

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define HEAD_LINES 2 /* the mount, and the names of columns */
-#define COLUMNS_MAX 8
+#define COLUMNS_MAX 9
 #define WIDE 110 /* columns from which the process has one */
 
 struct column {
@@ -23,19 +23,31 @@ struct column {
 	bool right;
 };
 
-enum list_column { LOCK, HELD, WAIT, WAITERS, HOST, PROCESS, COMMAND, REASON, LIST_COLUMNS };
+enum list_column {
+	LOCK,
+	HELD,
+	HOLDERS,
+	WAIT,
+	WAITERS,
+	HOST,
+	PROCESS,
+	COMMAND,
+	REASON,
+	LIST_COLUMNS
+};
 enum queue_column { NUMBER, STATE, MODE, SINCE, AT, PID, NAME, WHY, QUEUE_COLUMNS };
 
 static const struct column list_columns[LIST_COLUMNS] = {
-	[LOCK] = {"LOCK", 20, false},       [HELD] = {"HELD", 6, true},
-	[WAIT] = {"WAIT", 6, true},         [WAITERS] = {"Q", 3, true},
-	[HOST] = {"HOST", 10, false},       [PROCESS] = {"PID", 7, true},
-	[COMMAND] = {"COMMAND", 10, false}, [REASON] = {"REASON", 0, false},
+	[LOCK] = {"LOCK", 20, false},    [HELD] = {"HELD", 6, true},
+	[HOLDERS] = {"N", 5, true},      [WAIT] = {"WAIT", 6, true},
+	[WAITERS] = {"Q", 3, true},      [HOST] = {"HOST", 10, false},
+	[PROCESS] = {"PID", 7, true},    [COMMAND] = {"COMMAND", 10, false},
+	[REASON] = {"REASON", 0, false},
 };
 
 static const struct column queue_columns[QUEUE_COLUMNS] = {
-	[NUMBER] = {"NUMBER", 10, false}, [STATE] = {"STATE", 5, false},
-	[MODE] = {"MODE", 6, false},      [SINCE] = {"FOR", 6, true},
+	[NUMBER] = {"NUMBER", 10, false}, [STATE] = {"STATE", 7, false},
+	[MODE] = {"MODE", 9, false},      [SINCE] = {"FOR", 6, true},
 	[AT] = {"HOST", 10, false},       [PID] = {"PID", 7, true},
 	[NAME] = {"COMMAND", 10, false},  [WHY] = {"REASON", 0, false},
 };
@@ -113,10 +125,11 @@ size_t screen_lines(void)
 static void draw_list_line(const struct top *top, int y, size_t i, const int *widths)
 {
 	const struct row *row = &top->locks.table.rows[i];
-	char held[SPAN_MAX], waited[SPAN_MAX];
+	char held[SPAN_MAX], waited[SPAN_MAX], holders[ROW_HOLDERS_MAX];
 	const char *const words[LIST_COLUMNS] = {
 		[LOCK] = row->lock,
 		[HELD] = span_format(held, row->held_ms),
+		[HOLDERS] = row_holders(row, holders),
 		[WAIT] = span_format(waited, row->waited_ms),
 		[WAITERS] = row->waiters,
 		[HOST] = row->host,
@@ -134,8 +147,8 @@ static void draw_queue_line(const struct top *top, int y, size_t i, const int *w
 	char since[SPAN_MAX], number[12];
 	const char *const words[QUEUE_COLUMNS] = {
 		[NUMBER] = number,
-		[STATE] = place->held ? "holds" : "waits",
-		[MODE] = place->shared ? "shared" : "alone",
+		[STATE] = place->held ? "held" : "waiting",
+		[MODE] = place->shared ? "shared" : "exclusive",
 		[SINCE] = span_format(since, place->since_ms),
 		[AT] = place->host,
 		[PID] = place->pid,
@@ -147,18 +160,36 @@ static void draw_queue_line(const struct top *top, int y, size_t i, const int *w
 	put_line(y, queue_columns, widths, QUEUE_COLUMNS, words);
 }
 
+/* Its place is the reason's. */
+static void leave_out(int widths[LIST_COLUMNS], enum list_column column)
+{
+	widths[REASON] += widths[column] + 1;
+	widths[column] = 0;
+}
+
+static bool several_hold(const struct report *locks)
+{
+	for (size_t i = 0; i < locks->table.count; i++)
+		if (row_has_slots(&locks->table.rows[i]) ||
+		    strtoul(locks->table.rows[i].holders, NULL, 10) > 1)
+			return true;
+	return false;
+}
+
 static void draw_lines(struct top *top)
 {
 	bool queue = top_shows_queue(top);
 	const struct column *columns = queue ? queue_columns : list_columns;
 	size_t count = queue ? (size_t)QUEUE_COLUMNS : (size_t)LIST_COLUMNS;
 	struct scroll *scroll = queue ? &top->places : &top->list;
+	const char *trouble = (queue ? &top->queue : &top->locks)->trouble; /* then it is empty */
 	int widths[COLUMNS_MAX];
 
 	find_widths(columns, count, widths);
+	if (!queue && !several_hold(&top->locks))
+		leave_out(widths, HOLDERS);
 	if (!queue && COLS < WIDE) {
-		widths[REASON] += widths[PROCESS] + 1;
-		widths[PROCESS] = 0;
+		leave_out(widths, PROCESS);
 	} else if (!queue) {
 		int more = widths[REASON] / 3;
 
@@ -167,6 +198,8 @@ static void draw_lines(struct top *top)
 	}
 	attron(A_BOLD);
 	put_line(1, columns, widths, count, NULL);
+	if (trouble)
+		put_text(HEAD_LINES, 0, COLS, trouble, false);
 	attroff(A_BOLD);
 	scroll_show(scroll, screen_lines());
 	for (size_t i = 0; i < screen_lines() && scroll->first + i < scroll->count; i++) {
@@ -199,45 +232,85 @@ static void draw_head(const struct top *top)
 		         span_format(age, top->unanswered_ms));
 	else if (!report->headline)
 		snprintf(text, sizeof(text), "reading");
+	else if (report->trouble && top_shows_queue(top))
+		snprintf(text, sizeof(text), "%.*s: not known", LOCK_NAME_MAX, top->lock);
+	else if (report->trouble)
+		snprintf(text, sizeof(text), "%.80s. %.200s", report->headline, top->mount.path);
 	else if (top_shows_queue(top))
 		snprintf(text, sizeof(text), "%.*s: %s", LOCK_NAME_MAX, top->lock,
 		         report->headline);
 	else
-		snprintf(text, sizeof(text), "%zu locks, %zu waited for, by %s. %.80s. %.200s",
-		         report->count, waited, orders[top->order], report->headline,
-		         top->mount.path);
+		snprintf(text, sizeof(text), "%zu lock%s, %zu waited for, by %s. %.80s. %.200s",
+		         report->count, report->count == 1 ? "" : "s", waited, orders[top->order],
+		         report->headline, top->mount.path);
 	put_text(0, 0, COLS - 10, text, false);
 	put_text(0, COLS - 9, 9, now, true);
 }
 
+/* What it does, and above it what follows. The answers stay in sight however long the names are. */
+static void draw_question(const struct eviction *eviction)
+{
+	char text[LOCK_NAME_MAX + 400];
+
+	snprintf(text, sizeof(text), "Evict process %s from %s?", eviction->who, eviction->lock);
+	put_text(LINES - 2, 0, COLS - 1,
+	         eviction->held ? "It loses the lock. Its program goes on, unless its mount has "
+	                          "on_lost=term or kill."
+	                        : "It waits no longer: its open fails.",
+	         false);
+	put_text(LINES - 1, 0, COLS - 6, text, false);
+	put_text(LINES - 1, COLS - 5, 4, "y/n", false);
+}
+
 static void draw_foot(const struct top *top)
 {
-	const struct report *report = top_shows_queue(top) ? &top->queue : &top->locks;
 	const char *keys =
 		top_shows_queue(top)
-			? "Esc all locks  Up Down choose  e evict  r read now  q quit"
-			: "Enter queue  Up Down choose  s sort  e evict  r read now  q quit";
-	char text[LOCK_NAME_MAX + 400];
+			? "Esc all locks  Up Down choose  e evict  r read now  h help  q quit"
+			: "Enter queue  Up Down choose  s sort  e evict  r read now  h help  q "
+			  "quit";
 
 	attron(A_BOLD);
 	if (top->asking) {
-		snprintf(text, sizeof(text), "Evict %.299s? y/n", top->eviction.entry);
-		put_text(LINES - 1, 0, COLS - 1, text, false);
+		draw_question(&top->eviction);
 	} else if (*top->message) {
 		put_text(LINES - 1, 0, COLS - 1, top->message, false);
-	} else if (report->trouble) {
-		put_text(LINES - 1, 0, COLS - 1, report->trouble, false);
 	} else {
 		attroff(A_BOLD);
-		put_text(LINES - 1, 0, COLS - 1, keys, false);
+		put_text(LINES - 1, 0, COLS - 1, top->helping ? "any key goes back" : keys, false);
 	}
 	attroff(A_BOLD);
+}
+
+static void draw_help(void)
+{
+	static const char *const lines[] = {
+		"Up Down k j PgUp PgDn Home End   choose a line",
+		"Enter Right                      the queue of the lock",
+		"Esc Left Backspace               back to all locks",
+		"s       sort by the longest wait, the longest hold, the name",
+		"e       evict: the chosen entry, or the holder of the chosen lock",
+		"r       read now",
+		"h ?     this help",
+		"q       quit",
+		"",
+		"HELD    how long the first holder has held the lock",
+		"WAIT    how long the first waiter has waited",
+		"Q       how many wait",
+		"N       how many hold it; with slots, of how many",
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		put_text(HEAD_LINES + (int)i, 2, COLS - 2, lines[i], false);
 }
 
 void screen_draw(struct top *top)
 {
 	erase();
-	draw_lines(top);
+	if (top->helping)
+		draw_help();
+	else
+		draw_lines(top);
 	draw_head(top);
 	draw_foot(top);
 	move(LINES - 1, COLS - 1);

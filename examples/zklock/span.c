@@ -82,19 +82,47 @@ bool span_alarm_at(int fd, int64_t at_ms)
 	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL) == 0;
 }
 
-int64_t span_since(const char *time)
+/* Milliseconds since 1970; -1: it is no time. */
+static int64_t parse_time(const char *time)
 {
-	struct timespec now;
 	struct tm tm = {0};
 	char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
-	int64_t then;
 	int ms = 0;
 
 	if (!rest || (*rest && *rest != '.' && *rest != 'Z'))
 		return -1;
 	sscanf(rest, ".%3d", &ms);
-	then = timegm(&tm) * SECOND + ms;
+	return timegm(&tm) * SECOND + ms;
+}
+
+int64_t span_since_by(const char *time, int64_t ahead_ms)
+{
+	int64_t then = parse_time(time);
+	struct timespec now;
+
+	if (then < 0)
+		return -1;
 	clock_gettime(CLOCK_REALTIME, &now);
-	then = now.tv_sec * SECOND + now.tv_nsec / 1000000 - then;
+	then = now.tv_sec * SECOND + now.tv_nsec / 1000000 + ahead_ms - then;
 	return then < 0 ? 0 : then; /* the clocks of two hosts differ */
+}
+
+int64_t span_since(const char *time)
+{
+	return span_since_by(time, 0);
+}
+
+const char *span_time(char buffer[SPAN_TIME_MAX], const char *text)
+{
+	int64_t then_ms = parse_time(text);
+	time_t then = (time_t)(then_ms / SECOND), now = time(NULL);
+	struct tm tm, today;
+
+	if (then_ms < 0 || !localtime_r(&then, &tm) || !localtime_r(&now, &today))
+		return "-";
+	strftime(buffer, SPAN_TIME_MAX,
+	         tm.tm_year == today.tm_year && tm.tm_yday == today.tm_yday ? "%H:%M:%S"
+	                                                                    : "%Y-%m-%d %H:%M:%S",
+	         &tm);
+	return buffer;
 }

@@ -23,5 +23,11 @@ int span_alarm(void);
 bool span_alarm_at(int fd, int64_t at_ms);
 /* How long ago a time was that a file of the mount shows; -1 if it shows none. */
 int64_t span_since(const char *time);
+/* The same by another clock, which is so far before this host's. */
+int64_t span_since_by(const char *time, int64_t ahead_ms);
+/* That time by the clock on the wall: as `02:41:07` today, else with the date. `-` if it shows
+ * none. */
+#define SPAN_TIME_MAX 32
+const char *span_time(char buffer[SPAN_TIME_MAX], const char *text);
 
 #endif

@@ -8,30 +8,37 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS_MAX 40
+#define LOCKS 1U
+#define HISTORY 2U
 
 static const struct column {
 	const char *name;
 	size_t offset;
-	bool is_time; /* seconds, which become int64_t */
-	bool needed;
+	bool is_time;    /* seconds, which become int64_t */
+	unsigned needed; /* by which file */
 } known[] = {
-	{"LOCK", offsetof(struct row, lock), false, true},
-	{"MODE", offsetof(struct row, mode), false, false},
-	{"HOLDERS", offsetof(struct row, holders), false, true},
-	{"WAITERS", offsetof(struct row, waiters), false, true},
-	{"HELD", offsetof(struct row, held_ms), true, true},
-	{"WAITED", offsetof(struct row, waited_ms), true, true},
-	{"HOST", offsetof(struct row, host), false, false},
-	{"PID", offsetof(struct row, pid), false, false},
-	{"UID", offsetof(struct row, uid), false, false},
-	{"COMMAND", offsetof(struct row, command), false, false},
-	{"SINCE", offsetof(struct row, since), false, false},
-	{"TOKEN", offsetof(struct row, token), false, false},
-	{"REASON", offsetof(struct row, reason), false, false},
+	{"LOCK", offsetof(struct row, lock), false, LOCKS | HISTORY},
+	{"MODE", offsetof(struct row, mode), false, 0},
+	{"HOLDERS", offsetof(struct row, holders), false, LOCKS},
+	{"WAITERS", offsetof(struct row, waiters), false, LOCKS},
+	{"SLOTS", offsetof(struct row, slots), false, 0},
+	{"ENDED", offsetof(struct row, ended), false, HISTORY},
+	{"END", offsetof(struct row, end), false, HISTORY},
+	{"BY", offsetof(struct row, by), false, 0},
+	{"HELD", offsetof(struct row, held_ms), true, LOCKS | HISTORY},
+	{"WAITED", offsetof(struct row, waited_ms), true, LOCKS | HISTORY},
+	{"HOST", offsetof(struct row, host), false, 0},
+	{"PID", offsetof(struct row, pid), false, 0},
+	{"UID", offsetof(struct row, uid), false, 0},
+	{"COMMAND", offsetof(struct row, command), false, 0},
+	{"SINCE", offsetof(struct row, since), false, 0},
+	{"TOKEN", offsetof(struct row, token), false, 0},
+	{"REASON", offsetof(struct row, reason), false, 0},
 };
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
@@ -58,28 +65,32 @@ static char *next_line(char **rest)
 /* columns[n]: which known one the n-th of the file is; NULL: none. */
 static bool parse_header(char *line, const struct column *columns[COLUMNS_MAX])
 {
-	size_t needed = 0, n = 0;
+	const struct column *found[KNOWN] = {NULL};
+	unsigned missed = 0;
+	size_t n = 0;
 	char *word;
 
-	for (size_t i = 0; i < KNOWN; i++)
-		needed += known[i].needed;
 	while (n < COLUMNS_MAX && (word = next_word(&line))) {
 		for (size_t i = 0; i < KNOWN; i++) {
 			if (strcmp(known[i].name, word) != 0)
 				continue;
-			columns[n] = &known[i];
-			needed -= known[i].needed;
+			columns[n] = found[i] = &known[i];
 		}
 		n++;
 	}
-	return needed == 0;
+	for (size_t i = 0; i < KNOWN; i++)
+		missed |= found[i] ? 0 : known[i].needed;
+	return missed != (LOCKS | HISTORY);
 }
 
 static void parse_row(char *line, const struct column *const columns[COLUMNS_MAX], struct row *row)
 {
 	char *word;
 
-	*row = (struct row){"-", "-", "0", "0", "-", "-", "-", "-", "-", "-", "-", -1, -1};
+	*row = (struct row){.held_ms = -1, .waited_ms = -1};
+	for (size_t i = 0; i < KNOWN; i++)
+		if (!known[i].is_time)
+			*(const char **)((char *)row + known[i].offset) = "-";
 	for (size_t n = 0; n < COLUMNS_MAX && (word = next_word(&line)); n++) {
 		char *field = (char *)row;
 
@@ -97,6 +108,18 @@ static void parse_row(char *line, const struct column *const columns[COLUMNS_MAX
 		row->holders = "?";
 	if (strcmp(row->waiters, "-") == 0)
 		row->waiters = "?";
+}
+
+bool row_has_slots(const struct row *row)
+{
+	return strcmp(row->slots, "-") != 0 && strcmp(row->slots, "1") != 0;
+}
+
+const char *row_holders(const struct row *row, char buffer[ROW_HOLDERS_MAX])
+{
+	snprintf(buffer, ROW_HOLDERS_MAX, "%.20s%s%.20s", row->holders,
+	         row_has_slots(row) ? "/" : "", row_has_slots(row) ? row->slots : "");
+	return buffer;
 }
 
 bool table_parse(char *text, struct table *ret_table)
@@ -123,9 +146,9 @@ bool table_parse(char *text, struct table *ret_table)
 	return true;
 }
 
-bool table_read(const struct mount *mount, struct table *ret_table)
+bool table_read(const struct mount *mount, const char *file, struct table *ret_table)
 {
-	char *text = mount_read(mount, ".zklockfs", "locks");
+	char *text = mount_read(mount, ".zklockfs", file);
 
 	if (!text)
 		return false;

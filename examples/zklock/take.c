@@ -9,6 +9,7 @@
 #include "take.h"
 
 #include "clean.h"
+#include "health.h"
 #include "span.h"
 #include "tell.h"
 
@@ -137,38 +138,34 @@ static void tell_holder(const struct take *take, const struct lock *lock)
 	free(text);
 }
 
-/* The time was over because nobody can get the lock at the moment. */
-static bool is_away(const struct take *take)
+/* Nobody can get the lock at the moment. */
+static bool is_away(const struct take *take, char why[HEALTH_MAX])
 {
-	char state[40];
+	struct health health;
+	bool away;
 
-	return mount_status(take->mount, "state", state, sizeof(state)) &&
-	       strcmp(state, "ready") != 0;
-}
-
-static void tell_since_when(const struct take *take)
-{
-	char since[40], age[SPAN_MAX];
-
-	if (mount_status(take->mount, "no_contact_since", since, sizeof(since)) &&
-	    span_since(since) >= 0)
-		warnx("  the mount has had no contact for %s", span_format(age, span_since(since)));
+	health_read(take->mount, &health);
+	away = health.text && !health_is_good(&health, why);
+	health_free(&health);
+	return away;
 }
 
 /* Gives back what is held. Returns the status to end with. */
 static int fail(struct take *take, const struct lock *lock, int error)
 {
-	char shown[CLEAN_MAX];
+	char shown[CLEAN_MAX], why[HEALTH_MAX];
+	const char *text = NULL;
 
 	take_release(take);
-	if (error == ETIMEDOUT && is_away(take))
+	if ((error == ETIMEDOUT || error == EHOSTUNREACH) && is_away(take, why)) {
 		error = EHOSTUNREACH;
+		text = why;
+	}
 	if (!take->quiet || !is_not_to_be_had(error))
-		warnx("%s: %s", clean(shown, sizeof(shown), lock->name), explain_errno(error));
+		warnx("%s: %s", clean(shown, sizeof(shown), lock->name),
+		      text ? text : explain_errno(error));
 	if (!take->quiet && (error == EAGAIN || error == ETIMEDOUT))
 		tell_holder(take, lock);
-	if (error == EHOSTUNREACH)
-		tell_since_when(take);
 	return failure_status(take, error);
 }
 

@@ -22,6 +22,7 @@ struct top {
 	char lock[LOCK_NAME_MAX + 1]; /* whose queue is shown; empty: all locks are */
 	struct report queue;
 	struct scroll places;
+	bool helping;             /* the keys are shown */
 	bool asking;              /* whether to evict: */
 	struct eviction eviction; /* as of the moment when it was asked */
 	char message[700];        /* for the last line; empty: the keys stand there */

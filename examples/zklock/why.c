@@ -5,8 +5,11 @@
  */
 #include "look.h"
 
+#include "chain.h"
 #include "clean.h"
 #include "entry.h"
+#include "health.h"
+#include "opener.h"
 #include "span.h"
 #include "tree.h"
 
@@ -20,54 +23,53 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#define TOLD_MAX 5 /* holders that are named */
+#define TOLD_MAX 5     /* holders that are named */
+#define OPENERS_MAX 10 /* processes that are named for a holder that is gone */
+#define KEPT "kept until "
+
+/* Of the lock that is asked about. */
+struct queue {
+	const struct mount *mount;
+	const char *lock;
+	const struct health *health;
+	struct entry *entries;
+	size_t count, slots;
+	struct chain *chain; /* NULL: nothing is known of other locks */
+};
 
 /* ---- the mount and the lock ---- */
 
-static const char *find_state(char *status)
+/* EX_OK, or what zklock -n would end with. */
+static int check_mount(const struct mount *mount, const struct health *health)
 {
-	char *state = status ? strstr(status, "state: ") : NULL;
+	char why[HEALTH_MAX];
 
-	if (!state)
-		return NULL;
-	state += 7;
-	state[strcspn(state, "\n")] = '\0';
-	return state;
-}
-
-static int check_mount(const struct mount *mount)
-{
-	char *status = mount_read(mount, ".zklockfs", "status"), shown[40];
-	const char *state = find_state(status);
-	int result = EX_OK;
-
-	if (!status && (errno == ENOTCONN || errno == ECONNABORTED)) {
-		puts("the daemon of the mount is dead");
-		result = EX_UNAVAILABLE;
-	} else if (state && strcmp(state, "ready") != 0) {
-		printf("the mount is %s: it has no contact with the ensemble, see "
-		       "%s/.zklockfs/status\n",
-		       clean(shown, sizeof(shown), state), mount->path);
-		result = EX_TEMPFAIL;
+	if (!health->text && health->error != ENOENT) {
+		puts(health_explain(mount, health->error, why));
+		return EX_UNAVAILABLE;
 	}
-	free(status);
-	return result;
+	if (health_is_good(health, why))
+		return EX_OK;
+	puts(why);
+	return EX_UNAVAILABLE;
 }
 
 static int check_door(const struct mount *mount, const char *lock)
 {
-	char path[LOCK_NAME_MAX + 16];
+	char path[LOCK_NAME_MAX + 16], why[HEALTH_MAX];
 	struct stat stat = {0};
 	struct statvfs statvfs;
 
 	snprintf(path, sizeof(path), "%s/lock", lock);
 	if (fstatat(mount->dir, path, &stat, 0) < 0) {
+		int error = errno;
+
 		if (errno == ENOENT || errno == ENOTDIR) {
 			printf("there is no such lock; mkdir %s/NAME makes one\n", mount->path);
 			return EX_NOINPUT;
 		}
-		printf("cannot look at its doors: %s\n", strerror(errno));
-		return errno == EACCES ? EX_NOPERM : EX_TEMPFAIL;
+		printf("cannot look at its doors: %s\n", health_explain(mount, error, why));
+		return health_exit_status(error);
 	}
 	if (fstatvfs(mount->dir, &statvfs) == 0 && statvfs.f_flag & ST_RDONLY) {
 		puts("the mount is read-only: no lock can be taken");
@@ -86,40 +88,82 @@ static int check_door(const struct mount *mount, const char *lock)
 /* ---- the queue ---- */
 
 /* A process that waits for its own ancestor waits for ever. */
-static bool is_ancestor(const struct mount *mount, const struct entry *entry)
+static bool is_ancestor(pid_t holder)
 {
-	char *status = mount_read(mount, ".zklockfs", "status"), host[64];
-	const char *at = status ? strstr(status, "\nhost: ") : NULL;
-	bool same_host =
-		at && sscanf(at, "\nhost: %63s", host) == 1 && strcmp(host, entry->host) == 0;
 	pid_t pid = getpid();
 
-	free(status);
-	while (same_host && pid > 1) {
+	while (pid > 1) {
 		pid = tree_parent(pid);
-		if (pid == atoi(entry->pid))
+		if (pid == holder)
 			return true;
 	}
 	return false;
 }
 
-static void tell_entry(const struct mount *mount, const char *lock, struct entry *entry)
+/* It is shown by an entry of its own. */
+static bool is_taker(const struct queue *queue, pid_t pid)
+{
+	char owner[32];
+	int n = snprintf(owner, sizeof(owner), "%d-", (int)pid);
+
+	for (size_t i = 0; i < queue->count; i++)
+		if (strncmp(entry_owner(&queue->entries[i]), owner, (size_t)n) == 0)
+			return true;
+	return false;
+}
+
+/* The process that took it has ended, and another one has its file. */
+static void tell_openers(const struct queue *queue, const struct entry *holder)
+{
+	struct opener openers[OPENERS_MAX];
+	bool all, found = false;
+	size_t n = openers_find(queue->mount, queue->lock, openers, OPENERS_MAX, &all);
+	char shown[CLEAN_MAX];
+
+	printf("  process %s is gone;", holder->pid);
+	for (size_t i = 0; i < n; i++) {
+		if (is_taker(queue, openers[i].pid))
+			continue;
+		printf("%s %d (%s)", found ? "," : "", (int)openers[i].pid,
+		       clean(shown, sizeof(shown), openers[i].command));
+		found = true;
+	}
+	if (found)
+		puts(" has the file open");
+	else
+		printf(" %s\n", all ? "no process shows that it has the file open"
+		                    : "root can see who has the file open");
+}
+
+/* What only this host knows of its processes. */
+static void tell_process(const struct queue *queue, const struct entry *entry)
+{
+	pid_t pid = atoi(entry->pid);
+
+	if (pid <= 0 || !health_sees_pids(queue->health, entry->session))
+		return;
+	if (is_ancestor(pid))
+		puts("  this is your own hold: you would wait for yourself; use -R");
+	if (opener_is_gone(pid) && strncmp(entry->reason, KEPT, strlen(KEPT)) != 0)
+		tell_openers(queue, entry);
+}
+
+static void tell_entry(struct queue *queue, struct entry *entry)
 {
 	char host[CLEAN_MAX], command[CLEAN_MAX], reason[CLEAN_MAX], age[SPAN_MAX];
-	int64_t since;
+	int64_t ms;
 
-	entry_read(mount, lock, entry);
+	entry_read(queue->mount, queue->lock, entry);
 	if (!entry->text)
 		return;
-	since = span_since(entry->held ? entry->held_since : entry->queued_since);
-	printf("%s by process %s (%s) on %s for %s: %s\n",
-	       entry->held ? entry->shared ? "shared" : "held" : "wanted", entry->pid,
-	       clean(command, sizeof(command), entry->command),
-	       clean(host, sizeof(host), entry->host),
-	       since < 0 ? "a moment" : span_format(age, since),
+	ms = entry_age(entry, queue->health);
+	printf("%s by process %s (%s) on %s for %s: %s\n", entry->shared ? "shared" : "held",
+	       entry->pid, clean(command, sizeof(command), entry->command),
+	       clean(host, sizeof(host), entry->host), ms < 0 ? "a moment" : span_format(age, ms),
 	       clean(reason, sizeof(reason), entry->reason));
-	if (entry->held && is_ancestor(mount, entry))
-		puts("  this is your own hold: you would wait for yourself; use -R");
+	tell_process(queue, entry);
+	if (queue->chain)
+		chain_follow(queue->chain, queue->lock, entry);
 }
 
 /* Whether an entry behind all of these would hold at once. */
@@ -131,43 +175,62 @@ static bool is_free(const struct entry *entries, size_t count, size_t slots, boo
 	return shared || count < slots;
 }
 
-static int check_queue(const struct mount *mount, const char *lock, bool shared)
+/* Holders, and how many wait. */
+static void tell_queue(struct queue *queue)
 {
-	char *text = mount_read(mount, lock, "slots");
-	size_t slots = text ? strtoul(text, NULL, 10) : 1, count, told = 0, waiting = 0;
-	struct entry *entries;
-	bool free_now;
+	size_t told = 0, waiting = 0;
 
-	free(text);
-	if (!entries_list(mount, lock, &entries, &count)) {
-		printf("its queue cannot be read: %s\n", strerror(errno));
-		return EX_TEMPFAIL;
-	}
-	free_now = is_free(entries, count, slots, shared);
-	for (size_t i = 0; i < count && !free_now; i++) {
-		waiting += !entries[i].held;
-		if (entries[i].held && told++ < TOLD_MAX)
-			tell_entry(mount, lock, &entries[i]);
+	queue->chain = queue->count ? chain_begin(queue->mount, queue->health) : NULL;
+	for (size_t i = 0; i < queue->count; i++) {
+		waiting += !queue->entries[i].held;
+		if (queue->entries[i].held && told++ < TOLD_MAX)
+			tell_entry(queue, &queue->entries[i]);
 	}
 	if (told > TOLD_MAX)
 		printf("and by %zu more\n", told - TOLD_MAX);
 	if (waiting)
 		printf("%zu %s for it already\n", waiting, waiting == 1 ? "waits" : "wait");
-	if (!free_now && slots > 1)
-		printf("it has %zu slots\n", slots);
-	entries_free(entries, count);
+	if (queue->slots > 1)
+		printf("it has %zu slots, %zu %s held\n", queue->slots, told,
+		       told == 1 ? "is" : "are");
+	if (queue->chain)
+		chain_end(queue->chain);
+}
+
+static int check_queue(struct queue *queue, bool shared)
+{
+	char *text = mount_read(queue->mount, queue->lock, "slots"), why[HEALTH_MAX];
+	bool free_now;
+
+	queue->slots = text ? strtoul(text, NULL, 10) : 1;
+	free(text);
+	if (!entries_list(queue->mount, queue->lock, &queue->entries, &queue->count)) {
+		int error = errno;
+
+		printf("its queue cannot be read: %s\n", health_explain(queue->mount, error, why));
+		return health_exit_status(error);
+	}
+	free_now = is_free(queue->entries, queue->count, queue->slots, shared);
+	if (!free_now)
+		tell_queue(queue);
+	entries_free(queue->entries, queue->count);
 	return free_now ? EX_OK : EX_TEMPFAIL;
 }
 
 int look_why(const struct mount *mount, const char *lock, bool shared)
 {
-	int status = check_mount(mount);
+	struct health health;
+	struct queue queue = {.mount = mount, .lock = lock, .health = &health};
+	int status;
 
+	health_read(mount, &health);
+	status = check_mount(mount, &health);
 	if (status == EX_OK)
 		status = check_door(mount, lock);
 	if (status == EX_OK)
-		status = check_queue(mount, lock, shared);
+		status = check_queue(&queue, shared);
 	if (status == EX_OK)
 		puts("nothing is in the way: it could be taken now");
+	health_free(&health);
 	return status;
 }

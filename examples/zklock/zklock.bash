@@ -95,15 +95,24 @@ _zklock() {
         ;;
     -r | --reason | -E | --status) return ;;
     esac
-    if [[ $word == -* ]]; then
-        _zklock_reply "$word" "${options// /$'\n'}"
-    elif [[ $what == evict && ${#places[@]} -ge 2 ]]; then
-        _zklock_reply "$word" "$(_zklock_entries "$(_zklock_mount)" "${places[1]}")"
-    elif [[ ! $what ]]; then
-        _zklock_reply "$word" "$(_zklock_locks "$(_zklock_mount)" "$word")"$'\nls\nwhy\nevict'
-    else
-        _zklock_reply "$word" "$(_zklock_locks "$(_zklock_mount)" "$word")"$'\n--'
-    fi
+    case $what:$word in
+    status:*) ;;
+    why:-*) _zklock_reply "$word" $'-m\n--mount\n-s\n--shared' ;;
+    ls:-* | history:-* | evict:-*) _zklock_reply "$word" $'-m\n--mount' ;;
+    *:-*) _zklock_reply "$word" "${options// /$'\n'}" ;;
+    :*) _zklock_reply "$word" "$(_zklock_locks "$(_zklock_mount)" "$word")"$'\nls\nwhy\nhistory\nstatus\nevict' ;;
+    evict:*)
+        if ((${#places[@]} >= 2)); then
+            _zklock_reply "$word" "$(_zklock_entries "$(_zklock_mount)" "${places[1]}")"
+        else
+            _zklock_reply "$word" "$(_zklock_locks "$(_zklock_mount)" "$word")"
+        fi
+        ;;
+    ls:* | why:* | history:*)
+        ((${#places[@]} > 1)) || _zklock_reply "$word" "$(_zklock_locks "$(_zklock_mount)" "$word")"
+        ;;
+    *) _zklock_reply "$word" "$(_zklock_locks "$(_zklock_mount)" "$word")"$'\n--' ;;
+    esac
 }
 
 complete -F _zklock zklock

@@ -31,6 +31,8 @@ static const char help[] =
 	"usage: zklock [OPTION...] LOCK... -- COMMAND [ARGUMENT...]\n"
 	"       zklock [-m DIR] ls [LOCK]\n"
 	"       zklock [-m DIR] why [-s] LOCK\n"
+	"       zklock [-m DIR] history [LOCK]\n"
+	"       zklock [-m DIR] status\n"
 	"       zklock [-m DIR] evict LOCK ENTRY...\n"
 	"\n"
 	"Takes all LOCKs, in the order of their names, runs COMMAND, and gives them back.\n"
@@ -243,30 +245,46 @@ static int run_command(struct options *options, char **words, size_t count, char
 	return run(&options->run);
 }
 
+static int look_at(const struct mount *mount, const char *what, bool shared, char **words)
+{
+	size_t count = 0;
+	char *lock;
+
+	while (words[count])
+		count++;
+	lock = count > 0 ? mount_lock_name(mount, words[0]) : NULL;
+	if (strcmp(what, "ls") == 0 && count <= 1)
+		return lock ? look_queue(mount, lock) : look_all(mount);
+	if (strcmp(what, "why") == 0 && count == 1)
+		return look_why(mount, lock, shared);
+	if (strcmp(what, "history") == 0 && count <= 1)
+		return look_history(mount, lock);
+	if (strcmp(what, "status") == 0 && count == 0)
+		return look_status(mount);
+	if (strcmp(what, "evict") == 0 && count >= 2)
+		return look_evict(mount, lock, words + 1);
+	misused();
+}
+
 static int look(struct options *options, int argc, char **argv)
 {
+	static const char *const names[] = {"ls", "why", "history", "status", "evict"};
 	const char *what = argc > 0 ? argv[0] : "";
 	struct mount mount;
-	char *lock = NULL;
+	bool known = false;
 
-	if (strcmp(what, "ls") != 0 && strcmp(what, "why") != 0 && strcmp(what, "evict") != 0)
-		errx(EX_USAGE, "no `-- COMMAND`, and not one of ls, why, evict: try zklock --help");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		known |= strcmp(what, names[i]) == 0;
+	if (!known)
+		errx(EX_USAGE, "no `-- COMMAND`, and not one of ls, why, history, status, evict: "
+		               "try zklock --help");
 	optind = 0; /* from the start, and with what getopt keeps */
 	parse_options(options, argc, argv);
-	argc -= optind;
 	argv += optind;
-	if (options->for_taking || (options->take.shared && *what != 'w'))
+	if (options->for_taking || (options->take.shared && strcmp(what, "why") != 0))
 		misused();
-	mount_find(&mount, options->mount, argc > 0 ? argv[0] : NULL);
-	if (argc > 0)
-		lock = mount_lock_name(&mount, argv[0]);
-	if (*what == 'l' && argc <= 1)
-		return lock ? look_queue(&mount, lock) : look_all(&mount);
-	if (*what == 'w' && argc == 1)
-		return look_why(&mount, lock, options->take.shared);
-	if (*what == 'e' && argc >= 2)
-		return look_evict(&mount, lock, argv + 1);
-	misused();
+	mount_find(&mount, options->mount, *argv);
+	return look_at(&mount, what, options->take.shared, argv);
 }
 
 int main(int argc, char **argv)

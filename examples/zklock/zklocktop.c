@@ -37,7 +37,8 @@ static const char help[] =
 	"  -h, --help          print this\n"
 	"  -V, --version       print the version\n"
 	"\n"
-	"Keys: Enter queue of a lock, Esc back, s sort order, e evict, r read now, q quit.\n";
+	"Keys: Enter queue of a lock, Esc back, s sort order, e evict, r read now, h help,\n"
+	"q quit.\n";
 
 struct session {
 	struct top top;
@@ -85,12 +86,17 @@ static void look_anew(struct session *self)
 static void ask_to_evict(struct session *self)
 {
 	struct top *top = &self->top;
+	const struct place_in_queue *place;
 
 	if (top->places.count == 0)
 		return;
+	place = &top->queue.places[top->places.chosen];
 	top->eviction.mount = &top->mount;
 	snprintf(top->eviction.lock, sizeof(top->eviction.lock), "%s", top->lock);
 	snprintf(top->eviction.entry, sizeof(top->eviction.entry), "%.299s", top->places.name);
+	snprintf(top->eviction.who, sizeof(top->eviction.who), "%.20s (%.60s) on %.60s", place->pid,
+	         place->command, place->host);
+	top->eviction.held = place->held;
 	top->asking = true;
 }
 
@@ -241,7 +247,11 @@ static void press(struct session *self, int key)
 		return;
 	}
 	*self->top.message = '\0';
-	if (key == 'q')
+	if (self->top.helping)
+		self->top.helping = false;
+	else if (key == 'h' || key == '?')
+		self->top.helping = true;
+	else if (key == 'q')
 		self->quit = true;
 	else if (key == 'r')
 		look_anew(self);

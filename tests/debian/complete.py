@@ -28,6 +28,8 @@ CASES = [
     ('zklock --at-l\t', 'zklock --at-least'),
     ('zklock -n nigh\t', 'zklock -n nightly'),
     ('zklock team/re\t', 'zklock team/report'),
+    ('zklock hist\t', 'zklock history'),
+    ('zklock why nigh\t', 'zklock why nightly'),
     ('zklock evict nightly 00\t', 'zklock evict nightly 0000000007-exclusive-42-web1'),
     ('zklock -w 10m nightly -- zklockfs -o sess\t', 'zklock -w 10m nightly -- zklockfs -o session_timeout='),
 ]

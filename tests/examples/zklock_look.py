@@ -5,10 +5,12 @@
 import fcntl
 import os
 import re
+import signal
+import subprocess
 
 from gate import Gate, queued
-from harness import ALICE, BOB, SOURCE_ROOT, Stopwatch, check, check_equal, command, errno_of, libc, run, until
-from locking import SOURCE, ZKLOCK, check_run, environment, start, zklock
+from harness import ALICE, BOB, SOURCE_ROOT, Stopwatch, check, check_equal, command, errno_of, libc, run, spawn, until
+from locking import SOURCE, ZKLOCK, check_run, environment, evict, free, start, zklock
 
 
 def by(user, mount, *words):
@@ -61,7 +63,8 @@ def everything(a, b):
     queued(b, 'two words', 2)
     until(lambda: 'schema' in a.read('.zklockfs', 'locks'), 'the reason')
     heads, first, second = check_run(a, ['ls'], 0, 'ls').splitlines()
-    check_equal(heads.split(), ['LOCK', 'HELD', 'HOST', 'PID', 'COMMAND', 'TOKEN', 'WAITERS', 'WAIT', 'REASON'], 'ls')
+    check_equal(heads.split(), ['LOCK', 'HELD', 'HOST', 'PID', 'COMMAND', 'TOKEN', 'WAITERS', 'WAIT', 'HOLDERS', 'REASON'],
+                'ls')
     check_equal(first.split()[0] + second.split(None, 1)[0], 'svcbtwo', 'by name')
     check_equal(second[heads.index('HOST'):].split()[:2], ['b', str(holder.pid)], second)
     check_equal(second[heads.index('WAITERS'):].split()[0], '1', second)
@@ -76,6 +79,11 @@ def everything(a, b):
     other.release()
     os.rmdir(a.path('two words/below'))
     until(lambda: errno_of(os.rmdir, a.path('two words')) == 0, 'the lock is removed')
+
+
+def set_slots(mount, lock, count):
+    with open(mount.path(lock, 'slots'), 'w', encoding='ascii') as slots:
+        slots.write(str(count))
 
 
 def why(a, b):
@@ -99,18 +107,175 @@ def why(a, b):
     says(['svca'], 75, 'shared by process')
     check_equal(zklock(a, '-n', '-s', 'svca', '--', 'true')[0], 0, 'so it is')
     holder.release()
-    with open(a.path('svca', 'slots'), 'w', encoding='ascii') as slots:
-        slots.write('2')
+    set_slots(a, 'svca', 2)
     holder = b.take('svca').held()
     says(['svca'], 0, 'it could be taken now')
     other = b.take('svca').held()
-    says(['svca'], 75, 'it has 2 slots')
+    says(['svca'], 75, 'it has 2 slots, 2 are held')
+    check_equal(check_run(a, ['ls'], 0, 'ls').splitlines()[1].split()[8], '2/2', 'how many of how many')
     other.release()
     holder.release()
     says(['svca'], 77, 'you (user 1002) may not write to its doors', BOB)
     # One's own.
     out = check_run(a, ['svcb', '--', 'sh', '-c', f'{ZKLOCK} why svcb; echo $?'], 0, "one's own")
     check('this is your own hold: you would wait for yourself' in out and out.endswith('75\n'), out)
+
+
+class Script:
+    """A shell that takes a lock, and another one when it is told; perhaps by a process below it."""
+
+    def __init__(self, first, second, below=False):
+        again = f'( : 8<>"{second}"; : )' if below else f'exec 8<>"{second}"'
+        self.process = spawn(['bash', '-c', f'exec 9<>"{first}" || exit; echo held; read -r _; {again}'],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                             start_new_session=True)
+        self.pid = self.process.pid
+        check_equal(self.process.stdout.readline(), 'held\n', 'a lock')
+
+    def go_on(self):
+        self.process.stdin.write('\n')
+        self.process.stdin.flush()
+
+    def end(self):
+        os.killpg(self.pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+def chains(a, b):
+    """Who waits for whom; a circle is called a deadlock. Only what is certain is told as such."""
+    def said(mount, lock):
+        return check_run(mount, ['why', lock], 75, 'why')
+
+    set_slots(a, 'svca', 1)
+    # A chain, then a circle over two mounts.
+    scripts = [Script(a.path('svca', 'lock'), a.path('svcb', 'lock')),
+               Script(b.path('svcb', 'lock'), b.path('svca/deep', 'lock')),
+               Script(a.path('svca/deep', 'lock'), a.path('svca', 'lock'))]
+    pids = [script.pid for script in scripts]
+    check('wait' not in said(a, 'svca'), 'nobody waits')
+    for script, lock in zip(scripts[:2], ('svcb', 'svca/deep')):
+        script.go_on()
+        queued(a, lock, 2)
+    for mount in (a, b):
+        out = said(mount, 'svca')
+        check(re.search(rf'^held by process {pids[0]} \(bash\) on a .*\n  it waits for svcb:\n'
+                        rf'    held by process {pids[1]} \(bash\) on b .*\n      it waits for svca/deep:\n'
+                        rf'        held by process {pids[2]} \(bash\) on a .*\n$', out), out)
+    scripts[2].go_on()
+    queued(b, 'svca', 2)
+    out = said(b, 'svca')
+    check('\ndeadlock: these wait for each other until one gives up or is evicted:\n'
+          f'  process {pids[0]} (bash) on a holds svca and waits for svcb\n'
+          f'  process {pids[1]} (bash) on b holds svcb and waits for svca/deep\n'
+          f'  process {pids[2]} (bash) on a holds svca/deep and waits for svca\n1 waits for it already\n' in out, out)
+    for script in scripts:
+        script.end()
+    for lock in ('svca', 'svcb', 'svca/deep'):
+        free(a, lock)
+
+    # With two slots, the other holder may end it.
+    set_slots(a, 'svca', 2)
+    other = b.take('svca').held()
+    scripts = [Script(a.path('svca', 'lock'), a.path('svcb', 'lock')), Script(b.path('svcb', 'lock'), b.path('svca', 'lock'))]
+    for script, lock, count in zip(scripts, ('svcb', 'svca'), (2, 3)):
+        script.go_on()
+        queued(a, lock, count)
+    out = said(b, 'svcb')
+    check('\nthese wait for each other:\n' in out and 'deadlock:' not in out and
+          '\n  unless another holder of svca gives it back, this is a deadlock\n' in out, out)
+    for script in scripts:
+        script.end()
+    other.release()
+    for lock in ('svca', 'svcb'):
+        free(a, lock)
+    set_slots(a, 'svca', 1)
+
+    # Below the holder: certain on its own host alone.
+    scripts = [Script(a.path('svca', 'lock'), a.path('svcb', 'lock'), below=True),
+               Script(b.path('svcb', 'lock'), b.path('svca', 'lock'), below=True)]
+    for script, lock in zip(scripts, ('svcb', 'svca')):
+        script.go_on()
+        queued(a, lock, 2)
+    out = said(a, 'svca')
+    check(re.search(rf'^held by process {scripts[0].pid} .*\n  below it process \d+ \(bash\) on a waits for svcb:\n', out), out)
+    check(re.search(rf'\nperhaps a deadlock: process \d+ \(bash\) on b waits for svca; `zklock why svcb` on b tells '
+                    rf'whether it is below process {scripts[1].pid}\n', out), out)
+    check('\ndeadlock' not in out, out)
+    for script in scripts:
+        script.end()
+    for lock in ('svca', 'svcb', 'svca/deep'):
+        free(a, lock)
+
+    # The same number on another mount is another process: of another container, for example.
+    holder = Script(a.path('svca', 'lock'), b.path('svcb', 'lock'))
+    last = a.take('svcb').held()
+    holder.go_on()
+    queued(a, 'svcb', 2)
+    out = said(a, 'svca')
+    check('wait' not in out, out)
+    holder.end()
+    last.release()
+
+
+def gone(a):
+    """The process that took it has ended, and a child has the file."""
+    for door in ('exec 9<>"$1/lock"', 'exec 9<>"$1/flock"; flock 9'):
+        status, out, _ = command(['bash', '-c', door + '; sleep 1000 >/dev/null 2>&1 & echo $$ $!', 'bash', a.path('svca')])
+        parent, child = out.split()
+        check_equal(status, 0, 'the parent ends')
+        out = check_run(a, ['why', 'svca'], 75, 'why')
+        check(out.startswith(f'held by process {parent} (bash) on a ') and
+              f'\n  process {parent} is gone; {child} (sleep) has the file open\n' in out, out)
+        # In another pid namespace the number means nothing.
+        status, out, _ = command(['unshare', '--pid', '--fork', '--mount-proc', ZKLOCK, 'why', 'svca'], env=environment(a))
+        check_equal((status, 'gone' in out), (75, False), out)
+        os.kill(int(child), 9)
+        free(a, 'svca')
+
+
+def past(a, b):
+    """history and status, as a person reads them."""
+    os.umask(0)
+    a.mkdir('public')
+    os.umask(0o22)
+    holder = a.take('public', uid=ALICE).held()
+    holder.do('write', b'two words \xe2\x80\xa8 x')
+    evict(b, 'public')
+    until(lambda: errno_of(holder.do, 'pread', 1, 0) == 5, 'lost')
+    holder.release()
+    lines = check_run(a, ['history', 'public'], 0, 'history').splitlines()
+    check_equal(lines[0].split(), ['ENDED', 'LOCK', 'MODE', 'HELD', 'WAITED', 'END', 'USER', 'PID', 'COMMAND', 'TOKEN',
+                                   'BY', 'REASON'], 'heads')
+    check({line.split()[1] for line in lines[1:]} == {'public'}, lines)
+    check(re.fullmatch(rf'\d\d:\d\d:\d\d +public +exclusive +\S+ +\S+ +evicted +\S+ +{holder.pid} +python3 +\d+ +'
+                       r'uid 0 pid \d+ \(python3\) on b +two words \?+ x', lines[-1]), lines[-1])
+    check({'public', 'svca'} <= {line.split()[1] for line in check_run(a, ['history'], 0, 'history').splitlines()[1:]}, 'all')
+    status, out, err = by(ALICE, a, 'history')
+    check_equal((status, 'your own holds' in err), (0, True), err)
+    check(str(holder.pid) in out and 'svca' not in out, out)
+    out = check_run(a, ['status'], 0, 'status')
+    check(out.startswith(f'{a.directory}: the ensemble answers') and re.search(r'\nsession timeout +15\.0s\n', out), out)
+    os.rmdir(a.path('public'))
+    check_run(None, ['-m', a.path('svca'), 'status'], 69, 'a part', 'is this the whole mount?')
+
+
+def away(server, a):
+    """In an outage each of them says so, and since when."""
+    holder = a.take('svca').held()
+    server.stop()
+    until(lambda: a.status()['state'] == 'suspended', 'the outage is known')
+    told = r'the ensemble does not answer \(since \d\d:\d\d:\d\d, for \d+m?s\)'
+    for words in (['ls'], ['ls', 'svca'], ['why', 'svca'], ['why', 'no-such-lock'], ['status'], ['evict', 'svca', 'holder'],
+                  ['-n', 'svca', '--', 'true'], ['-w', '100ms', 'svca', '--', 'true']):
+        status, out, err = zklock(a, *words)
+        check_equal(status, 69, f'{words}: {out}{err}')
+        check(re.search(told, out + err), f'{words}: {out}{err}')
+    check_run(a, ['history'], 0, 'history')
+    check('\nno contact since ' in zklock(a, 'status')[1], 'since when')
+    server.start()
+    a.ready()
+    check_run(a, ['why', 'svca'], 75, 'why')
+    holder.release()
 
 
 def pages():
@@ -139,7 +304,7 @@ def complete(a, line):
     status, out, err = command(['bash', '--norc', '-c', script, 'bash', SOURCE + '/zklock.bash', *words],
                                env=environment(a))
     check_equal((status, err), (0, ''), line)
-    return out.split('\n')[:-1]
+    return [line for line in out.split('\n') if line]
 
 
 def completion(a, b):
@@ -151,6 +316,14 @@ def completion(a, b):
             ('zklock svca/d', ['svca/deep']),
             ('zklock wh', ['why']),
             ('zklock ls svcb', ['svcb']),
+            ('zklock ls ', ['\\$\\(touch\\ ran\\)', 'svca', 'svcb']),
+            ('zklock why svca ', []),
+            ('zklock why -', ['-m', '--mount', '-s', '--shared']),
+            ('zklock hi', ['history']),
+            ('zklock history svcb', ['svcb']),
+            ('zklock stat', ['status']),
+            ('zklock status ', []),
+            ('zklock evict ', ['\\$\\(touch\\ ran\\)', 'svca', 'svcb']),
             ('zklock --at', ['--at-most', '--at-least']),
             (f'zklock -m {b.directory} svcb', ['svcb']),
             ('zklock evict svca h', ['holder']),
@@ -205,7 +378,11 @@ def test(case):
     why(a, b)
     pages()
     others_mount(a, b, *fake)
+    chains(a, b)
+    gone(a)
+    past(a, b)
     completion(a, b)
+    away(server, a)
 
 
 run(test)

@@ -66,16 +66,24 @@ def listing(case, a, b):
     # The line that was chosen in the first order is `old`, wherever it has gone.
     screen.keys('Enter')
     lines = screen.shows('old: 1 held, 0 waiting', 'Esc all locks')
-    check_equal((words(lines, 0)[1:3], words(lines, 0)[4:6]), (['holds', 'alone'], ['a', str(old.pid)]), 'a queue')
+    check_equal((words(lines, 0)[1:3], words(lines, 0)[4:6]), (['held', 'exclusive'], ['a', str(old.pid)]), 'a queue')
     check_equal(words(lines, 0)[7:], ['schema', '17'], 'its reason')
     third = b.take('old')
     lines = screen.shows('old: 1 held, 1 waiting')
-    check_equal((words(lines, 1)[1], words(lines, 1)[4:6]), ('waits', ['b', str(third.pid)]), 'live')
+    check_equal((words(lines, 1)[1], words(lines, 1)[4:6]), ('waiting', ['b', str(third.pid)]), 'live')
     for key in ('Escape', 'Left', 'BSpace'):
         screen.keys(key)
         screen.shows('by name', FOOT)
         screen.keys('Enter')
         screen.shows('old: 1 held, 1 waiting')
+    for key in ('h', '?'):
+        screen.keys(key)
+        screen.shows('any key goes back', 'h ?     this help', not_there=('NUMBER',))
+        screen.keys('e')
+        screen.shows('old: 1 held, 1 waiting', 'Esc all locks', not_there=(' y/n',))
+    # Esc with a key right behind it, as Alt sends it: first the one, then the other.
+    screen.keys('M-s')
+    screen.shows('by longest wait', FOOT)
     screen.keys('q')
     screen.shows('ended with 0', 'icanon', not_there=('-icanon', '-echo', 'LOCK'))
     screen.end()
@@ -92,23 +100,23 @@ def eviction(case, a, b):
     screen.shows('mine')
     # Asked, and not done.
     screen.keys('e')
-    lines = screen.shows(f'Evict {a.queue("new")[0]}? y/n')
+    lines = screen.shows(f'Evict process {holder.pid} (python3) on b from new?', ' y/n', 'It loses the lock.')
     check('new: 1 held, 1 waiting' in lines[0], lines[0])
     for key in ('n', 'Enter', 'q', 'Escape'):
         screen.keys(key)
         screen.shows('nobody was evicted')
         screen.keys('e')
-        screen.shows('? y/n')
+        screen.shows(' y/n')
     check_equal(len(a.queue('new')), 2, 'nobody was evicted')
     # Asked about one that has gone meanwhile: not the one in its place.
     holder.release()
     waiter.held()
-    screen.shows('new: 1 held, 0 waiting', '? y/n')
+    screen.shows('new: 1 held, 0 waiting', ' y/n')
     screen.keys('y')
     screen.shows('is gone already')
     check_equal(len(a.queue('new')), 1, 'the other one was not evicted')
     screen.keys('e')
-    screen.shows('? y/n')
+    screen.shows(' y/n')
     screen.keys('y')
     screen.shows(': evicted', 'new: 0 held, 0 waiting')
     check_equal(a.queue('new'), [], 'evicted')
@@ -121,7 +129,7 @@ def eviction(case, a, b):
     screen.shows('several hold it: choose one')
     screen.keys('Down', 'e')
     last = a.queue('new')[1]
-    screen.shows(f'Evict {last}? y/n')
+    screen.shows(f'Evict process {last.split("-")[2]} (python3) on {last.split("-")[3]} from new?', ' y/n')
     screen.keys('y')
     screen.shows('new: 1 held, 0 waiting')
     check(last not in a.queue('new'), 'the chosen one')
@@ -131,7 +139,7 @@ def eviction(case, a, b):
     screen = Screen(case, ['setpriv', f'--reuid={ALICE}', '--clear-groups', TOP, '-d', '100ms'], environment(a))
     screen.shows('both')
     screen.keys('e')
-    screen.shows('? y/n')
+    screen.shows(' y/n')
     screen.keys('y')
     screen.shows("only its user, the lock's owner and root may")
     check_equal(len(a.queue('new')), 1, 'not evicted')
@@ -194,6 +202,49 @@ def many(case, a, b):
         os.close(door)
 
 
+def several(case, a, b):
+    """With slots: how many of how many; one lock is one."""
+    with open(a.path('old', 'slots'), 'w', encoding='ascii') as slots:
+        slots.write('3')
+    takers = [hold(mount, 'old') for mount in (a, b)]
+    waiter = b.take('old', 'shared')
+    queued(a, 'old', 3)
+    screen = Screen(case, [TOP, '-d', '100ms'], environment(a))
+    lines = screen.shows('1 lock, 1 waited for')
+    check_equal((lines[1].split()[:3], words(lines, 0)[2]), (['LOCK', 'HELD', 'N'], '2/3'), 'how many hold')
+    screen.keys('Enter')
+    screen.shows('old: 2 of 3 held, 1 waiting')
+    screen.keys('Down', 'Down', 'e')
+    screen.shows(f'Evict process {waiter.pid} (python3) on b from old?', 'It waits no longer')
+    screen.end()
+    for taker in takers:
+        taker.release()
+    waiter.held().release()
+    with open(a.path('old', 'slots'), 'w', encoding='ascii') as slots:
+        slots.write('1')
+
+
+def away(case, server, a):
+    """In an outage both views say so, and since when; none looks like a free lock."""
+    taker = hold(a, 'new', 'mine')
+    shown(a, 'mine')
+    screens = [Screen(case, [TOP, '-d', '100ms'], environment(a)) for _ in range(2)]
+    for screen in screens:
+        screen.shows('mine')
+    screens[1].keys('Enter')
+    screens[1].shows('new: 1 held')
+    server.stop()
+    for screen, head in zip(screens, ('suspended, lease ', 'new: not known')):
+        lines = screen.shows('the ensemble does not answer (since ', head, 'q quit')
+        check(re.search(r'answer \(since \d\d:\d\d:\d\d, for \d+m?s\)', lines[2]), lines[2])
+    server.start()
+    screens[0].shows('1 lock', 'ready', 'mine')
+    screens[1].shows('new: 1 held', 'mine')
+    for screen in screens:
+        screen.end()
+    taker.release()
+
+
 def no_answer(case, server, a):
     """The mount stands still, the keys do not."""
     taker = hold(a, 'new', 'mine')
@@ -211,7 +262,7 @@ def no_answer(case, server, a):
     screen = Screen(case, [TOP, '-d', '100ms'], environment(a))
     screen.shows('mine')
     server.freeze()
-    screen.expect(lambda lines: re.search('the ensemble does not answer|no answer for', '\n'.join(lines)), 'told')
+    screen.expect(lambda lines: re.search('the ensemble (did|does) not answer|no answer for', '\n'.join(lines)), 'told')
     server.thaw()
     screen.shows('mine', 'ready', FOOT)
     screen.keys('C-c')
@@ -253,7 +304,9 @@ def test(case):
     many(case, a, b)
     refused(a)
     dumb(case, a)
+    several(case, a, b)
     no_answer(case, server, a)
+    away(case, server, a)
 
 
 run(test)

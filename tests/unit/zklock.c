@@ -142,6 +142,8 @@ static void tables(void **state)
 		"\n"
 		"short\n";
 	char other[] = "REASON WAITED HELD WAITERS HOLDERS LOCK\nwhy - 0.5 0 1 build";
+	char past[] = "ENDED LOCK HELD WAITED END BY\n"
+		      "2026-01-31T03:02:11.400Z two\\040words 1 - evicted uid\\0400\n";
 	char bad[] = "LOCK HELD WAITED WAITERS\nbuild 1 2 3\n", empty[] = HEAD "\n", none[] = "";
 	struct table table = {0};
 
@@ -166,6 +168,14 @@ static void tables(void **state)
 	assert_int_equal(table.rows[0].held_ms, 500);
 	free(table.rows);
 	errno = 0;
+	assert_true(table_parse(past, &table));
+	assert_string_equal(table.rows[0].lock, "two words");
+	assert_string_equal(table.rows[0].end, "evicted");
+	assert_string_equal(table.rows[0].by, "uid 0");
+	assert_string_equal(table.rows[0].reason, "-");
+	assert_int_equal(table.rows[0].held_ms, 1000);
+	free(table.rows);
+
 	assert_false(table_parse(bad, &table));
 	assert_int_equal(errno, EINVAL);
 	assert_false(table_parse(none, &table));

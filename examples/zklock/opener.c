@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * opener.c - see opener.h.
+ */
+#include "opener.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The name of the door that this path ends in, without a look at any filesystem; or NULL. */
+static const char *door_of(const char *path)
+{
+	static const char *const doors[] = {"lock", "shared", "try", "reentrant", "flock"};
+	const char *name = strrchr(path, '/');
+	size_t n;
+
+	if (!name)
+		return NULL;
+	n = strcspn(++name, "@");
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++)
+		if (strlen(doors[i]) == n && strncmp(name, doors[i], n) == 0)
+			return name;
+	return NULL;
+}
+
+/* Whether a descriptor, a link of /proc/PID/fd, is of a door of the lock. */
+static bool is_door(const struct mount *mount, const char *lock, int fds, const char *fd)
+{
+	char target[4096], path[LOCK_NAME_MAX + 80];
+	ssize_t n = readlinkat(fds, fd, target, sizeof(target) - 1);
+	struct stat top, theirs, ours;
+	const char *door;
+
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	door = door_of(target);
+	if (!door || snprintf(path, sizeof(path), "%s/%.63s", lock, door) >= (int)sizeof(path))
+		return false;
+	return fstat(mount->dir, &top) == 0 && fstatat(fds, fd, &theirs, 0) == 0 &&
+	       theirs.st_dev == top.st_dev && fstatat(mount->dir, path, &ours, 0) == 0 &&
+	       theirs.st_ino == ours.st_ino;
+}
+
+/* 1: it has one open; -1: that cannot be seen. */
+static int look_into(const struct mount *mount, const char *lock, const char *pid)
+{
+	char path[300];
+	struct dirent *fd;
+	int found = 0;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	fds = opendir(path);
+	if (!fds)
+		return errno == ENOENT || errno == ESRCH ? 0 : -1;
+	while (!found && (fd = readdir(fds)))
+		found = *fd->d_name != '.' && is_door(mount, lock, dirfd(fds), fd->d_name);
+	closedir(fds);
+	return found;
+}
+
+static void read_command(const char *pid, struct opener *opener)
+{
+	char path[300];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(opener->command, sizeof(opener->command), file))
+		snprintf(opener->command, sizeof(opener->command), "-");
+	opener->command[strcspn(opener->command, "\n")] = '\0';
+	if (file)
+		fclose(file);
+}
+
+size_t openers_find(const struct mount *mount, const char *lock, struct opener *ret_openers,
+                    size_t max, bool *ret_all)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *process;
+	size_t count = 0;
+
+	*ret_all = processes != NULL;
+	while (processes && count < max && (process = readdir(processes))) {
+		int found = *process->d_name < '0' || *process->d_name > '9'
+		                    ? 0
+		                    : look_into(mount, lock, process->d_name);
+
+		*ret_all &= found >= 0;
+		if (found <= 0)
+			continue;
+		ret_openers[count].pid = atoi(process->d_name);
+		read_command(process->d_name, &ret_openers[count++]);
+	}
+	if (processes)
+		closedir(processes);
+	return count;
+}
+
+bool opener_is_gone(pid_t pid)
+{
+	char path[40], line[256], state = 'Z';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "State: %c", &state) == 1)
+			break;
+	fclose(file);
+	return state == 'Z' || state == 'X';
+}

@@ -406,9 +406,16 @@ void advisory_write(struct advisory *file, fuse_req_t req, const char *data, siz
 		keep_reason(file, req, data, size);
 }
 
+static const struct holder *find_holder(const void *file, fuse_req_t req)
+{
+	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
+
+	return claim ? &claim->holder : NULL;
+}
+
 void advisory_fsync(struct advisory *file, fuse_req_t req)
 {
-	held_fsync(file, find_taker, file->face, req, file->node);
+	held_fsync(file, find_holder, file->face, req, file->node);
 }
 
 void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64_t poller)

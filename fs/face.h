@@ -135,7 +135,7 @@ static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
 /* ---- parked.c ---- */
 
 /* The holder by which a request of an open file has the lock at the moment; NULL: none. */
-typedef struct lc_taker *held_taker_fn(const void *file, fuse_req_t req);
+typedef const struct holder *held_holder_fn(const void *file, fuse_req_t req);
 
 /* A request that waits for an answer of the ensemble.
  *
@@ -176,7 +176,7 @@ struct parked {
 		} token;
 		struct {
 			const void *file;
-			held_taker_fn *taker_of;
+			held_holder_fn *holder_of;
 		} fsync;
 		struct {
 			struct text_file *file;
@@ -319,8 +319,8 @@ void held_read(struct lc_taker *taker, const struct cursor *cursor, struct face 
                fuse_req_t req, struct node *node, size_t size, off_t off);
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
                 size_t size);
-/* `taker_of` is called when its turn has come: turn.h. */
-void held_fsync(const void *file, held_taker_fn *taker_of, struct face *face, fuse_req_t req,
+/* `holder_of` is called when its turn has come: turn.h. */
+void held_fsync(const void *file, held_holder_fn *holder_of, struct face *face, fuse_req_t req,
                 struct node *node);
 /* `asked`: the events; `waits`: the poller will be woken if they come later. */
 void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked,

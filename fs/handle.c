@@ -270,15 +270,15 @@ void handle_write(struct handle *handle, fuse_req_t req, const char *data, size_
 	held_write(taker_of_handle(handle), &handle->cursor, req, data, size);
 }
 
-static struct lc_taker *taker_for_fsync(const void *handle, fuse_req_t req)
+static const struct holder *holder_for_fsync(const void *handle, fuse_req_t req)
 {
 	(void)req;
-	return taker_of_handle(handle);
+	return &((const struct handle *)handle)->holder;
 }
 
 void handle_fsync(struct handle *handle, fuse_req_t req)
 {
-	held_fsync(handle, taker_for_fsync, handle->face, req, handle->node);
+	held_fsync(handle, holder_for_fsync, handle->face, req, handle->node);
 }
 
 void handle_poll(struct handle *handle, fuse_req_t req, unsigned asked, uint64_t poller)

@@ -80,15 +80,20 @@ void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, c
 	fuse_reply_write(req, size);
 }
 
-/* It may have given the lock back while it waited for its turn. */
+/* It may have given the lock back while it waited for its turn. One that on_lost has begun to stop
+ * does not get the lock back, though the contact may. */
 static int confirm(struct parked *parked)
 {
-	struct lc_taker *taker = parked->fsync.taker_of(parked->fsync.file, parked->req);
+	const struct holder *holder = parked->fsync.holder_of(parked->fsync.file, parked->req);
 
-	return taker ? lc_confirm(taker, parked_done, parked, &parked->call) : -EACCES;
+	if (!holder)
+		return -EACCES;
+	if (guardian_stopped(parked->face->guardian, holder->slot))
+		return -EIO;
+	return lc_confirm(holder->hold->taker, parked_done, parked, &parked->call);
 }
 
-void held_fsync(const void *file, held_taker_fn *taker_of, struct face *face, fuse_req_t req,
+void held_fsync(const void *file, held_holder_fn *holder_of, struct face *face, fuse_req_t req,
                 struct node *node)
 {
 	struct parked *parked = park(face, req, node, NULL);
@@ -96,7 +101,7 @@ void held_fsync(const void *file, held_taker_fn *taker_of, struct face *face, fu
 	if (!parked)
 		return;
 	parked->fsync.file = file;
-	parked->fsync.taker_of = taker_of;
+	parked->fsync.holder_of = holder_of;
 	park_call(parked, park_write(parked, confirm));
 }
 

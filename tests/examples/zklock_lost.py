@@ -8,7 +8,7 @@ import signal
 import time
 
 from gate import Gate, finished, queued
-from harness import WAIT_SECONDS, Stopwatch, check, check_equal, command, run, until
+from harness import Stopwatch, check, check_equal, command, run, until
 from locking import ZKLOCK, alive, check_run, entries, environment, evict, free, start, zklock
 
 STUBBORN = 'trap "" TERM; "$@" & while :; do wait; done'
@@ -210,56 +210,6 @@ def at_least(case, gate, a, b):
     free(b, 'svca')
 
 
-def guarded(case, server, gate, b):
-    """A mount that stops losers by itself: whichever of the two acts, the command ends."""
-    c = case.mount(server, 'c', session='8s', options=['on_lost=term'])
-    c.allow('.')
-    process = start(c, '-k', '20s', 'svca', '--', 'sh', '-c', '"$@"; :', 'sh', *gate.visitor())
-    visitor = gate.arrived()
-    evict(b, 'svca', process)
-    visitor.gone()
-    finished(process, 74, 'on_lost=term')
-    # It stops the command before the lock is lost. That is a loss, though SIGTERM ends many a
-    # service without a fault.
-    for command_line in (gate.visitor(), ['sh', '-c', 'trap "exit 0" TERM; "$@" & wait', 'sh', *gate.visitor()]):
-        process = start(c, '-k', '20s', 'svca', '--', *command_line)
-        visitor = gate.arrived()
-        server.freeze()
-        _, err = finished(process, 74, 'on_lost=term without contact')
-        check('svca: the lock is lost: ' in err, err)
-        server.thaw()
-        visitor.gone()
-        for mount in (b, c):
-            mount.ready()
-    # The mount does not wait for the grace.
-    watch = Stopwatch()
-    process = start(c, '-k', '1h', 'svca', '--', 'sh', '-c', STUBBORN, 'sh', *gate.visitor())
-    visitor = gate.arrived()
-    evict(b, 'svca', process)
-    finished_or_killed(process, 'on_lost=term, and a stubborn command')
-    watch.check(0, 15, 'the end of a stubborn command')
-    free(b, 'svca')
-    visitor.conn.close()
-    # Whoever has it open when the command is dead already is killed, too: zklock is mostly faster.
-    d = case.mount(server, 'd', session='8s', options=['on_lost=kill'])
-    d.allow('.')
-    process = start(d, 'svca', '--', *gate.visitor())
-    visitor = gate.arrived()
-    server.freeze()
-    visitor.gone()
-    finished_or_killed(process, 'on_lost=kill')
-    server.thaw()
-    for mount in (b, c, d):
-        mount.ready()
-
-
-def finished_or_killed(process, what):
-    """Of a loss in any case: by its status and what it says, or by the mount."""
-    _, err = process.communicate(timeout=WAIT_SECONDS)
-    check(process.returncode in (74, -signal.SIGKILL), f'{what}: {process.returncode}: {err}')
-    check(process.returncode != 74 or 'svca: the lock is lost' in err, f'{what}: {err}')
-
-
 def lost_with_the_server(gate, server, a):
     """Before the session can have ended; and a waiter is told that no server answers."""
     process = start(a, 'svca', '--', *gate.visitor())
@@ -303,7 +253,6 @@ def test(case):
     lost_while_waiting(gate, a, b)
     at_most(a, b)
     at_least(case, gate, a, b)
-    guarded(case, server, gate, b)
     lost_with_the_server(gate, server, a)
 
 

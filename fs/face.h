@@ -154,6 +154,7 @@ struct parked {
 	struct node *node;    /* a reference, or NULL */
 	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD, PARKED_COMMITTED } state;
 	void (*refuse)(fuse_req_t req, int error); /* how it is answered with an error */
+	int64_t renewed_ago_ms; /* OPEN of an entry: lc_renewed(); -1: not known */
 	/* Of a request that writes: */
 	uid_t by; /* the user whose authority counts: park_by() */
 	struct turn turn;

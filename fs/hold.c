@@ -4,6 +4,7 @@
  */
 #include "hold.h"
 
+#include "ahead.h"
 #include "hold_family.h"
 #include "holder.h"
 #include "kernel_limit.h"
@@ -27,7 +28,7 @@ struct hold *hold_of_lingering(struct lingering *lingering)
 }
 
 /* Thousands may wait. */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 360, "a hold has grown");
+_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 368, "a hold has grown");
 
 static void stop_admitting(struct hold *hold)
 {
@@ -216,6 +217,7 @@ static void answer_request(struct hold *hold, int err)
 	}
 	hold_step(hold, HOLD_HELD);
 	story_granted(&hold->story, hold->taker);
+	ahead_granted(hold);
 	if (face->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
 		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
 		stored_touch(&hold->stored);

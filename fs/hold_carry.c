@@ -161,6 +161,8 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 		hold->kind->carry_ctx(carry, hold);
 	if (is == HOLD_LINGERING)
 		linger_carry(carry, &face->linger, &hold->lingering);
+	if (carry_has(carry, 4))
+		story_more_carry(carry, &hold->story);
 }
 
 static int compare_serials(const struct hold *a, const struct hold *b)

@@ -155,6 +155,29 @@ void story_granted(struct story *story, const struct lc_taker *taker)
 	           token_text(token, lc_token(taker)));
 }
 
+void story_after(struct story *story, const struct lc_ahead *ahead)
+{
+	struct who_text who;
+	struct word lock, command, host;
+	char waited[32];
+
+	make_word(&command, ahead->command);
+	make_word(&host, ahead->host);
+	free(story->after);
+	if (asprintf(&story->after,
+	             "granted after the session of pid %d (%.64s) on %.64s had ended",
+	             (int)ahead->pid, command.text, host.text) < 0)
+		story->after = NULL;
+	snprintf(waited, sizeof(waited), SECONDS_FORMAT,
+	         SECONDS(story->granted_us - story->asked_us));
+	log_line(LC_NOTICE,
+	         "%s: granted to %s after %s, when the session of %s, pid %d (%.64s), had ended; "
+	         "its reason: %s",
+	         make_word(&lock, story->lock), name_taker(&who, &story->caller, story->uid),
+	         waited, host.text, (int)ahead->pid, command.text,
+	         *ahead->reason ? ahead->reason : "-");
+}
+
 /* ---- the end of a hold ---- */
 
 static void log_end(const struct story *story, const struct history_hold *hold)
@@ -203,6 +226,7 @@ static void end_hold(struct story *story, const struct lc_taker *taker)
 		.lock = story->lock,
 		.by = story->by      ? story->by
 	              : story->cause ? story->cause
+	              : story->after ? story->after
 	                             : "",
 		.reason = taker ? lc_reason(taker) : "",
 	};
@@ -309,6 +333,7 @@ void story_end(struct story *story, const struct lc_taker *taker)
 	if (story->granted_us > 0)
 		end_hold(story, taker);
 	free(story->by);
+	free(story->after);
 	*story = (struct story){0};
 }
 
@@ -329,4 +354,12 @@ void story_carry(struct carry *carry, struct story *story, struct stories *stori
 	by = carry_text(carry, story->by);
 	if (carry->loads && by)
 		story->by = strdup(by);
+}
+
+void story_more_carry(struct carry *carry, struct story *story)
+{
+	const char *after = carry_text(carry, story->after);
+
+	if (carry->loads && after)
+		story->after = strdup(after);
 }

@@ -32,6 +32,7 @@ struct story {
 	int stopped;       /* the last signal to a holder, since the lock was to be lost; 0: none */
 	const char *cause; /* LOST, STOPPED: in words */
 	char *by;          /* EVICTED: by whom */
+	char *after; /* whose session had ended before the grant; NULL: nobody's that is known */
 };
 
 /* Somebody asks for the lock. */
@@ -41,6 +42,8 @@ void story_begin(struct story *story, struct stories *stories, const char *lock,
 void story_evicted(struct story *story, const char *by);
 void story_refused(const struct story *story, int error);
 void story_granted(struct story *story, const struct lc_taker *taker);
+/* The session of the one ahead has ended. */
+void story_after(struct story *story, const struct lc_ahead *ahead);
 /* `cause`: in words; NULL: it lies with the ensemble. */
 void story_lost(struct story *story, const struct lc_taker *taker, const char *cause);
 /* A holder parts that was sent this signal by the guardian; 0: none. */
@@ -55,6 +58,9 @@ void story_end(struct story *story, const struct lc_taker *taker);
 /* A story goes on; of that lock, if it is read. */
 void story_carry(struct carry *carry, struct story *story, struct stories *stories,
                  const char *lock);
+
+/* What records have of it at their end since version 4. */
+void story_more_carry(struct carry *carry, struct story *story);
 
 /* A refusal without a story. `error`: negative; `why`: in words, NULL for the usual ones. */
 void story_refuse(const struct stories *stories, const char *lock, const struct caller *caller,

@@ -92,8 +92,9 @@ static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, 
 
 	unpark(parked);
 	if (err == 0)
-		err = parked->node->kind == NODE_HOLDER ? view_holders(infos, count, &text)
-		                                        : view_entry(&infos[0], &text);
+		err = parked->node->kind == NODE_HOLDER
+		              ? view_holders(infos, count, &text)
+		              : view_entry(&infos[0], parked->renewed_ago_ms, &text);
 	if (err == 0)
 		reply_parked(parked, text.data, text.len);
 	else
@@ -213,6 +214,41 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	free(text.data);
 }
 
+static int ask_info(struct parked *parked)
+{
+	const struct node *node = parked->node;
+
+	return lc_entries(parked->face->lc, node->lock, parked_uid(parked), node->znode,
+	                  entries_read, parked, &parked->call);
+}
+
+static void renewed_read(void *ctx, int err, int64_t renewed_ms)
+{
+	struct parked *parked = ctx;
+	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	int64_t ago_ms = lc_ensemble_ms(parked->face->lc, now_ms) - renewed_ms;
+
+	unpark(parked);
+	if (err < 0 && err != -ENOENT) {
+		parked_error(parked, err);
+		return;
+	}
+	if (err == 0)
+		parked->renewed_ago_ms = ago_ms > 0 ? ago_ms : 0;
+	park_call(parked, ask_info(parked));
+}
+
+/* First whether its mount is alive. */
+static int ask_one_entry(struct parked *parked)
+{
+	const struct node *node = parked->node;
+	int r = lc_renewed(parked->face->lc, node->lock, parked_uid(parked), node->znode,
+	                   renewed_read, parked, &parked->call);
+
+	parked->renewed_ago_ms = -1;
+	return r == -EINVAL ? ask_info(parked) : r;
+}
+
 static int ask_for(struct parked *parked)
 {
 	struct lc *lc = parked->face->lc;
@@ -220,9 +256,9 @@ static int ask_for(struct parked *parked)
 
 	switch (node->kind) {
 	case NODE_HOLDER:
+		return ask_info(parked);
 	case NODE_ENTRY:
-		return lc_entries(lc, node->lock, parked_uid(parked), node->znode, entries_read,
-		                  parked, &parked->call);
+		return ask_one_entry(parked);
 	case NODE_VALUE:
 		return lc_value(lc, node->lock, parked_uid(parked), value_read, parked,
 		                &parked->call);

@@ -82,7 +82,7 @@ static int finish(FILE *file, struct text *text, bool ok)
 	return -ENOMEM;
 }
 
-int view_entry(const struct lc_entry_info *info, struct text *ret_text)
+int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct text *ret_text)
 {
 	char queued[VIEW_TIME_MAX], held[VIEW_TIME_MAX], pid[VIEW_TIME_MAX], uid[VIEW_TIME_MAX];
 	const struct lc_entry *entry = &info->entry;
@@ -100,7 +100,8 @@ int view_entry(const struct lc_entry_info *info, struct text *ret_text)
 	      entry->held ? view_time(held, info->held_since_ms) : "-", info->token,
 	      (uint64_t)info->session);
 	ok &= print_safe(file, entry->znode);
-	PRINT(file, "\nreason: %s\n", or_dash(view_reason(info)));
+	PRINT(file, "\nrenewed_ago: %s%s\nreason: %s\n", format_number(held, renewed_ago_ms, -1),
+	      renewed_ago_ms < 0 ? "" : "ms", or_dash(view_reason(info)));
 	return finish(file, ret_text, ok);
 }
 

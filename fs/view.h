@@ -27,7 +27,8 @@ struct text {
 #define VIEW_METRICS_SIZE (256 * 1024)
 
 /* All: 0 or -ENOMEM; the caller frees ret_text->data. */
-int view_entry(const struct lc_entry_info *info, struct text *ret_text);
+/* `renewed_ago_ms`: since when its mount has not renewed its session; -1: not known. */
+int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct text *ret_text);
 int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text);
 
 struct history;

@@ -7,7 +7,9 @@
 #include "record.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,6 +254,74 @@ int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *
              lc_entries_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	return begin_entries(lc, lock, uid, NULL, known, count, done, ctx, ret_call);
+}
+
+/* ---- the last sign of life of an entry's mount ---- */
+
+struct renewed_call {
+	struct lc_call call; /* its path: the mount's root is above it */
+	lc_renewed_fn *tell;
+	uint64_t session_half;
+};
+
+static void renewed_failed(struct lc_call *call, int error)
+{
+	((struct renewed_call *)call)->tell(call->ctx, error, -1);
+}
+
+/* The mount may have another root than this one: any node above the lock. */
+static void renewed_answered(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+
+	if (reading->error == -ENOENT && *call->path) {
+		*strrchr(call->path, '/') = '\0';
+		call_ask(call);
+		return;
+	}
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
+		return;
+	}
+	call_close(call);
+	((struct renewed_call *)call)->tell(call->ctx, 0, reading->stat.mtime_ms);
+	call_free_if_done(call);
+}
+
+static void renewed_ask(struct lc_call *call)
+{
+	uint64_t half = ((struct renewed_call *)call)->session_half;
+	char *path;
+
+	if (asprintf(&path, "%s/" ROOT_DIR "/%016" PRIx64, call->path, half) < 0) {
+		call_fail_soon(call, -ENOMEM);
+		return;
+	}
+	call_read(call, READING_ENTRY, path, renewed_answered);
+	free(path);
+}
+
+int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_renewed_fn *done,
+               void *ctx, struct lc_call **ret_call)
+{
+	struct renewed_call *renewed;
+	struct entry_name name;
+	char *path;
+
+	if (!name_parse(znode, &name) || !name.of_mount)
+		return -EINVAL;
+	path = lc_path(lc, lock);
+	renewed = call_new(struct renewed_call, .ask = renewed_ask, .fail = renewed_failed,
+	                   .uid = uid, .ctx = ctx);
+	if (!path || !renewed) {
+		free(path);
+		free(renewed);
+		return -ENOMEM;
+	}
+	*strrchr(path, '/') = '\0';
+	renewed->tell = done;
+	renewed->session_half = name.session_half;
+	return call_begin(&renewed->call, lc, path, ret_call);
 }
 
 /* ---- the token of an entry that was made in a transaction ---- */

@@ -105,6 +105,7 @@ static void free_lock(struct lock *lock)
 	quota_return_watches(lc, &lock->charge);
 	quota_set_watched(lc, &lock->charge, 0);
 	HASH_DEL(lc->locks->by_path, lock);
+	free(lock->ahead);
 	free(lock->path);
 	free(lock);
 }

@@ -40,11 +40,12 @@ struct lock {
 
 	/* lock_watch.c: what is watched of it */
 	struct front_watch
-		*front_watch; /* of the foreign entry that the front waits for, or NULL */
-	struct watch watch;   /* of its data, and of its life */
-	int64_t czxid;        /* as last seen; 0: not yet */
-	unsigned slots;       /* how many may hold it exclusively; 0: not known */
-	int32_t version;      /* of the data that said so */
+		*front_watch;   /* of the foreign entry that the front waits for, or NULL */
+	struct lc_ahead *ahead; /* that entry as it was read last; NULL: none yet */
+	struct watch watch;     /* of its data, and of its life */
+	int64_t czxid;          /* as last seen; 0: not yet */
+	unsigned slots;         /* how many may hold it exclusively; 0: not known */
+	int32_t version;        /* of the data that said so */
 
 	/* batch.c: its creates and deletes */
 	struct lock_batch {

@@ -105,11 +105,55 @@ void lock_watch_none(struct lock *lock)
 		free_front_watch(front); /* or its answer frees it */
 }
 
+static struct lc_ahead *make_ahead(const char *znode, const struct entry_name *name,
+                                   const struct lc_entry_info *info)
+{
+	size_t znode_size = strlen(znode) + 1, reason_size = strlen(info->reason) + 1;
+	struct lc_ahead *ahead = malloc(sizeof(*ahead) + znode_size + reason_size);
+	char *text = (char *)(ahead + 1);
+
+	if (!ahead)
+		return NULL;
+	*ahead = (struct lc_ahead){
+		.pid = name->pid,
+		.znode = memcpy(text, znode, znode_size),
+		.reason = memcpy(text + znode_size, info->reason, reason_size),
+	};
+	strcpy(ahead->host, name->host);
+	strcpy(ahead->command, info->command);
+	return ahead;
+}
+
+/* The engine itself makes no use of it. */
+static void remember_ahead(struct lock *lock, const char *znode,
+                           const struct ensemble_answer *answer)
+{
+	struct lc_entry_info info = {0};
+	struct entry_name name;
+
+	free(lock->ahead);
+	lock->ahead = NULL;
+	if (!name_parse(znode, &name) || !name.of_mount)
+		return;
+	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
+	lock->ahead = make_ahead(znode, &name, &info);
+}
+
+struct lc_ahead *lc_take_ahead(struct lc_taker *taker)
+{
+	struct lc_ahead *ahead = taker->entry.lock->ahead;
+
+	taker->entry.lock->ahead = NULL;
+	return ahead;
+}
+
 static void front_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct front_watch *front = ctx;
 	struct lock *lock = front->lock;
 
+	if (front == lock->front_watch && answer->result == ENSEMBLE_OK)
+		remember_ahead(lock, front->znode, answer);
 	watch_answered(lock->lc, &front->watch, answer->result == ENSEMBLE_OK);
 	if (front != lock->front_watch) {
 		/* It was given up meanwhile, or another entry is waited for. */

@@ -421,6 +421,22 @@ int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc
 int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *known, size_t count,
              lc_entries_fn *done, void *ctx, struct lc_call **ret_call);
 
+/* When the session of that entry of a mount was renewed last, by the ensemble's clock. -ENOENT: the
+ * session has ended; -EINVAL: it is no entry of a mount. */
+typedef void lc_renewed_fn(void *ctx, int err, int64_t renewed_ms);
+int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_renewed_fn *done,
+               void *ctx, struct lc_call **ret_call);
+/* The entry of another mount that the lock's first waiter here has waited for, as it was read then.
+ * To be asked once at each grant, for it is forgotten then; the caller frees it. NULL: there was
+ * none, or it is not known. */
+struct lc_ahead {
+	char host[LC_HOST_MAX + 1];
+	pid_t pid;
+	char command[LC_COMMAND_MAX + 1];
+	const char *znode, *reason; /* in the same block */
+};
+struct lc_ahead *lc_take_ahead(struct lc_taker *taker);
+
 /* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name), -EDQUOT (LC_BELOW_MAX; several
  * calls at the same moment may all be within the limit). */
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,

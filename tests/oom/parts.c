@@ -156,7 +156,7 @@ static const char *play_view_entry(void)
 	struct lc_entry_info *info = infos();
 	struct text text = {.data = (char *)info, .len = 12345}; /* must not be used */
 
-	return judge_text(view_entry(info, &text), &text, "rrrr\n", 0);
+	return judge_text(view_entry(info, -1, &text), &text, "rrrr\n", 0);
 }
 
 static const char *play_view_holders(void)

@@ -62,7 +62,7 @@ static void expect_entry(const struct lc_entry_info *info, const char *wanted)
 {
 	struct text text = {0};
 
-	assert_int_equal(view_entry(info, &text), 0);
+	assert_int_equal(view_entry(info, -1, &text), 0);
 	assert_string_equal(text.data, wanted);
 	assert_int_equal(text.len, strlen(wanted));
 	free(text.data);
@@ -104,7 +104,7 @@ static void entry_of_a_holder(void **state)
 	                    "token: 4294967301\n"
 	                    "session: 0x1000000000000ab\n"
 	                    "znode: " ZNODE "\n"
-	                    "reason: deploying v42\n");
+	                    "renewed_ago: -\nreason: deploying v42\n");
 }
 
 static void entry_of_a_waiter(void **state)
@@ -121,7 +121,7 @@ static void entry_of_a_waiter(void **state)
 	expect_entry(&info,
 	             "mode: shared\nstate: waiting\nhost: web1\npid: 4242\nuid: 0\ncommand: make\n"
 	             "queued_since: 1970-01-01T00:00:00.000Z\nheld_since: -\ntoken: 4294967301\n"
-	             "session: 0x1000000000000ab\nznode: " ZNODE "\nreason: -\n");
+	             "session: 0x1000000000000ab\nznode: " ZNODE "\nrenewed_ago: -\nreason: -\n");
 }
 
 static void entry_with_nothing_known(void **state)
@@ -133,14 +133,14 @@ static void entry_with_nothing_known(void **state)
 	                    "-\nqueued_since: -\n"
 	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	                    "znode: x__rlock__0000000007\n"
-	                    "reason: -\n");
+	                    "renewed_ago: -\nreason: -\n");
 	info.entry.held = true;
 	info.entry.mode = LC_EXCLUSIVE;
 	expect_entry(&info, "mode: exclusive\nstate: held\nhost: -\npid: -\nuid: -\ncommand: "
 	                    "-\nqueued_since: -\n"
 	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	                    "znode: x__rlock__0000000007\n"
-	                    "reason: -\n");
+	                    "renewed_ago: -\nreason: -\n");
 }
 
 /* Clients may set any time; the text stays a time or '-'. */
@@ -163,7 +163,7 @@ static void times_at_the_edges(void **state)
 		struct text text = {0};
 
 		info.queued_since_ms = rows[i].ms;
-		assert_int_equal(view_entry(&info, &text), 0);
+		assert_int_equal(view_entry(&info, -1, &text), 0);
 		expect(strstr(text.data, rows[i].line) != NULL, "%lld ms: %s",
 		       (long long)rows[i].ms, text.data);
 		free(text.data);
@@ -214,8 +214,8 @@ static void hostile_data_makes_no_line(void **state)
 		struct text text = {0};
 
 		record_parse_entry(data[i], strlen(data[i]), &info);
-		assert_int_equal(view_entry(&info, &text), 0);
-		assert_int_equal(count_lines(&text), 12);
+		assert_int_equal(view_entry(&info, -1, &text), 0);
+		assert_int_equal(count_lines(&text), 13);
 		for (size_t k = 0; k < text.len; k++)
 			expect(text.data[k] == '\n' || ((unsigned char)text.data[k] >= 0x20 &&
 			                                text.data[k] != 0x7f),
@@ -233,10 +233,11 @@ static void foreign_names_make_no_line(void **state)
 
 	(void)state;
 	info.entry.znode = "a\nreason: b\r\x1b\x7f\x01 \xc3\xbc-0000000007";
-	expect_entry(&info, "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: "
-	                    "-\nqueued_since: -\n"
-	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
-	                    "znode: a?reason: b???? \xc3\xbc-0000000007\nreason: -\n");
+	expect_entry(&info,
+	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: "
+	             "-\nqueued_since: -\n"
+	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
+	             "znode: a?reason: b???? \xc3\xbc-0000000007\nrenewed_ago: -\nreason: -\n");
 	/* `holder` does not show the node's name at all. */
 	expect_holders(&info, 1,
 	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- "
@@ -272,7 +273,7 @@ static void longest_texts_fit_the_size(void **state)
 	memset(znode, 'z', sizeof(znode) - 1);
 	znode[sizeof(znode) - 1] = '\0';
 	info.entry.znode = znode;
-	assert_int_equal(view_entry(&info, &text), 0);
+	assert_int_equal(view_entry(&info, -1, &text), 0);
 	assert_true(text.len > LC_REASON_MAX + strlen(znode) && text.len <= VIEW_SIZE);
 	free(text.data);
 }

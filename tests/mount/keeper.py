@@ -203,7 +203,9 @@ def systemd(case, server):
     words.settimeout(20 * SLOWNESS)
 
     def heard(wanted, process):
-        text, credentials, _, _ = words.recvmsg(4096, socket.CMSG_SPACE(12))
+        text = b'STATUS='
+        while text.startswith(b'STATUS='):    # which the daemon sends, at any time
+            text, credentials, _, _ = words.recvmsg(4096, socket.CMSG_SPACE(12))
         pid, _, _ = struct.unpack('iii', credentials[0][2])
         check_equal((text, pid), (wanted, process), 'the message to systemd, and its sender')
 
@@ -299,7 +301,8 @@ def start_errors(case, server):
         path = case.mount_point()
         said = []
         for options in ('host=e', 'host=e,nokeeper'):
-            said.append(command([ZKLOCKFS, *extra, '-o', options, f'127.0.0.1:{server.port}/none/at/all', path]))
+            said.append(besides_usual(command([ZKLOCKFS, *extra, '-o', options,
+                                               f'127.0.0.1:{server.port}/none/at/all', path])))
         check_equal(said[0][0], 32, 'the status')
         check_equal(said[1], said[0], 'without a keeper')
         check(mounted(path) is None, 'it is mounted')

@@ -7,6 +7,7 @@
 #include "credentials.h"
 #include "duration.h"
 #include "mountpoint.h"
+#include "source.h"
 #include "view.h"
 
 #include <errno.h>
@@ -223,58 +224,10 @@ static bool complain(int *ret_status, int status, const char *format, const char
 	return complain_more(ret_status, status, format, detail);
 }
 
-static bool valid_port(const char *text, size_t len)
-{
-	long port = 0;
-
-	if (len == 0 || len > 5)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		port = port * 10 + (text[i] - '0');
-	}
-	return port >= 1 && port <= 65535;
-}
-
-/* One of SERVERS: host, host:port, [v6], [v6]:port. */
-static bool valid_server(const char *text, size_t len)
-{
-	const char *colon;
-
-	if (len > 0 && text[0] == '[') {
-		const char *end = memchr(text, ']', len);
-
-		if (!end || end == text + 1)
-			return false;
-		len -= (size_t)(end + 1 - text);
-		return len == 0 || (end[1] == ':' && valid_port(end + 2, len - 1));
-	}
-	for (size_t i = 0; i < len; i++)
-		if (strchr("]@ \t\n\\", text[i]))
-			return false;
-	colon = memchr(text, ':', len);
-	if (!colon)
-		return len > 0;
-	return colon > text && valid_port(colon + 1, len - (size_t)(colon + 1 - text));
-}
-
-static bool valid_servers(const char *text)
-{
-	for (;;) {
-		size_t len = strcspn(text, ",");
-
-		if (!valid_server(text, len))
-			return false;
-		if (text[len] == '\0')
-			return true;
-		text += len + 1;
-	}
-}
-
 static bool read_source(const struct raw *raw, struct options *options, int *ret_status)
 {
 	const char *slash = strchrnul(raw->source, '/');
+	const char *why;
 	char *end;
 
 	options->source = strdup(raw->source);
@@ -285,15 +238,21 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 	for (end = options->root + strlen(options->root);
 	     end > options->root + 1 && end[-1] == '/';)
 		*--end = '\0';
-	if (!valid_servers(options->servers))
-		return complain(ret_status, EXIT_USAGE,
-		                "bad server list '%s': must be host[:port][,host[:port]...]",
-		                options->servers);
+	why = servers_wrong(options->servers, raw->source, raw->mountpoint);
+	if (why) {
+		fprintf(stderr, "zklockfs: bad server list '%s': ", options->servers);
+		return complain_more(ret_status, EXIT_USAGE, "%s", why);
+	}
 	if (strcmp(options->root, "/") == 0)
 		return complain(
 			ret_status, EXIT_MOUNT,
 			"the whole ensemble cannot be mounted: name a sub-tree, such as %s/locks",
 			options->servers);
+	why = root_wrong(options->root);
+	if (why) {
+		fprintf(stderr, "zklockfs: '%s' cannot be a root: ", options->root);
+		return complain_more(ret_status, EXIT_USAGE, "%s", why);
+	}
 	options->read_only = raw->read_only;
 	/* If any root were made, a typo in it would make a new tree, whose locks exclude nobody. */
 	options->make_root = raw->mkroot || strcmp(options->root, "/locks") == 0;

@@ -139,27 +139,33 @@ static struct outbox *outbox_of(struct lc *lc)
 	return &((struct engine *)lc)->outbox;
 }
 
-static bool valid_root(const char *root)
+const char *lc_check_root(const char *root)
 {
 	size_t len = strlen(root);
 
-	if (len < 2 || root[0] != '/' || root[len - 1] == '/' || len > LC_PATH_MAX)
-		return false;
+	if (len > LC_PATH_MAX)
+		return "it is too long";
+	if (len < 2 || root[0] != '/')
+		return "it must begin with a slash and name a sub-tree";
 	if (strcmp(root, "/zookeeper") == 0 || strncmp(root, "/zookeeper/", 11) == 0)
-		return false;
+		return "ZooKeeper keeps /zookeeper for itself";
 	for (const char *name = root + 1;; name = strchr(name, '/') + 1) {
 		char part[LC_NAME_MAX + 1];
 		size_t n = strcspn(name, "/");
 
-		if (n == 0 || n > LC_NAME_MAX)
-			return false;
+		if (n == 0)
+			return "a name in it is empty";
+		if (n > LC_NAME_MAX)
+			return "a name in it is too long";
 		memcpy(part, name, n);
 		part[n] = '\0';
 		/* "/locks" and "/try" are fine for a root; only the characters matter. */
-		if (part[0] == '.' || !name_has_good_characters(part))
-			return false;
+		if (part[0] == '.')
+			return "a name in it begins with a dot";
+		if (!name_has_good_characters(part))
+			return "ZooKeeper does not take a character in it";
 		if (name[n] == '\0')
-			return true;
+			return NULL;
 	}
 }
 
@@ -180,7 +186,7 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 {
 	struct lc *lc;
 
-	if (!valid_root(config->root) || !config->host || config->session_timeout_us <= 0 ||
+	if (lc_check_root(config->root) || !config->host || config->session_timeout_us <= 0 ||
 	    config->tick_time_us <= 0)
 		return -EINVAL;
 	lc = make_engine();

@@ -143,7 +143,9 @@ struct lc_config {
 	void *ctx;
 };
 
-/* 0, or -EINVAL (root, host), -ENOMEM, or what opening the session gives. */
+/* Why this cannot be a root, a part of a sentence; NULL: it can. */
+const char *lc_check_root(const char *root);
+/* 0, or -EINVAL (lc_check_root(), host), -ENOMEM, or what opening the session gives. */
 int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct lc **ret_lc);
 /* `farewell`: end the session, which deletes the rest of its entries at once; this may block
  * for some seconds. Otherwise they go with the session timeout. */

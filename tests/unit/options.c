@@ -344,6 +344,7 @@ static void servers_and_roots(void **state)
 		{"zk1:1", "zk1:1", "/locks", true},
 		{"zk1:65535", "zk1:65535", "/locks", true},
 		{"zk1:2181,zk2:2182,zk3/team", "zk1:2181,zk2:2182,zk3", "/team", false},
+		{"zk1/try/a.b:1/zookeeper", "zk1", "/try/a.b:1/zookeeper", false},
 		{"10.0.0.1:2181", "10.0.0.1:2181", "/locks", true},
 		{"[::1]", "[::1]", "/locks", true},
 		{"[::1]:2181", "[::1]:2181", "/locks", true},
@@ -377,11 +378,11 @@ static void fsname_cannot_bring_options(void **state)
 	struct told what;
 
 	(void)state;
-	ACCEPT(&run, "zk1/a,ro,b\\,noatime", "/");
-	assert_string_equal(run.options.root, "/a,ro,b\\,noatime");
+	ACCEPT(&run, "zk1,ro,noatime/a\\b", "/");
+	assert_string_equal(run.options.root, "/a\\b");
 	what = told(&run.options);
 	expect_always(&what);
-	assert_string_equal(what.fsname, "zk1/a,ro,b\\,noatime");
+	assert_string_equal(what.fsname, "zk1,ro,noatime/a\\b");
 	assert_int_equal(what.ro, 0);
 	assert_int_equal(what.noatime, 0);
 	told_free(&what);
@@ -527,6 +528,39 @@ static void bad_servers(void **state)
 	}
 }
 
+/* The line says why, and what to write instead. */
+static void sources_with_their_reason(void **state)
+{
+	static const struct {
+		const char *source, *mountpoint, *why;
+	} rows[] = {
+		{"a:1/locks,b:2/locks", "/", "ROOT stands once, behind the last server"},
+		{"a/locks,b/locks", "/", "ROOT stands once, behind the last server"},
+		{"a:1/locks,b:2", "/", "ROOT stands once, behind the last server"},
+		{"::1", "/", "write IPv6 in brackets"},
+		{"zk1,2001:db8::2/locks", "/", "write IPv6 in brackets"},
+		{"zk1:2181:2181", "/", "must be host[:port]"},
+		{"zk1//locks", "/", "'//locks' cannot be a root: a name in it is empty"},
+		{"zk1/a//b", "/", "a name in it is empty"},
+		{"zk1/../x", "/", "'/../x' cannot be a root: a name in it begins with a dot"},
+		{"zk1/a/.zklockfs", "/", "begins with a dot"},
+		{"zk1/zookeeper", "/", "ZooKeeper keeps /zookeeper for itself"},
+		{"zk1/zookeeper/x", "/", "ZooKeeper keeps /zookeeper for itself"},
+		{"zk1/a\x7f", "/", "ZooKeeper does not take a character in it"},
+		{"/mnt/locks", "zk1:2181/locks", "SERVERS[/ROOT] comes first, then MOUNTPOINT"},
+		{"/locks", "/", "ROOT stands behind the servers"},
+		{"", "/", "server list '': it is empty"},
+	};
+	static const char *const fronts[] = {"debug", "mkroot"};
+	struct run run;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * LENGTH(rows); i++) {
+		PARSE(&run, "-o", fronts[i % 2], rows[i / 2].source, rows[i / 2].mountpoint);
+		expect_refused(&run, 1, rows[i / 2].why, rows[i / 2].source);
+	}
+}
+
 static void bad_durations(void **state)
 {
 	static const char *const names[] = {"session_timeout", "tick_time", "connect_timeout",
@@ -658,6 +692,7 @@ int main(void)
 		cmocka_unit_test(mount_points_are_absolute),
 		cmocka_unit_test(bad_usage),
 		cmocka_unit_test(bad_servers),
+		cmocka_unit_test(sources_with_their_reason),
 		cmocka_unit_test(bad_durations),
 		cmocka_unit_test(bad_credentials),
 		cmocka_unit_test(what_cannot_be_mounted),

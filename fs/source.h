@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source.h - what is wrong with SERVERS[/ROOT] of the command line, in words for who wrote it.
+ */
+#ifndef FS_SOURCE_H
+#define FS_SOURCE_H
+
+/* Of both the reason, or NULL: it is good. `source`, `mountpoint`: the arguments as given. */
+const char *servers_wrong(const char *servers, const char *source, const char *mountpoint);
+const char *root_wrong(const char *root);
+
+#endif

@@ -73,8 +73,9 @@ static void say_over(struct contact *contact, const struct face *face,
 	contact->told_over = true;
 	log_line(LC_WARNING,
 	         "no contact for %" PRId64 ".%d s: the lease is over, and no lock is granted until "
-	         "contact is back",
-	         ms / 1000, (int)(ms % 1000 / 100));
+	         "contact is back%s%s",
+	         ms / 1000, (int)(ms % 1000 / 100), face->servers->tried ? ": " : "",
+	         face->servers->tried ? face->servers->tried : "");
 }
 
 static void follow(struct contact *contact, const struct face *face, const struct options *options,

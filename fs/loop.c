@@ -32,7 +32,6 @@
 #include "log.h"
 #include "mount_error.h"
 #include "mountpoint.h"
-#include "probe.h"
 #include "signals.h"
 #include "store.h"
 #include "trace.h"
@@ -101,7 +100,7 @@ static void begin_leaving(struct loop *loop, int64_t patience_us)
 static void told_to_leave(struct loop *loop)
 {
 	loop->terms++;
-	/* Before there is a mount, loop_connect() sees it. */
+	/* Before there is a mount, start.c sees it. */
 	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
 		contact_leaves(loop->face);
 		begin_leaving(loop, loop->options->drain_us);
@@ -431,8 +430,7 @@ enum {
 	POLLED
 };
 
-/* `until_us` bounds the wait, INT64_MAX for none. */
-static void take_turn(struct loop *loop, int64_t until_us)
+void loop_turn(struct loop *loop, int64_t until_us)
 {
 	struct face *face = loop->face;
 	bool serve = loop->fuse && !still_in_doubt(loop);
@@ -488,68 +486,6 @@ static void take_turn(struct loop *loop, int64_t until_us)
 		ledger_check(&loop->ledger);
 }
 
-int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
-{
-	for (;;) {
-		int64_t now = loop->face->clock_us();
-
-		if (loop->terms > 0)
-			return -EINTR;
-		if (loop->servers.addresses)
-			return 0;
-		if (loop->servers.failures > 0 && now >= retry_until_us)
-			return -EADDRNOTAVAIL;
-		if (now >= until_us)
-			return -ETIMEDOUT;
-		take_turn(loop, until_us);
-	}
-}
-
-int loop_connect(struct loop *loop, int64_t until_us)
-{
-	struct lc_status status;
-
-	for (;;) {
-		lc_status(loop->face->lc, &status);
-		if (loop->terms > 0)
-			return -EINTR;
-		if (status.state == LC_READY)
-			return 0;
-		if (status.state == LC_UNUSABLE)
-			return status.why;
-		if (loop->face->clock_us() >= until_us)
-			return -ETIMEDOUT;
-		take_turn(loop, until_us);
-	}
-}
-
-int loop_learn(struct loop *loop, int64_t until_us)
-{
-	struct lc_status status;
-
-	for (;;) {
-		lc_status(loop->face->lc, &status);
-		if (loop->terms > 0)
-			return -EINTR;
-		if (status.state == LC_UNUSABLE)
-			return status.why;
-		if (settings_has_heard(&loop->settings, status.server) ||
-		    loop->face->clock_us() >= until_us)
-			return 0;
-		take_turn(loop, until_us);
-	}
-}
-
-void loop_try(struct loop *loop)
-{
-	int64_t until = loop->face->clock_us() + (PROBE_ANSWER_S + 1) * 1000000;
-
-	servers_try(&loop->servers);
-	while (!loop->servers.tried && loop->servers.prober.fd >= 0 && loop->terms == 0 &&
-	       loop->face->clock_us() < until)
-		take_turn(loop, until);
-}
-
 /* Somebody who is waited for. While the mount drains, those who have lost their locks before are
  * not, unless on_lost is about to stop them. */
 static bool somebody_stays(const struct loop *loop)
@@ -574,7 +510,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 	       loop->terms < 2 && loop->stage != LOOP_OVER &&
 	       !(loop->stage > LOOP_SERVES && face->parked == 0 && loop->detacher <= 0 &&
 	         !somebody_stays(loop))) {
-		take_turn(loop, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
+		loop_turn(loop, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
 		give_up(loop);
 		lose_patience(loop);
 		if (face->serving && !told) {
@@ -606,7 +542,7 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 		_exit(question(ctx));
 	}
 	while (loop->asked > 0 && loop->face->clock_us() < until && loop->terms < 2)
-		take_turn(loop, until);
+		loop_turn(loop, until);
 	if (loop->asked > 0)
 		kill(loop->asked, SIGKILL);
 	return loop->answer;
@@ -618,5 +554,5 @@ void loop_delete_entries(struct loop *loop, int64_t timeout_us)
 
 	loop->fuse = NULL;
 	while (!lc_idle(loop->face->lc) && loop->face->clock_us() < until && loop->terms < 2)
-		take_turn(loop, until);
+		loop_turn(loop, until);
 }

@@ -47,17 +47,8 @@ struct loop {
 int loop_begin(struct loop *loop);
 void loop_finish(struct loop *loop);
 
-/* Runs until the servers have addresses. 0; -EADDRNOTAVAIL: no server has one, and
- * `retry_until_us` is over; -ETIMEDOUT; -EINTR: told to leave. */
-int loop_find(struct loop *loop, int64_t retry_until_us, int64_t until_us);
-/* Runs until the session is ready. 0; -ETIMEDOUT; -EINTR; or why the engine is unusable:
- * lc_status(). */
-int loop_connect(struct loop *loop, int64_t until_us);
-/* Then: runs until the server in use has said what settings it has, or the time is over. Returns as
- * loop_connect(). */
-int loop_learn(struct loop *loop, int64_t until_us);
-/* Runs until it is known what the servers do instead of giving a session. */
-void loop_try(struct loop *loop);
+/* One turn; `until_us` bounds the wait, INT64_MAX for none. */
+void loop_turn(struct loop *loop, int64_t until_us);
 /* Runs until nothing is left to serve, or nothing can be served any more: loop->error. `serving` is
  * called once, with the loop, when the kernel has greeted. False: it never has. */
 bool loop_serve(struct loop *loop, void (*serving)(void *ctx));

@@ -25,6 +25,7 @@
 #include "options.h"
 #include "ready.h"
 #include "scan.h"
+#include "start.h"
 #include "store.h"
 #include "trace.h"
 
@@ -429,7 +430,7 @@ static int adopt_engine(void *ctx, const void *state, size_t len)
 static int begin_session(struct options *options, struct loop *loop)
 {
 	int64_t now = clock_now_us(), until = now + options_patience_us(options);
-	int r = loop_find(loop, now + options->retry_us, until);
+	int r = start_find(loop, now + options->retry_us, until);
 
 	if (r < 0) {
 		mount_error_log(options, &loop->servers, r);
@@ -439,13 +440,13 @@ static int begin_session(struct options *options, struct loop *loop)
 	r = begin_engine(options, loop, NULL, 0);
 	if (r < 0)
 		return r;
-	r = loop_connect(loop, until);
+	r = start_connect(loop, until);
 	if (r == -ETIMEDOUT) {
-		loop_try(loop);
-		r = loop_connect(loop, until);
+		start_try(loop);
+		r = start_connect(loop, until);
 	}
 	if (r == 0)
-		r = loop_learn(loop, clock_now_us() + PROBE_ANSWER_S * 1000000);
+		r = start_learn(loop, clock_now_us() + PROBE_ANSWER_S * 1000000);
 	if (r < 0)
 		mount_error_log(options, &loop->servers, r);
 	return r;

@@ -200,7 +200,7 @@ static const char *play_view_metrics(void)
 	struct text text = {.data = (char *)&status, .len = 12345};
 
 	return judge_text(view_metrics(&status, &play_mount, &text), &text,
-	                  "zklockfs_hold_seconds_count{mount=\"/mnt\"} 0\n", 0);
+	                  "zklockfs_log_lines_not_written_total{mount=\"/mnt\"} 0\n", 0);
 }
 
 const struct part parts[] = {

@@ -232,11 +232,14 @@ int look_evict(const struct mount *mount, const char *lock, char **words)
 			if (result > 0)
 				status = result;
 		}
-		if (!found) {
+		if (found)
+			continue;
+		if (strcmp(*words, "holder") == 0)
+			warnx("nobody holds %s", clean(shown, sizeof(shown), lock));
+		else
 			warnx("%s: no such entry in the queue",
 			      clean(shown, sizeof(shown), *words));
-			status = EX_NOINPUT;
-		}
+		status = EX_NOINPUT;
 	}
 	entries_free(entries, count);
 	return status;

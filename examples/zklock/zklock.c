@@ -8,6 +8,7 @@
  *   look.c, why.c  ls, evict, why   keep.c  the process that holds on for --at-least
  *   entry.c, table.c  what files say   tree.c, span.c, clean.c  processes, times, texts
  */
+#include "clean.h"
 #include "look.h"
 #include "run.h"
 #include "span.h"
@@ -79,7 +80,7 @@ struct options {
 	const char *mount;
 	struct take take;
 	struct run run;
-	bool for_taking; /* one that means nothing to ls, why and evict */
+	char for_taking[16]; /* one that means nothing to ls, why and so on; or "" */
 };
 
 static _Noreturn void misused(void)
@@ -186,8 +187,10 @@ static void parse_option(struct options *options, int option)
 		print_and_end(help);
 	if (option == 'V')
 		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
-	if (option != 'm' && option != 's')
-		options->for_taking = true;
+	if (option == OPTION_AT_MOST || option == OPTION_AT_LEAST)
+		strcpy(options->for_taking, option == OPTION_AT_MOST ? "--at-most" : "--at-least");
+	else if (option != 'm' && option != 's')
+		snprintf(options->for_taking, sizeof(options->for_taking), "-%c", option);
 	if (!parse_flag(options, option) && !parse_value(options, option))
 		misused();
 }
@@ -216,11 +219,13 @@ static void check_options(const struct options *options)
 static int run_command(struct options *options, char **words, size_t count, char **command)
 {
 	struct take *take = &options->take;
-	struct mount mount;
+	static struct mount mount; /* with what it has, until the end */
 	const char *base;
 
-	if (count == 0 || !*command)
-		misused();
+	if (count == 0)
+		errx(EX_USAGE, "no LOCK before `--`: zklock LOCK... -- COMMAND");
+	if (!*command)
+		errx(EX_USAGE, "no COMMAND behind `--`: zklock LOCK... -- COMMAND");
 	for (size_t i = 0; i < count; i++)
 		if (*words[i] == '-')
 			errx(EX_USAGE, "options stand before the locks; a lock -x is named ./-x");
@@ -245,51 +250,92 @@ static int run_command(struct options *options, char **words, size_t count, char
 	return run(&options->run);
 }
 
+/* ---- looking ---- */
+
+static const struct kind {
+	const char *name, *usage;
+	size_t least, most; /* words behind the name */
+} kinds[] = {
+	{"ls", "zklock ls [LOCK]", 0, 1},
+	{"why", "zklock why [-s] LOCK", 1, 1},
+	{"history", "zklock history [LOCK]", 0, 1},
+	{"status", "zklock status", 0, 0},
+	{"evict", "zklock evict LOCK ENTRY...; an ENTRY is `holder`, a number, or a name in queue/",
+         2, SIZE_MAX},
+};
+
+static const struct kind *find_kind(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+/* Mostly a command line as of flock(1). */
+static _Noreturn void look_for_nothing(char **words)
+{
+	char line[200] = "", shown[sizeof(line)], lock[sizeof(line)];
+	size_t length = 0;
+
+	if (!*words)
+		errx(EX_USAGE,
+		     "no LOCK and no COMMAND: zklock LOCK... -- COMMAND; try zklock --help");
+	if (strcmp(*words, "help") == 0)
+		print_and_end(help);
+	for (char **word = words + 1; *word && length < sizeof(line); word++)
+		length += (size_t)snprintf(line + length, sizeof(line) - length, " %s", *word);
+	clean(lock, sizeof(lock), *words);
+	errx(EX_USAGE,
+	     "`%s` is none of ls, why, history, status, evict; to run a command with that lock: "
+	     "zklock %s --%s",
+	     lock, lock, words[1] ? clean(shown, sizeof(shown), line) : " COMMAND");
+}
+
 static int look_at(const struct mount *mount, const char *what, bool shared, char **words)
 {
-	size_t count = 0;
-	char *lock;
+	static char *lock; /* until the end */
 
-	while (words[count])
-		count++;
-	lock = count > 0 ? mount_lock_name(mount, words[0]) : NULL;
-	if (strcmp(what, "ls") == 0 && count <= 1)
+	lock = *words ? mount_lock_name(mount, *words) : NULL;
+
+	if (strcmp(what, "ls") == 0)
 		return lock ? look_queue(mount, lock) : look_all(mount);
-	if (strcmp(what, "why") == 0 && count == 1)
+	if (strcmp(what, "why") == 0)
 		return look_why(mount, lock, shared);
-	if (strcmp(what, "history") == 0 && count <= 1)
+	if (strcmp(what, "history") == 0)
 		return look_history(mount, lock);
-	if (strcmp(what, "status") == 0 && count == 0)
+	if (strcmp(what, "status") == 0)
 		return look_status(mount);
-	if (strcmp(what, "evict") == 0 && count >= 2)
-		return look_evict(mount, lock, words + 1);
-	misused();
+	return look_evict(mount, lock, words + 1);
 }
 
 static int look(struct options *options, int argc, char **argv)
 {
-	static const char *const names[] = {"ls", "why", "history", "status", "evict"};
-	const char *what = argc > 0 ? argv[0] : "";
-	struct mount mount;
-	bool known = false;
+	const struct kind *kind = argc > 0 ? find_kind(argv[0]) : NULL;
+	static struct mount mount;
+	size_t count;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		known |= strcmp(what, names[i]) == 0;
-	if (!known)
-		errx(EX_USAGE, "no `-- COMMAND`, and not one of ls, why, history, status, evict: "
-		               "try zklock --help");
+	if (!kind)
+		look_for_nothing(argv);
 	optind = 0; /* from the start, and with what getopt keeps */
 	parse_options(options, argc, argv);
 	argv += optind;
-	if (options->for_taking || (options->take.shared && strcmp(what, "why") != 0))
-		misused();
+	count = (size_t)(argc - optind);
+	if (*options->for_taking)
+		errx(EX_USAGE, "%s means nothing to %s: %s", options->for_taking, kind->name,
+		     kind->usage);
+	if (options->take.shared && strcmp(kind->name, "why") != 0)
+		errx(EX_USAGE, "-s means nothing to %s: %s", kind->name, kind->usage);
+	if (count < kind->least || count > kind->most)
+		errx(EX_USAGE, "too %s words: %s", count < kind->least ? "few" : "many",
+		     kind->usage);
 	mount_find(&mount, options->mount, *argv);
-	return look_at(&mount, what, options->take.shared, argv);
+	return look_at(&mount, kind->name, options->take.shared, argv);
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = {
+	static struct options options = {
 		.take = {.limit_ms = -1, .failure = EX_TEMPFAIL},
 		.run = {.grace_ms = GRACE_MS, .at_most_ms = -1},
 	};
@@ -305,6 +351,8 @@ int main(int argc, char **argv)
 		count++;
 	if (argv[count])
 		return run_command(&options, argv, count, argv + count + 1);
+	if (strcmp(argv[-1], "--") == 0) /* which getopt has passed over */
+		errx(EX_USAGE, "no LOCK before `--`: zklock LOCK... -- COMMAND");
 	status = look(&options, argc, argv);
 	return fflush(stdout) == 0 && !ferror(stdout) ? status : EX_IOERR;
 }

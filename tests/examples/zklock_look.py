@@ -49,7 +49,7 @@ def queue(a, b):
     watch.check(0, 20, 'zklock evict')
     os.close(lease)
     until(lambda: not a.queue('svca'), 'evicted')
-    check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'no such entry')
+    check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'nobody holds svca')
     holder.release()
 
 

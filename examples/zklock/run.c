@@ -11,6 +11,7 @@
 #include "clean.h"
 #include "health.h"
 #include "keep.h"
+#include "loss.h"
 #include "span.h"
 #include "start.h"
 #include "tell.h"
@@ -121,17 +122,37 @@ static void close_lost(const struct run *run, struct lock *lock)
 	lock->fd = -1;
 }
 
+struct loss {
+	const struct take *take;
+	const struct lock *lock;
+	const char *otherwise; /* what is said if the mount does not know; or NULL */
+	bool stops;
+};
+
+/* By a process of its own: only the mount knows more. */
+static void tell_loss(const void *context)
+{
+	const struct loss *loss = context;
+	char shown[CLEAN_MAX], why[LOSS_MAX];
+	const char *text = loss_explain(loss->take->mount, loss->lock, why);
+
+	if (!*text && loss->otherwise)
+		text = loss->otherwise;
+	warnx("%s: the lock is lost%s%s%s", clean(shown, sizeof(shown), loss->lock->name),
+	      *text ? ": " : "", text, loss->stops ? "; the command is stopped" : "");
+}
+
 static void note_lost(struct running *self, size_t i)
 {
-	char shown[CLEAN_MAX];
+	struct loss loss = {.take = self->run->take, .lock = &self->run->take->locks[i]};
 
 	self->fds[i].fd = -1;
 	self->lost = true;
 	close_lost(self->run, &self->run->take->locks[i]);
-	if (self->phase == RUNNING)
+	loss.stops = self->phase == RUNNING;
+	if (loss.stops)
 		stop_all(self);
-	tell(self->run->take, "%s: the lock is lost",
-	     clean(shown, sizeof(shown), self->run->take->locks[i].name));
+	tell_by(self->run->take, tell_loss, &loss);
 }
 
 static void note_alarm(struct running *self)
@@ -249,7 +270,6 @@ static const char *find_loss(const struct take *take, const struct lock *lock, b
 static bool held_to_the_end(const struct running *self)
 {
 	const struct take *take = self->run->take;
-	char shown[CLEAN_MAX];
 	bool held = true;
 
 	for (size_t i = 0; i < take->count; i++) {
@@ -257,8 +277,9 @@ static bool held_to_the_end(const struct running *self)
 
 		if (loss) {
 			close_lost(self->run, &take->locks[i]);
-			tell(take, "%s: the lock is lost: %s",
-			     clean(shown, sizeof(shown), take->locks[i].name), loss);
+			tell_by(take, tell_loss,
+			        &(struct loss){
+					.take = take, .lock = &take->locks[i], .otherwise = loss});
 			held = false;
 		}
 	}
@@ -328,5 +349,6 @@ int run(struct run *run)
 	}
 	if (self.too_long || self.lost)
 		take_release(run->take); /* even if something of it is left */
+	free(self.fds);
 	return final_status(&self);
 }

@@ -6,6 +6,7 @@
 
 #include "clean.h"
 #include "tell.h"
+#include "wait.h"
 
 #include <err.h>
 #include <errno.h>
@@ -168,6 +169,14 @@ static bool receive(int fd, struct lock *lock)
 	return true;
 }
 
+static bool receive_all(int fd, struct take *take)
+{
+	for (size_t i = 0; i < take->count; i++)
+		if (!receive(fd, &take->locks[i]))
+			return false;
+	return true;
+}
+
 /* Until zklock has all that it needs. */
 static bool may_go(int fd)
 {
@@ -222,17 +231,33 @@ static int lift(int fd)
 	return high;
 }
 
+/* Nobody reads the mail of cron for that. */
+static pid_t begin_telling(const struct wait *wait)
+{
+	bool told = wait->take->limit_ms != 0 && !wait->take->quiet && isatty(STDERR_FILENO);
+
+	return told ? tell_start(wait->take, wait_tell, wait) : -1;
+}
+
 bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_signal)
 {
 	struct take *take = run->take;
 	pid_t parent = getpid();
 	int ends[2];
 
+	struct wait wait = {.take = take, .taker = parent};
+	pid_t teller = -1;
+	bool taken;
+
 	*start = (struct start){.run = run, .fd = -1};
 	*ret_signal = 0;
 	take_sort(take);
-	if (run->close)
-		return take_all(take, ret_status);
+	if (run->close) {
+		teller = begin_telling(&wait);
+		taken = take_all(take, ret_status);
+		tell_stop(teller);
+		return taken;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		err(EX_OSERR, "socketpair");
 	start->fd = lift(ends[0]);
@@ -246,13 +271,15 @@ bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_
 		take_and_become(run, ends[1], parent);
 	}
 	close(ends[1]);
-	for (size_t i = 0; i < take->count; i++)
-		if (!receive(start->fd, &take->locks[i])) {
-			close(start->fd); /* its word will not come */
-			await_end(start->pid, ret_status, ret_signal);
-			return false;
-		}
-	return true;
+	wait.taker = start->pid;
+	teller = begin_telling(&wait);
+	taken = receive_all(start->fd, take);
+	tell_stop(teller);
+	if (!taken) {
+		close(start->fd); /* its word will not come */
+		await_end(start->pid, ret_status, ret_signal);
+	}
+	return taken;
 }
 
 void start_command(struct start *start, const sigset_t *mask)

@@ -5,6 +5,7 @@
 #include "tell.h"
 
 #include "clean.h"
+#include "span.h"
 
 #include <err.h>
 #include <poll.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 1000
+#define IN_VAIN_MS 50
 
 static void become_teller(const struct take *take, pid_t parent, void (*work)(const void *),
                           const void *context)
@@ -30,30 +32,51 @@ static void become_teller(const struct take *take, pid_t parent, void (*work)(co
 	_exit(0);
 }
 
-struct teller tell_start(const struct take *take, void (*work)(const void *), const void *context)
+pid_t tell_start(const struct take *take, void (*work)(const void *), const void *context)
 {
-	struct teller teller = {.fd = -1};
-	pid_t parent = getpid();
+	pid_t parent = getpid(), pid = fork();
 
-	teller.pid = fork();
-	if (teller.pid == 0)
+	if (pid == 0)
 		become_teller(take, parent, work, context);
-	if (teller.pid > 0)
-		teller.fd = (int)syscall(SYS_pidfd_open, teller.pid, 0);
-	return teller;
+	return pid;
 }
 
-void tell_end(struct teller *teller, int wait_ms)
+/* Whether it has ended within that time. */
+static bool await(pid_t pid, int wait_ms)
 {
-	struct pollfd pollfd = {.fd = teller->fd, .events = POLLIN};
+	int64_t until = span_now_ms() + wait_ms, left;
+	struct pollfd pollfd = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	bool ended = false;
 
-	if (teller->fd < 0)
+	while (!ended && (left = until - span_now_ms()) > 0)
+		ended = poll(&pollfd, 1, (int)left) == 1;
+	if (pollfd.fd >= 0)
+		close(pollfd.fd);
+	return ended;
+}
+
+void tell_stop(pid_t pid)
+{
+	if (pid <= 0)
 		return;
-	if (poll(&pollfd, 1, wait_ms) == 0)
-		syscall(SYS_pidfd_send_signal, teller->fd, SIGKILL, NULL, 0);
-	waitpid(teller->pid, NULL, WNOHANG); /* it may hang in the mount */
-	close(teller->fd);
-	*teller = (struct teller){.fd = -1};
+	kill(pid, SIGKILL);
+	await(pid, WAIT_MS); /* it may hang in the mount */
+	waitpid(pid, NULL, WNOHANG);
+}
+
+void tell_by(const struct take *take, void (*work)(const void *), const void *context)
+{
+	struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+	pid_t pid = tell_start(take, work, context);
+	static bool in_vain;
+
+	if (pid < 0) {
+		if (poll(&pollfd, 1, 0) == 1)
+			work(context);
+		return;
+	}
+	in_vain |= !await(pid, in_vain ? IN_VAIN_MS : WAIT_MS);
+	tell_stop(pid);
 }
 
 static void write_line(const void *line)
@@ -63,26 +86,11 @@ static void write_line(const void *line)
 
 void tell(const struct take *take, const char *format, ...)
 {
-	static bool in_vain;
 	char line[CLEAN_MAX * 2];
-	struct teller teller;
-	struct pollfd pollfd;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	teller = tell_start(take, write_line, line);
-	if (teller.pid < 0) {
-		pollfd = (struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT};
-		if (poll(&pollfd, 1, 0) == 1)
-			write_line(line);
-		return;
-	}
-	pollfd = (struct pollfd){.fd = teller.fd, .events = POLLIN};
-	if (!in_vain && teller.fd >= 0 && poll(&pollfd, 1, WAIT_MS) == 0)
-		in_vain = true;
-	if (teller.fd >= 0)
-		close(teller.fd);
-	waitpid(teller.pid, NULL, WNOHANG);
+	tell_by(take, write_line, line);
 }

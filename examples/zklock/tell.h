@@ -11,18 +11,14 @@
 
 #include <sys/types.h>
 
-struct teller {
-	pid_t pid;
-	int fd; /* a pidfd; -1: none is at work, or the kernel has no pidfds */
-};
-
 /* Starts a process that does that work and ends. It has no lock's descriptor, and dies with this
- * one. */
-struct teller tell_start(const struct take *take, void (*work)(const void *), const void *context);
-/* Waits until it has ended, for so long at most, and kills it then. */
-void tell_end(struct teller *teller, int wait_ms);
-/* As warnx(3), by such a process; it is waited for a second at most, and not again if that was in
- * vain. */
+ * one. -1 and errno. */
+pid_t tell_start(const struct take *take, void (*work)(const void *), const void *context);
+/* Kills it. */
+void tell_stop(pid_t pid);
+/* Lets one do that work. It is waited for a second at most, and less if that was in vain once. */
+void tell_by(const struct take *take, void (*work)(const void *), const void *context);
+/* As warnx(3), in the same way. */
 void tell(const struct take *take, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

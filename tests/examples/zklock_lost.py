@@ -4,6 +4,7 @@
 has started, is stopped; limits for how long a lock is held at most and at least."""
 
 import os
+import re
 import signal
 import time
 
@@ -21,7 +22,7 @@ def lost_by_eviction(gate, a, b):
     evict(b, 'svcb', process)
     visitor.gone()
     _, err = finished(process, 74, 'lost by eviction')
-    check('svcb: the lock is lost' in err, err)
+    check(re.search(r'svcb: the lock is lost: evicted by uid 0 pid \d+ \(.*\) on b; the command is stopped\n', err), err)
     check(not alive(visitor.pid), 'a child of the command')
     free(a, 'svca')
 
@@ -218,7 +219,8 @@ def lost_with_the_server(gate, server, a):
     watch = Stopwatch()
     visitor.gone()
     watch.check(1, 7, 'without contact the command is stopped')
-    finished(process, 74, 'lost with the server')
+    _, err = finished(process, 74, 'lost with the server')
+    check('svca: the lock is lost: no contact with the ensemble' in err, err)
     watch = Stopwatch()
     check_run(a, ['-n', 'svca', '--', 'true'], 69, 'the ensemble is away', 'the ensemble does not answer')
     check_run(a, ['-w', '500ms', 'svca', '--', 'true'], 69, 'the ensemble is away', 'the ensemble does not answer')

@@ -8,7 +8,7 @@ import signal
 
 from gate import Gate, finished, queued
 from harness import check, check_equal, command, run, until
-from locking import ZKLOCK, Terminal, check_run, environment, free, start
+from locking import ZKLOCK, Terminal, check_run, children, environment, free, start
 
 SAY = 'trap "echo caught {0}; exit 5" {0}; echo started; while :; do sleep 1 & wait; done'
 
@@ -118,6 +118,34 @@ def terminals(a, b):
     terminal.end(0, 'the shell')
 
 
+def told(a, b):
+    """On a terminal it says whom it waits for, and again when that has changed."""
+    holder = b.take('svca').held()
+    holder.do('write', b'schema 17\x1b[2J')
+    first = start(b, '-r', 'cleaning up', 'svca', '--', 'sleep', '1000')
+    queued(a, 'svca', 2)
+    [waiter] = until(lambda: children(first.pid), 'the process that waits')
+    terminal = Terminal([ZKLOCK, 'svcb', 'svca', '--', 'echo', 'ran'], environment(a), columns=250)
+    terminal.expect('svca: waiting for process ' + f'{holder.pid} (python3) on b, which has held it for ')
+    terminal.expect('s: schema 17?[2J; 1 before you')
+    holder.release()
+    terminal.expect(f'svca: waiting for process {waiter} (sleep) on b, which has held it for ')
+    terminal.expect('s: cleaning up\r\n')
+    check_equal(terminal.said.count(b'schema 17'), 1, 'it is said once')
+    first.terminate()
+    terminal.end(0, 'a wait on a terminal')
+    check(terminal.said.endswith(b'ran\r\n'), f'{terminal.said!r}')
+    finished(first, -signal.SIGTERM, 'the holder')
+    # Not with -q, and to nobody's mail.
+    holder = b.take('svca').held()
+    quiet = Terminal([ZKLOCK, '-q', '-w', '2500ms', 'svca', '--', 'true'], environment(a))
+    mail = start(a, '-w', '2500ms', '-E', '3', 'svca', '--', 'true')
+    quiet.end(75, 'quiet')
+    check_equal(quiet.said, b'', '-q')
+    check('waiting' not in finished(mail, 3, 'no terminal')[1], 'no terminal')
+    holder.release()
+
+
 def closed_files(gate, a):
     """No lock becomes a standard file, and what is closed stays closed for the command."""
     for redirect in ('<&-', '>&-', '2>&-', '<&- >&- 2>&-'):
@@ -158,6 +186,7 @@ def test(case):
     waiting(a, b)
     running(a)
     terminals(a, b)
+    told(a, b)
     closed_files(gate, a)
 
 

@@ -48,7 +48,8 @@ static bool add(struct entry **entries, size_t *count, size_t *size, const char 
 	entry->shared = strncmp(name + strcspn(name, "-"), "-shared-", 8) == 0;
 	entry->foreign = strncmp(entry_owner(entry), "foreign", 7) == 0;
 	entry->host = entry->pid = entry->uid = entry->command = entry->queued_since =
-		entry->held_since = entry->token = entry->session = entry->reason = "-";
+		entry->held_since = entry->token = entry->session = entry->renewed_ago =
+			entry->reason = "-";
 	return true;
 }
 
@@ -108,6 +109,7 @@ void entry_read(const struct mount *mount, const char *lock, struct entry *entry
 		{"command", &entry->command},
 		{"queued_since", &entry->queued_since},
 		{"held_since", &entry->held_since},
+		{"renewed_ago", &entry->renewed_ago},
 		{"token", &entry->token},
 		{"session", &entry->session},
 		{"reason", &entry->reason},

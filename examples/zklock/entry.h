@@ -17,7 +17,7 @@ struct entry {
 	bool foreign; /* of a client that is no zklockfs */
 	char *text;   /* the file; NULL if the entry has gone meanwhile */
 	const char *host, *pid, *uid, *command, *queued_since, *held_since, *token, *session,
-		*reason;
+		*renewed_ago, *reason;
 };
 
 struct health;

@@ -25,6 +25,7 @@
 
 #define TOLD_MAX 5     /* holders that are named */
 #define OPENERS_MAX 10 /* processes that are named for a holder that is gone */
+#define SILENT_MS 5000
 #define KEPT "kept until "
 
 /* Of the lock that is asked about. */
@@ -148,6 +149,18 @@ static void tell_process(const struct queue *queue, const struct entry *entry)
 		tell_openers(queue, entry);
 }
 
+/* A mount with a holder renews its session every second or two. */
+static void tell_silence(const struct entry *entry)
+{
+	long long ms = strtoll(entry->renewed_ago, NULL, 10); /* 0 if it is not known */
+	char age[SPAN_MAX];
+
+	if (ms > SILENT_MS)
+		printf("  its host has not renewed its session for %s: it is dead, cut off or "
+		       "stopped; the lock is free when the session has ended\n",
+		       span_format(age, ms));
+}
+
 static void tell_entry(struct queue *queue, struct entry *entry)
 {
 	char host[CLEAN_MAX], command[CLEAN_MAX], reason[CLEAN_MAX], age[SPAN_MAX];
@@ -162,6 +175,7 @@ static void tell_entry(struct queue *queue, struct entry *entry)
 	       clean(host, sizeof(host), entry->host), ms < 0 ? "a moment" : span_format(age, ms),
 	       clean(reason, sizeof(reason), entry->reason));
 	tell_process(queue, entry);
+	tell_silence(entry);
 	if (queue->chain)
 		chain_follow(queue->chain, queue->lock, entry);
 }

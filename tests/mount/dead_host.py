@@ -4,9 +4,10 @@
 not renewed; then the log and the history of the next holder say whose session had ended. A lock that
 was given back is granted without such words."""
 
+import os
 import re
 
-from harness import check, check_equal, command, run, until
+from harness import ZKLOCKFS, check, check_equal, command, run, until
 
 
 def renewed_ago(mount, lock):
@@ -14,9 +15,14 @@ def renewed_ago(mount, lock):
     return int(text.removesuffix('ms')) if text != '-' else None
 
 
+def why(mount, lock):
+    zklock = os.path.join(os.path.dirname(os.path.dirname(ZKLOCKFS)), 'examples', 'zklock', 'zklock')
+    return command([zklock, 'why', lock], env={**os.environ, 'ZKLOCKFS': mount.directory})[1]
+
+
 def test(case):
     server = case.server(tick_ms=500)
-    dead, lives = case.mount(server, 'web2', session='6s'), case.mount(server, 'web1', session='6s')
+    dead, lives = case.mount(server, 'web2', session='10s'), case.mount(server, 'web1', session='6s')
     for lock in ('build', 'other'):
         lives.mkdir(lock)
     # Handed over after a wait of more than a second: nothing is said of a session.
@@ -33,7 +39,8 @@ def test(case):
     until(lambda: renewed_ago(lives, 'build') is not None, 'its session is renewed')
     check(renewed_ago(lives, 'build') < 5000, 'it is renewed in time')
     dead.crash()
-    until(lambda: renewed_ago(lives, 'build') > 3000, 'it is not renewed any more')
+    until(lambda: renewed_ago(lives, 'build') > 2500, 'it is not renewed any more')
+    until(lambda: 'its host has not renewed its session for ' in why(lives, 'build'), 'zklock why says so')
     check(not waiter.answered(), 'the session lives still')
     waiter.held()
     line = (rf'build: granted to pid {waiter.pid} \(python3\) uid 0 after \d+\.\d s, when the session of web2, '

@@ -22,6 +22,11 @@ def name_of(pid):
         return file.read().strip()
 
 
+def state_of(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as file:
+        return file.read().rsplit(')', 1)[1].split()[0]
+
+
 def writer(mount):
     return until(lambda: next((pid for pid in children(mount.daemon) if name_of(pid) == 'zklockfs-log'), None),
                  'a process writes the log')
@@ -47,6 +52,7 @@ def log_killed(mount, number):
     """It is killed with lines unread, for the `number`th time."""
     old, before = writer(mount), metric(mount, 'helper_restarts_total', helper='log')
     os.kill(old, signal.SIGSTOP)
+    until(lambda: state_of(old) == 'T', 'it stands still')   # or it might have read a line
     for more in range(3):
         say(mount, f'{number}{more}')
     os.kill(old, signal.SIGKILL)

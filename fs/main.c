@@ -10,6 +10,7 @@
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
 #include "bare.h"
+#include "check.h"
 #include "clock.h"
 #include "credentials.h"
 #include "face.h"
@@ -492,6 +493,13 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	return exit_status;
 }
 
+static int make_port(const struct options *options, const char *addresses,
+                     struct ensemble **ret_ensemble)
+{
+	return ensemble_zookeeper_create(addresses, options->credentials, clock_us, NULL,
+	                                 ret_ensemble);
+}
+
 int main(int argc, char **argv)
 {
 	struct face face = {.clock_us = clock_now_us, .uid = getuid(), .gid = getgid()};
@@ -510,6 +518,11 @@ int main(int argc, char **argv)
 	role = reload_role(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
+	if (options.check) {
+		status = check_all(&options, make_port, ensemble_zookeeper_destroy);
+		options_free(&options);
+		return status;
+	}
 	raise_file_size();
 	reload_init(&loop.reload, whole_argv);
 	log_level(options.debug ? LC_INFO : LC_NOTICE);

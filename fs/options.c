@@ -20,6 +20,7 @@
 
 static const char usage[] =
 	"usage: zklockfs [-f] [-d] [-o OPTION[,OPTION...]] SERVERS[/ROOT] MOUNTPOINT\n"
+	"       zklockfs --check [-o OPTION[,OPTION...]] SERVERS[/ROOT] [MOUNTPOINT]\n"
 	"\n"
 	"Mounts the locks of a ZooKeeper ensemble. Each directory is a lock: opening its\n"
 	"file `lock` for writing takes the lock, closing that file gives it back.\n"
@@ -29,6 +30,7 @@ static const char usage[] =
 	"\n"
 	"  -f   stay in the foreground, log to stderr\n"
 	"  -d   like -f, and log each answered request\n"
+	"  --check         say of each thing that a mount needs whether it is right\n"
 	"  -h, --help      print this text\n"
 	"  -V, --version   print the versions\n"
 	"\n"
@@ -52,14 +54,14 @@ static const char usage[] =
 	"  allow_other           let other users in; always set when root mounts\n"
 	"  ro, noatime, context=... as for every mount\n";
 
-enum key { KEY_HELP, KEY_VERSION, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
+enum key { KEY_HELP, KEY_VERSION, KEY_CHECK, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
 	int mkroot, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
 	bool all_users;
-	int help, version, foreground, debug;
+	int help, version, check, foreground, debug;
 	char *source, *mountpoint;
 	const char *mounted;
 	char *bad;     /* an unknown argument */
@@ -102,6 +104,7 @@ static const struct fuse_opt table[] = {
 	FUSE_OPT_KEY("--help", KEY_HELP),
 	FUSE_OPT_KEY("-V", KEY_VERSION),
 	FUSE_OPT_KEY("--version", KEY_VERSION),
+	FUSE_OPT_KEY("--check", KEY_CHECK),
 	FUSE_OPT_KEY("-f", KEY_FOREGROUND),
 	FUSE_OPT_KEY("-d", KEY_DEBUG),
 	FUSE_OPT_KEY("debug", KEY_DEBUG),
@@ -176,6 +179,9 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 		return 0;
 	case KEY_VERSION:
 		raw->version = 1;
+		return 0;
+	case KEY_CHECK:
+		raw->check = 1;
 		return 0;
 	case KEY_FOREGROUND:
 		raw->foreground = 1;
@@ -293,6 +299,10 @@ static bool read_mountpoint(const struct raw *raw, struct options *options, int 
 {
 	const char *why = strerror(ENOMEM);
 
+	if (raw->check) {
+		options->mountpoint = raw->mountpoint ? strdup(raw->mountpoint) : NULL;
+		return true;
+	}
 	options->mountpoint =
 		raw->mounted ? strdup(raw->mounted) : mountpoint_prepare(raw->mountpoint, &why);
 	if (options->mountpoint)
@@ -448,11 +458,12 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 		return complain(ret_status, EXIT_USAGE,
 		                "too many arguments: options stand behind -o, as in -o %s",
 		                strchr(raw->source, '=') ? raw->source : raw->extra);
-	if (!raw->source || !raw->mountpoint)
+	if (!raw->source || (!raw->mountpoint && !raw->check))
 		return complain(ret_status, EXIT_USAGE, "%s",
 		                raw->source ? "no mount point given" : "no servers given");
 	options->foreground = raw->foreground;
 	options->debug = raw->debug;
+	options->check = raw->check;
 	options->log_takes = raw->log_takes;
 	options->audit = raw->audit;
 	options->keeper = !raw->nokeeper;

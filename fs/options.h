@@ -23,8 +23,9 @@ struct options {
 	char *source;     /* SERVERS[/ROOT] as given */
 	char *servers;    /* its first part */
 	char *root;       /* its second, "/locks" when left out */
-	char *mountpoint; /* absolute */
+	char *mountpoint; /* absolute; to check: as given, or NULL */
 	bool foreground, debug, make_root, read_only, log_takes, audit, keeper;
+	bool check;         /* nothing is mounted: check.h */
 	bool has_tick_time; /* it was given */
 	bool protect;       /* the mount point: bare.h */
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;

@@ -56,23 +56,19 @@ int64_t settings_prepare(const struct settings *settings, int64_t now_us, struct
 
 /* ---- what they say ---- */
 
-static void hear(struct settings *settings, struct lc *lc)
+void settings_hear(struct settings *settings, const struct probe *probe)
 {
-	struct probe probe, *answers;
+	struct probe *answers =
+		realloc(settings->answers, (settings->count + 1) * sizeof(*answers));
 	bool certain;
+	int64_t tick_us = probe_tick(probe, &certain) * 1000;
 
-	while (prober_read(&settings->prober, &probe)) {
-		int64_t tick_us = probe_tick(&probe, &certain) * 1000;
-
-		answers = realloc(settings->answers, (settings->count + 1) * sizeof(*answers));
-		if (!answers)
-			continue;
-		answers[settings->count++] = probe;
-		settings->answers = answers;
-		if (tick_us > settings->tick_us)
-			settings->tick_us = tick_us;
-		lc_raise_tick(lc, settings->tick_us);
-	}
+	if (tick_us > settings->tick_us)
+		settings->tick_us = tick_us;
+	if (!answers)
+		return;
+	answers[settings->count++] = *probe;
+	settings->answers = answers;
 }
 
 static void say_version(struct settings *settings, const struct probe *probe)
@@ -153,9 +149,12 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
                       int64_t now_us, short revents, bool serves)
 {
 	bool ready = lc_ready(lc);
+	struct probe probe;
 
-	if (revents)
-		hear(settings, lc);
+	while (revents && prober_read(&settings->prober, &probe)) {
+		settings_hear(settings, &probe);
+		lc_raise_tick(lc, settings->tick_us);
+	}
 	if (ready && !settings->ready)
 		plan_to_ask(settings, lc, now_us);
 	settings->ready = ready;

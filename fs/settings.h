@@ -44,6 +44,8 @@ int64_t settings_prepare(const struct settings *settings, int64_t now_us,
                          struct pollfd *ret_pollfd);
 void settings_process(struct settings *settings, struct lc *lc, const char *addresses,
                       int64_t now_us, short revents, bool serves);
+/* What a server has said. */
+void settings_hear(struct settings *settings, const struct probe *probe);
 /* Has that server, "10.0.0.1:2181", answered, or will it not? */
 bool settings_has_heard(const struct settings *settings, const char *server);
 

@@ -158,6 +158,30 @@ int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd);
 void lc_process(struct lc *lc, short revents);
 void lc_send(struct lc *lc);
 
+/* ---- would it work? ---- */
+
+#define LC_EXAMINE_WRITES 5
+
+struct lc_examination {
+	bool done;
+	int err; /* done: 0, or why not, as lc_status.why; -EIO: any other no; -ECONNRESET: the
+	          * session was ended */
+	char server[64];            /* the last that has accepted the session; "": none has */
+	int64_t session_timeout_us; /*   which it grants */
+	int64_t shortest_us;        /* the shortest session, in whole seconds, that has a lease */
+	unsigned writes;            /* that were answered, and how long each took */
+	int64_t write_us[LC_EXAMINE_WRITES];
+};
+
+/* Without an engine, in a session of its own, and without a change. Of the config it takes the
+ * root, the times, and the clock. 0 or as lc_create(). For the caller's loop as lc_prepare(). */
+struct lc_examine;
+int lc_examine(const struct lc_config *config, struct ensemble *ensemble,
+               struct lc_examine **ret_examine);
+int64_t lc_examine_prepare(struct lc_examine *examine, struct pollfd *ret_pollfd);
+const struct lc_examination *lc_examine_process(struct lc_examine *examine, short revents);
+void lc_examine_end(struct lc_examine *examine);
+
 /* ---- going on in another process image ---- */
 
 /* All that another engine needs to go on in the place of this one: the session with its password,

@@ -96,7 +96,7 @@ def said(case):
     """On the terminal, once, and in `status`."""
     server = case.server(config='maxSessionTimeout=40000')
     point = case.mount_point()
-    got, out, err = command([ZKLOCKFS, '-o', 'session_timeout=10m', f'127.0.0.1:{server.port}', point])
+    got, out, err = command([ZKLOCKFS, '-o', 'session_timeout=10m,noprotect', f'127.0.0.1:{server.port}', point])
     check_equal((got, out), (0, ''), err)
     version = server.ask('srvr').split()[2].split('-')[0].rstrip(',')
     with open(point + '/.zklockfs/status', encoding='utf-8') as text:

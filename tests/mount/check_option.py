@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`zklockfs --check` says of each thing that a mount needs whether it is right, as root and as
+another user, and ends with 32 if a mount would fail. It leaves nothing behind."""
+
+import os
+import socket
+import threading
+
+from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
+                     until)
+
+WORDS = '4lw.commands.whitelist=srvr,mntr,cons'
+
+
+class Checks:
+    def __init__(self, case):
+        self.case = case
+
+    def says(self, status, words, *args, lines=(), never=(), user=None):
+        """`words`: the beginnings of lines, which are all there are, in this order; and further `lines`."""
+        options = {'user': user, 'group': user, 'extra_groups': ()} if user else {}
+        program = self.program if user else ZKLOCKFS
+        got, out, err = command([program, '--check', *args], **options)
+        what = f'zklockfs --check {" ".join(args)}: {out}{err}'
+        check_equal((got, err), (status, ''), what)
+        found = [line for line in out.splitlines() if not line[7:].startswith(('/dev/fuse', 'clocks', 'mount point'))]
+        check_equal(len(found), len(words), what)
+        for line, start in zip(found, words):
+            check(line.startswith(start), f'{line!r} and not {start!r} in {what}')
+        for line in lines:
+            check(line in out, f'no {line!r} in {what}')
+        for line in never:
+            check(line not in out, f'{line!r} in {what}')
+
+
+def fake(answer):
+    """A server that answers everything so, and closes; None: that answers nothing."""
+    listener = socket.create_server(('127.0.0.1', 0))
+
+    def serve():
+        kept = []
+        while True:
+            conn = listener.accept()[0]
+            kept.append(conn)
+            if answer is not None:
+                conn.recv(4)
+                conn.sendall(answer)
+                conn.shutdown(socket.SHUT_WR)
+    threading.Thread(target=serve, daemon=True).start()
+    return f'127.0.0.1:{listener.getsockname()[1]}'
+
+
+def strangers(checks):
+    """What a client meets where no ZooKeeper server can be used."""
+    for answer, text in ((b'', 'closes the connection: is it a port for TLS'),
+                         (b'\x15\x03\x03\x00\x02\x02\x46', 'is a port for TLS, see zklockfs-tls(7)'),
+                         (b'SSH-2.0-OpenSSH_9.2\r\n', 'no ZooKeeper server answers there'),
+                         (b'HTTP/1.1 400 Bad Request\r\n\r\n', 'no ZooKeeper server answers there'),
+                         (b'This ZooKeeper instance is not currently serving requests\n', 'does not serve now: too few'),
+                         (None, 'takes the connection and does not answer')):
+        address = fake(answer)
+        checks.says(32, [f'wrong  server {address}: {text}'], address)
+    checks.says(32, ['wrong  server 127.0.0.1:9: Connection refused'], '127.0.0.1:9')
+    checks.says(32, ['wrong  server nosuch.invalid: ', 'wrong  servers: none of them has an address'], 'nosuch.invalid')
+
+
+def settings(checks, server, source):
+    version = server.ask('srvr').split()[2].split('-')[0].rstrip(',')
+    old = tuple(map(int, version.split('.'))) < (3, 9, 4)
+    first = f'{"risk " if old else "ok   "}  server {source}: ZooKeeper {version}, standalone'
+    alone = 'risk   quorum: one server'
+    tick = 'ok     tickTime: 2000 ms, known by the servers\' limits of sessions'
+    session = f'ok     session: 15000 ms are granted by {source}'
+    absent = 'ok     root: there is no /locks: the first mount makes it'
+    checks.says(0, [first, alone, tick, session, absent], source,
+                lines=[', sessions of 4000 to 40000 ms'] + ['can forget answered writes'] * old)
+    checks.says(0, [first, alone, tick, 'risk   session: 40000 ms are granted, and 600000 ms asked for', absent],
+                '-o', 'session_timeout=10m', source)
+    checks.says(32, [first, alone, tick, 'wrong  session: 6000 ms are granted, and the lease needs 8000 ms', absent],
+                '-o', 'session_timeout=6s,on_lost=term', source)
+    checks.says(0, [first, alone, 'ok     tickTime: 3000 ms, known by -o tick_time=', session, absent],
+                '-o', 'tick_time=3s', source)
+    checks.says(32, ['risk   server 127.0.0.1:9: Connection refused', first, 'wrong  quorum: a server is standalone',
+                     tick, session, absent], '127.0.0.1:9,' + source)
+
+    limits = checks.case.server(config=f'{WORDS}\nminSessionTimeout=5000')
+    checks.says(0, [first.split(' server')[0], alone, 'risk   tickTime: not known, 2500 ms is taken', 'ok', 'ok'],
+                f'127.0.0.1:{limits.port}')
+    few = checks.case.server(config='maxClientCnxns=2')
+    checks.says(0, [first.split(' server')[0], alone, 'ok     tickTime: 2000 ms, known by the servers', 'ok', 'ok'],
+                f'127.0.0.1:{few.port}', lines=['maxClientCnxns 2'])
+    few.stop()
+    limits.stop()
+
+
+def roots(checks, server, source):
+    front = ['', '', 'ok     tickTime', 'ok     session']
+    server.zk.create('/locks')
+    written = [*front, 'ok     root: /locks is there, and may be written', 'ok     a write takes ']
+    checks.says(0, written, source)
+    server.zk.create('/locks/.zklockfs')
+    checks.says(0, written, source)
+    checks.says(32, [*front, 'wrong  root: there is no /elsewhere: a typing error'], source + '/elsewhere')
+    checks.says(0, [*front, 'ok     root: there is no /elsewhere: the first mount'], '-o', 'mkroot', source + '/elsewhere')
+    checks.says(32, [*front[:3], "wrong  root: '//locks' cannot be a root"], source + '//locks')
+    server.zk.create('/gone', ephemeral=True)
+    checks.says(32, [*front, 'wrong  root: /gone is an ephemeral node'], source + '/gone')
+
+    secret = checks.case.directory + '/secret'
+    with open(secret, 'w', encoding='ascii') as file:
+        file.write('user:password\n')
+    os.chmod(secret, 0o600)
+    mine = server.client('user:password')
+    mine.create('/private', acl=[(31, 'auth', '')])
+    checks.says(32, [*front, 'wrong  root: /private may not be read and written: use -o credentials='], source + '/private')
+    checks.says(0, [*front, 'ok     root: /private is there, and may be written with', 'ok     a write'],
+                '-o', 'credentials=' + secret, source + '/private')
+
+
+def mount_points(checks, source):
+    def at(point, status, line, *args, user=None):
+        got, out, _ = command([checks.program if user else ZKLOCKFS, '--check', *args, source, point],
+                              **({'user': user, 'group': user, 'extra_groups': ()} if user else {}))
+        check(line in out, f'no {line!r} for {point}: {out}')
+        if status is not None:
+            check_equal(got, status, out)
+
+    point = checks.case.mount_point()
+    at(point, 0, 'ok     mount point: empty; a mount makes it unusable')
+    at(point, 0, 'risk   mount point: files can be made there', '-o', 'noprotect')
+    check(not set_immutable(point, False), 'it was changed')
+    check_equal(besides_usual(command([ZKLOCKFS, source, point])), (0, '', ''), 'the mount')
+    at(point, 0, 'ok     mount point: zklockfs is mounted there, state: ready')
+    check_equal(libc.umount2(os.fsencode(point), 0), 0, 'umount')
+    until(lambda: not checks.case.daemons(), 'the daemon ends')
+    at(point, 0, 'ok     mount point: nobody can make files there')
+    at(point + '/x', 32, 'wrong  mount point: No such file')
+    at('/', 0, 'risk   mount point: ')
+
+    mine = checks.case.mount_point()
+    os.chown(mine, ALICE, ALICE)
+    os.chmod(checks.case.directory, 0o711)
+    at(mine, None, 'risk   mount point: files can be made there', user=ALICE)
+    at(mine, 0, "risk   mount point: it is another user's")
+    os.mkdir(mine + '/build')
+    at(mine, 0, 'risk   mount point: it is not empty')
+    at(mine, None, '/etc/fuse.conf', '-o', 'allow_other', user=ALICE)
+
+
+def test(case):
+    if CRASHES:
+        return
+    checks = Checks(case)
+    # Where other users may run it.
+    checks.program = os.path.join(case.directory, 'zklockfs')
+    with open(ZKLOCKFS, 'rb') as file, open(checks.program, 'wb') as copy:
+        copy.write(file.read())
+    os.chmod(checks.program, 0o755)
+    strangers(checks)
+    server = case.server(config=f'{WORDS}\nmaxSessionTimeout=40000')
+    source = f'127.0.0.1:{server.port}'
+    settings(checks, server, source)
+    check_equal(server.zk.children('/'), ['zookeeper'], 'nodes that are left')
+    roots(checks, server, source)
+    tree = server.tree('/locks')
+    mount_points(checks, source)
+    check(set(server.tree('/locks')) >= set(tree), 'nodes that were there')
+    until(lambda: len([path for path in server.tree('/locks') if 'examined' in path]) == 0, 'no node is left')
+    until(lambda: server.metric('zk_global_sessions') == 2, 'the sessions of the test alone')
+
+
+run(test)

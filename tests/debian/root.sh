@@ -42,6 +42,8 @@ root_finish() {
     trap - EXIT INT TERM
     # All processes in there end with this one.
     [ -z "$inside" ] || kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null
+    # Mount points are immutable.
+    find "$work" -xdev -type d -perm 000 -exec chattr -i {} + 2>/dev/null
     rm -rf --one-file-system "$work"
     exit "$status"
 }

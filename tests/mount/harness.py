@@ -902,9 +902,10 @@ def _clean_up(directory):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         if not pids:
-            for name in os.listdir(directory):
-                with contextlib.suppress(OSError):
-                    set_immutable(os.path.join(directory, name), False)
+            for above, names, _ in os.walk(directory):
+                for name in names:
+                    with contextlib.suppress(OSError):
+                        set_immutable(os.path.join(above, name), False)
             shutil.rmtree(directory, ignore_errors=True)
         time.sleep(0.01)
 

@@ -276,7 +276,8 @@ static void report_root(struct check *check, const struct lc_examination *result
 		say(check, WRONG, "session: no server gave one in time");
 		break;
 	default:
-		say(check, WRONG, "root: a write below %s is refused: over a quota?", root);
+		say(check, WRONG, "root: a write below %s is refused: %s", root,
+		    *result->why ? result->why : "over a quota?");
 	}
 }
 
@@ -326,9 +327,7 @@ static void examine_ensemble(struct check *check, check_port_fn *port, check_por
 		return;
 	}
 	r = lc_examine(&config, ensemble, &examine);
-	if (r == -EINVAL) {
-		say(check, WRONG, "root: '%s' cannot be a root", config.root);
-	} else if (r < 0) {
+	if (r < 0) {
 		say(check, WRONG, "session: %s", strerror(-r));
 	} else {
 		wait_for_examination(check, examine);

@@ -104,11 +104,15 @@ static void examined_write(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_NOAUTH:
 		conclude(examine, -EACCES);
 		return;
+	case ENSEMBLE_REFUSED:
+		if (answer->why)
+			snprintf(result->why, sizeof(result->why), "%s", answer->why);
+		conclude(examine, -EIO);
+		return;
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_OK:
 	case ENSEMBLE_EXISTS:
 	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_REFUSED:
 		conclude(examine, -EIO);
 		return;
 	}

@@ -164,8 +164,9 @@ void lc_send(struct lc *lc);
 
 struct lc_examination {
 	bool done;
-	int err; /* done: 0, or why not, as lc_status.why; -EIO: any other no; -ECONNRESET: the
+	int err;      /* done: 0, or why not, as lc_status.why; -EIO: any other no; -ECONNRESET: the
 	          * session was ended */
+	char why[64]; /* -EIO: in plain words, or "" */
 	char server[64];            /* the last that has accepted the session; "": none has */
 	int64_t session_timeout_us; /*   which it grants */
 	int64_t shortest_us;        /* the shortest session, in whole seconds, that has a lease */

@@ -103,7 +103,6 @@ def roots(checks, server, source):
     checks.says(0, written, source)
     checks.says(32, [*front, 'wrong  root: there is no /elsewhere: a typing error'], source + '/elsewhere')
     checks.says(0, [*front, 'ok     root: there is no /elsewhere: the first mount'], '-o', 'mkroot', source + '/elsewhere')
-    checks.says(32, [*front[:3], "wrong  root: '//locks' cannot be a root"], source + '//locks')
     server.zk.create('/gone', ephemeral=True)
     checks.says(32, [*front, 'wrong  root: /gone is an ephemeral node'], source + '/gone')
 

@@ -82,7 +82,7 @@ def test(case):
     watch = Stopwatch()
     libc.umount2(aborted.directory.encode(), MNT_FORCE)
     check_equal(libc.umount2(aborted.directory.encode(), MNT_DETACH), 0, 'umount')
-    aborted.check_end()
+    aborted.check_end(status=32)
     watch.check(0, 5, 'leaving after an abort')
     check_equal(len(server.entries('aborted')), 1, 'the entry of a process that may be at work')
 

@@ -175,7 +175,7 @@ static void evicting_what_changes(void **state)
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct stage *stage = begin_build(8);
+		struct stage *stage = begin_build(2);
 		struct question *q;
 
 		make_entry(stage, world_foreign_session(&stage->world, false), "other-lock-", "x",

@@ -19,7 +19,7 @@
  * and all waiters, the first of their mount or not, are told that the lock is not there. */
 static void removed_for_good(void **state)
 {
-	struct stage *stage = begin_build(4);
+	struct stage *stage = begin_build(8);
 	struct taker holder, waiters[4];
 	struct node *entry, *next;
 

@@ -325,6 +325,22 @@ static void ended_before(void **state)
 	expect_text(seen, "");
 }
 
+/* The session goes on in another client: a kept request has not been done, and the session's nodes
+ * are not gone. */
+static void rested_before(void **state)
+{
+	(void)state;
+	process(disconnects);
+	ask("a");
+	box->ensemble.port->rest(&box->ensemble);
+	expect_text(seen, "rest");
+	expect_text(heard, "disconnected");
+	process(NULL);
+	expect_text(heard, "a:unknown");
+	outbox_send(box);
+	expect_text(seen, "");
+}
+
 static void closed_before(void **state)
 {
 	(void)state;
@@ -373,6 +389,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(disconnected_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reconnected_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ended_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rested_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closed_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_memory, set_up, tear_down),
 	};

@@ -4,9 +4,11 @@
  * them. It uses the files of the mount alone. zklock(1) says what the options do.
  *
  *   zklock.c  the command line      take.c  several locks, one time limit
- *   mount.c   where the mount is    run.c   the command, and what stops it
- *   look.c, why.c  ls, evict, why   keep.c  the process that holds on for --at-least
- *   entry.c, table.c  what files say   tree.c, span.c, clean.c  processes, times, texts
+ *   mount.c   where the mount is    start.c  the process that takes them and becomes the command
+ *   run.c     what stops it         keep.c  the process that holds on for --at-least
+ *   tell.c, wait.c, loss.c  what is said while locks are held or waited for
+ *   look.c, why.c, status.c, chain.c  the commands that take nothing
+ *   entry.c, table.c, health.c  what files say   tree.c, span.c, clean.c  processes, times, texts
  */
 #include "clean.h"
 #include "look.h"

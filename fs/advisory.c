@@ -251,8 +251,10 @@ static void describe_lock(const struct face *face, const struct node *node,
 {
 	const struct claim *claim = claim_of_entry(node, entry);
 	bool shared = entry->mode == LC_SHARED;
-	bool here =
-		entry->of_mount && entry->pid > 0 && strcmp(entry->host, lc_host(face->lc)) == 0;
+	/* The name of a host is cut: at that length it may be another one's. */
+	bool whole = strlen(entry->host) < LC_HOST_MAX;
+	bool here = claim || (entry->of_mount && entry->pid > 0 && whole &&
+	                      strcmp(entry->host, lc_host(face->lc)) == 0);
 
 	/* After exclusive fcntl locks are made shared, the entry still says exclusive. */
 	if (claim && claim->id.kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "kernel_limit.h"
+#include "log.h"
 #include "row.h"
 #include "walk.h"
 
@@ -115,8 +116,12 @@ static bool add_lock_lines(struct locks_file *file)
 			file->error = r;
 		else
 			add_lock_line(&row, file->face->lc, lock);
-		file->len = row.len;
 		any = true;
+		if (row.short_of_room) /* nobody here can take it: a lock of another client */
+			log_line(LC_NOTICE, "%.80s...: its path is too long for .zklockfs/locks",
+			         lock->path);
+		else
+			file->len = row.len;
 	}
 	return any;
 }

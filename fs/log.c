@@ -5,6 +5,8 @@
  */
 #include "log.h"
 
+#include "lockcore.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -181,9 +183,15 @@ static bool admit_line(enum lc_level level)
 /* Names are users' text: one line stays one line, and no terminal gets control characters. */
 static void make_harmless(char *text)
 {
-	for (unsigned char *c = (unsigned char *)text; *c; c++)
-		if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0))
-			*c = '?'; /* of a control character beyond ASCII its first byte */
+	size_t len = strlen(text), n = 0;
+
+	while (n < len) {
+		size_t size = lc_text_shown(text + n, len - n);
+
+		if (size == 0)
+			text[n] = '?';
+		n += size > 0 ? size : 1;
+	}
 }
 
 static void put_formatted(enum lc_level level, const char *format, va_list args)

@@ -26,6 +26,7 @@
 #include "options.h"
 #include "ready.h"
 #include "scan.h"
+#include "signals.h"
 #include "start.h"
 #include "store.h"
 #include "trace.h"
@@ -514,6 +515,7 @@ int main(int argc, char **argv)
 	int status;
 
 	memory_begin();
+	signals_ignore_others();
 	loop.reload.crash = keeper_take_over();
 	role = reload_role(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry, &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))

@@ -247,6 +247,7 @@ static _Noreturn void probe_server(int fd, const char *address, bool settings)
 {
 	struct probe probe;
 
+	signal(SIGALRM, SIG_DFL);
 	alarm(8 * PROBE_ANSWER_S);        /* a server that never ends what it says */
 	memset(&probe, 0, sizeof(probe)); /* its holes, too */
 	probe.connections = -1;

@@ -4,6 +4,8 @@
  */
 #include "row.h"
 
+#include "lockcore.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,22 +26,13 @@ static void put_separator(struct row *row)
 		put_bytes(row, " ", 1);
 }
 
-/* The bytes of a character beyond ASCII that separates words for some program: Unicode's
- * White_Space. 0: none begins here. */
-static size_t wide_blank(const unsigned char *text)
+/* The bytes of a character beyond ASCII that cannot stand in a word. 0: none begins here. */
+static size_t unfit(const char *text)
 {
-	if (text[0] == 0xc2)
-		return text[1] == 0x85 || text[1] == 0xa0 ? 2 : 0;
-	if (text[0] == 0xe1)
-		return text[1] == 0x9a && text[2] == 0x80 ? 3 : 0;
-	if (text[0] == 0xe3)
-		return text[1] == 0x80 && text[2] == 0x80 ? 3 : 0;
-	if (text[0] != 0xe2)
-		return 0;
-	if (text[1] == 0x80 && text[2] != 0)
-		return text[2] <= 0x8a || text[2] == 0xa8 || text[2] == 0xa9 || text[2] == 0xaf ? 3
-		                                                                                : 0;
-	return text[1] == 0x81 && text[2] == 0x9f ? 3 : 0;
+	size_t len = strnlen(text, 4), blank = lc_text_blank(text, len);
+	size_t size = blank > 0 ? blank : lc_text_harmful(text, len);
+
+	return size > 1 ? size : 0;
 }
 
 static void put_octal(struct row *row, const unsigned char *bytes, size_t count)
@@ -65,7 +58,7 @@ void row_word(struct row *row, const char *text)
 	}
 	while (*text) {
 		const unsigned char *byte = (const unsigned char *)text;
-		size_t wide = wide_blank(byte);
+		size_t wide = unfit(text);
 
 		if (wide > 0)
 			put_octal(row, byte, wide);

@@ -10,6 +10,8 @@
  *   a blank               \040
  *   a backslash           \134
  *   other white space     each byte of it, such as \342\200\250 for U+2028
+ *   what turns the        each byte of it, such as \342\200\256 for U+202E
+ *     direction of writing
  *   a text that is -      \055, for - is what is not known
  *
  * A control character is a question mark.

@@ -21,6 +21,15 @@ static sigset_t signal_set(void)
 	return set;
 }
 
+void signals_ignore_others(void)
+{
+	static const int others[] = {SIGUSR1, SIGQUIT, SIGALRM,   SIGVTALRM, SIGPROF,
+	                             SIGIO,   SIGPWR,  SIGSTKFLT, SIGXCPU,   SIGXFSZ};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		signal(others[i], SIG_IGN);
+}
+
 void signals_block(sigset_t *ret_before)
 {
 	sigset_t set = signal_set();

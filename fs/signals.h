@@ -8,6 +8,9 @@
 
 #include <signal.h>
 
+/* Others that would end a process, and that somebody may send to all at once, are ignored from now
+ * on, by children too. */
+void signals_ignore_others(void);
 /* They are blocked from now on. */
 void signals_block(sigset_t *ret_before);
 /* They are blocked, and this signalfd(2) reads them. Or -errno. */

@@ -42,10 +42,12 @@ static const char *or_dash(const char *text)
 /* As one word, so that it makes no other field. */
 static const char *format_word(char buffer[LC_COMMAND_MAX + 1], const char *text)
 {
-	size_t n = 0;
+	size_t len = strlen(text), n = 0;
 
-	for (; text[n]; n++)
-		buffer[n] = (char)(text[n] == ' ' ? '_' : text[n]);
+	for (size_t at = 0, blank; at<len; at += blank> 0 ? blank : 1) {
+		blank = lc_text_blank(text + at, len - at);
+		buffer[n++] = (char)(blank > 0 ? '_' : text[at]);
+	}
 	buffer[n] = '\0';
 	return or_dash(buffer);
 }
@@ -65,10 +67,12 @@ static bool print_safe(FILE *file, const char *text)
 {
 	bool ok = true;
 
-	for (; *text; text++) {
-		bool shown = (unsigned char)*text >= 0x20 && *text != 0x7f;
+	for (size_t left = strlen(text); left > 0;) {
+		size_t size = lc_text_shown(text, left);
 
-		ok &= fputc(shown ? *text : '?', file) != EOF;
+		ok &= size > 0 ? fwrite(text, 1, size, file) == size : fputc('?', file) != EOF;
+		text += size > 0 ? size : 1;
+		left -= size > 0 ? size : 1;
 	}
 	return ok;
 }

@@ -369,7 +369,11 @@ static int adopt_record(struct lc *lc, const struct state_record *record)
 	case STATE_TAKER:
 		return adopt_taker(lc, record);
 	case STATE_EVICTION:
-		return eviction_restore(lc, record);
+		if (state_is_good_eviction(record, lc->root))
+			return eviction_restore(lc, record);
+		lc_report(lc, LC_ERROR, "the record of an eviction cannot be read: %s",
+		          record->texts[0]);
+		return 0;
 	}
 	return 0;
 }

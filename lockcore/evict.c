@@ -187,7 +187,7 @@ int eviction_restore(struct lc *lc, const struct state_record *saved)
 	struct eviction *eviction;
 	struct entry_name name;
 
-	name_parse(strrchr(saved->texts[0], '/') + 1, &name); /* checked by state_check() */
+	name_parse(strrchr(saved->texts[0], '/') + 1, &name); /* checked by the caller */
 	eviction = make_eviction(lc, saved->texts[0], &name);
 	if (!eviction)
 		return -ENOMEM;

@@ -527,4 +527,16 @@ int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct l
 /* Can a lock have this name? 0, -EINVAL, -ENAMETOOLONG. `ret_why`: the reason, a sentence. */
 int lc_check_name(const struct lc *lc, const char *name, const char **ret_why);
 
+/* ---- texts that others have chosen ---- */
+
+/* Each looks at the one character of UTF-8 that begins there, and returns its length, or 0.
+ *
+ * Harmful: terminals obey it, readers take it for the end of a line, or it turns the direction of
+ * what follows, so that a text seems to be where it is not. */
+size_t lc_text_harmful(const char *text, size_t len);
+/* A character, and not harmful. */
+size_t lc_text_shown(const char *text, size_t len);
+/* A blank for some program: Unicode's White_Space, without control characters of ASCII. */
+size_t lc_text_blank(const char *text, size_t len);
+
 #endif

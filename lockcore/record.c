@@ -16,18 +16,6 @@
 /* Longer ones nobody configures. */
 #define TIMEOUT_MAX_MS (60 * 60 * 1000)
 
-/* The length of the character that begins there. 0: there is none, or terminals obey it, or
- * readers take it for the end of a line: U+0000 to 1F, 7F to 9F, 2028, 2029. */
-static size_t shown_character(const char *text, size_t len)
-{
-	uint32_t c;
-	size_t size = utf8_read(text, len, &c);
-
-	return size == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029
-	               ? 0
-	               : size;
-}
-
 void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 {
 	size_t n = 0;
@@ -35,7 +23,7 @@ void record_copy_line(char *ret_text, size_t size, const char *text, size_t len)
 	if (len > size - 1)
 		len = size - 1;
 	while (n < len && text[n] != '\n' && text[n] != '\0') {
-		size_t whole = shown_character(text + n, len - n);
+		size_t whole = lc_text_shown(text + n, len - n);
 
 		if (whole == 0)
 			ret_text[n++] = '?';

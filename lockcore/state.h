@@ -150,6 +150,8 @@ int state_join(const struct lc_record *records, size_t count, void **ret_state, 
 
 /* All of it, so that the functions below need not: 0, -EPROTO, -ENOTSUP, -ENOMEM. */
 int state_check(const void *state, size_t len);
+/* But an eviction that is not good costs no other record: its reader asks. */
+bool state_is_good_eviction(const struct state_record *record, const char *root);
 /* The next record of a known kind. `offset` is 0 at first. False: that was the last one. */
 bool state_read(const void *state, size_t len, size_t *offset, struct state_record *ret_record);
 

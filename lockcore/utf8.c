@@ -4,6 +4,8 @@
  */
 #include "utf8.h"
 
+#include "lockcore.h"
+
 /* By the first byte; 0: no character begins with it. */
 static size_t utf8_size(unsigned char first)
 {
@@ -35,4 +37,45 @@ size_t utf8_read(const char *text, size_t len, uint32_t *ret_character)
 		return 0;
 	*ret_character = c;
 	return size;
+}
+
+static bool is_harmless(uint32_t c)
+{
+	bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+	bool ends_line = c == 0x2028 || c == 0x2029;
+	bool turns = c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+	             (c >= 0x2066 && c <= 0x2069);
+
+	return !control && !ends_line && !turns;
+}
+
+size_t lc_text_harmful(const char *text, size_t len)
+{
+	uint32_t c;
+	size_t size = utf8_read(text, len, &c);
+
+	return size > 0 && !is_harmless(c) ? size : 0;
+}
+
+size_t lc_text_shown(const char *text, size_t len)
+{
+	uint32_t c;
+	size_t size = utf8_read(text, len, &c);
+
+	return size > 0 && is_harmless(c) ? size : 0;
+}
+
+/* Unicode's White_Space, without control characters of ASCII. */
+static bool is_blank(uint32_t c)
+{
+	return c == ' ' || c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) ||
+	       c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+size_t lc_text_blank(const char *text, size_t len)
+{
+	uint32_t c;
+	size_t size = utf8_read(text, len, &c);
+
+	return size > 0 && is_blank(c) ? size : 0;
 }

@@ -12,4 +12,6 @@
  * short, overlong, a surrogate, or beyond U+10FFFF. */
 size_t utf8_read(const char *text, size_t len, uint32_t *ret_character);
 
+/* Also here: lc_text_harmful(), lc_text_shown(), lc_text_blank(). */
+
 #endif

@@ -125,6 +125,29 @@ def permissions(server, a, b):
     holder.release()
 
 
+def deep(case, server):
+    """In another client's lock, whose path is longer than any of ours. The next daemon goes on with
+    the eviction, and with all locks."""
+    e = case.mount(server, 'e', session='6s')
+    e.allow('was ended by signal|did not delete it in time|too long')
+    e.mkdir('goes_on')
+    holder = e.take('goes_on').held()
+    path = '/locks/deep'
+    server.zk.create(path)
+    for _ in range(6):
+        path += '/' + 'x' * 240
+        server.zk.create(path)
+    name = '_c_12345678-1234-1234-1234-123456789012-web9.7-lock-0000000001'
+    server.zk.create(f'{path}/{name}', b'', ephemeral=True)
+    queue = e.path(path.removeprefix('/locks/'), 'queue')
+    os.setxattr(os.path.join(queue, os.listdir(queue)[0]), 'user.evict', b'')
+    check(all(len(line.split(' ')) == 14 for line in e.read('.zklockfs', 'locks').splitlines()), 'lines of locks')
+    e.adopt()
+    check(holder.token() > 0, 'the lock is kept')
+    until(lambda: not server.zk.exists(f'{path}/{name}'), 'the eviction is followed up', 40)
+    holder.release()
+
+
 def others(server, a):
     """Entries of other clients, also one with a user's number in its data."""
     a.mkdir('foreign')
@@ -192,6 +215,7 @@ def test(case):
     others(server, a)
     stopped(case, server, b)
     frozen(case, server, b)
+    deep(case, server)
 
 
 run(test)

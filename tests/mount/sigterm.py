@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """SIGTERM, SIGINT and SIGHUP end an idle mount. With a holder, the mount point goes, new takers
 and waiters are refused, the holder keeps its lock, and the daemon ends with the hold. Without
-contact, the daemon does not end before its entries are deleted (rule 27)."""
+contact, the daemon does not end before its entries are deleted (rule 27). SIGUSR1, SIGQUIT and
+SIGALRM are ignored."""
 
 import errno
 import os
@@ -22,6 +23,13 @@ def test(case):
     mount.mkdir('build')
     holder = mount.take('build').held()
     token = holder.token()
+    # Other signals, to all processes of the mount at once, end nothing.
+    everybody = [mount.process.pid, mount.daemon, *case.daemons()]
+    for number in (signal.SIGUSR1, signal.SIGQUIT, signal.SIGALRM):
+        for pid in everybody:
+            os.kill(pid, number)
+        check_equal(holder.token(), token, f'the token after {number.name}')
+    check_equal(mount.process.poll(), None, 'the keeper')
     waiter = mount.take('build')
     until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
     remote = b.take('build')

@@ -40,6 +40,9 @@ static void words(void **state)
 		{"\xe2\x80\xaf", "\\342\\200\\257"},
 		{"\xe2\x81\x9f", "\\342\\201\\237"},
 		{"\xe3\x80\x80", "\\343\\200\\200"},
+		{"\xc2\x9b", "\\302\\233"}, /* a control character of 8 bits, U+202E, U+2066 */
+		{"\xe2\x80\xae", "\\342\\200\\256"},
+		{"\xe2\x81\xa6", "\\342\\201\\246"},
 		/* Characters next to these, and bytes that are no characters. */
 		{"\xe2\x80\x8b", "\xe2\x80\x8b"},
 		{"\xc3\xa4", "\xc3\xa4"},

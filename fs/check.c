@@ -241,17 +241,18 @@ static void report_root(struct check *check, const struct lc_examination *result
 {
 	const struct options *options = check->options;
 	const char *root = options->root;
-	int64_t times[LC_EXAMINE_WRITES];
+	int64_t times[LC_EXAMINE_WRITES], median_us;
 
 	switch (-result->err) {
 	case 0:
 		memcpy(times, result->write_us, sizeof(times));
 		qsort(times, result->writes, sizeof(*times), compare_times);
+		median_us = times[result->writes / 2];
 		say(check, OK, "root: %s is there, and may be written%s", root,
 		    options->credentials ? " with these credentials" : "");
-		say(check, times[result->writes / 2] > SLOW_WRITE_US ? RISK : OK,
+		say(check, median_us > SLOW_WRITE_US ? RISK : OK,
 		    "a write takes %.1f ms, the longest of %u took %.1f ms",
-		    (double)times[result->writes / 2] / 1000, result->writes,
+		    (double)median_us / 1000, result->writes,
 		    (double)times[result->writes - 1] / 1000);
 		break;
 	case ENOENT:

@@ -166,18 +166,23 @@ void log_tend(void)
 			roll_window(&windows[i]);
 }
 
-/* True while the window has room. */
-static bool admit_line(enum lc_level level)
+bool log_has_room(enum lc_level level)
 {
 	struct window *window = window_of(level);
 
 	roll_window(window);
-	if (window->lines < LOG_BURST) {
-		window->lines++;
+	if (window->lines < LOG_BURST)
 		return true;
-	}
 	drop_line(window);
 	return false;
+}
+
+static bool admit_line(enum lc_level level)
+{
+	bool room = log_has_room(level);
+
+	window_of(level)->lines += room;
+	return room;
 }
 
 /* Names are users' text: one line stays one line, and no terminal gets control characters. */

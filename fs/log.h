@@ -13,6 +13,7 @@
 #include "lockcore.h"
 #include "carry.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define LOG_BURST 50
@@ -20,6 +21,9 @@
 
 /* Keeps errno. */
 void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether a line of that level has room now; if not, it is counted as not written. For lines that
+ * cost time to make. */
+bool log_has_room(enum lc_level level);
 /* A line of `-d` that no limit holds back. */
 void log_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line that the administrator has asked for: the same, and of LC_INFO. */

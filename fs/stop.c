@@ -130,9 +130,8 @@ static void say_why(struct stop_why *why, const struct stops *stops, const struc
 	}
 }
 
-static void say_spared(struct stops *stops, const struct stop_who *who, int error)
+static void say_spared(const struct stop_who *who, int error)
 {
-	atomic_fetch_add(&stops->page->spared, 1);
 	log_line(LC_ERROR, "%s: could not stop %s: %s", who->lock, who->text, strerror(error));
 }
 
@@ -141,28 +140,32 @@ static void say_stopped(struct stops *stops, const struct stop *stop, const stru
 {
 	struct stop_why why;
 
-	atomic_fetch_add(signal == SIGKILL ? &stops->page->kills : &stops->page->terms, 1);
 	say_why(&why, stops, stop);
 	log_line(LC_WARNING, "%s: sent SIG%s to %s: %s", who->lock, sigabbrev_np(signal), who->text,
 	         why.text);
 }
 
+/* Among thousands of losers, names that nobody will read do not delay the signals. */
 void stop_send(struct stops *stops, const struct stop *stop, int signal)
 {
-	bool first = is_first(stops, stop, signal);
+	bool first = is_first(stops, stop, signal), tells = first && log_has_room(LC_WARNING);
 	struct stop_who who;
 	int error;
 
-	if (first) { /* afterwards both may be gone */
+	if (tells) { /* afterwards both may be gone */
 		name_lock(&who, stops, stop);
 		name_process(&who, stop);
 	}
 	slots_mark_stopped(stops->page, stop->slot, stop->word, signal);
 	error = process_signal(stop->process, signal);
 	if (first && error == 0)
+		atomic_fetch_add(signal == SIGKILL ? &stops->page->kills : &stops->page->terms, 1);
+	if (tells && error == 0)
 		say_stopped(stops, stop, &who, signal);
-	else if (first && error != ESRCH)
-		say_spared(stops, &who, error);
+	if (first && error != 0 && error != ESRCH)
+		atomic_fetch_add(&stops->page->spared, 1);
+	if (tells && error != 0 && error != ESRCH)
+		say_spared(&who, error);
 }
 
 void stop_spare(struct stops *stops, const struct stop *stop)
@@ -173,5 +176,6 @@ void stop_spare(struct stops *stops, const struct stop *stop)
 		return;
 	name_lock(&who, stops, stop);
 	name_process(&who, stop);
-	say_spared(stops, &who, EPERM);
+	atomic_fetch_add(&stops->page->spared, 1);
+	say_spared(&who, EPERM);
 }

@@ -140,10 +140,11 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 static void guard_refused(struct entry *guard, struct entry *next)
 {
 	struct lock *lock = guard->lock;
+	bool asked = lock->unseen == next;
 
-	lock->held_back = lock->unseen == next;
+	lock->held_back |= asked;
 	entry_unsent(guard);
-	if (lock->held_back && entry_is_seen(next))
+	if (asked && entry_is_seen(next))
 		next->lc->entries->events->seen(next);
 }
 

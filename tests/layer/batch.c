@@ -519,6 +519,28 @@ static void guarded_delete_fails_for_another(void **state)
 	leaver->lock->unseen = NULL;
 }
 
+/* The next taker has left between two refusals: what the first one held back is still to be
+ * released. */
+static void guarded_deletes_fail_for_one_that_left(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
+		     *other = add_present(rig, "a", 3);
+
+	leaver->lock->batch.last_write_ok = false;
+	leaver->lock->unseen = next;
+	drop(leaver);
+	batch_send(&rig->lc);
+	drop(other);
+	batch_send(&rig->lc);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_true(leaver->lock->held_back);
+	leaver->lock->unseen = NULL;
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_true(leaver->lock->held_back);
+}
+
 /* Also where the lock's requests go alone: then the two, and nothing else. */
 static void guarded_delete_alone(void **state)
 {
@@ -679,6 +701,7 @@ int main(void)
 		BATCH_TEST(guarded_delete_fails),
 		BATCH_TEST(guarded_delete_fails_beside_a_watch),
 		BATCH_TEST(guarded_delete_fails_for_another),
+		BATCH_TEST(guarded_deletes_fail_for_one_that_left),
 		BATCH_TEST(guarded_delete_alone),
 		BATCH_TEST(guarded_delete_fails_with_others),
 		BATCH_TEST(guarded_delete_unknown),

@@ -401,12 +401,16 @@ mutant(11, 'seen_by_an_old_answer', 'entry.c',
        '\t\tif (1)',
        unit('tests/layer/handoff.c'))
 mutant(11, 'refused_is_seen', 'batch.c',
-       'if (lock->held_back && entry_is_seen(next))',
-       'if (lock->held_back)',
+       'if (asked && entry_is_seen(next))',
+       'if (asked)',
        sim('evictions'))
 mutant(11, 'held_back_for_a_former_one', 'batch.c',
-       'lock->held_back = lock->unseen == next;',
-       'lock->held_back = lock->unseen != NULL;',
+       'lock->held_back |= asked;',
+       'lock->held_back |= lock->unseen != NULL;',
+       unit('tests/layer/batch.c'))
+mutant(11, 'held_back_forgotten_by_a_later_refusal', 'batch.c',
+       'lock->held_back |= asked;',
+       'lock->held_back = asked;',
        unit('tests/layer/batch.c'))
 mutant(11, 'held_back_behind_a_new_one', 'handoff.c',
        '\tdelete_held_back(lock); /*',

@@ -103,6 +103,12 @@ static bool is_somewhere_else(const struct home *home, const struct home_mark *m
 	return !home->certain && home->known.czxid && !is_same_mark(&home->known, mark);
 }
 
+/* Here, and at the first start, there is nothing that it could be compared with. */
+static bool is_taken_as_it_is(const struct home *home)
+{
+	return home->certain || (home->root == ROOT_UNKNOWN && home->known.czxid == 0);
+}
+
 /* ---- making it ---- */
 
 /* The root is made in one go, from the top; EXISTS is as good as OK. */
@@ -183,13 +189,13 @@ static void dir_read(void *ctx, const struct ensemble_answer *answer)
 		home->found(lc, HOME_HERE, 0);
 		return;
 	case ENSEMBLE_NONODE:
-		if (home->certain || home->root == ROOT_UNKNOWN)
+		if (is_taken_as_it_is(home))
 			make_dir(lc);
 		else
 			found_another(lc, NULL);
 		return;
 	case ENSEMBLE_NOAUTH:
-		if (home->certain || home->root == ROOT_UNKNOWN)
+		if (is_taken_as_it_is(home))
 			home->found(lc, HOME_UNUSABLE, -EACCES);
 		else
 			found_another(lc, NULL);

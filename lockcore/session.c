@@ -582,6 +582,7 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 	struct session *session = lc->session;
 
 	timer_clear(&lc->timers, &session->retry);
+	session->retreat = RETREAT_NONE; /* where this one leads is found out anew */
 	session->link = LINK_CONNECTED;
 	session->connections++;
 	home_connected(lc);
@@ -629,14 +630,15 @@ static void session_disconnected(void *ctx)
 	          lc_now(lc) + patience(lc, lc->config.session_timeout_us / 5));
 }
 
+static int64_t length_of_session(const struct lc *lc)
+{
+	return lc->session->granted_us ? lc->session->granted_us : lc->config.session_timeout_us;
+}
+
 /* For so long that the session must be over, if the ensemble was there all the time. */
 static bool is_away_for_long(struct lc *lc)
 {
-	const struct session *session = lc->session;
-	int64_t timeout_us =
-		session->granted_us ? session->granted_us : lc->config.session_timeout_us;
-
-	return !session_is_ready(lc) && lc_now(lc) - session->away_us >= timeout_us;
+	return !session_is_ready(lc) && lc_now(lc) - lc->session->away_us >= length_of_session(lc);
 }
 
 /* A server does so without a quorum, and for ever when the client has seen what the server has not:
@@ -732,7 +734,7 @@ static void rest(struct lc *lc)
 {
 	struct session *session = lc->session;
 	struct ensemble_session now = lc->ensemble->port->session(lc->ensemble);
-	int64_t most_us = lc->config.session_timeout_us / 3;
+	int64_t most_us = length_of_session(lc) / 3;
 
 	if (now.id == session->id)
 		memcpy(session->password, now.password, sizeof(session->password));

@@ -137,6 +137,48 @@ static void the_same_session_elsewhere(void **state)
 	assert_false(session_lease_is_valid(&rig->lc));
 }
 
+/* The connection ends before it is left, and the next one leads home: the session goes on. */
+static void back_before_it_is_left(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+	rig_expect_reported(rig, "is another ensemble");
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_find_home(rig);
+	rig_answer_version(rig, 0);
+	assert_true(session_is_ready(&rig->lc));
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 3 * SECOND);
+	rig_expect_sent(rig, "drop");
+	assert_int_equal(rig->session.id, RIG_SESSION);
+}
+
+/* The mark was read, and the connection lost before a heartbeat was answered. */
+static void nothing_is_made_elsewhere_at_the_start(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct rig *rig = rig_begin();
+
+		rig->lc.config.make_root = true;
+		rig_connect(rig, RIG_SESSION);
+		rig_find_home(rig);
+		rig_end_session(rig, false);
+		rig_connect(rig, RIG_SESSION + 1);
+		rig_forget(rig);
+		rig_answer_error(rig, ENSEMBLE_OK);
+		rig_answer_error(rig, i == 0 ? ENSEMBLE_NONODE : ENSEMBLE_NOAUTH);
+		expect_left(rig, "server:2181 is another ensemble, or ours without its data");
+		rig_finish(rig);
+	}
+}
+
 /* Somebody has removed only the heartbeats' node, or the root, while there was no contact. */
 static void node_removed_meanwhile(void **state)
 {
@@ -324,6 +366,27 @@ static void turned_away_and_back(void **state)
 	assert_null(strstr(rig->sent, "rest"));
 }
 
+/* The session is shorter than it was asked for: no pause is so long that it would end. */
+static void turned_away_in_a_short_session(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig->port_events->connected(&rig->lc, RIG_SESSION, 9 * SECOND, rig->now_us);
+	rig_answer_version(rig, 1);
+	rig_prove(rig);
+	rig_disconnect(rig);
+	rig_run(rig, 9 * SECOND);
+	for (int i = 0; i < 4; i++) {
+		rig->now_us += SECOND;
+		turn_away(rig);
+		rig_run(rig, 0);
+		rig_forget(rig);
+		rig_run(rig, 3 * SECOND);
+		rig_expect_sent(rig, "open 15 s again");
+	}
+}
+
 #define READY(test) cmocka_unit_test_setup_teardown(test, set_up_ready, tear_down)
 
 int main(void)
@@ -333,6 +396,8 @@ int main(void)
 		cmocka_unit_test(another),
 		cmocka_unit_test(without_the_root),
 		READY(the_same_session_elsewhere),
+		READY(back_before_it_is_left),
+		cmocka_unit_test(nothing_is_made_elsewhere_at_the_start),
 		READY(node_removed_meanwhile),
 		READY(made_again),
 		READY(lost_while_reading),
@@ -341,6 +406,7 @@ int main(void)
 		READY(learned),
 		READY(turned_away),
 		READY(turned_away_and_back),
+		READY(turned_away_in_a_short_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

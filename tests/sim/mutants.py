@@ -1489,7 +1489,7 @@ mutant(41, 'looked_on_another_connection', 'home.c',
        sim('strays'))
 mutant(41, 'root_made_in_silence', 'home.c',
        """	case ENSEMBLE_NONODE:
-		if (home->certain || home->root == ROOT_UNKNOWN)
+		if (is_taken_as_it_is(home))
 			make_dir(lc);""",
        """	case ENSEMBLE_NONODE:
 		if (home->found)
@@ -1513,6 +1513,16 @@ mutant(41, 'dead_session_given_up_in_an_outage', 'session.c',
        unit('tests/sim/test_home.c'))
 mutant(41, 'turned_away_without_a_pause', 'session.c',
        'lc_now(lc) + next_pause(session, most_us)', 'lc_now(lc) + 0 * next_pause(session, most_us)',
+       unit('tests/layer/home.c'))
+mutant(41, 'pause_longer_than_the_session', 'session.c',
+       'int64_t most_us = length_of_session(lc) / 3;',
+       'int64_t most_us = lc->config.session_timeout_us / 3;',
+       unit('tests/layer/home.c'))
+mutant(41, 'left_after_it_led_home', 'session.c',
+       'session->retreat = RETREAT_NONE; /* where', '/* where',
+       unit('tests/layer/home.c'))
+mutant(41, 'made_elsewhere_at_the_start', 'home.c',
+       '(home->root == ROOT_UNKNOWN && home->known.czxid == 0)', 'home->root == ROOT_UNKNOWN',
        unit('tests/layer/home.c'))
 
 

@@ -560,6 +560,13 @@ static bool check_length(struct lc *lc)
 	return false;
 }
 
+static void report_ticks(struct lc *lc)
+{
+	lc_report(lc, LC_NOTICE,
+	          "the tickTime of the servers has grown: held locks are in doubt until the "
+	          "ensemble answers again");
+}
+
 void session_raise_tick(struct lc *lc, int64_t tick_us)
 {
 	struct session *session = lc->session;
@@ -571,9 +578,7 @@ void session_raise_tick(struct lc *lc, int64_t tick_us)
 	if (session->lease.timeout_us > 0 && !check_length(lc))
 		return;
 	if (doubted && prove_anew(lc))
-		lc_report(lc, LC_NOTICE,
-		          "the tickTime of the servers has grown: held locks are in doubt until "
-		          "the ensemble answers again");
+		report_ticks(lc);
 }
 
 static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
@@ -854,8 +859,7 @@ int session_restore(struct lc *lc, const struct session_events *events,
 	memcpy(session->password, saved->password, sizeof(session->password));
 	name_node(session);
 	lease_restore(&session->lease, &saved->lease);
-	/* It may be longer than the option says. */
-	if (saved->tick_us > session->lease.tick_us)
+	if (saved->tick_us > 0)
 		session->lease.tick_us = saved->tick_us;
 	session->granted_us = saved->granted_us;
 	session->away_us = saved->away_us ? saved->away_us : lc_now(lc);
@@ -872,9 +876,15 @@ int session_restore(struct lc *lc, const struct session_events *events,
 void session_reopen(struct lc *lc)
 {
 	struct session *session = lc->session;
+	struct lease *lease = &session->lease;
 
-	if (session->lease.deadline_us != INT64_MIN)
-		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
+	/* The steps were made by what the last process knew of the ticks. */
+	if (lc->config.tick_time_us > lease->tick_us &&
+	    lease_raise_tick(lease, lc->config.tick_time_us, lc_now(lc)) &&
+	    lease_left(lease, lc_now(lc)) > 0)
+		report_ticks(lc);
+	if (lease->deadline_us != INT64_MIN)
+		timer_set(&lc->timers, &session->limit, lease_end(lease));
 	tell_deadline(lc);
 	open_session(lc);
 }

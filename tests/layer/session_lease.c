@@ -509,6 +509,36 @@ static void ticks_are_too_long_for_the_session(void **state)
 	rig_expect_told(rig, "");
 }
 
+/* The options of the next process say so. */
+static void ticks_are_longer_for_the_next_process(void **state)
+{
+	struct rig *rig = *state;
+	const struct session_events *events = rig->session.events;
+	struct state_session saved = {0};
+
+	for (int i = 1; i <= 3; i++) {
+		rig->now_us += 2 * SECOND;
+		session_wrote(&rig->lc, rig->now_us);
+	}
+	session_save(&rig->lc, &saved);
+	session_finish(&rig->lc, false);
+	session_free(&rig->lc);
+	rig->session = (struct session){0};
+	rig->home = (struct home){0};
+	rig->lc.config.tick_time_us = 3 * SECOND;
+	rig_forget(rig);
+	assert_int_equal(session_restore(&rig->lc, events, &saved), 0);
+	session_reopen(&rig->lc);
+	rig_expect_reported(rig, "the tickTime of the servers has grown");
+	assert_int_equal(lease_spacing(&rig->session.lease), 1750 * MS);
+	assert_true(session_is_doubted(&rig->lc));
+	rig_run(rig, 2 * SECOND - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+	rig_forget(rig);
+}
+
 /* They are known before there is a session. */
 static void ticks_are_longer_from_the_start(void **state)
 {
@@ -548,6 +578,7 @@ int main(void)
 		READY(ticks_are_longer),
 		READY(ticks_are_longer_than_the_steps),
 		READY(ticks_are_too_long_for_the_session),
+		READY(ticks_are_longer_for_the_next_process),
 		cmocka_unit_test_setup_teardown(ticks_are_longer_from_the_start, set_up, tear_down),
 		READY(doubted),
 		READY(doubted_without_contact),

@@ -99,9 +99,13 @@ mutant(1, 'steps_of_shorter_ticks_were_good', 'lease.c',
        'bool rested = false;',
        LEASE)
 mutant(1, 'longer_ticks_forgotten', 'session.c',
-       'if (saved->tick_us > session->lease.tick_us)',
+       'if (saved->tick_us > 0)',
        'if (0)',
        unit('tests/sim/test_adopt.c'))
+mutant(1, 'steps_by_the_ticks_of_the_former_process', 'session.c',
+       'lease_raise_tick(lease, lc->config.tick_time_us, lc_now(lc)) &&',
+       '(lease->tick_us = lc->config.tick_time_us) < 0 &&',
+       unit('tests/layer/session_lease.c'))
 mutant(1, 'lease_from_the_answer', 'lease.c',
        'lease->sent_us[0] = sent_us;',
        'lease->sent_us[0] = now_us;',

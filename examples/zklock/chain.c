@@ -151,11 +151,9 @@ static bool is_held_up(const struct chain *chain, const struct queue *queue, str
 
 static void tell_process(const struct entry *entry)
 {
-	char host[CLEAN_MAX], command[CLEAN_MAX];
+	char who[ENTRY_WHO_MAX];
 
-	printf("process %d (%s) on %s", atoi(entry->pid),
-	       clean(command, sizeof(command), entry->command),
-	       clean(host, sizeof(host), entry->host));
+	fputs(entry_who(entry, who), stdout);
 }
 
 /* Two blanks for the lock that a holder waits for, four for its holders, and so on. */
@@ -168,7 +166,7 @@ static void tell_lock(const char *lock)
 {
 	char shown[CLEAN_MAX];
 
-	fputs(clean(shown, sizeof(shown), lock), stdout);
+	printf(strchr(lock, ' ') ? "'%s'" : "%s", clean(shown, sizeof(shown), lock));
 }
 
 static void tell_holding(const struct chain *chain, const struct entry *entry)

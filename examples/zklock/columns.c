@@ -7,16 +7,29 @@
 #include "clean.h"
 
 #include <err.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <wchar.h>
 
-static char *copy_word(const char *text)
+/* Two blanks end a column: others write none into a text, and none at its ends. */
+static void keep_column(char *text)
 {
-	char shown[CLEAN_MAX], *word = strdup(clean(shown, sizeof(shown), text));
+	for (char *c = text; *c; c++)
+		if (*c == ' ' && (c == text || c[-1] == ' ' || !c[1]))
+			*c = '?';
+}
 
+static char *copy_word(const char *text, bool last)
+{
+	char shown[CLEAN_MAX], *word;
+
+	clean(shown, sizeof(shown), text);
+	if (!last)
+		keep_column(shown);
+	word = strdup(shown);
 	if (!word)
 		err(EX_OSERR, NULL);
 	return word;
@@ -32,7 +45,8 @@ void columns_add(struct columns *columns, const char *const *words)
 			err(EX_OSERR, NULL);
 	}
 	for (size_t i = 0; i < columns->columns; i++)
-		columns->words[columns->lines * columns->columns + i] = copy_word(words[i]);
+		columns->words[columns->lines * columns->columns + i] =
+			copy_word(words[i], i + 1 == columns->columns);
 	columns->lines++;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "entry.h"
 
+#include "clean.h"
 #include "health.h"
 #include "span.h"
 
@@ -144,6 +145,19 @@ int64_t entry_age(const struct entry *entry, const struct health *health)
 		return span_since(entry->held_since);
 	health_value(health, "ensemble_clock", ahead, sizeof(ahead));
 	return span_since_by(entry->queued_since, strtoll(ahead, NULL, 10));
+}
+
+const char *entry_who(const struct entry *entry, char buffer[ENTRY_WHO_MAX])
+{
+	char pid[24], command[80], host[80];
+
+	clean(command, sizeof(command), entry->command);
+	for (char *c = command; *c; c++)
+		*c = (char)(*c == ' ' ? '_' : *c);
+	snprintf(buffer, ENTRY_WHO_MAX, "process %s (%s) on %s",
+	         clean(pid, sizeof(pid), entry->pid), command,
+	         clean(host, sizeof(host), entry->host));
+	return buffer;
 }
 
 void entries_free(struct entry *entries, size_t count)

@@ -29,6 +29,10 @@ bool entries_list(const struct mount *mount, const char *lock, struct entry **re
 void entry_read(const struct mount *mount, const char *lock, struct entry *entry);
 /* How long it has held, or waited; -1: not known. */
 int64_t entry_age(const struct entry *entry, const struct health *health);
+/* As `process 4242 (deploy.sh) on web1`, fit to be shown. A blank in the name of the program is
+ * `_`, as in `holder`: nobody can write more into a line than that. */
+#define ENTRY_WHO_MAX 200
+const char *entry_who(const struct entry *entry, char buffer[ENTRY_WHO_MAX]);
 /* Of its name what is behind number and mode: `PID-HOST`, or `foreign`. */
 const char *entry_owner(const struct entry *entry);
 void entries_free(struct entry *entries, size_t count);

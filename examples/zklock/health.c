@@ -54,6 +54,17 @@ static const char *tell_since(const struct health *health, char *buffer, size_t 
 	return buffer;
 }
 
+/* What the mount met there, if it was more than silence. */
+static void add_last_server(const struct health *health, char why[HEALTH_MAX])
+{
+	char said[120], shown[CLEAN_MAX];
+	size_t n = strlen(why);
+
+	health_value(health, "no_contact_why", said, sizeof(said));
+	if (strcmp(said, "-") != 0)
+		snprintf(why + n, HEALTH_MAX - n, "; %s", clean(shown, sizeof(shown), said));
+}
+
 bool health_is_good(const struct health *health, char why[HEALTH_MAX])
 {
 	char state[60], shown[60], since[80], left[SPAN_MAX], lease[32];
@@ -76,12 +87,18 @@ bool health_is_good(const struct health *health, char why[HEALTH_MAX])
 	else if (strcmp(state, "connecting") == 0)
 		snprintf(why, HEALTH_MAX,
 		         "the ensemble does not answer%s: the mount has no session", since);
+	else if (strcmp(state, "another_ensemble") == 0)
+		snprintf(why, HEALTH_MAX,
+		         "the servers are of another ensemble%s: its log says more; only a restart "
+		         "of the mount accepts it",
+		         since);
 	else if (strcmp(state, "unusable") == 0)
 		snprintf(why, HEALTH_MAX, "the mount is unusable%s: its log says why; restart it",
 		         since);
 	else
 		snprintf(why, HEALTH_MAX, "the mount is not ready%s: %s", since,
 		         clean(shown, sizeof(shown), state));
+	add_last_server(health, why);
 	return false;
 }
 

@@ -193,14 +193,41 @@ static bool is_meant(const struct entry *entry, const char *word)
 	return *word && strlen(word) == n && strncmp(name, word, n) == 0;
 }
 
-static int evict_one(const struct mount *mount, const char *lock, const struct entry *entry)
+/* Whether the holder is stopped, only its own mount knows. */
+static void tell_what_follows(const struct mount *mount, const struct entry *entry)
 {
-	char shown[CLEAN_MAX];
-	int error = mount_evict(mount, lock, entry->name) == 0 ? 0 : errno;
+	char who[ENTRY_WHO_MAX], session[40], on_lost[40];
+	struct health health;
+	bool here;
 
+	health_read(mount, &health);
+	here = strcmp(health_value(&health, "session", session, sizeof(session)), entry->session) ==
+	       0;
+	health_value(&health, "on_lost", on_lost, sizeof(on_lost));
+	health_free(&health);
+	entry_who(entry, who);
+	if (!here)
+		warnx("%s is stopped only if its mount has on_lost; otherwise it goes on without "
+		      "the lock",
+		      who);
+	else if (strcmp(on_lost, "none") == 0)
+		warnx("%s is not stopped, as this mount has no on_lost: it goes on without the "
+		      "lock until it looks",
+		      who);
+}
+
+static int evict_one(const struct mount *mount, const char *lock, struct entry *entry)
+{
+	char shown[CLEAN_MAX], why[HEALTH_MAX];
+	int error;
+
+	entry_read(mount, lock, entry);
+	error = mount_evict(mount, lock, entry->name) == 0 ? 0 : errno;
 	clean(shown, sizeof(shown), entry->name);
 	if (error == 0) {
 		printf("%s: evicted\n", shown);
+		if (entry->held && !entry->foreign)
+			tell_what_follows(mount, entry);
 		return EX_OK;
 	}
 	if (error == ENOENT)
@@ -208,7 +235,7 @@ static int evict_one(const struct mount *mount, const char *lock, const struct e
 	else if (error == EPERM)
 		warnx("%s: only its user, the lock's owner and root may evict it", shown);
 	else
-		warnx("%s: %s", shown, strerror(error));
+		warnx("%s: %s", shown, health_explain(mount, error, why));
 	return error == ENOENT ? EX_OK : error == EPERM ? EX_NOPERM : EX_UNAVAILABLE;
 }
 

@@ -163,16 +163,15 @@ static void tell_silence(const struct entry *entry)
 
 static void tell_entry(struct queue *queue, struct entry *entry)
 {
-	char host[CLEAN_MAX], command[CLEAN_MAX], reason[CLEAN_MAX], age[SPAN_MAX];
+	char who[ENTRY_WHO_MAX], reason[CLEAN_MAX], age[SPAN_MAX];
 	int64_t ms;
 
 	entry_read(queue->mount, queue->lock, entry);
 	if (!entry->text)
 		return;
 	ms = entry_age(entry, queue->health);
-	printf("%s by process %s (%s) on %s for %s: %s\n", entry->shared ? "shared" : "held",
-	       entry->pid, clean(command, sizeof(command), entry->command),
-	       clean(host, sizeof(host), entry->host), ms < 0 ? "a moment" : span_format(age, ms),
+	printf("%s by %s for %s: %s\n", entry->shared ? "shared" : "held", entry_who(entry, who),
+	       ms < 0 ? "a moment" : span_format(age, ms),
 	       clean(reason, sizeof(reason), entry->reason));
 	tell_process(queue, entry);
 	tell_silence(entry);

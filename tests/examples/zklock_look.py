@@ -45,7 +45,8 @@ def queue(a, b):
     lease = os.open(a.path('svca', 'queue', a.queue('svca')[0]), os.O_RDONLY)
     fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     watch = Stopwatch()
-    check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder'), 'evict')
+    check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder',
+                                        f'process {holder.pid} (python3) on b is stopped only if its mount has on_lost'), 'evict')
     watch.check(0, 20, 'zklock evict')
     os.close(lease)
     until(lambda: not a.queue('svca'), 'evicted')
@@ -77,6 +78,12 @@ def everything(a, b):
     waiter.kill()
     holder.release()
     other.release()
+    # A name cannot look like more columns than it is.
+    a.mkdir('x  10s\u00a0\u2003\u3000web9')
+    holder = a.take('x  10s\u00a0\u2003\u3000web9').held()
+    until(lambda: 'x ?10s???web9  ' in check_run(a, ['ls'], 0, 'ls'), 'a name with blanks')
+    holder.release()
+    until(lambda: errno_of(os.rmdir, a.path('x  10s\u00a0\u2003\u3000web9')) == 0, 'the lock is removed')
     os.rmdir(a.path('two words/below'))
     until(lambda: errno_of(os.rmdir, a.path('two words')) == 0, 'the lock is removed')
 

@@ -28,6 +28,7 @@ static void texts(void **state)
 		{"right\u202eleft", "right?left"},
 		{"zero\u200bwidth\u0301\ufeff", "zero?width??"},
 		{"filler\u3164\u00ad\u2800.", "filler???."},
+		{"nbsp\u00a0em\u2003wide\u3000next\xc2\x85.", "nbsp?em?wide?next?."},
 		{"private\ue000tag\U000e0041", "private?tag?"},
 		{"bad \xff\xc3) \xe6\xbc", "bad ?"
 	                                   "?) ?"

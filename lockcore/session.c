@@ -387,6 +387,24 @@ static void beat_refused(struct lc *lc, const struct ensemble_answer *answer)
 	}
 }
 
+/* False: the session is too short for a lease, and is not used. Another ensemble is left all the
+ * same: so where a mark is known, that waits for the heartbeat that proves where this one leads. */
+static bool check_length(struct lc *lc)
+{
+	const struct lease *lease = &lc->session->lease;
+
+	if (lease_possible(lease->timeout_us, lease->tick_us, lease->lead_us) ||
+	    (lc->home->known.czxid && !lc->home->certain))
+		return true;
+	lc_report(lc, LC_ERROR,
+	          "the ensemble grants a session of %" PRId64 " ms; with a tick of "
+	          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
+	          lease->timeout_us / 1000, lease->tick_us / 1000,
+	          lease_smallest_timeout(lease->tick_us, lease->lead_us) / 1000);
+	become_unusable(lc, -ERANGE);
+	return false;
+}
+
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
@@ -403,6 +421,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->node_made = true;
 		session->node_fitted = false;
 		home_proved(lc);
+		if (!check_length(lc))
+			return;
 		compare_clocks(lc, answer->stat);
 		session_wrote(lc, session->beat_sent_us);
 		resumed = !session_is_ready(lc);
@@ -542,22 +562,6 @@ static void take_granted(struct lc *lc)
 		          " ms were asked for",
 		          granted_us / 1000, lc->config.session_timeout_us / 1000);
 	lc->session->granted_us = granted_us;
-}
-
-/* False: the session is too short for a lease, and is not used. */
-static bool check_length(struct lc *lc)
-{
-	const struct lease *lease = &lc->session->lease;
-
-	if (lease_possible(lease->timeout_us, lease->tick_us, lease->lead_us))
-		return true;
-	lc_report(lc, LC_ERROR,
-	          "the ensemble grants a session of %" PRId64 " ms; with a tick of "
-	          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
-	          lease->timeout_us / 1000, lease->tick_us / 1000,
-	          lease_smallest_timeout(lease->tick_us, lease->lead_us) / 1000);
-	become_unusable(lc, -ERANGE);
-	return false;
 }
 
 static void report_ticks(struct lc *lc)

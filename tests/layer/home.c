@@ -137,6 +137,28 @@ static void the_same_session_elsewhere(void **state)
 	assert_false(session_lease_is_valid(&rig->lc));
 }
 
+/* Another ensemble may grant too short a session, or have longer ticks: it is left all the same.
+ * Only in the right one that makes the mount unusable. */
+static void too_short_elsewhere(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_end_session(rig, false);
+	rig->port_events->connected(&rig->lc, RIG_SESSION + 1, 4 * SECOND, rig->now_us);
+	session_raise_tick(&rig->lc, 3 * SECOND);
+	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+	expect_left(rig, "server:2181 is another ensemble");
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig->port_events->connected(&rig->lc, RIG_SESSION + 2, 4 * SECOND, rig->now_us);
+	rig_expect_told(rig, "");
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "unusable ERANGE");
+	assert_int_equal(rig->session.state, LC_UNUSABLE);
+	rig_run(rig, 0);
+	rig_forget(rig);
+}
+
 /* The connection ends before it is left, and the next one leads home: the session goes on. */
 static void back_before_it_is_left(void **state)
 {
@@ -396,6 +418,7 @@ int main(void)
 		cmocka_unit_test(another),
 		cmocka_unit_test(without_the_root),
 		READY(the_same_session_elsewhere),
+		READY(too_short_elsewhere),
 		READY(back_before_it_is_left),
 		cmocka_unit_test(nothing_is_made_elsewhere_at_the_start),
 		READY(node_removed_meanwhile),

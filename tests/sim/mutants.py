@@ -1522,6 +1522,12 @@ mutant(41, 'pause_longer_than_the_session', 'session.c',
        'int64_t most_us = length_of_session(lc) / 3;',
        'int64_t most_us = lc->config.session_timeout_us / 3;',
        unit('tests/layer/home.c'))
+mutant(41, 'too_short_before_it_is_known_where', 'session.c',
+       '(lc->home->known.czxid && !lc->home->certain)', 'lc->home->known.czxid < 0',
+       unit('tests/layer/home.c'))
+mutant(41, 'too_short_and_used', 'session.c',
+       '		if (!check_length(lc))\n			return;\n		compare', '		compare',
+       unit('tests/layer/home.c'))
 mutant(41, 'left_after_it_led_home', 'session.c',
        'session->retreat = RETREAT_NONE; /* where', '/* where',
        unit('tests/layer/home.c'))

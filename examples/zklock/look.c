@@ -177,6 +177,9 @@ int look_history(const struct mount *mount, const char *lock)
 
 /* ---- evict ---- */
 
+#define LETS_GO_US 2000000
+#define LOOK_US 50000
+
 /* The whole name, its number with or without zeros in front, or that it holds. */
 static bool is_meant(const struct entry *entry, const char *word)
 {
@@ -216,6 +219,36 @@ static void tell_what_follows(const struct mount *mount, const struct entry *ent
 		      who);
 }
 
+/* Its own mount lets it go when it has read the mark, as a rule at once. Nothing tells of that. */
+static bool is_let_go(const struct mount *mount, const char *lock, const char *name)
+{
+	char path[LOCK_NAME_MAX + 300];
+	bool there = true;
+
+	snprintf(path, sizeof(path), "%s/queue/%s", lock, name);
+	for (int64_t waited_us = 0; waited_us < LETS_GO_US && there; waited_us += LOOK_US) {
+		there = faccessat(mount->dir, path, F_OK, 0) == 0 || errno != ENOENT;
+		if (there)
+			usleep(LOOK_US);
+	}
+	return !there;
+}
+
+static void tell_eviction(const struct mount *mount, const char *lock, const struct entry *entry)
+{
+	char shown[CLEAN_MAX];
+	bool gone = is_let_go(mount, lock, entry->name);
+
+	printf("%s: %s\n", clean(shown, sizeof(shown), entry->name),
+	       gone ? "evicted" : "marked for eviction");
+	fflush(stdout);
+	if (!gone)
+		warnx("it still has its place: the lock is free when its mount has stopped its "
+		      "processes or, if its host has no contact, when its session ends");
+	if (entry->held && !entry->foreign)
+		tell_what_follows(mount, entry);
+}
+
 static int evict_one(const struct mount *mount, const char *lock, struct entry *entry)
 {
 	char shown[CLEAN_MAX], why[HEALTH_MAX];
@@ -225,9 +258,7 @@ static int evict_one(const struct mount *mount, const char *lock, struct entry *
 	error = mount_evict(mount, lock, entry->name) == 0 ? 0 : errno;
 	clean(shown, sizeof(shown), entry->name);
 	if (error == 0) {
-		printf("%s: evicted\n", shown);
-		if (entry->held && !entry->foreign)
-			tell_what_follows(mount, entry);
+		tell_eviction(mount, lock, entry);
 		return EX_OK;
 	}
 	if (error == ENOENT)

@@ -53,6 +53,17 @@ def queue(a, b):
     check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'nobody holds svca')
     holder.release()
 
+    # The holder's mount does not read the mark: nobody may believe that the lock is free.
+    holder = b.take('svca').held()
+    b.watched = False
+    b.send(signal.SIGSTOP)
+    check('-b: marked for eviction\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict from a mount that stands still',
+                                                    'it still has its place'), 'marked')
+    check_equal(len(a.queue('svca')), 1, 'the entry')
+    b.send(signal.SIGCONT)
+    until(lambda: not a.queue('svca'), 'evicted')
+    holder.release()
+
 
 def everything(a, b):
     """ls: what is held or waited for anywhere, in columns, with texts as they were written."""

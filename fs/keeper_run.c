@@ -99,8 +99,8 @@ static void return_gifts(struct keeper *keeper)
  * before. Without a lease there is nothing that could go back to that one, and no hurry. */
 static int64_t limit_of_reload(const struct keeper *keeper)
 {
-	int64_t now_us = clock_now_us();
-	int64_t half_us = (store_deadline(keeper->config->store) - now_us) / 2;
+	int64_t now_us = clock_now_us(), deadline_us = store_deadline(keeper->config->store);
+	int64_t half_us = deadline_us > now_us ? (deadline_us - now_us) / 2 : 0;
 
 	return now_us + (half_us > RELOAD_MIN_US ? half_us : RELOAD_US);
 }

@@ -251,6 +251,7 @@ static void what_happens_on_loss(void **state)
 static void the_last_of_two_counts(void **state)
 {
 	struct run run;
+	struct told what;
 
 	(void)state;
 	ACCEPT(&run, "-o", "host=a,host=b", "-o", "session_timeout=20s", "-o",
@@ -261,11 +262,15 @@ static void the_last_of_two_counts(void **state)
 
 	/* Of opposites, too. */
 	ACCEPT(&run, "-o", "ro,rw,noatime,relatime,nokeeper,keeper,noprotect,protect", "zk1", "/");
-	assert_false(run.options.read_only || told(&run.options).ro || told(&run.options).noatime);
+	what = told(&run.options);
+	assert_false(run.options.read_only || what.ro || what.noatime);
+	told_free(&what);
 	assert_true(run.options.keeper && run.options.protect);
 	options_free(&run.options);
 	ACCEPT(&run, "-o", "rw,ro,atime,noatime,protect,noprotect", "zk1", "/");
-	assert_true(run.options.read_only && told(&run.options).ro && told(&run.options).noatime);
+	what = told(&run.options);
+	assert_true(run.options.read_only && what.ro && what.noatime);
+	told_free(&what);
 	assert_false(run.options.protect);
 	options_free(&run.options);
 }

@@ -102,11 +102,14 @@ struct stop_why {
 
 static void say_lease(struct stop_why *why, int64_t deadline_us)
 {
-	int64_t left_ms = (deadline_us - clock_now_us()) / 1000;
+	int64_t left_ms;
 
-	if (deadline_us == INT64_MIN)
-		snprintf(why->text, sizeof(why->text), "the session has ended");
-	else if (left_ms < 0)
+	if (deadline_us == INT64_MIN) {
+		strcpy(why->text, "the session has ended");
+		return;
+	}
+	left_ms = (deadline_us - clock_now_us()) / 1000;
+	if (left_ms < 0)
 		snprintf(why->text, sizeof(why->text), "the lease ended %d.%d s ago",
 		         (int)(-left_ms / 1000), (int)(-left_ms % 1000 / 100));
 	else

@@ -163,8 +163,10 @@ void marks_committing(struct sim *sim, const struct transaction *transaction)
 		if (!node || change->kind == CHANGE_CREATE)
 			continue;
 		if (!strncmp(node->path, home, sizeof(home) - 1)) {
+			/* Its own heartbeats are none. A mount may evict an entry of its own. */
 			if (change->kind == CHANGE_SET &&
-			    writer(transaction) != node->stat.ephemeral_owner)
+			    (writer(transaction) != node->stat.ephemeral_owner ||
+			     strstr(node->name, "-pokes")))
 				note_poke(sim, node, change);
 		} else if (judge_is_entry(node)) {
 			if (change->kind == CHANGE_SET)

@@ -188,6 +188,7 @@ pid_t mountpoint_detach(const char *path, const char *device)
 	if (child != 0)
 		return child < 0 ? -errno : child;
 	close_range(STDERR_FILENO + 1, ~0U, 0);
+	signals_ignore_leaving();
 	signals_unblock_all();
 	detach(path, device);
 }

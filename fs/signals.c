@@ -30,6 +30,13 @@ void signals_ignore_others(void)
 		signal(others[i], SIG_IGN);
 }
 
+void signals_ignore_leaving(void)
+{
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
 void signals_block(sigset_t *ret_before)
 {
 	sigset_t set = signal_set();

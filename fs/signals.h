@@ -15,6 +15,9 @@ void signals_ignore_others(void);
 void signals_block(sigset_t *ret_before);
 /* They are blocked, and this signalfd(2) reads them. Or -errno. */
 int signals_open(void);
+/* In a child that does what the end of the daemon needs: signals to leave, which systemd sends to
+ * all processes, do not end it, nor a program that follows. */
+void signals_ignore_leaving(void);
 /* In a child, which another program may follow: no signal is blocked. */
 void signals_unblock_all(void);
 

@@ -5,6 +5,7 @@ and waiters are refused, the holder keeps its lock, and the daemon ends with the
 contact, the daemon does not end before its entries are deleted (rule 27). SIGUSR1, SIGQUIT and
 SIGALRM are ignored."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -12,8 +13,29 @@ import signal
 from harness import check, check_equal, check_errno, libc, mounted, run, until
 
 
+def children(pid):
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+        return {int(child) for child in file.read().split()}
+
+
+def to_all(case, server):
+    """systemd sends SIGTERM to each process that it finds in the unit, also to one that the daemon
+    has started in order to leave: the mount point goes all the same."""
+    for number in range(10):
+        mount = case.mount(server, f'all{number}')
+        before, daemon = children(mount.daemon), mount.daemon
+        mount.process.send_signal(signal.SIGTERM)
+        while mounted(mount.directory) and mount.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                for child in children(daemon) - before:
+                    os.kill(child, signal.SIGTERM)
+            check('cannot unmount' not in mount.log(), mount.log())
+        mount.check_end()
+
+
 def test(case):
     server = case.server()
+    to_all(case, server)
     mount, b = case.mount(server, 'a'), case.mount(server, 'b')
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         idle = case.mount(server, number.name.lower())

@@ -16,9 +16,9 @@
  */
 #include "adopt.h"
 
-#include "call.h"
-#include "evict.h"
-#include "poke.h"
+#include "ask/call.h"
+#include "ask/evict.h"
+#include "ask/poke.h"
 #include "take.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #ifndef LOCKCORE_ADOPT_H
 #define LOCKCORE_ADOPT_H
 
-#include "session.h"
+#include "session/session.h"
 
 /* The session of the state, not opened yet. `state` was checked. 0, -EINVAL or -ENOMEM;
  * session_free() follows in either case. */

@@ -13,17 +13,17 @@
  * half-changed state.
  */
 #include "adopt.h"
-#include "asking.h"
-#include "waiters.h"
-#include "evict.h"
-#include "handoff.h"
-#include "listing.h"
-#include "loss.h"
-#include "orphan.h"
-#include "outbox.h"
-#include "poke.h"
-#include "taker_events.h"
-#include "tell.h"
+#include "ask/asking.h"
+#include "ask/waiters.h"
+#include "ask/evict.h"
+#include "grant/handoff.h"
+#include "grant/listing.h"
+#include "lock/loss.h"
+#include "grant/orphan.h"
+#include "port/outbox.h"
+#include "ask/poke.h"
+#include "grant/taker_events.h"
+#include "grant/tell.h"
 
 #include <assert.h>
 #include <errno.h>

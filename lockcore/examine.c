@@ -5,9 +5,9 @@
  * and then checks a version that the root cannot have. So it goes the way of a write, through the
  * quorum and past the access rights, and leaves nothing.
  */
-#include "base.h"
-#include "ensemble.h"
-#include "lease.h"
+#include "session/base.h"
+#include "port/ensemble.h"
+#include "pure/lease.h"
 #include "lockcore.h"
 
 #include <errno.h>

@@ -4,11 +4,11 @@
  */
 #include "take.h"
 
-#include "waiters.h"
-#include "counters.h"
-#include "handoff.h"
-#include "loss.h"
-#include "record.h"
+#include "ask/waiters.h"
+#include "session/counters.h"
+#include "grant/handoff.h"
+#include "lock/loss.h"
+#include "pure/record.h"
 
 #include <assert.h>
 #include <errno.h>

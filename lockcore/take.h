@@ -5,7 +5,7 @@
 #ifndef LOCKCORE_TAKE_H
 #define LOCKCORE_TAKE_H
 
-#include "taker.h"
+#include "lock/taker.h"
 
 /* A taker of nothing yet. NULL: no memory. */
 struct lc_taker *taker_blank(void);

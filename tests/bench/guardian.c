@@ -11,10 +11,10 @@
  * a loser whose parent opened the file and has ended. They belong to so many users, from 2000 on;
  * 1: to root. Says "ready" when all are there, and begins at the next line of stdin.
  */
-#include "clock.h"
-#include "family.h"
-#include "guardian.h"
-#include "log.h"
+#include "host/clock.h"
+#include "host/family.h"
+#include "guard/guardian.h"
+#include "host/log.h"
 
 #include <fcntl.h>
 #include <sched.h>

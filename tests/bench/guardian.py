@@ -13,6 +13,7 @@ user's own losers, but not the end of other users' losers.
 As root. The guardian is measured by itself (guardian.c): real processes and a tmpfs, no servers."""
 
 import argparse
+import glob
 import os
 import signal
 import subprocess
@@ -35,8 +36,9 @@ ATTACKER = 2000  # the first of the losers' users
 
 def build(directory):
     program = directory + '/guardian'
+    sources = [path for name in SOURCES for path in glob.glob(f'{SOURCE_ROOT}/fs/*/{name}.c')]
     subprocess.run(['cc', '-std=c11', '-D_GNU_SOURCE', '-O2', '-Ifs', '-Ilockcore', '-o', program,
-                    'tests/bench/guardian.c', 'lockcore/per_user.c', *(f'fs/{name}.c' for name in SOURCES)], cwd=SOURCE_ROOT, check=True)
+                    'tests/bench/guardian.c', 'lockcore/pure/per_user.c', *sources], cwd=SOURCE_ROOT, check=True)
     return program
 
 

@@ -5,10 +5,10 @@
  * input. A sanitizer sees reads and writes beyond an end; the properties
  * asserted here hold for any input.
  */
-#include "door.h"
-#include "duration.h"
-#include "queue.h"
-#include "record.h"
+#include "tree/door.h"
+#include "host/duration.h"
+#include "pure/queue.h"
+#include "pure/record.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,10 +6,10 @@
  * crash, and the states that it saves must pass the check.
  */
 #include "lockcore.h"
-#include "name.h"
-#include "state.h"
+#include "pure/name.h"
+#include "pure/state.h"
 
-#include "ensemble.h"
+#include "port/ensemble.h"
 
 #include <errno.h>
 #include <stdio.h>

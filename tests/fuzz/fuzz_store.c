@@ -3,7 +3,7 @@
  * A store that a daemon has left is not trusted: some of its bytes are wrong, and the sums of its
  * batches are right again. It is refused, or all its contents can be read and it goes on.
  */
-#include "journal.h"
+#include "store/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * The meaning of a listing for the takers of this mount: which takers are refused, which may hold,
  * and for which entry the first of the others waits.
  */
-#include "admission.h"
+#include "grant/admission.h"
 
-#include "lock_watch.h"
+#include "lock/lock_watch.h"
 #include "takers.h"
 
 #include <stdio.h>

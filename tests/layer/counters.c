@@ -2,7 +2,7 @@
  *
  * The counters: grants by the length of the wait, failures by their error.
  */
-#include "counters.h"
+#include "session/counters.h"
 
 #include "rig.h"
 

@@ -3,7 +3,7 @@
  * Would a mount work? What is asked of an ensemble, and what each answer means. The port is the
  * test's own, which keeps the last request.
  */
-#include "ensemble.h"
+#include "port/ensemble.h"
 #include "lockcore.h"
 #include "unit.h"
 

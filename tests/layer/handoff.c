@@ -3,9 +3,9 @@
  * Grants without a listing. The tests take away each condition of the rule at the head of
  * handoff.c.
  */
-#include "handoff.h"
+#include "grant/handoff.h"
 
-#include "lock_watch.h"
+#include "lock/lock_watch.h"
 #include "takers.h"
 
 #include <string.h>

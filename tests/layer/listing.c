@@ -3,9 +3,9 @@
  * Listings: when one is sent, how its answer is matched with the entries of this mount, and what
  * the events of watches and the session's news mean to a lock.
  */
-#include "listing.h"
+#include "grant/listing.h"
 
-#include "lock_watch.h"
+#include "lock/lock_watch.h"
 #include "takers.h"
 
 #include <errno.h>

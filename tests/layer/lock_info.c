@@ -2,7 +2,7 @@
  *
  * Information on a lock: its attributes, its value, its queue.
  */
-#include "lock_info.h"
+#include "ask/lock_info.h"
 
 #include "takers.h"
 

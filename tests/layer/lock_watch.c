@@ -3,7 +3,7 @@
  * The watches of a lock: on its node, for the slots and for its identity, and on the entry that
  * the first waiter waits for.
  */
-#include "lock_watch.h"
+#include "lock/lock_watch.h"
 
 #include "rig.h"
 

@@ -2,7 +2,7 @@
  *
  * A taker loses its place or its lock, without leaving: its state, and the result for the face.
  */
-#include "loss.h"
+#include "lock/loss.h"
 
 #include "takers.h"
 

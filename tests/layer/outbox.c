@@ -3,7 +3,7 @@
  * The outbox: no request leaves before outbox_send(), and requests that are kept when the
  * connection ends never leave.
  */
-#include "outbox.h"
+#include "port/outbox.h"
 #include "unit.h"
 
 #include <stdio.h>

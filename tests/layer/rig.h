@@ -13,10 +13,10 @@
 #ifndef LAYER_RIG_H
 #define LAYER_RIG_H
 
-#include "call.h"
-#include "evict.h"
-#include "orphan.h"
-#include "poke.h"
+#include "ask/call.h"
+#include "ask/evict.h"
+#include "grant/orphan.h"
+#include "ask/poke.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "takers.h"
 
-#include "lock_watch.h"
-#include "tell.h"
+#include "lock/lock_watch.h"
+#include "grant/tell.h"
 
 #include <errno.h>
 #include <string.h>

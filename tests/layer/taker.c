@@ -5,7 +5,7 @@
  */
 #include "takers.h"
 
-#include "lock_watch.h"
+#include "lock/lock_watch.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * The events of an entry, and their meaning for its taker.
  */
-#include "taker_events.h"
+#include "grant/taker_events.h"
 
 #include "takers.h"
 

@@ -4,11 +4,11 @@
  */
 #include "takers.h"
 
-#include "evict.h"
-#include "listing.h"
-#include "loss.h"
-#include "taker_events.h"
-#include "tell.h"
+#include "ask/evict.h"
+#include "grant/listing.h"
+#include "lock/loss.h"
+#include "grant/taker_events.h"
+#include "grant/tell.h"
 
 #include <errno.h>
 #include <inttypes.h>

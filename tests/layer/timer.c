@@ -3,7 +3,7 @@
  * Timers fire when they are due, in the order of their times. Timers of the same time fire in the
  * order in which they were set.
  */
-#include "timer.h"
+#include "pure/timer.h"
 
 #include "unit.h"
 

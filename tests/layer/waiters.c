@@ -2,9 +2,9 @@
  *
  * Whether somebody waits behind a holder, and when that may have changed.
  */
-#include "waiters.h"
+#include "ask/waiters.h"
 
-#include "lock_watch.h"
+#include "lock/lock_watch.h"
 #include "takers.h"
 
 #include <errno.h>

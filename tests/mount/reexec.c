@@ -7,8 +7,8 @@
  *
  * Before it executes itself it stops, until it gets SIGCONT.
  */
-#include "clock.h"
-#include "ensemble_zookeeper.h"
+#include "host/clock.h"
+#include "port/ensemble_zookeeper.h"
 #include "lockcore.h"
 
 #include <dirent.h>

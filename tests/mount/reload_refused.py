@@ -42,7 +42,7 @@ def sum_of(data):
 
 
 class State:
-    """The state that a daemon leaves: see fs/journal.c."""
+    """The state that a daemon leaves: see fs/store/journal.c."""
 
     def __init__(self, path):
         with open(path, 'rb') as file:

@@ -4,7 +4,7 @@
  */
 #include "bench.h"
 
-#include "name.h"
+#include "pure/name.h"
 #include "trace.h"
 
 #include <errno.h>

@@ -6,10 +6,10 @@
 #include "parts.h"
 
 #include "memory.h"
-#include "node.h"
-#include "snapshot.h"
-#include "history.h"
-#include "view.h"
+#include "tree/node.h"
+#include "tree/snapshot.h"
+#include "tree/history.h"
+#include "tree/view.h"
 
 #include <errno.h>
 #include <stdlib.h>

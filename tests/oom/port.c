@@ -8,7 +8,7 @@
  * In every run each request is answered once, in order, never from inside submit() or
  * prepare(), UNKNOWN only after disconnected(), and all memory is freed.
  */
-#include "ensemble_zookeeper.h"
+#include "port/ensemble_zookeeper.h"
 #include "memory.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  */
 #include "scenarios.h"
 
-#include "name.h"
+#include "pure/name.h"
 
 #include <errno.h>
 #include <string.h>

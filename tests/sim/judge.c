@@ -378,7 +378,7 @@ void judge_granted(struct taker *taker)
 
 /* ---- g: losses ---- */
 
-/* Then no other process would be started: fs/keeper_run.c. Each needs a lease of its own. */
+/* Then no other process would be started: fs/daemon/keeper_run.c. Each needs a lease of its own. */
 static bool died_often(const struct mount *mount)
 {
 	int64_t third_us = mount->died_us[2];

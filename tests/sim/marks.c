@@ -5,7 +5,7 @@
  * no program works under the lock any more. Nobody else deletes it before a session timeout has
  * passed, and nobody removes the mark.
  */
-#include "name.h"
+#include "pure/name.h"
 #include "sim.h"
 
 #include <inttypes.h>

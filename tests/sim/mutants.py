@@ -69,8 +69,8 @@ ADOPT = unit('tests/sim/test_adopt.c')
 ADOPT_CHANGED = unit('tests/sim/test_adopt_changed.c')
 KILLED = unit('tests/sim/test_killed.c')
 OUTBOX = unit('tests/layer/outbox.c')
-# The texts of the engine's files, without a change.
-TEXTS = {}
+# The engine's files by their names: the texts without a change, and where they are in lockcore/.
+TEXTS, PLACES = {}, {}
 
 # ---- 1: evidence ----
 
@@ -1579,12 +1579,12 @@ def mutate(works, this):
     if any(file.endswith('.h') for file in changed):   # then any file may include it
         changed, engine = {**TEXTS, **changed}, place
         touched = works.engine
-    os.mkdir(place)
     for file, text in changed.items():
-        with open(f'{place}/{file}', 'w', encoding='utf-8') as stream:
+        os.makedirs(os.path.dirname(f'{place}/{PLACES[file]}'), exist_ok=True)
+        with open(f'{place}/{PLACES[file]}', 'w', encoding='utf-8') as stream:
             stream.write(text)
     try:
-        replaced = {file: compile_file(f'{place}/{file}', f'{place}/{stem(file)}.o', engine)
+        replaced = {file: compile_file(f'{place}/{PLACES[file]}', f'{place}/{stem(file)}.o', engine)
                     for file in touched}
         return link(works, this.judge, replaced, this.name)
     except RuntimeError as error:
@@ -1673,7 +1673,9 @@ def main():
     parser.add_argument('names', nargs='*', metavar='NAME')
     options = parser.parse_args()
     chosen = [this for this in MUTANTS if not options.names or this.name in options.names][::options.every]
-    TEXTS.update({os.path.basename(path): read(path) for path in find('lockcore/*.[ch]')})
+    for path in find('lockcore/**/*.[ch]'):
+        TEXTS[os.path.basename(path)] = read(path)
+        PLACES[os.path.basename(path)] = os.path.relpath(path, ROOT + '/lockcore')
     words = stale()
     if words or not chosen:
         sys.exit('\n'.join(words) or 'no such mutant')

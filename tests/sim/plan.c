@@ -5,7 +5,7 @@
  */
 #include "sim.h"
 
-#include "lease.h"
+#include "pure/lease.h"
 
 #include <string.h>
 

@@ -20,7 +20,7 @@
 #define SIM_SIM_H
 
 #include "host.h"
-#include "lease.h"
+#include "pure/lease.h"
 #include "trace.h"
 
 #define MOUNTS_MAX 4

@@ -4,7 +4,7 @@
  */
 #include "unit_play.h"
 
-#include "state.h"
+#include "pure/state.h"
 
 #include <errno.h>
 

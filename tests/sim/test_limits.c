@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "ensemble.h"
+#include "port/ensemble.h"
 #include "lockcore.h"
 
 #include <errno.h>

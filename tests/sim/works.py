@@ -35,12 +35,12 @@ def read(path):
 
 
 def find(pattern):
-    return sorted(glob.glob(f'{ROOT}/{pattern}'))
+    return sorted(glob.glob(f'{ROOT}/{pattern}', recursive=True))
 
 
 def engine_sources():
     """All files but the port to ZooKeeper: the ensemble in memory takes its place."""
-    return [path for path in find('lockcore/*.c') if 'zookeeper' not in stem(path)]
+    return [path for path in find('lockcore/**/*.c') if 'zookeeper' not in stem(path)]
 
 
 class Works:

@@ -41,7 +41,7 @@ def check_lines(path):
 def main():
     root = pathlib.Path(sys.argv[1])
     sources = sorted(path for room in ROOMS for path in (root / room).rglob('*.[ch]'))
-    assert root / 'fs/main.c' in sources
+    assert root / 'fs/daemon/main.c' in sources
     good = all([check_lines(path) for path in sources])
     formatter = find_formatter()
     if not formatter:

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Which file may know which other file: layers.py ROOT BUILD
 
-By includes: fs/ knows the engine by lockcore.h alone (per_user.h, table.h and fair.h know nothing
-of the engine), lockcore/ knows nothing of FUSE, only the port knows ZooKeeper, and examples/ knows
-neither directory.
+By includes: a room knows only the rooms that ROOMS names for it, fs/ knows the engine by lockcore.h
+alone (SHARED knows nothing of the engine), lockcore/ knows nothing of FUSE, only the port knows
+ZooKeeper, and examples/ knows neither directory.
 
     fs/ --lockcore.h--> lockcore/ --ensemble.h--> ensemble_zookeeper.c
 
-By the functions and data that the object files define and need: the files of one directory need
-each other without a circle, nothing needs a file of the directory above, and the tour in the
-README names each file behind all files that it needs. Calls through pointers are callbacks, and
-may go upwards.
+By the functions and data that the object files define and need: the rooms need each other in the
+same order, the files of one directory need each other without a circle, and nothing needs a file
+of the directory above. Calls through pointers are callbacks, and may go upwards.
 """
 
 import os
@@ -19,7 +18,30 @@ import re
 import subprocess
 import sys
 
-DIRECTORIES = ('fs', 'lockcore')
+# Each room, and the rooms that it may use: the drawings in fs/README.md and lockcore/README.md.
+ROOMS = {
+    'fs': {
+        'store': '',
+        'host': 'store',
+        'tree': 'host store',
+        'guard': 'host store',
+        'setup': 'guard tree host store',
+        'request': 'tree host store',
+        'hold': 'request guard tree host store',
+        'files': 'hold request setup guard tree host store',
+        'daemon': 'files hold request setup guard tree host store',
+    },
+    'lockcore': {
+        'pure': '',
+        'port': 'pure',
+        'session': 'port pure',
+        'lock': 'session port pure',
+        'grant': 'lock session port pure',
+        'ask': 'grant lock session port pure',
+        '': 'ask grant lock session port pure',   # lockcore.h, the face of the engine
+    },
+}
+SHARED = ('pure/per_user.h', 'pure/table.h', 'pure/fair.h')
 
 THREADS = {'pthread.h', 'threads.h', 'semaphore.h'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]', re.M)
@@ -36,7 +58,7 @@ def files_below(root, directory, endings):
 
 def includes(root):
     """(file, whether the included name is quoted, the name)."""
-    for directory in DIRECTORIES + ('tests', 'examples'):
+    for directory in (*ROOMS, 'tests', 'examples'):
         for file in files_below(root, directory, ('.c', '.h')):
             with open(os.path.join(root, file), encoding='utf-8') as source:
                 for quote, name in INCLUDE.findall(source.read()):
@@ -44,7 +66,17 @@ def includes(root):
 
 
 def is_port(file):
-    return file.startswith(('lockcore/ensemble_zookeeper.', 'lockcore/zookeeper_'))
+    return file.startswith(('lockcore/port/ensemble_zookeeper.', 'lockcore/port/zookeeper_'))
+
+
+def may_use(file, other):
+    """Whether a file of a directory may use another file of the same one, by their rooms."""
+    directory, room, other_room = file.split('/')[0], room_of(file), room_of(other)
+    return other_room == room or other_room in ROOMS[directory][room].split()
+
+
+def room_of(file):
+    return ''.join(file.split('/')[1:-1])
 
 
 def wrong_include(root, file, quoted, name):
@@ -64,32 +96,39 @@ def wrong_include(root, file, quoted, name):
         return 'it uses the files of a mount alone' if quoted and not beside else None
     if name.startswith('zookeeper/') or name in ('zookeeper.h', 'zookeeper.jute.h'):
         return None if is_port(file) else 'only the port knows ZooKeeper'
-    if name == 'ensemble_zookeeper.h':
-        return None if file == 'fs/main.c' or is_port(file) else 'only main puts the port in'
-    if name == 'zookeeper_port.h':
+    if name == 'port/ensemble_zookeeper.h':
+        return None if file.startswith('fs/daemon/') or is_port(file) else 'only main puts the port in'
+    if name == 'port/zookeeper_port.h':
         return None if is_port(file) else 'it is the port alone that shares this'
-    if file.startswith('lockcore/'):
-        if 'fuse' in name:
-            return 'the engine knows nothing of FUSE'
-        return None if not quoted or is_in('lockcore') else 'not of lockcore/'
-    if name not in ('lockcore.h', 'per_user.h', 'table.h', 'fair.h') and is_in('lockcore') and not is_in('fs'):
-        return 'fs/ sees lockcore.h alone'
-    return None
+    if file.startswith('lockcore/') and 'fuse' in name:
+        return 'the engine knows nothing of FUSE'
+    if not quoted:
+        return None
+    directory = file.split('/')[0]
+    if is_in(directory):
+        if file == 'fs/request/face.h' or name == 'lockcore.h' or may_use(file, f'{directory}/{name}'):
+            return None
+        return 'no room below'
+    if directory == 'lockcore':
+        return 'not of lockcore/'
+    return None if name == 'lockcore.h' or name in SHARED else 'fs/ sees lockcore.h alone'
 
 
 # ---- calls ----
 
-def symbols(build):
+def symbols(root, build):
     """Which source file defines each symbol, and which symbols each file needs."""
     defined, needed = {}, {}
-    objects = [os.path.join(build, file) for directory in DIRECTORIES
+    sources = {(directory, file[len(directory) + 1:].replace('/', '_')): file
+               for directory in ROOMS for file in files_below(root, directory, '.c')}
+    objects = [os.path.join(build, file) for directory in ROOMS
                for file in files_below(build, directory, '.c.o')]
     listing = subprocess.run(['nm', '-A', '-P', *objects], check=True, text=True,
                              stdout=subprocess.PIPE).stdout
     for line in listing.splitlines():
-        file, symbol, kind = line.split()[:3]   # BUILD/fs/zklockfs.p/hold.c.o: hold_take T 0 1f
+        file, symbol, kind = line.split()[:3]   # BUILD/fs/zklockfs.p/hold_claim.c.o: claim_take T 0 1f
         directory, _, name = os.path.relpath(file, build).split('/')
-        source = f'{directory}/{name[:-len(".o:")]}'
+        source = sources[directory, name[:-len(".o:")]]
         wanted = needed.setdefault(source, set())
         if kind == 'U':
             wanted.add(symbol)
@@ -123,22 +162,9 @@ def knots(graph):
     return found
 
 
-def tour(root):
-    """The number of the item of the tour that names each file first."""
-    with open(os.path.join(root, 'README.md'), encoding='utf-8') as readme:
-        text = readme.read().split('## A tour of the source')[1].split('\n## ')[0]
-    items, directory = {}, None
-    for number, item in enumerate(re.split(r'^\d+\. ', text, flags=re.M)[1:]):
-        for place, name in re.findall(r'`(?:(\w+)/)?(\w+)\.[ch]`', item):
-            directory = place or directory
-            items.setdefault(f'{directory}/{name}.c', number)
-    return items
-
-
 def wrong_calls(root, build):
-    defined, needed = symbols(build)
+    defined, needed = symbols(root, build)
     graph = {file: {} for file in sorted(needed)}
-    items = tour(root)
     for file, wanted in needed.items():
         for symbol in sorted(wanted & set(defined)):
             if defined[symbol] != file:
@@ -153,12 +179,8 @@ def wrong_calls(root, build):
         for other, wanted in others.items():
             if file.startswith('lockcore/') and other.startswith('fs/'):
                 yield f'{file} needs {", ".join(wanted)} of {other}: upwards'
-        if file not in items:
-            yield f'the tour in the README does not name {file}'
-            continue
-        for other in others:
-            if items.get(other, -1) > items[file]:
-                yield f'{file} needs {other}, and the tour in the README names that later'
+            if file.split('/')[0] == other.split('/')[0] and not may_use(file, other):
+                yield f'{file} needs {", ".join(wanted)} of {other}: no room below'
 
 
 def main():

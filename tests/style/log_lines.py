@@ -49,7 +49,7 @@ def main(root):
         section = re.search(r'^# LOG LINES\n(.*?)^# ', page.read(), re.MULTILINE | re.DOTALL).group(1)
     rows = {row: words(row) for row in re.findall(r'^\|  (.*)\n', section.replace('\\', ''), re.MULTILINE)}
     unknown, count, bad = set(rows), 0, []
-    for path in sorted(glob.glob(root + '/fs/*.c') + glob.glob(root + '/lockcore/*.c')):
+    for path in sorted(glob.glob(root + '/fs/**/*.c', recursive=True) + glob.glob(root + '/lockcore/**/*.c', recursive=True)):
         with open(path, encoding='utf-8') as source:
             text = source.read()
         for arguments in calls(text):

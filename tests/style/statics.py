@@ -20,7 +20,7 @@ wrong = []
 rooms, structs = collections.defaultdict(set), collections.defaultdict(set)
 for directory in DIRECTORIES:
     static, others, count = collections.defaultdict(set), collections.defaultdict(set), 0
-    for file in glob.glob(f'{sys.argv[1]}/{directory}/*.c'):
+    for file in glob.glob(f'{sys.argv[1]}/{directory}/**/*.c', recursive=True):
         with open(file, encoding='utf-8') as source:
             text = source.read()
         for kind, name in FUNCTION.findall(text):
@@ -29,7 +29,7 @@ for directory in DIRECTORIES:
         for kind, name in DEFINITION.findall(text):
             if 'static' not in kind.split():
                 rooms[name].add(directory)
-    for file in glob.glob(f'{sys.argv[1]}/{directory}/*.[ch]'):
+    for file in glob.glob(f'{sys.argv[1]}/{directory}/**/*.[ch]', recursive=True):
         with open(file, encoding='utf-8') as source:
             for name in STRUCT.findall(source.read()):
                 structs[name].add(file)

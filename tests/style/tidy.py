@@ -30,7 +30,7 @@ def main():
         sources = {(build / entry['file']).resolve() for entry in json.load(database)}
     rooms = ROOMS + ['tests'] * ('--all' in sys.argv or '--deep' in sys.argv)
     sources = sorted(source for source in sources if source.relative_to(root).parts[0] in rooms)
-    assert root / 'fs/main.c' in sources
+    assert root / 'fs/daemon/main.c' in sources
     checks = [] if '--deep' in sys.argv else ['--checks=-clang-analyzer-*']
 
     def look(source):

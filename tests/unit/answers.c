@@ -3,10 +3,10 @@
  * Answers to the kernel: they are kept back, in order, and each leaves by one write. Too many bytes
  * leave at once.
  */
-#include "answers.h"
-#include "face.h"
-#include "store.h"
-#include "trace.h"
+#include "request/answers.h"
+#include "request/face.h"
+#include "store/store.h"
+#include "request/trace.h"
 
 #include "unit.h"
 

@@ -2,8 +2,8 @@
  *
  * The memory that each user has; and equal contents, which are kept once for each user.
  */
-#include "budget.h"
-#include "content.h"
+#include "host/budget.h"
+#include "tree/content.h"
 
 #include "unit.h"
 

@@ -3,7 +3,7 @@
  * The lease's clock on a machine that sleeps, whose clocks are slewed, and that stops this
  * process between any two readings.
  */
-#include "clock.h"
+#include "host/clock.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  *
  * The file of credentials: its permissions, its content, and that children do not get it.
  */
-#include "credentials.h"
+#include "setup/credentials.h"
 
 #include "unit.h"
 

@@ -3,7 +3,7 @@
  * crew.c - children that work for the guardian: how they run, and what becomes of a child that
  * sits at a job for too long.
  */
-#include "crew.h"
+#include "guard/crew.h"
 #include "unit.h"
 
 #include <sched.h>

@@ -3,7 +3,7 @@
  * The ensemble's id of a user, compared with ids by hashlib's SHA-1: for lengths around those at
  * which another block begins.
  */
-#include "digest.h"
+#include "pure/digest.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  *
  * Which names take a lock when they are opened, how long each waits, and how long it may hold.
  */
-#include "door.h"
+#include "tree/door.h"
 
 #include "lockcore.h"
 #include "unit.h"

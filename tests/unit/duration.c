@@ -2,7 +2,7 @@
  *
  * A whole number and one unit; everything else is refused.
  */
-#include "duration.h"
+#include "host/duration.h"
 
 #include "unit.h"
 

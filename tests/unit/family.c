@@ -3,7 +3,7 @@
  * The identity and the descent of a process, by /proc, whatever the name of its command is; and
  * whether it lives, by a pidfd.
  */
-#include "family.h"
+#include "host/family.h"
 
 #include "unit.h"
 

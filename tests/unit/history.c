@@ -3,7 +3,7 @@
  * The history of holds that have ended: the last holds, limited in number and bytes, and counts of
  * all holds; a user other than root sees only the user's own holds.
  */
-#include "history.h"
+#include "tree/history.h"
 
 #include "unit.h"
 

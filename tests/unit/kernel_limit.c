@@ -3,7 +3,7 @@
  * The kernel's limit for requests: the meaning of two sysctls together, and that each
  * wait ends well before the kernel would abort the mount.
  */
-#include "kernel_limit.h"
+#include "host/kernel_limit.h"
 
 #include "unit.h"
 

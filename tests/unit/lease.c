@@ -6,7 +6,7 @@
  *
  *   w = 2 s / 2 + 0.25 s = 1.25 s      0.998 T - g = 14.97 s - 0.3 s = 14.67 s
  */
-#include "lease.h"
+#include "pure/lease.h"
 
 #include "unit.h"
 

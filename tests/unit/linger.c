@@ -4,7 +4,7 @@
  * gone, and never later than was set first. A lock that is kept after it was given back is dropped
  * at its time.
  */
-#include "linger.h"
+#include "hold/linger.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  *
  * The files of every lock, and the names that no lock can have because of them.
  */
-#include "lock_dir.h"
+#include "tree/lock_dir.h"
 
 #include "unit.h"
 

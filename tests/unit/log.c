@@ -3,7 +3,7 @@
  * The log: the number of lines is limited, dropped lines are reported, warnings and errors have
  * their own room, no call waits for a reader, and one message is one line.
  */
-#include "log.h"
+#include "host/log.h"
 
 #include "unit.h"
 

@@ -3,7 +3,7 @@
  * What is expected is at the end of the heap, and goes back if it is not used. A sanitizer has no
  * such heap.
  */
-#include "memory.h"
+#include "host/memory.h"
 
 #include "unit.h"
 

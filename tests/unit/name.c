@@ -2,7 +2,7 @@
  *
  * Names: our entries both ways, other clients' entries, and the names that a lock may have.
  */
-#include "name.h"
+#include "pure/name.h"
 
 #include "unit.h"
 

@@ -3,7 +3,7 @@
  * Inode numbers: one for each name while the name is known; no number is forgotten too early, or
  * kept for ever.
  */
-#include "node.h"
+#include "tree/node.h"
 
 #include "unit.h"
 

@@ -3,7 +3,7 @@
  * The command line as people, mount(8), fstab and systemd write it: the resulting options,
  * and for each refusal the status and one line on stderr.
  */
-#include "options.h"
+#include "setup/options.h"
 
 #include "unit.h"
 

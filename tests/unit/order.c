@@ -2,7 +2,7 @@
  *
  * order.c - the order in which the guardian looks at processes.
  */
-#include "order.h"
+#include "guard/order.h"
 #include "unit.h"
 
 static void descendants_are_found(void **state)

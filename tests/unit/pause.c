@@ -3,9 +3,9 @@
  * Signs of a pause: values that jump, counters whose rate must be learnt, a page of a hypervisor;
  * and changes that must not be taken for a pause.
  */
-#include "pause.h"
+#include "host/pause.h"
 
-#include "clock.h"
+#include "host/clock.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  *
  * The table with one element for each user.
  */
-#include "per_user.h"
+#include "pure/per_user.h"
 
 #include "unit.h"
 

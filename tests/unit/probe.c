@@ -2,7 +2,7 @@
  *
  * What servers say of their settings, and what it means; what is met at those that are none.
  */
-#include "probe.h"
+#include "setup/probe.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  *
  * From child names to the order of a queue, and to the entry that each entry waits for.
  */
-#include "queue.h"
+#include "pure/queue.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  *
  * The data of locks: written and read back, and read as vandals may have left it.
  */
-#include "record.h"
+#include "pure/record.h"
 
 #include "unit.h"
 

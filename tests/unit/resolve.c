@@ -2,7 +2,7 @@
  *
  * Names to addresses, by processes of its own; numbers need no name service.
  */
-#include "resolve.h"
+#include "setup/resolve.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  *
  * Words become texts without blanks; a full row leaves out the words that do not fit.
  */
-#include "row.h"
+#include "host/row.h"
 
 #include "unit.h"
 

@@ -3,9 +3,9 @@
  * scan.c - the descriptors of a process that are found, and the cost where descriptors are dear to
  * read.
  */
-#include "scan.h"
+#include "guard/scan.h"
 
-#include "clock.h"
+#include "host/clock.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  *
  * The snapshot of a queue: the names of its files, and finding an entry by its name.
  */
-#include "snapshot.h"
+#include "tree/snapshot.h"
 
 #include "unit.h"
 

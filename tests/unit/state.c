@@ -3,9 +3,9 @@
  * The state that one engine hands to the next: every byte may be broken, or may have been written
  * by an attacker.
  */
-#include "state.h"
+#include "pure/state.h"
 
-#include "name.h"
+#include "pure/name.h"
 #include "unit.h"
 
 #include <errno.h>

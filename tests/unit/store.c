@@ -2,9 +2,9 @@
  *
  * Another process finds the records of one process: all of a commit, or nothing of it.
  */
-#include "store.h"
+#include "store/store.h"
 
-#include "journal.h"
+#include "store/journal.h"
 
 #include "unit.h"
 

@@ -6,7 +6,7 @@
  *
  * The changes of a turn follow from its number alone, so that the state after it is known, too.
  */
-#include "store.h"
+#include "store/store.h"
 
 #include "unit.h"
 

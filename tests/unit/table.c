@@ -2,7 +2,7 @@
  *
  * The table of objects by a number.
  */
-#include "table.h"
+#include "pure/table.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  *
  * turn.c - which requests may write now.
  */
-#include "turn.h"
+#include "request/turn.h"
 #include "unit.h"
 
 #define MANY 100

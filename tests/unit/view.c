@@ -3,10 +3,10 @@
  * The exact contents of the text files; no user's text can make a line or a field of its own.
  * lc_state_name() comes from the engine.
  */
-#include "view.h"
+#include "tree/view.h"
 
-#include "history.h"
-#include "record.h"
+#include "tree/history.h"
+#include "pure/record.h"
 #include "unit.h"
 
 #include <limits.h>

@@ -2,11 +2,11 @@
  *
  * host.c - see host.h.
  */
-#include "base.h" /* first: it sets the options of uthash */
+#include "session/base.h" /* first: it sets the options of uthash */
 
 #include "host.h"
 
-#include "outbox.h"
+#include "port/outbox.h"
 #include "trace.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include <uthash.h>
 
-#include "ensemble.h"
+#include "port/ensemble.h"
 #include "arena.h"
 
 /* For the judge: the pid of the taker that has made a node, and the kind of node, by its name. */

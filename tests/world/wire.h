@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wire.h - the port (lockcore/ensemble.h) on the world, in the place of the ZooKeeper C client.
+ * wire.h - the port (ensemble.h) on the world, in the place of the ZooKeeper C client.
  *
  * It connects to one server after the other, pings when idle for T/3, gives a
  * server up that was silent for 2/3 T, tells the servers its watches again, and

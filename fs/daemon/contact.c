@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * contact.c - see contact.h.
+ */
+#include "daemon/contact.h"
+
+#include "host/clock.h"
+#include "hold/hold.h"
+#include "host/log.h"
+#include "setup/ready.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A shorter time without contact is a change to another server, or to another program here. */
+#define SHORT_MS 1000
+/* systemd gets no more than one line in this time. */
+#define TELL_US 1000000
+
+static const char *plural(unsigned long count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* Locks that were lost, and those whose holders on_lost has stopped before. */
+static unsigned long count_losses(const struct face *face, const struct lc_status *status)
+{
+	return status->counters.losses + face->stories.stopped;
+}
+
+/* ---- the log ---- */
+
+static int64_t away_ms(const struct contact *contact, const struct face *face)
+{
+	return contact->away_us < 0 ? 0 : (face->clock_us() - contact->away_us) / 1000;
+}
+
+static void say_back(const struct contact *contact, const struct face *face)
+{
+	int64_t ms = away_ms(contact, face);
+
+	if (ms >= SHORT_MS)
+		log_line(LC_NOTICE, "contact is back after %" PRId64 ".%d s", ms / 1000,
+		         (int)(ms % 1000 / 100));
+}
+
+static void say_contact(struct contact *contact, const struct face *face,
+                        const struct options *options, const struct lc_status *status)
+{
+	unsigned long losses = count_losses(face, status), lost = losses - contact->losses;
+
+	if (contact->sessions == 0)
+		log_line(LC_NOTICE,
+		         "serves %s%s as %s: server %s, session 0x%" PRIx64 " of %" PRId64 " ms",
+		         options->servers, options->root, lc_host(face->lc), status->server,
+		         (uint64_t)status->session, status->session_timeout_us / 1000);
+	else
+		say_back(contact, face);
+	if (contact->sessions != 0 && contact->sessions != status->sessions)
+		log_line(LC_NOTICE, "a new session: %lu lock%s %s lost, %u waiter%s queue%s again",
+		         lost, plural(lost), lost == 1 ? "was" : "were", status->waiters,
+		         plural(status->waiters), status->waiters == 1 ? "s" : "");
+	contact->sessions = status->sessions;
+	contact->losses = losses;
+}
+
+static void say_over(struct contact *contact, const struct face *face,
+                     const struct lc_status *status)
+{
+	int64_t ms = (face->clock_us() - status->away_us) / 1000;
+
+	contact->told_over = true;
+	log_line(LC_WARNING,
+	         "no contact for %" PRId64 ".%d s: the lease is over, and no lock is granted until "
+	         "contact is back%s%s",
+	         ms / 1000, (int)(ms % 1000 / 100), face->servers->tried ? ": " : "",
+	         face->servers->tried ? face->servers->tried : "");
+}
+
+static void follow(struct contact *contact, const struct face *face, const struct options *options,
+                   const struct lc_status *status)
+{
+	int64_t was_away = away_ms(contact, face);
+	bool is = status->state == LC_READY;
+
+	if (!is && status->lease_left_us == 0 && status->away_us >= 0 && !contact->told_over &&
+	    status->state != LC_UNUSABLE)
+		say_over(contact, face, status);
+	if (is == contact->is) {
+		contact->away_us = is ? -1 : status->away_us;
+		return;
+	}
+	contact->is = is;
+	if (is) {
+		say_contact(contact, face, options, status);
+		contact->told_over = false;
+	}
+	if (is && (contact->since_ms == 0 || was_away >= SHORT_MS))
+		contact->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	contact->away_us = is ? -1 : status->away_us;
+}
+
+/* ---- the line for systemd ---- */
+
+struct contact_line {
+	char text[sizeof(((struct contact *)NULL)->told)];
+};
+
+static int write_contact(struct contact_line *line, const struct contact *contact,
+                         const struct face *face, const struct lc_status *status)
+{
+	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	char since[VIEW_TIME_MAX];
+
+	if (guardian_fd(face->guardian) < 0 && face->guardian)
+		return snprintf(line->text, sizeof(line->text),
+		                "NO LOCK IS GRANTED: the guardian was killed; restart the mount");
+	if (status->state == LC_UNUSABLE)
+		return snprintf(line->text, sizeof(line->text), "UNUSABLE: the log says why");
+	if (status->state == LC_READY)
+		return snprintf(line->text, sizeof(line->text), "In contact with %s since %s",
+		                status->server, view_time(since, contact->since_ms));
+	return snprintf(line->text, sizeof(line->text), "NO CONTACT since %s, %s",
+	                view_time(since, now_ms - (face->clock_us() - status->away_us) / 1000),
+	                status->elsewhere ? "the servers are of another ensemble: see the log"
+	                : status->lease_left_us > 0 ? "locks are kept while the lease lasts"
+	                                            : "and the lease is over");
+}
+
+static void write_line(struct contact_line *line, const struct contact *contact,
+                       const struct face *face, const struct lc_status *status)
+{
+	int len = face->draining ? snprintf(line->text, sizeof(line->text),
+	                                    "Shutting down, waiting for holders")
+	                         : write_contact(line, contact, face, status);
+	unsigned long losses = count_losses(face, status);
+
+	snprintf(line->text + len, sizeof(line->text) - (size_t)len,
+	         "; %u holder%s, %u waiter%s; %lu loss%s since the start", status->holders,
+	         plural(status->holders), status->waiters, plural(status->waiters), losses,
+	         losses == 1 ? "" : "es");
+}
+
+static void tell_systemd(struct contact *contact, const struct face *face,
+                         const struct lc_status *status)
+{
+	struct contact_line line;
+
+	write_line(&line, contact, face, status);
+	if (strcmp(line.text, contact->told) == 0)
+		return;
+	strcpy(contact->told, line.text);
+	ready_status(line.text);
+}
+
+void contact_tend(struct contact *contact, struct face *face, const struct options *options)
+{
+	bool tells = ready_tells() && face->clock_us() - contact->looked_us >= TELL_US;
+	struct lc_status status;
+
+	if (!tells && contact->is && lc_ready(face->lc))
+		return;
+	lc_status(face->lc, &status);
+	follow(contact, face, options, &status);
+	if (!tells)
+		return;
+	contact->looked_us = face->clock_us();
+	tell_systemd(contact, face, &status);
+}
+
+/* ---- the end ---- */
+
+/* Locks that were lost, and whose files are still open. */
+static void say_lost(const struct face *face, const struct lc_status *status)
+{
+	const struct hold *first = NULL;
+	unsigned lost = holds_lost(face, &first);
+
+	if (lost > 0)
+		story_left_open(&first->story, lost, status->losing > 0);
+}
+
+void contact_leaves(struct face *face)
+{
+	struct lc_status status;
+
+	lc_status(face->lc, &status);
+	log_line(LC_NOTICE, "shutting down: takers are refused, %u lock%s held, %u waited for",
+	         status.holders, status.holders == 1 ? " is" : "s are", status.waiters);
+	say_lost(face, &status);
+}
+
+void contact_carry(struct carry *carry, struct contact *contact)
+{
+	CARRY_64(carry, contact->sessions);
+	CARRY_64(carry, contact->losses);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * contact.h - what is told of the contact with the ensemble: lines of the log, sparingly, and the
+ * line that `systemctl status` shows. The engine itself logs which server it lost and found.
+ */
+#ifndef FS_CONTACT_H
+#define FS_CONTACT_H
+
+#include "request/face.h"
+#include "setup/options.h"
+
+struct contact {
+	bool is;          /* as the log has said it last */
+	int64_t since_ms; /* wall clock; 0: never */
+	int64_t away_us;  /* since when there is none; -1: there is, or it is not known */
+	bool told_over;   /* that the lease is over */
+	unsigned long sessions, losses; /* and how many there were at the last contact */
+	int64_t looked_us;              /* for systemd */
+	char told[256];
+};
+
+/* In every turn once the mount serves. */
+void contact_tend(struct contact *contact, struct face *face, const struct options *options);
+/* The mount leaves: what for it waits. */
+void contact_leaves(struct face *face);
+/* Numbers of the log's last words. */
+void contact_carry(struct carry *carry, struct contact *contact);
+
+#endif

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loop.c - see loop.h.
+ *
+ *   one turn:  poll ─► FUSE requests (a bounded number; none while the clock is in
+ *              doubt, lc_doubted()) ─► signals
+ *              ─► holds that have waited or lingered long enough ─► addresses
+ *              ─► lc_process(): locks are handed over, ZooKeeper, timers, listings, questions
+ *              ─► all changes are recorded (ledger.h)
+ *              ─► lc_send(): the turn's requests to ZooKeeper leave
+ *              ─► the turn's answers to the kernel leave (answers.h)
+ *
+ * The poll array is made anew in every turn, since the ZooKeeper client may have opened a new
+ * socket under the number of the old one.
+ *
+ *   [SERVES] ──told to leave──► [DRAINS] ──too long──► [FORFEITED] ──too long──► [OVER]
+ *       └──the engine is unusable──┘▲
+ *
+ * Told to leave (SIGTERM, SIGINT, SIGHUP): new takers are refused, waiting ones get ESHUTDOWN, the
+ * mount disappears from the tree, and holders are served until the last one has closed, or the time
+ * to drain is over. Then they lose their locks, on_lost acts, and after a moment the daemon ends.
+ * Told a second time: the daemon ends at once. The entries of holders that have not closed are not
+ * deleted but left to the session timeout, since these programs may still be at work.
+ *
+ * When the engine has become unusable all locks are lost already. The mount ends in the same way,
+ * at once, so that an administrator can mount anew.
+ */
+#include "daemon/loop.h"
+
+#include "hold/hold.h"
+#include "daemon/keeper.h"
+#include "host/log.h"
+#include "setup/mount_error.h"
+#include "setup/mountpoint.h"
+#include "host/signals.h"
+#include "store/store.h"
+#include "request/trace.h"
+#include "host/watchdog.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REQUESTS_PER_TURN 64
+/* And for so long. With one processor, whoever gets an answer may run first and ask again: what
+ * goes to the ensemble does not wait for 64 of these. */
+#define REQUESTS_US 20000
+/* Of a crowd: each answer wakes a process, which wants the processor at once, while takers wait for
+ * the end of the turn. */
+#define CROWD_US 100
+#define READS_PER_TURN 1024 /* beside those that are served at once */
+
+/* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
+#define GRACE_US 3000000
+
+int loop_begin(struct loop *loop)
+{
+	signal(SIGPIPE, SIG_IGN);
+	loop->signals = signals_open();
+	return loop->signals < 0 ? loop->signals : 0;
+}
+
+void loop_finish(struct loop *loop)
+{
+	close(loop->signals);
+}
+
+static void enter_stage(struct loop *loop, enum loop_stage stage, int64_t patience_us)
+{
+	assert(stage == loop->stage + 1);
+	loop->stage = stage;
+	loop->patience_us = loop->face->clock_us() + patience_us;
+}
+
+static void begin_leaving(struct loop *loop, int64_t patience_us)
+{
+	struct face *face = loop->face;
+
+	reload_give_up(&loop->reload, "the mount leaves");
+	face->draining = true;
+	enter_stage(loop, LOOP_DRAINS, patience_us);
+	keeper_leaves();
+	lc_drain(face->lc);
+	holds_drop(face, 0, NULL);
+	holds_drop_kept(face);
+	loop->detacher = mountpoint_detach(loop->options->mountpoint, loop->ledger.device);
+	if (loop->detacher < 0)
+		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint,
+		         strerror(errno));
+}
+
+static void told_to_leave(struct loop *loop)
+{
+	loop->terms++;
+	/* Before there is a mount, start.c sees it. */
+	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
+		contact_leaves(loop->face);
+		begin_leaving(loop, loop->options->drain_us);
+	}
+}
+
+static void told_to_reload(struct loop *loop)
+{
+	if (loop->fuse && loop->stage == LOOP_SERVES && loop->face->serving)
+		reload_ask(&loop->reload);
+	else
+		log_line(LC_WARNING, "no reload: the mount does not serve");
+}
+
+static void give_up(struct loop *loop)
+{
+	int error = lc_why(loop->face->lc);
+
+	if (error == 0 || loop->error != 0)
+		return;
+	loop->error = error;
+	mount_error_log(loop->options, &loop->servers, error);
+	if (loop->stage > LOOP_SERVES)
+		loop->patience_us = INT64_MIN;
+	else
+		begin_leaving(loop, 0);
+}
+
+static void lose_patience(struct loop *loop)
+{
+	struct face *face = loop->face;
+	struct lc_status status;
+
+	if (loop->stage == LOOP_SERVES || face->clock_us() < loop->patience_us)
+		return;
+	if (loop->stage == LOOP_FORFEITED) {
+		enter_stage(loop, LOOP_OVER, 0);
+		return;
+	}
+	lc_status(face->lc, &status);
+	if (status.holders > 0)
+		log_line(LC_WARNING,
+		         "the time to drain is over: %u lock%s that %s still held %s lost",
+		         status.holders, status.holders == 1 ? "" : "s",
+		         status.holders == 1 ? "is" : "are", status.holders == 1 ? "is" : "are");
+	enter_stage(loop, LOOP_FORFEITED, GRACE_US);
+	face->stories.leaves = true;
+	lc_forfeit(face->lc);
+}
+
+static void detached(struct loop *loop, int status)
+{
+	const char *path = loop->options->mountpoint;
+
+	loop->detacher = 0;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == DETACH_FAILED)
+		log_line(LC_ERROR, "cannot unmount %s: unmount it by hand, by umount -l", path);
+	else if (WEXITSTATUS(status) == DETACH_COVERED)
+		log_line(
+			LC_WARNING,
+			"another filesystem is mounted over %s and stays: what is below it will be "
+			"dead",
+			path);
+}
+
+static void reap_children(struct loop *loop)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (log_reap(pid))
+			continue;
+		reload_reap(&loop->reload, pid, status);
+		if (pid == loop->detacher)
+			detached(loop, status);
+		if (pid == loop->asked) {
+			loop->asked = 0;
+			loop->answer = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+		}
+	}
+}
+
+static void read_signals(struct loop *loop)
+{
+	struct signalfd_siginfo info;
+
+	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			reap_children(loop);
+		} else if (keeper_repeats(&info, loop->face->clock_us())) {
+			continue;
+		} else if (info.ssi_signo == SIGUSR2) {
+			told_to_reload(loop);
+		} else {
+			told_to_leave(loop);
+		}
+	}
+}
+
+/* For a moment it is not known whether a lock is still held: requests stay where they are. */
+static bool in_doubt(struct loop *loop)
+{
+	loop->doubted = loop->face->lc && lc_doubted(loop->face->lc);
+	return loop->doubted;
+}
+
+static void keeper_ends(struct face *face)
+{
+	keeper_listen();
+	face->keeper_gone = true;
+}
+
+/* Before the poll. A doubt that begins during the poll is found after it. */
+static bool still_in_doubt(struct loop *loop)
+{
+	return loop->doubted && in_doubt(loop);
+}
+
+_Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + INBOX_BYTES_MAX <=
+                       STORE_REQUESTS_BYTES,
+               "a turn may read more than the store has room for");
+
+/* Reads into the store: after a crash the requests since the last commit are served again. */
+static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
+{
+	struct store *store = loop->face->stored.store;
+	void *room = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
+	ssize_t n;
+
+	if (!room)
+		store_spoil(store);
+	buffer->mem = room ? room : loop->put_off.mem;
+	n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
+	if (n <= 0)
+		return n;
+	if (room)
+		store_request_add(store, (size_t)n);
+	trace_request(loop->face, buffer->mem, (size_t)n);
+	return n;
+}
+
+/* After the next commit other requests may take its place in the store: so it is copied. */
+static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
+{
+	if (buffer->mem != loop->put_off.mem)
+		memcpy(loop->put_off.mem, buffer->mem, buffer->size);
+	loop->put_off.size = buffer->size;
+	pending_put_off(loop->face, buffer);
+}
+
+/* The next request; returns as read(2) does. The clock is read after the request, since this
+ * reading decides the answer. */
+static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
+{
+	bool put_off = loop->put_off.size > 0;
+	ssize_t n = put_off ? (ssize_t)loop->put_off.size : receive_request(loop, buffer);
+
+	if (put_off)
+		buffer->mem = loop->put_off.mem;
+	if (n <= 0)
+		return n;
+	buffer->size = (size_t)n;
+	if (in_doubt(loop)) {
+		put_off_request(loop, buffer);
+		return 0;
+	}
+	loop->put_off.size = 0;
+	return n;
+}
+
+/* Without records the mount is served, but no other process can take it over. */
+static void record(struct loop *loop)
+{
+	int r;
+
+	if (!loop->fuse || loop->unrecorded || !loop->face->pending.greeting)
+		return;
+	answers_record(loop->face);
+	r = ledger_write(&loop->ledger, false);
+	if (r >= 0)
+		return;
+	loop->unrecorded = true;
+	log_line(LC_ERROR, "no program can take over from this one any more: %s", strerror(-r));
+}
+
+/* The request was answered, or waits. Its changes are recorded before the answer leaves. */
+static void finish_request(struct loop *loop)
+{
+	if (!answers_are_unsent(loop->face))
+		return;
+	if (ledger_is_behind(&loop->ledger))
+		record(loop);
+	answers_emit(loop->face, file_unopened);
+}
+
+static void finish_turn(struct loop *loop)
+{
+	log_tend();
+	record(loop);
+	guardian_free_released(loop->face->guardian);
+	if (loop->face->lc)
+		lc_send(loop->face->lc);
+	answers_emit(loop->face, file_unopened);
+}
+
+/* By errno, after a read. */
+static bool may_read_on(struct loop *loop)
+{
+	/* ENOENT: the request was interrupted before it was read. */
+	if (errno == ENOENT || errno == EINTR)
+		return true;
+	if (errno == EAGAIN)
+		return false;
+	/* ENODEV, ECONNABORTED: unmounted, or aborted. */
+	if (errno != ENODEV && errno != ECONNABORTED)
+		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
+	loop->gone = true;
+	return false;
+}
+
+static void serve_request(struct loop *loop, const struct fuse_buf *buffer)
+{
+	const struct fuse_in_header *header = buffer->mem;
+
+	/* The request that it interrupts comes first; once that is answered nothing is left. */
+	if (header->opcode == FUSE_INTERRUPT &&
+	    inbox_serve_now(loop->face, loop->fuse,
+	                    ((const struct fuse_interrupt_in *)(header + 1))->unique))
+		return;
+	pending_serve(loop->face, loop->fuse, buffer);
+}
+
+/* There are more requests than one turn serves: inbox.h. */
+static void read_ahead(struct loop *loop)
+{
+	struct face *face = loop->face;
+	struct fuse_buf buffer = {0};
+	int64_t until_us = face->clock_us() + REQUESTS_US;
+	size_t bytes = 0; /* also of those that are served at once */
+
+	for (int i = 0;
+	     i < READS_PER_TURN && bytes < INBOX_BYTES_MAX && !inbox_is_full(&face->inbox); i++) {
+		ssize_t n = receive_request(loop, &buffer);
+
+		if (n < 0 && may_read_on(loop))
+			continue;
+		if (n <= 0)
+			return;
+		buffer.size = (size_t)n;
+		bytes += buffer.size;
+		if (inbox_takes(&buffer) && inbox_add(face, &buffer))
+			continue;
+		if (in_doubt(loop)) {
+			put_off_request(loop, &buffer);
+			return;
+		}
+		serve_request(loop, &buffer);
+		finish_request(loop);
+		if (face->clock_us() >= until_us)
+			return;
+	}
+}
+
+/* As read(2): 0 is for nothing that is served now. */
+static ssize_t serve_next(struct loop *loop)
+{
+	struct fuse_buf buffer = {0};
+	ssize_t n;
+
+	if (loop->put_off.size == 0 && !inbox_is_empty(&loop->face->inbox))
+		return !in_doubt(loop) && inbox_serve(loop->face, loop->fuse);
+	n = next_request(loop, &buffer);
+	if (n > 0)
+		serve_request(loop, &buffer);
+	return n;
+}
+
+/* Requests that are not served yet. */
+static bool has_read(const struct loop *loop)
+{
+	return loop->put_off.size > 0 || !inbox_is_empty(&loop->face->inbox);
+}
+
+/* Not by libfuse's own loop, which prints messages about what is no error here. */
+static void serve_requests(struct loop *loop)
+{
+	int64_t until_us;
+
+	if (loop->put_off.size == 0 && (loop->crowded || has_read(loop)))
+		read_ahead(loop);
+	loop->crowded = false;
+	until_us = loop->face->clock_us() +
+	           (inbox_is_empty(&loop->face->inbox) ? REQUESTS_US : CROWD_US);
+	for (int i = 0; i < REQUESTS_PER_TURN && (i == 0 || loop->face->clock_us() < until_us);
+	     i++) {
+		ssize_t n = serve_next(loop);
+
+		if (n < 0 && may_read_on(loop))
+			continue;
+		if (n <= 0)
+			return;
+		finish_request(loop);
+		if (fuse_session_exited(loop->fuse))
+			return;
+	}
+	loop->crowded = true;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The descriptors that a turn polls. */
+enum {
+	POLL_KERNEL,
+	POLL_SIGNALS,
+	POLL_LINGER,
+	POLL_GUARDIAN,
+	POLL_ENSEMBLE,
+	POLL_SERVERS,
+	POLL_SERVERS_LAST = POLL_SERVERS + SERVERS_POLLED - 1,
+	POLL_PROBER,
+	POLL_PAUSES,
+	POLL_KEEPER,
+	POLLED
+};
+
+void loop_turn(struct loop *loop, int64_t until_us)
+{
+	struct face *face = loop->face;
+	bool serve = loop->fuse && !still_in_doubt(loop);
+	struct pollfd fds[POLLED] = {
+		[POLL_KERNEL] = {.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
+		[POLL_SIGNALS] = {.fd = loop->signals, .events = POLLIN},
+		[POLL_LINGER] = {.fd = face->linger.fd, .events = POLLIN},
+		[POLL_GUARDIAN] = {.fd = guardian_fd(face->guardian), .events = POLLIN},
+		[POLL_ENSEMBLE] = {.fd = -1},
+		[POLL_PAUSES] = {.fd = face->pauses.timer, .events = POLLIN},
+		[POLL_KEEPER] = {.fd = keeper_fd(), .events = POLLIN},
+	};
+	int64_t now = face->clock_us();
+	int64_t wait =
+		min(servers_prepare(&loop->servers, now, &fds[POLL_SERVERS]), holds_wait(face));
+	wait = min(min(wait, parked_wait(face)), reload_wait(&loop->reload));
+	wait = min(wait, settings_prepare(&loop->settings, now, &fds[POLL_PROBER]));
+	struct timespec ts;
+
+	if (face->lc)
+		wait = min(wait, lc_prepare(face->lc, &fds[POLL_ENSEMBLE]));
+	if (until_us != INT64_MAX)
+		wait = min(wait, until_us - now);
+	if (wait < 0 || (serve && has_read(loop)) || answers_are_unsent(face))
+		wait = 0;
+	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
+	if (ppoll(fds, POLLED, &ts, NULL) < 0)
+		for (int i = 0; i < POLLED; i++)
+			fds[i].revents = 0;
+	watchdog_begin();
+	if (fds[POLL_PAUSES].revents)
+		pauses_wake(&face->pauses);
+	if (fds[POLL_KERNEL].revents || (serve && has_read(loop)))
+		serve_requests(loop);
+	else
+		(void)in_doubt(loop);
+	if (fds[POLL_SIGNALS].revents)
+		read_signals(loop);
+	if (fds[POLL_KEEPER].revents)
+		keeper_ends(face);
+	holds_process(face, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
+	if (face->lc)
+		parked_process(face);
+	servers_process(&loop->servers, face->lc, face->clock_us(), &fds[POLL_SERVERS]);
+	if (face->lc) {
+		lc_process(face->lc, fds[POLL_ENSEMBLE].revents);
+		settings_process(&loop->settings, face->lc, loop->servers.addresses,
+		                 face->clock_us(), fds[POLL_PROBER].revents, face->serving);
+	}
+	finish_turn(loop);
+	watchdog_end();
+	if (loop->fuse && !loop->unrecorded)
+		ledger_check(&loop->ledger);
+}
+
+/* Somebody who is waited for. While the mount drains, those who have lost their locks before are
+ * not, unless on_lost is about to stop them. */
+static bool somebody_stays(const struct loop *loop)
+{
+	unsigned holds = loop->face->holds;
+	const struct hold *first;
+	struct lc_status status;
+
+	if (holds == 0 || loop->stage != LOOP_DRAINS)
+		return holds > 0;
+	lc_status(loop->face->lc, &status);
+	return holds > holds_lost(loop->face, &first) || status.losing > 0;
+}
+
+bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
+{
+	struct face *face = loop->face;
+	bool told = false;
+
+	loop->put_off.mem = malloc(REQUEST_BYTES);
+	while (loop->put_off.mem && !loop->gone && !fuse_session_exited(loop->fuse) &&
+	       loop->terms < 2 && loop->stage != LOOP_OVER &&
+	       !(loop->stage > LOOP_SERVES && face->parked == 0 && loop->detacher <= 0 &&
+	         !somebody_stays(loop))) {
+		loop_turn(loop, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
+		give_up(loop);
+		lose_patience(loop);
+		if (face->serving && !told) {
+			told = true;
+			serving(loop);
+		}
+		if (told)
+			contact_tend(&loop->contact, face, loop->options);
+		if (reload_is_under_way(&loop->reload))
+			reload_process(&loop->reload, loop->put_off.size == 0 && !in_doubt(loop) &&
+			                                      !answers_are_unsent(face));
+	}
+	finish_turn(loop);
+	free(loop->put_off.mem);
+	loop->put_off = (struct fuse_buf){0};
+	return told;
+}
+
+int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us)
+{
+	int64_t until = loop->face->clock_us() + limit_us;
+
+	loop->fuse = NULL;
+	loop->answer = -1;
+	loop->asked = fork();
+	if (loop->asked == 0) {
+		/* A copy of the mount's device, or of a socket, would keep it open. */
+		close_range(STDERR_FILENO + 1, ~0U, 0);
+		_exit(question(ctx));
+	}
+	while (loop->asked > 0 && loop->face->clock_us() < until && loop->terms < 2)
+		loop_turn(loop, until);
+	if (loop->asked > 0)
+		kill(loop->asked, SIGKILL);
+	return loop->answer;
+}
+
+void loop_delete_entries(struct loop *loop, int64_t timeout_us)
+{
+	int64_t until = loop->face->clock_us() + timeout_us;
+
+	loop->fuse = NULL;
+	while (!lc_idle(loop->face->lc) && loop->face->clock_us() < until && loop->terms < 2)
+		loop_turn(loop, until);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reload.c - see reload.h.
+ */
+#include "daemon/reload.h"
+
+#include "hold/advisory.h"
+#include "host/log.h"
+#include "host/signals.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ENVIRONMENT "ZKLOCKFS_STATE"
+#define OPTION "--check-state="
+/* The other program's words begin so if it can take over. */
+#define YES "zklockfs "
+
+/* Time for the other program to start from a slow disk; and to start again right after. */
+#define CHECK_US 10000000
+#define CHECK_AGAIN_MS 1000
+/* Time for writes under way to end: longer than any question takes. */
+#define SETTLE_US 2500000
+/* Time between two looks whether they have ended. */
+#define SETTLE_LOOK_US 1000
+
+/* Where the kernel takes that long to find one huge page, it is asked for no more. */
+#define SPARE_US 20000
+
+/* About so many bytes are allocated for a record that is read. */
+#define OBJECT_BYTES 640
+
+static size_t expected_bytes(const struct store *store)
+{
+	return store_count(store) * OBJECT_BYTES;
+}
+
+/* ---- the program that comes ---- */
+
+static __attribute__((noreturn)) void refuse_to_check(const char *why)
+{
+	printf("%s\n", why);
+	(void)fflush(stdout);
+	_exit(1);
+}
+
+/* The keeper starts the program before. Without a keeper there is no way back: the locks go with
+ * the session, and on_lost acts. */
+static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
+{
+	if (keeper_fd() >= 0)
+		log_line(LC_ERROR, "cannot take over: %s", why);
+	else
+		log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
+	log_finish();
+	_exit(1);
+}
+
+enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store **ret_store,
+                             struct carry *ret_carry, const char **ret_mountpoint)
+{
+	const char *text = getenv(ENVIRONMENT), *why = NULL;
+	bool checks = *argc > 1 && strncmp((*argv)[1], OPTION, strlen(OPTION)) == 0;
+	int r;
+
+	if (!text && !checks)
+		return RELOAD_STARTS;
+	if (checks) {
+		text = (*argv)[1] + strlen(OPTION);
+		(*argv)[1] = (*argv)[0];
+		(*argc)--;
+		(*argv)++;
+	}
+	*ret_carry = (struct carry){
+		.loads = true,
+		.checks = checks,
+		.crashed = crashed,
+		.refuse = checks ? refuse_to_check : refuse_to_adopt,
+	};
+	r = checks ? store_read(atoi(text), ret_store, &why)
+	           : store_open(atoi(text), ret_store, &why);
+	unsetenv(ENVIRONMENT);
+	if (r < 0)
+		ret_carry->refuse(why ? why : strerror(-r));
+	if (checks)
+		memory_end_first(); /* rather no reload than no daemon */
+	if (!crashed)
+		memory_expect(expected_bytes(*ret_store));
+	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
+	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
+}
+
+void reload_read(struct reload *reload, struct carry *carry)
+{
+	ledger_read(reload->ledger, carry);
+	memory_expect_no_more();
+	if (!carry->checks)
+		return;
+	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->ledger->from);
+	_exit(fflush(stdout) == 0 ? 0 : 1);
+}
+
+void reload_done(struct reload *reload)
+{
+	struct face *face = reload->face;
+	struct lc_status status;
+	int64_t stopped_us = reload->ledger->stopped_us;
+	char after[64] = "";
+
+	if (reload->crash.signal) {
+		face->adoptions++;
+		stopped_us = reload->crash.at_us;
+		snprintf(after, sizeof(after), " after a crash (signal %d)", reload->crash.signal);
+	} else {
+		face->reloads++;
+	}
+	handles_wake(face);
+	advisories_wake(face);
+	lc_status(face->lc, &status);
+	log_line(LC_NOTICE,
+	         "zklockfs %s has taken over from %s%s in %" PRId64
+	         " ms: %u lock%s held, %u waited for",
+	         ZKLOCKFS_VERSION, reload->ledger->from, after,
+	         (face->clock_us() - stopped_us + 999) / 1000, status.holders,
+	         status.holders == 1 ? " is" : "s are", status.waiters);
+}
+
+/* ---- the program that goes ---- */
+
+/* The path that this program was started by; another file may have it now. NULL: not known. */
+static char *find_program(void)
+{
+	static const char deleted[] = " (deleted)";
+	char path[4096];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	size_t tail = strlen(deleted);
+
+	if (len <= 0)
+		return NULL;
+	path[len] = '\0';
+	if ((size_t)len > tail && strcmp(path + (size_t)len - tail, deleted) == 0)
+		path[(size_t)len - tail] = '\0';
+	return strdup(path);
+}
+
+void reload_init(struct reload *reload, char **argv)
+{
+	reload->argv = argv;
+	reload->program = find_program();
+	reload->output = -1;
+}
+
+void reload_finish(struct reload *reload)
+{
+	free(reload->program);
+}
+
+static void forget_child(struct reload *reload)
+{
+	if (reload->child > 0)
+		kill(reload->child, SIGKILL);
+	reload->child = 0;
+	if (reload->output >= 0)
+		close(reload->output);
+	reload->output = -1;
+}
+
+static void reload_step(struct reload *reload, enum reload_stage stage, int64_t limit_us)
+{
+	forget_child(reload);
+	reload->stage = stage;
+	reload->until_us = reload->face->clock_us() + limit_us;
+	reload->face->turns.closed = stage == RELOAD_SETTLING;
+}
+
+void reload_give_up(struct reload *reload, const char *why)
+{
+	if (reload->stage == RELOAD_NONE)
+		return;
+	reload_step(reload, RELOAD_NONE, 0);
+	memory_spare_end(&reload->spare);
+	log_line(LC_ERROR, "no reload, this program goes on: %s: %s",
+	         reload->program ? reload->program : "zklockfs", why);
+}
+
+void reload_ask(struct reload *reload)
+{
+	if (reload->stage != RELOAD_NONE)
+		return;
+	reload_step(reload, RELOAD_ASKED, SETTLE_US);
+	if (!reload->program)
+		reload_give_up(reload, "the path of this program is not known");
+}
+
+/* ---- the other program checks the records ---- */
+
+static _Noreturn void be_the_checker(const struct reload *reload, int state, int output)
+{
+	int null = open("/dev/null", O_RDWR);
+	size_t count = 0;
+	char **argv;
+
+	while (reload->argv[count])
+		count++;
+	argv = calloc(count + 2, sizeof(*argv));
+	if (!argv || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+	    dup2(output, STDERR_FILENO) < 0)
+		_exit(1);
+	if (dup2(state, STDERR_FILENO + 1) < 0)
+		_exit(1);
+	close_range(STDERR_FILENO + 2, ~0U, 0);
+	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `state` may have had that number */
+	signals_unblock_all();
+	argv[0] = reload->argv[0];
+	argv[1] = (char[]){OPTION "3"};
+	memcpy(argv + 2, reload->argv + 1, (count - 1) * sizeof(*argv));
+	execv(reload->program, argv);
+	printf("%s\n", strerror(errno));
+	(void)fflush(stdout);
+	_exit(1);
+}
+
+static int start_checker(struct reload *reload, int state)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	reload->child = fork();
+	if (reload->child == 0)
+		be_the_checker(reload, state, fds[1]);
+	close(fds[1]);
+	reload->output = fds[0];
+	if (reload->child > 0)
+		return 0;
+	reload->child = 0;
+	return -EBUSY;
+}
+
+/* The first line that the child has said so far; "": nothing. */
+static const char *read_child(const struct reload *reload)
+{
+	static char said[256];
+	ssize_t n = read(reload->output, said, sizeof(said) - 1);
+
+	said[n > 0 ? n : 0] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	return said;
+}
+
+static bool says_yes(const char *said)
+{
+	return strncmp(said, YES, strlen(YES)) == 0;
+}
+
+static const char *or_nothing(const char *said)
+{
+	return *said ? said : "it printed no answer";
+}
+
+/* The child has ended: NULL if it has said yes; otherwise why not. */
+static const char *read_verdict(struct reload *reload, int status)
+{
+	static char ended[64];
+	const char *said = read_child(reload);
+
+	reload->child = 0;
+	if (WIFSIGNALED(status)) {
+		snprintf(ended, sizeof(ended), "it was ended by signal %d", WTERMSIG(status));
+		return ended;
+	}
+	return WEXITSTATUS(status) == 0 && says_yes(said) ? NULL : or_nothing(said);
+}
+
+void reload_reap(struct reload *reload, pid_t pid, int status)
+{
+	const char *why;
+
+	if (pid != reload->child || reload->stage != RELOAD_CHECKING)
+		return;
+	why = read_verdict(reload, status);
+	if (why)
+		reload_give_up(reload, why);
+	else
+		reload_step(reload, RELOAD_SETTLING, SETTLE_US);
+}
+
+/* ---- the last steps ---- */
+
+/* For a mount without a keeper. The loop stands still meanwhile: so only the child's answer is
+ * awaited, and not its end, which comes right after. NULL, or why not. */
+static const char *check_again(struct reload *reload, int state)
+{
+	struct pollfd answer = {.events = POLLIN};
+	int r = start_checker(reload, state);
+	const char *said;
+
+	if (r < 0)
+		return strerror(-r);
+	answer.fd = reload->output;
+	if (poll(&answer, 1, CHECK_AGAIN_MS) != 1)
+		return "it is too slow";
+	said = read_child(reload);
+	return says_yes(said) ? NULL : or_nothing(said);
+}
+
+/* Returns only if it fails: why. */
+static const char *exec_program(const struct reload *reload)
+{
+	int fd = store_fd(reload->face->stored.store), error;
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", fd);
+	if (setenv(ENVIRONMENT, number, 1) < 0)
+		return strerror(errno);
+	(void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	error = -ledger_pass(reload->ledger, true);
+	if (error == 0) {
+		keeper_pass(true);
+		(void)fcntl(fd, F_SETFD, 0);
+		execv(reload->program, reload->argv);
+		error = errno;
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+		keeper_pass(false);
+		(void)ledger_pass(reload->ledger, false);
+	}
+	unsetenv(ENVIRONMENT);
+	return strerror(error);
+}
+
+static void begin_check(struct reload *reload)
+{
+	int r = ledger_write(reload->ledger, true);
+
+	reload_step(reload, RELOAD_CHECKING, CHECK_US);
+	reload->lacks = true;
+	if (r == 0)
+		r = start_checker(reload, store_fd(reload->face->stored.store));
+	if (r < 0)
+		reload_give_up(reload, strerror(-r));
+}
+
+static void make_way(struct reload *reload)
+{
+	const char *why;
+	int r;
+
+	reload->ledger->stopped_us = reload->face->clock_us();
+	r = ledger_write(reload->ledger, true);
+	why = r < 0 ? strerror(-r) : NULL;
+	if (!why && !keeper_makes_way())
+		why = check_again(reload, store_fd(reload->face->stored.store));
+	if (!why)
+		why = exec_program(reload);
+	(void)keeper_serves();
+	reload_give_up(reload, why);
+}
+
+bool reload_is_under_way(const struct reload *reload)
+{
+	return reload->stage != RELOAD_NONE;
+}
+
+int64_t reload_wait(const struct reload *reload)
+{
+	switch (reload->stage) {
+	case RELOAD_NONE:
+		break;
+	case RELOAD_CHECKING:
+		return reload->lacks ? 0 : reload->until_us - reload->face->clock_us();
+	case RELOAD_ASKED:
+	case RELOAD_SETTLING:
+		return SETTLE_LOOK_US;
+	}
+	return INT64_MAX;
+}
+
+static void get_spare_memory(struct reload *reload)
+{
+	int64_t begun_us = reload->face->clock_us();
+
+	reload->lacks =
+		memory_spare_more(&reload->spare, expected_bytes(reload->face->stored.store)) &&
+		reload->face->clock_us() - begun_us < SPARE_US;
+}
+
+void reload_process(struct reload *reload, bool settled)
+{
+	const struct face *face = reload->face;
+
+	if (reload->stage == RELOAD_ASKED) {
+		begin_check(reload);
+		return;
+	}
+	if (reload->stage == RELOAD_CHECKING && reload->lacks)
+		get_spare_memory(reload);
+	if (reload->stage == RELOAD_SETTLING && settled && face->turns.going == 0 &&
+	    lc_settled(face->lc)) {
+		make_way(reload);
+		return;
+	}
+	if (face->clock_us() > reload->until_us)
+		reload_give_up(reload, reload->stage == RELOAD_CHECKING
+		                               ? "it is too slow"
+		                               : "writes to the ensemble take too long");
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reload.h - another program takes over the mount, and no lock or place is lost. It is the program
+ * file that now has the path of this one. It runs in the same process, with the same connection to
+ * the kernel and the same session.
+ *
+ *   [NONE] ──SIGUSR2──► [ASKED] ──a child runs the other program, which checks the records──►
+ *   [CHECKING] ──it says yes──► [SETTLING]: no new write to the ensemble begins, writes under way
+ *   end ──► the records are written ──► exec
+ *
+ * If anything goes wrong on the way, this program goes on, and the log says why. If the other
+ * program does not serve after the exec, the keeper starts this one again. Without a keeper nothing
+ * may go wrong then: so the records are checked once more right before the exec, and the check does
+ * all that the other program does then, apart from what can be done only once.
+ *
+ * Which versions understand each other is decided in lockcore/pure/state.h and ledger.c.
+ */
+#ifndef FS_RELOAD_H
+#define FS_RELOAD_H
+
+#include "request/face.h"
+#include "daemon/keeper.h"
+#include "daemon/ledger.h"
+#include "host/memory.h"
+
+#include <poll.h>
+
+enum reload_stage { RELOAD_NONE, RELOAD_ASKED, RELOAD_CHECKING, RELOAD_SETTLING };
+
+struct reload {
+	struct face *face;
+	struct ledger *ledger;
+	char **argv;
+	char *program;             /* the path of this program */
+	struct keeper_crash crash; /* of the daemon before; signal 0: it was a planned reload */
+	/* Used in reload.c alone. */
+	enum reload_stage stage;
+	int64_t until_us;
+	pid_t child;
+	int output; /* the child's */
+	bool lacks; /* CHECKING: more memory is to come */
+	struct memory_spare spare;
+};
+
+/* ---- the program that goes ---- */
+
+/* `argv`: the arguments of the other program. */
+void reload_init(struct reload *reload, char **argv);
+void reload_finish(struct reload *reload);
+/* A reload is to begin. */
+void reload_ask(struct reload *reload);
+/* The reload, if one is under way, ends without success. */
+void reload_give_up(struct reload *reload, const char *why);
+/* A child has ended. */
+void reload_reap(struct reload *reload, pid_t pid, int status);
+/* For the loop: how long until reload_process() has something to do. It is called in every turn
+ * while a reload is under way. `settled`: the loop itself has nothing half done. If the reload
+ * succeeds, it does not return. */
+bool reload_is_under_way(const struct reload *reload);
+int64_t reload_wait(const struct reload *reload);
+void reload_process(struct reload *reload, bool settled);
+
+/* ---- the program that comes ---- */
+
+enum reload_role {
+	RELOAD_STARTS, /* there is nothing to take over */
+	RELOAD_CHECKS, /* it only says whether it could take over */
+	RELOAD_ADOPTS, /* it takes over */
+};
+
+/* The role of this process, by its first argument and its environment. If it checks or adopts: the
+ * store of the other program, a carry to read it, and the mount point that was read. */
+enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store **ret_store,
+                             struct carry *ret_carry, const char **ret_mountpoint);
+/* Reads all the rest. To check, it then says yes, and ends the process. */
+void reload_read(struct reload *reload, struct carry *carry);
+/* This program serves: all pollers are to poll again. */
+void reload_done(struct reload *reload);
+
+#endif

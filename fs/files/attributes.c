@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attributes.c - what stat(2) says of each kind of node, and what chmod(2) and
+ * chown(2) make of it.
+ *
+ * A lock has one owner and two modes: the directory's, and one for all its doors. They are kept in
+ * ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a change shows
+ * on every host after that time.
+ */
+#include "files/text.h"
+
+#include "host/clock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct timespec to_timespec(int64_t ms)
+{
+	return (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+}
+
+/* The lock a file belongs to; the root if it belongs to none. */
+static struct node *lock_of(const struct node *node)
+{
+	while (node->kind != NODE_LOCK && node->parent)
+		node = node->parent;
+	return (struct node *)node;
+}
+
+/* With w alone nobody but root could open `9<>` and read the token, nor flock(1) its file, and
+ * tree tools would fail all the same. */
+mode_t attributes_door_mode(mode_t mode)
+{
+	mode_t write = mode & 0222;
+
+	return write | write << 1;
+}
+
+struct lc_attributes attributes_of_lock(const struct face *face, const struct node *lock)
+{
+	if (lock->kind == NODE_LOCK && lock->info.has_attributes)
+		return lock->info.attributes;
+	return face->without;
+}
+
+void attributes_learn(const struct face *face, struct node *lock, const struct lc_lock_info *info)
+{
+	lock->known = true;
+	lock->info = *info;
+	lock->info_us = face->clock_us();
+	node_changed(lock);
+	node_cache(face->nodes, lock);
+}
+
+void attributes_unlearn(const struct face *face, struct node *lock)
+{
+	lock->known = false;
+	node_changed(lock);
+	node_uncache(face->nodes, lock);
+}
+
+/* About the mount: its text is made when it is opened. A collector of metrics does not believe one
+ * that is old. */
+static bool is_of_now(const struct node *node)
+{
+	return node->kind == NODE_STATUS || node->kind == NODE_METRICS ||
+	       node->kind == NODE_LOCKS || node->kind == NODE_HISTORY;
+}
+
+void attributes(const struct face *face, const struct node *node, struct stat *ret_stat)
+{
+	const struct node *lock = lock_of(node);
+	struct lc_attributes owner = attributes_of_lock(face, lock);
+	struct stat st = {
+		.st_ino = node->ino,
+		.st_nlink = 1,
+		.st_uid = owner.uid,
+		.st_gid = owner.gid,
+		.st_blksize = 4096,
+	};
+
+	if (lock->kind == NODE_LOCK) {
+		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(lock->info.mtime_ms);
+	} else {
+		st.st_uid = face->uid;
+		st.st_gid = face->gid;
+	}
+	if (is_of_now(node))
+		st.st_ctim = st.st_mtim = st.st_atim =
+			to_timespec(clock_read_ns(CLOCK_REALTIME) / 1000000);
+	switch (node->kind) {
+	case NODE_ROOT:
+		st.st_mode = S_IFDIR | 0755;
+		break;
+	case NODE_LOCK:
+		st.st_mode = S_IFDIR | owner.mode;
+		break;
+	case NODE_DOOR: /* size 0: grep, tar and file(1) leave it alone */
+		st.st_mode = S_IFREG | owner.door_mode;
+		break;
+	case NODE_QUEUE: /* for everybody, as its entries: evict_entry() checks the caller */
+		st.st_mode = S_IFDIR | 0777;
+		break;
+	case NODE_ABOUT:
+		st.st_mode = S_IFDIR | 0555;
+		break;
+	case NODE_ENTRY:
+		st.st_mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
+		/* Data that other clients wrote is not believed. */
+		st.st_uid =
+			node->entry.of_mount && node->entry.uid >= 0 ? (uid_t)node->entry.uid : 0;
+		st.st_gid = st.st_uid;
+		st.st_size = VIEW_SIZE;
+		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry.since_ms);
+		break;
+	case NODE_VALUE:
+		st.st_mode = S_IFREG | owner.door_mode;
+		st.st_size = LC_VALUE_MAX;
+		break;
+	case NODE_SLOTS:
+		st.st_mode = S_IFREG | 0644;
+		st.st_size = VIEW_SIZE;
+		break;
+	case NODE_HOLDER:
+	case NODE_STATUS:
+	case NODE_METRICS:
+	case NODE_LOCKS:
+	case NODE_HISTORY:
+		st.st_mode = S_IFREG | 0444;
+		st.st_size = node->kind == NODE_METRICS ? VIEW_METRICS_SIZE : VIEW_SIZE;
+		break;
+	}
+	/* wc -c and tail -c jump to near the end of a file that is larger than a block. */
+	if (st.st_size > st.st_blksize)
+		st.st_blksize = (blksize_t)st.st_size;
+	*ret_stat = st;
+}
+
+/* ---- reading them ---- */
+
+/* The attributes of a lock, which may change; those of an entry do not. */
+static bool may_change(const struct node *node)
+{
+	return node->kind != NODE_ENTRY && lock_of(node)->kind == NODE_LOCK;
+}
+
+double attributes_timeout(const struct face *face, const struct node *node)
+{
+	double left;
+
+	if (!may_change(node))
+		return TIMEOUT_S;
+	left = TIMEOUT_S - (double)(face->clock_us() - lock_of(node)->info_us) / 1e6;
+	return left > 0 ? left : 0;
+}
+
+static void reply_attributes(struct face *face, fuse_req_t req, const struct node *node)
+{
+	struct stat st;
+
+	attributes(face, node, &st);
+	fuse_reply_attr(req, &st, attributes_timeout(face, node));
+}
+
+/* A request for a file of the lock is answered from memory if need be: the file of a held
+ * descriptor is there, whatever became of the lock. */
+static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+	struct node *lock = lock_of(parked->node);
+
+	unpark(parked);
+	if (err == -ENOENT)
+		attributes_unlearn(parked->face, lock);
+	if (err == 0) {
+		attributes_learn(parked->face, lock, info);
+	} else if (parked->node->kind == NODE_LOCK && (err != -EHOSTUNREACH || !lock->known)) {
+		parked_error(parked, err);
+		return;
+	}
+	reply_attributes(parked->face, parked->req, parked->node);
+	parked_free(parked);
+}
+
+void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_asked(req, ino);
+	struct parked *parked;
+
+	(void)fi;
+	if (!node)
+		return;
+	if (!may_change(node) || !lc_ready(face->lc) ||
+	    (node->kind != NODE_LOCK && attributes_timeout(face, node) > 0)) {
+		reply_attributes(face, req, node);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, lc_stat(face->lc, node->lock, parked_uid(parked), lock_read,
+		                          parked, &parked->call));
+}
+
+/* ---- changing them ---- */
+
+static void lock_changed(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	parked_commit(parked);
+	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, parked_uid(parked),
+	                          lock_read, parked, &parked->call));
+}
+
+/* The engine checks whether the user may: the kernel has checked with attributes that it saw
+ * before, and the lock may belong to another user by now. */
+static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
+                                      const struct stat *wanted, int to_set)
+{
+	bool mode = to_set & FUSE_SET_ATTR_MODE;
+	const struct lc_attributes attributes = {
+		.uid = wanted->st_uid,
+		.gid = wanted->st_gid,
+		.mode = wanted->st_mode & 02777,
+		.door_mode = attributes_door_mode(wanted->st_mode),
+	};
+
+	return (struct lc_change){
+		.by = fuse_req_ctx(req)->uid,
+		.set_uid = to_set & FUSE_SET_ATTR_UID,
+		.set_gid = to_set & FUSE_SET_ATTR_GID,
+		.set_mode = mode && node->kind == NODE_LOCK,
+		.set_door_mode = mode && node->kind == NODE_DOOR,
+		.attributes = attributes,
+	};
+}
+
+static int change_lock(struct parked *parked)
+{
+	return lc_change(parked->face->lc, parked->node->lock, &parked->change, lock_changed,
+	                 parked, &parked->call);
+}
+
+static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
+                        const struct stat *wanted, int to_set)
+{
+	mode_t none = node->kind == NODE_LOCK ? S_ISUID | S_ISVTX : S_ISUID | S_ISGID | S_ISVTX;
+	struct lc_change change = wanted_change(req, node, wanted, to_set);
+	struct parked *parked;
+
+	if ((to_set & FUSE_SET_ATTR_MODE) && (wanted->st_mode & none)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->change = change;
+	park_call(parked, park_write(parked, change_lock));
+}
+
+static void value_truncated(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	reply_attributes(parked->face, parked->req, parked->node);
+	parked_free(parked);
+}
+
+/* A user who may write `value` may empty it. Its length cannot be set in another way. `file`: by
+ * which it is done, or NULL. */
+static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
+                           struct text_file *file, off_t size)
+{
+	struct parked *parked;
+
+	if (size != 0) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	parked = file ? park_by(face, req, node, budget_uid(file)) : park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, value_empty(parked, value_truncated));
+}
+
+/* By itself: a truncation brings the time along. */
+static bool sets_times(int to_set)
+{
+	return !(to_set & FUSE_SET_ATTR_SIZE) &&
+	       (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |
+	                  FUSE_SET_ATTR_MTIME_NOW));
+}
+
+/* Times are the ensemble's. A program that locks by mkdir(2) and keeps the directory's time
+ * fresh has to be told that it cannot: it would rely on its lock, while others see it grow stale.
+ * Truncation changes nothing but `value`. */
+void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
+                    struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_asked(req, ino);
+	struct stat st;
+
+	if (!node)
+		return;
+	attributes(face, node, &st);
+	if (sets_times(to_set))
+		fuse_reply_err(req, EPERM);
+	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
+		truncate_value(face, req, node, fi ? fh_find(&face->fhs, FH_TEXT, fi->fh) : NULL,
+		               wanted->st_size);
+	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
+	         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
+		set_of_lock(face, req, node, wanted, to_set);
+	else if (((to_set & FUSE_SET_ATTR_MODE) &&
+	          (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||
+	         ((to_set & FUSE_SET_ATTR_UID) && wanted->st_uid != st.st_uid) ||
+	         ((to_set & FUSE_SET_ATTR_GID) && wanted->st_gid != st.st_gid))
+		fuse_reply_err(req, EPERM);
+	else
+		reply_attributes(face, req, node);
+}

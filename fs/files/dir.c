@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * dir.c - reading directories. A directory is listed when it is read from the
+ * start, in one request however long it is, and then handed out piece by piece; open
+ * directories of one user that read the same share it (content.h).
+ */
+#include "request/face.h"
+
+#include "tree/lock_dir.h"
+#include "tree/snapshot.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The answers to all who waited for a listing leave in few turns, each recorded before; the kernel
+ * asks for the rest of the names in requests that change nothing. */
+#define FIRST_PAGE 4096
+
+struct dir {
+	uint64_t fh;
+	struct stored stored;
+	const struct content *content; /* NULL: not read yet */
+};
+
+static struct dir *dir_of(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	return fh_find(&face_of(req)->fhs, FH_DIR, fi->fh);
+}
+
+static void free_dir(struct face *face, struct dir *dir)
+{
+	fh_drop(&face->fhs, dir->fh);
+	stored_end(&dir->stored);
+	content_drop(dir->content);
+	budget_free(dir);
+}
+
+/* Of each name its type, a letter, the name and a byte 0. So an offset is where a name begins, and
+ * can be told from others, which lseek(2) may have made up. */
+static void add_name(struct dir_list *list, const char *name, mode_t type)
+{
+	size_t size = 1 + strlen(name) + 1;
+
+	if (size > list->room - list->len) {
+		size_t room = 2 * (list->room + size);
+		char *data = realloc(list->data, room);
+
+		if (!data) {
+			list->failed = true;
+			return;
+		}
+		list->data = data;
+		list->room = room;
+	}
+	list->data[list->len] = type == S_IFDIR ? 'd' : 'f';
+	memcpy(list->data + list->len + 1, name, size - 1);
+	list->len += size;
+}
+
+static bool is_start(const struct content *content, off_t off)
+{
+	return content && off >= 0 && (size_t)off < content->len &&
+	       (off == 0 || content->data[off - 1] == '\0');
+}
+
+static void reply_names(fuse_req_t req, const struct dir *dir, size_t size, off_t off)
+{
+	const struct content *content = dir->content;
+	char *buffer = malloc(size);
+	size_t used = 0;
+
+	if (!buffer) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	while (is_start(content, off)) {
+		const char *name = content->data + off + 1;
+		struct stat st = {.st_mode = name[-1] == 'd' ? S_IFDIR : S_IFREG,
+		                  .st_ino = UINT32_MAX};
+		off_t next = off + 1 + (off_t)strlen(name) + 1;
+		size_t need = fuse_add_direntry(req, buffer + used, size - used, name, &st, next);
+
+		if (need > size - used)
+			break;
+		used += need;
+		off = next;
+	}
+	fuse_reply_buf(req, buffer, used);
+	free(buffer);
+}
+
+/* The list that was made of the lock, from its start. */
+static void reply_list(struct face *face, fuse_req_t req, const struct node *node, struct dir *dir,
+                       const struct dir_list *list, size_t size)
+{
+	const struct content *content = NULL;
+
+	errno = ENOMEM;
+	if (!list->failed)
+		content = content_get(&face->contents, node, fuse_req_ctx(req)->uid, list->data,
+		                      list->len);
+	if (content) {
+		content_drop(dir->content);
+		dir->content = content;
+		stored_touch(&dir->stored);
+		reply_names(req, dir, size < FIRST_PAGE ? size : FIRST_PAGE, 0);
+	} else {
+		fuse_reply_err(req, errno);
+	}
+}
+
+/* The files that every directory of this kind has. */
+static void add_static(struct dir_list *list, const struct node *node)
+{
+	add_name(list, ".", S_IFDIR);
+	add_name(list, "..", S_IFDIR);
+	if (node->kind == NODE_ROOT)
+		add_name(list, ".zklockfs", S_IFDIR);
+	if (node->kind == NODE_ABOUT) {
+		add_name(list, "history", S_IFREG);
+		add_name(list, "locks", S_IFREG);
+		add_name(list, "metrics", S_IFREG);
+		add_name(list, "status", S_IFREG);
+	}
+	if (node->kind == NODE_LOCK) {
+		for (size_t i = 0; door_names[i]; i++)
+			add_name(list, door_names[i], S_IFREG);
+		for (const struct lock_file *file = lock_files; file->name; file++)
+			add_name(list, file->name, file->kind == NODE_QUEUE ? S_IFDIR : S_IFREG);
+	}
+}
+
+static void add_listed(struct dir_list *list, const struct node *node,
+                       const struct lc_listing *listing)
+{
+	char name[QUEUE_NAME_MAX + 1];
+
+	add_static(list, node);
+	for (size_t i = 0; node->kind == NODE_QUEUE && i < listing->entry_count; i++) {
+		snapshot_name(name, &listing->entries[i]);
+		add_name(list, name, S_IFREG);
+	}
+	for (size_t i = 0; node->kind != NODE_QUEUE && i < listing->lock_count; i++)
+		add_name(list, listing->locks[i], S_IFDIR);
+}
+
+/* The names to show, of the lock or of its queue: many may have waited for the same listing. */
+static const struct dir_list *list_of(struct face *face, const struct node *node,
+                                      const struct lc_listing *listing)
+{
+	uint64_t serial = 2 * listing->serial + (node->kind == NODE_QUEUE);
+	struct dir_list *list = &face->dir_lists[serial % DIR_LISTS_MAX];
+
+	if (list->serial == serial)
+		return list;
+	free(list->data);
+	*list = (struct dir_list){0};
+	add_listed(list, node, listing);
+	if (!list->failed)
+		list->serial = serial;
+	return list;
+}
+
+void dirs_end(struct face *face)
+{
+	for (int i = 0; i < DIR_LISTS_MAX; i++) {
+		free(face->dir_lists[i].data);
+		face->dir_lists[i] = (struct dir_list){0};
+	}
+}
+
+static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	struct node *node = parked->node;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	if (node->kind == NODE_QUEUE && !snapshot_is_of(node->snapshot, listing))
+		node_snapshot(face->nodes, node, snapshot_take(listing, face->clock_us()));
+	reply_list(face, parked->req, node, parked->readdir.dir, list_of(face, node, listing),
+	           parked->readdir.size);
+	parked_free(parked);
+}
+
+void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	struct dir *dir = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*dir));
+
+	(void)ino;
+	if (dir)
+		dir->fh = fh_add(&face->fhs, FH_DIR, dir);
+	if (!dir || !dir->fh) {
+		fuse_reply_err(req, errno);
+		budget_free(dir);
+		return;
+	}
+	stored_begin(&face->stored, &dir->stored, STORED_DIR, dir->fh);
+	fi->fh = dir->fh;
+	fuse_reply_open(req, fi);
+}
+
+void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_by_ino(face->nodes, ino);
+	struct dir *dir = dir_of(req, fi);
+	struct parked *parked;
+
+	if (!dir) {
+		fuse_reply_err(req, EBADF);
+		return;
+	}
+	if (off > 0) {
+		reply_names(req, dir, size, off);
+		return;
+	}
+	if (node->kind == NODE_ABOUT) {
+		struct dir_list list = {0};
+
+		add_static(&list, node);
+		reply_list(face, req, node, dir, &list, size);
+		free(list.data);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->readdir.dir = dir;
+	parked->readdir.size = size;
+	park_call(parked, lc_list(face->lc, node->lock, parked_uid(parked), dir_listed, parked,
+	                          &parked->call));
+}
+
+void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	dir_close(face_of(req), fi->fh);
+	fuse_reply_err(req, 0);
+}
+
+bool dir_close(struct face *face, uint64_t fh)
+{
+	struct dir *dir = fh_find(&face->fhs, FH_DIR, fh);
+
+	if (dir)
+		free_dir(face, dir);
+	return dir;
+}
+
+void dir_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+{
+	struct dir *dir =
+		stored ? (struct dir *)((char *)stored - offsetof(struct dir, stored)) : NULL;
+	uid_t uid = dir ? budget_uid(dir) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		dir = budget_alloc(&face->files, uid, sizeof(*dir));
+		if (!dir)
+			carry->refuse(strerror(errno));
+		stored_begin(&face->stored, &dir->stored, STORED_DIR, 0);
+	}
+	fh_carry(carry, &face->fhs, FH_DIR, dir, &dir->fh);
+	dir->content = content_carry(carry, &face->contents, dir->content);
+}

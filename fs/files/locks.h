@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * locks.h - the open file of .zklockfs/locks: one line for each lock below the root that is
+ * held or waited for, by whomever.
+ *
+ * It is read like a pipe, from the start to the end once. The ensemble is asked only during reads,
+ * so a reader that stops costs at most LOCKS_ROOM and the requests under way.
+ */
+#ifndef FS_LOCKS_H
+#define FS_LOCKS_H
+
+#include "request/face.h"
+
+/* Answers the request. */
+void locks_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
+void locks_read(struct locks_file *file, fuse_req_t req, size_t size, off_t off);
+void locks_release(struct locks_file *file);
+/* No RELEASE will come any more; as files_end(). */
+void locks_end(struct face *face, bool leave);
+
+void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
+
+#endif

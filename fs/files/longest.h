@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * longest.h - which holds and waits of a mount are the oldest, and which are kept: for
+ * .zklockfs/metrics and status.
+ */
+#ifndef FS_LONGEST_H
+#define FS_LONGEST_H
+
+#include "request/face.h"
+
+/* Fills in oldest_hold_us, oldest_wait_us, kept, longest and longest_count. Its pointers are good
+ * until something changes. */
+void longest_find(const struct face *face, struct view_held ret_longest[VIEW_LONGEST_MAX],
+                  struct view_mount *ret_mount);
+
+#endif

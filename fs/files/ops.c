@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ops.c - the operations' table, and those that are about names: lookup, mkdir,
+ * rmdir. All else that would change names is EPERM: users cannot make or remove the files in a
+ * lock.
+ *
+ * Deliberately absent: create (the kernel then sends MKNOD and OPEN, and a waiting
+ * open does not hold the directory's lock), xattrs but for the one that evicts (ENOSYS spares the
+ * requests).
+ */
+#include "request/face.h"
+
+#include "host/family.h"
+#include "hold/hold.h"
+#include "tree/lock_dir.h"
+#include "host/log.h"
+#include "tree/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void begin_connection(void *userdata, struct fuse_conn_info *conn)
+{
+	struct face *face = userdata;
+
+	/* RELEASE is a background request: held back by a small limit, a close would
+	 * be handled after the open that follows it. */
+	conn->max_background = 65535;
+	conn->max_write = MAX_WRITE;
+	conn->want &=
+		~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
+	                    FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS);
+	face->serving = true;
+}
+
+/* ---- lookup ---- */
+
+/* Answers with the node, and drops the caller's reference on it. */
+static void reply_entry(struct face *face, fuse_req_t req, struct node *node)
+{
+	struct fuse_entry_param entry = {.ino = node->ino};
+	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
+
+	entry.entry_timeout = fixed ? TIMEOUT_STATIC_S : TIMEOUT_S;
+	attributes(face, node, &entry.attr);
+	entry.attr_timeout = attributes_timeout(face, node);
+	node_looked_up(face->nodes, node);
+	fuse_reply_entry(req, &entry);
+	node_unref(face->nodes, node);
+}
+
+static void reply_child(struct face *face, fuse_req_t req, struct node *parent, const char *name,
+                        enum node_kind kind)
+{
+	struct node *node = node_get(face->nodes, parent, name, kind);
+
+	if (node)
+		reply_entry(face, req, node);
+	else
+		fuse_reply_err(req, ENOMEM);
+}
+
+/* The lock as the mount remembers it, while the ensemble is away. */
+static struct node *find_remembered(struct face *face, const struct node *parent, const char *name)
+{
+	struct node *node = node_child(face->nodes, parent, name);
+
+	return node && node->kind == NODE_LOCK && node->known ? node : NULL;
+}
+
+/* With one reference. A lock that was made anew is another lock: files opened in the former one do
+ * not belong to it. */
+static struct node *lock_node(struct face *face, struct node *parent, const char *name,
+                              int64_t czxid)
+{
+	struct node *node = node_child(face->nodes, parent, name);
+
+	if (node && node->kind == NODE_LOCK && node->czxid != czxid) {
+		node_ref(node);
+		attributes_unlearn(face, node);
+		node_unname(face->nodes, node);
+		node_unref(face->nodes, node);
+	}
+	node = node_get(face->nodes, parent, name, NODE_LOCK);
+	if (node && node->czxid != czxid) {
+		node->czxid = czxid;
+		node_changed(node);
+	}
+	return node;
+}
+
+static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	struct node *node = find_remembered(face, parked->node, parked->name);
+
+	unpark(parked);
+	if (err == -EHOSTUNREACH && node) {
+		node_ref(node);
+	} else if (err < 0) {
+		if (err == -ENOENT && node)
+			attributes_unlearn(face, node);
+		parked_error(parked, err);
+		return;
+	} else {
+		node = lock_node(face, parked->node, parked->name, info->czxid);
+		if (!node) {
+			parked_error(parked, -ENOMEM);
+			return;
+		}
+		attributes_learn(face, node, info);
+	}
+	reply_entry(face, parked->req, node);
+	parked_free(parked);
+}
+
+static char *child_path(const char *lock, const char *name)
+{
+	char *path;
+
+	if (*lock)
+		return asprintf(&path, "%s/%s", lock, name) < 0 ? NULL : path;
+	return strdup(name);
+}
+
+static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
+{
+	struct node *node = find_remembered(face, parent, name);
+	struct parked *parked;
+	const char *why;
+	char *path;
+
+	if (lc_check_name(face->lc, name, &why) < 0) {
+		fuse_reply_err(req, ENOENT);
+		return;
+	}
+	if (node && !lc_ready(face->lc)) {
+		node_ref(node);
+		reply_entry(face, req, node);
+		return;
+	}
+	parked = park(face, req, parent, name);
+	if (!parked)
+		return;
+	path = child_path(parent->lock, name);
+	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked,
+	                                 &parked->call)
+	                       : -ENOMEM);
+	free(path);
+}
+
+static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, const char *name,
+                         const char *znode, const struct entry_facts *facts)
+{
+	struct node *node = node_child(face->nodes, queue, name);
+
+	/* An open file stays one of the entry that it was opened for. */
+	if (node && (strcmp(node->znode, znode) != 0 || node->entry.token != facts->token))
+		node_unname(face->nodes, node);
+	node = node_get(face->nodes, queue, name, NODE_ENTRY);
+	if (node && !node->znode)
+		node->znode = strdup(znode);
+	if (!node || !node->znode) {
+		if (node) {
+			node_unname(face->nodes, node);
+			node_unref(face->nodes, node);
+		}
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	node->entry = *facts;
+	node_changed(node);
+	reply_entry(face, req, node);
+}
+
+static void list_queue(struct parked *parked);
+
+/* The one that was asked for; and others, that will be. */
+static void entries_found(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	struct parked *parked = ctx;
+	struct snapshot *snapshot = parked->node->snapshot;
+	const struct lc_entry *entry = NULL;
+	const struct entry_facts *facts;
+
+	unpark(parked);
+	if (err == 0 && !snapshot) { /* others took its room */
+		list_queue(parked);
+		return;
+	}
+	for (size_t i = 0; snapshot && i < count; i++)
+		snapshot_learn(snapshot, &infos[i]);
+	if (snapshot)
+		entry = snapshot_find(snapshot, parked->name);
+	facts = entry ? snapshot_facts(snapshot, entry) : NULL;
+	if (err < 0 || !facts) {
+		parked_error(parked, err < 0 ? err : -ENOENT);
+		return;
+	}
+	reply_queued(parked->face, parked->req, parked->node, parked->name, entry->znode, facts);
+	parked_free(parked);
+}
+
+/* The queue was listed: which entry has that name? */
+static void lookup_listed(struct parked *parked)
+{
+	struct snapshot *snapshot = parked->node->snapshot;
+	const struct lc_entry *entry = snapshot ? snapshot_find(snapshot, parked->name) : NULL;
+
+	if (!entry)
+		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
+	else
+		park_call(parked, lc_known(parked->face->lc, parked->node->lock, parked_uid(parked),
+		                           entry, snapshot_ahead(snapshot, entry), entries_found,
+		                           parked, &parked->call));
+}
+
+static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
+{
+	struct parked *parked = ctx;
+	struct node *queue = parked->node;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	if (!snapshot_is_of(queue->snapshot, listing))
+		node_snapshot(parked->face->nodes, queue,
+		              snapshot_take(listing, parked->face->clock_us()));
+	lookup_listed(parked);
+}
+
+static void list_queue(struct parked *parked)
+{
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
+	                          queue_listed, parked, &parked->call));
+}
+
+static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, const char *name)
+{
+	bool fresh = snapshot_fresh(queue->snapshot, face->clock_us());
+	const struct lc_entry *entry = fresh ? snapshot_find(queue->snapshot, name) : NULL;
+	const struct entry_facts *facts = entry ? snapshot_facts(queue->snapshot, entry) : NULL;
+	struct parked *parked;
+
+	if (facts) {
+		reply_queued(face, req, queue, name, entry->znode, facts);
+		return;
+	}
+	if (!snapshot_is_name(name) || (fresh && snapshot_excludes(queue->snapshot, name))) {
+		fuse_reply_err(req, ENOENT);
+		return;
+	}
+	parked = park(face, req, queue, name);
+	if (!parked)
+		return;
+	if (entry)
+		lookup_listed(parked);
+	else
+		list_queue(parked);
+}
+
+static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
+{
+	const struct lock_file *file = lock_file_find(name);
+	struct door door;
+	int r = door_parse(name, &door);
+
+	if (r == -EINVAL) {
+		log_line(LC_NOTICE,
+		         "%s/%s: bad times after the @: use, for example, "
+		         "lock@30s,most=1h,least=5m",
+		         parent->lock, name);
+		fuse_reply_err(req, EINVAL);
+	} else if (r == 0) {
+		struct node *node = node_get(face->nodes, parent, name, NODE_DOOR);
+
+		if (!node) {
+			fuse_reply_err(req, ENOMEM);
+			return;
+		}
+		node->door = door;
+		reply_entry(face, req, node);
+	} else if (file) {
+		reply_child(face, req, parent, name, file->kind);
+	} else {
+		lookup_lock(face, req, parent, name);
+	}
+}
+
+static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+{
+	struct face *face = face_of(req);
+	struct node *parent = node_by_ino(face->nodes, parent_ino);
+
+	if (strlen(name) > LC_NAME_MAX) {
+		fuse_reply_err(req, ENAMETOOLONG);
+		return;
+	}
+	switch (parent->kind) {
+	case NODE_ROOT:
+		if (strcmp(name, ".zklockfs") == 0)
+			reply_child(face, req, parent, name, NODE_ABOUT);
+		else
+			lookup_lock(face, req, parent, name);
+		return;
+	case NODE_LOCK:
+		lookup_in_lock(face, req, parent, name);
+		return;
+	case NODE_QUEUE:
+		lookup_entry(face, req, parent, name);
+		return;
+	case NODE_ABOUT:
+		if (strcmp(name, "status") == 0)
+			reply_child(face, req, parent, name, NODE_STATUS);
+		else if (strcmp(name, "metrics") == 0)
+			reply_child(face, req, parent, name, NODE_METRICS);
+		else if (strcmp(name, "locks") == 0)
+			reply_child(face, req, parent, name, NODE_LOCKS);
+		else if (strcmp(name, "history") == 0)
+			reply_child(face, req, parent, name, NODE_HISTORY);
+		else
+			fuse_reply_err(req, ENOENT);
+		return;
+	case NODE_DOOR:
+	case NODE_ENTRY:
+	case NODE_HOLDER:
+	case NODE_VALUE:
+	case NODE_SLOTS:
+	case NODE_STATUS:
+	case NODE_METRICS:
+	case NODE_LOCKS:
+	case NODE_HISTORY:
+		fuse_reply_err(req, ENOTDIR);
+		return;
+	}
+}
+
+static void forget_lookups(struct face *face, fuse_ino_t ino, uint64_t lookups)
+{
+	struct node *node = node_by_ino(face->nodes, ino);
+
+	/* The root is never looked up, but forgotten at unmount by some kernels. */
+	if (node && ino != FUSE_ROOT_ID)
+		node_forget(face->nodes, node, lookups);
+}
+
+static void forget_inode(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+{
+	forget_lookups(face_of(req), ino, lookups);
+	fuse_reply_none(req);
+}
+
+static void forget_inodes(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct face *face = face_of(req);
+
+	for (size_t i = 0; i < count; i++)
+		forget_lookups(face, forgets[i].ino, forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+/* ---- mkdir, rmdir ---- */
+
+static void dir_made(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	char *path;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	/* The kernel wants the new directory's attributes. */
+	parked_commit(parked);
+	path = child_path(parked->node->lock, parked->name);
+	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked,
+	                                 &parked->call)
+	                       : -ENOMEM);
+	free(path);
+}
+
+/* As it is on other filesystems: below a directory with setgid everything is its group's. */
+static struct lc_attributes new_attributes(const struct face *face, const struct node *parent,
+                                           const struct fuse_ctx *who, mode_t mode)
+{
+	struct lc_attributes attributes = {
+		.uid = who->uid,
+		.gid = who->gid,
+		.mode = mode & 0777,
+		.door_mode = attributes_door_mode(mode),
+	};
+
+	if (parent->kind == NODE_LOCK) {
+		struct lc_attributes above = attributes_of_lock(face, parent);
+
+		if (above.mode & S_ISGID) {
+			attributes.gid = above.gid;
+			attributes.mode |= S_ISGID;
+		}
+	}
+	return attributes;
+}
+
+static int make_lock(struct parked *parked)
+{
+	char *path = child_path(parked->node->lock, parked->name);
+	int r = -ENOMEM;
+
+	if (path)
+		r = lc_mkdir(parked->face->lc, path, &parked->change.attributes, dir_made, parked,
+		             &parked->call);
+	free(path);
+	return r;
+}
+
+static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mode_t mode)
+{
+	struct face *face = face_of(req);
+	struct node *parent = node_by_ino(face->nodes, parent_ino);
+	struct lc_attributes attributes = new_attributes(face, parent, fuse_req_ctx(req), mode);
+	struct parked *parked;
+	const char *why;
+	int r;
+
+	if (parent->kind != NODE_ROOT && parent->kind != NODE_LOCK) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	if (mode & S_ISVTX) { /* which protected_regular would close the doors of */
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	r = lc_check_name(face->lc, name, &why);
+	if (r < 0) {
+		log_line(LC_NOTICE, "mkdir %s: %s", name, why);
+		fuse_reply_err(req, -r);
+		return;
+	}
+	parked = park(face, req, parent, name);
+	if (!parked)
+		return;
+	parked->change.attributes = attributes;
+	park_call(parked, park_write(parked, make_lock));
+}
+
+static void dir_removed(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (err == 0)
+		node_unname(parked->face->nodes, parked->node);
+	if (err == 0 || err == -ENOENT)
+		attributes_unlearn(parked->face, parked->node);
+	parked_done(parked, err);
+}
+
+static int remove_lock(struct parked *parked)
+{
+	return lc_rmdir(parked->face->lc, parked->node->lock, parked_uid(parked), dir_removed,
+	                parked, &parked->call);
+}
+
+/* Write permission on the parent, which the kernel has checked, is not enough: the engine checks
+ * the owners of the lock and of the lock above. */
+static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+{
+	struct face *face = face_of(req);
+	struct node *parent = node_by_ino(face->nodes, parent_ino);
+	struct node *node = node_child(face->nodes, parent, name);
+	struct parked *parked;
+	pid_t process;
+
+	if (!node || node->kind != NODE_LOCK) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	process = family_process(fuse_req_ctx(req)->pid);
+	if (process > 0)
+		holds_drop(face, process, node->lock);
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, park_write(parked, remove_lock));
+}
+
+/* ---- eviction ---- */
+
+#define EVICT_XATTR "user.evict"
+
+static void entry_evicted(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (err == 0)
+		node_unname(parked->face->nodes, parked->node);
+	parked_done(parked, err);
+}
+
+/* As if `evict` were written to the entry. But an open for writing waits for whoever has a lease on
+ * the file (F_SETLEASE), and no tool that walks through a tree does this by accident. */
+static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+                      size_t size, int flags)
+{
+	struct face *face = face_of(req);
+	struct node *node = node_asked(req, ino);
+	struct parked *parked;
+
+	(void)value, (void)size, (void)flags;
+	if (!node)
+		return;
+	if (node->kind != NODE_ENTRY || strcmp(name, EVICT_XATTR) != 0) {
+		fuse_reply_err(req, EOPNOTSUPP);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (parked)
+		park_call(parked, evict_entry(parked, entry_evicted));
+}
+
+/* ---- what is not to be done here ---- */
+
+/* A recursive removal comes by here: it evicts nobody. */
+static void refuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct face *face = face_of(req);
+	const struct node *node = node_child(face->nodes, node_by_ino(face->nodes, parent), name);
+
+	fuse_reply_err(req, node && node->kind == NODE_ENTRY ? EBUSY : EPERM);
+}
+
+static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+                         dev_t rdev)
+{
+	(void)parent, (void)name, (void)mode, (void)rdev;
+	fuse_reply_err(req, EPERM);
+}
+
+static void refuse_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
+{
+	(void)link, (void)parent, (void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void refuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	(void)ino, (void)parent, (void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+                          fuse_ino_t new_parent, const char *new_name, unsigned flags)
+{
+	(void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
+	fuse_reply_err(req, EPERM);
+}
+
+const struct fuse_lowlevel_ops ops = {
+	.init = begin_connection,
+	.lookup = lookup_name,
+	.forget = forget_inode,
+	.forget_multi = forget_inodes,
+	.getattr = attributes_get,
+	.setattr = attributes_set,
+	.mknod = refuse_mknod,
+	.mkdir = make_dir,
+	.unlink = refuse_unlink,
+	.rmdir = remove_dir,
+	.symlink = refuse_symlink,
+	.rename = refuse_rename,
+	.link = refuse_link,
+	.open = file_open,
+	.read = file_read,
+	.write = file_write,
+	.flush = file_flush,
+	.release = file_release,
+	.fsync = file_fsync,
+	.opendir = dir_open,
+	.readdir = dir_read,
+	.releasedir = dir_release,
+	.getlk = file_getlk,
+	.setlk = file_setlk,
+	.flock = file_flock,
+	.poll = file_poll,
+	.setxattr = set_xattr,
+};

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * text.c - files that are read as text, as it was at the moment of opening; and those
+ * that are written to, one command with each write: `slots`, `value` (value.c), and
+ * `evict` to an entry of the queue.
+ */
+#include "request/face.h"
+
+#include "host/clock.h"
+#include "host/family.h"
+#include "host/log.h"
+#include "files/longest.h"
+#include "host/row.h"
+#include "setup/settings.h"
+#include "files/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void text_release(struct text_file *file)
+{
+	content_drop(file->content);
+	stored_end(&file->stored);
+	fh_drop(&file->face->fhs, file->fh);
+	node_unref(file->face->nodes, file->node);
+	budget_free(file);
+}
+
+void texts_end(struct face *face)
+{
+	struct text_file *file;
+	uint32_t slot = 0;
+
+	while ((file = fh_next(&face->fhs, FH_TEXT, &slot)))
+		text_release(file);
+}
+
+/* ---- opening ---- */
+
+/* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
+static void reply_text(struct face *face, fuse_req_t req, struct node *node,
+                       struct fuse_file_info *fi, const char *text, size_t len, int64_t czxid)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+	struct text_file *file = budget_alloc(&face->files, uid, sizeof(*file));
+
+	if (!file) {
+		fuse_reply_err(req, errno);
+		return;
+	}
+	file->face = face;
+	file->node = node;
+	file->czxid = czxid;
+	node_ref(node);
+	file->fh = fh_add(&face->fhs, FH_TEXT, file);
+	if (!file->fh) {
+		fuse_reply_err(req, errno);
+		text_release(file);
+		return;
+	}
+	stored_begin(&face->stored, &file->stored, STORED_TEXT, file->fh);
+	if (text) {
+		file->content = content_get(&face->contents, node, uid, text, len);
+		if (!file->content) {
+			fuse_reply_err(req, errno);
+			text_release(file);
+			return;
+		}
+	}
+	fi->fh = file->fh;
+	fi->direct_io = 1;
+	fi->noflush = 1;
+	fi->nonseekable = node->kind == NODE_HISTORY; /* tail(1) reads it as a pipe */
+	fuse_reply_open(req, fi);
+}
+
+static void reply_parked(struct parked *parked, const char *text, size_t len)
+{
+	reply_text(parked->face, parked->req, parked->node, &parked->open, text, len, 0);
+	parked_free(parked);
+}
+
+static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	struct parked *parked = ctx;
+	struct text text = {0};
+
+	unpark(parked);
+	if (err == 0)
+		err = parked->node->kind == NODE_HOLDER
+		              ? view_holders(infos, count, &text)
+		              : view_entry(&infos[0], parked->renewed_ago_ms, &text);
+	if (err == 0)
+		reply_parked(parked, text.data, text.len);
+	else
+		parked_error(parked, err);
+	free(text.data);
+}
+
+static void value_read(void *ctx, int err, const char *value, size_t len)
+{
+	struct parked *parked = ctx;
+
+	if (unpark_succeeded(parked, err))
+		reply_parked(parked, len > 0 ? value : "", len);
+}
+
+static void value_opened_empty(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (unpark_succeeded(parked, err))
+		reply_parked(parked, "", 0);
+}
+
+static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+	char text[16];
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	reply_text(parked->face, parked->req, parked->node, &parked->open, text,
+	           (size_t)snprintf(text, sizeof(text), "%u\n", info->slots), info->czxid);
+	parked_free(parked);
+}
+
+/* The engine's clock goes on while the machine is suspended, as the wall clock does. */
+static int64_t wall_time_ms(const struct face *face, int64_t at_us)
+{
+	int64_t ago_us = face->clock_us() - at_us;
+
+	return at_us < 0 ? -1 : (clock_read_ns(CLOCK_REALTIME) / 1000 - ago_us) / 1000;
+}
+
+static int64_t ensemble_ahead_ms(const struct face *face)
+{
+	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+
+	return lc_ensemble_ms(face->lc, now_ms) - now_ms;
+}
+
+static uint64_t pid_namespace(void)
+{
+	struct stat stat_of;
+
+	return stat("/proc/self/ns/pid", &stat_of) == 0 ? stat_of.st_ino : 0;
+}
+
+static void describe_processes(const struct face *face, struct view_mount *mount)
+{
+	struct guardian_counts stops = guardian_counts(face->guardian);
+	struct log_counts log = log_counts();
+
+	mount->guardian = face->guardian;
+	mount->has_guardian = guardian_fd(face->guardian) >= 0;
+	mount->terms = stops.terms;
+	mount->kills = stops.kills;
+	mount->spared = stops.spared;
+	mount->looks_ended = stops.looks_ended;
+	mount->keeper = face->keeper;
+	mount->has_keeper = !face->keeper_gone;
+	mount->log_ended = log.children_ended;
+	mount->lines_not_written = log.not_written;
+}
+
+static void about_open(struct face *face, fuse_req_t req, struct node *node,
+                       struct fuse_file_info *fi)
+{
+	struct lc_status status;
+	struct text text = {0};
+	char watched_by[64], left_out[1024];
+	struct view_mount mount = {
+		.host = face->host,
+		.addresses = face->servers->addresses,
+		.left_out = servers_problems(face->servers, left_out, sizeof(left_out)),
+		.tried = face->servers->tried,
+		.kernel_limit_s = face->kernel_limit_s,
+		.clock_watched_by = watched_by,
+		.tick_time_by = settings_tick_by(face->settings),
+		.server_version = settings_version(face->settings),
+		.reloads = face->reloads,
+		.adoptions = face->adoptions,
+		.open_bytes = face->files.bytes};
+	struct view_held longest[VIEW_LONGEST_MAX];
+	int r;
+
+	if (probe_forgets(mount.server_version))
+		mount.safe_version = PROBE_SAFE;
+	mount.mountpoint = face->mountpoint;
+	mount.history = &face->stories.history;
+	describe_processes(face, &mount);
+	longest_find(face, longest, &mount);
+	lc_status(face->lc, &status);
+	mount.away_since_ms = wall_time_ms(face, status.away_us);
+	mount.ensemble_ahead_ms = ensemble_ahead_ms(face);
+	mount.on_lost = face->on_lost;
+	mount.pid_namespace = pid_namespace();
+	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
+	if (node->kind == NODE_HISTORY)
+		r = history_view(&face->stories.history, fuse_req_ctx(req)->uid, &text);
+	else
+		r = (node->kind == NODE_METRICS ? view_metrics : view_status)(&status, &mount,
+		                                                              &text);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		reply_text(face, req, node, fi, text.data, text.len, 0);
+	free(text.data);
+}
+
+static int ask_info(struct parked *parked)
+{
+	const struct node *node = parked->node;
+
+	return lc_entries(parked->face->lc, node->lock, parked_uid(parked), node->znode,
+	                  entries_read, parked, &parked->call);
+}
+
+static void renewed_read(void *ctx, int err, int64_t renewed_ms)
+{
+	struct parked *parked = ctx;
+	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	int64_t ago_ms = lc_ensemble_ms(parked->face->lc, now_ms) - renewed_ms;
+
+	unpark(parked);
+	if (err < 0 && err != -ENOENT) {
+		parked_error(parked, err);
+		return;
+	}
+	if (err == 0)
+		parked->renewed_ago_ms = ago_ms > 0 ? ago_ms : 0;
+	park_call(parked, ask_info(parked));
+}
+
+/* First whether its mount is alive. */
+static int ask_one_entry(struct parked *parked)
+{
+	const struct node *node = parked->node;
+	int r = lc_renewed(parked->face->lc, node->lock, parked_uid(parked), node->znode,
+	                   renewed_read, parked, &parked->call);
+
+	parked->renewed_ago_ms = -1;
+	return r == -EINVAL ? ask_info(parked) : r;
+}
+
+static int ask_for(struct parked *parked)
+{
+	struct lc *lc = parked->face->lc;
+	struct node *node = parked->node;
+
+	switch (node->kind) {
+	case NODE_HOLDER:
+		return ask_info(parked);
+	case NODE_ENTRY:
+		return ask_one_entry(parked);
+	case NODE_VALUE:
+		return lc_value(lc, node->lock, parked_uid(parked), value_read, parked,
+		                &parked->call);
+	case NODE_SLOTS:
+		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, parked,
+		               &parked->call);
+	case NODE_ROOT:
+	case NODE_LOCK:
+	case NODE_DOOR:
+	case NODE_QUEUE:
+	case NODE_ABOUT:
+	case NODE_STATUS:
+	case NODE_METRICS:
+	case NODE_LOCKS:
+	case NODE_HISTORY:
+		break;
+	}
+	return -EISDIR;
+}
+
+static bool is_writable(const struct node *node)
+{
+	return node->kind == NODE_VALUE || node->kind == NODE_SLOTS || node->kind == NODE_ENTRY;
+}
+
+void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
+{
+	int access = fi->flags & O_ACCMODE;
+	struct parked *parked;
+
+	if (access != O_RDONLY && !is_writable(node)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	if (node->kind == NODE_VALUE && (fi->flags & O_TRUNC)) {
+		parked = park(face, req, node, NULL);
+		if (!parked)
+			return;
+		parked->open = *fi;
+		park_call(parked, value_empty(parked, value_opened_empty));
+		return;
+	}
+	/* Which lock it is that `slots` belongs to has to be asked. */
+	if (access == O_WRONLY && node->kind != NODE_SLOTS) {
+		reply_text(face, req, node, fi, NULL, 0, 0);
+		return;
+	}
+	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS || node->kind == NODE_HISTORY) {
+		about_open(face, req, node, fi);
+		return;
+	}
+	parked = park(face, req, node, NULL);
+	if (!parked)
+		return;
+	parked->open = *fi;
+	park_call(parked, ask_for(parked));
+}
+
+void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off)
+{
+	const struct content *text = file->content;
+	size_t left = text && (size_t)off < text->len ? text->len - (size_t)off : 0;
+
+	fuse_reply_buf(req, left ? text->data + off : NULL, size < left ? size : left);
+}
+
+/* ---- writing ---- */
+
+static void command_written(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	fuse_reply_write(parked->req, parked->write.size);
+	parked_free(parked);
+}
+
+/* Digits, and a newline or none. */
+static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
+{
+	unsigned slots = 0;
+
+	if (size > 0 && data[size - 1] == '\n')
+		size--;
+	if (size == 0)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (data[i] < '0' || data[i] > '9')
+			return false;
+		slots = slots * 10 + (unsigned)(data[i] - '0');
+		if (slots > LC_SLOTS_MAX)
+			return false;
+	}
+	*ret_slots = slots;
+	return slots > 0;
+}
+
+static int change_slots(struct parked *parked)
+{
+	return lc_change(parked->face->lc, parked->node->lock, &parked->change, command_written,
+	                 parked, &parked->call);
+}
+
+/* The file may have been opened long ago: the engine checks the lock's owner, and whether it is the
+ * same lock, now. */
+static int write_slots(struct parked *parked, const struct text_file *file, const char *data,
+                       size_t size)
+{
+	parked->change = (struct lc_change){.by = parked->by, .czxid = file->czxid};
+	if (!read_slots(data, size, &parked->change.slots))
+		return -EINVAL;
+	return park_write(parked, change_slots);
+}
+
+/* By its taker, the lock's owner and root: that is looked at when it is done (lc_evict). */
+static int evict_now(struct parked *parked)
+{
+	const struct node *node = parked->node;
+	struct caller caller;
+	char command[ROW_WORD_MAX(LC_COMMAND_MAX)], name[128];
+	struct row row = {.text = command, .room = sizeof(command)};
+
+	family_see(fuse_req_ctx(parked->req)->pid, &caller);
+	row_word(&row, caller.command); /* nothing else shall look like what follows it */
+	snprintf(name, sizeof(name), "uid %u pid %d (%.*s) on %s", (unsigned)parked->by,
+	         (int)caller.process.pid, (int)row.len, command, parked->face->host);
+	return lc_evict(
+		parked->face->lc, node->lock, node->znode,
+		&(struct lc_evictor){.uid = parked->by, .name = name, .token = node->entry.token},
+		parked->done, parked, &parked->call);
+}
+
+int evict_entry(struct parked *parked, lc_done_fn *done)
+{
+	parked->done = done;
+	return park_write(parked, evict_now);
+}
+
+static int write_entry(struct parked *parked, const char *data, size_t size)
+{
+	if (size > 0 && data[size - 1] == '\n')
+		size--;
+	if (size != strlen("evict") || memcmp(data, "evict", size) != 0)
+		return -EINVAL;
+	return evict_entry(parked, command_written);
+}
+
+void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
+{
+	const struct node *node = file->node;
+	struct parked *parked;
+
+	if (node->kind == NODE_VALUE) {
+		value_write(file, req, data, size, off);
+		return;
+	}
+	if (!is_writable(node)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	parked = park_by(file->face, req, file->node, budget_uid(file));
+	if (!parked)
+		return;
+	parked->write.size = size;
+	park_call(parked, node->kind == NODE_SLOTS ? write_slots(parked, file, data, size)
+	                                           : write_entry(parked, data, size));
+}
+
+/* ---- over a reload ---- */
+
+void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+{
+	struct text_file *file =
+		stored ? (struct text_file *)((char *)stored - offsetof(struct text_file, stored))
+		       : NULL;
+	uid_t uid = file ? budget_uid(file) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		file = budget_alloc(&face->files, uid, sizeof(*file));
+		if (!file)
+			carry->refuse(strerror(errno));
+		file->face = face;
+		stored_begin(&face->stored, &file->stored, STORED_TEXT, 0);
+	}
+	fh_carry(carry, &face->fhs, FH_TEXT, file, &file->fh);
+	file->node = node_carry(carry, face->nodes, file->node);
+	if (carry->loads)
+		node_ref(file->node);
+	file->content = content_carry(carry, &face->contents, file->content);
+	CARRY_64(carry, file->czxid);
+	CARRY_BOOL(carry, file->written);
+}

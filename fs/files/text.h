@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * text.h - the open file of everything that is no door.
+ */
+#ifndef FS_TEXT_H
+#define FS_TEXT_H
+
+#include "tree/content.h"
+#include "request/face.h"
+
+struct text_file {
+	struct face *face;
+	struct node *node; /* a reference */
+	uint64_t fh;
+	struct stored stored;
+	const struct content *content; /* as it was when it was opened; NULL if only written to */
+	int64_t czxid;                 /* `slots`: of the lock that it was opened for */
+	bool written;                  /* `value`: the next write appends to the last one */
+};
+
+/* Answers the request. */
+void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
+void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off);
+void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off);
+void text_release(struct text_file *file);
+/* The files that are still open. */
+void texts_end(struct face *face);
+
+void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
+
+/* ---- value.c ---- */
+
+/* For park_call(): the value is to be empty. -EACCES: not by the parked request's process. */
+int value_empty(struct parked *parked, lc_done_fn *done);
+
+void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * value.c - writing to `value`, the text that stays with a lock from holder to holder, and
+ * emptying it.
+ * Only the exclusive holder may: the process that took the lock on this mount, or one that
+ * descends from it. Where that cannot be seen, since one of the two is in another pid
+ * namespace or has ended, the user must be the same.
+ */
+#include "files/text.h"
+
+#include "hold/holder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* How often a value is in memory while it is written. */
+#define WRITE_COPIES 6
+
+struct writer {
+	uid_t uid;
+	struct lineage *lineage; /* NULL: not visible */
+};
+
+static bool belongs_to(const struct hold *hold, const struct writer *writer)
+{
+	const struct holder *holder;
+
+	DL_FOREACH(hold->holders, holder) {
+		bool lives = family_lives(holder->life);
+
+		if (lives && writer->lineage && lineage_find(writer->lineage, holder->pid) >= 0)
+			return true;
+		if (holder->uid == writer->uid && (!lives || !writer->lineage))
+			return true;
+	}
+	return false;
+}
+
+/* The hold by which the process may write, one that is not lost if there is one; NULL: none. */
+static struct hold *find_hold(const struct face *face, const char *lock,
+                              const struct writer *writer)
+{
+	struct hold *hold, *lost = NULL;
+
+	DL_FOREACH(face->held, hold) {
+		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		    !belongs_to(hold, writer))
+			continue;
+		if (lc_holds(hold->taker))
+			return hold;
+		lost = hold;
+	}
+	return lost;
+}
+
+/* The hold of the process that sent the request. With the authority of another user, who opened the
+ * file, it does not count which process this is. */
+static struct hold *hold_of(const struct parked *parked)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(parked->req);
+	struct writer writer = {.uid = parked->by};
+	struct hold *hold;
+
+	if (parked->by == caller->uid)
+		writer.lineage = family_lineage(family_process(caller->pid));
+	hold = find_hold(parked->face, parked->node->lock, &writer);
+	free(writer.lineage);
+	return hold;
+}
+
+static int set_empty(struct parked *parked)
+{
+	struct hold *hold = hold_of(parked);
+
+	return hold ? lc_set_value(hold->taker, "", 0, false, parked->done, parked, &parked->call)
+	            : -EACCES;
+}
+
+int value_empty(struct parked *parked, lc_done_fn *done)
+{
+	parked->done = done;
+	return park_write(parked, set_empty);
+}
+
+static void value_written(void *ctx, int err)
+{
+	struct parked *parked = ctx;
+	struct text_file *file = parked->write.file;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	file->written = true;
+	stored_touch(&file->stored);
+	fuse_reply_write(parked->req, parked->write.size);
+	parked_free(parked);
+}
+
+/* It may have given the lock back while it waited for its turn. */
+static int set_text(struct parked *parked)
+{
+	struct hold *hold = hold_of(parked);
+	const struct text_file *file = parked->write.file;
+
+	return hold ? lc_set_value(hold->taker, parked->text, parked->write.size,
+	                           file->written && parked->write.off > 0, value_written, parked,
+	                           &parked->call)
+	            : -EACCES;
+}
+
+void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
+{
+	struct parked *parked = park_by(file->face, req, file->node, budget_uid(file));
+
+	if (!parked)
+		return;
+	if (budget_add(parked, WRITE_COPIES * size) < 0) {
+		parked_error(parked, -ENFILE);
+		return;
+	}
+	parked->text = malloc(size + 1);
+	if (!parked->text) {
+		parked_error(parked, -ENOMEM);
+		return;
+	}
+	memcpy(parked->text, data, size);
+	parked->write.size = size;
+	parked->write.off = off;
+	parked->write.file = file;
+	park_call(parked, park_write(parked, set_text));
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * walk.c - see walk.h.
+ *
+ * The steps that are still to be reported are in a list, in that order: locks, and names of locks
+ * that are not asked about yet. At first it is the root alone. The first name that is left becomes
+ * a lock when there is room for one more question; the names below a lock come into the list right
+ * behind it, when it is answered.
+ *
+ *   lock:  [NEW] ─► stat ─► list ─► its first holder, and the first who waits ─► [ANSWERED]
+ *                    │ no children, or not for this user                          ▲
+ *                    `────────────────────────────────────────────────────────────'
+ */
+#include "files/walk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* How often a lock is listed again whose entries are gone when they are read. */
+#define TRIES 3
+
+struct step {
+	struct walk *walk;
+	struct step *prev, *next;
+	enum { STEP_NEW, STEP_ASKED, STEP_ANSWERED, STEP_NAMES } kind;
+	struct lc_call *call; /* ASKED */
+	int error;
+	bool lists;  /* the locks below it are to come, too */
+	bool listed; /* they have come */
+	unsigned tries;
+	struct walk_lock lock;
+	const char *name, *end; /* NAMES: those that are left, a byte 0 behind each */
+	char path[];
+};
+
+struct walk {
+	struct face *face;
+	struct viewer *viewer;
+	struct stored *stored; /* of the caller: touched when the walk changes */
+	void (*answered)(void *ctx);
+	void *ctx;
+	struct step *steps;
+	struct step *told; /* the last one */
+	unsigned asked;
+	bool inside; /* a call of the caller's */
+};
+
+/* The memory for a lock that is asked about, beside its step: the entries in the engine. */
+#define QUESTION_BYTES (2 * sizeof(struct lc_entry_info))
+
+/* NULL: errno. */
+static struct step *new_step(struct walk *walk, size_t path_size)
+{
+	struct step *step =
+		budget_alloc(&walk->face->files, walk->viewer->uid, sizeof(*step) + path_size);
+
+	if (step)
+		step->walk = walk;
+	return step;
+}
+
+static struct step *new_lock_step(struct walk *walk, const char *above, const char *name)
+{
+	const char *slash = *above ? "/" : "";
+	size_t size = strlen(above) + strlen(slash) + strlen(name) + 1;
+	struct step *step = new_step(walk, size);
+
+	if (step && budget_add(step, QUESTION_BYTES) < 0) {
+		budget_free(step);
+		errno = ENFILE;
+		return NULL;
+	}
+	if (!step)
+		return NULL;
+	snprintf(step->path, size, "%s%s%s", above, slash, name);
+	step->kind = STEP_NEW;
+	return step;
+}
+
+static void drop_step(struct step *step)
+{
+	DL_DELETE(step->walk->steps, step);
+	budget_free(step);
+}
+
+/* ---- one lock ---- */
+
+/* It is no lock, and everybody may list it. */
+static bool is_root(const struct step *step)
+{
+	return *step->path == '\0';
+}
+
+static void answer_step(struct step *step, int error)
+{
+	struct walk *walk = step->walk;
+
+	step->kind = STEP_ANSWERED;
+	step->call = NULL;
+	step->error = error;
+	if (!is_root(step) && (error == -EACCES || error == -ENOENT)) {
+		step->error = 0;
+		step->lock = (struct walk_lock){.path = step->path, .closed = error == -EACCES};
+	}
+	walk->asked--;
+	if (!walk->inside)
+		walk->answered(walk->ctx);
+}
+
+/* The question could not be asked. */
+static void check_asked(struct step *step, int r)
+{
+	if (r < 0)
+		answer_step(step, r);
+}
+
+static void ask_list(struct step *step);
+
+static void learn_entry(struct walk_lock *lock, const struct lc_entry_info *info)
+{
+	if (info->entry.held) {
+		lock->holder = *info;
+		lock->holder.entry.znode = NULL;
+	} else {
+		lock->waiting_since_ms = info->queued_since_ms;
+	}
+}
+
+/* The first entries may be gone since the listing: then others are first. */
+static void step_entries_read(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	struct step *step = ctx;
+	size_t wanted = (step->lock.holders > 0 ? 1U : 0) + (step->lock.waiters > 0 ? 1U : 0);
+
+	if ((err == -ENOENT || (err == 0 && count < wanted)) && ++step->tries < TRIES) {
+		ask_list(step);
+		return;
+	}
+	for (size_t i = 0; err == 0 && i < count; i++)
+		learn_entry(&step->lock, &infos[i]);
+	/* The data of an entry may be closed to this mount, or gone too often. That the entry is
+	 * there is known from its name. */
+	answer_step(step, err == -EACCES || err == -ENOENT ? 0 : err);
+}
+
+static void ask_entries(struct step *step, const struct lc_listing *listing)
+{
+	struct face *face = step->walk->face;
+	struct walk_lock *lock = &step->lock;
+	struct lc_entry first[2];
+	size_t count = 0;
+
+	if (lock->holders > 0)
+		first[count++] = listing->entries[0];
+	if (lock->waiters > 0)
+		first[count++] = listing->entries[lock->holders];
+	check_asked(step, lc_known(face->lc, step->path, step->walk->viewer->uid, first, count,
+	                           step_entries_read, step, &step->call));
+}
+
+/* Counts by the names alone. */
+static void count_entries(struct walk_lock *lock, const struct lc_listing *listing)
+{
+	lock->holders = 0;
+	while (lock->holders < listing->entry_count && listing->entries[lock->holders].held)
+		lock->holders++;
+	lock->waiters = listing->entry_count - lock->holders;
+	lock->waiting_since_ms = -1;
+	lock->holder = (struct lc_entry_info){.uid = -1, .held_since_ms = -1};
+	if (lock->holders > 0)
+		lock->holder.entry = listing->entries[0];
+	lock->holder.entry.znode = NULL;
+}
+
+/* False: no room for them. */
+static bool add_names_step(struct step *step, const struct lc_listing *listing)
+{
+	size_t path_size = strlen(step->path) + 1, bytes = 0;
+	struct step *names;
+	char *name;
+
+	for (size_t i = 0; i < listing->lock_count; i++)
+		bytes += strlen(listing->locks[i]) + 1;
+	if (bytes == 0)
+		return true;
+	names = new_step(step->walk, path_size + bytes);
+	if (!names)
+		return false;
+	names->kind = STEP_NAMES;
+	memcpy(names->path, step->path, path_size);
+	name = names->path + path_size;
+	names->name = name;
+	for (size_t i = 0; i < listing->lock_count; i++)
+		name = stpcpy(name, listing->locks[i]) + 1;
+	names->end = name;
+	DL_APPEND_ELEM(step->walk->steps, step, names);
+	return true;
+}
+
+static void step_listed(void *ctx, int err, const struct lc_listing *listing)
+{
+	struct step *step = ctx;
+
+	if (err < 0) {
+		answer_step(step, err);
+		return;
+	}
+	stored_touch(step->walk->stored);
+	if (step->lists && !step->listed && !add_names_step(step, listing)) {
+		answer_step(step, -errno);
+		return;
+	}
+	step->listed = true;
+	if (!is_root(step))
+		count_entries(&step->lock, listing);
+	if (is_root(step) || listing->entry_count == 0)
+		answer_step(step, 0);
+	else
+		ask_entries(step, listing);
+}
+
+static void ask_list(struct step *step)
+{
+	check_asked(step, lc_list(step->walk->face->lc, step->path, step->walk->viewer->uid,
+	                          step_listed, step, &step->call));
+}
+
+/* A lock without children is free, and has none below: most are so, and need no listing. */
+static void lock_stated(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct step *step = ctx;
+	const struct walk *walk = step->walk;
+	const struct lc_attributes *attributes;
+
+	if (err < 0) {
+		answer_step(step, err);
+		return;
+	}
+	step->lock.slots = info->slots;
+	attributes = info->has_attributes ? &info->attributes : &walk->face->without;
+	if (info->children == 0 || !viewer_enters(walk->viewer, attributes)) {
+		answer_step(step, 0);
+		return;
+	}
+	step->lists = viewer_lists(walk->viewer, attributes);
+	ask_list(step);
+}
+
+static void ask_step(struct step *step)
+{
+	struct walk *walk = step->walk;
+
+	step->kind = STEP_ASKED;
+	step->error = 0;
+	step->tries = 0;
+	step->lock = (struct walk_lock){.path = step->path};
+	walk->asked++;
+	if (is_root(step)) {
+		step->lists = true;
+		ask_list(step);
+	} else {
+		check_asked(step, lc_stat(walk->face->lc, step->path, walk->viewer->uid,
+		                          lock_stated, step, &step->call));
+	}
+}
+
+/* ---- all of them ---- */
+
+static struct walk *new_walk(struct face *face, struct viewer *viewer, struct stored *stored,
+                             void (*answered)(void *ctx), void *ctx)
+{
+	struct walk *walk = budget_alloc(&face->files, viewer->uid, sizeof(*walk));
+
+	if (walk)
+		*walk = (struct walk){
+			.face = face,
+			.viewer = viewer,
+			.stored = stored,
+			.answered = answered,
+			.ctx = ctx,
+		};
+	return walk;
+}
+
+struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
+                        void (*answered)(void *ctx), void *ctx)
+{
+	struct walk *walk = new_walk(face, viewer, stored, answered, ctx);
+	struct step *root;
+
+	if (!walk)
+		return NULL;
+	root = new_lock_step(walk, "", "");
+	if (!root) {
+		budget_free(walk);
+		return NULL;
+	}
+	DL_APPEND(walk->steps, root);
+	return walk;
+}
+
+void walk_end(struct walk *walk, bool engine)
+{
+	struct step *step, *next;
+
+	DL_FOREACH_SAFE(walk->steps, step, next) {
+		if (engine && step->call)
+			lc_cancel(step->call);
+		drop_step(step);
+	}
+	budget_free(walk->viewer);
+	budget_free(walk);
+}
+
+/* The next name becomes a lock. False: it may not cost that much now. */
+static bool take_name(struct step *names)
+{
+	struct walk *walk = names->walk;
+	struct step *lock = new_lock_step(walk, names->path, names->name);
+
+	if (!lock) {
+		/* The steps before it will be told, and their room is free then. */
+		if (names == walk->steps)
+			names->error = -errno;
+		return false;
+	}
+	names->name += strlen(names->name) + 1;
+	DL_PREPEND_ELEM(walk->steps, names, lock);
+	return true;
+}
+
+void walk_ask(struct walk *walk)
+{
+	struct step *step = walk->steps;
+
+	walk->inside = true;
+	while (step && walk->asked < WALK_WINDOW) {
+		if (step->kind == STEP_NAMES && step->name < step->end) {
+			if (!take_name(step))
+				break;
+			step = step->prev;
+		}
+		if (step->kind == STEP_NEW)
+			ask_step(step);
+		step = step->next;
+	}
+	walk->inside = false;
+}
+
+/* Drops the step that was told last. */
+static void drop_told(struct walk *walk)
+{
+	if (walk->told)
+		drop_step(walk->told);
+	walk->told = NULL;
+}
+
+int walk_next(struct walk *walk, const struct walk_lock **ret_lock)
+{
+	struct step *step;
+	int error;
+
+	drop_told(walk);
+	while ((step = walk->steps) != NULL) {
+		error = step->error;
+		step->error = 0;
+		if (step->kind == STEP_NAMES) {
+			if (error < 0 || step->name < step->end)
+				return error;
+			drop_step(step);
+			continue;
+		}
+		if (step->kind != STEP_ANSWERED)
+			return 0;
+		if (error < 0) {
+			step->kind = STEP_NEW;
+			return error;
+		}
+		if (step->lock.closed || step->lock.holders + step->lock.waiters > 0) {
+			*ret_lock = &step->lock;
+			walk->told = step;
+			return 1;
+		}
+		drop_step(step);
+	}
+	return 0;
+}
+
+bool walk_over(const struct walk *walk)
+{
+	return !walk->steps || (walk->steps == walk->told && !walk->steps->next);
+}
+
+/* ---- over a reload ---- */
+
+static void names_carry(struct carry *carry, struct walk *walk, const struct step *step)
+{
+	const char *path = carry_text(carry, step ? step->path : NULL);
+	size_t len = step ? (size_t)(step->end - step->name) : 0, path_size;
+	const char *names = carry_bytes(carry, step ? step->name : NULL, &len);
+	struct step *read;
+
+	if (!carry->loads)
+		return;
+	if (!path || (len > 0 && names[len - 1] != '\0'))
+		carry->refuse("the state has invalid names");
+	path_size = strlen(path) + 1;
+	read = new_step(walk, path_size + len);
+	if (!read)
+		carry->refuse(strerror(errno));
+	read->kind = STEP_NAMES;
+	memcpy(read->path, path, path_size);
+	memcpy(read->path + path_size, names, len);
+	read->name = read->path + path_size;
+	read->end = read->name + len;
+	DL_APPEND(walk->steps, read);
+}
+
+static void lock_step_carry(struct carry *carry, struct walk *walk, const struct step *step)
+{
+	const char *path = carry_text(carry, step ? step->path : NULL);
+	bool listed = step && step->listed;
+	struct step *read;
+
+	CARRY_BOOL(carry, listed);
+	if (!carry->loads)
+		return;
+	if (!path)
+		carry->refuse("the state has a lock without a name");
+	read = new_lock_step(walk, "", path);
+	if (!read)
+		carry->refuse(strerror(errno));
+	read->listed = listed;
+	DL_APPEND(walk->steps, read);
+}
+
+struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
+                        struct stored *stored, void (*answered)(void *ctx), void *ctx)
+{
+	struct viewer *viewer = viewer_carry(carry, face, walk ? walk->viewer : NULL);
+	struct step *step = NULL, *last;
+	size_t count = 0;
+
+	if (!carry->loads) {
+		drop_told(walk);
+		step = walk->steps;
+		DL_COUNT(walk->steps, last, count);
+	} else {
+		walk = new_walk(face, viewer, stored, answered, ctx);
+		if (!walk)
+			carry->refuse(strerror(errno));
+	}
+	count = carry_count(carry, count);
+	for (size_t i = 0; i < count; i++) {
+		bool names = step && step->kind == STEP_NAMES;
+
+		CARRY_BOOL(carry, names);
+		if (names)
+			names_carry(carry, walk, step);
+		else
+			lock_step_carry(carry, walk, step);
+		if (step)
+			step = step->next;
+	}
+	return walk;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * walk.h - all locks of a mount, one after the other, and which of them are held or waited
+ * for.
+ *
+ * The locks come in the order of their paths, each before those below it. Some are asked about
+ * at the same time; nothing is asked unless the caller wants more. The questions have the
+ * user's own share (lockcore.h), and what is kept meanwhile is at the user's cost.
+ */
+#ifndef FS_WALK_H
+#define FS_WALK_H
+
+#include "files/viewer.h"
+
+/* Locks that are asked about at a time. */
+#define WALK_WINDOW 32
+
+/* One lock that is held or waited for. */
+struct walk_lock {
+	const char *path;
+	bool closed; /* the ensemble denies this mount the lock: nothing else is known */
+	size_t holders, waiters;
+	unsigned slots;
+	struct lc_entry_info holder; /* the first of them; its znode is NULL */
+	int64_t waiting_since_ms;    /* the first waiter, by the ensemble's clock; -1: not known */
+};
+
+struct walk;
+
+/* `stored`: the caller's object, whose record includes the walk. `answered`: something has been
+ * answered, and walk_next() may return more. It is not called inside a call of the walk.
+ * Takes the viewer. NULL: errno. */
+struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
+                        void (*answered)(void *ctx), void *ctx);
+/* `engine`: the engine is still there; otherwise its questions are gone already. */
+void walk_end(struct walk *walk, bool engine);
+
+/* Asks on. */
+void walk_ask(struct walk *walk);
+/* 1: the next lock; it stays until the next call. 0: not known yet, or the walk is over.
+ * -errno: the next lock could not be read, and will be asked about again. */
+int walk_next(struct walk *walk, const struct walk_lock **ret_lock);
+bool walk_over(const struct walk *walk);
+
+/* It goes on where it was: locks that were asked about and not reported yet are asked about again.
+ * For one that is read, as walk_begin(). */
+struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
+                        struct stored *stored, void (*answered)(void *ctx), void *ctx);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * crew.c - see crew.h.
+ */
+#include "guard/crew.h"
+
+#include "host/clock.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILDREN_MAX (CREW_LEFT_MAX + CREW_WORKERS_MAX)
+#define USERS 4096 /* by the last bits of their numbers */
+#define SHARE_GROWS 4
+#define FIRST_NICE (-20)
+#define BESIDE_NICE 0
+#define BEHIND_NICE 19
+
+/* A child tells this of itself. */
+struct desk {
+	_Atomic int64_t since_us; /* at this job; 0: at none */
+	_Atomic int job;
+	_Atomic bool left; /* told: go when it is done */
+};
+
+/* Shared by all. A list that is given up in the middle may have children at it for a moment
+ * more: which list it is stands beside the next job's place in it. */
+struct crew_table {
+	_Atomic uint64_t next;
+	uint32_t count;
+	int64_t share_us;
+	_Atomic int64_t used_us[USERS];
+	_Atomic uint32_t put_off; /* how many of the list are for a later turn */
+	struct desk desks[CHILDREN_MAX];
+	struct job jobs[CREW_JOBS_MAX];
+	uint32_t order[CREW_JOBS_MAX]; /* of this turn */
+	uint32_t later[CREW_JOBS_MAX]; /* of the next */
+};
+
+struct child {
+	enum { CHILD_NONE, CHILD_WORKS, CHILD_LEFT, CHILD_KILLED } state;
+	pid_t pid;
+	pid_t at; /* left with a job there */
+	int64_t since_us;
+	int64_t beside_us; /* by its CPU time: runs beside others until then */
+};
+
+struct crew {
+	struct crew_table *table;
+	void *ctx;
+	crew_do_fn *work;
+	crew_whose_fn *whose;
+	uint32_t list;
+	enum crew_rank rank;
+	int workers, at_work, left;
+	unsigned long ended;
+	struct child children[CHILDREN_MAX];
+};
+
+struct crew *crew_create(void *ctx)
+{
+	struct crew *crew = calloc(1, sizeof(*crew));
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!crew)
+		return NULL;
+	crew->table = mmap(NULL, sizeof(*crew->table), PROT_READ | PROT_WRITE,
+	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (crew->table == MAP_FAILED) {
+		free(crew);
+		return NULL;
+	}
+	crew->ctx = ctx;
+	crew->workers = processors < 2                  ? 2
+	                : processors > CREW_WORKERS_MAX ? CREW_WORKERS_MAX
+	                                                : (int)processors;
+	return crew;
+}
+
+struct job *crew_jobs(struct crew *crew)
+{
+	return crew->table->jobs;
+}
+
+/* ---- a child ---- */
+
+static bool somebody_left_there(const struct crew *crew, pid_t pid)
+{
+	for (int i = 0; crew->left > 0 && i < CHILDREN_MAX; i++)
+		if (crew->children[i].state == CHILD_LEFT && crew->children[i].at == pid)
+			return true;
+	return false;
+}
+
+static void do_job(const struct crew *crew, struct desk *desk, uint32_t index)
+{
+	struct crew_table *table = crew->table;
+	struct job *job = &table->jobs[index];
+	int64_t began = clock_now_us();
+
+	if (somebody_left_there(crew, job->pid))
+		return;
+	if (crew->whose)
+		job->uid = crew->whose(crew->ctx, job->pid);
+	if (atomic_load(&table->used_us[job->uid % USERS]) > table->share_us) {
+		table->later[atomic_fetch_add(&table->put_off, 1) % CREW_JOBS_MAX] = index;
+		return;
+	}
+	atomic_store(&desk->job, (int)index);
+	atomic_store(&desk->since_us, began);
+	crew->work(crew->ctx, index, job->pid);
+	atomic_store(&desk->since_us, 0);
+	atomic_fetch_add(&table->used_us[job->uid % USERS], clock_now_us() - began);
+}
+
+static bool next_job(const struct crew *crew, uint32_t *ret_index)
+{
+	struct crew_table *table = crew->table;
+	uint64_t next = atomic_load(&table->next);
+
+	do {
+		if (next >> 32 != crew->list || (uint32_t)next >= table->count)
+			return false;
+	} while (!atomic_compare_exchange_weak(&table->next, &next, next + 1));
+	*ret_index = table->order[(uint32_t)next];
+	return true;
+}
+
+/* If it may. */
+static void set_ordinary(pid_t pid, int nice)
+{
+	(void)sched_setscheduler(pid, SCHED_OTHER, &(struct sched_param){0});
+	(void)setpriority(PRIO_PROCESS, (id_t)pid, nice);
+}
+
+static void set_rank(pid_t pid, enum crew_rank rank)
+{
+	struct sched_param param = {.sched_priority = CREW_REALTIME_PRIORITY};
+
+	switch (rank) {
+	case CREW_ORDINARY:
+		set_ordinary(pid, 0);
+		break;
+	case CREW_FIRST:
+		set_ordinary(pid, FIRST_NICE);
+		break;
+	case CREW_REALTIME:
+		(void)sched_setscheduler(pid, SCHED_RR, &param);
+		break;
+	}
+}
+
+static _Noreturn void be_a_child(const struct crew *crew, int number, pid_t parent)
+{
+	struct desk *desk = &crew->table->desks[number];
+	uint32_t index;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		while (!atomic_load(&desk->left) && next_job(crew, &index))
+			do_job(crew, desk, index);
+	_exit(0);
+}
+
+/* ---- the caller ---- */
+
+static bool more_jobs(const struct crew *crew)
+{
+	return (uint32_t)atomic_load(&crew->table->next) < crew->table->count;
+}
+
+static void add_child(struct crew *crew, int number)
+{
+	pid_t parent = getpid(), pid;
+	uint32_t index;
+
+	memset(&crew->table->desks[number], 0, sizeof(crew->table->desks[number]));
+	pid = fork();
+	if (pid == 0)
+		be_a_child(crew, number, parent);
+	if (pid > 0) {
+		set_rank(pid, crew->rank);
+		crew->children[number] = (struct child){.state = CHILD_WORKS, .pid = pid};
+		crew->at_work++;
+		return;
+	}
+	/* Late is better than never. */
+	while (crew->at_work == 0 && next_job(crew, &index))
+		do_job(crew, &crew->table->desks[number], index);
+}
+
+static void add_children(struct crew *crew)
+{
+	for (int i = 0; i < CHILDREN_MAX && crew->at_work < crew->workers && more_jobs(crew); i++)
+		if (crew->children[i].state == CHILD_NONE)
+			add_child(crew, i);
+}
+
+static void count_out(struct crew *crew, const struct child *child)
+{
+	crew->left -= child->state == CHILD_LEFT;
+	crew->at_work -= child->state == CHILD_WORKS;
+}
+
+/* Not waited for: it may be where nothing can be killed. */
+static void kill_child(struct crew *crew, struct child *child)
+{
+	kill(child->pid, SIGKILL);
+	count_out(crew, child);
+	child->state = CHILD_KILLED;
+}
+
+static void kill_oldest(struct crew *crew)
+{
+	struct child *oldest = NULL;
+
+	for (int i = 0; i < CHILDREN_MAX; i++) {
+		struct child *child = &crew->children[i];
+
+		if (child->state == CHILD_LEFT && (!oldest || child->since_us < oldest->since_us))
+			oldest = child;
+	}
+	if (oldest)
+		kill_child(crew, oldest);
+}
+
+static int64_t cpu_us_of(pid_t pid)
+{
+	clockid_t id;
+
+	return clock_getcpuclockid(pid, &id) == 0 ? clock_read_ns(id) / 1000 : 0;
+}
+
+/* Alone with its job, and its user is charged for what it has cost. */
+static void leave_child(struct crew *crew, int number, int64_t now)
+{
+	struct crew_table *table = crew->table;
+	struct desk *desk = &table->desks[number];
+	const struct job *job = &table->jobs[atomic_load(&desk->job)];
+	struct rlimit limit = {.rlim_cur = CREW_LEFT_CPU_S, .rlim_max = CREW_LEFT_CPU_S};
+
+	atomic_store(&desk->left, true);
+	set_ordinary(crew->children[number].pid, BESIDE_NICE);
+	(void)prlimit(crew->children[number].pid, RLIMIT_CPU, &limit, NULL);
+	atomic_fetch_add(&table->used_us[job->uid % USERS], now - atomic_load(&desk->since_us));
+	if (crew->left >= CREW_LEFT_MAX)
+		kill_oldest(crew);
+	crew->at_work--;
+	crew->left++;
+	crew->children[number].state = CHILD_LEFT;
+	crew->children[number].at = job->pid;
+	crew->children[number].since_us = now;
+	crew->children[number].beside_us =
+		cpu_us_of(crew->children[number].pid) + CREW_LEFT_BESIDE_US;
+}
+
+/* It is much work, and does not only wait. */
+static void put_behind(struct child *child)
+{
+	if (cpu_us_of(child->pid) < child->beside_us)
+		return;
+	set_ordinary(child->pid, BEHIND_NICE);
+	child->beside_us = INT64_MAX;
+}
+
+/* Somebody has killed the child. Its job is done in the list's next turn; that of a child which was
+ * left alone is not. */
+static void do_again(struct crew *crew, int number)
+{
+	struct crew_table *table = crew->table;
+	const struct desk *desk = &table->desks[number];
+
+	crew->ended++;
+	if (crew->children[number].state == CHILD_WORKS && atomic_load(&desk->since_us) != 0)
+		table->later[atomic_fetch_add(&table->put_off, 1) % CREW_JOBS_MAX] =
+			(uint32_t)atomic_load(&desk->job);
+}
+
+static void tend_child(struct crew *crew, int number, int64_t now)
+{
+	struct child *child = &crew->children[number];
+	int64_t since;
+	int status;
+
+	if (child->state == CHILD_NONE)
+		return;
+	if (waitpid(child->pid, &status, WNOHANG) == child->pid) {
+		if (WIFSIGNALED(status) && child->state != CHILD_KILLED)
+			do_again(crew, number);
+		count_out(crew, child);
+		*child = (struct child){0};
+		return;
+	}
+	since = atomic_load(&crew->table->desks[number].since_us);
+	if (child->state == CHILD_WORKS && since != 0 && now - since > CREW_PATIENCE_US)
+		leave_child(crew, number, now);
+	else if (child->state == CHILD_LEFT && child->beside_us != INT64_MAX)
+		put_behind(child);
+}
+
+static void begin_list(struct crew *crew, uint32_t count)
+{
+	crew->table->count = count;
+	atomic_store(&crew->table->put_off, 0);
+	atomic_store(&crew->table->next, (uint64_t)++crew->list << 32);
+}
+
+/* The jobs that were put off, with a larger share. */
+static bool next_turn(struct crew *crew)
+{
+	struct crew_table *table = crew->table;
+	uint32_t count = atomic_load(&table->put_off);
+
+	if (count == 0)
+		return false;
+	memcpy(table->order, table->later, count * sizeof(table->order[0]));
+	table->share_us *= SHARE_GROWS;
+	begin_list(crew, count);
+	return true;
+}
+
+void crew_rank(struct crew *crew, enum crew_rank rank)
+{
+	if (rank == crew->rank)
+		return;
+	crew->rank = rank;
+	for (int i = 0; i < CHILDREN_MAX; i++)
+		if (crew->children[i].state == CHILD_WORKS)
+			set_rank(crew->children[i].pid, rank);
+}
+
+void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_t count)
+{
+	struct crew_table *table = crew->table;
+
+	crew_stop(crew);
+	crew->work = work;
+	crew->whose = whose;
+	for (size_t i = 0; i < count; i++)
+		table->order[i] = (uint32_t)i;
+	memset(table->used_us, 0, sizeof(table->used_us));
+	table->share_us = CREW_SHARE_US;
+	begin_list(crew, (uint32_t)count);
+	add_children(crew);
+}
+
+bool crew_tend(struct crew *crew)
+{
+	int64_t now = clock_now_us();
+
+	for (int i = 0; i < CHILDREN_MAX; i++)
+		tend_child(crew, i, now);
+	if (crew->at_work == 0 && !more_jobs(crew) && !next_turn(crew))
+		return true;
+	add_children(crew);
+	return false;
+}
+
+void crew_stop(struct crew *crew)
+{
+	for (int i = 0; i < CHILDREN_MAX; i++)
+		if (crew->children[i].state == CHILD_WORKS)
+			kill_child(crew, &crew->children[i]);
+	begin_list(crew, 0);
+}
+
+int crew_left(const struct crew *crew)
+{
+	return crew->left;
+}
+
+unsigned long crew_ended(const struct crew *crew)
+{
+	return crew->ended;
+}

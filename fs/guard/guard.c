@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * guard.c - see guard.h.
+ */
+#include "guard/guard.h"
+
+#include "host/clock.h"
+#include "guard/crew.h"
+#include "host/log.h"
+#include "guard/round.h"
+#include "host/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* Between two looks at whether those that were signalled are gone: at first, and when
+ * somebody cannot be stopped. */
+#define LOOK_US 10000
+#define LOOK_SLOWLY_US 500000
+#define LOOK_SLOWLY_AFTER_US 3000000
+/* No process was found, but the door was not closed: each scan takes this part of the time. */
+#define LOOK_SELDOM 20
+/* Without a daemon it waits for those who hang no longer than this. */
+#define HANGS_US 60000000
+/* Until so long after the lease's end those who look take a larger part of the time than others. */
+#define FIRST_US 200000
+
+struct guard {
+	struct page *page;
+	int fd, timer;
+	enum on_lost on_lost;
+	bool daemon; /* it lives */
+	struct round *round;
+	bool looking;              /* a round is under way */
+	bool again;                /* somebody has lost since it began */
+	int64_t began_us, look_us; /* that round; the next one */
+	int64_t ended_us;          /* when holders last lost because the lease was to end */
+	bool quiet;                /* the last round found nobody */
+	unsigned long looks_ended;
+};
+
+/* The lease is as good as over, or there is none: all holders have lost. False: nobody holds. */
+static bool lose_all(struct page *page)
+{
+	int used = atomic_load(&page->used);
+	bool any = false;
+
+	for (int i = 0; i < used; i++) {
+		unsigned word = atomic_load(&page->slots[i].word);
+
+		if (STATE_OF(word) == SLOT_HELD)
+			any |= atomic_compare_exchange_strong(&page->slots[i].word, &word,
+			                                      WITH_STATE(word, SLOT_LOST));
+	}
+	return any;
+}
+
+/* A taker that has held for too long has lost. Returns when the next one will have. */
+static int64_t lose_overdue(struct page *page, int64_t now)
+{
+	int used = atomic_load(&page->used);
+	int64_t next = INT64_MAX;
+
+	for (int i = 0; i < used; i++) {
+		unsigned word = atomic_load(&page->slots[i].word);
+		int64_t until = atomic_load(&page->slots[i].until_us);
+
+		if (STATE_OF(word) != SLOT_HELD)
+			continue;
+		/* The time was another one's if the word has changed meanwhile. */
+		if (until <= now)
+			(void)atomic_compare_exchange_strong(&page->slots[i].word, &word,
+			                                     WITH_STATE(word, SLOT_LOST));
+		else if (until < next)
+			next = until;
+	}
+	return next;
+}
+
+static bool any_held(const struct page *page)
+{
+	int used = atomic_load(&page->used);
+
+	for (int i = 0; i < used; i++)
+		if (STATE_OF(atomic_load(&page->slots[i].word)) == SLOT_HELD)
+			return true;
+	return false;
+}
+
+/* The timer's clock may be slewed, by a tenth at most, and the lease's is not: the wait for the
+ * rest is made in ever smaller parts. */
+static int64_t part_of(int64_t left_us)
+{
+	return left_us > 8000 ? left_us - left_us / 8 : left_us;
+}
+
+/* Until that time, or a word of the daemon; or not as long. */
+static void wait_until(struct guard *guard, int64_t until_us)
+{
+	struct itimerspec spec = {0};
+	struct pollfd fds[2] = {{.fd = guard->daemon ? guard->fd : -1, .events = POLLIN},
+	                        {.fd = guard->timer, .events = POLLIN}};
+	char bytes[64];
+	ssize_t n;
+
+	if (until_us != INT64_MAX) {
+		int64_t left = until_us - clock_now_us(), wait = left > 0 ? part_of(left) : 0;
+
+		spec.it_value.tv_sec = wait / 1000000;
+		spec.it_value.tv_nsec = wait % 1000000 * 1000 + 1;
+	}
+	timerfd_settime(guard->timer, 0, &spec, NULL);
+	if (poll(fds, 2, -1) < 0 || !fds[0].revents)
+		return;
+	n = recv(guard->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	guard->daemon = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static void end_look(struct guard *guard, const struct round_lost *lost)
+{
+	int64_t now = clock_now_us(), took = now - guard->began_us, pause = LOOK_SLOWLY_US;
+
+	guard->looking = false;
+	guard->quiet = !round_found(guard->round);
+	if (guard->quiet && took * LOOK_SELDOM > pause)
+		pause = took * LOOK_SELDOM;
+	/* And no more than half of the time: those who are to end, and the daemon, want to run. */
+	if (!guard->quiet && now - lost->newest_us < LOOK_SLOWLY_AFTER_US)
+		pause = took > LOOK_US ? took : LOOK_US;
+	guard->look_us = now + pause;
+}
+
+static void note_ended(struct guard *guard)
+{
+	unsigned long ended = round_looks_ended(guard->round);
+
+	if (ended == guard->looks_ended)
+		return;
+	atomic_fetch_add(&guard->page->looks_ended, ended - guard->looks_ended);
+	guard->looks_ended = ended;
+	log_line(LC_WARNING,
+	         "a process that looks who has a lost lock open was killed: another one "
+	         "goes on");
+}
+
+/* While the lease ends, SIGKILL must not come too late: the processes to be killed may themselves
+ * overload the machine. So for that long, and no longer, everybody else may be kept from the
+ * processors. Losses that users bring about as often as they like, by evicting each other, are not
+ * worth that. */
+static enum crew_rank rank_of(const struct guard *guard, int64_t now)
+{
+	int64_t left = guard->ended_us + guardian_lead_us(guard->on_lost) - now;
+
+	if (left > 0 && left <= GUARDIAN_KILL_LEAD_US)
+		return CREW_REALTIME;
+	return left > -FIRST_US ? CREW_FIRST : CREW_ORDINARY;
+}
+
+/* `at_once`: the lease's end does not wait for the end of a look at others. */
+static struct round_lost look(struct guard *guard, bool at_once)
+{
+	struct round_lost lost = round_note(guard->round);
+	int64_t now = clock_now_us();
+
+	if (at_once)
+		guard->ended_us = now;
+	round_rank(guard->round, rank_of(guard, now));
+	guard->again = (guard->again || lost.more) && lost.count > 0;
+	if (lost.count > 0 &&
+	    (at_once || (!guard->looking && (guard->again || guard->look_us <= now)))) {
+		guard->looking = true;
+		guard->again = false;
+		guard->began_us = now;
+		round_begin(guard->round);
+	}
+	if (guard->looking && round_tend(guard->round))
+		end_look(guard, &lost);
+	note_ended(guard);
+	return lost;
+}
+
+static int64_t next_look(const struct guard *guard, const struct round_lost *lost, int64_t now)
+{
+	if (guard->looking)
+		return now + CREW_TEND_US;
+	if (guard->again)
+		return now;
+	return lost->count > 0 ? guard->look_us : INT64_MAX;
+}
+
+/* No holder is left to guard, and none will come. */
+static bool is_over(const struct guard *guard, const struct round_lost *lost)
+{
+	if (guard->daemon || any_held(guard->page) || guard->looking)
+		return false;
+	return lost->count == 0 || (guard->quiet && (!round_hangs(guard->round) ||
+	                                             clock_now_us() - lost->newest_us > HANGS_US));
+}
+
+static void run(struct guard *guard)
+{
+	int64_t lead = guardian_lead_us(guard->on_lost);
+
+	while (!atomic_load(&guard->page->clean)) {
+		int64_t deadline = atomic_load(&guard->page->deadline_us), now = clock_now_us();
+		int64_t at = deadline == INT64_MIN ? INT64_MAX : deadline - lead;
+		int64_t overdue = lose_overdue(guard->page, now);
+		bool late = any_held(guard->page) && (deadline == INT64_MIN || at <= now);
+		struct round_lost lost = look(guard, late && lose_all(guard->page));
+		int64_t look_at;
+
+		log_tend();
+		if (is_over(guard, &lost))
+			return;
+		if (at <= now) /* nobody holds; the next holder's lease moves the deadline */
+			at = now + lead / 4;
+		at = overdue < at ? overdue : at;
+		look_at = next_look(guard, &lost, now);
+		wait_until(guard, look_at < at ? look_at : at);
+	}
+}
+
+_Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
+{
+	struct guard guard = {
+		.page = page,
+		.fd = fd,
+		.on_lost = on_lost,
+		.daemon = true,
+		.ended_us = INT64_MIN / 2,
+		.timer = -1,
+		.round = round_create(page, on_lost),
+	};
+
+	prctl(PR_SET_NAME, "zklockfs-guard");
+	/* It ends with the daemon, not with a signal to both; and it must outlive one
+	 * that is killed. */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	signals_unblock_all();
+	(void)!chdir("/");
+	if (fd > 3)
+		close_range(3, (unsigned)fd - 1, 0);
+	close_range((unsigned)fd + 1, ~0U, 0);
+	/* Before those who keep the machine busy, its own children among them, if it may: it has
+	 * little to do, at its time. */
+	setpriority(PRIO_PROCESS, 0, -20);
+	(void)sched_setscheduler(
+		0, SCHED_RR, &(struct sched_param){.sched_priority = CREW_REALTIME_PRIORITY + 1});
+	guard.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	if (guard.round && guard.timer >= 0)
+		run(&guard);
+	_exit(0);
+}

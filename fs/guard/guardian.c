@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * guardian.c - see guardian.h. The daemon's half, which never waits.
+ */
+#include "guard/guardian.h"
+
+#include "guard/guard.h"
+#include "host/log.h"
+#include "pure/per_user.h"
+#include "host/process.h"
+#include "guard/slots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* How many slots a user has. */
+struct owner {
+	struct per_user user;
+	int slots;
+};
+
+struct guardian {
+	struct page *page;
+	int page_fd;
+	int fd; /* to the other half, -1: gone. A byte wakes it */
+	int free_count;
+	int free[GUARDIAN_SLOTS];
+	int released_count; /* in this turn */
+	int released[GUARDIAN_SLOTS];
+	int open_count;
+	struct per_user *owners;
+	uid_t uids[GUARDIAN_SLOTS];
+	bool claimed[GUARDIAN_SLOTS]; /* of one that was read: somebody has it */
+};
+
+static void wake(struct guardian *guardian)
+{
+	if (guardian->fd >= 0)
+		(void)send(guardian->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool map_page(struct guardian *guardian)
+{
+	guardian->page = mmap(NULL, sizeof(*guardian->page), PROT_READ | PROT_WRITE, MAP_SHARED,
+	                      guardian->page_fd, 0);
+	return guardian->page != MAP_FAILED;
+}
+
+int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
+{
+	struct guardian *guardian = calloc(1, sizeof(*guardian));
+	int fds[2] = {-1, -1}, null;
+	pid_t pid;
+
+	if (!guardian)
+		return -ENOMEM;
+	guardian->page_fd = memfd_create("zklockfs-guardian", MFD_CLOEXEC);
+	if (guardian->page_fd < 0 || ftruncate(guardian->page_fd, sizeof(*guardian->page)) < 0 ||
+	    !map_page(guardian)) {
+		int error = errno;
+
+		close(guardian->page_fd);
+		free(guardian);
+		return -error;
+	}
+	atomic_store(&guardian->page->deadline_us, INT64_MIN);
+	pid = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ? -1 : fork();
+	if (pid < 0) {
+		int error = errno;
+
+		munmap(guardian->page, sizeof(*guardian->page));
+		close(guardian->page_fd);
+		close(fds[0]);
+		close(fds[1]);
+		free(guardian);
+		return -error;
+	}
+	if (pid == 0) {
+		/* Nothing of the terminal, nor of the pipe that tells the exit status. */
+		null = open("/dev/null", O_RDWR);
+		for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+			dup2(null, fd);
+		log_in_guardian();
+		guard_run(guardian->page, fds[1], on_lost);
+	}
+	guardian->fd = fds[0];
+	close(fds[1]);
+	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--)
+		guardian->free[guardian->free_count++] = i;
+	*ret_guardian = guardian;
+	return 0;
+}
+
+void guardian_end(struct guardian *guardian, bool clean)
+{
+	struct per_user *owner, *next;
+
+	if (!guardian)
+		return;
+	guardian_free_released(guardian);
+	if (clean) {
+		atomic_store(&guardian->page->clean, 1);
+		wake(guardian);
+	}
+	if (guardian->fd >= 0)
+		close(guardian->fd);
+	munmap(guardian->page, sizeof(*guardian->page));
+	close(guardian->page_fd);
+	HASH_ITER(hh, guardian->owners, owner, next)
+		per_user_drop(&guardian->owners, owner);
+	free(guardian);
+}
+
+void guardian_deadline(struct guardian *guardian, int64_t deadline_us)
+{
+	int64_t before;
+
+	if (!guardian)
+		return;
+	before = atomic_exchange(&guardian->page->deadline_us, deadline_us);
+	/* A deadline that moves on is found when the old one comes near. */
+	if (before == INT64_MIN || deadline_us < before)
+		wake(guardian);
+}
+
+void guardian_mounted(struct guardian *guardian, int mount_id, const char *device)
+{
+	if (!guardian)
+		return;
+	guardian->page->mount_id = mount_id;
+	snprintf(guardian->page->device, sizeof(guardian->page->device), "%s", device);
+}
+
+/* NULL: no memory. */
+static struct owner *get_owner(struct guardian *guardian, uid_t uid)
+{
+	return per_user_get(&guardian->owners, uid, sizeof(struct owner));
+}
+
+/* Slots are for all: the half of them only for those who hold, and of all of them a quarter
+ * at most for one user, root aside. */
+static struct owner *admit(struct guardian *guardian, enum slot_state state, uid_t uid)
+{
+	struct owner *owner;
+
+	if (guardian->fd < 0 || guardian->free_count == 0 ||
+	    (state == SLOT_OPEN && guardian->open_count >= GUARDIAN_SLOTS / 2))
+		return NULL;
+	owner = get_owner(guardian, uid);
+	return owner && (uid == 0 || owner->slots < GUARDIAN_SLOTS / 4) ? owner : NULL;
+}
+
+static void dismiss(struct guardian *guardian, uid_t uid)
+{
+	struct owner *owner = per_user_find(guardian->owners, uid);
+
+	if (--owner->slots == 0)
+		per_user_drop(&guardian->owners, &owner->user);
+}
+
+/* A number that tells the process from a later one with its pid. The process waits for its
+ * answer, so it is there. */
+static uint64_t number_of(pid_t pid)
+{
+	struct process_ref process;
+	uint64_t number;
+
+	if (!process_hold(pid, &process))
+		return 0;
+	number = process_number(&process);
+	process_close(&process);
+	return number;
+}
+
+static void limit_slot(struct guardian *guardian, int slot, int64_t until_us)
+{
+	if (until_us < INT64_MAX - GUARDIAN_PATIENCE_US)
+		until_us += GUARDIAN_PATIENCE_US;
+	atomic_store(&guardian->page->slots[slot].until_us, until_us);
+}
+
+static void copy_path(char room[SLOT_LOCK_MAX + 1], const char *path)
+{
+	size_t len = strnlen(path, SLOT_LOCK_MAX);
+
+	memcpy(room, path, len);
+	room[len] = '\0';
+}
+
+static int fill_slot(struct guardian *guardian, enum slot_state state, const struct guarded *who)
+{
+	struct owner *owner = admit(guardian, state, who->uid);
+	struct page *page = guardian->page;
+	struct slot *slot;
+	unsigned filled;
+	int i;
+
+	if (!owner) {
+		if (guardian->fd >= 0)
+			log_line(LC_WARNING,
+			         "takers of uid %u are refused: on_lost could not stop so many",
+			         (unsigned)who->uid);
+		return guardian->fd >= 0 ? -ENOLCK : -ESHUTDOWN;
+	}
+	owner->slots++;
+	guardian->open_count += state == SLOT_OPEN;
+	i = guardian->free[--guardian->free_count];
+	guardian->uids[i] = who->uid;
+	slot = &page->slots[i];
+	atomic_thread_fence(memory_order_seq_cst); /* it was free before this: slots_look() */
+	slot->pid = who->process.pid;
+	slot->uid = who->uid;
+	slot->start = who->process.start;
+	slot->number = number_of(who->process.pid);
+	slot->ino = who->ino;
+	copy_path(page->locks[i], who->lock);
+	limit_slot(guardian, i, who->until_us);
+	if (i >= atomic_load(&page->used))
+		atomic_store(&page->used, i + 1);
+	atomic_store(&slot->word, NEXT_GENERATION(atomic_load(&slot->word), state));
+	filled = atomic_load(&page->filled);
+	atomic_store(&page->recent[filled % GUARDIAN_SLOTS], i);
+	atomic_store(&page->filled, filled + 1);
+	if (who->until_us != INT64_MAX)
+		wake(guardian);
+	return i;
+}
+
+int guardian_hold(struct guardian *guardian, const struct guarded *who)
+{
+	return fill_slot(guardian, SLOT_HELD, who);
+}
+
+int guardian_see(struct guardian *guardian, const struct guarded *who)
+{
+	return fill_slot(guardian, SLOT_OPEN, who);
+}
+
+void guardian_limit(struct guardian *guardian, int slot, int64_t until_us)
+{
+	if (!guardian || slot < 0)
+		return;
+	limit_slot(guardian, slot, until_us);
+	wake(guardian);
+}
+
+void guardian_release(struct guardian *guardian, int slot)
+{
+	if (guardian && slot >= 0)
+		guardian->released[guardian->released_count++] = slot;
+}
+
+static void free_slot(struct guardian *guardian, int slot)
+{
+	unsigned word = atomic_load(&guardian->page->slots[slot].word);
+
+	guardian->open_count -= STATE_OF(word) == SLOT_OPEN;
+	atomic_store(&guardian->page->slots[slot].word, NEXT_GENERATION(word, SLOT_FREE));
+	guardian->free[guardian->free_count++] = slot;
+	dismiss(guardian, guardian->uids[slot]);
+}
+
+void guardian_free_released(struct guardian *guardian)
+{
+	if (!guardian)
+		return;
+	for (int i = 0; i < guardian->released_count; i++)
+		free_slot(guardian, guardian->released[i]);
+	guardian->released_count = 0;
+}
+
+void guardian_lose(struct guardian *guardian, int slot)
+{
+	struct slot *s;
+	unsigned word;
+
+	if (!guardian || slot < 0)
+		return;
+	s = &guardian->page->slots[slot];
+	word = atomic_load(&s->word);
+	if (STATE_OF(word) == SLOT_HELD &&
+	    atomic_compare_exchange_strong(&s->word, &word, WITH_STATE(word, SLOT_LOST)))
+		wake(guardian);
+}
+
+int guardian_fd(const struct guardian *guardian)
+{
+	return guardian ? guardian->fd : -1;
+}
+
+int guardian_page(const struct guardian *guardian)
+{
+	return guardian ? guardian->page_fd : -1;
+}
+
+bool guardian_listen(struct guardian *guardian)
+{
+	char bytes[64];
+	ssize_t n;
+
+	do
+		n = recv(guardian->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	if (n < 0 && errno == EAGAIN)
+		return true;
+	close(guardian->fd);
+	guardian->fd = -1;
+	return false;
+}
+
+/* ---- over a reload ---- */
+
+/* The page says which slots are used. */
+static void count_slots(struct carry *carry, struct guardian *guardian)
+{
+	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--) {
+		const struct slot *slot = &guardian->page->slots[i];
+		enum slot_state is = STATE_OF(atomic_load(&slot->word));
+		struct owner *owner;
+
+		if (is == SLOT_FREE) {
+			guardian->free[guardian->free_count++] = i;
+			continue;
+		}
+		owner = get_owner(guardian, slot->uid);
+		if (!owner)
+			carry->refuse(strerror(ENOMEM));
+		owner->slots++;
+		guardian->uids[i] = slot->uid;
+		guardian->open_count += is == SLOT_OPEN;
+	}
+}
+
+void guardian_carry(struct carry *carry, struct guardian **guardian)
+{
+	struct guardian *own = *guardian;
+	bool is = own;
+	size_t size = sizeof(struct page);
+
+	CARRY_BOOL(carry, is);
+	CARRY_SIZE(carry, size, SIZE_MAX / 2);
+	if (size != sizeof(struct page) && size != PAGE_OF_BEFORE)
+		carry->refuse("the guardian is of another version");
+	if (!is)
+		return;
+	if (carry->loads)
+		own = calloc(1, sizeof(*own));
+	if (!own)
+		carry->refuse(strerror(ENOMEM));
+	CARRY_LASTING_FD(carry, own->page_fd);
+	CARRY_LASTING_FD(carry, own->fd);
+	if (carry->loads && !carry->checks) {
+		/* A guardian of the version before leaves what it does not know. */
+		if ((size < sizeof(struct page) &&
+		     ftruncate(own->page_fd, sizeof(struct page)) < 0) ||
+		    !map_page(own))
+			carry->refuse(strerror(errno));
+		count_slots(carry, own);
+	}
+	*guardian = own;
+}
+
+static enum slot_state state_of(const struct guardian *guardian, int slot)
+{
+	return STATE_OF(atomic_load(&guardian->page->slots[slot].word));
+}
+
+int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot)
+{
+	CARRY_RANGE(carry, slot, -1, GUARDIAN_SLOTS - 1);
+	if (!carry->loads || carry->checks || slot < 0)
+		return slot;
+	if (!guardian || guardian->claimed[slot] || state_of(guardian, slot) == SLOT_FREE)
+		carry->refuse("the state has a holder that the guardian does not know");
+	guardian->claimed[slot] = true;
+	return slot;
+}
+
+void guardian_carried(struct guardian *guardian)
+{
+	for (int i = 0; guardian && i < GUARDIAN_SLOTS; i++)
+		if (!guardian->claimed[i] && state_of(guardian, i) != SLOT_FREE)
+			guardian_release(guardian, i);
+	guardian_free_released(guardian);
+}
+
+bool guardian_has_lost(const struct guardian *guardian, int slot)
+{
+	return guardian && slot >= 0 && state_of(guardian, slot) == SLOT_LOST;
+}
+
+int guardian_stopped(const struct guardian *guardian, int slot)
+{
+	return guardian && slot >= 0 ? slots_stopped(guardian->page, slot) : 0;
+}
+
+/* Capabilities stay what they were at the start. */
+bool guardian_reaches(const struct guardian *guardian, uid_t uid)
+{
+	return !guardian || uid == getuid() || process_may_signal_all();
+}
+
+struct guardian_counts guardian_counts(const struct guardian *guardian)
+{
+	const struct page *page = guardian ? guardian->page : NULL;
+
+	if (!page)
+		return (struct guardian_counts){0};
+	return (struct guardian_counts){
+		.terms = atomic_load(&page->terms),
+		.kills = atomic_load(&page->kills),
+		.spared = atomic_load(&page->spared),
+		.looks_ended = atomic_load(&page->looks_ended),
+	};
+}

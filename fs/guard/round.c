@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * round.c - see round.h. All scans and signals run in a child of the crew, with the data of the
+ * moment when it was forked.
+ */
+#include "guard/round.h"
+
+#include "host/clock.h"
+#include "guard/crew.h"
+#include "host/family.h"
+#include "guard/order.h"
+#include "host/process.h"
+#include "guard/scan.h"
+#include "guard/slot_index.h"
+#include "guard/stop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define GENERATIONS_MAX 128
+#define UNKNOWN_UID ((uid_t)-1)
+/* The time for finding out which process descends from which. */
+#define KIN_US 100000
+
+/* A slot that is lost. */
+struct loss {
+	unsigned word;    /* the slot's */
+	int64_t since_us; /* first seen lost */
+	bool termed;      /* the processes that had it open then were sent SIGTERM */
+	enum stop_cause cause;
+};
+
+struct opener {
+	pid_t pid;
+	int slot;
+	unsigned word; /* the slot's, when the round began */
+};
+
+/* The process that is looked at. */
+struct round_subject {
+	struct process_ref ref;
+	struct process_status status;
+	bool has_status, termed, killed, matched;
+};
+
+struct round {
+	const struct page *page;
+	enum on_lost on_lost;
+	struct stops *stops;
+	struct crew *crew;
+	_Atomic bool *open; /* shared, by slot: somebody of it was to be stopped, */
+	_Atomic bool *told; /*   and its opener was sent SIGTERM */
+	enum { ROUND_NONE, ROUND_KIN, ROUND_OPENERS, ROUND_ALL } phase;
+	int64_t began_us;
+	struct order_process *processes; /* shared, by job of ROUND_KIN, which fills it in */
+	size_t process_count;
+	int used;
+	struct loss losses[GUARDIAN_SLOTS];
+	struct opener openers[GUARDIAN_SLOTS]; /* of lost slots, by pid */
+	int first[GUARDIAN_SLOTS];             /* of the same pid, by job */
+	int opener_count;
+	uint64_t inos[GUARDIAN_SLOTS]; /* of lost slots, sorted */
+	uid_t uids[GUARDIAN_SLOTS];    /* of their takers, sorted */
+	int ino_count, uid_count;
+	struct slot_index index;
+	struct round_subject subject;
+};
+
+static bool was_lost(const struct round *round, int slot)
+{
+	return slot < round->used && STATE_OF(round->losses[slot].word) == SLOT_LOST;
+}
+
+static bool is_lost(const struct round *round, int slot, const struct slot_now *now)
+{
+	return was_lost(round, slot) && round->losses[slot].word == now->word;
+}
+
+/* ---- a signal ---- */
+
+static bool may_stop(struct round_subject *subject, uid_t taker)
+{
+	if (taker == 0)
+		return true;
+	if (!subject->has_status)
+		subject->has_status = process_status(&subject->ref, &subject->status);
+	return subject->has_status && process_obeys(&subject->status, taker);
+}
+
+/* The opener comes first, and again among all: to some programs a second SIGTERM says more. */
+static bool was_told(struct round *round, int slot)
+{
+	return slots_look(round->page, slot).pid == round->subject.ref.pid &&
+	       atomic_exchange(&round->told[slot], true);
+}
+
+static void stop(struct round *round, int slot, uid_t taker)
+{
+	const struct loss *loss = &round->losses[slot];
+	struct round_subject *subject = &round->subject;
+	const struct stop stop = {
+		.slot = slot,
+		.word = loss->word,
+		.opener = slots_look(round->page, slot).pid,
+		.cause = loss->cause,
+		.process = &subject->ref,
+	};
+
+	if (!may_stop(subject, taker)) {
+		if (stop.opener == subject->ref.pid)
+			stop_spare(round->stops, &stop);
+		return;
+	}
+	atomic_store(&round->open[slot], true);
+	if (round->on_lost == ON_LOST_KILL ||
+	    clock_now_us() >= loss->since_us + GUARDIAN_TERM_TO_KILL_US) {
+		stop_send(round->stops, &stop, SIGKILL);
+		subject->killed = true;
+	} else if (!loss->termed && !was_told(round, slot) && !subject->termed) {
+		stop_send(round->stops, &stop, SIGTERM);
+		subject->termed = true;
+	}
+}
+
+/* ---- to whom a descriptor belongs ---- */
+
+enum { UNKNOWN = -1, BYSTANDER = -2 };
+
+/* The slot by which this process opened the door. A slot that holds is preferred to a lost one,
+ * and that to a slot that holds nothing. */
+static int slot_of(const struct round *round, const struct process_ref *process, uint64_t ino,
+                   struct slot_now *ret_now)
+{
+	const struct slot_entry *entry;
+	int found = UNKNOWN;
+
+	for (int i = slot_index_of_opener(&round->index, process->pid, ino); i >= 0;
+	     i = entry->next_of_opener) {
+		struct slot_now now;
+		enum slot_state state;
+
+		entry = &round->index.entries[i];
+		now = slots_look(round->page, entry->slot);
+		state = STATE_OF(now.word);
+		if (state == SLOT_FREE || now.pid != process->pid || now.ino != ino ||
+		    !process_is(process, now.start, now.number))
+			continue;
+		if (state == SLOT_OPEN) {
+			found = found == UNKNOWN ? BYSTANDER : found;
+			continue;
+		}
+		*ret_now = now;
+		found = entry->slot;
+		if (state == SLOT_HELD)
+			break;
+	}
+	return found;
+}
+
+static int slot_of_pid(const struct round *round, pid_t pid, uint64_t ino, struct slot_now *ret_now)
+{
+	struct process_ref process;
+	int found = UNKNOWN;
+
+	/* Most have none: look before anything is opened. */
+	if (slot_index_of_opener(&round->index, pid, ino) >= 0 && process_open(pid, &process)) {
+		found = slot_of(round, &process, ino, ret_now);
+		process_close(&process);
+	}
+	return found;
+}
+
+/* Which hold of this door the process descends from, or is the opener of: the nearest.
+ * UNKNOWN: none that is known. BYSTANDER: none, and it was opened without holding. */
+static int nearest_opener(const struct round *round, uint64_t ino, struct slot_now *ret_now)
+{
+	struct process_status status;
+	pid_t pid = round->subject.ref.pid;
+	int found = UNKNOWN;
+
+	for (int i = 0; pid > 1 && i < GENERATIONS_MAX; i++) {
+		int slot = slot_of_pid(round, pid, ino, ret_now);
+
+		if (slot >= 0)
+			return slot;
+		if (slot == BYSTANDER)
+			found = BYSTANDER;
+		if (!process_read_status(pid, &status))
+			break;
+		pid = status.parent;
+	}
+	return found;
+}
+
+static bool opener_lives(const struct slot_now *now)
+{
+	struct process_ref process;
+	bool lives;
+
+	if (now->pid == 0)
+		return true; /* cannot be told */
+	if (!process_open(now->pid, &process))
+		return false;
+	lives = process_is(&process, now->start, now->number);
+	process_close(&process);
+	return lives;
+}
+
+/* The process descends from no known one. While the opener lives, somebody has passed the
+ * descriptor to the process, perhaps unasked. While another process holds at that door, the
+ * descriptor may be of that one. */
+static void look_at_orphan(struct round *round, uint64_t ino)
+{
+	const struct slot_entry *entry;
+
+	for (int i = slot_index_of_ino(&round->index, ino); i >= 0; i = entry->next_of_ino) {
+		struct slot_now now;
+
+		entry = &round->index.entries[i];
+		now = slots_look(round->page, entry->slot);
+		if (STATE_OF(now.word) == SLOT_HELD && now.ino == ino)
+			return;
+	}
+	for (int i = slot_index_of_ino(&round->index, ino); i >= 0; i = entry->next_of_ino) {
+		struct slot_now now;
+
+		entry = &round->index.entries[i];
+		now = slots_look(round->page, entry->slot);
+		if (now.ino == ino && is_lost(round, entry->slot, &now) && !opener_lives(&now))
+			stop(round, entry->slot, now.uid);
+	}
+}
+
+/* ---- looking ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int compare_uids(const void *a, const void *b)
+{
+	uid_t x = *(const uid_t *)a, y = *(const uid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Another filesystem may have the number, too. */
+static bool is_lost_door(const struct round *round, const struct open_file *file)
+{
+	return bsearch(&file->ino, round->inos, (size_t)round->ino_count, sizeof(file->ino),
+	               compare_numbers) &&
+	       scan_is_on_mount(file, round->page->mount_id, round->page->device);
+}
+
+/* By the descriptors that it opened itself; those that it was given come later. */
+static bool look_at_own(void *ctx, const struct open_file *file)
+{
+	struct round *round = ctx;
+	struct slot_now now;
+	int slot;
+
+	if (!is_lost_door(round, file))
+		return true;
+	slot_index_follow(&round->index);
+	slot = slot_of(round, &round->subject.ref, file->ino, &now);
+	if (slot < 0)
+		return true;
+	round->subject.matched = true;
+	if (is_lost(round, slot, &now))
+		stop(round, slot, now.uid);
+	return !round->subject.killed;
+}
+
+static bool look_at_any(void *ctx, const struct open_file *file)
+{
+	struct round *round = ctx;
+	struct slot_now now;
+	int slot;
+
+	if (!is_lost_door(round, file))
+		return true;
+	slot_index_follow(&round->index);
+	slot = nearest_opener(round, file->ino, &now);
+	if (slot == UNKNOWN)
+		look_at_orphan(round, file->ino);
+	else if (slot >= 0 && is_lost(round, slot, &now))
+		stop(round, slot, now.uid);
+	return !round->subject.killed;
+}
+
+/* An opener that lives and cannot be looked into may have it open. */
+static void stop_unseen(struct round *round, int first)
+{
+	pid_t pid = round->subject.ref.pid;
+
+	for (int i = first; i < round->opener_count && round->openers[i].pid == pid; i++) {
+		struct slot_now now = slots_look(round->page, round->openers[i].slot);
+
+		if (is_lost(round, round->openers[i].slot, &now) &&
+		    process_is(&round->subject.ref, now.start, now.number))
+			stop(round, round->openers[i].slot, now.uid);
+	}
+}
+
+static void look_at_kin(void *ctx, size_t index, pid_t pid)
+{
+	struct round *round = ctx;
+	struct process_status status;
+
+	if (!process_read_status(pid, &status))
+		return;
+	round->processes[index].uid = status.real;
+	round->processes[index].parent = status.parent;
+}
+
+static void look_at_opener(void *ctx, size_t index, pid_t pid)
+{
+	struct round *round = ctx;
+	struct round_subject *subject = &round->subject;
+
+	*subject = (struct round_subject){0};
+	if (!process_open(pid, &subject->ref))
+		return;
+	if (scan_process(pid, round->page->device, look_at_own, round) < 0)
+		stop_unseen(round, round->first[index]);
+	else if (!subject->matched)
+		scan_threads(pid, round->page->device, look_at_own, round);
+	process_close(&subject->ref);
+}
+
+static uid_t whose(void *ctx, pid_t pid)
+{
+	struct round *round = ctx;
+	struct round_subject *subject = &round->subject;
+
+	*subject = (struct round_subject){.ref = {.pid = pid, .fd = -1}};
+	subject->has_status = process_read_status(pid, &subject->status);
+	return subject->status.real;
+}
+
+/* The user of a lost slot might signal it. */
+static bool is_in_reach(const struct round *round)
+{
+	const struct process_status *status = &round->subject.status;
+
+	if (!round->subject.has_status)
+		return false;
+	return (round->uid_count > 0 && round->uids[0] == 0) ||
+	       bsearch(&status->real, round->uids, (size_t)round->uid_count, sizeof(uid_t),
+	               compare_uids) ||
+	       bsearch(&status->saved, round->uids, (size_t)round->uid_count, sizeof(uid_t),
+	               compare_uids);
+}
+
+static void look_at_process(void *ctx, size_t index, pid_t pid)
+{
+	struct round *round = ctx;
+	struct round_subject *subject = &round->subject;
+
+	(void)index;
+	if (!is_in_reach(round) || !process_open(pid, &subject->ref))
+		return;
+	subject->has_status = false; /* it was read before this process was held */
+	if (scan_process(pid, round->page->device, look_at_any, round) == 0)
+		scan_threads(pid, round->page->device, look_at_any, round);
+	process_close(&subject->ref);
+}
+
+/* ---- in the guardian itself ---- */
+
+/* Zeroed; NULL: no memory. */
+static void *share(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+struct round *round_create(struct page *page, enum on_lost on_lost)
+{
+	struct round *round = calloc(1, sizeof(*round));
+
+	if (!round)
+		return NULL;
+	round->page = page;
+	round->on_lost = on_lost;
+	/* All of it ends with this process, which ends if this fails. */
+	round->open = share(GUARDIAN_SLOTS * sizeof(round->open[0]));
+	round->told = share(GUARDIAN_SLOTS * sizeof(round->told[0]));
+	round->processes = share(CREW_JOBS_MAX * sizeof(round->processes[0]));
+	round->crew = crew_create(round);
+	round->stops = stops_create(page);
+	if (round->open && round->told && round->processes && round->crew && round->stops)
+		return round;
+	free(round);
+	return NULL;
+}
+
+struct round_lost round_note(struct round *round)
+{
+	struct round_lost lost = {.newest_us = INT64_MIN};
+
+	round->used = atomic_load(&round->page->used);
+	for (int i = 0; i < round->used; i++) {
+		struct loss *loss = &round->losses[i];
+		unsigned word = atomic_load(&round->page->slots[i].word);
+
+		if (STATE_OF(word) == SLOT_LOST) {
+			lost.count++;
+			if (loss->word != word) {
+				lost.more = true;
+				*loss = (struct loss){
+					.since_us = clock_now_us(),
+					.cause = stop_cause_of(
+						round->page, round->on_lost,
+						atomic_load(&round->page->slots[i].until_us)),
+				};
+				atomic_store(&round->told[i], false);
+			}
+			if (loss->since_us > lost.newest_us)
+				lost.newest_us = loss->since_us;
+		}
+		loss->word = word;
+	}
+	return lost;
+}
+
+static int compare_openers(const void *a, const void *b)
+{
+	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
+}
+
+static size_t unique(void *array, size_t count, size_t size,
+                     int (*compare)(const void *, const void *))
+{
+	char *items = array;
+	size_t left = 0;
+
+	qsort(array, count, size, compare);
+	for (size_t i = 0; i < count; i++)
+		if (left == 0 || compare(items + (left - 1) * size, items + i * size) != 0)
+			memmove(items + left++ * size, items + i * size, size);
+	return left;
+}
+
+/* The jobs: each opener once. Returns how many. */
+static size_t list_openers(struct round *round)
+{
+	struct job *jobs = crew_jobs(round->crew);
+	size_t count = 0;
+
+	for (int i = 0; i < round->opener_count; i++) {
+		const struct opener *opener = &round->openers[i];
+
+		if (opener->pid <= 0 || (i > 0 && opener[-1].pid == opener->pid))
+			continue;
+		round->first[count] = i;
+		jobs[count++] = (struct job){.pid = opener->pid,
+		                             .uid = round->page->slots[opener->slot].uid};
+	}
+	return count;
+}
+
+void round_rank(struct round *round, enum crew_rank rank)
+{
+	crew_rank(round->crew, rank);
+}
+
+static pid_t pids[CREW_JOBS_MAX];
+
+static void find_kin(struct round *round)
+{
+	struct job *jobs = crew_jobs(round->crew);
+
+	round->process_count = scan_pids(pids, CREW_JOBS_MAX);
+	for (size_t i = 0; i < round->process_count; i++) {
+		jobs[i] = (struct job){.pid = pids[i]};
+		round->processes[i] = (struct order_process){.pid = pids[i], .uid = UNKNOWN_UID};
+	}
+	round->phase = ROUND_KIN;
+	round->began_us = clock_now_us();
+	crew_start(round->crew, look_at_kin, NULL, round->process_count);
+}
+
+/* Before any of them ends: their children are others' then. */
+static void note_kin(struct round *round)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < round->opener_count; i++)
+		if (round->openers[i].pid > 0)
+			pids[count++] = round->openers[i].pid;
+	order_find_kin(round->processes, round->process_count, pids, count);
+}
+
+static void look_at_openers(struct round *round)
+{
+	round->phase = ROUND_OPENERS;
+	crew_start(round->crew, look_at_opener, NULL, list_openers(round));
+}
+
+void round_begin(struct round *round)
+{
+	int count = 0;
+
+	crew_stop(round->crew);
+	for (int i = 0; i < round->used; i++) {
+		struct slot_now now = slots_look(round->page, i);
+
+		atomic_store(&round->open[i], false);
+		if (!is_lost(round, i, &now))
+			continue;
+		round->openers[count] =
+			(struct opener){.pid = now.pid, .slot = i, .word = now.word};
+		round->inos[count] = now.ino;
+		round->uids[count++] = now.uid;
+	}
+	round->opener_count = count;
+	qsort(round->openers, (size_t)count, sizeof(round->openers[0]), compare_openers);
+	round->ino_count =
+		(int)unique(round->inos, (size_t)count, sizeof(round->inos[0]), compare_numbers);
+	round->uid_count =
+		(int)unique(round->uids, (size_t)count, sizeof(round->uids[0]), compare_uids);
+	slot_index_build(&round->index, round->page);
+	find_kin(round);
+}
+
+/* Including processes that came meanwhile. */
+static void look_at_all(struct round *round)
+{
+	static struct order_process all[CREW_JOBS_MAX];
+	struct job *jobs = crew_jobs(round->crew);
+	size_t count = scan_pids(pids, CREW_JOBS_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct order_process *known =
+			order_process_of(round->processes, round->process_count, pids[i]);
+
+		all[i] =
+			known ? *known : (struct order_process){.pid = pids[i], .uid = UNKNOWN_UID};
+	}
+	order_sort(all, count);
+	for (size_t i = 0; i < count; i++)
+		jobs[i] = (struct job){.pid = all[i].pid};
+	round->phase = ROUND_ALL;
+	crew_start(round->crew, look_at_process, whose, count);
+}
+
+bool round_tend(struct round *round)
+{
+	if (!crew_tend(round->crew) &&
+	    (round->phase != ROUND_KIN || clock_now_us() - round->began_us < KIN_US))
+		return false;
+	switch (round->phase) {
+	case ROUND_NONE:
+		return true;
+	case ROUND_KIN:
+		note_kin(round);
+		look_at_openers(round);
+		return false;
+	case ROUND_OPENERS:
+		look_at_all(round);
+		return false;
+	case ROUND_ALL:
+		break;
+	}
+	round->phase = ROUND_NONE;
+	for (int i = 0; i < round->opener_count; i++) {
+		struct loss *loss = &round->losses[round->openers[i].slot];
+
+		loss->termed |= loss->word == round->openers[i].word;
+	}
+	return true;
+}
+
+bool round_found(const struct round *round)
+{
+	for (int i = 0; i < round->used; i++)
+		if (was_lost(round, i) && atomic_load(&round->open[i]))
+			return true;
+	return false;
+}
+
+bool round_hangs(const struct round *round)
+{
+	return crew_left(round->crew) > 0;
+}
+
+unsigned long round_looks_ended(const struct round *round)
+{
+	return crew_ended(round->crew);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan.c - see scan.h. The inode number of a descriptor's file, and its mount, are in fdinfo, which
+ * never blocks. But all other facts about the file are there, too: each entry of an epoll, each
+ * lock of a file. A process can have thousands of descriptors of which each takes milliseconds to
+ * read. So where reading takes long, the device of each file is read first, by statx(2) of fd/N.
+ * That always costs little, but it waits while the process is in exec, so it is not done
+ * everywhere.
+ */
+#include "guard/scan.h"
+
+#include "host/clock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* So many are read before the first is looked at. Then they are looked at from the last one on:
+ * most of the time the file that was opened last is the one that is sought. */
+#define BATCH 512
+/* Of this process's own CPU time, for one descriptor of another process: it is dear. Most take
+ * 5 us. */
+#define DEAR_US 100
+
+/* "ino:" is in fdinfo since Linux 5.14, near its beginning. */
+static bool read_fdinfo(struct open_file *file)
+{
+	char name[16], text[512], *ino, *mount;
+	ssize_t n;
+	int info;
+
+	snprintf(name, sizeof(name), "%d", file->fd);
+	info = openat(file->dir, name, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return false;
+	n = read(info, text, sizeof(text) - 1);
+	close(info);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	mount = strstr(text, "\nmnt_id:");
+	ino = mount ? strstr(mount, "\nino:") : NULL;
+	if (!ino)
+		return false;
+	file->mount_id = (int)strtol(mount + strlen("\nmnt_id:"), NULL, 10);
+	file->ino = strtoull(ino + strlen("\nino:"), NULL, 10);
+	return true;
+}
+
+static size_t read_batch(DIR *dir, int *ret_fds)
+{
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (count < BATCH && (entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.')
+			ret_fds[count++] = (int)strtol(entry->d_name, NULL, 10);
+	return count;
+}
+
+/* The device of its file, as "0:57". False: it cannot be told. Only the place of the file is read,
+ * so no filesystem gets a request. */
+static bool read_device(const struct open_file *file, char *ret_device, size_t size)
+{
+	struct statx st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "../fd/%d", file->fd);
+	if (statx(file->dir, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, 0, &st) < 0)
+		return false;
+	snprintf(ret_device, size, "%u:%u", st.stx_dev_major, st.stx_dev_minor);
+	return true;
+}
+
+static bool is_elsewhere(const struct open_file *file, const char *device)
+{
+	char seen[32];
+
+	return read_device(file, seen, sizeof(seen)) && strcmp(seen, device) != 0;
+}
+
+static int64_t cpu_us(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
+}
+
+/* A look at the descriptors of one process, or of one thread. */
+struct look {
+	const char *device;
+	bool dear;      /* fdinfo is: the device is asked for first */
+	int64_t cpu_us; /* used when a descriptor took long last, and */
+	int64_t since;  /*   the number of descriptors that were read since */
+};
+
+/* This one took long. Was it work, or did others want the processor? */
+static void note_slow(struct look *look)
+{
+	int64_t now = cpu_us();
+
+	look->dear = now - look->cpu_us > DEAR_US + look->since * DEAR_US / 10;
+	look->cpu_us = now;
+	look->since = 0;
+}
+
+static bool read_file(struct look *look, struct open_file *file)
+{
+	int64_t began;
+	bool read;
+
+	if (look->dear && is_elsewhere(file, look->device))
+		return false;
+	began = clock_now_us();
+	read = read_fdinfo(file);
+	look->since++;
+	if (!look->dear && clock_now_us() - began > DEAR_US)
+		note_slow(look);
+	return read;
+}
+
+/* Returns how many there are, as far as it looked; -1 if that cannot be seen. */
+static int look_into(const char *path, pid_t pid, const char *device, scan_found_fn *found,
+                     void *ctx)
+{
+	struct look look = {.device = device, .cpu_us = cpu_us()};
+	DIR *dir = opendir(path);
+	int fds[BATCH], count = 0;
+	bool more = true;
+	size_t n;
+
+	if (!dir)
+		return -1;
+	while (more && (n = read_batch(dir, fds)) > 0) {
+		count += (int)n;
+		for (size_t i = n; i-- > 0 && more;) {
+			struct open_file file = {.pid = pid, .dir = dirfd(dir), .fd = fds[i]};
+
+			if (read_file(&look, &file))
+				more = found(ctx, &file);
+		}
+	}
+	closedir(dir);
+	return count;
+}
+
+int scan_process(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
+	return look_into(path, pid, device, found, ctx);
+}
+
+void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
+{
+	char path[320];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/fdinfo", (int)pid, entry->d_name);
+		look_into(path, pid, device, found, ctx);
+	}
+	closedir(dir);
+}
+
+void scan_all(const char *device, scan_found_fn *found, void *ctx)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 1 && scan_process(pid, device, found, ctx) == 0)
+			scan_threads(pid, device, found, ctx);
+	}
+	closedir(dir);
+}
+
+bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device)
+{
+	char seen[32];
+
+	return file->mount_id == mount_id ||
+	       (read_device(file, seen, sizeof(seen)) && strcmp(seen, device) == 0);
+}
+
+size_t scan_pids(pid_t *ret_pids, size_t max)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	size_t count = 0;
+
+	if (!dir)
+		return 0;
+	while (count < max && (entry = readdir(dir)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 1)
+			ret_pids[count++] = pid;
+	}
+	closedir(dir);
+	return count;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stop.c - see stop.h.
+ */
+#include "guard/stop.h"
+
+#include "host/clock.h"
+#include "host/log.h"
+#include "host/row.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* When two of these fall together, a line may come twice. */
+#define TOLD_COUNT 65536
+
+struct stops {
+	struct page *page;
+	_Atomic uint64_t told[TOLD_COUNT]; /* shared; numbers of signals to processes */
+};
+
+struct stops *stops_create(struct page *page)
+{
+	struct stops *stops = mmap(NULL, sizeof(*stops), PROT_READ | PROT_WRITE,
+	                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (stops == MAP_FAILED)
+		return NULL;
+	stops->page = page;
+	return stops;
+}
+
+enum stop_cause stop_cause_of(const struct page *page, enum on_lost on_lost, int64_t until_us)
+{
+	int64_t deadline = atomic_load(&page->deadline_us), now = clock_now_us();
+
+	if (until_us <= now)
+		return STOP_OVERDUE;
+	return deadline == INT64_MIN || deadline - guardian_lead_us(on_lost) <= now ? STOP_LEASE
+	                                                                            : STOP_TOLD;
+}
+
+/* A step of splitmix64. */
+static uint64_t mix(uint64_t number)
+{
+	number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
+	return number ^ number >> 31;
+}
+
+/* `what`: a signal, or 0. A process cannot end and its number come back while one loss lasts,
+ * without the kernel having given all other numbers meanwhile. */
+static bool is_first(struct stops *stops, const struct stop *stop, int what)
+{
+	uint64_t number = mix(mix(mix(stop->word) + (unsigned)stop->slot) +
+	                      ((uint64_t)(unsigned)stop->process->pid << 8 | (unsigned)what)) |
+	                  1;
+
+	return atomic_exchange(&stops->told[number % TOLD_COUNT], number) != number;
+}
+
+struct stop_who {
+	char lock[ROW_WORD_MAX(SLOT_LOCK_MAX) + 1];
+	/* "pid 42 (make) uid 0", and by whose lock if that is another process's */
+	char text[ROW_WORD_MAX(LC_COMMAND_MAX) + 128];
+};
+
+static void name_lock(struct stop_who *who, const struct stops *stops, const struct stop *stop)
+{
+	struct row row = {.text = who->lock, .room = sizeof(who->lock) - 1};
+	char path[SLOT_LOCK_MAX + 1];
+
+	slots_lock(stops->page, stop->slot, stop->word, path);
+	row_word(&row, path);
+	who->lock[row.len] = '\0';
+}
+
+static void name_process(struct stop_who *who, const struct stop *stop)
+{
+	char word[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], by[64] = "";
+	struct row row = {.text = word, .room = sizeof(word) - 1};
+	struct process_status status = {0};
+	struct caller caller;
+
+	family_see(stop->process->pid, &caller);
+	row_word(&row, caller.command);
+	word[row.len] = '\0';
+	(void)process_status(stop->process, &status);
+	if (stop->opener != stop->process->pid && stop->opener > 0)
+		snprintf(by, sizeof(by), ", which has the file of pid %d open", (int)stop->opener);
+	snprintf(who->text, sizeof(who->text), "pid %d (%s) uid %u%s", (int)stop->process->pid,
+	         word, (unsigned)status.real, by);
+}
+
+struct stop_why {
+	char text[96];
+};
+
+static void say_lease(struct stop_why *why, int64_t deadline_us)
+{
+	int64_t left_ms;
+
+	if (deadline_us == INT64_MIN) {
+		strcpy(why->text, "the session has ended");
+		return;
+	}
+	left_ms = (deadline_us - clock_now_us()) / 1000;
+	if (left_ms < 0)
+		snprintf(why->text, sizeof(why->text), "the lease ended %d.%d s ago",
+		         (int)(-left_ms / 1000), (int)(-left_ms % 1000 / 100));
+	else
+		snprintf(why->text, sizeof(why->text),
+		         "the lease is not renewed, and ends in %d.%d s", (int)(left_ms / 1000),
+		         (int)(left_ms % 1000 / 100));
+}
+
+static void say_why(struct stop_why *why, const struct stops *stops, const struct stop *stop)
+{
+	switch (stop->cause) {
+	case STOP_LEASE:
+		say_lease(why, atomic_load(&stops->page->deadline_us));
+		break;
+	case STOP_OVERDUE:
+		strcpy(why->text, "held too long");
+		break;
+	case STOP_TOLD:
+		strcpy(why->text, "the lock is lost");
+		break;
+	}
+}
+
+static void say_spared(const struct stop_who *who, int error)
+{
+	log_line(LC_ERROR, "%s: could not stop %s: %s", who->lock, who->text, strerror(error));
+}
+
+static void say_stopped(struct stops *stops, const struct stop *stop, const struct stop_who *who,
+                        int signal)
+{
+	struct stop_why why;
+
+	say_why(&why, stops, stop);
+	log_line(LC_WARNING, "%s: sent SIG%s to %s: %s", who->lock, sigabbrev_np(signal), who->text,
+	         why.text);
+}
+
+/* Among thousands of losers, names that nobody will read do not delay the signals. */
+void stop_send(struct stops *stops, const struct stop *stop, int signal)
+{
+	bool first = is_first(stops, stop, signal), tells = first && log_has_room(LC_WARNING);
+	struct stop_who who;
+	int error;
+
+	if (tells) { /* afterwards both may be gone */
+		name_lock(&who, stops, stop);
+		name_process(&who, stop);
+	}
+	slots_mark_stopped(stops->page, stop->slot, stop->word, signal);
+	error = process_signal(stop->process, signal);
+	if (first && error == 0)
+		atomic_fetch_add(signal == SIGKILL ? &stops->page->kills : &stops->page->terms, 1);
+	if (tells && error == 0)
+		say_stopped(stops, stop, &who, signal);
+	if (first && error != 0 && error != ESRCH)
+		atomic_fetch_add(&stops->page->spared, 1);
+	if (tells && error != 0 && error != ESRCH)
+		say_spared(&who, error);
+}
+
+void stop_spare(struct stops *stops, const struct stop *stop)
+{
+	struct stop_who who;
+
+	if (!is_first(stops, stop, 0))
+		return;
+	name_lock(&who, stops, stop);
+	name_process(&who, stop);
+	atomic_fetch_add(&stops->page->spared, 1);
+	say_spared(&who, EPERM);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stop.h - a signal to a process that has lost a lock, and what is told of it: a mark at the slot
+ * for the daemon's history, a count, and a line in the log. Called in the guardian's children,
+ * which meet the same process again and again until it is gone; each signal is told once.
+ */
+#ifndef FS_STOP_H
+#define FS_STOP_H
+
+#include "host/process.h"
+#include "guard/slots.h"
+
+/* Why the lock is lost. */
+enum stop_cause {
+	STOP_LEASE, /* the lease is not renewed; the guardian itself has seen it */
+	STOP_OVERDUE,
+	STOP_TOLD, /* the daemon has said it, and has logged why */
+};
+
+/* The cause of a loss that is seen now; `until_us`: of its slot. */
+enum stop_cause stop_cause_of(const struct page *page, enum on_lost on_lost, int64_t until_us);
+
+struct stop {
+	int slot;
+	unsigned word; /* the slot's, of the loss */
+	pid_t opener;  /* the slot's */
+	enum stop_cause cause;
+	const struct process_ref *process;
+};
+
+struct stops;
+
+/* NULL: no memory. Shared with all children. */
+struct stops *stops_create(struct page *page);
+void stop_send(struct stops *stops, const struct stop *stop, int signal);
+/* It has the lock's file open, and its user may not be signalled for the taker. */
+void stop_spare(struct stops *stops, const struct stop *stop);
+
+#endif

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * advisory.c - see advisory.h.
+ */
+#include "hold/advisory.h"
+
+#include "hold/claim.h"
+#include "host/family.h"
+#include "host/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/* ---- opening and closing ---- */
+
+void advisory_open(struct face *face, fuse_req_t req, struct node *node,
+                   const struct fuse_file_info *fi)
+{
+	struct advisory *file =
+		budget_alloc_described(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
+	struct fuse_file_info reply = *fi;
+	struct guarded guarded;
+
+	if (!file) {
+		fuse_reply_err(req, errno);
+		return;
+	}
+	file->face = face;
+	file->node = node;
+	file->fh = fh_add(&face->fhs, FH_ADVISORY, file);
+	if (!file->fh) {
+		fuse_reply_err(req, errno);
+		budget_free(file);
+		return;
+	}
+	family_identify(fuse_req_ctx(req)->pid, &file->opener);
+	guarded = (struct guarded){
+		.uid = fuse_req_ctx(req)->uid,
+		.process = file->opener.process,
+		.lock = node->lock,
+		.ino = node->ino,
+		.until_us = INT64_MAX,
+	};
+	file->slot = face->guardian ? guardian_see(face->guardian, &guarded) : -1;
+	if (face->guardian && file->slot < 0) {
+		/* The guardian could not tell it from a process that has lost the lock. */
+		fuse_reply_err(req, -file->slot);
+		fh_drop(&face->fhs, file->fh);
+		budget_free(file);
+		return;
+	}
+	file->opener_life = family_watch(file->opener.process.pid);
+	node_ref(node);
+	DL_APPEND(face->advisories, file);
+	stored_begin(&face->stored, &file->stored, STORED_ADVISORY, file->fh);
+	reply.fh = file->fh;
+	reply.direct_io = 1;
+	fuse_reply_open(req, &reply);
+}
+
+/* Drops the claims by fcntl of that owner; or if that is NULL, all claims made through the file. */
+static void drop_claims(struct advisory *file, const uint64_t *owner)
+{
+	struct claim *claim, *next;
+
+	DL_FOREACH_SAFE(file->node->claims, claim, next)
+		if (owner ? claim->id.kind == CLAIM_FCNTL && claim->id.owner == *owner
+		          : claim->file == file)
+			claim_drop(claim);
+	holds_drop_where(file->face, file, owner);
+}
+
+/* The process may have given the file to a child: from now on the child's lock is not shared
+ * with the parent's locks by fcntl. Nor is it shared with a later process that gets the number of
+ * the parent. */
+static void part_from(struct advisory *file, pid_t thread)
+{
+	struct claim *claim;
+	pid_t process = 0;
+
+	DL_FOREACH(file->node->claims, claim) {
+		if (claim->file != file || claim->id.kind != CLAIM_FLOCK)
+			continue;
+		if (!process)
+			process = family_process(thread);
+		if (claim->process.pid == process)
+			claim_disown(claim);
+	}
+}
+
+/* A thread that still waits by that owner may do so through the descriptor that is closed:
+ * given the lock it would be told EBADF by the kernel, which since the mending of
+ * CVE-2024-41012 does not unlock it (locks_remove_posix() finds none of the kernel's own, and
+ * leaves closing to this request), and if another process has the file open no RELEASE comes
+ * either: nobody would have it, for ever. If it waits through another descriptor, it waits for
+ * what a close takes from it anyway. */
+void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner)
+{
+	claim_refuse(file, file->node, owner, -EBADF);
+	drop_claims(file, &owner);
+	part_from(file, fuse_req_ctx(req)->pid);
+	fuse_reply_err(req, 0);
+}
+
+void advisory_release(struct advisory *file)
+{
+	struct face *face = file->face;
+
+	drop_claims(file, NULL);
+	guardian_release(face->guardian, file->slot);
+	if (file->opener_life >= 0)
+		close(file->opener_life);
+	DL_DELETE(face->advisories, file);
+	stored_end(&file->stored);
+	node_unref(face->nodes, file->node);
+	fh_drop(&face->fhs, file->fh);
+	budget_free(file);
+}
+
+void advisories_end(struct face *face, bool leave)
+{
+	struct advisory *file, *next;
+
+	DL_FOREACH_SAFE(face->advisories, file, next) {
+		if (!leave)
+			file->slot = -1; /* the guardian is still at work */
+		advisory_release(file);
+	}
+}
+
+/* ---- locking ---- */
+
+static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
+                       enum lc_mode mode, bool wait)
+{
+	struct claim_request request = {
+		.file = file,
+		.node = file->node,
+		.kind = kind,
+		.owner = owner,
+		.mode = mode,
+		.wait_us = wait ? LC_FOREVER : 0,
+		.uid = fuse_req_ctx(req)->uid,
+	};
+
+	if (file->face->read_only) {
+		fuse_reply_err(req, EROFS);
+		return;
+	}
+	if (fuse_req_interrupted(req)) {
+		fuse_reply_err(req, EINTR);
+		return;
+	}
+	family_identify(fuse_req_ctx(req)->pid, &request.asker);
+	claim_take(file->face, req, &request);
+}
+
+static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind,
+                           uint64_t owner)
+{
+	struct claim *claim = claim_find(file->node, kind, owner);
+
+	if (claim)
+		claim_drop(claim);
+	holds_drop_where(file->face, file, &owner);
+	fuse_reply_err(req, 0);
+}
+
+void advisory_flock(struct advisory *file, fuse_req_t req, uint64_t owner, int op)
+{
+	if (op & LOCK_UN)
+		drop_own_claim(file, req, CLAIM_FLOCK, owner);
+	else
+		take_claim(file, req, CLAIM_FLOCK, owner, op & LOCK_SH ? LC_SHARED : LC_EXCLUSIVE,
+		           !(op & LOCK_NB));
+}
+
+static bool is_whole(const struct flock *lock)
+{
+	return lock->l_start == 0 && lock->l_len == 0;
+}
+
+void advisory_setlk(struct advisory *file, fuse_req_t req, uint64_t owner, const struct flock *lock,
+                    bool wait)
+{
+	if (!is_whole(lock))
+		fuse_reply_err(req, EINVAL);
+	else if (lock->l_type == F_UNLCK)
+		drop_own_claim(file, req, CLAIM_FCNTL, owner);
+	else
+		take_claim(file, req, CLAIM_FCNTL, owner,
+		           lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE, wait);
+}
+
+/* ---- asking who is in the way ---- */
+
+static bool is_entry_of(const char *znode, const struct lc_entry *entry)
+{
+	return znode && strcmp(znode, entry->znode) == 0;
+}
+
+static const char *znode_of(const struct hold *hold)
+{
+	return hold ? lc_znode(hold->taker) : NULL;
+}
+
+/* The claim that has this entry of the queue; NULL: it is another mount's or another door's. */
+static const struct claim *claim_of_entry(const struct node *node, const struct lc_entry *entry)
+{
+	const struct claim *claim;
+
+	DL_FOREACH(node->claims, claim)
+		if (is_entry_of(znode_of(claim->holder.hold), entry))
+			return claim;
+	return NULL;
+}
+
+/* The first entry, except those two, that a taker of that mode would have to wait for. */
+static const struct lc_entry *in_the_way(const struct lc_listing *listing, enum lc_mode mode,
+                                         unsigned slots, const char *own, const char *companion)
+{
+	const struct lc_entry *first = NULL;
+	unsigned alike = 0;
+
+	for (size_t i = 0; i < listing->entry_count; i++) {
+		const struct lc_entry *entry = &listing->entries[i];
+
+		if (mode == LC_SHARED && entry->mode == LC_SHARED && !entry->incompatible)
+			continue;
+		if (is_entry_of(own, entry) || is_entry_of(companion, entry))
+			continue;
+		if (!first)
+			first = entry;
+		/* One of several slots may be left. */
+		if (mode == LC_SHARED || entry->mode == LC_SHARED || !entry->of_mount ||
+		    ++alike >= slots)
+			return first;
+	}
+	return NULL;
+}
+
+static void describe_lock(const struct face *face, const struct node *node,
+                          const struct lc_entry *entry, enum lc_mode wanted, struct flock *ret_lock)
+{
+	const struct claim *claim = claim_of_entry(node, entry);
+	bool shared = entry->mode == LC_SHARED;
+	/* The name of a host is cut: at that length it may be another one's. */
+	bool whole = strlen(entry->host) < LC_HOST_MAX;
+	bool here = claim || (entry->of_mount && entry->pid > 0 && whole &&
+	                      strcmp(entry->host, lc_host(face->lc)) == 0);
+
+	/* After exclusive fcntl locks are made shared, the entry still says exclusive. */
+	if (claim && claim->id.kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
+		shared = claim->mode == LC_SHARED;
+	ret_lock->l_type = shared ? F_RDLCK : F_WRLCK;
+	/* The kernel knows no process of that number, and says 0. */
+	ret_lock->l_pid = here ? entry->pid : -1;
+}
+
+static void conflicts_listed(void *ctx, int err, const struct lc_listing *listing)
+{
+	struct parked *parked = ctx;
+	struct face *face = parked->face;
+	struct node *node = parked->node;
+	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+	enum lc_mode mode = parked->getlk.mode;
+	const struct lc_entry *first;
+	const struct hold *companion;
+	const struct claim *own;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	own = claim_find(node, CLAIM_FCNTL, parked->getlk.owner);
+	companion = claim_companion(node, CLAIM_FCNTL, &parked->getlk.process);
+	first = in_the_way(listing, mode, parked->getlk.slots,
+	                   znode_of(own ? own->holder.hold : NULL), znode_of(companion));
+	if (first)
+		describe_lock(face, node, first, mode, &lock);
+	fuse_reply_lock(parked->req, &lock);
+	parked_free(parked);
+}
+
+/* Now it is known how many slots the lock has. */
+static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct parked *parked = ctx;
+
+	if (!unpark_succeeded(parked, err))
+		return;
+	parked->getlk.slots = info->slots;
+	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
+	                          conflicts_listed, parked, &parked->call));
+}
+
+/* The owner, or its process, has such a lock already. */
+static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
+                        const struct process_id *asker)
+{
+	const struct claim *own = claim_find(file->node, CLAIM_FCNTL, owner);
+	const struct hold *hold =
+		own ? own->holder.hold : claim_companion(file->node, CLAIM_FCNTL, asker);
+
+	return hold && (hold->story.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
+	       lc_holds(hold->taker);
+}
+
+void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_file_info *fi,
+                    const struct flock *lock)
+{
+	enum lc_mode mode = lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE;
+	struct flock free_lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+	struct parked *parked;
+	struct caller asker;
+
+	if (!is_whole(lock)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	family_identify(fuse_req_ctx(req)->pid, &asker);
+	if (has_already(file, fi->lock_owner, mode, &asker.process)) {
+		fuse_reply_lock(req, &free_lock);
+		return;
+	}
+	parked = park(file->face, req, file->node, NULL);
+	if (!parked)
+		return;
+	parked->getlk.process = asker.process;
+	parked->getlk.owner = fi->lock_owner;
+	parked->getlk.mode = mode;
+	if (mode == LC_SHARED) /* no matter how many slots */
+		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked),
+		                          conflicts_listed, parked, &parked->call));
+	else
+		park_call(parked, lc_stat(file->face->lc, file->node->lock, parked_uid(parked),
+		                          slots_counted, parked, &parked->call));
+}
+
+/* ---- the descriptor ---- */
+
+/* The claim by which the asking process has the lock with this file; NULL. A lock by fcntl
+ * belongs to the process with every open file of the door. */
+static struct claim *find_claim(const struct advisory *file, pid_t thread)
+{
+	struct claim *claim, *found = NULL;
+	pid_t process = 0;
+
+	DL_FOREACH(file->node->claims, claim) {
+		if (claim->file == file && claim->id.kind == CLAIM_FLOCK)
+			return claim;
+		if (claim->id.kind != CLAIM_FCNTL)
+			continue;
+		if (!process)
+			process = family_process(thread);
+		if (claim->process.pid == process && process > 0)
+			found = claim;
+		else if (claim->file == file && !found)
+			found = claim;
+	}
+	return found;
+}
+
+static struct lc_taker *find_taker(const void *file, fuse_req_t req)
+{
+	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
+
+	return claim ? claim->holder.hold->taker : NULL;
+}
+
+void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off)
+{
+	struct lc_taker *taker = find_taker(file, req);
+
+	if (taker && cursor_move(&file->cursor, off))
+		stored_touch(&file->stored);
+	if (taker)
+		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
+	else
+		fuse_reply_buf(req, NULL, 0);
+}
+
+static void keep_reason(struct advisory *file, fuse_req_t req, const char *data, size_t size)
+{
+	if (size > ADVISORY_REASON_MAX) {
+		fuse_reply_err(req, EFBIG);
+		return;
+	}
+	memcpy(file->reason, data, size);
+	file->reason[size] = '\0';
+	file->cursor.rewind = true;
+	fuse_reply_write(req, size);
+}
+
+void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size)
+{
+	struct lc_taker *taker = find_taker(file, req);
+
+	stored_touch(&file->stored);
+	if (taker)
+		held_write(taker, &file->cursor, req, data, size);
+	else
+		keep_reason(file, req, data, size);
+}
+
+static const struct holder *find_holder(const void *file, fuse_req_t req)
+{
+	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
+
+	return claim ? &claim->holder : NULL;
+}
+
+void advisory_fsync(struct advisory *file, fuse_req_t req)
+{
+	held_fsync(file, find_holder, file->face, req, file->node);
+}
+
+void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64_t poller)
+{
+	struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
+
+	if (poller && poller != file->poller) {
+		file->poller = poller;
+		stored_touch(&file->stored);
+	}
+	if (claim)
+		held_poll(&claim->holder, req, file->node, asked, poller != 0);
+	else
+		fuse_reply_poll(req, POLLIN | POLLOUT);
+}
+
+/* ---- over a reload ---- */
+
+void advisories_wake(struct face *face)
+{
+	const struct advisory *file;
+
+	DL_FOREACH(face->advisories, file)
+		pending_wake_poller(face, file->poller);
+}
+
+void advisory_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+{
+	struct advisory *file =
+		stored ? (struct advisory *)((char *)stored - offsetof(struct advisory, stored))
+		       : NULL;
+	uid_t uid = file ? budget_uid(file) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		file = budget_alloc_described(&face->files, uid, sizeof(*file));
+		if (!file)
+			carry->refuse(strerror(errno));
+		file->face = face;
+		DL_APPEND(face->advisories, file);
+		stored_begin(&face->stored, &file->stored, STORED_ADVISORY, 0);
+	}
+	fh_carry(carry, &face->fhs, FH_ADVISORY, file, &file->fh);
+	file->node = node_carry(carry, face->nodes, file->node);
+	if (carry->loads)
+		node_ref(file->node);
+	caller_carry(carry, &file->opener);
+	file->opener_life =
+		process_life_carry(carry, file->opener.process.pid, uid, file->opener_life);
+	file->slot = guardian_slot_carry(carry, face->guardian, file->slot);
+	CARRY_64(carry, file->poller);
+	cursor_carry(carry, &file->cursor);
+	carry_copy(carry, file->reason, sizeof(file->reason));
+}

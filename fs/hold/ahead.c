@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ahead.c - see ahead.h.
+ */
+#include "hold/ahead.h"
+
+#include "hold/hold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+/* Sessions last for seconds: after a shorter wait nothing is asked. */
+#define LONG_US 1000000
+
+/* Goes when it is answered. */
+struct question {
+	struct face *face;
+	uint64_t serial; /* of the hold, which may be gone by then */
+	struct lc_call *call;
+	struct lc_ahead *ahead;
+};
+
+static void free_question(struct question *question)
+{
+	free(question->ahead);
+	free(question);
+}
+
+static void session_asked(void *ctx, int err, int64_t renewed_ms)
+{
+	struct question *question = ctx;
+	struct hold *hold;
+
+	(void)renewed_ms;
+	DL_FOREACH(question->face->held, hold)
+		if (err == -ENOENT && hold->serial == question->serial) {
+			story_after(&hold->story, question->ahead);
+			stored_touch(&hold->stored);
+		}
+	free_question(question);
+}
+
+void ahead_granted(struct hold *hold)
+{
+	int64_t waited_us = hold->story.granted_us - hold->story.asked_us;
+	struct lc_ahead *ahead = lc_take_ahead(hold->taker);
+	struct question *question;
+
+	if (!ahead)
+		return;
+	question = waited_us < LONG_US ? NULL : malloc(sizeof(*question));
+	if (!question) {
+		free(ahead);
+		return;
+	}
+	*question = (struct question){
+		.face = hold->face,
+		.serial = hold->serial,
+		.ahead = ahead,
+	};
+	if (lc_renewed(hold->face->lc, hold->node->lock, hold->story.uid, ahead->znode,
+	               session_asked, question, &question->call) < 0)
+		free_question(question);
+}

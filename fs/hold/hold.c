@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold.c - see hold.h.
+ */
+#include "hold/hold.h"
+
+#include "hold/ahead.h"
+#include "hold/hold_family.h"
+#include "hold/holder.h"
+#include "host/kernel_limit.h"
+#include "host/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* The engine has not answered while the hold lingered. */
+#define NO_ANSWER 1
+/* The time of one turn that may be spent on families that join. */
+#define ADMIT_US 5000
+
+struct hold *hold_of_lingering(struct lingering *lingering)
+{
+	return (struct hold *)((char *)lingering - offsetof(struct hold, lingering));
+}
+
+/* Thousands may wait. */
+_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 368, "a hold has grown");
+
+static void stop_admitting(struct hold *hold)
+{
+	stored_touch(&hold->stored);
+	if (hold->admit_prev)
+		DL_DELETE2(hold->face->admitting, hold, admit_prev, admit_next);
+	hold->admit_prev = NULL;
+}
+
+static int64_t later(int64_t now, int64_t us)
+{
+	return us < INT64_MAX - now ? now + us : INT64_MAX;
+}
+
+bool hold_is_granted(const struct hold *hold)
+{
+	return hold->state == HOLD_GRANTING || hold->state == HOLD_HELD || hold->state == HOLD_LOST;
+}
+
+void hold_step(struct hold *hold, enum hold_state to)
+{
+	static const unsigned steps[] = {
+		[HOLD_NEW] = 1 << HOLD_WAITING | 1 << HOLD_GONE,
+		[HOLD_WAITING] = 1 << HOLD_LINGERING | 1 << HOLD_GRANTING | 1 << HOLD_GONE,
+		[HOLD_LINGERING] = 1 << HOLD_NEW | 1 << HOLD_GONE,
+		[HOLD_GRANTING] = 1 << HOLD_HELD | 1 << HOLD_GONE,
+		[HOLD_HELD] = 1 << HOLD_LOST | 1 << HOLD_KEPT | 1 << HOLD_GONE,
+		[HOLD_LOST] = 1 << HOLD_GONE,
+		[HOLD_KEPT] = 1 << HOLD_GONE,
+		[HOLD_GONE] = 0,
+	};
+	struct face *face = hold->face;
+	enum hold_state from = hold->state;
+	bool was_granted = hold_is_granted(hold);
+
+	(void)steps; /* without asserts */
+	assert(steps[from] & 1U << to);
+	hold->state = to;
+	stored_touch(&hold->stored);
+	if (from == HOLD_WAITING) {
+		DL_DELETE(face->waiting, hold);
+		face->seekers -= hold->lineage != NULL;
+	}
+	if (from == HOLD_LINGERING || from == HOLD_KEPT)
+		linger_end(&face->linger, &hold->lingering);
+	if (from == HOLD_HELD)
+		stop_admitting(hold);
+	if (was_granted && !hold_is_granted(hold))
+		DL_DELETE(face->held, hold);
+	if (to == HOLD_WAITING) {
+		DL_APPEND(face->waiting, hold);
+		face->seekers += hold->lineage != NULL;
+	}
+	if (to == HOLD_GRANTING)
+		DL_APPEND(face->held, hold);
+	if (to == HOLD_KEPT)
+		linger_keep(&face->linger, &hold->lingering, hold->least_until_us);
+}
+
+void hold_free(struct hold *hold)
+{
+	struct face *face = hold->face;
+
+	if (hold->state != HOLD_GONE)
+		hold_step(hold, HOLD_GONE);
+	if (hold->ctx)
+		hold->kind->dropped(hold->ctx);
+	story_end(&hold->story, hold->taker);
+	if (hold->taker)
+		lc_leave(hold->taker);
+	node_unref(face->nodes, hold->node);
+	free(hold->lineage);
+	face->holds--;
+	stored_end(&hold->stored);
+	free(hold);
+}
+
+static void stop_lingering(struct lingering *lingering)
+{
+	hold_free(hold_of_lingering(lingering));
+}
+
+/* ---- waiting ---- */
+
+/* The caller must answer the request right after: that also ends its interrupts. (Here the
+ * interrupt function cannot be taken back: libfuse holds the request's lock while it calls it.) */
+static fuse_req_t stop_waiting(struct hold *hold, enum hold_state to)
+{
+	fuse_req_t req = hold->req;
+
+	hold->req = NULL;
+	hold_step(hold, to);
+	return req;
+}
+
+/* The request is answered before the lock came. After EINTR the place lingers. */
+static void answer_early(struct hold *hold, int error)
+{
+	struct face *face = hold->face;
+	bool lingers = error == EINTR && !face->draining &&
+	               linger_begin(&face->linger, &hold->lingering, hold->asker);
+
+	fuse_reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), error);
+	if (!lingers)
+		hold_free(hold);
+}
+
+static void wait_interrupted(fuse_req_t req, void *ctx)
+{
+	(void)req;
+	answer_early(ctx, EINTR);
+}
+
+/* ---- families ---- */
+
+/* Lets waiting processes join a family that was granted the lock after they had asked. False: some
+ * are left for the next turn. */
+static bool admit_family(struct hold *family)
+{
+	struct face *face = family->face;
+	struct lineage *now = NULL;
+	struct hold *hold, *next;
+	bool all = true;
+
+	DL_FOREACH_SAFE(face->waiting, hold, next) {
+		if (!hold->lineage || hold->compared >= family->serial ||
+		    strcmp(hold->node->lock, family->node->lock) != 0)
+			continue;
+		all = face->clock_us() <= face->admit_until_us;
+		if (!all)
+			break;
+		hold->compared = family->serial;
+		stored_touch(&hold->stored);
+		if (!hold_has_family(family, hold, &now))
+			continue;
+		hold->kind->found(hold, family, stop_waiting(hold, HOLD_GONE));
+		hold->ctx = NULL;
+		hold_free(hold);
+	}
+	free(now);
+	return all;
+}
+
+static void admit_families(struct face *face)
+{
+	while (face->admitting && admit_family(face->admitting))
+		stop_admitting(face->admitting);
+}
+
+/* ---- the answer ---- */
+
+/* The door's most and least times begin with the grant. */
+static void begin_limits(struct hold *hold)
+{
+	const struct door *door = &hold->node->door;
+	int64_t now;
+
+	if (door->most_us == LC_FOREVER && door->least_us == 0)
+		return;
+	now = hold->face->clock_us();
+	hold->most_until_us = later(now, door->most_us);
+	if (hold->most_until_us != LC_FOREVER)
+		lc_limit(hold->taker, hold->most_until_us);
+	if (door->least_us > 0)
+		hold->least_until_us = later(now, door->least_us);
+}
+
+static void answer_request(struct hold *hold, int err)
+{
+	struct face *face = hold->face;
+	fuse_req_t req = stop_waiting(hold, err < 0 ? HOLD_GONE : HOLD_GRANTING);
+
+	if (err < 0) {
+		story_refused(&hold->story, err);
+		fuse_reply_err(req, -err);
+		hold_free(hold);
+		return;
+	}
+	hold->serial = ++face->grants;
+	begin_limits(hold);
+	hold->kind->granted(hold, req);
+	hold->ctx = NULL;
+	if (!hold->holders) {
+		hold_free(hold);
+		return;
+	}
+	hold_step(hold, HOLD_HELD);
+	story_granted(&hold->story, hold->taker);
+	ahead_granted(hold);
+	if (face->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
+		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
+		stored_touch(&hold->stored);
+		admit_families(face);
+	}
+}
+
+static void lock_taken(void *ctx, int err)
+{
+	struct hold *hold = ctx;
+
+	if (hold->state == HOLD_WAITING) {
+		answer_request(hold, err);
+		return;
+	}
+	hold->answer = err;
+	stored_touch(&hold->stored);
+	if (err == 0)
+		linger_at_head(&hold->face->linger, &hold->lingering);
+}
+
+/* ---- loss ---- */
+
+/* In words; NULL: it lies with the ensemble. */
+static const char *why_lost(const struct hold *hold)
+{
+	const struct holder *holder;
+	struct lc_status status;
+
+	if (hold->face->clock_us() >= hold->most_until_us)
+		return "held too long";
+	lc_status(hold->face->lc, &status);
+	/* To a daemon that has taken over the guardian may have been first. */
+	DL_FOREACH(hold->holders, holder)
+		if (status.lease_left_us > 0 &&
+		    guardian_has_lost(hold->face->guardian, holder->slot))
+			return "the lease was about to end, and its holder is stopped";
+	return NULL;
+}
+
+static void lock_lost(void *ctx)
+{
+	struct hold *hold = ctx;
+	struct holder *holder;
+
+	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
+		return;
+	stored_touch(&hold->stored);
+	story_lost(&hold->story, hold->taker, why_lost(hold));
+	if (hold->state == HOLD_KEPT) {
+		hold_free(hold);
+		return;
+	}
+	hold_step(hold, HOLD_LOST);
+	if (hold->kind->lost)
+		hold->kind->lost(hold);
+	DL_FOREACH(hold->holders, holder) {
+		holder->kind->wake(holder);
+		guardian_lose(hold->face->guardian, holder->slot);
+	}
+}
+
+/* ---- asking ---- */
+
+/* A lock that was lost while the hold lingered is of no use. If the process lives it is the same
+ * one, but it may have changed its user. */
+static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
+{
+	return family_lives(hold->lingering.pidfd) && hold->story.uid == request->uid &&
+	       request->wait_us > 0 && hold->where == request->where &&
+	       hold->owner == request->owner && hold->story.mode == request->mode &&
+	       !(hold->answer == 0 && !lc_holds(hold->taker));
+}
+
+static pid_t asker_of(const struct hold_request *request)
+{
+	return request->asker ? request->asker : request->caller.process.pid;
+}
+
+struct hold *hold_adopt(struct face *face, const struct hold_request *request)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+	pid_t pid = asker_of(request);
+
+	for (size_t i = 0; i < 2 && pid > 0; i++)
+		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
+			struct hold *hold = hold_of_lingering(lingering);
+
+			next = lingering->next;
+			if (lingering->pid != pid ||
+			    strcmp(hold->node->lock, request->node->lock) != 0)
+				continue;
+			if (!is_adoptable(hold, request)) {
+				hold_free(hold);
+				continue;
+			}
+			hold_step(hold, HOLD_NEW);
+			free(hold->lineage);
+			hold->lineage = request->lineage;
+			return hold;
+		}
+	return NULL;
+}
+
+int hold_take(struct face *face, const struct hold_request *request, void *ctx,
+              struct hold **ret_hold)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+	struct lc_request ask = {
+		.lock = request->node->lock,
+		.mode = request->mode,
+		.wait_us = request->wait_us,
+		.czxid = request->czxid,
+		.replaces = request->replaces ? request->replaces->taker : NULL,
+		.pid = request->caller.process.pid,
+		.uid = request->uid,
+		.command = request->caller.command,
+		.reason = request->reason,
+	};
+	int r;
+
+	if (!hold)
+		return -ENOMEM;
+	*hold = (struct hold){
+		.kind = request->kind,
+		.ctx = ctx,
+		.face = face,
+		.node = request->node,
+		.asker = asker_of(request),
+		.where = request->where,
+		.owner = request->owner,
+		.lineage = request->lineage,
+		.most_until_us = LC_FOREVER,
+		.least_until_us = INT64_MIN,
+		.answer = NO_ANSWER,
+	};
+	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
+	if (r < 0) {
+		story_refuse(&face->stories, request->node->lock, &request->caller, request->uid, r,
+		             NULL);
+		free(hold);
+		return r;
+	}
+	story_begin(&hold->story, &face->stories, hold->node->lock, request->mode, &request->caller,
+	            request->uid);
+	node_ref(hold->node);
+	face->holds++;
+	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
+	*ret_hold = hold;
+	return 0;
+}
+
+void hold_wait(struct hold *hold, fuse_req_t req)
+{
+	hold->req = req;
+	hold->unique = pending_unique(hold->face);
+	hold->since_us = hold->face->clock_us();
+	hold->compared = hold->face->grants; /* the caller has asked hold_of_family() */
+	hold_step(hold, HOLD_WAITING);
+	if (hold->answer != NO_ANSWER)
+		answer_request(hold, hold->answer);
+	else
+		fuse_req_interrupt_func(req, wait_interrupted, hold);
+}
+
+bool hold_claim(struct hold *hold, uint64_t taker_id)
+{
+	hold->taker = lc_claim(hold->face->lc, taker_id, lock_taken, lock_lost, hold);
+	if (hold->taker && hold->most_until_us != LC_FOREVER)
+		lc_limit(hold->taker, hold->most_until_us);
+	return hold->taker;
+}
+
+struct hold *hold_resume(struct face *face, fuse_req_t req)
+{
+	struct hold *hold = pending_owner(face);
+
+	if (!hold)
+		return NULL;
+	hold->req = req;
+	fuse_req_interrupt_func(req, wait_interrupted, hold);
+	return hold;
+}
+
+fuse_req_t hold_withdraw(struct hold *hold)
+{
+	fuse_req_t req = hold->state == HOLD_WAITING ? stop_waiting(hold, HOLD_GONE) : NULL;
+
+	hold_free(hold);
+	return req;
+}
+
+void hold_changed(struct hold *hold)
+{
+	stored_touch(&hold->stored);
+}
+
+void hold_evicted(void *taker_ctx, const char *by)
+{
+	struct hold *hold = taker_ctx;
+
+	story_evicted(&hold->story, by);
+	stored_touch(&hold->stored);
+}
+
+/* ---- all of a mount ---- */
+
+int holds_init(struct face *face)
+{
+	return linger_init(&face->linger, face->clock_us, stop_lingering);
+}
+
+void holds_drop(struct face *face, pid_t pid, const char *lock)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+
+	for (size_t i = 0; i < 2; i++)
+		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
+			struct hold *hold = hold_of_lingering(lingering);
+
+			next = lingering->next;
+			if ((pid == 0 || lingering->pid == pid) &&
+			    (!lock || strcmp(hold->node->lock, lock) == 0))
+				hold_free(hold);
+		}
+}
+
+void holds_drop_kept(struct face *face)
+{
+	while (face->linger.kept)
+		hold_free(hold_of_lingering(face->linger.kept));
+}
+
+void holds_drop_where(struct face *face, const void *where, const uint64_t *owner)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+
+	for (size_t i = 0; i < 2; i++)
+		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
+			struct hold *hold = hold_of_lingering(lingering);
+
+			next = lingering->next;
+			if (hold->where == where && (!owner || hold->owner == *owner))
+				hold_free(hold);
+		}
+}
+
+unsigned holds_lost(const struct face *face, const struct hold **ret_first)
+{
+	const struct hold *hold;
+	unsigned count = 0;
+
+	*ret_first = NULL;
+	DL_FOREACH(face->held, hold)
+		if (hold->state == HOLD_LOST) {
+			*ret_first = count++ == 0 ? hold : *ret_first;
+		}
+	return count;
+}
+
+void holds_end(struct face *face, bool leave)
+{
+	struct hold *hold, *next;
+	struct holder *holder;
+
+	if (leave)
+		holds_drop(face, 0, NULL);
+	DL_FOREACH_SAFE(face->waiting, hold, next) {
+		stop_waiting(hold, HOLD_GONE);
+		if (!leave)
+			hold->taker = NULL;
+		hold_free(hold);
+	}
+	DL_FOREACH(face->held, hold) {
+		if (leave)
+			break;
+		hold->taker = NULL;
+		DL_FOREACH(hold->holders, holder)
+			holder->slot = -1;
+	}
+}
+
+/* The time when the oldest request must be answered: later the kernel would abort the mount. */
+static int64_t waits_until(const struct face *face)
+{
+	int64_t wait = kernel_limit_wait_us(face->kernel_limit_s);
+
+	return face->waiting && wait != INT64_MAX ? face->waiting->since_us + wait : INT64_MAX;
+}
+
+int64_t holds_wait(const struct face *face)
+{
+	int64_t until = waits_until(face), wait = linger_wait(&face->linger), left;
+
+	if (face->admitting)
+		return 0;
+	left = until == INT64_MAX ? INT64_MAX : until - face->clock_us();
+	return left < wait ? left : wait;
+}
+
+void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
+{
+	if (guardian_spoke && !guardian_listen(face->guardian))
+		log_line(LC_ERROR,
+		         "the guardian was killed: no more locks are granted; restart the mount");
+	linger_process(&face->linger, process_gone);
+	if (face->admitting) {
+		face->admit_until_us = face->clock_us() + ADMIT_US;
+		admit_families(face);
+	}
+	if (!face->waiting || face->kernel_limit_s == 0)
+		return;
+	for (int64_t now = face->clock_us(); waits_until(face) <= now;)
+		answer_early(face->waiting, face->waiting->kind->too_long);
+}

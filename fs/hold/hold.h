@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold.h - one hold: one taker of the engine, from the request that asks for the lock to the end of
+ * the last holder (holder.h) that has the lock by it.
+ *
+ *         hold_take()
+ *              ▼
+ *            [NEW] ◄───────────────────────────── hold_adopt(): the same process asks again
+ *              │ hold_wait()                              │
+ *              ▼                                          │
+ *          [WAITING] ──interrupted: EINTR at once──► [LINGERING] ──for too long──► gone
+ *           │     │
+ *   the lock│     │an error, too long, hold_withdraw(), a family's hold: answered, gone
+ *           ▼
+ *       [GRANTING] ──kind->granted(): nobody has joined──► gone
+ *           │ holder_join()
+ *           ▼
+ *        [HELD] ──the lock is lost──► [LOST]
+ *           │ holder_part() of the last holder: gone, and the lock is given back (as in LOST);
+ *           │ but before the door's least time is over:
+ *           ▼
+ *        [KEPT] ──then, or when the lock is lost──► gone
+ *
+ * There are kinds of asking, and of holders:
+ *
+ *   a door               an OPEN asks; the open file is the one holder
+ *   a reentrant door     an OPEN asks; the open files of a family are the holders
+ *   the flock door       a SETLK asks; the owner of the advisory lock is the holder,
+ *                        and one open file may have several owners
+ *
+ * A grant and an interrupt may come at the same time. One thread decides here: the first of them
+ * answers the request.
+ */
+#ifndef FS_HOLD_H
+#define FS_HOLD_H
+
+#include "request/face.h"
+#include "host/family.h"
+#include "hold/story.h"
+
+struct hold;
+struct holder;
+
+/* A kind of asking, and of holders. */
+struct hold_kind {
+	/* The errno of a request that must not wait longer, since the kernel would abort the mount
+	 * (kernel_limit.h). After EINTR the hold lingers. A program that gets EINTR from SETLK
+	 * without a signal takes it for an unknown error: there it is another errno, and the hold
+	 * is gone. */
+	int too_long;
+	/* The lock is held: holder_join(), and answer the request. Or answer an error. If no holder
+	 * has joined then, the lock is given back. `ctx` belongs to the kind from now on. */
+	void (*granted)(struct hold *hold, fuse_req_t req);
+	/* Of a request with a lineage: while it waited, the lock was granted to its process or to
+	 * an ancestor, by the hold `family`. holder_join() that hold, and answer the request. `ctx`
+	 * belongs to the kind from now on, and `waiting` is gone afterwards. */
+	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
+	/* The granted lock is lost; the holders are woken next. NULL: nothing is to be done. */
+	void (*lost)(struct hold *hold);
+	/* Pollers of the holder are to poll again: the lock is lost, or holder_watch_waiters() was
+	 * asked to tell. The holder must not part. */
+	void (*wake)(struct holder *holder);
+	/* The hold ends without a grant, and its request is answered: free `ctx`. */
+	void (*dropped)(void *ctx);
+	/* The record of `ctx` and `where` of a hold that is not granted; what is left to do when
+	 * all holds were read, or NULL; and the record of the object that a holder is a part of.
+	 * `holder` is NULL if that object is to be made. */
+	void (*carry_ctx)(struct carry *carry, struct hold *hold);
+	void (*carried)(struct carry *carry, struct hold *hold);
+	struct holder *(*carry_holder)(struct carry *carry, struct hold *hold,
+	                               struct holder *holder);
+};
+
+/* A request for a lock. */
+struct hold_request {
+	const struct hold_kind *kind;
+	struct node *node; /* the door; a reference is taken */
+	enum lc_mode mode;
+	int64_t czxid, wait_us; /* as of lc_request */
+	struct hold *replaces;  /* as of lc_request; or NULL */
+	struct caller caller;   /* identified while the request is pending */
+	pid_t asker;            /* the process that asks again after EINTR; 0: the caller */
+	uid_t uid;
+	const char *reason;      /* as of lc_request; or NULL */
+	struct lineage *lineage; /* of the caller, if its family's hold would do; the hold
+	                               * takes it. NULL: only one of its own will */
+	/* A lingering hold is adopted only by a request of the same process, in the same mode, and
+	 * with the same two: the door, and 0; or the open file, and the owner of the advisory
+	 * lock. */
+	const void *where;
+	uint64_t owner;
+};
+
+enum hold_state {
+	HOLD_NEW,
+	HOLD_WAITING,   /* a request waits; in face->waiting */
+	HOLD_LINGERING, /* no request, but still a place in the queue */
+	HOLD_GRANTING,  /* in face->held from now on */
+	HOLD_HELD,
+	HOLD_LOST,
+	HOLD_KEPT, /* no holder, but still the lock */
+	HOLD_GONE,
+};
+
+/* To be read by all, written by hold.c, holder.c and hold_carry.c. */
+struct hold {
+	const struct hold_kind *kind;
+	void *ctx; /* the kind's, of the request */
+	struct face *face;
+	struct node *node;
+	struct lc_taker *taker; /* NULL: the engine is gone */
+	pid_t asker;
+	const void *where;
+	uint64_t owner;
+	struct lineage *lineage;
+	struct story story; /* which process asked first, as which user, and how */
+	struct stored stored;
+	struct holder *holders; /* in the order of joining; NULL: not granted, or KEPT */
+	uint64_t serial;        /* granted: its number among all grants of this mount */
+	int64_t most_until_us;  /* granted: the lock is lost then; LC_FOREVER: never */
+	int64_t least_until_us; /* granted: it is not given back before; INT64_MIN: at once */
+	/* Also read only by these three: */
+	enum hold_state state;                /* changed by hold_step() alone */
+	int answer;                           /* LINGERING: the engine's, meanwhile; 0: the lock */
+	fuse_req_t req;                       /* WAITING: the request */
+	uint64_t unique;                      /*   its number */
+	int64_t since_us;                     /*   and its time */
+	struct lingering lingering;           /* LINGERING, KEPT */
+	uint64_t compared;                    /* WAITING: it is of no family up to this grant */
+	struct hold *prev, *next;             /* in face->waiting or face->held */
+	struct hold *admit_prev, *admit_next; /* in face->admitting */
+};
+
+/* The hold that lingers since the last request of this process. The caller changes `ctx` for the
+ * new request, then calls hold_wait(). NULL: there is none. Lingering holds of the process for the
+ * same lock that do not fit are gone; if the new request does not wait, all of them are. */
+struct hold *hold_adopt(struct face *face, const struct hold_request *request);
+/* 0: hold_wait() must follow. On an error, as of lc_take(), the caller still owns `ctx` and the
+ * lineage. */
+int hold_take(struct face *face, const struct hold_request *request, void *ctx,
+              struct hold **ret_hold);
+/* The request waits; kind->granted() or an error answers it, maybe at once. The hold may be gone
+ * when this returns. */
+void hold_wait(struct hold *hold, fuse_req_t req);
+/* After a reload: the hold whose request this is. It goes on waiting. NULL: there is none. */
+struct hold *hold_resume(struct face *face, fuse_req_t req);
+/* Ends the hold before it is granted. Returns its request, which must be answered at once; NULL if
+ * the hold lingered. */
+fuse_req_t hold_withdraw(struct hold *hold);
+
+/* The kind has changed its part of the hold's record, or of a holder's. */
+void hold_changed(struct hold *hold);
+
+/* The taker with this context was evicted: lc_config.evicted. */
+void hold_evicted(void *taker_ctx, const char *by);
+
+/* ---- all of a mount ---- */
+
+int holds_init(struct face *face);
+/* Ends the lingering holds of a process (0: of all processes) for a lock (NULL: for all locks): the
+ * process asks in another way now. */
+void holds_drop(struct face *face, pid_t pid, const char *lock);
+/* Ends the kept holds, when the mount ends. */
+void holds_drop_kept(struct face *face);
+/* Ends the lingering holds for an open file of the flock door, which is closed: those of one owner,
+ * or all if it is NULL. */
+void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);
+/* How many locks are lost and have an open file still; and one of them, or NULL. */
+unsigned holds_lost(const struct face *face, const struct hold **ret_first);
+/* Ends all holds that wait. `leave`: every descriptor is closed; the holders part next and give
+ * their locks back. Otherwise the engine is gone already, and the guardian goes on watching over
+ * the holders. */
+void holds_end(struct face *face, bool leave);
+
+/* For the loop: how long until holds_process() has something to do. It is called in every turn. */
+int64_t holds_wait(const struct face *face);
+void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
+
+/* ---- for holder.c and hold_carry.c ---- */
+
+/* Changes the state, and moves the hold to the lists of that state. */
+void hold_step(struct hold *hold, enum hold_state to);
+/* Ends the hold: its taker leaves the queue, or gives the lock back. */
+void hold_free(struct hold *hold);
+bool hold_is_granted(const struct hold *hold);
+struct hold *hold_of_lingering(struct lingering *lingering);
+/* After a reload: finds its taker in the engine, by its number. False: there is none. */
+bool hold_claim(struct hold *hold, uint64_t taker_id);
+
+#endif

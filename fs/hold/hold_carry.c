@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold_carry.c - see hold_carry.h.
+ */
+#include "hold/hold_carry.h"
+
+#include "hold/holder.h"
+#include "host/process.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+static void holder_carry(struct carry *carry, struct hold *hold, struct holder *holder,
+                         const struct hold_kind *const kinds[])
+{
+	unsigned kind = holder && holder->kind == kinds[1];
+
+	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
+	if (carry->loads && kind == 1 && hold->kind != kinds[1])
+		carry->refuse("the state has a lock by flock without a taker");
+	holder = kinds[kind]->carry_holder(carry, hold, holder);
+	holder->kind = kinds[kind];
+	CARRY_PID(carry, holder->pid);
+	CARRY_U32(carry, holder->uid);
+	holder->life = process_life_carry(carry, holder->pid, holder->uid, holder->life);
+	holder->slot = guardian_slot_carry(carry, hold->face->guardian, holder->slot);
+	if (!carry->loads)
+		return;
+	holder->hold = hold;
+	DL_APPEND(hold->holders, holder);
+}
+
+static void holders_carry(struct carry *carry, struct hold *hold,
+                          const struct hold_kind *const kinds[])
+{
+	struct guardian *guardian = hold->face->guardian;
+	bool admits = hold->admit_prev;
+	struct holder *holder;
+	size_t count = 0;
+
+	DL_COUNT(hold->holders, holder, count);
+	count = carry_count(carry, count);
+	if (carry->loads && count == 0)
+		carry->refuse("the state has a lock without an owner");
+	holder = carry->loads ? NULL : hold->holders;
+	for (size_t i = 0; i < count; i++) {
+		holder_carry(carry, hold, holder, kinds);
+		holder = holder ? holder->next : NULL;
+	}
+	DL_FOREACH(hold->holders, holder)
+		if (carry->loads && !carry->checks && hold->state == HOLD_HELD &&
+		    guardian_has_lost(guardian, holder->slot))
+			lc_limit(hold->taker, 0); /* the guardian stops it already */
+	CARRY_BOOL(carry, admits);
+	if (carry->loads && admits)
+		DL_APPEND2(hold->face->admitting, hold, admit_prev, admit_next);
+}
+
+/* The hold takes the steps that once led to its state, so that it gets into its lists. */
+static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
+{
+	hold_step(hold, HOLD_WAITING);
+	switch (to) {
+	case HOLD_WAITING:
+		if (!pending_give(hold->face, hold->unique, hold))
+			carry->refuse("the state has a taker without a request");
+		break;
+	case HOLD_LINGERING:
+		hold_step(hold, HOLD_LINGERING);
+		break;
+	case HOLD_HELD:
+	case HOLD_LOST:
+	case HOLD_KEPT:
+		hold_step(hold, HOLD_GRANTING);
+		hold_step(hold, HOLD_HELD);
+		if (to != HOLD_HELD)
+			hold_step(hold, to);
+		break;
+	case HOLD_NEW:
+	case HOLD_GRANTING:
+	case HOLD_GONE:
+		carry->refuse("the state has an invalid taker");
+	}
+}
+
+static void claim_taker(struct carry *carry, struct hold *hold)
+{
+	uint64_t id = carry->loads ? 0 : lc_taker_id(hold->taker);
+
+	CARRY_64(carry, id);
+	if (!carry->loads || carry->checks)
+		return;
+	if (!hold_claim(hold, id))
+		carry->refuse("the state has a taker that the engine does not know");
+}
+
+static struct hold *new_hold(struct carry *carry, struct face *face)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+
+	if (!hold)
+		carry->refuse(strerror(ENOMEM));
+	hold->face = face;
+	face->holds++;
+	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
+	return hold;
+}
+
+static struct hold *hold_of_stored(struct stored *stored)
+{
+	return stored ? (struct hold *)((char *)stored - offsetof(struct hold, stored)) : NULL;
+}
+
+bool hold_stored_waits(struct stored *stored)
+{
+	return hold_of_stored(stored)->state == HOLD_WAITING;
+}
+
+void hold_stored_carry(struct carry *carry, struct face *face, struct stored *stored,
+                       const struct hold_kind *const kinds[HOLD_KINDS])
+{
+	struct hold *hold = hold_of_stored(stored);
+	enum hold_state is = hold ? hold->state : HOLD_NEW;
+	unsigned kind = hold && hold->kind == kinds[1];
+
+	if (carry->loads)
+		hold = new_hold(carry, face);
+	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
+	hold->kind = kinds[kind];
+	CARRY_ENUM(carry, is, HOLD_KEPT);
+	hold->node = node_carry(carry, face->nodes, hold->node);
+	if (carry->loads &&
+	    (hold->node->kind != NODE_DOOR || hold->node->door.advisory != (kind == 1)))
+		carry->refuse("the state has a taker without a door");
+	if (carry->loads)
+		node_ref(hold->node);
+	/* Its story, which is kept behind that, begins with the same. */
+	CARRY_ENUM(carry, hold->story.mode, LC_SHARED);
+	caller_carry(carry, &hold->story.caller);
+	CARRY_U32(carry, hold->story.uid);
+	CARRY_PID(carry, hold->asker);
+	CARRY_64(carry, hold->owner);
+	hold->lineage = lineage_carry(carry, hold->lineage);
+	story_carry(carry, &hold->story, &face->stories, hold->node->lock);
+	CARRY_64(carry, hold->unique);
+	CARRY_64(carry, hold->since_us);
+	CARRY_64(carry, hold->most_until_us);
+	CARRY_64(carry, hold->least_until_us);
+	CARRY_INT(carry, hold->answer);
+	CARRY_64(carry, hold->serial);
+	CARRY_64(carry, hold->compared);
+	claim_taker(carry, hold);
+	if (carry->loads)
+		step_to(carry, hold, is);
+	if (hold_is_granted(hold))
+		holders_carry(carry, hold, kinds);
+	else if (is != HOLD_KEPT)
+		hold->kind->carry_ctx(carry, hold);
+	if (is == HOLD_LINGERING)
+		linger_carry(carry, &face->linger, &hold->lingering);
+	if (carry_has(carry, 4))
+		story_more_carry(carry, &hold->story);
+}
+
+static int compare_serials(const struct hold *a, const struct hold *b)
+{
+	return a->serial < b->serial ? -1 : a->serial > b->serial;
+}
+
+static int compare_requests(const struct hold *a, const struct hold *b)
+{
+	return a->since_us < b->since_us ? -1 : a->since_us > b->since_us;
+}
+
+static void finish_hold(struct carry *carry, struct hold *hold)
+{
+	if (hold->kind->carried)
+		hold->kind->carried(carry, hold);
+}
+
+/* The records were read in the order of the first requests. */
+void holds_carried(struct carry *carry, struct face *face)
+{
+	struct lingering *lists[] = {face->linger.waiting, face->linger.heads}, *lingering;
+	struct hold *hold;
+
+	DL_SORT(face->held, compare_serials);
+	DL_SORT2(face->admitting, compare_serials, admit_prev, admit_next);
+	DL_SORT(face->waiting, compare_requests);
+	DL_FOREACH(face->waiting, hold)
+		finish_hold(carry, hold);
+	for (size_t i = 0; i < 2; i++)
+		DL_FOREACH(lists[i], lingering)
+			finish_hold(carry, hold_of_lingering(lingering));
+}

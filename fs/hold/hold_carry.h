@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold_carry.h - what is recorded of a hold and of its holders, and how another process makes them
+ * anew from that.
+ */
+#ifndef FS_HOLD_CARRY_H
+#define FS_HOLD_CARRY_H
+
+#include "hold/hold.h"
+
+/* `kinds`: all there are, in an order that stays. A hold that waits does so until its request is
+ * served again: hold_resume(). */
+#define HOLD_KINDS 2
+void hold_stored_carry(struct carry *carry, struct face *face, struct stored *stored,
+                       const struct hold_kind *const kinds[HOLD_KINDS]);
+/* Then its record has no descriptor. */
+bool hold_stored_waits(struct stored *stored);
+/* All are read: those that need others find them. */
+void holds_carried(struct carry *carry, struct face *face);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hold_family.c - see hold_family.h.
+ */
+#include "hold/hold_family.h"
+
+#include "hold/holder.h"
+#include "host/process.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* How many generations above the process the nearest living holder is; INT_MAX: no ancestor
+ * holds. */
+static int distance_to(const struct hold *hold, const struct lineage *lineage)
+{
+	const struct holder *holder;
+	int least = INT_MAX;
+
+	DL_FOREACH(hold->holders, holder) {
+		int distance = lineage_find(lineage, holder->pid);
+
+		/* If the holder still lives, it had that number when the lineage was read. */
+		if (distance >= 0 && distance < least && family_lives(holder->life))
+			least = distance;
+	}
+	return least;
+}
+
+/* A process that has joined loses the lock with the hold, and is stopped then. The user of the hold
+ * may evict it at any time. So only processes that this user may signal anyway may join. */
+static bool may_join(const struct hold *hold, const struct lineage *lineage)
+{
+	struct process_status status;
+
+	return hold->story.uid == 0 || (process_read_status(lineage->of[0], &status) &&
+	                                process_obeys(&status, hold->story.uid));
+}
+
+struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)
+{
+	struct hold *hold, *nearest = NULL;
+	int least = INT_MAX;
+
+	DL_FOREACH(face->held, hold) {
+		int distance;
+
+		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		    !lc_holds(hold->taker))
+			continue;
+		distance = distance_to(hold, lineage);
+		if (distance < least) {
+			nearest = hold;
+			least = distance;
+		}
+	}
+	return nearest && may_join(nearest, lineage) ? nearest : NULL;
+}
+
+bool hold_has_family(const struct hold *family, const struct hold *waiting, struct lineage **now)
+{
+	if (distance_to(family, waiting->lineage) == INT_MAX)
+		return false;
+	if (!*now || (*now)->of[0] != waiting->story.caller.process.pid) {
+		free(*now);
+		*now = family_lineage(waiting->story.caller.process.pid);
+	}
+	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
+}

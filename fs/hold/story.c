@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * story.c - see story.h.
+ *
+ * Each text of a user is one word in these lines (row.h), so that no name of a lock or of a program
+ * can look like another part of the line; the reason comes last.
+ */
+#include "hold/story.h"
+
+#include "host/clock.h"
+#include "host/log.h"
+#include "hold/refusal.h"
+#include "host/row.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether the process of a shorter hold was about to end is not looked at: it would cost more
+ * than the hold. */
+#define LOOK_US 20000
+
+/* A word, with a byte 0 behind it. */
+struct word {
+	char text[ROW_WORD_MAX(LC_PATH_MAX) + 1];
+};
+
+static const char *make_word(struct word *word, const char *text)
+{
+	struct row row = {.text = word->text, .room = sizeof(word->text) - 1};
+
+	row_word(&row, text);
+	word->text[row.len] = '\0';
+	return word->text;
+}
+
+/* "pid 42 (deploy.sh) uid 0" */
+struct who_text {
+	char text[ROW_WORD_MAX(LC_COMMAND_MAX) + 64];
+};
+
+static const char *name_taker(struct who_text *who, const struct caller *caller, uid_t uid)
+{
+	struct word command;
+
+	if (caller->process.pid > 0)
+		snprintf(who->text, sizeof(who->text), "pid %d (%.64s) uid %u",
+		         (int)caller->process.pid, make_word(&command, caller->command),
+		         (unsigned)uid);
+	else
+		snprintf(who->text, sizeof(who->text), "a process that is not visible, uid %u",
+		         (unsigned)uid);
+	return who->text;
+}
+
+static const char *token_text(char buffer[24], int64_t token)
+{
+	if (token == 0)
+		return "-";
+	snprintf(buffer, 24, "%" PRId64, token);
+	return buffer;
+}
+
+/* Rounded: when the time of `most=` is over, some microseconds are missing here. */
+static int64_t tenths(int64_t us)
+{
+	return us > 0 ? (us + 50000) / 100000 : 0;
+}
+
+/* Seconds with one digit, as two arguments of a format. */
+#define SECONDS_FORMAT "%" PRId64 ".%d s"
+#define SECONDS(us) tenths(us) / 10, (int)(tenths(us) % 10)
+
+void story_begin(struct story *story, struct stories *stories, const char *lock, enum lc_mode mode,
+                 const struct caller *caller, uid_t uid)
+{
+	*story = (struct story){
+		.of = stories,
+		.lock = lock,
+		.caller = *caller,
+		.uid = uid,
+		.mode = mode,
+		.asked_us = stories->clock_us(),
+	};
+}
+
+void story_evicted(struct story *story, const char *by)
+{
+	free(story->by);
+	story->by = strdup(by);
+}
+
+/* ---- refused ---- */
+
+/* Answers of every day are reported on request only. */
+static bool is_everyday(int error)
+{
+	return error == -EAGAIN || error == -ETIMEDOUT || error == -EINTR;
+}
+
+static void log_refusal(const struct stories *stories, const char *lock,
+                        const struct caller *caller, uid_t uid, int error, int64_t waited_us,
+                        const char *why, const char *by)
+{
+	struct who_text who;
+	struct word word;
+	char line[sizeof(word) + 512];
+
+	make_word(&word, lock);
+	name_taker(&who, caller, uid);
+	snprintf(line, sizeof(line), "%s: refused to %s after " SECONDS_FORMAT ": %s%s%s (%s)",
+	         word.text, who.text, SECONDS(waited_us), why ? why : refusal_text(error),
+	         by ? " by " : "", by ? by : "", strerrorname_np(-error));
+	if (stories->log_takes)
+		log_record("%s", line);
+	else
+		log_line(is_everyday(error) ? LC_INFO : LC_NOTICE, "%s", line);
+}
+
+void story_refused(const struct story *story, int error)
+{
+	log_refusal(story->of, story->lock, &story->caller, story->uid, error,
+	            story->of->clock_us() - story->asked_us, NULL,
+	            error == -ECANCELED ? story->by : NULL);
+}
+
+void story_refuse(const struct stories *stories, const char *lock, const struct caller *caller,
+                  uid_t uid, int error, const char *why)
+{
+	log_refusal(stories, lock, caller, uid, error, 0, why, NULL);
+}
+
+/* ---- granted ---- */
+
+void story_granted(struct story *story, const struct lc_taker *taker)
+{
+	struct stories *stories = story->of;
+	struct who_text who;
+	struct word word;
+	char token[24];
+
+	story->granted_us = stories->clock_us();
+	story->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	story->end = HISTORY_CLOSED;
+	if (!stories->log_takes)
+		return;
+	log_record("%s: granted to %s after " SECONDS_FORMAT ", token %s",
+	           make_word(&word, story->lock), name_taker(&who, &story->caller, story->uid),
+	           SECONDS(story->granted_us - story->asked_us),
+	           token_text(token, lc_token(taker)));
+}
+
+void story_after(struct story *story, const struct lc_ahead *ahead)
+{
+	struct who_text who;
+	struct word lock, command, host;
+	char waited[32];
+
+	make_word(&command, ahead->command);
+	make_word(&host, ahead->host);
+	free(story->after);
+	if (asprintf(&story->after,
+	             "granted after the session of pid %d (%.64s) on %.64s had ended",
+	             (int)ahead->pid, command.text, host.text) < 0)
+		story->after = NULL;
+	snprintf(waited, sizeof(waited), SECONDS_FORMAT,
+	         SECONDS(story->granted_us - story->asked_us));
+	log_line(LC_NOTICE,
+	         "%s: granted to %s after %s, when the session of %s, pid %d (%.64s), had ended; "
+	         "its reason: %s",
+	         make_word(&lock, story->lock), name_taker(&who, &story->caller, story->uid),
+	         waited, host.text, (int)ahead->pid, command.text,
+	         *ahead->reason ? ahead->reason : "-");
+}
+
+/* ---- the end of a hold ---- */
+
+static void log_end(const struct story *story, const struct history_hold *hold)
+{
+	const struct stories *stories = story->of;
+	struct who_text who;
+	struct word word;
+	char buffer[24];
+	const char *token = token_text(buffer, hold->token);
+
+	if (!stories->log_takes && !stories->audit)
+		return;
+	make_word(&word, story->lock);
+	name_taker(&who, &story->caller, story->uid);
+	if (stories->log_takes && (hold->end == HISTORY_CLOSED || hold->end == HISTORY_EXITED ||
+	                           hold->end == HISTORY_STOPPED))
+		log_record("%s: released by %s after " SECONDS_FORMAT ", token %s: %s", word.text,
+		           who.text, SECONDS(hold->held_ms * 1000), token,
+		           history_end_name(hold->end));
+	if (stories->audit)
+		log_record("audit: %s %s %s waited " SECONDS_FORMAT " held " SECONDS_FORMAT
+		           " token %s %s%s%s; reason: %s",
+		           word.text, hold->mode == LC_SHARED ? "shared" : "exclusive", who.text,
+		           SECONDS(hold->waited_ms * 1000), SECONDS(hold->held_ms * 1000), token,
+		           history_end_name(hold->end),
+		           hold->end == HISTORY_EVICTED ? " by "
+		           : *hold->by                  ? ": "
+		                                        : "",
+		           hold->by, *hold->reason ? hold->reason : "-");
+}
+
+static void end_hold(struct story *story, const struct lc_taker *taker)
+{
+	struct stories *stories = story->of;
+	int64_t held_us = stories->clock_us() - story->granted_us;
+	struct history_hold hold = {
+		.end = story->end,
+		.mode = story->mode,
+		.pid = story->caller.process.pid,
+		.uid = story->uid,
+		.since_ms = story->since_ms,
+		.ended_ms = clock_read_ns(CLOCK_REALTIME) / 1000000,
+		.waited_ms = (story->granted_us - story->asked_us) / 1000,
+		.held_ms = held_us / 1000,
+		.token = taker ? lc_token(taker) : 0,
+		.lock = story->lock,
+		.by = story->by      ? story->by
+	              : story->cause ? story->cause
+	              : story->after ? story->after
+	                             : "",
+		.reason = taker ? lc_reason(taker) : "",
+	};
+
+	strcpy(hold.command, story->caller.command);
+	log_end(story, &hold);
+	history_add(&stories->history, &hold, held_us);
+	story->granted_us = 0;
+}
+
+/* ---- lost ---- */
+
+/* As far as it can be told from here. */
+static const char *cause_of_loss(const struct stories *stories)
+{
+	struct lc_status status;
+
+	if (stories->leaves)
+		return "the mount is shutting down";
+	lc_status(stories->lc, &status);
+	if (status.state == LC_UNUSABLE)
+		return "the mount is unusable";
+	if (status.state == LC_CONNECTING)
+		return "the ensemble has ended the session";
+	if (status.lease_left_us == 0)
+		return "no contact with the ensemble for so long that the lease is over";
+	return "its entry was deleted in the ensemble";
+}
+
+void story_lost(struct story *story, const struct lc_taker *taker, const char *cause)
+{
+	struct who_text who;
+	struct word word;
+	char token[24], held[32];
+
+	if (story->granted_us == 0)
+		return; /* nobody knows of it */
+	story->end = story->by ? HISTORY_EVICTED : HISTORY_LOST;
+	story->cause = cause ? cause : cause_of_loss(story->of);
+	snprintf(held, sizeof(held), SECONDS_FORMAT,
+	         SECONDS(story->of->clock_us() - story->granted_us));
+	log_line(LC_WARNING, "%s: the lock is lost by %s, token %s, held for %s: %s%s; reason: %s",
+	         make_word(&word, story->lock), name_taker(&who, &story->caller, story->uid),
+	         token_text(token, lc_token(taker)), held, story->by ? "evicted by " : "",
+	         story->by ? story->by : story->cause, *lc_reason(taker) ? lc_reason(taker) : "-");
+	end_hold(story, taker);
+}
+
+void story_left_open(const struct story *story, unsigned count, bool waits)
+{
+	struct who_text who;
+	struct word word;
+
+	log_line(LC_NOTICE, "lost locks that are still open: %u, %s by %s%s; the mount %s", count,
+	         make_word(&word, story->lock), name_taker(&who, &story->caller, story->uid),
+	         count > 1 ? ", and others" : "",
+	         waits ? "waits until on_lost has stopped them" : "does not wait for them");
+}
+
+/* ---- given back ---- */
+
+void story_stopped(struct story *story, int signal)
+{
+	if (signal != 0)
+		story->stopped = signal;
+}
+
+/* A process that ends gives up its memory before its files. statm waits for nothing. */
+static bool is_ending(pid_t pid, int life)
+{
+	char path[32], text[2] = "";
+	int fd;
+
+	if (life < 0)
+		return false;
+	if (!family_lives(life))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text)) != sizeof(text))
+		text[0] = '\0';
+	close(fd);
+	return text[0] == '0' || !family_lives(life);
+}
+
+void story_parted(struct story *story, pid_t pid, int life)
+{
+	if (story->granted_us == 0)
+		return;
+	if (story->stopped != 0) {
+		story->end = HISTORY_STOPPED;
+		story->cause = story->stopped == SIGKILL ? "SIGKILL before the lease's end"
+		                                         : "SIGTERM before the lease's end";
+		story->of->stopped++;
+	} else if (story->of->clock_us() - story->granted_us >= LOOK_US && is_ending(pid, life)) {
+		story->end = HISTORY_EXITED;
+	}
+}
+
+void story_end(struct story *story, const struct lc_taker *taker)
+{
+	if (story->granted_us > 0)
+		end_hold(story, taker);
+	free(story->by);
+	free(story->after);
+	*story = (struct story){0};
+}
+
+void story_carry(struct carry *carry, struct story *story, struct stories *stories,
+                 const char *lock)
+{
+	const char *by;
+
+	story->of = stories;
+	story->lock = lock;
+	caller_carry(carry, &story->caller);
+	CARRY_U32(carry, story->uid);
+	CARRY_ENUM(carry, story->mode, LC_SHARED);
+	CARRY_64(carry, story->asked_us);
+	CARRY_64(carry, story->granted_us);
+	CARRY_64(carry, story->since_ms);
+	CARRY_ENUM(carry, story->end, HISTORY_EVICTED);
+	by = carry_text(carry, story->by);
+	if (carry->loads && by)
+		story->by = strdup(by);
+}
+
+void story_more_carry(struct carry *carry, struct story *story)
+{
+	const char *after = carry_text(carry, story->after);
+
+	if (carry->loads && after)
+		story->after = strdup(after);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernel_limit.c - see kernel_limit.h.
+ */
+#include "host/kernel_limit.h"
+
+#include <stdio.h>
+
+/* The kernel looks every 15 s, and takes no limit below that (fs/fuse/req_timeout.c). */
+#define STEP_S 15
+
+int64_t kernel_limit_effective(int64_t by_default_s, int64_t max_s)
+{
+	int64_t limit = by_default_s;
+
+	if (max_s > 0 && (limit == 0 || limit > max_s))
+		limit = max_s;
+	return limit > 0 && limit < STEP_S ? STEP_S : limit;
+}
+
+static int64_t read_limit(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	long long number = 0;
+
+	if (!file)
+		return 0; /* a kernel without it */
+	if (fscanf(file, "%lld", &number) != 1 || number < 0)
+		number = 0;
+	fclose(file);
+	return number;
+}
+
+int64_t kernel_limit_read(void)
+{
+	return kernel_limit_effective(read_limit("/proc/sys/fs/fuse/default_request_timeout"),
+	                              read_limit("/proc/sys/fs/fuse/max_request_timeout"));
+}
+
+int64_t kernel_limit_wait_us(int64_t limit_s)
+{
+	int64_t wait = limit_s - STEP_S;
+
+	if (limit_s == 0)
+		return INT64_MAX;
+	return (wait > limit_s / 2 ? wait : limit_s / 2) * 1000000;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * log.c - see log.h. syslog(3) is not used: it waits when the log daemon does not
+ * read, and a daemon that waits misses its lease.
+ */
+#include "host/log.h"
+
+#include "lockcore.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Below PIPE_BUF: a pipe takes a line as a whole. */
+#define TEXT_MAX 2048
+#define LINE_MAX (TEXT_MAX + 64)
+#define FINISH_MS 1000
+
+static int syslog_fd = -1;
+static bool to_syslog;
+/* The process that writes to stderr. Its end of the socket is kept here, too: if it is killed, what
+ * it has not read is read by the next one. */
+static struct {
+	int fd, its_fd; /* -1: there is none */
+	pid_t pid;      /* 0: of another process, or none */
+	bool writes;    /* lines go to it; otherwise to stderr itself */
+} child = {-1, -1, 0, false};
+static unsigned long not_written, children_ended;
+static bool to_stderr;  /* beside syslog */
+static bool to_journal; /* by stderr */
+static const char *about;
+static enum lc_level most_level = LC_NOTICE;
+
+static int priority(enum lc_level level)
+{
+	switch (level) {
+	case LC_ERROR:
+		return LOG_ERR;
+	case LC_WARNING:
+		return LOG_WARNING;
+	case LC_NOTICE:
+		return LOG_NOTICE;
+	case LC_INFO:
+		return LOG_INFO;
+	}
+	return LOG_ERR;
+}
+
+static int connect_syslog(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool send_syslog(enum lc_level level, const char *text)
+{
+	char message[LINE_MAX];
+	int len = snprintf(message, sizeof(message), "<%d>zklockfs[%d]: %s",
+	                   LOG_DAEMON | priority(level), (int)getpid(), text);
+
+	for (int try = 0; try < 2; try++) {
+		if (syslog_fd < 0)
+			syslog_fd = connect_syslog();
+		if (syslog_fd < 0)
+			return false;
+		if (send(syslog_fd, message, (size_t)len, MSG_NOSIGNAL) >= 0)
+			return true;
+		if (errno == EAGAIN)
+			return false;
+		close(syslog_fd); /* the log daemon was started anew */
+		syslog_fd = -1;
+	}
+	return false;
+}
+
+static bool write_stderr(enum lc_level level, const char *text)
+{
+	struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+	char line[LINE_MAX];
+	int len = to_journal ? snprintf(line, sizeof(line), "<%d>%s\n", priority(level), text)
+	                     : snprintf(line, sizeof(line), "zklockfs: %s\n", text);
+
+	if (child.writes) {
+		if (send(child.fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return true;
+		if (errno == EAGAIN)
+			return false;
+		to_syslog = true; /* the daemon and its child are gone, and only this one is left */
+		return send_syslog(level, text);
+	}
+	/* A pipe that polls writable takes this much without blocking. */
+	return poll(&pollfd, 1, 0) == 1 && !(pollfd.revents & (POLLERR | POLLNVAL)) &&
+	       write(STDERR_FILENO, line, (size_t)len) == len;
+}
+
+static bool put(enum lc_level level, const char *text)
+{
+	if (!to_syslog)
+		return write_stderr(level, text);
+	if (to_stderr)
+		(void)write_stderr(level, text);
+	return send_syslog(level, text) || to_stderr;
+}
+
+/* Lines that users can cause at will, warnings of their own locks' losses among them, have
+ * windows of their own, and cannot silence errors. */
+struct window {
+	time_t since;
+	unsigned lines, dropped;
+};
+static struct window own_windows[LC_NOTICE + 1], *windows = own_windows;
+
+static struct window *window_of(enum lc_level level)
+{
+	return &windows[level < LC_NOTICE ? level : LC_NOTICE];
+}
+
+static void drop_line(struct window *window)
+{
+	window->dropped++;
+	not_written++;
+}
+
+/* A window that is over begins anew, and says what it had no room for. */
+static void roll_window(struct window *window)
+{
+	unsigned dropped = window->dropped;
+	struct timespec now;
+	char text[64];
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec - window->since < LOG_WINDOW_S)
+		return;
+	*window = (struct window){.since = now.tv_sec};
+	if (dropped == 0)
+		return;
+	snprintf(text, sizeof(text),
+	         dropped == 1 ? "%u line was not written" : "%u lines were not written", dropped);
+	if (!put(LC_NOTICE, text))
+		window->dropped = dropped;
+}
+
+void log_tend(void)
+{
+	for (size_t i = 0; i <= LC_NOTICE; i++)
+		if (windows[i].dropped > 0)
+			roll_window(&windows[i]);
+}
+
+bool log_has_room(enum lc_level level)
+{
+	struct window *window = window_of(level);
+
+	roll_window(window);
+	if (window->lines < LOG_BURST)
+		return true;
+	drop_line(window);
+	return false;
+}
+
+static bool admit_line(enum lc_level level)
+{
+	bool room = log_has_room(level);
+
+	window_of(level)->lines += room;
+	return room;
+}
+
+/* Names are users' text: one line stays one line, and no terminal gets control characters. */
+static void make_harmless(char *text)
+{
+	size_t len = strlen(text), n = 0;
+
+	while (n < len) {
+		size_t size = lc_text_shown(text + n, len - n);
+
+		if (size == 0)
+			text[n] = '?';
+		n += size > 0 ? size : 1;
+	}
+}
+
+static void put_formatted(enum lc_level level, const char *format, va_list args)
+{
+	char text[TEXT_MAX];
+	int len = about ? snprintf(text, sizeof(text), "%s: ", about) : 0;
+
+	if ((size_t)len < sizeof(text))
+		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
+	make_harmless(text);
+	if (!put(level, text))
+		drop_line(window_of(level));
+}
+
+void log_line(enum lc_level level, const char *format, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	if (level <= most_level && admit_line(level))
+		put_formatted(level, format, args);
+	va_end(args);
+	errno = saved;
+}
+
+void log_trace(const char *format, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	put_formatted(LC_INFO, format, args);
+	va_end(args);
+	errno = saved;
+}
+
+void log_record(const char *format, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	put_formatted(LC_INFO, format, args);
+	va_end(args);
+	errno = saved;
+}
+
+void log_level(enum lc_level most)
+{
+	most_level = most;
+}
+
+/* systemd tells which device and inode its journal's socket has. */
+static bool is_journal(int fd)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && fstat(fd, &st) == 0 &&
+	       st.st_dev == device && st.st_ino == inode;
+}
+
+void log_about(const char *mountpoint)
+{
+	about = mountpoint;
+	to_journal = is_journal(STDERR_FILENO);
+}
+
+void log_to_syslog(bool and_stderr)
+{
+	to_syslog = true;
+	to_stderr = and_stderr;
+}
+
+/* A packet of one byte 0 asks whether all before it is written. */
+static void write_for_parent(int fd)
+{
+	char line[LINE_MAX];
+	ssize_t n;
+
+	prctl(PR_SET_NAME, "zklockfs-log");
+	/* It ends with the daemon, not with a signal to both. */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	if (dup2(fd, STDIN_FILENO) < 0)
+		_exit(1);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	while ((n = recv(STDIN_FILENO, line, sizeof(line), 0)) > 0)
+		if (n == 1 && line[0] == '\0')
+			(void)send(STDIN_FILENO, line, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		else
+			(void)!write(STDERR_FILENO, line, (size_t)n);
+	_exit(0);
+}
+
+void log_prepare_child(void)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return; /* poll(2) says for most of what stderr can be whether it would wait */
+	child.fd = fds[0];
+	child.its_fd = fds[1];
+}
+
+void log_to_child(void)
+{
+	if (child.fd < 0)
+		log_prepare_child();
+	if (child.fd < 0)
+		return;
+	child.pid = fork();
+	if (child.pid == 0)
+		write_for_parent(child.its_fd);
+	child.writes = child.pid > 0;
+	if (!child.writes)
+		child.pid = 0;
+}
+
+bool log_reap(pid_t pid)
+{
+	if (pid != child.pid || pid <= 0)
+		return false;
+	children_ended++;
+	log_to_child();
+	log_line(LC_ERROR,
+	         "the process that writes the log was killed: another one goes on, and one "
+	         "line may be missing");
+	return true;
+}
+
+void log_in_guardian(void)
+{
+	void *shared = mmap(NULL, sizeof(own_windows), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared != MAP_FAILED)
+		windows = shared;
+	to_syslog = child.fd < 0 || dup2(child.fd, STDERR_FILENO) < 0;
+	child.fd = STDERR_FILENO;
+	child.writes = !to_syslog;
+}
+
+void log_finish(void)
+{
+	struct pollfd pollfd = {.fd = child.fd, .events = POLLIN};
+
+	if (child.fd < 0)
+		return;
+	close(child.its_fd);
+	if (child.writes && send(child.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+		(void)poll(&pollfd, 1, FINISH_MS); /* it answers, or hangs up */
+	close(child.fd);
+	child.fd = child.its_fd = -1;
+	child.writes = false;
+}
+
+struct log_counts log_counts(void)
+{
+	return (struct log_counts){.not_written = not_written, .children_ended = children_ended};
+}
+
+void log_carry(struct carry *carry)
+{
+	CARRY_BOOL(carry, to_syslog);
+	CARRY_FD(carry, child.fd);
+	if (carry_has(carry, 4)) {
+		CARRY_FD(carry, child.its_fd);
+		CARRY_PID(carry, child.pid);
+		CARRY_64(carry, not_written);
+		CARRY_64(carry, children_ended);
+	}
+	if (!carry->loads || carry->checks || to_syslog)
+		return;
+	/* After a crash the other one has ended, or serves the guardian alone. */
+	if (child.fd >= 0 && child.its_fd < 0) {
+		close(child.fd);
+		child.fd = -1;
+	}
+	if (child.fd >= 0 && child.pid > 0)
+		child.writes = true;
+	else
+		log_to_child();
+}

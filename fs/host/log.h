@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * log.h - the only output for log lines: stderr while somebody reads it there, syslog afterwards.
+ * Each line names the mount and has a priority, also on a stderr that is the journal's
+ * (sd-daemon(3)). Never blocks once the mount serves, not on a full pipe, a stopped terminal, or a
+ * file on a disk or server that is slow: a line that cannot be written now is counted and dropped.
+ * At most LOG_BURST errors in LOG_WINDOW_S, as many warnings, and as many other lines; the rest is
+ * counted too.
+ */
+#ifndef FS_LOG_H
+#define FS_LOG_H
+
+#include "lockcore.h"
+#include "store/carry.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define LOG_BURST 50
+#define LOG_WINDOW_S 10
+
+/* Keeps errno. */
+void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether a line of that level has room now; if not, it is counted as not written. For lines that
+ * cost time to make. */
+bool log_has_room(enum lc_level level);
+/* A line of `-d` that no limit holds back. */
+void log_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A line that the administrator has asked for: the same, and of LC_INFO. */
+void log_record(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_level(enum lc_level most); /* LC_NOTICE at first */
+/* The mount point, which each line names. It stays the caller's. */
+void log_about(const char *mountpoint);
+/* From stderr to the system's log; or to both, while somebody waits for the start. */
+void log_to_syslog(bool and_stderr);
+/* In the foreground: a child writes to stderr, and may wait there. */
+void log_to_child(void);
+/* Before that: processes that are forked meanwhile can write by that child, too. */
+void log_prepare_child(void);
+/* That child has ended, and there is another one. False: it is not that child. */
+bool log_reap(pid_t pid);
+/* In the guardian, and in all that it forks, which share the limits: lines go by the log's child,
+ * or to syslog, also when the daemon is dead. */
+void log_in_guardian(void);
+/* In every turn: lines that could not be written are told when their time is over. */
+void log_tend(void);
+/* It has a second to write what is left. */
+void log_finish(void);
+
+struct log_counts {
+	unsigned long not_written;    /* lines */
+	unsigned long children_ended; /* the log's child, before its time */
+};
+struct log_counts log_counts(void);
+
+/* Where lines go. */
+void log_carry(struct carry *carry);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * signals.c - see signals.h.
+ */
+#include "host/signals.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/signalfd.h>
+
+static sigset_t signal_set(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCHLD);
+	return set;
+}
+
+void signals_ignore_others(void)
+{
+	static const int others[] = {SIGUSR1, SIGQUIT, SIGALRM,   SIGVTALRM, SIGPROF,
+	                             SIGIO,   SIGPWR,  SIGSTKFLT, SIGXCPU,   SIGXFSZ};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		signal(others[i], SIG_IGN);
+}
+
+void signals_ignore_leaving(void)
+{
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
+void signals_block(sigset_t *ret_before)
+{
+	sigset_t set = signal_set();
+
+	(void)sigprocmask(SIG_BLOCK, &set, ret_before);
+}
+
+int signals_open(void)
+{
+	sigset_t set = signal_set();
+	int fd;
+
+	signals_block(NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+void signals_unblock_all(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}

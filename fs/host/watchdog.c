@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * watchdog.c - see watchdog.h.
+ */
+#include "host/watchdog.h"
+
+#ifdef ZKLOCKFS_WATCHDOG
+
+#include "host/clock.h"
+#include "host/log.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int64_t begun_ns, begun_late_ns;
+
+/* Whether somebody stopped the process, and let it go on, since this was asked last. SIGCONT is
+ * blocked for that: with a handler ppoll(2) would fail with EINTR, as it does in no other build. */
+static bool was_stopped(void)
+{
+	static const struct timespec now;
+	static bool blocked;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCONT);
+	if (!blocked)
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	blocked = true;
+	return sigtimedwait(&set, NULL, &now) == SIGCONT;
+}
+
+/* How long this thread was ready to run and did not, so far. */
+static int64_t late_ns(void)
+{
+	static int fd = -1;
+	long long ran, late = 0;
+	char text[128];
+	ssize_t n;
+
+	if (fd < 0)
+		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	(void)sscanf(text, "%lld %lld", &ran, &late);
+	return late;
+}
+
+void watchdog_begin(void)
+{
+	(void)was_stopped();
+	begun_late_ns = late_ns();
+	begun_ns = clock_read_ns(CLOCK_MONOTONIC);
+}
+
+void watchdog_end(void)
+{
+	int64_t took = clock_read_ns(CLOCK_MONOTONIC) - begun_ns;
+
+	if (took > ZKLOCKFS_WATCHDOG * 1000000LL)
+		took -= late_ns() - begun_late_ns;
+	if (took > ZKLOCKFS_WATCHDOG * 1000000LL && !was_stopped())
+		log_line(LC_ERROR, "watchdog: a turn of the loop took %" PRId64 " ms",
+		         took / 1000000);
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answers.c - see answers.h.
+ */
+#include "request/answers.h"
+
+#include "request/face.h"
+#include "store/store.h"
+#include "request/trace.h"
+
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* A room of this size stays allocated. */
+#define ROOM_MIN 65536
+
+/* Its bytes follow. */
+struct answer {
+	size_t len;
+	bool opens;
+};
+
+static size_t size_with(size_t len)
+{
+	size_t align = _Alignof(struct answer);
+
+	return sizeof(struct answer) + (len + align - 1) / align * align;
+}
+
+static size_t size_of_all(const struct iovec *iov, int count)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+static bool make_answer_room(struct answers *answers, size_t size)
+{
+	size_t room = answers->room ? answers->room : ROOM_MIN;
+	unsigned char *unsent;
+
+	if (size > ANSWERS_MAX - answers->len)
+		return false;
+	while (room - answers->len < size)
+		room *= 2;
+	if (room == answers->room)
+		return true;
+	unsent = realloc(answers->unsent, room);
+	if (!unsent)
+		return false;
+	answers->unsent = unsent;
+	answers->room = room;
+	return true;
+}
+
+static void trace(const struct face *face, const struct fuse_out_header *header)
+{
+	if (face->trace && header->unique != 0)
+		trace_answer(face->trace, header->unique, header->error);
+}
+
+/* The mount was aborted: its end closes that open file. */
+static void ignore_unopened(struct face *face, uint64_t fh)
+{
+	(void)face;
+	(void)fh;
+}
+
+void answers_add(struct face *face, bool opens, const struct iovec *iov, int count)
+{
+	struct answers *answers = &face->answers;
+	struct answer answer = {.len = size_of_all(iov, count), .opens = opens};
+	unsigned char *to;
+
+	if (answers->fd < 0)
+		return;
+	if (!make_answer_room(answers, size_with(answer.len))) {
+		store_spoil(face->stored.store);
+		answers_emit(face, ignore_unopened);
+		trace(face, iov[0].iov_base);
+		(void)!writev(answers->fd, iov, count);
+		return;
+	}
+	to = answers->unsent + answers->len;
+	answers->len += size_with(answer.len);
+	memcpy(to, &answer, sizeof(answer));
+	to += sizeof(answer);
+	for (int i = 0; i < count; i++) {
+		memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+}
+
+bool answers_are_unsent(const struct face *face)
+{
+	return face->answers.len > 0;
+}
+
+void answers_record(struct face *face)
+{
+	const struct answers *answers = &face->answers;
+
+	for (size_t at = 0; at < answers->len;) {
+		const struct answer *answer = (const void *)(answers->unsent + at);
+		const struct iovec iov = {
+			.iov_base = (void *)(uintptr_t)(answer + 1),
+			.iov_len = answer->len,
+		};
+
+		at += size_with(answer->len);
+		if (store_answer(face->stored.store, answer->opens, &iov, 1) < 0)
+			return; /* the commit will fail, too */
+	}
+}
+
+void answers_emit_again(struct face *face)
+{
+	const void *bytes;
+	size_t at = 0, len;
+	unsigned opens;
+
+	while (store_next_answer(face->stored.store, &at, &opens, &bytes, &len))
+		(void)!write(face->answers.fd, bytes, len);
+}
+
+static uint64_t opened(const void *bytes)
+{
+	const struct fuse_open_out *out = (const void *)((const struct fuse_out_header *)bytes + 1);
+
+	return out->fh;
+}
+
+void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_t fh))
+{
+	struct answers *answers = &face->answers;
+
+	for (size_t at = 0; at < answers->len;) {
+		const struct answer *answer = (const void *)(answers->unsent + at);
+		const void *bytes = answer + 1;
+
+		at += size_with(answer->len);
+		trace(face, bytes);
+		if (write(answers->fd, bytes, answer->len) < 0 && answer->opens)
+			unopened(face, opened(bytes)); /* which may keep another one */
+	}
+	answers->len = 0;
+	if (answers->room > ROOM_MIN) {
+		free(answers->unsent);
+		answers->unsent = NULL;
+		answers->room = 0;
+	}
+}
+
+void answers_end(struct face *face)
+{
+	free(face->answers.unsent);
+	face->answers = (struct answers){.fd = -1};
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inbox.h - requests that were read and are served later. When the kernel has more requests than
+ * one turn serves, all of them are read, and users take turns from then on: otherwise a user with
+ * a thousand threads makes everybody else wait for a thousand requests.
+ *
+ * A request that gives something back (FLUSH, RELEASE, FORGET) never comes here: what the process
+ * asks for afterwards must not overtake it.
+ */
+#ifndef FS_INBOX_H
+#define FS_INBOX_H
+
+#include "pure/fair.h"
+#include "pure/table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Beyond that nothing is read ahead: the kernel keeps what comes, in the order of its coming. */
+#define INBOX_REQUESTS_MAX 8192
+#define INBOX_BYTES_MAX (4 * 1024 * 1024)
+
+struct face;
+struct fuse_buf;
+struct fuse_session;
+
+struct inbox {
+	struct fair_users users;
+	struct table requests;      /* by their numbers */
+	struct inbox_item *fresh;   /* of those: they have no record yet */
+	struct inbox_item *settled; /* not of those: answered, and the record is still there */
+	size_t count, bytes;
+};
+
+static inline bool inbox_is_empty(const struct inbox *inbox)
+{
+	return inbox->count == 0;
+}
+
+/* Whether it may wait for the turn of its user. */
+bool inbox_takes(const struct fuse_buf *buffer);
+bool inbox_is_full(const struct inbox *inbox);
+/* The bytes are copied. False: no memory. */
+bool inbox_add(struct face *face, const struct fuse_buf *buffer);
+/* When another process takes over, a pending_stays_fn: requests are not served while it is not
+ * known whether a lock is still held. Who waits for a lock waits on. */
+bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, bool known);
+/* Serves the request of the user whose turn it is. False: there is none. */
+bool inbox_serve(struct face *face, struct fuse_session *fuse);
+/* A request that is in the inbox is served now: it is interrupted. True: it was there, and is
+ * answered. */
+bool inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique);
+/* Before a commit: all requests that wait here are to be in it, and none that was answered. */
+void inbox_record(struct face *face);
+/* The requests are still pending.h's. */
+void inbox_finish(struct inbox *inbox);
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pending.c - see pending.h.
+ */
+#include "request/pending.h"
+
+#include "request/face.h"
+#include "store/store.h"
+#include "request/trace.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <utlist.h>
+
+struct request {
+	struct table_link unique;
+	void *owner; /* after a reload: the object that waits for it */
+	bool begun;  /* the ensemble may have done what it asks for */
+	uint32_t len;
+	struct stored stored; /* its key rises with each request */
+	_Alignas(uint64_t) unsigned char bytes[];
+};
+
+_Static_assert(sizeof(void *) != 8 || sizeof(struct request) <= 72, "a request has grown");
+
+static struct request *request_of(struct table_link *unique)
+{
+	return (struct request *)unique;
+}
+
+/* ---- between libfuse and the kernel ---- */
+
+static struct request *find_waiting(const struct pending *pending, uint64_t unique)
+{
+	return request_of(table_find(&pending->waiting, unique));
+}
+
+/* The request of that number; NULL: there is none. */
+static const struct fuse_in_header *answered_request(const struct face *face, uint64_t unique)
+{
+	const struct request *request;
+
+	if (face->pending.now && unique == pending_unique(face))
+		return face->pending.now;
+	request = find_waiting(&face->pending, unique);
+	return request ? (const void *)request->bytes : NULL;
+}
+
+static bool gives_open_file(const struct face *face, const struct fuse_out_header *answer)
+{
+	const struct fuse_in_header *request = answered_request(face, answer->unique);
+
+	return answer->error == 0 && request &&
+	       (request->opcode == FUSE_OPEN || request->opcode == FUSE_OPENDIR);
+}
+
+static void drop_request(struct pending *pending, struct request *request)
+{
+	table_remove(&pending->waiting, &request->unique);
+	stored_end(&request->stored);
+	free(request);
+}
+
+static void forget_request(struct pending *pending, uint64_t unique)
+{
+	struct request *request = find_waiting(pending, unique);
+
+	if (request)
+		drop_request(pending, request);
+}
+
+static void see_answer(struct face *face, uint64_t unique)
+{
+	struct pending *pending = &face->pending;
+
+	if (pending->now && unique == pending_unique(face))
+		pending->answered = true;
+	else
+		forget_request(pending, unique);
+}
+
+/* libfuse 3.14.0 does not ask the kernel for parallel lookups, though it says that it does. Then
+ * the names of a directory are looked up one after the other, and a process that looks up thousands
+ * makes all others wait. */
+static void mend_greeting(const struct fuse_in_header *request, const struct iovec *answer,
+                          int count)
+{
+	const struct fuse_init_in *in;
+	struct fuse_init_out *out;
+
+	if (!request || request->opcode != FUSE_INIT || count < 2 ||
+	    answer[1].iov_len < offsetof(struct fuse_init_out, flags) + sizeof(out->flags))
+		return;
+	in = (const void *)(request + 1);
+	out = answer[1].iov_base;
+	out->flags |= in->flags & FUSE_PARALLEL_DIROPS;
+}
+
+/* libfuse calls it instead of writev(2). Whether the kernel takes the answer is known later: in
+ * answers_emit(). */
+static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
+{
+	struct face *face = userdata;
+	const struct fuse_out_header *answer = iov[0].iov_base;
+	bool opens = gives_open_file(face, answer);
+
+	(void)fd;
+	see_answer(face, answer->unique);
+	mend_greeting(face->pending.now, iov, count);
+	if (!face->pending.replays) /* the kernel had this answer long ago */
+		answers_add(face, opens, iov, count);
+	return answer->len;
+}
+
+/* Never called, since the loop itself reads. libfuse wants to have it. */
+static ssize_t read_request(int fd, void *buffer, size_t size, void *face)
+{
+	(void)face;
+	return read(fd, buffer, size);
+}
+
+int pending_begin(struct face *face, struct fuse_session *fuse)
+{
+	static const struct fuse_custom_io io = {.writev = take_answer, .read = read_request};
+
+	face->answers.fd = fuse_session_fd(fuse);
+	return fuse_session_custom_io(fuse, &io, face->answers.fd);
+}
+
+void pending_finish(struct face *face)
+{
+	struct table_link *unique;
+
+	while ((unique = table_next(&face->pending.waiting, NULL)))
+		drop_request(&face->pending, request_of(unique));
+	table_finish(&face->pending.waiting);
+	free(face->pending.greeting);
+	face->pending.greeting = NULL;
+}
+
+/* ---- serving ---- */
+
+static struct request *copy_request(const void *bytes, size_t len)
+{
+	struct request *request = malloc(sizeof(*request) + len);
+
+	if (!request)
+		return NULL;
+	*request = (struct request){.len = (uint32_t)len};
+	memcpy(request->bytes, bytes, len);
+	return request;
+}
+
+/* False: no memory, or there is one of that number. */
+static bool add_request(struct pending *pending, struct request *request)
+{
+	const struct fuse_in_header *header = (const void *)request->bytes;
+
+	return !find_waiting(pending, header->unique) &&
+	       table_add(&pending->waiting, &request->unique, header->unique);
+}
+
+static struct request *add_copy(struct face *face, const void *bytes, size_t len)
+{
+	struct request *request = copy_request(bytes, len);
+
+	if (!request)
+		return NULL;
+	request->begun = face->pending.begun;
+	if (!add_request(&face->pending, request)) {
+		free(request);
+		return NULL;
+	}
+	return request;
+}
+
+static bool keep_request(struct face *face, const void *bytes, size_t len)
+{
+	struct request *request = add_copy(face, bytes, len);
+
+	if (request)
+		stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
+	return request;
+}
+
+/* The kernel waits for an answer. */
+static bool is_question(const struct fuse_in_header *request)
+{
+	return request->opcode != FUSE_FORGET && request->opcode != FUSE_BATCH_FORGET &&
+	       request->opcode != FUSE_INTERRUPT && request->opcode != FUSE_NOTIFY_REPLY;
+}
+
+/* Whether it waits for an answer from now on. */
+static bool serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer)
+{
+	struct pending *pending = &face->pending;
+	const struct fuse_in_header *request = buffer->mem;
+
+	pending->now = request;
+	pending->answered = false;
+	pending->begun = false;
+	store_set_serving(face->stored.store, request->unique);
+	fuse_session_process_buf(fuse, buffer);
+	store_set_serving(face->stored.store, 0);
+	pending->now = NULL;
+	return !pending->answered && is_question(request);
+}
+
+void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer)
+{
+	struct pending *pending = &face->pending;
+	const struct fuse_in_header *request = buffer->mem;
+
+	if (request->opcode == FUSE_INIT && !pending->greeting)
+		pending->greeting = copy_request(buffer->mem, buffer->size);
+	if (request->unique == pending->put_off) {
+		forget_request(pending, pending->put_off);
+		pending->put_off = 0;
+	}
+	if (serve(face, fuse, buffer))
+		pending->lacks |= !keep_request(face, buffer->mem, buffer->size);
+}
+
+bool pending_set_aside(struct face *face, const struct fuse_buf *buffer)
+{
+	face->pending.begun = false;
+	return add_copy(face, buffer->mem, buffer->size) != NULL;
+}
+
+/* True: it was answered. */
+static bool serve_in_place(struct face *face, struct fuse_session *fuse, struct request *request)
+{
+	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
+
+	if (!serve(face, fuse, &buffer))
+		return true;
+	if (request->begun != face->pending.begun) {
+		request->begun = face->pending.begun;
+		stored_touch(&request->stored);
+	}
+	return false;
+}
+
+bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique)
+{
+	return serve_in_place(face, fuse, find_waiting(&face->pending, unique));
+}
+
+void pending_record(struct face *face, uint64_t unique)
+{
+	stored_begin(&face->stored, &find_waiting(&face->pending, unique)->stored, STORED_REQUEST,
+	             0);
+}
+
+void pending_drop(struct face *face, uint64_t unique)
+{
+	forget_request(&face->pending, unique);
+}
+
+void pending_put_off(struct face *face, const struct fuse_buf *buffer)
+{
+	const struct fuse_in_header *request = buffer->mem;
+
+	if (request->unique == face->pending.put_off)
+		return;
+	face->pending.put_off = request->unique;
+	face->pending.begun = false;
+	face->pending.lacks |= !keep_request(face, buffer->mem, buffer->size);
+}
+
+void pending_begun(struct face *face, uint64_t unique)
+{
+	struct request *request;
+
+	if (face->pending.now && unique == pending_unique(face)) {
+		face->pending.begun = true;
+		return;
+	}
+	request = find_waiting(&face->pending, unique);
+	if (!request)
+		return;
+	request->begun = true;
+	stored_touch(&request->stored);
+}
+
+uint64_t pending_unique(const struct face *face)
+{
+	return ((const struct fuse_in_header *)face->pending.now)->unique;
+}
+
+uint64_t pending_poller(const struct face *face)
+{
+	const struct fuse_in_header *request = face->pending.now;
+
+	return ((const struct fuse_poll_in *)(request + 1))->kh;
+}
+
+void pending_wake_poller(struct face *face, uint64_t poller)
+{
+	struct {
+		struct fuse_out_header header;
+		struct fuse_notify_poll_wakeup_out wakeup;
+	} notice = {
+		.header = {.len = sizeof(notice), .error = FUSE_NOTIFY_POLL},
+		.wakeup = {.kh = poller},
+	};
+	const struct iovec iov = {.iov_base = &notice, .iov_len = sizeof(notice)};
+
+	if (poller)
+		answers_add(face, false, &iov, 1);
+}
+
+/* ---- over a reload ---- */
+
+static bool is_request(const void *bytes, size_t len)
+{
+	struct fuse_in_header header;
+	size_t least = sizeof(header);
+
+	if (len < least || len > REQUEST_BYTES)
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.opcode == FUSE_POLL)
+		least += sizeof(struct fuse_poll_in);
+	return header.len == len && len >= least;
+}
+
+static struct request *request_bytes_carry(struct carry *carry, struct request *request)
+{
+	size_t len = request ? request->len : 0;
+	const void *bytes = carry_bytes(carry, request ? request->bytes : NULL, &len);
+
+	if (!carry->loads)
+		return request;
+	if (!is_request(bytes, len))
+		carry->refuse("the state has an invalid request");
+	request = copy_request(bytes, len);
+	if (!request)
+		carry->refuse(strerror(ENOMEM));
+	return request;
+}
+
+void request_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+{
+	struct pending *pending = &face->pending;
+	struct request *request =
+		stored ? (struct request *)((char *)stored - offsetof(struct request, stored))
+		       : NULL;
+
+	request = request_bytes_carry(carry, request);
+	CARRY_BOOL(carry, request->begun);
+	if (!carry->loads)
+		return;
+	if (!add_request(pending, request))
+		carry->refuse("the state has a request twice");
+	stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
+}
+
+/* The kernel greets only once. */
+void greeting_carry(struct carry *carry, struct face *face)
+{
+	struct pending *pending = &face->pending;
+
+	if (pending->lacks || (!carry->loads && !pending->greeting))
+		carry_lack(carry, "there was no memory for a request");
+	else
+		pending->greeting = request_bytes_carry(carry, pending->greeting);
+	CARRY_LASTING_FD(carry, face->answers.fd);
+}
+
+bool pending_give(struct face *face, uint64_t unique, void *owner)
+{
+	struct request *request = find_waiting(&face->pending, unique);
+
+	if (!request || request->owner)
+		return false;
+	request->owner = owner;
+	return true;
+}
+
+void *pending_owner(const struct face *face)
+{
+	return face->pending.owner;
+}
+
+void pending_greet(struct face *face, struct fuse_session *fuse)
+{
+	struct request *greeting = face->pending.greeting;
+
+	face->pending.replays = true;
+	(void)serve_in_place(face, fuse, greeting);
+	face->pending.replays = false;
+}
+
+/* An fsync may be done twice, and EIO would say that the lock is lost. */
+static bool may_be_done_twice(const struct request *request)
+{
+	const struct fuse_in_header *header = (const void *)request->bytes;
+
+	return header->opcode == FUSE_FSYNC;
+}
+
+static void refuse_request(struct face *face, const struct request *request)
+{
+	struct fuse_out_header header = {
+		.len = sizeof(header),
+		.error = -EIO,
+		.unique = request->unique.number,
+	};
+	const struct iovec iov = {.iov_base = &header, .iov_len = sizeof(header)};
+
+	answers_add(face, false, &iov, 1);
+}
+
+static int compare_coming(const struct table_link *a, const struct table_link *b)
+{
+	uint64_t x = ((const struct request *)a)->stored.key;
+	uint64_t y = ((const struct request *)b)->stored.key;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool replay(struct face *face, struct fuse_session *fuse, struct request *request,
+                   bool crashed)
+{
+	bool answered;
+
+	if (crashed && request->begun && !may_be_done_twice(request)) {
+		refuse_request(face, request);
+		return true;
+	}
+	face->pending.owner = request->owner;
+	request->owner = NULL;
+	answered = serve_in_place(face, fuse, request);
+	face->pending.owner = NULL;
+	return answered;
+}
+
+void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
+                    pending_stays_fn *stays)
+{
+	struct pending *pending = &face->pending;
+	struct table_link *all = table_take_all(&pending->waiting), *unique, *next;
+
+	LL_SORT(all, compare_coming);
+	LL_FOREACH_SAFE(all, unique, next) {
+		struct request *request = request_of(unique);
+		/* There is room: it was there before. */
+		bool added = table_add(&pending->waiting, unique, unique->number);
+
+		(void)added;
+		assert(added);
+		trace_request(face, request->bytes, request->len);
+		if (!request->owner && !request->begun &&
+		    stays(face, request->bytes, request->len, true))
+			continue;
+		if (replay(face, fuse, request, crashed))
+			drop_request(pending, request);
+	}
+}
+
+void pending_replay_read(struct face *face, struct fuse_session *fuse, pending_stays_fn *stays)
+{
+	struct fuse_buf buffer = {0};
+	const void *bytes;
+	size_t at = 0;
+
+	while (store_next_request(face->stored.store, &at, &bytes, &buffer.size) &&
+	       is_request(bytes, buffer.size)) {
+		buffer.mem = (void *)(uintptr_t)bytes;
+		trace_request(face, bytes, buffer.size);
+		if (!stays(face, bytes, buffer.size, false))
+			pending_serve(face, fuse, &buffer);
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pending.h - requests of the kernel that are not answered yet, as bytes. A daemon that takes over
+ * serves these bytes again: the request keeps its number, so the kernel can interrupt it as before,
+ * and takes its answer.
+ *
+ * Only a request that waits is copied: most requests are answered at once. All answers pass through
+ * one function here, so that none is overlooked.
+ */
+#ifndef FS_PENDING_H
+#define FS_PENDING_H
+
+#include "store/stored.h"
+#include "pure/table.h"
+
+#include <sys/types.h>
+
+struct face;
+struct fuse_buf;
+struct fuse_session;
+
+struct pending {
+	struct table waiting;     /* requests, by their numbers */
+	struct request *greeting; /* INIT, the first request: what this kernel can do */
+	const void *now;          /* the request that is being served, */
+	bool answered;            /*   whether it was answered, */
+	bool begun;               /*   and has asked the ensemble for a change; */
+	void *owner;              /*   if it is served again: the object that waits for it */
+	uint64_t put_off;         /* the request that is served later; 0: none */
+	bool replays;             /* the greeting is served again: its answer is left out */
+	bool lacks;               /* there was no memory for a request */
+};
+
+/* From now on answers pass through here. 0, or -errno. */
+int pending_begin(struct face *face, struct fuse_session *fuse);
+void pending_finish(struct face *face);
+/* Serves a request that was read; or keeps it, to be served later. */
+void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer);
+void pending_put_off(struct face *face, const struct fuse_buf *buffer);
+/* A copy of the request, to be served later. It has no record before pending_record(). False: no
+ * memory. */
+bool pending_set_aside(struct face *face, const struct fuse_buf *buffer);
+/* Serves the copy. True: it was answered, and pending_drop() is to come. */
+bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique);
+void pending_record(struct face *face, uint64_t unique);
+void pending_drop(struct face *face, uint64_t unique);
+/* From now on the ensemble may have done what the request of that number asks for. */
+void pending_begun(struct face *face, uint64_t unique);
+
+/* Of the request that is being served: its number; and of a POLL, the number of the poller. */
+uint64_t pending_unique(const struct face *face);
+uint64_t pending_poller(const struct face *face);
+/* This poller is to poll again. 0: there is none. */
+void pending_wake_poller(struct face *face, uint64_t poller);
+
+/* Records of a request that waits, and of the greeting. */
+void request_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
+void greeting_carry(struct carry *carry, struct face *face);
+/* This object waits for the request of that number. False: there is no such request, or another
+ * object waits for it. */
+bool pending_give(struct face *face, uint64_t unique, void *owner);
+/* The object that waits for the request that is being served again; NULL: none. */
+void *pending_owner(const struct face *face);
+/* True: somebody else serves that request later. `known`: its copy and its record are here. */
+typedef bool pending_stays_fn(struct face *face, const void *request, size_t len, bool known);
+/* Serves the greeting again; and all requests that wait. After a crash a request that had begun to
+ * change something is answered EIO: nothing tells whether it was done. */
+void pending_greet(struct face *face, struct fuse_session *fuse);
+void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
+                    pending_stays_fn *stays);
+/* Serves the requests that were read since the store's last commit. */
+void pending_replay_read(struct face *face, struct fuse_session *fuse, pending_stays_fn *stays);
+
+#endif

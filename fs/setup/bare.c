@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bare.c - see bare.h.
+ */
+#include "setup/bare.h"
+
+#include "host/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A descriptor or -errno. */
+static int open_directory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_immutable(int fd)
+{
+	unsigned flags = 0; /* the kernel writes an int, whatever the name of the ioctl says */
+
+	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_IMMUTABLE_FL);
+}
+
+/* 0 or -errno. */
+static int set_immutable(int fd, bool on)
+{
+	unsigned flags = 0;
+
+	if (ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
+		return -errno;
+	flags = on ? flags | FS_IMMUTABLE_FL : flags & ~(unsigned)FS_IMMUTABLE_FL;
+	return ioctl(fd, FS_IOC_SETFLAGS, &flags) < 0 ? -errno : 0;
+}
+
+static bool is_empty_directory(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	const struct dirent *entry;
+	bool empty = dir != NULL;
+
+	while (empty && (entry = readdir(dir)) != NULL)
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (dir)
+		closedir(dir);
+	else if (copy >= 0)
+		close(copy);
+	return empty;
+}
+
+static enum bare_state find_state(int fd)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_UID, &st) < 0)
+		return BARE_UNKNOWN;
+	if (st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+		return BARE_OTHER;
+	if (!is_empty_directory(fd))
+		return BARE_USED;
+	if (is_immutable(fd))
+		return BARE_PROTECTED;
+	return st.stx_uid == geteuid() ? BARE_OPEN : BARE_FOREIGN;
+}
+
+enum bare_state bare_look(const char *mountpoint)
+{
+	int fd = open_directory(mountpoint);
+	enum bare_state state;
+
+	if (fd < 0)
+		return BARE_UNKNOWN;
+	state = find_state(fd);
+	close(fd);
+	return state;
+}
+
+/* Somebody may have made a file there meanwhile. */
+static void close_up(int fd)
+{
+	int r = fchmod(fd, 0) < 0 ? -errno : 0;
+
+	if (r == 0)
+		r = set_immutable(fd, true);
+	if (r < 0)
+		log_line(LC_NOTICE,
+		         "the empty mount point cannot be made immutable (%s): root can make files "
+		         "there while nothing is mounted",
+		         strerror(-r));
+	else if (is_empty_directory(fd))
+		log_line(LC_NOTICE,
+		         "the empty mount point is made unusable (chmod 000, chattr +i)");
+	else
+		(void)set_immutable(fd, false);
+}
+
+void bare_protect(const char *mountpoint)
+{
+	int fd = open_directory(mountpoint);
+
+	if (fd < 0)
+		return; /* the mount fails for the same reason */
+	switch (find_state(fd)) {
+	case BARE_OPEN:
+		close_up(fd);
+		break;
+	case BARE_USED:
+		log_line(LC_WARNING, "the mount point is not empty: while nothing is mounted, "
+		                     "programs find what is in it");
+		break;
+	case BARE_FOREIGN:
+		log_line(LC_NOTICE, "the mount point is another user's, who can make files there "
+		                    "while nothing is mounted");
+		break;
+	case BARE_PROTECTED:
+	case BARE_OTHER:
+	case BARE_UNKNOWN:
+		break;
+	}
+	close(fd);
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * check.c - see check.h. The servers are found and asked as a mount does it: resolve.h, probe.h,
+ * settings.h, lc_examine().
+ */
+#include "setup/check.h"
+
+#include "setup/bare.h"
+#include "host/clock.h"
+#include "host/kernel_limit.h"
+#include "lockcore.h"
+#include "setup/mountpoint.h"
+#include "host/pause.h"
+#include "setup/resolve.h"
+#include "setup/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Slower than this, a write is more than the disk and the network of an ensemble should need. */
+#define SLOW_WRITE_US 100000
+/* Fewer connections of a host than this leave no room for some mounts that ask for settings. */
+#define FEW_CONNECTIONS 5
+
+/* OK; RISK: a mount works, but less safely or less well than it could; WRONG: a mount fails. */
+enum verdict { OK, RISK, WRONG };
+
+struct check {
+	const struct options *options;
+	char *addresses;
+	char **found; /* the addresses of each name */
+	size_t found_count;
+	struct settings settings;
+	bool wrong;
+};
+
+__attribute__((format(printf, 3, 4))) static void say(struct check *check, enum verdict verdict,
+                                                      const char *format, ...)
+{
+	static const char *const words[] = {"ok   ", "risk ", "wrong"};
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	printf("%s  %s\n", words[verdict], text);
+	fflush(stdout); /* a later step may hang */
+	check->wrong |= verdict == WRONG;
+}
+
+static bool wait_for(int fd, int64_t until_us)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	int64_t left_us = until_us - clock_now_us();
+
+	return left_us > 0 && poll(&pollfd, 1, (int)(left_us / 1000) + 1) >= 0;
+}
+
+/* ---- names ---- */
+
+static void name_heard(void *ctx, enum resolver_answer answer, size_t name, char *text)
+{
+	struct check *check = ctx;
+	char **found;
+
+	(void)name;
+	if (answer != RESOLVER_FOUND) {
+		say(check, strchr(check->options->servers, ',') ? RISK : WRONG, "server %s", text);
+		return;
+	}
+	found = realloc(check->found, (check->found_count + 1) * sizeof(*found));
+	if (!found)
+		return;
+	check->found = found;
+	found[check->found_count] = strdup(text);
+	check->found_count += found[check->found_count] != NULL;
+}
+
+static void find_servers(struct check *check)
+{
+	int64_t until_us = clock_now_us() + options_patience_us(check->options);
+	struct resolver resolver;
+	bool finished = false;
+
+	resolver_init(&resolver);
+	if (resolver_begin(&resolver, check->options->servers) == 0)
+		while (!finished && wait_for(resolver.fd, until_us))
+			finished = resolver_read(&resolver, name_heard, check);
+	resolver_stop(&resolver);
+	if (!finished)
+		say(check, RISK, "servers: the name service does not answer for all of them");
+	check->addresses = resolve_join((const char *const *)check->found, check->found_count);
+	if (!check->addresses)
+		say(check, WRONG, "servers: none of them has an address");
+	while (check->found_count > 0)
+		free(check->found[--check->found_count]);
+	free(check->found);
+}
+
+/* ---- servers ---- */
+
+static void report_server(struct check *check, const struct probe *probe, bool only)
+{
+	char text[256];
+	size_t len;
+
+	if (probe->met != PROBE_USABLE) {
+		say(check, only ? WRONG : RISK, "server %s: %s", probe->address, probe_text(probe));
+		return;
+	}
+	len = (size_t)snprintf(text, sizeof(text), "ZooKeeper %s%s%s",
+	                       *probe->version ? probe->version : "of an unknown version",
+	                       *probe->mode ? ", " : "", probe->mode);
+	if (probe->has_conf)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, ", tickTime %" PRId64 " ms",
+		                        probe->tick_ms);
+	if (probe->longest_ms > 0)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		                        ", sessions of %" PRId64 " to %" PRId64 " ms",
+		                        probe->shortest_ms, probe->longest_ms);
+	if (probe->connections > 0)
+		(void)snprintf(text + len, sizeof(text) - len, ", maxClientCnxns %" PRId64,
+		               probe->connections);
+	if (probe_forgets(probe->version))
+		say(check, RISK,
+		    "server %s: %s: can forget answered writes, and so a lock: use %s or later",
+		    probe->address, text, PROBE_SAFE);
+	else if (probe->connections > 0 && probe->connections < FEW_CONNECTIONS)
+		say(check, RISK, "server %s: %s: raise it, each mount of a host needs two",
+		    probe->address, text);
+	else
+		say(check, OK, "server %s: %s", probe->address, text);
+}
+
+static void report_quorum(struct check *check, size_t usable)
+{
+	const struct settings *settings = &check->settings;
+	bool alone = false;
+
+	for (size_t i = 0; i < settings->count; i++)
+		alone |= strcmp(settings->answers[i].mode, "standalone") == 0;
+	if (alone && strchr(check->options->servers, ','))
+		say(check, WRONG,
+		    "quorum: a server is standalone: these servers are no ensemble, and two hosts "
+		    "may hold a lock");
+	else if (alone)
+		say(check, RISK, "quorum: one server: there are no locks while it is down");
+	else if (usable == 1)
+		say(check, RISK, "quorum: only one server can be used from here: name more");
+	else
+		say(check, OK, "quorum: %zu servers can be used", usable);
+}
+
+static void report_tick(struct check *check)
+{
+	const struct settings *settings = &check->settings;
+	const char *by = settings_tick_by(settings);
+	int64_t tick_ms = settings->tick_us / 1000;
+
+	if (strcmp(by, "-") == 0)
+		say(check, RISK,
+		    "tickTime: not known, %" PRId64
+		    " ms is taken; if it is more, two may hold a lock: allow conf in "
+		    "4lw.commands.whitelist, or use -o tick_time=",
+		    tick_ms);
+	else
+		say(check, OK, "tickTime: %" PRId64 " ms, known by %s", tick_ms,
+		    strcmp(by, "option") == 0 ? "-o tick_time="
+		    : strcmp(by, "conf") == 0 ? "the servers"
+		                              : "the servers' limits of sessions");
+}
+
+/* False: no server can be used. */
+static bool ask_servers(struct check *check)
+{
+	struct settings *settings = &check->settings;
+	int64_t until_us = clock_now_us() + INT64_C(8) * PROBE_ANSWER_S * 1000000;
+	size_t usable = 0;
+	struct probe probe;
+
+	if (prober_begin(&settings->prober, check->addresses, true) < 0) {
+		say(check, WRONG, "no memory, or too many processes");
+		return false;
+	}
+	while (settings->prober.fd >= 0 && wait_for(settings->prober.fd, until_us))
+		while (prober_read(&settings->prober, &probe))
+			settings_hear(settings, &probe);
+	prober_stop(&settings->prober);
+	for (size_t i = 0; i < settings->count; i++)
+		usable += settings->answers[i].met == PROBE_USABLE;
+	for (size_t i = 0; i < settings->count; i++)
+		report_server(check, &settings->answers[i], usable == 0);
+	if (usable == 0)
+		return false;
+	report_quorum(check, usable);
+	report_tick(check);
+	return true;
+}
+
+/* ---- a session ---- */
+
+static int compare_times(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void report_session(struct check *check, const struct lc_examination *result)
+{
+	int64_t granted_ms = result->session_timeout_us / 1000;
+	int64_t asked_ms = check->options->session_timeout_us / 1000;
+
+	if (result->session_timeout_us < result->shortest_us)
+		say(check, WRONG,
+		    "session: %" PRId64 " ms are granted, and the lease needs %" PRId64
+		    " ms: raise session_timeout, or maxSessionTimeout",
+		    granted_ms, result->shortest_us / 1000);
+	else if (granted_ms != asked_ms)
+		say(check, RISK,
+		    "session: %" PRId64 " ms are granted, and %" PRId64
+		    " ms asked for: change session_timeout, or the servers' limits",
+		    granted_ms, asked_ms);
+	else
+		say(check, OK, "session: %" PRId64 " ms are granted by %s", granted_ms,
+		    result->server);
+}
+
+static void report_root(struct check *check, const struct lc_examination *result)
+{
+	const struct options *options = check->options;
+	const char *root = options->root;
+	int64_t times[LC_EXAMINE_WRITES], median_us;
+
+	switch (-result->err) {
+	case 0:
+		memcpy(times, result->write_us, sizeof(times));
+		qsort(times, result->writes, sizeof(*times), compare_times);
+		median_us = times[result->writes / 2];
+		say(check, OK, "root: %s is there, and may be written%s", root,
+		    options->credentials ? " with these credentials" : "");
+		say(check, median_us > SLOW_WRITE_US ? RISK : OK,
+		    "a write takes %.1f ms, the longest of %u took %.1f ms",
+		    (double)median_us / 1000, result->writes,
+		    (double)times[result->writes - 1] / 1000);
+		break;
+	case ENOENT:
+		say(check, options->make_root ? OK : WRONG,
+		    options->make_root ? "root: there is no %s: the first mount makes it"
+		                       : "root: there is no %s: a typing error, or use -o mkroot",
+		    root);
+		break;
+	case ENOTDIR:
+		say(check, WRONG, "root: %s is an ephemeral node: choose another root", root);
+		break;
+	case EACCES:
+		say(check, WRONG, "root: %s may not be read and written%s", root,
+		    options->credentials ? " with these credentials" : ": use -o credentials=");
+		break;
+	case EKEYREJECTED:
+		say(check, WRONG, "root: the ensemble %s",
+		    options->credentials ? "does not accept these credentials"
+		                         : "wants credentials: use -o credentials=");
+		break;
+	case ETIMEDOUT:
+		say(check, WRONG, "session: no server gave one in time");
+		break;
+	default:
+		say(check, WRONG, "root: a write below %s is refused: %s", root,
+		    *result->why ? result->why : "over a quota?");
+	}
+}
+
+static void wait_for_examination(struct check *check, struct lc_examine *examine)
+{
+	int64_t until_us = clock_now_us() + check->options->connect_timeout_us;
+	const struct lc_examination *result = lc_examine_process(examine, 0);
+	struct lc_examination late;
+
+	while (!result->done && clock_now_us() < until_us) {
+		struct pollfd pollfd;
+		int64_t wait_us = lc_examine_prepare(examine, &pollfd);
+
+		if (poll(&pollfd, 1, (int)((wait_us + 999) / 1000)) < 0)
+			pollfd.revents = 0;
+		result = lc_examine_process(examine, pollfd.revents);
+	}
+	late = *result;
+	if (!late.done)
+		late.err = -ETIMEDOUT;
+	if (*late.server)
+		report_session(check, &late);
+	report_root(check, &late);
+}
+
+static int64_t check_clock_us(void *ctx)
+{
+	(void)ctx;
+	return clock_now_us();
+}
+
+static void examine_ensemble(struct check *check, check_port_fn *port, check_port_end_fn *port_end)
+{
+	struct lc_config config = {
+		.root = check->options->root,
+		.session_timeout_us = check->options->session_timeout_us,
+		.tick_time_us = check->settings.tick_us,
+		.loss_lead_us = guardian_lead_us(check->options->on_lost),
+		.clock_us = check_clock_us,
+	};
+	struct lc_examine *examine;
+	struct ensemble *ensemble;
+	int r;
+
+	if (port(check->options, check->addresses, &ensemble) < 0) {
+		say(check, WRONG, "no memory");
+		return;
+	}
+	r = lc_examine(&config, ensemble, &examine);
+	if (r < 0) {
+		say(check, WRONG, "session: %s", strerror(-r));
+	} else {
+		wait_for_examination(check, examine);
+		lc_examine_end(examine);
+	}
+	port_end(ensemble);
+}
+
+/* ---- this host ---- */
+
+static bool has_line(const char *path, const char *start)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	while (file && !found && getline(&line, &size, file) >= 0)
+		found = strncmp(line + strspn(line, " \t"), start, strlen(start)) == 0;
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool is_virtual_machine(void)
+{
+	FILE *file = fopen("/proc/cpuinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	while (file && !found && getline(&line, &size, file) >= 0)
+		found = strncmp(line, "flags", 5) == 0 && strstr(line, " hypervisor") != NULL;
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static void check_fuse(struct check *check)
+{
+	int64_t limit_s = kernel_limit_read();
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		say(check, OK, "/dev/fuse can be used");
+	else if (errno == EACCES || errno == EPERM)
+		say(check, WRONG, "/dev/fuse: %s: give this user, or the container, the device",
+		    strerror(errno));
+	else
+		say(check, WRONG, "/dev/fuse: %s: load the module fuse", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (limit_s > 0)
+		say(check, RISK,
+		    "fs.fuse.max_request_timeout is %" PRId64 " s: waiting opens get EINTR before",
+		    limit_s);
+	if (geteuid() == 0 || !check->options->all_users)
+		return;
+	if (has_line("/etc/fuse.conf", "user_allow_other"))
+		say(check, OK, "/etc/fuse.conf has user_allow_other");
+	else
+		say(check, WRONG, "/etc/fuse.conf: allow_other needs the line user_allow_other");
+}
+
+static void check_clocks(struct check *check)
+{
+	struct pauses pauses;
+	char names[64];
+
+	pauses_begin(&pauses);
+	pauses_names(&pauses, names, sizeof(names));
+	pauses_finish(&pauses);
+	if (!is_virtual_machine())
+		say(check, OK, "clocks: a pause of this machine is seen by %s", names);
+	else if (strstr(names, "vmclock") || strstr(names, "tsc") || strstr(names, "ptp"))
+		say(check, OK, "clocks: a pause of this virtual machine is seen by %s", names);
+	else
+		say(check, RISK,
+		    "clocks: a pause of this virtual machine is seen only if an agent sets the "
+		    "wall clock: /dev/vmclock0, or the module ptp_kvm");
+}
+
+static void check_mount_there(struct check *check, const char *path)
+{
+	char status[4096], line[64];
+	FILE *file;
+
+	snprintf(status, sizeof(status), "%s/.zklockfs/status", path);
+	file = fopen(status, "re");
+	if (file && fgets(line, sizeof(line), file))
+		say(check, strcmp(line, "state: ready\n") == 0 ? OK : RISK,
+		    "mount point: zklockfs is mounted there, %.*s", (int)strcspn(line, "\n"), line);
+	else
+		say(check, errno == EACCES ? OK : RISK,
+		    errno == EACCES ? "mount point: zklockfs is mounted there, for another user"
+		                    : "mount point: a dead zklockfs is there: mount again");
+	if (file)
+		fclose(file);
+}
+
+static void check_bare(struct check *check, const char *path)
+{
+	bool root = geteuid() == 0;
+
+	switch (bare_look(path)) {
+	case BARE_PROTECTED:
+		say(check, OK, "mount point: nobody can make files there while nothing is mounted");
+		break;
+	case BARE_OPEN:
+		if (root && check->options->protect)
+			say(check, OK,
+			    "mount point: empty; a mount makes it unusable for all else");
+		else
+			say(check, RISK,
+			    "mount point: files can be made there while nothing is mounted: "
+			    "chmod 000, chattr +i");
+		break;
+	case BARE_USED:
+		say(check, RISK,
+		    "mount point: it is not empty: while nothing is mounted, programs find "
+		    "what is in it");
+		break;
+	case BARE_FOREIGN:
+		if (root)
+			say(check, RISK,
+			    "mount point: it is another user's, who can make files "
+			    "there while nothing is mounted");
+		else
+			say(check, WRONG, "mount point: it is another user's");
+		break;
+	case BARE_OTHER:
+		say(check, RISK, "mount point: another filesystem is mounted there");
+		break;
+	case BARE_UNKNOWN:
+		say(check, root ? WRONG : RISK, "mount point: %s", strerror(errno));
+		break;
+	}
+}
+
+static void check_mountpoint(struct check *check)
+{
+	char *path = realpath(check->options->mountpoint, NULL);
+
+	if (!path)
+		say(check, WRONG, "mount point: %s", strerror(errno));
+	else if (mountpoint_is_zklockfs(path))
+		check_mount_there(check, path);
+	else
+		check_bare(check, path);
+	free(path);
+}
+
+int check_all(const struct options *options, check_port_fn *port, check_port_end_fn *port_end)
+{
+	struct check check = {.options = options};
+
+	settings_init(&check.settings, options->tick_time_us, options->has_tick_time);
+	find_servers(&check);
+	if (check.addresses && ask_servers(&check))
+		examine_ensemble(&check, port, port_end);
+	check_fuse(&check);
+	check_clocks(&check);
+	if (options->mountpoint)
+		check_mountpoint(&check);
+	settings_finish(&check.settings);
+	free(check.addresses);
+	return check.wrong ? EXIT_MOUNT : 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mountpoint.c - see mountpoint.h.
+ */
+#include "setup/mountpoint.h"
+
+#include "host/clock.h"
+#include "host/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* mountinfo writes blanks and backslashes as \ooo. */
+static void unescape(char *text)
+{
+	char *out = text;
+
+	while (*text) {
+		if (text[0] == '\\' && text[1] && text[2] && text[3]) {
+			*out++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
+			                (text[3] - '0'));
+			text += 4;
+		} else {
+			*out++ = *text++;
+		}
+	}
+	*out = '\0';
+}
+
+/* The topmost mount there, if it is a zklockfs. */
+bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	if (!file)
+		return false;
+	while (getline(&line, &size, file) >= 0) {
+		char where[4096], device[32], *rest = strstr(line, " - ");
+		int id;
+
+		if (!rest || sscanf(line, "%d %*s %31s %*s %4095s", &id, device, where) != 3)
+			continue;
+		unescape(where);
+		if (strcmp(where, path) != 0)
+			continue;
+		found = strncmp(rest + 3, MOUNTPOINT_TYPE " ", strlen(MOUNTPOINT_TYPE " ")) == 0;
+		*ret_mount_id = id;
+		strcpy(ret_device, device);
+	}
+	free(line);
+	fclose(file);
+	return found;
+}
+
+bool mountpoint_is_zklockfs(const char *path)
+{
+	char device[32];
+	int id;
+
+	return mountpoint_identify(path, &id, device);
+}
+
+/* ustat(2) is old, but nothing else asks for a device, and the C libraries have forgotten it. */
+bool mountpoint_is_gone(const char *device)
+{
+#ifdef SYS_ustat
+	unsigned major, minor;
+	char answer[256]; /* the kernel's struct ustat has 32 */
+
+	return sscanf(device, "%u:%u", &major, &minor) == 2 &&
+	       syscall(SYS_ustat, (unsigned long)makedev(major, minor), answer) < 0 &&
+	       errno == EINVAL;
+#else
+	(void)device;
+	return false;
+#endif
+}
+
+bool mountpoint_lists(const char *device)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL, listed[32];
+	size_t size = 0;
+	bool found = false;
+
+	while (file && !found && getline(&line, &size, file) >= 0)
+		found = sscanf(line, "%*d %*s %31s", listed) == 1 && strcmp(listed, device) == 0;
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* ---- the dead ---- */
+
+/* ENOTCONN: its daemon is dead. ECONNABORTED: was aborted. stat(2) would not do: the
+ * kernel remembers a directory's attributes for a while. */
+static bool is_dead(int root)
+{
+	struct statfs st;
+
+	return fstatfs(root, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+static int open_root(const char *path)
+{
+	return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool is_dead_at(const char *path)
+{
+	int root = open_root(path);
+	bool dead = root >= 0 && is_dead(root);
+
+	if (root >= 0)
+		close(root);
+	return dead;
+}
+
+bool mountpoint_stays_dead(const char *path, int limit_ms)
+{
+	struct pollfd tree = {.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
+	                      .events = POLLPRI};
+	int64_t until_us = clock_now_us() + (int64_t)limit_ms * 1000, left_us;
+	bool dead;
+
+	for (;;) {
+		dead = is_dead_at(path) && mountpoint_is_zklockfs(path);
+		left_us = until_us - clock_now_us();
+		if (!dead || left_us <= 0 || poll(&tree, 1, (int)(left_us / 1000) + 1) < 0)
+			break;
+	}
+	if (tree.fd >= 0)
+		close(tree.fd);
+	return dead;
+}
+
+/* ---- taking it off ---- */
+
+/* By statx(2), which does not ask the mount's daemon with these flags. */
+static bool is_on(int root, const char *device)
+{
+	struct statx stx;
+	char there[32];
+
+	if (statx(root, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &stx) < 0)
+		return false;
+	snprintf(there, sizeof(there), "%u:%u", stx.stx_dev_major, stx.stx_dev_minor);
+	return strcmp(there, device) == 0;
+}
+
+/* The descriptor names the very mount that was looked at, and not what is at its path now. */
+static _Noreturn void detach(const char *path, const char *device)
+{
+	int root = open_root(path);
+	char name[64];
+
+	if (root < 0 ||
+	    !(device ? is_on(root, device) : is_dead(root) && mountpoint_is_zklockfs(path)))
+		_exit(device && mountpoint_lists(device) ? DETACH_COVERED : DETACH_DONE);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", root);
+	if (umount2(name, MNT_DETACH) == 0)
+		_exit(DETACH_DONE);
+	close(root);
+	execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, (char *)NULL);
+	_exit(DETACH_FAILED);
+}
+
+pid_t mountpoint_detach(const char *path, const char *device)
+{
+	pid_t child = fork();
+
+	if (child != 0)
+		return child < 0 ? -errno : child;
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	signals_ignore_leaving();
+	signals_unblock_all();
+	detach(path, device);
+}
+
+void mountpoint_detach_now(const char *path, const char *device)
+{
+	pid_t child = mountpoint_detach(path, device);
+
+	if (child > 0)
+		(void)waitpid(child, NULL, 0);
+}
+
+/* ---- before the mount ---- */
+
+/* Without looking at the last part, which may be dead. */
+static char *absolute(const char *path)
+{
+	char *copy = strdup(path), *slash, *parent, *result = NULL;
+	size_t len = copy ? strlen(copy) : 0;
+
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	slash = copy ? strrchr(copy, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	parent = copy ? realpath(!slash ? "." : slash == copy ? "/" : copy, NULL) : NULL;
+	if (parent && asprintf(&result, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent,
+	                       slash ? slash + 1 : copy) < 0)
+		result = NULL;
+	free(parent);
+	free(copy);
+	return result;
+}
+
+static char *fail(char *path, const char **ret_why, const char *why)
+{
+	free(path);
+	*ret_why = why;
+	return NULL;
+}
+
+char *mountpoint_prepare(const char *path, const char **ret_why)
+{
+	char *result;
+	struct stat st;
+
+	if (is_dead_at(path)) {
+		result = absolute(path);
+		if (!result || !mountpoint_is_zklockfs(result))
+			return fail(result, ret_why, "a dead mount of another filesystem is there");
+		mountpoint_detach_now(result, NULL);
+		if (is_dead_at(result))
+			return fail(result, ret_why, "the dead mount there cannot be unmounted");
+		free(result);
+	}
+	result = realpath(path, NULL);
+	if (!result || stat(result, &st) < 0)
+		return fail(result, ret_why, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return fail(result, ret_why, strerror(ENOTDIR));
+	if (mountpoint_is_zklockfs(result))
+		return fail(result, ret_why, "zklockfs is mounted there already");
+	if (geteuid() != 0 && access(result, R_OK | W_OK | X_OK) < 0)
+		return fail(result, ret_why,
+		            "only root can mount there; a user needs a directory of their own");
+	return result;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.c - see options.h.
+ */
+#include "setup/options.h"
+
+#include "setup/credentials.h"
+#include "host/duration.h"
+#include "setup/mountpoint.h"
+#include "setup/source.h"
+#include "tree/view.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"usage: zklockfs [-f] [-d] [-o OPTION[,OPTION...]] SERVERS[/ROOT] MOUNTPOINT\n"
+	"       zklockfs --check [-o OPTION[,OPTION...]] SERVERS[/ROOT] [MOUNTPOINT]\n"
+	"\n"
+	"Mounts the locks of a ZooKeeper ensemble. Each directory is a lock: opening its\n"
+	"file `lock` for writing takes the lock, closing that file gives it back.\n"
+	"\n"
+	"  SERVERS   host[:port][,...], for example zk1:2181,zk2:2181,zk3:2181\n"
+	"  ROOT      the sub-tree to mount (/locks)\n"
+	"\n"
+	"  -f   stay in the foreground, log to stderr\n"
+	"  -d   like -f, and log each answered request\n"
+	"  --check         say of each thing that a mount needs whether it is right\n"
+	"  -h, --help      print this text\n"
+	"  -V, --version   print the versions\n"
+	"\n"
+	"options (DUR is a number with ms, s, m or h; the default is in parentheses):\n"
+	"  session_timeout=DUR   how long a dead host keeps its locks (15s)\n"
+	"  tick_time=DUR         the servers' tickTime, if they do not tell it (2s)\n"
+	"  connect_timeout=DUR   how long to wait for a server at the start (10s)\n"
+	"  retry=DUR             try again for so long, if more than connect_timeout (0s)\n"
+	"  drain=DUR             how long holders are served after SIGTERM (60s)\n"
+	"  credentials=FILE      file with user:password for the ensemble (none)\n"
+	"  mkroot                make ROOT if it is absent; /locks is always made\n"
+	"  on_lost=none|term|kill  how to stop processes that lose a lock (none)\n"
+	"  log_takes             log each grant, release and refusal\n"
+	"  audit                 log each hold when it ends\n"
+	"  nokeeper, keeper      do not restart the daemon after a crash\n"
+	"  noprotect, protect    leave the empty mount point as it is\n"
+	"  metrics_locks=N       show the N longest-held locks in the metrics (0)\n"
+	"  host=NAME             name of this host in the queues (its host name)\n"
+	"  uid=N, gid=N          owner of locks that other clients made (the mounter)\n"
+	"  umask=MASK            bits removed from the mode 0777 of such locks (022)\n"
+	"  allow_other           let other users in; always set when root mounts\n"
+	"  ro, noatime, context=... as for every mount\n";
+
+enum key { KEY_HELP, KEY_VERSION, KEY_CHECK, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
+
+struct raw {
+	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
+	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
+	int mkroot, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
+	bool all_users;
+	int help, version, check, foreground, debug;
+	char *source, *mountpoint;
+	const char *mounted;
+	char *bad;     /* an unknown argument */
+	char *extra;   /* the first argument too many */
+	char *forward; /* options for libfuse and the kernel */
+};
+
+#define VALUE(name, field)                                 \
+	{                                                  \
+		name "=%s", offsetof(struct raw, field), 0 \
+	}
+
+static const struct fuse_opt table[] = {
+	VALUE("session_timeout", session_timeout),
+	VALUE("tick_time", tick_time),
+	VALUE("connect_timeout", connect_timeout),
+	VALUE("retry", retry),
+	VALUE("drain", drain),
+	VALUE("host", host),
+	VALUE("metrics_locks", metrics_locks),
+	VALUE("on_lost", on_lost),
+	VALUE("credentials", credentials),
+	VALUE("uid", uid),
+	VALUE("gid", gid),
+	VALUE("umask", umask),
+	{"mkroot", offsetof(struct raw, mkroot), 1},
+	{"log_takes", offsetof(struct raw, log_takes), 1},
+	{"audit", offsetof(struct raw, audit), 1},
+	{"keeper", offsetof(struct raw, nokeeper), 0}, /* as it is anyway */
+	{"nokeeper", offsetof(struct raw, nokeeper), 1},
+	{"protect", offsetof(struct raw, noprotect), 0}, /* the same */
+	{"noprotect", offsetof(struct raw, noprotect), 1},
+	{"ro", offsetof(struct raw, read_only), 1},
+	{"rw", offsetof(struct raw, read_only), 0},
+	{"noatime", offsetof(struct raw, no_atime), 1},
+	{"atime", offsetof(struct raw, no_atime), 0},
+	{"relatime", offsetof(struct raw, no_atime), 0},
+	{"strictatime", offsetof(struct raw, no_atime), 0},
+	FUSE_OPT_KEY("-h", KEY_HELP),
+	FUSE_OPT_KEY("--help", KEY_HELP),
+	FUSE_OPT_KEY("-V", KEY_VERSION),
+	FUSE_OPT_KEY("--version", KEY_VERSION),
+	FUSE_OPT_KEY("--check", KEY_CHECK),
+	FUSE_OPT_KEY("-f", KEY_FOREGROUND),
+	FUSE_OPT_KEY("-d", KEY_DEBUG),
+	FUSE_OPT_KEY("debug", KEY_DEBUG),
+	FUSE_OPT_KEY("allow_other", KEY_FORWARD),
+	FUSE_OPT_KEY("context=", KEY_FORWARD),
+	FUSE_OPT_KEY("fscontext=", KEY_FORWARD),
+	FUSE_OPT_KEY("defcontext=", KEY_FORWARD),
+	FUSE_OPT_KEY("rootcontext=", KEY_FORWARD),
+	/* Options that mount(8), fstab and systemd keep for themselves, and the opposites of
+	 * those that are always set. */
+	FUSE_OPT_KEY("defaults", KEY_IGNORE),
+	FUSE_OPT_KEY("_netdev", KEY_IGNORE),
+	FUSE_OPT_KEY("nofail", KEY_IGNORE),
+	FUSE_OPT_KEY("auto", KEY_IGNORE),
+	FUSE_OPT_KEY("noauto", KEY_IGNORE),
+	FUSE_OPT_KEY("user", KEY_IGNORE),
+	FUSE_OPT_KEY("user=", KEY_IGNORE),
+	FUSE_OPT_KEY("helper=", KEY_IGNORE),
+	FUSE_OPT_KEY("uhelper=", KEY_IGNORE),
+	FUSE_OPT_KEY("silent", KEY_IGNORE),
+	FUSE_OPT_KEY("loud", KEY_IGNORE),
+	FUSE_OPT_KEY("dirsync", KEY_IGNORE),
+	FUSE_OPT_KEY("nomand", KEY_IGNORE),
+	FUSE_OPT_KEY("noiversion", KEY_IGNORE),
+	FUSE_OPT_KEY("symfollow", KEY_IGNORE),
+	FUSE_OPT_KEY("nouser", KEY_IGNORE),
+	FUSE_OPT_KEY("users", KEY_IGNORE),
+	FUSE_OPT_KEY("owner", KEY_IGNORE),
+	FUSE_OPT_KEY("group", KEY_IGNORE),
+	FUSE_OPT_KEY("comment=", KEY_IGNORE),
+	FUSE_OPT_KEY("x-", KEY_IGNORE),
+	FUSE_OPT_KEY("dev", KEY_IGNORE),
+	FUSE_OPT_KEY("nodev", KEY_IGNORE),
+	FUSE_OPT_KEY("suid", KEY_IGNORE),
+	FUSE_OPT_KEY("nosuid", KEY_IGNORE),
+	FUSE_OPT_KEY("exec", KEY_IGNORE),
+	FUSE_OPT_KEY("noexec", KEY_IGNORE),
+	FUSE_OPT_KEY("diratime", KEY_IGNORE),
+	FUSE_OPT_KEY("nodiratime", KEY_IGNORE),
+	FUSE_OPT_KEY("norelatime", KEY_IGNORE),
+	FUSE_OPT_KEY("nostrictatime", KEY_IGNORE),
+	FUSE_OPT_KEY("lazytime", KEY_IGNORE),
+	FUSE_OPT_KEY("nolazytime", KEY_IGNORE),
+	FUSE_OPT_KEY("-v", KEY_IGNORE),
+	FUSE_OPT_KEY("-n", KEY_IGNORE),
+	FUSE_OPT_KEY("-s", KEY_IGNORE),
+	FUSE_OPT_KEY("async", KEY_IGNORE),
+	FUSE_OPT_KEY("sync", KEY_IGNORE),
+	FUSE_OPT_KEY("default_permissions", KEY_IGNORE),
+	FUSE_OPT_END,
+};
+
+static int take_argument(struct raw *raw, const char *arg)
+{
+	char **to = !raw->source ? &raw->source : !raw->mountpoint ? &raw->mountpoint : &raw->extra;
+
+	if (*to)
+		return 0;
+	*to = strdup(arg);
+	return *to ? 0 : -1;
+}
+
+/* 0: the option is taken. libfuse gets only the forwarded ones. */
+static int take_option(void *data, const char *arg, int key, struct fuse_args *outargs)
+{
+	struct raw *raw = data;
+
+	(void)outargs;
+	switch (key) {
+	case KEY_HELP:
+		raw->help = 1;
+		return 0;
+	case KEY_VERSION:
+		raw->version = 1;
+		return 0;
+	case KEY_CHECK:
+		raw->check = 1;
+		return 0;
+	case KEY_FOREGROUND:
+		raw->foreground = 1;
+		return 0;
+	case KEY_DEBUG:
+		raw->foreground = raw->debug = 1;
+		return 0;
+	case KEY_IGNORE:
+		return 0;
+	case KEY_FORWARD:
+		raw->all_users |= strcmp(arg, "allow_other") == 0;
+		/* Commas in its value, as in context=, come escaped and must stay so. */
+		return fuse_opt_add_opt_escaped(&raw->forward, arg);
+	case FUSE_OPT_KEY_NONOPT:
+		return take_argument(raw, arg);
+	default:
+		/* Userspace's own options: systemd's x-systemd.* among them. */
+		if (strncmp(arg, "x-", 2) == 0 || strncmp(arg, "comment=", 8) == 0)
+			return 0;
+		if (!*arg) /* as mount(8) takes `a,,b` */
+			return 0;
+		if (!raw->bad)
+			raw->bad = strdup(arg);
+		return raw->bad ? 0 : -1;
+	}
+}
+
+/* The end of a line that says what is wrong. */
+static bool complain_more(int *ret_status, int status, const char *format, const char *detail)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), format, detail);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < 0x20)
+			*c = '?'; /* one line, for any input */
+	fputs(line, stderr);
+	fprintf(stderr, status == EXIT_USAGE ? "; try zklockfs --help\n" : "\n");
+	*ret_status = status;
+	return false;
+}
+
+static bool complain(int *ret_status, int status, const char *format, const char *detail)
+{
+	fprintf(stderr, "zklockfs: ");
+	return complain_more(ret_status, status, format, detail);
+}
+
+static bool read_source(const struct raw *raw, struct options *options, int *ret_status)
+{
+	const char *slash = strchrnul(raw->source, '/');
+	const char *why;
+	char *end;
+
+	options->source = strdup(raw->source);
+	options->servers = strndup(raw->source, (size_t)(slash - raw->source));
+	options->root = strdup(*slash ? slash : "/locks");
+	if (!options->source || !options->servers || !options->root)
+		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+	for (end = options->root + strlen(options->root);
+	     end > options->root + 1 && end[-1] == '/';)
+		*--end = '\0';
+	why = servers_wrong(options->servers, raw->source, raw->mountpoint);
+	if (why) {
+		fprintf(stderr, "zklockfs: bad server list '%s': ", options->servers);
+		return complain_more(ret_status, EXIT_USAGE, "%s", why);
+	}
+	if (strcmp(options->root, "/") == 0)
+		return complain(
+			ret_status, EXIT_MOUNT,
+			"the whole ensemble cannot be mounted: name a sub-tree, such as %s/locks",
+			options->servers);
+	why = root_wrong(options->root);
+	if (why) {
+		fprintf(stderr, "zklockfs: '%s' cannot be a root: ", options->root);
+		return complain_more(ret_status, EXIT_USAGE, "%s", why);
+	}
+	options->read_only = raw->read_only;
+	/* If any root were made, a typo in it would make a new tree, whose locks exclude nobody. */
+	options->make_root = raw->mkroot || strcmp(options->root, "/locks") == 0;
+	return true;
+}
+
+/* Not below `least_us`. */
+static bool read_duration(const char *name, const char *text, int64_t by_default, int64_t least_us,
+                          int64_t *ret_us, int *ret_status)
+{
+	const char *why = NULL;
+
+	*ret_us = by_default;
+	if (text && !duration_parse(text, ret_us))
+		why = "not a duration like 15s or 500ms";
+	else if (*ret_us < least_us || *ret_us > 86400 * 1000000LL)
+		why = least_us > 0 ? "must be 1ms to 24h" : "must be at most 24h";
+	if (!why)
+		return true;
+	fprintf(stderr, "zklockfs: %s=%s: ", name, text);
+	return complain_more(ret_status, EXIT_USAGE, "%s", why);
+}
+
+static bool read_durations(const struct raw *raw, struct options *options, int *ret_status)
+{
+	return read_duration("session_timeout", raw->session_timeout, 15 * 1000000LL, 1,
+	                     &options->session_timeout_us, ret_status) &&
+	       read_duration("tick_time", raw->tick_time, 2 * 1000000LL, 1, &options->tick_time_us,
+	                     ret_status) &&
+	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL, 1,
+	                     &options->connect_timeout_us, ret_status) &&
+	       read_duration("retry", raw->retry, 0, 0, &options->retry_us, ret_status) &&
+	       read_duration("drain", raw->drain, 60 * 1000000LL, 0, &options->drain_us,
+	                     ret_status);
+}
+
+static bool read_mountpoint(const struct raw *raw, struct options *options, int *ret_status)
+{
+	const char *why = strerror(ENOMEM);
+
+	if (raw->check) {
+		options->mountpoint = raw->mountpoint ? strdup(raw->mountpoint) : NULL;
+		return true;
+	}
+	options->mountpoint =
+		raw->mounted ? strdup(raw->mounted) : mountpoint_prepare(raw->mountpoint, &why);
+	if (options->mountpoint)
+		return true;
+	fprintf(stderr, "zklockfs: %s: ", raw->mountpoint);
+	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
+}
+
+static bool read_fuse_args(const struct raw *raw, struct options *options, int *ret_status)
+{
+	char *opts = NULL;
+	bool ok;
+
+	options->fuse_args = (struct fuse_args)FUSE_ARGS_INIT(0, NULL);
+	/* Always set: files with an x bit have text that any host's takers have written. */
+	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec") == 0 &&
+	     fuse_opt_add_opt(&opts, "subtype=zklockfs") == 0;
+	if (ok && geteuid() == 0)
+		ok = fuse_opt_add_opt(&opts, "allow_other") == 0;
+	if (ok) {
+		char *name;
+
+		ok = asprintf(&name, "fsname=%s", options->source) >= 0;
+		ok = ok && fuse_opt_add_opt_escaped(&opts, name) == 0;
+		if (ok)
+			free(name);
+	}
+	if (ok && raw->forward)
+		ok = fuse_opt_add_opt(&opts, raw->forward) == 0;
+	if (ok && raw->read_only)
+		ok = fuse_opt_add_opt(&opts, "ro") == 0;
+	if (ok && raw->no_atime)
+		ok = fuse_opt_add_opt(&opts, "noatime") == 0;
+	ok = ok && fuse_opt_add_arg(&options->fuse_args, "zklockfs") == 0 &&
+	     fuse_opt_add_arg(&options->fuse_args, "-o") == 0 &&
+	     fuse_opt_add_arg(&options->fuse_args, opts) == 0;
+	free(opts);
+	return ok || complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+}
+
+static bool read_host(const struct raw *raw, struct options *options, int *ret_status)
+{
+	char name[256] = "";
+
+	if (!raw->host && gethostname(name, sizeof(name) - 1) < 0)
+		return complain(ret_status, EXIT_MOUNT, "host name: %s", strerror(errno));
+	options->host = strdup(raw->host ? raw->host : name);
+	if (!options->host)
+		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+	if (!*options->host)
+		return complain(ret_status, EXIT_USAGE, "%s", "host= is empty");
+	return true;
+}
+
+static bool read_on_lost(const struct raw *raw, struct options *options, int *ret_status)
+{
+	if (!raw->on_lost)
+		return true;
+	for (enum on_lost i = ON_LOST_NONE; i <= ON_LOST_KILL; i++)
+		if (strcmp(raw->on_lost, guardian_on_lost_name(i)) == 0) {
+			options->on_lost = i;
+			return true;
+		}
+	return complain(ret_status, EXIT_USAGE, "on_lost=%s: must be none, term or kill",
+	                raw->on_lost);
+}
+
+static bool read_credentials(const struct raw *raw, struct options *options, int *ret_status)
+{
+	const char *why;
+
+	if (!raw->credentials)
+		return true;
+	/* The next daemon reads it, too, from wherever that one runs. */
+	if (*raw->credentials && *raw->credentials != '/')
+		return complain(ret_status, EXIT_USAGE, "credentials=%s: the path must be absolute",
+		                raw->credentials);
+	options->credentials = credentials_read(raw->credentials, &why);
+	if (options->credentials)
+		return true;
+	fprintf(stderr, "zklockfs: credentials=%s: ", raw->credentials);
+	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
+}
+
+/* Reads digits of that base, up to a maximum. */
+static bool read_number(const char *name, const char *text, int base, unsigned by_default,
+                        unsigned max, unsigned *ret_number, int *ret_status)
+{
+	const char *digits = base == 8 ? "01234567" : "0123456789";
+	unsigned long number;
+
+	*ret_number = by_default;
+	if (!text)
+		return true;
+	errno = 0;
+	number = strtoul(text, NULL, base);
+	if (!*text || text[strspn(text, digits)] || errno || number > max) {
+		char most[16];
+
+		snprintf(most, sizeof(most), base == 8 ? "0%o" : "%u", max);
+		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
+		return complain_more(ret_status, EXIT_USAGE,
+		                     base == 8 ? "must be an octal number, at most %s"
+		                               : "must be a number, at most %s",
+		                     most);
+	}
+	*ret_number = (unsigned)number;
+	return true;
+}
+
+static bool read_owner(const struct raw *raw, struct options *options, int *ret_status)
+{
+	return read_number("uid", raw->uid, 10, getuid(), UINT32_MAX - 1, &options->uid,
+	                   ret_status) &&
+	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid,
+	                   ret_status) &&
+	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status) &&
+	       read_number("metrics_locks", raw->metrics_locks, 10, 0, VIEW_LONGEST_MAX,
+	                   &options->metrics_locks, ret_status);
+}
+
+static void print_version(void)
+{
+	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
+}
+
+static bool complain_unknown(const char *option, int *ret_status)
+{
+	if (strcmp(option, "remount") == 0)
+		return complain(ret_status, EXIT_USAGE, "%s",
+		                "a mount cannot change its options: unmount it, or restart its "
+		                "unit");
+	if (option[strcspn(option, " \t")])
+		return complain(ret_status, EXIT_USAGE,
+		                "unknown option '%s': commas separate options, without blanks",
+		                option);
+	return complain(ret_status, EXIT_USAGE, "unknown option '%s'", option);
+}
+
+static bool read_all(const struct raw *raw, struct options *options, int *ret_status)
+{
+	if (raw->help || raw->version) {
+		if (raw->help)
+			fputs(usage, stdout);
+		else
+			print_version();
+		*ret_status = fflush(stdout) == 0 ? 0 : EXIT_USAGE;
+		return false;
+	}
+	if (raw->bad)
+		return complain_unknown(raw->bad, ret_status);
+	if (raw->extra)
+		return complain(ret_status, EXIT_USAGE,
+		                "too many arguments: options stand behind -o, as in -o %s",
+		                strchr(raw->source, '=') ? raw->source : raw->extra);
+	if (!raw->source || (!raw->mountpoint && !raw->check))
+		return complain(ret_status, EXIT_USAGE, "%s",
+		                raw->source ? "no mount point given" : "no servers given");
+	options->foreground = raw->foreground;
+	options->debug = raw->debug;
+	options->check = raw->check;
+	options->log_takes = raw->log_takes;
+	options->audit = raw->audit;
+	options->keeper = !raw->nokeeper;
+	options->all_users = geteuid() == 0 || raw->all_users;
+	options->protect = !raw->noprotect;
+	options->has_tick_time = raw->tick_time != NULL;
+	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
+	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
+	       read_credentials(raw, options, ret_status) && read_owner(raw, options, ret_status) &&
+	       read_mountpoint(raw, options, ret_status) &&
+	       read_fuse_args(raw, options, ret_status);
+}
+
+bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
+                   int *ret_status)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+	struct options options = {0};
+	struct raw raw = {.mounted = mountpoint};
+	bool ok = false;
+
+	*ret_status = EXIT_USAGE;
+	if (fuse_opt_parse(&args, &raw, table, take_option) == 0)
+		ok = read_all(&raw, &options, ret_status);
+	fuse_opt_free_args(&args);
+	free(raw.forward);
+	free(raw.session_timeout);
+	free(raw.tick_time);
+	free(raw.connect_timeout);
+	free(raw.retry);
+	free(raw.drain);
+	free(raw.host);
+	free(raw.metrics_locks);
+	free(raw.on_lost);
+	free(raw.credentials);
+	free(raw.uid);
+	free(raw.gid);
+	free(raw.umask);
+	free(raw.source);
+	free(raw.mountpoint);
+	free(raw.extra);
+	free(raw.bad);
+	if (ok)
+		*ret_options = options;
+	else
+		options_free(&options);
+	return ok;
+}
+
+int64_t options_patience_us(const struct options *options)
+{
+	return options->retry_us > options->connect_timeout_us ? options->retry_us
+	                                                       : options->connect_timeout_us;
+}
+
+void options_free(struct options *options)
+{
+	free(options->source);
+	free(options->servers);
+	free(options->root);
+	free(options->mountpoint);
+	free(options->host);
+	credentials_wipe(options->credentials);
+	fuse_opt_free_args(&options->fuse_args);
+}

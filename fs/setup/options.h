@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.h - the command line, as mount(8) and people write it.
+ */
+#ifndef FS_OPTIONS_H
+#define FS_OPTIONS_H
+
+#define FUSE_USE_VERSION 314
+
+#include "guard/guardian.h"
+
+#include <fuse_opt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+	EXIT_USAGE = 1,
+	EXIT_MOUNT = 32, /* mount(8): the mount failed */
+};
+
+struct options {
+	char *source;     /* SERVERS[/ROOT] as given */
+	char *servers;    /* its first part */
+	char *root;       /* its second, "/locks" when left out */
+	char *mountpoint; /* absolute; to check: as given, or NULL */
+	bool foreground, debug, make_root, read_only, log_takes, audit, keeper;
+	bool check;         /* nothing is mounted: check.h */
+	bool has_tick_time; /* it was given */
+	bool protect;       /* the mount point: bare.h */
+	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
+	char *host;
+	char *credentials; /* credentials.h, or NULL */
+	enum on_lost on_lost;
+	bool all_users; /* may use the mount */
+	unsigned metrics_locks;
+	uid_t uid; /* of locks that other clients have made */
+	gid_t gid;
+	mode_t umask;
+	struct fuse_args fuse_args; /* options for libfuse and the kernel */
+};
+
+/* `mountpoint`: where the mount is already; NULL: it is as given, and free. True: go on. False:
+ * leave with *ret_status; everything has been said. */
+bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
+                   int *ret_status);
+/* How long the start goes on trying to reach a server. */
+int64_t options_patience_us(const struct options *options);
+void options_free(struct options *options);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * probe.c - see probe.h. One process for each server writes what it has found as one struct probe:
+ * less than PIPE_BUF, so that each comes as a whole.
+ */
+#include "setup/probe.h"
+
+#include "host/signals.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static_assert(sizeof(struct probe) <= PIPE_BUF, "");
+
+#define SHORTEST_MS 1
+#define LONGEST_MS 86400000
+
+/* ---- one question ---- */
+
+/* A descriptor or -errno. */
+static int connect_to(const char *address)
+{
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+	                         .ai_socktype = SOCK_STREAM};
+	struct timeval limit = {.tv_sec = PROBE_ANSWER_S};
+	char host[sizeof(((struct probe *)0)->address)], *port;
+	struct addrinfo *ai;
+	int fd, error;
+
+	snprintf(host, sizeof(host), "%s", *address == '[' ? address + 1 : address);
+	port = strrchr(host, ':');
+	if (!port)
+		return -EINVAL;
+	*port++ = '\0';
+	host[strcspn(host, "]")] = '\0';
+	if (getaddrinfo(host, port, &hints, &ai) != 0)
+		return -EINVAL;
+	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	error = fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) < 0 ? errno : 0;
+	freeaddrinfo(ai);
+	if (!error)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return error == EINPROGRESS || error == EAGAIN ? -ETIMEDOUT : -error;
+}
+
+/* Until there are so many bytes, or the end. As read(2). */
+static ssize_t read_whole(int fd, char *buffer, size_t size)
+{
+	size_t len = 0;
+	ssize_t n = 0;
+
+	while (len < size && (n = recv(fd, buffer + len, size - len, 0)) > 0)
+		len += (size_t)n;
+	return n < 0 && len == 0 ? -errno : (ssize_t)len;
+}
+
+/* Nothing was read of what a ZooKeeper says: by errno, or 0. */
+static enum probe_met met_instead(ssize_t n)
+{
+	return n == -EAGAIN ? PROBE_SILENT : PROBE_CLOSES;
+}
+
+/* One connection: sends, and reads. `ret_answer` ends with a 0. As read(2); below 1: probe->met. */
+static ssize_t ask(struct probe *probe, const void *question, size_t len, char *ret_answer,
+                   size_t size, int *ret_fd)
+{
+	int fd = connect_to(probe->address);
+	ssize_t n;
+
+	if (fd < 0) {
+		probe->met = PROBE_UNREACHABLE;
+		probe->error = -fd;
+		return fd;
+	}
+	n = send(fd, question, len, MSG_NOSIGNAL) == (ssize_t)len
+	            ? read_whole(fd, ret_answer, size - 1)
+	            : -errno;
+	if (n <= 0)
+		probe->met = met_instead(n);
+	ret_answer[n > 0 ? n : 0] = '\0';
+	if (ret_fd)
+		*ret_fd = fd;
+	else
+		close(fd);
+	return n;
+}
+
+/* ---- four-letter words ---- */
+
+static const char *line_of(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (; text; text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL)
+		if (strncmp(text, key, len) == 0)
+			return text + len;
+	return NULL;
+}
+
+/* Only these characters: it is foreign text. */
+static void copy_word(char *to, size_t size, const char *text, const char *characters)
+{
+	size_t len = text ? strspn(text, characters) : 0;
+
+	snprintf(to, size, "%.*s", (int)(len < size ? len : size - 1), text ? text : "");
+}
+
+static bool is_refused_word(const char *answer)
+{
+	return strstr(answer, " is not executed because it is not in the whitelist") != NULL;
+}
+
+/* False: the server cannot be used, as probe->met says. */
+static bool ask_srvr(struct probe *probe)
+{
+	char answer[4096];
+	const char *version;
+
+	if (ask(probe, "srvr", 4, answer, sizeof(answer), NULL) <= 0)
+		return false;
+	version = line_of(answer, "Zookeeper version: ");
+	if (version) {
+		copy_word(probe->version, sizeof(probe->version), version, "0123456789.");
+		copy_word(probe->mode, sizeof(probe->mode), line_of(answer, "Mode: "),
+		          "abcdefghijklmnopqrstuvwxyz");
+	} else if (strstr(answer, "not currently serving")) {
+		probe->met = PROBE_NO_QUORUM;
+	} else if (answer[0] == 0x15 && answer[1] == 0x03) { /* an alert of TLS */
+		probe->met = PROBE_SPEAKS_TLS;
+	} else if (!is_refused_word(answer)) {
+		probe->met = PROBE_STRANGE;
+	}
+	return probe->met == PROBE_USABLE;
+}
+
+static int64_t conf_number(const char *text, const char *key, int64_t otherwise)
+{
+	const char *value = line_of(text, key);
+	char *end;
+	long long number = value ? strtoll(value, &end, 10) : 0;
+
+	return value && end != value && number >= 0 && number <= INT32_MAX ? number : otherwise;
+}
+
+static void ask_conf(struct probe *probe)
+{
+	struct probe copy = *probe; /* what is met here says nothing about sessions */
+	char answer[4096];
+
+	if (ask(&copy, "conf", 4, answer, sizeof(answer), NULL) <= 0)
+		return;
+	probe->tick_ms = conf_number(answer, "tickTime=", 0);
+	probe->has_conf = probe->tick_ms > 0;
+	if (!probe->has_conf)
+		return;
+	probe->shortest_ms = conf_number(answer, "minSessionTimeout=", 0);
+	probe->longest_ms = conf_number(answer, "maxSessionTimeout=", 0);
+	probe->connections = conf_number(answer, "maxClientCnxns=", -1);
+}
+
+/* ---- sessions ---- */
+
+/* As jute writes them; a server takes it for a client of its own kind. */
+struct connect_request {
+	uint32_t len, version;
+	uint64_t zxid;
+	uint32_t timeout_ms;
+	uint64_t session;
+	uint32_t password_len;
+	char password[16];
+	uint8_t read_only;
+} __attribute__((packed));
+
+struct connect_response {
+	uint32_t len, version, timeout_ms;
+} __attribute__((packed));
+
+struct close_request {
+	uint32_t len, xid, type;
+} __attribute__((packed));
+
+#define CLOSE_SESSION (-11)
+
+/* What a server grants to who asks for so much, in ms; 0: it gives no session. */
+static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
+{
+	struct connect_request request = {
+		.len = htobe32(sizeof(request) - sizeof(request.len)),
+		.timeout_ms = htobe32(timeout_ms),
+		.password_len = htobe32(sizeof(request.password)),
+	};
+	struct close_request farewell = {
+		.len = htobe32(sizeof(farewell) - sizeof(farewell.len)),
+		.xid = htobe32(1),
+		.type = htobe32((uint32_t)CLOSE_SESSION),
+	};
+	struct connect_response response;
+	char answer[sizeof(response) + 1], rest[256];
+	int64_t granted_ms = 0;
+	int fd = -1;
+	ssize_t n = ask(probe, &request, sizeof(request), answer, sizeof(answer), &fd);
+
+	if (n == (ssize_t)sizeof(response)) {
+		memcpy(&response, answer, sizeof(response));
+		granted_ms = (int32_t)be32toh(response.timeout_ms);
+		if (response.version != 0 || granted_ms <= 0)
+			granted_ms = 0;
+	}
+	if (n > 0 && granted_ms == 0)
+		probe->met = PROBE_STRANGE;
+	/* It closes the connection when the session has ended. */
+	if (granted_ms > 0 && send(fd, &farewell, sizeof(farewell), MSG_NOSIGNAL) > 0)
+		while (read_whole(fd, rest, sizeof(rest)) > 0)
+			;
+	if (fd >= 0)
+		close(fd);
+	return granted_ms;
+}
+
+static void ask_sessions(struct probe *probe)
+{
+	probe->shortest_ms = ask_session(probe, SHORTEST_MS);
+	if (probe->shortest_ms > 0)
+		probe->longest_ms = ask_session(probe, LONGEST_MS);
+}
+
+/* ---- the processes ---- */
+
+static _Noreturn void probe_server(int fd, const char *address, bool settings)
+{
+	struct probe probe;
+
+	signal(SIGALRM, SIG_DFL);
+	alarm(8 * PROBE_ANSWER_S);        /* a server that never ends what it says */
+	memset(&probe, 0, sizeof(probe)); /* its holes, too */
+	probe.connections = -1;
+	snprintf(probe.address, sizeof(probe.address), "%s", address);
+	if (ask_srvr(&probe) && settings) {
+		ask_conf(&probe);
+		if (!probe.has_conf)
+			ask_sessions(&probe);
+	}
+	_exit(write(fd, &probe, sizeof(probe)) == (ssize_t)sizeof(probe) ? 0 : 1);
+}
+
+static _Noreturn void probe_all(int fd, char *addresses, bool settings)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char *address;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "zklockfs-probe");
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	signals_unblock_all();
+	/* A copy of the mount's device, of a connection, or of the pipe of whoever mounts would
+	 * keep it open. */
+	for (int i = STDIN_FILENO; null >= 0 && i <= STDERR_FILENO; i++)
+		dup2(null, i);
+	if (fd > STDERR_FILENO + 1)
+		close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+	close_range((unsigned)fd + 1, ~0U, 0);
+	while ((address = strsep(&addresses, ",")) != NULL)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			probe_server(fd, address, settings);
+		}
+	while (wait(NULL) > 0)
+		;
+	_exit(0);
+}
+
+/* ---- the daemon ---- */
+
+void prober_init(struct prober *prober)
+{
+	*prober = (struct prober){.fd = -1};
+}
+
+void prober_stop(struct prober *prober)
+{
+	if (prober->fd >= 0)
+		close(prober->fd);
+	prober_init(prober);
+}
+
+int prober_begin(struct prober *prober, const char *addresses, bool settings)
+{
+	char *copy = strdup(addresses);
+	int fds[2], error;
+	pid_t pid;
+
+	prober_stop(prober);
+	if (!copy)
+		return -ENOMEM;
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		error = errno;
+		free(copy);
+		return -error;
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		probe_all(fds[1], copy, settings);
+	}
+	error = errno;
+	free(copy);
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return -error;
+	}
+	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	prober->fd = fds[0];
+	return 0;
+}
+
+bool prober_read(struct prober *prober, struct probe *ret_probe)
+{
+	ssize_t n = prober->fd < 0 ? 0 : read(prober->fd, ret_probe, sizeof(*ret_probe));
+
+	if (n == (ssize_t)sizeof(*ret_probe))
+		return true;
+	if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+		prober_stop(prober);
+	return false;
+}
+
+/* ---- what it means ---- */
+
+const char *probe_text(const struct probe *probe)
+{
+	switch (probe->met) {
+	case PROBE_USABLE:
+		return "answers";
+	case PROBE_UNREACHABLE:
+		return strerror(probe->error);
+	case PROBE_SILENT:
+		return "takes the connection and does not answer";
+	case PROBE_CLOSES:
+		return "closes the connection: is it a port for TLS (zklockfs-tls(7)), or are "
+		       "there "
+		       "too many connections of this host (maxClientCnxns)?";
+	case PROBE_SPEAKS_TLS:
+		return "is a port for TLS, see zklockfs-tls(7)";
+	case PROBE_STRANGE:
+		return "no ZooKeeper server answers there";
+	case PROBE_NO_QUORUM:
+		return "does not serve now: too few servers of the ensemble are up (no quorum)";
+	}
+	return "?";
+}
+
+int64_t probe_tick(const struct probe *probe, bool *ret_certain)
+{
+	*ret_certain = true;
+	if (probe->tick_ms > 0)
+		return probe->tick_ms;
+	*ret_certain = probe->shortest_ms > 0 && probe->longest_ms == 10 * probe->shortest_ms;
+	return probe->shortest_ms / 2;
+}
+
+int probe_compare_versions(const char *a, const char *b)
+{
+	while (*a || *b) {
+		char *a_end, *b_end;
+		long x = strtol(a, &a_end, 10), y = strtol(b, &b_end, 10);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+		if (a_end == a && b_end == b)
+			return 0;
+		a = *a_end == '.' ? a_end + 1 : a_end;
+		b = *b_end == '.' ? b_end + 1 : b_end;
+	}
+	return 0;
+}
+
+bool probe_forgets(const char *version)
+{
+	return *version && probe_compare_versions(version, PROBE_SAFE) < 0;
+}

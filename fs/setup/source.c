@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * source.c - see source.h.
+ */
+#include "setup/source.h"
+
+#include "lockcore.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- SERVERS ---- */
+
+static bool valid_port(const char *text, size_t len)
+{
+	long port = 0;
+
+	if (len == 0 || len > 5)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		port = port * 10 + (text[i] - '0');
+	}
+	return port >= 1 && port <= 65535;
+}
+
+/* One of SERVERS: host, host:port, [v6], [v6]:port. */
+static bool valid_server(const char *text, size_t len)
+{
+	const char *colon;
+
+	if (len > 0 && text[0] == '[') {
+		const char *end = memchr(text, ']', len);
+
+		if (!end || end == text + 1)
+			return false;
+		len -= (size_t)(end + 1 - text);
+		return len == 0 || (end[1] == ':' && valid_port(end + 2, len - 1));
+	}
+	for (size_t i = 0; i < len; i++)
+		if (strchr("]@ \t\n\\", text[i]))
+			return false;
+	colon = memchr(text, ':', len);
+	if (!colon)
+		return len > 0;
+	return colon > text && valid_port(colon + 1, len - (size_t)(colon + 1 - text));
+}
+
+static bool valid_servers(const char *text)
+{
+	for (;;) {
+		size_t len = strcspn(text, ",");
+
+		if (!valid_server(text, len))
+			return false;
+		if (text[len] == '\0')
+			return true;
+		text += len + 1;
+	}
+}
+
+/* One of them is an IPv6 address that stands bare. */
+static bool has_bare_v6(const char *servers)
+{
+	while (*servers) {
+		size_t len = strcspn(servers, ",");
+		const char *colon = memchr(servers, ':', len);
+
+		if (strspn(servers, "0123456789abcdefABCDEF:.") == len && colon &&
+		    memchr(colon + 1, ':', len - (size_t)(colon + 1 - servers)))
+			return true;
+		servers += len + (servers[len] != '\0');
+	}
+	return false;
+}
+
+const char *servers_wrong(const char *servers, const char *source, const char *mountpoint)
+{
+	if (*servers && valid_servers(servers))
+		return NULL;
+	if (!*source)
+		return "it is empty";
+	if (!*servers && *mountpoint != '/')
+		return "SERVERS[/ROOT] comes first, then MOUNTPOINT";
+	if (!*servers)
+		return "ROOT stands behind the servers, such as zk1:2181/locks";
+	if (has_bare_v6(servers))
+		return "write IPv6 in brackets, such as [::1]:2181";
+	return "must be host[:port][,host[:port]...]";
+}
+
+/* ---- ROOT ---- */
+
+const char *root_wrong(const char *root)
+{
+	/* ZooKeeper allows commas. But hosts that write the root behind each server would get a
+	 * tree for each order of the servers. */
+	if (strchr(root, ','))
+		return "ROOT stands once, behind the last server, such as zk1:2181,zk2:2181/locks";
+	return lc_check_root(root);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * content.c - see content.h.
+ */
+#include "tree/content.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+static struct content *find_latest(struct contents *contents, const struct content_key *key)
+{
+	struct content *content;
+
+	HASH_FIND(hh, contents->latest, key, sizeof(*key), content);
+	return content;
+}
+
+static void forget_latest(struct content *content)
+{
+	if (content->latest)
+		HASH_DEL(content->of->latest, content);
+	content->latest = false;
+}
+
+/* Without the memory for it, it is not shared. */
+static void remember_latest(struct content *content)
+{
+	struct contents *contents = content->of;
+
+	HASH_ADD(hh, contents->latest, key, sizeof(content->key), content);
+	content->latest = content->hh.tbl;
+}
+
+/* With one reference. NULL: errno. */
+static struct content *new_content(struct contents *contents, const struct content_key *key,
+                                   const char *data, size_t len)
+{
+	struct content *content =
+		budget_alloc(contents->budget, (uid_t)key->uid, sizeof(*content) + len + 1);
+	char *copy;
+
+	if (!content)
+		return NULL;
+	copy = (char *)(content + 1);
+	if (len > 0)
+		memcpy(copy, data, len);
+	content->data = copy;
+	content->len = len;
+	content->references = 1;
+	content->of = contents;
+	content->key = *key;
+	DL_APPEND(contents->all, content);
+	stored_begin(contents->stored, &content->stored, STORED_CONTENT, 0);
+	return content;
+}
+
+const struct content *content_get(struct contents *contents, const struct node *node, uid_t uid,
+                                  const char *data, size_t len)
+{
+	struct content_key key = {.ino = node->ino, .uid = uid};
+	struct content *before = find_latest(contents, &key), *content;
+
+	if (before && before->len == len && (len == 0 || memcmp(before->data, data, len) == 0)) {
+		before->references++;
+		return before;
+	}
+	content = new_content(contents, &key, data, len);
+	if (!content)
+		return NULL;
+	if (before)
+		forget_latest(before);
+	remember_latest(content);
+	return content;
+}
+
+void content_drop(const struct content *content)
+{
+	struct content *own = (struct content *)content;
+
+	if (!own || --own->references > 0)
+		return;
+	forget_latest(own);
+	DL_DELETE(own->of->all, own);
+	stored_end(&own->stored);
+	budget_free(own);
+}
+
+/* ---- over a reload ---- */
+
+static struct content *content_of_stored(struct stored *stored)
+{
+	return stored ? (struct content *)((char *)stored - offsetof(struct content, stored))
+	              : NULL;
+}
+
+void contents_expect(struct carry *carry, struct contents *contents, size_t count)
+{
+	contents->read = calloc(count + 1, sizeof(struct content *));
+	if (!contents->read)
+		carry->refuse(strerror(ENOMEM));
+}
+
+/* The last that was read of a node is the latest. */
+static void read_content(struct carry *carry, struct contents *contents,
+                         const struct content_key *key, const void *data, size_t len)
+{
+	struct content *content, *before = find_latest(contents, key);
+
+	if (key->uid > UINT32_MAX || len > BUDGET_BYTES)
+		carry->refuse("the state has an invalid open file");
+	content = new_content(contents, key, data, len);
+	if (!content)
+		carry->refuse(strerror(errno));
+	if (before)
+		forget_latest(before);
+	remember_latest(content);
+	contents->read[contents->read_count++] = content;
+}
+
+void content_stored_carry(struct carry *carry, struct contents *contents, struct stored *stored)
+{
+	struct content *content = content_of_stored(stored);
+	struct content_key key = content ? content->key : (struct content_key){0};
+	size_t len = content ? content->len : 0;
+	const void *data;
+
+	CARRY_64(carry, key.ino);
+	CARRY_64(carry, key.uid);
+	data = carry_bytes(carry, content ? content->data : NULL, &len);
+	if (carry->loads)
+		read_content(carry, contents, &key, data, len);
+}
+
+static int compare_with_number(const void *number, const void *content)
+{
+	const uint64_t *a = number;
+	const struct content *const *b = content;
+
+	return *a < (*b)->stored.key ? -1 : *a > (*b)->stored.key;
+}
+
+const struct content *content_carry(struct carry *carry, struct contents *contents,
+                                    const struct content *content)
+{
+	uint64_t number = content ? content->stored.key : 0;
+	struct content **found;
+
+	CARRY_64(carry, number);
+	if (!carry->loads || number == 0)
+		return content;
+	found = bsearch(&number, contents->read, contents->read_count, sizeof(found[0]),
+	                compare_with_number);
+	if (!found)
+		carry->refuse("the state has an open file without its text");
+	(*found)->references++;
+	return *found;
+}
+
+void contents_carried(struct contents *contents)
+{
+	struct content *content, *next;
+
+	DL_FOREACH_SAFE(contents->all, content, next)
+		content_drop(content); /* the reference that it was made with */
+	free(contents->read);
+	contents->read = NULL;
+	contents->read_count = 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history.c - see history.h.
+ */
+#include "tree/history.h"
+
+#include "host/row.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define HEADER "ENDED LOCK MODE WAITED HELD END PID UID COMMAND SINCE TOKEN BY REASON\n"
+
+struct history_item {
+	struct history_item *prev, *next;
+	size_t bytes;
+	struct stored stored;
+	struct history_hold hold;
+	char text[]; /* what its strings point to */
+};
+
+#define MINUTES(n) ((n)*INT64_C(60000000))
+
+const int64_t history_bounds_us[HISTORY_BUCKETS] = {
+	1000,       10000,       100000,      1000000,      5000000,      15000000,      MINUTES(1),
+	MINUTES(5), MINUTES(15), MINUTES(60), MINUTES(240), MINUTES(720), MINUTES(1440),
+};
+
+static void count_hold(struct history *history, int64_t held_us)
+{
+	int bucket = 0;
+
+	while (bucket < HISTORY_BUCKETS && held_us > history_bounds_us[bucket])
+		bucket++;
+	history->buckets[bucket]++;
+	history->held_us += held_us;
+}
+
+static void forget_oldest(struct history *history)
+{
+	struct history_item *item = history->first;
+
+	DL_DELETE(history->first, item);
+	history->count--;
+	history->bytes -= item->bytes;
+	stored_end(&item->stored);
+	free(item);
+}
+
+static void keep_hold(struct history *history, const struct history_hold *hold)
+{
+	size_t lock = strlen(hold->lock) + 1, by = strlen(hold->by) + 1;
+	size_t bytes = sizeof(struct history_item) + lock + by + strlen(hold->reason) + 1;
+	struct history_item *item = malloc(bytes);
+
+	if (!item)
+		return;
+	*item = (struct history_item){.bytes = bytes, .hold = *hold};
+	item->hold.lock = strcpy(item->text, hold->lock);
+	item->hold.by = strcpy(item->text + lock, hold->by);
+	item->hold.reason = strcpy(item->text + lock + by, hold->reason);
+	DL_APPEND(history->first, item);
+	history->count++;
+	history->bytes += bytes;
+	stored_begin(history->stored, &item->stored, STORED_HISTORY, 0);
+	while (history->count > HISTORY_HOLDS || history->bytes > HISTORY_BYTES)
+		forget_oldest(history);
+}
+
+void history_add(struct history *history, const struct history_hold *hold, int64_t held_us)
+{
+	count_hold(history, held_us);
+	keep_hold(history, hold);
+}
+
+void history_finish(struct history *history)
+{
+	while (history->first)
+		forget_oldest(history);
+}
+
+const char *history_end_name(enum history_end end)
+{
+	switch (end) {
+	case HISTORY_CLOSED:
+		return "closed";
+	case HISTORY_EXITED:
+		return "exited";
+	case HISTORY_LOST:
+		return "lost";
+	case HISTORY_EVICTED:
+		return "evicted";
+	case HISTORY_STOPPED:
+		return "stopped";
+	}
+	return NULL;
+}
+
+/* ---- as text ---- */
+
+static bool may_see(const struct history_item *item, uid_t uid)
+{
+	return uid == 0 || item->hold.uid == uid;
+}
+
+static size_t room_of(const struct history_item *item)
+{
+	return ROW_WORD_MAX(item->bytes - sizeof(*item)) + ROW_WORD_MAX(LC_COMMAND_MAX) +
+	       2 * VIEW_TIME_MAX + 12 * ROW_NUMBER_MAX;
+}
+
+static void print_hold(struct row *row, const struct history_hold *hold)
+{
+	char ended[VIEW_TIME_MAX], since[VIEW_TIME_MAX];
+
+	row_word(row, view_time(ended, hold->ended_ms));
+	row_word(row, hold->lock);
+	row_word(row, hold->mode == LC_SHARED ? "shared" : "exclusive");
+	row_seconds(row, hold->waited_ms);
+	row_seconds(row, hold->held_ms);
+	row_word(row, history_end_name(hold->end));
+	row_number(row, hold->pid, 0);
+	row_number(row, hold->uid, -1);
+	row_word(row, hold->pid ? hold->command : NULL);
+	row_word(row, view_time(since, hold->since_ms));
+	row_number(row, hold->token, 0);
+	row_word(row, hold->by);
+	row_word(row, hold->reason);
+	row_end(row);
+}
+
+int history_view(const struct history *history, uid_t uid, struct text *ret_text)
+{
+	struct row row = {.room = sizeof(HEADER)};
+	const struct history_item *item;
+
+	DL_FOREACH(history->first, item)
+		if (may_see(item, uid))
+			row.room += room_of(item);
+	row.text = malloc(row.room);
+	if (!row.text)
+		return -ENOMEM;
+	row.len = strlen(HEADER);
+	memcpy(row.text, HEADER, row.len);
+	DL_FOREACH(history->first, item)
+		if (may_see(item, uid))
+			print_hold(&row, &item->hold);
+	*ret_text = (struct text){.data = row.text, .len = row.len};
+	return 0;
+}
+
+/* ---- over a reload ---- */
+
+static void needed_text_carry(struct carry *carry, const char **text)
+{
+	*text = carry_text(carry, *text);
+	if (!*text)
+		carry->refuse("the state has a hold without a text");
+}
+
+/* To versions before 4 a lock whose holder was stopped is lost. */
+static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
+{
+	bool stopped = hold->end == HISTORY_STOPPED;
+	enum history_end end = stopped ? HISTORY_LOST : hold->end;
+
+	CARRY_ENUM(carry, end, HISTORY_EVICTED);
+	CARRY_ENUM(carry, hold->mode, LC_SHARED);
+	CARRY_PID(carry, hold->pid);
+	CARRY_U32(carry, hold->uid);
+	carry_copy(carry, hold->command, sizeof(hold->command));
+	CARRY_64(carry, hold->since_ms);
+	CARRY_64(carry, hold->ended_ms);
+	CARRY_64(carry, hold->waited_ms);
+	CARRY_64(carry, hold->held_ms);
+	CARRY_64(carry, hold->token);
+	needed_text_carry(carry, &hold->lock);
+	needed_text_carry(carry, &hold->by);
+	needed_text_carry(carry, &hold->reason);
+	if (carry_has(carry, 4))
+		CARRY_BOOL(carry, stopped);
+	hold->end = stopped ? HISTORY_STOPPED : end;
+}
+
+void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored)
+{
+	const struct history_item *item =
+		stored ? (struct history_item *)((char *)stored -
+	                                         offsetof(struct history_item, stored))
+		       : NULL;
+	struct history_hold hold = item ? item->hold : (struct history_hold){0};
+
+	ended_hold_carry(carry, &hold);
+	if (carry->loads)
+		keep_hold(history, &hold);
+}
+
+void history_counts_carry(struct carry *carry, struct history *history)
+{
+	for (int i = 0; i <= HISTORY_BUCKETS; i++)
+		CARRY_64(carry, history->buckets[i]);
+	CARRY_64(carry, history->held_us);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node.c - see node.h.
+ */
+#include "tree/node.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <utlist.h>
+
+/* The first number after the root's is any below 2 to the power of this. Programs of 32 bits may
+ * not know larger numbers: stat(2) fails for them with EOVERFLOW. */
+#define NUMBER_BITS 31
+/* How many transient names are looked at, at most, when one comes. */
+#define TRANSIENT_TRIES 4
+
+struct nodes {
+	struct stored_objects *stored;
+	struct node *by_ino, *by_name;
+	struct node *root;
+	struct node *cached; /* the one read longest ago is first */
+	unsigned cached_count;
+	struct node *transient; /* the one looked up longest ago is first */
+	unsigned transient_count;
+	struct node *snapped; /* the one listed longest ago is first */
+	size_t snapped_entries;
+	uint64_t last;
+};
+
+/* A name cannot hold the byte that separates it from the number. */
+static size_t make_key(char *ret_key, uint64_t parent, const char *name)
+{
+	memcpy(ret_key, &parent, sizeof(parent));
+	strcpy(ret_key + sizeof(parent), name);
+	return sizeof(parent) + strlen(name);
+}
+
+static bool owns_path(const struct node *node)
+{
+	return node->kind == NODE_LOCK || node->kind == NODE_ROOT;
+}
+
+/* A node that is no lock has the string of the lock that it is in, which lives longer. */
+static char *path_of(const struct node *parent, const char *name, enum node_kind kind)
+{
+	char *path;
+
+	if (!parent)
+		return strdup("");
+	if (kind != NODE_LOCK)
+		return parent->lock;
+	if (parent->kind == NODE_LOCK)
+		return asprintf(&path, "%s/%s", parent->lock, name) < 0 ? NULL : path;
+	return strdup(name);
+}
+
+static void free_strings(struct node *node)
+{
+	free(node->name);
+	if (owns_path(node))
+		free(node->lock);
+}
+
+static struct node *new_node(struct nodes *nodes, struct node *parent, const char *name,
+                             enum node_kind kind)
+{
+	uint64_t above = parent ? parent->ino : 0;
+	size_t size = sizeof(above) + strlen(name) + 1;
+	struct node *node = calloc(1, sizeof(*node) + size);
+
+	if (!node)
+		return NULL;
+	node->kind = kind;
+	node->parent = parent;
+	node->name = strdup(name);
+	node->lock = path_of(parent, name, kind);
+	if (!node->name || !node->lock) {
+		free_strings(node);
+		free(node);
+		return NULL;
+	}
+	node->ino = ++nodes->last;
+	size = make_key(node->key, above, name);
+	HASH_ADD(by_ino, nodes->by_ino, ino, sizeof(node->ino), node);
+	if (node->by_ino.tbl)
+		HASH_ADD(by_name, nodes->by_name, key, size, node);
+	if (!node->by_name.tbl) {
+		if (node->by_ino.tbl)
+			HASH_DELETE(by_ino, nodes->by_ino, node);
+		free_strings(node);
+		free(node);
+		return NULL;
+	}
+	if (parent)
+		node_ref(parent);
+	stored_begin(nodes->stored, &node->stored, STORED_NODE, node->ino);
+	return node;
+}
+
+int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes)
+{
+	struct nodes *nodes;
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EAGAIN;
+	nodes = calloc(1, sizeof(*nodes));
+	if (nodes) {
+		nodes->stored = stored;
+		nodes->root = new_node(nodes, NULL, "", NODE_ROOT);
+	}
+	if (!nodes || !nodes->root) {
+		free(nodes);
+		return -ENOMEM;
+	}
+	assert(nodes->root->ino == 1); /* FUSE_ROOT_ID */
+	node_ref(nodes->root);
+	nodes->last += number % (1U << NUMBER_BITS);
+	*ret_nodes = nodes;
+	return 0;
+}
+
+static bool is_transient(const struct node *node)
+{
+	return node->kind == NODE_ENTRY || (node->kind == NODE_DOOR && strchr(node->name, '@'));
+}
+
+static void unlist_transient(struct nodes *nodes, struct node *node)
+{
+	if (!node->listed || !is_transient(node))
+		return;
+	node->listed = false;
+	stored_touch(&node->stored);
+	DL_DELETE(nodes->transient, node);
+	nodes->transient_count--;
+}
+
+static void drop_snapshot(struct nodes *nodes, struct node *queue)
+{
+	if (!queue->snapshot)
+		return;
+	nodes->snapped_entries -= snapshot_count(queue->snapshot);
+	DL_DELETE(nodes->snapped, queue);
+	snapshot_free(queue->snapshot);
+	queue->snapshot = NULL;
+}
+
+static void free_node(struct nodes *nodes, struct node *node)
+{
+	HASH_DELETE(by_ino, nodes->by_ino, node);
+	node_unname(nodes, node);
+	drop_snapshot(nodes, node);
+	unlist_transient(nodes, node);
+	stored_end(&node->stored);
+	free(node->znode);
+	free_strings(node);
+	free(node);
+}
+
+void nodes_destroy(struct nodes *nodes)
+{
+	struct node *node, *next;
+
+	if (!nodes)
+		return;
+	/* The kernel forgets nothing of what a torn-down mount knew. */
+	HASH_ITER(by_ino, nodes->by_ino, node, next)
+		free_node(nodes, node);
+	free(nodes);
+}
+
+struct node *nodes_root(struct nodes *nodes)
+{
+	return nodes->root;
+}
+
+struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
+{
+	struct node *node;
+
+	HASH_FIND(by_ino, nodes->by_ino, &ino, sizeof(ino), node);
+	return node;
+}
+
+struct node *node_child(struct nodes *nodes, const struct node *parent, const char *name)
+{
+	char key[sizeof(uint64_t) + LC_NAME_MAX + 1];
+	struct node *node;
+
+	if (strlen(name) > LC_NAME_MAX)
+		return NULL;
+	HASH_FIND(by_name, nodes->by_name, key, make_key(key, parent->ino, name), node);
+	return node;
+}
+
+struct node *node_get(struct nodes *nodes, struct node *parent, const char *name,
+                      enum node_kind kind)
+{
+	struct node *node = node_child(nodes, parent, name);
+
+	if (!node)
+		node = new_node(nodes, parent, name, kind);
+	if (node)
+		node_ref(node);
+	return node;
+}
+
+void node_unname(struct nodes *nodes, struct node *node)
+{
+	if (!node->by_name.tbl)
+		return;
+	HASH_DELETE(by_name, nodes->by_name, node);
+	node->by_name.tbl = NULL;
+	stored_touch(&node->stored);
+}
+
+void node_changed(struct node *node)
+{
+	stored_touch(&node->stored);
+}
+
+void node_cache(struct nodes *nodes, struct node *lock)
+{
+	if (!lock->by_name.tbl)
+		return; /* nobody would find it */
+	node_ref(lock);
+	node_uncache(nodes, lock);
+	lock->listed = true;
+	stored_touch(&lock->stored);
+	DL_APPEND(nodes->cached, lock);
+	if (++nodes->cached_count > CACHED_LOCKS_MAX)
+		node_uncache(nodes, nodes->cached);
+}
+
+void node_uncache(struct nodes *nodes, struct node *lock)
+{
+	if (!lock->listed)
+		return;
+	lock->listed = false;
+	stored_touch(&lock->stored);
+	DL_DELETE(nodes->cached, lock);
+	nodes->cached_count--;
+	node_unref(nodes, lock);
+}
+
+void node_ref(struct node *node)
+{
+	node->references++;
+}
+
+void node_unref(struct nodes *nodes, struct node *node)
+{
+	while (node) {
+		struct node *parent = node->parent;
+
+		assert(node->references > 0);
+		node->references--;
+		if (node->references > 0 || node->lookups > 0)
+			return;
+		free_node(nodes, node);
+		node = parent; /* which has one child less */
+	}
+}
+
+/* At the end of the list. */
+static void list_transient(struct nodes *nodes, struct node *node)
+{
+	unlist_transient(nodes, node);
+	node->listed = true;
+	stored_touch(&node->stored);
+	DL_APPEND(nodes->transient, node);
+	nodes->transient_count++;
+}
+
+/* The first that is not in use goes, if the list has become too long. Those in use are as many as
+ * other limits allow: only some are looked at each time. */
+static void trim_transient(struct nodes *nodes)
+{
+	for (int i = 0; i < TRANSIENT_TRIES && nodes->transient_count > NODE_TRANSIENT_MAX; i++) {
+		struct node *first = nodes->transient;
+
+		if (first->references == 0) {
+			node_ref(first);
+			first->lookups = 0;
+			node_unref(nodes, first);
+			continue;
+		}
+		DL_DELETE(nodes->transient, first);
+		DL_APPEND(nodes->transient, first);
+	}
+}
+
+void node_looked_up(struct nodes *nodes, struct node *node)
+{
+	node->lookups++;
+	stored_touch(&node->stored);
+	if (is_transient(node)) {
+		list_transient(nodes, node);
+		trim_transient(nodes);
+	}
+}
+
+void node_snapshot(struct nodes *nodes, struct node *queue, struct snapshot *snapshot)
+{
+	drop_snapshot(nodes, queue);
+	if (!snapshot)
+		return;
+	queue->snapshot = snapshot;
+	DL_APPEND(nodes->snapped, queue);
+	nodes->snapped_entries += snapshot_count(snapshot);
+	while (nodes->snapped_entries > NODE_SNAPSHOTS_MAX && nodes->snapped != queue)
+		drop_snapshot(nodes, nodes->snapped);
+}
+
+void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups)
+{
+	assert(node->lookups >= lookups);
+	node->lookups -= lookups;
+	stored_touch(&node->stored);
+	node_ref(node);
+	node_unref(nodes, node);
+}
+
+/* ---- over a reload ---- */
+
+static bool has_children(enum node_kind kind)
+{
+	return kind == NODE_ROOT || kind == NODE_LOCK || kind == NODE_QUEUE || kind == NODE_ABOUT;
+}
+
+/* Its name and place. */
+static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct node *node)
+{
+	uint64_t ino = node ? node->ino : 0, above = node && node->parent ? node->parent->ino : 0;
+	enum node_kind kind = node ? node->kind : NODE_ROOT;
+	const char *name = node ? node->name : NULL;
+	bool named = node && node->by_name.tbl;
+	uint64_t last = nodes->last;
+	struct node *parent;
+
+	CARRY_64(carry, ino);
+	CARRY_64(carry, above);
+	CARRY_ENUM(carry, kind, NODE_HISTORY);
+	name = carry_text(carry, name);
+	CARRY_BOOL(carry, named);
+	if (!carry->loads)
+		return node;
+	if (ino == nodes->root->ino)
+		return nodes->root;
+	parent = node_by_ino(nodes, above);
+	if (!name || !*name || strlen(name) > LC_NAME_MAX || !parent ||
+	    !has_children(parent->kind) || kind == NODE_ROOT || ino > last ||
+	    node_by_ino(nodes, ino) || (named && node_child(nodes, parent, name)))
+		carry->refuse("the state has an invalid name");
+	nodes->last = ino - 1;
+	node = new_node(nodes, parent, name, kind);
+	nodes->last = last;
+	if (!node)
+		carry->refuse(strerror(ENOMEM));
+	if (!named)
+		node_unname(nodes, node);
+	if (kind == NODE_DOOR && door_parse(name, &node->door) < 0)
+		carry->refuse("the state has an invalid door");
+	return node;
+}
+
+static void info_carry(struct carry *carry, struct node *node)
+{
+	struct lc_lock_info *info = &node->info;
+
+	CARRY_64(carry, node->czxid);
+	CARRY_BOOL(carry, node->known);
+	CARRY_64(carry, node->info_us);
+	CARRY_64(carry, info->czxid);
+	CARRY_64(carry, info->ctime_ms);
+	CARRY_64(carry, info->mtime_ms);
+	CARRY_BOOL(carry, info->has_attributes);
+	CARRY_U32(carry, info->attributes.uid);
+	CARRY_U32(carry, info->attributes.gid);
+	CARRY_U32(carry, info->attributes.mode);
+	CARRY_U32(carry, info->attributes.door_mode);
+	CARRY_U32(carry, info->slots);
+	CARRY_U32(carry, info->children);
+}
+
+static void entry_carry(struct carry *carry, struct node *node)
+{
+	const char *znode = carry_text(carry, node->znode);
+
+	CARRY_BOOL(carry, node->entry.of_mount);
+	CARRY_BOOL(carry, node->entry.held);
+	CARRY_64(carry, node->entry.uid);
+	CARRY_64(carry, node->entry.since_ms);
+	CARRY_64(carry, node->entry.token);
+	if (!carry->loads)
+		return;
+	node->znode = znode ? strdup(znode) : NULL;
+	if (!node->znode)
+		carry->refuse("the state has an invalid entry");
+}
+
+static struct node *node_of_stored(struct stored *stored)
+{
+	return stored ? (struct node *)((char *)stored - offsetof(struct node, stored)) : NULL;
+}
+
+void node_stored_carry(struct carry *carry, struct nodes *nodes, struct stored *stored)
+{
+	struct node *node = name_carry(carry, nodes, node_of_stored(stored));
+	bool listed = node->listed;
+
+	CARRY_RANGE(carry, node->lookups, 0, INT64_MAX);
+	CARRY_BOOL(carry, listed);
+	if (node->kind == NODE_LOCK)
+		info_carry(carry, node);
+	if (node->kind == NODE_ENTRY)
+		entry_carry(carry, node);
+	if (carry->loads && listed && node->kind == NODE_LOCK)
+		node_cache(nodes, node);
+	if (carry->loads && listed && is_transient(node))
+		list_transient(nodes, node); /* who uses it is not known yet */
+}
+
+void nodes_last_carry(struct carry *carry, struct nodes *nodes)
+{
+	CARRY_RANGE(carry, nodes->last, (int64_t)nodes->root->ino, INT64_MAX);
+}
+
+struct node *node_carry(struct carry *carry, const struct nodes *nodes, const struct node *node)
+{
+	uint64_t ino = node ? node->ino : 0;
+	struct node *found;
+
+	CARRY_64(carry, ino);
+	if (!carry->loads)
+		return (struct node *)node;
+	found = node_by_ino((struct nodes *)nodes, ino);
+	if (!found)
+		carry->refuse("the state has a file without a name");
+	return found;
+}
+
+void nodes_carried(struct nodes *nodes)
+{
+	struct node *node, *next;
+
+	/* A node that is freed may free the nodes above it, too: they are before it in the list. */
+	HASH_ITER(by_ino, nodes->by_ino, node, next)
+		node_forget(nodes, node, 0);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot.c - see snapshot.h.
+ */
+#include "tree/snapshot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From here on a number may be there again. */
+#define NUMBER_ZONE (INT64_C(2147483648) - 65536)
+
+struct snapshot_item {
+	bool read;
+	struct entry_facts facts;
+};
+
+struct snapshot {
+	int64_t taken_us;
+	uint64_t serial; /* of the listing */
+	size_t count;
+	struct lc_entry *entries;    /* sorted by number, as listed */
+	char *names;                 /* what their znode points to */
+	struct snapshot_item *items; /* one for each of them */
+	size_t next, window;         /* where the last reading ended, and how long it was */
+};
+
+void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry)
+{
+	const char *mode = entry->mode == LC_SHARED ? "shared" : "exclusive";
+	char repeat[12] = "";
+
+	if (entry->repeat > 0)
+		snprintf(repeat, sizeof(repeat), ".%u", entry->repeat);
+	if (entry->of_mount)
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-%d-%s%s", entry->number,
+		         mode, (int)entry->pid, entry->host, repeat);
+	else
+		snprintf(ret_name, QUEUE_NAME_MAX + 1, "%010" PRId64 "-%s-foreign%s", entry->number,
+		         mode, repeat);
+}
+
+struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
+{
+	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+	size_t bytes = 1;
+	char *name;
+
+	for (size_t i = 0; i < listing->entry_count; i++)
+		bytes += strlen(listing->entries[i].znode) + 1;
+	if (!snapshot)
+		return NULL;
+	snapshot->taken_us = now_us;
+	snapshot->serial = listing->serial;
+	snapshot->count = listing->entry_count;
+	snapshot->entries = calloc(listing->entry_count + 1, sizeof(*snapshot->entries));
+	snapshot->items = calloc(listing->entry_count + 1, sizeof(*snapshot->items));
+	snapshot->names = name = malloc(bytes);
+	if (!snapshot->entries || !snapshot->items || !name) {
+		snapshot_free(snapshot);
+		return NULL;
+	}
+	for (size_t i = 0; i < listing->entry_count; i++) {
+		snapshot->entries[i] = listing->entries[i];
+		snapshot->entries[i].znode = name;
+		name = stpcpy(name, listing->entries[i].znode) + 1;
+	}
+	return snapshot;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	free(snapshot->entries);
+	free(snapshot->items);
+	free(snapshot->names);
+	free(snapshot);
+}
+
+size_t snapshot_count(const struct snapshot *snapshot)
+{
+	return snapshot->count;
+}
+
+bool snapshot_is_of(const struct snapshot *snapshot, const struct lc_listing *listing)
+{
+	return snapshot && snapshot->serial == listing->serial;
+}
+
+bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us)
+{
+	return snapshot && now_us - snapshot->taken_us < SNAPSHOT_US;
+}
+
+static int compare_number(const void *key, const void *element)
+{
+	int64_t a = *(const int64_t *)key, b = ((const struct lc_entry *)element)->number;
+
+	return a < b ? -1 : a > b;
+}
+
+const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char *name)
+{
+	int64_t number = strtoll(name, NULL, 10);
+	const struct lc_entry *entry = bsearch(&number, snapshot->entries, snapshot->count,
+	                                       sizeof(*entry), compare_number);
+	const struct lc_entry *end = snapshot->entries + snapshot->count;
+	char expected[QUEUE_NAME_MAX + 1];
+
+	while (entry && entry > snapshot->entries && entry[-1].number == number)
+		entry--;
+	for (; entry && entry < end && entry->number == number; entry++) {
+		snapshot_name(expected, entry);
+		if (strcmp(name, expected) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+bool snapshot_is_name(const char *name)
+{
+	size_t digits = strspn(name + (*name == '-'), "0123456789");
+	const char *mode = name + (*name == '-') + digits;
+
+	return digits >= 9 &&
+	       (strncmp(mode, "-exclusive-", 11) == 0 || strncmp(mode, "-shared-", 8) == 0);
+}
+
+bool snapshot_excludes(const struct snapshot *snapshot, const char *name)
+{
+	int64_t number = strtoll(name, NULL, 10);
+
+	return snapshot->count > 0 && number >= 0 && number < NUMBER_ZONE &&
+	       number <= snapshot->entries[snapshot->count - 1].number &&
+	       !snapshot_find(snapshot, name);
+}
+
+/* ---- reading ahead ---- */
+
+const struct entry_facts *snapshot_facts(const struct snapshot *snapshot,
+                                         const struct lc_entry *entry)
+{
+	const struct snapshot_item *item = &snapshot->items[entry - snapshot->entries];
+
+	return item->read ? &item->facts : NULL;
+}
+
+size_t snapshot_ahead(struct snapshot *snapshot, const struct lc_entry *entry)
+{
+	size_t first = (size_t)(entry - snapshot->entries), count = 1;
+
+	if (first != snapshot->next || snapshot->window == 0)
+		snapshot->window = 1;
+	else if (snapshot->window < SNAPSHOT_AHEAD)
+		snapshot->window *= 2;
+	while (count < snapshot->window && first + count < snapshot->count &&
+	       !snapshot->items[first + count].read)
+		count++;
+	snapshot->next = first + count;
+	return count;
+}
+
+void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
+{
+	char name[QUEUE_NAME_MAX + 1];
+	const struct lc_entry *entry;
+	struct snapshot_item *item;
+
+	snapshot_name(name, &info->entry);
+	entry = snapshot_find(snapshot, name);
+	/* The snapshot may be a later one than that which the entry was known from. */
+	if (!entry || strcmp(entry->znode, info->entry.znode) != 0)
+		return;
+	item = &snapshot->items[entry - snapshot->entries];
+	item->read = true;
+	item->facts = (struct entry_facts){
+		.token = info->token,
+		.of_mount = entry->of_mount,
+		.held = entry->held,
+		.uid = info->uid,
+		.since_ms = entry->held && info->held_since_ms >= 0 ? info->held_since_ms
+	                                                            : info->queued_since_ms,
+	};
+}

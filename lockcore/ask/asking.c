@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * asking.c - see asking.h.
+ *
+ * Without limits a thousand processes that all read `holder` of a long queue would cause a
+ * thousand listings. Takers would wait behind them, since a session's requests are answered in
+ * their order. So:
+ *
+ *  - One request is sent for all readers that ask the same. The readers that came before it was
+ *    sent share its answer. A later reader must not share it, since the answer may be older than
+ *    what this process has done in between. It waits for the next request, which is sent when
+ *    this one is answered.
+ *  - One list at a time is under way in all, since lists may be long. After it no list is sent for
+ *    a time that grows with its length. A user who asks for long ones all the time pays for them,
+ *    and waits when his credit is used up. For other reads each user has a share.
+ *  - Users take turns, in asking and in being told. Only some readers are told in a turn of the
+ *    loop, and none for a while after it, since each of them may ask again at once.
+ *  - Reads go out last in the turn: behind heartbeats, creates and deletes.
+ *  - A read whose readers have all cancelled is not sent, and its answer is dropped.
+ */
+#include "ask/asking.h"
+
+#include "lock/batch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct subject {
+	struct lc *lc;
+	enum reading_kind kind;
+	struct reader *asked;  /* readers that share the answer that is under way */
+	struct reader *coming; /* readers that came later */
+	struct asker *payer;   /* the user whose share the request under way uses, or NULL */
+	bool with_data;        /* how many may hold it is not known */
+	bool synced;           /* "not there" was said after a sync */
+	int64_t sent_us;       /* the request under way */
+	unsigned outstanding;  /* answers */
+	UT_hash_handle hh;
+	const char *path; /* in the key */
+	char key[];       /* the kind and the path */
+};
+
+/* A user with readers, or with lists that are not paid yet. */
+struct asker {
+	struct per_user user;
+	unsigned readers, asking; /* how many, and how much is under way for them */
+	int64_t paid_us;          /* when all lists so far are paid */
+	struct fair_line wanting[2], due;
+};
+
+#define OF(item, type, member) ((type *)((char *)(item)-offsetof(type, member)))
+
+/* Lists wait in lines of their own. */
+static unsigned is_list(enum reading_kind kind)
+{
+	return kind == READING_QUEUE;
+}
+
+/* ---- users ---- */
+
+static void free_asker_if_unused(struct lc *lc, struct asker *asker)
+{
+	if (asker->readers > 0 || asker->asking > 0)
+		return;
+	if (asker->paid_us <= lc_now(lc))
+		per_user_drop(&lc->reads->askers, &asker->user);
+	else if (!lc->reads->forget.armed)
+		timer_set(&lc->timers, &lc->reads->forget, asker->paid_us);
+}
+
+static void forget_paid(void *ctx)
+{
+	struct lc *lc = ctx;
+	struct per_user *user, *next;
+
+	HASH_ITER(hh, lc->reads->askers, user, next)
+		free_asker_if_unused(lc, OF(user, struct asker, user));
+}
+
+/* When he may ask for the next list. */
+static int64_t credit_us(const struct asker *asker)
+{
+	return asker->paid_us - LC_LIST_CREDIT_US;
+}
+
+static void pay(struct lc *lc, struct asker *asker, int names)
+{
+	int64_t price = (int64_t)(names - LC_LIST_FREE) * LC_LIST_PRICE_US;
+
+	if (price <= 0)
+		return;
+	if (asker->paid_us < lc_now(lc))
+		asker->paid_us = lc_now(lc);
+	asker->paid_us += price < LC_LIST_PRICE_MAX_US ? price : LC_LIST_PRICE_MAX_US;
+}
+
+static bool has_share_left(const struct asker *asker)
+{
+	return asker->asking < (asker->user.uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);
+}
+
+/* ---- subjects ---- */
+
+static struct subject *subject_get(struct lc *lc, enum reading_kind kind, const char *path)
+{
+	size_t len = strlen(path) + 1;
+	struct subject *subject = calloc(1, sizeof(*subject) + 1 + len + 1), *known;
+
+	if (!subject)
+		return NULL;
+	*subject = (struct subject){.lc = lc, .kind = kind, .path = subject->key + 1};
+	subject->key[0] = (char)kind;
+	memcpy(subject->key + 1, path, len);
+	HASH_FIND(hh, lc->reads->subjects, subject->key, len, known);
+	if (!known) {
+		HASH_ADD(hh, lc->reads->subjects, key, len, subject);
+		if (subject->hh.tbl)
+			return subject;
+	}
+	free(subject);
+	return known;
+}
+
+static void free_subject_if_unused(struct subject *subject)
+{
+	if (subject->asked || subject->coming || subject->outstanding > 0)
+		return;
+	HASH_DEL(subject->lc->reads->subjects, subject);
+	free(subject);
+}
+
+/* ---- readers ---- */
+
+/* It will be asked in its user's turn; or when the answer that is under way has come. */
+static void wait_for_turn(struct reader *reader)
+{
+	struct subject *subject = reader->subject;
+	unsigned list = is_list(subject->kind);
+
+	DL_APPEND(subject->coming, reader);
+	reader->state = READER_LATE;
+	if (subject->payer)
+		return;
+	reader->state = READER_WAITING;
+	fair_add(&reader->lc->reads->wanting[list], &reader->asker->wanting[list], &reader->turn);
+}
+
+int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind,
+               const char *path)
+{
+	struct asker *asker = per_user_get(&lc->reads->askers, uid, sizeof(*asker));
+	struct subject *subject = asker ? subject_get(lc, kind, path) : NULL;
+
+	assert(reader->state == READER_IDLE);
+	if (!subject) {
+		if (asker)
+			free_asker_if_unused(lc, asker);
+		return -ENOMEM;
+	}
+	reader->lc = lc;
+	reader->asker = asker;
+	reader->subject = subject;
+	asker->readers++;
+	wait_for_turn(reader);
+	return 0;
+}
+
+/* It has nothing to do with anybody any more. */
+static void part(struct reader *reader)
+{
+	struct subject *subject = reader->subject;
+	bool comes = reader->state == READER_LATE || reader->state == READER_WAITING;
+
+	fair_remove(reader->state == READER_DUE
+	                    ? &reader->lc->reads->due
+	                    : &reader->lc->reads->wanting[subject && is_list(subject->kind)],
+	            &reader->turn);
+	if (comes)
+		DL_DELETE(subject->coming, reader);
+	else if (reader->state == READER_ASKED)
+		DL_DELETE(subject->asked, reader);
+	reader->state = READER_IDLE;
+	reader->subject = NULL;
+	if (subject)
+		free_subject_if_unused(subject);
+	reader->asker->readers--;
+	free_asker_if_unused(reader->lc, reader->asker);
+}
+
+void reader_cancel(struct reader *reader)
+{
+	if (reader->state == READER_IDLE)
+		return;
+	if (reader->state == READER_DUE)
+		reading_drop(reader->reading);
+	part(reader);
+}
+
+bool reader_starves(const struct reader *reader)
+{
+	switch (reader->state) {
+	case READER_IDLE:
+		return false;
+	case READER_WAITING:
+	case READER_DUE:
+		return true;
+	case READER_LATE:
+	case READER_ASKED:
+		break;
+	}
+	/* A request that was sent just now has waited here for most of the time. */
+	return lc_now(reader->lc) - reader->subject->sent_us < LC_CALL_TIMEOUT_US / 2;
+}
+
+/* ---- asking ---- */
+
+static void subject_answered(void *ctx, const struct ensemble_answer *answer);
+static void slots_answered(void *ctx, const struct ensemble_answer *answer);
+
+static void submit_subject(struct subject *subject)
+{
+	struct ensemble_op op = ensemble_get(subject->path);
+	struct reader *reader;
+
+	if (subject->kind == READING_QUEUE) {
+		if (subject->with_data) {
+			subject->outstanding++;
+			batch_submit(subject->lc, op, slots_answered, subject);
+		}
+		op.kind = ENSEMBLE_CHILDREN;
+		DL_FOREACH(subject->asked, reader)
+			op.watch |= reader->watch;
+	}
+	subject->outstanding++;
+	batch_submit(subject->lc, op, subject_answered, subject);
+}
+
+static void ask_subject(struct subject *subject, struct asker *payer)
+{
+	struct reads *reads = subject->lc->reads;
+	struct reader *reader;
+
+	DL_FOREACH(subject->coming, reader) {
+		fair_remove(&reads->wanting[is_list(subject->kind)], &reader->turn);
+		reader->state = READER_ASKED;
+	}
+	subject->asked = subject->coming;
+	subject->coming = NULL;
+	subject->payer = payer;
+	subject->with_data = subject->synced = false;
+	subject->sent_us = lc_now(subject->lc);
+	payer->asking++;
+	reads->asking[is_list(subject->kind)]++;
+	submit_subject(subject);
+}
+
+/* Nothing of it is under way any more: the readers that came meanwhile are next. */
+static void end_flight(struct subject *subject)
+{
+	struct lc *lc = subject->lc;
+	struct asker *payer = subject->payer;
+	struct reader *late = subject->coming, *reader, *next;
+
+	subject->payer = NULL;
+	payer->asking--;
+	lc->reads->asking[is_list(subject->kind)]--;
+	free_asker_if_unused(lc, payer);
+	subject->coming = NULL;
+	DL_FOREACH_SAFE(late, reader, next)
+		wait_for_turn(reader);
+}
+
+/* The reader whose turn it is. */
+static struct reader *next_reader(struct lc *lc, unsigned list)
+{
+	struct fair *fair = &lc->reads->wanting[list];
+	struct fair_line *line;
+
+	DL_FOREACH(fair->lines, line) {
+		struct asker *asker = OF(line, struct asker, wanting[list]);
+
+		if (has_share_left(asker) && (!list || credit_us(asker) <= lc_now(lc))) {
+			struct reader *reader = OF(line->items, struct reader, turn);
+
+			fair_pass(fair, line);
+			return reader;
+		}
+	}
+	return NULL;
+}
+
+/* When a list may be sent; INT64_MAX: not before one was answered, or nobody wants one. */
+static int64_t next_list_us(struct reads *reads)
+{
+	int64_t us = INT64_MAX;
+	struct fair_line *line;
+
+	if (reads->asking[1] > 0)
+		return us;
+	DL_FOREACH(reads->wanting[1].lines, line) {
+		int64_t credit = credit_us(OF(line, struct asker, wanting[1]));
+
+		us = credit < us ? credit : us;
+	}
+	return us < reads->rest_until_us ? reads->rest_until_us : us;
+}
+
+static bool may_list(struct lc *lc)
+{
+	struct reads *reads = lc->reads;
+	int64_t us = next_list_us(reads);
+
+	if (us > lc_now(lc) && us < INT64_MAX)
+		timer_set(&lc->timers, &reads->rest, us);
+	return us <= lc_now(lc);
+}
+
+static void rested(void *ctx)
+{
+	(void)ctx; /* asking_send() comes after the timers */
+}
+
+int64_t asking_wait(struct lc *lc)
+{
+	int64_t left;
+
+	if (!lc->reads->due.lines)
+		return INT64_MAX;
+	left = lc->reads->tell_from_us - lc_now(lc);
+	return left > 0 ? left : 0;
+}
+
+void asking_begin(struct lc *lc)
+{
+	lc->reads->rest = (struct timer){.fire = rested, .ctx = lc};
+	lc->reads->forget = (struct timer){.fire = forget_paid, .ctx = lc};
+}
+
+void asking_finish(struct lc *lc)
+{
+	struct per_user *user, *next;
+
+	timer_clear(&lc->timers, &lc->reads->rest);
+	timer_clear(&lc->timers, &lc->reads->forget);
+	HASH_ITER(hh, lc->reads->askers, user, next) {
+		OF(user, struct asker, user)->paid_us = INT64_MIN;
+		free_asker_if_unused(lc, OF(user, struct asker, user));
+	}
+	assert(!lc->reads->subjects && !lc->reads->askers);
+}
+
+void asking_send(struct lc *lc)
+{
+	struct reader *reader;
+
+	if (!session_may_ask(lc))
+		return;
+	while (lc->reads->asking[0] < LC_READS_MAX && (reader = next_reader(lc, 0)) != NULL)
+		ask_subject(reader->subject, reader->asker);
+	if (may_list(lc) && (reader = next_reader(lc, 1)) != NULL)
+		ask_subject(reader->subject, reader->asker);
+}
+
+/* ---- answers ---- */
+
+/* Whatever is wrong with the lock, the answer to the listing says it too. */
+static void slots_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct subject *subject = ctx;
+
+	subject->outstanding--;
+	if (answer->result == ENSEMBLE_OK)
+		reading_learn_slots(subject->lc, answer->stat, answer->data,
+		                    (size_t)answer->data_len);
+	free_subject_if_unused(subject);
+}
+
+/* Asked on the next connection. */
+static void lost(struct subject *subject)
+{
+	DL_CONCAT(subject->asked, subject->coming);
+	subject->coming = subject->asked;
+	subject->asked = NULL;
+	end_flight(subject);
+}
+
+static void share(struct subject *subject, struct reading *reading)
+{
+	struct lc *lc = subject->lc;
+	struct reader *asked = subject->asked, *reader, *next;
+
+	subject->asked = NULL;
+	DL_FOREACH_SAFE(asked, reader, next) {
+		reader->subject = NULL;
+		reader->state = READER_DUE;
+		reader->reading = reading;
+		reading->references++;
+		fair_add(&lc->reads->due, &reader->asker->due, &reader->turn);
+	}
+	reading_drop(reading);
+	end_flight(subject);
+}
+
+/* A follower may lag behind the host that has just made it. */
+static void ask_again_synced(struct subject *subject)
+{
+	subject->synced = true;
+	batch_submit(subject->lc, ensemble_sync(subject->path), lc_ignore, NULL);
+	submit_subject(subject);
+}
+
+static void understand(struct subject *subject, const struct ensemble_answer *answer)
+{
+	struct reading *reading;
+	int r;
+
+	if (answer->result == ENSEMBLE_NONODE && subject->kind != READING_ENTRY &&
+	    !subject->synced) {
+		ask_again_synced(subject);
+		return;
+	}
+	if (answer->result != ENSEMBLE_OK) {
+		share(subject, reading_fail(errno_of(answer->result)));
+		return;
+	}
+	r = reading_make(subject->lc, subject->kind, answer, &reading);
+	if (r == -EAGAIN) {
+		subject->with_data = true;
+		submit_subject(subject);
+		return;
+	}
+	share(subject, r < 0 ? reading_fail(r) : reading);
+}
+
+static void subject_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct subject *subject = ctx;
+	struct lc *lc = subject->lc;
+
+	subject->outstanding--;
+	lc->reads->stalled = false;
+	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK) {
+		lc->reads->rest_until_us =
+			lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
+		pay(lc, subject->payer, answer->name_count);
+	}
+	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)
+		lost(subject);
+	else if (!subject->asked)
+		end_flight(subject); /* nobody wants to know it any more */
+	else
+		understand(subject, answer);
+	free_subject_if_unused(subject);
+}
+
+/* ---- telling ---- */
+
+void asking_tell(struct lc *lc)
+{
+	struct fair *due = &lc->reads->due;
+
+	if (!due->lines || lc_now(lc) < lc->reads->tell_from_us)
+		return;
+	lc->reads->tell_from_us = lc_now(lc) + LC_TOLD_REST_US;
+	for (int i = 0; i < LC_TOLD_MAX && due->lines; i++) {
+		struct fair_line *line = due->lines;
+		struct reader *reader = OF(line->items, struct reader, turn);
+		struct reading *reading = reader->reading;
+
+		fair_pass(due, line);
+		part(reader);
+		reader->answer(reader, reading);
+		reading_drop(reading);
+	}
+}

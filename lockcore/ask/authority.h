@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * authority.h - who may do what to a lock. It is looked at when it is done, in the data that
+ * the ensemble has then: a file may have been opened, or a name looked up, when the lock was
+ * another's.
+ */
+#ifndef LOCKCORE_AUTHORITY_H
+#define LOCKCORE_AUTHORITY_H
+
+#include "session/base.h"
+
+/* Of a get: the owner and modes in the data, or the mount's for locks without attributes. */
+void authority_read(const struct lc *lc, const struct ensemble_answer *answer,
+                    struct lc_attributes *ret_attributes);
+/* The lock's owner, and root: they may write its slots, remove it, and evict from it. */
+bool authority_owns(const struct lc_attributes *now, uid_t uid);
+/* Its owner may change it, but not give it away. */
+bool authority_changes(const struct lc_attributes *now, const struct lc_change *change);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call.c - the life of a question to the ensemble: a lock's data, its queue, making or changing a
+ * lock, checking the own entry.
+ *
+ * A call runs through stages. When the answer of a read was lost, the call asks again on the
+ * next connection. When the answer of a write was lost, it does not, and fails with EHOSTUNREACH,
+ * unless doing it twice is the same as doing it once. Every call ends within LC_CALL_TIMEOUT_US.
+ * A call that only reads uses a reader, which asks the same once for all: asking.c.
+ */
+#include "ask/call.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A question waits so long at least while the ensemble is away. */
+#define AWAY_US 20000
+
+static void call_free(struct lc_call *call)
+{
+	reader_cancel(&call->reader);
+	if (call->finish)
+		call->finish(call);
+	free(call->path);
+	free(call);
+}
+
+void call_free_if_done(struct lc_call *call)
+{
+	if (!call->told || call->pending > 0)
+		return;
+	if (call->taker) {
+		call->taker->entry.pending--;
+		taker_step(call->taker);
+	}
+	call_free(call);
+}
+
+void call_close(struct lc_call *call)
+{
+	assert(!call->told);
+	call->told = true;
+	timer_clear(&call->lc->timers, &call->limit);
+	DL_DELETE(call->lc->calls->calls, call);
+}
+
+void call_fail(struct lc_call *call, int error)
+{
+	call_close(call);
+	call->fail(call, error);
+	call_free_if_done(call);
+}
+
+bool lc_may_cancel(const struct lc_call *call)
+{
+	return !call->written;
+}
+
+void lc_cancel(struct lc_call *call)
+{
+	call_close(call);
+	call_free_if_done(call);
+}
+
+static bool starves(const struct lc_call *call)
+{
+	return call->starves ? call->starves(call) : reader_starves(&call->reader);
+}
+
+/* An answer. A call with many requests may have sent the last one right now. */
+static bool is_owed(const struct lc_call *call)
+{
+	return call->pending > 0 && lc_now(call->lc) - call->sent_us >= LC_CALL_TIMEOUT_US / 2;
+}
+
+static void call_timed_out(void *ctx)
+{
+	struct lc_call *call = ctx;
+
+	struct lc *lc = call->lc;
+	int error = call->error;
+
+	/* The ensemble was away when this was asked, and answers again. */
+	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled &&
+	    lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US) {
+		timer_set(&lc->timers, &call->limit, call->begun_us + LC_CALL_TIMEOUT_US);
+		return;
+	}
+	/* The call has its answer; its caller gets it in a moment. */
+	if (error == 0 && call->reader.state == READER_DUE) {
+		timer_set(&lc->timers, &call->limit, lc_now(lc) + 10 * LC_TOLD_REST_US);
+		return;
+	}
+	/* The ensemble answers, but too many of the same user have asked. */
+	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled && call->reads &&
+	    starves(call))
+		error = -EBUSY;
+	if (error == 0)
+		lc->reads->stalled |= is_owed(call) || (call->reads && session_is_ready(lc));
+	call_fail(call, error ? error : -EHOSTUNREACH);
+}
+
+void call_fail_soon(struct lc_call *call, int error)
+{
+	call->error = error;
+	timer_set(&call->lc->timers, &call->limit, lc_now(call->lc));
+}
+
+void call_ask(struct lc_call *call)
+{
+	if (session_may_ask(call->lc))
+		call->ask(call);
+	else if (call->lc->session->state == LC_UNUSABLE)
+		call_fail_soon(call, call->lc->session->why == -EACCES ? -EACCES : -ESHUTDOWN);
+}
+
+void calls_resume(struct lc *lc)
+{
+	struct lc_call *call, *next;
+
+	lc->reads->stalled = false;
+	if (!session_may_ask(lc))
+		return; /* the heartbeat that ends the doubt resumes them */
+	DL_FOREACH_SAFE(lc->calls->calls, call, next)
+		if (call->pending == 0 && !call->reads)
+			call->ask(call);
+}
+
+void calls_finish(struct lc *lc)
+{
+	struct lc_call *call, *next;
+
+	DL_FOREACH_SAFE(lc->calls->calls, call, next)
+		lc_cancel(call);
+}
+
+/* While the ensemble is away one question after the other may come, each of them only
+ * when the one before has failed (the kernel looks a name up for one process at a
+ * time, and another user's may be behind a hundred): they share one time limit, from
+ * the moment contact was lost. None fails at once, or a program that tries again would
+ * spin. */
+static int64_t call_patience(struct lc *lc)
+{
+	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
+
+	if (session_is_ready(lc))
+		return lc->reads->stalled ? AWAY_US : LC_CALL_TIMEOUT_US;
+	return left > AWAY_US ? left : AWAY_US;
+}
+
+void *call_alloc(size_t size, const struct lc_call *model)
+{
+	struct lc_call *call = calloc(1, size);
+
+	if (call)
+		*call = *model;
+	return call;
+}
+
+int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call **ret_call)
+{
+	if (!path) {
+		call_free(call);
+		return -ENOMEM;
+	}
+	call->lc = lc;
+	call->path = path;
+	call->limit = (struct timer){.fire = call_timed_out, .ctx = call};
+	if (call->taker)
+		call->taker->entry.pending++;
+	call->begun_us = lc_now(lc);
+	timer_set(&lc->timers, &call->limit, call->begun_us + call_patience(lc));
+	DL_APPEND(lc->calls->calls, call);
+	*ret_call = call;
+	call_ask(call);
+	return 0;
+}
+
+/* ---- requests and answers ---- */
+
+/* More than the heartbeat that a confirmation is made of. */
+static bool changes_something(const struct lc *lc, const struct ensemble_op *op)
+{
+	return (op->kind == ENSEMBLE_CREATE || op->kind == ENSEMBLE_DELETE ||
+	        op->kind == ENSEMBLE_SET) &&
+	       op->path != lc->session->node;
+}
+
+void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx)
+{
+	call_send_all(call, &op, 1, answer, ctx);
+}
+
+void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int count,
+                   ensemble_answer_fn *answer, void *ctx)
+{
+	for (int i = 0; i < count; i++)
+		call->written |= changes_something(call->lc, &ops[i]);
+	call->pending++;
+	call->writes = ops[0].kind != ENSEMBLE_GET && ops[0].kind != ENSEMBLE_CHILDREN;
+	call->sent_us = lc_now(call->lc);
+	batch_submit_all(call->lc, ops, count, answer, ctx);
+}
+
+void call_heard(struct lc_call *call)
+{
+	call->pending--;
+	call->lc->reads->stalled = false;
+}
+
+bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
+{
+	call_heard(call);
+	if (answer->result == ENSEMBLE_OK && call->writes)
+		session_wrote(call->lc, call->sent_us);
+	if (call->told) {
+		call_free_if_done(call);
+		return false;
+	}
+	if (answer->result == ENSEMBLE_OK)
+		return true;
+	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE) {
+		if (call->writes && !call->repeatable)
+			call_fail(call, -EHOSTUNREACH);
+		return false; /* asked again by calls_resume() */
+	}
+	if (answer->result == ENSEMBLE_NONODE && !call->writes && !call->synced) {
+		/* A follower may lag behind the host that has just made it. */
+		call->synced = true;
+		batch_submit(call->lc, ensemble_sync(call->path), lc_ignore, NULL);
+		call->ask(call);
+		return false;
+	}
+	call_fail(call, errno_of(answer->result));
+	return false;
+}
+
+/* ---- reads ---- */
+
+struct lc_call *call_of(struct reader *reader)
+{
+	return (struct lc_call *)((char *)reader - offsetof(struct lc_call, reader));
+}
+
+void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer)
+{
+	call->reads = true;
+	call->reader.answer = answer;
+	if (reader_ask(&call->reader, call->lc, call->uid, kind, path) < 0)
+		call_fail_soon(call, -ENOMEM);
+}
+
+void call_has_read(struct lc_call *call)
+{
+	call->reads = false;
+}
+
+/* ---- those that answer no more than an error ---- */
+
+void call_done_failed(struct lc_call *call, int error)
+{
+	call->done(call->ctx, error);
+}
+
+void call_succeed(struct lc_call *call)
+{
+	call_close(call);
+	call->done(call->ctx, 0);
+	call_free_if_done(call);
+}
+
+void call_done_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (call_answered(call, answer))
+		call_succeed(call);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call.h - the common part of all questions: see call.c for their life.
+ *
+ *   lock_info   stat, value, list: what only reads
+ *   entry_info  what takers wrote into their entries
+ *   make        mkdir
+ *   change      attributes, slots, value, confirm: what writes
+ *   remove      rmdir
+ *   evict       taking an entry away
+ *   waiters     whether somebody waits behind a holder
+ */
+#ifndef LOCKCORE_CALL_H
+#define LOCKCORE_CALL_H
+
+#include "ask/asking.h"
+#include "lock/taker.h"
+
+struct calls {
+	struct lc_call *calls; /* not told yet */
+	int64_t deaf_until_us; /* while the ensemble is away: questions fail at once */
+};
+
+/* Each kind embeds this as its first member. */
+struct lc_call {
+	struct lc *lc;
+	void (*ask)(struct lc_call *call);             /* sends the requests of this stage */
+	void (*fail)(struct lc_call *call, int error); /* tells the face */
+	void (*finish)(struct lc_call *call); /* frees what the kind has of its own, or NULL */
+	bool (*starves)(const struct lc_call *call); /* of those with several readers */
+	int64_t begun_us;
+	struct timer limit;
+	struct lc_call *prev, *next; /* in lc->calls->calls, until told */
+	unsigned pending;            /* answers outstanding, but for readers' */
+	uid_t uid;                   /* the user whose share of reads it uses */
+	bool reads;                  /* asks by readers, which ask again by themselves */
+	struct reader reader;        /* of those that need but one */
+	bool told;                   /* or cancelled: the face is done with it */
+	bool writes;                 /* the request that is outstanding does */
+	bool written;                /* something was sent that may have been done */
+	bool repeatable;             /* asked again when unanswered, though it writes */
+	bool synced;                 /* "not there" was said after a sync */
+	char *path;
+	struct lc_taker *taker; /* NULL, or kept from being freed */
+	int error;              /* to tell when the timer fires; 0: EHOSTUNREACH */
+	int64_t sent_us;
+	lc_done_fn *done; /* of those that answer nothing else */
+	void *ctx;
+};
+
+/* A new `type`, which begins with a struct lc_call of these members. NULL: no memory. */
+#define call_new(type, ...) ((type *)call_alloc(sizeof(type), &(struct lc_call){__VA_ARGS__}))
+void *call_alloc(size_t size, const struct lc_call *model);
+/* Takes the call and the path; without a path: -ENOMEM. */
+int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call **ret_call);
+/* Its next stage: now, or when there is contact again. */
+void call_ask(struct lc_call *call);
+void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
+/* A transaction. */
+void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int count,
+                   ensemble_answer_fn *answer, void *ctx);
+/* By the call's reader, which asks again on the next connection. A call that also writes says
+ * call_has_read() when it is answered. */
+void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer);
+void call_has_read(struct lc_call *call);
+struct lc_call *call_of(struct reader *reader);
+/* Common to all answers. True: it is OK and somebody waits for it. False: the call
+ * may be gone. */
+bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
+/* An answer that means something else than its result: the kind goes on. */
+void call_heard(struct lc_call *call);
+/* Nothing can end the call any more: the face is told right after, then call_free_if_done(). */
+void call_close(struct lc_call *call);
+void call_free_if_done(struct lc_call *call);
+void call_fail(struct lc_call *call, int error);
+/* From the timers, never from inside the call that asked. */
+void call_fail_soon(struct lc_call *call, int error);
+
+/* For those with `done`. */
+void call_done_failed(struct lc_call *call, int error);
+void call_succeed(struct lc_call *call);
+void call_done_answered(void *ctx, const struct ensemble_answer *answer);
+
+/* A heartbeat was answered. Requests that were not answered are sent again. */
+void calls_resume(struct lc *lc);
+void calls_finish(struct lc *lc);
+
+#endif

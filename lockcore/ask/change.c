@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * change.c - questions that write: a lock's attributes, slots and value; and whether an entry is
+ * still there, which only a write can tell.
+ *
+ * Attributes, slots and value are in the data of the lock's node, which several hosts may change.
+ * So the data is read, changed, and written only if its version is still the same; otherwise all is
+ * done again. That may also be done when an answer was lost, except for a value: then the data is
+ * read first, to see whether the value was written.
+ */
+#include "ask/authority.h"
+#include "ask/call.h"
+#include "grant/hold.h"
+#include "pure/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a lock's data ---- */
+
+struct data_call {
+	struct lc_call call;
+	struct lc_change change;
+	/* Of a taker: the value. */
+	char *value;
+	size_t value_len;
+	bool append;
+	/* Sent, and not answered: the whole value, and which version it was to replace. */
+	char *meant;
+	size_t meant_len;
+	int32_t version;
+	int64_t czxid;   /* of the lock that was read */
+	bool unsure;     /* the last write was not answered */
+	bool maybe_done; /* some write may have done it, whatever fails now */
+};
+
+static void data_finish(struct lc_call *call)
+{
+	struct data_call *change = (struct data_call *)call;
+
+	free(change->value);
+	free(change->meant);
+}
+
+static void data_failed(struct lc_call *call, int error)
+{
+	call_done_failed(call, ((struct data_call *)call)->maybe_done ? -EHOSTUNREACH : error);
+}
+
+static struct lc_attributes changed_attributes(const struct lc_change *change,
+                                               const struct lc_attributes *now)
+{
+	const struct lc_attributes *set = &change->attributes;
+
+	return (struct lc_attributes){
+		.uid = change->set_uid ? set->uid : now->uid,
+		.gid = change->set_gid ? set->gid : now->gid,
+		.mode = change->set_mode ? set->mode : now->mode,
+		.door_mode = change->set_door_mode ? set->door_mode : now->door_mode,
+	};
+}
+
+static int new_attributes(const struct data_call *change, const struct ensemble_answer *answer,
+                          char **ret_data, size_t *ret_len)
+{
+	struct lc_attributes now, attributes;
+	struct record_lock lock = {.attributes = &attributes};
+	size_t len = (size_t)answer->data_len;
+	unsigned slots = change->change.slots;
+
+	authority_read(change->call.lc, answer, &now);
+	attributes = changed_attributes(&change->change, &now);
+	record_value(answer->data, len, &lock.value, &lock.value_len);
+	lock.slots = slots ? slots : record_slots(answer->data, len);
+	return record_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
+}
+
+static int new_value(struct data_call *change, const struct ensemble_answer *answer,
+                     char **ret_data, size_t *ret_len)
+{
+	size_t len = (size_t)answer->data_len, old_len;
+	struct lc_attributes attributes;
+	struct record_lock lock;
+	const char *old;
+	bool known = record_parse_lock(answer->data, len, &attributes);
+
+	record_value(answer->data, len, &old, &old_len);
+	if (!change->append)
+		old_len = 0;
+	if (old_len + change->value_len > LC_VALUE_MAX)
+		return -EFBIG;
+	free(change->meant);
+	change->meant_len = old_len + change->value_len;
+	change->meant = malloc(change->meant_len + 1);
+	if (!change->meant)
+		return -ENOMEM;
+	if (old_len > 0)
+		memcpy(change->meant, old, old_len);
+	if (change->value_len > 0)
+		memcpy(change->meant + old_len, change->value, change->value_len);
+	lock = (struct record_lock){.attributes = known ? &attributes : NULL,
+	                            .slots = record_slots(answer->data, len),
+	                            .value = change->meant,
+	                            .value_len = change->meant_len};
+	return record_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
+}
+
+enum fate { HAPPENED, DID_NOT, NOBODY_KNOWS };
+
+/* Whether the value that was written and not answered is there. To write it again might undo
+ * what another holder, of another slot, has written since. */
+static enum fate fate_of_value(const struct data_call *change, const struct ensemble_answer *answer)
+{
+	const char *now;
+	size_t len;
+
+	if (answer->stat->version == change->version)
+		return DID_NOT;
+	record_value(answer->data, (size_t)answer->data_len, &now, &len);
+	if (len == change->meant_len && memcmp(now, change->meant, len) == 0)
+		return HAPPENED;
+	if (len == change->meant_len - change->value_len && memcmp(now, change->meant, len) == 0)
+		return DID_NOT; /* somebody has changed something else */
+	return NOBODY_KNOWS;
+}
+
+/* The version was the same, and nothing else is compared. */
+static bool went_elsewhere(const struct data_call *change, const struct ensemble_answer *answer)
+{
+	if (change->call.taker || answer->result != ENSEMBLE_OK ||
+	    answer->stat->czxid == change->czxid)
+		return false;
+	lc_report(change->call.lc, LC_WARNING,
+	          "%s was removed and made again: a change meant for the former "
+	          "lock was written to this one; check its owner, modes and slots",
+	          change->call.path);
+	return true;
+}
+
+static void data_written(void *ctx, const struct ensemble_answer *answer)
+{
+	struct data_call *change = ctx;
+	struct lc_call *call = ctx;
+	bool elsewhere = went_elsewhere(change, answer);
+
+	if (call->told) {
+		call_answered(call, answer);
+		return;
+	}
+	change->unsure = answer->result == ENSEMBLE_UNKNOWN;
+	change->maybe_done |= change->unsure;
+	if (answer->result == ENSEMBLE_BADVERSION) {
+		call_heard(call);
+		call_ask(call);
+	} else if (answer->result == ENSEMBLE_NONODE && call->taker) {
+		call_heard(call);
+		lock_want_list(call->taker->entry.lock);
+		call_fail(call, -EIO);
+	} else if (call_answered(call, answer)) {
+		if (elsewhere)
+			call_fail(call, -ENOENT);
+		else
+			call_succeed(call);
+	}
+}
+
+static void write_data(struct data_call *change, const char *data, size_t len)
+{
+	struct lc_call *call = &change->call;
+	struct ensemble_op ops[2];
+	char *entry;
+
+	if (!call->taker) {
+		call_send(call, ensemble_set(call->path, data, len, change->version), data_written,
+		          change);
+		return;
+	}
+	entry = entry_path(&call->taker->entry);
+	if (!entry) {
+		call_fail(call, -ENOMEM);
+		return;
+	}
+	ops[0] = ensemble_check(entry, ENSEMBLE_ANY_VERSION);
+	ops[1] = ensemble_set(call->path, data, len, change->version);
+	call_send_all(call, ops, 2, data_written, change);
+	free(entry);
+}
+
+static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
+	       a->door_mode == b->door_mode;
+}
+
+/* 0, or the reason why it is not to be changed; 1: there is nothing to change, and the data is
+ * another client's. */
+static int check_change(const struct data_call *call, const struct ensemble_answer *answer)
+{
+	const struct lc_change *change = &call->change;
+	struct lc_attributes now, wanted;
+
+	if (change->czxid && answer->stat->czxid != change->czxid)
+		return -ENOENT; /* another lock under that name */
+	authority_read(call->call.lc, answer, &now);
+	if (!authority_changes(&now, change))
+		return -EPERM;
+	if (record_kind(answer->data, (size_t)answer->data_len) != RECORD_FOREIGN)
+		return 0;
+	wanted = changed_attributes(change, &now);
+	return change->slots || !is_same(&wanted, &now) ? -EPERM : 1;
+}
+
+/* The same of a value that its holder writes. */
+static int check_value(const struct data_call *call, const struct ensemble_answer *answer)
+{
+	if (!taker_has_lock(call->call.taker))
+		return -EIO;
+	return record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN ? -EPERM : 0;
+}
+
+static void data_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct data_call *change = ctx;
+	struct lc_call *call = ctx;
+	char *data;
+	size_t len;
+	int r;
+
+	if (!call_answered(call, answer))
+		return;
+	if (answer->stat->ephemeral_owner != 0) {
+		call_fail(call, -ENOENT); /* an entry, not a lock */
+		return;
+	}
+	r = call->taker ? check_value(change, answer) : check_change(change, answer);
+	if (r < 0) {
+		call_fail(call, r);
+		return;
+	}
+	if (r > 0) {
+		call_succeed(call);
+		return;
+	}
+	if (change->unsure && call->taker)
+		switch (fate_of_value(change, answer)) {
+		case HAPPENED:
+			call_succeed(call);
+			return;
+		case NOBODY_KNOWS:
+			call_fail(call, -EHOSTUNREACH);
+			return;
+		case DID_NOT:
+			change->maybe_done = false;
+			break;
+		}
+	r = call->taker ? new_value(change, answer, &data, &len)
+	                : new_attributes(change, answer, &data, &len);
+	if (r < 0) {
+		call_fail(call, r);
+		return;
+	}
+	/* Also when it is the same already: the server that was asked may lag behind. */
+	change->version = answer->stat->version;
+	change->czxid = answer->stat->czxid;
+	write_data(change, data, len);
+	free(data);
+}
+
+static void data_ask(struct lc_call *call)
+{
+	call_send(call, ensemble_get(call->path), data_read, call);
+}
+
+static struct data_call *new_data_call(struct lc_taker *taker, lc_done_fn *done, void *ctx)
+{
+	return call_new(struct data_call, .ask = data_ask, .fail = data_failed,
+	                .finish = data_finish, .repeatable = true, .taker = taker, .done = done,
+	                .ctx = ctx);
+}
+
+int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done,
+              void *ctx, struct lc_call **ret_call)
+{
+	struct data_call *call;
+
+	if (change->slots > LC_SLOTS_MAX)
+		return -EINVAL;
+	call = new_data_call(NULL, done, ctx);
+	if (!call)
+		return -ENOMEM;
+	call->change = *change;
+	return call_begin(&call->call, lc, lc_path(lc, lock), ret_call);
+}
+
+int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool append,
+                 lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	struct data_call *call;
+
+	if (len > LC_VALUE_MAX)
+		return -EFBIG;
+	if (!lc_holds(holder))
+		return -EIO;
+	call = new_data_call(holder, done, ctx);
+	if (!call)
+		return -ENOMEM;
+	call->value = malloc(len + 1);
+	if (!call->value) {
+		free(call);
+		return -ENOMEM;
+	}
+	if (len > 0)
+		memcpy(call->value, value, len);
+	call->value_len = len;
+	call->append = append;
+	return call_begin(&call->call, holder->entry.lc, strdup(holder->entry.lock->path),
+	                  ret_call);
+}
+
+/* ---- confirm ---- */
+
+/* One transaction that writes: a read could be answered by a follower that is cut
+ * off, seconds after the lock was given away. */
+static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_UNKNOWN)
+		session_node_written(call->lc, answer->result == ENSEMBLE_OK);
+	if (answer->result == ENSEMBLE_REFUSED && !call->told) {
+		call_heard(call); /* asked again after the next heartbeat */
+		session_node_refused(call->lc);
+		return;
+	}
+	if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		if (call->taker->state != TAKER_HELD) {
+			call_fail(call, -EIO);
+			return;
+		}
+		/* The entry, or our heartbeat node: the listing tells the first, the
+		 * next heartbeat makes the second again, then we ask again. */
+		lock_want_list(call->taker->entry.lock);
+		session_node_lost(call->lc);
+		return;
+	}
+	if (!call_answered(call, answer))
+		return;
+	if (lc_holds(call->taker))
+		call_succeed(call);
+	else
+		call_fail(call, -EIO);
+}
+
+static void confirm_ask(struct lc_call *call)
+{
+	struct lc_taker *taker = call->taker;
+	char *path, data[SESSION_DATA_MAX];
+	struct ensemble_op ops[2];
+
+	if (!taker_has_lock(taker)) {
+		call_fail_soon(call, -EIO);
+		return;
+	}
+	path = entry_path(&taker->entry);
+	if (!path) {
+		call_fail_soon(call, -ENOMEM);
+		return;
+	}
+	/* The check says that a node of this name is there; the watch, that it is the entry. */
+	entry_watch(&taker->entry);
+	ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);
+	ops[1] = ensemble_set(call->lc->session->node, data, session_node_data(call->lc, data),
+	                      ENSEMBLE_ANY_VERSION);
+	call_send_all(call, ops, 2, confirm_answered, call);
+	free(path);
+}
+
+int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	struct lc_call *call;
+
+	if (!lc_holds(taker))
+		return -EIO;
+	call = call_new(struct lc_call, .ask = confirm_ask, .fail = call_done_failed,
+	                .repeatable = true, .taker = taker, .done = done, .ctx = ctx);
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
+	            : -ENOMEM;
+}

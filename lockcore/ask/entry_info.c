@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry_info.c - questions about single entries: what their takers wrote into them.
+ */
+#include "grant/hold.h"
+#include "ask/lock_info.h"
+#include "pure/record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOLDERS_MAX 16
+
+/* ---- entries: known from a listing, or listed first; then all are read at once ---- */
+
+struct entries_call;
+
+struct info_item {
+	struct entries_call *of;
+	struct reader reader;
+	char *znode; /* what the info's points to */
+	bool gone;
+};
+
+struct entries_call {
+	struct lc_call call;
+	lc_entries_fn *tell;
+	char *znode;        /* the one asked for, or NULL: all holders */
+	bool certain;       /* some were asked for: none is an error */
+	size_t count, left; /* and how many are not read yet */
+	struct info_item *items;
+	struct lc_entry_info *infos;
+};
+
+static void forget_entries(struct entries_call *entries)
+{
+	for (size_t i = 0; i < entries->count; i++) {
+		reader_cancel(&entries->items[i].reader);
+		free(entries->items[i].znode);
+	}
+	free(entries->items);
+	free(entries->infos);
+	entries->count = 0;
+}
+
+static void entries_finish(struct lc_call *call)
+{
+	struct entries_call *entries = (struct entries_call *)call;
+
+	forget_entries(entries);
+	free(entries->znode);
+}
+
+static void entries_failed(struct lc_call *call, int error)
+{
+	((struct entries_call *)call)->tell(call->ctx, error, NULL, 0);
+}
+
+static bool entries_starve(const struct lc_call *call)
+{
+	const struct entries_call *entries = (const struct entries_call *)call;
+
+	for (size_t i = 0; i < entries->count; i++)
+		if (reader_starves(&entries->items[i].reader))
+			return true;
+	return reader_starves(&call->reader);
+}
+
+/* Room for so many, none of them there yet. */
+static bool make_items(struct entries_call *entries, size_t count)
+{
+	forget_entries(entries);
+	entries->items = calloc(count + 1, sizeof(*entries->items));
+	entries->infos = calloc(count + 1, sizeof(*entries->infos));
+	return entries->items && entries->infos;
+}
+
+/* Its name may be of any length: other clients choose theirs. */
+static bool add_entry(struct entries_call *entries, const struct lc_entry *entry)
+{
+	struct info_item *item = &entries->items[entries->count];
+
+	*item = (struct info_item){.of = entries, .znode = strdup(entry->znode)};
+	if (!item->znode)
+		return false;
+	entries->infos[entries->count].entry = *entry;
+	entries->infos[entries->count].entry.znode = item->znode;
+	entries->count++;
+	return true;
+}
+
+/* This mount knows when its own takers got the lock. */
+static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
+{
+	struct lock *lock = lock_find(call->lc, call->path, strlen(call->path));
+	struct entry_name name;
+	struct entry *entry;
+
+	if (!lock || info->session != call->lc->session->id ||
+	    !name_parse(info->entry.znode, &name))
+		return;
+	entry = entry_of_node(lock, info->entry.znode, &name);
+	if (entry && entry->held_since_ms >= 0)
+		info->held_since_ms = entry->held_since_ms;
+}
+
+/* All that are still there, when each has been read. */
+static void tell_entries(struct entries_call *entries)
+{
+	struct lc_call *call = &entries->call;
+	size_t count = 0;
+
+	for (size_t i = 0; i < entries->count; i++)
+		if (!entries->items[i].gone)
+			entries->infos[count++] = entries->infos[i];
+	call_close(call);
+	if (entries->certain && count == 0)
+		entries->tell(call->ctx, -ENOENT, NULL, 0);
+	else
+		entries->tell(call->ctx, 0, entries->infos, count);
+	call_free_if_done(call);
+}
+
+static void entry_answered(struct reader *reader, struct reading *reading)
+{
+	struct info_item *item =
+		(struct info_item *)((char *)reader - offsetof(struct info_item, reader));
+	struct entries_call *entries = item->of;
+	struct lc_entry_info *info = &entries->infos[item - entries->items];
+
+	if (reading->error < 0 && reading->error != -ENOENT) {
+		call_fail(&entries->call, reading->error);
+		return;
+	}
+	item->gone = reading->error < 0; /* since the listing */
+	if (!item->gone) {
+		info->token = reading->stat.czxid;
+		info->session = reading->stat.ephemeral_owner;
+		info->queued_since_ms = reading->stat.ctime_ms;
+		record_parse_entry(reading->data, reading->data_len, info);
+		add_own_knowledge(&entries->call, info);
+	}
+	if (--entries->left == 0)
+		tell_entries(entries);
+}
+
+static void entries_read(struct lc_call *call)
+{
+	struct entries_call *entries = (struct entries_call *)call;
+
+	call->reads = true;
+	entries->left = entries->count;
+	for (size_t i = 0; i < entries->count; i++) {
+		struct info_item *item = &entries->items[i];
+		char *path = path_join(call->path, item->znode);
+		int r = -ENOMEM;
+
+		item->reader.answer = entry_answered;
+		if (path)
+			r = reader_ask(&item->reader, call->lc, call->uid, READING_ENTRY, path);
+		free(path);
+		if (r < 0) {
+			call_fail_soon(call, r);
+			return;
+		}
+	}
+}
+
+/* The entries that are asked for: one, or all that wait for nobody, which come first. */
+static bool choose(struct entries_call *entries, const struct queue *queue)
+{
+	size_t first = 0, count = 0;
+	ssize_t place;
+
+	if (entries->znode) {
+		place = queue_find(queue, entries->znode);
+		first = place >= 0 ? (size_t)place : 0;
+		count = place >= 0;
+	} else {
+		while (count < queue->count && count < HOLDERS_MAX &&
+		       queue_blocker(queue, count) < 0)
+			count++;
+	}
+	if (!make_items(entries, count))
+		return false;
+	for (size_t i = first; i < first + count; i++) {
+		struct lc_entry entry;
+
+		lock_info_fill_entry(queue, i, &entry);
+		if (!add_entry(entries, &entry))
+			return false;
+	}
+	return true;
+}
+
+static void entries_listed(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+	struct entries_call *entries = (struct entries_call *)call;
+
+	if (reading->error < 0)
+		call_fail(call, reading->error);
+	else if (!choose(entries, &reading->queue))
+		call_fail(call, -ENOMEM);
+	else if (entries->count == 0)
+		tell_entries(entries);
+	else
+		entries_read(call);
+}
+
+static void entries_list(struct lc_call *call)
+{
+	call_read(call, READING_QUEUE, call->path, entries_listed);
+}
+
+static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
+                         const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
+                         struct lc_call **ret_call)
+{
+	struct entries_call *entries =
+		call_new(struct entries_call, .ask = known ? entries_read : entries_list,
+	                 .fail = entries_failed, .finish = entries_finish,
+	                 .starves = entries_starve, .uid = uid, .ctx = ctx);
+	bool ok;
+
+	if (!entries)
+		return -ENOMEM;
+	entries->tell = done;
+	entries->certain = znode || known;
+	if (znode)
+		entries->znode = strdup(znode);
+	ok = (!znode || entries->znode) && (!known || make_items(entries, count));
+	for (size_t i = 0; ok && i < count; i++)
+		ok = add_entry(entries, &known[i]);
+	if (!ok) {
+		entries_finish(&entries->call);
+		free(entries);
+		return -ENOMEM;
+	}
+	return call_begin(&entries->call, lc, lc_path(lc, lock), ret_call);
+}
+
+int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_entries_fn *done,
+               void *ctx, struct lc_call **ret_call)
+{
+	return begin_entries(lc, lock, uid, znode, NULL, 0, done, ctx, ret_call);
+}
+
+int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *known, size_t count,
+             lc_entries_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	return begin_entries(lc, lock, uid, NULL, known, count, done, ctx, ret_call);
+}
+
+/* ---- the last sign of life of an entry's mount ---- */
+
+struct renewed_call {
+	struct lc_call call; /* its path: the mount's root is above it */
+	lc_renewed_fn *tell;
+	uint64_t session_half;
+};
+
+static void renewed_failed(struct lc_call *call, int error)
+{
+	((struct renewed_call *)call)->tell(call->ctx, error, -1);
+}
+
+/* The mount may have another root than this one: any node above the lock. */
+static void renewed_answered(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+
+	if (reading->error == -ENOENT && *call->path) {
+		*strrchr(call->path, '/') = '\0';
+		call_ask(call);
+		return;
+	}
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
+		return;
+	}
+	call_close(call);
+	((struct renewed_call *)call)->tell(call->ctx, 0, reading->stat.mtime_ms);
+	call_free_if_done(call);
+}
+
+static void renewed_ask(struct lc_call *call)
+{
+	uint64_t half = ((struct renewed_call *)call)->session_half;
+	char *path;
+
+	if (asprintf(&path, "%s/" ROOT_DIR "/%016" PRIx64, call->path, half) < 0) {
+		call_fail_soon(call, -ENOMEM);
+		return;
+	}
+	call_read(call, READING_ENTRY, path, renewed_answered);
+	free(path);
+}
+
+int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_renewed_fn *done,
+               void *ctx, struct lc_call **ret_call)
+{
+	struct renewed_call *renewed;
+	struct entry_name name;
+	char *path;
+
+	if (!name_parse(znode, &name) || !name.of_mount)
+		return -EINVAL;
+	path = lc_path(lc, lock);
+	renewed = call_new(struct renewed_call, .ask = renewed_ask, .fail = renewed_failed,
+	                   .uid = uid, .ctx = ctx);
+	if (!path || !renewed) {
+		free(path);
+		free(renewed);
+		return -ENOMEM;
+	}
+	*strrchr(path, '/') = '\0';
+	renewed->tell = done;
+	renewed->session_half = name.session_half;
+	return call_begin(&renewed->call, lc, path, ret_call);
+}
+
+/* ---- the token of an entry that was made in a transaction ---- */
+
+static void token_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		lock_want_list(call->taker->entry.lock);
+		call_fail(call, -EIO);
+		return;
+	}
+	if (!call_answered(call, answer))
+		return;
+	if (entry_read(&call->taker->entry, answer))
+		call_succeed(call);
+	else
+		call_fail(call, -EIO);
+}
+
+static void token_ask(struct lc_call *call)
+{
+	char *path;
+
+	if (!taker_has_lock(call->taker)) {
+		call_fail_soon(call, -EIO);
+		return;
+	}
+	path = entry_path(&call->taker->entry);
+	if (path)
+		call_send(call, ensemble_get(path), token_answered, call);
+	else
+		call_fail_soon(call, -ENOMEM);
+	free(path);
+}
+
+int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	struct lc_call *call = call_new(struct lc_call, .ask = token_ask, .fail = call_done_failed,
+	                                .taker = taker, .done = done, .ctx = ctx);
+
+	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
+	            : -ENOMEM;
+}

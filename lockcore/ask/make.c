@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * make.c - making a lock, if there is room for it in the one above: see LC_BELOW_MAX. It is
+ * not known which user has made which lock without reading each of them. So only their number
+ * counts. The smaller limit is for users other than root and the owner of the lock above.
+ *
+ *   root, or directly below the root   CREATE
+ *   others                             GET of the lock above: its owner, and how many children
+ *                                      it has, entries among them ─► CREATE if that is few,
+ *                                      or else CHILDREN: how many are locks ─► CREATE, EDQUOT
+ */
+#include "ask/authority.h"
+#include "ask/call.h"
+#include "pure/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct make_call {
+	struct lc_call call;
+	uid_t uid;
+	char *above; /* NULL: it is not looked at */
+	int limit;   /* how many locks may be there already */
+	char data[RECORD_LOCK_MAX];
+	size_t len;
+};
+
+static void make_finish(struct lc_call *call)
+{
+	free(((struct make_call *)call)->above);
+}
+
+static void create(struct make_call *make)
+{
+	call_send(&make->call, ensemble_create(make->call.path, make->data, make->len),
+	          call_done_answered, make);
+}
+
+static void above_listed(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+	struct make_call *make = (struct make_call *)call;
+	int count = 0;
+
+	call_has_read(call);
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
+		return;
+	}
+	for (size_t i = 0; i < reading->name_count; i++)
+		count += !name_is_numbered(reading->names[i]);
+	if (count < make->limit)
+		create(make);
+	else
+		call_fail(&make->call, -EDQUOT);
+}
+
+static void check_above(void *ctx, const struct ensemble_answer *answer)
+{
+	struct make_call *make = ctx;
+	struct lc_attributes above;
+
+	if (!call_answered(&make->call, answer))
+		return;
+	authority_read(make->call.lc, answer, &above);
+	make->limit = authority_owns(&above, make->uid) ? LC_BELOW_OWNER_MAX : LC_BELOW_MAX;
+	if (answer->stat->children < make->limit)
+		create(make);
+	else
+		call_read(&make->call, READING_QUEUE, make->above, above_listed);
+}
+
+static void make_ask(struct lc_call *call)
+{
+	struct make_call *make = (struct make_call *)call;
+
+	if (make->above)
+		call_send(call, ensemble_get(make->above), check_above, make);
+	else
+		create(make);
+}
+
+/* False: no memory. */
+static bool look_above(struct make_call *make, struct lc *lc, const char *lock)
+{
+	const char *name = strrchr(lock, '/');
+
+	if (make->uid == 0 || !name)
+		return true;
+	make->above = lc_path(lc, lock);
+	if (make->above)
+		*strrchr(make->above, '/') = '\0';
+	return make->above;
+}
+
+int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,
+             lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+{
+	const char *name = strrchr(lock, '/'), *why;
+	struct make_call *make;
+	int r = lc_check_name(lc, name ? name + 1 : lock, &why);
+
+	if (r == 0 && strlen(lc->root) + 1 + strlen(lock) > LC_PATH_MAX)
+		r = -ENAMETOOLONG;
+	if (r < 0)
+		return r;
+	make = call_new(struct make_call, .ask = make_ask, .fail = call_done_failed,
+	                .finish = make_finish, .done = done, .ctx = ctx);
+	if (!make)
+		return -ENOMEM;
+	make->uid = make->call.uid = attributes->uid;
+	make->len = record_format_lock(make->data, attributes);
+	return call_begin(&make->call, lc, look_above(make, lc, lock) ? lc_path(lc, lock) : NULL,
+	                  ret_call);
+}

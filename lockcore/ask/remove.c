@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * remove.c - the question that removes a lock: by its owner, by the owner of the lock above,
+ * or by root, as the ensemble knows them at this moment. The write itself checks that the data
+ * which told so is still the same.
+ *
+ *   lock read ──owner, root────────────────────────► delete ──► done
+ *        │                                            ▲   │ not empty
+ *        └─ another ─► lock above read ─its owner─────┘   ▼
+ *                                                      listed: the node that mounts have
+ *                                                      left there goes, or why it cannot be
+ */
+#include "ask/authority.h"
+#include "ask/call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct remove_call {
+	struct lc_call call;
+	uid_t by;
+	char *above;     /* the lock above; NULL: it stands in the root */
+	int32_t version; /* of the lock, when it was read */
+};
+
+static void remove_finish(struct lc_call *call)
+{
+	free(((struct remove_call *)call)->above);
+}
+
+/* ---- why it could not be deleted ---- */
+
+static void dir_deleted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
+		call_heard(call);
+		call_fail(call, -EBUSY); /* a mount has it as its root */
+	} else if (answer->result == ENSEMBLE_NONODE && !call->told) {
+		call_heard(call);
+		call_ask(call);
+	} else if (call_answered(call, answer)) {
+		call_ask(call);
+	}
+}
+
+/* It has been the root of a mount. */
+static void delete_dir(struct lc_call *call)
+{
+	char *path = path_join(call->path, ROOT_DIR);
+
+	if (path)
+		call_send(call, ensemble_delete(path, ENSEMBLE_ANY_VERSION), dir_deleted, call);
+	else
+		call_fail(call, -ENOMEM);
+	free(path);
+}
+
+static void remains_listed(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+	bool busy = false, below = false;
+
+	call_has_read(call);
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
+		return;
+	}
+	for (size_t i = 0; i < reading->name_count; i++) {
+		busy |= name_is_numbered(reading->names[i]);
+		below |= strcmp(reading->names[i], ROOT_DIR) != 0;
+	}
+	if (reading->name_count == 0)
+		call_ask(call); /* the locks or entries below have gone meanwhile */
+	else if (below)
+		call_fail(call, busy ? -EBUSY : -ENOTEMPTY);
+	else
+		delete_dir(call);
+}
+
+/* ---- deleting it ---- */
+
+static void lock_deleted(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc_call *call = ctx;
+
+	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
+		call_heard(call);
+		call_read(call, READING_QUEUE, call->path, remains_listed);
+	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
+		call_heard(call);
+		call_ask(call); /* it may be another's by now */
+	} else {
+		call_done_answered(ctx, answer);
+	}
+}
+
+/* `above`: the lock above as it was read, if the right to remove comes from there. */
+static void delete_lock(struct remove_call *remove, const struct ensemble_stat *above)
+{
+	struct ensemble_op ops[] = {
+		{.kind = ENSEMBLE_DELETE, .path = remove->call.path, .version = remove->version},
+		{.kind = ENSEMBLE_CHECK,
+	         .path = remove->above,
+	         .version = above ? above->version : 0},
+	};
+
+	call_send_all(&remove->call, ops, above ? 2 : 1, lock_deleted, remove);
+}
+
+/* ---- who may ---- */
+
+static void check_owner_above(void *ctx, const struct ensemble_answer *answer)
+{
+	struct remove_call *remove = ctx;
+	struct lc_attributes above;
+
+	if (!call_answered(&remove->call, answer))
+		return;
+	authority_read(remove->call.lc, answer, &above);
+	if (authority_owns(&above, remove->by))
+		delete_lock(remove, answer->stat);
+	else
+		call_fail(&remove->call, -EPERM);
+}
+
+static void check_lock(void *ctx, const struct ensemble_answer *answer)
+{
+	struct remove_call *remove = ctx;
+	struct lc_call *call = ctx;
+	struct lc_attributes now;
+
+	if (!call_answered(call, answer))
+		return;
+	authority_read(call->lc, answer, &now);
+	remove->version = answer->stat->version;
+	if (answer->stat->ephemeral_owner != 0)
+		call_fail(call, -ENOENT); /* an entry, not a lock */
+	else if (authority_owns(&now, remove->by) ||
+	         (!remove->above && remove->by == call->lc->config.uid))
+		delete_lock(remove, NULL);
+	else if (!remove->above)
+		call_fail(call, -EPERM);
+	else
+		call_send(call, ensemble_get(remove->above), check_owner_above, remove);
+}
+
+static void remove_ask(struct lc_call *call)
+{
+	call_send(call, ensemble_get(call->path), check_lock, call);
+}
+
+int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *ctx,
+             struct lc_call **ret_call)
+{
+	struct remove_call *remove =
+		call_new(struct remove_call, .ask = remove_ask, .fail = call_done_failed,
+	                 .finish = remove_finish, .done = done, .ctx = ctx);
+	const char *slash = strrchr(lock, '/');
+
+	if (!remove)
+		return -ENOMEM;
+	remove->by = remove->call.uid = by;
+	if (slash) {
+		remove->above = lc_path(lc, lock);
+		if (!remove->above) {
+			free(remove);
+			return -ENOMEM;
+		}
+		*strrchr(remove->above, '/') = '\0';
+	}
+	return call_begin(&remove->call, lc, lc_path(lc, lock), ret_call);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * waiters.c - see waiters.h. The lock's children are watched only while a holder wants to be
+ * told; each change uses the watch up, and the holder asks again if it wants to know again.
+ */
+#include "ask/waiters.h"
+
+#include "grant/hold.h"
+#include "lock/lock_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_leaving(struct lock *lock, const struct queue_entry *entry)
+{
+	const struct entry *own = entry_of_node(lock, entry->znode, &entry->name);
+
+	return own && !own->wanted;
+}
+
+/* Takers that left do not count, nor do takers that only wait for one of these. */
+static void find_last_waiters(struct lock *lock, struct reading *reading)
+{
+	const struct queue *queue = &reading->queue;
+
+	if (reading->weighed)
+		return;
+	reading->weighed = true;
+	reading->last = reading->last_exclusive = -1;
+	for (size_t i = 0; i < queue->count; i++) {
+		if (!(queue->in_zone || queue_blocker(queue, i) >= 0) ||
+		    is_leaving(lock, &queue->entries[i]))
+			continue;
+		reading->last = (ssize_t)i;
+		if (queue->entries[i].name.mode == LC_EXCLUSIVE)
+			reading->last_exclusive = (ssize_t)i;
+	}
+}
+
+/* Where the numbers give no order, everybody else may stand behind it. */
+static bool anybody_else(const struct lc_taker *holder, const struct queue *queue, size_t place)
+{
+	for (size_t i = 0; i < queue->count; i++)
+		if (i != place && !is_leaving(holder->entry.lock, &queue->entries[i]) &&
+		    (holder->entry.mode == LC_EXCLUSIVE ||
+		     queue->entries[i].name.mode == LC_EXCLUSIVE))
+			return true;
+	return false;
+}
+
+static bool waits_behind(const struct lc_taker *holder, struct reading *reading, size_t place)
+{
+	if (reading->queue.in_zone)
+		return anybody_else(holder, &reading->queue, place);
+	find_last_waiters(holder->entry.lock, reading);
+	return (holder->entry.mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) >
+	       (ssize_t)place;
+}
+
+struct waiters_call {
+	struct lc_call call;
+	lc_waiters_fn *tell;
+};
+
+static void waiters_failed(struct lc_call *call, int error)
+{
+	((struct waiters_call *)call)->tell(call->ctx, error, false);
+}
+
+static void tell_waiters(struct lc_call *call, bool waiters)
+{
+	call_close(call);
+	((struct waiters_call *)call)->tell(call->ctx, 0, waiters);
+	call_free_if_done(call);
+}
+
+static void queue_listed(struct reader *reader, struct reading *reading)
+{
+	struct lc_call *call = call_of(reader);
+	struct lc_taker *taker = call->taker;
+	ssize_t place;
+
+	if (reading->error < 0) {
+		call_fail(call, reading->error);
+		return;
+	}
+	if (!taker_holds_entry(taker)) {
+		call_fail(call, -EIO);
+		return;
+	}
+	place = queue_find(&reading->queue, taker->entry.name);
+	if (place < 0)
+		lock_want_list(taker->entry.lock); /* it is lost, as that will say */
+	tell_waiters(call, place >= 0 && waits_behind(taker, reading, (size_t)place));
+}
+
+static void list_queue(struct lc_call *call)
+{
+	call->reader.watch = call->taker->waiters_changed != NULL;
+	call_read(call, READING_QUEUE, call->path, queue_listed);
+}
+
+int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
+                   struct lc_call **ret_call)
+{
+	struct waiters_call *waiters;
+
+	if (!lc_holds(taker))
+		return -EIO;
+	waiters = call_new(struct waiters_call, .ask = list_queue, .fail = waiters_failed,
+	                   .taker = taker, .uid = taker->entry.uid, .ctx = ctx);
+	if (!waiters)
+		return -ENOMEM;
+	waiters->tell = done;
+	return call_begin(&waiters->call, taker->entry.lc, strdup(taker->entry.lock->path),
+	                  ret_call);
+}
+
+static bool is_to_be_told(const struct lc_taker *taker)
+{
+	return taker->changed_prev != NULL;
+}
+
+void lc_watch_waiters(struct lc_taker *taker, lc_waiters_changed_fn *changed)
+{
+	taker->waiters_changed = changed;
+	if (changed)
+		lock_watch(taker->entry.lock); /* fewer slots: somebody waits who did not */
+	if (changed || !is_to_be_told(taker))
+		return;
+	DL_DELETE2(taker->entry.lc->takers->waiters_changed, taker, changed_prev, changed_next);
+	taker->changed_prev = taker->changed_next = NULL;
+}
+
+void waiters_note_change(struct lc *lc, const char *path)
+{
+	struct lc_taker *taker;
+	struct lock *lock = lock_find(lc, path, strlen(path));
+
+	if (!lock)
+		return;
+	DL_FOREACH(lock->takers, taker)
+		if (taker->waiters_changed && !is_to_be_told(taker))
+			DL_APPEND2(lc->takers->waiters_changed, taker, changed_prev, changed_next);
+}
+
+void waiters_tell(struct lc *lc)
+{
+	while (lc->takers->waiters_changed) {
+		struct lc_taker *taker = lc->takers->waiters_changed;
+		lc_waiters_changed_fn *changed = taker->waiters_changed;
+
+		lc_watch_waiters(taker, NULL);
+		changed(taker->ctx);
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * waiters.h - whether a holder has waiters behind it, and when that may have changed: time to
+ * yield. waiters.c implements lc_has_waiters() and lc_watch_waiters() of lockcore.h.
+ */
+#ifndef LOCKCORE_WAITERS_H
+#define LOCKCORE_WAITERS_H
+
+#include "ask/call.h"
+
+/* The children of a node have changed. */
+void waiters_note_change(struct lc *lc, const char *path);
+/* Tells all that are due. */
+void waiters_tell(struct lc *lc);
+
+#endif

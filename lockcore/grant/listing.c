@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * listing.c - see listing.h.
+ *
+ * All takers of a lock share its listings. Only the first one that waits, the *front*, needs
+ * anything watched: while it waits, all behind it do (queue.h). So a queue of any length on one
+ * mount costs a listing when its front changes, and three watches: of the entry that the front
+ * waits for, of the front's own entry, and of the lock's node. With several slots anybody's
+ * going may make room: then the names in the lock are watched.
+ *
+ * A listing judges only the entries that it shows. ZooKeeper numbers entries in the order of
+ * their creation. So once a listing shows no entry before ours, none can appear there later,
+ * however old the listing is. An event is the time to look again, unless handoff.c knows better.
+ */
+#include "grant/listing.h"
+
+#include "grant/admission.h"
+#include "grant/handoff.h"
+#include "lock/lock_watch.h"
+#include "lock/loss.h"
+#include "grant/order.h"
+#include "grant/orphan.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- whose entries a listing shows ---- */
+
+/* An entry of no taker here. With the UUID of a create that was not answered, it may be that
+ * one's. */
+static void match_stranger(struct lock *lock, const struct queue_entry *shown, uint64_t number,
+                           size_t *strangers)
+{
+	struct entry *entry = entry_named(lock, &shown->name);
+
+	if (entry && entry_may_be(entry, shown->znode)) {
+		entry_found(entry, shown->znode, number);
+	} else if (shown->name.of_mount && shown->name.session_half == lock->lc->session->half) {
+		if (*strangers == lock->orphans_seen && orphan_check(lock, shown))
+			lock->orphans_seen++;
+		++*strangers;
+	}
+}
+
+static void match_shown(struct lock *lock, const struct queue *queue, uint64_t number)
+{
+	struct entry *entry, *before = NULL;
+	size_t strangers = 0;
+
+	for (size_t i = 0; i < queue->count; i++, before = entry) {
+		const struct queue_entry *shown = &queue->entries[i];
+
+		entry = entry_of_node(lock, shown->znode, &shown->name);
+		if (!entry) {
+			match_stranger(lock, shown, number, &strangers);
+			continue;
+		}
+		entry->listed = number;
+		if (before && entry_is_queued(before) && !queue->in_zone)
+			entry->adjacent = true;
+	}
+	if (lock->orphans_seen >= strangers)
+		lock->orphans_seen = 0; /* these were all: from the beginning, next time */
+}
+
+/* The listing was sent on a connection that was proved by a write. So an entry that is not in
+ * it was never made, or is deleted. */
+static void match_not_shown(struct lock *lock, uint64_t number)
+{
+	struct lc_taker *taker, *next;
+
+	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		struct entry *entry = &taker->entry;
+
+		if (entry->listed != number && entry->state == ENTRY_UNKNOWN && !entry->pending) {
+			entry_not_found(entry);
+			taker_free_if_done(taker); /* a waiter's is created again, in order */
+		} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {
+			loss_by_listing(taker);
+		} else if (taker->state == TAKER_HELD && !taker->recheck.armed) {
+			entry_watch(entry);
+		}
+	}
+}
+
+static bool has_unknown(const struct lock *lock)
+{
+	const struct lc_taker *taker;
+
+	DL_FOREACH(lock->takers, taker)
+		if (taker->entry.state == ENTRY_UNKNOWN)
+			return true;
+	return false;
+}
+
+static void step_all(struct lock *lock)
+{
+	struct lc_taker *taker, *next;
+
+	DL_FOREACH_SAFE(lock->takers, taker, next)
+		taker_step(taker);
+}
+
+static void match_takers(struct lock *lock, const struct queue *queue, uint64_t number)
+{
+	bool was_unresolved = lock->unresolved;
+
+	match_shown(lock, queue, number);
+	match_not_shown(lock, number);
+	lock->unresolved = has_unknown(lock);
+	if (!was_unresolved || lock->unresolved)
+		return;
+	step_all(lock);
+}
+
+/* A taker that means the lock that had this name before has nothing to wait for. */
+static void refuse_misled(struct lock *lock)
+{
+	struct lc_taker *taker, *next;
+
+	DL_FOREACH_SAFE(lock->takers, taker, next)
+		if (taker->state == TAKER_WAITING && !taker_means(taker))
+			taker_fail(taker, -ENOENT);
+}
+
+/* ---- answers ---- */
+
+static void judge_listing(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
+{
+	struct queue queue;
+
+	if (queue_build(answer->names, (size_t)answer->name_count, &queue) < 0) {
+		lock_list_later(lock);
+		return;
+	}
+	queue.listing = number;
+	lock_see_czxid(lock, answer->stat->czxid);
+	queue.slots_known = lock->slots > 0 && lock->version == answer->stat->version;
+	if (!queue.slots_known)
+		watch_fired(&lock->watch); /* or its event is on its way */
+	queue_judge(&queue, queue.slots_known ? lock->slots : 1);
+	match_takers(lock, &queue, number);
+	refuse_misled(lock);
+	if (queue.in_zone)
+		order_find(lock, &queue, admit);
+	else
+		admit(lock, &queue);
+	queue_finish(&queue);
+}
+
+/* A server says that the lock is not there. Its entries went with it. But it may have been made
+ * again, and a server that lags may not know that yet: a taker that has no entry there tries to
+ * make one, which the leader answers. */
+static void judge_removed(struct lock *lock)
+{
+	struct lc_taker *taker, *next;
+
+	lock->unresolved = false;
+	if (lock->obstacle == OBSTACLE_LEAVER)
+		lock->obstacle = OBSTACLE_OTHER;
+	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		struct entry *entry = &taker->entry;
+
+		if (taker->wait == WAIT_PROBING)
+			taker_set_wait(taker, WAIT_QUEUED);
+		if (entry->state == ENTRY_PRESENT) {
+			loss_of_lock(taker);
+		} else if (entry->state == ENTRY_UNKNOWN && !entry->pending) {
+			entry_not_found(entry);
+			taker_free_if_done(taker);
+		}
+	}
+	step_all(lock);
+}
+
+/* The lock is closed to us. A taker that holds it does so all the same, as far as is known. The
+ * next listing may tell what is not known yet, and whether that has changed. */
+static void refuse_all(struct lock *lock, int error)
+{
+	struct lc_taker *taker, *next;
+
+	DL_FOREACH_SAFE(lock->takers, taker, next) {
+		bool has_left = taker->state == TAKER_LEFT;
+
+		if (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)
+			loss_by_listing(taker); /* which frees it, if it has left */
+		if (!has_left && taker->state == TAKER_WAITING &&
+		    taker->entry.state != ENTRY_CREATING)
+			taker_fail(taker, error);
+	}
+	if (lock->unresolved)
+		lock_list_later(lock);
+	else if (lock->takers)
+		lock_recheck(lock);
+}
+
+static void lock_listed(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lock *lock = ctx;
+	/* Answers come in the order of sending, so the count tells which one this is. */
+	uint64_t number = lock->list_sent - lock->lists_pending + 1;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		judge_listing(lock, answer, number);
+		break;
+	case ENSEMBLE_NONODE:
+		judge_removed(lock);
+		break;
+	case ENSEMBLE_NOAUTH:
+		refuse_all(lock, -EACCES);
+		break;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		refuse_all(lock, -ENOLCK);
+		break;
+	case ENSEMBLE_UNKNOWN:
+		lock_want_list(lock);
+		break;
+	case ENSEMBLE_GONE:
+		break;
+	}
+	lock->lists_pending--;
+	lock_unuse(lock);
+}
+
+/* ---- sending ---- */
+
+/* Takers have changed their states since the last turn. */
+static void look_at_touched(struct lc *lc)
+{
+	while (lc->locks->touched) {
+		struct lock *lock = lc->locks->touched;
+
+		lock_untouch(lock);
+		lock_use(lock);
+		handoff_release(lock);
+		if (lock_front_gone(lock)) {
+			if (!handoff_by_event(lock, lock_front_gone(lock)))
+				lock_want_list(lock);
+			lock_watch_none(lock);
+		}
+		if (lock->waiting > 0 && !lock->want_list && !lock_is_guarded(lock) &&
+		    !handoff_line_up(lock))
+			lock_want_list(lock);
+		if (!lock->takers)
+			lock_watch_none(lock);
+		lock_unuse(lock);
+	}
+}
+
+static void send_list(struct lock *lock)
+{
+	lock->list_sent++;
+	lock->lists_pending++;
+	lock_use(lock);
+	lc_submit(lock->lc, ensemble_children(lock->path, lock->slots > 1 && lock->waiting > 0),
+	          lock_listed, lock);
+}
+
+void locks_flush(struct lc *lc)
+{
+	struct lock *lock, *next;
+
+	if (!session_is_ready(lc))
+		return;
+	look_at_touched(lc);
+	batch_flush(lc);
+	DL_FOREACH_SAFE2(lc->locks->wanted, lock, next, wanted_next) {
+		if (lock->batch.unsent > 0)
+			continue; /* a listing would not show those entries */
+		lock_unwant_list(lock);
+		if (lock->takers)
+			send_list(lock);
+	}
+}
+
+/* ---- events ---- */
+
+static void lock_changed(struct lock *lock, enum ensemble_change change)
+{
+	switch (change) {
+	case ENSEMBLE_DATA:
+		watch_fired(&lock->watch);
+		if (lock->waiting > 0)
+			lock_watch(lock);
+		break;
+	case ENSEMBLE_DELETED:
+		watch_fired(&lock->watch);
+		lock->batch.last_write_ok = false;
+		lock_want_list(lock);
+		break;
+	case ENSEMBLE_NAMES:
+		if (lock->waiting > 0)
+			lock_want_list(lock);
+		break;
+	}
+	lock_free_if_unused(lock);
+}
+
+/* The entry that the front waits for. */
+static void front_changed(struct lock *lock, const char *znode, enum ensemble_change change)
+{
+	bool watched = lock_front_is_watched(lock);
+
+	lock_front_fired(lock);
+	if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))
+		lock_watch_none(lock);
+	else if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))
+		lock_want_list(lock);
+	else
+		lock_watch_front(lock, znode); /* the queue is as it was */
+	/* A holder says that it holds: then it is the first, as a listing is to show in time. */
+	if (change == ENSEMBLE_DATA && lock->front && lock->front->entry.ahead_is != AHEAD_FIRST)
+		lock_want_list(lock);
+}
+
+static void entry_changed(struct lock *lock, const char *znode, enum ensemble_change change)
+{
+	struct entry *entry;
+	struct entry_name name;
+	bool armed;
+
+	if (lock_front_is(lock, znode))
+		front_changed(lock, znode, change);
+	entry = name_parse(znode, &name) ? entry_of_node(lock, znode, &name) : NULL;
+	if (!entry || !entry->wanted)
+		return;
+	armed = watch_is_armed(&entry->watch);
+	watch_fired(&entry->watch);
+	if (change == ENSEMBLE_DELETED) {
+		if (armed)
+			loss_of_node(taker_of(entry));
+		lock_want_list(lock);
+	} else {
+		entry_watch(entry);
+	}
+}
+
+void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
+{
+	const char *slash = strrchr(path, '/');
+	struct lock *lock = lock_find(lc, path, (size_t)(slash - path));
+
+	if (lock)
+		entry_changed(lock, slash + 1, change);
+	lock = lock_find(lc, path, strlen(path));
+	if (lock)
+		lock_changed(lock, change);
+}
+
+/* ---- the session's news ---- */
+
+/* Before the next write, which is to prove the connection: see lease.h. */
+static void look_at_holders(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
+		if (taker_of(entry)->state == TAKER_HELD)
+			entry_watch(entry);
+}
+
+void locks_resume(struct lc *lc)
+{
+	struct lock *lock, *next;
+	struct lc_taker *taker, *after;
+
+	look_at_holders(lc);
+	session_prove(lc);
+	HASH_ITER(hh, lc->locks->by_path, lock, next) {
+		lock->unresolved = has_unknown(lock);
+		if (!lock->takers)
+			continue;
+		lock_want_list(lock);
+		DL_FOREACH_SAFE(lock->takers, taker, after) {
+			entry_write(&taker->entry);
+			taker_step(taker);
+		}
+	}
+}
+
+void locks_fresh(struct lc *lc)
+{
+	struct lock *lock, *next;
+
+	HASH_ITER(hh, lc->locks->by_path, lock, next)
+		if (lock->obstacle == OBSTACLE_LEASE)
+			lock_want_list(lock);
+}
+
+void locks_session_ended(struct lc *lc)
+{
+	struct lock *lock, *next;
+	struct lc_taker *taker, *after;
+
+	lc->takers->missing = false;
+	HASH_ITER(hh, lc->locks->by_path, lock, next) {
+		lock_use(lock);
+		lock->front = NULL;
+		lock->unseen = NULL;
+		lock->obstacle = OBSTACLE_OTHER;
+		lock->unresolved = lock->slots_asked = false;
+		lock->batch.last_write_ok = lock->batch.together = false;
+		lock_watches_gone(lock);
+		timer_clear(&lc->timers, &lock->recheck);
+		DL_FOREACH_SAFE(lock->takers, taker, after)
+			loss_of_session(taker);
+		lock_unuse(lock);
+	}
+}

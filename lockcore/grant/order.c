@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * order.c - see order.h.
+ */
+#include "grant/order.h"
+
+#include "lock/loss.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct order_item {
+	struct order *order;
+	char *znode;
+	int64_t czxid;
+	bool gone;
+};
+
+struct order {
+	struct lock *lock;
+	order_fn *done;
+	uint64_t listing;
+	unsigned slots;
+	bool slots_known;
+	size_t count;
+	unsigned pending;
+	bool failed; /* something was not answered: list again */
+	bool again;  /* another listing came meanwhile */
+	struct order_item items[];
+};
+
+static void free_order(struct order *order)
+{
+	for (size_t i = 0; i < order->count; i++)
+		free(order->items[i].znode);
+	free(order);
+}
+
+static int compare_czxids(const void *a, const void *b)
+{
+	int64_t x = ((const struct queue_entry *)a)->czxid,
+		y = ((const struct queue_entry *)b)->czxid;
+
+	return x < y ? -1 : x > y;
+}
+
+/* An entry of ours may be gone since the listing; or it was gone before, and another node has
+ * its number, which repeats, and so its whole name. */
+static void check_own(const struct order_item *item, const struct entry_name *name)
+{
+	struct entry *entry = entry_of_node(item->order->lock, item->znode, name);
+
+	if (entry && entry->wanted &&
+	    (item->gone || (entry->czxid != 0 && entry->czxid != item->czxid)))
+		loss_of_node(taker_of(entry));
+}
+
+static bool build_queue(const struct order *order, struct queue *ret_queue)
+{
+	struct queue queue = {.entries = calloc(order->count + 1, sizeof(*queue.entries)),
+	                      .in_zone = true,
+	                      .listing = order->listing,
+	                      .slots_known = order->slots_known};
+	bool gone = false;
+
+	if (!queue.entries)
+		return false;
+	for (size_t i = 0; i < order->count; i++) {
+		struct queue_entry *entry = &queue.entries[queue.count];
+
+		gone |= order->items[i].gone;
+		if (!name_parse(order->items[i].znode, &entry->name))
+			continue;
+		check_own(&order->items[i], &entry->name);
+		if (order->items[i].gone)
+			continue;
+		entry->znode = order->items[i].znode;
+		entry->czxid = order->items[i].czxid;
+		queue.count++;
+	}
+	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare_czxids);
+	/* The number of slots of one moment must not be used with the entries of a later one. */
+	if (gone && order->slots > 1)
+		queue.slots_known = false;
+	queue_judge(&queue, queue.slots_known ? order->slots : 1);
+	*ret_queue = queue;
+	return true;
+}
+
+static void finish_order(struct order *order)
+{
+	struct lock *lock = order->lock;
+	struct queue queue;
+
+	lock->order = NULL;
+	if (order->again)
+		lock_want_list(lock);
+	else if (order->failed)
+		lock_list_later(lock);
+	if (!order->failed && !build_queue(order, &queue)) {
+		lock_list_later(lock);
+	} else if (!order->failed) {
+		if (order->slots_known && !queue.slots_known)
+			lock_want_list(lock);
+		order->done(lock, &queue);
+		queue_finish(&queue);
+	}
+	free_order(order);
+	lock_unuse(lock);
+}
+
+static void fail(const struct order_item *item, enum ensemble_result why)
+{
+	struct lock *lock = item->order->lock;
+
+	item->order->failed = true;
+	if (why == ENSEMBLE_NOAUTH && lc_may_say_again(lock->lc, &lock->lc->locks->closed_said_us))
+		lc_report(
+			lock->lc, LC_WARNING,
+			"%s/%s: this mount may not read it, so the order of the queue is not known "
+			"and nobody is granted the lock",
+			lock->path, item->znode);
+}
+
+static void czxid_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct order_item *item = ctx;
+	struct order *order = item->order;
+
+	if (answer->result == ENSEMBLE_OK)
+		item->czxid = answer->stat->czxid;
+	else if (answer->result == ENSEMBLE_NONODE)
+		item->gone = true;
+	else
+		fail(item, answer->result);
+	if (--order->pending == 0)
+		finish_order(order);
+}
+
+void order_find(struct lock *lock, const struct queue *queue, order_fn *done)
+{
+	struct order *order;
+
+	if (lock->order) {
+		lock->order->again = true;
+		return;
+	}
+	if (queue->count == 0)
+		return;
+	order = calloc(1, sizeof(*order) + queue->count * sizeof(order->items[0]));
+	if (!order) {
+		lock_list_later(lock);
+		return;
+	}
+	lock_use(lock);
+	lock->order = order;
+	order->lock = lock;
+	order->done = done;
+	order->listing = queue->listing;
+	order->slots = queue->slots;
+	order->slots_known = queue->slots_known;
+	order->count = queue->count;
+	order->pending = 1; /* this function */
+	for (size_t i = 0; i < queue->count; i++) {
+		char *path = path_join(lock->path, queue->entries[i].znode);
+
+		order->items[i] = (struct order_item){.order = order,
+		                                      .znode = strdup(queue->entries[i].znode)};
+		if (!path || !order->items[i].znode) {
+			order->failed = true;
+		} else {
+			order->pending++;
+			lc_submit(lock->lc, ensemble_get(path), czxid_answered, &order->items[i]);
+		}
+		free(path);
+	}
+	if (--order->pending == 0)
+		finish_order(order);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tell.c - see tell.h.
+ */
+#include "grant/tell.h"
+
+#include "session/counters.h"
+#include "lock/loss.h"
+
+#include <assert.h>
+
+/* False: it waits again, since the lock may not be good any more. */
+static bool may_tell_grant(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	if (session_is_doubted(lc)) {
+		taker_lose(taker);
+		return false;
+	}
+	if (session_lease_is_valid(lc))
+		return true;
+	loss_of_lease(lc);
+	return false;
+}
+
+static void tell(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	taker_not_due(taker);
+	switch (taker->state) {
+	case TAKER_HELD:
+		taker->told_taken = true;
+		count_grant(lc, taker->asked_us);
+		taker->taken(taker->ctx, 0);
+		break;
+	case TAKER_FAILED:
+		count_failure(lc, taker->error);
+		taker->taken(taker->ctx, taker->error);
+		break;
+	case TAKER_LOST:
+		taker_guard(taker); /* the machine may have stood still since the loss */
+		lc->counters.losses++;
+		taker->lost(taker->ctx);
+		break;
+	case TAKER_WAITING:
+	case TAKER_LEFT:
+		assert(false);
+	}
+}
+
+void takers_tell(struct lc *lc, unsigned *left)
+{
+	for (; lc->takers->due && *left > 0; --*left) {
+		struct lc_taker *taker = lc->takers->due;
+
+		if (taker->state != TAKER_HELD || may_tell_grant(taker))
+			tell(taker);
+	}
+}

@@ -1,0 +1,736 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry.c - see entry.h.
+ *
+ * An entry's data says who took it, why, and since when it is held. An evictor adds a mark, a line
+ * of the data, by compare-and-set. So the data is written here only with the version that was read
+ * last, or an unread mark could be overwritten; and each read of the data looks for a mark. For a
+ * holder and the first waiter the watch reports a mark; for the others there is a poke (poke.c).
+ */
+#include "lock/entry.h"
+
+#include "pure/record.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct entry_events *events_of(const struct entry *entry)
+{
+	return entry->lc->entries->events;
+}
+
+static struct entry *entry_of_link(struct table_link *link)
+{
+	return (struct entry *)link;
+}
+
+struct entry *entry_find(const struct lc *lc, uint64_t id)
+{
+	return entry_of_link(table_find(&lc->entries->by_id, id));
+}
+
+struct entry *entry_next(const struct lc *lc, const struct entry *entry)
+{
+	return entry_of_link(table_next(&lc->entries->by_id, entry ? &entry->id : NULL));
+}
+
+int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
+{
+	entry->lc = lc;
+	entry->lock = lock;
+	entry->wanted = true;
+	entry->held_since_ms = -1;
+	if (!table_add(&lc->entries->by_id, &entry->id, lc_random(lc)))
+		return -ENOMEM;
+	saved_begin(lc, &entry->saved, STATE_TAKER, 0);
+	return 0;
+}
+
+static void count_there(const struct entry *entry, int by)
+{
+	if (entry->state != ENTRY_ABSENT)
+		entry->lc->entries->there += (unsigned)by;
+}
+
+/* ---- from one process to the next ---- */
+
+/* Requests under way may have been done, or not. */
+static enum state_of_entry state_without_answers(const struct entry *entry)
+{
+	switch (entry->state) {
+	case ENTRY_ABSENT:
+		return STATE_ABSENT;
+	case ENTRY_CREATING:
+	case ENTRY_UNKNOWN:
+		return STATE_UNKNOWN;
+	case ENTRY_PRESENT:
+	case ENTRY_DELETING:
+		break;
+	}
+	return STATE_PRESENT;
+}
+
+void entry_save(const struct entry *entry, struct state_record *saved)
+{
+	struct state_taker *taker = &saved->fixed.taker;
+	bool dirty = entry->data_dirty || entry->data_pending;
+
+	saved->texts[1] = entry->name;
+	saved->texts[2] = entry->reason;
+	taker->id = entry->id.number;
+	taker->key = entry->saved.key;
+	taker->entry = (uint8_t)state_without_answers(entry);
+	taker->czxid = entry->czxid;
+	taker->version = entry->version;
+	taker->pid = entry->pid;
+	taker->uid = entry->uid;
+	taker->held_since_ms = entry->held_since_ms;
+	memcpy(taker->command, entry->command, sizeof(taker->command));
+	taker->flags |= (entry->mode == LC_SHARED ? STATE_TAKER_SHARED : 0) |
+	                (entry->gone ? STATE_TAKER_GONE : 0) |
+	                (entry->told_since ? STATE_TAKER_TOLD_SINCE : 0) |
+	                (dirty ? STATE_TAKER_DIRTY : 0) |
+	                (entry->lock->unseen == entry ? STATE_TAKER_UNSEEN : 0);
+}
+
+/* False: no memory. */
+static bool copy_text(char **ret_copy, const char *text)
+{
+	*ret_copy = *text ? strdup(text) : NULL;
+	return *ret_copy || !*text;
+}
+
+static void restore_state(struct entry *entry, const struct state_taker *taker)
+{
+	struct entry_name name;
+
+	switch ((enum state_of_entry)taker->entry) {
+	case STATE_ABSENT:
+		entry->state = ENTRY_ABSENT;
+		break;
+	case STATE_UNKNOWN:
+		entry->state = ENTRY_UNKNOWN;
+		entry->lock->unresolved = true;
+		break;
+	case STATE_PRESENT:
+		entry->state = ENTRY_PRESENT;
+		if (name_parse(entry->name, &name))
+			entry->number = name.number;
+		break;
+	}
+}
+
+int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
+                  const struct state_record *saved)
+{
+	const struct state_taker *taker = &saved->fixed.taker;
+
+	*entry = (struct entry){
+		.lc = lc,
+		.lock = lock,
+		.gone = taker->flags & STATE_TAKER_GONE,
+		.czxid = taker->czxid,
+		.version = taker->version,
+		.follows = -1,
+		.pid = taker->pid,
+		.uid = taker->uid,
+		.mode = taker->flags & STATE_TAKER_SHARED ? LC_SHARED : LC_EXCLUSIVE,
+		.held_since_ms = taker->held_since_ms,
+		.told_since = taker->flags & STATE_TAKER_TOLD_SINCE,
+		.data_dirty = taker->flags & STATE_TAKER_DIRTY,
+	};
+	memcpy(entry->command, taker->command, sizeof(entry->command));
+	snprintf(entry->name, sizeof(entry->name), "%s", saved->texts[1]);
+	if (!copy_text(&entry->reason, saved->texts[2]) ||
+	    !table_add(&lc->entries->by_id, &entry->id, taker->id)) {
+		free(entry->reason);
+		return -ENOMEM;
+	}
+	saved_begin(lc, &entry->saved, STATE_TAKER, taker->key);
+	restore_state(entry, taker);
+	count_there(entry, +1);
+	if (taker->flags & STATE_TAKER_UNSEEN)
+		lock->unseen = entry;
+	return 0;
+}
+
+/* Of an entry whose data is written after those before it. */
+struct data_turn {
+	struct fair_item item;
+	struct entry *entry;
+};
+
+static void stop_waiting_to_write(struct entry *entry)
+{
+	if (!entry->data_turn)
+		return;
+	fair_part(&entry->lc->entries->writers, &entry->data_turn->item);
+	free(entry->data_turn);
+	entry->data_turn = NULL;
+}
+
+void entry_finish(struct entry *entry)
+{
+	assert(entry->state == ENTRY_ABSENT && entry->pending == 0);
+	stop_waiting_to_write(entry);
+	table_remove(&entry->lc->entries->by_id, &entry->id);
+	saved_touched_not(entry->lc, &entry->saved);
+	free(entry->reason);
+}
+
+void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is)
+{
+	if (!znode || !entry->ahead || strcmp(entry->ahead, znode) != 0) {
+		free(entry->ahead);
+		entry->ahead = znode ? strdup(znode) : NULL;
+	}
+	entry->ahead_is = is;
+	if (!entry->ahead)
+		entry->ahead_is = AHEAD_LATER;
+}
+
+bool entry_is_queued(const struct entry *entry)
+{
+	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
+}
+
+bool entry_is_seen(const struct entry *entry)
+{
+	return watch_is_good(entry->lc, &entry->watch);
+}
+
+struct entry *entry_named(struct lock *lock, const struct entry_name *name)
+{
+	struct entry *entry = NULL;
+
+	if (name->of_mount && name->session_half == lock->lc->session->half)
+		entry = entry_find(lock->lc, name->taker_half);
+	return entry && entry->lock == lock ? entry : NULL;
+}
+
+/* Another client may make nodes with its UUID and, once it is gone, with its whole name. */
+static bool is_node_of(const struct entry *entry, const char *znode)
+{
+	return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;
+}
+
+struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name)
+{
+	struct entry *entry = entry_named(lock, name);
+
+	return entry && is_node_of(entry, znode) ? entry : NULL;
+}
+
+char *entry_path(const struct entry *entry)
+{
+	return path_join(entry->lock->path, entry->name);
+}
+
+/* ---- its state ---- */
+
+/* The only place that changes it, but for entry_restore(). */
+static void set_entry_state(struct entry *entry, enum entry_state state)
+{
+	switch (entry->state) {
+	case ENTRY_ABSENT:
+		assert(state == ENTRY_CREATING);
+		break;
+	case ENTRY_CREATING:
+		assert(state == ENTRY_PRESENT || state == ENTRY_UNKNOWN || state == ENTRY_ABSENT);
+		break;
+	case ENTRY_UNKNOWN:
+		assert(state == ENTRY_PRESENT || state == ENTRY_ABSENT);
+		break;
+	case ENTRY_PRESENT:
+		assert(state == ENTRY_DELETING || state == ENTRY_ABSENT);
+		break;
+	case ENTRY_DELETING:
+		assert(state == ENTRY_PRESENT || state == ENTRY_ABSENT);
+		break;
+	}
+	count_there(entry, -1);
+	entry->state = state;
+	count_there(entry, +1);
+	entry_touch(entry);
+}
+
+void entry_set_absent(struct entry *entry)
+{
+	events_of(entry)->absent(entry);
+	set_entry_state(entry, ENTRY_ABSENT);
+	entry->adjacent = entry->first = entry->gone = entry->look_failed = false;
+	entry_set_ahead(entry, NULL, AHEAD_LATER);
+	watch_fired(&entry->watch);
+	entry->name[0] = '\0';
+}
+
+void entry_set_deleting(struct entry *entry, bool deleting)
+{
+	set_entry_state(entry, deleting ? ENTRY_DELETING : ENTRY_PRESENT);
+}
+
+/* `stat`: NULL if a transaction has made it. */
+static void set_present(struct entry *entry, const char *znode, const struct ensemble_stat *stat,
+                        bool made)
+{
+	struct entry_name name;
+	bool parsed = name_parse(znode, &name);
+
+	(void)parsed;
+	assert(parsed && name.taker_half == entry->id.number);
+	assert(!stat || stat->ephemeral_owner == entry->lc->session->id);
+	assert(strlen(znode) < sizeof(entry->name)); /* nobody else makes nodes of this session */
+	snprintf(entry->name, sizeof(entry->name), "%s", znode);
+	entry->number = name.number;
+	entry->czxid = stat ? stat->czxid : 0;
+	entry->version = stat ? stat->version : 0;
+	set_entry_state(entry, ENTRY_PRESENT);
+	events_of(entry)->present(entry, made);
+}
+
+void entry_begin(struct entry *entry)
+{
+	name_format(entry->name, entry->lc->session->half, entry->id.number, entry->lc->host,
+	            entry->pid, entry->mode);
+	set_entry_state(entry, ENTRY_CREATING);
+}
+
+static void not_made(struct entry *entry, const struct ensemble_answer *answer)
+{
+	struct lc *lc = entry->lc;
+
+	if (answer->result == ENSEMBLE_REFUSED &&
+	    lc_may_say_again(lc, &lc->entries->refused_said_us))
+		lc_report(lc, LC_WARNING, "%s: the ensemble refuses entries: %s", entry->lock->path,
+		          lc_why_refused(answer));
+	entry_set_absent(entry);
+	events_of(entry)->not_made(entry, answer->result);
+}
+
+void entry_created(struct entry *entry, const struct ensemble_answer *answer)
+{
+	assert(entry->state == ENTRY_CREATING);
+	entry->pending--;
+	entry->lock->batch.last_write_ok = answer->result == ENSEMBLE_OK;
+	if (answer->result == ENSEMBLE_GONE)
+		return; /* the session's end follows */
+	if (answer->result == ENSEMBLE_OK) {
+		session_wrote(entry->lc, entry->sent_us);
+		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
+	} else if (answer->result == ENSEMBLE_UNKNOWN) {
+		set_entry_state(entry, ENTRY_UNKNOWN);
+		entry->lock->unresolved = true;
+		lock_want_list(entry->lock); /* the connection may live */
+	} else {
+		not_made(entry, answer);
+	}
+	events_of(entry)->changed(entry);
+}
+
+void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
+{
+	enum ensemble_result result = answer->result;
+
+	assert(entry->state == ENTRY_DELETING && !entry->wanted);
+	entry->pending--;
+	entry->lock->batch.last_write_ok = result == ENSEMBLE_OK;
+	if (result == ENSEMBLE_GONE)
+		return;
+	if (result == ENSEMBLE_OK)
+		session_wrote(entry->lc, entry->sent_us);
+	if (result == ENSEMBLE_OK || result == ENSEMBLE_NONODE)
+		entry_set_absent(entry);
+	else
+		set_entry_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */
+	if (entry->state == ENTRY_PRESENT && result != ENSEMBLE_UNKNOWN) {
+		lc_report(entry->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
+		          entry->lock->path, entry->name);
+		events_of(entry)->later(entry);
+	}
+	if (entry->state == ENTRY_ABSENT && entry->lock->obstacle == OBSTACLE_LEAVER)
+		lock_want_list(entry->lock);
+	events_of(entry)->changed(entry);
+}
+
+void entry_unsent(struct entry *entry)
+{
+	entry->pending--;
+	entry->lock->batch.last_write_ok = false;
+	if (entry->state == ENTRY_CREATING)
+		entry_set_absent(entry);
+	else
+		set_entry_state(entry, ENTRY_PRESENT);
+	events_of(entry)->changed(entry);
+}
+
+/* ---- a create of unknown outcome ---- */
+
+/* A node with all of the name that the create was sent with. It may be the entry; and it may
+ * be a copy, which another client has made. The session that the node belongs to tells. */
+struct entry_claim {
+	struct entry *entry;
+	char *znode;
+};
+
+/* Whether the answer says whose node it is, and whether there is one. */
+static bool tells_whose(enum ensemble_result result)
+{
+	return result == ENSEMBLE_OK || result == ENSEMBLE_NONODE || result == ENSEMBLE_NOAUTH;
+}
+
+static void claim_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct entry_claim *claim = ctx;
+	struct entry *entry = claim->entry;
+
+	entry->pending--;
+	entry->claims--;
+	entry->claim_lost |= !tells_whose(answer->result);
+	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
+	    answer->stat->ephemeral_owner == entry->lc->session->id) {
+		set_present(entry, claim->znode, answer->stat, false);
+		entry_read(entry, answer);
+	}
+	free(claim->znode);
+	free(claim);
+	if (answer->result == ENSEMBLE_GONE || entry->claims > 0)
+		return;
+	/* A listing judges the entry that was found, and what is not known is looked for again. */
+	if (entry->claim_lost && answer->result != ENSEMBLE_UNKNOWN)
+		lock_list_later(entry->lock);
+	else
+		lock_want_list(entry->lock);
+	if (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)
+		entry_not_found(entry);
+	events_of(entry)->changed(entry);
+}
+
+static struct entry_claim *make_claim(struct entry *entry, const char *znode)
+{
+	struct entry_claim *claim = malloc(sizeof(*claim));
+
+	if (claim)
+		*claim = (struct entry_claim){.entry = entry, .znode = strdup(znode)};
+	if (claim && claim->znode)
+		return claim;
+	free(claim);
+	return NULL;
+}
+
+static void send_claim(struct entry *entry, const char *znode)
+{
+	struct entry_claim *claim = make_claim(entry, znode);
+	char *path = path_join(entry->lock->path, znode);
+
+	if (claim && path) {
+		entry->pending++;
+		entry->claims++;
+		lc_submit(entry->lc, ensemble_get(path), claim_answered, claim);
+	} else {
+		entry->claim_lost = true;
+		lock_list_later(entry->lock);
+		if (claim)
+			free(claim->znode);
+		free(claim);
+	}
+	free(path);
+}
+
+bool entry_may_be(const struct entry *entry, const char *znode)
+{
+	return entry->state == ENTRY_UNKNOWN &&
+	       strncmp(znode, entry->name, strlen(entry->name)) == 0;
+}
+
+void entry_found(struct entry *entry, const char *znode, uint64_t number)
+{
+	assert(entry_may_be(entry, znode));
+	entry->listed = number;
+	if (entry->claims > 0 && entry->claimed != number)
+		return; /* those of an earlier listing are being asked */
+	if (entry->claims == 0)
+		entry->claim_lost = false;
+	entry->claimed = number;
+	send_claim(entry, znode);
+}
+
+void entry_not_found(struct entry *entry)
+{
+	assert(entry->state == ENTRY_UNKNOWN && entry->held_since_ms < 0);
+	entry_set_absent(entry);
+}
+
+/* ---- what stands in it ---- */
+
+size_t entry_format(const struct entry *entry, char *ret_data)
+{
+	return record_format_entry(ret_data,
+	                           &(struct record_entry){
+					   .host = entry->lc->host,
+					   .pid = entry->pid,
+					   .uid = entry->uid,
+					   .command = entry->command,
+					   .reason = entry->reason,
+					   .timeout_ms = entry->lc->session->granted_us / 1000,
+					   .held_since_ms = entry->held_since_ms,
+				   });
+}
+
+static bool is_same_node(const struct entry *entry, const struct ensemble_stat *stat)
+{
+	return stat->ephemeral_owner == entry->lc->session->id &&
+	       (entry->czxid == 0 || entry->czxid == stat->czxid);
+}
+
+bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
+{
+	char by[RECORD_BY_MAX + 1];
+
+	if (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {
+		events_of(entry)->gone(entry);
+		return false;
+	}
+	entry->version = answer->stat->version;
+	entry->czxid = answer->stat->czxid;
+	entry_touch(entry);
+	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
+		events_of(entry)->marked(entry, by);
+	return true;
+}
+
+static void note_failed_look(struct entry *entry)
+{
+	entry->look_failed = entry->lc->entries->look_failed = true;
+}
+
+static void look_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct entry *entry = ctx;
+	struct entries *entries = entry->lc->entries;
+	bool last = entries->awaited == 1; /* they are answered in order */
+
+	entry->pending--;
+	entries->looks--;
+	if (entries->awaited > 0)
+		entries->awaited--;
+	if (answer->result == ENSEMBLE_GONE)
+		return;
+	if (answer->result == ENSEMBLE_OK)
+		entry_read(entry, answer);
+	else if (answer->result != ENSEMBLE_NONODE)
+		note_failed_look(entry);
+	else if (entry->wanted)
+		lock_want_list(entry->lock);
+	if (last && answer->result != ENSEMBLE_UNKNOWN)
+		session_marks_read(entry->lc);
+	events_of(entry)->changed(entry);
+}
+
+void entry_check_mark(struct entry *entry)
+{
+	char *path;
+
+	entry->look_failed = false;
+	if (!entry->wanted || entry->state != ENTRY_PRESENT || entry_is_seen(entry))
+		return;
+	path = entry_path(entry);
+	if (!path) {
+		note_failed_look(entry);
+		return;
+	}
+	entry->pending++;
+	entry->lc->entries->looks++;
+	lc_submit(entry->lc, ensemble_get(path), look_answered, entry);
+	free(path);
+}
+
+void entries_check_marks(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	lc->entries->look_failed = false;
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
+		entry_check_mark(entry);
+}
+
+void entries_await_marks(struct lc *lc)
+{
+	if (lc->entries->awaited > 0)
+		return; /* those before are enough */
+	lc->entries->awaited = lc->entries->looks;
+	if (lc->entries->awaited == 0)
+		session_marks_read(lc);
+}
+
+void entries_check_marks_again(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	if (!lc->entries->look_failed)
+		return;
+	lc->entries->look_failed = false;
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
+		if (entry->look_failed)
+			entry_check_mark(entry);
+}
+
+static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct entry *entry = ctx;
+	bool good;
+
+	entry->pending--;
+	good = answer->result == ENSEMBLE_OK && entry_read(entry, answer);
+	watch_answered(entry->lc, &entry->watch, good);
+	if (answer->result == ENSEMBLE_GONE)
+		return;
+	if (good) {
+		if (entry->lock->held_back) /* asked behind the write that was refused */
+			events_of(entry)->seen(entry);
+		entry_write(entry);
+	} else if (answer->result == ENSEMBLE_OK) {
+		/* It is gone; a listing says so to all. */
+	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
+		events_of(entry)->later(entry);
+	} else if (answer->result == ENSEMBLE_NONODE && entry->wanted &&
+	           entry->state == ENTRY_PRESENT) {
+		events_of(entry)->gone(entry); /* though another node may have its name by now */
+	} else if (entry->wanted) {
+		lock_want_list(entry->lock);
+	}
+	events_of(entry)->changed(entry);
+}
+
+void entry_watch(struct entry *entry)
+{
+	char *path;
+
+	if (!session_is_ready(entry->lc) || entry->state != ENTRY_PRESENT || entry_is_seen(entry) ||
+	    watch_is_pending(&entry->watch))
+		return;
+	path = entry_path(entry);
+	if (!path) {
+		events_of(entry)->later(entry);
+		return;
+	}
+	entry->pending++;
+	watch_ask(entry->lc, &entry->watch, path, watch_was_answered, entry);
+	free(path);
+}
+
+/* ---- since when it is held, and why ---- */
+
+/* False: no memory. */
+static bool wait_to_write(struct entry *entry)
+{
+	struct data_turn *turn = calloc(1, sizeof(*turn));
+
+	if (turn && fair_join(&entry->lc->entries->writers, entry->uid, &turn->item)) {
+		turn->entry = entry;
+		entry->data_turn = turn;
+		return true;
+	}
+	free(turn);
+	return false;
+}
+
+static void write_in_turn(struct data_turn *turn)
+{
+	struct entry *entry = turn->entry;
+
+	stop_waiting_to_write(entry);
+	entry_write(entry);
+}
+
+static void write_next(struct entries *entries)
+{
+	struct fair_item *item;
+
+	while (entries->writing < LC_DATA_WRITES_MAX && (item = fair_next(&entries->writers)))
+		write_in_turn((struct data_turn *)item);
+}
+
+static void entry_written(void *ctx, const struct ensemble_answer *answer)
+{
+	struct entry *entry = ctx;
+
+	entry->pending--;
+	entry->data_pending = false;
+	entry_touch(entry);
+	entry->lc->entries->writing--;
+	write_next(entry->lc->entries);
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session_wrote(entry->lc, entry->data_sent_us);
+		entry->version = answer->stat->version;
+		break;
+	case ENSEMBLE_UNKNOWN:
+		entry->data_dirty = true;
+		break;
+	case ENSEMBLE_BADVERSION:
+		/* Somebody has written to it: read that first. */
+		entry->data_dirty = true;
+		watch_fired(&entry->watch);
+		entry_watch(entry);
+		break;
+	case ENSEMBLE_NONODE:
+		lock_want_list(entry->lock);
+		break;
+	case ENSEMBLE_GONE:
+		return;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		break;
+	}
+	if (!watch_is_pending(&entry->watch))
+		entry_write(entry);
+	events_of(entry)->changed(entry);
+}
+
+/* False: others come first. Without memory for its turn nobody does. */
+static bool may_write_now(struct entry *entry)
+{
+	struct entries *entries = entry->lc->entries;
+
+	return !entry->data_turn &&
+	       (entries->writing < LC_DATA_WRITES_MAX || !wait_to_write(entry));
+}
+
+void entry_write(struct entry *entry)
+{
+	char data[RECORD_ENTRY_MAX], *path;
+
+	if (!entry->data_dirty || entry->data_pending || entry->held_since_ms < 0 ||
+	    entry->state != ENTRY_PRESENT || !session_is_ready(entry->lc) || !may_write_now(entry))
+		return;
+	path = entry_path(entry);
+	if (!path) {
+		events_of(entry)->later(entry);
+		return;
+	}
+	entry->data_dirty = false;
+	entry->told_since = true;
+	entry->data_pending = true;
+	entry_touch(entry);
+	entry->lc->entries->writing++;
+	entry->data_sent_us = lc_now(entry->lc);
+	entry->pending++;
+	lc_submit(entry->lc, ensemble_set(path, data, entry_format(entry, data), entry->version),
+	          entry_written, entry);
+	free(path);
+}
+
+void entry_write_since(struct entry *entry)
+{
+	entry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;
+	entry_touch(entry);
+	entry_write(entry);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry.h - one entry: an ephemeral node of this mount in the queue of a lock, from before its
+ * create is sent until it is certainly gone; its data; the watch on it.
+ *
+ * The layers above decide whether an entry shall exist (`wanted`), and when it is created and
+ * deleted (batch.h). This one knows what ZooKeeper has said of it:
+ *
+ *              create             OK                delete            OK, NONODE
+ *   [ABSENT] ---------> [CREATING] -----> [PRESENT] -------> [DELETING] --------> [ABSENT]
+ *      ^  ^                 |  |unanswered   ^  ^                |
+ *      |  '--- refused, ----'  v             |  '----------------'  unanswered, refused, not sent
+ *      |       not sent    [UNKNOWN] --------'  a listing shows it
+ *      '-------------------------'  a listing does not show it
+ *
+ * From every state it comes to ABSENT when the session ends, and from PRESENT when a listing
+ * does not show it. So the duty to delete an entry begins before its create is sent, and ends
+ * only when it is certainly gone, whether or not anybody waits for it any more.
+ */
+#ifndef LOCKCORE_ENTRY_H
+#define LOCKCORE_ENTRY_H
+
+#include "pure/fair.h"
+#include "lock/lock.h"
+#include "pure/name.h"
+#include "session/saved.h"
+#include "pure/table.h"
+
+/* Callbacks of an entry, to the layer above. Any of them may change the states of takers; none of
+ * them frees an entry but `changed`, which comes last. */
+struct entry_events {
+	/* It is there. `made`: its create was answered OK just now. */
+	void (*present)(struct entry *entry, bool made);
+	/* Its create was refused for good: it is absent. */
+	void (*not_made)(struct entry *entry, enum ensemble_result why);
+	/* It is about to become absent: its place is still known. */
+	void (*absent)(struct entry *entry);
+	/* It was there after it got the lock: handoff.c. */
+	void (*seen)(struct entry *entry);
+	/* It is gone for certain, not deleted from here; a listing may still show its name. */
+	void (*gone)(struct entry *entry);
+	/* Somebody has marked it: it is to be given up. */
+	void (*marked)(struct entry *entry, const char *by);
+	/* Something could not be done now: try again in a second. */
+	void (*later)(struct entry *entry);
+	/* An answer has changed something: do the next step. */
+	void (*changed)(struct entry *entry);
+};
+
+struct entries {
+	const struct entry_events *events;
+	struct table by_id;
+	unsigned there;            /* are not ABSENT */
+	int64_t refused_said_us;   /* when it was last reported that the ensemble refuses entries */
+	unsigned looks;            /* reads for a mark under way */
+	unsigned awaited;          /* so many of them show all marks from before the connection */
+	bool look_failed;          /* one has failed: `look_failed` of the entry tells which */
+	unsigned writing;          /* how many have their data written at the moment */
+	struct fair_users writers; /* whose data is next */
+};
+
+enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
+
+/* FIRST: that one has to wait for nobody. BEHIND_OWN: it stands directly behind the entry of ours
+ * that is before this one. */
+enum entry_ahead { AHEAD_LATER, AHEAD_BEHIND_OWN, AHEAD_FIRST };
+
+/* There are thousands of them: what stands together leaves no holes. */
+struct entry {
+	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
+	struct lc *lc;
+	struct lock *lock;
+	struct saved saved;
+	enum entry_state state : 3;
+	enum lc_mode mode : 2;
+	bool wanted : 1; /* it shall exist */
+	bool gone : 1;   /* PRESENT, but said to be gone: see entry_events */
+	/* Its place in the queue: handoff.c. */
+	bool first : 1;    /* held: nobody stood before it, so that the next one in the queue
+	                              * comes next */
+	bool adjacent : 1; /* no other client's entry stands, or will ever stand, between this
+	                              * one and the one of ours before it */
+	enum entry_ahead ahead_is : 2; /* of `ahead` */
+	bool alone : 1;                /* batch.c: its create or delete failed in a transaction */
+	bool claim_lost : 1;           /* UNKNOWN: a node that may be it could not be asked */
+	bool told_since : 1;           /* the data says since when it is held, or will */
+	bool data_dirty : 1;           /* the data is to be written; */
+	bool data_pending : 1;         /*   it is being written */
+	bool look_failed : 1;          /* it may have a mark that could not be read */
+	unsigned pending;              /* answers outstanding that name this entry */
+
+	/* The node. */
+	char name[NAME_MAX_WHOLE]; /* CREATING, UNKNOWN: without its digits; ABSENT: empty */
+	int64_t number;
+	int64_t czxid;   /* 0: not known, it was made in a transaction */
+	int32_t version; /* of its data */
+	unsigned claims; /* UNKNOWN: nodes that may be it, and are being asked */
+	struct watch watch;
+	union {
+		uint64_t probed_at;  /* ABSENT, of a taker that probes: lock->list_sent when it
+		                              * began */
+		uint64_t created_at; /* lock->list_sent when its create was sent: every later
+		                              * listing of this connection shows it */
+		uint64_t claimed;    /* UNKNOWN, with claims: since which listing */
+	};
+	uint64_t listed; /* the last listing that showed it */
+	int64_t follows; /* made in the transaction that deletes the entry of this number,
+	                              * which was first; -1: not so */
+	/* The other client's entry that it waits for, as a listing showed; NULL: not known. No
+	 * entry that it has to wait for stands, or will ever stand, between the two. */
+	char *ahead;
+	int64_t sent_us; /* batch.c: its last create or delete */
+
+	/* Its data. */
+	pid_t pid;
+	uid_t uid;
+	char command[LC_COMMAND_MAX + 1];
+	char *reason;                /* or NULL */
+	int64_t held_since_ms;       /* -1: its taker does not hold */
+	struct data_turn *data_turn; /* dirty, but others come first; NULL: not so */
+	int64_t data_sent_us;
+};
+
+/* NULL: none has that id. */
+struct entry *entry_find(const struct lc *lc, uint64_t id);
+/* All entries, in an order that means nothing. One is not to be freed before the next was asked
+ * for. NULL: the first; there are no more. */
+struct entry *entry_next(const struct lc *lc, const struct entry *entry);
+#define ENTRIES_FOREACH_SAFE(lc, entry, next)                                                   \
+	for ((entry) = entry_next(lc, NULL); (entry) && ((next) = entry_next(lc, entry), true); \
+	     (entry) = (next))
+
+/* The reason that was given to the entry is freed by it. 0 or -ENOMEM. */
+int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);
+void entry_finish(struct entry *entry);
+
+/* From one process to the next: as when a connection was lost. The texts that are saved stay
+ * the entry's. 0 or -ENOMEM, then as after entry_init(). */
+void entry_save(const struct entry *entry, struct state_record *saved);
+int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
+                  const struct state_record *saved);
+
+/* Something of it has changed that is saved. */
+static inline void entry_touch(struct entry *entry)
+{
+	saved_touch(entry->lc, &entry->saved);
+}
+
+/* It is in the queue. */
+bool entry_is_queued(const struct entry *entry);
+/* The entry known to be `ahead` of it; NULL: none. */
+void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is);
+/* Its watch is good: it was there on this connection. */
+bool entry_is_seen(const struct entry *entry);
+/* The entry with the UUID of a node of the lock: the node is this entry, or a copy that another
+ * client has made. NULL: none. */
+struct entry *entry_named(struct lock *lock, const struct entry_name *name);
+/* The entry that a node of the lock is, by its full name. NULL: none. */
+struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name);
+char *entry_path(const struct entry *entry); /* malloced */
+
+/* ---- making and deleting: batch.c sends ---- */
+
+/* ABSENT -> CREATING. */
+void entry_begin(struct entry *entry);
+void entry_created(struct entry *entry, const struct ensemble_answer *answer);
+void entry_deleted(struct entry *entry, const struct ensemble_answer *answer);
+/* Its create or delete was not sent, or has certainly not happened. */
+void entry_unsent(struct entry *entry);
+/* PRESENT <-> DELETING, before anything is sent. */
+void entry_set_deleting(struct entry *entry, bool deleting);
+/* It is gone: deleted, or with its lock or session. */
+void entry_set_absent(struct entry *entry);
+/* UNKNOWN, and the node may be it, by its name. */
+bool entry_may_be(const struct entry *entry, const char *znode);
+/* Listing number `number` shows such a node; or shows none. */
+void entry_found(struct entry *entry, const char *znode, uint64_t number);
+void entry_not_found(struct entry *entry);
+
+/* ---- its data ---- */
+
+size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_MAX */
+/* Takes over what the good answer of a get tells, a mark among it. False: the node is another
+ * client's, made under the name of this one when this one was gone. */
+bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
+/* Watches it, unless its watch is good. */
+void entry_watch(struct entry *entry);
+/* Reads it, unless its watch is good: only these two show a mark. lc->entries tells whether such
+ * reads are under way, and whether one has failed. */
+void entry_check_mark(struct entry *entry);
+void entries_check_marks(struct lc *lc);
+/* Those that could not be read. */
+void entries_check_marks_again(struct lc *lc);
+/* With those that are under way, all marks from before this connection are read. */
+void entries_await_marks(struct lc *lc);
+/* Writes what is dirty. */
+void entry_write(struct entry *entry);
+/* Writes since when it is held, unless this is written already. */
+void entry_write_since(struct entry *entry);
+
+#endif

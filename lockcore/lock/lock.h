@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lock.h - one lock as this mount sees it: the object, how long it lives, and the queue of
+ * locks that want a listing.
+ */
+#ifndef LOCKCORE_LOCK_H
+#define LOCKCORE_LOCK_H
+
+#include "session/watch.h"
+
+struct lc_taker;
+struct entry;
+
+struct locks {
+	struct lock *by_path;
+	struct lock *wanted;  /* want a listing sent */
+	struct lock *touched; /* a taker has changed its state: listing.c looks at them */
+	struct lock *idle;    /* without takers, kept for what is known of them */
+	unsigned idle_count;
+	int64_t closed_said_us; /* when it was last reported that an entry may not be read */
+};
+
+/* The entry that the first waiter waits for. LEAVER: an entry that we are deleting. LEASE: it is
+ * first, but the lease would not do. OTHER: an entry that is watched, or of a holder of ours. */
+enum lock_obstacle { OBSTACLE_OTHER, OBSTACLE_LEAVER, OBSTACLE_LEASE };
+
+struct lock {
+	struct lc *lc;
+	char *path; /* of the znode */
+	UT_hash_handle hh;
+	unsigned uses;        /* takers and requests that keep it */
+	struct charge charge; /* its watched paths */
+
+	/* taker.c: the takers of this mount */
+	struct lc_taker *takers;   /* in the order of their creates, so of their entries */
+	unsigned waiting, holding; /* how many of them do */
+	unsigned writing;          /* how many hold exclusively */
+	struct lock *touched_prev, *touched_next;
+	bool touched;
+
+	/* lock_watch.c: what is watched of it */
+	struct front_watch
+		*front_watch;   /* of the foreign entry that the front waits for, or NULL */
+	struct lc_ahead *ahead; /* that entry as it was read last; NULL: none yet */
+	struct watch watch;     /* of its data, and of its life */
+	int64_t czxid;          /* as last seen; 0: not yet */
+	unsigned slots;         /* how many may hold it exclusively; 0: not known */
+	int32_t version;        /* of the data that said so */
+
+	/* batch.c: its creates and deletes */
+	struct lock_batch {
+		unsigned unsent;    /* creates and deletes */
+		unsigned creates;   /*   creates among them */
+		bool last_write_ok; /* the last write to it was good */
+		bool together;      /* a create of it is under way with others */
+		bool overtaken;     /* another client's create came between, the last time
+		                              * that a delete and a create went out together */
+		uint64_t
+			leaving_in; /* the transaction that deletes entries of it, and the number */
+		int64_t leaving;    /*   of the first one of the queue among them; -1: none */
+	} batch;
+	bool unresolved; /* an entry's outcome is unknown: nobody queues before that */
+
+	/* handoff.c */
+	struct entry *unseen; /* got the lock by hand-off, and was not seen since: entries before
+	                              * it are deleted only with the check that it is there */
+	bool held_back;       /* that was refused: deletes wait until it was seen */
+
+	/* listing.c, admission.c: what listings say */
+	uint64_t list_sent; /* listings of this lock so far */
+	unsigned lists_pending;
+	bool want_list;
+	struct lock *wanted_prev, *wanted_next;
+	struct timer recheck;
+	struct lc_taker *front; /* the first that waits, if no taker of ours stands before it
+	                              * whose going would be seen without a watch */
+	enum lock_obstacle obstacle;
+	bool slots_asked;    /* takers that will not wait are answered when the slots are known */
+	struct order *order; /* the czxids of its entries are being read: order.c */
+	size_t orphans_seen; /* orphan.c has asked for so many of its entries, and goes on there */
+
+	struct lock *idle_prev, *idle_next;
+	bool idle; /* no takers, but watched still */
+};
+
+/* The lock of that name, made if need be, in use by the caller. `uid`: the user that asks. 0 or
+ * -ENOMEM. */
+int lock_get(struct lc *lc, const char *name, uid_t uid, struct lock **ret_lock);
+/* NULL: not known here. */
+struct lock *lock_find(struct lc *lc, const char *path, size_t len);
+void lock_use(struct lock *lock);
+/* Without uses a lock becomes idle, or is freed. */
+void lock_unuse(struct lock *lock);
+/* The same for a lock whose watch has fired. */
+void lock_free_if_unused(struct lock *lock);
+/* There is no room for watches. */
+void locks_forget_idle(struct lc *lc);
+
+/* The lock is listed at the end of this turn. */
+void lock_want_list(struct lock *lock);
+void lock_unwant_list(struct lock *lock);
+/* List it again after a while, in any case. */
+void lock_recheck(struct lock *lock);
+/* List it again soon: there was no memory, or the ensemble has refused a read. */
+void lock_list_later(struct lock *lock);
+/* One of its takers has changed its state: a waiter behind it may be first now. */
+void lock_touch(struct lock *lock);
+void lock_untouch(struct lock *lock);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loss.c - see loss.h.
+ */
+#include "lock/loss.h"
+
+#include <errno.h>
+
+/* The taker loses its place or its lock. */
+static void take_away(struct lc_taker *taker, int error)
+{
+	taker->entry.lc->counters.evictions +=
+		error == -ECANCELED &&
+		(taker->state == TAKER_WAITING || taker->state == TAKER_HELD);
+	switch (taker->state) {
+	case TAKER_WAITING:
+		taker_fail(taker, error);
+		return;
+	case TAKER_HELD:
+		if (taker->told_taken) {
+			taker_lose(taker);
+			return;
+		}
+		taker_lose(taker); /* it waits again */
+		taker_fail(taker, error);
+		return;
+	case TAKER_LOST:
+	case TAKER_FAILED:
+	case TAKER_LEFT:
+		taker_free_if_done(taker);
+		return;
+	}
+}
+
+static void report_gone(const struct lc_taker *taker)
+{
+	lc_report(taker->entry.lc, LC_NOTICE, "%s/%s is gone", taker->entry.lock->path,
+	          taker->entry.name);
+}
+
+void loss_of_lock(struct lc_taker *taker)
+{
+	entry_set_absent(&taker->entry);
+	take_away(taker, -ENOENT);
+}
+
+void loss_of_node(struct lc_taker *taker)
+{
+	if (taker->entry.gone)
+		return;
+	taker->entry.gone = true;
+	entry_touch(&taker->entry);
+	lock_want_list(taker->entry.lock);
+	if (taker->state != TAKER_HELD)
+		return;
+	if (taker->told_taken) {
+		report_gone(taker);
+		taker->entry.lc->counters.evictions++;
+	}
+	taker_lose(taker);
+}
+
+/* A holder has lost the lock either way. A waiter is told when a write was answered: the
+ * ensemble answers none after the end of the session, which the listing may have shown. */
+void loss_by_listing(struct lc_taker *taker)
+{
+	if (taker->entry.wanted && (taker->state != TAKER_LOST || !taker->entry.gone))
+		report_gone(taker);
+	entry_set_absent(&taker->entry);
+	if (taker->state == TAKER_HELD && !taker->told_taken)
+		taker_lose(taker); /* it waits again */
+	if (taker->state == TAKER_WAITING)
+		taker_miss(taker);
+	else
+		take_away(taker, -ECANCELED);
+}
+
+void loss_by_mark(struct lc_taker *taker, const char *by)
+{
+	if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)
+		return;
+	lc_report(taker->entry.lc, LC_NOTICE, "%s/%s: evicted by %s", taker->entry.lock->path,
+	          taker->entry.name, by);
+	if (taker->entry.lc->config.evicted)
+		taker->entry.lc->config.evicted(taker->entry.lc->config.ctx, taker->ctx, by);
+	take_away(taker, -ECANCELED);
+}
+
+void loss_by_limit(struct lc_taker *taker)
+{
+	taker->entry.lc->counters.overdue++;
+	taker_lose(taker);
+}
+
+void loss_of_session(struct lc_taker *taker)
+{
+	if (taker->wait == WAIT_MISSING)
+		taker_set_wait(taker, WAIT_QUEUED);
+	if (taker->entry.state != ENTRY_ABSENT)
+		entry_set_absent(&taker->entry);
+	if (taker->state == TAKER_HELD)
+		taker_lose(taker);
+	taker_free_if_done(taker);
+}
+
+void loss_of_lease(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	ENTRIES_FOREACH_SAFE(lc, entry, next)
+		if (taker_of(entry)->state == TAKER_HELD)
+			taker_lose(taker_of(entry));
+}
+
+void loss_of_missing(struct lc *lc)
+{
+	struct entry *entry, *next;
+
+	if (!lc->takers->missing)
+		return;
+	lc->takers->missing = false;
+	ENTRIES_FOREACH_SAFE(lc, entry, next) {
+		struct lc_taker *taker = taker_of(entry);
+
+		if (taker->state == TAKER_WAITING && taker->wait == WAIT_MISSING)
+			take_away(taker, -ECANCELED);
+	}
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * taker.c - see taker.h.
+ */
+#include "lock/taker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A lock that is held for longer than this watches its entry, and says there since when it is
+ * held. Shorter holds, which are the most, are spared these requests. */
+#define LONG_HOLD_US 20000
+
+bool taker_holds_entry(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_HELD && taker->entry.state == ENTRY_PRESENT;
+}
+
+bool taker_means(const struct lc_taker *taker)
+{
+	return taker->meant == 0 || taker->meant == taker->entry.lock->czxid;
+}
+
+/* ---- what a lock's takers are to each other ---- */
+
+bool lock_is_watched(const struct lock *lock)
+{
+	return watch_is_good(lock->lc, &lock->watch);
+}
+
+/* It waits, and its entry is there or may be. */
+static bool may_be_queued(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_WAITING &&
+	       (taker->entry.state == ENTRY_PRESENT || taker->entry.state == ENTRY_CREATING ||
+	        taker->entry.state == ENTRY_UNKNOWN);
+}
+
+bool lock_is_guarded(const struct lock *lock)
+{
+	const struct lc_taker *taker;
+
+	if (lock->front || lock->obstacle == OBSTACLE_LEAVER)
+		return true;
+	if (lock->holding == 0 || lock->slots != 1 || !lock_is_watched(lock))
+		return false;
+	if (lock->writing > 0)
+		return true;
+	/* Shared holders keep out an exclusive taker, and that taker all behind it, as long as its
+	 * entry exists. Its own watch tells. */
+	DL_FOREACH(lock->takers, taker)
+		if (may_be_queued(taker))
+			return taker->entry.mode == LC_EXCLUSIVE && !taker->replaces &&
+			       taker->entry.watch.state != WATCH_IDLE;
+	return false;
+}
+
+bool lock_bars(const struct lock *lock, enum lc_mode mode)
+{
+	if (lock->slots != 1 || !lock_is_watched(lock))
+		return false;
+	return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;
+}
+
+/* ---- its state ---- */
+
+static void set_due(struct lc_taker *taker, bool due)
+{
+	struct takers *takers = taker->entry.lc->takers;
+
+	if (due == (taker->due_prev != NULL))
+		return;
+	entry_touch(&taker->entry);
+	if (due) {
+		DL_APPEND2(takers->due, taker, due_prev, due_next);
+	} else {
+		DL_DELETE2(takers->due, taker, due_prev, due_next);
+		taker->due_prev = taker->due_next = NULL;
+	}
+}
+
+void taker_not_due(struct lc_taker *taker)
+{
+	set_due(taker, false);
+}
+
+static void count_state(struct lc_taker *taker, int by)
+{
+	struct takers *takers = taker->entry.lc->takers;
+	struct lock *lock = taker->entry.lock;
+
+	if (taker->state == TAKER_WAITING) {
+		takers->waiters += (unsigned)by;
+		lock->waiting += (unsigned)by;
+	} else if (taker->state == TAKER_HELD) {
+		takers->holders += (unsigned)by;
+		lock->holding += (unsigned)by;
+		if (taker->entry.mode == LC_EXCLUSIVE)
+			lock->writing += (unsigned)by;
+	} else if (!taker->entry.wanted) {
+		takers->leaving += (unsigned)by;
+	} else {
+		takers->losing += (unsigned)by;
+	}
+}
+
+static void tell_pace(struct lc *lc)
+{
+	session_set_busy(lc, lc->takers->waiters + lc->takers->holders > 0);
+}
+
+static bool is_step(enum taker_state from, enum taker_state to)
+{
+	switch (from) {
+	case TAKER_WAITING:
+		return to == TAKER_HELD || to == TAKER_FAILED || to == TAKER_LEFT;
+	case TAKER_HELD:
+		return to == TAKER_WAITING || to == TAKER_LOST || to == TAKER_LEFT;
+	case TAKER_LOST:
+	case TAKER_FAILED:
+		return to == TAKER_LEFT;
+	case TAKER_LEFT:
+		return false;
+	}
+	return false;
+}
+
+static bool wants_entry(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_WAITING || taker->state == TAKER_HELD ||
+	       (taker->state == TAKER_LOST && taker->loss != LOSS_GIVEN_UP);
+}
+
+/* It does not wait any more, or waits again. */
+static void leave_front(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	if (lock->front == taker)
+		lock->front = NULL;
+	if (lock->unseen == &taker->entry)
+		lock->unseen = NULL;
+	if (lock->waiting == 0)
+		lock->obstacle = OBSTACLE_OTHER;
+	lock_touch(lock);
+}
+
+/* The only place that changes it. */
+static void set_taker_state(struct lc_taker *taker, enum taker_state state)
+{
+	struct lc *lc = taker->entry.lc;
+	enum taker_state old = taker->state;
+
+	assert(is_step(old, state));
+	entry_touch(&taker->entry);
+	count_state(taker, -1);
+	taker->state = state;
+	taker->entry.wanted = wants_entry(taker);
+	count_state(taker, +1);
+	tell_pace(lc);
+	taker->wait = WAIT_QUEUED;
+	taker->entry.held_since_ms = -1;
+	/* This is said of a holder until it is deleted; taker_grant() says it anew. */
+	taker->entry.first &= state == TAKER_LEFT && old == TAKER_HELD;
+	timer_clear(&lc->timers, &taker->limit);
+	timer_clear(&lc->timers, &taker->recheck);
+	if (state == TAKER_WAITING && taker->wait_until_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
+	leave_front(taker);
+}
+
+void taker_enter(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	DL_APPEND(taker->entry.lock->takers, taker);
+	count_state(taker, +1);
+	tell_pace(lc);
+	if (taker->wait_until_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
+}
+
+/* ---- from one process to the next ---- */
+
+static uint8_t saved_state(const struct lc_taker *taker)
+{
+	switch (taker->state) {
+	case TAKER_WAITING:
+		return STATE_WAITING;
+	case TAKER_HELD:
+		return taker->told_taken ? STATE_HELD : STATE_WAITING;
+	case TAKER_LOST:
+		return STATE_LOST;
+	case TAKER_FAILED:
+		return STATE_FAILED;
+	case TAKER_LEFT:
+		break;
+	}
+	return STATE_LEFT;
+}
+
+static uint8_t saved_wait(enum taker_wait wait)
+{
+	switch (wait) {
+	case WAIT_QUEUED:
+		break;
+	case WAIT_PROBING:
+		return STATE_PROBING;
+	case WAIT_MISSING:
+		return STATE_MISSING;
+	}
+	return STATE_QUEUED;
+}
+
+static uint8_t saved_loss(enum taker_loss loss)
+{
+	switch (loss) {
+	case LOSS_GUARDED:
+		break;
+	case LOSS_FORFEITED:
+		return STATE_FORFEITED;
+	case LOSS_GIVEN_UP:
+		return STATE_GIVEN_UP;
+	}
+	return STATE_GUARDED;
+}
+
+/* Later than ever is never. */
+static int64_t saved_limit(int64_t limit_us)
+{
+	return limit_us > STATE_TIME_MAX ? LC_FOREVER : limit_us;
+}
+
+void taker_save(const struct lc_taker *taker, struct state_record *saved)
+{
+	struct state_taker *out = &saved->fixed.taker;
+
+	entry_save(&taker->entry, saved);
+	out->state = saved_state(taker);
+	out->wait = saved_wait(taker->wait);
+	out->loss = saved_loss(taker->loss);
+	out->error = taker->error;
+	/* It means nothing any more to a taker that holds. */
+	out->replaces = taker->replaces && out->state == STATE_WAITING
+	                        ? taker->replaces->entry.id.number
+	                        : 0;
+	out->hold_until_us = saved_limit(taker->hold_until_us);
+	out->meant = taker->meant;
+	out->asked_us = taker->asked_us;
+	out->wait_until_us = saved_limit(taker->wait_until_us);
+	out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;
+	out->recheck_at_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER;
+	out->charged_bytes = taker->charge.bytes;
+	out->watches_uid = taker->entry.lock->charge.uid;
+	out->flags |= (taker->immediate ? STATE_TAKER_IMMEDIATE : 0) |
+	              (taker->due_prev ? STATE_TAKER_DUE : 0);
+	if (taker->state != TAKER_HELD || taker->told_taken)
+		return;
+	/* It waits, as after taker_lose(). */
+	out->flags &= ~(uint32_t)(STATE_TAKER_DUE | STATE_TAKER_UNSEEN);
+	out->held_since_ms = -1;
+	out->limit_at_us = out->wait_until_us;
+	out->recheck_at_us = LC_FOREVER;
+}
+
+static void restore_taker_state(struct lc_taker *taker, const struct state_taker *saved)
+{
+	static const enum taker_wait waits[] = {
+		[STATE_QUEUED] = WAIT_QUEUED,
+		[STATE_PROBING] = WAIT_PROBING,
+		[STATE_MISSING] = WAIT_MISSING,
+	};
+	static const enum taker_loss losses[] = {
+		[STATE_GUARDED] = LOSS_GUARDED,
+		[STATE_FORFEITED] = LOSS_FORFEITED,
+		[STATE_GIVEN_UP] = LOSS_GIVEN_UP,
+	};
+	static const enum taker_state states[] = {
+		[STATE_WAITING] = TAKER_WAITING, [STATE_HELD] = TAKER_HELD,
+		[STATE_LOST] = TAKER_LOST,       [STATE_FAILED] = TAKER_FAILED,
+		[STATE_LEFT] = TAKER_LEFT,
+	};
+
+	taker->state = states[saved->state];
+	taker->wait = waits[saved->wait];
+	taker->loss = losses[saved->loss];
+	taker->told_taken = taker->state == TAKER_HELD || taker->state == TAKER_LOST;
+	taker->entry.lc->takers->missing |= taker->wait == WAIT_MISSING;
+}
+
+int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
+                  const struct state_record *record)
+{
+	const struct state_taker *saved = &record->fixed.taker;
+	int r = entry_restore(lc, &taker->entry, lock, record);
+
+	if (r < 0)
+		return r;
+	restore_taker_state(taker, saved);
+	taker->error = saved->error;
+	taker->meant = saved->meant;
+	taker->immediate = saved->flags & STATE_TAKER_IMMEDIATE;
+	taker->asked_us = saved->asked_us;
+	taker->wait_until_us = saved->wait_until_us;
+	taker->hold_until_us = saved->hold_until_us;
+	taker->entry.wanted = wants_entry(taker);
+	DL_APPEND(taker->entry.lock->takers, taker);
+	count_state(taker, +1);
+	tell_pace(lc);
+	if (saved->limit_at_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->limit, saved->limit_at_us);
+	if (saved->recheck_at_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->recheck, saved->recheck_at_us);
+	if (saved->flags & STATE_TAKER_DUE)
+		set_due(taker, true);
+	return 0;
+}
+
+/* ---- from state to state ---- */
+
+void taker_grant(struct lc_taker *taker, bool first)
+{
+	struct lc *lc = taker->entry.lc;
+
+	assert(taker->entry.state == ENTRY_PRESENT && taker_means(taker));
+	assert(session_is_ready(lc)); /* the lease is looked at once more when it is told */
+	set_taker_state(taker, TAKER_HELD);
+	taker->entry.first = first;
+	taker->entry.told_since = false;
+	taker->entry.held_since_ms = lc->config.wall_ms(lc->config.ctx);
+	timer_set(&lc->timers, &taker->recheck, lc_lately(lc) + LONG_HOLD_US);
+	set_due(taker, true);
+}
+
+void taker_replace(struct lc_taker *taker, struct lc_taker *old)
+{
+	assert(taker->entry.mode == LC_EXCLUSIVE && old->entry.lock == taker->entry.lock &&
+	       old->entry.mode == LC_SHARED && !old->replaced_by);
+	taker->replaces = old;
+	old->replaced_by = taker;
+	entry_touch(&taker->entry);
+}
+
+void taker_part(struct lc_taker *taker)
+{
+	if (taker->replaces) {
+		taker->replaces->replaced_by = NULL;
+		entry_touch(&taker->entry);
+	}
+	if (taker->replaced_by) {
+		taker->replaced_by->replaces = NULL;
+		entry_touch(&taker->replaced_by->entry);
+	}
+	taker->replaces = taker->replaced_by = NULL;
+}
+
+void taker_fail(struct lc_taker *taker, int error)
+{
+	assert(error < 0);
+	taker_part(taker);
+	taker->error = error;
+	set_taker_state(taker, TAKER_FAILED);
+	set_due(taker, true);
+	taker_step(taker);
+}
+
+void taker_lose(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	assert(taker->state == TAKER_HELD);
+	if (!taker->told_taken) {
+		/* The face does not know of the grant yet: it did not happen. */
+		set_due(taker, false);
+		set_taker_state(taker, TAKER_WAITING);
+		lock_want_list(taker->entry.lock);
+		return;
+	}
+	taker_part(taker); /* its guarded entry bars the way of the one that replaces it, too */
+	if (taker->loss != LOSS_FORFEITED)
+		taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;
+	set_taker_state(taker, TAKER_LOST);
+	taker_guard(taker);
+	set_due(taker, true);
+	taker_step(taker);
+}
+
+void taker_guard(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	assert(taker->state == TAKER_LOST);
+	if (taker->loss == LOSS_GIVEN_UP)
+		return;
+	timer_set(&lc->timers, &taker->limit, lc_now(lc) + lc->session->granted_us);
+	entry_touch(&taker->entry);
+}
+
+void taker_give_up(struct lc_taker *taker)
+{
+	if (taker->state != TAKER_LOST || taker->loss != LOSS_GUARDED)
+		return;
+	count_state(taker, -1);
+	taker->loss = LOSS_GIVEN_UP;
+	taker->entry.wanted = false;
+	count_state(taker, +1);
+	entry_touch(&taker->entry);
+	timer_clear(&taker->entry.lc->timers, &taker->limit);
+	taker_step(taker);
+	if (taker->entry.lock->waiting > 0)
+		lock_want_list(taker->entry.lock);
+}
+
+void taker_leave(struct lc_taker *taker)
+{
+	set_due(taker, false);
+	set_taker_state(taker, TAKER_LEFT);
+	taker_step(taker);
+}
+
+void taker_miss(struct lc_taker *taker)
+{
+	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
+	leave_front(taker);
+	taker_set_wait(taker, WAIT_MISSING);
+	taker->entry.lc->takers->missing = true;
+	session_check(taker->entry.lc);
+}
+
+void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
+{
+	taker->wait = wait;
+	entry_touch(&taker->entry);
+}
+
+/* ---- its entry ---- */
+
+bool taker_needs_list(const struct lc_taker *taker)
+{
+	return taker->replaces || taker->immediate || !taker_means(taker) ||
+	       !lock_is_guarded(taker->entry.lock);
+}
+
+static void create_entry(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	entry_begin(&taker->entry);
+	if (!batch_add(&taker->entry)) {
+		entry_set_absent(&taker->entry);
+		taker_fail(taker, -ENOMEM);
+		return;
+	}
+	/* To the end: the order of creates is the order of entries. */
+	DL_DELETE(lock->takers, taker);
+	DL_APPEND(lock->takers, taker);
+	saved_move(lock->lc, &taker->entry.saved);
+	/* Sent back to back: a free lock costs one round trip. */
+	if (taker_needs_list(taker))
+		lock_want_list(lock);
+	else
+		lock_recheck(lock);
+}
+
+static void delete_entry(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	/* It guards the lock for the taker that got it by hand-off: handoff.c goes on. */
+	if (lock->held_back && lock->unseen) {
+		entry_watch(lock->unseen);
+		return;
+	}
+	entry_set_deleting(&taker->entry, true);
+	if (batch_add(&taker->entry))
+		return;
+	entry_set_deleting(&taker->entry, false);
+	taker_try_later(taker);
+}
+
+void taker_step(struct lc_taker *taker)
+{
+	struct entry *entry = &taker->entry;
+	bool ready = session_is_ready(entry->lc);
+
+	switch (entry->state) {
+	case ENTRY_ABSENT:
+		if (!entry->wanted)
+			taker_free_if_done(taker);
+		else if (!ready || taker->state != TAKER_WAITING || taker->wait == WAIT_MISSING)
+			return;
+		else if (taker->wait == WAIT_PROBING)
+			lock_want_list(entry->lock);
+		else if (!entry->lock->unresolved)
+			create_entry(taker);
+		return;
+	case ENTRY_PRESENT:
+		/* A delete that was refused waits for its timer. */
+		if (ready && !entry->wanted && !taker->limit.armed && !entry->gone)
+			delete_entry(taker);
+		return;
+	case ENTRY_CREATING:
+	case ENTRY_UNKNOWN:
+	case ENTRY_DELETING:
+		return; /* an answer or a listing goes on from here */
+	}
+}
+
+void taker_try_later(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	timer_set(&lc->timers, taker->entry.wanted ? &taker->recheck : &taker->limit,
+	          lc_now(lc) + RETRY_US);
+	entry_touch(&taker->entry);
+}
+
+void taker_free(struct lc_taker *taker)
+{
+	struct lc *lc = taker->entry.lc;
+
+	entry_finish(&taker->entry);
+	saved_free(lc, &taker->entry.saved, taker);
+}
+
+void taker_free_if_done(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+	struct lc *lc = taker->entry.lc;
+
+	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT ||
+	    taker->entry.pending > 0)
+		return;
+	assert(!taker->due_prev && !taker->changed_prev && lock->front != taker);
+	timer_clear(&lc->timers, &taker->limit);
+	timer_clear(&lc->timers, &taker->recheck);
+	quota_return_entry(lc, &taker->charge);
+	count_state(taker, -1);
+	DL_DELETE(lock->takers, taker);
+	taker_free(taker);
+	lock->unresolved &= lock->takers != NULL;
+	/* A listing that is under way was sent after the delete: answers come in order. */
+	if (lock->lists_pending == 0 || !lock->takers)
+		lock_touch(lock);
+	lock_unuse(lock);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * taker.h - one taker: the results that the face knows, and so whether its entry shall exist.
+ *
+ *                       grant, told                  lc_leave()
+ *      [WAITING] -------------------------> [HELD] ------------------.
+ *        ^  |  ^----- lost before it -------- | | lost               |
+ *        |  |         was told                | v                    v
+ *        |  | refused, evicted, too late   [LOST] -----------> [LEFT] -- freed when the entry
+ *        |  '----------> [FAILED] ---------------------------->   ^      is absent and nothing
+ *   lc_take()    '------------------------------------------------'      is outstanding
+ *
+ *   WAITING   has three kinds: QUEUED: its entry exists, or shall. PROBING: it will not wait,
+ *             and a listing first says whether the lock is free. MISSING: its entry was gone,
+ *             evicted or with its session; which of the two is not known yet
+ *   LOST      the entry is *guarded*: it stays until the taker leaves, or a session timeout is
+ *             over; *forfeited*: until the taker leaves;
+ *             or is *given up*: it is deleted
+ */
+#ifndef LOCKCORE_TAKER_H
+#define LOCKCORE_TAKER_H
+
+#include "lock/batch.h"
+
+struct takers {
+	struct lc_taker *due;                       /* to be told, in this order */
+	struct lc_taker *waiters_changed;           /* to be told so: waiters.c */
+	unsigned waiters, holders, losing, leaving; /* as in lc_status */
+	unsigned unclaimed;                         /* since lc_adopt() */
+	bool missing;                               /* one of the takers is */
+};
+
+enum taker_state { TAKER_WAITING, TAKER_HELD, TAKER_LOST, TAKER_FAILED, TAKER_LEFT };
+enum taker_wait { WAIT_QUEUED, WAIT_PROBING, WAIT_MISSING };
+enum taker_loss { LOSS_GUARDED, LOSS_FORFEITED, LOSS_GIVEN_UP };
+
+struct lc_taker {
+	struct entry entry; /* first: see taker_of() */
+	enum taker_state state : 3;
+	enum taker_wait wait : 2; /* WAITING */
+	enum taker_loss loss : 2; /* LOST */
+	bool told_taken : 1;
+	bool immediate : 1;                   /* EAGAIN rather than wait */
+	int error;                            /* FAILED: what it is told */
+	struct lc_taker *prev, *next;         /* in lock->takers */
+	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
+
+	/* What was asked for. */
+	int64_t meant; /* the czxid of the lock; 0: any of that name */
+	int64_t asked_us;
+	int64_t wait_until_us;        /* when its time is up; LC_FOREVER */
+	int64_t hold_until_us;        /* HELD: when it loses the lock; LC_FOREVER */
+	struct lc_taker *replaces;    /* shared and held: this one is to take its place */
+	struct lc_taker *replaced_by; /* and the way back */
+	lc_taken_fn *taken;
+	lc_lost_fn *lost;
+	void *ctx;
+
+	struct timer limit; /* WAITING, HELD: its time is up; else: delete again */
+	struct timer
+		recheck; /* HELD for a while: watch the entry, tell since when; or: send again */
+	struct charge charge;                         /* for its entry */
+	lc_waiters_changed_fn *waiters_changed;       /* waiters.c */
+	struct lc_taker *changed_prev, *changed_next; /* in takers->waiters_changed, or NULL */
+};
+
+static inline struct lc_taker *taker_of(struct entry *entry)
+{
+	return (struct lc_taker *)entry;
+}
+
+static inline const struct lc_taker *taker_of_saved(const struct saved *saved)
+{
+	return (const struct lc_taker *)((const char *)saved - offsetof(struct entry, saved));
+}
+
+/* HELD, and its entry is there as far as is known. */
+bool taker_holds_entry(const struct lc_taker *taker);
+/* The lock is the one that it means, as far as was seen last. */
+bool taker_means(const struct lc_taker *taker);
+
+/* ---- what a lock's takers are to each other: these only look ---- */
+
+/* The lock's own node is watched, on this connection: it has not been removed and made again,
+ * and its number of slots is known. */
+bool lock_is_watched(const struct lock *lock);
+/* The first waiting taker here needs no listing now: a watch will report the end of its wait, or it
+ * waits for an own entry, and a listing follows when that goes. */
+bool lock_is_guarded(const struct lock *lock);
+/* Its create is followed by a listing: no other taker causes one; or only a listing can show an
+ * exclusive entry in the way of an upgrade, or that a taker which does not wait, or means another
+ * lock, cannot have it. */
+bool taker_needs_list(const struct lc_taker *taker);
+/* A taker of ours bars the way of any new taker of that mode, for certain. */
+bool lock_bars(const struct lock *lock, enum lc_mode mode);
+
+/* ---- changing it ---- */
+
+/* A new one, in the lock's list, WAITING. It belongs to the lock from here on. */
+void taker_enter(struct lc_taker *taker);
+/* From one process to the next: as when a connection was lost. A grant that the face was not told
+ * of did not happen. A restored taker is in the lock's list; the caller sets `replaces` and the
+ * callbacks. */
+void taker_save(const struct lc_taker *taker, struct state_record *saved);
+/* 0 or -ENOMEM, then it is still the caller's. */
+int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
+                  const struct state_record *record);
+/* A waiting taker is to take the place of a shared holder. */
+void taker_replace(struct lc_taker *taker, struct lc_taker *old);
+/* Does what the entry needs next, if anything: create, delete, or free the taker. */
+void taker_step(struct lc_taker *taker);
+/* WAITING -> HELD. `first`: no entry is before it in the queue. */
+void taker_grant(struct lc_taker *taker, bool first);
+/* WAITING -> FAILED. */
+void taker_fail(struct lc_taker *taker, int error);
+/* HELD -> LOST; or WAITING again, if the face was not told of the grant. */
+void taker_lose(struct lc_taker *taker);
+/* LOST: from now on there is a session timeout to stop the processes under the lost lock. */
+void taker_guard(struct lc_taker *taker);
+/* LOST: no process works under the lost lock any more. */
+void taker_give_up(struct lc_taker *taker);
+/* Any state -> LEFT. */
+void taker_leave(struct lc_taker *taker);
+/* WAITING: another kind of it. */
+void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
+/* WAITING, and its entry is gone: whether it was evicted is not known yet. */
+void taker_miss(struct lc_taker *taker);
+/* Not to take the place of another one any more, nor to be replaced. */
+void taker_part(struct lc_taker *taker);
+/* Something could not be done now: tries again in a second. */
+void taker_try_later(struct lc_taker *taker);
+/* It is told now, or has nothing to be told any more. */
+void taker_not_due(struct lc_taker *taker);
+/* Frees it when nothing is left of it. */
+void taker_free_if_done(struct lc_taker *taker);
+void taker_free(struct lc_taker *taker);
+
+#endif

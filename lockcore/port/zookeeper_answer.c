@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * zookeeper_answer.c - see zookeeper_port.h. An answer comes once, in the order of the requests,
+ * and from process() alone. Answers that the client gives elsewhere, or that are known without it,
+ * are put off until then. A request is freed when it has its answer and the client has said its
+ * last word.
+ */
+#include "port/zookeeper_port.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static void free_request(struct zookeeper_request *request)
+{
+	for (int i = 0; i < request->count; i++)
+		if (request->ops[i].type == ZOO_CREATE_OP)
+			free(request->ops[i].create_op.buf);
+	free(request->ops);
+	free(request->results);
+	free(request->paths);
+	free(request);
+}
+
+static void put_later(struct zookeeper *zk, struct later *later, struct later content)
+{
+	*later = content;
+	DL_APPEND(zk->later, later);
+}
+
+void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
+                  enum ensemble_result result)
+{
+	request->answer = NULL;
+	request->in_later = true;
+	put_later(request->zk, &request->later,
+	          (struct later){.request = request,
+	                         .answer = answer,
+	                         .ctx = request->ctx,
+	                         .result = result});
+}
+
+void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
+                       enum ensemble_result result)
+{
+	if (zk->reserve_used == RESERVE)
+		abort(); /* an answer that is never given would leak a lock */
+	zk->reserve_owed++;
+	put_later(zk, &zk->reserve[zk->reserve_used++],
+	          (struct later){.answer = answer, .ctx = ctx, .result = result});
+}
+
+static void release_later(struct zookeeper *zk, struct zookeeper_request *request)
+{
+	if (request) {
+		request->in_later = false;
+		if (request->over)
+			free_request(request);
+	} else if (--zk->reserve_owed == 0) {
+		zk->reserve_used = 0;
+	}
+}
+
+void answer_run_later(struct zookeeper *zk)
+{
+	zk->in_callback = true;
+	while (zk->later) {
+		struct later *first = zk->later, later = *first;
+
+		DL_DELETE(zk->later, first);
+		if (!later.answer) {
+			zk->events->disconnected(zk->ctx);
+			continue;
+		}
+		release_later(zk, later.request);
+		later.answer(later.ctx, &(struct ensemble_answer){.result = later.result});
+	}
+	zk->in_callback = false;
+}
+
+bool answer_may_call(struct zookeeper *zk)
+{
+	if (!zk->in_process || zk->in_callback)
+		return false;
+	answer_run_later(zk);
+	return true;
+}
+
+void answer_note_end(struct zookeeper *zk, enum ending end)
+{
+	if (zk->end < end)
+		zk->end = end;
+}
+
+static void give(struct zookeeper_request *request, const struct ensemble_answer *answer)
+{
+	struct zookeeper *zk = request->zk;
+	ensemble_answer_fn *fn = request->answer;
+
+	if (!fn)
+		return;
+	request->answer = NULL;
+	DL_DELETE(zk->requests, request);
+	if (answer->result == ENSEMBLE_GONE)
+		answer_note_end(zk, END_OVER);
+	if (answer_may_call(zk)) {
+		zk->in_callback = true;
+		fn(request->ctx, answer);
+		zk->in_callback = false;
+	} else {
+		/* The client has nothing to deliver but errors here. */
+		assert(answer->result != ENSEMBLE_OK);
+		answer_later(request, fn, answer->result);
+	}
+}
+
+void answer_end(struct zookeeper_request *request)
+{
+	if (request->rejected)
+		DL_DELETE(request->zk->rejected, request);
+	request->over = true;
+	if (!request->in_later)
+		free_request(request);
+}
+
+void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer)
+{
+	give(request, answer);
+	answer_end(request);
+}
+
+void answer_give_all(struct zookeeper *zk, enum ensemble_result result)
+{
+	while (zk->requests)
+		give(zk->requests, &(struct ensemble_answer){.result = result});
+}
+
+void answer_lose_connection(struct zookeeper *zk)
+{
+	if (!zk->connected)
+		return;
+	zk->connected = zk->corked = false;
+	zk->fd = -1;
+	put_later(zk, &zk->disconnected, (struct later){0});
+	(void)answer_may_call(zk);
+	answer_give_all(zk, ENSEMBLE_UNKNOWN);
+}
+
+void answer_look(struct zookeeper *zk)
+{
+	if (zk->connected && zoo_state(zk->handle) != ZOO_CONNECTED_STATE)
+		answer_lose_connection(zk);
+}
+
+void answer_cut(struct zookeeper *zk)
+{
+	zk->cut |= zk->connected;
+	answer_lose_connection(zk);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * zookeeper_port.h - what the files of the port over libzookeeper_st share; no other file includes
+ * this. The client's pitfalls: see the head of ensemble_zookeeper.c.
+ *
+ *   zookeeper_answer.c     each request is answered once, in order, and never from inside
+ *   zookeeper_request.c    requests, as the client wants and answers them
+ *   ensemble_zookeeper.c   the session, and a turn of the loop
+ */
+#ifndef LOCKCORE_ZOOKEEPER_PORT_H
+#define LOCKCORE_ZOOKEEPER_PORT_H
+
+#include "port/ensemble.h"
+
+#include <netdb.h>
+#include <utlist.h>
+#include <zookeeper/zookeeper.h>
+
+/* Answers that are owed for requests for which there was no memory. All that an engine can
+ * ask for in one turn has room; pages that were never needed are no memory. */
+#define RESERVE 32768
+
+/* Events that came where no callback may run. */
+struct later {
+	struct later *prev, *next;
+	struct zookeeper_request
+		*request;           /* it belongs to; NULL: disconnected, or of the reserve */
+	ensemble_answer_fn *answer; /* NULL: disconnected() */
+	void *ctx;
+	enum ensemble_result result;
+};
+
+struct zookeeper_request {
+	struct zookeeper *zk;
+	enum ensemble_kind kind;
+	ensemble_answer_fn *answer; /* NULL: answered already */
+	void *ctx;
+	struct zookeeper_request *prev, *next; /* not answered; or in `rejected` */
+	bool rejected;                         /* by the client, which may still call back */
+	bool in_later;                         /* its answer waits in `later` */
+	bool over;                             /* the client has said its last word on it */
+	struct later later;
+	int64_t sent_us;
+	int count; /* of a transaction, else 0 */
+	zoo_op_result_t *results;
+	const char **paths; /* of its creates, when it is answered */
+	zoo_op_t *ops;
+};
+
+/* REFUSED: no server will ever take this client. */
+enum ending { END_NONE, END_OVER, END_REFUSED };
+
+struct zookeeper {
+	struct ensemble base;
+	char *servers;      /* as the client wants them */
+	bool moved;         /*   but it does not have them yet */
+	const char *digest; /* "user:password", or NULL */
+	char *id;           /* of that user, as ACLs have it */
+	struct ACL mine;
+	struct ACL_vector acl; /* of all nodes that are made */
+	int64_t (*clock_us)(void *ctx);
+	void *clock_ctx;
+	zhandle_t *handle;
+	watcher_fn watcher; /* the one for all */
+	const struct ensemble_events *events;
+	void *ctx;
+	struct zookeeper_request *requests; /* in the order of submission */
+	struct zookeeper_request *rejected;
+	struct later *later;
+	struct later disconnected;    /* one at a time: connected() comes in between */
+	bool in_process, in_callback; /* answers are given in the first, never in the second */
+	bool connected;               /* as told by connected() and disconnected() */
+	enum ending end;              /* of the session: to be told when the client has returned */
+	bool closing;
+	bool cut;             /* the connection is given up: the client has to notice */
+	const char *given_up; /* what the server did to deserve that; NULL: nothing */
+	bool dropped;         /* by drop(): the client has not noticed yet */
+	int fd;               /* of this turn's poll(2), or -1 */
+	bool nudging;         /* a nudge is outstanding */
+	int64_t nudged_us;
+	bool corked; /* what is sent waits for the end of the turn */
+	bool check;  /* interest failed: let process() find out why */
+	int64_t connect_us;
+	char server[NI_MAXHOST + NI_MAXSERV];
+	unsigned reserve_used, reserve_owed;
+	struct later reserve[RESERVE];
+};
+
+/* ---- zookeeper_answer.c ---- */
+
+/* The session has ended: a refusal is remembered. */
+void answer_note_end(struct zookeeper *zk, enum ending end);
+
+/* It is answered as soon as callbacks may run. */
+void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
+                  enum ensemble_result result);
+/* The same where there was no memory for a request. */
+void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
+                       enum ensemble_result result);
+/* Gives the answers that were put off. */
+void answer_run_later(struct zookeeper *zk);
+/* Whether a callback may run right here; what was put off goes first then. */
+bool answer_may_call(struct zookeeper *zk);
+/* The client has said its last word on it, which is the answer unless it has one. */
+void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer);
+void answer_end(struct zookeeper_request *request);
+/* All that is outstanding, in order; the client may still call back for it. */
+void answer_give_all(struct zookeeper *zk, enum ensemble_result result);
+/* Contact is lost, which is told, and nothing that is outstanding will be answered. */
+void answer_lose_connection(struct zookeeper *zk);
+/* The state after every call of the client: it may have closed its socket. */
+void answer_look(struct zookeeper *zk);
+/* Gives the connection up: an answer is owed that will never come in its turn. */
+void answer_cut(struct zookeeper *zk);
+
+/* ---- zookeeper_request.c ---- */
+
+/* Keeps back what is sent, or lets it go: all of a turn goes out together. */
+void request_cork(struct zookeeper *zk, bool on);
+/* For struct ensemble_port. */
+void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
+                    ensemble_answer_fn *answer, void *ctx);
+
+#endif

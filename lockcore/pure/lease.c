@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lease.c - see lease.h, where every term and its reason stands.
+ */
+#include "pure/lease.h"
+
+#include "pure/state.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#define SECOND 1000000
+
+/* What a clock of ours that runs 0.2 % slow still grants. */
+static int64_t less_drift(int64_t timeout_us)
+{
+	return timeout_us / 1000 * 998;
+}
+
+static int64_t spacing(int64_t tick_us)
+{
+	return tick_us / 2 + SECOND / 4;
+}
+
+void lease_begin(struct lease *lease, int64_t tick_us, int64_t lead_us)
+{
+	*lease = (struct lease){
+		.tick_us = tick_us,
+		.lead_us = lead_us,
+		.deadline_us = INT64_MIN,
+		.connect_us = -1,
+		.void_us = INT64_MIN,
+		.doubt_us = INT64_MAX,
+	};
+}
+
+void lease_again(struct lease *lease)
+{
+	int64_t void_us = lease->void_us;
+
+	lease_begin(lease, lease->tick_us, lease->lead_us);
+	lease->void_us = void_us;
+}
+
+void lease_save(const struct lease *lease, struct state_lease *ret_saved)
+{
+	*ret_saved = (struct state_lease){
+		.timeout_us = lease->timeout_us,
+		.deadline_us = lease->deadline_us,
+		.answered_us = lease->answered_us,
+		.void_us = lease->void_us,
+		.doubt_us = lease->doubt_us,
+		.steps = lease->steps,
+	};
+	memcpy(ret_saved->sent_us, lease->sent_us, sizeof(lease->sent_us));
+}
+
+void lease_restore(struct lease *lease, const struct state_lease *saved)
+{
+	lease->timeout_us = saved->timeout_us;
+	lease->deadline_us = saved->deadline_us;
+	lease->answered_us = saved->answered_us;
+	lease->void_us = saved->void_us;
+	lease->doubt_us = saved->doubt_us;
+	lease->steps = (int)saved->steps;
+	memcpy(lease->sent_us, saved->sent_us, sizeof(lease->sent_us));
+}
+
+void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us)
+{
+	/* Servers may grant different timeouts. What was promised on the larger
+	 * one is taken back. */
+	if (lease->timeout_us == 0 || timeout_us < lease->timeout_us) {
+		if (lease->deadline_us != INT64_MIN)
+			lease->deadline_us -=
+				less_drift(lease->timeout_us) - less_drift(timeout_us);
+		lease->timeout_us = timeout_us;
+	}
+	/* Without a lease nothing was held that could have been evicted. */
+	lease->looked = lease->deadline_us == INT64_MIN;
+	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;
+}
+
+static bool extend(struct lease *lease, int64_t from_us)
+{
+	int64_t deadline = from_us + less_drift(lease->timeout_us) - LEASE_GUARD_US;
+
+	if (deadline <= lease->deadline_us && lease->doubt_us == INT64_MAX)
+		return false;
+	lease->deadline_us = deadline;
+	lease->doubt_us = INT64_MAX;
+	return true;
+}
+
+bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
+{
+	bool moved = false;
+
+	assert(lease->timeout_us > 0 && sent_us <= now_us);
+	if (sent_us <= lease->void_us)
+		return false;
+	if (!lease->looked) {
+		lease->looked = lease->connect_us >= 0 || !lease_doubted(lease, now_us);
+		return false;
+	}
+	if (lease->connect_us >= 0) {
+		assert(lease->connect_us <= sent_us);
+		moved = extend(lease, lease->connect_us);
+		lease->connect_us = -1;
+	}
+	if (lease->steps > 0 && sent_us - lease->answered_us < lease_spacing(lease))
+		return moved;
+	lease->sent_us[2] = lease->sent_us[1];
+	lease->sent_us[1] = lease->sent_us[0];
+	lease->sent_us[0] = sent_us;
+	lease->answered_us = now_us;
+	if (lease->steps < 3)
+		lease->steps++;
+	if (lease->steps == 3)
+		moved |= extend(lease, lease->sent_us[2]);
+	return moved;
+}
+
+void lease_doubt(struct lease *lease, int64_t now_us)
+{
+	if (lease_left(lease, now_us) > 0 && !lease_doubted(lease, now_us))
+		lease->doubt_us = now_us + LEASE_DOUBT_US;
+	lease->void_us = now_us;
+	lease->connect_us = -1;
+	lease->steps = 0;
+	lease->looked = false;
+}
+
+bool lease_raise_tick(struct lease *lease, int64_t tick_us, int64_t now_us)
+{
+	/* With fewer steps it rests on the connection, which proves it whatever the tick is. */
+	bool rested = lease->steps == 3;
+
+	assert(tick_us > lease->tick_us);
+	lease->tick_us = tick_us;
+	lease->steps = 0;
+	if (rested)
+		lease_doubt(lease, now_us);
+	return rested;
+}
+
+bool lease_doubted(const struct lease *lease, int64_t now_us)
+{
+	return lease->doubt_us != INT64_MAX && lease_left(lease, now_us) > 0;
+}
+
+int64_t lease_end(const struct lease *lease)
+{
+	return lease->deadline_us < lease->doubt_us ? lease->deadline_us : lease->doubt_us;
+}
+
+int64_t lease_left(const struct lease *lease, int64_t now_us)
+{
+	int64_t end = lease_end(lease);
+
+	return now_us < end ? end - now_us : 0;
+}
+
+bool lease_fresh(const struct lease *lease, int64_t now_us)
+{
+	int64_t left = lease_left(lease, now_us) - lease->lead_us;
+	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
+
+	return lease->doubt_us == INT64_MAX && left > 0 && left >= lease->timeout_us / 8 &&
+	       lease->deadline_us - lease->lead_us >= next_answer;
+}
+
+int64_t lease_spacing(const struct lease *lease)
+{
+	return spacing(lease->tick_us);
+}
+
+int64_t lease_heartbeat(const struct lease *lease, bool busy)
+{
+	int64_t idle = lease->timeout_us / 6, w = lease_spacing(lease);
+
+	return busy || idle < w ? w : idle;
+}
+
+int64_t lease_patience(const struct lease *lease)
+{
+	return lease->timeout_us / 5;
+}
+
+bool lease_possible(int64_t timeout_us, int64_t tick_us, int64_t lead_us)
+{
+	/* The worst moment: three distances between steps, each with its answer, have
+	 * passed since the step that the deadline counts from. */
+	int64_t left = less_drift(timeout_us) - 3 * (spacing(tick_us) + LEASE_ANSWER_US) -
+	               LEASE_ANSWER_US - LEASE_GUARD_US;
+
+	return left - lead_us >= timeout_us / 8;
+}
+
+int64_t lease_smallest_timeout(int64_t tick_us, int64_t lead_us)
+{
+	int64_t timeout = SECOND;
+
+	while (!lease_possible(timeout, tick_us, lead_us))
+		timeout += SECOND;
+	return timeout;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * queue.h - from a list of child names to the order: which entry is first, and which waits for
+ * which. Pure: knows names and numbers only, not the entries' owners, nor whether their sessions
+ * live.
+ */
+#ifndef LOCKCORE_QUEUE_H
+#define LOCKCORE_QUEUE_H
+
+#include "pure/name.h"
+
+struct queue_entry {
+	const char *znode; /* points into the names given to queue_build() */
+	struct entry_name name;
+	int64_t czxid;   /* known only where it orders: zone.c */
+	ssize_t blocker; /* queue_judge() */
+};
+
+struct queue {
+	struct queue_entry *entries; /* in queue order */
+	size_t count;
+	uint64_t listing; /* which listing of the lock it is: the engine's count */
+	unsigned slots;   /* as last judged */
+	bool slots_known; /* they were what the lock said when it was listed */
+	bool in_zone;     /* a number that does not order any more: see NAME_NUMBER_ZONE */
+};
+
+/* Takes the numbered children, leaves the others, judges for one slot. 0 or -ENOMEM. */
+int queue_build(const char *const *names, size_t count, struct queue *ret_queue);
+void queue_finish(struct queue *queue);
+
+/* Finds for each entry the one that it waits for, the nearest that stands in its way, or -1:
+ *   shared     the nearest exclusive before it (readers do not wait for writers that came
+ *              later)
+ *   exclusive  the nearest shared or foreign one before it; else its predecessor, when
+ *              `slots` or more stand before it
+ * Who waits for none may hold. If one waits, all later ones do: each later one of its own
+ * kind waits for the same reason, and each of the other kind for it. */
+void queue_judge(struct queue *queue, unsigned slots);
+/* Where a node of that name stands, or -1. */
+ssize_t queue_find(const struct queue *queue, const char *znode);
+ssize_t queue_blocker(const struct queue *queue, size_t i);
+
+#endif

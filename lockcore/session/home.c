@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * home.c - see home.h. The addresses of servers may lead to another ensemble one day. There the
+ * mount's session is over, and everything else looks as usual: a lock is free that somebody
+ * holds in the right ensemble. So an ensemble has a mark, which the mount remembers: zxid, time and
+ * data (a random number) of ROOT/ROOT_DIR at its creation. The mount makes a node of its
+ * own in a session only after it has read the mark, so nothing is made or granted elsewhere.
+ *
+ *   connected, and the node of the heartbeats is there: it is written. Its name has 64 random bits,
+ *                so no other ensemble has it
+ *   it is not made yet, or not there:
+ *     SYNC, GET of ROOT_DIR ─► the mark is the known one, or none is known      HERE
+ *                           ─► another one, or no ROOT_DIR                      NOT_HERE
+ *
+ * Somebody may remove the root and make it again while the mount looks on: a heartbeat was answered
+ * on the same connection, so it is the same ensemble, with a new mark from then on.
+ *
+ * A copy of the data has the same mark.
+ */
+#include "session/home.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NUMBER_DIGITS 16
+
+static void read_mark(const struct ensemble_answer *answer, struct home_mark *ret_mark)
+{
+	char digits[NUMBER_DIGITS + 1] = "";
+
+	*ret_mark = (struct home_mark){.czxid = answer->stat->czxid,
+	                               .ctime_ms = answer->stat->ctime_ms};
+	if (answer->data_len != NUMBER_DIGITS)
+		return;
+	memcpy(digits, answer->data, NUMBER_DIGITS);
+	if (strspn(digits, "0123456789abcdef") == NUMBER_DIGITS)
+		ret_mark->number = strtoull(digits, NULL, 16);
+}
+
+static bool is_same_mark(const struct home_mark *a, const struct home_mark *b)
+{
+	return a->czxid == b->czxid && a->ctime_ms == b->ctime_ms && a->number == b->number;
+}
+
+#define MARK_TEXT 96
+
+static const char *mark_text(char text[MARK_TEXT], const struct home_mark *mark)
+{
+	time_t seconds = (time_t)(mark->ctime_ms / 1000);
+	char when[32] = "?";
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	snprintf(text, MARK_TEXT, "made %s UTC, zxid 0x%" PRIx64 ", number %016" PRIx64, when,
+	         (uint64_t)mark->czxid, mark->number);
+	return text;
+}
+
+void home_met(struct lc *lc, enum lc_level level, const char *format, ...)
+{
+	char text[HOME_MET_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (strcmp(text, lc->home->met) == 0)
+		return;
+	strcpy(lc->home->met, text);
+	lc_report(lc, level, "%s", text);
+}
+
+/* `there`: NULL if nothing was found. */
+static void found_another(struct lc *lc, const struct home_mark *there)
+{
+	const char *server = lc->ensemble->port->server(lc->ensemble);
+	struct home *home = lc->home;
+	char ours[MARK_TEXT], theirs[MARK_TEXT];
+
+	mark_text(ours, &home->known);
+	if (there)
+		home_met(lc, LC_ERROR,
+		         "%s is another ensemble: %s there: %s; ours: %s; only a restart of the "
+		         "mount accepts it",
+		         server, home->dir, mark_text(theirs, there), ours);
+	else
+		home_met(lc, LC_ERROR,
+		         "%s is another ensemble, or ours without its data: we find no %s there; "
+		         "ours: %s; only a restart of the mount accepts it",
+		         server, home->dir, ours);
+	home->elsewhere = true;
+	home->found(lc, HOME_NOT_HERE, 0);
+}
+
+static bool is_somewhere_else(const struct home *home, const struct home_mark *mark)
+{
+	return !home->certain && home->known.czxid && !is_same_mark(&home->known, mark);
+}
+
+/* Here, and at the first start, there is nothing that it could be compared with. */
+static bool is_taken_as_it_is(const struct home *home)
+{
+	return home->certain || (home->root == ROOT_UNKNOWN && home->known.czxid == 0);
+}
+
+/* ---- making it ---- */
+
+/* The root is made in one go, from the top; EXISTS is as good as OK. */
+static void dir_made(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct home *home = lc->home;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+	case ENSEMBLE_EXISTS:
+		home_find(lc);
+		return;
+	case ENSEMBLE_NONODE:
+	case ENSEMBLE_NOCHILDREN:
+		if (home->root == ROOT_UNKNOWN) {
+			home->found(lc, HOME_UNUSABLE,
+			            answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
+			return;
+		}
+		/* Nothing can be held there, and only its owner knows whether it comes back. */
+		if (home->root != ROOT_GONE)
+			lc_report(lc, LC_ERROR,
+			          "somebody has removed %s: there are no locks until it is "
+			          "made again",
+			          lc->root);
+		home->root = ROOT_GONE;
+		home->found(lc, HOME_LATER, 0);
+		return;
+	case ENSEMBLE_NOAUTH:
+		home->found(lc, HOME_UNUSABLE, -EACCES);
+		return;
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		lc_report(lc, LC_ERROR, "cannot make %s: %s", home->dir, lc_why_refused(answer));
+		home->found(lc, HOME_LATER, 0);
+		return;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		home->found(lc, HOME_UNKNOWN, 0);
+		return;
+	}
+}
+
+static void make_dir(struct lc *lc)
+{
+	char *path = lc->home->dir, number[NUMBER_DIGITS + 1];
+
+	if (lc->config.make_root && lc->home->root == ROOT_UNKNOWN)
+		for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+			*slash = '\0';
+			lc_submit(lc, ensemble_create(path, NULL, 0), lc_ignore, lc);
+			*slash = '/';
+		}
+	snprintf(number, sizeof(number), "%016" PRIx64, lc_random(lc));
+	lc_submit(lc, ensemble_create(path, number, NUMBER_DIGITS), dir_made, lc);
+}
+
+/* ---- finding it ---- */
+
+static void dir_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct home *home = lc->home;
+	struct home_mark mark;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		read_mark(answer, &mark);
+		if (is_somewhere_else(home, &mark)) {
+			found_another(lc, &mark);
+			return;
+		}
+		home->known = mark;
+		home->looked = true;
+		home->found(lc, HOME_HERE, 0);
+		return;
+	case ENSEMBLE_NONODE:
+		if (is_taken_as_it_is(home))
+			make_dir(lc);
+		else
+			found_another(lc, NULL);
+		return;
+	case ENSEMBLE_NOAUTH:
+		if (is_taken_as_it_is(home))
+			home->found(lc, HOME_UNUSABLE, -EACCES);
+		else
+			found_another(lc, NULL);
+		return;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		lc_report(lc, LC_WARNING, "the ensemble refuses to show %s", home->dir);
+		home->found(lc, HOME_LATER, 0);
+		return;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		home->found(lc, HOME_UNKNOWN, 0);
+		return;
+	}
+}
+
+/* The sync: a server that lags may not know it yet. */
+void home_find(struct lc *lc)
+{
+	lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);
+	lc_submit(lc, ensemble_get(lc->home->dir), dir_read, lc);
+}
+
+void home_connected(struct lc *lc)
+{
+	lc->home->certain = lc->home->looked = false;
+}
+
+void home_missed(struct lc *lc)
+{
+	lc->home->looked = false;
+}
+
+/* In a session that a version without marks has begun. */
+static void dir_learned(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+
+	if (answer->result == ENSEMBLE_OK && lc->home->known.czxid == 0)
+		read_mark(answer, &lc->home->known);
+}
+
+void home_proved(struct lc *lc)
+{
+	struct home *home = lc->home;
+
+	if (home->root == ROOT_GONE)
+		lc_report(lc, LC_NOTICE, "%s is there again", lc->root);
+	home->root = ROOT_GOOD;
+	home->certain = true;
+	home->elsewhere = false;
+	home->met[0] = '\0';
+	if (home->known.czxid == 0)
+		lc_submit(lc, ensemble_get(home->dir), dir_learned, lc);
+}
+
+/* ---- the object ---- */
+
+int home_begin(struct lc *lc, home_found_fn *found)
+{
+	lc->home->found = found;
+	lc->home->dir = path_join(lc->root, ROOT_DIR);
+	return lc->home->dir ? 0 : -ENOMEM;
+}
+
+void home_free(struct lc *lc)
+{
+	free(lc->home->dir);
+}
+
+void home_save(const struct lc *lc, struct state_session *saved)
+{
+	const struct home *home = lc->home;
+
+	saved->flags |= (home->root != ROOT_UNKNOWN ? STATE_SESSION_ROOT_KNOWN : 0) |
+	                (home->root == ROOT_GONE ? STATE_SESSION_ROOT_GONE : 0);
+	saved->home_czxid = home->known.czxid;
+	saved->home_ctime_ms = home->known.ctime_ms;
+	saved->home_number = home->known.number;
+}
+
+void home_restore(struct lc *lc, const struct state_session *saved)
+{
+	struct home *home = lc->home;
+
+	if (saved->flags & STATE_SESSION_ROOT_KNOWN)
+		home->root = saved->flags & STATE_SESSION_ROOT_GONE ? ROOT_GONE : ROOT_GOOD;
+	home->known = (struct home_mark){.czxid = saved->home_czxid,
+	                                 .ctime_ms = saved->home_ctime_ms,
+	                                 .number = saved->home_number};
+}

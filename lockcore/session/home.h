@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * home.h - the ensemble that this mount belongs to. It is known again by ROOT/ROOT_DIR, which is
+ * made once: see home.c.
+ */
+#ifndef LOCKCORE_HOME_H
+#define LOCKCORE_HOME_H
+
+#include "session/base.h"
+#include "pure/state.h"
+
+/* Of ROOT/ROOT_DIR: what no other ensemble has by chance. */
+struct home_mark {
+	int64_t czxid; /* 0: not known */
+	int64_t ctime_ms;
+	uint64_t number; /* 64 random bits, its data; 0: an older version has made it */
+};
+
+/* GOOD: a heartbeat was answered OK. GONE: somebody has removed it since, and that was reported. */
+enum home_root { ROOT_UNKNOWN, ROOT_GOOD, ROOT_GONE };
+
+enum home_answer {
+	HOME_HERE,     /* this is the one, and ROOT_DIR is there */
+	HOME_NOT_HERE, /* another ensemble, or the same without its data: home->met */
+	HOME_LATER,    /* refused for the moment, or the root is gone */
+	HOME_UNUSABLE, /* the root cannot be had: -errno */
+	HOME_UNKNOWN,  /* the connection is lost */
+};
+typedef void home_found_fn(struct lc *lc, enum home_answer answer, int err);
+
+#define HOME_MET_MAX 512
+
+struct home {
+	char *dir; /* ROOT/ROOT_DIR */
+	struct home_mark known;
+	enum home_root root;
+	bool certain;   /* this connection leads there: a heartbeat was answered on it */
+	bool looked;    /* ROOT_DIR was read on this connection, since a node in it was missed */
+	bool elsewhere; /* the last connection led to another ensemble */
+	home_found_fn *found;
+	/* Why there is no contact: who was met last, and what is wrong; "" after contact. */
+	char met[HOME_MET_MAX];
+};
+
+/* 0 or -ENOMEM; home_free() follows in either case. */
+int home_begin(struct lc *lc, home_found_fn *found);
+void home_free(struct lc *lc);
+void home_save(const struct lc *lc, struct state_session *saved);
+void home_restore(struct lc *lc, const struct state_session *saved);
+
+/* There is a new connection: to whom is not known. */
+void home_connected(struct lc *lc);
+/* Finds out whether this connection leads home; found() comes once, not from inside. At the start,
+ * and where it is certain, ROOT_DIR is made if it is missing; only at the start the root is. */
+void home_find(struct lc *lc);
+/* A node below ROOT_DIR is not there: ROOT_DIR may be gone, too. */
+void home_missed(struct lc *lc);
+/* A heartbeat was answered OK. */
+void home_proved(struct lc *lc);
+/* Remembers, for the status, why contact cannot be had. Reports it, if that is news. */
+void home_met(struct lc *lc, enum lc_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * quota.c - see quota.h.
+ */
+#include "session/quota.h"
+
+#include <assert.h>
+
+struct usage {
+	struct per_user user;
+	size_t entry_bytes; /* of the user's takers */
+	size_t watch_bytes; /* of the locks that the user was the first to take */
+};
+
+static struct usage *find_usage(struct lc *lc, uid_t uid)
+{
+	return per_user_find(lc->quota->users, uid);
+}
+
+/* NULL: no memory. */
+static struct usage *get_usage(struct lc *lc, uid_t uid)
+{
+	return per_user_get(&lc->quota->users, uid, sizeof(struct usage));
+}
+
+static void drop_usage(struct lc *lc, struct usage *usage)
+{
+	if (usage->entry_bytes == 0 && usage->watch_bytes == 0)
+		per_user_drop(&lc->quota->users, &usage->user);
+}
+
+/* The usage that was charged; it is not charged any more. NULL: it was not. */
+static struct usage *discharge(struct lc *lc, struct charge *charge)
+{
+	struct usage *usage = charge->charged ? find_usage(lc, charge->uid) : NULL;
+
+	charge->charged = false;
+	return usage;
+}
+
+void quota_charge_entry(struct lc *lc, struct charge *charge, uid_t uid, size_t bytes)
+{
+	struct usage *usage = get_usage(lc, uid);
+
+	assert(bytes <= CHARGE_MAX);
+	*charge = (struct charge){.bytes = bytes & CHARGE_MAX, .uid = uid, .charged = usage};
+	lc->quota->entry_bytes += bytes;
+	if (usage)
+		usage->entry_bytes += bytes;
+}
+
+void quota_return_entry(struct lc *lc, struct charge *charge)
+{
+	struct usage *usage = discharge(lc, charge);
+
+	lc->quota->entry_bytes -= charge->bytes;
+	if (!usage)
+		return;
+	usage->entry_bytes -= charge->bytes;
+	drop_usage(lc, usage);
+}
+
+void quota_set_watched(struct lc *lc, struct charge *charge, size_t bytes)
+{
+	lc->quota->watch_bytes += bytes - charge->bytes;
+	assert(bytes <= CHARGE_MAX);
+	charge->bytes = bytes & CHARGE_MAX;
+}
+
+void quota_charge_watches(struct lc *lc, struct charge *charge, uid_t uid)
+{
+	struct usage *usage = get_usage(lc, uid);
+
+	if (!usage)
+		return;
+	charge->uid = uid;
+	charge->charged = true;
+	usage->watch_bytes += charge->bytes;
+}
+
+void quota_return_watches(struct lc *lc, struct charge *charge)
+{
+	struct usage *usage = discharge(lc, charge);
+
+	if (!usage)
+		return;
+	usage->watch_bytes -= charge->bytes;
+	drop_usage(lc, usage);
+}
+
+bool quota_is_full(const struct lc *lc, size_t bytes)
+{
+	const struct quota *quota = lc->quota;
+
+	return quota->entry_bytes + quota->watch_bytes + bytes > LC_ENTRY_BYTES_MAX ||
+	       quota->watch_bytes > LC_WATCH_BYTES_MAX;
+}
+
+static bool has_room(struct lc *lc, uid_t uid, size_t bytes)
+{
+	const struct usage *usage = find_usage(lc, uid);
+
+	if (quota_is_full(lc, bytes))
+		return false;
+	return uid == 0 || !usage ||
+	       (usage->entry_bytes + bytes <= LC_USER_BYTES_MAX &&
+	        usage->watch_bytes <= LC_WATCH_BYTES_MAX / 2);
+}
+
+bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
+{
+	if (has_room(lc, uid, bytes))
+		return true;
+	if (lc_may_say_again(lc, &lc->quota->full_said_us))
+		lc_report(lc, LC_WARNING,
+		          "takers of uid %u are refused: there are too many here, "
+		          "with entries of %zu bytes",
+		          (unsigned)uid, lc->quota->entry_bytes);
+	return false;
+}

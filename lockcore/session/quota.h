@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * quota.h - how much of a session its takers use, all together and each user: the limits
+ * LC_ENTRY_BYTES_MAX and its neighbours in lockcore.h tell what a session without limits does
+ * to an ensemble.
+ */
+#ifndef LOCKCORE_QUOTA_H
+#define LOCKCORE_QUOTA_H
+
+#include "session/base.h"
+#include "pure/per_user.h"
+
+struct quota {
+	struct per_user *users;
+	size_t entry_bytes;   /* of all takers' entries */
+	size_t watch_bytes;   /* of all watched paths */
+	int64_t full_said_us; /* when it was last reported that there is no room */
+};
+
+/* The charge of a user: its kind and size. Embedded in a taker and in a lock. */
+#define CHARGE_MAX INT32_MAX
+struct charge {
+	uint32_t bytes : 31; /* at most CHARGE_MAX */
+	bool charged : 1;    /* to the user, too; without memory only all together count */
+	uid_t uid;
+};
+
+/* There is no room for `bytes` more. Forgetting idle locks may make some. */
+bool quota_is_full(const struct lc *lc, size_t bytes);
+/* The user may have `bytes` more. False is reported. */
+bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes);
+/* A taker counts from lc_take() until it is freed, whether or not its entry exists. */
+void quota_charge_entry(struct lc *lc, struct charge *charge, uid_t uid, size_t bytes);
+void quota_return_entry(struct lc *lc, struct charge *charge);
+/* A lock's watched paths count for all as long as they are watched, and for the user who took
+ * it first as long as the lock has takers. */
+void quota_set_watched(struct lc *lc, struct charge *charge, size_t bytes);
+void quota_charge_watches(struct lc *lc, struct charge *charge, uid_t uid);
+void quota_return_watches(struct lc *lc, struct charge *charge);
+
+#endif

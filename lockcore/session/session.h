@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.h - contact with the ensemble: the session, its heartbeats, its lease. See session.c
+ * for its states.
+ */
+#ifndef LOCKCORE_SESSION_H
+#define LOCKCORE_SESSION_H
+
+#include "session/base.h"
+#include "session/home.h"
+#include "pure/lease.h"
+#include "pure/state.h"
+
+/* Callbacks of the session, to the layers above it. */
+struct session_events {
+	/* A new session has its id; it is not proved yet. */
+	void (*begun)(struct lc *lc);
+	/* A heartbeat was answered OK. `resumed`: it was the first one on this connection, and
+	 * the session is ready again. `poked`: somebody else has written to its node. */
+	void (*beaten)(struct lc *lc, bool resumed, bool poked);
+	/* A write was answered OK: the session lives. */
+	void (*alive)(struct lc *lc);
+	/* A grant may be possible that was not before: the lease was extended while the session is
+	 * ready, or all marks were read. */
+	void (*extended)(struct lc *lc);
+	/* The lease is over: nobody holds any more. */
+	void (*over)(struct lc *lc);
+	/* Contact is lost; unsent requests are not sent any more. */
+	void (*disconnected)(struct lc *lc);
+	/* The session has ended, and all its ephemeral nodes and watches with it. */
+	void (*ended)(struct lc *lc);
+	/* It cannot be used any more, for good. */
+	void (*unusable)(struct lc *lc);
+	/* A watched node has changed. */
+	void (*changed)(struct lc *lc, const char *path, enum ensemble_change change);
+};
+
+/* OPEN: the port has a session for us, and looks for a server. */
+enum session_link { LINK_CLOSED, LINK_OPEN, LINK_CONNECTED };
+/* The connection is given up for a while. REST: the same session is tried again. LEAVE: it is of
+ * no use, and forgotten. */
+enum session_retreat { RETREAT_NONE, RETREAT_REST, RETREAT_LEAVE };
+
+struct session {
+	const struct session_events *events;
+	enum lc_state state;
+	int why; /* UNUSABLE: -errno */
+	enum session_link link;
+	bool busy;         /* somebody holds or waits: the pace of the heartbeats */
+	bool marks_unread; /* entries may have been marked while there was no contact (poke.c) */
+	int64_t id;
+	char password[ENSEMBLE_PASSWORD]; /* of a session that another process has begun */
+	uint64_t half; /* 64 random bits: they mark the entries of this session */
+	struct lease lease;
+	int64_t granted_us; /* T, kept beyond the session's end */
+	int64_t away_us;    /* not ready: since when */
+	bool beating;       /* a heartbeat or its making is under way */
+	bool node_made;
+	int32_t node_version; /* of the heartbeats' node: another writer's write is a poke */
+	bool node_unsure;     /* the last write to it was not answered */
+	enum session_retreat retreat;
+	int64_t pause_us;  /* of the last retreat; 0: there was contact since */
+	int64_t opened_us; /* when the port began to look for a server */
+	int node_len;      /* of its data; -1: as much as we have to say */
+	bool node_fitted;  /* it was refused, and has the length that is there: a full quota
+	                       * takes no other one */
+	int64_t refused_said_us, fault_said_us;
+	int64_t beat_sent_us;
+	/* The last answered heartbeat: when it was done, by the ensemble's wall clock (0: none),
+	 * which was between these two. */
+	int64_t clock_ms, clock_from_us, clock_to_us;
+	struct timer beat;  /* the next heartbeat; or patience with the last one */
+	struct timer limit; /* the lease's deadline */
+	struct timer retry; /* opening failed, or no connection yet */
+	char *node;         /* ROOT/.zklockfs/<half> */
+	unsigned long connections, sessions;
+};
+
+/* Opens the session. 0 or -ENOMEM; session_free() follows in either case. */
+int session_begin(struct lc *lc, const struct session_events *events);
+/* Instead of that, to go on in the session of another process: as when a connection was lost.
+ * It is opened by session_reopen(). */
+int session_restore(struct lc *lc, const struct session_events *events,
+                    const struct state_session *saved);
+void session_reopen(struct lc *lc);
+/* Fills in its part. */
+void session_save(struct lc *lc, struct state_session *saved);
+/* Closes it; ended() comes from inside. */
+void session_finish(struct lc *lc, bool farewell);
+void session_free(struct lc *lc);
+
+bool session_is_ready(const struct lc *lc);
+/* The session is ready, and not in doubt. In doubt it is not known whether a taker holds, which the
+ * answers of some questions depend on: they wait. */
+bool session_may_ask(struct lc *lc);
+/* The session is ready, all marks from before this connection were read, and the lease is good
+ * enough for a grant. Otherwise extended() follows. */
+bool session_may_grant(struct lc *lc);
+/* No entry has a mark from before this connection that was not read. */
+void session_marks_read(struct lc *lc);
+/* The entries of all holders are being read: the write that proves the connection goes behind. */
+void session_prove(struct lc *lc);
+/* The lease is not over. It may be in doubt. */
+bool session_lease_is_valid(struct lc *lc);
+/* Looks whether there is a reason to doubt the clock. True: nothing is good now, neither a
+ * grant nor a hold; within LEASE_DOUBT_US it is good again, or lost. */
+bool session_is_doubted(struct lc *lc);
+/* A server has a longer tickTime than was known; shorter ones are ignored. */
+void session_raise_tick(struct lc *lc, int64_t tick_us);
+/* Sends a heartbeat, unless one is under way: alive() follows, or the session's end. */
+void session_check(struct lc *lc);
+/* A write that was sent at that time was answered OK. */
+void session_wrote(struct lc *lc, int64_t sent_us);
+/* Whether anybody holds or waits. */
+void session_set_busy(struct lc *lc, bool busy);
+/* The heartbeats' node is not there any more: it is made again at once. */
+void session_node_lost(struct lc *lc);
+/* A transaction that writes to the heartbeats' node was refused: a heartbeat finds out why. */
+void session_node_refused(struct lc *lc);
+/* The heartbeats' node was written in a transaction. `certain`: that was answered OK. */
+void session_node_written(struct lc *lc, bool certain);
+/* See lc_ensemble_ms(). */
+int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms);
+/* The text for the heartbeats' node: the host, and the version that the node will have if
+ * nobody else writes to it. It has the same length each time: where others have filled a quota of
+ * bytes, the ensemble refuses any change of a length. Returns its length. */
+#define SESSION_DATA_MAX (LC_HOST_MAX + 16)
+size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX]);
+
+#endif

@@ -17,7 +17,7 @@ import threading
 from gate import HERE, check, check_equal, queued, spawn, until
 from harness import go_build, libc, run
 
-PAGE = os.path.join(HERE, '..', '..', 'fs', 'zklockfs-idioms.7.scd')
+PAGE = os.path.join(HERE, '..', '..', 'fs', 'pages', 'zklockfs-idioms.7.scd')
 DEBIAN_PYTHON = '/usr/bin/python3'     # the one that Debian's libraries are for
 
 SHELL = ['sh', '-c']

@@ -53,20 +53,20 @@ def section(text, name):
 
 def programs(name):
     """Language and program, for each of that section of zklockfs-idioms(7)."""
-    return re.findall(r'^## (\S+)\n.*?^```\n(.*?)^```\n', section(read('fs', 'zklockfs-idioms.7.scd'), name),
+    return re.findall(r'^## (\S+)\n.*?^```\n(.*?)^```\n', section(read('fs/pages', 'zklockfs-idioms.7.scd'), name),
                       re.MULTILINE | re.DOTALL)
 
 
 def blocks(page):
     """The scripts of another page that take a lock."""
-    return [text for text in re.findall(r'^```\n(.*?)^```\n', read('fs', page), re.MULTILINE | re.DOTALL)
+    return [text for text in re.findall(r'^```\n(.*?)^```\n', read('fs/pages', page), re.MULTILINE | re.DOTALL)
             if 'command exec 9<>' in text]
 
 
 def crontab():
     """The lines for crontab(5) that any page prints."""
     texts = [read('README.md'), read('examples', 'cron-once.sh')]
-    for directory in ('fs', 'examples/zklock'):
+    for directory in ('fs/pages', 'examples/zklock'):
         texts += [read(directory, name) for name in os.listdir(os.path.join(TOP, directory)) if name.endswith('.scd')]
     return sorted({line for text in texts for line in re.findall(r'^[# ]*0 3 \* \* \*  ?root  ?((?:flock|zklock) .*)$',
                                                                  text, re.MULTILINE)})

@@ -237,7 +237,7 @@ def keep_out(case, server):
 
 def asked_by_hand(ours):
     """With the command of the page."""
-    with open(f'{gate.HERE}/../../fs/zklockfs-tls.7.scd', encoding='utf-8') as page:
+    with open(f'{gate.HERE}/../../fs/pages/zklockfs-tls.7.scd', encoding='utf-8') as page:
         words = re.search(r'^# (\(printf srvr.*?)^```$', page.read(), re.MULTILINE | re.DOTALL).group(1)
     out = command(['sh', '-c', words.replace('\\\\', '\\').replace('host.pem', 'web1.pem')], cwd=ours.directory)[1]
     check('Zookeeper version' in out, f'asked by hand: {out}')

@@ -7,7 +7,7 @@
 set -eu
 root=${1:?usage: help.sh ROOT ZKLOCKFS}
 zklockfs=${2:?usage: help.sh ROOT ZKLOCKFS}
-man=$root/fs/zklockfs.8.scd
+man=$root/fs/pages/zklockfs.8.scd
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0

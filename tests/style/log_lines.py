@@ -7,7 +7,7 @@ import glob
 import re
 import sys
 
-PAGE = 'fs/zklockfs-running.7.scd'
+PAGE = 'fs/pages/zklockfs-running.7.scd'
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;]|PRI\w+|\w+|\S')
 
 

@@ -6,7 +6,7 @@
 set -eu
 cd "${1:?usage: man.sh ROOT}"
 command -v scdoc >/dev/null && command -v mandoc >/dev/null || exit 77
-set -- fs/*.scd examples/*/*.scd
+set -- fs/pages/*.scd examples/*/*.scd
 [ -e "$1" ] || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -18,7 +18,7 @@ done >"$work"
 # At least this script must be found.
 grep -qx 'tests/style/shell.sh' "$work" || { echo 'no scripts were found' >&2; exit 1; }
 xargs -d '\n' shellcheck -x <"$work" >&2
-grep -E '^ *(command )?exec 9<>' README.md fs/*.scd examples/*.sh >"$work"
+grep -E '^ *(command )?exec 9<>' README.md fs/pages/*.scd examples/*.sh >"$work"
 if grep -v '|| exit' "$work" >&2; then exit 1; fi
 # 75 is a lock that somebody else has; an exec that failed does not know that.
-! grep -nE '<>.*exit 75' README.md fs/*.scd examples/*.sh examples/demo examples/kubernetes/* examples/zklock/*.scd >&2
+! grep -nE '<>.*exit 75' README.md fs/pages/*.scd examples/*.sh examples/demo examples/kubernetes/* examples/zklock/*.scd >&2

@@ -15,10 +15,9 @@ from harness import Stopwatch, check, check_equal, run, spawn, until
 # Opens again after each interrupt, as shells do, and prints the result.
 STUBBORN = '''
 import os, signal, sys
-sys.path.insert(0, os.path.dirname(sys.argv[1]))
 from harness import raw_open
 signal.signal(signal.SIGUSR1, lambda *_: None)
-for path in sys.argv[2:]:
+for path in sys.argv[1:]:
     try:
         fd = raw_open(path, os.O_RDWR)
         print('taken', os.pread(fd, 64, 0).decode().strip(), flush=True)
@@ -38,7 +37,6 @@ def test(case):
     mount = case.mount(server, session='30s')
     mount.mkdir('build')
     door, timed = mount.path('build', 'lock'), mount.path('build', 'lock@1h')
-    harness = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'harness.py')
 
     def queued(count):
         return until(lambda: len(server.entries('build')) == count and server.entries('build'),
@@ -51,7 +49,7 @@ def test(case):
         return process.stdout.readline()
 
     def stubborn(*paths):
-        return spawn(['python3', '-c', STUBBORN, harness, *paths], stdout=subprocess.PIPE, text=True)
+        return spawn(['python3', '-c', STUBBORN, *paths], stdout=subprocess.PIPE, text=True)
 
     # The same door: the place is kept, and others stay behind.
     holder = mount.take('build').held()

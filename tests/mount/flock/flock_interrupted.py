@@ -16,13 +16,12 @@ from locker import F_OFD_SETLKW, Locker, setlk
 # Inherits an open file, and asks for an OFD lock on it twice.
 HEIR = '''
 import errno, signal, sys
-sys.path.insert(0, sys.argv[1])
 from fcntl import F_WRLCK
 from locker import F_OFD_SETLKW, raw_setlkw
 signal.signal(signal.SIGUSR1, lambda *_: None)
 for _ in range(2):
     try:
-        raw_setlkw(int(sys.argv[2]), F_WRLCK, F_OFD_SETLKW)
+        raw_setlkw(int(sys.argv[1]), F_WRLCK, F_OFD_SETLKW)
         print('locked', flush=True)
     except OSError as err:
         print(errno.errorcode[err.errno], flush=True)
@@ -154,8 +153,7 @@ def test(case):
     p.do('setlk', fd, F_UNLCK)
     with open(path, 'rb+', buffering=0) as file:
         flock(file, LOCK_SH)
-        heir = spawn(['python3', '-c', HEIR, os.path.dirname(os.path.abspath(__file__)),
-                      str(file.fileno())], pass_fds=[file.fileno()], stdin=subprocess.PIPE,
+        heir = spawn(['python3', '-c', HEIR, str(file.fileno())], pass_fds=[file.fileno()], stdin=subprocess.PIPE,
                      stdout=subprocess.PIPE, text=True)
         queued(2)
         heir.send_signal(signal.SIGUSR1)

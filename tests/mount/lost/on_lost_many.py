@@ -15,16 +15,14 @@ from openers import end, other_name, process, runs
 HOLDER = '''
 import os, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-sys.path.insert(0, os.path.dirname(sys.argv[1]))
-fds = [os.open(path, os.O_RDWR) for path in sys.argv[2:]]
+fds = [os.open(path, os.O_RDWR) for path in sys.argv[1:]]
 print('held', flush=True)
 signal.pause()
 '''
 
 
 def holder(*paths):
-    here = os.path.abspath(__file__)
-    process = spawn(['python3', '-c', HOLDER, here, *paths], stdout=subprocess.PIPE, text=True)
+    process = spawn(['python3', '-c', HOLDER, *paths], stdout=subprocess.PIPE, text=True)
     check(process.stdout.readline() == 'held\n', 'it holds')
     return process
 

@@ -4,6 +4,10 @@
  */
 #include "daemon/contact.h"
 
+#include "guard/guardian.h"
+#include "setup/servers.h"
+#include "tree/view.h"
+#include "hold/story.h"
 #include "host/clock.h"
 #include "hold/hold.h"
 #include "host/log.h"
@@ -26,7 +30,7 @@ static const char *plural(unsigned long count)
 /* Locks that were lost, and those whose holders on_lost has stopped before. */
 static unsigned long count_losses(const struct face *face, const struct lc_status *status)
 {
-	return status->counters.losses + face->stories.stopped;
+	return status->counters.losses + face->holds->stories.stopped;
 }
 
 /* ---- the log ---- */
@@ -74,8 +78,8 @@ static void say_over(struct contact *contact, const struct face *face,
 	log_line(LC_WARNING,
 	         "no contact for %" PRId64 ".%d s: the lease is over, and no lock is granted until "
 	         "contact is back%s%s",
-	         ms / 1000, (int)(ms % 1000 / 100), face->servers->tried ? ": " : "",
-	         face->servers->tried ? face->servers->tried : "");
+	         ms / 1000, (int)(ms % 1000 / 100), face->facts.servers->tried ? ": " : "",
+	         face->facts.servers->tried ? face->facts.servers->tried : "");
 }
 
 static void follow(struct contact *contact, const struct face *face, const struct options *options,

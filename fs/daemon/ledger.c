@@ -4,6 +4,11 @@
  */
 #include "daemon/ledger.h"
 
+#include "files/dir.h"
+#include "hold/handle.h"
+#include "hold/hold.h"
+#include "guard/guardian.h"
+#include "setup/servers.h"
 #include "hold/advisory.h"
 #include "hold/claim.h"
 #include "host/clock.h"
@@ -68,7 +73,7 @@ static void carry_hold(struct carry *carry, struct face *face, struct stored *st
 
 static void carry_history(struct carry *carry, struct face *face, struct stored *stored)
 {
-	history_stored_carry(carry, &face->stories.history, stored);
+	history_stored_carry(carry, &face->holds->stories.history, stored);
 }
 
 static stored_carry_fn *const carry_of[STORED_KINDS] = {
@@ -134,11 +139,11 @@ static void numbers_carry(struct carry *carry, struct ledger *ledger)
 {
 	struct face *face = ledger->face;
 
-	CARRY_64(carry, face->grants);
+	CARRY_64(carry, face->holds->grants);
 	nodes_last_carry(carry, face->nodes);
 	fhs_carry(carry, &face->fhs);
-	CARRY_64(carry, face->reloads);
-	CARRY_64(carry, face->adoptions);
+	CARRY_64(carry, face->facts.reloads);
+	CARRY_64(carry, face->facts.adoptions);
 	later_carry(carry);
 }
 
@@ -149,9 +154,9 @@ static void totals_carry(struct carry *carry, struct ledger *ledger)
 
 	CARRY_64(carry, ledger->stopped_us);
 	contact_carry(carry, ledger->contact);
-	history_counts_carry(carry, &face->stories.history);
+	history_counts_carry(carry, &face->holds->stories.history);
 	if (carry_has(carry, 4)) {
-		CARRY_64(carry, face->stories.stopped);
+		CARRY_64(carry, face->holds->stories.stopped);
 		CARRY_64(carry, ledger->contact->since_ms);
 	}
 }

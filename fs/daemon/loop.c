@@ -27,6 +27,10 @@
  */
 #include "daemon/loop.h"
 
+#include "request/parked.h"
+#include "files/file.h"
+#include "guard/guardian.h"
+#include "setup/servers.h"
 #include "hold/hold.h"
 #include "daemon/keeper.h"
 #include "host/log.h"
@@ -147,7 +151,7 @@ static void lose_patience(struct loop *loop)
 		         status.holders, status.holders == 1 ? "" : "s",
 		         status.holders == 1 ? "is" : "are", status.holders == 1 ? "is" : "are");
 	enter_stage(loop, LOOP_FORFEITED, GRACE_US);
-	face->stories.leaves = true;
+	face->holds->stories.leaves = true;
 	lc_forfeit(face->lc);
 }
 
@@ -211,7 +215,7 @@ static bool in_doubt(struct loop *loop)
 static void keeper_ends(struct face *face)
 {
 	keeper_listen();
-	face->keeper_gone = true;
+	face->facts.keeper_gone = true;
 }
 
 /* Before the poll. A doubt that begins during the poll is found after it. */
@@ -437,7 +441,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 	struct pollfd fds[POLLED] = {
 		[POLL_KERNEL] = {.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		[POLL_SIGNALS] = {.fd = loop->signals, .events = POLLIN},
-		[POLL_LINGER] = {.fd = face->linger.fd, .events = POLLIN},
+		[POLL_LINGER] = {.fd = face->holds->linger.fd, .events = POLLIN},
 		[POLL_GUARDIAN] = {.fd = guardian_fd(face->guardian), .events = POLLIN},
 		[POLL_ENSEMBLE] = {.fd = -1},
 		[POLL_PAUSES] = {.fd = face->pauses.timer, .events = POLLIN},
@@ -490,7 +494,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
  * not, unless on_lost is about to stop them. */
 static bool somebody_stays(const struct loop *loop)
 {
-	unsigned holds = loop->face->holds;
+	unsigned holds = loop->face->holds->count;
 	const struct hold *first;
 	struct lc_status status;
 

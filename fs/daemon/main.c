@@ -10,6 +10,15 @@
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
 #include "setup/bare.h"
+#include "request/parked.h"
+#include "files/attributes.h"
+#include "files/file.h"
+#include "files/ops.h"
+#include "files/lists.h"
+#include "guard/guardian.h"
+#include "setup/servers.h"
+#include "hold/linger.h"
+#include "host/family.h"
 #include "setup/check.h"
 #include "host/clock.h"
 #include "setup/credentials.h"
@@ -200,7 +209,7 @@ static int ask_for_open(struct loop *loop, struct mount *mount)
 {
 	if (!loop->gone)
 		return -1;
-	if (!loop->face->held && !loop->face->waiting)
+	if (!loop->face->holds->held && !loop->face->holds->waiting)
 		return 0;
 	return loop_ask(loop, look_for_open, mount, LOOK_US);
 }
@@ -415,7 +424,7 @@ static int begin_engine(const struct options *options, struct loop *loop, const 
 	if (r == 0)
 		r = state ? lc_adopt(&config, loop->ensemble, state, len, &loop->face->lc)
 		          : lc_create(&config, loop->ensemble, &loop->face->lc);
-	loop->face->stories.lc = loop->face->lc;
+	loop->face->holds->stories.lc = loop->face->lc;
 	if (r < 0)
 		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
 		         options->root);
@@ -503,7 +512,15 @@ static int make_port(const struct options *options, const char *addresses,
 
 int main(int argc, char **argv)
 {
-	struct face face = {.clock_us = clock_now_us, .uid = getuid(), .gid = getgid()};
+	struct holds holds = {0};
+	struct lists lists = {0};
+	struct face face = {
+		.clock_us = clock_now_us,
+		.uid = getuid(),
+		.gid = getgid(),
+		.holds = &holds,
+		.lists = &lists,
+	};
 	struct loop loop = {.face = &face, .signals = -1};
 	struct options options;
 	struct carry carry;
@@ -529,21 +546,21 @@ int main(int argc, char **argv)
 	reload_init(&loop.reload, whole_argv);
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	log_about(options.mountpoint);
-	face.stories.clock_us = clock_now_us;
-	face.stories.log_takes = options.log_takes;
-	face.stories.audit = options.audit;
-	face.mountpoint = options.mountpoint;
-	face.settings = &loop.settings;
-	face.metrics_locks = options.metrics_locks;
+	face.holds->stories.clock_us = clock_now_us;
+	face.holds->stories.log_takes = options.log_takes;
+	face.holds->stories.audit = options.audit;
+	face.facts.mountpoint = options.mountpoint;
+	face.facts.settings = &loop.settings;
+	face.facts.metrics_locks = options.metrics_locks;
 	fuse_set_log_func(fuse_log_line);
 	face.kernel_limit_s = kernel_limit_read();
-	face.host = options.host;
-	face.servers = &loop.servers;
+	face.facts.host = options.host;
+	face.facts.servers = &loop.servers;
 	face.files.what = "open files";
 	face.requests.what = "requests";
 	face.contents.budget = &face.files;
 	face.read_only = options.read_only;
-	face.on_lost = guardian_on_lost_name(options.on_lost);
+	face.facts.on_lost = guardian_on_lost_name(options.on_lost);
 	face.without = (struct lc_attributes){
 		.uid = options.uid,
 		.gid = options.gid,
@@ -562,7 +579,7 @@ int main(int argc, char **argv)
 	loop.ledger.ctx = &loop;
 	face.stored.store = store;
 	face.contents.stored = &face.stored;
-	face.stories.history.stored = &face.stored;
+	face.holds->stories.history.stored = &face.stored;
 	status = EXIT_MOUNT;
 	if (!store && !begin_store(&face.stored.store))
 		return status;
@@ -578,8 +595,8 @@ int main(int argc, char **argv)
 		ready_fail(status);
 		return status;
 	}
-	face.keeper = options.keeper;
-	face.keeper_gone = options.keeper && keeper_fd() < 0;
+	face.facts.keeper = options.keeper;
+	face.facts.keeper_gone = options.keeper && keeper_fd() < 0;
 	if (role == RELOAD_STARTS && options.protect && geteuid() == 0)
 		bare_protect(options.mountpoint);
 	credentials_confine(options.credentials);
@@ -603,11 +620,11 @@ int main(int argc, char **argv)
 				pauses_finish(&face.pauses);
 				loop_finish(&loop);
 			}
-			linger_finish(&face.linger);
+			linger_finish(&face.holds->linger);
 		}
 		nodes_destroy(face.nodes);
 	}
-	history_finish(&face.stories.history);
+	history_finish(&face.holds->stories.history);
 	ledger_finish(&loop.ledger);
 	store_close(face.stored.store);
 	ready_fail(status);

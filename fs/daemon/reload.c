@@ -4,6 +4,7 @@
  */
 #include "daemon/reload.h"
 
+#include "hold/handle.h"
 #include "hold/advisory.h"
 #include "host/log.h"
 #include "host/signals.h"
@@ -116,11 +117,11 @@ void reload_done(struct reload *reload)
 	char after[64] = "";
 
 	if (reload->crash.signal) {
-		face->adoptions++;
+		face->facts.adoptions++;
 		stopped_us = reload->crash.at_us;
 		snprintf(after, sizeof(after), " after a crash (signal %d)", reload->crash.signal);
 	} else {
-		face->reloads++;
+		face->facts.reloads++;
 	}
 	handles_wake(face);
 	advisories_wake(face);

@@ -9,6 +9,9 @@
  */
 #include "files/text.h"
 
+#include "request/parked.h"
+#include "files/attributes.h"
+#include "tree/view.h"
 #include "host/clock.h"
 
 #include <errno.h>

@@ -6,6 +6,9 @@
  */
 #include "request/face.h"
 
+#include "request/parked.h"
+#include "files/dir.h"
+#include "files/lists.h"
 #include "tree/lock_dir.h"
 #include "tree/snapshot.h"
 
@@ -152,7 +155,7 @@ static const struct dir_list *list_of(struct face *face, const struct node *node
                                       const struct lc_listing *listing)
 {
 	uint64_t serial = 2 * listing->serial + (node->kind == NODE_QUEUE);
-	struct dir_list *list = &face->dir_lists[serial % DIR_LISTS_MAX];
+	struct dir_list *list = &face->lists->directories[serial % DIR_LISTS_MAX];
 
 	if (list->serial == serial)
 		return list;
@@ -167,8 +170,8 @@ static const struct dir_list *list_of(struct face *face, const struct node *node
 void dirs_end(struct face *face)
 {
 	for (int i = 0; i < DIR_LISTS_MAX; i++) {
-		free(face->dir_lists[i].data);
-		face->dir_lists[i] = (struct dir_list){0};
+		free(face->lists->directories[i].data);
+		face->lists->directories[i] = (struct dir_list){0};
 	}
 }
 

@@ -4,6 +4,9 @@
  */
 #include "request/face.h"
 
+#include "files/dir.h"
+#include "files/file.h"
+#include "hold/handle.h"
 #include "hold/advisory.h"
 #include "hold/hold.h"
 #include "files/locks.h"

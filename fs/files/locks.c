@@ -4,6 +4,8 @@
  */
 #include "files/locks.h"
 
+#include "files/lists.h"
+#include "tree/view.h"
 #include "host/clock.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
@@ -39,7 +41,7 @@ struct locks_file {
 	size_t size;
 	int64_t since_us;
 	int error;                      /* after the text */
-	struct locks_file *prev, *next; /* in face->locks_files */
+	struct locks_file *prev, *next; /* in face->lists->locks_files */
 	off_t start;                    /* where in the file the text stands */
 	size_t len;
 	char text[LOCKS_ROOM];
@@ -248,7 +250,7 @@ static struct locks_file *new_locks_file(struct face *face, fuse_req_t req, stru
 	file->face = face;
 	file->node = node;
 	node_ref(node);
-	DL_APPEND(face->locks_files, file);
+	DL_APPEND(face->lists->locks_files, file);
 	stored_begin(&face->stored, &file->stored, STORED_LOCKS, file->fh);
 	file->len = strlen(HEADER);
 	memcpy(file->text, HEADER, file->len);
@@ -260,7 +262,7 @@ static void end_file(struct locks_file *file, bool engine)
 	if (file->req)
 		stop_reader(file);
 	walk_end(file->walk, engine);
-	DL_DELETE(file->face->locks_files, file);
+	DL_DELETE(file->face->lists->locks_files, file);
 	stored_end(&file->stored);
 	fh_drop(&file->face->fhs, file->fh);
 	node_unref(file->face->nodes, file->node);
@@ -296,7 +298,7 @@ void locks_end(struct face *face, bool leave)
 {
 	struct locks_file *file, *next;
 
-	DL_FOREACH_SAFE(face->locks_files, file, next)
+	DL_FOREACH_SAFE(face->lists->locks_files, file, next)
 		end_file(file, leave);
 }
 
@@ -317,7 +319,7 @@ void locks_stored_carry(struct carry *carry, struct face *face, struct stored *s
 		if (!file)
 			carry->refuse(strerror(errno));
 		file->face = face;
-		DL_APPEND(face->locks_files, file);
+		DL_APPEND(face->lists->locks_files, file);
 		stored_begin(&face->stored, &file->stored, STORED_LOCKS, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_LOCKS, file, &file->fh);

@@ -11,6 +11,8 @@
 
 #include "request/face.h"
 
+struct locks_file;
+
 /* Answers the request. */
 void locks_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
 void locks_read(struct locks_file *file, fuse_req_t req, size_t size, off_t off);

@@ -4,6 +4,7 @@
  */
 #include "files/longest.h"
 
+#include "hold/linger.h"
 #include "hold/hold.h"
 
 #include <string.h>
@@ -28,14 +29,14 @@ static size_t find_held(const struct face *face, int64_t now, struct view_held *
 	size_t count = 0;
 	int looked = 0;
 
-	DL_FOREACH(face->held, hold) {
+	DL_FOREACH(face->holds->held, hold) {
 		int64_t held_us = now - hold->story.granted_us;
 
 		if (hold->story.granted_us == 0) /* lost */
 			continue;
 		if (looked == 0)
 			*ret_oldest_us = held_us;
-		if (looked++ == LOOK_MAX || count == face->metrics_locks)
+		if (looked++ == LOOK_MAX || count == face->facts.metrics_locks)
 			break;
 		if (!is_listed(ret_longest, count, hold->node->lock))
 			ret_longest[count++] = (struct view_held){hold->node->lock, held_us};
@@ -49,7 +50,7 @@ static int64_t find_oldest_wait(const struct face *face, int64_t now)
 	const struct hold *hold;
 	int64_t oldest = 0;
 
-	DL_FOREACH(face->waiting, hold)
+	DL_FOREACH(face->holds->waiting, hold)
 		if (now - hold->story.asked_us > oldest)
 			oldest = now - hold->story.asked_us;
 	return oldest;
@@ -60,7 +61,7 @@ static unsigned count_kept(const struct face *face)
 	const struct lingering *lingering;
 	unsigned count;
 
-	DL_COUNT(face->linger.kept, lingering, count);
+	DL_COUNT(face->holds->linger.kept, lingering, count);
 	return count;
 }
 

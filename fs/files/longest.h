@@ -7,6 +7,7 @@
 #define FS_LONGEST_H
 
 #include "request/face.h"
+#include "tree/view.h"
 
 /* Fills in oldest_hold_us, oldest_wait_us, kept, longest and longest_count. Its pointers are good
  * until something changes. */

@@ -10,6 +10,12 @@
  */
 #include "request/face.h"
 
+#include "request/parked.h"
+#include "files/attributes.h"
+#include "files/dir.h"
+#include "files/file.h"
+#include "files/ops.h"
+#include "files/text.h"
 #include "host/family.h"
 #include "hold/hold.h"
 #include "tree/lock_dir.h"

@@ -6,6 +6,11 @@
  */
 #include "request/face.h"
 
+#include "request/parked.h"
+#include "hold/hold.h"
+#include "guard/guardian.h"
+#include "setup/servers.h"
+#include "tree/view.h"
 #include "host/clock.h"
 #include "host/family.h"
 #include "host/log.h"
@@ -163,8 +168,8 @@ static void describe_processes(const struct face *face, struct view_mount *mount
 	mount->kills = stops.kills;
 	mount->spared = stops.spared;
 	mount->looks_ended = stops.looks_ended;
-	mount->keeper = face->keeper;
-	mount->has_keeper = !face->keeper_gone;
+	mount->keeper = face->facts.keeper;
+	mount->has_keeper = !face->facts.keeper_gone;
 	mount->log_ended = log.children_ended;
 	mount->lines_not_written = log.not_written;
 }
@@ -176,34 +181,34 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	struct text text = {0};
 	char watched_by[64], left_out[1024];
 	struct view_mount mount = {
-		.host = face->host,
-		.addresses = face->servers->addresses,
-		.left_out = servers_problems(face->servers, left_out, sizeof(left_out)),
-		.tried = face->servers->tried,
+		.host = face->facts.host,
+		.addresses = face->facts.servers->addresses,
+		.left_out = servers_problems(face->facts.servers, left_out, sizeof(left_out)),
+		.tried = face->facts.servers->tried,
 		.kernel_limit_s = face->kernel_limit_s,
 		.clock_watched_by = watched_by,
-		.tick_time_by = settings_tick_by(face->settings),
-		.server_version = settings_version(face->settings),
-		.reloads = face->reloads,
-		.adoptions = face->adoptions,
+		.tick_time_by = settings_tick_by(face->facts.settings),
+		.server_version = settings_version(face->facts.settings),
+		.reloads = face->facts.reloads,
+		.adoptions = face->facts.adoptions,
 		.open_bytes = face->files.bytes};
 	struct view_held longest[VIEW_LONGEST_MAX];
 	int r;
 
 	if (probe_forgets(mount.server_version))
 		mount.safe_version = PROBE_SAFE;
-	mount.mountpoint = face->mountpoint;
-	mount.history = &face->stories.history;
+	mount.mountpoint = face->facts.mountpoint;
+	mount.history = &face->holds->stories.history;
 	describe_processes(face, &mount);
 	longest_find(face, longest, &mount);
 	lc_status(face->lc, &status);
 	mount.away_since_ms = wall_time_ms(face, status.away_us);
 	mount.ensemble_ahead_ms = ensemble_ahead_ms(face);
-	mount.on_lost = face->on_lost;
+	mount.on_lost = face->facts.on_lost;
 	mount.pid_namespace = pid_namespace();
 	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
 	if (node->kind == NODE_HISTORY)
-		r = history_view(&face->stories.history, fuse_req_ctx(req)->uid, &text);
+		r = history_view(&face->holds->stories.history, fuse_req_ctx(req)->uid, &text);
 	else
 		r = (node->kind == NODE_METRICS ? view_metrics : view_status)(&status, &mount,
 		                                                              &text);
@@ -385,7 +390,7 @@ static int evict_now(struct parked *parked)
 	family_see(fuse_req_ctx(parked->req)->pid, &caller);
 	row_word(&row, caller.command); /* nothing else shall look like what follows it */
 	snprintf(name, sizeof(name), "uid %u pid %d (%.*s) on %s", (unsigned)parked->by,
-	         (int)caller.process.pid, (int)row.len, command, parked->face->host);
+	         (int)caller.process.pid, (int)row.len, command, parked->face->facts.host);
 	return lc_evict(
 		parked->face->lc, node->lock, node->znode,
 		&(struct lc_evictor){.uid = parked->by, .name = name, .token = node->entry.token},

@@ -6,7 +6,7 @@
 #define FS_TEXT_H
 
 #include "tree/content.h"
-#include "request/face.h"
+#include "request/parked.h"
 
 struct text_file {
 	struct face *face;
@@ -27,6 +27,9 @@ void text_release(struct text_file *file);
 void texts_end(struct face *face);
 
 void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
+
+/* The request asks to take an entry of a queue from its taker. For park_call(). */
+int evict_entry(struct parked *parked, lc_done_fn *done);
 
 /* ---- value.c ---- */
 

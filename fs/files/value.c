@@ -8,6 +8,9 @@
  */
 #include "files/text.h"
 
+#include "request/parked.h"
+#include "hold/hold.h"
+#include "host/family.h"
 #include "hold/holder.h"
 
 #include <errno.h>
@@ -44,7 +47,7 @@ static struct hold *find_hold(const struct face *face, const char *lock,
 {
 	struct hold *hold, *lost = NULL;
 
-	DL_FOREACH(face->held, hold) {
+	DL_FOREACH(face->holds->held, hold) {
 		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
 		    !belongs_to(hold, writer))
 			continue;

@@ -4,6 +4,7 @@
  */
 #include "files/viewer.h"
 
+#include "files/lists.h"
 #include "host/clock.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static struct viewer_rest *find_rest(struct face *face, uid_t uid)
 	int64_t now = face->clock_us();
 
 	for (size_t i = 0; i < VIEWERS_RESTING_MAX; i++) {
-		struct viewer_rest *rest = &face->viewers_rest[i];
+		struct viewer_rest *rest = &face->lists->viewers_rest[i];
 
 		if (rest->until_us <= now)
 			over = rest;

@@ -4,6 +4,10 @@
  */
 #include "hold/advisory.h"
 
+#include "request/parked.h"
+#include "hold/held.h"
+#include "hold/hold.h"
+#include "guard/guardian.h"
 #include "hold/claim.h"
 #include "host/family.h"
 #include "host/process.h"
@@ -58,7 +62,7 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 	}
 	file->opener_life = family_watch(file->opener.process.pid);
 	node_ref(node);
-	DL_APPEND(face->advisories, file);
+	DL_APPEND(face->holds->advisories, file);
 	stored_begin(&face->stored, &file->stored, STORED_ADVISORY, file->fh);
 	reply.fh = file->fh;
 	reply.direct_io = 1;
@@ -117,7 +121,7 @@ void advisory_release(struct advisory *file)
 	guardian_release(face->guardian, file->slot);
 	if (file->opener_life >= 0)
 		close(file->opener_life);
-	DL_DELETE(face->advisories, file);
+	DL_DELETE(face->holds->advisories, file);
 	stored_end(&file->stored);
 	node_unref(face->nodes, file->node);
 	fh_drop(&face->fhs, file->fh);
@@ -128,7 +132,7 @@ void advisories_end(struct face *face, bool leave)
 {
 	struct advisory *file, *next;
 
-	DL_FOREACH_SAFE(face->advisories, file, next) {
+	DL_FOREACH_SAFE(face->holds->advisories, file, next) {
 		if (!leave)
 			file->slot = -1; /* the guardian is still at work */
 		advisory_release(file);
@@ -440,7 +444,7 @@ void advisories_wake(struct face *face)
 {
 	const struct advisory *file;
 
-	DL_FOREACH(face->advisories, file)
+	DL_FOREACH(face->holds->advisories, file)
 		pending_wake_poller(face, file->poller);
 }
 
@@ -457,7 +461,7 @@ void advisory_stored_carry(struct carry *carry, struct face *face, struct stored
 		if (!file)
 			carry->refuse(strerror(errno));
 		file->face = face;
-		DL_APPEND(face->advisories, file);
+		DL_APPEND(face->holds->advisories, file);
 		stored_begin(&face->stored, &file->stored, STORED_ADVISORY, 0);
 	}
 	fh_carry(carry, &face->fhs, FH_ADVISORY, file, &file->fh);

@@ -11,7 +11,8 @@
 #ifndef FS_ADVISORY_H
 #define FS_ADVISORY_H
 
-#include "request/face.h"
+#include "hold/held.h"
+#include "hold/hold.h"
 
 /* Bytes of a reason that is written before the lock is held: EFBIG. Each taker that waits
  * keeps its own. */
@@ -28,7 +29,7 @@ struct advisory {
 	struct cursor cursor;
 	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
 	struct stored stored;
-	struct advisory *prev, *next; /* in face->advisories */
+	struct advisory *prev, *next; /* in face->holds->advisories */
 };
 
 void advisory_open(struct face *face, fuse_req_t req, struct node *node,

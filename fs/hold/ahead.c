@@ -33,7 +33,7 @@ static void session_asked(void *ctx, int err, int64_t renewed_ms)
 	struct hold *hold;
 
 	(void)renewed_ms;
-	DL_FOREACH(question->face->held, hold)
+	DL_FOREACH(question->face->holds->held, hold)
 		if (err == -ENOENT && hold->serial == question->serial) {
 			story_after(&hold->story, question->ahead);
 			stored_touch(&hold->stored);

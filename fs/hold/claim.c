@@ -5,6 +5,8 @@
  */
 #include "hold/claim.h"
 
+#include "hold/hold.h"
+#include "host/family.h"
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -351,7 +353,7 @@ static struct hold *hold_of_serial(struct carry *carry, struct face *face, uint6
 {
 	struct hold *hold;
 
-	DL_FOREACH(face->held, hold)
+	DL_FOREACH(face->holds->held, hold)
 		if (hold->serial == serial)
 			return hold;
 	if (serial != 0)

@@ -8,6 +8,11 @@
  */
 #include "request/face.h"
 
+#include "hold/handle.h"
+#include "hold/held.h"
+#include "hold/hold.h"
+#include "hold/story.h"
+#include "host/family.h"
 #include "hold/hold_family.h"
 #include "hold/holder.h"
 
@@ -224,10 +229,10 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node,
 		return;
 	/* It would look like a lock, and be none. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY) {
-		if (face->stories.log_takes) {
+		if (face->holds->stories.log_takes) {
 			family_see(fuse_req_ctx(req)->pid, &request.caller);
-			story_refuse(&face->stories, node->lock, &request.caller, request.uid,
-			             -EACCES,
+			story_refuse(&face->holds->stories, node->lock, &request.caller,
+			             request.uid, -EACCES,
 			             "a door opened for reading only would not take the lock");
 		}
 		fuse_reply_err(req, EACCES);

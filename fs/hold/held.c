@@ -5,6 +5,9 @@
  */
 #include "request/face.h"
 
+#include "request/parked.h"
+#include "hold/held.h"
+#include "guard/guardian.h"
 #include "hold/holder.h"
 
 #include <errno.h>

@@ -4,6 +4,10 @@
  */
 #include "hold/hold.h"
 
+#include "guard/guardian.h"
+#include "hold/story.h"
+#include "hold/linger.h"
+#include "host/family.h"
 #include "hold/ahead.h"
 #include "hold/hold_family.h"
 #include "hold/holder.h"
@@ -34,7 +38,7 @@ static void stop_admitting(struct hold *hold)
 {
 	stored_touch(&hold->stored);
 	if (hold->admit_prev)
-		DL_DELETE2(hold->face->admitting, hold, admit_prev, admit_next);
+		DL_DELETE2(hold->face->holds->admitting, hold, admit_prev, admit_next);
 	hold->admit_prev = NULL;
 }
 
@@ -69,23 +73,23 @@ void hold_step(struct hold *hold, enum hold_state to)
 	hold->state = to;
 	stored_touch(&hold->stored);
 	if (from == HOLD_WAITING) {
-		DL_DELETE(face->waiting, hold);
-		face->seekers -= hold->lineage != NULL;
+		DL_DELETE(face->holds->waiting, hold);
+		face->holds->seekers -= hold->lineage != NULL;
 	}
 	if (from == HOLD_LINGERING || from == HOLD_KEPT)
-		linger_end(&face->linger, &hold->lingering);
+		linger_end(&face->holds->linger, &hold->lingering);
 	if (from == HOLD_HELD)
 		stop_admitting(hold);
 	if (was_granted && !hold_is_granted(hold))
-		DL_DELETE(face->held, hold);
+		DL_DELETE(face->holds->held, hold);
 	if (to == HOLD_WAITING) {
-		DL_APPEND(face->waiting, hold);
-		face->seekers += hold->lineage != NULL;
+		DL_APPEND(face->holds->waiting, hold);
+		face->holds->seekers += hold->lineage != NULL;
 	}
 	if (to == HOLD_GRANTING)
-		DL_APPEND(face->held, hold);
+		DL_APPEND(face->holds->held, hold);
 	if (to == HOLD_KEPT)
-		linger_keep(&face->linger, &hold->lingering, hold->least_until_us);
+		linger_keep(&face->holds->linger, &hold->lingering, hold->least_until_us);
 }
 
 void hold_free(struct hold *hold)
@@ -101,7 +105,7 @@ void hold_free(struct hold *hold)
 		lc_leave(hold->taker);
 	node_unref(face->nodes, hold->node);
 	free(hold->lineage);
-	face->holds--;
+	face->holds->count--;
 	stored_end(&hold->stored);
 	free(hold);
 }
@@ -129,7 +133,7 @@ static void answer_early(struct hold *hold, int error)
 {
 	struct face *face = hold->face;
 	bool lingers = error == EINTR && !face->draining &&
-	               linger_begin(&face->linger, &hold->lingering, hold->asker);
+	               linger_begin(&face->holds->linger, &hold->lingering, hold->asker);
 
 	fuse_reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), error);
 	if (!lingers)
@@ -153,11 +157,11 @@ static bool admit_family(struct hold *family)
 	struct hold *hold, *next;
 	bool all = true;
 
-	DL_FOREACH_SAFE(face->waiting, hold, next) {
+	DL_FOREACH_SAFE(face->holds->waiting, hold, next) {
 		if (!hold->lineage || hold->compared >= family->serial ||
 		    strcmp(hold->node->lock, family->node->lock) != 0)
 			continue;
-		all = face->clock_us() <= face->admit_until_us;
+		all = face->clock_us() <= face->holds->admit_until_us;
 		if (!all)
 			break;
 		hold->compared = family->serial;
@@ -174,8 +178,8 @@ static bool admit_family(struct hold *family)
 
 static void admit_families(struct face *face)
 {
-	while (face->admitting && admit_family(face->admitting))
-		stop_admitting(face->admitting);
+	while (face->holds->admitting && admit_family(face->holds->admitting))
+		stop_admitting(face->holds->admitting);
 }
 
 /* ---- the answer ---- */
@@ -207,7 +211,7 @@ static void answer_request(struct hold *hold, int err)
 		hold_free(hold);
 		return;
 	}
-	hold->serial = ++face->grants;
+	hold->serial = ++face->holds->grants;
 	begin_limits(hold);
 	hold->kind->granted(hold, req);
 	hold->ctx = NULL;
@@ -218,8 +222,8 @@ static void answer_request(struct hold *hold, int err)
 	hold_step(hold, HOLD_HELD);
 	story_granted(&hold->story, hold->taker);
 	ahead_granted(hold);
-	if (face->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
-		DL_APPEND2(face->admitting, hold, admit_prev, admit_next);
+	if (face->holds->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
+		DL_APPEND2(face->holds->admitting, hold, admit_prev, admit_next);
 		stored_touch(&hold->stored);
 		admit_families(face);
 	}
@@ -236,7 +240,7 @@ static void lock_taken(void *ctx, int err)
 	hold->answer = err;
 	stored_touch(&hold->stored);
 	if (err == 0)
-		linger_at_head(&hold->face->linger, &hold->lingering);
+		linger_at_head(&hold->face->holds->linger, &hold->lingering);
 }
 
 /* ---- loss ---- */
@@ -299,7 +303,7 @@ static pid_t asker_of(const struct hold_request *request)
 
 struct hold *hold_adopt(struct face *face, const struct hold_request *request)
 {
-	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads};
 	pid_t pid = asker_of(request);
 
 	for (size_t i = 0; i < 2 && pid > 0; i++)
@@ -356,15 +360,15 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	};
 	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
-		story_refuse(&face->stories, request->node->lock, &request->caller, request->uid, r,
-		             NULL);
+		story_refuse(&face->holds->stories, request->node->lock, &request->caller,
+		             request->uid, r, NULL);
 		free(hold);
 		return r;
 	}
-	story_begin(&hold->story, &face->stories, hold->node->lock, request->mode, &request->caller,
-	            request->uid);
+	story_begin(&hold->story, &face->holds->stories, hold->node->lock, request->mode,
+	            &request->caller, request->uid);
 	node_ref(hold->node);
-	face->holds++;
+	face->holds->count++;
 	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
 	*ret_hold = hold;
 	return 0;
@@ -375,7 +379,7 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 	hold->req = req;
 	hold->unique = pending_unique(hold->face);
 	hold->since_us = hold->face->clock_us();
-	hold->compared = hold->face->grants; /* the caller has asked hold_of_family() */
+	hold->compared = hold->face->holds->grants; /* the caller has asked hold_of_family() */
 	hold_step(hold, HOLD_WAITING);
 	if (hold->answer != NO_ANSWER)
 		answer_request(hold, hold->answer);
@@ -427,12 +431,12 @@ void hold_evicted(void *taker_ctx, const char *by)
 
 int holds_init(struct face *face)
 {
-	return linger_init(&face->linger, face->clock_us, stop_lingering);
+	return linger_init(&face->holds->linger, face->clock_us, stop_lingering);
 }
 
 void holds_drop(struct face *face, pid_t pid, const char *lock)
 {
-	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads};
 
 	for (size_t i = 0; i < 2; i++)
 		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
@@ -447,13 +451,13 @@ void holds_drop(struct face *face, pid_t pid, const char *lock)
 
 void holds_drop_kept(struct face *face)
 {
-	while (face->linger.kept)
-		hold_free(hold_of_lingering(face->linger.kept));
+	while (face->holds->linger.kept)
+		hold_free(hold_of_lingering(face->holds->linger.kept));
 }
 
 void holds_drop_where(struct face *face, const void *where, const uint64_t *owner)
 {
-	struct lingering *lists[] = {face->linger.waiting, face->linger.heads};
+	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads};
 
 	for (size_t i = 0; i < 2; i++)
 		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
@@ -471,7 +475,7 @@ unsigned holds_lost(const struct face *face, const struct hold **ret_first)
 	unsigned count = 0;
 
 	*ret_first = NULL;
-	DL_FOREACH(face->held, hold)
+	DL_FOREACH(face->holds->held, hold)
 		if (hold->state == HOLD_LOST) {
 			*ret_first = count++ == 0 ? hold : *ret_first;
 		}
@@ -485,13 +489,13 @@ void holds_end(struct face *face, bool leave)
 
 	if (leave)
 		holds_drop(face, 0, NULL);
-	DL_FOREACH_SAFE(face->waiting, hold, next) {
+	DL_FOREACH_SAFE(face->holds->waiting, hold, next) {
 		stop_waiting(hold, HOLD_GONE);
 		if (!leave)
 			hold->taker = NULL;
 		hold_free(hold);
 	}
-	DL_FOREACH(face->held, hold) {
+	DL_FOREACH(face->holds->held, hold) {
 		if (leave)
 			break;
 		hold->taker = NULL;
@@ -505,14 +509,15 @@ static int64_t waits_until(const struct face *face)
 {
 	int64_t wait = kernel_limit_wait_us(face->kernel_limit_s);
 
-	return face->waiting && wait != INT64_MAX ? face->waiting->since_us + wait : INT64_MAX;
+	return face->holds->waiting && wait != INT64_MAX ? face->holds->waiting->since_us + wait
+	                                                 : INT64_MAX;
 }
 
 int64_t holds_wait(const struct face *face)
 {
-	int64_t until = waits_until(face), wait = linger_wait(&face->linger), left;
+	int64_t until = waits_until(face), wait = linger_wait(&face->holds->linger), left;
 
-	if (face->admitting)
+	if (face->holds->admitting)
 		return 0;
 	left = until == INT64_MAX ? INT64_MAX : until - face->clock_us();
 	return left < wait ? left : wait;
@@ -523,13 +528,13 @@ void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
 	if (guardian_spoke && !guardian_listen(face->guardian))
 		log_line(LC_ERROR,
 		         "the guardian was killed: no more locks are granted; restart the mount");
-	linger_process(&face->linger, process_gone);
-	if (face->admitting) {
-		face->admit_until_us = face->clock_us() + ADMIT_US;
+	linger_process(&face->holds->linger, process_gone);
+	if (face->holds->admitting) {
+		face->holds->admit_until_us = face->clock_us() + ADMIT_US;
 		admit_families(face);
 	}
-	if (!face->waiting || face->kernel_limit_s == 0)
+	if (!face->holds->waiting || face->kernel_limit_s == 0)
 		return;
 	for (int64_t now = face->clock_us(); waits_until(face) <= now;)
-		answer_early(face->waiting, face->waiting->kind->too_long);
+		answer_early(face->holds->waiting, face->holds->waiting->kind->too_long);
 }

@@ -36,10 +36,26 @@
 
 #include "request/face.h"
 #include "host/family.h"
+#include "hold/linger.h"
 #include "hold/story.h"
 
 struct hold;
 struct holder;
+struct advisory;
+
+/* All holds of a mount. */
+struct holds {
+	unsigned count;       /* waiting, lingering or held */
+	struct hold *waiting; /* in the order of their requests */
+	unsigned seekers;     /* how many of them would join their family's */
+	struct hold *held;
+	struct hold *admitting; /* of those: families that others may still join, oldest first */
+	int64_t admit_until_us; /*   and until when that may go on in this turn */
+	uint64_t grants;
+	struct advisory *advisories; /* open files of flock doors */
+	struct linger linger;
+	struct stories stories;
+};
 
 /* A kind of asking, and of holders. */
 struct hold_kind {
@@ -93,9 +109,9 @@ struct hold_request {
 
 enum hold_state {
 	HOLD_NEW,
-	HOLD_WAITING,   /* a request waits; in face->waiting */
+	HOLD_WAITING,   /* a request waits; in face->holds->waiting */
 	HOLD_LINGERING, /* no request, but still a place in the queue */
-	HOLD_GRANTING,  /* in face->held from now on */
+	HOLD_GRANTING,  /* in face->holds->held from now on */
 	HOLD_HELD,
 	HOLD_LOST,
 	HOLD_KEPT, /* no holder, but still the lock */
@@ -127,8 +143,8 @@ struct hold {
 	int64_t since_us;                     /*   and its time */
 	struct lingering lingering;           /* LINGERING, KEPT */
 	uint64_t compared;                    /* WAITING: it is of no family up to this grant */
-	struct hold *prev, *next;             /* in face->waiting or face->held */
-	struct hold *admit_prev, *admit_next; /* in face->admitting */
+	struct hold *prev, *next;             /* in face->holds->waiting or face->holds->held */
+	struct hold *admit_prev, *admit_next; /* in face->holds->admitting */
 };
 
 /* The hold that lingers since the last request of this process. The caller changes `ctx` for the

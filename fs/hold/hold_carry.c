@@ -4,6 +4,11 @@
  */
 #include "hold/hold_carry.h"
 
+#include "hold/hold.h"
+#include "guard/guardian.h"
+#include "hold/story.h"
+#include "hold/linger.h"
+#include "host/family.h"
 #include "hold/holder.h"
 #include "host/process.h"
 
@@ -56,7 +61,7 @@ static void holders_carry(struct carry *carry, struct hold *hold,
 			lc_limit(hold->taker, 0); /* the guardian stops it already */
 	CARRY_BOOL(carry, admits);
 	if (carry->loads && admits)
-		DL_APPEND2(hold->face->admitting, hold, admit_prev, admit_next);
+		DL_APPEND2(hold->face->holds->admitting, hold, admit_prev, admit_next);
 }
 
 /* The hold takes the steps that once led to its state, so that it gets into its lists. */
@@ -104,7 +109,7 @@ static struct hold *new_hold(struct carry *carry, struct face *face)
 	if (!hold)
 		carry->refuse(strerror(ENOMEM));
 	hold->face = face;
-	face->holds++;
+	face->holds->count++;
 	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
 	return hold;
 }
@@ -144,7 +149,7 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 	CARRY_PID(carry, hold->asker);
 	CARRY_64(carry, hold->owner);
 	hold->lineage = lineage_carry(carry, hold->lineage);
-	story_carry(carry, &hold->story, &face->stories, hold->node->lock);
+	story_carry(carry, &hold->story, &face->holds->stories, hold->node->lock);
 	CARRY_64(carry, hold->unique);
 	CARRY_64(carry, hold->since_us);
 	CARRY_64(carry, hold->most_until_us);
@@ -160,7 +165,7 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 	else if (is != HOLD_KEPT)
 		hold->kind->carry_ctx(carry, hold);
 	if (is == HOLD_LINGERING)
-		linger_carry(carry, &face->linger, &hold->lingering);
+		linger_carry(carry, &face->holds->linger, &hold->lingering);
 	if (carry_has(carry, 4))
 		story_more_carry(carry, &hold->story);
 }
@@ -184,13 +189,14 @@ static void finish_hold(struct carry *carry, struct hold *hold)
 /* The records were read in the order of the first requests. */
 void holds_carried(struct carry *carry, struct face *face)
 {
-	struct lingering *lists[] = {face->linger.waiting, face->linger.heads}, *lingering;
+	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads},
+			 *lingering;
 	struct hold *hold;
 
-	DL_SORT(face->held, compare_serials);
-	DL_SORT2(face->admitting, compare_serials, admit_prev, admit_next);
-	DL_SORT(face->waiting, compare_requests);
-	DL_FOREACH(face->waiting, hold)
+	DL_SORT(face->holds->held, compare_serials);
+	DL_SORT2(face->holds->admitting, compare_serials, admit_prev, admit_next);
+	DL_SORT(face->holds->waiting, compare_requests);
+	DL_FOREACH(face->holds->waiting, hold)
 		finish_hold(carry, hold);
 	for (size_t i = 0; i < 2; i++)
 		DL_FOREACH(lists[i], lingering)

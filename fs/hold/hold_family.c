@@ -4,6 +4,8 @@
  */
 #include "hold/hold_family.h"
 
+#include "hold/hold.h"
+#include "host/family.h"
 #include "hold/holder.h"
 #include "host/process.h"
 
@@ -44,7 +46,7 @@ struct hold *hold_of_family(struct face *face, const char *lock, const struct li
 	struct hold *hold, *nearest = NULL;
 	int least = INT_MAX;
 
-	DL_FOREACH(face->held, hold) {
+	DL_FOREACH(face->holds->held, hold) {
 		int distance;
 
 		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||

@@ -4,6 +4,10 @@
  */
 #include "hold/holder.h"
 
+#include "guard/guardian.h"
+#include "tree/view.h"
+#include "hold/story.h"
+#include "host/family.h"
 #include "host/clock.h"
 #include "host/log.h"
 

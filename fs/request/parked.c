@@ -6,6 +6,7 @@
  */
 #include "request/face.h"
 
+#include "request/parked.h"
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>

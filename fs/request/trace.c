@@ -4,6 +4,7 @@
  */
 #include "request/trace.h"
 
+#include "host/family.h"
 #include "host/log.h"
 
 #include <fcntl.h>

@@ -106,9 +106,7 @@ def wrong_include(root, file, quoted, name):
         return None
     directory = file.split('/')[0]
     if is_in(directory):
-        if file == 'fs/request/face.h' or name == 'lockcore.h' or may_use(file, f'{directory}/{name}'):
-            return None
-        return 'no room below'
+        return None if name == 'lockcore.h' or may_use(file, f'{directory}/{name}') else 'no room below'
     if directory == 'lockcore':
         return 'not of lockcore/'
     return None if name == 'lockcore.h' or name in SHARED else 'fs/ sees lockcore.h alone'

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * file.h - open, read, write ... : which kind of file it is.
+ */
+#ifndef FS_FILE_H
+#define FS_FILE_H
+
+#include "request/face.h"
+
+void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
+                struct fuse_file_info *fi);
+void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
+void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+               struct fuse_pollhandle *ph);
+void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+/* The kernel did not take the answer to its OPEN, or OPENDIR: no RELEASE will come. */
+void file_unopened(struct face *face, uint64_t fh);
+void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
+void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
+void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
+                int sleep);
+
+/* No RELEASE will come any more. `leave`: all descriptors are closed, give the locks
+ * back; otherwise the engine is gone already. */
+void files_end(struct face *face, bool leave);
+
+#endif

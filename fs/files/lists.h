@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lists.h - what open directories and .zklockfs/locks share.
+ */
+#ifndef FS_LISTS_H
+#define FS_LISTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The names of a directory, as dir.c hands them out. */
+struct dir_list {
+	uint64_t serial; /* of the listing that it was made of; 0: none */
+	char *data;
+	size_t len, room;
+	bool failed; /* no memory for one of them */
+};
+
+/* Made once for all who read the same directories at the same time. */
+#define DIR_LISTS_MAX 4
+
+/* A user whose groups took long to read, and until when they are not read again: viewer.c. */
+#define VIEWERS_RESTING_MAX 16
+struct viewer_rest {
+	uid_t uid;
+	int64_t until_us;
+};
+
+struct lists {
+	struct dir_list directories[DIR_LISTS_MAX];
+	struct locks_file *locks_files; /* open files of .zklockfs/locks */
+	struct viewer_rest viewers_rest[VIEWERS_RESTING_MAX];
+};
+
+#endif

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-# Each room, and the rooms that it may use: the drawings in fs/README.md and lockcore/README.md.
+# Each room, and the rooms that it may use: the drawings in fs/README.md.
 ROOMS = {
     'fs': {
         'store': '',
@@ -192,6 +192,8 @@ def main():
         if why:
             wrong.append(f'{file} includes {name}: {why}')
     wrong += wrong_calls(root, build)
+    wrong += [f'{directory}/{room} has no README.md' for directory, rooms in ROOMS.items() for room in rooms
+              if not os.path.exists(f'{root}/{directory}/{room}/README.md')]
     print(*wrong, sep='\n', file=sys.stderr)
     return 1 if wrong else 0
 

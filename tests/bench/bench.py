@@ -234,7 +234,8 @@ def arguments():
     if args.scenario and not args.part:
         args.part = ['rounds']
     args.part = args.part or list(PARTS)
-    args.only = args.only or (list(peers.MAIN) if args.quick else [peer.name for peer in peers.PEERS])
+    args.only = args.only or (list(peers.MAIN) if args.quick else [peer.name for peer in peers.PEERS
+                                                                   if peer is not peers.Before])
     args.variant = args.variant or (['tmpfs', 'tmpfs-5ms'] if args.quick else list(VARIANTS))
     if 'zklockfs' not in args.only:
         args.only.insert(0, 'zklockfs')

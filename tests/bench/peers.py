@@ -77,7 +77,8 @@ class Peer:
 class Zklockfs(Peer):
     name, title, server = 'zklockfs', 'zklockfs', 'zookeeper'
     shared = one_client = True
-    options = ()
+    options = ('noprotect',)
+    program = property(lambda self: self.bench.zklockfs)
 
     def __init__(self, bench):
         super().__init__(bench)
@@ -86,7 +87,7 @@ class Zklockfs(Peer):
     def host(self, number):
         while len(self.mounts) <= number:
             host = f'host{len(self.mounts)}'
-            self.mounts.append(Mount(self.bench.zklockfs, self.bench.zookeeper.way,
+            self.mounts.append(Mount(self.program, self.bench.zookeeper.way,
                                      tempfile.mkdtemp(prefix=f'{self.name}-{host}-', dir=self.bench.directory),
                                      host, self.options))
         return MountHost(self, self.mounts[number])
@@ -96,6 +97,14 @@ class Zklockfs(Peer):
         for mount in self.mounts:
             mount.end()
         self.mounts.clear()
+
+
+class Before(Zklockfs):
+    """Another build of zklockfs, ZKLOCKFS_BEFORE: what has a change cost? ZKLOCKFS_BEFORE_OPTIONS
+    are its own, if it does not know those of this one."""
+    options = tuple(os.environ.get('ZKLOCKFS_BEFORE_OPTIONS', 'noprotect').split())
+    name, title = 'before', 'zklockfs, another build'
+    program = property(lambda self: os.environ['ZKLOCKFS_BEFORE'])
 
 
 class Curator(Peer):
@@ -204,7 +213,7 @@ class Flock(Peer):
         return [self.bench.tool('files'), 'flock', directory]
 
 
-PEERS = (Zklockfs, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper, CRecipe, Create, Herd,
+PEERS = (Zklockfs, Before, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper, CRecipe, Create, Herd,
          Etcd, Redis, Postgres, Flock)
 # The peers on storage and ensembles other than the first.
 EVERYWHERE = ('zklockfs', 'curator', 'kazoo', 'recipe', 'create', 'etcd', 'redis', 'postgres')

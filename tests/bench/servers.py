@@ -115,7 +115,7 @@ class Mount:
     def __init__(self, program, server, directory, host, options=()):
         self.directory = directory
         self.log = directory + '.log'
-        self.process = start([program, '-f', '-o', ','.join([f'host={host}', 'tick_time=2s', 'noprotect', *options]),
+        self.process = start([program, '-f', '-o', ','.join([f'host={host}', 'tick_time=2s', *options]),
                               server + '/locks', directory], self.log)
         until(self._ready, f'the mount {host}')
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """sale.py: many buyers on two mounts and few items, in a real database. Without the lock
-it oversells; with it never, also when orders are repeated and buyers freeze or die."""
+it oversells; with it never, also when orders are repeated and buyers freeze or die. The figures are
+those of the story in examples/README.md."""
 
 import os
 import sqlite3
 
 from gate import Gate, at_once, evict, example, finished, queued
 from harness import check, check_equal, run, until
+from printed import read
 
 ITEMS, BUYERS = 5, 20
 
@@ -39,7 +41,10 @@ def without(shop):
     for buyer in buyers:
         check_equal(finished(buyer, 0, 'a buyer')[0], 'sold\n', 'a buyer is told')
     check_equal(len(shop.orders()), BUYERS, 'orders')
-    check_equal(shop.do('report'), f'{BUYERS} sold, {ITEMS - BUYERS} left\n', 'it oversells')
+    report = f'{BUYERS} sold, {ITEMS - BUYERS} left\n'
+    check_equal(shop.do('report'), report, 'it oversells')
+    story = read('examples', 'README.md')
+    check(report in story and f'stock {ITEMS}\n' in story and f'    {ITEMS} sold, 0 left\n' in story, 'the story')
 
 
 def the_same_order(shop):

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the README prints is what happens: each block is replayed on two mounts, and its output compared but
+for numbers and times, or another test runs it: ELSEWHERE. A block that no test knows fails. So do
+a command and a file of its tables that are not there."""
+
+import os
+import re
+import shlex
+import subprocess
+import textwrap
+
+from gate import Gate, check, check_equal, command, evict, queued, spawn, until
+from harness import WAIT_SECONDS, ZKLOCKFS, run
+from locking import BUILD, environment
+from printed import read
+
+README = read('README.md')
+# What stands in the first line of a block, and why it is not run here.
+ELSEWHERE = {
+    'web1: cron': 'a drawing',
+    '0 3 * * *': 'states.py runs each line for crontab(5)',
+    'command exec': 'idioms.py runs it beside the same script of other pages',
+}
+
+
+def blocks():
+    """The indented lines that stand together."""
+    return [textwrap.dedent(text) for text in re.findall(r'(?:^ {4}.*\n)+', README, re.MULTILINE)]
+
+
+def block(start):
+    """The one that begins so."""
+    text, = [text for text in blocks() if text.startswith(start)]
+    return text
+
+
+def rows(heading):
+    """The first column of a table, and the rest."""
+    table = README[README.index(f'\n{heading}\n'):].split('\n\n')[0]
+    return [line.strip('| ').split(' | ', 1) for line in table.strip().splitlines()[2:]]
+
+
+def words(text):
+    """What is set as code."""
+    return re.findall(r'`([^`]+)`', text)
+
+
+class Shell:
+    """A host's terminal."""
+    def __init__(self, mount, gate):
+        self.process = spawn(['bash', '--norc', '--noprofile'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, bufsize=1, cwd=mount.directory,
+                             env=environment(mount, PATH=f'{gate.tools}:{BUILD}:{os.environ["PATH"]}'))
+        self.directory = mount.directory
+
+    def type(self, text):
+        self.process.stdin.write(text.replace('/mnt/locks', self.directory) + '\necho "that was $?"\n')
+
+    def said(self):
+        """Up to the end of what was typed last, with its status."""
+        return ''.join(iter(self.process.stdout.readline, 'that was 0\n'))
+
+    def end(self):
+        self.process.stdin.close()
+        check_equal(self.process.wait(timeout=WAIT_SECONDS), 0, 'the shell')
+
+
+def shape(text):
+    """Without what differs each time."""
+    return re.sub(r'\d+', 'N', re.sub(r'\b\d+(\.\d+)?(ms|s)\b', 'T', re.sub(' +', ' ', text)))
+
+
+def two_terminals(gate, mounts):
+    """A prompt names the host; what follows it is its output."""
+    shells = {mount.host: Shell(mount, gate) for mount in mounts}
+    text = block('web1$ exec')
+    waits = []
+    for host, typed, output in re.findall(r'^(\w+)\$ (.*)\n((?:(?!\w+\$ ).*\n)*)', text, re.MULTILINE):
+        shells[host].type(typed)
+        if '# waits' in typed:
+            queued(mounts[0], 'build', 2, 1)
+            waits.append(host)
+            continue
+        check_equal(shape(shells[host].said()), shape(output), typed)
+    check(waits, 'nobody has waited')
+    for host in waits:
+        check_equal(shells[host].said(), '', 'the one who waited')
+        check(f'host={host} ' in mounts[0].read('build', 'holder'), 'it does not hold')
+    for shell in shells.values():
+        shell.end()
+    queued(mounts[0], 'build', 0)
+
+
+def install(case, server, mount):
+    """The package is tests/debian's; here are the other lines."""
+    build, install_it, mkdir, check_it, settings, enable, lock = block('fs/debian/build').splitlines()
+    check(os.access(os.path.join(os.path.dirname(__file__), '../..', build.split()[0]), os.X_OK), build)
+    package = build.split()[1]
+    check(install_it.startswith(f'apt install {package}/zklockfs_'), install_it)
+    point = mkdir.split()[-1]
+    servers = re.search(r'SERVERS=(\S+)\'', settings).group(1)
+    check_equal(shlex.split(check_it, comments=True)[1:], ['--check', servers, point], 'what is checked')
+    directory = case.mount_point()
+    status, out, err = command([ZKLOCKFS, '--check', f'127.0.0.1:{server.port}/locks', directory])
+    check(status == 0 and out.count('\n') > 5 and not err, f'{status} {out}{err}')
+    unit = point.strip('/').replace('/', '-')
+    check(f'/etc/zklockfs/{unit}.conf' in settings and f'--now zklockfs@{unit} ' in enable, unit)
+    check_equal(command(['sh', '-c', lock.replace('/mnt/locks', mount.directory)]), (0, '', ''), lock)
+    mode = os.stat(mount.path('nightly', 'lock')).st_mode
+    check(mode & 0o002, f'nightly/lock: {mode:o}')
+
+
+def service(gate, a, b):
+    start, *settings = block('ExecStart=').splitlines()
+    check_equal(settings, ['Restart=always', 'RestartSec=5s', 'KillMode=mixed'], 'the settings')
+    idiom = read('fs/pages', 'zklockfs-idioms.7.scd')
+    check('\n'.join([start, *settings]) in idiom, 'the service of zklockfs-idioms(7)')
+    program = start.split()[-1]
+    gate.tool('run-scheduler', gate_words(gate, 'scheduler'))
+    a.mkdir('scheduler')
+    line = start.split('=', 1)[1].replace('/usr/bin/zklock', f'{BUILD}/zklock').replace(program, 'run-scheduler')
+    environ = environment(a, PATH=f'{gate.tools}:{os.environ["PATH"]}')
+    first, second = (spawn(shlex.split(line), env=environ, stdin=subprocess.DEVNULL, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2))
+    for _ in (first, second):
+        visitor = gate.arrived('scheduler')
+        gate.nobody('one works, the other stands by')
+        check('leader' in b.read('scheduler', 'holder'), 'its reason')
+        visitor.let(0)
+    for process in (first, second):
+        check_equal(process.communicate(timeout=WAIT_SECONDS), ('', ''), 'the service')
+
+
+def gate_words(gate, name):
+    return 'exec ' + ' '.join(map(shlex.quote, gate.visitor(name)))
+
+
+def deploy(gate, a):
+    line = block('zklock -w').strip()
+    for lock in re.search(r"'deploy v42' (.*) --", line).group(1).split():
+        a.mkdir(lock)
+    gate.tool('make', gate_words(gate, 'make'))
+    environ = environment(a, PATH=f'{gate.tools}:{BUILD}:{os.environ["PATH"]}')
+    process = spawn(['sh', '-c', line], env=environ, stdin=subprocess.DEVNULL, text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    visitor = gate.arrived('make')
+    check('deploy v42' in a.read('svcb', 'holder'), 'its reason')
+    visitor.let(0)
+    check_equal((process.communicate(timeout=WAIT_SECONDS), process.returncode), (('', ''), 0), line)
+
+
+def python(a, b):
+    """It holds while it deploys; it hears of a loss, and that nothing is mounted."""
+    text = block('with open').replace('/mnt/locks', a.directory)
+
+    def holds(token):
+        check(f'token={token} ' in a.read('build', 'holder'), 'it holds')
+
+    def loses(_):
+        evict(b, 'build')
+        queued(b, 'build', 0)
+
+    exec(text, {'deploy': holds})
+    local = text.replace(f'{a.directory}/build/lock', '/dev/null')
+    for what, program, wrong in ((loses, text, OSError), (holds, local, ValueError)):
+        try:
+            exec(program, {'deploy': what})
+        except wrong:
+            continue
+        raise AssertionError(f'no {wrong.__name__}')
+    queued(b, 'build', 0)
+
+
+def files(a):
+    for names, _ in rows('| file in a lock\'s directory | what it does |'):
+        for name in words(names):
+            # A door with a time is not listed; looking at it takes nothing.
+            os.stat(a.path('build', name))
+
+
+def at_three(a):
+    """Each question has a command that answers it."""
+    taker = a.take('build').held()
+    run_ones = []
+    for _, answer in rows('| question | command |'):
+        for text in words(answer):
+            if not text.startswith('zklock ') and text != 'zklocktop':
+                continue
+            text = text.replace('LOCK', 'build') + (' -V' if text == 'zklocktop' else '')
+            status, out, err = command(['sh', '-c', text], env=environment(a))
+            check(status == (75 if ' why ' in text else 0) and out, f'{text}: {status} {out}{err}')
+            run_ones.append(text.split()[1])
+    check_equal(run_ones, ['why', 'ls', '-V', 'history', 'status', 'evict'], 'what was run')
+    taker.state()
+    until(lambda: a.queue('build') == [], 'the evicted entry goes')
+    taker.kill()
+
+
+def test(case):
+    unknown = [text for text in blocks() if not any(text.strip().startswith(start) for start in (
+        'web1$ exec', 'fs/debian/build', 'ExecStart=', 'zklock -w', 'with open', *ELSEWHERE))]
+    check(not unknown, f'blocks that no test knows: {unknown}')
+    server = case.server()
+    web1, web2 = case.mount(server, 'web1'), case.mount(server, 'web2')
+    gate = Gate(case)
+    web1.mkdir('build')
+    until(lambda: 'build' in web2.locks(), 'both see the lock')
+    two_terminals(gate, (web1, web2))
+    install(case, server, web1)
+    service(gate, web1, web2)
+    deploy(gate, web1)
+    python(web1, web2)
+    files(web1)
+    at_three(web1)
+
+
+run(test)

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is printed exists: pages.py ROOT ZKLOCKFS ZKLOCK
+
+README.md and the other Markdown: each link leads to a file, each name of a file of the source is one; the README
+has at most 130 lines and 1,200 words. The manual pages: each section and page that they name is there,
+their first lines have the words that people search for, commands and options that they print are known.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+LINES, WORDS = 130, 1200
+# Lines of the longest pages, so that they stay a reference that is read.
+PAGE_LINES = {}
+
+
+def text(*parts):
+    with open(os.path.join(*parts), encoding='utf-8') as file:
+        return file.read()
+
+
+def tracked(root, *patterns):
+    files = subprocess.run(['git', '-c', 'safe.directory=*', '-C', root, 'ls-files', '-co', '--exclude-standard',
+                            *patterns], text=True, stdout=subprocess.PIPE, check=False).stdout.split()
+    return [file for file in files if os.path.exists(os.path.join(root, file))]
+
+
+# ---- Markdown ----
+
+def wrong_links(root, file):
+    base = os.path.dirname(file)
+    for target in re.findall(r'\]\(([^)#\s]+)(?:#[^)]*)?\)', text(root, file)):
+        if not target.startswith(('http:', 'https:')) and not os.path.exists(os.path.join(root, base, target)):
+            yield f'{file}: {target} is not there'
+
+
+def wrong_files(root, file):
+    """Names of files of the source that are set as code."""
+    for name in re.findall(r'`((?:fs|lockcore|tests|examples)/[\w./-]+)`', text(root, file)):
+        if not os.path.exists(os.path.join(root, name)):
+            yield f'{file}: {name} is not there'
+
+
+def wrong_size(root):
+    readme = text(root, 'README.md')
+    if readme.count('\n') > LINES or len(readme.split()) > WORDS:
+        yield f'README.md: {readme.count(chr(10))} lines of {LINES}, {len(readme.split())} words of {WORDS}'
+    for page, lines in PAGE_LINES.items():
+        count = text(root, 'fs/pages', page).count('\n')
+        if count > lines:
+            yield f'{page}: {count} lines of {lines}'
+
+
+# ---- manual pages ----
+
+def pages(root):
+    """{'zklockfs(5)': text}"""
+    found = {}
+    for file in tracked(root, '*.scd'):
+        name, section, _ = os.path.basename(file).rsplit('.', 2)
+        found[f'{name}({section})'] = text(root, file)
+    return found
+
+
+def plain(part):
+    return part.replace('\\', '')
+
+
+def wrong_references(found):
+    """*page*(n), and *SECTION* in or of it."""
+    for page, body in found.items():
+        for name, section in re.findall(r'\*(zklock[\w-]*)\*\((\d)\)', body):
+            if f'{name}({section})' not in found:
+                yield f'{page}: there is no {name}({section})'
+        headings = {name: {plain(heading) for heading in re.findall(r'^##? (.*)$', other, re.MULTILINE)}
+                    for name, other in found.items()}
+        flat = ' '.join(body.split())
+        for heading, name, section in re.findall(
+                r'\b([A-Z]{2,}(?: [A-Z]{2,})*)\*? (?:in|of) \*(zklock[\w-]*)\*\((\d)\)', flat):
+            if heading not in headings.get(f'{name}({section})', ()):
+                yield f'{page}: {name}({section}) has no section {heading}'
+        for heading in re.findall(r'see \*([A-Z]{2,}[A-Z ]*)\*(?! (?:in|of) \*)', flat):
+            if heading not in headings[page]:
+                yield f'{page}: it has no section {heading}'
+
+
+def wrong_names(found):
+    for page, body in found.items():
+        name = re.search(r'^# NAME\n\n(.*)$', body, re.MULTILINE).group(1)
+        if not re.search(r'\block', name.split(' - ', 1)[1]):
+            yield f'{page}: nobody finds {name!r} by: man -k lock'
+
+
+# ---- commands ----
+
+def help_of(program):
+    return subprocess.run([program, '--help'], text=True, stdout=subprocess.PIPE, check=True).stdout
+
+
+def wrong_commands(root, found, zklockfs, zklock):
+    """Sub-commands and options in what is printed."""
+    mount, command = help_of(zklockfs), help_of(zklock)
+    verbs = set(re.findall(r'^ +zklock \[-m DIR\] (\w+)', command, re.MULTILINE))
+    options = set(re.findall(r'(?<!\w)--?[a-zA-Z][\w-]*', command))
+    mount_options = set(re.findall(r'[a-z_]{2,}', mount))
+    every = {'README.md': text(root, 'README.md'), 'examples/README.md': text(root, 'examples/README.md'), **found}
+    if len(verbs) < 5 or len(options) < 20:
+        yield f'only these are known: {sorted(verbs)} {sorted(options)}'
+    for where, body in every.items():
+        for line in re.findall(r'^(?:    |\t)?(?:[$#] |.* root )?(zklock .*)$', body, re.MULTILINE):
+            words = line.split(' -- ')[0].split()
+            for word in words[1:]:
+                if re.fullmatch(r'--?[a-zA-Z][\w-]*', word) and word not in options:
+                    yield f'{where}: zklock has no option {word}'
+        for verb, rest in re.findall(r'[`_*]zklock ([a-z]+)\b([^`_*]*)', body):
+            if verb not in verbs and ' --' not in rest:
+                yield f'{where}: zklock has no command {verb}'
+        for option in re.findall(r'[`_]-o ([a-z_\\]+)[=`_]', body):
+            if plain(option) not in mount_options:
+                yield f'{where}: zklockfs has no option {plain(option)}'
+
+
+def main():
+    root, zklockfs, zklock = sys.argv[1:]
+    markdown = tracked(root, '*.md')
+    if len(markdown) < 15:
+        sys.exit(77)      # no checkout
+    found = pages(root)
+    wrong = [*wrong_size(root), *wrong_references(found), *wrong_names(found),
+             *wrong_commands(root, found, zklockfs, zklock)]
+    for file in markdown:
+        wrong += wrong_links(root, file)
+        if file != '.github/CHANGELOG.md':      # it tells of what was there
+            wrong += wrong_files(root, file)
+    print(*wrong, sep='\n', file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

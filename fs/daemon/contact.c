@@ -190,8 +190,10 @@ void contact_leaves(struct face *face)
 	struct lc_status status;
 
 	lc_status(face->lc, &status);
-	log_line(LC_NOTICE, "shutting down: takers are refused, %u lock%s held, %u waited for",
-	         status.holders, status.holders == 1 ? " is" : "s are", status.waiters);
+	log_line(LC_NOTICE,
+	         "shutting down: no new requests; waiting for %u holder%s, %u waiter%s refused",
+	         status.holders, status.holders == 1 ? "" : "s", status.waiters,
+	         status.waiters == 1 ? " is" : "s are");
 	say_lost(face, &status);
 }
 

@@ -204,7 +204,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	if (!owner) {
 		if (guardian->fd >= 0)
 			log_line(LC_WARNING,
-			         "takers of uid %u are refused: on_lost could not stop so many",
+			         "requests of uid %u are refused: on_lost could not stop so many",
 			         (unsigned)who->uid);
 		return guardian->fd >= 0 ? -ENOLCK : -ESHUTDOWN;
 	}

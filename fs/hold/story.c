@@ -252,7 +252,7 @@ static const char *cause_of_loss(const struct stories *stories)
 	if (status.state == LC_CONNECTING)
 		return "the ensemble has ended the session";
 	if (status.lease_left_us == 0)
-		return "no contact with the ensemble for so long that the lease is over";
+		return "no contact with the ensemble, the lease has expired";
 	return "its entry was deleted in the ensemble";
 }
 

@@ -52,8 +52,8 @@ static bool charge_user(struct budget_user *user, size_t bytes)
 	    (user->user.uid != 0 && bytes > BUDGET_USER_BYTES - user->bytes)) {
 		if (!user->refused)
 			log_line(LC_NOTICE,
-			         "%s of uid %u are refused: they have %zu bytes here, those of all "
-			         "users %zu",
+			         "%s of uid %u are refused: this user has too many open: %zu "
+			         "bytes, all users %zu",
 			         budget->what, (unsigned)user->user.uid, user->bytes,
 			         budget->bytes);
 		user->refused = true;

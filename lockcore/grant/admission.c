@@ -205,9 +205,8 @@ static void refuse_beside_incompatible(struct lock *lock, const struct queue *qu
 	if (!incompatible || lock->waiting == 0)
 		return;
 	lc_report(lock->lc, LC_ERROR,
-	          "%s: %s is of a client that does not wait for our entries; "
-	          "takers are refused",
-	          lock->path, incompatible->znode);
+	          "%s: %s is of a client that ignores our locks: requests are refused", lock->path,
+	          incompatible->znode);
 	for (size_t i = 0; i < queue->count; i++)
 		if (waits_in_queue(owners[i]))
 			taker_fail(owners[i], -EPROTO);

@@ -113,7 +113,7 @@ bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
 		return true;
 	if (lc_may_say_again(lc, &lc->quota->full_said_us))
 		lc_report(lc, LC_WARNING,
-		          "takers of uid %u are refused: there are too many here, "
+		          "requests of uid %u are refused: there are too many here, "
 		          "with entries of %zu bytes",
 		          (unsigned)uid, lc->quota->entry_bytes);
 	return false;

@@ -437,7 +437,7 @@ static void beside_incompatible(void **state)
 	rig_forget(rig);
 	takers_answer_lists(rig, INCOMPATIBLE(6) " #2-5");
 	rig_expect_told(rig, "1 taken EPROTO, 2 taken EPROTO");
-	rig_expect_reported(rig, "does not wait for our entries");
+	rig_expect_reported(rig, "ignores our locks");
 	takers_leave(rig, taker);
 }
 

@@ -28,7 +28,7 @@ static void half_for_each_user(void **state)
 	quota_charge_entry(lc, &first, 5, HALF - 10);
 	assert_true(quota_has_room(lc, 5, 10));
 	assert_false(quota_has_room(lc, 5, 11));
-	rig_expect_reported(rig, "takers of uid 5 are refused");
+	rig_expect_reported(rig, "requests of uid 5 are refused");
 	assert_true(quota_has_room(lc, 6, 11));
 	quota_charge_entry(lc, &second, 5, 10);
 	assert_false(quota_has_room(lc, 5, 1));

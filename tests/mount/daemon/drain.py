@@ -74,7 +74,7 @@ def lost_before(case, server):
     until(lambda: lost(loser), 'it is lost')
     mount.process.send_signal(signal.SIGTERM)
     until(lambda: mount.process.poll() is not None, 'the daemon ends')
-    check('takers are refused, 0 locks are held, 0 waited for' in mount.log(), mount.log())
+    check('no new requests; waiting for 0 holders, 0 waiters are refused' in mount.log(), mount.log())
     check(f'lost locks that are still open: 1, lost by pid {loser.pid} (python3) uid 0; the mount does not wait for them'
           in mount.log(), mount.log())
     mount.check_end()

@@ -96,7 +96,7 @@ def check_session(server, mount):
     until(lambda: session not in server.connections() and not server.entries('build'), 'the session ends', 40)
     mount.send(signal.SIGCONT)
     expect(mount, fr'build: the lock is lost by pid {holder.pid} \(python3\) uid 0, token \d+, held for \d+\.\d s: '
-           r'(no contact with the ensemble for so long that the lease is over|the ensemble has ended the session); '
+           r'(no contact with the ensemble, the lease has expired|the ensemble has ended the session); '
            r'reason: a long one')
     expect(mount, r'a new session: 1 lock was lost, 3 waiters queue again')
     for waiter in waiters:

@@ -223,7 +223,7 @@ static void tell_circle(const struct chain *chain, size_t first)
 		return;
 	printf("  unless another holder of ");
 	tell_lock(slots->lock);
-	puts(" gives it back, this is a deadlock");
+	puts(" releases it, this is a deadlock");
 }
 
 static bool is_on_the_way(const struct chain *chain, const char *lock)

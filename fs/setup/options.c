@@ -23,7 +23,7 @@ static const char usage[] =
 	"       zklockfs --check [-o OPTION[,OPTION...]] SERVERS[/ROOT] [MOUNTPOINT]\n"
 	"\n"
 	"Mounts the locks of a ZooKeeper ensemble. Each directory is a lock: opening its\n"
-	"file `lock` for writing takes the lock, closing that file gives it back.\n"
+	"file `lock` for writing acquires the lock, closing that file releases it.\n"
 	"\n"
 	"  SERVERS   host[:port][,...], for example zk1:2181,zk2:2181,zk3:2181\n"
 	"  ROOT      the sub-tree to mount (/locks)\n"

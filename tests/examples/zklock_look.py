@@ -200,7 +200,7 @@ def chains(a, b):
         queued(a, lock, count)
     out = said(b, 'svcb')
     check('\nthese wait for each other:\n' in out and 'deadlock:' not in out and
-          '\n  unless another holder of svca gives it back, this is a deadlock\n' in out, out)
+          '\n  unless another holder of svca releases it, this is a deadlock\n' in out, out)
     for script in scripts:
         script.end()
     other.release()

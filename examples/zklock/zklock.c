@@ -38,7 +38,7 @@ static const char help[] =
 	"       zklock [-m DIR] status\n"
 	"       zklock [-m DIR] evict LOCK ENTRY...\n"
 	"\n"
-	"Acquires all LOCKs, in the order of their names, runs COMMAND, and releases them.\n"
+	"Acquires all LOCKs in the order of their names, runs COMMAND, releases them.\n"
 	"\n"
 	"  -m, --mount DIR     where the locks are ($ZKLOCKFS, or the only zklockfs)\n"
 	"  -w, --wait TIME     wait at most this long for all locks together\n"

@@ -178,8 +178,8 @@ mutant(3, 'grant_told_by_an_older_reading', 'session.c',
        'return lease_left(&lc->session->lease, lc_lately(lc)) > 0;',
        sim('leases'))
 mutant(3, 'lease_not_checked_at_grant', 'session.c',
-       '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\tsend_beat(lc);',
-       '\treturn true;\n\tsend_beat(lc);',
+       '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\theartbeat_send(lc);',
+       '\treturn true;\n\theartbeat_send(lc);',
        sim('leases'))
 mutant(3, 'granted_to_be_stopped', 'session.c',
        'lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);',
@@ -231,11 +231,11 @@ mutant(4, 'hung_server_waited_for', 'session.c',
 # ---- 5: the guardian is told ----
 
 mutant(5, 'deadline_not_told', 'session.c',
-       '\ttell_deadline(lc);\n\tif (session_is_ready(lc))',
+       '\tsession_tell_deadline(lc);\n\tif (session_is_ready(lc))',
        '\tif (session_is_ready(lc))',
        sim())
 mutant(5, 'no_deadline_not_told', 'session.c',
-       '\tlease_again(&session->lease);\n\ttell_deadline(lc);\n\tif',
+       '\tlease_again(&session->lease);\n\tsession_tell_deadline(lc);\n\tif',
        '\tlease_again(&session->lease);\n\tif',
        sim('any', 220))
 
@@ -357,8 +357,8 @@ mutant(9, 'own_watch_not_armed_again', 'listing.c',
 # ---- 10: first, present, of this session ----
 
 mutant(10, 'barrier_left_out', 'session.c',
-       '\tsend_beat(lc);\n}\n\nstatic void session_disconnected',
-       '\tbecome_ready(lc);\n\tsend_beat(lc);\n}\n\nstatic void session_disconnected',
+       '\theartbeat_send(lc);\n}\n\nstatic void session_disconnected',
+       '\tsession_step(session, LC_READY);\n\theartbeat_send(lc);\n}\n\nstatic void session_disconnected',
        sim('cuts', 170))
 mutant(10, 'grant_when_not_first', 'admission.c',
        'if (queue_blocker(queue, i) >= 0 || !may_hold(owners[i]))',
@@ -1341,7 +1341,7 @@ mutant(36, 'granted_in_doubt', 'lease.c',
        'return left > 0',
        LEASE)
 mutant(36, 'guardian_not_told_of_the_doubts_end', 'session.c',
-       '\tif (session->lease.doubt_us != INT64_MAX)\n\t\ttell_deadline(lc);',
+       '\tif (session->lease.doubt_us != INT64_MAX)\n\t\tsession_tell_deadline(lc);',
        '',
        sim('clocks'))
 
@@ -1506,10 +1506,10 @@ mutant(41, 'a_lagging_server_is_believed', 'home.c',
        'lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);', '',
        unit('tests/layer/home.c'))
 mutant(41, 'strayed_session_kept', 'session.c',
-       '		retreat(lc, RETREAT_LEAVE);', '		session->beating = true;',
+       '		heartbeat_retreat(lc, RETREAT_LEAVE);', '		session->beating = true;',
        unit('tests/layer/home.c'))
 mutant(41, 'unseen_backup_waited_for', 'session.c',
-       '	retreat(lc, RETREAT_REST);', '',
+       '	heartbeat_retreat(lc, RETREAT_REST);', '',
        unit('tests/sim/test_home.c'))
 mutant(41, 'dead_session_given_up_in_an_outage', 'session.c',
        '	lc->ensemble->port->rest(lc->ensemble);\n	session->link',
@@ -1526,7 +1526,7 @@ mutant(41, 'too_short_before_it_is_known_where', 'session.c',
        '(lc->home->known.czxid && !lc->home->certain)', 'lc->home->known.czxid < 0',
        unit('tests/layer/home.c'))
 mutant(41, 'too_short_and_used', 'session.c',
-       '		if (!check_length(lc))\n			return;\n		compare', '		compare',
+       '		if (!session_long_enough(lc))\n			return;\n		compare', '		compare',
        unit('tests/layer/home.c'))
 mutant(41, 'left_after_it_led_home', 'session.c',
        'session->retreat = RETREAT_NONE; /* where', '/* where',

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * heartbeat.c - the writes that keep the session, and its lease.
+ *
+ * The first write on every connection is a heartbeat: it makes or sets a small ephemeral node of
+ * this session's own. It is a barrier: requests of the former connection that have not happened by
+ * then will never happen. In a new session it is evidence for the lease; in one that has had a
+ * lease, a second one is, which follows at once: see lease.h.
+ */
+#include "session/heartbeat.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The next one is due a period after the last step, whichever write that was. */
+static int64_t beat_due(struct lc *lc)
+{
+	const struct lease *lease = &lc->session->lease;
+	bool busy = lc->session->busy || !lease_fresh(lease, lc_lately(lc));
+
+	return lease->answered_us + lease_heartbeat(lease, busy);
+}
+
+static void plan_beat(struct lc *lc)
+{
+	struct session *session = lc->session;
+
+	if (session->link == LINK_CONNECTED && !session->beating && session->state != LC_UNUSABLE)
+		timer_set(&lc->timers, &session->beat, beat_due(lc));
+}
+
+void session_set_busy(struct lc *lc, bool busy)
+{
+	if (lc->session->busy == busy)
+		return;
+	lc->session->busy = busy;
+	if (session_is_ready(lc))
+		plan_beat(lc);
+}
+
+void session_node_written(struct lc *lc, bool certain)
+{
+	if (certain)
+		lc->session->node_version++;
+	else
+		lc->session->node_unsure = true;
+}
+
+void heartbeat_timer(void *ctx)
+{
+	struct lc *lc = ctx;
+	struct session *session = lc->session;
+
+	if (session->link != LINK_CONNECTED)
+		return;
+	if (session->beating) {
+		/* Patience is over: a server that owes the answer of a small write
+		 * for so long hangs. The client alone would wait 2/3 T. */
+		lc_report(lc, LC_WARNING, "server %s does not answer, trying the next",
+		          lc->ensemble->port->server(lc->ensemble));
+		lc->ensemble->port->drop(lc->ensemble);
+		timer_set(&lc->timers, &session->beat,
+		          lc_now(lc) + session_patience(lc, lease_patience(&session->lease)));
+		return;
+	}
+	/* Other writes may have been steps meanwhile. */
+	if (session->lease.steps > 0 && lc_now(lc) < beat_due(lc))
+		plan_beat(lc);
+	else
+		heartbeat_send(lc);
+}
+
+static void beat_later(struct lc *lc)
+{
+	lc->session->beating = false;
+	timer_set(&lc->timers, &lc->session->beat, lc_now(lc) + RETRY_US);
+}
+
+static void become_ready(struct lc *lc)
+{
+	struct session *session = lc->session;
+	bool again = session->state == LC_SUSPENDED;
+
+	session_step(session, LC_READY);
+	session->pause_us = 0;
+	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
+	          (uint64_t)session->id, again ? "resumed" : "begun",
+	          lc->ensemble->port->server(lc->ensemble));
+}
+
+void heartbeat_retreat(struct lc *lc, enum session_retreat how)
+{
+	lc->session->retreat = how;
+	timer_set(&lc->timers, &lc->session->retry, lc_now(lc));
+}
+
+void heartbeat_home(struct lc *lc, enum home_answer answer, int err)
+{
+	struct session *session = lc->session;
+
+	switch (answer) {
+	case HOME_HERE: /* no evidence: the heartbeat follows */
+		session->beating = false;
+		heartbeat_send(lc);
+		return;
+	case HOME_NOT_HERE:
+		heartbeat_retreat(lc, RETREAT_LEAVE);
+		return;
+	case HOME_LATER:
+		beat_later(lc);
+		return;
+	case HOME_UNUSABLE:
+		session->beating = false;
+		session_cannot_be_used(lc, err);
+		return;
+	case HOME_UNKNOWN:
+		session->beating = false;
+		return;
+	}
+}
+
+static void compare_clocks(struct lc *lc, const struct ensemble_stat *stat)
+{
+	lc->session->clock_ms = stat->mtime_ms;
+	lc->session->clock_from_us = lc->session->beat_sent_us;
+	lc->session->clock_to_us = lc_now(lc);
+}
+
+int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms)
+{
+	const struct session *session = lc->session;
+	int64_t least = session->clock_ms + (lc_now(lc) - session->clock_to_us) / 1000;
+	int64_t most = least + (session->clock_to_us - session->clock_from_us) / 1000 + 1;
+
+	if (session->clock_ms == 0)
+		return wall_ms;
+	return wall_ms < least ? least : wall_ms > most ? most : wall_ms;
+}
+
+static void say_refused(struct lc *lc, const struct ensemble_answer *answer)
+{
+	if (lc_may_say_again(lc, &lc->session->refused_said_us))
+		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s: %s",
+		          lc->home->dir, lc_why_refused(answer));
+}
+
+/* How long is the data that is there? */
+static void length_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct session *session = lc->session;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		session->node_len = answer->data_len < SESSION_DATA_MAX ? answer->data_len
+		                                                        : SESSION_DATA_MAX - 1;
+		session->beating = false;
+		heartbeat_send(lc);
+		return;
+	case ENSEMBLE_NONODE:
+		session->node_made = session->beating = false;
+		session->node_len = 0;
+		home_missed(lc);
+		heartbeat_send(lc);
+		return;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		session->beating = false;
+		return;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_NOAUTH:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		beat_later(lc);
+		return;
+	}
+}
+
+/* Others may have filled a quota of bytes. It takes data that is as long as what is there: nothing
+ * in a new node. */
+static void beat_refused(struct lc *lc, const struct ensemble_answer *answer)
+{
+	struct session *session = lc->session;
+	bool again = !session->node_fitted;
+
+	say_refused(lc, answer);
+	session->node_fitted = again;
+	if (!again) {
+		beat_later(lc);
+	} else if (session->node_made) {
+		lc_submit(lc, ensemble_get(session->node), length_read, lc);
+	} else {
+		session->node_len = 0;
+		session->beating = false;
+		heartbeat_send(lc);
+	}
+}
+
+static void beat_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct session *session = lc->session;
+	bool resumed, poked;
+
+	switch (answer->result) {
+	case ENSEMBLE_OK:
+		/* Another mount may have written to the node: a poke (poke.c). If the node had to
+		 * be made again, a poke may have gone with the former one. */
+		poked = answer->stat->version != session->node_version + 1;
+		session->node_version = answer->stat->version;
+		session->beating = false;
+		session->node_made = true;
+		session->node_fitted = false;
+		home_proved(lc);
+		if (!session_long_enough(lc))
+			return;
+		compare_clocks(lc, answer->stat);
+		session_wrote(lc, session->beat_sent_us);
+		resumed = !session_is_ready(lc);
+		if (resumed)
+			become_ready(lc);
+		session->events->beaten(lc, resumed, poked);
+		plan_beat(lc);
+		return;
+	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
+		session->beating = false;
+		session->node_made = true;
+		heartbeat_send(lc);
+		return;
+	case ENSEMBLE_NONODE: /* no evidence: make it again */
+		session->node_made = false;
+		session->beating = false;
+		home_missed(lc);
+		heartbeat_send(lc);
+		return;
+	case ENSEMBLE_NOAUTH:
+		session->beating = false;
+		session_cannot_be_used(lc, -EACCES);
+		return;
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_INVALID:
+		say_refused(lc, answer);
+		beat_later(lc);
+		return;
+	case ENSEMBLE_REFUSED:
+		beat_refused(lc, answer);
+		return;
+	case ENSEMBLE_UNKNOWN:
+	case ENSEMBLE_GONE:
+		session->beating = false;
+		session->node_unsure = true;
+		return;
+	}
+}
+
+static size_t node_data(const struct lc *lc, int32_t version, char ret_data[SESSION_DATA_MAX])
+{
+	int len = snprintf(ret_data, SESSION_DATA_MAX, "%s %011" PRId32, lc->host, version);
+	int wanted = lc->session->node_len;
+
+	if (wanted < 0)
+		return (size_t)len;
+	if (wanted > len)
+		memset(ret_data + len, ' ', (size_t)(wanted - len));
+	return (size_t)wanted;
+}
+
+void heartbeat_node_read(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	char data[SESSION_DATA_MAX];
+	size_t len;
+
+	if (answer->result != ENSEMBLE_OK || lc->session->node_len >= 0)
+		return;
+	len = node_data(lc, answer->stat->version, data);
+	if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)
+		lc->session->node_version = answer->stat->version;
+}
+
+size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX])
+{
+	return node_data(lc, lc->session->node_version + 1, ret_data);
+}
+
+void heartbeat_send(struct lc *lc)
+{
+	struct session *session = lc->session;
+	char data[SESSION_DATA_MAX];
+	size_t len = session_node_data(lc, data);
+
+	if (session->link != LINK_CONNECTED || session->beating || session->state == LC_UNUSABLE)
+		return;
+	session->beating = true;
+	session->beat_sent_us = lc_now(lc);
+	timer_set(&lc->timers, &session->beat,
+	          session->beat_sent_us + session_patience(lc, lease_patience(&session->lease)));
+	if (session->node_made)
+		lc_submit(lc, ensemble_set(session->node, data, len, ENSEMBLE_ANY_VERSION),
+		          beat_answered, lc);
+	else if (!lc->home->looked)
+		home_find(lc);
+	else
+		lc_submit(lc, ensemble_create_ephemeral(session->node, data, len), beat_answered,
+		          lc);
+}
+
+void session_node_lost(struct lc *lc)
+{
+	lc->session->node_made = false;
+	home_missed(lc);
+	heartbeat_send(lc);
+}
+
+void session_node_refused(struct lc *lc)
+{
+	heartbeat_send(lc);
+}
+
+void session_check(struct lc *lc)
+{
+	heartbeat_send(lc);
+}
+
+void session_prove(struct lc *lc)
+{
+	if (lc->session->lease.connect_us >= 0)
+		heartbeat_send(lc);
+}
+
+bool session_may_grant(struct lc *lc)
+{
+	if (!session_is_ready(lc) || lc->session->marks_unread)
+		return false;
+	if (lease_fresh(&lc->session->lease, lc_now(lc)))
+		return true;
+	heartbeat_send(lc);
+	return false;
+}
+
+void session_marks_read(struct lc *lc)
+{
+	if (!lc->session->marks_unread)
+		return;
+	lc->session->marks_unread = false;
+	if (session_is_ready(lc))
+		lc->session->events->extended(lc);
+}

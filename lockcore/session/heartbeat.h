@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * heartbeat.h - what session.c needs of the heartbeats; what others need is in session.h.
+ */
+#ifndef LOCKCORE_HEARTBEAT_H
+#define LOCKCORE_HEARTBEAT_H
+
+#include "session/session_lease.h"
+
+/* Sends one, unless one is under way. */
+void heartbeat_send(struct lc *lc);
+/* The timer: the next one is due, or patience with the last one is over. */
+void heartbeat_timer(void *ctx);
+/* home_begin(): what the connection leads to. Before that is known, nothing is made in a
+ * session. */
+void heartbeat_home(struct lc *lc, enum home_answer answer, int err);
+/* Answer of a read before the first heartbeat of a connection, if the last one was not answered: if
+ * this mount has written the data in the node, as its version, then no other client has. */
+void heartbeat_node_read(void *ctx, const struct ensemble_answer *answer);
+/* From a callback of the port, which cannot be closed in there. */
+void heartbeat_retreat(struct lc *lc, enum session_retreat how);
+
+#endif

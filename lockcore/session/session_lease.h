@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session_lease.h - what heartbeat.c and session.c need of the session's state and lease.
+ */
+#ifndef LOCKCORE_SESSION_LEASE_H
+#define LOCKCORE_SESSION_LEASE_H
+
+#include "session/session.h"
+
+/* The only place that changes the state. */
+void session_step(struct session *session, enum lc_state state);
+/* For good. `why`: -errno. */
+void session_cannot_be_used(struct lc *lc, int why);
+/* The caller of lc_create() is told until when holds are good; a doubt when it is certain. */
+void session_tell_deadline(struct lc *lc);
+/* The timer of the lease's deadline: is it over? */
+void session_limit(void *ctx);
+/* How long to wait for an answer that does not come. */
+int64_t session_patience(struct lc *lc, int64_t otherwise_us);
+/* False: the session is too short for a lease, and is not used. Another ensemble is left all the
+ * same: so where a mark is known, that waits for the heartbeat that proves where this one leads. */
+bool session_long_enough(struct lc *lc);
+/* Reports, once for each length: who asked for more may rely on it. */
+void session_granted(struct lc *lc);
+void session_report_ticks(struct lc *lc);
+
+#endif

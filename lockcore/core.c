@@ -255,10 +255,11 @@ static bool is_empty(const struct lc *lc)
 {
 	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
 	       lc->entries->by_id.count == 0 && lc->entries->there == 0 &&
-	       lc->entries->looks == 0 && takers_in_all(lc) == 0 && !lc->entries->writers.by_uid &&
+	       lc->entries->looks == 0 && takers_in_all(lc) == 0 && !lc->entries->writers.users &&
 	       !lc->takers->due && !lc->takers->waiters_changed && !lc->calls->calls &&
-	       !lc->orphans->by_path && !lc->watches->unwatches && !lc->pokes->under_way &&
-	       !lc->quota->users && lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
+	       !lc->calls->changes.users && !lc->orphans->by_path && !lc->watches->unwatches &&
+	       !lc->pokes->under_way && !lc->quota->users && lc->quota->entry_bytes == 0 &&
+	       lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool farewell)

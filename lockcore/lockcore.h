@@ -73,8 +73,14 @@ struct lc_call;  /* one question asked of the ensemble */
 
 /* A question (lc_stat ... lc_confirm) is answered within this time. Without an answer of the
  * ensemble it fails with -EHOSTUNREACH, or with -EBUSY when it could not even be sent, because the
- * same user has too many others. */
+ * same user has too many others. One that changes something waits for its turn before that, for as
+ * long at most. */
 #define LC_CALL_TIMEOUT_US (2 * 1000 * 1000)
+
+/* So many that change something are under way at a time, in all and of one user but root, since
+ * takers wait behind them. The others wait, and users take turns. */
+#define LC_CHANGES_MAX 16
+#define LC_USER_CHANGES_MAX 4
 
 /* A session's requests are answered in their order. So only few reads are under way at a time,
  * or takers would wait behind them. There is one request at a time for each thing, and all calls
@@ -209,6 +215,8 @@ int lc_save_changes(struct lc *lc, lc_saved_fn *saved, void *ctx);
 int lc_save_all(struct lc *lc, lc_saved_fn *saved, void *ctx);
 /* There is a taker to save, or an eviction. */
 bool lc_has_changed(const struct lc *lc);
+/* From now on no question begins to change something, or it may again. */
+void lc_settle(struct lc *lc, bool settle);
 /* No question is under way that changes something. */
 bool lc_settled(const struct lc *lc);
 

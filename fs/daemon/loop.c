@@ -27,7 +27,6 @@
  */
 #include "daemon/loop.h"
 
-#include "request/parked.h"
 #include "files/file.h"
 #include "guard/guardian.h"
 #include "setup/servers.h"
@@ -450,7 +449,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 	int64_t now = face->clock_us();
 	int64_t wait =
 		min(servers_prepare(&loop->servers, now, &fds[POLL_SERVERS]), holds_wait(face));
-	wait = min(min(wait, parked_wait(face)), reload_wait(&loop->reload));
+	wait = min(wait, reload_wait(&loop->reload));
 	wait = min(wait, settings_prepare(&loop->settings, now, &fds[POLL_PROBER]));
 	struct timespec ts;
 
@@ -476,8 +475,6 @@ void loop_turn(struct loop *loop, int64_t until_us)
 	if (fds[POLL_KEEPER].revents)
 		keeper_ends(face);
 	holds_process(face, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
-	if (face->lc)
-		parked_process(face);
 	servers_process(&loop->servers, face->lc, face->clock_us(), &fds[POLL_SERVERS]);
 	if (face->lc) {
 		lc_process(face->lc, fds[POLL_ENSEMBLE].revents);

@@ -489,7 +489,6 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	clean = status.holders == 0 && status.losing == 0;
 	if (clean && exit_status == 0)
 		loop_delete_entries(loop, status.session_timeout_us);
-	parked_finish(loop->face);
 	lc_destroy(loop->face->lc, clean);
 	files_end(loop->face, false);
 	guardian_end(loop->face->guardian, clean);

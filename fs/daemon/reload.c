@@ -179,7 +179,7 @@ static void reload_step(struct reload *reload, enum reload_stage stage, int64_t 
 	forget_child(reload);
 	reload->stage = stage;
 	reload->until_us = reload->face->clock_us() + limit_us;
-	reload->face->turns.closed = stage == RELOAD_SETTLING;
+	lc_settle(reload->face->lc, stage == RELOAD_SETTLING);
 }
 
 void reload_give_up(struct reload *reload, const char *why)
@@ -403,8 +403,7 @@ void reload_process(struct reload *reload, bool settled)
 	}
 	if (reload->stage == RELOAD_CHECKING && reload->lacks)
 		get_spare_memory(reload);
-	if (reload->stage == RELOAD_SETTLING && settled && face->turns.going == 0 &&
-	    lc_settled(face->lc)) {
+	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(face->lc)) {
 		make_way(reload);
 		return;
 	}

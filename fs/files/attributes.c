@@ -200,7 +200,7 @@ void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		reply_attributes(face, req, node);
 		return;
 	}
-	parked = park(face, req, node, NULL);
+	parked = park(face, req, node, sizeof(*parked));
 	if (parked)
 		park_call(parked, lc_stat(face->lc, node->lock, parked_uid(parked), lock_read,
 		                          parked, &parked->call));
@@ -242,12 +242,6 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
 	};
 }
 
-static int change_lock(struct parked *parked)
-{
-	return lc_change(parked->face->lc, parked->node->lock, &parked->change, lock_changed,
-	                 parked, &parked->call);
-}
-
 static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
                         const struct stat *wanted, int to_set)
 {
@@ -259,11 +253,11 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	parked = park(face, req, node, NULL);
+	parked = park(face, req, node, sizeof(*parked));
 	if (!parked)
 		return;
-	parked->change = change;
-	park_call(parked, park_write(parked, change_lock));
+	park_change(parked,
+	            lc_change(face->lc, node->lock, &change, lock_changed, parked, &parked->call));
 }
 
 static void value_truncated(void *ctx, int err)
@@ -287,9 +281,10 @@ static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	parked = file ? park_by(face, req, node, budget_uid(file)) : park(face, req, node, NULL);
+	parked = file ? park_by(face, req, node, sizeof(*parked), budget_uid(file))
+	              : park(face, req, node, sizeof(*parked));
 	if (parked)
-		park_call(parked, value_empty(parked, value_truncated));
+		park_change(parked, value_empty(parked, value_truncated));
 }
 
 /* By itself: a truncation brings the time along. */

@@ -175,8 +175,16 @@ void dirs_end(struct face *face)
 	}
 }
 
+/* A request for the names, of which it has none yet. */
+struct dir_reading {
+	struct parked parked;
+	struct dir *dir;
+	size_t size;
+};
+
 static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 {
+	const struct dir_reading *reading = ctx;
 	struct parked *parked = ctx;
 	struct face *face = parked->face;
 	struct node *node = parked->node;
@@ -185,8 +193,8 @@ static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 		return;
 	if (node->kind == NODE_QUEUE && !snapshot_is_of(node->snapshot, listing))
 		node_snapshot(face->nodes, node, snapshot_take(listing, face->clock_us()));
-	reply_list(face, parked->req, node, parked->readdir.dir, list_of(face, node, listing),
-	           parked->readdir.size);
+	reply_list(face, parked->req, node, reading->dir, list_of(face, node, listing),
+	           reading->size);
 	parked_free(parked);
 }
 
@@ -213,7 +221,7 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 	struct face *face = face_of(req);
 	struct node *node = node_by_ino(face->nodes, ino);
 	struct dir *dir = dir_of(req, fi);
-	struct parked *parked;
+	struct dir_reading *reading;
 
 	if (!dir) {
 		fuse_reply_err(req, EBADF);
@@ -231,13 +239,13 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 		free(list.data);
 		return;
 	}
-	parked = park(face, req, node, NULL);
-	if (!parked)
+	reading = park(face, req, node, sizeof(*reading));
+	if (!reading)
 		return;
-	parked->readdir.dir = dir;
-	parked->readdir.size = size;
-	park_call(parked, lc_list(face->lc, node->lock, parked_uid(parked), dir_listed, parked,
-	                          &parked->call));
+	reading->dir = dir;
+	reading->size = size;
+	park_call(&reading->parked, lc_list(face->lc, node->lock, parked_uid(&reading->parked),
+	                                    dir_listed, reading, &reading->parked.call));
 }
 
 void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

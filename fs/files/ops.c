@@ -98,11 +98,28 @@ static struct node *lock_node(struct face *face, struct node *parent, const char
 	return node;
 }
 
+/* A request for a name in the node. */
+struct named {
+	struct parked parked;
+	char name[LC_NAME_MAX + 1];
+};
+
+static struct named *park_named(struct face *face, fuse_req_t req, struct node *parent,
+                                const char *name)
+{
+	struct named *named = park(face, req, parent, sizeof(*named));
+
+	if (named)
+		snprintf(named->name, sizeof(named->name), "%s", name);
+	return named;
+}
+
 static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 {
+	struct named *named = ctx;
 	struct parked *parked = ctx;
 	struct face *face = parked->face;
-	struct node *node = find_remembered(face, parked->node, parked->name);
+	struct node *node = find_remembered(face, parked->node, named->name);
 
 	unpark(parked);
 	if (err == -EHOSTUNREACH && node) {
@@ -113,7 +130,7 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 		parked_error(parked, err);
 		return;
 	} else {
-		node = lock_node(face, parked->node, parked->name, info->czxid);
+		node = lock_node(face, parked->node, named->name, info->czxid);
 		if (!node) {
 			parked_error(parked, -ENOMEM);
 			return;
@@ -133,12 +150,23 @@ static char *child_path(const char *lock, const char *name)
 	return strdup(name);
 }
 
+/* The lock of that name. */
+static void ask_for_lock(struct named *named)
+{
+	struct parked *parked = &named->parked;
+	char *path = child_path(parked->node->lock, named->name);
+
+	park_call(parked, path ? lc_stat(parked->face->lc, path, parked_uid(parked), lock_found,
+	                                 named, &parked->call)
+	                       : -ENOMEM);
+	free(path);
+}
+
 static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
 {
 	struct node *node = find_remembered(face, parent, name);
-	struct parked *parked;
+	struct named *named;
 	const char *why;
-	char *path;
 
 	if (lc_check_name(face->lc, name, &why) < 0) {
 		fuse_reply_err(req, ENOENT);
@@ -149,14 +177,9 @@ static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, 
 		reply_entry(face, req, node);
 		return;
 	}
-	parked = park(face, req, parent, name);
-	if (!parked)
-		return;
-	path = child_path(parent->lock, name);
-	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked,
-	                                 &parked->call)
-	                       : -ENOMEM);
-	free(path);
+	named = park_named(face, req, parent, name);
+	if (named)
+		ask_for_lock(named);
 }
 
 static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, const char *name,
@@ -183,11 +206,12 @@ static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, 
 	reply_entry(face, req, node);
 }
 
-static void list_queue(struct parked *parked);
+static void list_queue(struct named *named);
 
 /* The one that was asked for; and others, that will be. */
 static void entries_found(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
+	struct named *named = ctx;
 	struct parked *parked = ctx;
 	struct snapshot *snapshot = parked->node->snapshot;
 	const struct lc_entry *entry = NULL;
@@ -195,34 +219,35 @@ static void entries_found(void *ctx, int err, const struct lc_entry_info *infos,
 
 	unpark(parked);
 	if (err == 0 && !snapshot) { /* others took its room */
-		list_queue(parked);
+		list_queue(named);
 		return;
 	}
 	for (size_t i = 0; snapshot && i < count; i++)
 		snapshot_learn(snapshot, &infos[i]);
 	if (snapshot)
-		entry = snapshot_find(snapshot, parked->name);
+		entry = snapshot_find(snapshot, named->name);
 	facts = entry ? snapshot_facts(snapshot, entry) : NULL;
 	if (err < 0 || !facts) {
 		parked_error(parked, err < 0 ? err : -ENOENT);
 		return;
 	}
-	reply_queued(parked->face, parked->req, parked->node, parked->name, entry->znode, facts);
+	reply_queued(parked->face, parked->req, parked->node, named->name, entry->znode, facts);
 	parked_free(parked);
 }
 
 /* The queue was listed: which entry has that name? */
-static void lookup_listed(struct parked *parked)
+static void lookup_listed(struct named *named)
 {
+	struct parked *parked = &named->parked;
 	struct snapshot *snapshot = parked->node->snapshot;
-	const struct lc_entry *entry = snapshot ? snapshot_find(snapshot, parked->name) : NULL;
+	const struct lc_entry *entry = snapshot ? snapshot_find(snapshot, named->name) : NULL;
 
 	if (!entry)
 		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
 	else
 		park_call(parked, lc_known(parked->face->lc, parked->node->lock, parked_uid(parked),
 		                           entry, snapshot_ahead(snapshot, entry), entries_found,
-		                           parked, &parked->call));
+		                           named, &parked->call));
 }
 
 static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
@@ -235,13 +260,15 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 	if (!snapshot_is_of(queue->snapshot, listing))
 		node_snapshot(parked->face->nodes, queue,
 		              snapshot_take(listing, parked->face->clock_us()));
-	lookup_listed(parked);
+	lookup_listed(ctx);
 }
 
-static void list_queue(struct parked *parked)
+static void list_queue(struct named *named)
 {
+	struct parked *parked = &named->parked;
+
 	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
-	                          queue_listed, parked, &parked->call));
+	                          queue_listed, named, &parked->call));
 }
 
 static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, const char *name)
@@ -249,7 +276,7 @@ static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, 
 	bool fresh = snapshot_fresh(queue->snapshot, face->clock_us());
 	const struct lc_entry *entry = fresh ? snapshot_find(queue->snapshot, name) : NULL;
 	const struct entry_facts *facts = entry ? snapshot_facts(queue->snapshot, entry) : NULL;
-	struct parked *parked;
+	struct named *named;
 
 	if (facts) {
 		reply_queued(face, req, queue, name, entry->znode, facts);
@@ -259,13 +286,13 @@ static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, 
 		fuse_reply_err(req, ENOENT);
 		return;
 	}
-	parked = park(face, req, queue, name);
-	if (!parked)
+	named = park_named(face, req, queue, name);
+	if (!named)
 		return;
 	if (entry)
-		lookup_listed(parked);
+		lookup_listed(named);
 	else
-		list_queue(parked);
+		list_queue(named);
 }
 
 static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
@@ -372,19 +399,11 @@ static void forget_inodes(fuse_req_t req, size_t count, struct fuse_forget_data 
 
 static void dir_made(void *ctx, int err)
 {
-	struct parked *parked = ctx;
-	struct face *face = parked->face;
-	char *path;
-
-	if (!unpark_succeeded(parked, err))
+	if (!unpark_succeeded(ctx, err))
 		return;
 	/* The kernel wants the new directory's attributes. */
-	parked_commit(parked);
-	path = child_path(parked->node->lock, parked->name);
-	park_call(parked, path ? lc_stat(face->lc, path, parked_uid(parked), lock_found, parked,
-	                                 &parked->call)
-	                       : -ENOMEM);
-	free(path);
+	parked_commit(ctx);
+	ask_for_lock(ctx);
 }
 
 /* As it is on other filesystems: below a directory with setgid everything is its group's. */
@@ -409,25 +428,14 @@ static struct lc_attributes new_attributes(const struct face *face, const struct
 	return attributes;
 }
 
-static int make_lock(struct parked *parked)
-{
-	char *path = child_path(parked->node->lock, parked->name);
-	int r = -ENOMEM;
-
-	if (path)
-		r = lc_mkdir(parked->face->lc, path, &parked->change.attributes, dir_made, parked,
-		             &parked->call);
-	free(path);
-	return r;
-}
-
 static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mode_t mode)
 {
 	struct face *face = face_of(req);
 	struct node *parent = node_by_ino(face->nodes, parent_ino);
 	struct lc_attributes attributes = new_attributes(face, parent, fuse_req_ctx(req), mode);
-	struct parked *parked;
+	struct named *named;
 	const char *why;
+	char *path;
 	int r;
 
 	if (parent->kind != NODE_ROOT && parent->kind != NODE_LOCK) {
@@ -444,11 +452,14 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 		fuse_reply_err(req, -r);
 		return;
 	}
-	parked = park(face, req, parent, name);
-	if (!parked)
+	named = park_named(face, req, parent, name);
+	if (!named)
 		return;
-	parked->change.attributes = attributes;
-	park_call(parked, park_write(parked, make_lock));
+	path = child_path(parent->lock, name);
+	park_change(&named->parked, path ? lc_mkdir(face->lc, path, &attributes, dir_made, named,
+	                                            &named->parked.call)
+	                                 : -ENOMEM);
+	free(path);
 }
 
 static void dir_removed(void *ctx, int err)
@@ -460,12 +471,6 @@ static void dir_removed(void *ctx, int err)
 	if (err == 0 || err == -ENOENT)
 		attributes_unlearn(parked->face, parked->node);
 	parked_done(parked, err);
-}
-
-static int remove_lock(struct parked *parked)
-{
-	return lc_rmdir(parked->face->lc, parked->node->lock, parked_uid(parked), dir_removed,
-	                parked, &parked->call);
 }
 
 /* Write permission on the parent, which the kernel has checked, is not enough: the engine checks
@@ -485,9 +490,10 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	process = family_process(fuse_req_ctx(req)->pid);
 	if (process > 0)
 		holds_drop(face, process, node->lock);
-	parked = park(face, req, node, NULL);
+	parked = park(face, req, node, sizeof(*parked));
 	if (parked)
-		park_call(parked, park_write(parked, remove_lock));
+		park_change(parked, lc_rmdir(face->lc, node->lock, parked_uid(parked), dir_removed,
+		                             parked, &parked->call));
 }
 
 /* ---- eviction ---- */
@@ -519,9 +525,9 @@ static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
 		fuse_reply_err(req, EOPNOTSUPP);
 		return;
 	}
-	parked = park(face, req, node, NULL);
+	parked = park(face, req, node, sizeof(*parked));
 	if (parked)
-		park_call(parked, evict_entry(parked, entry_evicted));
+		park_change(parked, evict_entry(parked, entry_evicted));
 }
 
 /* ---- what is not to be done here ---- */

@@ -84,14 +84,34 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node,
 	fuse_reply_open(req, fi);
 }
 
-static void reply_parked(struct parked *parked, const char *text, size_t len)
+/* An OPEN whose text has to be asked for. */
+struct opening {
+	struct parked parked;
+	struct fuse_file_info open;
+	int64_t renewed_ago_ms; /* of an entry: lc_renewed(); -1: not known */
+};
+
+static struct opening *park_open(struct face *face, fuse_req_t req, struct node *node,
+                                 const struct fuse_file_info *fi)
 {
-	reply_text(parked->face, parked->req, parked->node, &parked->open, text, len, 0);
+	struct opening *opening = park(face, req, node, sizeof(*opening));
+
+	if (opening)
+		opening->open = *fi;
+	return opening;
+}
+
+static void reply_opening(struct opening *opening, const char *text, size_t len, int64_t czxid)
+{
+	struct parked *parked = &opening->parked;
+
+	reply_text(parked->face, parked->req, parked->node, &opening->open, text, len, czxid);
 	parked_free(parked);
 }
 
 static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
+	const struct opening *opening = ctx;
 	struct parked *parked = ctx;
 	struct text text = {0};
 
@@ -99,9 +119,9 @@ static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, 
 	if (err == 0)
 		err = parked->node->kind == NODE_HOLDER
 		              ? view_holders(infos, count, &text)
-		              : view_entry(&infos[0], parked->renewed_ago_ms, &text);
+		              : view_entry(&infos[0], opening->renewed_ago_ms, &text);
 	if (err == 0)
-		reply_parked(parked, text.data, text.len);
+		reply_opening(ctx, text.data, text.len, 0);
 	else
 		parked_error(parked, err);
 	free(text.data);
@@ -109,30 +129,23 @@ static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, 
 
 static void value_read(void *ctx, int err, const char *value, size_t len)
 {
-	struct parked *parked = ctx;
-
-	if (unpark_succeeded(parked, err))
-		reply_parked(parked, len > 0 ? value : "", len);
+	if (unpark_succeeded(ctx, err))
+		reply_opening(ctx, len > 0 ? value : "", len, 0);
 }
 
 static void value_opened_empty(void *ctx, int err)
 {
-	struct parked *parked = ctx;
-
-	if (unpark_succeeded(parked, err))
-		reply_parked(parked, "", 0);
+	if (unpark_succeeded(ctx, err))
+		reply_opening(ctx, "", 0, 0);
 }
 
 static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 {
-	struct parked *parked = ctx;
 	char text[16];
 
-	if (!unpark_succeeded(parked, err))
-		return;
-	reply_text(parked->face, parked->req, parked->node, &parked->open, text,
-	           (size_t)snprintf(text, sizeof(text), "%u\n", info->slots), info->czxid);
-	parked_free(parked);
+	if (unpark_succeeded(ctx, err))
+		reply_opening(ctx, text, (size_t)snprintf(text, sizeof(text), "%u\n", info->slots),
+		              info->czxid);
 }
 
 /* The engine's clock goes on while the machine is suspended, as the wall clock does. */
@@ -219,16 +232,18 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	free(text.data);
 }
 
-static int ask_info(struct parked *parked)
+static int ask_info(struct opening *opening)
 {
+	struct parked *parked = &opening->parked;
 	const struct node *node = parked->node;
 
 	return lc_entries(parked->face->lc, node->lock, parked_uid(parked), node->znode,
-	                  entries_read, parked, &parked->call);
+	                  entries_read, opening, &parked->call);
 }
 
 static void renewed_read(void *ctx, int err, int64_t renewed_ms)
 {
+	struct opening *opening = ctx;
 	struct parked *parked = ctx;
 	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	int64_t ago_ms = lc_ensemble_ms(parked->face->lc, now_ms) - renewed_ms;
@@ -239,36 +254,38 @@ static void renewed_read(void *ctx, int err, int64_t renewed_ms)
 		return;
 	}
 	if (err == 0)
-		parked->renewed_ago_ms = ago_ms > 0 ? ago_ms : 0;
-	park_call(parked, ask_info(parked));
+		opening->renewed_ago_ms = ago_ms > 0 ? ago_ms : 0;
+	park_call(parked, ask_info(opening));
 }
 
 /* First whether its mount is alive. */
-static int ask_one_entry(struct parked *parked)
+static int ask_one_entry(struct opening *opening)
 {
+	struct parked *parked = &opening->parked;
 	const struct node *node = parked->node;
 	int r = lc_renewed(parked->face->lc, node->lock, parked_uid(parked), node->znode,
-	                   renewed_read, parked, &parked->call);
+	                   renewed_read, opening, &parked->call);
 
-	parked->renewed_ago_ms = -1;
-	return r == -EINVAL ? ask_info(parked) : r;
+	opening->renewed_ago_ms = -1;
+	return r == -EINVAL ? ask_info(opening) : r;
 }
 
-static int ask_for(struct parked *parked)
+static int ask_for(struct opening *opening)
 {
+	struct parked *parked = &opening->parked;
 	struct lc *lc = parked->face->lc;
 	struct node *node = parked->node;
 
 	switch (node->kind) {
 	case NODE_HOLDER:
-		return ask_info(parked);
+		return ask_info(opening);
 	case NODE_ENTRY:
-		return ask_one_entry(parked);
+		return ask_one_entry(opening);
 	case NODE_VALUE:
-		return lc_value(lc, node->lock, parked_uid(parked), value_read, parked,
+		return lc_value(lc, node->lock, parked_uid(parked), value_read, opening,
 		                &parked->call);
 	case NODE_SLOTS:
-		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, parked,
+		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, opening,
 		               &parked->call);
 	case NODE_ROOT:
 	case NODE_LOCK:
@@ -292,18 +309,17 @@ static bool is_writable(const struct node *node)
 void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
 {
 	int access = fi->flags & O_ACCMODE;
-	struct parked *parked;
+	struct opening *opening;
 
 	if (access != O_RDONLY && !is_writable(node)) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}
 	if (node->kind == NODE_VALUE && (fi->flags & O_TRUNC)) {
-		parked = park(face, req, node, NULL);
-		if (!parked)
-			return;
-		parked->open = *fi;
-		park_call(parked, value_empty(parked, value_opened_empty));
+		opening = park_open(face, req, node, fi);
+		if (opening)
+			park_change(&opening->parked,
+			            value_empty(&opening->parked, value_opened_empty));
 		return;
 	}
 	/* Which lock it is that `slots` belongs to has to be asked. */
@@ -315,11 +331,9 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 		about_open(face, req, node, fi);
 		return;
 	}
-	parked = park(face, req, node, NULL);
-	if (!parked)
-		return;
-	parked->open = *fi;
-	park_call(parked, ask_for(parked));
+	opening = park_open(face, req, node, fi);
+	if (opening)
+		park_call(&opening->parked, ask_for(opening));
 }
 
 void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off)
@@ -334,12 +348,12 @@ void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t 
 
 static void command_written(void *ctx, int err)
 {
-	struct parked *parked = ctx;
+	const struct text_write *write = ctx;
 
-	if (!unpark_succeeded(parked, err))
+	if (!unpark_succeeded(ctx, err))
 		return;
-	fuse_reply_write(parked->req, parked->write.size);
-	parked_free(parked);
+	fuse_reply_write(write->parked.req, write->size);
+	parked_free(ctx);
 }
 
 /* Digits, and a newline or none. */
@@ -362,25 +376,21 @@ static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
 	return slots > 0;
 }
 
-static int change_slots(struct parked *parked)
-{
-	return lc_change(parked->face->lc, parked->node->lock, &parked->change, command_written,
-	                 parked, &parked->call);
-}
-
 /* The file may have been opened long ago: the engine checks the lock's owner, and whether it is the
  * same lock, now. */
 static int write_slots(struct parked *parked, const struct text_file *file, const char *data,
                        size_t size)
 {
-	parked->change = (struct lc_change){.by = parked->by, .czxid = file->czxid};
-	if (!read_slots(data, size, &parked->change.slots))
+	struct lc_change change = {.by = parked->by, .czxid = file->czxid};
+
+	if (!read_slots(data, size, &change.slots))
 		return -EINVAL;
-	return park_write(parked, change_slots);
+	return lc_change(parked->face->lc, parked->node->lock, &change, command_written, parked,
+	                 &parked->call);
 }
 
 /* By its taker, the lock's owner and root: that is looked at when it is done (lc_evict). */
-static int evict_now(struct parked *parked)
+int evict_entry(struct parked *parked, lc_done_fn *done)
 {
 	const struct node *node = parked->node;
 	struct caller caller;
@@ -394,13 +404,7 @@ static int evict_now(struct parked *parked)
 	return lc_evict(
 		parked->face->lc, node->lock, node->znode,
 		&(struct lc_evictor){.uid = parked->by, .name = name, .token = node->entry.token},
-		parked->done, parked, &parked->call);
-}
-
-int evict_entry(struct parked *parked, lc_done_fn *done)
-{
-	parked->done = done;
-	return park_write(parked, evict_now);
+		done, parked, &parked->call);
 }
 
 static int write_entry(struct parked *parked, const char *data, size_t size)
@@ -415,7 +419,7 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
 {
 	const struct node *node = file->node;
-	struct parked *parked;
+	struct text_write *write;
 
 	if (node->kind == NODE_VALUE) {
 		value_write(file, req, data, size, off);
@@ -425,12 +429,13 @@ void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	parked = park_by(file->face, req, file->node, budget_uid(file));
-	if (!parked)
+	write = park_by(file->face, req, file->node, sizeof(*write), budget_uid(file));
+	if (!write)
 		return;
-	parked->write.size = size;
-	park_call(parked, node->kind == NODE_SLOTS ? write_slots(parked, file, data, size)
-	                                           : write_entry(parked, data, size));
+	write->size = size;
+	park_change(&write->parked, node->kind == NODE_SLOTS
+	                                    ? write_slots(&write->parked, file, data, size)
+	                                    : write_entry(&write->parked, data, size));
 }
 
 /* ---- over a reload ---- */

@@ -18,6 +18,13 @@ struct text_file {
 	bool written;                  /* `value`: the next write appends to the last one */
 };
 
+/* A WRITE to such a file. */
+struct text_write {
+	struct parked parked;
+	struct text_file *file;
+	size_t size;
+};
+
 /* Answers the request. */
 void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
 void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off);
@@ -28,12 +35,12 @@ void texts_end(struct face *face);
 
 void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 
-/* The request asks to take an entry of a queue from its taker. For park_call(). */
+/* The request asks to take an entry of a queue from its taker. For park_change(). */
 int evict_entry(struct parked *parked, lc_done_fn *done);
 
 /* ---- value.c ---- */
 
-/* For park_call(): the value is to be empty. -EACCES: not by the parked request's process. */
+/* For park_change(): the value is to be empty. -EACCES: not by the parked request's process. */
 int value_empty(struct parked *parked, lc_done_fn *done);
 
 void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off);

@@ -19,7 +19,7 @@
 #include <utlist.h>
 
 /* How often a value is in memory while it is written. */
-#define WRITE_COPIES 6
+#define WRITE_COPIES 5
 
 struct writer {
 	uid_t uid;
@@ -73,63 +73,44 @@ static struct hold *hold_of(const struct parked *parked)
 	return hold;
 }
 
-static int set_empty(struct parked *parked)
+int value_empty(struct parked *parked, lc_done_fn *done)
 {
 	struct hold *hold = hold_of(parked);
 
-	return hold ? lc_set_value(hold->taker, "", 0, false, parked->done, parked, &parked->call)
+	return hold ? lc_set_value(hold->taker, "", 0, false, done, parked, &parked->call)
 	            : -EACCES;
-}
-
-int value_empty(struct parked *parked, lc_done_fn *done)
-{
-	parked->done = done;
-	return park_write(parked, set_empty);
 }
 
 static void value_written(void *ctx, int err)
 {
-	struct parked *parked = ctx;
-	struct text_file *file = parked->write.file;
+	const struct text_write *write = ctx;
+	struct text_file *file = write->file;
 
-	if (!unpark_succeeded(parked, err))
+	if (!unpark_succeeded(ctx, err))
 		return;
 	file->written = true;
 	stored_touch(&file->stored);
-	fuse_reply_write(parked->req, parked->write.size);
-	parked_free(parked);
-}
-
-/* It may have given the lock back while it waited for its turn. */
-static int set_text(struct parked *parked)
-{
-	struct hold *hold = hold_of(parked);
-	const struct text_file *file = parked->write.file;
-
-	return hold ? lc_set_value(hold->taker, parked->text, parked->write.size,
-	                           file->written && parked->write.off > 0, value_written, parked,
-	                           &parked->call)
-	            : -EACCES;
+	fuse_reply_write(write->parked.req, write->size);
+	parked_free(ctx);
 }
 
 void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
 {
-	struct parked *parked = park_by(file->face, req, file->node, budget_uid(file));
+	struct text_write *write =
+		park_by(file->face, req, file->node, sizeof(*write), budget_uid(file));
+	struct parked *parked = &write->parked;
+	struct hold *hold;
 
-	if (!parked)
+	if (!write)
 		return;
-	if (budget_add(parked, WRITE_COPIES * size) < 0) {
+	if (budget_add(write, WRITE_COPIES * size) < 0) {
 		parked_error(parked, -ENFILE);
 		return;
 	}
-	parked->text = malloc(size + 1);
-	if (!parked->text) {
-		parked_error(parked, -ENOMEM);
-		return;
-	}
-	memcpy(parked->text, data, size);
-	parked->write.size = size;
-	parked->write.off = off;
-	parked->write.file = file;
-	park_call(parked, park_write(parked, set_text));
+	write->file = file;
+	write->size = size;
+	hold = hold_of(parked);
+	park_change(parked, hold ? lc_set_value(hold->taker, data, size, file->written && off > 0,
+	                                        value_written, write, &parked->call)
+	                         : -EACCES);
 }

@@ -268,23 +268,32 @@ static void describe_lock(const struct face *face, const struct node *node,
 	ret_lock->l_pid = here ? entry->pid : -1;
 }
 
+struct getlk {
+	struct parked parked;
+	struct process_id process;
+	uint64_t owner;
+	enum lc_mode mode;
+	unsigned slots;
+};
+
 static void conflicts_listed(void *ctx, int err, const struct lc_listing *listing)
 {
+	const struct getlk *getlk = ctx;
 	struct parked *parked = ctx;
 	struct face *face = parked->face;
 	struct node *node = parked->node;
 	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-	enum lc_mode mode = parked->getlk.mode;
+	enum lc_mode mode = getlk->mode;
 	const struct lc_entry *first;
 	const struct hold *companion;
 	const struct claim *own;
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	own = claim_find(node, CLAIM_FCNTL, parked->getlk.owner);
-	companion = claim_companion(node, CLAIM_FCNTL, &parked->getlk.process);
-	first = in_the_way(listing, mode, parked->getlk.slots,
-	                   znode_of(own ? own->holder.hold : NULL), znode_of(companion));
+	own = claim_find(node, CLAIM_FCNTL, getlk->owner);
+	companion = claim_companion(node, CLAIM_FCNTL, &getlk->process);
+	first = in_the_way(listing, mode, getlk->slots, znode_of(own ? own->holder.hold : NULL),
+	                   znode_of(companion));
 	if (first)
 		describe_lock(face, node, first, mode, &lock);
 	fuse_reply_lock(parked->req, &lock);
@@ -294,11 +303,12 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 /* Now it is known how many slots the lock has. */
 static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 {
+	struct getlk *getlk = ctx;
 	struct parked *parked = ctx;
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	parked->getlk.slots = info->slots;
+	getlk->slots = info->slots;
 	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
 	                          conflicts_listed, parked, &parked->call));
 }
@@ -322,6 +332,7 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 	struct flock free_lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	struct parked *parked;
 	struct caller asker;
+	struct getlk *getlk;
 
 	if (!is_whole(lock)) {
 		fuse_reply_err(req, EINVAL);
@@ -332,12 +343,13 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 		fuse_reply_lock(req, &free_lock);
 		return;
 	}
-	parked = park(file->face, req, file->node, NULL);
-	if (!parked)
+	getlk = park(file->face, req, file->node, sizeof(*getlk));
+	if (!getlk)
 		return;
-	parked->getlk.process = asker.process;
-	parked->getlk.owner = fi->lock_owner;
-	parked->getlk.mode = mode;
+	parked = &getlk->parked;
+	getlk->process = asker.process;
+	getlk->owner = fi->lock_owner;
+	getlk->mode = mode;
 	if (mode == LC_SHARED) /* no matter how many slots */
 		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked),
 		                          conflicts_listed, parked, &parked->call));

@@ -30,14 +30,22 @@ static void reply_token(struct lc_taker *taker, fuse_req_t req, size_t size, off
 		               size < (size_t)(len - offset) ? size : (size_t)(len - offset));
 }
 
+/* A READ that waits for it. */
+struct token_read {
+	struct parked parked;
+	struct lc_taker *taker; /* which no RELEASE can end before its read is answered */
+	size_t size;
+	off_t off;
+};
+
 static void token_fetched(void *ctx, int err)
 {
-	struct parked *parked = ctx;
+	const struct token_read *read = ctx;
 
-	if (!unpark_succeeded(parked, err))
+	if (!unpark_succeeded(ctx, err))
 		return;
-	reply_token(parked->token.taker, parked->req, parked->token.size, parked->token.off);
-	parked_free(parked);
+	reply_token(read->taker, read->parked.req, read->size, read->off);
+	parked_free(ctx);
 }
 
 /* The token stands at offset 0, and wherever the first read after a write is:
@@ -55,19 +63,19 @@ bool cursor_move(struct cursor *cursor, off_t off)
 void held_read(struct lc_taker *taker, const struct cursor *cursor, struct face *face,
                fuse_req_t req, struct node *node, size_t size, off_t off)
 {
-	struct parked *parked;
+	struct token_read *read;
 
 	if (!lc_holds(taker) || lc_token(taker) != 0) {
 		reply_token(taker, req, size, off - cursor->base);
 		return;
 	}
-	parked = park(face, req, node, NULL);
-	if (!parked)
+	read = park(face, req, node, sizeof(*read));
+	if (!read)
 		return;
-	parked->token.taker = taker; /* which no RELEASE can end before its read is answered */
-	parked->token.size = size;
-	parked->token.off = off - cursor->base;
-	park_call(parked, lc_fetch_token(taker, token_fetched, parked, &parked->call));
+	read->taker = taker;
+	read->size = size;
+	read->off = off - cursor->base;
+	park_call(&read->parked, lc_fetch_token(taker, token_fetched, read, &read->parked.call));
 }
 
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
@@ -83,29 +91,47 @@ void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, c
 	fuse_reply_write(req, size);
 }
 
-/* It may have given the lock back while it waited for its turn. One that on_lost has begun to stop
- * does not get the lock back, though the contact may. */
-static int confirm(struct parked *parked)
+struct fsync {
+	struct parked parked;
+	const void *file;
+	held_holder_fn *holder_of;
+};
+
+/* One that on_lost has begun to stop does not get the lock back, though the contact may. */
+static bool is_stopped(const struct fsync *fsync, const struct holder *holder)
 {
-	const struct holder *holder = parked->fsync.holder_of(parked->fsync.file, parked->req);
+	return guardian_stopped(fsync->parked.face->guardian, holder->slot);
+}
+
+static void confirmed(void *ctx, int err)
+{
+	const struct fsync *fsync = ctx;
+	const struct holder *holder = fsync->holder_of(fsync->file, fsync->parked.req);
+
+	parked_done(ctx, err == 0 && holder && is_stopped(fsync, holder) ? -EIO : err);
+}
+
+static int confirm(struct fsync *fsync)
+{
+	const struct holder *holder = fsync->holder_of(fsync->file, fsync->parked.req);
 
 	if (!holder)
 		return -EACCES;
-	if (guardian_stopped(parked->face->guardian, holder->slot))
+	if (is_stopped(fsync, holder))
 		return -EIO;
-	return lc_confirm(holder->hold->taker, parked_done, parked, &parked->call);
+	return lc_confirm(holder->hold->taker, confirmed, fsync, &fsync->parked.call);
 }
 
 void held_fsync(const void *file, held_holder_fn *holder_of, struct face *face, fuse_req_t req,
                 struct node *node)
 {
-	struct parked *parked = park(face, req, node, NULL);
+	struct fsync *fsync = park(face, req, node, sizeof(*fsync));
 
-	if (!parked)
+	if (!fsync)
 		return;
-	parked->fsync.file = file;
-	parked->fsync.holder_of = holder_of;
-	park_call(parked, park_write(parked, confirm));
+	fsync->file = file;
+	fsync->holder_of = holder_of;
+	park_change(&fsync->parked, confirm(fsync));
 }
 
 void cursor_carry(struct carry *carry, struct cursor *cursor)
@@ -153,7 +179,7 @@ void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigne
 	}
 	if (waits)
 		holder_watch_waiters(holder);
-	parked = park_or(hold->face, req, node, NULL, not_known);
+	parked = park_or(hold->face, req, node, sizeof(*parked), not_known);
 	if (parked)
 		park_call(parked, lc_has_waiters(hold->taker, waiters_told, parked, &parked->call));
 }

@@ -23,7 +23,9 @@ void held_read(struct lc_taker *taker, const struct cursor *cursor, struct face 
                fuse_req_t req, struct node *node, size_t size, off_t off);
 void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
                 size_t size);
-/* `holder_of` is called when its turn has come: turn.h. */
+/* The holder by which a request of an open file has the lock at the moment; NULL: none. */
+typedef const struct holder *held_holder_fn(const void *file, fuse_req_t req);
+/* `holder_of` is called when it is asked for, and again when it is answered. */
 void held_fsync(const void *file, held_holder_fn *holder_of, struct face *face, fuse_req_t req,
                 struct node *node);
 /* `asked`: the events; `waits`: the poller will be woken if they come later. */

@@ -14,7 +14,6 @@
 #include "request/answers.h"
 #include "request/inbox.h"
 #include "request/pending.h"
-#include "request/turn.h"
 #include "store/stored.h"
 #include "tree/content.h"
 #include "tree/fh.h"
@@ -55,7 +54,6 @@ struct face {
 	int64_t kernel_limit_s;        /* kernel_limit.h */
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
 	struct budget files, requests; /* what users have open, and wait for */
-	struct turns turns;            /* who may write to the ensemble */
 	struct stored_objects stored;  /* what outlives this process */
 	struct contents contents;
 	struct fhs fhs;         /* all open files and directories */

@@ -274,19 +274,10 @@ void pending_put_off(struct face *face, const struct fuse_buf *buffer)
 	face->pending.lacks |= !keep_request(face, buffer->mem, buffer->size);
 }
 
-void pending_begun(struct face *face, uint64_t unique)
+void pending_begun(struct face *face)
 {
-	struct request *request;
-
-	if (face->pending.now && unique == pending_unique(face)) {
-		face->pending.begun = true;
-		return;
-	}
-	request = find_waiting(&face->pending, unique);
-	if (!request)
-		return;
-	request->begun = true;
-	stored_touch(&request->stored);
+	assert(face->pending.now);
+	face->pending.begun = true;
 }
 
 uint64_t pending_unique(const struct face *face)

@@ -44,8 +44,8 @@ bool pending_set_aside(struct face *face, const struct fuse_buf *buffer);
 bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique);
 void pending_record(struct face *face, uint64_t unique);
 void pending_drop(struct face *face, uint64_t unique);
-/* From now on the ensemble may have done what the request of that number asks for. */
-void pending_begun(struct face *face, uint64_t unique);
+/* From now on the ensemble may have done what the request that is being served asks for. */
+void pending_begun(struct face *face);
 
 /* Of the request that is being served: its number; and of a POLL, the number of the poller. */
 uint64_t pending_unique(const struct face *face);

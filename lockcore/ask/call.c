@@ -5,7 +5,9 @@
  *
  * A call runs through stages. When the answer of a read was lost, the call asks again on the
  * next connection. When the answer of a write was lost, it does not, and fails with EHOSTUNREACH,
- * unless doing it twice is the same as doing it once. Every call ends within LC_CALL_TIMEOUT_US.
+ * unless doing it twice is the same as doing it once. Every call ends within LC_CALL_TIMEOUT_US
+ * after it was asked. Only some calls that write are asked at a time, since takers wait behind
+ * them; the others wait for their turn at a gate, for the same time at most.
  * A call that only reads uses a reader, which asks the same once for all: asking.c.
  */
 #include "ask/call.h"
@@ -18,6 +20,9 @@
 
 /* A question waits so long at least while the ensemble is away. */
 #define AWAY_US 20000
+
+/* Those whose turn it is. */
+static void ask_changes(struct lc *lc);
 
 static void call_free(struct lc_call *call)
 {
@@ -45,6 +50,8 @@ void call_close(struct lc_call *call)
 	call->told = true;
 	timer_clear(&call->lc->timers, &call->limit);
 	DL_DELETE(call->lc->calls->calls, call);
+	gate_leave(&call->lc->calls->changes, &call->turn);
+	ask_changes(call->lc);
 }
 
 void call_fail(struct lc_call *call, int error)
@@ -83,6 +90,11 @@ static void call_timed_out(void *ctx)
 	struct lc *lc = call->lc;
 	int error = call->error;
 
+	/* The ensemble answers, but too many of the same user change something. */
+	if (error == 0 && call->turn.state == GATE_WAITS) {
+		call_fail(call, session_is_ready(lc) ? -EBUSY : -EHOSTUNREACH);
+		return;
+	}
 	/* The ensemble was away when this was asked, and answers again. */
 	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled &&
 	    lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US) {
@@ -125,7 +137,7 @@ void calls_resume(struct lc *lc)
 	if (!session_may_ask(lc))
 		return; /* the heartbeat that ends the doubt resumes them */
 	DL_FOREACH_SAFE(lc->calls->calls, call, next)
-		if (call->pending == 0 && !call->reads)
+		if (call->pending == 0 && !call->reads && call->turn.state != GATE_WAITS)
 			call->ask(call);
 }
 
@@ -133,6 +145,7 @@ void calls_finish(struct lc *lc)
 {
 	struct lc_call *call, *next;
 
+	lc->calls->settles = true;
 	DL_FOREACH_SAFE(lc->calls->calls, call, next)
 		lc_cancel(call);
 }
@@ -151,6 +164,43 @@ static int64_t call_patience(struct lc *lc)
 	return left > AWAY_US ? left : AWAY_US;
 }
 
+static void start(struct lc_call *call)
+{
+	struct lc *lc = call->lc;
+
+	call->begun_us = lc_now(lc);
+	timer_set(&lc->timers, &call->limit, call->begun_us + call_patience(lc));
+	call_ask(call);
+}
+
+static void ask_changes(struct lc *lc)
+{
+	static const struct gate_limits limits = {
+		.all = LC_CHANGES_MAX,
+		.of_root = LC_CHANGES_MAX,
+		.of_user = LC_USER_CHANGES_MAX,
+	};
+	struct gate_item *turn;
+
+	while (!lc->calls->settles && (turn = gate_next(&lc->calls->changes, &limits)))
+		start((struct lc_call *)((char *)turn - offsetof(struct lc_call, turn)));
+}
+
+void lc_settle(struct lc *lc, bool settle)
+{
+	lc->calls->settles = settle;
+	ask_changes(lc);
+}
+
+static void join_changes(struct lc_call *call)
+{
+	struct lc *lc = call->lc;
+
+	timer_set(&lc->timers, &call->limit, lc_now(lc) + LC_CALL_TIMEOUT_US);
+	gate_wait(&lc->calls->changes, &call->turn);
+	ask_changes(lc);
+}
+
 void *call_alloc(size_t size, const struct lc_call *model)
 {
 	struct lc_call *call = calloc(1, size);
@@ -162,20 +212,21 @@ void *call_alloc(size_t size, const struct lc_call *model)
 
 int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call **ret_call)
 {
-	if (!path) {
+	call->lc = lc;
+	call->path = path;
+	if (!path || (call->changes && !gate_join(&lc->calls->changes, call->uid, &call->turn))) {
 		call_free(call);
 		return -ENOMEM;
 	}
-	call->lc = lc;
-	call->path = path;
 	call->limit = (struct timer){.fire = call_timed_out, .ctx = call};
 	if (call->taker)
 		call->taker->entry.pending++;
-	call->begun_us = lc_now(lc);
-	timer_set(&lc->timers, &call->limit, call->begun_us + call_patience(lc));
 	DL_APPEND(lc->calls->calls, call);
 	*ret_call = call;
-	call_ask(call);
+	if (call->changes)
+		join_changes(call);
+	else
+		start(call);
 	return 0;
 }
 

@@ -14,11 +14,13 @@
 #define LOCKCORE_CALL_H
 
 #include "ask/asking.h"
+#include "pure/gate.h"
 #include "lock/taker.h"
 
 struct calls {
 	struct lc_call *calls; /* not told yet */
-	int64_t deaf_until_us; /* while the ensemble is away: questions fail at once */
+	struct gate changes;   /* which of those that change something are asked now, */
+	bool settles;          /*   if any */
 };
 
 /* Each kind embeds this as its first member. */
@@ -32,7 +34,9 @@ struct lc_call {
 	struct timer limit;
 	struct lc_call *prev, *next; /* in lc->calls->calls, until told */
 	unsigned pending;            /* answers outstanding, but for readers' */
-	uid_t uid;                   /* the user whose share of reads it uses */
+	uid_t uid;                   /* the user whose share it uses */
+	bool changes;                /* it is to write, in its turn */
+	struct gate_item turn;       /*   until told */
 	bool reads;                  /* asks by readers, which ask again by themselves */
 	struct reader reader;        /* of those that need but one */
 	bool told;                   /* or cancelled: the face is done with it */

@@ -272,11 +272,12 @@ static void data_ask(struct lc_call *call)
 	call_send(call, ensemble_get(call->path), data_read, call);
 }
 
-static struct data_call *new_data_call(struct lc_taker *taker, lc_done_fn *done, void *ctx)
+static struct data_call *new_data_call(struct lc_taker *taker, uid_t uid, lc_done_fn *done,
+                                       void *ctx)
 {
 	return call_new(struct data_call, .ask = data_ask, .fail = data_failed,
-	                .finish = data_finish, .repeatable = true, .taker = taker, .done = done,
-	                .ctx = ctx);
+	                .finish = data_finish, .repeatable = true, .taker = taker, .uid = uid,
+	                .changes = true, .done = done, .ctx = ctx);
 }
 
 int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done,
@@ -286,7 +287,7 @@ int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, l
 
 	if (change->slots > LC_SLOTS_MAX)
 		return -EINVAL;
-	call = new_data_call(NULL, done, ctx);
+	call = new_data_call(NULL, change->by, done, ctx);
 	if (!call)
 		return -ENOMEM;
 	call->change = *change;
@@ -302,7 +303,7 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 		return -EFBIG;
 	if (!lc_holds(holder))
 		return -EIO;
-	call = new_data_call(holder, done, ctx);
+	call = new_data_call(holder, holder->entry.uid, done, ctx);
 	if (!call)
 		return -ENOMEM;
 	call->value = malloc(len + 1);
@@ -384,7 +385,8 @@ int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_ca
 	if (!lc_holds(taker))
 		return -EIO;
 	call = call_new(struct lc_call, .ask = confirm_ask, .fail = call_done_failed,
-	                .repeatable = true, .taker = taker, .done = done, .ctx = ctx);
+	                .repeatable = true, .taker = taker, .uid = taker->entry.uid,
+	                .changes = true, .done = done, .ctx = ctx);
 	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
 	            : -ENOMEM;
 }

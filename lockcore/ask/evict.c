@@ -386,7 +386,8 @@ int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc
 	if (!name_parse(znode, &name))
 		return -ENOENT; /* no entry */
 	evict = call_new(struct evict_call, .ask = evict_ask, .fail = call_done_failed,
-	                 .finish = evict_finish, .repeatable = true, .done = done, .ctx = ctx);
+	                 .finish = evict_finish, .repeatable = true, .uid = by->uid,
+	                 .changes = true, .done = done, .ctx = ctx);
 	if (!evict)
 		return -ENOMEM;
 	evict->name = name;

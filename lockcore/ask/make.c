@@ -106,7 +106,7 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 	if (r < 0)
 		return r;
 	make = call_new(struct make_call, .ask = make_ask, .fail = call_done_failed,
-	                .finish = make_finish, .done = done, .ctx = ctx);
+	                .finish = make_finish, .changes = true, .done = done, .ctx = ctx);
 	if (!make)
 		return -ENOMEM;
 	make->uid = make->call.uid = attributes->uid;

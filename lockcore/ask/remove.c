@@ -157,7 +157,7 @@ int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *
 {
 	struct remove_call *remove =
 		call_new(struct remove_call, .ask = remove_ask, .fail = call_done_failed,
-	                 .finish = remove_finish, .done = done, .ctx = ctx);
+	                 .finish = remove_finish, .changes = true, .done = done, .ctx = ctx);
 	const char *slash = strrchr(lock, '/');
 
 	if (!remove)

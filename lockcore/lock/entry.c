@@ -158,17 +158,17 @@ int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
 	return 0;
 }
 
-/* Of an entry whose data is written after those before it. */
+/* Of an entry whose data is written, or waits for that. */
 struct data_turn {
-	struct fair_item item;
+	struct gate_item item;
 	struct entry *entry;
 };
 
-static void stop_waiting_to_write(struct entry *entry)
+static void end_turn(struct entry *entry)
 {
 	if (!entry->data_turn)
 		return;
-	fair_part(&entry->lc->entries->writers, &entry->data_turn->item);
+	gate_leave(&entry->lc->entries->writers, &entry->data_turn->item);
 	free(entry->data_turn);
 	entry->data_turn = NULL;
 }
@@ -176,7 +176,7 @@ static void stop_waiting_to_write(struct entry *entry)
 void entry_finish(struct entry *entry)
 {
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0);
-	stop_waiting_to_write(entry);
+	end_turn(entry);
 	table_remove(&entry->lc->entries->by_id, &entry->id);
 	saved_touched_not(entry->lc, &entry->saved);
 	free(entry->reason);
@@ -624,35 +624,7 @@ void entry_watch(struct entry *entry)
 
 /* ---- since when it is held, and why ---- */
 
-/* False: no memory. */
-static bool wait_to_write(struct entry *entry)
-{
-	struct data_turn *turn = calloc(1, sizeof(*turn));
-
-	if (turn && fair_join(&entry->lc->entries->writers, entry->uid, &turn->item)) {
-		turn->entry = entry;
-		entry->data_turn = turn;
-		return true;
-	}
-	free(turn);
-	return false;
-}
-
-static void write_in_turn(struct data_turn *turn)
-{
-	struct entry *entry = turn->entry;
-
-	stop_waiting_to_write(entry);
-	entry_write(entry);
-}
-
-static void write_next(struct entries *entries)
-{
-	struct fair_item *item;
-
-	while (entries->writing < LC_DATA_WRITES_MAX && (item = fair_next(&entries->writers)))
-		write_in_turn((struct data_turn *)item);
-}
+static void write_next(struct entries *entries);
 
 static void entry_written(void *ctx, const struct ensemble_answer *answer)
 {
@@ -661,7 +633,7 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 	entry->pending--;
 	entry->data_pending = false;
 	entry_touch(entry);
-	entry->lc->entries->writing--;
+	end_turn(entry);
 	write_next(entry->lc->entries);
 	switch (answer->result) {
 	case ENSEMBLE_OK:
@@ -695,37 +667,70 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 	events_of(entry)->changed(entry);
 }
 
-/* False: others come first. Without memory for its turn nobody does. */
-static bool may_write_now(struct entry *entry)
+static bool may_be_written(const struct entry *entry)
 {
-	struct entries *entries = entry->lc->entries;
-
-	return !entry->data_turn &&
-	       (entries->writing < LC_DATA_WRITES_MAX || !wait_to_write(entry));
+	return entry->data_dirty && !entry->data_pending && entry->held_since_ms >= 0 &&
+	       entry->state == ENTRY_PRESENT && session_is_ready(entry->lc);
 }
 
-void entry_write(struct entry *entry)
+/* False: no memory. */
+static bool wait_to_write(struct entry *entry)
 {
-	char data[RECORD_ENTRY_MAX], *path;
+	struct gate *gate = &entry->lc->entries->writers;
+	struct data_turn *turn = calloc(1, sizeof(*turn));
 
-	if (!entry->data_dirty || entry->data_pending || entry->held_since_ms < 0 ||
-	    entry->state != ENTRY_PRESENT || !session_is_ready(entry->lc) || !may_write_now(entry))
-		return;
-	path = entry_path(entry);
+	if (!turn || !gate_join(gate, entry->uid, &turn->item)) {
+		free(turn);
+		return false;
+	}
+	turn->entry = entry;
+	entry->data_turn = turn;
+	gate_wait(gate, &turn->item);
+	return true;
+}
+
+static void write_in_turn(struct entry *entry)
+{
+	char data[RECORD_ENTRY_MAX], *path = may_be_written(entry) ? entry_path(entry) : NULL;
+
 	if (!path) {
-		events_of(entry)->later(entry);
+		end_turn(entry);
+		if (may_be_written(entry))
+			events_of(entry)->later(entry);
 		return;
 	}
 	entry->data_dirty = false;
 	entry->told_since = true;
 	entry->data_pending = true;
 	entry_touch(entry);
-	entry->lc->entries->writing++;
 	entry->data_sent_us = lc_now(entry->lc);
 	entry->pending++;
 	lc_submit(entry->lc, ensemble_set(path, data, entry_format(entry, data), entry->version),
 	          entry_written, entry);
 	free(path);
+}
+
+static void write_next(struct entries *entries)
+{
+	static const struct gate_limits limits = {
+		.all = LC_DATA_WRITES_MAX,
+		.of_root = LC_DATA_WRITES_MAX,
+		.of_user = LC_DATA_WRITES_MAX,
+	};
+	struct gate_item *turn;
+
+	while ((turn = gate_next(&entries->writers, &limits)))
+		write_in_turn(((struct data_turn *)turn)->entry);
+}
+
+void entry_write(struct entry *entry)
+{
+	if (!may_be_written(entry))
+		return;
+	if (entry->data_turn || wait_to_write(entry))
+		write_next(entry->lc->entries);
+	else
+		events_of(entry)->later(entry);
 }
 
 void entry_write_since(struct entry *entry)

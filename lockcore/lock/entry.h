@@ -20,7 +20,7 @@
 #ifndef LOCKCORE_ENTRY_H
 #define LOCKCORE_ENTRY_H
 
-#include "pure/fair.h"
+#include "pure/gate.h"
 #include "lock/lock.h"
 #include "pure/name.h"
 #include "session/saved.h"
@@ -50,13 +50,12 @@ struct entry_events {
 struct entries {
 	const struct entry_events *events;
 	struct table by_id;
-	unsigned there;            /* are not ABSENT */
-	int64_t refused_said_us;   /* when it was last reported that the ensemble refuses entries */
-	unsigned looks;            /* reads for a mark under way */
-	unsigned awaited;          /* so many of them show all marks from before the connection */
-	bool look_failed;          /* one has failed: `look_failed` of the entry tells which */
-	unsigned writing;          /* how many have their data written at the moment */
-	struct fair_users writers; /* whose data is next */
+	unsigned there;          /* are not ABSENT */
+	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
+	unsigned looks;          /* reads for a mark under way */
+	unsigned awaited;        /* so many of them show all marks from before the connection */
+	bool look_failed;        /* one has failed: `look_failed` of the entry tells which */
+	struct gate writers;     /* those whose data is to be written, or is being */
 };
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
@@ -117,7 +116,7 @@ struct entry {
 	char command[LC_COMMAND_MAX + 1];
 	char *reason;                /* or NULL */
 	int64_t held_since_ms;       /* -1: its taker does not hold */
-	struct data_turn *data_turn; /* dirty, but others come first; NULL: not so */
+	struct data_turn *data_turn; /* at the gate of writers; NULL: it is not there */
 	int64_t data_sent_us;
 };
 

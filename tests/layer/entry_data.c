@@ -195,7 +195,7 @@ static void since_is_written(void **state)
 	entry_write_since(&one);
 	rig_expect_sent(rig, "");
 	assert_int_equal(one.version, 1);
-	assert_int_equal(rig->entries.writing, 0);
+	assert_int_equal(rig->entries.writers.going, 0);
 }
 
 /* A write of the data is a step of the lease, and counts from the time it was sent. */
@@ -287,15 +287,12 @@ static void others_come_first(void **state)
 
 	make(rig);
 	one.held_since_ms = 500;
-	rig->entries.writing = LC_DATA_WRITES_MAX;
+	rig->entries.writers.going = LC_DATA_WRITES_MAX;
 	entry_write_since(&one);
 	entry_write(&one);
 	rig_expect_sent(rig, "");
-	rig->entries.writing--;
-	entry_write(&one); /* its turn comes when another write is answered */
-	rig_expect_sent(rig, "");
-	assert_non_null(rig->entries.writers.by_uid);
-	rig->entries.writing = 0;
+	assert_non_null(rig->entries.writers.users);
+	rig->entries.writers.going = 0;
 }
 
 /* The next entry is written when an answer comes. */
@@ -312,13 +309,13 @@ static void written_in_turn(void **state)
 	entry_created(&other, &(struct ensemble_answer){.path = rig_entry_path(&other, 6)});
 	one.held_since_ms = 500;
 	other.held_since_ms = 0;
-	rig->entries.writing = LC_DATA_WRITES_MAX - 1;
+	rig->entries.writers.going = LC_DATA_WRITES_MAX - 1;
 	entry_write_since(&one);
 	entry_write_since(&other);
 	rig_expect_sent(rig, "set /locks/build/#2-5 v0 " DATA);
 	rig_answer_version(rig, 1);
 	assert_memory_equal(rig->sent, "set /locks/other/#3-6 v0 'host: m0|pid: 8|", 42);
-	rig->entries.writing = 1;
+	rig->entries.writers.going = 1;
 	rig_answer_version(rig, 1);
 	entry_set_absent(&other);
 	rig_free_entry(&other);

@@ -427,7 +427,7 @@ void rig_finish(struct rig *rig)
 	assert_null(rig->unanswered);
 	assert_null(rig->lc.timers.first);
 	assert_null(rig->quota.users);
-	assert_null(rig->entries.writers.by_uid);
+	assert_null(rig->entries.writers.users);
 	assert_int_equal(rig->quota.entry_bytes, 0);
 	assert_int_equal(rig->quota.watch_bytes, 0);
 	session_free(&rig->lc);

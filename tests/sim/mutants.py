@@ -1110,7 +1110,7 @@ mutant(33, 'another_lock_comes_first', 'handoff.c',
 mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
        '\tentry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;\n',
        '',
-       TAKERS)
+       REASONS)
 mutant(20, 'told_twice_since_when_it_holds', 'entry.c',
        'entry->held_since_ms >= 0 && !entry->told_since;',
        'entry->held_since_ms >= 0;',
@@ -1199,13 +1199,29 @@ mutant(37, 'users_take_no_turns', 'asking.c',
        '\t\t\treturn reader;',
        ASKING)
 mutant(37, 'no_limit_of_reasons', 'entry.c',
-       '(entries->writing < LC_DATA_WRITES_MAX ||',
-       '(true ||',
+       '\t\t.all = LC_DATA_WRITES_MAX,',
+       '\t\t.all = 1000,',
        REASONS)
-mutant(37, 'reasons_take_no_turns', 'fair.c',
-       '\tfair_pass(&users->fair, line);\n\tfair_part(users, item);',
-       '\tfair_part(users, item);',
+mutant(37, 'reasons_take_no_turns', 'gate.c',
+       'if (user->waiting) {',
+       'if (0) {',
        REASONS)
+mutant(37, 'changes_take_no_turns', 'gate.c',
+       'if (user->waiting) {',
+       'if (0) {',
+       CHANGE)
+mutant(37, 'no_share_of_changes', 'call.c',
+       '.of_user = LC_USER_CHANGES_MAX,',
+       '.of_user = LC_CHANGES_MAX,',
+       CHANGE)
+mutant(37, 'no_limit_of_changes', 'call.c',
+       '\t\t.all = LC_CHANGES_MAX,',
+       '\t\t.all = 1000,',
+       CHANGE)
+mutant(37, 'changes_begin_while_they_settle', 'call.c',
+       'while (!lc->calls->settles && ',
+       'while (',
+       CHANGE)
 mutant(37, 'many_lists_at_a_time', 'asking.c',
        'if (reads->asking[1] > 0)',
        'if (0)',

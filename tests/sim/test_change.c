@@ -463,6 +463,82 @@ static void entries_are_no_locks_below(void **state)
 	finish(stage);
 }
 
+/* ---- turns ---- */
+
+static unsigned long sent_since(struct stage *stage, unsigned long before)
+{
+	run(stage, 100); /* no answer yet */
+	return requests(&stage->hosts[0]) - before;
+}
+
+/* Each user has a share, there is a limit for all, and users take turns. */
+static void changes_take_turns(void **state)
+{
+	enum { USERS = LC_CHANGES_MAX / LC_USER_CHANGES_MAX + 1, EACH = 30 };
+	struct stage *stage = begin_build(2);
+	struct host *host = &stage->hosts[0];
+	struct question *of[USERS][EACH];
+	unsigned long before = requests(host);
+
+	(void)state;
+	for (uid_t user = 0; user < USERS; user++) {
+		for (int i = 0; i < EACH; i++)
+			of[user][i] =
+				ask_change(host, "build", CHANGE(.by = user + 11, .slots = 2));
+		if (user == 0)
+			assert_int_equal(sent_since(stage, before), LC_USER_CHANGES_MAX);
+	}
+	assert_int_equal(sent_since(stage, before), LC_CHANGES_MAX);
+	while (of[USERS - 1][0]->result == NONE)
+		run(stage, MS / 10);
+	assert_int_equal(of[0][EACH / 2]->result, NONE);
+	run(stage, 3 * SECOND);
+	for (int i = 0; i < USERS * EACH; i++) {
+		assert_int_equal(of[i / EACH][i % EACH]->result, -EPERM);
+		stage_forget(of[i / EACH][i % EACH]);
+	}
+	finish(stage);
+}
+
+/* With more than can be sent in time the last ones fail, and not as if the ensemble were away. */
+static void too_many_changes(void **state)
+{
+	enum { MANY = 4000 };
+	struct stage *stage = begin_build(3);
+	struct host *host = &stage->hosts[0];
+	struct question *many[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		many[i] = ask_change(host, "build", CHANGE(.by = 1, .slots = 2));
+	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 1500 * MS);
+	run(stage, 5 * SECOND);
+	assert_int_not_equal(many[0]->result, -EBUSY);
+	assert_int_equal(many[MANY - 1]->result, -EBUSY);
+	for (int i = 0; i < MANY; i++)
+		stage_forget(many[i]);
+	assert_int_equal(info_of(host, "build").slots, 1);
+	finish(stage);
+}
+
+/* None begins before another process takes over, if there is none in the end. */
+static void none_while_it_settles(void **state)
+{
+	struct stage *stage = begin_build(4);
+	struct host *host = &stage->hosts[0];
+	struct question *change;
+
+	(void)state;
+	lc_settle(host->lc, true);
+	change = ask_change(host, "build", CHANGE(.slots = 2));
+	run(stage, 100 * MS);
+	assert_int_equal(change->result, NONE);
+	assert_true(lc_settled(host->lc));
+	lc_settle(host->lc, false);
+	assert_int_equal(answer_of(change), 0);
+	finish(stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +555,9 @@ int main(void)
 		cmocka_unit_test(value_of_a_loser),
 		cmocka_unit_test(so_many_below),
 		cmocka_unit_test(entries_are_no_locks_below),
+		cmocka_unit_test(changes_take_turns),
+		cmocka_unit_test(too_many_changes),
+		cmocka_unit_test(none_while_it_settles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

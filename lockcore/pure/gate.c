@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gate.c - see gate.h.
+ */
+#include "pure/gate.h"
+
+#include <assert.h>
+#include <utlist.h>
+
+struct gate_user {
+	struct per_user user;
+	unsigned items, going;
+	struct gate_item *waiting; /* in the order of their coming */
+	struct gate_user *prev, *next;
+};
+
+static bool may_go(const struct gate *gate, const struct gate_user *user,
+                   const struct gate_limits *limits)
+{
+	return gate->going < limits->all &&
+	       user->going < (user->user.uid == 0 ? limits->of_root : limits->of_user);
+}
+
+bool gate_join(struct gate *gate, uid_t uid, struct gate_item *item)
+{
+	struct gate_user *user = per_user_get(&gate->users, uid, sizeof(*user));
+
+	assert(item->state == GATE_OUT);
+	if (!user)
+		return false;
+	user->items++;
+	*item = (struct gate_item){.user = user, .state = GATE_IN};
+	return true;
+}
+
+void gate_wait(struct gate *gate, struct gate_item *item)
+{
+	struct gate_user *user = item->user;
+
+	assert(item->state == GATE_IN);
+	if (!user->waiting)
+		DL_APPEND(gate->lines, user);
+	DL_APPEND(user->waiting, item);
+	item->state = GATE_WAITS;
+}
+
+void gate_stop(struct gate *gate, struct gate_item *item)
+{
+	struct gate_user *user = item->user;
+
+	if (item->state == GATE_WAITS) {
+		DL_DELETE(user->waiting, item);
+		if (!user->waiting)
+			DL_DELETE(gate->lines, user);
+	} else if (item->state == GATE_GOES) {
+		user->going--;
+		gate->going--;
+	}
+	item->state = GATE_IN;
+}
+
+struct gate_item *gate_next(struct gate *gate, const struct gate_limits *limits)
+{
+	struct gate_item *item;
+	struct gate_user *user;
+
+	DL_FOREACH(gate->lines, user)
+		if (may_go(gate, user, limits))
+			break;
+	if (!user)
+		return NULL;
+	item = user->waiting;
+	gate_stop(gate, item);
+	if (user->waiting) { /* behind all others */
+		DL_DELETE(gate->lines, user);
+		DL_APPEND(gate->lines, user);
+	}
+	item->state = GATE_GOES;
+	user->going++;
+	gate->going++;
+	return item;
+}
+
+void gate_pass(struct gate_item *item, struct gate_item *to)
+{
+	assert(item->state == GATE_GOES && to->state == GATE_OUT);
+	*to = (struct gate_item){.user = item->user, .state = GATE_GOES};
+	item->user->items++;
+	item->state = GATE_IN;
+}
+
+void gate_leave(struct gate *gate, struct gate_item *item)
+{
+	struct gate_user *user = item->user;
+
+	if (item->state == GATE_OUT)
+		return;
+	gate_stop(gate, item);
+	*item = (struct gate_item){0};
+	if (--user->items == 0)
+		per_user_drop(&gate->users, &user->user);
+}

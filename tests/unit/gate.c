@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * At most so many at once, so many of one user, and users take turns.
+ */
+#include "pure/gate.h"
+#include "unit.h"
+
+#define MANY 100
+#define ALL 16
+#define OF_ROOT 12
+#define OF_USER 4
+
+static const struct gate_limits limits = {.all = ALL, .of_root = OF_ROOT, .of_user = OF_USER};
+
+static struct gate_item *next(struct gate *gate)
+{
+	return gate_next(gate, &limits);
+}
+
+static void join(struct gate *gate, struct gate_item *item, uid_t uid)
+{
+	*item = (struct gate_item){0};
+	assert_true(gate_join(gate, uid, item));
+	gate_wait(gate, item);
+}
+
+static void leave_all(struct gate *gate, struct gate_item *array, int count)
+{
+	for (int i = 0; i < count; i++)
+		gate_leave(gate, &array[i]);
+}
+
+static void assert_empty(const struct gate *gate)
+{
+	assert_null(gate->users);
+	assert_null(gate->lines);
+	assert_int_equal(gate->going, 0);
+}
+
+static void a_user_has_a_share(void **state)
+{
+	struct gate gate = {0};
+	struct gate_item first[MANY], second;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		join(&gate, &first[i], 1);
+	for (int i = 0; i < OF_USER; i++)
+		assert_ptr_equal(next(&gate), &first[i]);
+	assert_null(next(&gate));
+	join(&gate, &second, 2);
+	assert_ptr_equal(next(&gate), &second);
+	assert_null(next(&gate));
+	gate_leave(&gate, &second);
+	assert_null(next(&gate));
+	gate_leave(&gate, &first[0]);
+	gate_leave(&gate, &first[OF_USER]); /* it waits no more */
+	assert_ptr_equal(next(&gate), &first[OF_USER + 1]);
+	assert_null(next(&gate));
+	leave_all(&gate, first, MANY);
+	gate_leave(&gate, &first[0]); /* nothing: it is out */
+	assert_empty(&gate);
+}
+
+static void users_take_turns(void **state)
+{
+	enum { USERS = ALL, FULL = ALL / OF_USER };
+	struct gate gate = {0};
+	struct gate_item of[USERS][MANY];
+
+	(void)state;
+	for (int user = 0; user < USERS; user++)
+		for (int i = 0; i < MANY; i++)
+			join(&gate, &of[user][i], (uid_t)user + 1);
+	for (int user = 0; user < USERS; user++)
+		assert_ptr_equal(next(&gate), &of[user][0]);
+	assert_int_equal(gate.going, ALL);
+	assert_null(next(&gate));
+	for (int i = 0; i < OF_USER; i++)
+		gate_leave(&gate, &of[FULL + i][0]);
+	for (int i = 0; i < OF_USER; i++)
+		assert_ptr_equal(next(&gate), &of[i][1]);
+	assert_null(next(&gate));
+	leave_all(&gate, of[0], USERS * MANY);
+	assert_empty(&gate);
+}
+
+static void root_has_a_share_of_its_own(void **state)
+{
+	struct gate gate = {0};
+	struct gate_item of[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		join(&gate, &of[i], 0);
+	for (int i = 0; i < OF_ROOT; i++)
+		assert_ptr_equal(next(&gate), &of[i]);
+	assert_null(next(&gate));
+	leave_all(&gate, of, MANY);
+	assert_empty(&gate);
+}
+
+/* What goes may be handed on; and what waits or goes may wait again. */
+static void again(void **state)
+{
+	const struct gate_limits one = {.all = 1, .of_root = 1, .of_user = 1};
+	struct gate gate = {0};
+	struct gate_item item, other, heir = {0};
+
+	(void)state;
+	join(&gate, &item, 1);
+	join(&gate, &other, 1);
+	assert_ptr_equal(gate_next(&gate, &one), &item);
+	gate_pass(&item, &heir);
+	gate_wait(&gate, &item);
+	assert_null(gate_next(&gate, &one));
+	gate_stop(&gate, &other);
+	gate_leave(&gate, &heir);
+	assert_ptr_equal(gate_next(&gate, &one), &item);
+	gate_stop(&gate, &item);
+	assert_null(gate_next(&gate, &one));
+	gate_leave(&gate, &item);
+	gate_leave(&gate, &other);
+	assert_empty(&gate);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_user_has_a_share),
+		cmocka_unit_test(users_take_turns),
+		cmocka_unit_test(root_has_a_share_of_its_own),
+		cmocka_unit_test(again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -10,18 +10,13 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-struct inbox_item {
-	struct table_link unique;
-	struct fair_item fair;
-	struct inbox_item *prev, *next; /* fresh, or settled */
-	size_t len;
+/* Of a request that waits for the turn of its user. */
+struct put_off {
+	struct gate_item turn;
+	struct request *request;
+	struct put_off *prev, *next; /* fresh, or settled */
 	bool fresh;
 };
-
-static struct inbox_item *item_of(struct fair_item *fair)
-{
-	return (struct inbox_item *)((char *)fair - offsetof(struct inbox_item, fair));
-}
 
 bool inbox_takes(const struct fuse_buf *buffer)
 {
@@ -47,129 +42,126 @@ bool inbox_is_full(const struct inbox *inbox)
 	return inbox->count >= INBOX_REQUESTS_MAX || inbox->bytes >= INBOX_BYTES_MAX;
 }
 
-static void take_out(struct inbox *inbox, struct inbox_item *item)
+static void take_out(struct inbox *inbox, struct put_off *put_off)
 {
-	fair_part(&inbox->users, &item->fair);
-	table_remove(&inbox->requests, &item->unique);
+	gate_leave(&inbox->users, &put_off->turn);
 	inbox->count--;
-	inbox->bytes -= item->len;
-	if (item->fresh)
-		DL_DELETE(inbox->fresh, item);
+	inbox->bytes -= put_off->request->len;
+	put_off->request->put_off = NULL;
+	if (put_off->fresh)
+		DL_DELETE(inbox->fresh, put_off);
 }
 
-/* Its copy is pending.h's. NULL: no memory, or it is in already. */
-static struct inbox_item *put_in(struct inbox *inbox, const struct fuse_in_header *request)
+/* False: no memory. */
+static bool put_in(struct inbox *inbox, struct request *request, bool fresh)
 {
-	struct inbox_item *item = calloc(1, sizeof(*item));
+	const struct fuse_in_header *header = (const void *)request->bytes;
+	struct put_off *put_off = calloc(1, sizeof(*put_off));
 
-	if (!item)
-		return NULL;
-	item->len = request->len;
-	if (!table_add(&inbox->requests, &item->unique, request->unique)) {
-		free(item);
-		return NULL;
+	if (!put_off || !gate_join(&inbox->users, header->uid, &put_off->turn)) {
+		free(put_off);
+		return false;
 	}
+	gate_wait(&inbox->users, &put_off->turn);
 	inbox->count++;
-	inbox->bytes += item->len;
-	if (fair_join(&inbox->users, request->uid, &item->fair))
-		return item;
-	take_out(inbox, item);
-	free(item);
-	return NULL;
+	inbox->bytes += request->len;
+	put_off->request = request;
+	request->put_off = put_off;
+	put_off->fresh = fresh;
+	if (fresh)
+		DL_APPEND(inbox->fresh, put_off);
+	return true;
 }
 
 bool inbox_add(struct face *face, const struct fuse_buf *buffer)
 {
-	struct inbox *inbox = &face->inbox;
-	struct inbox_item *item = put_in(inbox, buffer->mem);
+	struct request *request = pending_copy(face, buffer);
 
-	if (!item)
+	if (!request)
 		return false;
-	item->fresh = true;
-	DL_APPEND(inbox->fresh, item);
-	if (pending_set_aside(face, buffer))
+	if (put_in(&face->inbox, request, true))
 		return true;
-	take_out(inbox, item);
-	free(item);
+	pending_drop(face, request);
 	return false;
 }
 
-bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, bool known)
+bool inbox_keep_in_doubt(struct face *face, const struct fuse_buf *buffer, struct request *known)
 {
-	const struct fuse_buf buffer = {.mem = (void *)(uintptr_t)request, .size = len};
-
-	if (!inbox_takes(&buffer) || !lc_doubted(face->lc))
+	if (!inbox_takes(buffer) || !lc_doubted(face->lc))
 		return false;
-	return known ? put_in(&face->inbox, request) != NULL : inbox_add(face, &buffer);
+	return known ? put_in(&face->inbox, known, false) : inbox_add(face, buffer);
 }
 
 /* Most requests change nothing. So that they cost no commit, their records stay until the next one:
  * a request that is served again after a crash gets an answer that the kernel refuses. */
-static bool serve_item(struct face *face, struct fuse_session *fuse, struct inbox_item *item)
+static bool serve_put_off(struct face *face, struct fuse_session *fuse, struct put_off *put_off)
 {
-	uint64_t unique = item->unique.number;
 	bool answered;
 
-	take_out(&face->inbox, item);
-	answered = pending_serve_aside(face, fuse, unique);
-	if (answered && !item->fresh) {
-		DL_APPEND(face->inbox.settled, item);
+	take_out(&face->inbox, put_off);
+	answered = pending_serve_copy(face, fuse, put_off->request);
+	if (answered && !put_off->fresh) {
+		DL_APPEND(face->inbox.settled, put_off);
 		return true;
 	}
 	if (answered)
-		pending_drop(face, unique);
-	else if (item->fresh)
-		pending_record(face, unique);
-	free(item);
+		pending_drop(face, put_off->request);
+	else if (put_off->fresh)
+		pending_record(face, put_off->request);
+	free(put_off);
 	return answered;
 }
 
 void inbox_record(struct face *face)
 {
 	struct inbox *inbox = &face->inbox;
-	struct inbox_item *item;
+	struct put_off *put_off;
 
-	while ((item = inbox->fresh)) {
-		DL_DELETE(inbox->fresh, item);
-		item->fresh = false;
-		pending_record(face, item->unique.number);
+	while ((put_off = inbox->fresh)) {
+		DL_DELETE(inbox->fresh, put_off);
+		put_off->fresh = false;
+		pending_record(face, put_off->request);
 	}
-	while ((item = inbox->settled)) {
-		DL_DELETE(inbox->settled, item);
-		pending_drop(face, item->unique.number);
-		free(item);
+	while ((put_off = inbox->settled)) {
+		DL_DELETE(inbox->settled, put_off);
+		pending_drop(face, put_off->request);
+		free(put_off);
 	}
+}
+
+static struct put_off *next_put_off(struct inbox *inbox)
+{
+	static const struct gate_limits one = {.all = 1, .of_root = 1, .of_user = 1};
+
+	return (struct put_off *)gate_next(&inbox->users, &one);
 }
 
 bool inbox_serve(struct face *face, struct fuse_session *fuse)
 {
-	struct fair_item *next = fair_next(&face->inbox.users);
+	struct put_off *next = next_put_off(&face->inbox);
 
 	if (next)
-		(void)serve_item(face, fuse, item_of(next));
+		(void)serve_put_off(face, fuse, next);
 	return next;
 }
 
 bool inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique)
 {
-	struct table_link *link = table_find(&face->inbox.requests, unique);
+	const struct request *request = pending_find(face, unique);
 
-	return link && serve_item(face, fuse, (struct inbox_item *)link);
+	return request && request->put_off && serve_put_off(face, fuse, request->put_off);
 }
 
 void inbox_finish(struct inbox *inbox)
 {
-	struct fair_item *next;
+	struct put_off *next;
 
-	while ((next = fair_next(&inbox->users))) {
-		take_out(inbox, item_of(next));
-		free(item_of(next));
+	while ((next = next_put_off(inbox))) {
+		take_out(inbox, next);
+		free(next);
 	}
-	while (inbox->settled) {
-		struct inbox_item *item = inbox->settled;
-
-		DL_DELETE(inbox->settled, item);
-		free(item);
+	while ((next = inbox->settled)) {
+		DL_DELETE(inbox->settled, next);
+		free(next);
 	}
-	table_finish(&inbox->requests);
 }

@@ -10,8 +10,7 @@
 #ifndef FS_INBOX_H
 #define FS_INBOX_H
 
-#include "pure/fair.h"
-#include "pure/table.h"
+#include "pure/gate.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,12 +22,12 @@
 struct face;
 struct fuse_buf;
 struct fuse_session;
+struct request;
 
 struct inbox {
-	struct fair_users users;
-	struct table requests;      /* by their numbers */
-	struct inbox_item *fresh;   /* of those: they have no record yet */
-	struct inbox_item *settled; /* not of those: answered, and the record is still there */
+	struct gate users;
+	struct put_off *fresh;   /* those that have no record yet */
+	struct put_off *settled; /* answered, and the record is still there */
 	size_t count, bytes;
 };
 
@@ -44,7 +43,7 @@ bool inbox_is_full(const struct inbox *inbox);
 bool inbox_add(struct face *face, const struct fuse_buf *buffer);
 /* When another process takes over, a pending_stays_fn: requests are not served while it is not
  * known whether a lock is still held. Who waits for a lock waits on. */
-bool inbox_keep_in_doubt(struct face *face, const void *request, size_t len, bool known);
+bool inbox_keep_in_doubt(struct face *face, const struct fuse_buf *buffer, struct request *known);
 /* Serves the request of the user whose turn it is. False: there is none. */
 bool inbox_serve(struct face *face, struct fuse_session *fuse);
 /* A request that is in the inbox is served now: it is interrupted. True: it was there, and is

@@ -18,15 +18,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-struct request {
-	struct table_link unique;
-	void *owner; /* after a reload: the object that waits for it */
-	bool begun;  /* the ensemble may have done what it asks for */
-	uint32_t len;
-	struct stored stored; /* its key rises with each request */
-	_Alignas(uint64_t) unsigned char bytes[];
-};
-
 _Static_assert(sizeof(void *) != 8 || sizeof(struct request) <= 72, "a request has grown");
 
 static struct request *request_of(struct table_link *unique)
@@ -36,9 +27,9 @@ static struct request *request_of(struct table_link *unique)
 
 /* ---- between libfuse and the kernel ---- */
 
-static struct request *find_waiting(const struct pending *pending, uint64_t unique)
+struct request *pending_find(const struct face *face, uint64_t unique)
 {
-	return request_of(table_find(&pending->waiting, unique));
+	return request_of(table_find(&face->pending.waiting, unique));
 }
 
 /* The request of that number; NULL: there is none. */
@@ -48,7 +39,7 @@ static const struct fuse_in_header *answered_request(const struct face *face, ui
 
 	if (face->pending.now && unique == pending_unique(face))
 		return face->pending.now;
-	request = find_waiting(&face->pending, unique);
+	request = pending_find(face, unique);
 	return request ? (const void *)request->bytes : NULL;
 }
 
@@ -60,19 +51,19 @@ static bool gives_open_file(const struct face *face, const struct fuse_out_heade
 	       (request->opcode == FUSE_OPEN || request->opcode == FUSE_OPENDIR);
 }
 
-static void drop_request(struct pending *pending, struct request *request)
+void pending_drop(struct face *face, struct request *request)
 {
-	table_remove(&pending->waiting, &request->unique);
+	table_remove(&face->pending.waiting, &request->unique);
 	stored_end(&request->stored);
 	free(request);
 }
 
-static void forget_request(struct pending *pending, uint64_t unique)
+static void forget_request(struct face *face, uint64_t unique)
 {
-	struct request *request = find_waiting(pending, unique);
+	struct request *request = pending_find(face, unique);
 
 	if (request)
-		drop_request(pending, request);
+		pending_drop(face, request);
 }
 
 static void see_answer(struct face *face, uint64_t unique)
@@ -82,7 +73,7 @@ static void see_answer(struct face *face, uint64_t unique)
 	if (pending->now && unique == pending_unique(face))
 		pending->answered = true;
 	else
-		forget_request(pending, unique);
+		forget_request(face, unique);
 }
 
 /* libfuse 3.14.0 does not ask the kernel for parallel lookups, though it says that it does. Then
@@ -138,7 +129,7 @@ void pending_finish(struct face *face)
 	struct table_link *unique;
 
 	while ((unique = table_next(&face->pending.waiting, NULL)))
-		drop_request(&face->pending, request_of(unique));
+		pending_drop(face, request_of(unique));
 	table_finish(&face->pending.waiting);
 	free(face->pending.greeting);
 	face->pending.greeting = NULL;
@@ -158,35 +149,38 @@ static struct request *copy_request(const void *bytes, size_t len)
 }
 
 /* False: no memory, or there is one of that number. */
-static bool add_request(struct pending *pending, struct request *request)
+static bool add_request(struct face *face, struct request *request)
 {
 	const struct fuse_in_header *header = (const void *)request->bytes;
 
-	return !find_waiting(pending, header->unique) &&
-	       table_add(&pending->waiting, &request->unique, header->unique);
+	return !pending_find(face, header->unique) &&
+	       table_add(&face->pending.waiting, &request->unique, header->unique);
 }
 
-static struct request *add_copy(struct face *face, const void *bytes, size_t len)
+struct request *pending_copy(struct face *face, const struct fuse_buf *buffer)
 {
-	struct request *request = copy_request(bytes, len);
+	struct request *request = copy_request(buffer->mem, buffer->size);
 
+	if (request && add_request(face, request))
+		return request;
+	free(request);
+	return NULL;
+}
+
+void pending_record(struct face *face, struct request *request)
+{
+	stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
+}
+
+static void keep_request(struct face *face, const struct fuse_buf *buffer, bool begun)
+{
+	struct request *request = pending_copy(face, buffer);
+
+	face->pending.lacks |= !request;
 	if (!request)
-		return NULL;
-	request->begun = face->pending.begun;
-	if (!add_request(&face->pending, request)) {
-		free(request);
-		return NULL;
-	}
-	return request;
-}
-
-static bool keep_request(struct face *face, const void *bytes, size_t len)
-{
-	struct request *request = add_copy(face, bytes, len);
-
-	if (request)
-		stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
-	return request;
+		return;
+	request->begun = begun;
+	pending_record(face, request);
 }
 
 /* The kernel waits for an answer. */
@@ -220,21 +214,14 @@ void pending_serve(struct face *face, struct fuse_session *fuse, const struct fu
 	if (request->opcode == FUSE_INIT && !pending->greeting)
 		pending->greeting = copy_request(buffer->mem, buffer->size);
 	if (request->unique == pending->put_off) {
-		forget_request(pending, pending->put_off);
+		forget_request(face, pending->put_off);
 		pending->put_off = 0;
 	}
 	if (serve(face, fuse, buffer))
-		pending->lacks |= !keep_request(face, buffer->mem, buffer->size);
+		keep_request(face, buffer, pending->begun);
 }
 
-bool pending_set_aside(struct face *face, const struct fuse_buf *buffer)
-{
-	face->pending.begun = false;
-	return add_copy(face, buffer->mem, buffer->size) != NULL;
-}
-
-/* True: it was answered. */
-static bool serve_in_place(struct face *face, struct fuse_session *fuse, struct request *request)
+bool pending_serve_copy(struct face *face, struct fuse_session *fuse, struct request *request)
 {
 	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
 
@@ -247,22 +234,6 @@ static bool serve_in_place(struct face *face, struct fuse_session *fuse, struct 
 	return false;
 }
 
-bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique)
-{
-	return serve_in_place(face, fuse, find_waiting(&face->pending, unique));
-}
-
-void pending_record(struct face *face, uint64_t unique)
-{
-	stored_begin(&face->stored, &find_waiting(&face->pending, unique)->stored, STORED_REQUEST,
-	             0);
-}
-
-void pending_drop(struct face *face, uint64_t unique)
-{
-	forget_request(&face->pending, unique);
-}
-
 void pending_put_off(struct face *face, const struct fuse_buf *buffer)
 {
 	const struct fuse_in_header *request = buffer->mem;
@@ -270,8 +241,7 @@ void pending_put_off(struct face *face, const struct fuse_buf *buffer)
 	if (request->unique == face->pending.put_off)
 		return;
 	face->pending.put_off = request->unique;
-	face->pending.begun = false;
-	face->pending.lacks |= !keep_request(face, buffer->mem, buffer->size);
+	keep_request(face, buffer, false);
 }
 
 void pending_begun(struct face *face)
@@ -339,7 +309,6 @@ static struct request *request_bytes_carry(struct carry *carry, struct request *
 
 void request_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
-	struct pending *pending = &face->pending;
 	struct request *request =
 		stored ? (struct request *)((char *)stored - offsetof(struct request, stored))
 		       : NULL;
@@ -348,9 +317,9 @@ void request_stored_carry(struct carry *carry, struct face *face, struct stored 
 	CARRY_BOOL(carry, request->begun);
 	if (!carry->loads)
 		return;
-	if (!add_request(pending, request))
+	if (!add_request(face, request))
 		carry->refuse("the state has a request twice");
-	stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
+	pending_record(face, request);
 }
 
 /* The kernel greets only once. */
@@ -367,7 +336,7 @@ void greeting_carry(struct carry *carry, struct face *face)
 
 bool pending_give(struct face *face, uint64_t unique, void *owner)
 {
-	struct request *request = find_waiting(&face->pending, unique);
+	struct request *request = pending_find(face, unique);
 
 	if (!request || request->owner)
 		return false;
@@ -385,7 +354,7 @@ void pending_greet(struct face *face, struct fuse_session *fuse)
 	struct request *greeting = face->pending.greeting;
 
 	face->pending.replays = true;
-	(void)serve_in_place(face, fuse, greeting);
+	(void)pending_serve_copy(face, fuse, greeting);
 	face->pending.replays = false;
 }
 
@@ -428,7 +397,7 @@ static bool replay(struct face *face, struct fuse_session *fuse, struct request 
 	}
 	face->pending.owner = request->owner;
 	request->owner = NULL;
-	answered = serve_in_place(face, fuse, request);
+	answered = pending_serve_copy(face, fuse, request);
 	face->pending.owner = NULL;
 	return answered;
 }
@@ -442,17 +411,17 @@ void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
 	LL_SORT(all, compare_coming);
 	LL_FOREACH_SAFE(all, unique, next) {
 		struct request *request = request_of(unique);
+		const struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
 		/* There is room: it was there before. */
 		bool added = table_add(&pending->waiting, unique, unique->number);
 
 		(void)added;
 		assert(added);
 		trace_request(face, request->bytes, request->len);
-		if (!request->owner && !request->begun &&
-		    stays(face, request->bytes, request->len, true))
+		if (!request->owner && !request->begun && stays(face, &buffer, request))
 			continue;
 		if (replay(face, fuse, request, crashed))
-			drop_request(pending, request);
+			pending_drop(face, request);
 	}
 }
 
@@ -466,7 +435,7 @@ void pending_replay_read(struct face *face, struct fuse_session *fuse, pending_s
 	       is_request(bytes, buffer.size)) {
 		buffer.mem = (void *)(uintptr_t)bytes;
 		trace_request(face, bytes, buffer.size);
-		if (!stays(face, bytes, buffer.size, false))
+		if (!stays(face, &buffer, NULL))
 			pending_serve(face, fuse, &buffer);
 	}
 }

@@ -19,6 +19,24 @@ struct face;
 struct fuse_buf;
 struct fuse_session;
 
+/* A request that is not answered yet.
+ *
+ *   read ──► served at once ──not answered──► waits: parked.h, or a hold ──► answered
+ *    │                                          ▲
+ *    └──► put off: inbox.h ──its user's turn: served in the same way
+ */
+struct request {
+	struct table_link unique;
+	union {
+		struct put_off *put_off; /* it waits for its user's turn; NULL: it does not */
+		void *owner;             /* after a reload: the object that waits for it */
+	};
+	bool begun; /* the ensemble may have done what it asks for */
+	uint32_t len;
+	struct stored stored; /* its key rises with each request */
+	_Alignas(uint64_t) unsigned char bytes[];
+};
+
 struct pending {
 	struct table waiting;     /* requests, by their numbers */
 	struct request *greeting; /* INIT, the first request: what this kernel can do */
@@ -37,13 +55,15 @@ void pending_finish(struct face *face);
 /* Serves a request that was read; or keeps it, to be served later. */
 void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer);
 void pending_put_off(struct face *face, const struct fuse_buf *buffer);
-/* A copy of the request, to be served later. It has no record before pending_record(). False: no
+/* A copy of the request, to be served later. It has no record before pending_record(). NULL: no
  * memory. */
-bool pending_set_aside(struct face *face, const struct fuse_buf *buffer);
+struct request *pending_copy(struct face *face, const struct fuse_buf *buffer);
 /* Serves the copy. True: it was answered, and pending_drop() is to come. */
-bool pending_serve_aside(struct face *face, struct fuse_session *fuse, uint64_t unique);
-void pending_record(struct face *face, uint64_t unique);
-void pending_drop(struct face *face, uint64_t unique);
+bool pending_serve_copy(struct face *face, struct fuse_session *fuse, struct request *request);
+void pending_record(struct face *face, struct request *request);
+void pending_drop(struct face *face, struct request *request);
+/* NULL: no request of that number waits. */
+struct request *pending_find(const struct face *face, uint64_t unique);
 /* From now on the ensemble may have done what the request that is being served asks for. */
 void pending_begun(struct face *face);
 
@@ -61,8 +81,9 @@ void greeting_carry(struct carry *carry, struct face *face);
 bool pending_give(struct face *face, uint64_t unique, void *owner);
 /* The object that waits for the request that is being served again; NULL: none. */
 void *pending_owner(const struct face *face);
-/* True: somebody else serves that request later. `known`: its copy and its record are here. */
-typedef bool pending_stays_fn(struct face *face, const void *request, size_t len, bool known);
+/* True: somebody else serves that request later. `known`: its copy, with a record; or NULL. */
+typedef bool pending_stays_fn(struct face *face, const struct fuse_buf *buffer,
+                              struct request *known);
 /* Serves the greeting again; and all requests that wait. After a crash a request that had begun to
  * change something is answered EIO: nothing tells whether it was done. */
 void pending_greet(struct face *face, struct fuse_session *fuse);

@@ -25,14 +25,14 @@ def evict(mount, lock):
 
 
 def test(case):
-    server = case.server(tick_ms=500)
-    a = case.mount(server, 'a', session='6s', options=['on_lost=kill'])
-    b = case.mount(server, 'b', session='6s')
+    server = case.server()
+    a = case.mount(server, 'a', session='60s', options=['on_lost=kill'])
+    b = case.mount(server, 'b', session='60s')
     a.allow('.')
     b.mkdir('build')
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit[0], DESCRIPTORS + 100), limit[1]))
-    for _ in range(5):
+    for _ in range(3):
         loser = a.take('build').held()
         # Their pids lie between the loser's and the waiter's: /proc is read in this order.
         fillers = [spawn(['python3', '-c', FILLER]) for _ in range(PROCESSES)]

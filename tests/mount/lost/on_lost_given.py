@@ -27,8 +27,8 @@ def give(path, uid, stays):
 
 def test(case):
     server = case.server(tick_ms=500)
-    a = case.mount(server, 'a', session='6s', options=['on_lost=kill'])
-    b = case.mount(server, 'b', session='6s')
+    a = case.mount(server, 'a', session='30s', options=['on_lost=kill'])
+    b = case.mount(server, 'b', session='30s')
     a.allow('.')
     os.umask(0)
 

@@ -98,7 +98,7 @@ def too_often(case, server):
 
 
 def not_too_often(case, server):
-    scene = Scene(case, server, 'seldom')
+    scene = Scene(case, server, 'seldom', session=f'{3 * SECONDS}s')
     for _ in range(4):
         scene.a.rest()
         scene.a.adopt()

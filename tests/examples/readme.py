@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What the README prints is what happens: each block is replayed on two mounts, and its output compared but
 for numbers and times, or another test runs it: ELSEWHERE. A block that no test knows fails. So do
-a command and a file of its tables that are not there."""
+a command and a file of its tables that are not there. And the tables of zklockfs(5) have the keys,
+columns and metrics that a mount shows, no others."""
 
 import os
 import re
@@ -197,6 +198,27 @@ def at_three(a):
     taker.kill()
 
 
+def table(heading):
+    """The names in the first column of the tables below that heading of zklockfs(5)."""
+    text = read('fs/pages', 'zklockfs.5.scd').replace('\\', '')
+    part = text[text.index(f'\n## {heading}\n'):].split('\n\n#')[0]
+    return {name for cell in re.findall(r'^\|  (.*)$', part, re.MULTILINE) for name in re.split('[,;] ', cell)}
+
+
+def reference(a):
+    """What zklockfs(5) says of the files that tell."""
+    check_equal(table('.zklockfs/status'), set(a.status()), 'keys of status')
+    shown = set(re.findall(r'^# TYPE zklockfs_(\w+)', a.read('.zklockfs', 'metrics'), re.MULTILINE))
+    check_equal(table('.zklockfs/metrics'), shown | {'lock_held_seconds'}, 'metrics')    # with metrics_locks= alone
+    for name in ('locks', 'history'):
+        check_equal(table(f'.zklockfs/{name}'), set(a.read('.zklockfs', name).split('\n')[0].split()), name)
+    taker = a.take('build').held()
+    check_equal(table('queue/'), set(a.fields('build', 'queue', *a.queue('build'))), 'keys of an entry')
+    taker.release()
+    check_equal(set(os.listdir(a.path('.zklockfs'))),
+                set(re.findall(r'^## \.zklockfs/(\w+)$', read('fs/pages', 'zklockfs.5.scd'), re.MULTILINE)), 'files')
+
+
 def test(case):
     unknown = [text for text in blocks() if not any(text.strip().startswith(start) for start in (
         'web1$ exec', 'fs/debian/build', 'ExecStart=', 'zklock -w', 'with open', *ELSEWHERE))]
@@ -212,6 +234,7 @@ def test(case):
     deploy(gate, web1)
     python(web1, web2)
     files(web1)
+    reference(web1)
     at_three(web1)
 
 

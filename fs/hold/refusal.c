@@ -11,9 +11,9 @@ const char *refusal_text(int error)
 {
 	switch (-error) {
 	case EAGAIN:
-		return "another taker has the lock or waits for it";
+		return "somebody else has the lock or waits for it";
 	case ETIMEDOUT:
-		return "another taker had the lock until the time limit was over";
+		return "somebody else had the lock until the time limit was over";
 	case EINTR:
 		return "a signal ended the wait";
 	case ENOENT:
@@ -21,15 +21,14 @@ const char *refusal_text(int error)
 	case ECANCELED:
 		return "its place in the queue was taken away";
 	case EDEADLK:
-		return "deadlock: another taker waits for the shared lock that this one has";
+		return "deadlock: somebody else waits for the shared lock that this one has";
 	case EHOSTUNREACH:
 		return "the ensemble did not answer in time";
 	case ESHUTDOWN:
 		return "this mount is shutting down, or unusable";
 	case ENOLCK:
-		return "too many takers on this mount, more holders than on_lost could stop, or a "
-		       "quota "
-		       "of the ensemble";
+		return "too many requests on this mount, more holders than on_lost could stop, or "
+		       "a quota of the ensemble";
 	case EACCES:
 		return "the ensemble does not let this mount make entries there";
 	case EPROTO:

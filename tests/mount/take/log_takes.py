@@ -45,10 +45,10 @@ def check_takes(server, mount):
     until(lambda: len(server.entries('build')) == 2, 'it queues')
     limited = mount.take('build', door='lock@150ms')
     limited.refused(errno.ETIMEDOUT)
-    expect(mount, fr'build: refused to pid {limited.pid} \(python3\) uid 0 after \d\.[1-9] s: another taker had the lock '
+    expect(mount, fr'build: refused to pid {limited.pid} \(python3\) uid 0 after \d\.[1-9] s: somebody else had the lock '
            r'until the time limit was over \(ETIMEDOUT\)')
     check_errno(errno.EAGAIN, os.open, mount.path('build', 'try'), os.O_RDWR)
-    expect(mount, r'build: refused to pid \d+ \(.+\) uid 0 after 0\.\d s: another taker has the lock or waits for it '
+    expect(mount, r'build: refused to pid \d+ \(.+\) uid 0 after 0\.\d s: somebody else has the lock or waits for it '
            r'\(EAGAIN\)')
     check_errno(errno.EACCES, os.open, mount.path('build', 'lock'), os.O_RDONLY)
     expect(mount, r'build: refused to .+: a door opened for reading only would not take the lock \(EACCES\)')

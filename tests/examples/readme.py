@@ -72,6 +72,11 @@ def shape(text):
     return re.sub(r'\d+', 'N', re.sub(r'\b\d+(\.\d+)?(ms|s)\b', 'T', re.sub(' +', ' ', text)))
 
 
+def shows(mount, lock, text):
+    """A reason is sent on while its writer goes on."""
+    until(lambda: text in mount.read(lock, 'holder'), f'{text!r} in {lock}/holder')
+
+
 def two_terminals(gate, mounts):
     """A prompt names the host; what follows it is its output."""
     shells = {mount.host: Shell(mount, gate) for mount in mounts}
@@ -81,13 +86,14 @@ def two_terminals(gate, mounts):
         shells[host].type(typed)
         if '# waits' in typed:
             queued(mounts[0], 'build', 2, 1)
+            shows(mounts[0], 'build', 'reason=deploying v42')
             waits.append(host)
             continue
         check_equal(shape(shells[host].said()), shape(output), typed)
     check(waits, 'nobody has waited')
     for host in waits:
         check_equal(shells[host].said(), '', 'the one who waited')
-        check(f'host={host} ' in mounts[0].read('build', 'holder'), 'it does not hold')
+        shows(mounts[0], 'build', f'host={host} ')
     for shell in shells.values():
         shell.end()
     queued(mounts[0], 'build', 0)
@@ -127,7 +133,7 @@ def service(gate, a, b):
     for _ in (first, second):
         visitor = gate.arrived('scheduler')
         gate.nobody('one works, the other stands by')
-        check('leader' in b.read('scheduler', 'holder'), 'its reason')
+        shows(b, 'scheduler', 'reason=leader')
         visitor.let(0)
     for process in (first, second):
         check_equal(process.communicate(timeout=WAIT_SECONDS), ('', ''), 'the service')
@@ -146,7 +152,7 @@ def deploy(gate, a):
     process = spawn(['sh', '-c', line], env=environ, stdin=subprocess.DEVNULL, text=True,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     visitor = gate.arrived('make')
-    check('deploy v42' in a.read('svcb', 'holder'), 'its reason')
+    shows(a, 'svcb', 'reason=deploy v42')
     visitor.let(0)
     check_equal((process.communicate(timeout=WAIT_SECONDS), process.returncode), (('', ''), 0), line)
 

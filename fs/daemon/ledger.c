@@ -141,7 +141,7 @@ static void numbers_carry(struct carry *carry, struct ledger *ledger)
 
 	CARRY_64(carry, face->holds->grants);
 	nodes_last_carry(carry, face->nodes);
-	fhs_carry(carry, &face->fhs);
+	open_files_carry(carry, &face->open_files);
 	CARRY_64(carry, face->facts.reloads);
 	CARRY_64(carry, face->facts.adoptions);
 	later_carry(carry);
@@ -408,7 +408,7 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)
 		stored_read(objects, carry, kind, carry_of[kind], face);
 	holds_carried(carry, face);
-	fhs_carried(carry, &face->fhs);
+	open_files_carried(carry, &face->open_files);
 	contents_carried(&face->contents);
 	nodes_carried(face->nodes);
 	if (!carry->checks)

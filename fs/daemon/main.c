@@ -180,7 +180,7 @@ struct mount {
 
 /* A door is known by its inode number, since containers get doors under other names, by bind
  * mounts. Each open door has a node, and this child process has a copy of it. */
-static bool found_open(void *ctx, const struct open_file *file)
+static bool found_open(void *ctx, const struct seen_file *file)
 {
 	struct mount *mount = ctx;
 	const struct node *node = node_by_ino(mount->nodes, file->ino);
@@ -371,7 +371,7 @@ static int serve_mount(struct loop *loop, struct mount *mount, void (*serving)(v
 		log_line(LC_INFO,
 		         loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
 	if (is_open == 0)
-		files_end(face, true);
+		files_end(face);
 	if (loop->stage == LOOP_SERVES) {
 		keeper_leaves();
 		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
@@ -467,6 +467,7 @@ static int begin_session(struct options *options, struct loop *loop)
 static int run_mount(struct options *options, struct loop *loop, struct carry *carry)
 {
 	struct mount mount = {0};
+	struct guardian *guardian;
 	struct lc_status status;
 	int exit_status = EXIT_MOUNT;
 	bool clean;
@@ -490,9 +491,11 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	if (clean && exit_status == 0)
 		loop_delete_entries(loop, status.session_timeout_us);
 	lc_destroy(loop->face->lc, clean);
-	files_end(loop->face, false);
-	guardian_end(loop->face->guardian, clean);
-	loop->face->guardian = NULL;
+	loop->face->lc = NULL;
+	guardian = loop->face->guardian;
+	loop->face->guardian = NULL; /* it goes on watching over those that hold */
+	files_end(loop->face);
+	guardian_end(guardian, clean);
 	if (mount.fuse)
 		fuse_session_destroy(mount.fuse); /* last: until now requests may be answered */
 	trace_finish(loop->face);

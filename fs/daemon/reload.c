@@ -4,8 +4,6 @@
  */
 #include "daemon/reload.h"
 
-#include "hold/handle.h"
-#include "hold/advisory.h"
 #include "host/log.h"
 #include "host/signals.h"
 #include "store/store.h"
@@ -123,8 +121,7 @@ void reload_done(struct reload *reload)
 	} else {
 		face->facts.reloads++;
 	}
-	handles_wake(face);
-	advisories_wake(face);
+	open_files_wake(face);
 	lc_status(face->lc, &status);
 	log_line(LC_NOTICE,
 	         "zklockfs %s has taken over from %s%s in %" PRId64

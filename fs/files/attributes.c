@@ -273,7 +273,7 @@ static void value_truncated(void *ctx, int err)
 /* A user who may write `value` may empty it. Its length cannot be set in another way. `file`: by
  * which it is done, or NULL. */
 static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
-                           struct text_file *file, off_t size)
+                           const struct open_file *file, off_t size)
 {
 	struct parked *parked;
 
@@ -311,7 +311,7 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 	if (sets_times(to_set))
 		fuse_reply_err(req, EPERM);
 	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
-		truncate_value(face, req, node, fi ? fh_find(&face->fhs, FH_TEXT, fi->fh) : NULL,
+		truncate_value(face, req, node, fi ? open_file_find(face, fi->fh) : NULL,
 		               wanted->st_size);
 	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
 	         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))

@@ -13,7 +13,6 @@
 #include "tree/snapshot.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,22 +22,13 @@
 #define FIRST_PAGE 4096
 
 struct dir {
-	uint64_t fh;
-	struct stored stored;
+	struct open_file base;
 	const struct content *content; /* NULL: not read yet */
 };
 
-static struct dir *dir_of(fuse_req_t req, const struct fuse_file_info *fi)
+static struct dir *dir_of(struct open_file *file)
 {
-	return fh_find(&face_of(req)->fhs, FH_DIR, fi->fh);
-}
-
-static void free_dir(struct face *face, struct dir *dir)
-{
-	fh_drop(&face->fhs, dir->fh);
-	stored_end(&dir->stored);
-	content_drop(dir->content);
-	budget_free(dir);
+	return (struct dir *)file;
 }
 
 /* Of each name its type, a letter, the name and a byte 0. So an offset is where a name begins, and
@@ -108,7 +98,7 @@ static void reply_list(struct face *face, fuse_req_t req, const struct node *nod
 	if (content) {
 		content_drop(dir->content);
 		dir->content = content;
-		stored_touch(&dir->stored);
+		stored_touch(&dir->base.stored);
 		reply_names(req, dir, size < FIRST_PAGE ? size : FIRST_PAGE, 0);
 	} else {
 		fuse_reply_err(req, errno);
@@ -167,12 +157,10 @@ static const struct dir_list *list_of(struct face *face, const struct node *node
 	return list;
 }
 
-void dirs_end(struct face *face)
+void dir_lists_finish(struct lists *lists)
 {
-	for (int i = 0; i < DIR_LISTS_MAX; i++) {
-		free(face->lists->directories[i].data);
-		face->lists->directories[i] = (struct dir_list){0};
-	}
+	for (int i = 0; i < DIR_LISTS_MAX; i++)
+		free(lists->directories[i].data);
 }
 
 /* A request for the names, of which it has none yet. */
@@ -198,35 +186,13 @@ static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 	parked_free(parked);
 }
 
-void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void dir_read(struct open_file *file, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off)
 {
-	struct face *face = face_of(req);
-	struct dir *dir = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*dir));
-
-	(void)ino;
-	if (dir)
-		dir->fh = fh_add(&face->fhs, FH_DIR, dir);
-	if (!dir || !dir->fh) {
-		fuse_reply_err(req, errno);
-		budget_free(dir);
-		return;
-	}
-	stored_begin(&face->stored, &dir->stored, STORED_DIR, dir->fh);
-	fi->fh = dir->fh;
-	fuse_reply_open(req, fi);
-}
-
-void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
-{
-	struct face *face = face_of(req);
+	struct face *face = file->face;
 	struct node *node = node_by_ino(face->nodes, ino);
-	struct dir *dir = dir_of(req, fi);
+	struct dir *dir = dir_of(file);
 	struct dir_reading *reading;
 
-	if (!dir) {
-		fuse_reply_err(req, EBADF);
-		return;
-	}
 	if (off > 0) {
 		reply_names(req, dir, size, off);
 		return;
@@ -248,35 +214,39 @@ void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 	                                    dir_listed, reading, &reading->parked.call));
 }
 
-void dir_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void dir_close(struct open_file *file)
 {
-	(void)ino;
-	dir_close(face_of(req), fi->fh);
-	fuse_reply_err(req, 0);
+	content_drop(dir_of(file)->content);
 }
 
-bool dir_close(struct face *face, uint64_t fh)
+static void dir_carry(struct carry *carry, struct open_file *file)
 {
-	struct dir *dir = fh_find(&face->fhs, FH_DIR, fh);
+	struct dir *dir = dir_of(file);
 
-	if (dir)
-		free_dir(face, dir);
-	return dir;
+	dir->content = content_carry(carry, &file->face->contents, dir->content);
+}
+
+static const struct file_ops dir_ops = {
+	.size = sizeof(struct dir),
+	.record = STORED_DIR,
+	.readdir = dir_read,
+	.close = dir_close,
+	.carry = dir_carry,
+};
+
+void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct open_file *file =
+		open_file_new(face_of(req), &dir_ops, NULL, fuse_req_ctx(req)->uid);
+
+	(void)ino, (void)fi;
+	if (file)
+		open_file_reply(file, req);
+	else
+		fuse_reply_err(req, errno);
 }
 
 void dir_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
-	struct dir *dir =
-		stored ? (struct dir *)((char *)stored - offsetof(struct dir, stored)) : NULL;
-	uid_t uid = dir ? budget_uid(dir) : 0;
-
-	CARRY_U32(carry, uid);
-	if (carry->loads) {
-		dir = budget_alloc(&face->files, uid, sizeof(*dir));
-		if (!dir)
-			carry->refuse(strerror(errno));
-		stored_begin(&face->stored, &dir->stored, STORED_DIR, 0);
-	}
-	fh_carry(carry, &face->fhs, FH_DIR, dir, &dir->fh);
-	dir->content = content_carry(carry, &face->contents, dir->content);
+	open_file_stored_carry(carry, face, &dir_ops, stored);
 }

@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * file.c - open files: doors go to handle.c and advisory.c, all others to text.c.
+ * file.c - requests for open files: each goes to what its kind does (open_file.h).
  */
-#include "request/face.h"
+#include "files/file.h"
 
 #include "files/dir.h"
-#include "files/file.h"
-#include "hold/handle.h"
-#include "hold/advisory.h"
-#include "hold/hold.h"
 #include "files/locks.h"
 #include "files/text.h"
+#include "hold/advisory.h"
+#include "hold/handle.h"
+#include "hold/hold.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/file.h>
 
-/* The open file of that kind; NULL: it is of another one. */
-static void *find_file(fuse_req_t req, enum fh_kind kind, const struct fuse_file_info *fi)
+/* NULL: there is none of that number. */
+static struct open_file *file_of(fuse_req_t req, const struct fuse_file_info *fi)
 {
-	return fh_find(&face_of(req)->fhs, kind, fi->fh);
+	return open_file_find(face_of(req), fi->fh);
 }
-
-/* ---- by kind ---- */
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -33,13 +28,13 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (!node)
 		return;
 	if (node->kind == NODE_LOCKS)
-		locks_open(face, req, node, fi);
+		locks_open(face, req, node, fi->flags);
 	else if (node->kind != NODE_DOOR)
-		text_open(face, req, node, fi);
+		text_open(face, req, node, fi->flags);
 	else if (node->door.advisory)
-		advisory_open(face, req, node, fi);
+		advisory_open(face, req, node);
 	else
-		handle_open(face, req, node, fi);
+		handle_open(face, req, node, fi->flags);
 }
 
 /* A read for a mapping, or by splice(2) in some kernels. It fills memory that everybody shows who
@@ -63,23 +58,23 @@ static void reply_zeros(fuse_req_t req, size_t size)
 
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
-	struct handle *handle = find_file(req, FH_HANDLE, fi);
-	struct locks_file *locks = find_file(req, FH_LOCKS, fi);
-	struct text_file *text = find_file(req, FH_TEXT, fi);
-	bool differs_by_user = locks || (text && text->node->kind == NODE_HISTORY);
+	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
-	if (differs_by_user && fills_shared_memory(fi))
+	if (!file || !file->ops->read)
+		fuse_reply_err(req, EBADF);
+	else if (open_file_is_personal(file) && fills_shared_memory(fi))
 		reply_zeros(req, size);
-	else if (advisory)
-		advisory_read(advisory, req, size, off);
-	else if (handle)
-		handle_read(handle, req, size, off);
-	else if (locks)
-		locks_read(locks, req, size, off);
-	else if (text)
-		text_read(text, req, size, off);
+	else
+		file->ops->read(file, req, size, off);
+}
+
+void file_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct open_file *file = file_of(req, fi);
+
+	if (file && file->ops->readdir)
+		file->ops->readdir(file, req, ino, size, off);
 	else
 		fuse_reply_err(req, EBADF);
 }
@@ -87,31 +82,22 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
                 struct fuse_file_info *fi)
 {
-	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
-	struct handle *handle = find_file(req, FH_HANDLE, fi);
-	struct text_file *text = find_file(req, FH_TEXT, fi);
+	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
-	if (advisory)
-		advisory_write(advisory, req, data, size);
-	else if (handle)
-		handle_write(handle, req, data, size);
-	else if (text)
-		text_write(text, req, data, size, off);
+	if (file && file->ops->write)
+		file->ops->write(file, req, data, size, off);
 	else
 		fuse_reply_err(req, EBADF);
 }
 
 void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
-	struct handle *handle = find_file(req, FH_HANDLE, fi);
+	struct open_file *file = file_of(req, fi);
 
 	(void)ino, (void)datasync;
-	if (advisory)
-		advisory_fsync(advisory, req);
-	else if (handle)
-		handle_fsync(handle, req);
+	if (file && file->ops->fsync)
+		file->ops->fsync(file, req);
 	else
 		fuse_reply_err(req, 0);
 }
@@ -119,17 +105,14 @@ void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_i
 void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
                struct fuse_pollhandle *ph)
 {
-	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
-	struct handle *handle = find_file(req, FH_HANDLE, fi);
+	struct open_file *file = file_of(req, fi);
 	uint64_t poller = ph ? pending_poller(face_of(req)) : 0;
 
 	(void)ino;
 	if (ph)
 		fuse_pollhandle_destroy(ph);
-	if (advisory)
-		advisory_poll(advisory, req, fi->poll_events, poller);
-	else if (handle)
-		handle_poll(handle, req, fi->poll_events, poller);
+	if (file && file->ops->poll)
+		file->ops->poll(file, req, fi->poll_events, poller);
 	else
 		fuse_reply_poll(req, POLLIN | POLLOUT);
 }
@@ -137,56 +120,48 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 /* Only the flock door's files ask for it. */
 void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct advisory *advisory = find_file(req, FH_ADVISORY, fi);
+	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
-	if (advisory)
-		advisory_flush(advisory, req, fi->lock_owner);
+	if (file && file->ops->flush)
+		file->ops->flush(file, req, fi->lock_owner);
 	else
 		fuse_reply_err(req, 0);
-}
-
-static void close_file(struct face *face, uint64_t fh)
-{
-	struct advisory *advisory = fh_find(&face->fhs, FH_ADVISORY, fh);
-	struct handle *handle = fh_find(&face->fhs, FH_HANDLE, fh);
-	struct locks_file *locks = fh_find(&face->fhs, FH_LOCKS, fh);
-	struct text_file *text = fh_find(&face->fhs, FH_TEXT, fh);
-
-	if (advisory)
-		advisory_release(advisory);
-	else if (handle)
-		handle_release(handle);
-	else if (locks)
-		locks_release(locks);
-	else if (text)
-		text_release(text);
 }
 
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
-	close_file(face_of(req), fi->fh);
+	file_unopened(face_of(req), fi->fh);
 	fuse_reply_err(req, 0);
 }
 
 void file_unopened(struct face *face, uint64_t fh)
 {
-	if (!dir_close(face, fh))
-		close_file(face, fh);
+	struct open_file *file = open_file_find(face, fh);
+
+	if (file)
+		open_file_close(file);
 }
 
-void files_end(struct face *face, bool leave)
+static bool is_of_door(const struct open_file *file)
 {
-	holds_end(face, leave);
-	handles_end(face);
-	advisories_end(face, leave);
-	locks_end(face, leave);
-	dirs_end(face);
-	if (leave)
+	return file->node && file->node->kind == NODE_DOOR;
+}
+
+void files_end(struct face *face)
+{
+	struct open_file *file;
+	uint32_t slot = 0;
+
+	holds_end(face);
+	while ((file = open_file_next(face, &slot)))
+		if (!face->lc || is_of_door(file)) /* questions for the others are under way */
+			open_file_close(file);
+	if (face->lc)
 		return;
-	texts_end(face);
-	fhs_finish(&face->fhs);
+	dir_lists_finish(face->lists);
+	open_files_finish(&face->open_files);
 }
 
 /* ---- flock(2), fcntl(2) ---- */
@@ -195,22 +170,22 @@ void files_end(struct face *face, bool leave)
  * alone, and look like success. */
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
 {
-	struct advisory *file = find_file(req, FH_ADVISORY, fi);
+	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
-	if (file)
-		advisory_flock(file, req, fi->lock_owner, op);
+	if (file && file->ops->flock)
+		file->ops->flock(file, req, fi->lock_owner, op);
 	else
 		fuse_reply_err(req, op & LOCK_UN ? 0 : EINVAL);
 }
 
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
 {
-	struct advisory *file = find_file(req, FH_ADVISORY, fi);
+	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
-	if (file)
-		advisory_getlk(file, req, fi, lock);
+	if (file && file->ops->getlk)
+		file->ops->getlk(file, req, fi->lock_owner, lock);
 	else
 		fuse_reply_err(req, EINVAL);
 }
@@ -218,11 +193,11 @@ void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struc
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
                 int sleep)
 {
-	struct advisory *file = find_file(req, FH_ADVISORY, fi);
+	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
-	if (file)
-		advisory_setlk(file, req, fi->lock_owner, lock, sleep);
+	if (file && file->ops->setlk)
+		file->ops->setlk(file, req, fi->lock_owner, lock, sleep);
 	else
 		fuse_reply_err(req, lock->l_type == F_UNLCK ? 0 : EINVAL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * file.h - open, read, write ... : which kind of file it is.
+ * file.h - open, read, write ... of all kinds of files.
  */
 #ifndef FS_FILE_H
 #define FS_FILE_H
@@ -9,6 +9,8 @@
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void file_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                  struct fuse_file_info *fi);
 void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
                 struct fuse_file_info *fi);
 void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
@@ -23,8 +25,7 @@ void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struc
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
                 int sleep);
 
-/* No RELEASE will come any more. `leave`: all descriptors are closed, give the locks
- * back; otherwise the engine is gone already. */
-void files_end(struct face *face, bool leave);
+/* No RELEASE will come any more: locks are given back; once the engine is gone all files end. */
+void files_end(struct face *face);
 
 #endif

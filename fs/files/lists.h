@@ -30,7 +30,6 @@ struct viewer_rest {
 
 struct lists {
 	struct dir_list directories[DIR_LISTS_MAX];
-	struct locks_file *locks_files; /* open files of .zklockfs/locks */
 	struct viewer_rest viewers_rest[VIEWERS_RESTING_MAX];
 };
 

@@ -4,7 +4,6 @@
  */
 #include "files/locks.h"
 
-#include "files/lists.h"
 #include "tree/view.h"
 #include "host/clock.h"
 #include "host/kernel_limit.h"
@@ -14,9 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <string.h>
-#include <utlist.h>
 
 #define HEADER \
 	"LOCK MODE HOLDERS WAITERS HELD WAITED HOST PID UID COMMAND SINCE TOKEN REASON SLOTS\n"
@@ -32,20 +29,21 @@
 #define PATIENCE_US 50000
 
 struct locks_file {
-	struct face *face;
-	struct node *node; /* a reference */
-	uint64_t fh;
-	struct stored stored;
+	struct open_file base;
 	struct walk *walk;
 	fuse_req_t req; /* somebody reads; or NULL */
 	size_t size;
 	int64_t since_us;
-	int error;                      /* after the text */
-	struct locks_file *prev, *next; /* in face->lists->locks_files */
-	off_t start;                    /* where in the file the text stands */
+	int error;   /* after the text */
+	off_t start; /* where in the file the text stands */
 	size_t len;
 	char text[LOCKS_ROOM];
 };
+
+static struct locks_file *locks_of(struct open_file *file)
+{
+	return (struct locks_file *)file;
+}
 
 /* ---- lines ---- */
 
@@ -117,7 +115,7 @@ static bool add_lock_lines(struct locks_file *file)
 		if (r < 0)
 			file->error = r;
 		else
-			add_lock_line(&row, file->face->lc, lock);
+			add_lock_line(&row, file->base.face->lc, lock);
 		any = true;
 		if (row.short_of_room) /* nobody here can take it: a lock of another client */
 			log_line(LC_NOTICE, "%.80s...: its path is too long for .zklockfs/locks",
@@ -135,7 +133,7 @@ static fuse_req_t stop_reader(struct locks_file *file)
 	fuse_req_t req = file->req;
 
 	file->req = NULL;
-	file->face->parked--;
+	file->base.face->parked--;
 	return req;
 }
 
@@ -165,7 +163,7 @@ static void interrupt_reader(fuse_req_t req, void *ctx)
 
 static void answer_reader(struct locks_file *file)
 {
-	int64_t waited = file->face->clock_us() - file->since_us;
+	int64_t waited = file->base.face->clock_us() - file->since_us;
 	bool over = walk_over(file->walk) || file->error < 0;
 
 	if (file->len > 0 &&
@@ -176,7 +174,7 @@ static void answer_reader(struct locks_file *file)
 		file->error = 0;
 	} else if (over) {
 		reply_lines(file);
-	} else if (waited >= kernel_limit_wait_us(file->face->kernel_limit_s)) {
+	} else if (waited >= kernel_limit_wait_us(file->base.face->kernel_limit_s)) {
 		refuse_reader(file, -EINTR);
 	}
 }
@@ -186,7 +184,7 @@ static void serve_reader(void *ctx)
 {
 	struct locks_file *file = ctx;
 
-	stored_touch(&file->stored);
+	stored_touch(&file->base.stored);
 	if (!file->req)
 		return;
 	do {
@@ -196,8 +194,9 @@ static void serve_reader(void *ctx)
 	answer_reader(file);
 }
 
-void locks_read(struct locks_file *file, fuse_req_t req, size_t size, off_t off)
+static void locks_read(struct open_file *base, fuse_req_t req, size_t size, off_t off)
 {
+	struct locks_file *file = locks_of(base);
 	size_t read;
 
 	if (off < file->start || off > file->start + (off_t)file->len) {
@@ -218,115 +217,51 @@ void locks_read(struct locks_file *file, fuse_req_t req, size_t size, off_t off)
 	memmove(file->text, file->text + read, file->len);
 	file->req = req;
 	file->size = size;
-	file->since_us = file->face->clock_us();
-	file->face->parked++;
+	file->since_us = file->base.face->clock_us();
+	file->base.face->parked++;
 	serve_reader(file);
 	if (file->req)
 		fuse_req_interrupt_func(req, interrupt_reader, file);
 }
 
-/* ---- the open file ---- */
+/* ---- the kind ---- */
 
-/* NULL: errno. */
-static struct locks_file *new_locks_file(struct face *face, fuse_req_t req, struct node *node)
+/* 0 or -errno. */
+static int begin_walk(struct locks_file *file, fuse_req_t req)
 {
-	struct locks_file *file = budget_alloc(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
-	struct viewer *viewer = file ? viewer_of(face, req) : NULL;
+	struct viewer *viewer = viewer_of(file->base.face, req);
 
 	if (viewer)
-		file->walk = walk_begin(face, viewer, &file->stored, serve_reader, file);
-	if (file && file->walk) {
-		file->fh = fh_add(&face->fhs, FH_LOCKS, file);
-		if (!file->fh) {
-			walk_end(file->walk, true);
-			viewer = NULL; /* the walk's */
-		}
-	}
-	if (!file || !file->fh) {
+		file->walk =
+			walk_begin(file->base.face, viewer, &file->base.stored, serve_reader, file);
+	if (!file->walk) {
+		int error = errno;
+
 		budget_free(viewer);
-		budget_free(file);
-		return NULL;
+		return -error;
 	}
-	file->face = face;
-	file->node = node;
-	node_ref(node);
-	DL_APPEND(face->lists->locks_files, file);
-	stored_begin(&face->stored, &file->stored, STORED_LOCKS, file->fh);
 	file->len = strlen(HEADER);
 	memcpy(file->text, HEADER, file->len);
-	return file;
+	return 0;
 }
 
-static void end_file(struct locks_file *file, bool engine)
+static void locks_close(struct open_file *base)
 {
+	struct locks_file *file = locks_of(base);
+
 	if (file->req)
 		stop_reader(file);
-	walk_end(file->walk, engine);
-	DL_DELETE(file->face->lists->locks_files, file);
-	stored_end(&file->stored);
-	fh_drop(&file->face->fhs, file->fh);
-	node_unref(file->face->nodes, file->node);
-	budget_free(file);
+	if (file->walk)
+		walk_end(file->walk);
 }
-
-void locks_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
-{
-	struct locks_file *file;
-
-	if ((fi->flags & O_ACCMODE) != O_RDONLY) {
-		fuse_reply_err(req, EPERM);
-		return;
-	}
-	file = new_locks_file(face, req, node);
-	if (!file) {
-		fuse_reply_err(req, errno);
-		return;
-	}
-	fi->fh = file->fh;
-	fi->direct_io = 1;
-	fi->noflush = 1;
-	fi->nonseekable = 1; /* tail(1) and wc(1) read it as they read a pipe */
-	fuse_reply_open(req, fi);
-}
-
-void locks_release(struct locks_file *file)
-{
-	end_file(file, true);
-}
-
-void locks_end(struct face *face, bool leave)
-{
-	struct locks_file *file, *next;
-
-	DL_FOREACH_SAFE(face->lists->locks_files, file, next)
-		end_file(file, leave);
-}
-
-/* ---- over a reload ---- */
 
 /* A reader reads again. */
-void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+static void locks_carry(struct carry *carry, struct open_file *base)
 {
-	struct locks_file *file =
-		stored ? (struct locks_file *)((char *)stored - offsetof(struct locks_file, stored))
-		       : NULL;
-	uid_t uid = file ? budget_uid(file) : 0;
+	struct locks_file *file = locks_of(base);
 	const void *text;
 
-	CARRY_U32(carry, uid);
-	if (carry->loads) {
-		file = budget_alloc(&face->files, uid, sizeof(*file));
-		if (!file)
-			carry->refuse(strerror(errno));
-		file->face = face;
-		DL_APPEND(face->lists->locks_files, file);
-		stored_begin(&face->stored, &file->stored, STORED_LOCKS, 0);
-	}
-	fh_carry(carry, &face->fhs, FH_LOCKS, file, &file->fh);
-	file->node = node_carry(carry, face->nodes, file->node);
-	if (carry->loads)
-		node_ref(file->node);
-	file->walk = walk_carry(carry, file->walk, face, &file->stored, serve_reader, file);
+	file->walk = walk_carry(carry, file->walk, base->face, &base->stored, serve_reader, file);
 	CARRY_RANGE(carry, file->error, INT32_MIN, 0);
 	CARRY_64(carry, file->start);
 	text = carry_bytes(carry, file->text, &file->len);
@@ -335,4 +270,37 @@ void locks_stored_carry(struct carry *carry, struct face *face, struct stored *s
 	if (file->len > sizeof(file->text))
 		carry->refuse("the state has an invalid open file");
 	memcpy(file->text, text, file->len);
+}
+
+static const struct file_ops locks_ops = {
+	.size = sizeof(struct locks_file),
+	.record = STORED_LOCKS,
+	.read = locks_read,
+	.close = locks_close,
+	.carry = locks_carry,
+};
+
+void locks_open(struct face *face, fuse_req_t req, struct node *node, int flags)
+{
+	struct open_file *file;
+	int r;
+
+	if ((flags & O_ACCMODE) != O_RDONLY) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	file = open_file_new(face, &locks_ops, node, fuse_req_ctx(req)->uid);
+	r = file ? begin_walk(locks_of(file), req) : -errno;
+	if (r == 0) {
+		open_file_reply(file, req);
+		return;
+	}
+	fuse_reply_err(req, -r);
+	if (file)
+		open_file_close(file);
+}
+
+void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+{
+	open_file_stored_carry(carry, face, &locks_ops, stored);
 }

@@ -11,15 +11,8 @@
 
 #include "request/face.h"
 
-struct locks_file;
-
 /* Answers the request. */
-void locks_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
-void locks_read(struct locks_file *file, fuse_req_t req, size_t size, off_t off);
-void locks_release(struct locks_file *file);
-/* No RELEASE will come any more; as files_end(). */
-void locks_end(struct face *face, bool leave);
-
+void locks_open(struct face *face, fuse_req_t req, struct node *node, int flags);
 void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 
 #endif

@@ -21,91 +21,54 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-void text_release(struct text_file *file)
-{
-	content_drop(file->content);
-	stored_end(&file->stored);
-	fh_drop(&file->face->fhs, file->fh);
-	node_unref(file->face->nodes, file->node);
-	budget_free(file);
-}
+static const struct file_ops text_ops;
 
-void texts_end(struct face *face)
+static struct text_file *text_of(struct open_file *file)
 {
-	struct text_file *file;
-	uint32_t slot = 0;
-
-	while ((file = fh_next(&face->fhs, FH_TEXT, &slot)))
-		text_release(file);
+	return (struct text_file *)file;
 }
 
 /* ---- opening ---- */
 
 /* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
-static void reply_text(struct face *face, fuse_req_t req, struct node *node,
-                       struct fuse_file_info *fi, const char *text, size_t len, int64_t czxid)
+static void reply_text(struct face *face, fuse_req_t req, struct node *node, const char *text,
+                       size_t len, int64_t czxid)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
-	struct text_file *file = budget_alloc(&face->files, uid, sizeof(*file));
+	struct open_file *file = open_file_new(face, &text_ops, node, uid);
 
 	if (!file) {
 		fuse_reply_err(req, errno);
 		return;
 	}
-	file->face = face;
-	file->node = node;
-	file->czxid = czxid;
-	node_ref(node);
-	file->fh = fh_add(&face->fhs, FH_TEXT, file);
-	if (!file->fh) {
-		fuse_reply_err(req, errno);
-		text_release(file);
-		return;
-	}
-	stored_begin(&face->stored, &file->stored, STORED_TEXT, file->fh);
+	text_of(file)->czxid = czxid;
 	if (text) {
-		file->content = content_get(&face->contents, node, uid, text, len);
-		if (!file->content) {
+		text_of(file)->content = content_get(&face->contents, node, uid, text, len);
+		if (!text_of(file)->content) {
 			fuse_reply_err(req, errno);
-			text_release(file);
+			open_file_close(file);
 			return;
 		}
 	}
-	fi->fh = file->fh;
-	fi->direct_io = 1;
-	fi->noflush = 1;
-	fi->nonseekable = node->kind == NODE_HISTORY; /* tail(1) reads it as a pipe */
-	fuse_reply_open(req, fi);
+	open_file_reply(file, req);
 }
 
 /* An OPEN whose text has to be asked for. */
 struct opening {
 	struct parked parked;
-	struct fuse_file_info open;
 	int64_t renewed_ago_ms; /* of an entry: lc_renewed(); -1: not known */
 };
-
-static struct opening *park_open(struct face *face, fuse_req_t req, struct node *node,
-                                 const struct fuse_file_info *fi)
-{
-	struct opening *opening = park(face, req, node, sizeof(*opening));
-
-	if (opening)
-		opening->open = *fi;
-	return opening;
-}
 
 static void reply_opening(struct opening *opening, const char *text, size_t len, int64_t czxid)
 {
 	struct parked *parked = &opening->parked;
 
-	reply_text(parked->face, parked->req, parked->node, &opening->open, text, len, czxid);
+	reply_text(parked->face, parked->req, parked->node, text, len, czxid);
 	parked_free(parked);
 }
 
@@ -187,8 +150,7 @@ static void describe_processes(const struct face *face, struct view_mount *mount
 	mount->lines_not_written = log.not_written;
 }
 
-static void about_open(struct face *face, fuse_req_t req, struct node *node,
-                       struct fuse_file_info *fi)
+static void about_open(struct face *face, fuse_req_t req, struct node *node)
 {
 	struct lc_status status;
 	struct text text = {0};
@@ -228,7 +190,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node,
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
-		reply_text(face, req, node, fi, text.data, text.len, 0);
+		reply_text(face, req, node, text.data, text.len, 0);
 	free(text.data);
 }
 
@@ -306,17 +268,17 @@ static bool is_writable(const struct node *node)
 	return node->kind == NODE_VALUE || node->kind == NODE_SLOTS || node->kind == NODE_ENTRY;
 }
 
-void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi)
+void text_open(struct face *face, fuse_req_t req, struct node *node, int flags)
 {
-	int access = fi->flags & O_ACCMODE;
+	int access = flags & O_ACCMODE;
 	struct opening *opening;
 
 	if (access != O_RDONLY && !is_writable(node)) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	if (node->kind == NODE_VALUE && (fi->flags & O_TRUNC)) {
-		opening = park_open(face, req, node, fi);
+	if (node->kind == NODE_VALUE && (flags & O_TRUNC)) {
+		opening = park(face, req, node, sizeof(*opening));
 		if (opening)
 			park_change(&opening->parked,
 			            value_empty(&opening->parked, value_opened_empty));
@@ -324,21 +286,21 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse
 	}
 	/* Which lock it is that `slots` belongs to has to be asked. */
 	if (access == O_WRONLY && node->kind != NODE_SLOTS) {
-		reply_text(face, req, node, fi, NULL, 0, 0);
+		reply_text(face, req, node, NULL, 0, 0);
 		return;
 	}
 	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS || node->kind == NODE_HISTORY) {
-		about_open(face, req, node, fi);
+		about_open(face, req, node);
 		return;
 	}
-	opening = park_open(face, req, node, fi);
+	opening = park(face, req, node, sizeof(*opening));
 	if (opening)
 		park_call(&opening->parked, ask_for(opening));
 }
 
-void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off)
+static void text_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 {
-	const struct content *text = file->content;
+	const struct content *text = text_of(file)->content;
 	size_t left = text && (size_t)off < text->len ? text->len - (size_t)off : 0;
 
 	fuse_reply_buf(req, left ? text->data + off : NULL, size < left ? size : left);
@@ -416,13 +378,14 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 	return evict_entry(parked, command_written);
 }
 
-void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
+static void text_write(struct open_file *file, fuse_req_t req, const char *data, size_t size,
+                       off_t off)
 {
 	const struct node *node = file->node;
 	struct text_write *write;
 
 	if (node->kind == NODE_VALUE) {
-		value_write(file, req, data, size, off);
+		value_write(text_of(file), req, data, size, off);
 		return;
 	}
 	if (!is_writable(node)) {
@@ -434,32 +397,36 @@ void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t
 		return;
 	write->size = size;
 	park_change(&write->parked, node->kind == NODE_SLOTS
-	                                    ? write_slots(&write->parked, file, data, size)
+	                                    ? write_slots(&write->parked, text_of(file), data, size)
 	                                    : write_entry(&write->parked, data, size));
 }
 
-/* ---- over a reload ---- */
+/* ---- the kind ---- */
+
+static void text_close(struct open_file *file)
+{
+	content_drop(text_of(file)->content);
+}
+
+static void text_carry(struct carry *carry, struct open_file *base)
+{
+	struct text_file *file = text_of(base);
+
+	file->content = content_carry(carry, &base->face->contents, file->content);
+	CARRY_64(carry, file->czxid);
+	CARRY_BOOL(carry, file->written);
+}
+
+static const struct file_ops text_ops = {
+	.size = sizeof(struct text_file),
+	.record = STORED_TEXT,
+	.read = text_read,
+	.write = text_write,
+	.close = text_close,
+	.carry = text_carry,
+};
 
 void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
-	struct text_file *file =
-		stored ? (struct text_file *)((char *)stored - offsetof(struct text_file, stored))
-		       : NULL;
-	uid_t uid = file ? budget_uid(file) : 0;
-
-	CARRY_U32(carry, uid);
-	if (carry->loads) {
-		file = budget_alloc(&face->files, uid, sizeof(*file));
-		if (!file)
-			carry->refuse(strerror(errno));
-		file->face = face;
-		stored_begin(&face->stored, &file->stored, STORED_TEXT, 0);
-	}
-	fh_carry(carry, &face->fhs, FH_TEXT, file, &file->fh);
-	file->node = node_carry(carry, face->nodes, file->node);
-	if (carry->loads)
-		node_ref(file->node);
-	file->content = content_carry(carry, &face->contents, file->content);
-	CARRY_64(carry, file->czxid);
-	CARRY_BOOL(carry, file->written);
+	open_file_stored_carry(carry, face, &text_ops, stored);
 }

@@ -5,14 +5,11 @@
 #ifndef FS_TEXT_H
 #define FS_TEXT_H
 
-#include "tree/content.h"
+#include "request/face.h"
 #include "request/parked.h"
 
 struct text_file {
-	struct face *face;
-	struct node *node; /* a reference */
-	uint64_t fh;
-	struct stored stored;
+	struct open_file base;
 	const struct content *content; /* as it was when it was opened; NULL if only written to */
 	int64_t czxid;                 /* `slots`: of the lock that it was opened for */
 	bool written;                  /* `value`: the next write appends to the last one */
@@ -26,13 +23,7 @@ struct text_write {
 };
 
 /* Answers the request. */
-void text_open(struct face *face, fuse_req_t req, struct node *node, struct fuse_file_info *fi);
-void text_read(const struct text_file *file, fuse_req_t req, size_t size, off_t off);
-void text_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off);
-void text_release(struct text_file *file);
-/* The files that are still open. */
-void texts_end(struct face *face);
-
+void text_open(struct face *face, fuse_req_t req, struct node *node, int flags);
 void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
 
 /* The request asks to take an entry of a queue from its taker. For park_change(). */

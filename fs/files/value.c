@@ -89,7 +89,7 @@ static void value_written(void *ctx, int err)
 	if (!unpark_succeeded(ctx, err))
 		return;
 	file->written = true;
-	stored_touch(&file->stored);
+	stored_touch(&file->base.stored);
 	fuse_reply_write(write->parked.req, write->size);
 	parked_free(ctx);
 }
@@ -97,7 +97,7 @@ static void value_written(void *ctx, int err)
 void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
 {
 	struct text_write *write =
-		park_by(file->face, req, file->node, sizeof(*write), budget_uid(file));
+		park_by(file->base.face, req, file->base.node, sizeof(*write), budget_uid(file));
 	struct parked *parked = &write->parked;
 	struct hold *hold;
 

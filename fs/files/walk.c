@@ -302,12 +302,12 @@ struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored 
 	return walk;
 }
 
-void walk_end(struct walk *walk, bool engine)
+void walk_end(struct walk *walk)
 {
 	struct step *step, *next;
 
 	DL_FOREACH_SAFE(walk->steps, step, next) {
-		if (engine && step->call)
+		if (walk->face->lc && step->call) /* with the engine they are gone */
 			lc_cancel(step->call);
 		drop_step(step);
 	}

@@ -32,8 +32,7 @@ struct walk;
  * Takes the viewer. NULL: errno. */
 struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
                         void (*answered)(void *ctx), void *ctx);
-/* `engine`: the engine is still there; otherwise its questions are gone already. */
-void walk_end(struct walk *walk, bool engine);
+void walk_end(struct walk *walk);
 
 /* Asks on. */
 void walk_ask(struct walk *walk);

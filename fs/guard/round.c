@@ -251,7 +251,7 @@ static int compare_uids(const void *a, const void *b)
 }
 
 /* Another filesystem may have the number, too. */
-static bool is_lost_door(const struct round *round, const struct open_file *file)
+static bool is_lost_door(const struct round *round, const struct seen_file *file)
 {
 	return bsearch(&file->ino, round->inos, (size_t)round->ino_count, sizeof(file->ino),
 	               compare_numbers) &&
@@ -259,7 +259,7 @@ static bool is_lost_door(const struct round *round, const struct open_file *file
 }
 
 /* By the descriptors that it opened itself; those that it was given come later. */
-static bool look_at_own(void *ctx, const struct open_file *file)
+static bool look_at_own(void *ctx, const struct seen_file *file)
 {
 	struct round *round = ctx;
 	struct slot_now now;
@@ -277,7 +277,7 @@ static bool look_at_own(void *ctx, const struct open_file *file)
 	return !round->subject.killed;
 }
 
-static bool look_at_any(void *ctx, const struct open_file *file)
+static bool look_at_any(void *ctx, const struct seen_file *file)
 {
 	struct round *round = ctx;
 	struct slot_now now;

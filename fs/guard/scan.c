@@ -28,7 +28,7 @@
 #define DEAR_US 100
 
 /* "ino:" is in fdinfo since Linux 5.14, near its beginning. */
-static bool read_fdinfo(struct open_file *file)
+static bool read_fdinfo(struct seen_file *file)
 {
 	char name[16], text[512], *ino, *mount;
 	ssize_t n;
@@ -65,7 +65,7 @@ static size_t read_batch(DIR *dir, int *ret_fds)
 
 /* The device of its file, as "0:57". False: it cannot be told. Only the place of the file is read,
  * so no filesystem gets a request. */
-static bool read_device(const struct open_file *file, char *ret_device, size_t size)
+static bool read_device(const struct seen_file *file, char *ret_device, size_t size)
 {
 	struct statx st;
 	char path[32];
@@ -77,7 +77,7 @@ static bool read_device(const struct open_file *file, char *ret_device, size_t s
 	return true;
 }
 
-static bool is_elsewhere(const struct open_file *file, const char *device)
+static bool is_elsewhere(const struct seen_file *file, const char *device)
 {
 	char seen[32];
 
@@ -107,7 +107,7 @@ static void note_slow(struct look *look)
 	look->since = 0;
 }
 
-static bool read_file(struct look *look, struct open_file *file)
+static bool read_file(struct look *look, struct seen_file *file)
 {
 	int64_t began;
 	bool read;
@@ -137,7 +137,7 @@ static int look_into(const char *path, pid_t pid, const char *device, scan_found
 	while (more && (n = read_batch(dir, fds)) > 0) {
 		count += (int)n;
 		for (size_t i = n; i-- > 0 && more;) {
-			struct open_file file = {.pid = pid, .dir = dirfd(dir), .fd = fds[i]};
+			struct seen_file file = {.pid = pid, .dir = dirfd(dir), .fd = fds[i]};
 
 			if (read_file(&look, &file))
 				more = found(ctx, &file);
@@ -190,7 +190,7 @@ void scan_all(const char *device, scan_found_fn *found, void *ctx)
 	closedir(dir);
 }
 
-bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device)
+bool scan_is_on_mount(const struct seen_file *file, int mount_id, const char *device)
 {
 	char seen[32];
 

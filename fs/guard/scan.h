@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 /* One descriptor of a process. */
-struct open_file {
+struct seen_file {
 	pid_t pid;
 	uint64_t ino;
 	int mount_id; /* of all mounts, in whatever namespace: no two have the same */
@@ -19,7 +19,7 @@ struct open_file {
 	int fd;
 };
 
-typedef bool scan_found_fn(void *ctx, const struct open_file *file); /* true: go on */
+typedef bool scan_found_fn(void *ctx, const struct seen_file *file); /* true: go on */
 
 /* The descriptors of that process. Files of other devices than this one ("0:57") may be left
  * out: where descriptors are dear to read, that is looked at first. Returns how many there are,
@@ -32,7 +32,7 @@ void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx
 void scan_all(const char *device, scan_found_fn *found, void *ctx);
 
 /* The file is on that mount, or on another mount of the same filesystem: its device. */
-bool scan_is_on_mount(const struct open_file *file, int mount_id, const char *device);
+bool scan_is_on_mount(const struct seen_file *file, int mount_id, const char *device);
 
 /* The processes that there are now, in the order of their numbers: at most so many. */
 size_t scan_pids(pid_t *ret_pids, size_t max);

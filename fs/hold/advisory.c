@@ -15,35 +15,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <utlist.h>
 
+static const struct file_ops advisory_ops;
+
+static struct advisory *advisory_of(struct open_file *file)
+{
+	return (struct advisory *)file;
+}
+
 /* ---- opening and closing ---- */
 
-void advisory_open(struct face *face, fuse_req_t req, struct node *node,
-                   const struct fuse_file_info *fi)
+/* The guardian must tell the opener from a process that has lost the lock. 0 or -errno. */
+static int begin_advisory(struct advisory *file, fuse_req_t req)
 {
-	struct advisory *file =
-		budget_alloc_described(&face->files, fuse_req_ctx(req)->uid, sizeof(*file));
-	struct fuse_file_info reply = *fi;
+	struct guardian *guardian = file->base.face->guardian;
+	const struct node *node = file->base.node;
 	struct guarded guarded;
 
-	if (!file) {
-		fuse_reply_err(req, errno);
-		return;
-	}
-	file->face = face;
-	file->node = node;
-	file->fh = fh_add(&face->fhs, FH_ADVISORY, file);
-	if (!file->fh) {
-		fuse_reply_err(req, errno);
-		budget_free(file);
-		return;
-	}
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
 	guarded = (struct guarded){
 		.uid = fuse_req_ctx(req)->uid,
@@ -52,21 +45,30 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node,
 		.ino = node->ino,
 		.until_us = INT64_MAX,
 	};
-	file->slot = face->guardian ? guardian_see(face->guardian, &guarded) : -1;
-	if (face->guardian && file->slot < 0) {
-		/* The guardian could not tell it from a process that has lost the lock. */
-		fuse_reply_err(req, -file->slot);
-		fh_drop(&face->fhs, file->fh);
-		budget_free(file);
+	file->slot = guardian ? guardian_see(guardian, &guarded) : -1;
+	if (guardian && file->slot < 0)
+		return file->slot;
+	file->opener_life = family_watch(file->opener.process.pid);
+	return 0;
+}
+
+void advisory_open(struct face *face, fuse_req_t req, struct node *node)
+{
+	struct open_file *file = open_file_new(face, &advisory_ops, node, fuse_req_ctx(req)->uid);
+	int r;
+
+	if (!file) {
+		fuse_reply_err(req, errno);
 		return;
 	}
-	file->opener_life = family_watch(file->opener.process.pid);
-	node_ref(node);
-	DL_APPEND(face->holds->advisories, file);
-	stored_begin(&face->stored, &file->stored, STORED_ADVISORY, file->fh);
-	reply.fh = file->fh;
-	reply.direct_io = 1;
-	fuse_reply_open(req, &reply);
+	advisory_of(file)->opener_life = -1;
+	r = begin_advisory(advisory_of(file), req);
+	if (r == 0) {
+		open_file_reply(file, req);
+		return;
+	}
+	fuse_reply_err(req, -r);
+	open_file_close(file);
 }
 
 /* Drops the claims by fcntl of that owner; or if that is NULL, all claims made through the file. */
@@ -74,11 +76,11 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 {
 	struct claim *claim, *next;
 
-	DL_FOREACH_SAFE(file->node->claims, claim, next)
+	DL_FOREACH_SAFE(file->base.node->claims, claim, next)
 		if (owner ? claim->id.kind == CLAIM_FCNTL && claim->id.owner == *owner
 		          : claim->file == file)
 			claim_drop(claim);
-	holds_drop_where(file->face, file, owner);
+	holds_drop_where(file->base.face, file, owner);
 }
 
 /* The process may have given the file to a child: from now on the child's lock is not shared
@@ -89,7 +91,7 @@ static void part_from(struct advisory *file, pid_t thread)
 	struct claim *claim;
 	pid_t process = 0;
 
-	DL_FOREACH(file->node->claims, claim) {
+	DL_FOREACH(file->base.node->claims, claim) {
 		if (claim->file != file || claim->id.kind != CLAIM_FLOCK)
 			continue;
 		if (!process)
@@ -105,38 +107,24 @@ static void part_from(struct advisory *file, pid_t thread)
  * leaves closing to this request), and if another process has the file open no RELEASE comes
  * either: nobody would have it, for ever. If it waits through another descriptor, it waits for
  * what a close takes from it anyway. */
-void advisory_flush(struct advisory *file, fuse_req_t req, uint64_t owner)
+static void advisory_flush(struct open_file *base, fuse_req_t req, uint64_t owner)
 {
-	claim_refuse(file, file->node, owner, -EBADF);
+	struct advisory *file = advisory_of(base);
+
+	claim_refuse(file, base->node, owner, -EBADF);
 	drop_claims(file, &owner);
 	part_from(file, fuse_req_ctx(req)->pid);
 	fuse_reply_err(req, 0);
 }
 
-void advisory_release(struct advisory *file)
+static void advisory_close(struct open_file *base)
 {
-	struct face *face = file->face;
+	struct advisory *file = advisory_of(base);
 
 	drop_claims(file, NULL);
-	guardian_release(face->guardian, file->slot);
+	guardian_release(base->face->guardian, file->slot);
 	if (file->opener_life >= 0)
 		close(file->opener_life);
-	DL_DELETE(face->holds->advisories, file);
-	stored_end(&file->stored);
-	node_unref(face->nodes, file->node);
-	fh_drop(&face->fhs, file->fh);
-	budget_free(file);
-}
-
-void advisories_end(struct face *face, bool leave)
-{
-	struct advisory *file, *next;
-
-	DL_FOREACH_SAFE(face->holds->advisories, file, next) {
-		if (!leave)
-			file->slot = -1; /* the guardian is still at work */
-		advisory_release(file);
-	}
 }
 
 /* ---- locking ---- */
@@ -146,7 +134,7 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 {
 	struct claim_request request = {
 		.file = file,
-		.node = file->node,
+		.node = file->base.node,
 		.kind = kind,
 		.owner = owner,
 		.mode = mode,
@@ -154,7 +142,7 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		.uid = fuse_req_ctx(req)->uid,
 	};
 
-	if (file->face->read_only) {
+	if (file->base.face->read_only) {
 		fuse_reply_err(req, EROFS);
 		return;
 	}
@@ -163,22 +151,24 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		return;
 	}
 	family_identify(fuse_req_ctx(req)->pid, &request.asker);
-	claim_take(file->face, req, &request);
+	claim_take(file->base.face, req, &request);
 }
 
 static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind,
                            uint64_t owner)
 {
-	struct claim *claim = claim_find(file->node, kind, owner);
+	struct claim *claim = claim_find(file->base.node, kind, owner);
 
 	if (claim)
 		claim_drop(claim);
-	holds_drop_where(file->face, file, &owner);
+	holds_drop_where(file->base.face, file, &owner);
 	fuse_reply_err(req, 0);
 }
 
-void advisory_flock(struct advisory *file, fuse_req_t req, uint64_t owner, int op)
+static void advisory_flock(struct open_file *base, fuse_req_t req, uint64_t owner, int op)
 {
+	struct advisory *file = advisory_of(base);
+
 	if (op & LOCK_UN)
 		drop_own_claim(file, req, CLAIM_FLOCK, owner);
 	else
@@ -191,9 +181,11 @@ static bool is_whole(const struct flock *lock)
 	return lock->l_start == 0 && lock->l_len == 0;
 }
 
-void advisory_setlk(struct advisory *file, fuse_req_t req, uint64_t owner, const struct flock *lock,
-                    bool wait)
+static void advisory_setlk(struct open_file *base, fuse_req_t req, uint64_t owner,
+                           const struct flock *lock, bool wait)
 {
+	struct advisory *file = advisory_of(base);
+
 	if (!is_whole(lock))
 		fuse_reply_err(req, EINVAL);
 	else if (lock->l_type == F_UNLCK)
@@ -317,17 +309,18 @@ static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
                         const struct process_id *asker)
 {
-	const struct claim *own = claim_find(file->node, CLAIM_FCNTL, owner);
+	const struct claim *own = claim_find(file->base.node, CLAIM_FCNTL, owner);
 	const struct hold *hold =
-		own ? own->holder.hold : claim_companion(file->node, CLAIM_FCNTL, asker);
+		own ? own->holder.hold : claim_companion(file->base.node, CLAIM_FCNTL, asker);
 
 	return hold && (hold->story.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
 	       lc_holds(hold->taker);
 }
 
-void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_file_info *fi,
-                    const struct flock *lock)
+static void advisory_getlk(struct open_file *base, fuse_req_t req, uint64_t owner,
+                           const struct flock *lock)
 {
+	struct advisory *file = advisory_of(base);
 	enum lc_mode mode = lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE;
 	struct flock free_lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	struct parked *parked;
@@ -339,22 +332,22 @@ void advisory_getlk(struct advisory *file, fuse_req_t req, const struct fuse_fil
 		return;
 	}
 	family_identify(fuse_req_ctx(req)->pid, &asker);
-	if (has_already(file, fi->lock_owner, mode, &asker.process)) {
+	if (has_already(file, owner, mode, &asker.process)) {
 		fuse_reply_lock(req, &free_lock);
 		return;
 	}
-	getlk = park(file->face, req, file->node, sizeof(*getlk));
+	getlk = park(base->face, req, base->node, sizeof(*getlk));
 	if (!getlk)
 		return;
 	parked = &getlk->parked;
 	getlk->process = asker.process;
-	getlk->owner = fi->lock_owner;
+	getlk->owner = owner;
 	getlk->mode = mode;
 	if (mode == LC_SHARED) /* no matter how many slots */
-		park_call(parked, lc_list(file->face->lc, file->node->lock, parked_uid(parked),
+		park_call(parked, lc_list(base->face->lc, base->node->lock, parked_uid(parked),
 		                          conflicts_listed, parked, &parked->call));
 	else
-		park_call(parked, lc_stat(file->face->lc, file->node->lock, parked_uid(parked),
+		park_call(parked, lc_stat(base->face->lc, base->node->lock, parked_uid(parked),
 		                          slots_counted, parked, &parked->call));
 }
 
@@ -367,7 +360,7 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 	struct claim *claim, *found = NULL;
 	pid_t process = 0;
 
-	DL_FOREACH(file->node->claims, claim) {
+	DL_FOREACH(file->base.node->claims, claim) {
 		if (claim->file == file && claim->id.kind == CLAIM_FLOCK)
 			return claim;
 		if (claim->id.kind != CLAIM_FCNTL)
@@ -389,14 +382,15 @@ static struct lc_taker *find_taker(const void *file, fuse_req_t req)
 	return claim ? claim->holder.hold->taker : NULL;
 }
 
-void advisory_read(struct advisory *file, fuse_req_t req, size_t size, off_t off)
+static void advisory_read(struct open_file *base, fuse_req_t req, size_t size, off_t off)
 {
+	struct advisory *file = advisory_of(base);
 	struct lc_taker *taker = find_taker(file, req);
 
 	if (taker && cursor_move(&file->cursor, off))
-		stored_touch(&file->stored);
+		stored_touch(&file->base.stored);
 	if (taker)
-		held_read(taker, &file->cursor, file->face, req, file->node, size, off);
+		held_read(taker, &file->cursor, file->base.face, req, file->base.node, size, off);
 	else
 		fuse_reply_buf(req, NULL, 0);
 }
@@ -413,11 +407,14 @@ static void keep_reason(struct advisory *file, fuse_req_t req, const char *data,
 	fuse_reply_write(req, size);
 }
 
-void advisory_write(struct advisory *file, fuse_req_t req, const char *data, size_t size)
+static void advisory_write(struct open_file *base, fuse_req_t req, const char *data, size_t size,
+                           off_t off)
 {
+	struct advisory *file = advisory_of(base);
 	struct lc_taker *taker = find_taker(file, req);
 
-	stored_touch(&file->stored);
+	(void)off;
+	stored_touch(&file->base.stored);
 	if (taker)
 		held_write(taker, &file->cursor, req, data, size);
 	else
@@ -431,14 +428,14 @@ static const struct holder *find_holder(const void *file, fuse_req_t req)
 	return claim ? &claim->holder : NULL;
 }
 
-void advisory_fsync(struct advisory *file, fuse_req_t req)
+static void advisory_fsync(struct open_file *file, fuse_req_t req)
 {
 	held_fsync(file, find_holder, file->face, req, file->node);
 }
 
-void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64_t poller)
+static void advisory_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller)
 {
-	struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
+	struct claim *claim = find_claim(advisory_of(file), fuse_req_ctx(req)->pid);
 
 	if (poller && poller != file->poller) {
 		file->poller = poller;
@@ -450,41 +447,38 @@ void advisory_poll(struct advisory *file, fuse_req_t req, unsigned asked, uint64
 		fuse_reply_poll(req, POLLIN | POLLOUT);
 }
 
-/* ---- over a reload ---- */
+/* ---- the kind ---- */
 
-void advisories_wake(struct face *face)
+static void advisory_carry(struct carry *carry, struct open_file *base)
 {
-	const struct advisory *file;
+	struct advisory *file = advisory_of(base);
 
-	DL_FOREACH(face->holds->advisories, file)
-		pending_wake_poller(face, file->poller);
+	caller_carry(carry, &file->opener);
+	file->opener_life = process_life_carry(carry, file->opener.process.pid, budget_uid(file),
+	                                       file->opener_life);
+	file->slot = guardian_slot_carry(carry, base->face->guardian, file->slot);
+	CARRY_64(carry, base->poller);
+	cursor_carry(carry, &file->cursor);
+	carry_copy(carry, file->reason, sizeof(file->reason));
 }
+
+static const struct file_ops advisory_ops = {
+	.size = sizeof(struct advisory),
+	.record = STORED_ADVISORY,
+	.described = true,
+	.read = advisory_read,
+	.write = advisory_write,
+	.fsync = advisory_fsync,
+	.poll = advisory_poll,
+	.flush = advisory_flush,
+	.flock = advisory_flock,
+	.getlk = advisory_getlk,
+	.setlk = advisory_setlk,
+	.close = advisory_close,
+	.carry = advisory_carry,
+};
 
 void advisory_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
-	struct advisory *file =
-		stored ? (struct advisory *)((char *)stored - offsetof(struct advisory, stored))
-		       : NULL;
-	uid_t uid = file ? budget_uid(file) : 0;
-
-	CARRY_U32(carry, uid);
-	if (carry->loads) {
-		file = budget_alloc_described(&face->files, uid, sizeof(*file));
-		if (!file)
-			carry->refuse(strerror(errno));
-		file->face = face;
-		DL_APPEND(face->holds->advisories, file);
-		stored_begin(&face->stored, &file->stored, STORED_ADVISORY, 0);
-	}
-	fh_carry(carry, &face->fhs, FH_ADVISORY, file, &file->fh);
-	file->node = node_carry(carry, face->nodes, file->node);
-	if (carry->loads)
-		node_ref(file->node);
-	caller_carry(carry, &file->opener);
-	file->opener_life =
-		process_life_carry(carry, file->opener.process.pid, uid, file->opener_life);
-	file->slot = guardian_slot_carry(carry, face->guardian, file->slot);
-	CARRY_64(carry, file->poller);
-	cursor_carry(carry, &file->cursor);
-	carry_copy(carry, file->reason, sizeof(file->reason));
+	open_file_stored_carry(carry, face, &advisory_ops, stored);
 }

@@ -140,7 +140,7 @@ static const struct caller *guarded_caller(const struct claim_request *request)
 
 static void wake_poller(struct holder *holder)
 {
-	const struct advisory *file = claim_of(holder)->file;
+	const struct open_file *file = &claim_of(holder)->file->base;
 
 	pending_wake_poller(file->face, file->poller);
 }
@@ -334,19 +334,19 @@ void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner
 
 /* ---- over a reload ---- */
 
-static struct advisory *advisory_of(struct carry *carry, struct face *face,
-                                    const struct advisory *file)
+static struct advisory *file_carry(struct carry *carry, struct face *face,
+                                   const struct advisory *file)
 {
-	uint64_t fh = file ? file->fh : 0;
-	struct advisory *found;
+	uint64_t fh = file ? file->base.fh : 0;
+	struct open_file *found;
 
 	CARRY_64(carry, fh);
 	if (!carry->loads)
 		return (struct advisory *)file;
-	found = fh_find(&face->fhs, FH_ADVISORY, fh);
-	if (!found)
+	found = open_file_find(face, fh);
+	if (!found || !found->ops->flock)
 		carry->refuse("the state has a lock without a file");
-	return found;
+	return (struct advisory *)found;
 }
 
 static struct hold *hold_of_serial(struct carry *carry, struct face *face, uint64_t serial)
@@ -370,7 +370,7 @@ static void ask_carry(struct carry *carry, struct hold *hold)
 		carry->refuse(strerror(ENOMEM));
 	if (!carry->loads)
 		ask->serial = ask->replaces ? ask->replaces->serial : 0;
-	request->file = advisory_of(carry, hold->face, request->file);
+	request->file = file_carry(carry, hold->face, request->file);
 	CARRY_ENUM(carry, request->kind, CLAIM_FCNTL);
 	CARRY_64(carry, request->owner);
 	CARRY_ENUM(carry, request->mode, LC_SHARED);
@@ -401,7 +401,7 @@ static struct holder *claim_carry(struct carry *carry, struct hold *hold, struct
 
 	if (!claim)
 		carry->refuse(strerror(ENOMEM));
-	claim->file = advisory_of(carry, hold->face, claim->file);
+	claim->file = file_carry(carry, hold->face, claim->file);
 	CARRY_ENUM(carry, claim->id.kind, CLAIM_FCNTL);
 	CARRY_64(carry, claim->id.owner);
 	CARRY_ENUM(carry, claim->mode, LC_SHARED);

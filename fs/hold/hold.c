@@ -482,26 +482,21 @@ unsigned holds_lost(const struct face *face, const struct hold **ret_first)
 	return count;
 }
 
-void holds_end(struct face *face, bool leave)
+void holds_end(struct face *face)
 {
 	struct hold *hold, *next;
-	struct holder *holder;
 
-	if (leave)
+	if (face->lc)
 		holds_drop(face, 0, NULL);
 	DL_FOREACH_SAFE(face->holds->waiting, hold, next) {
 		stop_waiting(hold, HOLD_GONE);
-		if (!leave)
+		if (!face->lc)
 			hold->taker = NULL;
 		hold_free(hold);
 	}
-	DL_FOREACH(face->holds->held, hold) {
-		if (leave)
-			break;
-		hold->taker = NULL;
-		DL_FOREACH(hold->holders, holder)
-			holder->slot = -1;
-	}
+	if (!face->lc)
+		DL_FOREACH(face->holds->held, hold)
+			hold->taker = NULL;
 }
 
 /* The time when the oldest request must be answered: later the kernel would abort the mount. */

@@ -41,7 +41,6 @@
 
 struct hold;
 struct holder;
-struct advisory;
 
 /* All holds of a mount. */
 struct holds {
@@ -52,7 +51,6 @@ struct holds {
 	struct hold *admitting; /* of those: families that others may still join, oldest first */
 	int64_t admit_until_us; /*   and until when that may go on in this turn */
 	uint64_t grants;
-	struct advisory *advisories; /* open files of flock doors */
 	struct linger linger;
 	struct stories stories;
 };
@@ -183,10 +181,9 @@ void holds_drop_kept(struct face *face);
 void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);
 /* How many locks are lost and have an open file still; and one of them, or NULL. */
 unsigned holds_lost(const struct face *face, const struct hold **ret_first);
-/* Ends all holds that wait. `leave`: every descriptor is closed; the holders part next and give
- * their locks back. Otherwise the engine is gone already, and the guardian goes on watching over
- * the holders. */
-void holds_end(struct face *face, bool leave);
+/* Ends all holds that wait. The holders part next, and give their locks back unless the engine is
+ * gone already. */
+void holds_end(struct face *face);
 
 /* For the loop: how long until holds_process() has something to do. It is called in every turn. */
 int64_t holds_wait(const struct face *face);

@@ -7,20 +7,16 @@
 #ifndef FS_FACE_H
 #define FS_FACE_H
 
-#define FUSE_USE_VERSION 314
-
 #include "host/budget.h"
 #include "host/pause.h"
 #include "request/answers.h"
 #include "request/inbox.h"
+#include "request/open_file.h"
 #include "request/pending.h"
 #include "store/stored.h"
 #include "tree/content.h"
-#include "tree/fh.h"
-#include "tree/node.h"
 
 #include <errno.h>
-#include <fuse_lowlevel.h>
 
 /* Bytes of one write; the loop's buffer is that and a header. */
 #define MAX_WRITE (128 * 1024)
@@ -56,7 +52,7 @@ struct face {
 	struct budget files, requests; /* what users have open, and wait for */
 	struct stored_objects stored;  /* what outlives this process */
 	struct contents contents;
-	struct fhs fhs;         /* all open files and directories */
+	struct open_files open_files;
 	struct pending pending; /* requests that are not answered yet */
 	struct inbox inbox;     /*   those of them that are served later */
 	struct answers answers; /*   and answers that are to leave */

@@ -28,7 +28,7 @@ struct search {
 	int found, elsewhere;
 };
 
-static bool note_file(void *ctx, const struct open_file *file)
+static bool note_file(void *ctx, const struct seen_file *file)
 {
 	struct search *search = ctx;
 

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * open_file.c - see open_file.h.
+ */
+#include "request/open_file.h"
+
+#include "request/face.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table ---- */
+
+struct open_file_slot {
+	struct open_file *file; /* NULL: free */
+	uint32_t generation;
+};
+
+/* So that there is that slot. False: errno. */
+static bool make_room(struct open_files *files, uint32_t slot)
+{
+	uint32_t room = slot < files->room ? files->room : 2 * slot + 64, *free_slots;
+	struct open_file_slot *slots;
+
+	if (slot >= OPEN_FILES_MAX) {
+		errno = ENFILE;
+		return false;
+	}
+	if (room == files->room)
+		return true;
+	slots = reallocarray(files->slots, room, sizeof(slots[0]));
+	if (slots)
+		files->slots = slots;
+	free_slots = slots ? reallocarray(files->free, room, sizeof(free_slots[0])) : NULL;
+	if (!free_slots)
+		return false;
+	files->free = free_slots;
+	memset(slots + files->room, 0, (room - files->room) * sizeof(slots[0]));
+	files->room = room;
+	return true;
+}
+
+static uint32_t slot_of_fh(uint64_t fh)
+{
+	return (uint32_t)fh;
+}
+
+static uint32_t generation_of_fh(uint64_t fh)
+{
+	return (uint32_t)(fh >> 32);
+}
+
+/* False: errno, ENOMEM or ENFILE. */
+static bool add_file(struct open_files *files, struct open_file *file)
+{
+	uint32_t slot = files->free_count > 0 ? files->free[files->free_count - 1] : files->count;
+
+	if (!make_room(files, slot))
+		return false;
+	if (files->free_count > 0)
+		files->free_count--;
+	else
+		files->count++;
+	if (++files->generation == 0) /* 0 is no file */
+		files->generation = 1;
+	files->slots[slot] = (struct open_file_slot){.file = file, .generation = files->generation};
+	file->fh = (uint64_t)files->generation << 32 | slot;
+	return true;
+}
+
+static void remove_file(struct open_files *files, const struct open_file *file)
+{
+	files->slots[slot_of_fh(file->fh)] = (struct open_file_slot){0};
+	files->free[files->free_count++] = slot_of_fh(file->fh);
+}
+
+/* ---- files ---- */
+
+/* The caller gives the file its number and its node. NULL: errno. */
+static struct open_file *alloc_file(struct face *face, const struct file_ops *ops, uid_t uid)
+{
+	struct open_file *file = (ops->described ? budget_alloc_described
+	                                         : budget_alloc)(&face->files, uid, ops->size);
+
+	if (file) {
+		file->ops = ops;
+		file->face = face;
+	}
+	return file;
+}
+
+void open_file_set_node(struct open_file *file, struct node *node)
+{
+	file->node = node;
+	if (node)
+		node_ref(node);
+}
+
+static void begin_record(struct open_file *file, uint64_t number)
+{
+	if (file->ops->record != STORED_NOT)
+		stored_begin(&file->face->stored, &file->stored, file->ops->record, number);
+}
+
+struct open_file *open_file_new(struct face *face, const struct file_ops *ops, struct node *node,
+                                uid_t uid)
+{
+	struct open_file *file = alloc_file(face, ops, uid);
+
+	if (!file)
+		return NULL;
+	if (!add_file(&face->open_files, file)) {
+		budget_free(file);
+		return NULL;
+	}
+	open_file_set_node(file, node);
+	begin_record(file, file->fh);
+	return file;
+}
+
+bool open_file_is_personal(const struct open_file *file)
+{
+	return file->node && (file->node->kind == NODE_LOCKS || file->node->kind == NODE_HISTORY);
+}
+
+/* Every read and write must come to the daemon. tail(1) and wc(1) read files that differ from user
+ * to user as they read a pipe. */
+void open_file_reply(const struct open_file *file, fuse_req_t req)
+{
+	const struct fuse_file_info fi = {
+		.fh = file->fh,
+		.direct_io = !file->ops->readdir,
+		.noflush = !file->ops->flush,
+		.nonseekable = open_file_is_personal(file),
+	};
+
+	fuse_reply_open(req, &fi);
+}
+
+void open_file_close(struct open_file *file)
+{
+	struct face *face = file->face;
+
+	if (file->ops->close)
+		file->ops->close(file);
+	stored_end(&file->stored);
+	remove_file(&face->open_files, file);
+	if (file->node)
+		node_unref(face->nodes, file->node);
+	budget_free(file);
+}
+
+struct open_file *open_file_find(const struct face *face, uint64_t fh)
+{
+	const struct open_files *files = &face->open_files;
+	const struct open_file_slot *slot =
+		slot_of_fh(fh) < files->count ? &files->slots[slot_of_fh(fh)] : NULL;
+
+	return slot && slot->generation == generation_of_fh(fh) ? slot->file : NULL;
+}
+
+struct open_file *open_file_next(const struct face *face, uint32_t *slot)
+{
+	struct open_file *file = NULL;
+
+	while (!file && *slot < face->open_files.count)
+		file = face->open_files.slots[(*slot)++].file;
+	return file;
+}
+
+void open_files_wake(struct face *face)
+{
+	const struct open_file *file;
+	uint32_t slot = 0;
+
+	while ((file = open_file_next(face, &slot)))
+		pending_wake_poller(face, file->poller);
+}
+
+void open_files_finish(struct open_files *files)
+{
+	free(files->slots);
+	free(files->free);
+	*files = (struct open_files){0};
+}
+
+/* ---- over a reload ---- */
+
+void open_files_carry(struct carry *carry, struct open_files *files)
+{
+	CARRY_RANGE(carry, files->count, 0, OPEN_FILES_MAX);
+	CARRY_U32(carry, files->generation);
+	if (carry->loads && files->count > 0 && !make_room(files, files->count - 1))
+		carry->refuse(strerror(errno));
+}
+
+void open_files_carried(struct carry *carry, struct open_files *files)
+{
+	if (carry->loads)
+		for (uint32_t i = files->count; i-- > 0;)
+			if (!files->slots[i].file)
+				files->free[files->free_count++] = i;
+}
+
+/* The file that was read is known by its number again. */
+static void put_file(struct carry *carry, struct open_files *files, struct open_file *file)
+{
+	uint32_t slot = slot_of_fh(file->fh);
+
+	if (slot >= files->count || files->slots[slot].file || generation_of_fh(file->fh) == 0)
+		carry->refuse("the state has two open files with one number");
+	files->slots[slot] = (struct open_file_slot){
+		.file = file,
+		.generation = generation_of_fh(file->fh),
+	};
+}
+
+struct open_file *open_file_carry(struct carry *carry, struct face *face,
+                                  const struct file_ops *ops, struct open_file *file)
+{
+	uid_t uid = file ? budget_uid(file) : 0;
+
+	CARRY_U32(carry, uid);
+	if (carry->loads) {
+		file = alloc_file(face, ops, uid);
+		if (!file)
+			carry->refuse(strerror(errno));
+		begin_record(file, 0);
+	}
+	CARRY_64(carry, file->fh);
+	if (carry->loads)
+		put_file(carry, &face->open_files, file);
+	return file;
+}
+
+void open_file_node_carry(struct carry *carry, struct open_file *file)
+{
+	struct node *node = node_carry(carry, file->face->nodes, file->node);
+
+	if (carry->loads)
+		open_file_set_node(file, node);
+}
+
+void open_file_stored_carry(struct carry *carry, struct face *face, const struct file_ops *ops,
+                            struct stored *stored)
+{
+	struct open_file *file =
+		stored ? (struct open_file *)((char *)stored - offsetof(struct open_file, stored))
+		       : NULL;
+
+	file = open_file_carry(carry, face, ops, file);
+	if (!ops->readdir)
+		open_file_node_carry(carry, file);
+	ops->carry(carry, file);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * open_file.h - an open file or directory: what all kinds of them have, and what each kind can do.
+ *
+ *     struct text_file {
+ *             struct open_file base;   (first)
+ *             ...
+ *     };
+ *
+ * The kernel names an open file by a number (`fh`), which means the same to a daemon that takes
+ * over: a place in a table, and which of the files that have stood there.
+ */
+#ifndef FS_OPEN_FILE_H
+#define FS_OPEN_FILE_H
+
+#define FUSE_USE_VERSION 314
+
+#include "tree/node.h"
+
+#include <fuse_lowlevel.h>
+#include <sys/file.h>
+
+struct face;
+
+/* More than budgets let users open. */
+#define OPEN_FILES_MAX (1 << 20)
+
+/* All of a mount; all 0: none. */
+struct open_files {
+	struct open_file_slot *slots;
+	uint32_t count, free_count; /* slots that are or were in use; those that are free */
+	uint32_t room;
+	uint32_t *free;
+	uint32_t generation; /* of the last one */
+};
+
+struct open_file {
+	const struct file_ops *ops;
+	struct face *face;
+	struct node *node; /* a reference; NULL: a directory's, which its requests name */
+	uint64_t fh;
+	uint64_t poller;      /* 0: nobody polls */
+	struct stored stored; /* none of a file that is recorded with its hold */
+};
+
+/* What a kind of file can do. Each answers the request; NULL: see file.c. */
+struct file_ops {
+	size_t size;             /* of the kind's struct */
+	enum stored_kind record; /* STORED_NOT: none of its own */
+	bool described;          /* it comes with a descriptor */
+	void (*read)(struct open_file *file, fuse_req_t req, size_t size, off_t off);
+	void (*readdir)(struct open_file *file, fuse_req_t req, fuse_ino_t ino, size_t size,
+	                off_t off);
+	void (*write)(struct open_file *file, fuse_req_t req, const char *data, size_t size,
+	              off_t off);
+	void (*fsync)(struct open_file *file, fuse_req_t req);
+	/* `asked`: the events; `poller`: 0 if nobody is to be woken later. */
+	void (*poll)(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller);
+	/* One descriptor of the file was closed. NULL: the kernel does not tell. */
+	void (*flush)(struct open_file *file, fuse_req_t req, uint64_t owner);
+	void (*flock)(struct open_file *file, fuse_req_t req, uint64_t owner, int op);
+	void (*getlk)(struct open_file *file, fuse_req_t req, uint64_t owner,
+	              const struct flock *lock);
+	void (*setlk)(struct open_file *file, fuse_req_t req, uint64_t owner,
+	              const struct flock *lock, bool wait);
+	/* Without a request: the file ends, and so does what the kind has added to the base. NULL:
+	 * nothing to do. */
+	void (*close)(struct open_file *file);
+	/* Without a request: the record of what the kind has added. */
+	void (*carry)(struct carry *carry, struct open_file *file);
+};
+
+/* A file that the user opens, at the user's cost. NULL: errno; ENFILE: there are too many. */
+struct open_file *open_file_new(struct face *face, const struct file_ops *ops, struct node *node,
+                                uid_t uid);
+/* Answers the OPEN or OPENDIR. */
+void open_file_reply(const struct open_file *file, fuse_req_t req);
+/* The last descriptor was closed, or the file could not be opened. */
+void open_file_close(struct open_file *file);
+/* NULL: the kernel has no file of that number. */
+struct open_file *open_file_find(const struct face *face, uint64_t fh);
+/* The next of all open files; *slot is 0 at first. NULL: there are no more. */
+struct open_file *open_file_next(const struct face *face, uint32_t *slot);
+/* What is read depends on who reads it. */
+bool open_file_is_personal(const struct open_file *file);
+/* Pollers of all files are to ask again. */
+void open_files_wake(struct face *face);
+void open_files_finish(struct open_files *files);
+
+/* The table; then each file, with its user and number, which is made if a record is read; and its
+ * node. When all are read: open_files_carried(). */
+void open_files_carry(struct carry *carry, struct open_files *files);
+struct open_file *open_file_carry(struct carry *carry, struct face *face,
+                                  const struct file_ops *ops, struct open_file *file);
+void open_file_node_carry(struct carry *carry, struct open_file *file);
+void open_files_carried(struct carry *carry, struct open_files *files);
+/* A file that has a record of its own: for a stored_carry_fn of its kind. */
+void open_file_stored_carry(struct carry *carry, struct face *face, const struct file_ops *ops,
+                            struct stored *stored);
+/* Takes a reference; NULL is none. */
+void open_file_set_node(struct open_file *file, struct node *node);
+
+#endif

@@ -5,7 +5,6 @@
 #include "hold/advisory.h"
 
 #include "request/parked.h"
-#include "hold/held.h"
 #include "hold/hold.h"
 #include "guard/guardian.h"
 #include "hold/claim.h"
@@ -14,14 +13,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <utlist.h>
 
-static const struct file_ops advisory_ops;
+static const struct door_ops advisory_ops;
 
 static struct advisory *advisory_of(struct open_file *file)
 {
@@ -33,8 +31,8 @@ static struct advisory *advisory_of(struct open_file *file)
 /* The guardian must tell the opener from a process that has lost the lock. 0 or -errno. */
 static int begin_advisory(struct advisory *file, fuse_req_t req)
 {
-	struct guardian *guardian = file->base.face->guardian;
-	const struct node *node = file->base.node;
+	struct guardian *guardian = file->door.base.face->guardian;
+	const struct node *node = file->door.base.node;
 	struct guarded guarded;
 
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
@@ -54,7 +52,8 @@ static int begin_advisory(struct advisory *file, fuse_req_t req)
 
 void advisory_open(struct face *face, fuse_req_t req, struct node *node)
 {
-	struct open_file *file = open_file_new(face, &advisory_ops, node, fuse_req_ctx(req)->uid);
+	struct open_file *file =
+		open_file_new(face, &advisory_ops.file, node, fuse_req_ctx(req)->uid);
 	int r;
 
 	if (!file) {
@@ -76,11 +75,11 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 {
 	struct claim *claim, *next;
 
-	DL_FOREACH_SAFE(file->base.node->claims, claim, next)
+	DL_FOREACH_SAFE(file->door.base.node->claims, claim, next)
 		if (owner ? claim->id.kind == CLAIM_FCNTL && claim->id.owner == *owner
 		          : claim->file == file)
 			claim_drop(claim);
-	holds_drop_where(file->base.face, file, owner);
+	holds_drop_where(file->door.base.face, file, owner);
 }
 
 /* The process may have given the file to a child: from now on the child's lock is not shared
@@ -91,7 +90,7 @@ static void part_from(struct advisory *file, pid_t thread)
 	struct claim *claim;
 	pid_t process = 0;
 
-	DL_FOREACH(file->base.node->claims, claim) {
+	DL_FOREACH(file->door.base.node->claims, claim) {
 		if (claim->file != file || claim->id.kind != CLAIM_FLOCK)
 			continue;
 		if (!process)
@@ -134,7 +133,7 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 {
 	struct claim_request request = {
 		.file = file,
-		.node = file->base.node,
+		.node = file->door.base.node,
 		.kind = kind,
 		.owner = owner,
 		.mode = mode,
@@ -142,7 +141,7 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		.uid = fuse_req_ctx(req)->uid,
 	};
 
-	if (file->base.face->read_only) {
+	if (file->door.base.face->read_only) {
 		fuse_reply_err(req, EROFS);
 		return;
 	}
@@ -151,17 +150,17 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		return;
 	}
 	family_identify(fuse_req_ctx(req)->pid, &request.asker);
-	claim_take(file->base.face, req, &request);
+	claim_take(file->door.base.face, req, &request);
 }
 
 static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind,
                            uint64_t owner)
 {
-	struct claim *claim = claim_find(file->base.node, kind, owner);
+	struct claim *claim = claim_find(file->door.base.node, kind, owner);
 
 	if (claim)
 		claim_drop(claim);
-	holds_drop_where(file->base.face, file, &owner);
+	holds_drop_where(file->door.base.face, file, &owner);
 	fuse_reply_err(req, 0);
 }
 
@@ -309,9 +308,9 @@ static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
                         const struct process_id *asker)
 {
-	const struct claim *own = claim_find(file->base.node, CLAIM_FCNTL, owner);
+	const struct claim *own = claim_find(file->door.base.node, CLAIM_FCNTL, owner);
 	const struct hold *hold =
-		own ? own->holder.hold : claim_companion(file->base.node, CLAIM_FCNTL, asker);
+		own ? own->holder.hold : claim_companion(file->door.base.node, CLAIM_FCNTL, asker);
 
 	return hold && (hold->story.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
 	       lc_holds(hold->taker);
@@ -360,7 +359,7 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 	struct claim *claim, *found = NULL;
 	pid_t process = 0;
 
-	DL_FOREACH(file->base.node->claims, claim) {
+	DL_FOREACH(file->door.base.node->claims, claim) {
 		if (claim->file == file && claim->id.kind == CLAIM_FLOCK)
 			return claim;
 		if (claim->id.kind != CLAIM_FCNTL)
@@ -375,76 +374,22 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 	return found;
 }
 
-static struct lc_taker *find_taker(const void *file, fuse_req_t req)
+static struct holder *find_holder(struct open_file *file, fuse_req_t req)
 {
-	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
-
-	return claim ? claim->holder.hold->taker : NULL;
-}
-
-static void advisory_read(struct open_file *base, fuse_req_t req, size_t size, off_t off)
-{
-	struct advisory *file = advisory_of(base);
-	struct lc_taker *taker = find_taker(file, req);
-
-	if (taker && cursor_move(&file->cursor, off))
-		stored_touch(&file->base.stored);
-	if (taker)
-		held_read(taker, &file->cursor, file->base.face, req, file->base.node, size, off);
-	else
-		fuse_reply_buf(req, NULL, 0);
-}
-
-static void keep_reason(struct advisory *file, fuse_req_t req, const char *data, size_t size)
-{
-	if (size > ADVISORY_REASON_MAX) {
-		fuse_reply_err(req, EFBIG);
-		return;
-	}
-	memcpy(file->reason, data, size);
-	file->reason[size] = '\0';
-	file->cursor.rewind = true;
-	fuse_reply_write(req, size);
-}
-
-static void advisory_write(struct open_file *base, fuse_req_t req, const char *data, size_t size,
-                           off_t off)
-{
-	struct advisory *file = advisory_of(base);
-	struct lc_taker *taker = find_taker(file, req);
-
-	(void)off;
-	stored_touch(&file->base.stored);
-	if (taker)
-		held_write(taker, &file->cursor, req, data, size);
-	else
-		keep_reason(file, req, data, size);
-}
-
-static const struct holder *find_holder(const void *file, fuse_req_t req)
-{
-	const struct claim *claim = find_claim(file, fuse_req_ctx(req)->pid);
+	struct claim *claim = find_claim(advisory_of(file), fuse_req_ctx(req)->pid);
 
 	return claim ? &claim->holder : NULL;
 }
 
-static void advisory_fsync(struct open_file *file, fuse_req_t req)
+static int keep_reason(struct open_file *base, const char *data, size_t size)
 {
-	held_fsync(file, find_holder, file->face, req, file->node);
-}
+	struct advisory *file = advisory_of(base);
 
-static void advisory_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller)
-{
-	struct claim *claim = find_claim(advisory_of(file), fuse_req_ctx(req)->pid);
-
-	if (poller && poller != file->poller) {
-		file->poller = poller;
-		stored_touch(&file->stored);
-	}
-	if (claim)
-		held_poll(&claim->holder, req, file->node, asked, poller != 0);
-	else
-		fuse_reply_poll(req, POLLIN | POLLOUT);
+	if (size > ADVISORY_REASON_MAX)
+		return -EFBIG;
+	memcpy(file->reason, data, size);
+	file->reason[size] = '\0';
+	return 0;
 }
 
 /* ---- the kind ---- */
@@ -457,28 +402,32 @@ static void advisory_carry(struct carry *carry, struct open_file *base)
 	file->opener_life = process_life_carry(carry, file->opener.process.pid, budget_uid(file),
 	                                       file->opener_life);
 	file->slot = guardian_slot_carry(carry, base->face->guardian, file->slot);
-	CARRY_64(carry, base->poller);
-	cursor_carry(carry, &file->cursor);
+	door_carry(carry, base);
 	carry_copy(carry, file->reason, sizeof(file->reason));
 }
 
-static const struct file_ops advisory_ops = {
-	.size = sizeof(struct advisory),
-	.record = STORED_ADVISORY,
-	.described = true,
-	.read = advisory_read,
-	.write = advisory_write,
-	.fsync = advisory_fsync,
-	.poll = advisory_poll,
-	.flush = advisory_flush,
-	.flock = advisory_flock,
-	.getlk = advisory_getlk,
-	.setlk = advisory_setlk,
-	.close = advisory_close,
-	.carry = advisory_carry,
+static const struct door_ops advisory_ops = {
+	.file =
+		{
+			.size = sizeof(struct advisory),
+			.record = STORED_ADVISORY,
+			.described = true,
+			.read = door_read,
+			.write = door_write,
+			.fsync = door_fsync,
+			.poll = door_poll,
+			.flush = advisory_flush,
+			.flock = advisory_flock,
+			.getlk = advisory_getlk,
+			.setlk = advisory_setlk,
+			.close = advisory_close,
+			.carry = advisory_carry,
+		},
+	.holder = find_holder,
+	.keep_reason = keep_reason,
 };
 
 void advisory_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
 {
-	open_file_stored_carry(carry, face, &advisory_ops, stored);
+	open_file_stored_carry(carry, face, &advisory_ops.file, stored);
 }

@@ -15,7 +15,7 @@
 #ifndef FS_ADVISORY_H
 #define FS_ADVISORY_H
 
-#include "hold/held.h"
+#include "hold/door_file.h"
 #include "hold/hold.h"
 
 /* Bytes of a reason that is written before the lock is held: EFBIG. Each taker that waits
@@ -23,11 +23,10 @@
 #define ADVISORY_REASON_MAX 255
 
 struct advisory {
-	struct open_file base;
+	struct door_file door;
 	struct caller opener;
-	int opener_life; /* family_watch() */
-	int slot;        /* the guardian's */
-	struct cursor cursor;
+	int opener_life;                      /* family_watch() */
+	int slot;                             /* the guardian's */
 	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
 };
 

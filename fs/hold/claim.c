@@ -140,7 +140,7 @@ static const struct caller *guarded_caller(const struct claim_request *request)
 
 static void wake_poller(struct holder *holder)
 {
-	const struct open_file *file = &claim_of(holder)->file->base;
+	const struct open_file *file = &claim_of(holder)->file->door.base;
 
 	pending_wake_poller(file->face, file->poller);
 }
@@ -337,7 +337,7 @@ void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner
 static struct advisory *file_carry(struct carry *carry, struct face *face,
                                    const struct advisory *file)
 {
-	uint64_t fh = file ? file->base.fh : 0;
+	uint64_t fh = file ? file->door.base.fh : 0;
 	struct open_file *found;
 
 	CARRY_64(carry, fh);

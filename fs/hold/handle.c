@@ -7,7 +7,7 @@
  *                       │ an error: freed             handle_close(): freed ◄─┘
  */
 #include "hold/handle.h"
-#include "hold/held.h"
+#include "hold/door_file.h"
 #include "hold/hold.h"
 #include "hold/story.h"
 #include "host/family.h"
@@ -20,14 +20,13 @@
 #include <stdlib.h>
 
 struct handle {
-	struct open_file base;
+	struct door_file door;
 	struct holder holder; /* of no hold before the grant */
-	struct cursor cursor;
 };
 /* There is one for each that waits, too. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct handle) <= 152, "a handle has grown");
 
-static const struct file_ops handle_ops;
+static const struct door_ops handle_ops;
 
 static struct handle *handle_of(struct open_file *file)
 {
@@ -37,11 +36,6 @@ static struct handle *handle_of(struct open_file *file)
 static struct handle *handle_of_holder(struct holder *holder)
 {
 	return (struct handle *)((char *)holder - offsetof(struct handle, holder));
-}
-
-static struct lc_taker *taker_of_handle(const struct handle *handle)
-{
-	return handle->holder.hold->taker;
 }
 
 static void handle_close(struct open_file *file)
@@ -59,7 +53,7 @@ static void free_handle(void *ctx)
 
 static void wake_opener(struct holder *holder)
 {
-	const struct open_file *file = &handle_of_holder(holder)->base;
+	const struct open_file *file = &handle_of_holder(holder)->door.base;
 
 	pending_wake_poller(file->face, file->poller);
 }
@@ -71,14 +65,15 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
 	uid_t uid = hold->story.uid ? hold->story.uid : fuse_req_ctx(req)->uid;
-	int r = holder_join(&handle->holder, hold, &handle_kind, caller, uid, handle->base.node);
+	int r = holder_join(&handle->holder, hold, &handle_kind, caller, uid,
+	                    handle->door.base.node);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
-		open_file_close(&handle->base);
+		open_file_close(&handle->door.base);
 		return;
 	}
-	open_file_reply(&handle->base, req);
+	open_file_reply(&handle->door.base, req);
 }
 
 static void open_granted(struct hold *hold, fuse_req_t req)
@@ -96,7 +91,7 @@ static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t re
 /* A file that waits has its hold's node. */
 static void waiting_handle_carry(struct carry *carry, struct hold *hold)
 {
-	struct open_file *file = open_file_carry(carry, hold->face, &handle_ops, hold->ctx);
+	struct open_file *file = open_file_carry(carry, hold->face, &handle_ops.file, hold->ctx);
 
 	if (carry->loads)
 		open_file_set_node(file, hold->node);
@@ -106,12 +101,12 @@ static void waiting_handle_carry(struct carry *carry, struct hold *hold)
 
 static struct holder *handle_carry(struct carry *carry, struct hold *hold, struct holder *holder)
 {
-	struct open_file *file = open_file_carry(carry, hold->face, &handle_ops,
-	                                         holder ? &handle_of_holder(holder)->base : NULL);
+	struct open_file *file =
+		open_file_carry(carry, hold->face, &handle_ops.file,
+	                        holder ? &handle_of_holder(holder)->door.base : NULL);
 
 	open_file_node_carry(carry, file);
-	CARRY_64(carry, file->poller);
-	cursor_carry(carry, &handle_of(file)->cursor);
+	door_carry(carry, file);
 	return &handle_of(file)->holder;
 }
 
@@ -128,7 +123,7 @@ const struct hold_kind handle_kind = {
 static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request)
 {
 	struct open_file *file =
-		open_file_new(family->face, &handle_ops, request->node, request->uid);
+		open_file_new(family->face, &handle_ops.file, request->node, request->uid);
 	int error = errno;
 
 	/* A place that the process has left here by an interrupt is not needed any more. */
@@ -141,7 +136,7 @@ static void join_family(struct hold *family, fuse_req_t req, const struct hold_r
 
 static void queue_open(struct face *face, fuse_req_t req, const struct hold_request *request)
 {
-	struct open_file *file = open_file_new(face, &handle_ops, request->node, request->uid);
+	struct open_file *file = open_file_new(face, &handle_ops.file, request->node, request->uid);
 	struct hold *hold;
 	int r = file ? hold_take(face, request, file, &hold) : -errno;
 
@@ -202,56 +197,23 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, int flags
 	queue_open(face, req, &request);
 }
 
-/* ---- the held descriptor ---- */
-
-static void handle_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
-{
-	struct handle *handle = handle_of(file);
-
-	if (cursor_move(&handle->cursor, off))
-		hold_changed(handle->holder.hold);
-	held_read(taker_of_handle(handle), &handle->cursor, file->face, req, file->node, size, off);
-}
-
-static void handle_write(struct open_file *file, fuse_req_t req, const char *data, size_t size,
-                         off_t off)
-{
-	struct handle *handle = handle_of(file);
-
-	(void)off;
-	hold_changed(handle->holder.hold);
-	held_write(taker_of_handle(handle), &handle->cursor, req, data, size);
-}
-
-static const struct holder *holder_for_fsync(const void *handle, fuse_req_t req)
+static struct holder *handle_holder(struct open_file *file, fuse_req_t req)
 {
 	(void)req;
-	return &((const struct handle *)handle)->holder;
+	return &handle_of(file)->holder;
 }
 
-static void handle_fsync(struct open_file *file, fuse_req_t req)
-{
-	held_fsync(file, holder_for_fsync, file->face, req, file->node);
-}
-
-static void handle_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller)
-{
-	struct handle *handle = handle_of(file);
-
-	if (poller && poller != file->poller) {
-		file->poller = poller;
-		hold_changed(handle->holder.hold);
-	}
-	held_poll(&handle->holder, req, file->node, asked, poller != 0);
-}
-
-static const struct file_ops handle_ops = {
-	.size = sizeof(struct handle),
-	.record = STORED_NOT, /* its hold's */
-	.described = true,
-	.read = handle_read,
-	.write = handle_write,
-	.fsync = handle_fsync,
-	.poll = handle_poll,
-	.close = handle_close,
+static const struct door_ops handle_ops = {
+	.file =
+		{
+			.size = sizeof(struct handle),
+			.record = STORED_NOT, /* its hold's */
+			.described = true,
+			.read = door_read,
+			.write = door_write,
+			.fsync = door_fsync,
+			.poll = door_poll,
+			.close = handle_close,
+		},
+	.holder = handle_holder,
 };

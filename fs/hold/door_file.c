@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * held.c - what a descriptor by which a lock is held answers: the token, the reason,
- * fsync and poll. Once the lock is lost all of it is EIO, and poll says so.
+ * door_file.c - see door_file.h.
  */
-#include "request/face.h"
+#include "hold/door_file.h"
 
-#include "request/parked.h"
-#include "hold/held.h"
 #include "guard/guardian.h"
 #include "hold/holder.h"
+#include "request/parked.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+
+static struct door_file *door_of(struct open_file *file)
+{
+	return (struct door_file *)file;
+}
+
+static const struct door_ops *ops_of(const struct open_file *file)
+{
+	return (const struct door_ops *)file->ops;
+}
+
+/* The record of a file is its own, or a part of its hold's. */
+static void door_changed(struct open_file *file, struct holder *holder)
+{
+	stored_touch(&file->stored);
+	if (holder)
+		hold_changed(holder->hold);
+}
+
+/* ---- the token ---- */
 
 /* `offset`: within the token's line. */
 static void reply_token(struct lc_taker *taker, fuse_req_t req, size_t size, off_t offset)
@@ -50,52 +68,69 @@ static void token_fetched(void *ctx, int err)
 
 /* The token stands at offset 0, and wherever the first read after a write is:
  * `echo reason >&9; read -r token <&9` shares one file position. */
-bool cursor_move(struct cursor *cursor, off_t off)
+static void move_token(struct door_file *door, struct holder *holder, off_t off)
 {
-	struct cursor was = *cursor;
-
-	if (off == 0 || cursor->rewind)
-		cursor->base = off;
-	cursor->rewind = false;
-	return was.rewind || cursor->base != was.base;
+	if (!door->rewind && (off != 0 || door->token_at == 0))
+		return;
+	door_changed(&door->base, holder);
+	door->token_at = off;
+	door->rewind = false;
 }
 
-void held_read(struct lc_taker *taker, const struct cursor *cursor, struct face *face,
-               fuse_req_t req, struct node *node, size_t size, off_t off)
+void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 {
+	struct holder *holder = ops_of(file)->holder(file, req);
+	struct door_file *door = door_of(file);
 	struct token_read *read;
+	struct lc_taker *taker;
 
-	if (!lc_holds(taker) || lc_token(taker) != 0) {
-		reply_token(taker, req, size, off - cursor->base);
+	if (!holder) {
+		fuse_reply_buf(req, NULL, 0);
 		return;
 	}
-	read = park(face, req, node, sizeof(*read));
+	taker = holder->hold->taker;
+	move_token(door, holder, off);
+	if (!lc_holds(taker) || lc_token(taker) != 0) {
+		reply_token(taker, req, size, off - door->token_at);
+		return;
+	}
+	read = park(file->face, req, file->node, sizeof(*read));
 	if (!read)
 		return;
 	read->taker = taker;
 	read->size = size;
-	read->off = off - cursor->base;
+	read->off = off - door->token_at;
 	park_call(&read->parked, lc_fetch_token(taker, token_fetched, read, &read->parked.call));
 }
 
-void held_write(struct lc_taker *taker, struct cursor *cursor, fuse_req_t req, const char *data,
-                size_t size)
-{
-	int r = lc_set_reason(taker, data, size);
+/* ---- the reason, fsync ---- */
 
+void door_write(struct open_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
+{
+	struct holder *holder = ops_of(file)->holder(file, req);
+	int r = holder ? lc_set_reason(holder->hold->taker, data, size)
+	               : ops_of(file)->keep_reason(file, data, size);
+
+	(void)off;
+	door_changed(file, holder);
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		return;
 	}
-	cursor->rewind = true;
+	door_of(file)->rewind = true;
 	fuse_reply_write(req, size);
 }
 
 struct fsync {
 	struct parked parked;
-	const void *file;
-	held_holder_fn *holder_of;
+	struct open_file *file;
 };
+
+/* NULL: the lock may have been given back meanwhile. */
+static struct holder *holder_of(const struct fsync *fsync)
+{
+	return ops_of(fsync->file)->holder(fsync->file, fsync->parked.req);
+}
 
 /* One that on_lost has begun to stop does not get the lock back, though the contact may. */
 static bool is_stopped(const struct fsync *fsync, const struct holder *holder)
@@ -106,14 +141,14 @@ static bool is_stopped(const struct fsync *fsync, const struct holder *holder)
 static void confirmed(void *ctx, int err)
 {
 	const struct fsync *fsync = ctx;
-	const struct holder *holder = fsync->holder_of(fsync->file, fsync->parked.req);
+	const struct holder *holder = holder_of(fsync);
 
 	parked_done(ctx, err == 0 && holder && is_stopped(fsync, holder) ? -EIO : err);
 }
 
 static int confirm(struct fsync *fsync)
 {
-	const struct holder *holder = fsync->holder_of(fsync->file, fsync->parked.req);
+	const struct holder *holder = holder_of(fsync);
 
 	if (!holder)
 		return -EACCES;
@@ -122,22 +157,14 @@ static int confirm(struct fsync *fsync)
 	return lc_confirm(holder->hold->taker, confirmed, fsync, &fsync->parked.call);
 }
 
-void held_fsync(const void *file, held_holder_fn *holder_of, struct face *face, fuse_req_t req,
-                struct node *node)
+void door_fsync(struct open_file *file, fuse_req_t req)
 {
-	struct fsync *fsync = park(face, req, node, sizeof(*fsync));
+	struct fsync *fsync = park(file->face, req, file->node, sizeof(*fsync));
 
 	if (!fsync)
 		return;
 	fsync->file = file;
-	fsync->holder_of = holder_of;
 	park_change(&fsync->parked, confirm(fsync));
-}
-
-void cursor_carry(struct carry *carry, struct cursor *cursor)
-{
-	CARRY_64(carry, cursor->base);
-	CARRY_BOOL(carry, cursor->rewind);
 }
 
 /* ---- poll ---- */
@@ -164,22 +191,34 @@ static void waiters_told(void *ctx, int err, bool waiters)
 
 /* Only the ensemble knows whether a taker waits behind it, so it is asked only for polls for
  * POLLPRI. */
-void held_poll(struct holder *holder, fuse_req_t req, struct node *node, unsigned asked, bool waits)
+void door_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller)
 {
-	struct hold *hold = holder->hold;
+	struct holder *holder = ops_of(file)->holder(file, req);
+	struct lc_taker *taker = holder ? holder->hold->taker : NULL;
 	struct parked *parked;
 
-	if (!lc_holds(hold->taker)) {
+	if (poller && poller != file->poller) {
+		door_changed(file, holder);
+		file->poller = poller;
+	}
+	if (taker && !lc_holds(taker)) {
 		fuse_reply_poll(req, LOST);
 		return;
 	}
-	if (!(asked & POLLPRI)) {
+	if (!taker || !(asked & POLLPRI)) {
 		fuse_reply_poll(req, ALWAYS);
 		return;
 	}
-	if (waits)
+	if (poller)
 		holder_watch_waiters(holder);
-	parked = park_or(hold->face, req, node, sizeof(*parked), not_known);
+	parked = park_or(file->face, req, file->node, sizeof(*parked), not_known);
 	if (parked)
-		park_call(parked, lc_has_waiters(hold->taker, waiters_told, parked, &parked->call));
+		park_call(parked, lc_has_waiters(taker, waiters_told, parked, &parked->call));
+}
+
+void door_carry(struct carry *carry, struct open_file *file)
+{
+	CARRY_64(carry, file->poller);
+	CARRY_64(carry, door_of(file)->token_at);
+	CARRY_BOOL(carry, door_of(file)->rewind);
 }

@@ -10,7 +10,7 @@
 #include "guard/guardian.h"
 #include "setup/servers.h"
 #include "hold/advisory.h"
-#include "hold/claim.h"
+#include "hold/flock_claim.h"
 #include "host/clock.h"
 #include "daemon/contact.h"
 #include "hold/hold_carry.h"
@@ -65,7 +65,8 @@ static void carry_content(struct carry *carry, struct face *face, struct stored 
 
 static void carry_hold(struct carry *carry, struct face *face, struct stored *stored)
 {
-	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind, &claim_hold_kind};
+	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind,
+	                                                          &flock_claim_hold_kind};
 
 	hold_stored_carry(carry, face, stored, kinds);
 	later_carry(carry);

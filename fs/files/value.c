@@ -11,7 +11,7 @@
 #include "request/parked.h"
 #include "hold/hold.h"
 #include "host/family.h"
-#include "hold/holder.h"
+#include "hold/claim.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,14 +28,14 @@ struct writer {
 
 static bool belongs_to(const struct hold *hold, const struct writer *writer)
 {
-	const struct holder *holder;
+	const struct claim *claim;
 
-	DL_FOREACH(hold->holders, holder) {
-		bool lives = family_lives(holder->life);
+	DL_FOREACH(hold->claims, claim) {
+		bool lives = family_lives(claim->life);
 
-		if (lives && writer->lineage && lineage_find(writer->lineage, holder->pid) >= 0)
+		if (lives && writer->lineage && lineage_find(writer->lineage, claim->pid) >= 0)
 			return true;
-		if (holder->uid == writer->uid && (!lives || !writer->lineage))
+		if (claim->uid == writer->uid && (!lives || !writer->lineage))
 			return true;
 	}
 	return false;

@@ -7,7 +7,7 @@
 #include "request/parked.h"
 #include "hold/hold.h"
 #include "guard/guardian.h"
-#include "hold/claim.h"
+#include "hold/flock_claim.h"
 #include "host/family.h"
 #include "host/process.h"
 
@@ -70,15 +70,21 @@ void advisory_open(struct face *face, fuse_req_t req, struct node *node)
 	open_file_close(file);
 }
 
+/* It was made through that file. */
+static bool is_by(const struct flock_claim *claim, const struct advisory *file)
+{
+	return claim->base.file == &file->door.base;
+}
+
 /* Drops the claims by fcntl of that owner; or if that is NULL, all claims made through the file. */
 static void drop_claims(struct advisory *file, const uint64_t *owner)
 {
-	struct claim *claim, *next;
+	struct flock_claim *claim, *next;
 
 	DL_FOREACH_SAFE(file->door.base.node->claims, claim, next)
 		if (owner ? claim->id.kind == CLAIM_FCNTL && claim->id.owner == *owner
-		          : claim->file == file)
-			claim_drop(claim);
+		          : is_by(claim, file))
+			flock_claim_drop(claim);
 	holds_drop_where(file->door.base.face, file, owner);
 }
 
@@ -87,16 +93,16 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
  * the parent. */
 static void part_from(struct advisory *file, pid_t thread)
 {
-	struct claim *claim;
+	struct flock_claim *claim;
 	pid_t process = 0;
 
 	DL_FOREACH(file->door.base.node->claims, claim) {
-		if (claim->file != file || claim->id.kind != CLAIM_FLOCK)
+		if (!is_by(claim, file) || claim->id.kind != CLAIM_FLOCK)
 			continue;
 		if (!process)
 			process = family_process(thread);
 		if (claim->process.pid == process)
-			claim_disown(claim);
+			flock_claim_disown(claim);
 	}
 }
 
@@ -110,7 +116,7 @@ static void advisory_flush(struct open_file *base, fuse_req_t req, uint64_t owne
 {
 	struct advisory *file = advisory_of(base);
 
-	claim_refuse(file, base->node, owner, -EBADF);
+	flock_claim_refuse(file, base->node, owner, -EBADF);
 	drop_claims(file, &owner);
 	part_from(file, fuse_req_ctx(req)->pid);
 	fuse_reply_err(req, 0);
@@ -150,16 +156,16 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		return;
 	}
 	family_identify(fuse_req_ctx(req)->pid, &request.asker);
-	claim_take(file->door.base.face, req, &request);
+	flock_claim_take(file->door.base.face, req, &request);
 }
 
 static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind,
                            uint64_t owner)
 {
-	struct claim *claim = claim_find(file->door.base.node, kind, owner);
+	struct flock_claim *claim = flock_claim_find(file->door.base.node, kind, owner);
 
 	if (claim)
-		claim_drop(claim);
+		flock_claim_drop(claim);
 	holds_drop_where(file->door.base.face, file, &owner);
 	fuse_reply_err(req, 0);
 }
@@ -207,12 +213,13 @@ static const char *znode_of(const struct hold *hold)
 }
 
 /* The claim that has this entry of the queue; NULL: it is another mount's or another door's. */
-static const struct claim *claim_of_entry(const struct node *node, const struct lc_entry *entry)
+static const struct flock_claim *claim_of_entry(const struct node *node,
+                                                const struct lc_entry *entry)
 {
-	const struct claim *claim;
+	const struct flock_claim *claim;
 
 	DL_FOREACH(node->claims, claim)
-		if (is_entry_of(znode_of(claim->holder.hold), entry))
+		if (is_entry_of(znode_of(claim->base.hold), entry))
 			return claim;
 	return NULL;
 }
@@ -244,7 +251,7 @@ static const struct lc_entry *in_the_way(const struct lc_listing *listing, enum 
 static void describe_lock(const struct face *face, const struct node *node,
                           const struct lc_entry *entry, enum lc_mode wanted, struct flock *ret_lock)
 {
-	const struct claim *claim = claim_of_entry(node, entry);
+	const struct flock_claim *claim = claim_of_entry(node, entry);
 	bool shared = entry->mode == LC_SHARED;
 	/* The name of a host is cut: at that length it may be another one's. */
 	bool whole = strlen(entry->host) < LC_HOST_MAX;
@@ -277,13 +284,13 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 	enum lc_mode mode = getlk->mode;
 	const struct lc_entry *first;
 	const struct hold *companion;
-	const struct claim *own;
+	const struct flock_claim *own;
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	own = claim_find(node, CLAIM_FCNTL, getlk->owner);
-	companion = claim_companion(node, CLAIM_FCNTL, &getlk->process);
-	first = in_the_way(listing, mode, getlk->slots, znode_of(own ? own->holder.hold : NULL),
+	own = flock_claim_find(node, CLAIM_FCNTL, getlk->owner);
+	companion = flock_claim_companion(node, CLAIM_FCNTL, &getlk->process);
+	first = in_the_way(listing, mode, getlk->slots, znode_of(own ? own->base.hold : NULL),
 	                   znode_of(companion));
 	if (first)
 		describe_lock(face, node, first, mode, &lock);
@@ -308,9 +315,10 @@ static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
                         const struct process_id *asker)
 {
-	const struct claim *own = claim_find(file->door.base.node, CLAIM_FCNTL, owner);
+	const struct flock_claim *own = flock_claim_find(file->door.base.node, CLAIM_FCNTL, owner);
 	const struct hold *hold =
-		own ? own->holder.hold : claim_companion(file->door.base.node, CLAIM_FCNTL, asker);
+		own ? own->base.hold
+		    : flock_claim_companion(file->door.base.node, CLAIM_FCNTL, asker);
 
 	return hold && (hold->story.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
 	       lc_holds(hold->taker);
@@ -354,13 +362,13 @@ static void advisory_getlk(struct open_file *base, fuse_req_t req, uint64_t owne
 
 /* The claim by which the asking process has the lock with this file; NULL. A lock by fcntl
  * belongs to the process with every open file of the door. */
-static struct claim *find_claim(const struct advisory *file, pid_t thread)
+static struct flock_claim *find_claim(const struct advisory *file, pid_t thread)
 {
-	struct claim *claim, *found = NULL;
+	struct flock_claim *claim, *found = NULL;
 	pid_t process = 0;
 
 	DL_FOREACH(file->door.base.node->claims, claim) {
-		if (claim->file == file && claim->id.kind == CLAIM_FLOCK)
+		if (is_by(claim, file) && claim->id.kind == CLAIM_FLOCK)
 			return claim;
 		if (claim->id.kind != CLAIM_FCNTL)
 			continue;
@@ -368,17 +376,17 @@ static struct claim *find_claim(const struct advisory *file, pid_t thread)
 			process = family_process(thread);
 		if (claim->process.pid == process && process > 0)
 			found = claim;
-		else if (claim->file == file && !found)
+		else if (is_by(claim, file) && !found)
 			found = claim;
 	}
 	return found;
 }
 
-static struct holder *find_holder(struct open_file *file, fuse_req_t req)
+static struct claim *find_base(struct open_file *file, fuse_req_t req)
 {
-	struct claim *claim = find_claim(advisory_of(file), fuse_req_ctx(req)->pid);
+	struct flock_claim *claim = find_claim(advisory_of(file), fuse_req_ctx(req)->pid);
 
-	return claim ? &claim->holder : NULL;
+	return claim ? &claim->base : NULL;
 }
 
 static int keep_reason(struct open_file *base, const char *data, size_t size)
@@ -423,7 +431,7 @@ static const struct door_ops advisory_ops = {
 			.close = advisory_close,
 			.carry = advisory_carry,
 		},
-	.holder = find_holder,
+	.claim = find_base,
 	.keep_reason = keep_reason,
 };
 

@@ -2,7 +2,7 @@
  *
  * advisory.h - an open file of a lock's `flock` door. Opening takes nothing; flock(2)
  * and fcntl(2) do, and each of them is a place in the same queue as an open of another
- * door. Their meaning: see claim.h.
+ * door. Their meaning: see flock_claim.h.
  *
  * The kernel sends no unlock for locks that it does not know: none comes at close, but a FLUSH for
  * every close of a descriptor, which ends the process's fcntl locks, and a RELEASE after the last,

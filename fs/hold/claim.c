@@ -1,539 +1,149 @@
 /* SPDX-License-Identifier: MIT
  *
- * claim.c - see claim.h. The claims of a lock, and the requests that wait for one, are in lists
- * of its door's node.
+ * claim.c - see claim.h.
  */
 #include "hold/claim.h"
 
-#include "hold/hold.h"
+#include "guard/guardian.h"
+#include "tree/view.h"
+#include "hold/story.h"
 #include "host/family.h"
+#include "host/clock.h"
+#include "host/log.h"
+
 #include <assert.h>
-#include <errno.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <utlist.h>
 
-/* A request that waits, or whose hold lingers after an interrupt. */
-struct ask {
-	struct claim_request request;
-	struct hold *hold;       /* it waits by this one */
-	struct hold *replaces;   /* the hold that it shall replace; NULL */
-	uint64_t serial;         /*   and its number, while a state is read */
-	struct ask *prev, *next; /* in node->asks */
-};
-
-struct claim *claim_of(struct holder *holder)
+int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
+               const struct caller *caller, uid_t uid)
 {
-	return (struct claim *)((char *)holder - offsetof(struct claim, holder));
-}
+	const struct node *door = file->node;
+	struct guardian *guardian = hold->face->guardian;
+	const struct guarded guarded = {
+		.uid = uid,
+		.process = caller->process,
+		.lock = door->lock,
+		.ino = door->ino,
+		.until_us = hold->most_until_us,
+	};
 
-/* Without what fills up the struct. */
-#define CLAIM_ID_LEN (offsetof(struct claim_id, kind) + sizeof(enum claim_kind))
-
-struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner)
-{
-	const struct claim_id id = {.owner = owner, .kind = kind};
-	struct claim *claim;
-
-	HASH_FIND(hh, node->claims_by_id, &id, CLAIM_ID_LEN, claim);
-	return claim;
-}
-
-/* False: no memory. */
-static bool list_claim(struct node *node, struct claim *claim)
-{
-	HASH_ADD(hh, node->claims_by_id, id, CLAIM_ID_LEN, claim);
-	if (!claim->hh.tbl)
-		return false;
-	DL_APPEND(node->claims, claim);
-	return true;
-}
-
-static void unlist_claim(struct node *node, struct claim *claim)
-{
-	HASH_DELETE(hh, node->claims_by_id, claim);
-	DL_DELETE(node->claims, claim);
-}
-
-/* Whether a claim of that kind, by that process, can share the hold: the process has it by a claim
- * of the other kind. */
-static bool is_companion(const struct hold *hold, enum claim_kind kind,
-                         const struct process_id *process)
-{
-	bool others = false;
-	struct holder *holder;
-
-	if (!lc_holds(hold->taker))
-		return false;
-	DL_FOREACH(hold->holders, holder) {
-		const struct claim *claim;
-
-		if (holder->kind != &claim_hold_kind) /* a door that has joined it */
-			continue;
-		claim = claim_of(holder);
-		if (claim->id.kind == kind)
-			return false;
-		others |= process_id_is(&claim->process, process);
+	*claim = (struct claim){
+		.file = file,
+		.pid = caller->process.pid,
+		.uid = uid,
+		.slot = -1,
+		.life = -1,
+	};
+	if (guardian) {
+		if (caller->process.pid == 0)
+			log_line(LC_WARNING,
+			         "%s: its taker is not visible here, and could not be "
+			         "stopped if it lost the lock",
+			         door->lock);
+		else if (!guardian_reaches(guardian, uid))
+			log_line(LC_WARNING,
+			         "%s: its taker, pid %d, is of uid %u, and could not be stopped if "
+			         "it lost the lock",
+			         door->lock, (int)caller->process.pid, (unsigned)uid);
+		claim->slot = guardian_hold(guardian, &guarded);
+		if (claim->slot < 0)
+			return claim->slot;
 	}
-	return others;
+	claim->hold = hold;
+	claim->life = family_watch(caller->process.pid);
+	if (claim->life < 0 && caller->process.pid > 0)
+		log_line(LC_WARNING, "%s: no descriptor is left, nobody can join its holder",
+		         door->lock);
+	DL_APPEND(hold->claims, claim);
+	stored_touch(&hold->stored);
+	return 0;
 }
 
-struct hold *claim_companion(const struct node *node, enum claim_kind kind,
-                             const struct process_id *process)
+static bool anybody_watches(const struct hold *hold)
 {
 	const struct claim *claim;
 
-	DL_FOREACH(node->claims, claim)
-		if (claim->id.kind != kind && process_id_is(&claim->process, process) &&
-		    is_companion(claim->holder.hold, kind, process))
-			return claim->holder.hold;
-	return NULL;
-}
-
-static void replace_by(struct ask *ask, struct hold *hold)
-{
-	ask->replaces = hold;
-	hold_changed(ask->hold);
-}
-
-void claim_drop(struct claim *claim)
-{
-	struct node *node = claim->holder.hold->node;
-	struct hold *hold = claim->holder.hold;
-	struct ask *ask;
-
-	/* Requests that were to replace the hold go on waiting, and replace nothing. */
-	if (hold->holders == &claim->holder && !claim->holder.next)
-		DL_FOREACH(node->asks, ask)
-			if (ask->replaces == hold)
-				replace_by(ask, NULL);
-	unlist_claim(node, claim);
-	holder_part(&claim->holder);
-	free(claim);
-}
-
-/* ---- joining a hold ---- */
-
-static void set_claim_mode(struct claim *claim, enum lc_mode mode)
-{
-	assert(mode == LC_SHARED || claim->holder.hold->story.mode == LC_EXCLUSIVE);
-	claim->mode = mode;
-	hold_changed(claim->holder.hold);
-}
-
-void claim_disown(struct claim *claim)
-{
-	claim->process.pid = 0;
-	hold_changed(claim->holder.hold);
-}
-
-/* The process that is stopped when the lock is lost. An open file goes from process to process: the
- * process that opened it uses the lock, while flock(2) may have been called by a flock(1) that has
- * ended already. A lock by fcntl(2) is of the process that asked. */
-static const struct caller *guarded_caller(const struct claim_request *request)
-{
-	if (request->kind == CLAIM_FLOCK && family_lives(request->file->opener_life))
-		return &request->file->opener;
-	return &request->asker;
-}
-
-static void wake_poller(struct holder *holder)
-{
-	const struct open_file *file = &claim_of(holder)->file->door.base;
-
-	pending_wake_poller(file->face, file->poller);
-}
-
-static int join_hold(struct hold *hold, const struct claim_request *request)
-{
-	struct claim *claim = calloc(1, sizeof(*claim));
-	int r = -ENOMEM;
-
-	if (claim) {
-		claim->file = request->file;
-		claim->id = (struct claim_id){.owner = request->owner, .kind = request->kind};
-		claim->process = request->asker.process;
-	}
-	/* First, since a holder that has joined may be the only one: it cannot part any more. */
-	if (claim && list_claim(request->node, claim)) {
-		r = holder_join(&claim->holder, hold, &claim_hold_kind, guarded_caller(request),
-		                request->uid, request->node);
-		if (r < 0)
-			unlist_claim(request->node, claim);
-	}
-	if (r < 0)
-		free(claim);
-	else
-		set_claim_mode(claim, request->mode);
-	return r;
-}
-
-/* Answers the request, with the lock or an error. */
-static void give_lock(struct hold *hold, fuse_req_t req, const struct claim_request *request)
-{
-	fuse_reply_err(req, -join_hold(hold, request));
-}
-
-/* All claims that had the lock by the shared hold have it by the exclusive one now, and so has the
- * claim of that request. */
-static int move_up(struct hold *from, struct hold *to, const struct claim_request *by)
-{
-	struct claim *own = claim_find(by->node, by->kind, by->owner), *claim, *next;
-	int r = own ? 0 : join_hold(to, by);
-
-	if (r < 0)
-		return r;
-	DL_FOREACH_SAFE(by->node->claims, claim, next)
-		if (claim->holder.hold == from)
-			holder_move(&claim->holder, to);
-	if (own)
-		set_claim_mode(own, by->mode);
-	return 0;
-}
-
-/* ---- waiting ---- */
-
-static void free_ask(void *ctx)
-{
-	struct ask *ask = ctx;
-
-	DL_DELETE(ask->request.node->asks, ask);
-	free(ask);
-}
-
-/* It waits no longer, and the request must be answered. NULL: it was interrupted before. */
-static fuse_req_t withdraw_ask(struct ask *ask, struct claim_request *ret_request)
-{
-	*ret_request = ask->request;
-	return hold_withdraw(ask->hold); /* frees it */
-}
-
-/* One of the holders is the owner that asks, or has the same process. Cheap, since many requests
- * may wait. */
-static bool is_of_holder(const struct ask *ask, const struct hold *hold)
-{
-	const struct claim_request *request = &ask->request;
-	struct holder *holder;
-
-	DL_FOREACH(hold->holders, holder) {
-		const struct claim *claim;
-
-		if (holder->kind != &claim_hold_kind) /* a door that has joined it */
-			continue;
-		claim = claim_of(holder);
-		if (claim->id.kind == request->kind
-		            ? claim->id.owner == request->owner
-		            : process_id_is(&claim->process, &request->asker.process))
-			return true;
-	}
-	return false;
-}
-
-/* The process, or the owner, waits for a lock that this hold gives to it already: it would wait for
- * itself. */
-static bool is_served(const struct ask *ask, const struct hold *hold)
-{
-	const struct claim_request *request = &ask->request;
-	const struct claim *own;
-
-	if ((hold->story.mode == LC_SHARED && request->mode == LC_EXCLUSIVE) ||
-	    !is_of_holder(ask, hold))
-		return false;
-	own = claim_find(request->node, request->kind, request->owner);
-	if (own)
-		return own->holder.hold == hold &&
-		       (request->kind == CLAIM_FCNTL || own->mode == request->mode);
-	return is_companion(hold, request->kind, &request->asker.process);
-}
-
-static void serve_others(struct node *node, struct hold *hold)
-{
-	struct claim_request request;
-	struct ask *ask, *next;
-
-	DL_FOREACH_SAFE(node->asks, ask, next) {
-		struct claim *own;
-		fuse_req_t req;
-
-		if (!is_served(ask, hold))
-			continue;
-		req = withdraw_ask(ask, &request);
-		own = claim_find(node, request.kind, request.owner);
-		if (!req)
-			continue;
-		if (own) {
-			set_claim_mode(own, request.mode);
-			fuse_reply_err(req, 0);
-		} else {
-			give_lock(hold, req, &request);
-		}
-	}
-}
-
-/* One thread of an owner, or of a process, shares the lock now, and another one waits to have it
- * alone: it must not wait for the first one. */
-static void let_replace(struct node *node, struct hold *hold)
-{
-	struct ask *ask;
-
-	if (hold->story.mode != LC_SHARED)
-		return;
-	DL_FOREACH(node->asks, ask)
-		if (!ask->replaces && is_of_holder(ask, hold) &&
-		    lc_replace(ask->hold->taker, hold->taker))
-			replace_by(ask, hold);
-}
-
-static void ask_granted(struct hold *hold, fuse_req_t req)
-{
-	struct ask *ask = hold->ctx;
-	struct claim_request request = ask->request;
-	struct hold *old = ask->replaces;
-
-	free_ask(ask);
-	if (old)
-		fuse_reply_err(req, -move_up(old, hold, &request));
-	else
-		give_lock(hold, req, &request);
-	if (hold->holders)
-		serve_others(request.node, hold);
-	if (hold->holders)
-		let_replace(request.node, hold);
-}
-
-/* Requests that wait to replace the lost lock have lost it, too. */
-static void fail_upgrade(struct hold *lost)
-{
-	struct claim_request request;
-	struct ask *ask, *next;
-
-	DL_FOREACH_SAFE(lost->node->asks, ask, next)
-		if (ask->replaces == lost) {
-			fuse_req_t req = withdraw_ask(ask, &request);
-
-			if (req)
-				fuse_reply_err(req, EIO);
-		}
-}
-
-void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error)
-{
-	struct claim_request request;
-	struct ask *ask, *next;
-
-	DL_FOREACH_SAFE(node->asks, ask, next)
-		if (ask->request.file == file && ask->request.kind == CLAIM_FCNTL &&
-		    ask->request.owner == owner) {
-			fuse_req_t req = withdraw_ask(ask, &request);
-
-			if (req)
-				fuse_reply_err(req, -error);
-		}
-}
-
-/* ---- over a reload ---- */
-
-static struct advisory *file_carry(struct carry *carry, struct face *face,
-                                   const struct advisory *file)
-{
-	uint64_t fh = file ? file->door.base.fh : 0;
-	struct open_file *found;
-
-	CARRY_64(carry, fh);
-	if (!carry->loads)
-		return (struct advisory *)file;
-	found = open_file_find(face, fh);
-	if (!found || !found->ops->flock)
-		carry->refuse("the state has a lock without a file");
-	return (struct advisory *)found;
-}
-
-static struct hold *hold_of_serial(struct carry *carry, struct face *face, uint64_t serial)
-{
-	struct hold *hold;
-
-	DL_FOREACH(face->holds->held, hold)
-		if (hold->serial == serial)
-			return hold;
-	if (serial != 0)
-		carry->refuse("the state has a new lock without an old one");
-	return NULL;
-}
-
-static void ask_carry(struct carry *carry, struct hold *hold)
-{
-	struct ask *ask = carry->loads ? calloc(1, sizeof(*ask)) : hold->ctx;
-	struct claim_request *request = &ask->request;
-
-	if (!ask)
-		carry->refuse(strerror(ENOMEM));
-	if (!carry->loads)
-		ask->serial = ask->replaces ? ask->replaces->serial : 0;
-	request->file = file_carry(carry, hold->face, request->file);
-	CARRY_ENUM(carry, request->kind, CLAIM_FCNTL);
-	CARRY_64(carry, request->owner);
-	CARRY_ENUM(carry, request->mode, LC_SHARED);
-	CARRY_64(carry, request->wait_us);
-	caller_carry(carry, &request->asker);
-	CARRY_U32(carry, request->uid);
-	CARRY_64(carry, ask->serial);
-	if (!carry->loads)
-		return;
-	request->node = hold->node;
-	ask->hold = hold;
-	DL_APPEND(hold->node->asks, ask);
-	hold->ctx = ask;
-	hold->where = request->file;
-}
-
-/* All holds are there by now, and the one that it replaces is among them. */
-static void ask_carried(struct carry *carry, struct hold *hold)
-{
-	struct ask *ask = hold->ctx;
-
-	ask->replaces = hold_of_serial(carry, hold->face, ask->serial);
-}
-
-static struct holder *claim_carry(struct carry *carry, struct hold *hold, struct holder *holder)
-{
-	struct claim *claim = carry->loads ? calloc(1, sizeof(*claim)) : claim_of(holder);
-
-	if (!claim)
-		carry->refuse(strerror(ENOMEM));
-	claim->file = file_carry(carry, hold->face, claim->file);
-	CARRY_ENUM(carry, claim->id.kind, CLAIM_FCNTL);
-	CARRY_64(carry, claim->id.owner);
-	CARRY_ENUM(carry, claim->mode, LC_SHARED);
-	CARRY_PID(carry, claim->process.pid);
-	CARRY_64(carry, claim->process.start);
-	if (carry->loads && !list_claim(hold->node, claim))
-		carry->refuse(strerror(ENOMEM));
-	return &claim->holder;
-}
-
-const struct hold_kind claim_hold_kind = {
-	.too_long = ETIMEDOUT,
-	.granted = ask_granted,
-	.lost = fail_upgrade,
-	.wake = wake_poller,
-	.dropped = free_ask,
-	.carry_ctx = ask_carry,
-	.carried = ask_carried,
-	.carry_holder = claim_carry,
-};
-
-/* The hold that lingers since the same request was interrupted. */
-static struct hold *adopt_ask(struct face *face, const struct hold_request *want,
-                              const struct claim_request *request)
-{
-	struct hold *hold = hold_adopt(face, want);
-	struct ask *ask = hold ? hold->ctx : NULL;
-
-	if (!ask)
-		return NULL;
-	if (ask->replaces != want->replaces) {
-		hold_withdraw(hold);
-		return NULL;
-	}
-	ask->request = *request;
-	hold_changed(hold);
-	return hold;
-}
-
-static bool is_replaced(const struct node *node, const struct hold *hold)
-{
-	const struct ask *ask;
-
-	DL_FOREACH(node->asks, ask)
-		if (ask->replaces == hold)
+	DL_FOREACH(hold->claims, claim)
+		if (claim->watches_waiters)
 			return true;
 	return false;
 }
 
-/* A new hold, at the end of the queue. */
-static int queue_up(struct face *face, const struct hold_request *want,
-                    const struct claim_request *request, struct hold **ret_hold)
+static void waiters_changed(void *ctx)
 {
-	struct ask *ask;
-	int r;
+	struct hold *hold = ctx;
+	struct claim *claim;
 
-	/* Another thread waits to replace it: each would wait for the other to unlock. */
-	if (want->replaces && is_replaced(request->node, want->replaces))
-		return request->wait_us == 0 ? -EAGAIN : -EDEADLK;
-	ask = calloc(1, sizeof(*ask));
-	if (!ask)
-		return -ENOMEM;
-	r = hold_take(face, want, ask, ret_hold);
-	if (r < 0) {
-		free(ask);
-		return r;
-	}
-	*ask = (struct ask){.request = *request, .hold = *ret_hold, .replaces = want->replaces};
-	DL_APPEND(request->node->asks, ask);
-	return 0;
+	DL_FOREACH(hold->claims, claim)
+		if (claim->watches_waiters) {
+			claim->watches_waiters = false;
+			claim_wake(claim);
+		}
 }
 
-static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_request *request,
-                          struct hold *old)
+void claim_watch_waiters(struct claim *claim)
 {
-	struct hold_request want = {
-		.kind = &claim_hold_kind,
-		.node = request->node,
-		.mode = request->mode,
-		/* Of the lock that the file was opened for. */
-		.czxid = request->node->parent->czxid,
-		.wait_us = request->wait_us,
-		.replaces = old,
-		.caller = *guarded_caller(request),
-		.asker = request->asker.process.pid,
-		.uid = request->uid,
-		.where = request->file,
-		.owner = request->owner,
-		.reason = request->file->reason,
-	};
-	struct hold *hold = adopt_ask(face, &want, request);
-	int r = hold ? 0 : queue_up(face, &want, request, &hold);
+	claim->watches_waiters = true;
+	lc_watch_waiters(claim->hold->taker, waiters_changed);
+}
 
-	if (r < 0)
-		fuse_reply_err(req, -r);
+/* The reason tells others why the lock is not free. */
+static void keep_lock(struct hold *hold)
+{
+	int64_t left_us = hold->least_until_us - hold->face->clock_us();
+	int64_t until_ms = clock_read_ns(CLOCK_REALTIME) / 1000000 + left_us / 1000;
+	const char *reason = lc_reason(hold->taker);
+	char text[LC_REASON_MAX + 1], until[VIEW_TIME_MAX];
+
+	snprintf(text, sizeof(text), "kept until %s, given back: %s", view_time(until, until_ms),
+	         *reason ? reason : "-");
+	(void)lc_set_reason(hold->taker, text, strlen(text)); /* an error does no harm */
+	hold_step(hold, HOLD_KEPT);
+}
+
+/* The last claim is gone. */
+static void give_back(struct hold *hold)
+{
+	if (hold->state == HOLD_HELD && hold->least_until_us != INT64_MIN &&
+	    !hold->face->draining && hold->taker && lc_holds(hold->taker) &&
+	    hold->face->clock_us() < hold->least_until_us)
+		keep_lock(hold);
 	else
-		hold_wait(hold, req);
+		hold_free(hold);
 }
 
-/* ---- asking ---- */
-
-/* The claim is changed without waiting, if that can be. False: it cannot. */
-static bool change_mode_in_place(struct claim *claim, enum lc_mode mode)
+void claim_part(struct claim *claim)
 {
-	if (claim->id.kind == CLAIM_FCNTL && claim->holder.hold->story.mode == LC_EXCLUSIVE)
-		set_claim_mode(claim, mode);
-	return claim->mode == mode;
+	struct hold *hold = claim->hold;
+
+	story_stopped(&hold->story, guardian_stopped(hold->face->guardian, claim->slot));
+	guardian_release(hold->face->guardian, claim->slot);
+	if (!claim->next && hold->claims == claim)
+		story_parted(&hold->story, claim->pid, claim->life);
+	family_unwatch(claim->pid, claim->life);
+	DL_DELETE(hold->claims, claim);
+	stored_touch(&hold->stored);
+	claim->hold = NULL;
+	if (claim->watches_waiters && hold->claims && hold->taker && !anybody_watches(hold))
+		lc_watch_waiters(hold->taker, NULL);
+	assert(hold->state != HOLD_GRANTING); /* answer_request() is at work with it */
+	if (!hold->claims)
+		give_back(hold);
 }
 
-void claim_take(struct face *face, fuse_req_t req, const struct claim_request *request)
+void claim_move(struct claim *claim, struct hold *to)
 {
-	struct claim *own = claim_find(request->node, request->kind, request->owner);
-	struct hold *hold;
+	struct hold *from = claim->hold;
 
-	if (hold_resume(face, req))
-		return;
-	if (own && !lc_holds(own->holder.hold->taker)) {
-		fuse_reply_err(req, EIO);
-		return;
-	}
-	if (own && change_mode_in_place(own, request->mode)) {
-		fuse_reply_err(req, 0);
-		return;
-	}
-	if (own && own->id.kind == CLAIM_FLOCK) {
-		claim_drop(own);
-		own = NULL;
-	}
-	hold = own ? own->holder.hold
-	           : claim_companion(request->node, request->kind, &request->asker.process);
-	if (hold && (hold->story.mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
-		give_lock(hold, req, request);
-	else
-		wait_for_lock(face, req, request, hold);
+	DL_DELETE(from->claims, claim);
+	claim->hold = to;
+	claim->watches_waiters = false;
+	DL_APPEND(to->claims, claim);
+	stored_touch(&from->stored);
+	stored_touch(&to->stored);
+	guardian_limit(to->face->guardian, claim->slot, to->most_until_us);
+	if (!from->claims)
+		hold_free(from);
 }

@@ -1,83 +1,44 @@
 /* SPDX-License-Identifier: MIT
  *
- * claim.h - a lock that is held by flock(2) or fcntl(2) on its `flock` door, and the requests
- * that wait for one.
+ * claim.h - an owner that has the lock by a hold. What differs is who that is, and when the lock is
+ * given up:
  *
- *   kind     its owner, as the kernel tells it     given back
- *   flock    the open file                         LOCK_UN, or its last close
- *   fcntl    the process, or for an OFD lock the   F_UNLCK, or any close of the file by
- *            open file                             the process, or the last close
+ *   an OPEN of a door   the open file    RELEASE
+ *   flock(2)            the open file    LOCK_UN, RELEASE      (flock_claim.h)
+ *   fcntl(2)            the process      F_UNLCK, FLUSH        (flock_claim.h)
  *
- * A claim is the holder of a hold. One process may lock a file in both ways, which on a local file
- * do not conflict: its two claims share one hold. Two claims of one kind never share a hold: they
- * conflict as those of two processes do.
- *
- *   ask     same mode        other mode
- *   flock   nothing to do    gives back, and asks anew at the end of the queue
- *   fcntl   nothing to do    shared after exclusive: the entry stays as it is;
- *                            exclusive after shared: a new entry in place of the old one,
- *                            EDEADLK if one that is exclusive waits in between
- *
- *   claim_take() ─► it waits, with a hold of its own (struct ask) ─► granted ─┐
- *        │ the process has the lock by the other kind                            ▼
- *        └───────────────────────────► [shared] ◄── fcntl: both ways ──► [exclusive]
- *                                          └──────────── claim_drop() ──────────┴──► gone
- *
- * Once the lock is lost, every request by the claim gets EIO until the claim is dropped, like every
- * other use of the descriptor.
+ * It is a part of the owner's object, and has a slot of its own with the guardian.
  */
 #ifndef FS_CLAIM_H
 #define FS_CLAIM_H
 
-#include "hold/advisory.h"
-#include "hold/holder.h"
-
-enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL };
-
-/* One claim of a door has it. */
-struct claim_id {
-	uint64_t owner;
-	enum claim_kind kind;
-};
+#include "hold/hold.h"
 
 struct claim {
-	struct holder holder;
-	struct advisory *file; /* it was made through this one */
-	struct claim_id id;
-	enum lc_mode mode;         /* as asked for: the hold's own may be the stronger one */
-	struct process_id process; /* it asked; pid 0: none may share its hold */
-	struct claim *prev, *next; /* in node->claims */
-	UT_hash_handle hh;         /* in node->claims_by_id */
+	struct hold *hold; /* NULL: none */
+	struct open_file
+		*file; /* its, or that it locked: a door may join what flock(2) has taken */
+	pid_t pid;     /* the process that opened or locked, */
+	int life;      /*   and its pidfd of family_watch() */
+	uid_t uid;     /* of the process; other users may not signal it */
+	int slot;      /* the guardian's; -1: not guarded */
+	bool watches_waiters;
+	struct claim *prev, *next; /* in hold->claims */
 };
 
-struct claim_request {
-	struct advisory *file;
-	struct node *node; /* the door */
-	enum claim_kind kind;
-	uint64_t owner;
-	enum lc_mode mode;
-	int64_t wait_us; /* as of lc_request */
-	struct caller asker;
-	uid_t uid;
-};
-
-/* Answers the request. */
-void claim_take(struct face *face, fuse_req_t req, const struct claim_request *request);
-/* The claim that this holder is a part of. */
-struct claim *claim_of(struct holder *holder);
-/* The claim of that owner, or NULL. */
-struct claim *claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
-/* The hold by which that process has the lock with a claim of the other kind; NULL. It takes time
- * for each claim of the door. */
-struct hold *claim_companion(const struct node *node, enum claim_kind kind,
-                             const struct process_id *process);
-void claim_drop(struct claim *claim);
-/* No process shares its hold any more. */
-void claim_disown(struct claim *claim);
-/* Answers with the error the requests by fcntl of that owner that wait through that file. */
-void claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
-
-/* Of holds that claims have: for hold_stored_carry(). */
-extern const struct hold_kind claim_hold_kind;
+/* One more claim on a hold, by that open file of a door. 0; or an error of guardian_hold(): its
+ * process could not be stopped if the lock were lost. To be called while its request is pending. */
+int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
+               const struct caller *caller, uid_t uid);
+/* The owner does not have the lock any more. With the last claim the hold is gone, or KEPT. */
+void claim_part(struct claim *claim);
+/* The claim has the lock by another hold from now on, and keeps its slot with the guardian. */
+void claim_move(struct claim *claim, struct hold *to);
+/* Its poller is woken, once, when a taker may have come or gone behind the lock. */
+void claim_watch_waiters(struct claim *claim);
+static inline void claim_wake(const struct claim *claim)
+{
+	pending_wake_poller(claim->file->face, claim->file->poller);
+}
 
 #endif

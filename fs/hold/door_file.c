@@ -5,7 +5,7 @@
 #include "hold/door_file.h"
 
 #include "guard/guardian.h"
-#include "hold/holder.h"
+#include "hold/claim.h"
 #include "request/parked.h"
 
 #include <errno.h>
@@ -24,11 +24,11 @@ static const struct door_ops *ops_of(const struct open_file *file)
 }
 
 /* The record of a file is its own, or a part of its hold's. */
-static void door_changed(struct open_file *file, struct holder *holder)
+static void door_changed(struct open_file *file, struct claim *claim)
 {
 	stored_touch(&file->stored);
-	if (holder)
-		hold_changed(holder->hold);
+	if (claim)
+		hold_changed(claim->hold);
 }
 
 /* ---- the token ---- */
@@ -68,28 +68,28 @@ static void token_fetched(void *ctx, int err)
 
 /* The token stands at offset 0, and wherever the first read after a write is:
  * `echo reason >&9; read -r token <&9` shares one file position. */
-static void move_token(struct door_file *door, struct holder *holder, off_t off)
+static void move_token(struct door_file *door, struct claim *claim, off_t off)
 {
 	if (!door->rewind && (off != 0 || door->token_at == 0))
 		return;
-	door_changed(&door->base, holder);
+	door_changed(&door->base, claim);
 	door->token_at = off;
 	door->rewind = false;
 }
 
 void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 {
-	struct holder *holder = ops_of(file)->holder(file, req);
+	struct claim *claim = ops_of(file)->claim(file, req);
 	struct door_file *door = door_of(file);
 	struct token_read *read;
 	struct lc_taker *taker;
 
-	if (!holder) {
+	if (!claim) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
 	}
-	taker = holder->hold->taker;
-	move_token(door, holder, off);
+	taker = claim->hold->taker;
+	move_token(door, claim, off);
 	if (!lc_holds(taker) || lc_token(taker) != 0) {
 		reply_token(taker, req, size, off - door->token_at);
 		return;
@@ -107,12 +107,12 @@ void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 
 void door_write(struct open_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
 {
-	struct holder *holder = ops_of(file)->holder(file, req);
-	int r = holder ? lc_set_reason(holder->hold->taker, data, size)
-	               : ops_of(file)->keep_reason(file, data, size);
+	struct claim *claim = ops_of(file)->claim(file, req);
+	int r = claim ? lc_set_reason(claim->hold->taker, data, size)
+	              : ops_of(file)->keep_reason(file, data, size);
 
 	(void)off;
-	door_changed(file, holder);
+	door_changed(file, claim);
 	if (r < 0) {
 		fuse_reply_err(req, -r);
 		return;
@@ -127,34 +127,34 @@ struct fsync {
 };
 
 /* NULL: the lock may have been given back meanwhile. */
-static struct holder *holder_of(const struct fsync *fsync)
+static struct claim *claim_of(const struct fsync *fsync)
 {
-	return ops_of(fsync->file)->holder(fsync->file, fsync->parked.req);
+	return ops_of(fsync->file)->claim(fsync->file, fsync->parked.req);
 }
 
 /* One that on_lost has begun to stop does not get the lock back, though the contact may. */
-static bool is_stopped(const struct fsync *fsync, const struct holder *holder)
+static bool is_stopped(const struct fsync *fsync, const struct claim *claim)
 {
-	return guardian_stopped(fsync->parked.face->guardian, holder->slot);
+	return guardian_stopped(fsync->parked.face->guardian, claim->slot);
 }
 
 static void confirmed(void *ctx, int err)
 {
 	const struct fsync *fsync = ctx;
-	const struct holder *holder = holder_of(fsync);
+	const struct claim *claim = claim_of(fsync);
 
-	parked_done(ctx, err == 0 && holder && is_stopped(fsync, holder) ? -EIO : err);
+	parked_done(ctx, err == 0 && claim && is_stopped(fsync, claim) ? -EIO : err);
 }
 
 static int confirm(struct fsync *fsync)
 {
-	const struct holder *holder = holder_of(fsync);
+	const struct claim *claim = claim_of(fsync);
 
-	if (!holder)
+	if (!claim)
 		return -EACCES;
-	if (is_stopped(fsync, holder))
+	if (is_stopped(fsync, claim))
 		return -EIO;
-	return lc_confirm(holder->hold->taker, confirmed, fsync, &fsync->parked.call);
+	return lc_confirm(claim->hold->taker, confirmed, fsync, &fsync->parked.call);
 }
 
 void door_fsync(struct open_file *file, fuse_req_t req)
@@ -193,12 +193,12 @@ static void waiters_told(void *ctx, int err, bool waiters)
  * POLLPRI. */
 void door_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller)
 {
-	struct holder *holder = ops_of(file)->holder(file, req);
-	struct lc_taker *taker = holder ? holder->hold->taker : NULL;
+	struct claim *claim = ops_of(file)->claim(file, req);
+	struct lc_taker *taker = claim ? claim->hold->taker : NULL;
 	struct parked *parked;
 
 	if (poller && poller != file->poller) {
-		door_changed(file, holder);
+		door_changed(file, claim);
 		file->poller = poller;
 	}
 	if (taker && !lc_holds(taker)) {
@@ -210,7 +210,7 @@ void door_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t 
 		return;
 	}
 	if (poller)
-		holder_watch_waiters(holder);
+		claim_watch_waiters(claim);
 	parked = park_or(file->face, req, file->node, sizeof(*parked), not_known);
 	if (parked)
 		park_call(parked, lc_has_waiters(taker, waiters_told, parked, &parked->call));

@@ -8,7 +8,7 @@
 
 #include "request/face.h"
 
-struct holder;
+struct claim;
 
 struct door_file {
 	struct open_file base;
@@ -19,8 +19,8 @@ struct door_file {
 /* A kind of door. */
 struct door_ops {
 	struct file_ops file; /* with the four functions below */
-	/* By which holder the request has the lock with the file at the moment; NULL: none. */
-	struct holder *(*holder)(struct open_file *file, fuse_req_t req);
+	/* By which claim the request has the lock with the file at the moment; NULL: none. */
+	struct claim *(*claim)(struct open_file *file, fuse_req_t req);
 	/* A write while it has none: the reason of the locks to come. -errno. */
 	int (*keep_reason)(struct open_file *file, const char *data, size_t size);
 };

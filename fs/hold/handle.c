@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * handle.c - the open file of a door: the holder of a hold from the grant, which
+ * handle.c - the open file of a door: it has a claim from the grant, which
  * answers the OPEN, to the last close.
  *
- *   handle_open() ─► waits as a hold's `ctx` ──granted, or a family's hold──► open: holder.hold
+ *   handle_open() ─► waits as a hold's `ctx` ──granted, or a family's hold──► open: claim.hold
  *                       │ an error: freed             handle_close(): freed ◄─┘
  */
 #include "hold/handle.h"
@@ -12,16 +12,15 @@
 #include "hold/story.h"
 #include "host/family.h"
 #include "hold/hold_family.h"
-#include "hold/holder.h"
+#include "hold/claim.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 struct handle {
 	struct door_file door;
-	struct holder holder; /* of no hold before the grant */
+	struct claim claim; /* of no hold before the grant */
 };
 /* There is one for each that waits, too. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct handle) <= 152, "a handle has grown");
@@ -33,15 +32,10 @@ static struct handle *handle_of(struct open_file *file)
 	return (struct handle *)file;
 }
 
-static struct handle *handle_of_holder(struct holder *holder)
-{
-	return (struct handle *)((char *)holder - offsetof(struct handle, holder));
-}
-
 static void handle_close(struct open_file *file)
 {
-	if (handle_of(file)->holder.hold)
-		holder_part(&handle_of(file)->holder);
+	if (handle_of(file)->claim.hold)
+		claim_part(&handle_of(file)->claim);
 }
 
 /* ---- opening ---- */
@@ -51,22 +45,14 @@ static void free_handle(void *ctx)
 	open_file_close(ctx);
 }
 
-static void wake_opener(struct holder *holder)
-{
-	const struct open_file *file = &handle_of_holder(holder)->door.base;
-
-	pending_wake_poller(file->face, file->poller);
-}
-
-/* The open file becomes a holder of that hold. Answers the OPEN. */
+/* The open file gets a claim on that hold. Answers the OPEN. */
 static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
                     const struct caller *caller)
 {
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
 	uid_t uid = hold->story.uid ? hold->story.uid : fuse_req_ctx(req)->uid;
-	int r = holder_join(&handle->holder, hold, &handle_kind, caller, uid,
-	                    handle->door.base.node);
+	int r = claim_join(&handle->claim, hold, &handle->door.base, caller, uid);
 
 	if (r < 0) {
 		fuse_reply_err(req, -r);
@@ -99,25 +85,24 @@ static void waiting_handle_carry(struct carry *carry, struct hold *hold)
 	hold->where = hold->node;
 }
 
-static struct holder *handle_carry(struct carry *carry, struct hold *hold, struct holder *holder)
+static struct claim *handle_carry(struct carry *carry, struct hold *hold, struct claim *claim)
 {
 	struct open_file *file =
-		open_file_carry(carry, hold->face, &handle_ops.file,
-	                        holder ? &handle_of_holder(holder)->door.base : NULL);
+		open_file_carry(carry, hold->face, &handle_ops.file, claim ? claim->file : NULL);
 
 	open_file_node_carry(carry, file);
 	door_carry(carry, file);
-	return &handle_of(file)->holder;
+	handle_of(file)->claim.file = file;
+	return &handle_of(file)->claim;
 }
 
 const struct hold_kind handle_kind = {
 	.too_long = EINTR,
 	.granted = open_granted,
 	.found = open_joined,
-	.wake = wake_opener,
 	.dropped = free_handle,
 	.carry_ctx = waiting_handle_carry,
-	.carry_holder = handle_carry,
+	.carry_claim = handle_carry,
 };
 
 static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request)
@@ -197,10 +182,10 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, int flags
 	queue_open(face, req, &request);
 }
 
-static struct holder *handle_holder(struct open_file *file, fuse_req_t req)
+static struct claim *handle_claim(struct open_file *file, fuse_req_t req)
 {
 	(void)req;
-	return &handle_of(file)->holder;
+	return &handle_of(file)->claim;
 }
 
 static const struct door_ops handle_ops = {
@@ -215,5 +200,5 @@ static const struct door_ops handle_ops = {
 			.poll = door_poll,
 			.close = handle_close,
 		},
-	.holder = handle_holder,
+	.claim = handle_claim,
 };

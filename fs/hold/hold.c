@@ -10,7 +10,7 @@
 #include "host/family.h"
 #include "hold/ahead.h"
 #include "hold/hold_family.h"
-#include "hold/holder.h"
+#include "hold/claim.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
 
@@ -215,7 +215,7 @@ static void answer_request(struct hold *hold, int err)
 	begin_limits(hold);
 	hold->kind->granted(hold, req);
 	hold->ctx = NULL;
-	if (!hold->holders) {
+	if (!hold->claims) {
 		hold_free(hold);
 		return;
 	}
@@ -248,16 +248,16 @@ static void lock_taken(void *ctx, int err)
 /* In words; NULL: it lies with the ensemble. */
 static const char *why_lost(const struct hold *hold)
 {
-	const struct holder *holder;
+	const struct claim *claim;
 	struct lc_status status;
 
 	if (hold->face->clock_us() >= hold->most_until_us)
 		return "held too long";
 	lc_status(hold->face->lc, &status);
 	/* To a daemon that has taken over the guardian may have been first. */
-	DL_FOREACH(hold->holders, holder)
+	DL_FOREACH(hold->claims, claim)
 		if (status.lease_left_us > 0 &&
-		    guardian_has_lost(hold->face->guardian, holder->slot))
+		    guardian_has_lost(hold->face->guardian, claim->slot))
 			return "the lease was about to end, and its holder is stopped";
 	return NULL;
 }
@@ -265,7 +265,7 @@ static const char *why_lost(const struct hold *hold)
 static void lock_lost(void *ctx)
 {
 	struct hold *hold = ctx;
-	struct holder *holder;
+	struct claim *claim;
 
 	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
 		return;
@@ -278,9 +278,9 @@ static void lock_lost(void *ctx)
 	hold_step(hold, HOLD_LOST);
 	if (hold->kind->lost)
 		hold->kind->lost(hold);
-	DL_FOREACH(hold->holders, holder) {
-		holder->kind->wake(holder);
-		guardian_lose(hold->face->guardian, holder->slot);
+	DL_FOREACH(hold->claims, claim) {
+		claim_wake(claim);
+		guardian_lose(hold->face->guardian, claim->slot);
 	}
 }
 
@@ -387,7 +387,7 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 		fuse_req_interrupt_func(req, wait_interrupted, hold);
 }
 
-bool hold_claim(struct hold *hold, uint64_t taker_id)
+bool hold_find_taker(struct hold *hold, uint64_t taker_id)
 {
 	hold->taker = lc_claim(hold->face->lc, taker_id, lock_taken, lock_lost, hold);
 	if (hold->taker && hold->most_until_us != LC_FOREVER)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * hold.h - one hold: one taker of the engine, from the request that asks for the lock to the end of
- * the last holder (holder.h) that has the lock by it.
+ * the last claim (claim.h) that has the lock by it.
  *
  *         hold_take()
  *              ▼
@@ -13,20 +13,20 @@
  *   the lock│     │an error, too long, hold_withdraw(), a family's hold: answered, gone
  *           ▼
  *       [GRANTING] ──kind->granted(): nobody has joined──► gone
- *           │ holder_join()
+ *           │ claim_join()
  *           ▼
  *        [HELD] ──the lock is lost──► [LOST]
- *           │ holder_part() of the last holder: gone, and the lock is given back (as in LOST);
+ *           │ claim_part() of the last claim:  gone, and the lock is given back (as in LOST);
  *           │ but before the door's least time is over:
  *           ▼
  *        [KEPT] ──then, or when the lock is lost──► gone
  *
- * There are kinds of asking, and of holders:
+ * There are kinds of asking, and of claims:
  *
- *   a door               an OPEN asks; the open file is the one holder
- *   a reentrant door     an OPEN asks; the open files of a family are the holders
- *   the flock door       a SETLK asks; the owner of the advisory lock is the holder,
- *                        and one open file may have several owners
+ *   a door               an OPEN asks; the open file is the owner of the one claim
+ *   a reentrant door     an OPEN asks; each open file of a family has a claim
+ *   the flock door       a FLOCK or SETLK asks; the owner of the claim is the open file or
+ *                        the process, so claims may have one open file: flock_claim.h
  *
  * A grant and an interrupt may come at the same time. One thread decides here: the first of them
  * answers the request.
@@ -40,7 +40,7 @@
 #include "hold/story.h"
 
 struct hold;
-struct holder;
+struct claim;
 
 /* All holds of a mount. */
 struct holds {
@@ -55,34 +55,30 @@ struct holds {
 	struct stories stories;
 };
 
-/* A kind of asking, and of holders. */
+/* A kind of asking, and of claims. */
 struct hold_kind {
 	/* The errno of a request that must not wait longer, since the kernel would abort the mount
 	 * (kernel_limit.h). After EINTR the hold lingers. A program that gets EINTR from SETLK
 	 * without a signal takes it for an unknown error: there it is another errno, and the hold
 	 * is gone. */
 	int too_long;
-	/* The lock is held: holder_join(), and answer the request. Or answer an error. If no holder
+	/* The lock is held: claim_join(), and answer the request. Or answer an error. If no claim
 	 * has joined then, the lock is given back. `ctx` belongs to the kind from now on. */
 	void (*granted)(struct hold *hold, fuse_req_t req);
 	/* Of a request with a lineage: while it waited, the lock was granted to its process or to
-	 * an ancestor, by the hold `family`. holder_join() that hold, and answer the request. `ctx`
+	 * an ancestor, by the hold `family`. claim_join() that hold, and answer the request. `ctx`
 	 * belongs to the kind from now on, and `waiting` is gone afterwards. */
 	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
-	/* The granted lock is lost; the holders are woken next. NULL: nothing is to be done. */
+	/* The granted lock is lost; pollers are woken next. NULL: nothing is to be done. */
 	void (*lost)(struct hold *hold);
-	/* Pollers of the holder are to poll again: the lock is lost, or holder_watch_waiters() was
-	 * asked to tell. The holder must not part. */
-	void (*wake)(struct holder *holder);
 	/* The hold ends without a grant, and its request is answered: free `ctx`. */
 	void (*dropped)(void *ctx);
 	/* The record of `ctx` and `where` of a hold that is not granted; what is left to do when
-	 * all holds were read, or NULL; and the record of the object that a holder is a part of.
-	 * `holder` is NULL if that object is to be made. */
+	 * all holds were read, or NULL; and the record of the object that a claim is a part of.
+	 * `claim` is NULL if that object is to be made. */
 	void (*carry_ctx)(struct carry *carry, struct hold *hold);
 	void (*carried)(struct carry *carry, struct hold *hold);
-	struct holder *(*carry_holder)(struct carry *carry, struct hold *hold,
-	                               struct holder *holder);
+	struct claim *(*carry_claim)(struct carry *carry, struct hold *hold, struct claim *claim);
 };
 
 /* A request for a lock. */
@@ -112,11 +108,11 @@ enum hold_state {
 	HOLD_GRANTING,  /* in face->holds->held from now on */
 	HOLD_HELD,
 	HOLD_LOST,
-	HOLD_KEPT, /* no holder, but still the lock */
+	HOLD_KEPT, /* no claim, but still the lock */
 	HOLD_GONE,
 };
 
-/* To be read by all, written by hold.c, holder.c and hold_carry.c. */
+/* To be read by all, written by hold.c, claim.c and hold_carry.c. */
 struct hold {
 	const struct hold_kind *kind;
 	void *ctx; /* the kind's, of the request */
@@ -129,7 +125,7 @@ struct hold {
 	struct lineage *lineage;
 	struct story story; /* which process asked first, as which user, and how */
 	struct stored stored;
-	struct holder *holders; /* in the order of joining; NULL: not granted, or KEPT */
+	struct claim *claims;   /* in the order of joining; NULL: not granted, or KEPT */
 	uint64_t serial;        /* granted: its number among all grants of this mount */
 	int64_t most_until_us;  /* granted: the lock is lost then; LC_FOREVER: never */
 	int64_t least_until_us; /* granted: it is not given back before; INT64_MIN: at once */
@@ -162,7 +158,7 @@ struct hold *hold_resume(struct face *face, fuse_req_t req);
  * the hold lingered. */
 fuse_req_t hold_withdraw(struct hold *hold);
 
-/* The kind has changed its part of the hold's record, or of a holder's. */
+/* The kind has changed its part of the hold's record, or of a claim's. */
 void hold_changed(struct hold *hold);
 
 /* The taker with this context was evicted: lc_config.evicted. */
@@ -181,7 +177,7 @@ void holds_drop_kept(struct face *face);
 void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);
 /* How many locks are lost and have an open file still; and one of them, or NULL. */
 unsigned holds_lost(const struct face *face, const struct hold **ret_first);
-/* Ends all holds that wait. The holders part next, and give their locks back unless the engine is
+/* Ends all holds that wait. The claims part next, and give their locks back unless the engine is
  * gone already. */
 void holds_end(struct face *face);
 
@@ -189,7 +185,7 @@ void holds_end(struct face *face);
 int64_t holds_wait(const struct face *face);
 void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
 
-/* ---- for holder.c and hold_carry.c ---- */
+/* ---- for claim.c and hold_carry.c ---- */
 
 /* Changes the state, and moves the hold to the lists of that state. */
 void hold_step(struct hold *hold, enum hold_state to);
@@ -198,6 +194,6 @@ void hold_free(struct hold *hold);
 bool hold_is_granted(const struct hold *hold);
 struct hold *hold_of_lingering(struct lingering *lingering);
 /* After a reload: finds its taker in the engine, by its number. False: there is none. */
-bool hold_claim(struct hold *hold, uint64_t taker_id);
+bool hold_find_taker(struct hold *hold, uint64_t taker_id);
 
 #endif

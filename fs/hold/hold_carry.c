@@ -9,7 +9,7 @@
 #include "hold/story.h"
 #include "hold/linger.h"
 #include "host/family.h"
-#include "hold/holder.h"
+#include "hold/claim.h"
 #include "host/process.h"
 
 #include <errno.h>
@@ -18,46 +18,45 @@
 #include <string.h>
 #include <utlist.h>
 
-static void holder_carry(struct carry *carry, struct hold *hold, struct holder *holder,
-                         const struct hold_kind *const kinds[])
+static void claim_carry(struct carry *carry, struct hold *hold, struct claim *claim,
+                        const struct hold_kind *const kinds[])
 {
-	unsigned kind = holder && holder->kind == kinds[1];
+	unsigned kind = claim && claim->file->node->door.advisory;
 
 	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
 	if (carry->loads && kind == 1 && hold->kind != kinds[1])
 		carry->refuse("the state has a lock by flock without a taker");
-	holder = kinds[kind]->carry_holder(carry, hold, holder);
-	holder->kind = kinds[kind];
-	CARRY_PID(carry, holder->pid);
-	CARRY_U32(carry, holder->uid);
-	holder->life = process_life_carry(carry, holder->pid, holder->uid, holder->life);
-	holder->slot = guardian_slot_carry(carry, hold->face->guardian, holder->slot);
+	claim = kinds[kind]->carry_claim(carry, hold, claim);
+	CARRY_PID(carry, claim->pid);
+	CARRY_U32(carry, claim->uid);
+	claim->life = process_life_carry(carry, claim->pid, claim->uid, claim->life);
+	claim->slot = guardian_slot_carry(carry, hold->face->guardian, claim->slot);
 	if (!carry->loads)
 		return;
-	holder->hold = hold;
-	DL_APPEND(hold->holders, holder);
+	claim->hold = hold;
+	DL_APPEND(hold->claims, claim);
 }
 
-static void holders_carry(struct carry *carry, struct hold *hold,
-                          const struct hold_kind *const kinds[])
+static void claims_carry(struct carry *carry, struct hold *hold,
+                         const struct hold_kind *const kinds[])
 {
 	struct guardian *guardian = hold->face->guardian;
 	bool admits = hold->admit_prev;
-	struct holder *holder;
+	struct claim *claim;
 	size_t count = 0;
 
-	DL_COUNT(hold->holders, holder, count);
+	DL_COUNT(hold->claims, claim, count);
 	count = carry_count(carry, count);
 	if (carry->loads && count == 0)
 		carry->refuse("the state has a lock without an owner");
-	holder = carry->loads ? NULL : hold->holders;
+	claim = carry->loads ? NULL : hold->claims;
 	for (size_t i = 0; i < count; i++) {
-		holder_carry(carry, hold, holder, kinds);
-		holder = holder ? holder->next : NULL;
+		claim_carry(carry, hold, claim, kinds);
+		claim = claim ? claim->next : NULL;
 	}
-	DL_FOREACH(hold->holders, holder)
+	DL_FOREACH(hold->claims, claim)
 		if (carry->loads && !carry->checks && hold->state == HOLD_HELD &&
-		    guardian_has_lost(guardian, holder->slot))
+		    guardian_has_lost(guardian, claim->slot))
 			lc_limit(hold->taker, 0); /* the guardian stops it already */
 	CARRY_BOOL(carry, admits);
 	if (carry->loads && admits)
@@ -91,14 +90,14 @@ static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
 	}
 }
 
-static void claim_taker(struct carry *carry, struct hold *hold)
+static void taker_carry(struct carry *carry, struct hold *hold)
 {
 	uint64_t id = carry->loads ? 0 : lc_taker_id(hold->taker);
 
 	CARRY_64(carry, id);
 	if (!carry->loads || carry->checks)
 		return;
-	if (!hold_claim(hold, id))
+	if (!hold_find_taker(hold, id))
 		carry->refuse("the state has a taker that the engine does not know");
 }
 
@@ -157,11 +156,11 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 	CARRY_INT(carry, hold->answer);
 	CARRY_64(carry, hold->serial);
 	CARRY_64(carry, hold->compared);
-	claim_taker(carry, hold);
+	taker_carry(carry, hold);
 	if (carry->loads)
 		step_to(carry, hold, is);
 	if (hold_is_granted(hold))
-		holders_carry(carry, hold, kinds);
+		claims_carry(carry, hold, kinds);
 	else if (is != HOLD_KEPT)
 		hold->kind->carry_ctx(carry, hold);
 	if (is == HOLD_LINGERING)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hold_carry.h - what is recorded of a hold and of its holders, and how another process makes them
+ * hold_carry.h - what is recorded of a hold and of its claims, and how another process makes them
  * anew from that.
  */
 #ifndef FS_HOLD_CARRY_H

@@ -6,7 +6,7 @@
 
 #include "hold/hold.h"
 #include "host/family.h"
-#include "hold/holder.h"
+#include "hold/claim.h"
 #include "host/process.h"
 
 #include <limits.h>
@@ -18,14 +18,14 @@
  * holds. */
 static int distance_to(const struct hold *hold, const struct lineage *lineage)
 {
-	const struct holder *holder;
+	const struct claim *claim;
 	int least = INT_MAX;
 
-	DL_FOREACH(hold->holders, holder) {
-		int distance = lineage_find(lineage, holder->pid);
+	DL_FOREACH(hold->claims, claim) {
+		int distance = lineage_find(lineage, claim->pid);
 
 		/* If the holder still lives, it had that number when the lineage was read. */
-		if (distance >= 0 && distance < least && family_lives(holder->life))
+		if (distance >= 0 && distance < least && family_lives(claim->life))
 			least = distance;
 	}
 	return least;

@@ -51,7 +51,7 @@ enum node_kind {
 	NODE_HISTORY, /* .zklockfs/history */
 };
 
-struct claim; /* of the door flock: claim.h */
+struct flock_claim; /* flock_claim.h */
 struct ask;
 
 struct node {
@@ -59,12 +59,12 @@ struct node {
 	enum node_kind kind;
 	struct node *parent;
 	char *name;
-	char *lock;           /* path of the lock it belongs to: the lock's own */
-	uint64_t lookups;     /* the kernel's */
-	unsigned references;  /* children, open files, requests under way */
-	struct door door;     /* NODE_DOOR */
-	struct claim *claims; /*   and flock: who has the lock by it, */
-	struct claim *claims_by_id;
+	char *lock;                 /* path of the lock it belongs to: the lock's own */
+	uint64_t lookups;           /* the kernel's */
+	unsigned references;        /* children, open files, requests under way */
+	struct door door;           /* NODE_DOOR */
+	struct flock_claim *claims; /*   and flock: who has the lock by it, */
+	struct flock_claim *claims_by_id;
 	struct ask *asks;          /*   and who waits */
 	int64_t czxid;             /* NODE_LOCK: which of those that have had that name */
 	bool known;                /*   info was read once; it is the memory that */

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * flock_claim.c - see flock_claim.h. The claims of a lock, and the requests that wait for one, are
+ * in lists of its door's node.
+ */
+#include "hold/flock_claim.h"
+
+#include "hold/hold.h"
+#include "host/family.h"
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* A request that waits, or whose hold lingers after an interrupt. */
+struct ask {
+	struct claim_request request;
+	struct hold *hold;       /* it waits by this one */
+	struct hold *replaces;   /* the hold that it shall replace; NULL */
+	uint64_t serial;         /*   and its number, while a state is read */
+	struct ask *prev, *next; /* in node->asks */
+};
+
+struct flock_claim *flock_claim_of(struct claim *base)
+{
+	return (struct flock_claim *)((char *)base - offsetof(struct flock_claim, base));
+}
+
+/* Without what fills up the struct. */
+#define CLAIM_ID_LEN (offsetof(struct claim_id, kind) + sizeof(enum claim_kind))
+
+struct flock_claim *flock_claim_find(const struct node *node, enum claim_kind kind, uint64_t owner)
+{
+	const struct claim_id id = {.owner = owner, .kind = kind};
+	struct flock_claim *claim;
+
+	HASH_FIND(hh, node->claims_by_id, &id, CLAIM_ID_LEN, claim);
+	return claim;
+}
+
+/* False: no memory. */
+static bool list_claim(struct node *node, struct flock_claim *claim)
+{
+	HASH_ADD(hh, node->claims_by_id, id, CLAIM_ID_LEN, claim);
+	if (!claim->hh.tbl)
+		return false;
+	DL_APPEND(node->claims, claim);
+	return true;
+}
+
+static void unlist_claim(struct node *node, struct flock_claim *claim)
+{
+	HASH_DELETE(hh, node->claims_by_id, claim);
+	DL_DELETE(node->claims, claim);
+}
+
+/* Whether a claim of that kind, by that process, can share the hold: the process has it by a claim
+ * of the other kind. */
+static bool is_companion(const struct hold *hold, enum claim_kind kind,
+                         const struct process_id *process)
+{
+	bool others = false;
+	struct claim *base;
+
+	if (!lc_holds(hold->taker))
+		return false;
+	DL_FOREACH(hold->claims, base) {
+		const struct flock_claim *claim;
+
+		if (!base->file->ops->flock) /* a door that has joined it */
+			continue;
+		claim = flock_claim_of(base);
+		if (claim->id.kind == kind)
+			return false;
+		others |= process_id_is(&claim->process, process);
+	}
+	return others;
+}
+
+struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind,
+                                   const struct process_id *process)
+{
+	const struct flock_claim *claim;
+
+	DL_FOREACH(node->claims, claim)
+		if (claim->id.kind != kind && process_id_is(&claim->process, process) &&
+		    is_companion(claim->base.hold, kind, process))
+			return claim->base.hold;
+	return NULL;
+}
+
+static void replace_by(struct ask *ask, struct hold *hold)
+{
+	ask->replaces = hold;
+	hold_changed(ask->hold);
+}
+
+void flock_claim_drop(struct flock_claim *claim)
+{
+	struct node *node = claim->base.hold->node;
+	struct hold *hold = claim->base.hold;
+	struct ask *ask;
+
+	/* Requests that were to replace the hold go on waiting, and replace nothing. */
+	if (hold->claims == &claim->base && !claim->base.next)
+		DL_FOREACH(node->asks, ask)
+			if (ask->replaces == hold)
+				replace_by(ask, NULL);
+	unlist_claim(node, claim);
+	claim_part(&claim->base);
+	free(claim);
+}
+
+/* ---- joining a hold ---- */
+
+static void set_claim_mode(struct flock_claim *claim, enum lc_mode mode)
+{
+	assert(mode == LC_SHARED || claim->base.hold->story.mode == LC_EXCLUSIVE);
+	claim->mode = mode;
+	hold_changed(claim->base.hold);
+}
+
+void flock_claim_disown(struct flock_claim *claim)
+{
+	claim->process.pid = 0;
+	hold_changed(claim->base.hold);
+}
+
+/* The process that is stopped when the lock is lost. An open file goes from process to process: the
+ * process that opened it uses the lock, while flock(2) may have been called by a flock(1) that has
+ * ended already. A lock by fcntl(2) is of the process that asked. */
+static const struct caller *guarded_caller(const struct claim_request *request)
+{
+	if (request->kind == CLAIM_FLOCK && family_lives(request->file->opener_life))
+		return &request->file->opener;
+	return &request->asker;
+}
+
+static int join_hold(struct hold *hold, const struct claim_request *request)
+{
+	struct flock_claim *claim = calloc(1, sizeof(*claim));
+	int r = -ENOMEM;
+
+	if (claim) {
+		claim->id = (struct claim_id){.owner = request->owner, .kind = request->kind};
+		claim->process = request->asker.process;
+	}
+	/* First, since a claim that has joined may be the only one: it cannot part any more. */
+	if (claim && list_claim(request->node, claim)) {
+		r = claim_join(&claim->base, hold, &request->file->door.base,
+		               guarded_caller(request), request->uid);
+		if (r < 0)
+			unlist_claim(request->node, claim);
+	}
+	if (r < 0)
+		free(claim);
+	else
+		set_claim_mode(claim, request->mode);
+	return r;
+}
+
+/* Answers the request, with the lock or an error. */
+static void give_lock(struct hold *hold, fuse_req_t req, const struct claim_request *request)
+{
+	fuse_reply_err(req, -join_hold(hold, request));
+}
+
+/* All claims that had the lock by the shared hold have it by the exclusive one now, and so has the
+ * claim of that request. */
+static int move_up(struct hold *from, struct hold *to, const struct claim_request *by)
+{
+	struct flock_claim *own = flock_claim_find(by->node, by->kind, by->owner), *claim, *next;
+	int r = own ? 0 : join_hold(to, by);
+
+	if (r < 0)
+		return r;
+	DL_FOREACH_SAFE(by->node->claims, claim, next)
+		if (claim->base.hold == from)
+			claim_move(&claim->base, to);
+	if (own)
+		set_claim_mode(own, by->mode);
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+static void free_ask(void *ctx)
+{
+	struct ask *ask = ctx;
+
+	DL_DELETE(ask->request.node->asks, ask);
+	free(ask);
+}
+
+/* It waits no longer, and the request must be answered. NULL: it was interrupted before. */
+static fuse_req_t withdraw_ask(struct ask *ask, struct claim_request *ret_request)
+{
+	*ret_request = ask->request;
+	return hold_withdraw(ask->hold); /* frees it */
+}
+
+/* One of the claims is of the owner that asks, or has the same process. Cheap, since many requests
+ * may wait. */
+static bool has_claim_on(const struct ask *ask, const struct hold *hold)
+{
+	const struct claim_request *request = &ask->request;
+	struct claim *base;
+
+	DL_FOREACH(hold->claims, base) {
+		const struct flock_claim *claim;
+
+		if (!base->file->ops->flock) /* a door that has joined it */
+			continue;
+		claim = flock_claim_of(base);
+		if (claim->id.kind == request->kind
+		            ? claim->id.owner == request->owner
+		            : process_id_is(&claim->process, &request->asker.process))
+			return true;
+	}
+	return false;
+}
+
+/* The process, or the owner, waits for a lock that this hold gives to it already: it would wait for
+ * itself. */
+static bool is_served(const struct ask *ask, const struct hold *hold)
+{
+	const struct claim_request *request = &ask->request;
+	const struct flock_claim *own;
+
+	if ((hold->story.mode == LC_SHARED && request->mode == LC_EXCLUSIVE) ||
+	    !has_claim_on(ask, hold))
+		return false;
+	own = flock_claim_find(request->node, request->kind, request->owner);
+	if (own)
+		return own->base.hold == hold &&
+		       (request->kind == CLAIM_FCNTL || own->mode == request->mode);
+	return is_companion(hold, request->kind, &request->asker.process);
+}
+
+static void serve_others(struct node *node, struct hold *hold)
+{
+	struct claim_request request;
+	struct ask *ask, *next;
+
+	DL_FOREACH_SAFE(node->asks, ask, next) {
+		struct flock_claim *own;
+		fuse_req_t req;
+
+		if (!is_served(ask, hold))
+			continue;
+		req = withdraw_ask(ask, &request);
+		own = flock_claim_find(node, request.kind, request.owner);
+		if (!req)
+			continue;
+		if (own) {
+			set_claim_mode(own, request.mode);
+			fuse_reply_err(req, 0);
+		} else {
+			give_lock(hold, req, &request);
+		}
+	}
+}
+
+/* One thread of an owner, or of a process, shares the lock now, and another one waits to have it
+ * alone: it must not wait for the first one. */
+static void let_replace(struct node *node, struct hold *hold)
+{
+	struct ask *ask;
+
+	if (hold->story.mode != LC_SHARED)
+		return;
+	DL_FOREACH(node->asks, ask)
+		if (!ask->replaces && has_claim_on(ask, hold) &&
+		    lc_replace(ask->hold->taker, hold->taker))
+			replace_by(ask, hold);
+}
+
+static void ask_granted(struct hold *hold, fuse_req_t req)
+{
+	struct ask *ask = hold->ctx;
+	struct claim_request request = ask->request;
+	struct hold *old = ask->replaces;
+
+	free_ask(ask);
+	if (old)
+		fuse_reply_err(req, -move_up(old, hold, &request));
+	else
+		give_lock(hold, req, &request);
+	if (hold->claims)
+		serve_others(request.node, hold);
+	if (hold->claims)
+		let_replace(request.node, hold);
+}
+
+/* Requests that wait to replace the lost lock have lost it, too. */
+static void fail_upgrade(struct hold *lost)
+{
+	struct claim_request request;
+	struct ask *ask, *next;
+
+	DL_FOREACH_SAFE(lost->node->asks, ask, next)
+		if (ask->replaces == lost) {
+			fuse_req_t req = withdraw_ask(ask, &request);
+
+			if (req)
+				fuse_reply_err(req, EIO);
+		}
+}
+
+void flock_claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error)
+{
+	struct claim_request request;
+	struct ask *ask, *next;
+
+	DL_FOREACH_SAFE(node->asks, ask, next)
+		if (ask->request.file == file && ask->request.kind == CLAIM_FCNTL &&
+		    ask->request.owner == owner) {
+			fuse_req_t req = withdraw_ask(ask, &request);
+
+			if (req)
+				fuse_reply_err(req, -error);
+		}
+}
+
+/* ---- over a reload ---- */
+
+static struct open_file *file_carry(struct carry *carry, struct face *face, struct open_file *file)
+{
+	uint64_t fh = file ? file->fh : 0;
+
+	CARRY_64(carry, fh);
+	if (carry->loads)
+		file = open_file_find(face, fh);
+	if (!file || !file->ops->flock)
+		carry->refuse("the state has a lock without a file");
+	return file;
+}
+
+static struct hold *hold_of_serial(struct carry *carry, struct face *face, uint64_t serial)
+{
+	struct hold *hold;
+
+	DL_FOREACH(face->holds->held, hold)
+		if (hold->serial == serial)
+			return hold;
+	if (serial != 0)
+		carry->refuse("the state has a new lock without an old one");
+	return NULL;
+}
+
+static void ask_carry(struct carry *carry, struct hold *hold)
+{
+	struct ask *ask = carry->loads ? calloc(1, sizeof(*ask)) : hold->ctx;
+	struct claim_request *request = &ask->request;
+
+	if (!ask)
+		carry->refuse(strerror(ENOMEM));
+	if (!carry->loads)
+		ask->serial = ask->replaces ? ask->replaces->serial : 0;
+	request->file =
+		(struct advisory *)file_carry(carry, hold->face, (struct open_file *)request->file);
+	CARRY_ENUM(carry, request->kind, CLAIM_FCNTL);
+	CARRY_64(carry, request->owner);
+	CARRY_ENUM(carry, request->mode, LC_SHARED);
+	CARRY_64(carry, request->wait_us);
+	caller_carry(carry, &request->asker);
+	CARRY_U32(carry, request->uid);
+	CARRY_64(carry, ask->serial);
+	if (!carry->loads)
+		return;
+	request->node = hold->node;
+	ask->hold = hold;
+	DL_APPEND(hold->node->asks, ask);
+	hold->ctx = ask;
+	hold->where = request->file;
+}
+
+/* All holds are there by now, and the one that it replaces is among them. */
+static void ask_carried(struct carry *carry, struct hold *hold)
+{
+	struct ask *ask = hold->ctx;
+
+	ask->replaces = hold_of_serial(carry, hold->face, ask->serial);
+}
+
+static struct claim *own_carry(struct carry *carry, struct hold *hold, struct claim *base)
+{
+	struct flock_claim *claim = carry->loads ? calloc(1, sizeof(*claim)) : flock_claim_of(base);
+
+	if (!claim)
+		carry->refuse(strerror(ENOMEM));
+	claim->base.file = file_carry(carry, hold->face, claim->base.file);
+	CARRY_ENUM(carry, claim->id.kind, CLAIM_FCNTL);
+	CARRY_64(carry, claim->id.owner);
+	CARRY_ENUM(carry, claim->mode, LC_SHARED);
+	CARRY_PID(carry, claim->process.pid);
+	CARRY_64(carry, claim->process.start);
+	if (carry->loads && !list_claim(hold->node, claim))
+		carry->refuse(strerror(ENOMEM));
+	return &claim->base;
+}
+
+const struct hold_kind flock_claim_hold_kind = {
+	.too_long = ETIMEDOUT,
+	.granted = ask_granted,
+	.lost = fail_upgrade,
+	.dropped = free_ask,
+	.carry_ctx = ask_carry,
+	.carried = ask_carried,
+	.carry_claim = own_carry,
+};
+
+/* The hold that lingers since the same request was interrupted. */
+static struct hold *adopt_ask(struct face *face, const struct hold_request *want,
+                              const struct claim_request *request)
+{
+	struct hold *hold = hold_adopt(face, want);
+	struct ask *ask = hold ? hold->ctx : NULL;
+
+	if (!ask)
+		return NULL;
+	if (ask->replaces != want->replaces) {
+		hold_withdraw(hold);
+		return NULL;
+	}
+	ask->request = *request;
+	hold_changed(hold);
+	return hold;
+}
+
+static bool is_replaced(const struct node *node, const struct hold *hold)
+{
+	const struct ask *ask;
+
+	DL_FOREACH(node->asks, ask)
+		if (ask->replaces == hold)
+			return true;
+	return false;
+}
+
+/* A new hold, at the end of the queue. */
+static int queue_up(struct face *face, const struct hold_request *want,
+                    const struct claim_request *request, struct hold **ret_hold)
+{
+	struct ask *ask;
+	int r;
+
+	/* Another thread waits to replace it: each would wait for the other to unlock. */
+	if (want->replaces && is_replaced(request->node, want->replaces))
+		return request->wait_us == 0 ? -EAGAIN : -EDEADLK;
+	ask = calloc(1, sizeof(*ask));
+	if (!ask)
+		return -ENOMEM;
+	r = hold_take(face, want, ask, ret_hold);
+	if (r < 0) {
+		free(ask);
+		return r;
+	}
+	*ask = (struct ask){.request = *request, .hold = *ret_hold, .replaces = want->replaces};
+	DL_APPEND(request->node->asks, ask);
+	return 0;
+}
+
+static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_request *request,
+                          struct hold *old)
+{
+	struct hold_request want = {
+		.kind = &flock_claim_hold_kind,
+		.node = request->node,
+		.mode = request->mode,
+		/* Of the lock that the file was opened for. */
+		.czxid = request->node->parent->czxid,
+		.wait_us = request->wait_us,
+		.replaces = old,
+		.caller = *guarded_caller(request),
+		.asker = request->asker.process.pid,
+		.uid = request->uid,
+		.where = request->file,
+		.owner = request->owner,
+		.reason = request->file->reason,
+	};
+	struct hold *hold = adopt_ask(face, &want, request);
+	int r = hold ? 0 : queue_up(face, &want, request, &hold);
+
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		hold_wait(hold, req);
+}
+
+/* ---- asking ---- */
+
+/* The claim is changed without waiting, if that can be. False: it cannot. */
+static bool change_mode_in_place(struct flock_claim *claim, enum lc_mode mode)
+{
+	if (claim->id.kind == CLAIM_FCNTL && claim->base.hold->story.mode == LC_EXCLUSIVE)
+		set_claim_mode(claim, mode);
+	return claim->mode == mode;
+}
+
+void flock_claim_take(struct face *face, fuse_req_t req, const struct claim_request *request)
+{
+	struct flock_claim *own = flock_claim_find(request->node, request->kind, request->owner);
+	struct hold *hold;
+
+	if (hold_resume(face, req))
+		return;
+	if (own && !lc_holds(own->base.hold->taker)) {
+		fuse_reply_err(req, EIO);
+		return;
+	}
+	if (own && change_mode_in_place(own, request->mode)) {
+		fuse_reply_err(req, 0);
+		return;
+	}
+	if (own && own->id.kind == CLAIM_FLOCK) {
+		flock_claim_drop(own);
+		own = NULL;
+	}
+	hold = own ? own->base.hold
+	           : flock_claim_companion(request->node, request->kind, &request->asker.process);
+	if (hold && (hold->story.mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
+		give_lock(hold, req, request);
+	else
+		wait_for_lock(face, req, request, hold);
+}

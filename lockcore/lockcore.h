@@ -85,16 +85,9 @@ struct lc_call;  /* one question asked of the ensemble */
 /* A session's requests are answered in their order. So only few reads are under way at a time,
  * or takers would wait behind them. There is one request at a time for each thing, and all calls
  * that came before it was sent share its answer. There is one list (of a queue, of the locks below)
- * at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names. A user pays
- * LC_LIST_PRICE_US for each name of a list beyond LC_LIST_FREE, but no more than
- * LC_LIST_PRICE_MAX_US for a list. While he owes more than LC_LIST_CREDIT_US he gets none: so in
- * the long run long lists take a hundredth of the session's time. Other reads: at most LC_READS_MAX
- * in all, and so many for root and for each other user. */
+ * at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names. Other reads:
+ * at most LC_READS_MAX in all, and so many for root and for each other user. */
 #define LC_LIST_REST_US 3
-#define LC_LIST_FREE 500
-#define LC_LIST_PRICE_US 200
-#define LC_LIST_PRICE_MAX_US (LC_CALL_TIMEOUT_US / 2)
-#define LC_LIST_CREDIT_US (10 * 1000 * 1000)
 #define LC_READS_MAX 32
 #define LC_ROOT_READS_MAX 24
 #define LC_USER_READS_MAX 16

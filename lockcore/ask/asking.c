@@ -11,8 +11,7 @@
  *    what this process has done in between. It waits for the next request, which is sent when
  *    this one is answered.
  *  - One list at a time is under way in all, since lists may be long. After it no list is sent for
- *    a time that grows with its length. A user who asks for long ones all the time pays for them,
- *    and waits when his credit is used up. For other reads each user has a share.
+ *    a time that grows with its length. For other reads each user has a share.
  *  - Users take turns, in asking and in being told. Only some readers are told in a turn of the
  *    loop, and none for a while after it, since each of them may ask again at once.
  *  - Reads go out last in the turn: behind heartbeats, creates and deletes.
@@ -43,11 +42,10 @@ struct subject {
 	char key[];       /* the kind and the path */
 };
 
-/* A user with readers, or with lists that are not paid yet. */
+/* A user with readers. */
 struct asker {
 	struct per_user user;
 	unsigned readers, asking; /* how many, and how much is under way for them */
-	int64_t paid_us;          /* when all lists so far are paid */
 	struct fair_line wanting[2], due;
 };
 
@@ -63,38 +61,8 @@ static unsigned is_list(enum reading_kind kind)
 
 static void free_asker_if_unused(struct lc *lc, struct asker *asker)
 {
-	if (asker->readers > 0 || asker->asking > 0)
-		return;
-	if (asker->paid_us <= lc_now(lc))
+	if (asker->readers == 0 && asker->asking == 0)
 		per_user_drop(&lc->reads->askers, &asker->user);
-	else if (!lc->reads->forget.armed)
-		timer_set(&lc->timers, &lc->reads->forget, asker->paid_us);
-}
-
-static void forget_paid(void *ctx)
-{
-	struct lc *lc = ctx;
-	struct per_user *user, *next;
-
-	HASH_ITER(hh, lc->reads->askers, user, next)
-		free_asker_if_unused(lc, OF(user, struct asker, user));
-}
-
-/* When he may ask for the next list. */
-static int64_t credit_us(const struct asker *asker)
-{
-	return asker->paid_us - LC_LIST_CREDIT_US;
-}
-
-static void pay(struct lc *lc, struct asker *asker, int names)
-{
-	int64_t price = (int64_t)(names - LC_LIST_FREE) * LC_LIST_PRICE_US;
-
-	if (price <= 0)
-		return;
-	if (asker->paid_us < lc_now(lc))
-		asker->paid_us = lc_now(lc);
-	asker->paid_us += price < LC_LIST_PRICE_MAX_US ? price : LC_LIST_PRICE_MAX_US;
 }
 
 static bool has_share_left(const struct asker *asker)
@@ -282,7 +250,7 @@ static struct reader *next_reader(struct lc *lc, unsigned list)
 	DL_FOREACH(fair->lines, line) {
 		struct asker *asker = OF(line, struct asker, wanting[list]);
 
-		if (has_share_left(asker) && (!list || credit_us(asker) <= lc_now(lc))) {
+		if (has_share_left(asker)) {
 			struct reader *reader = OF(line->items, struct reader, turn);
 
 			fair_pass(fair, line);
@@ -292,30 +260,15 @@ static struct reader *next_reader(struct lc *lc, unsigned list)
 	return NULL;
 }
 
-/* When a list may be sent; INT64_MAX: not before one was answered, or nobody wants one. */
-static int64_t next_list_us(struct reads *reads)
-{
-	int64_t us = INT64_MAX;
-	struct fair_line *line;
-
-	if (reads->asking[1] > 0)
-		return us;
-	DL_FOREACH(reads->wanting[1].lines, line) {
-		int64_t credit = credit_us(OF(line, struct asker, wanting[1]));
-
-		us = credit < us ? credit : us;
-	}
-	return us < reads->rest_until_us ? reads->rest_until_us : us;
-}
-
 static bool may_list(struct lc *lc)
 {
 	struct reads *reads = lc->reads;
-	int64_t us = next_list_us(reads);
 
-	if (us > lc_now(lc) && us < INT64_MAX)
-		timer_set(&lc->timers, &reads->rest, us);
-	return us <= lc_now(lc);
+	if (reads->asking[1] > 0 || !reads->wanting[1].lines)
+		return false;
+	if (reads->rest_until_us > lc_now(lc))
+		timer_set(&lc->timers, &reads->rest, reads->rest_until_us);
+	return reads->rest_until_us <= lc_now(lc);
 }
 
 static void rested(void *ctx)
@@ -336,19 +289,11 @@ int64_t asking_wait(struct lc *lc)
 void asking_begin(struct lc *lc)
 {
 	lc->reads->rest = (struct timer){.fire = rested, .ctx = lc};
-	lc->reads->forget = (struct timer){.fire = forget_paid, .ctx = lc};
 }
 
 void asking_finish(struct lc *lc)
 {
-	struct per_user *user, *next;
-
 	timer_clear(&lc->timers, &lc->reads->rest);
-	timer_clear(&lc->timers, &lc->reads->forget);
-	HASH_ITER(hh, lc->reads->askers, user, next) {
-		OF(user, struct asker, user)->paid_us = INT64_MIN;
-		free_asker_if_unused(lc, OF(user, struct asker, user));
-	}
 	assert(!lc->reads->subjects && !lc->reads->askers);
 }
 
@@ -442,11 +387,9 @@ static void subject_answered(void *ctx, const struct ensemble_answer *answer)
 
 	subject->outstanding--;
 	lc->reads->stalled = false;
-	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK) {
+	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
 		lc->reads->rest_until_us =
 			lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
-		pay(lc, subject->payer, answer->name_count);
-	}
 	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)
 		lost(subject);
 	else if (!subject->asked)

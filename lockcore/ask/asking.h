@@ -20,8 +20,7 @@ struct reads {
 	int64_t rest_until_us;    /* no list before that, */
 	int64_t tell_from_us;     /*   and nobody told */
 	struct timer rest;
-	struct timer forget; /* users who owe nothing any more */
-	bool stalled;        /* a question was not answered in time, nor any since */
+	bool stalled; /* a question was not answered in time, nor any since */
 };
 
 struct reader;

@@ -317,30 +317,6 @@ static void one_list_at_a_time(void **state)
 	expect_asked(rig, "children /locks/b");
 }
 
-/* A user with a debt for long lists is remembered until the debt is paid. */
-static void paid(void **state)
-{
-	struct rig *rig = *state;
-
-	const char *names[LC_LIST_FREE + 2];
-
-	for (int i = 0; i < LC_LIST_FREE + 2; i++)
-		names[i] = "below";
-	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
-	expect_asked(rig, "children /locks/a");
-	answer_names(rig, names, LC_LIST_FREE);
-	expect_answered(rig, "1: 500 names, 0 queued");
-	assert_null(rig->reads.askers);
-	rig_run(rig, LC_LIST_FREE * LC_LIST_REST_US);
-	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
-	expect_asked(rig, "children /locks/a");
-	answer_names(rig, names, LC_LIST_FREE + 2);
-	expect_answered(rig, "1: 502 names, 0 queued");
-	assert_non_null(rig->reads.askers);
-	rig_run(rig, 2 * LC_LIST_PRICE_US);
-	assert_null(rig->reads.askers);
-}
-
 /* ---- shares ---- */
 
 static void each_user_has_a_share(void **state)
@@ -469,7 +445,6 @@ int main(void)
 		ASKING_TEST(listed_with_slots),
 		ASKING_TEST(listed_and_watched),
 		ASKING_TEST(one_list_at_a_time),
-		ASKING_TEST(paid),
 		ASKING_TEST(each_user_has_a_share),
 		ASKING_TEST(only_so_many_in_all),
 		ASKING_TEST(told_some_at_a_time),

@@ -1223,24 +1223,12 @@ mutant(37, 'changes_begin_while_they_settle', 'call.c',
        'while (',
        CHANGE)
 mutant(37, 'many_lists_at_a_time', 'asking.c',
-       'if (reads->asking[1] > 0)',
-       'if (0)',
+       'if (reads->asking[1] > 0 || ',
+       'if (',
        ASKING)
 mutant(37, 'no_rest_after_a_list', 'asking.c',
-       'return us < reads->rest_until_us ? reads->rest_until_us : us;',
-       'return us;',
-       ASKING)
-mutant(37, 'long_lists_are_free', 'asking.c',
-       'pay(lc, subject->payer, answer->name_count);',
-       ';',
-       ASKING)
-mutant(37, 'all_wait_for_one_who_owes', 'asking.c',
-       'us = credit < us ? credit : us;',
-       'us = us == INT64_MAX || credit > us ? credit : us;',
-       ASKING)
-mutant(37, 'what_is_owed_is_forgotten', 'asking.c',
-       '\tif (asker->paid_us <= lc_now(lc))\n',
-       '\tif (1)\n',
+       'return reads->rest_until_us <= lc_now(lc);',
+       'return true;',
        ASKING)
 mutant(37, 'the_same_asked_for_each', 'asking.c',
        '\tif (!known) {\n',

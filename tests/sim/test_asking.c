@@ -234,39 +234,35 @@ static void rest_after_a_list(void **state)
 	finish(stage);
 }
 
-/* A user that asks for long lists all the time gets few of them in the end, even one
- * after the other. Another user notices nothing. */
-static void long_lists_are_paid(void **state)
+/* A user that asks for one list after the other keeps no other user from a list. */
+static void lists_take_turns(void **state)
 {
-	const int64_t price_us = LC_LIST_PRICE_MAX_US, begun_us = 30 * SECOND;
+	static const char *const locks[] = {"build", "a", "b", "c", "d"};
 	struct stage *stage = begin_build(27);
 	struct host *host = &stage->hosts[0];
-	struct question *list, *other;
-	int64_t until_us;
-	int lists = 0;
+	struct question *lists[5], *other;
 
 	(void)state;
-	assert_true((LONG - LC_LIST_FREE) * LC_LIST_PRICE_US >= price_us);
 	put_many(stage);
-	put(stage, "/locks/short", "");
-	until_us = stage->agenda.now_us + begun_us;
-	while (stage->agenda.now_us < until_us) {
-		list = stage_ask_list(host, "build", 5);
-		while (list->result == NONE)
-			run(stage, MS);
-		assert_count(list, LONG);
-		lists++;
-		run(stage, MS);
+	for (int i = 1; i < 5; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "/locks/%s", locks[i]);
+		put(stage, path, "");
 	}
-	assert_in_range(lists, begun_us / price_us, (begun_us + LC_LIST_CREDIT_US) / price_us + 2);
-	list = stage_ask_list(host, "build", 5);
+	put(stage, "/locks/short", "");
+	for (int i = 0; i < 5; i++)
+		lists[i] = stage_ask_list(host, locks[i], 5);
+	run(stage, MS / 10);
 	other = stage_ask_list(host, "short", 6);
-	run(stage, 50 * MS);
+	while (other->result == NONE)
+		run(stage, MS / 10);
 	assert_count(other, 0);
-	assert_int_equal(list->result, NONE);
-	while (list->result == NONE)
-		run(stage, MS);
-	assert_count(list, LONG);
+	assert_count(lists[0], LONG);
+	assert_int_equal(lists[2]->result, NONE);
+	run(stage, SECOND);
+	for (int i = 1; i < 5; i++)
+		assert_count(lists[i], 0);
 	finish(stage);
 }
 
@@ -303,7 +299,7 @@ int main(void)
 		cmocka_unit_test(shares),
 		cmocka_unit_test(one_list_at_a_time),
 		cmocka_unit_test(rest_after_a_list),
-		cmocka_unit_test(long_lists_are_paid),
+		cmocka_unit_test(lists_take_turns),
 		cmocka_unit_test(stopped_meanwhile),
 	};
 

@@ -85,8 +85,8 @@ struct lc_call;  /* one question asked of the ensemble */
 /* A session's requests are answered in their order. So only few reads are under way at a time,
  * or takers would wait behind them. There is one request at a time for each thing, and all calls
  * that came before it was sent share its answer. There is one list (of a queue, of the locks below)
- * at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names. Other reads:
- * at most LC_READS_MAX in all, and so many for root and for each other user. */
+ * at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names. Other
+ * reads: at most LC_READS_MAX in all, and so many for root and for each other user. */
 #define LC_LIST_REST_US 3
 #define LC_READS_MAX 32
 #define LC_ROOT_READS_MAX 24

@@ -131,9 +131,7 @@ void inbox_record(struct face *face)
 
 static struct put_off *next_put_off(struct inbox *inbox)
 {
-	static const struct gate_limits one = {.all = 1, .of_root = 1, .of_user = 1};
-
-	return (struct put_off *)gate_next(&inbox->users, &one);
+	return (struct put_off *)gate_next(&inbox->users, &gate_one);
 }
 
 bool inbox_serve(struct face *face, struct fuse_session *fuse)

@@ -32,42 +32,30 @@ struct subject {
 	enum reading_kind kind;
 	struct reader *asked;  /* readers that share the answer that is under way */
 	struct reader *coming; /* readers that came later */
-	struct asker *payer;   /* the user whose share the request under way uses, or NULL */
-	bool with_data;        /* how many may hold it is not known */
-	bool synced;           /* "not there" was said after a sync */
-	int64_t sent_us;       /* the request under way */
-	unsigned outstanding;  /* answers */
+	struct gate_item
+		turn;         /* of the user whose share the request under way uses; OUT: none is */
+	bool with_data;       /* how many may hold it is not known */
+	bool synced;          /* "not there" was said after a sync */
+	int64_t sent_us;      /* the request under way */
+	unsigned outstanding; /* answers */
 	UT_hash_handle hh;
 	const char *path; /* in the key */
 	char key[];       /* the kind and the path */
 };
 
-/* A user with readers. */
-struct asker {
-	struct per_user user;
-	unsigned readers, asking; /* how many, and how much is under way for them */
-	struct fair_line wanting[2], due;
-};
-
 #define OF(item, type, member) ((type *)((char *)(item)-offsetof(type, member)))
 
-/* Lists wait in lines of their own. */
-static unsigned is_list(enum reading_kind kind)
+/* Lists wait in a line of their own. */
+static struct gate *gate_of(const struct subject *subject)
 {
-	return kind == READING_QUEUE;
+	struct reads *reads = subject->lc->reads;
+
+	return subject->kind == READING_QUEUE ? &reads->lists : &reads->reads;
 }
 
-/* ---- users ---- */
-
-static void free_asker_if_unused(struct lc *lc, struct asker *asker)
+static bool is_under_way(const struct subject *subject)
 {
-	if (asker->readers == 0 && asker->asking == 0)
-		per_user_drop(&lc->reads->askers, &asker->user);
-}
-
-static bool has_share_left(const struct asker *asker)
-{
-	return asker->asking < (asker->user.uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);
+	return subject->turn.state == GATE_GOES;
 }
 
 /* ---- subjects ---- */
@@ -106,32 +94,31 @@ static void free_subject_if_unused(struct subject *subject)
 static void wait_for_turn(struct reader *reader)
 {
 	struct subject *subject = reader->subject;
-	unsigned list = is_list(subject->kind);
 
 	DL_APPEND(subject->coming, reader);
 	reader->state = READER_LATE;
-	if (subject->payer)
+	if (is_under_way(subject))
 		return;
 	reader->state = READER_WAITING;
-	fair_add(&reader->lc->reads->wanting[list], &reader->asker->wanting[list], &reader->turn);
+	gate_wait(gate_of(subject), &reader->turn);
 }
 
 int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind,
                const char *path)
 {
-	struct asker *asker = per_user_get(&lc->reads->askers, uid, sizeof(*asker));
-	struct subject *subject = asker ? subject_get(lc, kind, path) : NULL;
+	struct subject *subject = subject_get(lc, kind, path);
 
 	assert(reader->state == READER_IDLE);
-	if (!subject) {
-		if (asker)
-			free_asker_if_unused(lc, asker);
+	if (!subject)
+		return -ENOMEM;
+	if (!gate_join(gate_of(subject), uid, &reader->turn) ||
+	    !gate_join(&lc->reads->due, uid, &reader->told)) {
+		gate_leave(gate_of(subject), &reader->turn);
+		free_subject_if_unused(subject);
 		return -ENOMEM;
 	}
 	reader->lc = lc;
-	reader->asker = asker;
 	reader->subject = subject;
-	asker->readers++;
 	wait_for_turn(reader);
 	return 0;
 }
@@ -142,10 +129,9 @@ static void part(struct reader *reader)
 	struct subject *subject = reader->subject;
 	bool comes = reader->state == READER_LATE || reader->state == READER_WAITING;
 
-	fair_remove(reader->state == READER_DUE
-	                    ? &reader->lc->reads->due
-	                    : &reader->lc->reads->wanting[subject && is_list(subject->kind)],
-	            &reader->turn);
+	gate_leave(&reader->lc->reads->due, &reader->told);
+	if (subject)
+		gate_leave(gate_of(subject), &reader->turn);
 	if (comes)
 		DL_DELETE(subject->coming, reader);
 	else if (reader->state == READER_ASKED)
@@ -154,8 +140,6 @@ static void part(struct reader *reader)
 	reader->subject = NULL;
 	if (subject)
 		free_subject_if_unused(subject);
-	reader->asker->readers--;
-	free_asker_if_unused(reader->lc, reader->asker);
 }
 
 void reader_cancel(struct reader *reader)
@@ -206,65 +190,40 @@ static void submit_subject(struct subject *subject)
 	batch_submit(subject->lc, op, subject_answered, subject);
 }
 
-static void ask_subject(struct subject *subject, struct asker *payer)
+/* For all that wait for it, in the turn of one of them. */
+static void ask_in_turn(struct gate_item *turn)
 {
-	struct reads *reads = subject->lc->reads;
-	struct reader *reader;
+	struct reader *reader = OF(turn, struct reader, turn);
+	struct subject *subject = reader->subject;
 
+	gate_pass(turn, &subject->turn);
 	DL_FOREACH(subject->coming, reader) {
-		fair_remove(&reads->wanting[is_list(subject->kind)], &reader->turn);
+		gate_stop(gate_of(subject), &reader->turn);
 		reader->state = READER_ASKED;
 	}
 	subject->asked = subject->coming;
 	subject->coming = NULL;
-	subject->payer = payer;
 	subject->with_data = subject->synced = false;
 	subject->sent_us = lc_now(subject->lc);
-	payer->asking++;
-	reads->asking[is_list(subject->kind)]++;
 	submit_subject(subject);
 }
 
 /* Nothing of it is under way any more: the readers that came meanwhile are next. */
 static void end_flight(struct subject *subject)
 {
-	struct lc *lc = subject->lc;
-	struct asker *payer = subject->payer;
 	struct reader *late = subject->coming, *reader, *next;
 
-	subject->payer = NULL;
-	payer->asking--;
-	lc->reads->asking[is_list(subject->kind)]--;
-	free_asker_if_unused(lc, payer);
+	gate_leave(gate_of(subject), &subject->turn);
 	subject->coming = NULL;
 	DL_FOREACH_SAFE(late, reader, next)
 		wait_for_turn(reader);
-}
-
-/* The reader whose turn it is. */
-static struct reader *next_reader(struct lc *lc, unsigned list)
-{
-	struct fair *fair = &lc->reads->wanting[list];
-	struct fair_line *line;
-
-	DL_FOREACH(fair->lines, line) {
-		struct asker *asker = OF(line, struct asker, wanting[list]);
-
-		if (has_share_left(asker)) {
-			struct reader *reader = OF(line->items, struct reader, turn);
-
-			fair_pass(fair, line);
-			return reader;
-		}
-	}
-	return NULL;
 }
 
 static bool may_list(struct lc *lc)
 {
 	struct reads *reads = lc->reads;
 
-	if (reads->asking[1] > 0 || !reads->wanting[1].lines)
+	if (!reads->lists.lines)
 		return false;
 	if (reads->rest_until_us > lc_now(lc))
 		timer_set(&lc->timers, &reads->rest, reads->rest_until_us);
@@ -294,19 +253,24 @@ void asking_begin(struct lc *lc)
 void asking_finish(struct lc *lc)
 {
 	timer_clear(&lc->timers, &lc->reads->rest);
-	assert(!lc->reads->subjects && !lc->reads->askers);
+	assert(!lc->reads->subjects && !lc->reads->due.users);
 }
 
 void asking_send(struct lc *lc)
 {
-	struct reader *reader;
+	static const struct gate_limits shares = {
+		.all = LC_READS_MAX,
+		.of_root = LC_ROOT_READS_MAX,
+		.of_user = LC_USER_READS_MAX,
+	};
+	struct gate_item *turn;
 
 	if (!session_may_ask(lc))
 		return;
-	while (lc->reads->asking[0] < LC_READS_MAX && (reader = next_reader(lc, 0)) != NULL)
-		ask_subject(reader->subject, reader->asker);
-	if (may_list(lc) && (reader = next_reader(lc, 1)) != NULL)
-		ask_subject(reader->subject, reader->asker);
+	while ((turn = gate_next(&lc->reads->reads, &shares)))
+		ask_in_turn(turn);
+	if (may_list(lc) && (turn = gate_next(&lc->reads->lists, &gate_one)))
+		ask_in_turn(turn);
 }
 
 /* ---- answers ---- */
@@ -334,16 +298,17 @@ static void lost(struct subject *subject)
 
 static void share(struct subject *subject, struct reading *reading)
 {
-	struct lc *lc = subject->lc;
+	struct gate *due = &subject->lc->reads->due;
 	struct reader *asked = subject->asked, *reader, *next;
 
 	subject->asked = NULL;
 	DL_FOREACH_SAFE(asked, reader, next) {
+		gate_leave(gate_of(subject), &reader->turn);
 		reader->subject = NULL;
 		reader->state = READER_DUE;
 		reader->reading = reading;
 		reading->references++;
-		fair_add(&lc->reads->due, &reader->asker->due, &reader->turn);
+		gate_wait(due, &reader->told);
 	}
 	reading_drop(reading);
 	end_flight(subject);
@@ -403,17 +368,16 @@ static void subject_answered(void *ctx, const struct ensemble_answer *answer)
 
 void asking_tell(struct lc *lc)
 {
-	struct fair *due = &lc->reads->due;
+	struct gate *due = &lc->reads->due;
+	struct gate_item *told;
 
 	if (!due->lines || lc_now(lc) < lc->reads->tell_from_us)
 		return;
 	lc->reads->tell_from_us = lc_now(lc) + LC_TOLD_REST_US;
-	for (int i = 0; i < LC_TOLD_MAX && due->lines; i++) {
-		struct fair_line *line = due->lines;
-		struct reader *reader = OF(line->items, struct reader, turn);
+	for (int i = 0; i < LC_TOLD_MAX && (told = gate_next(due, &gate_one)); i++) {
+		struct reader *reader = OF(told, struct reader, told);
 		struct reading *reading = reader->reading;
 
-		fair_pass(due, line);
 		part(reader);
 		reader->answer(reader, reading);
 		reading_drop(reading);

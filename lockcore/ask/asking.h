@@ -6,17 +6,14 @@
 #ifndef LOCKCORE_ASKING_H
 #define LOCKCORE_ASKING_H
 
-#include "pure/fair.h"
+#include "pure/gate.h"
 #include "ask/reading.h"
 #include "session/session.h"
 
-/* Of two of each, the second is for lists. */
 struct reads {
 	struct subject *subjects; /* by kind and path: the things to be read */
-	struct per_user *askers;  /* users with readers */
-	struct fair wanting[2];   /* readers that are to be asked for */
-	struct fair due;          /* to be told */
-	unsigned asking[2];       /* how much is under way */
+	struct gate reads, lists; /* which of them are asked for now */
+	struct gate due;          /* whose readers are told next */
 	int64_t rest_until_us;    /* no list before that, */
 	int64_t tell_from_us;     /*   and nobody told */
 	struct timer rest;
@@ -47,10 +44,10 @@ struct reader {
 	} state;
 	struct subject *subject;    /* of what; not when DUE */
 	struct reader *prev, *next; /* in the subject's */
-	struct asker *asker;
-	struct fair_item turn;   /* WAITING: to ask; DUE: to be told */
-	struct reading *reading; /* DUE */
-	bool watch;              /* the names of a queue, from then on */
+	struct gate_item turn;      /* at the gate of reads, or of lists: it waits when WAITING */
+	struct gate_item told;      /* at that of those who are due: it waits when DUE */
+	struct reading *reading;    /* DUE */
+	bool watch;                 /* the names of a queue, from then on */
 	reader_fn *answer;
 };
 

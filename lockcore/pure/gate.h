@@ -28,6 +28,8 @@ struct gate_limits {
 	unsigned all, of_root, of_user;
 };
 
+extern const struct gate_limits gate_one;
+
 /* All zero: nothing is there. */
 struct gate {
 	unsigned going;

@@ -127,7 +127,7 @@ static void shared(void **state)
 	rig_answer_error(rig, ENSEMBLE_NONODE); /* for an entry no second read is needed */
 	expect_answered(rig, "4: 'y', 5: ENOENT");
 	assert_null(rig->reads.subjects);
-	assert_null(rig->reads.askers);
+	assert_null(rig->reads.due.users);
 }
 
 /* A late reader needs a new answer: the one under way may miss the reader's own changes. */
@@ -165,7 +165,7 @@ static void cancelled(void **state)
 	reader_cancel(&all[2].reader); /* DUE */
 	reader_cancel(&all[2].reader);
 	expect_answered(rig, "");
-	assert_null(rig->reads.askers);
+	assert_null(rig->reads.due.users);
 	/* The reader that was asked for is cancelled, but a later reader still wants the answer. */
 	ask(rig, 1, "/locks/a");
 	expect_asked(rig, "get /locks/a");

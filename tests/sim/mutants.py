@@ -1181,22 +1181,22 @@ mutant(25, 'taken_beside_incompatible_entries', 'judge.c',
 # ---- 37: questions ----
 
 mutant(37, 'an_answer_older_than_the_question', 'asking.c',
-       '\tif (subject->payer)\n\t\treturn;\n',
-       '\tif (subject->payer) {\n\t\tDL_DELETE(subject->coming, reader);\n'
+       '\tif (is_under_way(subject))\n\t\treturn;\n',
+       '\tif (is_under_way(subject)) {\n\t\tDL_DELETE(subject->coming, reader);\n'
        '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
        ASKING)
 mutant(37, 'an_answer_older_than_the_question_in_a_crowd', 'asking.c',
-       '\tif (subject->payer)\n\t\treturn;\n',
-       '\tif (subject->payer) {\n\t\tDL_DELETE(subject->coming, reader);\n'
+       '\tif (is_under_way(subject))\n\t\treturn;\n',
+       '\tif (is_under_way(subject)) {\n\t\tDL_DELETE(subject->coming, reader);\n'
        '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
        sim())
 mutant(37, 'no_share_of_questions', 'asking.c',
-       'return asker->asking < (asker->user.uid == 0 ? LC_ROOT_READS_MAX : LC_USER_READS_MAX);',
-       'return true;',
+       '.of_user = LC_USER_READS_MAX,',
+       '.of_user = LC_READS_MAX,',
        ASKING)
-mutant(37, 'users_take_no_turns', 'asking.c',
-       '\t\t\tfair_pass(fair, line);\n\t\t\treturn reader;',
-       '\t\t\treturn reader;',
+mutant(37, 'users_take_no_turns', 'gate.c',
+       'if (user->waiting) {',
+       'if (0) {',
        ASKING)
 mutant(37, 'no_limit_of_reasons', 'entry.c',
        '\t\t.all = LC_DATA_WRITES_MAX,',
@@ -1223,8 +1223,8 @@ mutant(37, 'changes_begin_while_they_settle', 'call.c',
        'while (',
        CHANGE)
 mutant(37, 'many_lists_at_a_time', 'asking.c',
-       'if (reads->asking[1] > 0 || ',
-       'if (',
+       'gate_next(&lc->reads->lists, &gate_one)',
+       'gate_next(&lc->reads->lists, &shares)',
        ASKING)
 mutant(37, 'no_rest_after_a_list', 'asking.c',
        'return reads->rest_until_us <= lc_now(lc);',
@@ -1236,7 +1236,7 @@ mutant(37, 'the_same_asked_for_each', 'asking.c',
        ASKING)
 mutant(37, 'unwanted_answers_asked_for', 'asking.c',
        '\tif (comes)\n\t\tDL_DELETE(subject->coming, reader);\n',
-       '\tif (comes && subject->payer)\n\t\tDL_DELETE(subject->coming, reader);\n',
+       '\tif (comes && is_under_way(subject))\n\t\tDL_DELETE(subject->coming, reader);\n',
        ASKING)
 
 # ---- 27: the duty to delete ----

@@ -103,22 +103,21 @@ static void root_has_a_share_of_its_own(void **state)
 /* What goes may be handed on; and what waits or goes may wait again. */
 static void again(void **state)
 {
-	const struct gate_limits one = {.all = 1, .of_root = 1, .of_user = 1};
 	struct gate gate = {0};
 	struct gate_item item, other, heir = {0};
 
 	(void)state;
 	join(&gate, &item, 1);
 	join(&gate, &other, 1);
-	assert_ptr_equal(gate_next(&gate, &one), &item);
+	assert_ptr_equal(gate_next(&gate, &gate_one), &item);
 	gate_pass(&item, &heir);
 	gate_wait(&gate, &item);
-	assert_null(gate_next(&gate, &one));
+	assert_null(gate_next(&gate, &gate_one));
 	gate_stop(&gate, &other);
 	gate_leave(&gate, &heir);
-	assert_ptr_equal(gate_next(&gate, &one), &item);
+	assert_ptr_equal(gate_next(&gate, &gate_one), &item);
 	gate_stop(&gate, &item);
-	assert_null(gate_next(&gate, &one));
+	assert_null(gate_next(&gate, &gate_one));
 	gate_leave(&gate, &item);
 	gate_leave(&gate, &other);
 	assert_empty(&gate);

@@ -19,7 +19,6 @@
 #include "grant/handoff.h"
 #include "grant/listing.h"
 #include "lock/loss.h"
-#include "grant/orphan.h"
 #include "port/outbox.h"
 #include "ask/poke.h"
 #include "grant/taker_events.h"
@@ -99,7 +98,6 @@ struct engine {
 	struct entries entries;
 	struct batch batch;
 	struct takers takers;
-	struct orphans orphans;
 	struct pokes pokes;
 	struct readings readings;
 	struct reads reads;
@@ -122,7 +120,6 @@ static struct lc *make_engine(void)
 	engine->lc.entries = &engine->entries;
 	engine->lc.batch = &engine->batch;
 	engine->lc.takers = &engine->takers;
-	engine->lc.orphans = &engine->orphans;
 	engine->lc.pokes = &engine->pokes;
 	engine->lc.readings = &engine->readings;
 	engine->lc.reads = &engine->reads;
@@ -257,9 +254,8 @@ static bool is_empty(const struct lc *lc)
 	       lc->entries->by_id.count == 0 && lc->entries->there == 0 &&
 	       lc->entries->looks == 0 && takers_in_all(lc) == 0 && !lc->entries->writers.users &&
 	       !lc->takers->due && !lc->takers->waiters_changed && !lc->calls->calls &&
-	       !lc->calls->changes.users && !lc->orphans->by_path && !lc->watches->unwatches &&
-	       !lc->pokes->under_way && !lc->quota->users && lc->quota->entry_bytes == 0 &&
-	       lc->quota->watch_bytes == 0;
+	       !lc->calls->changes.users && !lc->watches->unwatches && !lc->pokes->under_way &&
+	       !lc->quota->users && lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool farewell)

@@ -19,7 +19,6 @@
 #include "lock/lock_watch.h"
 #include "lock/loss.h"
 #include "grant/order.h"
-#include "grant/orphan.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,39 +27,30 @@
 
 /* An entry of no taker here. With the UUID of a create that was not answered, it may be that
  * one's. */
-static void match_stranger(struct lock *lock, const struct queue_entry *shown, uint64_t number,
-                           size_t *strangers)
+static void match_stranger(struct lock *lock, const struct queue_entry *shown, uint64_t number)
 {
 	struct entry *entry = entry_named(lock, &shown->name);
 
-	if (entry && entry_may_be(entry, shown->znode)) {
+	if (entry && entry_may_be(entry, shown->znode))
 		entry_found(entry, shown->znode, number);
-	} else if (shown->name.of_mount && shown->name.session_half == lock->lc->session->half) {
-		if (*strangers == lock->orphans_seen && orphan_check(lock, shown))
-			lock->orphans_seen++;
-		++*strangers;
-	}
 }
 
 static void match_shown(struct lock *lock, const struct queue *queue, uint64_t number)
 {
 	struct entry *entry, *before = NULL;
-	size_t strangers = 0;
 
 	for (size_t i = 0; i < queue->count; i++, before = entry) {
 		const struct queue_entry *shown = &queue->entries[i];
 
 		entry = entry_of_node(lock, shown->znode, &shown->name);
 		if (!entry) {
-			match_stranger(lock, shown, number, &strangers);
+			match_stranger(lock, shown, number);
 			continue;
 		}
 		entry->listed = number;
 		if (before && entry_is_queued(before) && !queue->in_zone)
 			entry->adjacent = true;
 	}
-	if (lock->orphans_seen >= strangers)
-		lock->orphans_seen = 0; /* these were all: from the beginning, next time */
 }
 
 /* The listing was sent on a connection that was proved by a write. So an entry that is not in

@@ -77,7 +77,6 @@ struct lock {
 	enum lock_obstacle obstacle;
 	bool slots_asked;    /* takers that will not wait are answered when the slots are known */
 	struct order *order; /* the czxids of its entries are being read: order.c */
-	size_t orphans_seen; /* orphan.c has asked for so many of its entries, and goes on there */
 
 	struct lock *idle_prev, *idle_next;
 	bool idle; /* no takers, but watched still */

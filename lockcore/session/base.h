@@ -36,7 +36,6 @@ struct lc {
 	struct entries *entries;
 	struct batch *batch;
 	struct takers *takers;
-	struct orphans *orphans;
 	struct pokes *pokes;
 	struct readings *readings;
 	struct reads *reads;

@@ -399,7 +399,6 @@ struct rig *rig_begin(void)
 		.readings = &rig->readings,
 		.reads = &rig->reads,
 		.calls = &rig->calls,
-		.orphans = &rig->orphans,
 		.pokes = &rig->pokes,
 		.evictions = &rig->evictions,
 		.changes = &rig->changes,

@@ -15,7 +15,6 @@
 
 #include "ask/call.h"
 #include "ask/evict.h"
-#include "grant/orphan.h"
 #include "ask/poke.h"
 #include "unit.h"
 
@@ -43,7 +42,6 @@ struct rig {
 	struct readings readings;
 	struct reads reads;
 	struct calls calls;
-	struct orphans orphans;
 	struct pokes pokes;
 	struct evictions evictions;
 	struct changes changes;

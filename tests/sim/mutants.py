@@ -693,15 +693,6 @@ mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
 
 # ---- 17: whose entry ----
 
-mutant(17, 'sweep_by_host', 'listing.c',
-       '} else if (shown->name.of_mount && shown->name.session_half == lock->lc->session->half) {',
-       '} else if (shown->name.of_mount && strcmp(shown->name.host, lock->lc->host) == 0) {',
-       sim('namesakes'),
-       ('orphan.c', ' || answer->stat->ephemeral_owner != lc->session->id', ''))
-mutant(17, 'sweep_without_asking_the_owner', 'orphan.c',
-       'answer->stat->ephemeral_owner != lc->session->id',
-       '0',
-       sim('namesakes'))
 mutant(17, 'adopted_without_asking', 'entry.c',
        '\tentry->claimed = number;\n\tsend_claim(entry, znode);',
        '\tentry->claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lc->session->id, .czxid = 1}, false);\n\tevents_of(entry)->changed(entry);',
@@ -764,22 +755,6 @@ mutant(31, 'another_of_its_number', 'order.c',
 mutant(31, 'who_bars_the_way_is_not_watched', 'taker.c',
        ' &&\n\t\t\t       taker->entry.watch.state != WATCH_IDLE;',
        ';',
-       OWN)
-mutant(31, 'sweep_blind_by_the_uuid', 'orphan.c',
-       'return entry && (entry->state == ENTRY_CREATING',
-       'return entry || (entry->state == ENTRY_CREATING',
-       OWN)
-mutant(31, 'sweep_without_limit', 'orphan.c',
-       'if (path && HASH_COUNT(lc->orphans->by_path) < ORPHANS_MAX)',
-       'if (path)',
-       OWN)
-mutant(31, 'sweep_begins_anew', 'listing.c',
-       '\t\t\tlock->orphans_seen++;\n',
-       '\t\t\t;\n',
-       OWN)
-mutant(31, 'sweep_does_not_go_on', 'orphan.c',
-       '\tif (lock && lock->orphans_seen > 0)\n\t\tlock_list_later(lock);\n',
-       '',
        OWN)
 
 # ---- 32: holders look again; watches ----

@@ -476,45 +476,6 @@ static void deleted_among_readers(void **state)
 	finish(stage);
 }
 
-/* ---- entries without a taker ---- */
-
-/* A second entry of the own session, with the UUID of a taker, stands among many copies that
- * another client has made: the copies stay, that entry is deleted, and not all are read at once. */
-static void swept_among_copies(void **state)
-{
-	struct stage *stage = begin_with_outsider(11);
-	struct host *host = &stage->hosts[0];
-	struct taker holder, waiter;
-	struct lc_status before, after;
-	char path[300];
-	const char *orphan = NULL;
-
-	(void)state;
-	take(&holder, host, LC_EXCLUSIVE);
-	for (int i = 0; i < 300; i++)
-		copy_of(stage, holder.path);
-	snprintf(path, sizeof(path), "%.*s", (int)strlen(holder.path) - 10, holder.path);
-	assert_int_equal(world_do(&stage->world, host->wire.session,
-	                          OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
-	                             .sequence = true),
-	                          1, &orphan),
-	                 ENSEMBLE_OK);
-	snprintf(path, sizeof(path), "%s", orphan);
-	run(stage, SECOND);
-	lc_status(host->lc, &before);
-	begin_take(&waiter, host, "build", LC_SHARED);
-	run(stage, 100 * MS);
-	lc_status(host->lc, &after);
-	assert_in_range(after.counters.requests - before.counters.requests, 1, 80);
-	run(stage, 10 * SECOND);
-	assert_null(tree_find(&stage->world.committed, path));
-	assert_int_equal(entries_of(stage, outsider), 300);
-	assert_non_null(tree_find(&stage->world.committed, holder.path));
-	leave(&waiter);
-	leave(&holder);
-	finish(stage);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -531,7 +492,6 @@ int main(void)
 		cmocka_unit_test(next_in_another_lock),
 		cmocka_unit_test(deleted_before_it_is_read),
 		cmocka_unit_test(deleted_among_readers),
-		cmocka_unit_test(swept_among_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

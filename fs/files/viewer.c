@@ -6,13 +6,12 @@
 
 #include "files/lists.h"
 #include "host/clock.h"
+#include "host/who.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Room for the lines before the groups, and for VIEWER_GROUPS_MAX groups. */
 #define STATUS_BYTES 16384
@@ -32,16 +31,8 @@ static size_t read_groups(pid_t thread, gid_t groups[VIEWER_GROUPS_MAX])
 	const char *line;
 	size_t count = 0;
 	char *end;
-	ssize_t n;
-	int fd;
 
-	snprintf(text, sizeof(text), "/proc/%d/status", (int)thread);
-	fd = open(text, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, STATUS_BYTES);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	(void)who_read_of(thread, "status", text, sizeof(text));
 	line = strstr(text, "\nGroups:");
 	if (!line)
 		return 0;

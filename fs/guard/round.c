@@ -42,7 +42,7 @@ struct opener {
 /* The process that is looked at. */
 struct round_subject {
 	struct process_ref ref;
-	struct process_status status;
+	struct who status;
 	bool has_status, termed, killed, matched;
 };
 
@@ -177,7 +177,7 @@ static int slot_of_pid(const struct round *round, pid_t pid, uint64_t ino, struc
  * UNKNOWN: none that is known. BYSTANDER: none, and it was opened without holding. */
 static int nearest_opener(const struct round *round, uint64_t ino, struct slot_now *ret_now)
 {
-	struct process_status status;
+	struct who status;
 	pid_t pid = round->subject.ref.pid;
 	int found = UNKNOWN;
 
@@ -188,7 +188,7 @@ static int nearest_opener(const struct round *round, uint64_t ino, struct slot_n
 			return slot;
 		if (slot == BYSTANDER)
 			found = BYSTANDER;
-		if (!process_read_status(pid, &status))
+		if (!who_is(pid, &status))
 			break;
 		pid = status.parent;
 	}
@@ -311,9 +311,9 @@ static void stop_unseen(struct round *round, int first)
 static void look_at_kin(void *ctx, size_t index, pid_t pid)
 {
 	struct round *round = ctx;
-	struct process_status status;
+	struct who status;
 
-	if (!process_read_status(pid, &status))
+	if (!who_is(pid, &status))
 		return;
 	round->processes[index].uid = status.real;
 	round->processes[index].parent = status.parent;
@@ -340,14 +340,14 @@ static uid_t whose(void *ctx, pid_t pid)
 	struct round_subject *subject = &round->subject;
 
 	*subject = (struct round_subject){.ref = {.pid = pid, .fd = -1}};
-	subject->has_status = process_read_status(pid, &subject->status);
+	subject->has_status = who_is(pid, &subject->status);
 	return subject->status.real;
 }
 
 /* The user of a lost slot might signal it. */
 static bool is_in_reach(const struct round *round)
 {
-	const struct process_status *status = &round->subject.status;
+	const struct who *status = &round->subject.status;
 
 	if (!round->subject.has_status)
 		return false;

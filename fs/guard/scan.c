@@ -10,6 +10,7 @@
 #include "guard/scan.h"
 
 #include "host/clock.h"
+#include "host/who.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,18 +32,10 @@
 static bool read_fdinfo(struct seen_file *file)
 {
 	char name[16], text[512], *ino, *mount;
-	ssize_t n;
-	int info;
 
 	snprintf(name, sizeof(name), "%d", file->fd);
-	info = openat(file->dir, name, O_RDONLY | O_CLOEXEC);
-	if (info < 0)
+	if (!who_read(file->dir, name, text, sizeof(text)))
 		return false;
-	n = read(info, text, sizeof(text) - 1);
-	close(info);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
 	mount = strstr(text, "\nmnt_id:");
 	ino = mount ? strstr(mount, "\nino:") : NULL;
 	if (!ino)

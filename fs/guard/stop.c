@@ -83,7 +83,7 @@ static void name_process(struct stop_who *who, const struct stop *stop)
 {
 	char word[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], by[64] = "";
 	struct row row = {.text = word, .room = sizeof(word) - 1};
-	struct process_status status = {0};
+	struct who status = {0};
 	struct caller caller;
 
 	family_see(stop->process->pid, &caller);

@@ -35,10 +35,10 @@ static int distance_to(const struct hold *hold, const struct lineage *lineage)
  * may evict it at any time. So only processes that this user may signal anyway may join. */
 static bool may_join(const struct hold *hold, const struct lineage *lineage)
 {
-	struct process_status status;
+	struct who status;
 
-	return hold->story.uid == 0 || (process_read_status(lineage->of[0], &status) &&
-	                                process_obeys(&status, hold->story.uid));
+	return hold->story.uid == 0 ||
+	       (who_is(lineage->of[0], &status) && process_obeys(&status, hold->story.uid));
 }
 
 struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)

@@ -11,15 +11,14 @@
 #include "host/log.h"
 #include "hold/refusal.h"
 #include "host/row.h"
+#include "host/who.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Whether the process of a shorter hold was about to end is not looked at: it would cost more
  * than the hold. */
@@ -297,21 +296,15 @@ void story_stopped(struct story *story, int signal)
 /* A process that ends gives up its memory before its files. statm waits for nothing. */
 static bool is_ending(pid_t pid, int life)
 {
-	char path[32], text[2] = "";
-	int fd;
+	char text[3];
 
 	if (life < 0)
 		return false;
 	if (!family_lives(life))
 		return true;
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!who_read_of(pid, "statm", text, sizeof(text)))
 		return false;
-	if (read(fd, text, sizeof(text)) != sizeof(text))
-		text[0] = '\0';
-	close(fd);
-	return text[0] == '0' || !family_lives(life);
+	return strcmp(text, "0 ") == 0 || !family_lives(life);
 }
 
 void story_parted(struct story *story, pid_t pid, int life)

@@ -6,7 +6,6 @@
 
 #include "host/who.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,24 +19,6 @@
 /* Nor when that has taken so much processor time. */
 #define LOOKED_UP_NS (10 * 1000000)
 
-static bool read_proc(pid_t pid, const char *file, char *ret_text, size_t size)
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, ret_text, size - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	ret_text[n] = '\0';
-	return true;
-}
-
 bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 {
 	char text[1024], file[32], *command, *rest;
@@ -48,7 +29,7 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 	/* Of its first thread: for the whole process the kernel adds up what every thread of it
 	 * has used, which takes milliseconds where there are thousands. */
 	snprintf(file, sizeof(file), "task/%d/stat", (int)pid);
-	if (pid <= 0 || !read_proc(pid, file, text, sizeof(text)))
+	if (pid <= 0 || !who_read_of(pid, file, text, sizeof(text)))
 		return false;
 	/* The name in brackets may itself hold brackets and blanks. */
 	command = strchr(text, '(');
@@ -124,7 +105,7 @@ void family_see(pid_t thread, struct caller *ret_caller)
 	entry = remember_thread(thread);
 	caller = &entry->caller;
 	if (!entry->seen && caller->process.pid > 0 &&
-	    read_proc(caller->process.pid, "comm", text, sizeof(text)))
+	    who_read_of(caller->process.pid, "comm", text, sizeof(text)))
 		snprintf(caller->command, sizeof(caller->command), "%.*s", (int)strlen(text) - 1,
 		         text); /* without the newline that /proc adds */
 	entry->seen = true;

@@ -5,13 +5,10 @@
 #include "host/process.h"
 
 #include "host/family.h"
-#include "host/who.h"
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -52,11 +49,10 @@ void process_close(struct process_ref *process)
 
 bool process_runs(const struct process_ref *process)
 {
-	struct pollfd poll_fd = {.fd = process->fd, .events = POLLIN};
 	struct ancestry ancestry;
 
 	if (process->fd >= 0)
-		return poll(&poll_fd, 1, 0) == 0;
+		return family_lives(process->fd);
 	return family_ancestry(process->pid, &ancestry) && !ancestry.ended &&
 	       ancestry.start == process->start;
 }
@@ -107,44 +103,12 @@ bool process_may_signal_all(void)
 	return may;
 }
 
-bool process_read_status(pid_t pid, struct process_status *ret_status)
+bool process_status(const struct process_ref *process, struct who *ret_status)
 {
-	struct who who;
-
-	if (!who_is(pid, &who))
-		return false;
-	*ret_status =
-		(struct process_status){.parent = who.parent, .real = who.real, .saved = who.saved};
-	return true;
+	return who_has(process->fd, ret_status) || who_is(process->pid, ret_status);
 }
 
-/* As linux/pidfd.h says since 6.13: the head of it, and how to ask. */
-struct pidfd_info_head {
-	uint64_t mask, cgroup;
-	uint32_t pid, tgid, parent, real_uid, real_gid, uid, gid, saved_uid, saved_gid, fs_uid,
-		fs_gid, spare;
-};
-#define PIDFD_INFO _IOWR(0xFF, 11, struct pidfd_info_head)
-#define PIDFD_INFO_HAS_PID 1
-#define PIDFD_INFO_HAS_CREDENTIALS 2
-
-bool process_status(const struct process_ref *process, struct process_status *ret_status)
-{
-	const uint64_t wanted = PIDFD_INFO_HAS_PID | PIDFD_INFO_HAS_CREDENTIALS;
-	struct pidfd_info_head info = {.mask = wanted};
-
-	if (process->fd < 0 || ioctl(process->fd, PIDFD_INFO, &info) < 0 ||
-	    (info.mask & wanted) != wanted)
-		return process_read_status(process->pid, ret_status);
-	*ret_status = (struct process_status){
-		.parent = (pid_t)info.parent,
-		.real = info.real_uid,
-		.saved = info.saved_uid,
-	};
-	return true;
-}
-
-bool process_obeys(const struct process_status *status, uid_t uid)
+bool process_obeys(const struct who *status, uid_t uid)
 {
 	return uid == 0 || status->real == uid || status->saved == uid;
 }
@@ -154,7 +118,7 @@ bool process_obeys(const struct process_status *status, uid_t uid)
 static bool is_the_same(pid_t pid, uid_t uid, uint64_t number, int life)
 {
 	struct process_ref process = {.pid = pid, .fd = life};
-	struct process_status status;
+	struct who status;
 
 	if (number != 0)
 		return process_number(&process) == number;

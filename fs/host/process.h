@@ -5,6 +5,7 @@
 #ifndef FS_PROCESS_H
 #define FS_PROCESS_H
 
+#include "host/who.h"
 #include "store/carry.h"
 
 #include <stdbool.h>
@@ -36,16 +37,10 @@ int process_signal(const struct process_ref *process, int signal);
 /* This process may signal those of all users. */
 bool process_may_signal_all(void);
 
-struct process_status {
-	pid_t parent;
-	uid_t real, saved;
-};
-
-/* Neither waits: who.h. */
-bool process_read_status(pid_t pid, struct process_status *ret_status);
-bool process_status(const struct process_ref *process, struct process_status *ret_status);
+/* As who_is(): it does not wait. */
+bool process_status(const struct process_ref *process, struct who *ret_status);
 /* kill(2) would let that user signal it. */
-bool process_obeys(const struct process_status *status, uid_t uid);
+bool process_obeys(const struct who *status, uid_t uid);
 
 /* A descriptor of family_watch(), or -1. After a crash it is opened anew: -1 if the process of that
  * number is another one now, or none. Where the kernel cannot tell, one is taken for the same

@@ -30,16 +30,12 @@ struct info { /* PIDFD_INFO_SIZE_VER0 */
 
 #define GET_INFO _IOWR(0xff, 11, struct info)
 
-static bool ask_pidfd(pid_t thread, struct who *ret_who)
+bool who_has(int pidfd, struct who *ret_who)
 {
 	struct info info = {.mask = INFO_PID | INFO_CREDS};
-	int fd = (int)syscall(SYS_pidfd_open, thread, OF_A_THREAD), r;
 
-	if (fd < 0)
-		return false;
-	r = ioctl(fd, GET_INFO, &info);
-	close(fd);
-	if (r < 0 || (info.mask & (INFO_PID | INFO_CREDS)) != (INFO_PID | INFO_CREDS))
+	if (pidfd < 0 || ioctl(pidfd, GET_INFO, &info) < 0 ||
+	    (info.mask & (INFO_PID | INFO_CREDS)) != (INFO_PID | INFO_CREDS))
 		return false;
 	*ret_who = (struct who){
 		.process = (pid_t)info.process,
@@ -48,6 +44,35 @@ static bool ask_pidfd(pid_t thread, struct who *ret_who)
 		.saved = info.saved_uid,
 	};
 	return true;
+}
+
+static bool ask_pidfd(pid_t thread, struct who *ret_who)
+{
+	int fd = (int)syscall(SYS_pidfd_open, thread, OF_A_THREAD);
+	bool is = who_has(fd, ret_who);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+bool who_read(int directory, const char *file, char *ret_text, size_t size)
+{
+	int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	ret_text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+bool who_read_of(pid_t pid, const char *file, char *ret_text, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	return who_read(AT_FDCWD, path, ret_text, size);
 }
 
 static const char *value_of(const char *text, const char *key)
@@ -60,20 +85,11 @@ static const char *value_of(const char *text, const char *key)
 static bool read_status(pid_t thread, struct who *ret_who)
 {
 	const char *process, *parent, *uids;
-	char path[64], text[1024];
+	char text[1024];
 	unsigned real, saved;
-	ssize_t n;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!who_read_of(thread, "status", text, sizeof(text)))
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
 	/* The name is in the first line, and newlines in it are escaped. */
 	process = value_of(text, "\nTgid:");
 	parent = value_of(text, "\nPPid:");

@@ -223,17 +223,6 @@ void log_line(enum lc_level level, const char *format, ...)
 	errno = saved;
 }
 
-void log_trace(const char *format, ...)
-{
-	int saved = errno;
-	va_list args;
-
-	va_start(args, format);
-	put_formatted(LC_INFO, format, args);
-	va_end(args);
-	errno = saved;
-}
-
 void log_record(const char *format, ...)
 {
 	int saved = errno;

@@ -24,9 +24,7 @@ void log_line(enum lc_level level, const char *format, ...) __attribute__((forma
 /* Whether a line of that level has room now; if not, it is counted as not written. For lines that
  * cost time to make. */
 bool log_has_room(enum lc_level level);
-/* A line of `-d` that no limit holds back. */
-void log_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A line that the administrator has asked for: the same, and of LC_INFO. */
+/* A line that the administrator has asked for: no limit holds it back. */
 void log_record(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
 /* The mount point, which each line names. It stays the caller's. */

@@ -14,16 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of an operation and its file in a line; longer texts are cut. */
-#define TEXT_MAX 400
-
 /* A request that is not answered yet. */
 struct traced {
 	uint64_t unique;
 	int64_t since_us;
-	pid_t pid; /* 0: not visible here */
-	uid_t uid;
-	char *text; /* the operation and its file */
+	char text[1024]; /* the operation, its file, and who asks */
 	UT_hash_handle hh;
 };
 
@@ -33,195 +28,123 @@ struct trace {
 	struct traced *pending;
 };
 
-static const char *const opcode_names[] = {
-	[FUSE_LOOKUP] = "lookup",
-	[FUSE_FORGET] = "forget",
-	[FUSE_GETATTR] = "getattr",
-	[FUSE_SETATTR] = "setattr",
-	[FUSE_READLINK] = "readlink",
-	[FUSE_SYMLINK] = "symlink",
-	[FUSE_MKNOD] = "mknod",
-	[FUSE_MKDIR] = "mkdir",
-	[FUSE_UNLINK] = "unlink",
-	[FUSE_RMDIR] = "rmdir",
-	[FUSE_RENAME] = "rename",
-	[FUSE_LINK] = "link",
-	[FUSE_OPEN] = "open",
-	[FUSE_READ] = "read",
-	[FUSE_WRITE] = "write",
-	[FUSE_STATFS] = "statfs",
-	[FUSE_RELEASE] = "release",
-	[FUSE_FSYNC] = "fsync",
-	[FUSE_SETXATTR] = "setxattr",
-	[FUSE_GETXATTR] = "getxattr",
-	[FUSE_LISTXATTR] = "listxattr",
-	[FUSE_REMOVEXATTR] = "removexattr",
-	[FUSE_FLUSH] = "flush",
-	[FUSE_INIT] = "init",
-	[FUSE_OPENDIR] = "opendir",
-	[FUSE_READDIR] = "readdir",
-	[FUSE_RELEASEDIR] = "releasedir",
-	[FUSE_FSYNCDIR] = "fsyncdir",
-	[FUSE_GETLK] = "fcntl F_GETLK",
-	[FUSE_SETLK] = "fcntl F_SETLK",
-	[FUSE_SETLKW] = "fcntl F_SETLKW",
-	[FUSE_ACCESS] = "access",
-	[FUSE_CREATE] = "create",
-	[FUSE_INTERRUPT] = "interrupt",
-	[FUSE_IOCTL] = "ioctl",
-	[FUSE_POLL] = "poll",
-	[FUSE_BATCH_FORGET] = "forget",
-	[FUSE_FALLOCATE] = "fallocate",
-	[FUSE_RENAME2] = "rename",
-	[FUSE_LSEEK] = "lseek",
-	[FUSE_COPY_FILE_RANGE] = "copy_file_range",
-	[FUSE_SYNCFS] = "syncfs",
+/* The operations that a mount of locks sees, and where in the body the name in the directory is. */
+static const struct operation {
+	const char *name;
+	bool has_name;
+	size_t offset;
+} operations[] = {
+	[FUSE_LOOKUP] = {"lookup", true, 0},
+	[FUSE_GETATTR] = {"getattr"},
+	[FUSE_SETATTR] = {"setattr"},
+	[FUSE_MKNOD] = {"mknod", true, sizeof(struct fuse_mknod_in)},
+	[FUSE_MKDIR] = {"mkdir", true, sizeof(struct fuse_mkdir_in)},
+	[FUSE_UNLINK] = {"unlink", true, 0},
+	[FUSE_RMDIR] = {"rmdir", true, 0},
+	[FUSE_OPEN] = {"open"},
+	[FUSE_READ] = {"read"},
+	[FUSE_WRITE] = {"write"},
+	[FUSE_STATFS] = {"statfs"},
+	[FUSE_RELEASE] = {"release"},
+	[FUSE_FSYNC] = {"fsync"},
+	[FUSE_SETXATTR] = {"setxattr"},
+	[FUSE_GETXATTR] = {"getxattr"},
+	[FUSE_LISTXATTR] = {"listxattr"},
+	[FUSE_FLUSH] = {"flush"},
+	[FUSE_OPENDIR] = {"opendir"},
+	[FUSE_READDIR] = {"readdir"},
+	[FUSE_RELEASEDIR] = {"releasedir"},
+	[FUSE_GETLK] = {"fcntl F_GETLK"},
+	[FUSE_SETLK] = {"fcntl F_SETLK"},
+	[FUSE_SETLKW] = {"fcntl F_SETLKW"},
+	[FUSE_ACCESS] = {"access"},
+	[FUSE_POLL] = {"poll"},
 };
-
-static const char *opcode_name(uint32_t opcode)
-{
-	const char *name = NULL;
-
-	if (opcode < sizeof(opcode_names) / sizeof(*opcode_names))
-		name = opcode_names[opcode];
-	return name ? name : "another operation";
-}
 
 /* ---- the text of a request ---- */
 
-static void print_lock(FILE *out, uint32_t opcode, const struct fuse_lk_in *in)
+static void print_lock(FILE *out, const char *name, const struct fuse_in_header *header)
 {
-	static const char *const types[] = {
-		[F_RDLCK] = "F_RDLCK",
-		[F_WRLCK] = "F_WRLCK",
-		[F_UNLCK] = "F_UNLCK",
+	static const char *const types[][2] = {
+		[F_RDLCK] = {"F_RDLCK", "LOCK_SH"},
+		[F_WRLCK] = {"F_WRLCK", "LOCK_EX"},
+		[F_UNLCK] = {"F_UNLCK", "LOCK_UN"},
 	};
-	static const char *const operations[] = {
-		[F_RDLCK] = "LOCK_SH",
-		[F_WRLCK] = "LOCK_EX",
-		[F_UNLCK] = "LOCK_UN",
-	};
+	const struct fuse_lk_in *in = (const void *)(header + 1);
 	uint32_t type = in->lk.type > F_UNLCK ? F_UNLCK : in->lk.type;
 
 	if (in->lk_flags & FUSE_LK_FLOCK)
-		fprintf(out, "flock %s%s", operations[type],
-		        opcode == FUSE_SETLK && type != F_UNLCK ? "|LOCK_NB" : "");
+		fprintf(out, "flock %s%s", types[type][1],
+		        header->opcode == FUSE_SETLK && type != F_UNLCK ? "|LOCK_NB" : "");
 	else
-		fprintf(out, "%s %s", opcode_name(opcode), types[type]);
+		fprintf(out, "%s %s", name, types[type][0]);
 }
 
-static void print_open(FILE *out, const struct fuse_open_in *in)
+static void print_operation(FILE *out, const char *name, const struct fuse_in_header *header)
 {
 	static const char *const modes[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
-
-	fprintf(out, "open %s%s%s", modes[in->flags & O_ACCMODE],
-	        in->flags & O_NONBLOCK ? "|O_NONBLOCK" : "", in->flags & O_TRUNC ? "|O_TRUNC" : "");
-}
-
-static void print_operation(FILE *out, const struct fuse_in_header *header)
-{
-	const void *body = header + 1;
+	const struct fuse_open_in *open = (const void *)(header + 1);
 	size_t len = header->len - sizeof(*header);
 
-	if (header->opcode == FUSE_OPEN && len >= sizeof(struct fuse_open_in))
-		print_open(out, body);
+	if (header->opcode == FUSE_OPEN && len >= sizeof(*open))
+		fprintf(out, "open %s%s", modes[open->flags & O_ACCMODE],
+		        open->flags & O_NONBLOCK ? "|O_NONBLOCK" : "");
 	else if (header->opcode >= FUSE_GETLK && header->opcode <= FUSE_SETLKW &&
 	         len >= sizeof(struct fuse_lk_in))
-		print_lock(out, header->opcode, body);
+		print_lock(out, name, header);
 	else
-		fputs(opcode_name(header->opcode), out);
+		fputs(name, out);
 }
 
 static void print_path(FILE *out, const struct node *node)
 {
-	if (node->parent && node->parent->parent) {
+	if (node->parent->parent) {
 		print_path(out, node->parent);
 		putc('/', out);
 	}
-	fputs(node->parent ? node->name : "/", out);
+	fputs(node->name, out);
 }
 
-/* The number of bytes in the body before the name in the directory; -1: there is none. */
-static ssize_t offset_of_name(uint32_t opcode)
+static void print_request(struct traced *traced, struct nodes *nodes,
+                          const struct fuse_in_header *header)
 {
-	switch (opcode) {
-	case FUSE_LOOKUP:
-	case FUSE_UNLINK:
-	case FUSE_RMDIR:
-	case FUSE_SYMLINK:
-		return 0;
-	case FUSE_MKNOD:
-		return sizeof(struct fuse_mknod_in);
-	case FUSE_MKDIR:
-		return sizeof(struct fuse_mkdir_in);
-	case FUSE_RENAME:
-		return sizeof(struct fuse_rename_in);
-	case FUSE_RENAME2:
-		return sizeof(struct fuse_rename2_in);
-	case FUSE_LINK:
-		return sizeof(struct fuse_link_in);
-	}
-	return -1;
-}
-
-static void print_file(FILE *out, struct nodes *nodes, const struct fuse_in_header *header)
-{
+	static const struct operation other = {.name = "another operation"};
+	const struct operation *operation = &other;
 	const struct node *node = node_by_ino(nodes, header->nodeid);
-	ssize_t offset = offset_of_name(header->opcode);
-	const char *name = (const char *)(header + 1) + offset;
-	ssize_t len = (ssize_t)(header->len - sizeof(*header)) - offset;
-
-	if (!node)
-		fputs("-", out);
-	else if (node->parent || offset < 0)
-		print_path(out, node);
-	if (offset >= 0 && len > 0)
-		fprintf(out, "%s%.*s", node && node->parent ? "/" : "", (int)len, name);
-}
-
-/* NULL: no memory. */
-static char *request_text(struct nodes *nodes, const struct fuse_in_header *header)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	size_t body = header->len - sizeof(*header);
+	FILE *out = fmemopen(traced->text, sizeof(traced->text) - 1, "w");
 
 	if (!out)
-		return NULL;
-	print_operation(out, header);
+		return;
+	if (header->opcode < sizeof(operations) / sizeof(*operations) &&
+	    operations[header->opcode].name)
+		operation = &operations[header->opcode];
+	print_operation(out, operation->name, header);
 	putc(' ', out);
-	print_file(out, nodes, header);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	if (node && node->parent)
+		print_path(out, node);
+	if (operation->has_name && body > operation->offset)
+		fprintf(out, "%s%.*s", node && node->parent ? "/" : "",
+		        (int)(body - operation->offset),
+		        (const char *)(header + 1) + operation->offset);
+	else if (!node || !node->parent)
+		putc(node ? '/' : '-', out);
+	fprintf(out, " by pid %d, uid %u", (int)family_process((pid_t)header->pid),
+	        (unsigned)header->uid);
+	fclose(out);
 }
 
 /* ---- requests and answers ---- */
 
-static void free_traced(struct trace *trace, struct traced *traced)
-{
-	HASH_DEL(trace->pending, traced);
-	free(traced->text);
-	free(traced);
-}
-
-/* The kernel expects no answer to these. */
-static void trace_unanswered(struct trace *trace, const struct fuse_in_header *header)
+static void trace_interrupt(struct trace *trace, const struct fuse_in_header *header)
 {
 	const struct fuse_interrupt_in *in = (const void *)(header + 1);
 	struct traced *traced = NULL;
 
-	if (header->opcode != FUSE_INTERRUPT) {
-		log_trace("%s", opcode_name(header->opcode));
-		return;
-	}
 	if (header->len >= sizeof(*header) + sizeof(*in))
 		HASH_FIND(hh, trace->pending, &in->unique, sizeof(in->unique), traced);
 	if (traced)
-		log_trace("interrupt of %.*s by pid %d", TEXT_MAX, traced->text, (int)traced->pid);
-	else
-		log_trace("interrupt of an answered request");
+		log_record("interrupt of %s", traced->text);
 }
 
 void trace_request(struct face *face, const void *request, size_t len)
@@ -230,11 +153,11 @@ void trace_request(struct face *face, const void *request, size_t len)
 	struct trace *trace = face->trace;
 	struct traced *traced;
 
-	if (!trace || len < sizeof(*header) || header->len != len)
+	if (!trace || len < sizeof(*header) || header->len != len ||
+	    header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET)
 		return;
-	if (header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET ||
-	    header->opcode == FUSE_INTERRUPT) {
-		trace_unanswered(trace, header);
+	if (header->opcode == FUSE_INTERRUPT) {
+		trace_interrupt(trace, header);
 		return;
 	}
 	traced = calloc(1, sizeof(*traced));
@@ -242,32 +165,26 @@ void trace_request(struct face *face, const void *request, size_t len)
 		return;
 	traced->unique = header->unique;
 	traced->since_us = trace->clock_us();
-	traced->pid = family_process((pid_t)header->pid);
-	traced->uid = header->uid;
-	traced->text = request_text(trace->nodes, header);
-	if (traced->text)
-		HASH_ADD(hh, trace->pending, unique, sizeof(traced->unique), traced);
-	if (!traced->hh.tbl) {
-		free(traced->text);
+	print_request(traced, trace->nodes, header);
+	HASH_ADD(hh, trace->pending, unique, sizeof(traced->unique), traced);
+	if (!traced->hh.tbl)
 		free(traced);
-	}
 }
 
 void trace_answer(struct trace *trace, uint64_t unique, int error)
 {
 	struct traced *traced;
-	const char *answer;
+	const char *answer = error == 0 ? "success" : strerrorname_np(-error);
 	int64_t took_us;
 
 	HASH_FIND(hh, trace->pending, &unique, sizeof(unique), traced);
 	if (!traced)
 		return;
 	took_us = trace->clock_us() - traced->since_us;
-	answer = error == 0 ? "success" : strerrorname_np(-error);
-	log_trace("%.*s by pid %d, uid %u: %s after %" PRId64 ".%03d ms", TEXT_MAX, traced->text,
-	          (int)traced->pid, (unsigned)traced->uid, answer ? answer : "an unknown error",
-	          took_us / 1000, (int)(took_us % 1000));
-	free_traced(trace, traced);
+	log_record("%s: %s after %" PRId64 ".%03d ms", traced->text,
+	           answer ? answer : "an unknown error", took_us / 1000, (int)(took_us % 1000));
+	HASH_DEL(trace->pending, traced);
+	free(traced);
 }
 
 int trace_begin(struct face *face)
@@ -287,8 +204,10 @@ void trace_finish(struct face *face)
 
 	if (!face->trace)
 		return;
-	HASH_ITER(hh, face->trace->pending, traced, next)
-		free_traced(face->trace, traced);
+	HASH_ITER(hh, face->trace->pending, traced, next) {
+		HASH_DEL(face->trace->pending, traced);
+		free(traced);
+	}
 	free(face->trace);
 	face->trace = NULL;
 }

@@ -34,31 +34,16 @@ static void begin_family(struct metrics_page *page, const char *name, const char
 	PRINT(page, "# HELP zklockfs_%s %s\n# TYPE zklockfs_%s %s\n", name, help, name, type);
 }
 
-/* The bytes of the character that begins here, as far as a reader of the text would look; 0: it is
- * not UTF-8. */
-static size_t utf8_length(const unsigned char *text)
-{
-	size_t length = *text < 0x80                    ? 1
-	                : *text >= 0xc2 && *text < 0xe0 ? 2
-	                : *text >= 0xe0 && *text < 0xf0 ? 3
-	                : *text >= 0xf0 && *text < 0xf5 ? 4
-	                                                : 0;
-
-	for (size_t i = 1; i < length; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	if ((*text == 0xe0 && text[1] < 0xa0) || (*text == 0xed && text[1] >= 0xa0) ||
-	    (*text == 0xf0 && text[1] < 0x90) || (*text == 0xf4 && text[1] >= 0x90))
-		return 0;
-	return length;
-}
-
 static void print_label(struct metrics_page *page, const char *name, const char *value)
 {
+	size_t left = strlen(value);
+
 	PRINT(page, "%s=\"", name);
 	while (*value) {
-		size_t length = utf8_length((const unsigned char *)value);
+		size_t length = lc_text_shown(value, left);
 
+		if (length == 0)
+			length = lc_text_harmful(value, left);
 		if (length == 0)
 			PRINT(page, "?");
 		else if (*value == '\n')
@@ -67,7 +52,9 @@ static void print_label(struct metrics_page *page, const char *name, const char 
 			PRINT(page, "\\%c", *value);
 		else
 			PRINT(page, "%.*s", (int)length, value);
-		value += length > 0 ? length : 1;
+		length += length == 0;
+		value += length;
+		left -= length;
 	}
 	PRINT(page, "\"");
 }

@@ -50,7 +50,7 @@ def test(case):
     until(lambda: len(server.entries('team/build')) == 2, 'the waiter queues')
     waiter.kill(signal.SIGUSR1)
     waiter.refused(errno.EINTR)
-    line(fr'interrupt of open O_RDWR team/build/lock by pid {waiter.pid}')
+    line(fr'interrupt of open O_RDWR team/build/lock by pid {waiter.pid}, uid 0')
     line(fr'open O_RDWR team/build/lock by pid {waiter.pid}, uid 0: EINTR after %s')
     holder.release()
     line(r'release team/build/lock by pid \d+, uid 0: success after %s')

@@ -84,7 +84,12 @@ static void found_another(struct lc *lc, const struct home_mark *there)
 	char ours[MARK_TEXT], theirs[MARK_TEXT];
 
 	mark_text(ours, &home->known);
-	if (there)
+	if (!home->known.czxid)
+		home_met(lc, LC_ERROR,
+		         "%s may be another ensemble: the version before this one did not remember "
+		         "%s; only a restart of the mount accepts it",
+		         server, home->dir);
+	else if (there)
 		home_met(lc, LC_ERROR,
 		         "%s is another ensemble: %s there: %s; ours: %s; only a restart of the "
 		         "mount accepts it",
@@ -98,15 +103,14 @@ static void found_another(struct lc *lc, const struct home_mark *there)
 	home->found(lc, HOME_NOT_HERE, 0);
 }
 
-static bool is_somewhere_else(const struct home *home, const struct home_mark *mark)
+bool home_is_set(const struct lc *lc)
 {
-	return !home->certain && home->known.czxid && !is_same_mark(&home->known, mark);
+	return lc->home->root != ROOT_UNKNOWN || lc->home->known.czxid;
 }
 
-/* Here, and at the first start, there is nothing that it could be compared with. */
-static bool is_taken_as_it_is(const struct home *home)
+bool home_may_be_elsewhere(const struct lc *lc)
 {
-	return home->certain || (home->root == ROOT_UNKNOWN && home->known.czxid == 0);
+	return home_is_set(lc) && !lc->home->certain;
 }
 
 /* ---- making it ---- */
@@ -180,7 +184,7 @@ static void dir_read(void *ctx, const struct ensemble_answer *answer)
 	switch (answer->result) {
 	case ENSEMBLE_OK:
 		read_mark(answer, &mark);
-		if (is_somewhere_else(home, &mark)) {
+		if (home_may_be_elsewhere(lc) && !is_same_mark(&home->known, &mark)) {
 			found_another(lc, &mark);
 			return;
 		}
@@ -189,16 +193,16 @@ static void dir_read(void *ctx, const struct ensemble_answer *answer)
 		home->found(lc, HOME_HERE, 0);
 		return;
 	case ENSEMBLE_NONODE:
-		if (is_taken_as_it_is(home))
-			make_dir(lc);
-		else
+		if (home_may_be_elsewhere(lc))
 			found_another(lc, NULL);
+		else
+			make_dir(lc);
 		return;
 	case ENSEMBLE_NOAUTH:
-		if (is_taken_as_it_is(home))
-			home->found(lc, HOME_UNUSABLE, -EACCES);
-		else
+		if (home_may_be_elsewhere(lc))
 			found_another(lc, NULL);
+		else
+			home->found(lc, HOME_UNUSABLE, -EACCES);
 		return;
 	case ENSEMBLE_EXISTS:
 	case ENSEMBLE_NOTEMPTY:
@@ -233,7 +237,7 @@ void home_missed(struct lc *lc)
 	lc->home->looked = false;
 }
 
-/* In a session that a version without marks has begun. */
+/* In a session that a version without marks has begun: the node of its heartbeats is there. */
 static void dir_learned(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;

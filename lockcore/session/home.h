@@ -55,6 +55,10 @@ void home_connected(struct lc *lc);
 void home_find(struct lc *lc);
 /* A node below ROOT_DIR is not there: ROOT_DIR may be gone, too. */
 void home_missed(struct lc *lc);
+/* The mount knows its ensemble, or was at home before: no other one is taken for it. */
+bool home_is_set(const struct lc *lc);
+/* So it is, and nothing shows yet that this connection leads there. */
+bool home_may_be_elsewhere(const struct lc *lc);
 /* A heartbeat was answered OK. */
 void home_proved(struct lc *lc);
 /* Remembers, for the status, why contact cannot be had. Reports it, if that is news. */

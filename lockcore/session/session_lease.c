@@ -83,7 +83,7 @@ bool session_long_enough(struct lc *lc)
 	const struct lease *lease = &lc->session->lease;
 
 	if (lease_possible(lease->timeout_us, lease->tick_us, lease->lead_us) ||
-	    (lc->home->known.czxid && !lc->home->certain))
+	    home_may_be_elsewhere(lc))
 		return true;
 	lc_report(lc, LC_ERROR,
 	          "the ensemble grants a session of %" PRId64 " ms; with a tick of "

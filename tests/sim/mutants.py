@@ -1458,9 +1458,12 @@ mutant(40, 'takers_of_the_future', 'state.c',
        sim('deaths'))
 
 mutant(41, 'any_ensemble_will_do', 'home.c',
-       'return !home->certain && home->known.czxid && !is_same_mark(&home->known, mark);',
-       'return home->known.czxid < 0 && !is_same_mark(&home->known, mark);',
+       'home_may_be_elsewhere(lc) && !is_same_mark', 'home->known.czxid < 0 && !is_same_mark',
        sim('strays'))
+mutant(41, 'an_unknown_home_is_anywhere', 'home.c',
+       'home_may_be_elsewhere(lc) && !is_same_mark',
+       'home->known.czxid && home_may_be_elsewhere(lc) && !is_same_mark',
+       unit('tests/layer/home.c'))
 mutant(41, 'sure_after_a_reconnect', 'home.c',
        'lc->home->certain = lc->home->looked = false;', 'lc->home->looked = false;',
        sim('strays'))
@@ -1472,11 +1475,9 @@ mutant(41, 'looked_on_another_connection', 'home.c',
        sim('strays'))
 mutant(41, 'root_made_in_silence', 'home.c',
        """	case ENSEMBLE_NONODE:
-		if (is_taken_as_it_is(home))
-			make_dir(lc);""",
+		if (home_may_be_elsewhere(lc))""",
        """	case ENSEMBLE_NONODE:
-		if (home->found)
-			make_dir(lc);""",
+		if (!home->found)""",
        sim('strays'))
 mutant(41, 'mark_forgotten_by_the_next_process', 'home.c',
        '.czxid = saved->home_czxid,', '.czxid = 0 * saved->home_czxid,',
@@ -1502,7 +1503,7 @@ mutant(41, 'pause_longer_than_the_session', 'session.c',
        'int64_t most_us = lc->config.session_timeout_us / 3;',
        unit('tests/layer/home.c'))
 mutant(41, 'too_short_before_it_is_known_where', 'session.c',
-       '(lc->home->known.czxid && !lc->home->certain)', 'lc->home->known.czxid < 0',
+       '|| home_may_be_elsewhere(lc))', ')',
        unit('tests/layer/home.c'))
 mutant(41, 'too_short_and_used', 'session.c',
        '		if (!session_long_enough(lc))\n			return;\n		compare', '		compare',
@@ -1511,7 +1512,7 @@ mutant(41, 'left_after_it_led_home', 'session.c',
        'session->retreat = RETREAT_NONE; /* where', '/* where',
        unit('tests/layer/home.c'))
 mutant(41, 'made_elsewhere_at_the_start', 'home.c',
-       '(home->root == ROOT_UNKNOWN && home->known.czxid == 0)', 'home->root == ROOT_UNKNOWN',
+       'lc->home->root != ROOT_UNKNOWN || lc->home->known.czxid', 'lc->home->root != ROOT_UNKNOWN',
        unit('tests/layer/home.c'))
 
 

@@ -409,10 +409,12 @@ struct lc_entry {
 	int64_t number;    /* the sequence number */
 	unsigned repeat;   /* how many entries before it have the same number */
 	enum lc_mode mode;
-	bool of_mount;     /* of any mount, by the form of the name */
-	bool incompatible; /* of a client that would not wait for our entries: takers get EPROTO
-	                        * while it is in the queue */
-	bool held;         /* it need not wait for any entry before it */
+	bool of_mount;      /* of any mount, by the form of the name */
+	const char *client; /* whose names have this form: "kazoo", "Curator's read-write lock";
+	                     * "-": unknown; not to be freed */
+	bool incompatible;  /* of a client that would not wait for our entries: takers get EPROTO
+	                     * while it is in the queue */
+	bool held;          /* it need not wait for any entry before it */
 	char host[LC_HOST_MAX + 1]; /* "-" unless of_mount */
 	pid_t pid;                  /* 0 when unknown */
 };
@@ -437,7 +439,7 @@ struct lc_entry_info {
 	int64_t held_since_ms;   /* by its host's clock; -1 until it has held for 20 ms */
 	int64_t uid;
 	char command[LC_COMMAND_MAX + 1];
-	char reason[LC_REASON_MAX + 1];
+	char reason[LC_REASON_MAX + 1]; /* of another client's: the first line of its data */
 };
 typedef void lc_entries_fn(void *ctx, int err, const struct lc_entry_info *infos, size_t count);
 /* The entry with this node name, or, for NULL, all holders; at most 16. -ENOENT: no such entry or

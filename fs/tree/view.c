@@ -56,7 +56,7 @@ const char *view_reason(const struct lc_entry_info *info)
 {
 	if (info->entry.incompatible)
 		return "its client does not wait for zklockfs, so zklockfs does not take this lock";
-	return info->reason;
+	return info->entry.of_mount ? info->reason : "";
 }
 
 /* A stream in memory that cannot grow says so here, not by ferror(). */
@@ -104,8 +104,11 @@ int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct 
 	      entry->held ? view_time(held, info->held_since_ms) : "-", info->token,
 	      (uint64_t)info->session);
 	ok &= print_safe(file, entry->znode);
-	PRINT(file, "\nrenewed_ago: %s%s\nreason: %s\n", format_number(held, renewed_ago_ms, -1),
-	      renewed_ago_ms < 0 ? "" : "ms", or_dash(view_reason(info)));
+	PRINT(file, "\nrenewed_ago: %s%s\n", format_number(held, renewed_ago_ms, -1),
+	      renewed_ago_ms < 0 ? "" : "ms");
+	if (!entry->of_mount)
+		PRINT(file, "client: %s\ndata: %s\n", entry->client, or_dash(info->reason));
+	PRINT(file, "reason: %s\n", or_dash(view_reason(info)));
 	return finish(file, ret_text, ok);
 }
 
@@ -118,19 +121,23 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct lc_entry_info *info = &infos[i];
-		char name[QUEUE_NAME_MAX + 1], command[LC_COMMAND_MAX + 1];
+		char name[QUEUE_NAME_MAX + 1], command[LC_COMMAND_MAX + 1], client[80];
+		char data[LC_REASON_MAX + 1];
 		char queued[VIEW_TIME_MAX], held[VIEW_TIME_MAX], pid[VIEW_TIME_MAX],
 			uid[VIEW_TIME_MAX];
 
 		snapshot_name(name, &info->entry);
 		PRINT(file,
 		      "%s host=%s pid=%s uid=%s command=%s queued_since=%s held_since=%s "
-		      "token=%" PRId64 " reason=%s\n",
+		      "token=%" PRId64,
 		      name, info->entry.host, format_number(pid, info->entry.pid, 0),
 		      format_number(uid, info->uid, -1), format_word(command, info->command),
 		      view_time(queued, info->queued_since_ms),
-		      view_time(held, info->held_since_ms), info->token,
-		      or_dash(view_reason(info)));
+		      view_time(held, info->held_since_ms), info->token);
+		if (!info->entry.of_mount)
+			PRINT(file, " client=%s data=%s", format_word(client, info->entry.client),
+			      format_word(data, info->reason));
+		PRINT(file, " reason=%s\n", or_dash(view_reason(info)));
 	}
 	return finish(file, ret_text, ok);
 }

@@ -142,6 +142,9 @@ static void entry_answered(struct reader *reader, struct reading *reading)
 		info->session = reading->stat.ephemeral_owner;
 		info->queued_since_ms = reading->stat.ctime_ms;
 		record_parse_entry(reading->data, reading->data_len, info);
+		if (!info->entry.of_mount && info->reason[0] == '\0')
+			record_copy_line(info->reason, sizeof(info->reason), reading->data,
+			                 reading->data_len);
 		add_own_knowledge(&entries->call, info);
 	}
 	if (--entries->left == 0)

@@ -191,22 +191,18 @@ static void admit_waiters(struct lock *lock, const struct queue *queue, struct l
 		lock_untouch(lock); /* nobody waits unguarded now */
 }
 
-/* The client of an *incompatible* entry would not wait for ours. Beside such an entry nobody can be
- * promised to be alone: nobody is let in until it is gone. */
+/* The client of an *incompatible* child would not wait for our entries. Beside such an entry nobody
+ * can be promised to be alone: nobody is let in until it is gone. */
 static void refuse_beside_incompatible(struct lock *lock, const struct queue *queue,
                                        struct lc_taker **owners)
 {
-	const struct queue_entry *incompatible = NULL;
 	struct lc_taker *taker, *next;
 
-	for (size_t i = 0; i < queue->count && !incompatible; i++)
-		if (queue->entries[i].name.incompatible)
-			incompatible = &queue->entries[i];
-	if (!incompatible || lock->waiting == 0)
+	if (!queue->incompatible || lock->waiting == 0)
 		return;
 	lc_report(lock->lc, LC_ERROR,
-	          "%s: %s is of a client that ignores our locks: requests are refused", lock->path,
-	          incompatible->znode);
+	          "%s: %s is of a client that ignores our locks (%s): requests are refused",
+	          lock->path, queue->incompatible, queue->client);
 	for (size_t i = 0; i < queue->count; i++)
 		if (waits_in_queue(owners[i]))
 			taker_fail(owners[i], -EPROTO);

@@ -120,48 +120,65 @@ static bool parse_of_mount(const char *name, size_t len, struct entry_name *out)
 	return true;
 }
 
-/* The text before the number. None of them ends with another one. */
-static const struct ending {
+/* What clients have before the number: at the end of the text, or as all of it. The first row that
+ * fits counts. */
+static const struct form {
 	const char *text;
-	size_t len;
 	enum lc_mode mode;
+	enum { ENDING, WHOLE } place;
 	bool incompatible;
-} endings[] = {
-	{"-lock-", 6, LC_EXCLUSIVE, false},  {"-rlock-", 7, LC_SHARED, false},
-	{"__lock__", 8, LC_EXCLUSIVE, true}, {"__rlock__", 9, LC_SHARED, true},
-	{"__WRIT__", 8, LC_EXCLUSIVE, true}, {"__READ__", 8, LC_SHARED, true},
+	const char *client;
+} forms[] = {
+	{"-rlock-", LC_SHARED, ENDING, false, "-"},
+	{"-lock-", LC_EXCLUSIVE, ENDING, false, "Curator's or go-zookeeper's mutex"},
+	{"__lock__", LC_EXCLUSIVE, ENDING, true, "kazoo"},
+	{"__rlock__", LC_SHARED, ENDING, true, "kazoo"},
+	{"__WRIT__", LC_EXCLUSIVE, ENDING, true, "Curator's read-write lock"},
+	{"__READ__", LC_SHARED, ENDING, true, "Curator's read-write lock"},
+	{"-latch-", LC_EXCLUSIVE, ENDING, true, "Curator's LeaderLatch"},
+	{"lock-", LC_EXCLUSIVE, WHOLE, true, "DistributedLock of .NET, or zk-lock of npm"},
+	{"write-", LC_EXCLUSIVE, WHOLE, true, "DistributedLock of .NET"},
+	{"read-", LC_SHARED, WHOLE, true, "DistributedLock of .NET"},
+	{"semaphore-", LC_EXCLUSIVE, WHOLE, true, "DistributedLock of .NET"},
+	{"sh", LC_SHARED, WHOLE, true, "zk-ruby's shared lock"},
+	{"ex", LC_EXCLUSIVE, WHOLE, false, "zk-ruby's exclusive lock"},
 };
 
 /* NULL: none of these. */
-static const struct ending *find_ending(const char *name, size_t len)
+static const struct form *find_form(const char *name, size_t len)
 {
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		const struct ending *ending = &endings[i];
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		const struct form *form = &forms[i];
+		size_t tail = strlen(form->text);
 
-		if (len >= ending->len &&
-		    memcmp(name + len - ending->len, ending->text, ending->len) == 0)
-			return ending;
+		if (len >= tail && (form->place == ENDING || len == tail) &&
+		    memcmp(name + len - tail, form->text, tail) == 0)
+			return form;
 	}
 	return NULL;
 }
 
 bool name_parse(const char *name, struct entry_name *ret_name)
 {
-	struct entry_name out = {.mode = LC_EXCLUSIVE, .host = "-"};
-	const struct ending *ending;
+	struct entry_name out = {.mode = LC_EXCLUSIVE, .host = "-", .client = "-"};
+	const struct form *form;
 	size_t len = strlen(name);
 	int64_t number = len < DIGITS ? -1 : read_digits(name + len - DIGITS);
 
 	if (number < 0)
 		return false;
 	out.number = signed_number(name, len - DIGITS, number, &len);
-	ending = find_ending(name, len);
-	if (ending) {
-		out.mode = ending->mode;
-		out.incompatible = ending->incompatible;
-		out.of_mount = !ending->incompatible && parse_of_mount(name, len, &out);
+	form = find_form(name, len);
+	if (form) {
+		out.mode = form->mode;
+		out.client = form->client;
+		out.incompatible = form->incompatible;
+		out.of_mount = form->place == ENDING && !form->incompatible &&
+		               parse_of_mount(name, len, &out);
 	}
-	if (!out.of_mount) {
+	if (out.of_mount) {
+		out.client = "zklockfs";
+	} else {
 		out.session_half = out.taker_half = 0;
 		out.pid = 0;
 		strcpy(out.host, "-");

@@ -22,11 +22,11 @@
 #define NAME_NUMBER_ZONE (INT64_C(2147483648) - 65536)
 
 struct entry_name {
-	int64_t number;    /* the sequence number, negative once it wrapped */
-	enum lc_mode mode; /* shared only for the spellings known to mean it */
-	bool incompatible; /* of a kind that would not wait for our entries: plain
-	                          * kazoo, Curator's InterProcessReadWriteLock */
-	bool of_mount;     /* any mount's, by its form; then the fields below are set */
+	int64_t number;     /* the sequence number, negative once it wrapped */
+	enum lc_mode mode;  /* shared only for the spellings known to mean it */
+	const char *client; /* whose names have that form: a phrase, as "kazoo"; "-": unknown */
+	bool incompatible;  /* these do not wait for our entries */
+	bool of_mount;      /* any mount's, by its form; then the fields below are set */
 	uint64_t session_half, taker_half;
 	char host[LC_HOST_MAX + 1];
 	pid_t pid;

@@ -21,6 +21,30 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->znode, y->znode);
 }
 
+/* The client of an incompatible child. Curator's semaphore keeps its entries below two children,
+ * and does not look at ours. */
+static void note_incompatible(struct queue *queue, const char *const *names, size_t count)
+{
+	const char *leases = NULL;
+	bool locks = false;
+
+	for (size_t i = 0; i < queue->count; i++)
+		if (queue->entries[i].name.incompatible) {
+			queue->incompatible = queue->entries[i].znode;
+			queue->client = queue->entries[i].name.client;
+			return;
+		}
+	for (size_t i = 0; i < count; i++) {
+		locks |= strcmp(names[i], "locks") == 0;
+		if (strcmp(names[i], "leases") == 0)
+			leases = names[i];
+	}
+	if (locks && leases) {
+		queue->incompatible = leases;
+		queue->client = "Curator's InterProcessSemaphoreV2 or SemaphoreMutex";
+	}
+}
+
 int queue_build(const char *const *names, size_t count, struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(count ? count : 1, sizeof(*queue.entries))};
@@ -38,6 +62,7 @@ int queue_build(const char *const *names, size_t count, struct queue *ret_queue)
 		queue.count++;
 	}
 	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare);
+	note_incompatible(&queue, names, count);
 	queue_judge(&queue, 1);
 	*ret_queue = queue;
 	return 0;

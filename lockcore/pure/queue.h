@@ -23,6 +23,9 @@ struct queue {
 	unsigned slots;   /* as last judged */
 	bool slots_known; /* they were what the lock said when it was listed */
 	bool in_zone;     /* a number that does not order any more: see NAME_NUMBER_ZONE */
+	/* A child of a client that does not wait for our entries, and which client that is; NULL:
+	 * there is none. */
+	const char *incompatible, *client;
 };
 
 /* Takes the numbered children, leaves the others, judges for one slot. 0 or -ENOMEM. */

@@ -1149,9 +1149,17 @@ mutant(24, 'waiters_never_changed', 'waiters.c',
        '\t\tif (0)',
        sim())
 mutant(25, 'taken_beside_incompatible_entries', 'judge.c',
-       'if (!incompatible || lock->waiting == 0)',
+       'if (!queue->incompatible || lock->waiting == 0)',
        'if (1)',
        sim())
+
+mutant(25, 'leaders_pass_for_a_mutex', 'name.c',
+       '{"-latch-", LC_EXCLUSIVE, ENDING, true, "Curator\'s LeaderLatch"},', '',
+       unit('tests/unit/name.c'))
+
+mutant(25, 'semaphores_are_not_seen', 'queue.c',
+       'if (locks && leases)', 'if (0)',
+       unit('tests/unit/queue.c'))
 
 # ---- 37: questions ----
 

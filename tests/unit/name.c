@@ -87,33 +87,44 @@ static void foreign_entries(void **state)
 		const char *name;
 		enum lc_mode mode;
 		int64_t number;
+		bool incompatible;
 	} rows[] = {
-		/* Curator: mutex, semaphore, read-write lock */
-		{"_c_" UUID "-lock-0000000007", LC_EXCLUSIVE, 7},
-		{"_c_" UUID "-lease-0000000007", LC_EXCLUSIVE, 7},
-		{"_c_" UUID "-__WRIT__0000000008", LC_EXCLUSIVE, 8},
-		{"_c_" UUID "-__READ__0000000009", LC_SHARED, 9},
+		/* Curator: mutex, leader, semaphore, read-write lock */
+		{"_c_" UUID "-lock-0000000007", LC_EXCLUSIVE, 7, false},
+		{"_c_" UUID "-latch-0000000007", LC_EXCLUSIVE, 7, true},
+		{"_c_" UUID "-lease-0000000007", LC_EXCLUSIVE, 7, false},
+		{"_c_" UUID "-__WRIT__0000000008", LC_EXCLUSIVE, 8, true},
+		{"_c_" UUID "-__READ__0000000009", LC_SHARED, 9, true},
 		/* go-zookeeper */
-		{"_c_0123456789abcdeffedcba9876543210-lock-0000000010", LC_EXCLUSIVE, 10},
+		{"_c_0123456789abcdeffedcba9876543210-lock-0000000010", LC_EXCLUSIVE, 10, false},
 		/* kazoo */
-		{"0123456789abcdeffedcba9876543210__lock__0000000011", LC_EXCLUSIVE, 11},
-		{"0123456789abcdeffedcba9876543210__rlock__0000000012", LC_SHARED, 12},
+		{"0123456789abcdeffedcba9876543210__lock__0000000011", LC_EXCLUSIVE, 11, true},
+		{"0123456789abcdeffedcba9876543210__rlock__0000000012", LC_SHARED, 12, true},
 		/* the recipes in Java and in C */
-		{"x-72057594037927936-0000000013", LC_EXCLUSIVE, 13},
-		{"x-100000000000000-0000000014", LC_EXCLUSIVE, 14},
+		{"x-72057594037927936-0000000013", LC_EXCLUSIVE, 13, false},
+		{"x-100000000000000-0000000014", LC_EXCLUSIVE, 14, false},
+		/* .NET's and npm's, by their whole names; zk-ruby's */
+		{"lock-0000000015", LC_EXCLUSIVE, 15, true},
+		{"write-0000000015", LC_EXCLUSIVE, 15, true},
+		{"read-0000000015", LC_SHARED, 15, true},
+		{"semaphore-0000000015", LC_EXCLUSIVE, 15, true},
+		{"sh0000000015", LC_SHARED, 15, true},
+		{"ex0000000015", LC_EXCLUSIVE, 15, false},
 		/* any client */
-		{"0000000000", LC_EXCLUSIVE, 0},
-		{"lock-0000000015", LC_EXCLUSIVE, 15},
-		{"x-rlock-0000000016", LC_SHARED, 16},
-		{"rlock-0000000017", LC_EXCLUSIVE, 17},
-		{"__READ_0000000018", LC_EXCLUSIVE, 18},
-		{"__read__0000000019", LC_EXCLUSIVE, 19},
-		{"__READ__x0000000020", LC_EXCLUSIVE, 20},
-		{"x-rlock-x-lock-0000000021", LC_EXCLUSIVE, 21},
-		{"__READ__0000000022", LC_SHARED, 22},
-		{"__rlock__0000000023", LC_SHARED, 23},
-		{"-rlock-0000000024", LC_SHARED, 24},
-		{"\xff\xfe 0000000025", LC_EXCLUSIVE, 25},
+		{"x-read-0000000015", LC_EXCLUSIVE, 15, false},
+		{"flush0000000015", LC_EXCLUSIVE, 15, false},
+		{"block-0000000015", LC_EXCLUSIVE, 15, false},
+		{"0000000000", LC_EXCLUSIVE, 0, false},
+		{"x-rlock-0000000016", LC_SHARED, 16, false},
+		{"rlock-0000000017", LC_EXCLUSIVE, 17, false},
+		{"__READ_0000000018", LC_EXCLUSIVE, 18, false},
+		{"__read__0000000019", LC_EXCLUSIVE, 19, false},
+		{"__READ__x0000000020", LC_EXCLUSIVE, 20, false},
+		{"x-rlock-x-lock-0000000021", LC_EXCLUSIVE, 21, false},
+		{"__READ__0000000022", LC_SHARED, 22, true},
+		{"__rlock__0000000023", LC_SHARED, 23, true},
+		{"-rlock-0000000024", LC_SHARED, 24, false},
+		{"\xff\xfe 0000000025", LC_EXCLUSIVE, 25, false},
 	};
 
 	(void)state;
@@ -121,6 +132,10 @@ static void foreign_entries(void **state)
 		struct entry_name out = parsed(rows[i].name);
 
 		expect(out.mode == rows[i].mode, "%s: mode", rows[i].name);
+		expect(out.incompatible == rows[i].incompatible, "%s: whether it waits for ours",
+		       rows[i].name);
+		expect(!out.incompatible || strcmp(out.client, "-") != 0, "%s: whose",
+		       rows[i].name);
 		expect(out.number == rows[i].number, "%s: %lld", rows[i].name,
 		       (long long)out.number);
 		expect(!out.of_mount && out.pid == 0 && strcmp(out.host, "-") == 0 &&

@@ -130,6 +130,28 @@ static void other_clients_are_waited_for(void **state)
 	queue_finish(&queue);
 }
 
+static void who_does_not_wait_for_us(void **state)
+{
+	static const char *const semaphore[] = {"leases", "x-lock-0000000001", "locks"};
+	static const char *const leader[] = {"locks", "x-lock-0000000001", "x-latch-0000000002",
+	                                     "leases"};
+	struct queue queue = built(semaphore, LENGTH(semaphore));
+
+	(void)state;
+	assert_ptr_equal(queue.incompatible, semaphore[0]);
+	assert_string_equal(queue.client, "Curator's InterProcessSemaphoreV2 or SemaphoreMutex");
+	queue_finish(&queue);
+
+	queue = built(semaphore, 2);
+	assert_null(queue.incompatible);
+	queue_finish(&queue);
+
+	queue = built(leader, LENGTH(leader));
+	assert_ptr_equal(queue.incompatible, leader[2]);
+	assert_string_equal(queue.client, "Curator's LeaderLatch");
+	queue_finish(&queue);
+}
+
 static void the_zone(void **state)
 {
 	static const struct {
@@ -306,6 +328,7 @@ int main(void)
 		cmocka_unit_test(ordered_by_number_only),
 		cmocka_unit_test(blockers),
 		cmocka_unit_test(other_clients_are_waited_for),
+		cmocka_unit_test(who_does_not_wait_for_us),
 		cmocka_unit_test(the_zone),
 		cmocka_unit_test(negative_numbers_come_first),
 		cmocka_unit_test(equal_numbers_have_one_order),

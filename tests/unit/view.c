@@ -45,6 +45,7 @@ static struct lc_entry_info foreign(void)
 		.znode = "x__rlock__0000000007",
 		.number = 7,
 		.mode = LC_SHARED,
+		.client = "kazoo",
 		.host = "-",
 	};
 
@@ -55,6 +56,7 @@ static struct lc_entry_info foreign(void)
 		.queued_since_ms = -1,
 		.held_since_ms = -1,
 		.uid = -1,
+		.reason = "10.0.0.7 a=b",
 	};
 }
 
@@ -133,14 +135,14 @@ static void entry_with_nothing_known(void **state)
 	                    "-\nqueued_since: -\n"
 	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	                    "znode: x__rlock__0000000007\n"
-	                    "renewed_ago: -\nreason: -\n");
+	                    "renewed_ago: -\nclient: kazoo\ndata: 10.0.0.7 a=b\nreason: -\n");
 	info.entry.held = true;
 	info.entry.mode = LC_EXCLUSIVE;
 	expect_entry(&info, "mode: exclusive\nstate: held\nhost: -\npid: -\nuid: -\ncommand: "
 	                    "-\nqueued_since: -\n"
 	                    "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
 	                    "znode: x__rlock__0000000007\n"
-	                    "renewed_ago: -\nreason: -\n");
+	                    "renewed_ago: -\nclient: kazoo\ndata: 10.0.0.7 a=b\nreason: -\n");
 }
 
 /* Clients may set any time; the text stays a time or '-'. */
@@ -193,7 +195,7 @@ static void holders(void **state)
 		" command=make queued_since=2023-11-14T22:13:20.123Z"
 		" held_since=2023-11-14T22:13:21.004Z token=4294967301 reason=deploying v42\n"
 		"0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- "
-		"held_since=- token=9 reason=-\n");
+		"held_since=- token=9 client=kazoo data=10.0.0.7_a=b reason=-\n");
 }
 
 /* As the daemon does it: the data of the node is read, then shown. */
@@ -237,11 +239,12 @@ static void foreign_names_make_no_line(void **state)
 	             "mode: shared\nstate: waiting\nhost: -\npid: -\nuid: -\ncommand: "
 	             "-\nqueued_since: -\n"
 	             "held_since: -\ntoken: 9\nsession: 0xffffffffffffffff\n"
-	             "znode: a?reason: b???? \xc3\xbc-0000000007\nrenewed_ago: -\nreason: -\n");
+	             "znode: a?reason: b???? \xc3\xbc-0000000007\nrenewed_ago: -\nclient: kazoo\n"
+	             "data: 10.0.0.7 a=b\nreason: -\n");
 	/* `holder` does not show the node's name at all. */
 	expect_holders(&info, 1,
 	               "0000000007-shared-foreign host=- pid=- uid=- command=- queued_since=- "
-	               "held_since=- token=9 reason=-\n");
+	               "held_since=- token=9 client=kazoo data=10.0.0.7_a=b reason=-\n");
 }
 
 /* The reason stands last because it alone may hold blanks and '='. */

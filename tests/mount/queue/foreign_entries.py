@@ -9,7 +9,7 @@ import uuid
 
 from harness import check, check_equal, check_errno, run, until
 
-PREFIXES = (f'_c_{uuid.uuid4()}-lock-', 'x-123-', 'lock-', 'write-lock:')
+PREFIXES = (f'_c_{uuid.uuid4()}-lock-', 'x-123-', 'lock-1-', 'write-lock:', 'ex')
 
 
 def test(case):
